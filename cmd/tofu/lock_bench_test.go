@@ -14,7 +14,8 @@ import (
 	"tofu/internal/depsfile/pkgstore"
 )
 
-var megabytes = flag.Int("megabytes", 70, "what each package of BenchmarkLockTree inflates to; two sevenths of that is its archive")
+var megabytes = flag.Int("megabytes", 70, "what each package of BenchmarkLockTree inflates to; two sevenths "+
+	"of that is its archive")
 
 // BenchmarkLockTree compares locking 300 root modules for three platforms, with an empty store,
 // with unpacking and hashing each package once. Locking should not cost more.

@@ -49,7 +49,8 @@ func TestScript(t *testing.T) {
 			env.Setenv("PLATFORM", runtime.GOOS+"_"+runtime.GOARCH)
 			rc := filepath.Join(env.WorkDir, ".tofurc")
 			env.Setenv("TF_CLI_CONFIG_FILE", rc)
-			return os.WriteFile(rc, []byte("provider_installation {\n  filesystem_mirror {\n    path = "+strconv.Quote(mirror)+"\n  }\n}\n"), 0o600)
+			return os.WriteFile(rc, []byte("provider_installation {\n  filesystem_mirror {\n    path = "+
+				strconv.Quote(mirror)+"\n  }\n}\n"), 0o600)
 		},
 		Condition: func(cond string) (bool, error) {
 			var problem string

@@ -44,7 +44,8 @@ func TestParseHost(t *testing.T) {
 	for given, want := range map[string]string{
 		"Example.com": "example.com", "example.com:443": "example.com", "example.com:08443": "example.com:8443",
 		"bücher.example": "xn--bcher-kva.example",
-		"":               "", "example.com:": "", "example.com:x": "", "example.com:0": "", "example.com:65536": "", "no host": "",
+		"":               "", "example.com:": "", "example.com:x": "", "example.com:0": "",
+		"example.com:65536": "", "no host": "",
 	} {
 		got, err := addrs.ParseHost(given)
 		if got != want || (err == nil) != (want != "") {

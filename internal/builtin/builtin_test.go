@@ -60,13 +60,18 @@ func TestDataPlan(t *testing.T) {
 	}{
 		{"create", nil, s("x"), null, unknownID, cty.UnknownVal(cty.String), false, s("id-1"), s("x")},
 		{"create without input", nil, null, null, unknownID, null, false, s("id-1"), null},
-		{"create with unknown input", nil, cty.UnknownVal(cty.Number), null, unknownID, cty.UnknownVal(cty.Number), false, cty.NilVal, cty.NilVal},
+		{"create with unknown input", nil, cty.UnknownVal(cty.Number), null, unknownID,
+			cty.UnknownVal(cty.Number), false, cty.NilVal, cty.NilVal},
 		{"no change", obj{s("i"), s("x"), s("x"), n(1)}, s("x"), n(1), s("i"), s("x"), false, s("i"), s("x")},
-		{"another input", obj{s("i"), s("x"), s("x"), null}, s("y"), null, s("i"), cty.UnknownVal(cty.String), false, s("i"), s("y")},
-		{"another type", obj{s("i"), s("1"), s("1"), null}, n(1), null, s("i"), cty.UnknownVal(cty.Number), false, s("i"), n(1)},
+		{"another input", obj{s("i"), s("x"), s("x"), null}, s("y"), null, s("i"), cty.UnknownVal(cty.String),
+			false, s("i"), s("y")},
+		{"another type", obj{s("i"), s("1"), s("1"), null}, n(1), null, s("i"), cty.UnknownVal(cty.Number),
+			false, s("i"), n(1)},
 		{"input removed", obj{s("i"), s("x"), s("x"), null}, null, null, s("i"), cty.DynamicVal, false, s("i"), null},
-		{"another trigger", obj{s("i"), s("x"), s("x"), n(1)}, s("x"), n(2), s("i"), s("x"), true, cty.NilVal, cty.NilVal},
-		{"unknown trigger", obj{s("i"), s("x"), s("x"), n(1)}, s("x"), cty.DynamicVal, s("i"), s("x"), true, cty.NilVal, cty.NilVal},
+		{"another trigger", obj{s("i"), s("x"), s("x"), n(1)}, s("x"), n(2), s("i"), s("x"), true, cty.NilVal,
+			cty.NilVal},
+		{"unknown trigger", obj{s("i"), s("x"), s("x"), n(1)}, s("x"), cty.DynamicVal, s("i"), s("x"), true,
+			cty.NilVal, cty.NilVal},
 		{"trigger removed", obj{s("i"), null, null, n(1)}, null, null, s("i"), null, true, cty.NilVal, cty.NilVal},
 	}
 	for _, tc := range tests {
@@ -76,7 +81,8 @@ func TestDataPlan(t *testing.T) {
 			config := object(t, block, map[string]cty.Value{"input": tc.input, "triggers_replace": tc.triggers})
 			prior := cty.NullVal(block.ImpliedType())
 			if tc.prior != nil {
-				prior = cty.ObjectVal(map[string]cty.Value{"id": tc.prior[0], "input": tc.prior[1], "output": tc.prior[2], "triggers_replace": tc.prior[3]})
+				prior = cty.ObjectVal(map[string]cty.Value{"id": tc.prior[0], "input": tc.prior[1],
+					"output": tc.prior[2], "triggers_replace": tc.prior[3]})
 			}
 			if diags := p.ValidateResource(t.Context(), dataType, config); diags.HasErrors() {
 				t.Fatal(diags.Err())
@@ -99,11 +105,14 @@ func TestDataPlan(t *testing.T) {
 			if tc.wantNew == cty.NilVal {
 				return
 			}
-			applied := p.ApplyResourceChange(t.Context(), providers.ApplyRequest{Type: dataType, Prior: prior, Planned: plan.Planned, Config: config})
-			if errs := objchange.AssertCompatible(block, plan.Planned, applied.New); len(errs) > 0 || !applied.New.IsWhollyKnown() {
+			applied := p.ApplyResourceChange(t.Context(), providers.ApplyRequest{Type: dataType, Prior: prior,
+				Planned: plan.Planned, Config: config})
+			if errs := objchange.AssertCompatible(block, plan.Planned, applied.New); len(errs) > 0 ||
+				!applied.New.IsWhollyKnown() {
 				t.Errorf("inconsistent: %v in %#v", errs, applied.New)
 			}
-			if id, out := applied.New.GetAttr("id"), applied.New.GetAttr("output"); !id.RawEquals(tc.wantNew) || !out.RawEquals(tc.wantNewOut) {
+			if id, out := applied.New.GetAttr("id"), applied.New.GetAttr("output"); !id.RawEquals(tc.wantNew) ||
+				!out.RawEquals(tc.wantNewOut) {
 				t.Errorf("applied: id %#v, output %#v", id, out)
 			}
 		})
@@ -114,12 +123,15 @@ func TestDataDestroyAndRead(t *testing.T) {
 	p := newProvider()
 	block := dataBlock(t, p)
 	prior := object(t, block, map[string]cty.Value{"id": cty.StringVal("i"), "input": cty.True})
-	if got := p.ReadResource(t.Context(), providers.ReadRequest{Type: dataType, Prior: prior}); !got.State.RawEquals(prior) {
+	if got := p.ReadResource(t.Context(), providers.ReadRequest{Type: dataType,
+		Prior: prior}); !got.State.RawEquals(prior) {
 		t.Errorf("read %#v", got.State)
 	}
 	none := cty.NullVal(block.ImpliedType())
-	plan := p.PlanResourceChange(t.Context(), providers.PlanRequest{Type: dataType, Prior: prior, Proposed: none, Config: none})
-	applied := p.ApplyResourceChange(t.Context(), providers.ApplyRequest{Type: dataType, Prior: prior, Planned: plan.Planned, Config: none})
+	plan := p.PlanResourceChange(t.Context(), providers.PlanRequest{Type: dataType, Prior: prior,
+		Proposed: none, Config: none})
+	applied := p.ApplyResourceChange(t.Context(), providers.ApplyRequest{Type: dataType, Prior: prior,
+		Planned: plan.Planned, Config: none})
 	if !plan.Planned.IsNull() || !applied.New.IsNull() {
 		t.Errorf("planned %#v, applied %#v", plan.Planned, applied.New)
 	}
@@ -127,9 +139,11 @@ func TestDataDestroyAndRead(t *testing.T) {
 
 func TestDataReadOnlyAttributes(t *testing.T) {
 	p := newProvider()
-	config := object(t, dataBlock(t, p), map[string]cty.Value{"id": cty.StringVal("i"), "output": cty.UnknownVal(cty.String)})
+	config := object(t, dataBlock(t, p), map[string]cty.Value{"id": cty.StringVal("i"),
+		"output": cty.UnknownVal(cty.String)})
 	diags := p.ValidateResource(t.Context(), dataType, config)
-	if len(diags) != 2 || diags[0].Summary != `"id" attribute is read-only` || !diags[1].Path.Equals(cty.GetAttrPath("output")) {
+	if len(diags) != 2 || diags[0].Summary != `"id" attribute is read-only` ||
+		!diags[1].Path.Equals(cty.GetAttrPath("output")) {
 		t.Errorf("got %+v", diags)
 	}
 }
@@ -138,11 +152,13 @@ func TestDataImportUpgradeMove(t *testing.T) {
 	p := newProvider()
 	block := dataBlock(t, p)
 	imported := p.ImportResourceState(t.Context(), providers.ImportRequest{Type: dataType, ID: "abc"})
-	if want := object(t, block, map[string]cty.Value{"id": cty.StringVal("abc")}); len(imported.Imported) != 1 || !imported.Imported[0].State.RawEquals(want) {
+	if want := object(t, block, map[string]cty.Value{"id": cty.StringVal("abc")}); len(
+		imported.Imported) != 1 || !imported.Imported[0].State.RawEquals(want) {
 		t.Errorf("imported %+v", imported)
 	}
 
-	stored := object(t, block, map[string]cty.Value{"id": cty.StringVal("i"), "input": cty.TupleVal([]cty.Value{cty.True}), "triggers_replace": cty.NumberIntVal(2)})
+	stored := object(t, block, map[string]cty.Value{"id": cty.StringVal("i"),
+		"input": cty.TupleVal([]cty.Value{cty.True}), "triggers_replace": cty.NumberIntVal(2)})
 	raw, err := ctyjson.Marshal(stored, block.ImpliedType())
 	if err != nil {
 		t.Fatal(err)
@@ -152,21 +168,26 @@ func TestDataImportUpgradeMove(t *testing.T) {
 		t.Errorf("upgraded %#v, %v", upgraded.Value, upgraded.Diagnostics)
 	}
 	old := p.UpgradeResourceState(t.Context(), providers.UpgradeRequest{Type: dataType, JSON: []byte(`{"id":"i"}`)})
-	if old.Diagnostics.HasErrors() || !old.Value.RawEquals(object(t, block, map[string]cty.Value{"id": cty.StringVal("i")})) {
+	if old.Diagnostics.HasErrors() ||
+		!old.Value.RawEquals(object(t, block, map[string]cty.Value{"id": cty.StringVal("i")})) {
 		t.Errorf("upgraded %#v, %v", old.Value, old.Diagnostics)
 	}
 	for _, bad := range []string{``, `[]`, `{"id":[]}`} {
-		if got := p.UpgradeResourceState(t.Context(), providers.UpgradeRequest{Type: dataType, JSON: []byte(bad)}); !got.Diagnostics.HasErrors() {
+		if got := p.UpgradeResourceState(t.Context(), providers.UpgradeRequest{Type: dataType,
+			JSON: []byte(bad)}); !got.Diagnostics.HasErrors() {
 			t.Errorf("%q is accepted: %#v", bad, got.Value)
 		}
 	}
 
-	moved := p.MoveResourceState(t.Context(), providers.MoveRequest{SourceType: "null_resource", TargetType: dataType, SourceJSON: []byte(`{"id":"7","triggers":{"k":"v"}}`)})
-	want := object(t, block, map[string]cty.Value{"id": cty.StringVal("7"), "triggers_replace": cty.ObjectVal(map[string]cty.Value{"k": cty.StringVal("v")})})
+	moved := p.MoveResourceState(t.Context(), providers.MoveRequest{SourceType: "null_resource",
+		TargetType: dataType, SourceJSON: []byte(`{"id":"7","triggers":{"k":"v"}}`)})
+	want := object(t, block, map[string]cty.Value{"id": cty.StringVal("7"),
+		"triggers_replace": cty.ObjectVal(map[string]cty.Value{"k": cty.StringVal("v")})})
 	if moved.Diagnostics.HasErrors() || !moved.State.RawEquals(want) {
 		t.Errorf("moved %#v, %v", moved.State, moved.Diagnostics)
 	}
-	moved = p.MoveResourceState(t.Context(), providers.MoveRequest{SourceType: "null_resource", TargetType: dataType, SourceJSON: []byte(`{"id":"7","triggers":null}`)})
+	moved = p.MoveResourceState(t.Context(), providers.MoveRequest{SourceType: "null_resource",
+		TargetType: dataType, SourceJSON: []byte(`{"id":"7","triggers":null}`)})
 	if !moved.State.RawEquals(object(t, block, map[string]cty.Value{"id": cty.StringVal("7")})) {
 		t.Errorf("moved %#v, %v", moved.State, moved.Diagnostics)
 	}
@@ -187,7 +208,8 @@ var otherState = RemoteState{
 		if backend != "box" {
 			return nil, fmt.Errorf("There is no backend type named %q.", backend) // shown as a sentence
 		}
-		return &configschema.Block{Attributes: map[string]*configschema.Attribute{"path": {Type: cty.String, Required: true}}}, nil
+		return &configschema.Block{Attributes: map[string]*configschema.Attribute{"path": {Type: cty.String,
+			Required: true}}}, nil
 	},
 	Outputs: func(_ context.Context, _ addrs.AbsInstance, _, workspace string, config cty.Value) (map[string]cty.Value, bool, tfdiags.Diagnostics) {
 		if config.GetAttr("path").AsString() == "broken" {
@@ -215,14 +237,21 @@ func TestRemoteState(t *testing.T) {
 		{"defaults", map[string]cty.Value{"backend": s("box"), "config": box, "workspace": s("full"),
 			"defaults": cty.ObjectVal(map[string]cty.Value{"a": cty.Zero, "c": cty.True})},
 			map[string]cty.Value{"a": cty.NumberIntVal(1), "b": s("secret"), "c": cty.True}, "", ""},
-		{"default workspace without outputs", map[string]cty.Value{"backend": s("box"), "config": box}, map[string]cty.Value{}, "", ""},
-		{"no state", map[string]cty.Value{"backend": s("box"), "config": box, "workspace": s("w")}, nil, "workspace", "Unable to find remote state"},
-		{"broken", map[string]cty.Value{"backend": s("box"), "config": cty.ObjectVal(map[string]cty.Value{"path": s("broken")})}, nil, "", "The box is broken"},
-		{"no such backend", map[string]cty.Value{"backend": s("bag")}, nil, "backend", `There is no backend type named "bag".`},
-		{"missing argument", map[string]cty.Value{"backend": s("box")}, nil, "config", `not valid for backend "box": attribute "path" is required.`},
-		{"unknown argument", map[string]cty.Value{"backend": s("box"), "config": cty.ObjectVal(map[string]cty.Value{"path": s("p"), "x": s("")})}, nil, "config",
+		{"default workspace without outputs", map[string]cty.Value{"backend": s("box"), "config": box},
+			map[string]cty.Value{}, "", ""},
+		{"no state", map[string]cty.Value{"backend": s("box"), "config": box, "workspace": s("w")}, nil,
+			"workspace", "Unable to find remote state"},
+		{"broken", map[string]cty.Value{"backend": s("box"),
+			"config": cty.ObjectVal(map[string]cty.Value{"path": s("broken")})}, nil, "", "The box is broken"},
+		{"no such backend", map[string]cty.Value{"backend": s("bag")}, nil, "backend",
+			`There is no backend type named "bag".`},
+		{"missing argument", map[string]cty.Value{"backend": s("box")}, nil, "config",
+			`not valid for backend "box": attribute "path" is required.`},
+		{"unknown argument", map[string]cty.Value{"backend": s("box"),
+			"config": cty.ObjectVal(map[string]cty.Value{"path": s("p"), "x": s("")})}, nil, "config",
 			`unexpected attribute "x".`},
-		{"defaults of another type", map[string]cty.Value{"backend": s("box"), "config": box, "defaults": cty.TupleVal([]cty.Value{s("")})}, nil, "defaults",
+		{"defaults of another type", map[string]cty.Value{"backend": s("box"), "config": box,
+			"defaults": cty.TupleVal([]cty.Value{s("")})}, nil, "defaults",
 			"The defaults have to be an object: a value for each output."},
 	}
 	for _, tc := range tests {
@@ -260,7 +289,8 @@ func TestRemoteState(t *testing.T) {
 			}
 		})
 	}
-	unknown := object(t, remoteStateSchema(), map[string]cty.Value{"backend": cty.UnknownVal(cty.String), "config": cty.DynamicVal})
+	unknown := object(t, remoteStateSchema(), map[string]cty.Value{"backend": cty.UnknownVal(cty.String),
+		"config": cty.DynamicVal})
 	if diags := newProvider().ValidateDataSource(t.Context(), remoteStateType, unknown); diags.HasErrors() {
 		t.Errorf("unknown configuration: %v", diags.Err())
 	}
@@ -283,20 +313,23 @@ func TestFunctions(t *testing.T) {
 		want     cty.Value
 		err      string
 	}{
-		{"decode_tfvars", s("a = 1\nb = [\"x\", true]\n"), obj("a", cty.NumberIntVal(1), "b", tuple(s("x"), cty.True)), ""},
+		{"decode_tfvars", s("a = 1\nb = [\"x\", true]\n"), obj("a", cty.NumberIntVal(1),
+			"b", tuple(s("x"), cty.True)), ""},
 		{"decode_tfvars", s(""), cty.EmptyObjectVal, ""},
 		{"decode_tfvars", s("a = 1\nb = c"), cty.NilVal, "line 2: Variables not allowed"},
 		{"decode_tfvars", s("a {\n}"), cty.NilVal, "line 1: Unexpected \"a\" block"},
 		{"decode_tfvars", s("a = upper(\"x\")"), cty.NilVal, "Function calls not allowed"},
 		{"decode_tfvars", cty.UnknownVal(cty.String), cty.DynamicVal, ""},
 		{"decode_tfvars", cty.NullVal(cty.String), cty.NilVal, "must not be null"},
-		{"encode_tfvars", obj("b", cty.NumberIntVal(2), "a", tuple(s("x")), "c", obj("d", null)), s("a = [\"x\"]\nb = 2\nc = {\n  d = null\n}\n"), ""},
+		{"encode_tfvars", obj("b", cty.NumberIntVal(2), "a", tuple(s("x")), "c", obj("d", null)),
+			s("a = [\"x\"]\nb = 2\nc = {\n  d = null\n}\n"), ""},
 		{"encode_tfvars", cty.MapVal(map[string]cty.Value{"k": s("${v}")}), s("k = \"$${v}\"\n"), ""},
 		{"encode_tfvars", cty.EmptyObjectVal, s(""), ""},
 		{"encode_tfvars", obj("a b", cty.True), cty.NilVal, `the key "a b" is not a valid identifier`},
 		{"encode_tfvars", s("x"), cty.NilVal, "must be an object, not string"},
 		{"encode_tfvars", obj("a", cty.DynamicVal), cty.UnknownVal(cty.String), ""},
-		{"encode_expr", obj("b", cty.NumberIntVal(2), "a", tuple(s("x\n"), null)), s("{\n  a = [\"x\\n\", null]\n  b = 2\n}"), ""},
+		{"encode_expr", obj("b", cty.NumberIntVal(2), "a", tuple(s("x\n"), null)),
+			s("{\n  a = [\"x\\n\", null]\n  b = 2\n}"), ""},
 		{"encode_expr", cty.SetVal([]cty.Value{s("b"), s("a")}), s(`["a", "b"]`), ""},
 		{"encode_expr", cty.NumberFloatVal(1.5), s("1.5"), ""},
 	}
@@ -350,7 +383,9 @@ func BenchmarkData(b *testing.B) {
 	none := cty.NullVal(block.ImpliedType())
 	b.ReportAllocs()
 	for b.Loop() {
-		plan := p.PlanResourceChange(b.Context(), providers.PlanRequest{Type: dataType, Prior: none, Proposed: objchange.Proposed(block, none, config), Config: config})
-		p.ApplyResourceChange(b.Context(), providers.ApplyRequest{Type: dataType, Prior: none, Planned: plan.Planned, Config: config})
+		plan := p.PlanResourceChange(b.Context(), providers.PlanRequest{Type: dataType, Prior: none,
+			Proposed: objchange.Proposed(block, none, config), Config: config})
+		p.ApplyResourceChange(b.Context(), providers.ApplyRequest{Type: dataType, Prior: none,
+			Planned: plan.Planned, Config: config})
 	}
 }

@@ -38,7 +38,8 @@ func validateData(config cty.Value) tfdiags.Diagnostics {
 	for _, name := range []string{"id", "output"} {
 		if !config.GetAttr(name).IsNull() {
 			diags = diags.Append(tfdiags.Diagnostic{
-				Severity: tfdiags.Error, Summary: fmt.Sprintf("%q attribute is read-only", name), Path: cty.GetAttrPath(name), Placeless: true,
+				Severity: tfdiags.Error, Summary: fmt.Sprintf("%q attribute is read-only", name),
+				Path: cty.GetAttrPath(name), Placeless: true,
 				Detail: "It is decided when the change is applied; remove it from the configuration.",
 			})
 		}
@@ -105,7 +106,8 @@ func (p *provider) withID(id cty.Value) map[string]cty.Value {
 
 func (p *provider) importData(req providers.ImportRequest) providers.ImportResponse {
 	if req.ID == "" {
-		return providers.ImportResponse{Diagnostics: tfdiags.Errorf("Missing import ID", "An object of type %s is imported by the ID that it shall have.", dataType).List()}
+		return providers.ImportResponse{Diagnostics: tfdiags.Errorf("Missing import ID",
+			"An object of type %s is imported by the ID that it shall have.", dataType).List()}
 	}
 	return providers.ImportResponse{Imported: []providers.ImportedObject{
 		{Type: dataType, State: cty.ObjectVal(p.withID(cty.StringVal(req.ID)))},
@@ -138,7 +140,8 @@ func (p *provider) upgradeData(req providers.UpgradeRequest) (resp providers.Upg
 }
 
 func badState(err error) tfdiags.Diagnostics {
-	return tfdiags.Errorf("Invalid stored object", "The state has an object of type %s that can't be read: %s.", dataType, err).List()
+	return tfdiags.Errorf("Invalid stored object", "The state has an object of type %s that can't be read: %s.",
+		dataType, err).List()
 }
 
 // nullResource holds the attributes read from a null_resource, whose triggers correspond to
@@ -151,12 +154,14 @@ type nullResource struct {
 func (p *provider) moveData(req providers.MoveRequest) (resp providers.MoveResponse) {
 	if req.SourceType != "null_resource" {
 		resp.Diagnostics = resp.Diagnostics.Append(tfdiags.Errorf("Unsupported move",
-			"Objects of type %s can't become objects of type %s: only those of type null_resource can.", req.SourceType, dataType))
+			"Objects of type %s can't become objects of type %s: only those of type null_resource can.",
+			req.SourceType, dataType))
 		return resp
 	}
 	var source nullResource
 	if err := json.Unmarshal(req.SourceJSON, &source); err != nil || source.ID == nil {
-		resp.Diagnostics = resp.Diagnostics.Append(tfdiags.Errorf("Invalid stored object", "The state has a null_resource that can't be read."))
+		resp.Diagnostics = resp.Diagnostics.Append(tfdiags.Errorf("Invalid stored object",
+			"The state has a null_resource that can't be read."))
 		return resp
 	}
 	vals := p.withID(cty.StringVal(*source.ID))
@@ -166,7 +171,8 @@ func (p *provider) moveData(req providers.MoveRequest) (resp providers.MoveRespo
 			vals["triggers_replace"], err = states.Unmarshal(raw, ty)
 		}
 		if err != nil {
-			resp.Diagnostics = resp.Diagnostics.Append(tfdiags.Errorf("Invalid stored object", "The state has a null_resource whose triggers can't be read: %s.", err))
+			resp.Diagnostics = resp.Diagnostics.Append(tfdiags.Errorf("Invalid stored object",
+				"The state has a null_resource whose triggers can't be read: %s.", err))
 			return resp
 		}
 	}

@@ -37,13 +37,17 @@ func functions() map[string]function {
 			"reads the content of a variables file and returns its values as an object",
 			providers.FunctionParam{Name: "content", Type: cty.String, Description: "content of a .tfvars file"},
 			cty.DynamicPseudoType), decodeTFVars},
-		"encode_tfvars": {describe("encode_tfvars", "Encode an object into a string with the same format as a TFVars file",
+		"encode_tfvars": {describe("encode_tfvars",
+			"Encode an object into a string with the same format as a TFVars file",
 			"writes an object as the content of a variables file",
-			providers.FunctionParam{Name: "input", Type: cty.DynamicPseudoType, Description: "object or map whose keys are names of variables"},
+			providers.FunctionParam{Name: "input", Type: cty.DynamicPseudoType,
+				Description: "object or map whose keys are names of variables"},
 			cty.String), encodeTFVars},
-		"encode_expr": {describe("encode_expr", "Takes an arbitrary expression and converts it into a string with valid OpenTofu syntax",
+		"encode_expr": {describe("encode_expr", "Takes an arbitrary expression and converts it into a string "+
+			"with valid OpenTofu syntax",
 			"writes any value as an expression of the configuration language",
-			providers.FunctionParam{Name: "expr", Type: cty.DynamicPseudoType, Description: "value to write"}, cty.String), encodeExpr},
+			providers.FunctionParam{Name: "expr", Type: cty.DynamicPseudoType, Description: "value to write"},
+			cty.String), encodeExpr},
 	}
 }
 

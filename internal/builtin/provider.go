@@ -98,7 +98,8 @@ func (p *provider) UpgradeResourceState(_ context.Context, req providers.Upgrade
 
 // UpgradeResourceIdentity implements providers.Interface: no type has an identity.
 func (p *provider) UpgradeResourceIdentity(_ context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
-	return providers.UpgradeResponse{Diagnostics: tfdiags.Errorf("Unknown identity", "The resource type %q of the built-in provider has no identity.", req.Type).List()}
+	return providers.UpgradeResponse{Diagnostics: tfdiags.Errorf("Unknown identity",
+		"The resource type %q of the built-in provider has no identity.", req.Type).List()}
 }
 
 // ReadResource implements providers.Interface: objects exist in the state alone, so there is

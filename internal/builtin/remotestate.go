@@ -32,7 +32,8 @@ func remoteStateSchema() *configschema.Block {
 		"backend": {Type: cty.String, Required: true, DescriptionKind: markdown,
 			Description: "The type of the backend that keeps the state, such as `s3` or `http`."},
 		"config": {Type: cty.DynamicPseudoType, Optional: true, DescriptionKind: markdown,
-			Description: "The settings of the backend: an object with the arguments that a `backend` block of this type would have."},
+			Description: "The settings of the backend: an object with the arguments that a `backend` block of " +
+				"this type would have."},
 		"defaults": {Type: cty.DynamicPseudoType, Optional: true, DescriptionKind: markdown,
 			Description: "Values for outputs that the state does not have."},
 		"outputs": {Type: cty.DynamicPseudoType, Computed: true, DescriptionKind: markdown,
@@ -44,8 +45,10 @@ func remoteStateSchema() *configschema.Block {
 
 func (p *provider) validateRemoteState(config cty.Value) tfdiags.Diagnostics {
 	_, diags := p.backendConfig(config)
-	if d := config.GetAttr("defaults"); d.IsKnown() && !d.IsNull() && !d.Type().IsObjectType() && !d.Type().IsMapType() {
-		diags = diags.Append(at("defaults", "Invalid default values", "The defaults have to be an object: a value for each output."))
+	if d := config.GetAttr("defaults"); d.IsKnown() && !d.IsNull() && !d.Type().IsObjectType() &&
+		!d.Type().IsMapType() {
+		diags = diags.Append(at("defaults", "Invalid default values",
+			"The defaults have to be an object: a value for each output."))
 	}
 	return diags
 }
@@ -80,7 +83,8 @@ func (p *provider) backendConfig(config cty.Value) (cty.Value, tfdiags.Diagnosti
 	}
 	val, err := schema.CoerceValue(given)
 	if err != nil {
-		d := at("config", summary, "The given configuration is not valid for backend \""+backend.AsString()+"\": "+tfdiags.FormatError(err)+".")
+		d := at("config", summary, "The given configuration is not valid for backend \""+backend.AsString()+
+			"\": "+tfdiags.FormatError(err)+".")
 		var where cty.PathError
 		if errors.As(err, &where) {
 			d.Path = append(d.Path, where.Path...)
@@ -92,27 +96,32 @@ func (p *provider) backendConfig(config cty.Value) (cty.Value, tfdiags.Diagnosti
 
 // readRemoteState returns the configuration and the outputs: those of the state, and defaults for
 // missing ones.
-func (p *provider) readRemoteState(ctx context.Context, addr addrs.AbsInstance, config cty.Value) (resp providers.ReadDataResponse) {
+func (p *provider) readRemoteState(
+	ctx context.Context, addr addrs.AbsInstance, config cty.Value,
+) (resp providers.ReadDataResponse) {
 	backend, diags := p.backendConfig(config)
 	if diags.HasErrors() {
 		return providers.ReadDataResponse{Diagnostics: diags}
 	}
 	if !config.IsWhollyKnown() {
-		resp.Diagnostics = resp.Diagnostics.Append(at("config", "Invalid backend configuration", "A state can't be read before the configuration of its backend is known."))
+		resp.Diagnostics = resp.Diagnostics.Append(at("config", "Invalid backend configuration",
+			"A state can't be read before the configuration of its backend is known."))
 		return resp
 	}
 	workspace := "default"
 	if w := config.GetAttr("workspace"); !w.IsNull() && w.AsString() != "" {
 		workspace = w.AsString()
 	}
-	outputs, found, diags := p.opts.RemoteState.Outputs(ctx, addr, config.GetAttr("backend").AsString(), workspace, backend)
+	outputs, found, diags := p.opts.RemoteState.Outputs(ctx, addr, config.GetAttr("backend").AsString(),
+		workspace, backend)
 	diags = diags.Map(func(d *tfdiags.Diagnostic) { d.Placeless = true }) // the configuration is not the cause
 	if !found && !diags.HasErrors() {
 		diags = diags.Append(at("workspace", "Unable to find remote state",
 			"The backend has no state for the workspace. Apply the configuration that it belongs to first."))
 	}
 	if resp.Diagnostics = diags; diags.HasErrors() {
-		resp.Diagnostics = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Unable to read remote state", Placeless: true,
+		resp.Diagnostics = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error,
+			Summary: "Unable to read remote state", Placeless: true,
 			Detail: addr.String() + " has no outputs, so nothing that refers to it can be decided."})
 		return resp
 	}

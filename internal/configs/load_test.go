@@ -25,7 +25,8 @@ func load(t testing.TB, text string, opts *LoadOptions) *Config {
 // TestSharing checks that a file is decoded once for all calls, and that modules can't call
 // themselves endlessly.
 func TestSharing(t *testing.T) {
-	root := load(t, "-- main.tf --\nmodule \"a\" {\n  source = \"./m\"\n}\nmodule \"b\" {\n  source = \"./m/../m\"\n}\n-- m/main.tf --\n", nil)
+	root := load(t, "-- main.tf --\nmodule \"a\" {\n  source = \"./m\"\n}\nmodule \"b\" {\n  source = "+
+		"\"./m/../m\"\n}\n-- m/main.tf --\n", nil)
 	if root.Children["a"].Module != root.Children["b"].Module {
 		t.Error("two calls do not share the module")
 	}

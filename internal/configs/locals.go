@@ -23,6 +23,7 @@ func sortedAttributes(attrs hcl.Attributes) []*hcl.Attribute {
 	for _, attr := range attrs {
 		out = append(out, attr)
 	}
-	slices.SortFunc(out, func(a, b *hcl.Attribute) int { return cmp.Compare(a.NameRange.Start.Byte, b.NameRange.Start.Byte) })
+	slices.SortFunc(out,
+		func(a, b *hcl.Attribute) int { return cmp.Compare(a.NameRange.Start.Byte, b.NameRange.Start.Byte) })
 	return out
 }

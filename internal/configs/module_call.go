@@ -83,7 +83,8 @@ func (d *decoder) oneRepetition(attrs []*hcl.Attribute, what string) {
 		return
 	}
 	attrs = slices.Clone(attrs)
-	slices.SortFunc(attrs, func(a, b *hcl.Attribute) int { return cmp.Compare(a.NameRange.Start.Byte, b.NameRange.Start.Byte) })
+	slices.SortFunc(attrs,
+		func(a, b *hcl.Attribute) int { return cmp.Compare(a.NameRange.Start.Byte, b.NameRange.Start.Byte) })
 	var names []string
 	for _, attr := range attrs {
 		names = append(names, `"`+attr.Name+`"`)

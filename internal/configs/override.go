@@ -27,7 +27,8 @@ func (mb *moduleBuilder) overrideFile(f *file) {
 		if base := mb.Locals[l.Name]; base != nil {
 			base.Expr = l.Expr
 		} else {
-			mb.missingBase(l.Range, "Missing base local value definition to override", "local value named "+quoted(l.Name))
+			mb.missingBase(l.Range, "Missing base local value definition to override", "local value named "+
+				quoted(l.Name))
 		}
 	}
 	for _, o := range f.outputs {

@@ -245,7 +245,8 @@ func (d *staticData) Module(call string, outputs []string, _ bool, rng hcl.Range
 		return cty.DynamicVal, d.dynamic(addrs.ModuleCall{Name: call}, rng)
 	}
 	return cty.DynamicVal, tfdiags.Errorf("Module output not supported in static context",
-		"module.%s.%s can't be used here: %s must be known before any module runs.", call, outputs[0], d.user).At(rng).List()
+		"module.%s.%s can't be used here: %s must be known before any module runs.", call, outputs[0],
+		d.user).At(rng).List()
 }
 
 func (d *staticData) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {

@@ -24,7 +24,8 @@ func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, tfdiags.Dia
 	switch {
 	case !known && s.env.depth >= maxChain:
 		return cty.DynamicVal, tfdiags.Errorf("Chain of references too long",
-			"%s is reached through a chain of more than %d references.", s.name(subject.String()), maxChain).At(s.declared(subject)).List()
+			"%s is reached through a chain of more than %d references.", s.name(subject.String()),
+			maxChain).At(s.declared(subject)).List()
 	case !known:
 		s.env.depth++
 		defer func() { s.env.depth-- }()
@@ -134,5 +135,6 @@ func (s *staticScope) callArgument(v *Variable) (cty.Value, tfdiags.Diagnostics)
 		return cty.NilVal, nil
 	}
 	return cty.DynamicVal, tfdiags.Errorf("Missing required variable in module call",
-		"The module %s needs a value for the variable %q.", s.cfg.Path, v.Name).At(call.Config.MissingItemRange()).List()
+		"The module %s needs a value for the variable %q.", s.cfg.Path,
+		v.Name).At(call.Config.MissingItemRange()).List()
 }

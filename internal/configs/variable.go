@@ -43,8 +43,9 @@ var metaArguments = map[string]bool{
 // decodeVariable decodes a variable block.
 func decodeVariable(d *decoder, block *hcl.Block) {
 	v := &Variable{
-		Name: block.Labels[0], Range: block.DefRange, labelRange: block.LabelRanges[0], Nullable: Opt[bool]{Value: true},
-		Type: TypeConstraint{Type: cty.DynamicPseudoType, WithOptional: cty.DynamicPseudoType, Literal: true},
+		Name: block.Labels[0], Range: block.DefRange, labelRange: block.LabelRanges[0],
+		Nullable: Opt[bool]{Value: true},
+		Type:     TypeConstraint{Type: cty.DynamicPseudoType, WithOptional: cty.DynamicPseudoType, Literal: true},
 	}
 	content := d.content(block.Body, variableSchema)
 	d.identifier(v.Name, block.LabelRanges[0], "variable name")

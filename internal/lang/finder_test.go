@@ -19,10 +19,14 @@ import (
 // FuzzFinder compares the result with HCL's own walk.
 func FuzzFinder(f *testing.F) {
 	for _, src := range []string{
-		`a.b.c[0]`, `a[b.c]["d"]`, `"x${a.b}-${upper(var.x)}"`, `"${a}"`, `(a.b)`, `[a, b[*].c, d.*.e]`, `{ a = b, (c) = d, "${e}" = f, g.h = i }`,
-		`f(a, provider::p::g(b, provider::p::x::h(c))...)`, `provider::p(a)`, `a ? b : provider::p::f(c)`, `!a && -b > 1 + c`,
-		`[for k, v in a : provider::p::f(v, k, b) if v != c]`, `{ for v in a : v.x => [for w in v : { x = w, y = b }]... }`,
-		`f([for v in a : "${v}${b}"])`, `<<E` + "\n${a}%{ if b }c%{ else }${provider::p::f(d)}%{ endif }%{ for x in e }${x}${g}%{ endfor }\nE\n", `a.b["${c}"].d`, `null`,
+		`a.b.c[0]`, `a[b.c]["d"]`, `"x${a.b}-${upper(var.x)}"`, `"${a}"`, `(a.b)`, `[a, b[*].c, d.*.e]`,
+		`{ a = b, (c) = d, "${e}" = f, g.h = i }`,
+		`f(a, provider::p::g(b, provider::p::x::h(c))...)`, `provider::p(a)`, `a ? b : provider::p::f(c)`,
+		`!a && -b > 1 + c`,
+		`[for k, v in a : provider::p::f(v, k, b) if v != c]`,
+		`{ for v in a : v.x => [for w in v : { x = w, y = b }]... }`,
+		`f([for v in a : "${v}${b}"])`,
+		`<<E` + "\n${a}%{ if b }c%{ else }${provider::p::f(d)}%{ endif }%{ for x in e }${x}${g}%{ endfor }\nE\n", `a.b["${c}"].d`, `null`,
 	} {
 		f.Add(src)
 	}

@@ -256,7 +256,8 @@ func TestSuggestions(t *testing.T) {
 		t.Errorf("without meta-arguments: %s", diags[0].Detail)
 	}
 	body.Meta = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "for_each"}}}
-	if _, diags := scope.EvalBody(body); len(diags) != 1 || !strings.Contains(diags[0].Detail, `Did you mean "for_each"?`) {
+	if _, diags := scope.EvalBody(body); len(diags) != 1 || !strings.Contains(diags[0].Detail,
+		`Did you mean "for_each"?`) {
 		t.Errorf("with meta-arguments: %v", diags.Err())
 	}
 }

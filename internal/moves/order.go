@@ -42,7 +42,8 @@ func cycleError(ring []*statement) tfdiags.Diagnostic {
 	}
 	return tfdiags.Errorf(
 		"Cyclic dependency in move statements",
-		"These moved blocks form a cycle, so that no object would have a final address:%s\n\nRemove at least one of them.",
+		"These moved blocks form a cycle, so that no object would have a final address:%s\n\nRemove at least "+
+			"one of them.",
 		b.String(),
 	)
 }

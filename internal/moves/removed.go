@@ -21,7 +21,8 @@ func ValidateRemoved(cfg *configs.Config) tfdiags.Diagnostics {
 		if declared != nil {
 			diags = diags.Append(tfdiags.Errorf(
 				"Removed "+kind+" block still exists",
-				"The block says that %s is removed, but the configuration still has it. Delete its %s block, or the removed block.",
+				"The block says that %s is removed, but the configuration still has it. Delete its %s block, "+
+					"or the removed block.",
 				&from,
 				kind,
 			).At(rm.Range))

@@ -76,7 +76,8 @@ func (m *Results) blockedWarning() tfdiags.Diagnostics {
 	}
 	return tfdiags.Warningf("Unresolved resource instance address changes",
 		"These objects keep their old addresses, because there is another object at the new one:%s\n\n"+
-			"The plan uses the old addresses. To resolve this, move one object of each pair away with \"tofu state mv\".", b.String()).List()
+			"The plan uses the old addresses. To resolve this, move one object of each pair away with \"tofu "+
+			"state mv\".", b.String()).List()
 }
 
 // statement is a moved block, or a move that is implied by adding or removing count.

@@ -77,7 +77,8 @@ func (e *Exporter) logSettings(getenv func(string) string) {
 	if e.settings.grpc {
 		protocol = "grpc"
 	}
-	e.log.Debug("OpenTelemetry: sending a trace", "endpoint", httpclient.Redact(e.settings.endpoint), "protocol", protocol,
+	e.log.Debug("OpenTelemetry: sending a trace", "endpoint", httpclient.Redact(e.settings.endpoint),
+		"protocol", protocol,
 		"trace", hex.EncodeToString(e.trace[:]))
 	parent := getenv("TRACEPARENT")
 	switch {
@@ -119,7 +120,8 @@ func (e *Exporter) Close(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.lost > 0 {
-		return fmt.Errorf("%d spans of the trace were not delivered to %s: %w", e.lost, httpclient.Redact(e.settings.endpoint), e.problem)
+		return fmt.Errorf("%d spans of the trace were not delivered to %s: %w", e.lost,
+			httpclient.Redact(e.settings.endpoint), e.problem)
 	}
 	return nil
 }

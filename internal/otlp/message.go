@@ -64,7 +64,8 @@ func (s *settings) request(trace [16]byte, version string, spans []timings.Span)
 	for _, a := range s.resource {
 		who = appendMessage(who, resourceAttributes, attribute(a))
 	}
-	measured := appendMessage(nil, scopeSpansScope, appendText(appendText(nil, scopeName, scope), scopeVersion, version))
+	measured := appendMessage(nil, scopeSpansScope, appendText(appendText(nil, scopeName, scope), scopeVersion,
+		version))
 	for i := range spans {
 		measured = appendMessage(measured, scopeSpansSpans, s.span(trace, &spans[i]))
 	}
@@ -97,7 +98,8 @@ func (s *settings) span(trace [16]byte, span *timings.Span) []byte {
 		text := errorText(span.Err)
 		event := appendTime(nil, eventTime, span.Ended.UnixNano())
 		event = appendText(event, eventName, "exception")
-		event = appendMessage(event, eventAttributes, attribute(timings.Attribute{Key: "exception.message", Value: text}))
+		event = appendMessage(event, eventAttributes,
+			attribute(timings.Attribute{Key: "exception.message", Value: text}))
 		b = appendMessage(b, spanEvents, event)
 		b = appendMessage(b, spanStatus, appendNumber(appendText(nil, statusMessage, text), statusCode, statusError))
 	}

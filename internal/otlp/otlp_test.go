@@ -53,18 +53,23 @@ func TestTransports(t *testing.T) {
 		getenv func(*otlptest.Collector) func(string) string
 	}{
 		{"http", func(c *otlptest.Collector) func(string) string {
-			return environment("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL, "OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b, x-other=2")
+			return environment("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL, "OTEL_EXPORTER_OTLP_HEADERS",
+				"x-key=a%20b, x-other=2")
 		}},
 		{"http, for traces alone", func(c *otlptest.Collector) func(string) string {
-			return environment("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", c.URL+"/v1/traces", "OTEL_EXPORTER_OTLP_ENDPOINT", "http://nowhere.invalid",
+			return environment("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", c.URL+"/v1/traces",
+				"OTEL_EXPORTER_OTLP_ENDPOINT", "http://nowhere.invalid",
 				"OTEL_EXPORTER_OTLP_TRACES_HEADERS", "x-key=a%20b", "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "gzip")
 		}},
 		{"grpc", func(c *otlptest.Collector) func(string) string {
-			return environment("OTEL_EXPORTER_OTLP_ENDPOINT", c.GRPC, "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b")
+			return environment("OTEL_EXPORTER_OTLP_ENDPOINT", c.GRPC, "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc",
+				"OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b")
 		}},
 		{"grpc, compressed, no scheme", func(c *otlptest.Collector) func(string) string {
-			return environment("OTEL_EXPORTER_OTLP_ENDPOINT", strings.TrimPrefix(c.GRPC, "http://"), "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "grpc",
-				"OTEL_EXPORTER_OTLP_INSECURE", "true", "OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b", "OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
+			return environment("OTEL_EXPORTER_OTLP_ENDPOINT", strings.TrimPrefix(c.GRPC, "http://"),
+				"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "grpc",
+				"OTEL_EXPORTER_OTLP_INSECURE", "true", "OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b",
+				"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
 		}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -95,18 +100,21 @@ func check(t *testing.T, spans []otlptest.Span) {
 		}
 	}
 	whole, walk, plan, read := byName["tofu plan"], byName["walk"], byName["plan"], byName["ReadResource"]
-	if len(spans) != 5 || whole.Parent != "" || walk.Parent != whole.ID || plan.Parent != walk.ID || read.Parent != plan.ID ||
+	if len(spans) != 5 || whole.Parent != "" || walk.Parent != whole.ID || plan.Parent != walk.ID ||
+		read.Parent != plan.ID ||
 		byName["install provider"].Parent != walk.ID {
 		t.Errorf("the spans have other parents: %+v", spans)
 	}
-	if text := "lost xxx"; len(plan.Exceptions) != 1 || plan.Message != plan.Exceptions[0] || !strings.HasPrefix(plan.Message, text) ||
+	if text := "lost xxx"; len(plan.Exceptions) != 1 || plan.Message != plan.Exceptions[0] ||
+		!strings.HasPrefix(plan.Message, text) ||
 		len(plan.Message) > 4200 || len(whole.Exceptions) > 0 || whole.Message != "" {
 		t.Errorf("the spans have other errors: %+v", spans)
 	}
 	if plan.Status != 2 || whole.Status != 0 || plan.Kind != 1 || read.Kind != 3 {
 		t.Errorf("the spans have another status or kind: %+v", spans)
 	}
-	if plan.Attributes["opentofu.resource_instance.address"] != "a.b" || read.Attributes["opentofu.provider.source"] != "x/y" ||
+	if plan.Attributes["opentofu.resource_instance.address"] != "a.b" ||
+		read.Attributes["opentofu.provider.source"] != "x/y" ||
 		whole.Resource["service.name"] != "OpenTofu CLI" || whole.Resource["service.version"] != "9.9" {
 		t.Errorf("attributes are missing: %+v", spans)
 	}
@@ -114,13 +122,16 @@ func check(t *testing.T, spans []otlptest.Span) {
 
 func TestTraceOfTheCaller(t *testing.T) {
 	collector := otlptest.New(t)
-	err := session(t, environment("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL, "TRACESTATE", "k=v", "OTEL_SERVICE_NAME", "deploy",
-		"OTEL_RESOURCE_ATTRIBUTES", "team=a%20b,service.name=other", "TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))
+	err := session(t, environment("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL, "TRACESTATE", "k=v",
+		"OTEL_SERVICE_NAME", "deploy",
+		"OTEL_RESOURCE_ATTRIBUTES", "team=a%20b,service.name=other", "TRACEPARENT",
+		"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range collector.Spans() {
-		if s.Trace != "0af7651916cd43dd8448eb211c80319c" || s.State != "k=v" || s.Resource["service.name"] != "deploy" || s.Resource["team"] != "a b" {
+		if s.Trace != "0af7651916cd43dd8448eb211c80319c" || s.State != "k=v" ||
+			s.Resource["service.name"] != "deploy" || s.Resource["team"] != "a b" {
 			t.Errorf("%+v", s)
 		}
 		if s.Name == "tofu plan" && s.Parent != "b7ad6b7169203331" {
@@ -131,7 +142,8 @@ func TestTraceOfTheCaller(t *testing.T) {
 
 func TestNothingWanted(t *testing.T) {
 	for _, getenv := range []func(string) string{
-		func(string) string { return "" }, environment("OTEL_TRACES_EXPORTER", "none"), environment("OTEL_SDK_DISABLED", "true"),
+		func(string) string { return "" }, environment("OTEL_TRACES_EXPORTER", "none"),
+		environment("OTEL_SDK_DISABLED", "true"),
 	} {
 		if e, err := otlp.New(getenv, "", nil); e != nil || err != nil {
 			t.Errorf("%v, %v", e, err)
@@ -149,12 +161,14 @@ func TestMistakes(t *testing.T) {
 		{"OTEL_EXPORTER_OTLP_HEADERS", "hunter2", "name=value"},
 		{"OTEL_RESOURCE_ATTRIBUTES", "a=%zz", "name=value"},
 	} {
-		if _, err := otlp.New(environment(c[0], c[1]), "", slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), c[2]) || strings.Contains(err.Error(), "hunter2") {
+		if _, err := otlp.New(environment(c[0], c[1]), "", slog.New(slog.DiscardHandler)); err == nil ||
+			!strings.Contains(err.Error(), c[2]) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s=%s: %v", c[0], c[1], err)
 		}
 	}
 	for _, parent := range []string{"", "00-1-2-01", "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-		"00-00000000000000000000000000000000-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01"} {
+		"00-00000000000000000000000000000000-b7ad6b7169203331-01",
+		"00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01"} {
 		e, err := otlp.New(environment("TRACEPARENT", parent), "", slog.New(slog.DiscardHandler))
 		if err != nil || e.Parent() != (timings.ID{}) || e.Close(t.Context()) != nil {
 			t.Errorf("%q: %v", parent, err)
@@ -174,7 +188,8 @@ func TestTrouble(t *testing.T) {
 		}
 		return asked == 1
 	}
-	if err := session(t, environment("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)); err != nil || len(collector.Spans()) != 5 {
+	if err := session(t, environment("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)); err != nil ||
+		len(collector.Spans()) != 5 {
 		t.Errorf("%v, %d spans", err, len(collector.Spans()))
 	}
 	away := otlptest.New(t)
@@ -190,10 +205,12 @@ func TestTrouble(t *testing.T) {
 		"403 Forbidden":  environment("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL),
 		"another server": environment("OTEL_EXPORTER_OTLP_ENDPOINT", away.URL),
 		"refused":        environment("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1"),
-		"Unavailable":    environment("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+		"Unavailable": environment("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1",
+			"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
 	} {
 		began := time.Now()
-		if err := session(t, getenv); err == nil || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "5 spans") {
+		if err := session(t, getenv); err == nil || !strings.Contains(err.Error(), what) ||
+			!strings.Contains(err.Error(), "5 spans") {
 			t.Errorf("%v, want %s", err, what)
 		}
 		if took := time.Since(began); took > 5*time.Second {
@@ -221,7 +238,8 @@ func TestSilence(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	if err := e.Close(ctx); err == nil || !strings.Contains(err.Error(), "30000 spans") || time.Since(began) > 5*time.Second {
+	if err := e.Close(ctx); err == nil || !strings.Contains(err.Error(), "30000 spans") ||
+		time.Since(began) > 5*time.Second {
 		t.Errorf("after %s: %v", time.Since(began), err)
 	}
 }

@@ -109,7 +109,8 @@ func (s *settings) address(text string, whole bool) (*url.URL, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, errors.New("it must be an address that starts with http:// or https://") // the address may contain a password
+		// the address may contain a password
+		return nil, errors.New("it must be an address that starts with http:// or https://")
 	}
 	if !s.grpc && !whole {
 		u = u.JoinPath("v1/traces")

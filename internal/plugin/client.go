@@ -71,16 +71,21 @@ func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 			d.Detail += " The provider's log (TF_LOG_PROVIDER=DEBUG) may say why."
 		}
 		return d
-	case status.Code(err) == codes.Canceled || status.Code(err) == codes.DeadlineExceeded || errors.Is(err, context.Canceled):
-		return tfdiags.Errorf("Request cancelled", "The call %s to the provider %s was given up before an answer came. "+
-			"What the provider did in the meantime is not known.", m, name)
+	case status.Code(err) == codes.Canceled || status.Code(err) == codes.DeadlineExceeded ||
+		errors.Is(err, context.Canceled):
+		return tfdiags.Errorf("Request cancelled",
+			"The call %s to the provider %s was given up before an answer came. "+
+				"What the provider did in the meantime is not known.", m, name)
 	case status.Code(err) == codes.Unimplemented:
-		return tfdiags.Errorf("Plugin error", "The provider %s does not know the call %s. A newer version of the provider may.", name, m)
+		return tfdiags.Errorf("Plugin error", "The provider %s does not know the call %s. A newer version of "+
+			"the provider may.", name, m)
 	case status.Code(err) == codes.ResourceExhausted:
-		return tfdiags.Errorf("Plugin error", "The provider %s answered the call %s with more than can be taken: %s.", name, m,
+		return tfdiags.Errorf("Plugin error",
+			"The provider %s answered the call %s with more than can be taken: %s.", name, m,
 			status.Convert(err).Message())
 	}
-	return tfdiags.Errorf("Plugin error", "The provider %s answered the call %s with an error: %s", name, m, status.Convert(err).Message())
+	return tfdiags.Errorf("Plugin error", "The provider %s answered the call %s with an error: %s", name, m,
+		status.Convert(err).Message())
 }
 
 // exchange is one call. It collects diagnostics, so that methods need no error handling in between.
@@ -154,7 +159,8 @@ func (c *client) ValidateProviderConfig(ctx context.Context, config cty.Value) t
 		return x.diags
 	}
 	out := &tfplugin.ValidateProviderConfigResponse{}
-	if x.invoke(&tfplugin.ValidateProviderConfigRequest{Config: x.encode(config, block(x.schema.Provider).ImpliedType())}, out) {
+	if x.invoke(&tfplugin.ValidateProviderConfigRequest{Config: x.encode(config,
+		block(x.schema.Provider).ImpliedType())}, out) {
 		x.said(out.Diagnostics)
 	}
 	return x.diags

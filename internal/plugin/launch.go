@@ -85,19 +85,22 @@ func clientConfig(log *logger, versions ...int) (*goplugin.ClientConfig, *stderr
 		HandshakeConfig:  handshake,
 		VersionedPlugins: sets,
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
-		GRPCDialOptions:  []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage))},
-		Logger:           log,
-		Stderr:           tail,
-		SyncStdout:       log.writer("stdout"),
-		SyncStderr:       log.writer("stderr"),
-		StartTimeout:     startTimeout,
-		SkipHostEnv:      true,
+		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage),
+			grpc.MaxCallSendMsgSize(maxMessage))},
+		Logger:       log,
+		Stderr:       tail,
+		SyncStdout:   log.writer("stdout"),
+		SyncStderr:   log.writer("stderr"),
+		StartTimeout: startTimeout,
+		SkipHostEnv:  true,
 	}, tail
 }
 
 // run starts the process of a plugin and connects to it. After an error the process has ended. ctx
 // limits the start, not the lifetime of the process.
-func run(ctx context.Context, config *goplugin.ClientConfig, tail *stderrTail, l Launch) (*process, *grpc.ClientConn, error) {
+func run(
+	ctx context.Context, config *goplugin.ClientConfig, tail *stderrTail, l Launch,
+) (*process, *grpc.ClientConn, error) {
 	life, kill := context.WithCancel(context.Background())
 	config.RunnerFunc = func(_ hclog.Logger, of *exec.Cmd, tmp string) (pluginrunner.Runner, error) {
 		cmd := exec.CommandContext(life, l.Exec, l.Args...)
@@ -122,7 +125,8 @@ func run(ctx context.Context, config *goplugin.ClientConfig, tail *stderrTail, l
 func startError(l Launch, err error, tail *stderrTail) error {
 	text := strings.TrimSpace(err.Error())
 	if strings.Contains(text, "incompatible API version") {
-		err = fmt.Errorf("the plugin speaks none of the protocol versions 5 and 6; another version of the provider may (%s)", text)
+		err = fmt.Errorf("the plugin speaks none of the protocol versions 5 and 6; another version of the "+
+			"provider may (%s)", text)
 	}
 	if words := tail.panicText(); words != "" {
 		err = fmt.Errorf("%w\n\n%s", err, words)

@@ -28,7 +28,8 @@ var speakers = []struct {
 		map[string]cty.Value{"path": cty.StringVal("a.txt"), "content": cty.StringVal("one")},
 		map[string]cty.Value{"path": cty.StringVal("a.txt"), "content": cty.StringVal("two")}, "a.txt"},
 	{"notes", "notes_note", 5, true,
-		map[string]cty.Value{"key": cty.StringVal("n"), "body": cty.StringVal("one"), "tags": cty.SetVal([]cty.Value{cty.StringVal("x")}),
+		map[string]cty.Value{"key": cty.StringVal("n"), "body": cty.StringVal("one"),
+			"tags":    cty.SetVal([]cty.Value{cty.StringVal("x")}),
 			"section": cty.TupleVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"heading": cty.StringVal("h")})})},
 		map[string]cty.Value{"key": cty.StringVal("n"), "body": cty.StringVal("two")}, "n.json"},
 }
@@ -48,14 +49,17 @@ func TestLifecycle(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, s.file)); err != nil {
 				t.Fatalf("nothing was created: %v", err)
 			}
-			read := p.ReadResource(t.Context(), providers.ReadRequest{Type: s.typ, Prior: created.New, Private: created.Private, Identity: created.Identity})
+			read := p.ReadResource(t.Context(), providers.ReadRequest{Type: s.typ, Prior: created.New,
+				Private: created.Private, Identity: created.Identity})
 			noErrors(t, read.Diagnostics)
 			if !read.State.RawEquals(created.New) && !s.legacy { // the old SDK makes a null map empty
 				t.Errorf("reading changes the object:\n%#v\n%#v", created.New, read.State)
 			}
-			prior := providers.ReadRequest{Type: s.typ, Prior: read.State, Private: read.Private, Identity: read.Identity}
+			prior := providers.ReadRequest{Type: s.typ, Prior: read.State, Private: read.Private,
+				Identity: read.Identity}
 			updated := change(t, p, s.typ, prior, object(t, rs.Block, s.update), s.legacy)
-			prior = providers.ReadRequest{Type: s.typ, Prior: updated.New, Private: updated.Private, Identity: updated.Identity}
+			prior = providers.ReadRequest{Type: s.typ, Prior: updated.New, Private: updated.Private,
+				Identity: updated.Identity}
 			change(t, p, s.typ, prior, none, s.legacy)
 			if _, err := os.Stat(filepath.Join(dir, s.file)); !os.IsNotExist(err) {
 				t.Errorf("it is still there: %v", err)
@@ -70,14 +74,18 @@ func TestLifecycle(t *testing.T) {
 }
 
 // change plans and applies.
-func change(t *testing.T, p *client, typ string, from providers.ReadRequest, config cty.Value, legacy bool) providers.ApplyResponse {
+func change(
+	t *testing.T, p *client, typ string, from providers.ReadRequest, config cty.Value, legacy bool,
+) providers.ApplyResponse {
 	t.Helper()
 	rs := resourceType(t, p, typ)
-	prior, planned := from.Prior, providers.PlanResponse{Planned: config, Private: from.Private, Identity: from.Identity}
+	prior, planned := from.Prior, providers.PlanResponse{Planned: config, Private: from.Private,
+		Identity: from.Identity}
 	if !config.IsNull() {
 		noErrors(t, p.ValidateResource(t.Context(), typ, config))
 		planned = p.PlanResourceChange(t.Context(), providers.PlanRequest{
-			Type: typ, Prior: prior, Proposed: objchange.Proposed(rs.Block, prior, config), Config: config, Private: from.Private, Identity: from.Identity,
+			Type: typ, Prior: prior, Proposed: objchange.Proposed(rs.Block, prior, config), Config: config,
+			Private: from.Private, Identity: from.Identity,
 		})
 		noErrors(t, planned.Diagnostics)
 		if planned.LegacyTypes != legacy {
@@ -88,7 +96,8 @@ func change(t *testing.T, p *client, typ string, from providers.ReadRequest, con
 		}
 	}
 	applied := p.ApplyResourceChange(t.Context(), providers.ApplyRequest{
-		Type: typ, Prior: prior, Planned: planned.Planned, Config: config, Private: planned.Private, Identity: planned.Identity,
+		Type: typ, Prior: prior, Planned: planned.Planned, Config: config, Private: planned.Private,
+		Identity: planned.Identity,
 	})
 	noErrors(t, applied.Diagnostics)
 	if errs := objchange.AssertCompatible(rs.Block, planned.Planned, applied.New); len(errs) > 0 && !legacy {
@@ -108,13 +117,15 @@ func TestTwoVersionsAgree(t *testing.T) {
 		}
 		for name, attr := range a.Block.Attributes {
 			other := b.Block.Attributes[name]
-			if other == nil || attr.WriteOnly != other.WriteOnly || attr.DeprecationMessage != other.DeprecationMessage || attr.Sensitive != other.Sensitive ||
+			if other == nil || attr.WriteOnly != other.WriteOnly ||
+				attr.DeprecationMessage != other.DeprecationMessage || attr.Sensitive != other.Sensitive ||
 				attr.Deprecated != other.Deprecated || attr.Description != other.Description {
 				t.Errorf("%s.%s differs:\n%+v\n%+v", typ, name, attr, other)
 			}
 		}
 	}
-	if file := resourceType(t, p5, "files_file"); !file.Block.Attributes["content_wo"].WriteOnly || !file.Block.ContainsSensitive() {
+	if file := resourceType(t, p5, "files_file"); !file.Block.Attributes["content_wo"].WriteOnly ||
+		!file.Block.ContainsSensitive() {
 		t.Error("the write-only attribute is lost in version 5")
 	}
 	tree := resourceType(t, p6, "files_tree").Block
@@ -164,21 +175,25 @@ func TestImportMoveUpgrade(t *testing.T) {
 				t.Fatalf("identity schema: %+v", rs.Identity)
 			}
 			identity := cty.ObjectVal(map[string]cty.Value{"path": cty.StringVal("x.txt")})
-			for _, req := range []providers.ImportRequest{{Type: "files_file", ID: "x.txt"}, {Type: "files_file", Identity: identity}} {
+			for _, req := range []providers.ImportRequest{{Type: "files_file", ID: "x.txt"},
+				{Type: "files_file", Identity: identity}} {
 				imported := p.ImportResourceState(t.Context(), req)
 				noErrors(t, imported.Diagnostics)
 				if len(imported.Imported) != 1 || imported.Imported[0].Type != "files_file" {
 					t.Fatalf("imported %+v", imported.Imported)
 				}
 				one := imported.Imported[0]
-				read := p.ReadResource(t.Context(), providers.ReadRequest{Type: one.Type, Prior: one.State, Private: one.Private, Identity: one.Identity})
+				read := p.ReadResource(t.Context(), providers.ReadRequest{Type: one.Type, Prior: one.State,
+					Private: one.Private, Identity: one.Identity})
 				noErrors(t, read.Diagnostics)
-				if got := read.State.GetAttr("size"); !got.RawEquals(cty.NumberIntVal(4)) || !read.Identity.RawEquals(identity) {
+				if got := read.State.GetAttr("size"); !got.RawEquals(cty.NumberIntVal(4)) ||
+					!read.Identity.RawEquals(identity) {
 					t.Errorf("read size %#v, identity %#v", got, read.Identity)
 				}
 			}
 			moved := p.MoveResourceState(t.Context(), providers.MoveRequest{
-				SourceProvider: address(name).String(), SourceType: "files_document", SourceJSON: []byte(`{"id":"x.txt","path":"x.txt","text":"text"}`),
+				SourceProvider: address(name).String(), SourceType: "files_document",
+				SourceJSON: []byte(`{"id":"x.txt","path":"x.txt","text":"text"}`),
 				TargetType: "files_file",
 			})
 			noErrors(t, moved.Diagnostics)
@@ -202,7 +217,8 @@ func TestFunctions(t *testing.T) {
 			p, _ := start(t, name)
 			functions, diags := p.Functions(t.Context())
 			noErrors(t, diags)
-			if f := functions["join_path"]; f == nil || len(f.Params) != 1 || f.Variadic == nil || f.Return != cty.String {
+			if f := functions["join_path"]; f == nil || len(f.Params) != 1 || f.Variadic == nil ||
+				f.Return != cty.String {
 				t.Fatalf("join_path is %+v", f)
 			}
 			call := func(name string, args ...string) (cty.Value, error) {
@@ -246,7 +262,8 @@ func TestEphemeralAndData(t *testing.T) {
 			}
 			noErrors(t, p.RenewEphemeral(t.Context(), "files_secret", opened.Private).Diagnostics)
 
-			data := object(t, schema.DataSources.Type("files_file").Block, map[string]cty.Value{"path": cty.StringVal("s")})
+			data := object(t, schema.DataSources.Type("files_file").Block,
+				map[string]cty.Value{"path": cty.StringVal("s")})
 			noErrors(t, p.ValidateDataSource(t.Context(), "files_file", data))
 			read := p.ReadDataSource(t.Context(), providers.ReadDataRequest{Type: "files_file", Config: data})
 			noErrors(t, read.Diagnostics)

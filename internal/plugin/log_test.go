@@ -22,12 +22,13 @@ func TestLines(t *testing.T) {
 		"no end, in pieces": {[]string{long, long, long}, []string{long, long}},
 	} {
 		var text bytes.Buffer
-		to := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key != slog.MessageKey {
-				return slog.Attr{}
-			}
-			return a
-		}}))
+		to := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug,
+			ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key != slog.MessageKey {
+					return slog.Attr{}
+				}
+				return a
+			}}))
 		w := newLogger(to, "provider", "test").writer("stdout")
 		for _, part := range c.written {
 			if n, err := io.WriteString(w, part); n != len(part) || err != nil {

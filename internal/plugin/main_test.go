@@ -69,12 +69,14 @@ func executable(t testing.TB, name string) string {
 	if path := built.paths[name]; path != "" {
 		return path
 	}
-	command := "./cmd/terraform-provider-" + map[string]string{"files": "files", "files5": "files", "notes": "notes", "synth": "synth"}[name]
+	command := "./cmd/terraform-provider-" + map[string]string{"files": "files", "files5": "files",
+		"notes": "notes", "synth": "synth"}[name]
 	if _, err := os.Stat(filepath.Join(providerModule, command)); err != nil {
 		t.Skipf("the test providers are not there: %v", err)
 	}
 	path := filepath.Join(built.dir, "terraform-provider-"+name)
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.name="+name+" -X main.version=1.0.0", "-o", path, command)
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.name="+name+
+		" -X main.version=1.0.0", "-o", path, command)
 	cmd.Dir = providerModule
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building %s: %v\n%s", name, err, out)
@@ -97,7 +99,8 @@ func launch(t testing.TB, name string, env ...string) Launch {
 func start(t testing.TB, name string, env ...string) (*client, string) {
 	t.Helper()
 	dir := t.TempDir()
-	p, err := Start(context.Background(), launch(t, name, append([]string{"FILES_ROOT=" + dir, "NOTES_FOLDER=" + dir}, env...)...))
+	p, err := Start(context.Background(),
+		launch(t, name, append([]string{"FILES_ROOT=" + dir, "NOTES_FOLDER=" + dir}, env...)...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,8 @@ func (c *client) dataSource(ctx context.Context, m method, typ string) (*exchang
 
 func (c *client) ephemeral(ctx context.Context, m method, typ string) (*exchange, *providers.ResourceSchema) {
 	x := c.begin(ctx, m)
-	return x, x.find("ephemeral resource type", typ, func(s *providers.Schema) providers.TypeTable { return s.Ephemerals })
+	return x, x.find("ephemeral resource type", typ,
+		func(s *providers.Schema) providers.TypeTable { return s.Ephemerals })
 }
 
 // ValidateDataSource implements providers.Interface.
@@ -41,7 +42,8 @@ func (c *client) ReadDataSource(ctx context.Context, req providers.ReadDataReque
 	}
 	ty := rs.Block.ImpliedType()
 	in := &tfplugin.ReadDataSourceRequest{
-		TypeName: req.Type, Config: x.encode(req.Config, ty), ProviderMeta: x.meta(req.Meta), ClientCapabilities: capabilities(),
+		TypeName: req.Type, Config: x.encode(req.Config, ty), ProviderMeta: x.meta(req.Meta),
+		ClientCapabilities: capabilities(),
 	}
 	out := &tfplugin.ReadDataSourceResponse{}
 	if x.invoke(in, out) {
@@ -60,7 +62,8 @@ func (c *client) OpenEphemeral(ctx context.Context, typ string, config cty.Value
 		return providers.OpenResponse{Diagnostics: x.diags}
 	}
 	ty := rs.Block.ImpliedType()
-	in := &tfplugin.OpenEphemeralResourceRequest{TypeName: typ, Config: x.encode(config, ty), ClientCapabilities: capabilities()}
+	in := &tfplugin.OpenEphemeralResourceRequest{TypeName: typ, Config: x.encode(config, ty),
+		ClientCapabilities: capabilities()}
 	out := &tfplugin.OpenEphemeralResourceResponse{}
 	if x.invoke(in, out) {
 		x.said(out.Diagnostics)
@@ -103,7 +106,8 @@ func (c *client) Functions(ctx context.Context) (map[string]*providers.Function,
 	x.said(out.Diagnostics)
 	functions, err := convertFunctions(out.Functions)
 	if err != nil {
-		x.fail("Invalid provider schema", "The provider %s describes its functions in a way that can't be used: %s.", c.launch.Provider.ForDisplay(), err)
+		x.fail("Invalid provider schema", "The provider %s describes its functions in a way that can't be "+
+			"used: %s.", c.launch.Provider.ForDisplay(), err)
 		return nil, x.diags
 	}
 	c.mu.Lock()

@@ -219,5 +219,6 @@ func (l *lent) exited() bool {
 }
 
 func startFailed(addr addrs.Provider, err error) tfdiags.Diagnostics {
-	return tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.", addr.ForDisplay(), err).List()
+	return tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.",
+		addr.ForDisplay(), err).List()
 }

@@ -80,7 +80,8 @@ func TestPoolReusesProcesses(t *testing.T) {
 
 // Several configurations of a provider that were validated plan with the same processes.
 func TestPoolKeepsAllProcesses(t *testing.T) {
-	pool := newPool(t, func(addrs.Provider) (Launch, error) { return launch(t, "files", "FILES_ROOT="+t.TempDir()), nil })
+	pool := newPool(t,
+		func(addrs.Provider) (Launch, error) { return launch(t, "files", "FILES_ROOT="+t.TempDir()), nil })
 	use := func() (ids []string) {
 		var users []providers.Interface
 		for range 3 {
@@ -119,7 +120,9 @@ func TestPoolInParallel(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	_, err := newPool(t, func(addrs.Provider) (Launch, error) { return Launch{}, errors.New("not installed") }).Provider(t.Context(), address("files"))
+	_, err := newPool(t,
+		func(addrs.Provider) (Launch, error) { return Launch{}, errors.New("not installed") }).Provider(
+		t.Context(), address("files"))
 	wantError(t, err, "not installed")
 }
 
@@ -140,7 +143,8 @@ func TestSchemaCache(t *testing.T) {
 	cached, diags := unstartable(kept).Schema(t.Context(), address("synth"))
 	noErrors(t, diags)
 	for _, name := range schema.Resources.Names() {
-		if a, b := schema.Resources.Type(name), cached.Resources.Type(name); b == nil || !a.Block.ImpliedType().Equals(b.Block.ImpliedType()) {
+		if a, b := schema.Resources.Type(name), cached.Resources.Type(name); b == nil ||
+			!a.Block.ImpliedType().Equals(b.Block.ImpliedType()) {
 			t.Errorf("%s differs", name)
 		}
 	}

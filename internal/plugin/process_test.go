@@ -33,18 +33,21 @@ func createFile(ctx context.Context, t *testing.T, p *client) providers.ApplyRes
 	})
 	noErrors(t, plan.Diagnostics)
 	return p.ApplyResourceChange(ctx, providers.ApplyRequest{
-		Type: "files_file", Prior: cty.NullVal(config.Type()), Planned: plan.Planned, Config: config, Private: plan.Private,
+		Type: "files_file", Prior: cty.NullVal(config.Type()), Planned: plan.Planned, Config: config,
+		Private: plan.Private,
 	})
 }
 
 func TestCrash(t *testing.T) {
 	p, _ := configured(t, "files", "FILES_CRASH=create:*")
 	resp := createFile(t.Context(), t, p)
-	wantError(t, resp.Diagnostics.Err(), "Plugin did not respond", "example.com/tofu/files", "ApplyResourceChange", "its process ended")
+	wantError(t, resp.Diagnostics.Err(), "Plugin did not respond", "example.com/tofu/files",
+		"ApplyResourceChange", "its process ended")
 	if resp.New != cty.NilVal {
 		t.Errorf("a crashed provider said %#v", resp.New)
 	}
-	again := p.ReadResource(t.Context(), providers.ReadRequest{Type: "files_file", Prior: cty.NullVal(resourceType(t, p, "files_file").Block.ImpliedType())})
+	again := p.ReadResource(t.Context(), providers.ReadRequest{Type: "files_file",
+		Prior: cty.NullVal(resourceType(t, p, "files_file").Block.ImpliedType())})
 	wantError(t, again.Diagnostics.Err(), "Plugin did not respond", "ReadResource")
 	within(t, closeTimeout+killTimeout, "closing after a crash", func() { p.Close() })
 }
@@ -122,8 +125,10 @@ func TestStartErrors(t *testing.T) {
 		{"not executable", script("plain", "#!/bin/sh\n", 0o644), []string{"permission denied"}},
 		{"not a plugin", script("noise", "#!/bin/sh\necho hello\nsleep 5\n", 0o755), []string{"hello"}},
 		{"exits", script("exits", "#!/bin/sh\nexit 1\n", 0o755), []string{"Failed to read any lines"}},
-		{"panics", script("panics", "#!/bin/sh\necho 'panic: bad build' >&2\nexit 2\n", 0o755), []string{"panic: bad build"}},
-		{"old protocol", script("old", "#!/bin/sh\necho '1|4|tcp|127.0.0.1:1|grpc'\nsleep 5\n", 0o755), []string{"protocol versions 5 and 6"}},
+		{"panics", script("panics", "#!/bin/sh\necho 'panic: bad build' >&2\nexit 2\n", 0o755),
+			[]string{"panic: bad build"}},
+		{"old protocol", script("old", "#!/bin/sh\necho '1|4|tcp|127.0.0.1:1|grpc'\nsleep 5\n", 0o755),
+			[]string{"protocol versions 5 and 6"}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -134,7 +139,8 @@ func TestStartErrors(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	within(t, 10*time.Second, "giving up a start", func() {
-		_, err := Start(ctx, Launch{Provider: address("silent"), Exec: script("silent", "#!/bin/sh\nexec sleep 30\n", 0o755)})
+		_, err := Start(ctx, Launch{Provider: address("silent"), Exec: script("silent",
+			"#!/bin/sh\nexec sleep 30\n", 0o755)})
 		wantError(t, err, "example.com/tofu/silent", "deadline")
 	})
 }

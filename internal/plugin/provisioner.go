@@ -99,7 +99,8 @@ func (p *Provisioner) Schema() (*providers.ResourceSchema, error) {
 		}
 	}
 	out := &tfplugin.GetProvisionerSchemaResponse{}
-	if err := p.conn.Invoke(context.Background(), provisionerSchema, &tfplugin.GetProvisionerSchemaRequest{}, out); err != nil {
+	if err := p.conn.Invoke(context.Background(), provisionerSchema, &tfplugin.GetProvisionerSchemaRequest{},
+		out); err != nil {
 		return nil, p.failed("asking for its schema", err)
 	}
 	if diags := said(out.Diagnostics); diags.HasErrors() {
@@ -157,7 +158,8 @@ func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
 		return diags.AppendError(err)
 	}
 	out := &tfplugin.ValidateProvisionerConfigResponse{}
-	if err := p.conn.Invoke(context.Background(), provisionerValidate, &tfplugin.ValidateProvisionerConfigRequest{Config: value}, out); err != nil {
+	if err := p.conn.Invoke(context.Background(), provisionerValidate,
+		&tfplugin.ValidateProvisionerConfigRequest{Config: value}, out); err != nil {
 		return diags.AppendError(p.failed("validating its configuration", err))
 	}
 	return said(out.Diagnostics)
@@ -165,7 +167,9 @@ func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
 
 // Run runs the provisioner. connection is null if there is none. Output goes to out, which is nil
 // if nothing may be shown. When ctx ends, Run stops the plugin and waits for a limited time.
-func (p *Provisioner) Run(ctx context.Context, config, connection cty.Value, out func(line string)) tfdiags.Diagnostics {
+func (p *Provisioner) Run(
+	ctx context.Context, config, connection cty.Value, out func(line string),
+) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	in := &tfplugin.ProvisionResourceRequest{}
 	var err error

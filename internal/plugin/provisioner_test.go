@@ -48,13 +48,14 @@ func serveProvisioner() {
 
 // unary makes the description of a call that is answered once.
 func unary[In, Out any](name string, answer func(*echoServer, *In) *Out) grpc.MethodDesc {
-	return grpc.MethodDesc{MethodName: name, Handler: func(srv any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-		in := new(In)
-		if err := decode(in); err != nil {
-			return nil, err
-		}
-		return answer(srv.(*echoServer), in), nil
-	}}
+	return grpc.MethodDesc{MethodName: name,
+		Handler: func(srv any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+			in := new(In)
+			if err := decode(in); err != nil {
+				return nil, err
+			}
+			return answer(srv.(*echoServer), in), nil
+		}}
 }
 
 var echoType = cty.Object(map[string]cty.Type{"text": cty.String, "wait": cty.Bool})
@@ -62,53 +63,61 @@ var echoType = cty.Object(map[string]cty.Type{"text": cty.String, "wait": cty.Bo
 var echoService = grpc.ServiceDesc{
 	ServiceName: "tfplugin5.Provisioner", HandlerType: (*any)(nil),
 	Methods: []grpc.MethodDesc{
-		unary("GetSchema", func(*echoServer, *tfplugin.GetProvisionerSchemaRequest) *tfplugin.GetProvisionerSchemaResponse {
-			return &tfplugin.GetProvisionerSchemaResponse{Provisioner: &tfplugin.Schema{Block: &tfplugin.Schema_Block{Attributes: []*tfplugin.Schema_Attribute{
-				{Name: "text", Type: []byte(`"string"`), Required: true}, {Name: "wait", Type: []byte(`"bool"`), Optional: true},
-			}}}}
-		}),
-		unary("ValidateProvisionerConfig", func(_ *echoServer, in *tfplugin.ValidateProvisionerConfigRequest) *tfplugin.ValidateProvisionerConfigResponse {
-			v, err := msgpack.Unmarshal(in.Config.Msgpack, echoType)
-			text := v.GetAttr("text")
-			if err == nil && (!text.IsKnown() || text.AsString() != "bad") {
-				return &tfplugin.ValidateProvisionerConfigResponse{}
-			}
-			return &tfplugin.ValidateProvisionerConfigResponse{Diagnostics: []*tfplugin.Diagnostic{{Severity: tfplugin.Diagnostic_ERROR, Summary: "Bad text"}}}
-		}),
+		unary("GetSchema",
+			func(*echoServer, *tfplugin.GetProvisionerSchemaRequest) *tfplugin.GetProvisionerSchemaResponse {
+				return &tfplugin.GetProvisionerSchemaResponse{Provisioner: &tfplugin.Schema{Block: &tfplugin.Schema_Block{Attributes: []*tfplugin.Schema_Attribute{
+					{Name: "text", Type: []byte(`"string"`), Required: true},
+					{Name: "wait", Type: []byte(`"bool"`), Optional: true},
+				}}}}
+			}),
+		unary("ValidateProvisionerConfig",
+			func(_ *echoServer,
+				in *tfplugin.ValidateProvisionerConfigRequest) *tfplugin.ValidateProvisionerConfigResponse {
+				v, err := msgpack.Unmarshal(in.Config.Msgpack, echoType)
+				text := v.GetAttr("text")
+				if err == nil && (!text.IsKnown() || text.AsString() != "bad") {
+					return &tfplugin.ValidateProvisionerConfigResponse{}
+				}
+				return &tfplugin.ValidateProvisionerConfigResponse{Diagnostics: []*tfplugin.Diagnostic{{Severity: tfplugin.Diagnostic_ERROR, Summary: "Bad text"}}}
+			}),
 		unary("Stop", func(s *echoServer, _ *tfplugin.StopProviderRequest) *tfplugin.StopProviderResponse {
 			close(s.stop)
 			return &tfplugin.StopProviderResponse{}
 		}),
 	},
-	Streams: []grpc.StreamDesc{{StreamName: "ProvisionResource", ServerStreams: true, Handler: func(srv any, stream grpc.ServerStream) error {
-		in := &tfplugin.ProvisionResourceRequest{}
-		if err := stream.RecvMsg(in); err != nil {
-			return err
-		}
-		config, err := msgpack.Unmarshal(in.Config.Msgpack, echoType)
-		if err != nil {
-			return err
-		}
-		connection, err := msgpack.Unmarshal(in.Connection.Msgpack, cty.Map(cty.String))
-		if err != nil {
-			return err
-		}
-		host := "nowhere"
-		if !connection.IsNull() {
-			host = connection.Index(cty.StringVal("host")).AsString() + ":" + connection.Index(cty.StringVal("port")).AsString()
-		}
-		text := config.GetAttr("text").AsString()
-		for _, line := range []string{"first", text + "\n" + host + "\n"} {
-			if err := stream.SendMsg(&tfplugin.ProvisionResourceResponse{Output: line}); err != nil {
+	Streams: []grpc.StreamDesc{{StreamName: "ProvisionResource", ServerStreams: true,
+		Handler: func(srv any, stream grpc.ServerStream) error {
+			in := &tfplugin.ProvisionResourceRequest{}
+			if err := stream.RecvMsg(in); err != nil {
 				return err
 			}
-		}
-		if wait := config.GetAttr("wait"); !wait.IsNull() && wait.True() {
-			<-srv.(*echoServer).stop
-			return stream.SendMsg(&tfplugin.ProvisionResourceResponse{Diagnostics: []*tfplugin.Diagnostic{{Severity: tfplugin.Diagnostic_ERROR, Summary: "Stopped"}}})
-		}
-		return stream.SendMsg(&tfplugin.ProvisionResourceResponse{Diagnostics: []*tfplugin.Diagnostic{{Severity: tfplugin.Diagnostic_WARNING, Summary: "Done"}}})
-	}}},
+			config, err := msgpack.Unmarshal(in.Config.Msgpack, echoType)
+			if err != nil {
+				return err
+			}
+			connection, err := msgpack.Unmarshal(in.Connection.Msgpack, cty.Map(cty.String))
+			if err != nil {
+				return err
+			}
+			host := "nowhere"
+			if !connection.IsNull() {
+				host = connection.Index(cty.StringVal("host")).AsString() + ":" +
+					connection.Index(cty.StringVal("port")).AsString()
+			}
+			text := config.GetAttr("text").AsString()
+			for _, line := range []string{"first", text + "\n" + host + "\n"} {
+				if err := stream.SendMsg(&tfplugin.ProvisionResourceResponse{Output: line}); err != nil {
+					return err
+				}
+			}
+			if wait := config.GetAttr("wait"); !wait.IsNull() && wait.True() {
+				<-srv.(*echoServer).stop
+				return stream.SendMsg(
+					&tfplugin.ProvisionResourceResponse{Diagnostics: []*tfplugin.Diagnostic{{Severity: tfplugin.Diagnostic_ERROR, Summary: "Stopped"}}})
+			}
+			return stream.SendMsg(
+				&tfplugin.ProvisionResourceResponse{Diagnostics: []*tfplugin.Diagnostic{{Severity: tfplugin.Diagnostic_WARNING, Summary: "Done"}}})
+		}}},
 }
 
 // echo installs the test program as a plugin.
@@ -158,7 +167,8 @@ func TestProvisioner(t *testing.T) {
 	}
 	noErrors(t, p.Validate(echoConfig(cty.UnknownVal(cty.String), false)))
 
-	connection := cty.ObjectVal(map[string]cty.Value{"host": cty.StringVal("h"), "port": cty.NumberIntVal(22), "agent": cty.NullVal(cty.Bool)})
+	connection := cty.ObjectVal(map[string]cty.Value{"host": cty.StringVal("h"), "port": cty.NumberIntVal(22),
+		"agent": cty.NullVal(cty.Bool)})
 	var mu sync.Mutex
 	var lines []string
 	out := func(line string) {
@@ -192,8 +202,10 @@ func TestProvisionerStops(t *testing.T) {
 func TestFindProvisioner(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	for _, path := range []string{
-		first + "/terraform-provisioner-a_v1.9.0", first + "/terraform-provisioner-a_v1.10.0", first + "/terraform-provisioner-a_v1.2.0_x5",
-		first + "/terraform-provider-b", first + "/terraform-provisioner-c.txt", second + "/terraform-provisioner-a_v9.0.0", second + "/terraform-provisioner-b.exe",
+		first + "/terraform-provisioner-a_v1.9.0", first + "/terraform-provisioner-a_v1.10.0",
+		first + "/terraform-provisioner-a_v1.2.0_x5",
+		first + "/terraform-provider-b", first + "/terraform-provisioner-c.txt",
+		second + "/terraform-provisioner-a_v9.0.0", second + "/terraform-provisioner-b.exe",
 	} {
 		if err := os.WriteFile(path, nil, 0o755); err != nil {
 			t.Fatal(err)

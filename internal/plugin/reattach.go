@@ -45,13 +45,15 @@ func ParseReattach(text string) (map[addrs.Provider]*Reattach, error) {
 			return nil, fmt.Errorf("%s: %w", ReattachEnv, err)
 		}
 		if e.Protocol != "" && e.Protocol != string(goplugin.ProtocolGRPC) {
-			return nil, fmt.Errorf("%s: provider %s speaks %q; only grpc can be attached to", ReattachEnv, source, e.Protocol)
+			return nil, fmt.Errorf("%s: provider %s speaks %q; only grpc can be attached to", ReattachEnv,
+				source, e.Protocol)
 		}
 		if e.ProtocolVersion == 0 {
 			e.ProtocolVersion = 5 // older plugins do not send the field
 		}
 		if e.ProtocolVersion != 5 && e.ProtocolVersion != 6 {
-			return nil, fmt.Errorf("%s: provider %s speaks protocol version %d, not 5 or 6", ReattachEnv, source, e.ProtocolVersion)
+			return nil, fmt.Errorf("%s: provider %s speaks protocol version %d, not 5 or 6", ReattachEnv,
+				source, e.ProtocolVersion)
 		}
 		addr, err := resolve(e.Addr.Network, e.Addr.String)
 		if err != nil {
@@ -75,13 +77,15 @@ func resolve(network, address string) (net.Addr, error) {
 func attach(config *goplugin.ClientConfig, l Launch) (providers.Interface, error) {
 	config.VersionedPlugins = nil
 	config.Reattach = &goplugin.ReattachConfig{
-		Protocol: goplugin.ProtocolGRPC, ProtocolVersion: l.Reattach.ProtocolVersion, Pid: l.Reattach.Pid, Addr: l.Reattach.Addr,
+		Protocol: goplugin.ProtocolGRPC, ProtocolVersion: l.Reattach.ProtocolVersion, Pid: l.Reattach.Pid,
+		Addr: l.Reattach.Addr,
 		Test: true, // do not end the process
 	}
 	p := &process{client: goplugin.NewClient(config), tail: &stderrTail{}}
 	rpc, err := p.client.Client()
 	if err != nil {
-		return nil, fmt.Errorf("attaching to provider %s at %s (from %s): %w", l.Provider, l.Reattach.Addr, ReattachEnv, err)
+		return nil, fmt.Errorf("attaching to provider %s at %s (from %s): %w", l.Provider, l.Reattach.Addr,
+			ReattachEnv, err)
 	}
 	return newClient(l, p, rpc.(*goplugin.GRPCClient).Conn, l.Reattach.ProtocolVersion), nil
 }

@@ -17,11 +17,14 @@ func (c *client) ValidateResource(ctx context.Context, typ string, config cty.Va
 }
 
 // validate makes any of the calls that validate a configuration. All have the same form.
-func (x *exchange) validate(rs *providers.ResourceSchema, typ string, config cty.Value, caps *tfplugin.ClientCapabilities) tfdiags.Diagnostics {
+func (x *exchange) validate(
+	rs *providers.ResourceSchema, typ string, config cty.Value, caps *tfplugin.ClientCapabilities,
+) tfdiags.Diagnostics {
 	if x.failed() {
 		return x.diags
 	}
-	in := &tfplugin.ValidateConfigRequest{TypeName: typ, Config: x.encode(config, rs.Block.ImpliedType()), ClientCapabilities: caps}
+	in := &tfplugin.ValidateConfigRequest{TypeName: typ, Config: x.encode(config, rs.Block.ImpliedType()),
+		ClientCapabilities: caps}
 	out := &tfplugin.ValidateConfigResponse{}
 	if x.invoke(in, out) {
 		x.said(out.Diagnostics)
@@ -30,11 +33,14 @@ func (x *exchange) validate(rs *providers.ResourceSchema, typ string, config cty
 }
 
 // UpgradeResourceState implements providers.Interface.
-func (c *client) UpgradeResourceState(ctx context.Context, req providers.UpgradeRequest) (resp providers.UpgradeResponse) {
+func (c *client) UpgradeResourceState(
+	ctx context.Context, req providers.UpgradeRequest,
+) (resp providers.UpgradeResponse) {
 	x, rs := c.resource(ctx, upgradeState, req.Type)
 	if !x.failed() {
 		in := &tfplugin.UpgradeResourceStateRequest{
-			TypeName: req.Type, Version: req.Version, RawState: &tfplugin.RawState{Json: req.JSON, Flatmap: req.Flatmap},
+			TypeName: req.Type, Version: req.Version,
+			RawState: &tfplugin.RawState{Json: req.JSON, Flatmap: req.Flatmap},
 		}
 		out := &tfplugin.UpgradeResourceStateResponse{}
 		if x.invoke(in, out) {
@@ -47,12 +53,16 @@ func (c *client) UpgradeResourceState(ctx context.Context, req providers.Upgrade
 }
 
 // UpgradeResourceIdentity implements providers.Interface.
-func (c *client) UpgradeResourceIdentity(ctx context.Context, req providers.UpgradeRequest) (resp providers.UpgradeResponse) {
+func (c *client) UpgradeResourceIdentity(
+	ctx context.Context, req providers.UpgradeRequest,
+) (resp providers.UpgradeResponse) {
 	x, rs := c.resource(ctx, upgradeIdentity, req.Type)
 	if !x.failed() && rs.Identity == nil {
-		x.fail("Unknown identity", "The provider %s has no identity for the resource type %q.", c.launch.Provider.ForDisplay(), req.Type)
+		x.fail("Unknown identity", "The provider %s has no identity for the resource type %q.",
+			c.launch.Provider.ForDisplay(), req.Type)
 	}
-	in := &tfplugin.UpgradeResourceIdentityRequest{TypeName: req.Type, Version: req.Version, RawIdentity: &tfplugin.RawState{Json: req.JSON}}
+	in := &tfplugin.UpgradeResourceIdentityRequest{TypeName: req.Type, Version: req.Version,
+		RawIdentity: &tfplugin.RawState{Json: req.JSON}}
 	out := &tfplugin.UpgradeResourceIdentityResponse{}
 	if x.invoke(in, out) {
 		x.said(out.Diagnostics)
@@ -92,7 +102,8 @@ func (c *client) PlanResourceChange(ctx context.Context, req providers.PlanReque
 	}
 	ty := rs.Block.ImpliedType()
 	in := &tfplugin.PlanResourceChangeRequest{
-		TypeName: req.Type, PriorState: x.encode(req.Prior, ty), ProposedNewState: x.encode(req.Proposed, ty), Config: x.encode(req.Config, ty),
+		TypeName: req.Type, PriorState: x.encode(req.Prior, ty), ProposedNewState: x.encode(req.Proposed, ty),
+		Config:       x.encode(req.Config, ty),
 		PriorPrivate: req.Private, ProviderMeta: x.meta(req.Meta), ClientCapabilities: capabilities(),
 		PriorIdentity: x.encodeIdentity(req.Identity, rs.Identity),
 	}
@@ -118,8 +129,10 @@ func (c *client) ApplyResourceChange(ctx context.Context, req providers.ApplyReq
 	}
 	ty := rs.Block.ImpliedType()
 	in := &tfplugin.ApplyResourceChangeRequest{
-		TypeName: req.Type, PriorState: x.encode(req.Prior, ty), PlannedState: x.encode(req.Planned, ty), Config: x.encode(req.Config, ty),
-		PlannedPrivate: req.Private, ProviderMeta: x.meta(req.Meta), PlannedIdentity: x.encodeIdentity(req.Identity, rs.Identity),
+		TypeName: req.Type, PriorState: x.encode(req.Prior, ty), PlannedState: x.encode(req.Planned, ty),
+		Config:         x.encode(req.Config, ty),
+		PlannedPrivate: req.Private, ProviderMeta: x.meta(req.Meta),
+		PlannedIdentity: x.encodeIdentity(req.Identity, rs.Identity),
 	}
 	out := &tfplugin.ApplyResourceChangeResponse{}
 	if x.invoke(in, out) {
@@ -143,7 +156,8 @@ func (c *client) ImportResourceState(ctx context.Context, req providers.ImportRe
 		return providers.ImportResponse{Diagnostics: x.diags}
 	}
 	in := &tfplugin.ImportResourceStateRequest{
-		TypeName: req.Type, Id: req.ID, ClientCapabilities: capabilities(), Identity: x.encodeIdentity(req.Identity, rs.Identity),
+		TypeName: req.Type, Id: req.ID, ClientCapabilities: capabilities(),
+		Identity: x.encodeIdentity(req.Identity, rs.Identity),
 	}
 	out := &tfplugin.ImportResourceStateResponse{}
 	if !x.invoke(in, out) {
@@ -153,7 +167,8 @@ func (c *client) ImportResourceState(ctx context.Context, req providers.ImportRe
 	resp.Deferred = deferred(out.Deferred)
 	for _, one := range out.ImportedResources {
 		// A provider may return objects of other types.
-		schema := x.find("resource type", one.TypeName, func(s *providers.Schema) providers.TypeTable { return s.Resources })
+		schema := x.find("resource type", one.TypeName,
+			func(s *providers.Schema) providers.TypeTable { return s.Resources })
 		if x.failed() {
 			break
 		}
@@ -170,8 +185,10 @@ func (c *client) ImportResourceState(ctx context.Context, req providers.ImportRe
 func (c *client) MoveResourceState(ctx context.Context, req providers.MoveRequest) (resp providers.MoveResponse) {
 	x, rs := c.resource(ctx, moveState, req.TargetType)
 	in := &tfplugin.MoveResourceStateRequest{
-		SourceProviderAddress: req.SourceProvider, SourceTypeName: req.SourceType, SourceSchemaVersion: req.SourceSchemaVersion,
-		SourceState: &tfplugin.RawState{Json: req.SourceJSON}, TargetTypeName: req.TargetType, SourcePrivate: req.SourcePrivate,
+		SourceProviderAddress: req.SourceProvider, SourceTypeName: req.SourceType,
+		SourceSchemaVersion: req.SourceSchemaVersion,
+		SourceState:         &tfplugin.RawState{Json: req.SourceJSON}, TargetTypeName: req.TargetType,
+		SourcePrivate:               req.SourcePrivate,
 		SourceIdentitySchemaVersion: req.SourceIdentityVersion,
 	}
 	if req.SourceIdentity != nil {

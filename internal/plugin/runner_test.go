@@ -62,7 +62,8 @@ func TestChildKeepsOutput(t *testing.T) {
 				t.Skip("there is no setsid")
 			}
 			pidFile := filepath.Join(t.TempDir(), "pid")
-			path := script(t, leaves+"sh -c 'echo $$ >"+pidFile+"; exec sleep 100' &\nwhile [ ! -s "+pidFile+" ]; do sleep 0.05; done\nexit 1\n")
+			path := script(t, leaves+"sh -c 'echo $$ >"+pidFile+"; exec sleep 100' &\nwhile [ ! -s "+pidFile+
+				" ]; do sleep 0.05; done\nexit 1\n")
 			before := socketFolders(t)
 			within(t, 20*time.Second, "a start without handshake", func() {
 				_, err := Start(t.Context(), Launch{Provider: address("broken"), Exec: path})
@@ -116,7 +117,8 @@ func TestKilledParent(t *testing.T) {
 		t.Skip("only Linux has the signal for it")
 	}
 	parent := exec.Command(os.Args[0])
-	parent.Env = append(os.Environ(), holdPluginEnv+"="+executable(t, "files"), "FILES_ROOT="+t.TempDir(), "TMPDIR="+t.TempDir())
+	parent.Env = append(os.Environ(), holdPluginEnv+"="+executable(t, "files"), "FILES_ROOT="+t.TempDir(),
+		"TMPDIR="+t.TempDir())
 	out, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,8 @@ type schemaTable struct {
 }
 
 func newSchemaTable(version int, raw, identities map[string][]byte, cached *io.SectionReader) *schemaTable {
-	return &schemaTable{version: version, raw: raw, cached: cached, identities: identities, decoded: make(map[string]*providers.ResourceSchema)}
+	return &schemaTable{version: version, raw: raw, cached: cached, identities: identities,
+		decoded: make(map[string]*providers.ResourceSchema)}
 }
 
 // Names implements providers.TypeTable.
@@ -125,7 +126,8 @@ func convertAttributes(in []*tfplugin.Schema_Attribute, version int) (map[string
 		attr := &configschema.Attribute{
 			Description: a.Description, DescriptionKind: stringKind(a.DescriptionKind),
 			Deprecated: a.Deprecated, DeprecationMessage: a.DeprecationMessage,
-			Required: a.Required, Optional: a.Optional, Computed: a.Computed, Sensitive: a.Sensitive, WriteOnly: a.WriteOnly,
+			Required: a.Required, Optional: a.Optional, Computed: a.Computed, Sensitive: a.Sensitive,
+			WriteOnly: a.WriteOnly,
 		}
 		if err := attributeType(attr, a, version); err != nil {
 			return nil, fmt.Errorf("attribute %q: %w", a.Name, err)
@@ -200,7 +202,8 @@ func decodeIdentitySchema(raw []byte) (*configschema.Object, int64, error) {
 	if err := proto.Unmarshal(raw, msg); err != nil {
 		return nil, 0, err
 	}
-	out := &configschema.Object{Nesting: configschema.NestingSingle, Attributes: make(map[string]*configschema.Attribute, len(msg.IdentityAttributes))}
+	out := &configschema.Object{Nesting: configschema.NestingSingle,
+		Attributes: make(map[string]*configschema.Attribute, len(msg.IdentityAttributes))}
 	for _, a := range msg.IdentityAttributes {
 		ty, err := decodeType(a.Type)
 		if err != nil {
@@ -217,7 +220,8 @@ func convertFunctions(in map[string]*tfplugin.Function) (map[string]*providers.F
 	out := make(map[string]*providers.Function, len(in))
 	for name, f := range in {
 		fn := &providers.Function{
-			Summary: f.Summary, Description: f.Description, DescriptionKind: stringKind(f.DescriptionKind), DeprecationMessage: f.DeprecationMessage,
+			Summary: f.Summary, Description: f.Description, DescriptionKind: stringKind(f.DescriptionKind),
+			DeprecationMessage: f.DeprecationMessage,
 		}
 		var err error
 		if fn.Return, err = decodeType(f.GetReturn().GetType()); err != nil {
@@ -252,7 +256,9 @@ func convertParam(p *tfplugin.Function_Parameter) (providers.FunctionParam, erro
 
 // convertSchemas converts the two responses to a provider schema. identities is nil if the provider
 // has none. If cached is set, the first response holds the positions of the type schemas in it.
-func convertSchemas(version int, in *tfplugin.GetProviderSchemaResponse, identities map[string][]byte, cached *io.SectionReader) (*providers.Schema, error) {
+func convertSchemas(
+	version int, in *tfplugin.GetProviderSchemaResponse, identities map[string][]byte, cached *io.SectionReader,
+) (*providers.Schema, error) {
 	out := &providers.Schema{
 		Resources:      newSchemaTable(version, in.ResourceSchemas, identities, cached),
 		DataSources:    newSchemaTable(version, in.DataSourceSchemas, nil, cached),

@@ -37,7 +37,8 @@ func genAttribute(t *rapid.T, depth int, nested bool) *tfplugin.Schema_Attribute
 		DeprecationMessage: rapid.StringMatching(`[a-z ]{0,20}`).Draw(t, "deprecation"),
 	}
 	if nested && depth > 0 && rapid.Bool().Draw(t, "nested") {
-		a.NestedType = &tfplugin.Schema_Object{Nesting: tfplugin.Schema_NestingMode(rapid.IntRange(1, 4).Draw(t, "nesting"))}
+		a.NestedType = &tfplugin.Schema_Object{Nesting: tfplugin.Schema_NestingMode(rapid.IntRange(1, 4).Draw(t,
+			"nesting"))}
 		for range rapid.IntRange(0, 3).Draw(t, "nested attributes") {
 			a.NestedType.Attributes = append(a.NestedType.Attributes, genAttribute(t, depth-1, nested))
 		}
@@ -52,7 +53,8 @@ func genAttribute(t *rapid.T, depth int, nested bool) *tfplugin.Schema_Attribute
 }
 
 func genBlock(t *rapid.T, depth int, nested bool) *tfplugin.Schema_Block {
-	b := &tfplugin.Schema_Block{Description: rapid.String().Draw(t, "description"), Deprecated: rapid.Bool().Draw(t, "deprecated")}
+	b := &tfplugin.Schema_Block{Description: rapid.String().Draw(t, "description"),
+		Deprecated: rapid.Bool().Draw(t, "deprecated")}
 	for range rapid.IntRange(0, 4).Draw(t, "attributes") {
 		b.Attributes = append(b.Attributes, genAttribute(t, depth, nested))
 	}
@@ -74,7 +76,8 @@ func asVersion5(b *tfplugin.Schema_Block) {
 			extra = protowire.AppendVarint(protowire.AppendTag(extra, v5WriteOnly, protowire.VarintType), 1)
 		}
 		if a.DeprecationMessage != "" {
-			extra = protowire.AppendString(protowire.AppendTag(extra, v5DeprecationMessage, protowire.BytesType), a.DeprecationMessage)
+			extra = protowire.AppendString(protowire.AppendTag(extra, v5DeprecationMessage,
+				protowire.BytesType), a.DeprecationMessage)
 		}
 		a.WriteOnly, a.DeprecationMessage = false, ""
 		a.ProtoReflect().SetUnknown(extra)
@@ -146,7 +149,8 @@ func compareBlock(want *tfplugin.Schema_Block, got *configschema.Block) string {
 	}
 	for name, n := range last {
 		g := got.BlockTypes[name]
-		if g == nil || g.MinItems != int(n.MinItems) || g.MaxItems != int(n.MaxItems) || nestingModes[n.Nesting] != g.Nesting {
+		if g == nil || g.MinItems != int(n.MinItems) || g.MaxItems != int(n.MaxItems) ||
+			nestingModes[n.Nesting] != g.Nesting {
 			return fmt.Sprintf("block type %s: %+v, %+v", name, n, g)
 		}
 		if text := compareBlock(n.Block, &g.Block); text != "" {
@@ -166,9 +170,12 @@ func compareAttributes(want []*tfplugin.Schema_Attribute, got map[string]*config
 	}
 	for name, w := range last {
 		g := got[name]
-		if g == nil || w.Required != g.Required || w.Optional != g.Optional || w.Computed != g.Computed || w.Sensitive != g.Sensitive ||
-			w.WriteOnly != g.WriteOnly || w.Deprecated != g.Deprecated || w.DeprecationMessage != g.DeprecationMessage ||
-			w.Description != g.Description || (w.DescriptionKind == tfplugin.StringKind_MARKDOWN) != (g.DescriptionKind == configschema.StringMarkdown) {
+		if g == nil || w.Required != g.Required || w.Optional != g.Optional || w.Computed != g.Computed ||
+			w.Sensitive != g.Sensitive ||
+			w.WriteOnly != g.WriteOnly || w.Deprecated != g.Deprecated ||
+			w.DeprecationMessage != g.DeprecationMessage ||
+			w.Description != g.Description ||
+			(w.DescriptionKind == tfplugin.StringKind_MARKDOWN) != (g.DescriptionKind == configschema.StringMarkdown) {
 			return fmt.Sprintf("attribute %s: %+v, %+v", name, w, g)
 		}
 		if w.NestedType != nil {
@@ -246,7 +253,8 @@ func FuzzSchema(f *testing.F) {
 	raw, err := proto.Marshal(&tfplugin.Schema{Version: 1, Block: &tfplugin.Schema_Block{
 		Attributes: []*tfplugin.Schema_Attribute{{Name: "a", Type: []byte(`"string"`), Optional: true},
 			{Name: "n", NestedType: &tfplugin.Schema_Object{Nesting: tfplugin.Schema_LIST}}},
-		BlockTypes: []*tfplugin.Schema_NestedBlock{{TypeName: "b", Nesting: tfplugin.Schema_SET, Block: &tfplugin.Schema_Block{}}},
+		BlockTypes: []*tfplugin.Schema_NestedBlock{{TypeName: "b", Nesting: tfplugin.Schema_SET,
+			Block: &tfplugin.Schema_Block{}}},
 	}})
 	if err != nil {
 		f.Fatal(err)

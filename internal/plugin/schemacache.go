@@ -117,14 +117,17 @@ func decodeCache(f io.ReaderAt, size int64) (*providers.Schema, error) {
 		return nil, err
 	}
 	schemas, ids := &tfplugin.GetProviderSchemaResponse{}, &tfplugin.GetResourceIdentitySchemasResponse{}
-	if err := errors.Join(proto.Unmarshal(messages[:first], schemas), proto.Unmarshal(messages[first:], ids)); err != nil {
+	if err := errors.Join(proto.Unmarshal(messages[:first], schemas), proto.Unmarshal(messages[first:],
+		ids)); err != nil {
 		return nil, err
 	}
 	types := int64(len(head) + len(messages))
 	return convertSchemas(version, schemas, ids.IdentitySchemas, io.NewSectionReader(f, types, size-types))
 }
 
-func encodeCache(version int, schemas *tfplugin.GetProviderSchemaResponse, ids *tfplugin.GetResourceIdentitySchemasResponse) ([]byte, error) {
+func encodeCache(
+	version int, schemas *tfplugin.GetProviderSchemaResponse, ids *tfplugin.GetResourceIdentitySchemasResponse,
+) ([]byte, error) {
 	var types []byte
 	places := func(raw map[string][]byte) map[string][]byte {
 		out := make(map[string][]byte, len(raw))
@@ -135,7 +138,8 @@ func encodeCache(version int, schemas *tfplugin.GetProviderSchemaResponse, ids *
 		return out
 	}
 	first, err := proto.Marshal(&tfplugin.GetProviderSchemaResponse{
-		Provider: schemas.Provider, ProviderMeta: schemas.ProviderMeta, ServerCapabilities: schemas.ServerCapabilities, Functions: schemas.Functions,
+		Provider: schemas.Provider, ProviderMeta: schemas.ProviderMeta,
+		ServerCapabilities: schemas.ServerCapabilities, Functions: schemas.Functions,
 		ResourceSchemas: places(schemas.ResourceSchemas), DataSourceSchemas: places(schemas.DataSourceSchemas),
 		EphemeralResourceSchemas: places(schemas.EphemeralResourceSchemas),
 	})
@@ -146,7 +150,8 @@ func encodeCache(version int, schemas *tfplugin.GetProviderSchemaResponse, ids *
 	if err != nil {
 		return nil, err
 	}
-	lengths := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(len(first))), uint64(len(second)))
+	lengths := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(len(first))),
+		uint64(len(second)))
 	body := slices.Concat(lengths, first, second, types)
 	sum := sha256.Sum256(body)
 	return slices.Concat(fmt.Appendf(nil, "%s%d\n", cacheFormat, version), sum[:], body), nil
@@ -174,7 +179,9 @@ func readType(types *io.SectionReader, place []byte) ([]byte, error) {
 
 // keepSchema writes the cache file atomically, and removes files that were not used for a long
 // time.
-func (l *Launch) keepSchema(version int, schemas *tfplugin.GetProviderSchemaResponse, ids *tfplugin.GetResourceIdentitySchemasResponse) {
+func (l *Launch) keepSchema(
+	version int, schemas *tfplugin.GetProviderSchemaResponse, ids *tfplugin.GetResourceIdentitySchemasResponse,
+) {
 	file := l.cacheFile()
 	if file == "" {
 		return
@@ -201,6 +208,7 @@ func (l *Launch) keepSchema(version int, schemas *tfplugin.GetProviderSchemaResp
 
 func (l *Launch) logCache(text string, err error) {
 	if l.Log != nil {
-		l.Log.LogAttrs(context.Background(), slog.LevelWarn, text, slog.String("provider", l.Provider.String()), slog.Any("error", err))
+		l.Log.LogAttrs(context.Background(), slog.LevelWarn, text, slog.String("provider", l.Provider.String()),
+			slog.Any("error", err))
 	}
 }

@@ -44,7 +44,8 @@ func (x *exchange) meta(v cty.Value) *tfplugin.DynamicValue {
 func (x *exchange) decode(v *tfplugin.DynamicValue, ty cty.Type) cty.Value {
 	out, err := decodeValue(v, ty)
 	if err != nil {
-		x.fail("Provider produced invalid object", "The provider %s answered the call %s with a value that doesn't fit its schema: %s.\n\n%s",
+		x.fail("Provider produced invalid object",
+			"The provider %s answered the call %s with a value that doesn't fit its schema: %s.\n\n%s",
 			x.client.launch.Provider.ForDisplay(), x.method, tfdiags.FormatError(err), providers.BugNotice)
 		return cty.NullVal(ty)
 	}
@@ -83,7 +84,8 @@ func (x *exchange) decodeIdentity(v *tfplugin.ResourceIdentityData, schema *conf
 // said adds what the provider has to say.
 func (x *exchange) said(in []*tfplugin.Diagnostic) {
 	for _, d := range in {
-		one := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: d.Summary, Detail: d.Detail, Path: decodePath(d.Attribute)}
+		one := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: d.Summary, Detail: d.Detail,
+			Path: decodePath(d.Attribute)}
 		if d.Severity == tfplugin.Diagnostic_WARNING {
 			one.Severity = tfdiags.Warning
 		}

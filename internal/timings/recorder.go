@@ -58,7 +58,8 @@ type instance struct {
 
 // New returns a Recorder for a run that starts now.
 func New() *Recorder {
-	return &Recorder{began: time.Now(), calls: map[Call]tally{}, waits: map[string]tally{}, working: map[fmt.Stringer]ID{}}
+	return &Recorder{began: time.Now(), calls: map[Call]tally{}, waits: map[string]tally{},
+		working: map[fmt.Stringer]ID{}}
 }
 
 // Phase starts a phase. The returned function ends it.

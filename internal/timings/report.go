@@ -48,12 +48,14 @@ func (r *Recorder) reportCalls(b *strings.Builder) {
 	}
 	b.WriteString("\nProvider calls:\n")
 	keys := slices.SortedFunc(maps.Keys(r.calls), func(x, y Call) int {
-		return cmp.Or(cmp.Compare(r.calls[y].total, r.calls[x].total), cmp.Compare(x.Provider, y.Provider), cmp.Compare(x.Method, y.Method))
+		return cmp.Or(cmp.Compare(r.calls[y].total, r.calls[x].total), cmp.Compare(x.Provider, y.Provider),
+			cmp.Compare(x.Method, y.Method))
 	})
 	fmt.Fprintf(b, "  %10s  %7s  %10s  %10s\n", "total", "calls", "mean", "longest")
 	for _, k := range keys {
 		t := r.calls[k]
-		fmt.Fprintf(b, "  %s  %7d  %s  %s  %s %s\n", seconds(t.total), t.count, seconds(t.total/time.Duration(t.count)), seconds(t.longest), k.Provider, k.Method)
+		fmt.Fprintf(b, "  %s  %7d  %s  %s  %s %s\n", seconds(t.total), t.count,
+			seconds(t.total/time.Duration(t.count)), seconds(t.longest), k.Provider, k.Method)
 	}
 }
 
@@ -67,7 +69,8 @@ func (r *Recorder) reportWaits(b *strings.Builder) {
 	sample := []metrics.Sample{{Name: lockMetric}}
 	metrics.Read(sample)
 	if sample[0].Value.Kind() == metrics.KindFloat64 {
-		fmt.Fprintf(b, "  %s  %7s  %10s  for locks within the program\n", seconds(time.Duration(sample[0].Value.Float64()*float64(time.Second))), "", "")
+		fmt.Fprintf(b, "  %s  %7s  %10s  for locks within the program\n",
+			seconds(time.Duration(sample[0].Value.Float64()*float64(time.Second))), "", "")
 	}
 }
 

@@ -90,7 +90,8 @@ func TestReport(t *testing.T) {
 	r.Report(&b)
 	for _, want := range []string{
 		"Phases:\n     1.000 s  plan\n     2.000 s    graph\n     3.000 s  show\n",
-		"3.000 s        1     3.000 s     3.000 s  a/b PlanResourceChange\n", "2.000 s        2     1.000 s     1.500 s  a/b ReadResource\n",
+		"3.000 s        1     3.000 s     3.000 s  a/b PlanResourceChange\n",
+		"2.000 s        2     1.000 s     1.500 s  a/b ReadResource\n",
 		"2.000 s        1     2.000 s  for the state lock\n",
 		"for locks within the program\n",
 	} {

@@ -49,7 +49,9 @@ var errInterrupted = errors.New("interrupted")
 
 // call does one call: it is logged, takes its time, and is told how to fail. do runs under the cloud's lock and gives the text for
 // the log.
-func (c *Cloud) call(ctx context.Context, key string, wait time.Duration, do func(fail string, asked bool) string) error {
+func (c *Cloud) call(
+	ctx context.Context, key string, wait time.Duration, do func(fail string, asked bool) string,
+) error {
 	c.mu.Lock()
 	c.clock++
 	n := len(c.calls)
@@ -135,7 +137,8 @@ func (c *Cloud) Edit(id, attr, value string) {
 	case attr == "+":
 		name, _, _ := strings.Cut(id, "-")
 		attrs := thing.EmptyValue().AsValueMap()
-		attrs["id"], attrs["name"], attrs["c"], attrs["v"] = cty.StringVal(id), cty.StringVal(name), cty.StringVal("1"), cty.StringVal(value)
+		attrs["id"], attrs["name"], attrs["c"], attrs["v"] = cty.StringVal(id), cty.StringVal(name),
+			cty.StringVal("1"), cty.StringVal(value)
 		c.put(id, cty.ObjectVal(attrs))
 		c.newID(name)
 	case ok:

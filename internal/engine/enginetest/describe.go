@@ -146,7 +146,8 @@ func describeObject(b *strings.Builder, addr string, o *states.Object) {
 			}
 		}
 	}
-	flags := map[string]bool{" tainted": o.Status == states.Tainted, " cbd": o.CreateBeforeDestroy, " skip": o.SkipDestroy}
+	flags := map[string]bool{" tainted": o.Status == states.Tainted, " cbd": o.CreateBeforeDestroy,
+		" skip": o.SkipDestroy}
 	for _, flag := range slices.Sorted(maps.Keys(flags)) {
 		if flags[flag] {
 			b.WriteString(flag)

@@ -179,7 +179,8 @@ func (p *Provider) PlanResourceChange(ctx context.Context, req providers.PlanReq
 	_ = p.Cloud.call(ctx, key, 0, func(fail string, asked bool) string {
 		switch out = planned(req); {
 		case !req.Config.GetAttr("id").IsNull() || !req.Config.GetAttr("c").IsNull():
-			out = providers.PlanResponse{Diagnostics: tfdiags.Errorf("Computed values are not to be configured", "Those of %s are.", key).List()}
+			out = providers.PlanResponse{Diagnostics: tfdiags.Errorf("Computed values are not to be configured",
+				"Those of %s are.", key).List()}
 		case !asked:
 		case fail == "":
 			out = providers.PlanResponse{Diagnostics: failure("plan", req.Config)}
@@ -289,7 +290,8 @@ func (a *applying) do(fail string, asked bool) string {
 	}
 	v := a.made(id)
 	c.put(id, v)
-	a.out = providers.ApplyResponse{New: v, Private: []byte("what " + id + " keeps"), Identity: a.p.identity(a.req.Type, id)}
+	a.out = providers.ApplyResponse{New: v, Private: []byte("what " + id + " keeps"),
+		Identity: a.p.identity(a.req.Type, id)}
 	if asked {
 		a.spoil(fail)
 	}
@@ -340,13 +342,16 @@ func (p *Provider) ImportResourceState(_ context.Context, req providers.ImportRe
 
 // MoveResourceState implements providers.Interface.
 func (p *Provider) MoveResourceState(ctx context.Context, req providers.MoveRequest) providers.MoveResponse {
-	what := fmt.Sprintf("move %s from %s version %d of %s with %s", idOf(req.SourceJSON), req.SourceType, req.SourceSchemaVersion, req.SourceProvider, req.SourcePrivate)
+	what := fmt.Sprintf("move %s from %s version %d of %s with %s", idOf(req.SourceJSON), req.SourceType,
+		req.SourceSchemaVersion, req.SourceProvider, req.SourcePrivate)
 	if req.SourceIdentity != nil {
 		what += fmt.Sprintf(" and %s version %d", req.SourceIdentity, req.SourceIdentityVersion)
 	}
 	p.Cloud.note(ctx, what)
-	if req.TargetType != p.Type+"_unit" || req.SourceType != p.Type+"_thing" && !strings.HasSuffix(req.SourceType, "_unit") {
-		return providers.MoveResponse{Diagnostics: tfdiags.Errorf("Not supported", "Objects of other types can't be taken over.").List()}
+	if req.TargetType != p.Type+"_unit" || req.SourceType != p.Type+"_thing" &&
+		!strings.HasSuffix(req.SourceType, "_unit") {
+		return providers.MoveResponse{Diagnostics: tfdiags.Errorf("Not supported",
+			"Objects of other types can't be taken over.").List()}
 	}
 	v, err := ctyjson.Unmarshal(req.SourceJSON, thing.ImpliedType())
 	if err != nil {
@@ -364,14 +369,17 @@ func (p *Provider) ReadDataSource(ctx context.Context, req providers.ReadDataReq
 	name := textOf(req.Config, "name")
 	p.work("data " + name)
 	var failed bool
-	_ = p.Cloud.call(ctx, "data "+name, p.Cloud.Delay, func(_ string, asked bool) string { failed = asked; return "data " + name })
+	_ = p.Cloud.call(ctx, "data "+name, p.Cloud.Delay,
+		func(_ string, asked bool) string { failed = asked; return "data " + name })
 	v, ok := p.Cloud.newest(name)
 	if req.Type == p.Type+"_find" && !failed {
 		return providers.ReadDataResponse{State: cty.ObjectVal(map[string]cty.Value{
-			"name": cty.StringVal(name), "text": cty.StringVal(strings.TrimSpace(textOf(v, "id") + " " + textOf(v, "v")))})}
+			"name": cty.StringVal(name),
+			"text": cty.StringVal(strings.TrimSpace(textOf(v, "id") + " " + textOf(v, "v")))})}
 	}
 	if !ok || failed {
-		return providers.ReadDataResponse{Diagnostics: tfdiags.Errorf("Not found", "There is no object named %q.", name).List()}
+		return providers.ReadDataResponse{Diagnostics: tfdiags.Errorf("Not found",
+			"There is no object named %q.", name).List()}
 	}
 	return providers.ReadDataResponse{State: cty.ObjectVal(map[string]cty.Value{
 		"name": cty.StringVal(name), "v": v.GetAttr("v"), "id": v.GetAttr("id"), "secret": v.GetAttr("s")})}

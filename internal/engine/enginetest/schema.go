@@ -34,9 +34,10 @@ var thing = &configschema.Block{
 		"wait": {Type: cty.Number, Optional: true},
 	},
 	BlockTypes: map[string]*configschema.NestedBlock{
-		"rule": {Nesting: configschema.NestingList, Block: configschema.Block{Attributes: map[string]*configschema.Attribute{
-			"port": {Type: cty.Number, Optional: true},
-		}}},
+		"rule": {Nesting: configschema.NestingList,
+			Block: configschema.Block{Attributes: map[string]*configschema.Attribute{
+				"port": {Type: cty.Number, Optional: true},
+			}}},
 	},
 }
 
@@ -54,7 +55,8 @@ var config = &configschema.Block{Attributes: map[string]*configschema.Attribute{
 	"label": text(nil), "host": text(nil),
 }}
 
-var identity = &configschema.Object{Nesting: configschema.NestingSingle, Attributes: map[string]*configschema.Attribute{"key": required}}
+var identity = &configschema.Object{Nesting: configschema.NestingSingle,
+	Attributes: map[string]*configschema.Attribute{"key": required}}
 
 var functions = map[string]*providers.Function{
 	"echo": {Params: []providers.FunctionParam{{Name: "text", Type: cty.String}}, Return: cty.String},

@@ -37,7 +37,9 @@ func NewSession(dir string) *Session {
 }
 
 // Load loads a configuration from the text of its files.
-func (s *Session) Load(files map[string]string, vars map[string]engine.Variable) (*configs.Config, tfdiags.Diagnostics, error) {
+func (s *Session) Load(
+	files map[string]string, vars map[string]engine.Variable,
+) (*configs.Config, tfdiags.Diagnostics, error) {
 	dir, err := os.MkdirTemp(s.dir, "step")
 	if err != nil {
 		return nil, nil, err
@@ -55,9 +57,10 @@ func (s *Session) Load(files map[string]string, vars map[string]engine.Variable)
 	for name, v := range vars {
 		given[name] = configs.Given{Val: v.Value}
 	}
-	cfg, diags := configs.LoadRoot(context.Background(), dir, &configs.LoadOptions{Variables: given, Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
-		return configs.ResolvedModule{Dir: req.LocalDir()}, nil
-	}})
+	cfg, diags := configs.LoadRoot(context.Background(), dir, &configs.LoadOptions{Variables: given,
+		Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
+			return configs.ResolvedModule{Dir: req.LocalDir()}, nil
+		}})
 	return cfg, diags, nil
 }
 
@@ -177,7 +180,8 @@ func (o option) set(step *Step) error {
 	var diags tfdiags.Diagnostics
 	var target addrs.Target
 	opts := &step.Plan
-	step.Again = step.Again && slices.Contains([]string{"-var", "-apply-var", "-log", "-details", "-parallelism"}, o.name)
+	step.Again = step.Again && slices.Contains([]string{"-var", "-apply-var", "-log", "-details",
+		"-parallelism"}, o.name)
 	switch o.name {
 	case "-destroy":
 		opts.Mode = plans.Destroy

@@ -21,7 +21,8 @@ func checkPreventDestroy(refs lang.Refs) tfdiags.Diagnostics {
 		switch ref.Subject.(type) {
 		case addrs.CountAttr, addrs.ForEachAttr:
 			diags = diags.Append(tfdiags.Errorf("Invalid reference in prevent_destroy",
-				"prevent_destroy applies to all instances of a resource, including those that the configuration no longer declares, "+
+				"prevent_destroy applies to all instances of a resource, including those that the "+
+					"configuration no longer declares, "+
 					"so it can't refer to %s.", ref.Subject).At(ref.Range))
 		}
 	}
@@ -120,7 +121,8 @@ func (r *Resource) checkAccess(key addrs.InstanceKey, keyed bool, rest hcl.Trave
 		}
 		diags = diags.Append(tfdiags.Errorf(
 			"Missing resource instance key",
-			"%s has \"count\" or \"for_each\", so the attribute %q must be read from one of its instances, for example %s[%s].%s.",
+			"%s has \"count\" or \"for_each\", so the attribute %q must be read from one of its instances, "+
+				"for example %s[%s].%s.",
 			r.Addr.Resource,
 			attr.Name,
 			r.Addr.Resource,
@@ -143,7 +145,8 @@ func (r *Resource) checkAttribute(rest hcl.Traversal) tfdiags.Diagnostics {
 }
 
 func (m *Module) undeclaredResource(addr addrs.Resource) tfdiags.Diagnostics {
-	what := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data source", addrs.Ephemeral: "ephemeral resource"}[addr.Mode]
+	what := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data source",
+		addrs.Ephemeral: "ephemeral resource"}[addr.Mode]
 	detail := fmt.Sprintf("A %s %q %q has not been declared in %s.", what, addr.Type, addr.Name, ModuleName(m.Path))
 	if meant := m.suggestion(addr); meant != "" {
 		detail += fmt.Sprintf(" Did you mean %s?", meant)

@@ -31,7 +31,8 @@ func TriggerPath(
 			return nil, diags.Append(noPath(expr.Key.Range()))
 		}
 		k, more := key(expr.Key)
-		return append(head[:len(head):len(head)], hcl.TraverseIndex{Key: k, SrcRange: expr.SrcRange}), diags.Append(more...)
+		return append(head[:len(head):len(head)], hcl.TraverseIndex{Key: k, SrcRange: expr.SrcRange}),
+			diags.Append(more...)
 	}
 	return nil, noPath(expr.Range()).List()
 }

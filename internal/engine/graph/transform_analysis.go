@@ -181,7 +181,8 @@ func (o *Operation) AnalyseProvisioner(
 	if !ok {
 		*problems = problems.Append(tfdiags.Errorf("Unsupported provisioner type",
 			"There is no provisioner of type %[1]q. The built-in provisioners are file, local-exec and remote-exec. "+
-				"To use any other, install its plugin, terraform-provisioner-%[1]s, in the working directory or in ~/.terraform.d/plugins.",
+				"To use any other, install its plugin, terraform-provisioner-%[1]s, in the working directory "+
+				"or in ~/.terraform.d/plugins.",
 			prov.Type).InText(prov.TypeRange))
 		return out
 	}
@@ -218,9 +219,12 @@ func (b *build) analyseProvider(p *Provider) {
 var connectionSchema = func() *configschema.Block {
 	attrs := map[string]*configschema.Attribute{}
 	for ty, names := range map[cty.Type][]string{
-		cty.String: {"type", "user", "password", "host", "timeout", "script_path", "private_key", "certificate", "host_key",
-			"agent_identity", "target_platform", "proxy_scheme", "proxy_host", "proxy_user_name", "proxy_user_password", "bastion_host",
-			"bastion_host_key", "bastion_user", "bastion_password", "bastion_private_key", "bastion_certificate", "cacert"},
+		cty.String: {"type", "user", "password", "host", "timeout", "script_path", "private_key", "certificate",
+			"host_key",
+			"agent_identity", "target_platform", "proxy_scheme", "proxy_host", "proxy_user_name",
+			"proxy_user_password", "bastion_host",
+			"bastion_host_key", "bastion_user", "bastion_password", "bastion_private_key",
+			"bastion_certificate", "cacert"},
 		cty.Bool:   {"agent", "https", "insecure", "use_ntlm"},
 		cty.Number: {"port", "proxy_port", "bastion_port"},
 	} {

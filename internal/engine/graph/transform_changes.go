@@ -51,7 +51,8 @@ var changesTransformer = &Transformer{
 			if r == nil {
 				diags = diags.Append(tfdiags.Errorf(
 					"Planned object unknown",
-					"The plan has a change for %s, which is neither in the configuration nor in the plan's prior state.",
+					"The plan has a change for %s, which is neither in the configuration nor in the plan's "+
+						"prior state.",
 					change.Addr,
 				))
 				continue

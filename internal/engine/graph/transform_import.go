@@ -129,8 +129,9 @@ func indexesOf(to *lang.Expr) *lang.Expr {
 // addGenerated adds an empty block for an import target whose configuration will be generated.
 func (b *build) addGenerated(cfg *configs.Import) *Resource {
 	res := &configs.Resource{
-		Addr: cfg.ToResource.Resource, Config: emptyBodyAt(cfg.Range), Provider: cfg.Provider, ProviderAddr: cfg.ProviderAddr,
-		TypeRange: cfg.Range, Range: cfg.Range,
+		Addr: cfg.ToResource.Resource, Config: emptyBodyAt(cfg.Range), Provider: cfg.Provider,
+		ProviderAddr: cfg.ProviderAddr,
+		TypeRange:    cfg.Range, Range: cfg.Range,
 	}
 	r := b.g.ByAddr[cfg.ToResource]
 	if r == nil {

@@ -69,7 +69,8 @@ func (b *build) connectProvider(r *Resource) tfdiags.Diagnostics {
 				inst := prior.Addr.Instance(key)
 				diags = diags.Append(tfdiags.Errorf("Provider configuration not present",
 					"%s was created with %s, which the configuration no longer has. "+
-						"Restore the provider configuration, destroy %s, and then remove the provider configuration again.",
+						"Restore the provider configuration, destroy %s, and then remove the provider "+
+						"configuration again.",
 					inst, addr, inst))
 			}
 		}
@@ -233,7 +234,8 @@ func (b *build) attachSchema(r *Resource) tfdiags.Diagnostics {
 	if table != nil {
 		names = table.Names()
 	}
-	d := tfdiags.Errorf("Invalid "+kind, "The provider %s does not support the %s %q.%s", r.Provider.Addr.Provider.ForDisplay(), kind,
+	d := tfdiags.Errorf("Invalid "+kind, "The provider %s does not support the %s %q.%s",
+		r.Provider.Addr.Provider.ForDisplay(), kind,
 		r.Addr.Resource.Type, suggest.DidYouMean(r.Addr.Resource.Type, names)).
 		At(r.Config.TypeRange)
 	r.Inputs.Problems = r.Inputs.Problems.Append(d)

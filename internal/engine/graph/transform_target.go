@@ -84,7 +84,8 @@ func within(set map[addrs.ModuleInstance]bool, m addrs.ModuleInstance) bool {
 // of all other instances.
 func NewSelection(list []addrs.Target, only bool) *Selection {
 	s := &Selection{
-		named: map[addrs.AbsInstance]bool{}, resources: map[addrs.AbsResource]bool{}, modules: map[addrs.ModuleInstance]bool{},
+		named: map[addrs.AbsInstance]bool{}, resources: map[addrs.AbsResource]bool{},
+		modules: map[addrs.ModuleInstance]bool{},
 	}
 	rest := []addrs.Target{}
 	for _, t := range list {

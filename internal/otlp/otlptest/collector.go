@@ -85,7 +85,8 @@ func (c *Collector) post(w http.ResponseWriter, r *http.Request) {
 	if c.Refuse != nil && c.Refuse(w, r) {
 		return
 	}
-	if r.URL.Path != "/v1/traces" || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/x-protobuf" {
+	if r.URL.Path != "/v1/traces" || r.Method != http.MethodPost ||
+		r.Header.Get("Content-Type") != "application/x-protobuf" {
 		http.NotFound(w, r)
 		return
 	}

@@ -124,7 +124,8 @@ func Decode(request []byte) ([]Span, error) {
 func readSpan(m message) (Span, error) {
 	s := Span{
 		Trace: hex.EncodeToString(m.bytes(1)), ID: hex.EncodeToString(m.bytes(2)), State: string(m.bytes(3)),
-		Parent: hex.EncodeToString(m.bytes(4)), Name: string(m.bytes(5)), Kind: m.number(6), Began: m.number(7), Ended: m.number(8),
+		Parent: hex.EncodeToString(m.bytes(4)), Name: string(m.bytes(5)), Kind: m.number(6), Began: m.number(7),
+		Ended: m.number(8),
 	}
 	if len(s.Trace) != 32 || len(s.ID) != 16 || len(s.Parent) != 16 && s.Parent != "" {
 		return s, fmt.Errorf("the span %q has IDs of other lengths than they should have", s.Name)
