@@ -62,7 +62,7 @@ var (
 	// ErrNoWorkspaces is returned by stores that have only the default workspace.
 	ErrNoWorkspaces = errors.New("this backend has no workspaces other than \"default\"")
 	// ErrChanged is returned by Swap if the snapshot isn't the expected one.
-	ErrChanged = errors.New("the state was changed by somebody else in the meantime")
+	ErrChanged = errors.New("the state was changed by another process in the meantime")
 )
 
 // LockInfo describes the holder of a lock. Its JSON form is used in lock files and lock requests.

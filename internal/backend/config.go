@@ -100,7 +100,7 @@ func Decode(v cty.Value, config any, getenv func(string) string) tfdiags.Diagnos
 		if err := f.set(attr); err != nil {
 			d := tfdiags.Errorf("Invalid configuration", "The argument %q is invalid: %s.", f.name, err)
 			if source != "" {
-				d.Detail = fmt.Sprintf("The environment variable %s, which gives the argument %q, is invalid: %s.", source, f.name, err)
+				d.Detail = fmt.Sprintf("The environment variable %s, which sets the argument %q, is invalid: %s.", source, f.name, err)
 			}
 			d.Path = cty.GetAttrPath(f.name)
 			diags = diags.Append(d)
@@ -125,7 +125,7 @@ func (f *field) fallback(getenv func(string) string) (cty.Value, string) {
 func (f *field) set(v cty.Value) error {
 	switch {
 	case !v.IsWhollyKnown():
-		return fmt.Errorf("its value must be known before anything is planned")
+		return fmt.Errorf("its value must be known before planning")
 	case v.IsNull() && f.required && len(f.env) > 0:
 		return fmt.Errorf("it is required, here or in the environment variable %s", f.env[0])
 	case v.IsNull() && f.required:

@@ -80,8 +80,8 @@ func TestDecodeErrors(t *testing.T) {
 	want := []string{
 		`The argument "address" is invalid: it is required, here or in the environment variable T_ADDRESS.`,
 		`The argument "bucket" is invalid: it must not be empty.`,
-		`The environment variable T_RETRIES, which gives the argument "retries", is invalid: a number is required.`,
-		`The argument "skip" is invalid: its value must be known before anything is planned.`,
+		`The environment variable T_RETRIES, which sets the argument "retries", is invalid: a number is required.`,
+		`The argument "skip" is invalid: its value must be known before planning.`,
 		`The argument "names" is invalid: list of string required, but have bool.`,
 	}
 	if diff := cmp.Diff(strings.Join(want, "\n"), strings.Join(got, "\n")); diff != "" {

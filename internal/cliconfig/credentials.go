@@ -73,7 +73,7 @@ func (t *Tokens) Token(ctx context.Context, host string) (string, error) {
 	}
 	var answer struct{ Token string }
 	if err := json.Unmarshal(out, &answer); err != nil {
-		return "", fmt.Errorf("the credentials helper %q gave an answer for %s that is no JSON object", t.cfg.Helper.Name, host)
+		return "", fmt.Errorf("the answer of the credentials helper %q for %s is not a JSON object", t.cfg.Helper.Name, host)
 	}
 	t.asked[host] = answer.Token
 	return answer.Token, nil
@@ -95,7 +95,7 @@ func (t *Tokens) Store(ctx context.Context, host, token string) error {
 }
 
 // ErrWritten reports that a host's credentials are in a file written by the user.
-var ErrWritten = errors.New("the credentials stand in a file that is maintained by hand; remove them there")
+var ErrWritten = errors.New("the credentials are in a manually maintained file; remove them there")
 
 // Forget removes the token of a host from where Store put it.
 func (t *Tokens) Forget(ctx context.Context, host string) error {
@@ -145,10 +145,10 @@ func (t *Tokens) readFile() (map[string]any, error) {
 		err = json.Unmarshal(data, &all)
 	}
 	if _, ok := all["credentials"].(map[string]any); err == nil && !ok && all["credentials"] != nil {
-		err = errors.New("\"credentials\" is no object")
+		err = errors.New("\"credentials\" is not an object")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s, which must be mended or removed: %w", t.File(), err)
+		return nil, fmt.Errorf("reading %s: %w; fix or remove the file", t.File(), err)
 	}
 	if all == nil { // the file contains only null
 		all = make(map[string]any)

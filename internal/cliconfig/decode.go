@@ -110,7 +110,7 @@ func (d *decoder) credentials(it item) error {
 	for _, in := range hosts {
 		host, err := addrs.ParseHost(in.key)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("credentials for %q: that is no host name: %w", in.key, err))
+			problems = append(problems, fmt.Errorf("credentials for %q: invalid host name: %w", in.key, err))
 			continue
 		}
 		obj, err := in.object()
@@ -143,13 +143,13 @@ func (d *decoder) helper(it item) error {
 	obj, err := it.object()
 	switch {
 	case d.cfg.Helper != nil:
-		return fmt.Errorf("there may be one credentials_helper block; the helper is %q already", d.cfg.Helper.Name)
+		return fmt.Errorf("only one credentials_helper block is allowed; another one names %q", d.cfg.Helper.Name)
 	case err != nil || it.form != labelled && len(obj) != 1:
-		return errors.New("a credentials_helper block has the helper's name as its label")
+		return errors.New("a credentials_helper block requires the helper's name as its label")
 	}
 	h := &Helper{Name: obj[0].key}
 	if !isProgramName(h.Name) {
-		return fmt.Errorf("%q is no name of a credentials helper", h.Name)
+		return fmt.Errorf("%q is not a valid name of a credentials helper", h.Name)
 	}
 	err = d.block(obj[0], field{"args", to(&h.Args, item.texts)})
 	if err == nil {
@@ -168,7 +168,7 @@ func (d *decoder) checkHelper() {
 		return
 	}
 	d.diags = d.diags.Append(tfdiags.Warningf("The credentials helper isn't installed",
-		"The CLI configuration names the credentials helper %q, but there is no program terraform-credentials-%s in %s. Hosts are asked without its credentials.",
+		"The CLI configuration names the credentials helper %q, but there is no program terraform-credentials-%s in %s. Requests to hosts are sent without its credentials.",
 		h.Name, h.Name, filepath.Join(d.cfg.Dir, "plugins")))
 	d.cfg.Helper = nil
 }
@@ -182,7 +182,7 @@ func (d *decoder) host(it item) error {
 	for _, in := range hosts {
 		name, err := addrs.ParseHost(in.key)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("host %q: that is no host name: %w", in.key, err))
+			problems = append(problems, fmt.Errorf("host %q: invalid host name: %w", in.key, err))
 			continue
 		}
 		var services object
@@ -206,7 +206,7 @@ func (d *decoder) host(it item) error {
 
 func (d *decoder) registryProtocols(it item) error {
 	if d.protocols != nil {
-		return fmt.Errorf("there may be one registry_protocols block; another one is at %s", d.protocols.at)
+		return fmt.Errorf("only one registry_protocols block is allowed; another one is at %s", d.protocols.at)
 	}
 	d.protocols = &it
 	seconds := 0
@@ -236,11 +236,11 @@ func (d *decoder) checkCacheDir() {
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
-		d.diags = d.diags.Append(tfdiags.Warningf("The plugin cache folder isn't there",
-			"The plugin cache folder %s, which plugin_cache_dir or TF_PLUGIN_CACHE_DIR names, can't be opened: %s. It is made when it is used.", dir, reason(err)))
+		d.diags = d.diags.Append(tfdiags.Warningf("The plugin cache directory doesn't exist",
+			"The plugin cache directory %s, set by plugin_cache_dir or TF_PLUGIN_CACHE_DIR, can't be opened: %s. It will be created on first use.", dir, reason(err)))
 	case !info.IsDir():
-		d.diags = d.diags.Append(tfdiags.Errorf("The plugin cache is no folder",
-			"plugin_cache_dir or TF_PLUGIN_CACHE_DIR names %s, which is not a folder. Nothing can be installed until it is one.", dir))
+		d.diags = d.diags.Append(tfdiags.Errorf("The plugin cache is not a directory",
+			"plugin_cache_dir or TF_PLUGIN_CACHE_DIR is %s, which is not a directory. Providers can't be installed.", dir))
 	}
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs

@@ -25,7 +25,7 @@ func (d *decoder) ociCredentials(it item) error {
 			err = c.check(in.key)
 		}
 		if same := func(o OCICredentials) bool { return o.Registry == c.Registry && o.Path == c.Path }; err == nil && slices.ContainsFunc(d.cfg.OCICredentials, same) {
-			err = fmt.Errorf("there is another oci_credentials block for %q already", in.key)
+			err = fmt.Errorf("duplicate oci_credentials block for %q", in.key)
 		}
 		if err != nil {
 			problems = append(problems, err)
@@ -51,14 +51,14 @@ func (c OCICredentials) check(label string) error {
 	case c.DockerCredentialHelper != "" && c.Path != "":
 		return fmt.Errorf("oci_credentials %q: a credentials helper serves a whole registry; leave out the path", label)
 	case c.DockerCredentialHelper != "" && !isProgramName(c.DockerCredentialHelper):
-		return fmt.Errorf("oci_credentials %q: %q is no name of a credentials helper", label, c.DockerCredentialHelper)
+		return fmt.Errorf("oci_credentials %q: %q is not a valid name of a credentials helper", label, c.DockerCredentialHelper)
 	}
 	return nil
 }
 
 func (d *decoder) ociDefault(it item) error {
 	if d.ociDefaults != nil {
-		return fmt.Errorf("there may be one oci_default_credentials block; another one is at %s", d.ociDefaults.at)
+		return fmt.Errorf("only one oci_default_credentials block is allowed; another one is at %s", d.ociDefaults.at)
 	}
 	d.ociDefaults = &it
 	o := d.cfg.OCIDefault
@@ -68,9 +68,9 @@ func (d *decoder) ociDefault(it item) error {
 	case err != nil:
 		return err
 	case !o.Discover && o.Files != nil:
-		return errors.New("oci_default_credentials: docker_style_config_files has no use when discover_ambient_credentials is false")
+		return errors.New("oci_default_credentials: docker_style_config_files has no effect if discover_ambient_credentials is false")
 	case o.Helper != "" && !isProgramName(o.Helper):
-		return fmt.Errorf("oci_default_credentials: %q is no name of a credentials helper", o.Helper)
+		return fmt.Errorf("oci_default_credentials: %q is not a valid name of a credentials helper", o.Helper)
 	}
 	d.cfg.OCIDefault = o
 	return nil

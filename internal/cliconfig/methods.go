@@ -20,7 +20,7 @@ var methodKinds = map[string]struct {
 
 func (d *decoder) providerInstallation(it item) error {
 	if d.installation != nil {
-		return fmt.Errorf("there may be one provider_installation block in all files; another one is at %s", d.installation.at)
+		return fmt.Errorf("only one provider_installation block is allowed in all files; another one is at %s", d.installation.at)
 	}
 	d.installation = &it
 	blocks, err := it.object()
@@ -30,14 +30,14 @@ func (d *decoder) providerInstallation(it item) error {
 	d.cfg.Methods = []Method{} // the block replaces the implied methods even if it has errors
 	for _, in := range blocks {
 		if in.form == labelled { // the intention is clear
-			d.problem(in, fmt.Errorf("in provider_installation: the block %q takes no label", in.key))
+			d.problem(in, fmt.Errorf("in provider_installation: the block %q must not have a label", in.key))
 			in.value = in.value.(object)[0].value
 		}
 		switch {
 		case in.form == assigned:
 			err = fmt.Errorf("in provider_installation: %q must be a block, without an equals sign", in.key)
 		case in.key == "dev_overrides" && len(d.cfg.Methods) > 0:
-			err = errors.New("in provider_installation: dev_overrides goes before all other methods, so it must come first")
+			err = errors.New("in provider_installation: dev_overrides takes precedence over all other methods, so it must come first")
 		case in.key == "dev_overrides":
 			err = d.devOverrides(in)
 		default:

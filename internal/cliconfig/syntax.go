@@ -106,7 +106,7 @@ func (p *parser) items(end hclsyntax.TokenType) object {
 		}
 		it := p.itemAfterKey(key, t.Range)
 		if it.form == assigned && set[key] {
-			p.fail(t.Range, "%q is set already; set it once.", key)
+			p.fail(t.Range, "%q is already set. Set it only once.", key)
 		}
 		set[key] = set[key] || it.form == assigned
 		obj = append(obj, it)
@@ -168,7 +168,7 @@ func (p *parser) value() any {
 		}
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			p.fail(t.Range, "%q is no number.", text)
+			p.fail(t.Range, "%q is not a valid number.", text)
 		}
 		return n
 	case hclsyntax.TokenIdent:

@@ -29,7 +29,7 @@ func ParseHash(text string) (Hash, error) {
 		return "", fmt.Errorf("%q has no value after the scheme", text)
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%q has characters that no hash has", text)
+		return "", fmt.Errorf("%q contains characters that are not allowed in a hash", text)
 	}
 	return Hash(text), nil
 }

@@ -64,7 +64,7 @@ func ParseModules(src []byte, filename string) (ModuleLocks, tfdiags.Diagnostics
 	}
 	for _, block := range body.Blocks {
 		if block.Type != "module" || len(block.Labels) != 1 {
-			p.errorf(block.TypeRange, "Unsupported block type", "The file has only blocks \"module\" with the source address of a package as their label.")
+			p.errorf(block.TypeRange, "Unsupported block type", "The file may only contain \"module\" blocks with the source address of a package as label.")
 			continue
 		}
 		lock := p.module(block)
@@ -95,12 +95,12 @@ func (p *parser) module(block *hclsyntax.Block) ModuleLock {
 			}
 		case "revision":
 			if lock.Revision = text; ok && (text == "" || strings.HasPrefix(text, "-")) {
-				p.errorf(attr.Expr.Range(), "Invalid revision", "%q is no revision.", text)
+				p.errorf(attr.Expr.Range(), "Invalid revision", "%q is not a valid revision.", text)
 			}
 		case "hash":
 			h, err := ParseHash(text)
 			if lock.Hash = h; ok && (err != nil || h.Scheme() != SchemeContent) {
-				p.errorf(attr.Expr.Range(), "Invalid module hash", "The hash of a package of modules is an \"h1:\" hash.")
+				p.errorf(attr.Expr.Range(), "Invalid module hash", "The hash of a module package must be an \"h1:\" hash.")
 			}
 		default:
 			p.unexpected(attr)
@@ -114,7 +114,7 @@ func (p *parser) module(block *hclsyntax.Block) ModuleLock {
 
 func (p *parser) moduleVersion(text string, attr *hclsyntax.Attribute) {
 	if v, err := ParseVersion(text); err != nil || v.String() != text {
-		p.errorf(attr.Expr.Range(), "Invalid module version", "A version is written in full, like \"1.2.0\"; %q isn't such a version.", text)
+		p.errorf(attr.Expr.Range(), "Invalid module version", "%q is not a complete version like \"1.2.0\".", text)
 	}
 }
 

@@ -63,14 +63,14 @@ func TestModulesParseErrors(t *testing.T) {
 	for src, want := range map[string]string{
 		`module "a" {`:    "brace",
 		`x = 1`:           "not expected here",
-		`module {}`:       "as their label",
-		`provider "a" {}`: "as their label",
+		`module {}`:       "as label",
+		`provider "a" {}`: "as label",
 		`module "a" {}`:   "has no \"hash\"",
 		"module \"a\" {\n " + hash + "\n x = \"1\"\n}":                       "not expected here",
 		"module \"a\" {\n " + hash + "\n b {}\n}":                            "not expected here",
-		"module \"a\" {\n " + hash + "\n version = \"1.2\"\n}":               "written in full",
+		"module \"a\" {\n " + hash + "\n version = \"1.2\"\n}":               "not a complete version",
 		"module \"a\" {\n " + hash + "\n version = 1\n}":                     "string in quotes",
-		"module \"a\" {\n " + hash + "\n revision = \"--exec\"\n}":           "no revision",
+		"module \"a\" {\n " + hash + "\n revision = \"--exec\"\n}":           "not a valid revision",
 		"module \"a\" {\n hash = \"zh:00\"\n}":                               "\"h1:\" hash",
 		"module \"a\" {\n " + hash + "\n}\nmodule \"a\" {\n " + hash + "\n}": "pinned twice",
 	} {

@@ -50,7 +50,7 @@ func Parse(src []byte, filename string) (*Locks, tfdiags.Diagnostics) {
 			p.provider(block)
 		case "module":
 			p.diags = p.diags.Append(tfdiags.Warningf("Dependency locks for modules are not supported in this file",
-				"The block is ignored, and lost when the file is written.").At(block.TypeRange))
+				"The block is ignored, and will be lost when the file is written.").At(block.TypeRange))
 		default:
 			p.errorf(block.TypeRange, "Unsupported block type", "Blocks of type %q are not expected here.", block.Type)
 		}
@@ -78,7 +78,7 @@ func (p *parser) unexpected(attr *hclsyntax.Attribute) {
 
 func (p *parser) provider(block *hclsyntax.Block) {
 	if len(block.Labels) != 1 {
-		p.errorf(block.TypeRange, "Invalid provider lock", "A provider block has exactly one label: the provider's source address.")
+		p.errorf(block.TypeRange, "Invalid provider lock", "A provider block must have exactly one label: the provider's source address.")
 		return
 	}
 	addr, ok := p.address(block.Labels[0], block.LabelRanges[0])
@@ -86,7 +86,7 @@ func (p *parser) provider(block *hclsyntax.Block) {
 		return
 	}
 	if first, twice := p.places[addr]; twice {
-		p.errorf(block.LabelRanges[0], "Duplicate provider lock", "The lock for provider %s stands already at %s.", addr, first)
+		p.errorf(block.LabelRanges[0], "Duplicate provider lock", "There is already a lock for provider %s at %s.", addr, first)
 		return
 	}
 	p.places[addr] = block.LabelRanges[0]
@@ -119,9 +119,9 @@ func (p *parser) address(label string, rng hcl.Range) (addrs.Provider, bool) {
 	addr, err := addrs.ParseProvider(label)
 	switch {
 	case err != nil:
-		p.errorf(rng, summary, "The label of a provider lock is a full source address, \"hostname/namespace/type\": %s.", err)
+		p.errorf(rng, summary, "The label of a provider lock must be a full source address, \"hostname/namespace/type\": %s.", err)
 	case addr.String() != label || addr.Namespace == "-":
-		p.errorf(rng, summary, "The label of a provider lock is a full source address in normal form, \"hostname/namespace/type\"; %q isn't.", label)
+		p.errorf(rng, summary, "The label of a provider lock must be a full source address in normal form, \"hostname/namespace/type\", not %q.", label)
 	case addr.IsBuiltin():
 		p.errorf(rng, summary, "Provider %s is built in and can't be locked.", label)
 	default:
@@ -138,7 +138,7 @@ func (p *parser) version(addr addrs.Provider, attr *hclsyntax.Attribute) Version
 	v, err := ParseVersion(text)
 	if err != nil || v.String() != text {
 		p.errorf(attr.Expr.Range(), "Invalid provider version number",
-			"The version of provider %s must be written in full, like \"1.2.0\"; %q isn't such a version.", addr, text)
+			"The version of provider %s must be complete, like \"1.2.0\", not %q.", addr, text)
 	}
 	return v
 }
@@ -163,11 +163,11 @@ func (p *parser) constraints(addr addrs.Provider, attr *hclsyntax.Attribute) Con
 func (p *parser) hashes(attr *hclsyntax.Attribute) []Hash {
 	list, ok := attr.Expr.(*hclsyntax.TupleConsExpr)
 	if !ok {
-		p.errorf(attr.Expr.Range(), "Invalid provider hash set", "\"hashes\" is a list of strings in brackets.")
+		p.errorf(attr.Expr.Range(), "Invalid provider hash set", "\"hashes\" must be a list of strings.")
 		return nil
 	}
 	if len(list.Exprs) == 0 {
-		p.errorf(attr.Expr.Range(), "Invalid provider hash set", "\"hashes\" lists at least one hash, or is left out.")
+		p.errorf(attr.Expr.Range(), "Invalid provider hash set", "\"hashes\" must contain at least one hash if it is set.")
 		return nil
 	}
 	hashes := make([]Hash, 0, len(list.Exprs))

@@ -75,8 +75,8 @@ func (c *Config) Warnings() tfdiags.Diagnostics {
 	if c.clear == nil {
 		return nil
 	}
-	return tfdiags.Warningf("Unencrypted method configured", "The encryption block has the method \"unencrypted\". It is there "+
-		"for the time in which clear text turns into encrypted text or back; take it out when that is done.").At(*c.clear).List()
+	return tfdiags.Warningf("Unencrypted method configured", "The encryption block has the method \"unencrypted\". It is meant "+
+		"for the migration to or from encryption; remove it afterwards.").At(*c.clear).List()
 }
 
 // Remote returns the target for the state that a terraform_remote_state data source reads, or nil
@@ -245,7 +245,7 @@ func (l *loader) keys(expr hcl.Expression) (*provider, *Keys, bool) {
 		}
 		var ok bool
 		if *to, ok = byteList(list); !ok {
-			l.errorf(expr.Range(), "Invalid keys", "%q is a list of bytes, from 0 to 255.", name)
+			l.errorf(expr.Range(), "Invalid keys", "%q must be a list of bytes, from 0 to 255.", name)
 			return nil, nil, false
 		}
 	}
@@ -312,7 +312,7 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 		v, diags := l.src.Eval(alias.Expr, cty.String)
 		l.diags = l.diags.Append(diags...)
 		if v, _ = v.Unmark(); diags.HasErrors() || v.IsNull() || !v.IsKnown() || v.AsString() == "" {
-			l.errorf(alias.Range, "Invalid key provider", "The alias of the metadata is a text.")
+			l.errorf(alias.Range, "Invalid key provider", "encrypted_metadata_alias must be a string.")
 			return nil
 		}
 		p.meta = v.AsString()

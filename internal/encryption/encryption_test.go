@@ -346,7 +346,7 @@ func TestDamage(t *testing.T) {
 		"the key is another one, or the data was changed": change(func() { w["encrypted_data"] = "AAAA" + w["encrypted_data"].(string)[4:] }),
 		"the encrypted data is cut off":                   change(func() { w["encrypted_data"] = "AAAA" }),
 		"it is damaged: ":                                 change(func() { w["encrypted_data"] = 7 }),
-		`in the form "v1"`:                                change(func() { w["encryption_version"] = "v1" }),
+		`in the format "v1"`:                              change(func() { w["encryption_version"] = "v1" }),
 		"its metadata is damaged":                         change(func() { w["meta"] = map[string]string{"key_provider.pbkdf2.other": "e30="} }),
 		// Creating the key to find this out would take more than a minute.
 		"16, 24 or 32 bytes is needed; the key provider returns one of 33": change(func() {
@@ -444,9 +444,9 @@ func TestLoadErrors(t *testing.T) {
 		"method \"aes_gcm\" \"x\" {\nkeys = key_provider.pbkdf2.k\n}" + use:    `There is no block key_provider "pbkdf2" "k"`,
 		"method \"aes_gcm\" \"x\" {\nkeys = 5\n}" + use:                        "object required",
 		"method \"aes_gcm\" \"x\" {\nkeys = null\n}" + use:                     "A reference to a key provider is needed here",
-		fixed(`[1, 256]`, `[1]`):                                               `"encryption_key" is a list of bytes, from 0 to 255`,
-		fixed(`[1]`, `[1.5]`):                                                  `"decryption_key" is a list of bytes, from 0 to 255`,
-		fixed(`[1]`, `[null]`):                                                 `"decryption_key" is a list of bytes, from 0 to 255`,
+		fixed(`[1, 256]`, `[1]`):                                               `"encryption_key" must be a list of bytes, from 0 to 255`,
+		fixed(`[1]`, `[1.5]`):                                                  `"decryption_key" must be a list of bytes, from 0 to 255`,
+		fixed(`[1]`, `[null]`):                                                 `"decryption_key" must be a list of bytes, from 0 to 255`,
 		keys("pbkdf2", `passphrase = "short"`):                                 "key_provider.pbkdf2.k: the passphrase is too short: at least 16 characters are needed",
 		keys("pbkdf2", ``):                                                     "it needs a passphrase, or a chain",
 		keys("pbkdf2", "passphrase = local.pass\niterations = 1"):              `"iterations" must be 200000 or more`,

@@ -69,7 +69,7 @@ func parseWire(data []byte) (*wire, error) {
 		return nil, fmt.Errorf("it is damaged: %w", err)
 	}
 	if w.Version != wireVersion {
-		return nil, fmt.Errorf("it is encrypted in the form %q, which this version doesn't know", w.Version)
+		return nil, fmt.Errorf("it is encrypted in the format %q, which this version doesn't support", w.Version)
 	}
 	return w, nil
 }

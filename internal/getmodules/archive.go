@@ -195,7 +195,7 @@ func (u *unpacker) tar(r io.Reader) error {
 			}
 		case tar.TypeXGlobalHeader: // written first by git archive
 		default:
-			return fmt.Errorf("the archive's entry %q is neither a file nor a folder", h.Name)
+			return fmt.Errorf("the archive's entry %q is neither a file nor a directory", h.Name)
 		}
 	}
 }
@@ -206,10 +206,10 @@ func (u *unpacker) entry(name string, mode fs.FileMode, link string, content io.
 		return nil
 	}
 	if !filepath.IsLocal(filepath.FromSlash(clean)) || strings.ContainsAny(clean, "\\\x00") {
-		return fmt.Errorf("the archive has an entry %q, which would lead out of the module's folder", name)
+		return fmt.Errorf("the archive has an entry %q, which is outside of the module's directory", name)
 	}
 	if u.files++; u.files > maxArchiveFiles {
-		return errors.New("the archive has more entries than a module may have")
+		return errors.New("the archive has more entries than the limit for a module")
 	}
 	local := filepath.FromSlash(clean)
 	if mode.IsDir() {
@@ -274,7 +274,7 @@ func (u *unpacker) file(name string, mode fs.FileMode, content io.Reader) error 
 		err = cerr
 	}
 	if u.bytes += n; err == nil && u.bytes > u.limit {
-		err = fmt.Errorf("the archive would inflate to more than %d MB, which is too much for a module in an archive of its size", u.limit>>20)
+		err = fmt.Errorf("the archive inflates to more than %d MB, the limit for a module archive of its size", u.limit>>20)
 	}
 	if err != nil {
 		return fmt.Errorf("unpacking %s: %w", name, err)

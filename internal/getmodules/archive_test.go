@@ -154,9 +154,9 @@ func TestArchives(t *testing.T) {
 	l.has(".terraform/modules/a/other", "")
 	l.has(".terraform/modules/a/last", "")
 	for source, want := range map[string]string{
-		"/slip.zip": "lead out", "/slip.tgz": "lead out", "/text.zip": "reading the archive", "/text.tar.xz": "reading the archive", "/gone.zip": "404", "/text": "no archive", "/pkg?checksum=sha256:00": "known kind",
-		"/a.zip?archive=false": "no archive", "/pkg?archive=0": "no archive", "/body": "no archive", "/circle": "without end", "/a.zip?checksum=sha256:00": "known kind",
-		"/a.zip?checksum=sha256:" + strings.Repeat("0", 64): "demands", "/a.zip//none": "there is no directory \"none\"",
+		"/slip.zip": "outside of", "/slip.tgz": "outside of", "/text.zip": "reading the archive", "/text.tar.xz": "reading the archive", "/gone.zip": "404", "/text": "is not an archive", "/pkg?checksum=sha256:00": "unknown type",
+		"/a.zip?archive=false": "is not an archive", "/pkg?archive=0": "is not an archive", "/body": "is not an archive", "/circle": "too many times", "/a.zip?checksum=sha256:00": "unknown type",
+		"/a.zip?checksum=sha256:" + strings.Repeat("0", 64): "requires", "/a.zip//none": "there is no directory \"none\"",
 	} {
 		l.bad(call("a", l.url+source), want)
 	}
@@ -178,7 +178,7 @@ func TestArchiveLimits(t *testing.T) {
 	if err := u.file("a", 0o644, strings.NewReader(strings.Repeat("x", left))); err != nil {
 		t.Error(err)
 	}
-	if err := u.file("b", 0o644, strings.NewReader(strings.Repeat("x", left))); err == nil || !strings.Contains(err.Error(), "would inflate") {
+	if err := u.file("b", 0o644, strings.NewReader(strings.Repeat("x", left))); err == nil || !strings.Contains(err.Error(), "inflates to") {
 		t.Errorf("%v", err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "b")); err != nil || info.Size() > 1 {
@@ -209,7 +209,7 @@ func TestArchiveRatio(t *testing.T) {
 	if err := try("small", 1); err != nil {
 		t.Error(err)
 	}
-	if err := try("bomb", freeArchiveBytes>>20+1); err == nil || !strings.Contains(err.Error(), "would inflate to more than 100 MB") {
+	if err := try("bomb", freeArchiveBytes>>20+1); err == nil || !strings.Contains(err.Error(), "inflates to more than 100 MB") {
 		t.Errorf("%v", err)
 	}
 }

@@ -143,7 +143,7 @@ func (p *found) compare(dir string, demanded depsfile.Hash) (err error) {
 type changedError struct{ got, demanded depsfile.Hash }
 
 func (e *changedError) Error() string {
-	return fmt.Sprintf("the package has the hash %s, but %s demands %s: what the address leads to was changed. If that is right, \"tofu init -upgrade\" pins it anew",
+	return fmt.Sprintf("the package has the hash %s, but %s requires %s: the content at the address has changed. If that is intended, run \"tofu init -upgrade\" to update the pin",
 		e.got, depsfile.ModulesFileName, e.demanded)
 }
 
@@ -185,7 +185,7 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 	}
 	u, err := url.Parse(rest)
 	if err != nil {
-		return "", errors.New("its address is no URL") // the address may contain a password: don't show it
+		return "", errors.New("its address is not a valid URL") // the address may contain a password: don't show it
 	}
 	if name == "" {
 		name = u.Scheme
@@ -201,11 +201,11 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 		return "", err
 	}
 	if hops >= maxHops {
-		return "", errors.New("the address leads from one place to another without end")
+		return "", errors.New("the address is redirected too many times")
 	}
 	next, err := addrs.ParseModuleSource(elsewhere.address, false)
 	if err != nil || next.Kind != addrs.RemoteModule {
-		return "", fmt.Errorf("%s says that the package is at %q, which is no address of a package", httpclient.Redact(u), elsewhere.address)
+		return "", fmt.Errorf("%s redirects to %q, which is not a valid package address", httpclient.Redact(u), elsewhere.address)
 	}
 	j.host = ""
 	deeper, err := f.fetch(ctx, j, next.Address, hops+1)
@@ -238,7 +238,7 @@ func (f *fetcher) file(ctx context.Context, j job) error {
 		}
 	}
 	if kind == "" {
-		return fmt.Errorf("%s is neither a folder nor an archive", path)
+		return fmt.Errorf("%s is neither a directory nor an archive", path)
 	}
 	return unpack(path, kind, j.dir)
 }

@@ -280,7 +280,7 @@ func TestFailedOnce(t *testing.T) {
 	l.pages["/none.zip"] = bytesPage(zipOf(map[string]string{"main.tf": value("1")}))
 	pins := depsfile.ModuleLocks{{Source: l.url + "/none.zip", Hash: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}}
 	l.seen = nil
-	if _, diags := l.pin(main, false, pins); len(diags) != 1 || !strings.Contains(diags.Err().Error(), "was changed") || len(l.seen) != 1 {
+	if _, diags := l.pin(main, false, pins); len(diags) != 1 || !strings.Contains(diags.Err().Error(), "has changed") || len(l.seen) != 1 {
 		t.Errorf("%v\n%v", l.seen, diags.Err())
 	}
 	if m, err := ReadManifest(".terraform/modules"); err != nil || len(m) != 1 {

@@ -24,7 +24,7 @@ var gitSchemes = map[string]bool{"https": true, "http": true, "ssh": true, "git"
 func (f *fetcher) git(ctx context.Context, j job) error {
 	ref := j.query.Get("ref")
 	if strings.HasPrefix(ref, "-") {
-		return fmt.Errorf("%q is no ref of a git repository", ref)
+		return fmt.Errorf("%q is not a valid ref of a git repository", ref)
 	}
 	remote, login, err := gitRemote(j)
 	if err != nil {
@@ -88,10 +88,10 @@ func gitRemote(j job) (string, *gitLogin, error) {
 		u.Scheme = "file"
 	}
 	if !gitSchemes[u.Scheme] {
-		return "", nil, fmt.Errorf("a git repository can't be reached by %q", u.Scheme)
+		return "", nil, fmt.Errorf("git repositories can't be fetched by %q", u.Scheme)
 	}
 	if strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-") {
-		return "", nil, fmt.Errorf("%q is no address of a git repository", httpclient.Redact(&u))
+		return "", nil, fmt.Errorf("%q is not a valid address of a git repository", httpclient.Redact(&u))
 	}
 	u.RawQuery = without(j.query, "ref", "depth", "sshkey").Encode()
 	login := newGitLogin(&u)
@@ -102,7 +102,7 @@ func gitRemote(j job) (string, *gitLogin, error) {
 func Tags(ctx context.Context, address string) ([]string, error) {
 	u, err := url.Parse(strings.TrimPrefix(address, "git::"))
 	if err != nil {
-		return nil, errors.New("its address is no URL") // the address may contain a password: don't show it
+		return nil, errors.New("its address is not a valid URL") // the address may contain a password: don't show it
 	}
 	j := job{url: u, query: u.Query()}
 	remote, login, err := gitRemote(j)

@@ -31,7 +31,7 @@ func TestGit(t *testing.T) {
 	l.has(".terraform/modules/a/sub/common/main.tf", value("c"))
 	l.bad(call("a", repo+"//none"), "there is no directory \"none\"")
 	l.bad(call("a", repo+"?ref=v9"), "v9")
-	l.bad(call("a", repo+"?ref=--upload-pack=touch%20"+l.top+"/evil"), "no ref")
+	l.bad(call("a", repo+"?ref=--upload-pack=touch%20"+l.top+"/evil"), "is not a valid ref")
 	l.bad(call("a", "git::ext::sh -c true"), "can't be")
 	l.bad(call("a", "git::file://"+l.top+"/nothing"), "nothing")
 	if tags, err := Tags(t.Context(), repo+"?ref=v1"); err != nil || !slices.Equal(tags, []string{"v1", "v2"}) {
@@ -110,8 +110,8 @@ func TestMercurial(t *testing.T) {
 	l.good(call("a", repo+"//sub?rev=v1"))
 	l.has(".terraform/modules/a/sub/main.tf", value("sub"))
 	l.bad(call("a", repo+"?rev=v9"), "v9")
-	l.bad(call("a", repo+"?rev=--config=hooks.update=touch%20"+l.top+"/evil"), "no address")
-	l.bad(call("a", "hg::ssh://-oProxyCommand=x/evil"), "no address")
+	l.bad(call("a", repo+"?rev=--config=hooks.update=touch%20"+l.top+"/evil"), "is not a valid address")
+	l.bad(call("a", "hg::ssh://-oProxyCommand=x/evil"), "is not a valid address")
 	if _, err := os.Stat(filepath.Join(l.top, "evil")); err == nil {
 		t.Error("a source ran a program")
 	}

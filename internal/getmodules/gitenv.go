@@ -40,7 +40,7 @@ func gitEnv(key, dir string) (env []string, cleanup func(), err error) {
 	}
 	data, err := base64.StdEncoding.DecodeString(key)
 	if err != nil {
-		return nil, nil, errors.New("the parameter sshkey isn't Base64")
+		return nil, nil, errors.New("the parameter sshkey is not valid Base64")
 	}
 	file := dir + ".key"
 	if err := os.WriteFile(file, data, 0o600); err != nil {

@@ -19,7 +19,7 @@ func (f *fetcher) hg(ctx context.Context, j job) error {
 	u := *j.url
 	u.RawQuery = without(j.query, "rev").Encode()
 	if strings.HasPrefix(rev, "-") || strings.HasPrefix(u.Host, "-") || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "ssh" && u.Scheme != "file" {
-		return fmt.Errorf("%q is no address of a Mercurial repository", httpclient.Redact(&u))
+		return fmt.Errorf("%q is not a valid address of a Mercurial repository", httpclient.Redact(&u))
 	}
 	env := withoutVariables(os.Environ(), hgVariable)
 	if err := run(ctx, env, "hg", "init", "--", j.dir); err != nil {

@@ -92,7 +92,7 @@ func (f *fetcher) page(ctx context.Context, j job, u *url.URL) error {
 	if address := pageAddress(doc.Body); address != "" {
 		return &elsewhereError{address}
 	}
-	return fmt.Errorf("%s is no archive, and doesn't say where the module is", httpclient.Redact(u))
+	return fmt.Errorf("%s is not an archive and doesn't name the location of the module", httpclient.Redact(u))
 }
 
 // checksum is the checksum that an address requires of an archive. The zero value accepts any
@@ -115,14 +115,14 @@ func parseChecksum(text string) (checksum, error) {
 	}
 	want, err := hex.DecodeString(value)
 	if err != nil {
-		return checksum{}, fmt.Errorf("the checksum %q isn't hexadecimal", text)
+		return checksum{}, fmt.Errorf("the checksum %q is not hexadecimal", text)
 	}
 	for known, kind := range checksumKinds {
 		if (name == "" || name == known) && kind().Size() == len(want) {
 			return checksum{kind, want}, nil
 		}
 	}
-	return checksum{}, fmt.Errorf("the checksum %q has no known kind, like sha256:…, or the wrong length", text)
+	return checksum{}, fmt.Errorf("the checksum %q has an unknown type or the wrong length; it must be like sha256:…", text)
 }
 
 func (c checksum) verify(file string) error {
@@ -139,7 +139,7 @@ func (c checksum) verify(file string) error {
 		return err
 	}
 	if got := h.Sum(nil); !bytes.Equal(got, c.want) {
-		return fmt.Errorf("the archive has the checksum %x, but the address demands %x", got, c.want)
+		return fmt.Errorf("the archive has the checksum %x, but the address requires %x", got, c.want)
 	}
 	return nil
 }

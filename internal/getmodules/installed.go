@@ -25,10 +25,10 @@ func Installed(dir string) (configs.Resolver, tfdiags.Diagnostics) {
 		r, ok := manifest[key(req)]
 		switch {
 		case !ok:
-			return found, tfdiags.Errorf("Module not installed", "The directory has no copy of the module yet. %s", configs.RunInit).At(req.Call.Range).List()
+			return found, tfdiags.Errorf("Module not installed", "The module is not installed in this directory yet. %s", configs.RunInit).At(req.Call.Range).List()
 		case r.Source != req.Source.String():
 			return found, tfdiags.Errorf("Module source has changed",
-				"The module was installed from %q, which is its source no more. %s", r.Source, configs.RunInit).At(req.Call.SourceRange).List()
+				"The module was installed from %q, which is no longer its source. %s", r.Source, configs.RunInit).At(req.Call.SourceRange).List()
 		case !r.meets(req.Constraints):
 			return found, tfdiags.Errorf("Module version requirements have changed",
 				"Version %s is installed, which does not meet the constraint here. %s", r.Version, configs.RunInit).At(req.VersionRange).List()
@@ -42,7 +42,7 @@ func Installed(dir string) (configs.Resolver, tfdiags.Diagnostics) {
 }
 
 func manifestDamaged(err error) tfdiags.Diagnostic {
-	return tfdiags.Errorf("Failed to read module manifest file", "%s. Remove the file and run \"tofu init\" to write it anew.", err)
+	return tfdiags.Errorf("Failed to read module manifest file", "%s. Remove the file and run \"tofu init\" to recreate it.", err)
 }
 
 // key returns the key of a call in the manifest.

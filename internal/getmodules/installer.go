@@ -55,7 +55,7 @@ func NewInstaller(opts *Options) (*Installer, tfdiags.Diagnostics) {
 	manifest, err := ReadManifest(opts.Dir)
 	if err != nil {
 		return nil, tfdiags.Diagnostics{manifestDamaged(err),
-			tfdiags.Errorf("Modules can't be installed", "Without the list of installed modules nothing is known about the files in %s, so they were left alone.", opts.Dir)}
+			tfdiags.Errorf("Modules can't be installed", "Without the list of installed modules the files in %s can't be identified, so they were not changed.", opts.Dir)}
 	}
 	in := &Installer{opts: *opts, manifest: manifest, packages: make(map[string]string), fetcher: newFetcher(opts.Client),
 		locator: &locator{client: opts.Client}}
@@ -84,7 +84,7 @@ func checkDir(dir string) error {
 	}
 	_, err := os.Stat(manifestFile(dir))
 	if entries, _ := os.ReadDir(dir); err != nil && len(entries) > 0 {
-		return fmt.Errorf("%s is a symbolic link, and the directory modules at its target holds other files than installed modules", data)
+		return fmt.Errorf("%s is a symbolic link, and the directory \"modules\" in its target contains files other than installed modules", data)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (in *Installer) install(ctx context.Context, req *configs.ModuleRequest, pl
 	if subdir := path.Join(got.subdir, place.subdir); subdir != "" {
 		found, err := within(home, subdir)
 		if err != nil {
-			return none, tfdiags.Errorf("Failed to install module", "The package of %s, %s, was downloaded, but in it %s. What follows \"//\" in the source is a directory of the package.", req.Describe(), shown, err).List()
+			return none, tfdiags.Errorf("Failed to install module", "The package of %s, %s, was downloaded, but %s. The part of the source after \"//\" must be a directory of the package.", req.Describe(), shown, err).List()
 		}
 		dir = found
 	}
@@ -222,13 +222,13 @@ func (in *Installer) install(ctx context.Context, req *configs.ModuleRequest, pl
 
 func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err error) tfdiags.Diagnostics {
 	if ctx.Err() != nil {
-		return tfdiags.Errorf("Module installation was interrupted", "The installation of modules was stopped before it was complete.").List()
+		return tfdiags.Errorf("Module installation was interrupted", "The installation of modules was interrupted before it was complete.").List()
 	}
 	if again := new(againError); errors.As(err, &again) {
 		if changed := new(changedError); errors.As(err, &changed) {
 			return nil // reported for the package already
 		}
-		err = errors.New("its package could not be fetched for another call before")
+		err = errors.New("its package could not be fetched for another call")
 	}
 	return tfdiags.Errorf("Failed to download module", "Could not install %s: %s.", req.Describe(), err).At(req.Call.Range).List()
 }
@@ -257,7 +257,7 @@ func within(home, subdir string) (string, error) {
 		return "", err
 	}
 	if rel, err := filepath.Rel(realHome, real); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return "", fmt.Errorf("%q leads out of the package", subdir)
+		return "", fmt.Errorf("%q is outside of the package", subdir)
 	}
 	return dir, nil
 }
@@ -273,7 +273,7 @@ func (in *Installer) fromRegistry(ctx context.Context, req *configs.ModuleReques
 	}
 	place, err := in.locator.locate(ctx, req.Source, version)
 	if err != nil {
-		return none, append(diags, tfdiags.Errorf("Failed to download module", "Could not find out where version %s of %s is: %s.", version, req.Describe(), err))
+		return none, append(diags, tfdiags.Errorf("Failed to download module", "Could not determine the location of version %s of %s: %s.", version, req.Describe(), err))
 	}
 	found, more := in.install(ctx, req, place, version)
 	return found, append(diags, more...)
@@ -286,7 +286,7 @@ func (in *Installer) choose(ctx context.Context, req *configs.ModuleRequest) (st
 	version, odd, err := in.locator.choose(ctx, req.Source, req.Constraints)
 	var diags tfdiags.Diagnostics
 	for _, text := range odd {
-		diags = diags.Append(tfdiags.Warningf("Failed to parse version", "The registry lists a version %q of %s, which is none; it is ignored.", text, req.Source.Address).At(req.Call.Range))
+		diags = diags.Append(tfdiags.Warningf("Failed to parse version", "The registry lists %q as a version of %s. It is not a valid version and is ignored.", text, req.Source.Address).At(req.Call.Range))
 	}
 	switch {
 	case errors.Is(err, errUnresolvable):

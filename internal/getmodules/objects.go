@@ -52,7 +52,7 @@ func (f *fetcher) objects(ctx context.Context, j job, b bucket, key string) erro
 			continue
 		}
 		if files++; files > maxArchiveFiles {
-			return errors.New("there are more objects than a module may have files")
+			return errors.New("there are more objects than the limit for a module")
 		}
 		if err := f.oneObject(ctx, root, name, registry.Download{URL: b.object(key), Auth: b.authorize(ctx)}); err != nil {
 			return err
@@ -66,7 +66,7 @@ func (f *fetcher) objects(ctx context.Context, j job, b bucket, key string) erro
 
 func (f *fetcher) oneObject(ctx context.Context, root *os.Root, name string, d registry.Download) error {
 	if path.Clean(name) != name || !filepath.IsLocal(filepath.FromSlash(name)) || strings.Contains(name, "\\") {
-		return fmt.Errorf("there is an object %q, which would lead out of the module's folder", name)
+		return fmt.Errorf("there is an object %q, which is outside of the module's directory", name)
 	}
 	local := filepath.FromSlash(name)
 	if dir := filepath.Dir(local); dir != "." {

@@ -18,7 +18,7 @@ const moduleArtifact = "application/vnd.opentofu.modulepkg"
 func (f *fetcher) oci(ctx context.Context, j job) error {
 	tag, digest := j.query.Get("tag"), j.query.Get("digest")
 	if j.url.Scheme != "oci" || strings.ContainsAny(j.url.Path, "@:") {
-		return errors.New("an oci: address is written oci://HOST/REPOSITORY, and a tag or digest after it as ?tag=… or ?digest=…")
+		return errors.New("the form of an oci: address is oci://HOST/REPOSITORY, optionally followed by ?tag=… or ?digest=…")
 	}
 	for _, name := range []string{"tag", "digest"} {
 		if j.query.Has(name) && j.query.Get(name) == "" {
@@ -26,12 +26,12 @@ func (f *fetcher) oci(ctx context.Context, j job) error {
 		}
 	}
 	if others := slices.Sorted(maps.Keys(without(j.query, "tag", "digest"))); len(others) > 0 {
-		return fmt.Errorf("an oci: address has no parameter %q; there are tag and digest", others[0])
+		return fmt.Errorf("an oci: address has no parameter %q, only tag and digest", others[0])
 	}
 	reference := tag
 	switch {
 	case tag != "" && digest != "":
-		return errors.New("an oci: address has a tag or a digest, not both")
+		return errors.New("an oci: address may have a tag or a digest, not both")
 	case digest != "":
 		reference = digest
 	case tag == "":

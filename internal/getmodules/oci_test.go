@@ -23,7 +23,7 @@ func TestOCIAddresses(t *testing.T) {
 		"oci://registry.invalid/acme/net:v1":                     "?tag=",
 		"oci://registry.invalid/acme/net@sha256:00":              "?digest=",
 		"oci::https://registry.invalid/acme/net":                 "oci://HOST/REPOSITORY",
-		"oci://registry.invalid/Acme/net":                        "no address of an OCI repository",
+		"oci://registry.invalid/Acme/net":                        "not a valid address of an OCI repository",
 	} {
 		_, err := f.into(t.Context(), request{address: address}, filepath.Join(t.TempDir(), "m"))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -124,7 +124,7 @@ func TestPinWithoutRevision(t *testing.T) {
 	content = zipOf(map[string]string{"main.tf": value("2")})
 	l.mustPin(main, false, pins) // the installed package matches
 	l.forget()
-	if _, diags := l.pin(main, false, pins); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "was changed") {
+	if _, diags := l.pin(main, false, pins); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "has changed") {
 		t.Errorf("%v", diags.Err())
 	}
 	if left, err := filepath.Glob(".terraform/modules/*"); err != nil || len(left) > 0 {

@@ -53,7 +53,7 @@ var amazonHost = sync.OnceValue(func() *regexp.Regexp {
 // as part of the host name.
 func parseS3(u *url.URL, query url.Values) (*s3Bucket, string, error) {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return nil, "", fmt.Errorf("%q is no address of an object; it begins with s3::https://", httpclient.Redact(u))
+		return nil, "", fmt.Errorf("%q is not a valid address of an object; it must begin with s3::https://", httpclient.Redact(u))
 	}
 	b := &s3Bucket{base: &url.URL{Scheme: u.Scheme, Host: u.Host}, region: query.Get("region"), version: query.Get("version")}
 	key := strings.TrimPrefix(u.Path, "/")
@@ -64,7 +64,7 @@ func parseS3(u *url.URL, query url.Values) (*s3Bucket, string, error) {
 	if m == nil || m[1] == "" {
 		name, rest, ok := strings.Cut(key, "/")
 		if !ok || name == "" {
-			return nil, "", fmt.Errorf("%q names no bucket and object", httpclient.Redact(u))
+			return nil, "", fmt.Errorf("%q has no bucket and object", httpclient.Redact(u))
 		}
 		b.base.Path, key = "/"+name, rest
 	}
@@ -111,7 +111,7 @@ func (b *s3Bucket) list(ctx context.Context, prefix string) ([]string, error) {
 			Contents              []struct{ Key string }
 		}
 		if err := xml.Unmarshal(doc.Body, &page); err != nil {
-			return nil, fmt.Errorf("%s isn't the list of objects that is expected: %w", httpclient.Redact(u), err)
+			return nil, fmt.Errorf("%s is not a valid list of objects: %w", httpclient.Redact(u), err)
 		}
 		for _, c := range page.Contents {
 			keys = append(keys, c.Key)

@@ -188,7 +188,7 @@ func TestWriteBecomesRead(t *testing.T) {
 				http.Redirect(w, r, r.URL.Path+"?there=1", status)
 			})
 			err := u.send(t, s.URL)
-			if u.writes && (err == nil || len(s.requests()) != 1 || !strings.Contains(err.Error(), "would make it a GET")) {
+			if u.writes && (err == nil || len(s.requests()) != 1 || !strings.Contains(err.Error(), "would turn it into a GET")) {
 				t.Errorf("%d: %v after %v", status, err, s.requests())
 			}
 			if !u.writes && err != nil {
@@ -284,7 +284,7 @@ func TestSilence(t *testing.T) {
 				if took := time.Since(start); took > 15*time.Second {
 					t.Errorf("after %s: %v", took, err)
 				}
-				given := err != nil && (strings.Contains(err.Error(), "nothing came for") || strings.Contains(err.Error(), "unknown response Content-Length"))
+				given := err != nil && (strings.Contains(err.Error(), "no data for") || strings.Contains(err.Error(), "unknown response Content-Length"))
 				if !given && (!u.deaf || what == "no answer") {
 					t.Errorf("%v", err)
 				}

@@ -40,10 +40,10 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	case len(via) >= maxRedirects:
 		return refuse("the request was redirected too many times")
 	case req.Method != first.Method:
-		return refuse("the server redirected the %s request to %s, which would make it a %s and do nothing; set the address to where the server really is",
+		return refuse("the server redirected the %s request to %s, which would turn it into a %s and do nothing; set the address to the final URL of the server",
 			first.Method, to, req.Method)
 	case elsewhere && !reading:
-		return refuse("the server redirected the %s request to another server, %s, which must not get the data and credentials in it; if that server "+
+		return refuse("the server redirected the %s request to another server, %s, which must not receive its data and credentials; if that server "+
 			"is the right one, set the address to it", first.Method, to)
 	case elsewhere:
 		for name := range req.Header {

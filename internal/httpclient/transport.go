@@ -18,7 +18,7 @@ type SilenceError struct {
 }
 
 func (e *SilenceError) Error() string {
-	return fmt.Sprintf("nothing came for %s from %s", e.After, e.Host)
+	return fmt.Sprintf("no data for %s from %s", e.After, e.Host)
 }
 
 // Timeout reports that the error is a timeout. It implements net.Error.

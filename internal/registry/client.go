@@ -81,7 +81,7 @@ type Document struct {
 // JSON decodes the document. Trailing data is ignored, as in other clients.
 func (d *Document) JSON(into any) error {
 	if err := json.NewDecoder(bytes.NewReader(d.Body)).Decode(into); err != nil {
-		return fmt.Errorf("%s isn't the JSON document that is expected: %w", httpclient.Redact(d.URL), err)
+		return fmt.Errorf("%s is not a valid JSON document: %w", httpclient.Redact(d.URL), err)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (c *Client) bearer(ctx context.Context, host string) (Authorize, error) {
 
 // once makes one attempt. wait is the delay before the next attempt that the server asked for.
 func (c *Client) once(ctx context.Context, u *url.URL, auth Authorize, statuses []int) (*Document, time.Duration, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("%s gave no answer within %s: %w", httpclient.Redact(u), c.timeout, errTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("%s did not respond within %s: %w", httpclient.Redact(u), c.timeout, errTimeout))
 	defer cancel()
 	resp, err := c.send(ctx, u, auth, nil)
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *Client) once(ctx context.Context, u *url.URL, auth Authorize, statuses 
 
 func (c *Client) send(ctx context.Context, u *url.URL, auth Authorize, header http.Header) (*http.Response, error) {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return nil, fmt.Errorf("%q is no URL that can be fetched; only https: and http: can", httpclient.Redact(u))
+		return nil, fmt.Errorf("%q can't be fetched; only http and https URLs are supported", httpclient.Redact(u))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {

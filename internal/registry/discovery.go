@@ -37,7 +37,7 @@ func (c *Client) Service(ctx context.Context, host, name string) (*url.URL, erro
 	}
 	u, err := found.base.Parse(text)
 	if err != nil || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return nil, fmt.Errorf("host %s gives %q for the service %s, which is no URL that can be used", host, text, name)
+		return nil, fmt.Errorf("host %s returned %q for the service %s, which is not a usable URL", host, text, name)
 	}
 	if !strings.HasSuffix(u.Path, "/") {
 		u.Path += "/"

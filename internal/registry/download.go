@@ -33,7 +33,7 @@ type Download struct {
 const maxDownload = 8 << 30
 
 // errShort reports a transfer that ended early and can't be resumed.
-var errShort = errors.New("the transfer was cut short")
+var errShort = errors.New("the transfer was interrupted")
 
 // Fetch writes the file to dst, which is empty. An interrupted transfer is resumed if the server
 // supports that and the file hasn't changed.
@@ -83,13 +83,13 @@ func (t *transfer) attempt(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 	case resp.StatusCode == http.StatusPartialContent && rest && !strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", t.written)):
-		return 0, fmt.Errorf("the server was asked for the bytes from %d on and sent others: %q", t.written, resp.Header.Get("Content-Range"))
+		return 0, fmt.Errorf("the server was asked for the bytes from %d on but sent others: %q", t.written, resp.Header.Get("Content-Range"))
 	case resp.StatusCode == http.StatusPartialContent && rest:
 	default:
 		return retryAfter(resp), &StatusError{httpclient.Redact(t.d.URL), resp.StatusCode}
 	}
 	if t.written+max(resp.ContentLength, 0) > t.d.Limit {
-		return 0, fmt.Errorf("the file has %d bytes, more than the %d that are acceptable", t.written+resp.ContentLength, t.d.Limit)
+		return 0, fmt.Errorf("the file has %d bytes, more than the limit of %d", t.written+resp.ContentLength, t.d.Limit)
 	}
 	t.total = 0
 	if resp.ContentLength >= 0 {
@@ -121,7 +121,7 @@ func (t *transfer) copy(ctx context.Context, body io.Reader) error {
 		n, err := body.Read(buf)
 		if n > 0 {
 			if t.written += int64(n); t.written > t.d.Limit {
-				return fmt.Errorf("the file has more than the %d bytes that are acceptable", t.d.Limit)
+				return fmt.Errorf("the file has more than the limit of %d bytes", t.d.Limit)
 			}
 			if _, err := t.dst.Write(buf[:n]); err != nil {
 				return err

@@ -47,26 +47,26 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 	if err := json.Unmarshal(text, &service); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) && wrong.Field != "" {
-			return nil, fmt.Errorf("the login service of %s has a %q that is a %s", host, wrong.Field, wrong.Value)
+			return nil, fmt.Errorf("the login service of %s has the wrong type for %q: %s", host, wrong.Field, wrong.Value)
 		}
 		return nil, fmt.Errorf("the login service of %s is not described by an object", host)
 	}
 	if service.GrantTypes != nil && !slices.Contains(service.GrantTypes, "authz_code") {
-		return nil, fmt.Errorf("the login service of %s gives tokens by %q only, and this program knows how to ask by \"authz_code\"", host, service.GrantTypes)
+		return nil, fmt.Errorf("the login service of %s issues tokens only by %q; this program only supports \"authz_code\"", host, service.GrantTypes)
 	}
 	out := &Login{Client: service.Client}
 	list, _ := service.Scopes.([]any) // other values mean none
 	for _, scope := range list {
 		text, ok := scope.(string)
 		if !ok {
-			return nil, fmt.Errorf("the login service of %s names the scope %v, which is no text", host, scope)
+			return nil, fmt.Errorf("the login service of %s has the scope %v, which is not a string", host, scope)
 		}
 		out.Scopes = append(out.Scopes, text)
 	}
 	if service.Ports != nil {
 		ports := *service.Ports
 		if len(ports) != 2 || ports[0] < 1024 || ports[1] > 65535 || ports[0] > ports[1] {
-			return nil, fmt.Errorf("the login service of %s gives the \"ports\" %v, and not the first and the last of a range between 1024 and 65535", host, ports)
+			return nil, fmt.Errorf("the login service of %s has the \"ports\" %v instead of the first and last port of a range between 1024 and 65535", host, ports)
 		}
 		out.Ports = [2]int(ports)
 	}
@@ -81,7 +81,7 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 		*part.into = u
 	}
 	if out.Client == "" {
-		return nil, fmt.Errorf("the login service of %s does not say which \"client\" to be", host)
+		return nil, fmt.Errorf("the login service of %s has no \"client\" ID", host)
 	}
 	return out, nil
 }
@@ -113,26 +113,26 @@ func (c *Client) Exchange(ctx context.Context, l *Login, code, verifier, redirec
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.Token.String(), strings.NewReader(form.Encode()))
 	if err != nil {
-		return "", fmt.Errorf("asking for the token: %w", err)
+		return "", fmt.Errorf("requesting the token: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", c.userAgent)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return "", fmt.Errorf("asking for the token: %w", err)
+		return "", fmt.Errorf("requesting the token: %w", err)
 	}
 	defer resp.Body.Close()
 	answer, err := readToken(resp)
 	switch {
 	case answer.Error != "":
-		return "", fmt.Errorf("the host refused to give a token: %s", strings.TrimSpace(answer.Error+" "+answer.Description))
+		return "", fmt.Errorf("the host refused to issue a token: %s", strings.TrimSpace(answer.Error+" "+answer.Description))
 	case resp.StatusCode/100 != 2:
 		return "", &StatusError{URL: httpclient.Redact(l.Token), Code: resp.StatusCode}
 	case err != nil:
-		return "", fmt.Errorf("the host's answer with the token can't be read: %w", err)
+		return "", fmt.Errorf("the host's response with the token is invalid: %w", err)
 	case answer.AccessToken == "":
-		return "", errors.New("the host's answer has no token")
+		return "", errors.New("the host's response has no token")
 	}
 	return answer.AccessToken, nil
 }

@@ -31,9 +31,9 @@ func TestLoginService(t *testing.T) {
 		"low ports":       {change: map[string]any{"ports": []int{80, 90}}, want: "ports"},
 		"high ports":      {change: map[string]any{"ports": []int{65530, 65536}}, want: "ports"},
 		"ports backwards": {change: map[string]any{"ports": []int{10010, 10000}}, want: "ports"},
-		"strange ports":   {change: map[string]any{"ports": []string{"http"}}, want: `a "ports" that is a string`},
+		"strange ports":   {change: map[string]any{"ports": []string{"http"}}, want: `wrong type for "ports": string`},
 		"no object":       {whole: "yes", want: "not described by an object"},
-		"strange scope":   {change: map[string]any{"scopes": []int{1}}, want: "no text"},
+		"strange scope":   {change: map[string]any{"scopes": []int{1}}, want: "not a string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			service := maps.Clone(good)
@@ -81,8 +81,8 @@ func TestExchange(t *testing.T) {
 		"plain text":  {200, "text/plain", `{"access_token": "s3cret"}`, ""},
 		"form":        {200, form, "access_token=s3cret&token_type=bearer", ""},
 		"no token":    {200, "application/json", `{}`, "no token"},
-		"page":        {200, "text/html", `<html>`, "can't be read"},
-		"number":      {200, "application/json", `{"access_token": 5}`, "can't be read"},
+		"page":        {200, "text/html", `<html>`, "is invalid"},
+		"number":      {200, "application/json", `{"access_token": 5}`, "is invalid"},
 		"refused":     {400, "application/json", `{"error": "invalid_grant", "error_description": "too late"}`, "invalid_grant too late"},
 		"form, error": {200, form, "error=bad_verification_code", "bad_verification_code"},
 		"broken":      {500, "text/plain", `oops`, "status 500"},

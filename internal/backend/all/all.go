@@ -30,7 +30,7 @@ var drivers = []*backend.Driver{
 }
 
 func unsupported(name string) *backend.Driver {
-	return &backend.Driver{Name: name, Unsupported: "This version can't keep state in it yet. Use one of: " + strings.Join(supported, ", ") + "."}
+	return &backend.Driver{Name: name, Unsupported: "Supported backends: " + strings.Join(supported, ", ") + "."}
 }
 
 var supported = []string{"local", "http", "pg", "inmem"}
@@ -42,7 +42,7 @@ var removed = map[string]string{
 	"etcdv3":      "It was removed in version 1.3.",
 	"manta":       "It was removed in version 1.3.",
 	"swift":       "It was removed in version 1.3; use \"s3\" where the service speaks that protocol.",
-	"azure":       "It is called \"azurerm\" now.",
+	"azure":       "It was renamed to \"azurerm\".",
 }
 
 // Driver returns the driver with that name, or an error that explains why there is none.
@@ -50,7 +50,7 @@ func Driver(name string) (*backend.Driver, tfdiags.Diagnostics) {
 	i := slices.IndexFunc(drivers, func(d *backend.Driver) bool { return d.Name == name })
 	switch {
 	case i < 0 && removed[name] != "":
-		return nil, tfdiags.Errorf("Unsupported backend type", "There is no backend %q any more. %s", name, removed[name]).List()
+		return nil, tfdiags.Errorf("Unsupported backend type", "The backend %q is no longer supported. %s", name, removed[name]).List()
 	case i < 0:
 		return nil, tfdiags.Errorf("Unsupported backend type", "There is no backend named %q. Use one of: %s.", name, strings.Join(supported, ", ")).List()
 	case drivers[i].Unsupported != "":

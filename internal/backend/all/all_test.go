@@ -12,10 +12,10 @@ func TestDriver(t *testing.T) {
 		"local": "", "inmem": "", "http": "", "pg": "",
 		"s3":      `The backend "s3" is known but not supported.`,
 		"cloud":   `The backend "cloud" is known but not supported.`,
-		"etcd":    `There is no backend "etcd" any more.`,
+		"etcd":    `The backend "etcd" is no longer supported.`,
 		"floppy":  `There is no backend named "floppy". Use one of: local, http, pg, inmem.`,
 		"Local":   `There is no backend named "Local".`,
-		"azurerm": `Use one of: local, http, pg, inmem.`,
+		"azurerm": `Supported backends: local, http, pg, inmem.`,
 	} {
 		d, diags := all.Driver(name)
 		switch {

@@ -21,22 +21,22 @@ import (
 
 // Config is the configuration of the backend block.
 type Config struct {
-	Address       string            `cfg:"address,required" env:"TF_HTTP_ADDRESS" doc:"Where the state is read and written."`
+	Address       string            `cfg:"address,required" env:"TF_HTTP_ADDRESS" doc:"The address to read and write the state."`
 	UpdateMethod  string            `cfg:"update_method" env:"TF_HTTP_UPDATE_METHOD" default:"POST" doc:"The HTTP method that writes the state."`
-	LockAddress   string            `cfg:"lock_address" env:"TF_HTTP_LOCK_ADDRESS" doc:"Where the state is locked; without it, it is not."`
+	LockAddress   string            `cfg:"lock_address" env:"TF_HTTP_LOCK_ADDRESS" doc:"The address to lock the state. Without it, the state is not locked."`
 	LockMethod    string            `cfg:"lock_method" env:"TF_HTTP_LOCK_METHOD" default:"LOCK" doc:"The HTTP method that locks the state."`
-	UnlockAddress string            `cfg:"unlock_address" env:"TF_HTTP_UNLOCK_ADDRESS" doc:"Where the state is unlocked."`
+	UnlockAddress string            `cfg:"unlock_address" env:"TF_HTTP_UNLOCK_ADDRESS" doc:"The address to unlock the state."`
 	UnlockMethod  string            `cfg:"unlock_method" env:"TF_HTTP_UNLOCK_METHOD" default:"UNLOCK" doc:"The HTTP method that unlocks the state."`
 	Username      string            `cfg:"username" env:"TF_HTTP_USERNAME" doc:"The user name for HTTP basic authentication."`
 	Password      string            `cfg:"password,sensitive" env:"TF_HTTP_PASSWORD" doc:"The password for HTTP basic authentication."`
 	SkipCert      bool              `cfg:"skip_cert_verification" doc:"Whether to skip TLS verification."`
-	RetryMax      int               `cfg:"retry_max" env:"TF_HTTP_RETRY_MAX" default:"2" doc:"How often a request that failed is tried again."`
-	RetryWaitMin  int               `cfg:"retry_wait_min" env:"TF_HTTP_RETRY_WAIT_MIN" default:"1" doc:"The shortest wait before another try, in seconds."`
-	RetryWaitMax  int               `cfg:"retry_wait_max" env:"TF_HTTP_RETRY_WAIT_MAX" default:"30" doc:"The longest wait before another try, in seconds."`
-	ClientCA      string            `cfg:"client_ca_certificate_pem" env:"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM" doc:"The certificates (PEM) of authorities that vouch for the server."`
-	ClientCert    string            `cfg:"client_certificate_pem" env:"TF_HTTP_CLIENT_CERTIFICATE_PEM" doc:"The certificate (PEM) by which the server knows the client."`
+	RetryMax      int               `cfg:"retry_max" env:"TF_HTTP_RETRY_MAX" default:"2" doc:"The number of retries of failed requests."`
+	RetryWaitMin  int               `cfg:"retry_wait_min" env:"TF_HTTP_RETRY_WAIT_MIN" default:"1" doc:"The minimum wait before a retry, in seconds."`
+	RetryWaitMax  int               `cfg:"retry_wait_max" env:"TF_HTTP_RETRY_WAIT_MAX" default:"30" doc:"The maximum wait before a retry, in seconds."`
+	ClientCA      string            `cfg:"client_ca_certificate_pem" env:"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM" doc:"The CA certificates (PEM) used to verify the server."`
+	ClientCert    string            `cfg:"client_certificate_pem" env:"TF_HTTP_CLIENT_CERTIFICATE_PEM" doc:"The certificate (PEM) that authenticates the client."`
 	ClientKey     string            `cfg:"client_private_key_pem,sensitive" env:"TF_HTTP_CLIENT_PRIVATE_KEY_PEM" doc:"The private key (PEM) of client_certificate_pem."`
-	Headers       map[string]string `cfg:"headers" doc:"Further headers of all requests."`
+	Headers       map[string]string `cfg:"headers" doc:"Additional headers of all requests."`
 }
 
 // Driver is the http backend.
@@ -55,7 +55,7 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 		}
 		u, err := url.Parse(address.text)
 		if err != nil {
-			return nil, fmt.Errorf("the http backend's %s is no address", address.name) // the text may contain a password
+			return nil, fmt.Errorf("the http backend's %s is not a valid URL", address.name) // the text may contain a password
 		}
 		if u.Scheme != "http" && u.Scheme != "https" {
 			return nil, fmt.Errorf("the http backend's %s must start with http:// or https://", address.name)
@@ -101,7 +101,7 @@ func (c *Config) tls() (*tls.Config, error) {
 	if c.ClientCA != "" {
 		out.RootCAs = x509.NewCertPool()
 		if !out.RootCAs.AppendCertsFromPEM([]byte(c.ClientCA)) {
-			return nil, errors.New("the http backend's client_ca_certificate_pem has no certificate in it")
+			return nil, errors.New("the http backend's client_ca_certificate_pem contains no certificate")
 		}
 	}
 	if (c.ClientCert == "") != (c.ClientKey == "") {
@@ -291,7 +291,7 @@ func (s *Store) sendOnce(ctx context.Context, method string, to *url.URL, body [
 		out.body, err = io.ReadAll(io.LimitReader(resp.Body, maxWords))
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, fmt.Errorf("the connection broke off: %w", err)
+		return nil, fmt.Errorf("the connection was lost: %w", err)
 	}
 	return out, err
 }

@@ -260,7 +260,7 @@ func TestRedirectedWrites(t *testing.T) {
 			if follows && (err != nil || len(methods) != 2 || methods[1] != name) {
 				t.Errorf("%d %s: %v after %v", status, name, err, methods)
 			}
-			if !follows && (err == nil || !strings.Contains(err.Error(), "set the address to where the server really is") || len(methods) != 1) {
+			if !follows && (err == nil || !strings.Contains(err.Error(), "set the address to the final URL of the server") || len(methods) != 1) {
 				t.Errorf("%d %s: %v after %v", status, name, err, methods)
 			}
 		}
@@ -334,11 +334,11 @@ func TestConfigErrors(t *testing.T) {
 	for want, config := range map[string]map[string]cty.Value{
 		`"address" is invalid: it is required`:                      {},
 		`address must start with http:// or https://`:               base("address", "ftp://x"),
-		`lock_address is no address`:                                base("lock_address", "http://a b:secret@%"),
+		`lock_address is not a valid URL`:                           base("lock_address", "http://a b:secret@%"),
 		`header "a b" is invalid`:                                   header("a b"),
 		`header "content-type" can't be set`:                        header("content-type"),
 		`both a user name and an Authorization header`:              header("Authorization", "username", "u"),
-		`client_ca_certificate_pem has no certificate`:              base("client_ca_certificate_pem", "x"),
+		`client_ca_certificate_pem contains no certificate`:         base("client_ca_certificate_pem", "x"),
 		`needs both client_certificate_pem and client_private_key`:  base("client_certificate_pem", "x"),
 		`client certificate: tls: failed to find any PEM data`:      base("client_certificate_pem", "x", "client_private_key_pem", "y"),
 		`The argument "retry_max" is invalid: a number is required`: base("retry_max", "x"),

@@ -37,7 +37,7 @@ func (r *response) checkSum() error {
 		return fmt.Errorf("the server sent the invalid checksum %q", given)
 	}
 	if sum := md5.Sum(r.body); !bytes.Equal(sum[:], want) {
-		return errors.New("what the server sent doesn't agree with its checksum")
+		return errors.New("the response doesn't match the checksum sent by the server")
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func (r *response) failure() error {
 	case http.StatusUnauthorized:
 		return errors.New("the server requires authentication (401): set a user name and a password, or a header")
 	case http.StatusForbidden:
-		return errors.New("the server doesn't permit it with these credentials (403)")
+		return errors.New("the credentials don't permit this request (403)")
 	case http.StatusLocked, http.StatusConflict:
 		return fmt.Errorf("the state is locked (%d)%s", r.status, r.excerpt())
 	}

@@ -14,7 +14,7 @@ import (
 
 // Config is the configuration of the backend block.
 type Config struct {
-	LockID string `cfg:"lock_id" doc:"Initial lock ID: the default workspace starts out locked."`
+	LockID string `cfg:"lock_id" doc:"Initial lock ID. If set, the default workspace is locked at first."`
 }
 
 // Driver opens a new empty store each time.

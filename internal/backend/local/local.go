@@ -23,7 +23,7 @@ const (
 // Config is the configuration of the backend block.
 type Config struct {
 	Path         string `cfg:"path" doc:"The state file of the default workspace."`
-	WorkspaceDir string `cfg:"workspace_dir" doc:"The folder of the other workspaces' state files."`
+	WorkspaceDir string `cfg:"workspace_dir" doc:"The directory of the other workspaces' state files."`
 }
 
 // Options are the files selected on the command line. They apply to all workspaces.
@@ -231,7 +231,7 @@ func (s *Store) Delete(_ context.Context, workspace string) error {
 		return nil
 	}
 	if workspace == "" || workspace == "." || workspace == ".." || strings.ContainsAny(workspace, `/\`) {
-		return fmt.Errorf("deleting the state: %q is no workspace name", workspace)
+		return fmt.Errorf("deleting the state: %q is not a valid workspace name", workspace)
 	}
 	if err := os.RemoveAll(filepath.Join(s.workspaceDir(), workspace)); err != nil {
 		return fmt.Errorf("deleting the workspace: %w", err)

@@ -208,7 +208,7 @@ func TestUnwritable(t *testing.T) {
 	}
 	s := local.New(nil, &local.Options{StateOut: "folder"})
 	for name, err := range map[string]error{"probe": s.Probe(t.Context(), ws), "put": s.Put(t.Context(), ws, []byte("1"))} {
-		if err == nil || !strings.Contains(err.Error(), "folder is a folder") {
+		if err == nil || !strings.Contains(err.Error(), "folder is a directory") {
 			t.Errorf("%s of a folder: %v", name, err)
 		}
 	}

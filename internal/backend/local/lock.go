@@ -39,7 +39,7 @@ func (s *Store) Lock(_ context.Context, workspace string, info backend.LockInfo)
 	defer s.mu.Unlock()
 	path := s.File(workspace)
 	if s.locks[workspace] != nil {
-		return "", lockedBy(path, errors.New("this process holds the lock already"))
+		return "", lockedBy(path, errors.New("this process already holds the lock"))
 	}
 	h := &held{id: info.ID, folders: makeFolders(filepath.Dir(path))}
 	if h.folders.err != nil {
@@ -203,7 +203,7 @@ func clearStale(path, id string) error {
 		err = json.Unmarshal(data, &info)
 	}
 	if err != nil {
-		return fmt.Errorf("reading who holds the lock: %w", err)
+		return fmt.Errorf("reading the holder of the lock: %w", err)
 	}
 	if info.ID != id {
 		return fmt.Errorf("the lock has the ID %q, not %q", info.ID, id)

@@ -29,7 +29,7 @@ func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.Fil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case err == nil && before.IsDir():
-		return nil, fmt.Errorf("%s is a folder", path)
+		return nil, fmt.Errorf("%s is a directory", path)
 	case err == nil && !before.Mode().IsRegular():
 		return nil, atomicfile.Overwrite(target, data) // a device or a pipe can only be written to
 	}
@@ -136,7 +136,7 @@ func probe(path string) error {
 	info, err := os.Stat(target)
 	switch {
 	case err == nil && info.IsDir():
-		return fmt.Errorf("%s is a folder", path)
+		return fmt.Errorf("%s is a directory", path)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	case err == nil && !info.Mode().IsRegular():

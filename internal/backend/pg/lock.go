@@ -39,7 +39,7 @@ func (h *held) add(ctx context.Context, q querier, key int64) error {
 	}
 	ok, err := tryLock(ctx, q, key)
 	if err == nil && !ok {
-		err = errors.New("somebody else has locked the state")
+		err = errors.New("another process has locked the state")
 	}
 	if err == nil {
 		h.keys = append(h.keys, key)
@@ -58,7 +58,7 @@ func (h *held) again(ctx context.Context, conn *pgx.Conn) error {
 			return err
 		}
 		if !ok {
-			return errors.New("somebody else has locked the state since")
+			return errors.New("another process has locked the state since")
 		}
 	}
 	return nil
@@ -167,7 +167,7 @@ func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
 	defer s.mu.Unlock()
 	h := s.locks[workspace]
 	if h == nil {
-		return errors.New("this process doesn't hold the lock; it ends with the database session of its holder. Where that hangs, the database's " +
+		return errors.New("this process doesn't hold the lock. The lock ends with its holder's database session. If the session hangs, the database " +
 			"administrator can end it with pg_terminate_backend")
 	}
 	if h.id != id {

@@ -18,7 +18,7 @@ import (
 
 // Config is the configuration of the backend block.
 type Config struct {
-	ConnStr    string `cfg:"conn_str,sensitive" env:"PG_CONN_STR" doc:"How to connect: a postgres:// URL."`
+	ConnStr    string `cfg:"conn_str,sensitive" env:"PG_CONN_STR" doc:"The connection string: a postgres:// URL."`
 	Schema     string `cfg:"schema_name" env:"PG_SCHEMA_NAME" default:"terraform_remote_state" doc:"The schema of the tables."`
 	SkipSchema bool   `cfg:"skip_schema_creation" env:"PG_SKIP_SCHEMA_CREATION" doc:"Do not create the schema; it exists."`
 	Table      string `cfg:"table_name" env:"PG_TABLE_NAME" default:"states" doc:"The table that holds the states."`
@@ -85,7 +85,7 @@ func (s *Store) session(ctx context.Context) (*pgx.Conn, error) {
 	for workspace, h := range s.locks {
 		if err := h.again(ctx, conn); err != nil {
 			_ = conn.Close(ctx)
-			return nil, fmt.Errorf("the connection broke off and with it the lock of workspace %q: %w", workspace, err)
+			return nil, fmt.Errorf("the connection was lost, and with it the lock of workspace %q: %w", workspace, err)
 		}
 	}
 	s.conn = conn

@@ -185,7 +185,7 @@ func TestBrokenSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = a.Put(t.Context(), ws, []byte("3"))
-	if err := a.Put(t.Context(), ws, []byte("3")); err == nil || !strings.Contains(err.Error(), "somebody else has locked the state since") {
+	if err := a.Put(t.Context(), ws, []byte("3")); err == nil || !strings.Contains(err.Error(), "another process has locked the state since") {
 		t.Errorf("writing without the lock: %v", err)
 	}
 	if data, _ := b.Get(t.Context(), ws); string(data) != "2" {
@@ -194,7 +194,7 @@ func TestBrokenSession(t *testing.T) {
 	if err := a.Unlock(t.Context(), ws, id); err != nil {
 		t.Error(err)
 	}
-	if err := a.Unlock(t.Context(), ws, id); err == nil || !strings.Contains(err.Error(), "ends with the database session") {
+	if err := a.Unlock(t.Context(), ws, id); err == nil || !strings.Contains(err.Error(), "ends with its holder's database session") {
 		t.Errorf("unlocking another's: %v", err)
 	}
 }

@@ -60,7 +60,7 @@ func inconsistencies(reqs depsfile.Requirements, locks *depsfile.Locks, elsewher
 	if len(found) == 0 {
 		return nil
 	}
-	problem, advice := "The lock file does not fit the configuration:", "Select other versions with:\n  tofu init -upgrade"
+	problem, advice := "The lock file does not match the configuration:", "Select other versions with:\n  tofu init -upgrade"
 	if locks.Empty() {
 		problem = "The directory is not initialized: no versions of providers are selected yet."
 		advice = "Select and install them with:\n  tofu init"

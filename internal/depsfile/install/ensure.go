@@ -83,7 +83,7 @@ func (in *installer) installable(reqs depsfile.Requirements) ([]addrs.Provider, 
 			}
 		case p.Namespace == "-":
 			diags = diags.Append(tfdiags.Errorf("Invalid legacy provider address",
-				"The state or configuration names the provider %q as Terraform 0.12 did. Replace the address in the state with \"tofu state replace-provider\" before going on.", p))
+				"The state or configuration names the provider %q as Terraform 0.12 did. Replace the address in the state with \"tofu state replace-provider\" before you continue.", p))
 		case in.Elsewhere[p]:
 		default:
 			providers = append(providers, p)
@@ -125,7 +125,7 @@ func adopt(reqs depsfile.Requirements, prev *depsfile.Locks) (*depsfile.Locks, t
 		return prev, nil
 	}
 	return prev, tfdiags.Warningf("Dependency lock file entries automatically updated",
-		"The lock file was written by another program, which takes these providers from its own registry:\n%s\n\nThe same versions are taken from %s, and the checksums of its packages replace the previous ones.",
+		"The lock file was written by another program, which takes these providers from its own registry:\n%s\n\nThe same versions are selected from %s, and the checksums of its packages replace the previous ones.",
 		strings.Join(adopted, "\n"), addrs.DefaultHost).List()
 }
 
@@ -138,7 +138,7 @@ func clashes(reqs depsfile.Requirements) tfdiags.Diagnostics {
 		other.Namespace = "opentofu"
 		if _, both := reqs[other]; both && p.Host == addrs.DefaultHost && p.Namespace == "hashicorp" {
 			diags = diags.Append(tfdiags.Warningf("Potential provider misconfiguration",
-				"Both %s and %s are required. They are the same provider under two names; probably a required_providers entry is missing or inconsistent in some module. \"tofu providers\" shows which module requires which.",
+				"Both %s and %s are required. They are the same provider under two names; probably a module has a missing or inconsistent required_providers entry. \"tofu providers\" shows which module requires which.",
 				p.ForDisplay(), other.ForDisplay()))
 		}
 	}
@@ -147,7 +147,7 @@ func clashes(reqs depsfile.Requirements) tfdiags.Diagnostics {
 
 func incompleteWarning(providers []string, platform depsfile.Platform) tfdiags.Diagnostic {
 	return tfdiags.Warningf("Incomplete lock file information for providers",
-		"The sources of these providers vouch only for the packages that were installed:\n%s\n\nThe lock file therefore has checksums for %s only, and the providers can't be installed from it on other platforms. To add checksums for another platform, run:\n  tofu providers lock -platform=%s\n(with the platform's name in place of %s)",
+		"The sources of these providers authenticate only the installed packages:\n%s\n\nThe lock file therefore has checksums for %s only, and the providers can't be installed from it on other platforms. To add checksums for another platform, run:\n  tofu providers lock -platform=%s\n(where %s is the platform to add)",
 		strings.Join(providers, "\n"), platform, platform, platform)
 }
 
@@ -175,7 +175,7 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	if reuse {
 		in.tell(Reusing{p})
 		if !depsfile.Acceptable(c).Has(prev.Version) {
-			return failed(query, fmt.Errorf("locked provider %s %s doesn't meet the version constraints %q; run \"tofu init -upgrade\" to choose another version",
+			return failed(query, fmt.Errorf("locked provider %s %s doesn't meet the version constraints %q; run \"tofu init -upgrade\" to select another version",
 				p.ForDisplay(), prev.Version, depsfile.ConstraintsString(c)))
 		}
 		if done, ok := in.atHand(ctx, p, prev); ok {
@@ -236,14 +236,14 @@ func explain(ctx context.Context, err error, locked bool) error {
 	if none := new(sources.NoPackageError); !locked || !errors.As(err, &none) {
 		return err
 	}
-	return fmt.Errorf("%w; the lock file selects this version, which may have been withdrawn; \"tofu init -upgrade\" would choose another one", err)
+	return fmt.Errorf("%w; the lock file selects this version, which may have been withdrawn; run \"tofu init -upgrade\" to select another one", err)
 }
 
 // choose returns the newest acceptable version.
 func choose(p addrs.Provider, c depsfile.Constraints, list []depsfile.Version) (depsfile.Version, error) {
 	acceptable := depsfile.Acceptable(c)
 	if acceptable.Exactly(depsfile.Version{}) {
-		return depsfile.Version{}, fmt.Errorf("provider %s is required in version 0.0.0, which stands for a development build that isn't released", p.ForDisplay())
+		return depsfile.Version{}, fmt.Errorf("provider %s is required in version 0.0.0, which denotes an unreleased development build", p.ForDisplay())
 	}
 	v, ok := sources.Newest(list, acceptable.Has)
 	switch {

@@ -14,7 +14,7 @@ import (
 )
 
 // errChecksum reports a package that matches none of the locked checksums.
-var errChecksum = errors.New("none of the lock file's checksums is the one of the package; " +
+var errChecksum = errors.New("the package matches none of the checksums in the lock file; " +
 	"if it is the right package, the lock file may come from another platform: \"tofu providers lock\" adds checksums")
 
 // fetched is a package that matches all known checksums.
@@ -122,7 +122,7 @@ func (in *installer) download(ctx context.Context, pkg *sources.Package) (path s
 		err = checkSize(path, pkg.Size)
 	}
 	if err == nil && pkg.ArchiveHash != "" && archive != pkg.ArchiveHash {
-		err = fmt.Errorf("the archive has the checksum %s, but its source announces %s; it was damaged on the way or replaced", archive, pkg.ArchiveHash)
+		err = fmt.Errorf("the archive has the checksum %s, but its source reports %s; it was damaged in transit or replaced", archive, pkg.ArchiveHash)
 	}
 	if err != nil {
 		cleanup()
@@ -151,7 +151,7 @@ func checkSize(path string, want int64) error {
 		return err
 	}
 	if info.Size() != want {
-		return fmt.Errorf("the archive has %d bytes, but its source announces %d", info.Size(), want)
+		return fmt.Errorf("the archive has %d bytes, but its source reports %d", info.Size(), want)
 	}
 	return nil
 }
@@ -165,10 +165,10 @@ func verify(pkg *sources.Package, known []depsfile.Hash, archive, content depsfi
 		}
 	}
 	if len(pkg.Reported) > 0 && len(found.verified) == 0 {
-		return found, fmt.Errorf("none of the checksums that the source announces is the one of the package")
+		return found, fmt.Errorf("the package matches none of the checksums reported by its source")
 	}
 	if pkg.ContentHash != "" && pkg.ContentHash != content {
-		return found, fmt.Errorf("the package has the checksum %s, but its source announces %s", content, pkg.ContentHash)
+		return found, fmt.Errorf("the package has the checksum %s, but its source reports %s", content, pkg.ContentHash)
 	}
 	if len(known) > 0 && !slices.Contains(known, archive) && !slices.Contains(known, content) {
 		return found, errChecksum

@@ -219,8 +219,8 @@ func TestEnsureRefusals(t *testing.T) {
 	unknown := addrs.Provider{Host: "example.com", Namespace: "acme", Type: "unknown"}
 	legacy := addrs.Provider{Host: addrs.DefaultHost, Namespace: "-", Type: "aws"}
 	otherBuiltin := addrs.Provider{Host: addrs.BuiltinHost, Namespace: "builtin", Type: "spoon"}
-	b.refuse(b.reqs(tool, "1.0.0"), lockWith(wrongZh), "none of the lock file's checksums")
-	b.refuse(b.reqs(tool, "1.0.0"), lockWith(wrongH1, wrongZh), "none of the lock file's checksums")
+	b.refuse(b.reqs(tool, "1.0.0"), lockWith(wrongZh), "none of the checksums in the lock file")
+	b.refuse(b.reqs(tool, "1.0.0"), lockWith(wrongH1, wrongZh), "none of the checksums in the lock file")
 	if _, err := os.Stat(b.opts.Dir); err == nil {
 		t.Error("a refused package was installed")
 	}

@@ -164,7 +164,7 @@ func (l *Locker) choose(ctx context.Context, p addrs.Provider, c depsfile.Constr
 	if lock, ok := prev.Provider(p); ok && !l.in.Upgrade {
 		fits := depsfile.Acceptable(c).Has(lock.Version)
 		if !fits && !l.in.Replace {
-			return lock.Version, fmt.Errorf("locked provider %s %s doesn't meet the version constraints %q; run \"tofu init -upgrade\" to choose another version",
+			return lock.Version, fmt.Errorf("locked provider %s %s doesn't meet the version constraints %q; run \"tofu init -upgrade\" to select another version",
 				p.ForDisplay(), lock.Version, depsfile.ConstraintsString(c))
 		}
 		if fits {

@@ -77,7 +77,7 @@ func (m *mirror) provider(ctx context.Context, p addrs.Provider, c depsfile.Cons
 	switch {
 	case locked:
 	case !m.in.locks.Empty():
-		return fail(fmt.Errorf("the lock file selects no version of it; run \"tofu init\" to choose one"))
+		return fail(fmt.Errorf("the lock file selects no version of it; run \"tofu init\" to select one"))
 	default:
 		list, err := m.in.versions(ctx, p)
 		if err == nil {
@@ -105,7 +105,7 @@ func (m *mirror) archive(ctx context.Context, p addrs.Provider, v depsfile.Versi
 	}
 	m.in.tell(Fetching{p, v, platform})
 	if pkg.Dir != "" {
-		return fmt.Errorf("the source has it unpacked only; a mirror needs the archive")
+		return fmt.Errorf("the source only has it unpacked; a mirror requires the archive")
 	}
 	target := filepath.Join(m.folder(p), sources.ArchiveName(p, v, platform))
 	if h, err := pkgstore.ArchiveHash(target); err != nil || h != pkg.ArchiveHash {

@@ -53,7 +53,7 @@ func TestOCIMirror(t *testing.T) {
 	reg.Damage = true
 	b.refuse(b.reqs(tool, "1.0.0"), nil, "doesn't have the digest")
 	reg.Cut, reg.Damage = -1, false
-	b.refuse(b.reqs(tool, "1.0.0"), nil, "broke off")
+	b.refuse(b.reqs(tool, "1.0.0"), nil, "the transfer was interrupted")
 	reg.Cut = 0
 	b.opts.Source = with(cliconfig.OCICredentials{Registry: host, Path: "other", Username: "me", Password: "s3cret"})
 	b.refuse(b.reqs(tool, ""), nil, "Could not resolve provider")
@@ -87,8 +87,8 @@ func TestOCIMirror(t *testing.T) {
 	}{
 		{indexKind, release(pkg(""), pkg("")), "2 packages"},
 		{indexKind, release(pkg("10.0")), "isn't available for"},
-		{manifestKind, release(pkg("")), "should be"},
-		{"application/json", release(pkg("")), "should be"},
+		{manifestKind, release(pkg("")), "is required"},
+		{"application/json", release(pkg("")), "is required"},
 	} {
 		repo.Tags["1.5.0"] = repo.Manifest(c.kind, c.index)["digest"].(string)
 		b.refuse(b.reqs(tool, ""), nil, c.want)
@@ -166,8 +166,8 @@ func TestOCITemplates(t *testing.T) {
 		"x.example/${namespace}/${type}":          "in the form ${…}",
 		"x.example/{namespace}/{typ}":             `variable "typ"`,
 		"x.example/{namespace":                    "isn't valid",
-		"x.example/Big/{type}":                    "no address of an OCI repository",
-		"https://x.example/{type}":                "no address of an OCI repository",
+		"x.example/Big/{type}":                    "not a valid address of an OCI repository",
+		"https://x.example/{type}":                "not a valid address of an OCI repository",
 	} {
 		_, err := sources.NewOCIMirrorURI(client, template)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

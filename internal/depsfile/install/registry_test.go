@@ -82,19 +82,19 @@ func TestDirectFaults(t *testing.T) {
 		"archive 204":         {fault: status(".zip", 204, 3), want: "status 204"},
 		"no sums":             {fault: status("SUMS", 404, 1), want: "list of checksums"},
 		"no signature":        {fault: status(".sig", 404, 1), want: "signature"},
-		"wrong sum":           {edit: set("shasum", strings.Repeat("0", 64)), want: "doesn't have the checksum"},
+		"wrong sum":           {edit: set("shasum", strings.Repeat("0", 64)), want: "doesn't contain the checksum"},
 		"short sum":           {edit: set("shasum", "abc"), want: "SHA-256"},
-		"other platform":      {edit: set("os", "other"), want: "answered for"},
-		"other file":          {edit: set("filename", "x.zip"), want: "doesn't have the checksum"},
+		"other platform":      {edit: set("os", "other"), want: "is for other_amd64"},
+		"other file":          {edit: set("filename", "x.zip"), want: "doesn't contain the checksum"},
 		"no file name":        {edit: set("filename", nil), want: "no file name"},
 		"strange URL":         {edit: set("download_url", "ftp://x/y"), want: "ftp"},
 		"protocol 4":          {edit: set("protocols", []any{"4.0"}), want: "plugin protocols"},
 		"protocols 4 and 6":   {edit: set("protocols", []any{"4.0", "6.9"})},
 		"no protocols":        {edit: set("protocols", nil)},
-		"bad protocols":       {edit: set("protocols", []any{"five"}), want: "no version"},
+		"bad protocols":       {edit: set("protocols", []any{"five"}), want: "not a valid version"},
 		"other archive":       {edit: set("download_url", "/files/tool/1.1.0/terraform-provider-tool_1.1.0_plan9_arm.zip"), want: "replaced"},
 		"packages incomplete": {edit: set("packages", map[string]any{"plan9_arm": map[string]any{"hashes": []any{"h1:a"}, "package_size": 1}}), want: "not of this one"},
-		"keys missing":        {edit: set("signing_keys", map[string]any{}), want: "no key"},
+		"keys missing":        {edit: set("signing_keys", map[string]any{}), want: "no signing keys"},
 		"redirects":           {fault: func(w http.ResponseWriter, r *http.Request) bool { return redirectForever(w, r, ".zip") }, want: "redirected too many times"},
 		"archive cut once": {fault: func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasSuffix(r.URL.Path, ".zip") || r.Header.Get("Range") != "" {
@@ -191,14 +191,14 @@ func TestSignatures(t *testing.T) {
 	listed(entry(registrytest.Armored(b, other)), entry(registrytest.Armored(b, good)))
 	s.ensure(s.reqs(tool, ""), nil)
 	s.forget()
-	listed(entry("no key"))
+	listed(entry("no signing keys"))
 	s.refuse(s.reqs(tool, ""), nil, "can't be read")
 	listed()
-	s.refuse(s.reqs(tool, ""), nil, "no key that could have signed")
+	s.refuse(s.reqs(tool, ""), nil, "no signing keys")
 	s.ensure(s.reqs(host, ""), nil)
 	s.forget()
 	source.Policy.Enforce = true
-	s.refuse(s.reqs(host, ""), nil, "no key that could have signed")
+	s.refuse(s.reqs(host, ""), nil, "no signing keys")
 	source.Policy.Enforce = false
 
 	renew := func() { // a source caches what it fetches
@@ -260,7 +260,7 @@ func TestReportedPackages(t *testing.T) {
 	}
 	s.forget()
 	own["package_size"] = 3
-	s.refuse(s.reqs(host, ""), nil, "more than the 3")
+	s.refuse(s.reqs(host, ""), nil, "more than the limit of 3")
 	own["package_size"] = 0
 	s.refuse(s.reqs(host, ""), nil, "not its size")
 	own["package_size"], own["hashes"] = len(s.Archive(tool.Type, "1.1.0", here())), []any{h1}
@@ -290,7 +290,7 @@ func TestNetworkMirror(t *testing.T) {
 			archives[here()].(map[string]any)["hashes"] = []any{"zh:" + strings.Repeat("0", 64)}
 		}
 	}
-	s.refuse(s.reqs(tool, ""), nil, "checksums that the source announces")
+	s.refuse(s.reqs(tool, ""), nil, "checksums reported by its source")
 	s.Edit = func(path string, doc map[string]any) { // no package for this platform
 		if archives, ok := doc["archives"].(map[string]any); ok {
 			archives["plan9_arm"].(map[string]any)["hashes"] = []any{"nonsense"}

@@ -134,7 +134,7 @@ func listDir(dir string) ([]fileStat, error) {
 			return err
 		}
 		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is no regular file; a package has only files and folders", path)
+			return fmt.Errorf("%s is not a regular file; a package may only contain files and directories", path)
 		}
 		rel, err := filepath.Rel(real, path)
 		if err != nil {

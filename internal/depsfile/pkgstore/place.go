@@ -13,7 +13,7 @@ import (
 )
 
 // ErrModified reports that a directory contains another package than expected.
-var ErrModified = errors.New("it holds something else than the package that belongs there; was it modified?")
+var ErrModified = errors.New("its content is not the expected package; was it modified?")
 
 // Place copies a stored package to target, with reflinks if possible, else hard links, else copies.
 // It keeps an existing directory with the same content and fills an empty one. Other content is
@@ -68,7 +68,7 @@ func (s *Store) occupied(target string, h depsfile.Hash) (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	return false, fmt.Errorf("existing folder %s: %w", target, ErrModified)
+	return false, fmt.Errorf("existing directory %s: %w", target, ErrModified)
 }
 
 // Link replaces target with a symbolic link to dir, or with a copy where links aren't allowed.

@@ -43,7 +43,7 @@ func Open(dir string) (*Store, error) {
 	}
 	tmp, err := os.MkdirTemp("", "tofu-packages-")
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for provider packages: %w", err)
+		return nil, fmt.Errorf("creating a directory for provider packages: %w", err)
 	}
 	s := &Store{root: tmp, temp: true}
 	return s, s.makeFolders()
@@ -77,7 +77,7 @@ func (s *Store) Explain(err error) error {
 	if s.temp || !here {
 		return err
 	}
-	return fmt.Errorf("%w. The packages of all modules are kept in %s; the environment variable TOFU_CACHE_DIR can name another folder, perhaps on another disk", err, s.root)
+	return fmt.Errorf("%w. The packages of all modules are kept in %s; the environment variable TOFU_CACHE_DIR can select another directory, for example on another disk", err, s.root)
 }
 
 // TempDir creates a directory for a download, on the same disk as the store. The caller removes it.

@@ -122,7 +122,7 @@ func eachFile(r *zip.Reader, visit func(f *zip.File, content io.Reader) error) e
 
 func checkEntries(r *zip.Reader, size uint64) error {
 	if len(r.File) > maxFiles {
-		return fmt.Errorf("the archive has %d entries, more than the %d that a package may have", len(r.File), maxFiles)
+		return fmt.Errorf("the archive has %d entries, more than the limit of %d", len(r.File), maxFiles)
 	}
 	var packed, inflated uint64
 	names := make(map[string]bool, len(r.File))
@@ -130,16 +130,16 @@ func checkEntries(r *zip.Reader, size uint64) error {
 		name := strings.TrimSuffix(f.Name, "/")
 		switch {
 		case name == "" || strings.ContainsAny(name, "\\:\x00") || !filepath.IsLocal(filepath.FromSlash(name)) || filepath.ToSlash(filepath.Clean(name)) != name:
-			return fmt.Errorf("the archive has an entry %q, which would lead out of the package's folder or isn't portable", f.Name)
+			return fmt.Errorf("the archive has an entry %q, which is outside of the package's directory or not portable", f.Name)
 		case !f.Mode().IsRegular() && !f.Mode().IsDir():
-			return fmt.Errorf("the archive's entry %q is neither a file nor a folder", f.Name)
+			return fmt.Errorf("the archive's entry %q is neither a file nor a directory", f.Name)
 		case names[name]:
 			return fmt.Errorf("the archive has two entries %q", f.Name)
 		}
 		names[name] = true
 		packed, inflated = packed+f.CompressedSize64, inflated+f.UncompressedSize64
 		if f.UncompressedSize64 > maxBytes || inflated > maxBytes || inflated > freeBytes && inflated/maxInflate > size || packed > size {
-			return fmt.Errorf("the archive would inflate to more than a package may have")
+			return fmt.Errorf("the archive inflates to more than the maximum size of a package")
 		}
 	}
 	return nil

@@ -61,7 +61,7 @@ func (d *Direct) Versions(ctx context.Context, p addrs.Provider) (Versions, erro
 	for _, item := range list.Versions {
 		v, err := depsfile.ParseVersion(item.Version)
 		if err != nil {
-			return Versions{}, fmt.Errorf("%s lists %q, which is no version: %w", httpclient.Redact(doc.URL), item.Version, err)
+			return Versions{}, fmt.Errorf("%s lists %q, which is not a valid version: %w", httpclient.Redact(doc.URL), item.Version, err)
 		}
 		found.List = append(found.List, v)
 	}
@@ -82,7 +82,7 @@ func (d *Direct) base(ctx context.Context, p addrs.Provider) (*url.URL, error) {
 func (d *Direct) unknown(p addrs.Provider) error {
 	e := &NoProviderError{Provider: p, Sources: []string{"the registry at " + p.Host}}
 	if p.Host == addrs.DefaultHost && p.Namespace == "hashicorp" {
-		e.Hint = fmt.Sprintf("if a module in this configuration means a provider %q of another namespace, it needs an entry in required_providers with the provider's source", p.Type)
+		e.Hint = fmt.Sprintf("if a module in this configuration uses a provider %q of another namespace, it needs an entry in required_providers with the provider's source", p.Type)
 	}
 	return e
 }
@@ -129,13 +129,13 @@ func (d *Direct) Package(ctx context.Context, p addrs.Provider, v depsfile.Versi
 	sum, sumErr := hex.DecodeString(doc.Sum)
 	switch {
 	case doc.OS != platform.OS || doc.Arch != platform.Arch:
-		return nil, fmt.Errorf("the registry was asked for %s and answered for %s_%s", platform, doc.OS, doc.Arch)
+		return nil, fmt.Errorf("the registry's answer for platform %s is for %s_%s", platform, doc.OS, doc.Arch)
 	case err != nil || doc.DownloadURL == "" || location.Scheme != "https" && location.Scheme != "http":
-		return nil, fmt.Errorf("the registry gives no URL for the package that can be used: %q", doc.DownloadURL)
+		return nil, fmt.Errorf("the registry returned no usable URL for the package: %q", doc.DownloadURL)
 	case sumErr != nil || len(sum) != 32:
-		return nil, fmt.Errorf("the registry gives no SHA-256 checksum of the package: %q", doc.Sum)
+		return nil, fmt.Errorf("the registry returned no valid SHA-256 checksum of the package: %q", doc.Sum)
 	case doc.Filename == "":
-		return nil, fmt.Errorf("the registry gives no file name for the package")
+		return nil, fmt.Errorf("the registry returned no file name for the package")
 	}
 	pkg := &Package{Provider: p, Version: v, Platform: platform, Name: doc.Filename,
 		ArchiveHash: depsfile.Hash(depsfile.SchemeArchive + ":" + hex.EncodeToString(sum))}
@@ -161,13 +161,13 @@ func checkProtocols(protocols []string) error {
 		major, minor, _ := strings.Cut(p, ".")
 		n, err := strconv.Atoi(major)
 		if _, minorErr := strconv.Atoi(minor); err != nil || minor != "" && minorErr != nil {
-			return fmt.Errorf("the registry lists the plugin protocol %q, which is no version", p)
+			return fmt.Errorf("the registry lists the plugin protocol %q, which is not a valid version", p)
 		}
 		if n == 5 || n == 6 {
 			return nil
 		}
 	}
-	return fmt.Errorf("the release speaks the plugin protocols %s only, and this program 5 and 6; constrain the provider to a version that fits", strings.Join(protocols, ", "))
+	return fmt.Errorf("the release supports only the plugin protocols %s, and this program supports 5 and 6; constrain the provider to a compatible version", strings.Join(protocols, ", "))
 }
 
 // authenticate checks the package's checksum against the signed list of checksums.
@@ -178,7 +178,7 @@ func (d *Direct) authenticate(ctx context.Context, pkg *Package, doc *downloadDo
 	}
 	listed := parseSums(sums)
 	if listed[doc.Filename] != pkg.ArchiveHash {
-		return fmt.Errorf("the list of checksums doesn't have the checksum %s for %s that the registry announces", pkg.ArchiveHash.Value(), doc.Filename)
+		return fmt.Errorf("the list of checksums doesn't contain the checksum %s for %s reported by the registry", pkg.ArchiveHash.Value(), doc.Filename)
 	}
 	if len(doc.Keys.GPG) == 0 && pkg.Provider.Host == addrs.DefaultHost && !d.Policy.Enforce {
 		pkg.Auth = "verified checksum, signature validation was skipped because the registry has no keys for this provider"
@@ -200,7 +200,7 @@ func (d *Direct) authenticate(ctx context.Context, pkg *Package, doc *downloadDo
 func (d *Direct) side(ctx context.Context, base *url.URL, ref, what string) ([]byte, error) {
 	u, err := base.Parse(ref)
 	if err != nil || ref == "" {
-		return nil, fmt.Errorf("the registry gives no URL for %s", what)
+		return nil, fmt.Errorf("the registry returned no URL for %s", what)
 	}
 	return d.sides.Do(u.String(), func() ([]byte, error) {
 		doc, err := d.Client.Get(ctx, u, "")
@@ -236,7 +236,7 @@ func (d *Direct) reported(pkg *Package, doc *downloadDocument) error {
 	for name, entry := range doc.Packages {
 		platform, err := depsfile.ParsePlatform(name)
 		if err != nil {
-			return fmt.Errorf("the registry reports checksums for %q, which is no platform", name)
+			return fmt.Errorf("the registry reports checksums for %q, which is not a valid platform", name)
 		}
 		for _, text := range entry.Hashes {
 			h, err := depsfile.ParseHash(text)

@@ -70,7 +70,7 @@ func (m *NetworkMirror) Package(ctx context.Context, p addrs.Provider, v depsfil
 	}
 	location, err := base.Parse(archive.URL)
 	if err != nil || archive.URL == "" {
-		return nil, fmt.Errorf("%s gives no URL for the package that can be used: %q", m, archive.URL)
+		return nil, fmt.Errorf("%s has no usable URL for the package: %q", m, archive.URL)
 	}
 	pkg := &Package{Provider: p, Version: v, Platform: platform, Name: ArchiveName(p, v, platform), Auth: "unauthenticated",
 		Fetch: func(ctx context.Context, dst *os.File, progress func(done, total int64)) error {

@@ -132,11 +132,11 @@ func evalTemplate(expr hclsyntax.Expression, text string, p addrs.Provider) (str
 	v, diags := expr.Value(&hcl.EvalContext{Variables: map[string]cty.Value{
 		"hostname": cty.StringVal(p.Host), "namespace": cty.StringVal(p.Namespace), "type": cty.StringVal(p.Type)}})
 	if diags.HasErrors() {
-		return "", fmt.Errorf("the repository_template %q can't be used; its symbols are hostname, namespace and type: %w", text, diags)
+		return "", fmt.Errorf("the repository_template %q can't be evaluated; its variables are hostname, namespace and type: %w", text, diags)
 	}
 	name, err := convert.Convert(v, cty.String)
 	if err != nil || name.IsNull() || !name.IsKnown() {
-		return "", fmt.Errorf("the repository_template %q doesn't give an address", text)
+		return "", fmt.Errorf("the result of the repository_template %q is not an address", text)
 	}
 	return name.AsString(), nil
 }

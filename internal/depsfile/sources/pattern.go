@@ -26,7 +26,7 @@ func ParsePattern(text string) (Pattern, error) {
 	}
 	p, err := addrs.ParseProvider(strings.Join(filled, "/"))
 	if err != nil || len(parts) == 1 {
-		return Pattern{}, fmt.Errorf("%q is no provider address or pattern like \"hashicorp/*\" or \"example.com/*/*\"", text)
+		return Pattern{}, fmt.Errorf("%q is not a provider address or a pattern like \"hashicorp/*\" or \"example.com/*/*\"", text)
 	}
 	fields := []*string{&p.Host, &p.Namespace, &p.Type}
 	for i, part := range parts {
@@ -35,7 +35,7 @@ func ParsePattern(text string) (Pattern, error) {
 		}
 	}
 	if p.Host == "*" && p.Namespace != "*" || p.Namespace == "*" && p.Type != "*" {
-		return Pattern{}, fmt.Errorf("in the pattern %q a wildcard stands before a part that is fixed; wildcards come last", text)
+		return Pattern{}, fmt.Errorf("in the pattern %q a wildcard precedes a fixed part; wildcards must come last", text)
 	}
 	return Pattern(p), nil
 }

@@ -38,7 +38,7 @@ type signingKey struct {
 // only if the policy says so.
 func verifySignature(data, signature []byte, keys []signingKey, policy SignaturePolicy, now time.Time) (keyID string, err error) {
 	if len(keys) == 0 {
-		return "", errors.New("the registry lists no key that could have signed the package, which is demanded")
+		return "", errors.New("the registry lists no signing keys, but a signature is required")
 	}
 	config := &packet.Config{Time: func() time.Time { return now }}
 	for _, key := range keys {

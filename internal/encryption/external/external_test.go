@@ -64,9 +64,9 @@ func TestMetadata(t *testing.T) {
 
 func TestBadPrograms(t *testing.T) {
 	for role, want := range map[string]string{
-		"keyless": "gave no key",
+		"keyless": "returned no key",
 		"newer":   "speaks version 2 of the protocol",
-		"garbled": "didn't answer in JSON as expected",
+		"garbled": "returned invalid JSON",
 	} {
 		t.Setenv("EXTERNAL_TEST_PROGRAM", role)
 		if _, _, err := open(t).Keys(t.Context(), nil, encryption.Keys{}); err == nil || !strings.Contains(err.Error(), want) {

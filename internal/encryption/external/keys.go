@@ -46,7 +46,7 @@ func (p *keyProvider) Keys(ctx context.Context, stored []byte, _ encryption.Keys
 		return encryption.Keys{}, nil, err
 	}
 	if stored == nil && len(answer.Keys.Encryption) == 0 || stored != nil && len(answer.Keys.Decryption) == 0 {
-		return encryption.Keys{}, nil, fmt.Errorf("the program %s gave no key", p.command[0])
+		return encryption.Keys{}, nil, fmt.Errorf("the program %s returned no key", p.command[0])
 	}
 	if answer.Meta.Data == nil {
 		answer.Meta.Data = map[string]any{}

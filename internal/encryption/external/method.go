@@ -36,7 +36,7 @@ func (m *method) Encrypt(ctx context.Context, plain []byte, keys encryption.Keys
 	var a answer
 	err := ask(ctx, m.config.Encrypt, methodMagic, question{keys.Encryption, plain}, &a)
 	if err == nil && len(a.Payload) == 0 {
-		err = errors.New("the program " + m.config.Encrypt[0] + " gave nothing back")
+		err = errors.New("the program " + m.config.Encrypt[0] + " returned nothing")
 	}
 	return a.Payload, err
 }

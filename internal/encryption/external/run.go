@@ -44,7 +44,7 @@ func ask(ctx context.Context, command []string, magic string, question, answer a
 		return fmt.Errorf("the program %s speaks version %d of the protocol; version %d is needed", command[0], h.Version, version)
 	}
 	if err := json.Unmarshal(rest, answer); err != nil {
-		return fmt.Errorf("the program %s didn't answer in JSON as expected: %w", command[0], err)
+		return fmt.Errorf("the program %s returned invalid JSON: %w", command[0], err)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ type Config struct {
 	KeyName   string `cfg:"key_name,required" doc:"The transit key that wraps the data key."`
 	Token     string `cfg:"token,sensitive" env:"BAO_TOKEN" doc:"The token for the server."`
 	Address   string `cfg:"address" env:"BAO_ADDR" default:"https://127.0.0.1:8200" doc:"The server's address."`
-	Path      string `cfg:"transit_engine_path" default:"/transit" doc:"Where the transit engine is mounted."`
+	Path      string `cfg:"transit_engine_path" default:"/transit" doc:"The path where the transit engine is mounted."`
 	KeyLength int    `cfg:"key_length" default:"32" doc:"Number of bytes of the key: 16, 32 or 64."`
 	Data      string `cfg:"associated_data" doc:"Base64 text that the server authenticates with the key. Decrypting needs the same text."`
 }
@@ -66,10 +66,10 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 			Ciphertext string `json:"ciphertext"`
 		}
 		if err := p.call(ctx, "datakey/plaintext", question{Bits: 8 * p.config.KeyLength, AssociatedData: p.config.Data}, &answer); err != nil {
-			return encryption.Keys{}, nil, fmt.Errorf("making a data key: %w", err)
+			return encryption.Keys{}, nil, fmt.Errorf("creating a data key: %w", err)
 		}
 		if len(answer.Plaintext) != p.config.KeyLength || answer.Ciphertext == "" {
-			return encryption.Keys{}, nil, errors.New("making a data key: the server's answer has no key of that length")
+			return encryption.Keys{}, nil, errors.New("creating a data key: the server's answer has no key of that length")
 		}
 		meta, err := json.Marshal(metadata{[]byte(answer.Ciphertext)})
 		return encryption.Keys{Encryption: answer.Plaintext}, meta, err
@@ -126,7 +126,7 @@ func (p *provider) call(ctx context.Context, operation string, q question, answe
 		err = json.Unmarshal(envelope.Data, answer)
 	}
 	if err != nil {
-		return fmt.Errorf("the server at %s didn't answer as a transit engine does: %w", p.engine.Host, err)
+		return fmt.Errorf("invalid answer of the transit engine at %s: %w", p.engine.Host, err)
 	}
 	return nil
 }

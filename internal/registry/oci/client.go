@@ -53,7 +53,7 @@ func New(c *registry.Client) *Client {
 // CheckRepository returns an error if a repository's address is invalid.
 func CheckRepository(name string) error {
 	if _, err := remote.NewRepository(name); err != nil {
-		return fmt.Errorf("%q is no address of an OCI repository: %w", name, err)
+		return fmt.Errorf("%q is not a valid address of an OCI repository: %w", name, err)
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func CheckRepository(name string) error {
 func (c *Client) repository(name string) (*remote.Repository, error) {
 	repo, err := remote.NewRepository(name)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no address of an OCI repository: %w", name, err)
+		return nil, fmt.Errorf("%q is not a valid address of an OCI repository: %w", name, err)
 	}
 	repeating := *c.http.Std()
 	repeating.Transport = retry.NewTransport(repeating.Transport) // all requests are reads
@@ -99,7 +99,7 @@ func (c *Client) Tags(ctx context.Context, repository string) ([]string, error) 
 // postpones that.
 func watch(ctx context.Context, stall time.Duration) (watched context.Context, watchdog *time.Timer, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	watchdog = time.AfterFunc(stall, func() { cancel(fmt.Errorf("nothing came for %s: %w", stall, errBroken)) })
+	watchdog = time.AfterFunc(stall, func() { cancel(fmt.Errorf("no data for %s: %w", stall, errBroken)) })
 	return ctx, watchdog, func() {
 		watchdog.Stop()
 		cancel(nil)
@@ -151,7 +151,7 @@ func (c *Client) Package(ctx context.Context, repository, reference, artifactTyp
 		}
 	}
 	if len(found) != 1 {
-		return layer, "", fmt.Errorf("%s@%s has %d layers of type %q; a package has one", repository, reference, len(found), ZipLayer)
+		return layer, "", fmt.Errorf("%s@%s has %d layers of type %q instead of one", repository, reference, len(found), ZipLayer)
 	}
 	return found[0], digest, nil
 }
@@ -172,7 +172,7 @@ func (c *Client) manifest(ctx context.Context, repository, reference, kind strin
 	}
 	defer body.Close()
 	if desc.Size > maxManifest {
-		return "", fmt.Errorf("the manifest %s has %d bytes, more than a manifest may have", what, desc.Size)
+		return "", fmt.Errorf("the manifest %s has %d bytes, which exceeds the limit for manifests", what, desc.Size)
 	}
 	data, err := content.ReadAll(body, desc) // verifies the digest
 	if err != nil {
@@ -185,7 +185,7 @@ func (c *Client) manifest(ctx context.Context, repository, reference, kind strin
 		return "", fmt.Errorf("the manifest %s isn't valid: %w", what, err)
 	}
 	if own.MediaType != kind || desc.MediaType != kind {
-		return "", fmt.Errorf("the manifest %s has the type %q, and the registry says %q; it should be %q", what, own.MediaType, desc.MediaType, kind)
+		return "", fmt.Errorf("the manifest %s has the type %q (the registry reports %q), but %q is required", what, own.MediaType, desc.MediaType, kind)
 	}
 	return desc.Digest.String(), nil
 }
@@ -219,7 +219,7 @@ func (c *Client) Fetch(ctx context.Context, repository string, desc ocispec.Desc
 const fetchRetries = 2
 
 // errBroken reports a transfer that may be resumed.
-var errBroken = errors.New("the transfer broke off")
+var errBroken = errors.New("the transfer was interrupted")
 
 // transfer is the state of a download over several attempts.
 type transfer struct {
@@ -270,7 +270,7 @@ func (t *transfer) copy(ctx context.Context, body io.Reader, watchdog *time.Time
 		if n > 0 {
 			watchdog.Reset(t.stall)
 			if t.written += int64(n); t.written > t.desc.Size {
-				return fmt.Errorf("the content has more than the %d bytes that its manifest announces", t.desc.Size)
+				return fmt.Errorf("the content has more than the %d bytes stated in its manifest", t.desc.Size)
 			}
 			if _, err := t.dst.Write(buf[:n]); err != nil {
 				return err

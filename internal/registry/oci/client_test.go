@@ -26,7 +26,7 @@ func TestSilentRegistry(t *testing.T) {
 	_, tags := client.Tags(t.Context(), repository)
 	_, index := client.Index(t.Context(), repository, "1.0.0")
 	for what, err := range map[string]error{"tags": tags, "index": index} {
-		if err == nil || !strings.Contains(err.Error(), "nothing came for 100ms") {
+		if err == nil || !strings.Contains(err.Error(), "no data for 100ms") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

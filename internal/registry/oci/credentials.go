@@ -183,7 +183,7 @@ const helperDelay = 5 * time.Second
 // runHelper runs the program docker-credential-NAME.
 func runHelper(ctx context.Context, name, server string) (auth.Credential, error) {
 	if strings.ContainsAny(name, `/\`) {
-		return auth.EmptyCredential, fmt.Errorf("%q is no name of a credential helper", name)
+		return auth.EmptyCredential, fmt.Errorf("%q is not a valid name of a credential helper", name)
 	}
 	path, err := exec.LookPath("docker-credential-" + name)
 	if err != nil {
@@ -201,7 +201,7 @@ func runHelper(ctx context.Context, name, server string) (auth.Credential, error
 	}
 	var answer struct{ Username, Secret string }
 	if err := json.Unmarshal(out.Bytes(), &answer); err != nil {
-		return auth.EmptyCredential, fmt.Errorf("the credential helper docker-credential-%s gave no JSON for %s", name, server)
+		return auth.EmptyCredential, fmt.Errorf("the credential helper docker-credential-%s returned invalid JSON for %s", name, server)
 	}
 	if answer.Username == "<token>" {
 		return auth.Credential{RefreshToken: answer.Secret}, nil

@@ -166,7 +166,7 @@ func TestUnwritableDestination(t *testing.T) {
 	}
 	m := statemgr.Open(local.New(nil, &local.Options{StateOut: "folder"}), ws, nil)
 	read(t, m)
-	if err := m.Begin(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "folder is a folder") {
+	if err := m.Begin(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "folder is a directory") {
 		t.Errorf("Begin with an unwritable destination: %v", err)
 	}
 }
