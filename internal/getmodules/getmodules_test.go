@@ -378,7 +378,8 @@ func TestNetrc(t *testing.T) {
 	l.good(call("a", l.url+"/a.zip"))
 }
 
-// TestLinkedDirectories installs where the directory of modules, or the one above it, is a symbolic link.
+// TestLinkedDirectories checks installing if the modules directory, or its parent, is a symbolic
+// link.
 func TestLinkedDirectories(t *testing.T) {
 	for _, test := range []struct{ name, link, target, error string }{
 		{"modules leads out", ".terraform/modules", "../../victim", "is a symbolic link that leads out of .terraform"},

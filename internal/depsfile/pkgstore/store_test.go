@@ -324,7 +324,7 @@ func TestPlace(t *testing.T) {
 	if err := os.Mkdir(target, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Place(c, target); err != nil { // into an empty folder
+	if err := s.Place(c, target); err != nil { // into an empty directory
 		t.Fatal(err)
 	}
 	check(c.Hash)
