@@ -68,11 +68,10 @@ func pairRemoved(destroy string) string {
 	return fmt.Sprintf("removed {\n  from = fake_thing.a\n  lifecycle {\n    destroy = %s\n  }\n}\n", destroy)
 }
 
-// TestLifecyclePairs does everything to an object that can be done to one, under every pair of
-// lifecycle options, and compares with a table. Whatever comes out of it, the only error is the one
-// that was asked for, or prevent_destroy's; every object that exists is in the state, unless its
-// lifecycle says that it isn't to be destroyed or a removed block lets go of it; and the same
-// configuration leads to an end with nothing left to do (R23).
+// TestLifecyclePairs performs every action on an object under every pair of lifecycle options, and
+// compares the results with a table. In all cases, the only error is the requested one, or that of
+// prevent_destroy; every existing object is in the state, unless its lifecycle or a removed block
+// forgets it; and applying the same configuration again completes it.
 func TestLifecyclePairs(t *testing.T) {
 	const path = "testdata/lifecycle_pairs.txt"
 	var table strings.Builder
@@ -171,7 +170,7 @@ func (p *pair) step(config string, fail map[string]string, opts engine.PlanOptio
 	return strings.TrimSuffix(row, "; "), nil
 }
 
-// end applies the same again without failures, after which nothing is left to do.
+// end applies the configuration again without failures, after which nothing is left to do.
 func (p *pair) end(config string, opts engine.PlanOptions) error {
 	if p.denied {
 		return nil

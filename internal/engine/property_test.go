@@ -21,12 +21,12 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestHistories plays random histories. Whatever happens: planning succeeds; what is applied
-// without failures leaves nothing to plan; after failures, interruptions and crashes the same
-// configuration still leads to the same end; at every moment the state, with what is recorded of
-// it, lists exactly the objects that exist; calls for objects that depend on each other never
-// overlap and come in the right order; no provider is called before it is configured or after it
-// was closed, and none with a token that is not open; and destroying leaves nothing.
+// TestHistories plays random histories and checks: planning succeeds; an apply without failures
+// leaves nothing to plan; after failures, interruptions and crashes the same configuration can
+// still be completed; at every moment the state and the journal list exactly the existing objects;
+// calls for objects that depend on each other are in order and never overlap; no provider is called
+// before it is configured, after it is closed, or with a token that is not open; and a destroy
+// leaves nothing.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := drawHistory(rt, 4)
@@ -59,7 +59,7 @@ func play(h history, dir string) error {
 type player struct {
 	s       *enginetest.Session
 	files   map[string]string
-	outside map[string]bool // objects that exist and are rightly in no state: not imported yet, or forgotten
+	outside map[string]bool // existing objects that belong in no state: not imported yet, or forgotten
 }
 
 func newPlayer(dir string) *player {
@@ -81,14 +81,14 @@ func (p *player) chapter(c *chapter) error {
 	}
 	p.beset(&chapter{})
 	p.files = maps.Clone(c.files)
-	delete(p.files, "imports.tf") // what they name may be gone
+	delete(p.files, "imports.tf") // their targets may be gone
 	if err := p.apply(&chapter{files: p.files, single: c.single}); err != nil {
 		return fmt.Errorf("applying again: %w", err)
 	}
 	return p.settled()
 }
 
-// beset has go wrong what is to go wrong in a chapter.
+// beset sets up the failures of a chapter.
 func (p *player) beset(c *chapter) {
 	p.s.Cloud.Fail, p.s.Cloud.On, p.s.Stop, p.s.Kill = c.fail, nil, nil, nil
 	if c.stop == "" {
@@ -102,7 +102,7 @@ func (p *player) beset(c *chapter) {
 	p.s.Cloud.On = map[string]func(){c.stop: func() { close(stop) }}
 }
 
-// apply plans and applies a chapter; where something was asked to go wrong, it may end with errors.
+// apply plans and applies a chapter. It may end with errors if the chapter has failures.
 func (p *player) apply(c *chapter) error {
 	s := p.s
 	refreshes := c.options.Mode == plans.RefreshOnly
@@ -117,7 +117,7 @@ func (p *player) apply(c *chapter) error {
 	if diags.HasErrors() {
 		for text, expected := range map[string]bool{
 			"Moved resource instances": trouble, "Asked to fail": trouble,
-			"Not found": refreshes, "Invalid index": refreshes, // what is named was not created yet
+			"Not found": refreshes, "Invalid index": refreshes, // the object was not created yet
 		} {
 			if expected && strings.Contains(diags.Err().Error(), text) {
 				return nil
@@ -161,7 +161,7 @@ func (p *player) apply(c *chapter) error {
 	return nil
 }
 
-// keptOut holds that nothing happens to what is excluded.
+// keptOut checks that excluded objects do not change.
 func keptOut(plan *plans.Plan, excludes []addrs.Target) error {
 	for _, c := range plan.Changes.Instances {
 		for _, target := range excludes {
@@ -173,7 +173,7 @@ func keptOut(plan *plans.Plan, excludes []addrs.Target) error {
 	return nil
 }
 
-// audit holds that everything is accounted for after an apply.
+// audit checks that every object is accounted for after an apply.
 func (p *player) audit(w *witness, c *chapter, calls []enginetest.Call) error {
 	if w.err != nil {
 		return w.err
@@ -208,7 +208,8 @@ func (p *player) audit(w *witness, c *chapter, calls []enginetest.Call) error {
 	return nil
 }
 
-// managed lists the managed objects of a state without what is added to them at the end of a run.
+// managed describes the managed objects of a state, without what is added to them at the end of a
+// run.
 func managed(s *states.State) string {
 	var b strings.Builder
 	for line := range strings.Lines(enginetest.Describe(s)) {
@@ -231,7 +232,7 @@ func detailed(diags tfdiags.Diagnostics) error {
 	return fmt.Errorf("%s", b.String())
 }
 
-// settled holds that nothing is left to do.
+// settled checks that nothing is left to do.
 func (p *player) settled() error {
 	cfg, _, err := p.s.Load(p.files, nil)
 	if err != nil {
@@ -247,8 +248,8 @@ func (p *player) settled() error {
 	return nil
 }
 
-// unmanaged lists the objects that exist and should be in the state and are not; what was deleted
-// from outside may still be listed.
+// unmanaged returns the existing objects that are wrongly missing in the state. The state may still
+// list objects that were deleted outside.
 func (p *player) unmanaged() []string {
 	known := ids(p.s.State)
 	var out []string
@@ -275,7 +276,7 @@ func (p *player) forgetting(plan *plans.Plan) {
 	}
 }
 
-// ids lists the IDs of all managed objects of a state.
+// ids returns the IDs of all managed objects in a state.
 func ids(s *states.State) map[string]bool {
 	known := map[string]bool{}
 	for r := range s.Resources() {

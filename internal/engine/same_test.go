@@ -11,9 +11,8 @@ import (
 	"tofu/internal/states/statefile"
 )
 
-// TestStatesOfTheSameRunAreTheSame holds that nothing of a state's text depends on the order in
-// which things happened: neither resources and dependencies, nor sensitive paths, nor the results
-// of checks (S100).
+// TestStatesOfTheSameRunAreTheSame checks that the text of a state does not depend on the order of
+// events: resources, dependencies, sensitive paths and check results are sorted (S100).
 func TestStatesOfTheSameRunAreTheSame(t *testing.T) {
 	const config = `
 resource "fake_thing" "many" {

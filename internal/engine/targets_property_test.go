@@ -18,12 +18,12 @@ import (
 	"tofu/internal/states"
 )
 
-// TestTargets plans parts of random configurations of nested modules, on random states. A plan
-// under targets changes only what is targeted or what something targeted depends on, and all of
-// that; one with exclusions changes nothing excluded and nothing that depends on it, and everything
-// else. Instances that are gone are deleted only when they are named. Whatever was applied in part,
-// the next plan completes. What depends on what is found here by following references from instance
-// to instance, one by one.
+// TestTargets plans parts of random configurations of nested modules on random states. A plan with
+// targets contains exactly the changes of the targets and their dependencies. A plan with
+// exclusions contains exactly the changes of everything that is neither excluded nor depends on
+// something excluded. Instances that are gone are deleted only if they are named. A full plan
+// completes every partial apply. The test determines dependencies by following references between
+// instances one by one.
 func TestTargets(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := drawPart(rt)
@@ -36,7 +36,8 @@ func TestTargets(t *testing.T) {
 	})
 }
 
-// part is two configurations, of which the second is planned in part where the first was applied.
+// part consists of two configurations: the first is applied, and a part of the second is then
+// planned.
 type part struct {
 	before, after *tree
 	list          []addrs.Target
@@ -107,7 +108,7 @@ func planOf(p *player, options engine.PlanOptions) (*plans.Plan, error) {
 	return plan, nil
 }
 
-// existing lists the targets that name something in the configuration or the state.
+// existing returns the targets that exist in the configuration or the state.
 func (p *part) existing(o *oracle, state *states.State) []addrs.Target {
 	places := o.places()
 	return slices.DeleteFunc(slices.Clone(p.list), func(t addrs.Target) bool {
@@ -145,7 +146,7 @@ func (p *part) check(o *oracle, whole, some *plans.Plan) error {
 		}
 	}
 	for addr, action := range actions(whole) {
-		// What is gone stays visible to the expressions of a part, so that they may have other
+		// Expressions of a partial run still see objects that are gone, so they may have other
 		// values.
 		if action != plans.Create && gone || action == plans.Read || action == plans.Delete &&
 			(p.exclude || !named(p.list, addr)) {
@@ -172,8 +173,8 @@ func named(list []addrs.Target, addr addrs.AbsInstance) bool {
 	return slices.ContainsFunc(list, func(t addrs.Target) bool { return t.ContainsInstance(addr) })
 }
 
-// allows reports whether a change may be in the plan; reached are the places that the targets lead
-// to.
+// allows reports whether a change may be in the plan. reached are the places that the targets
+// depend on.
 func (p *part) allows(o *oracle, addr addrs.AbsInstance, action plans.Action, reached map[place]bool) bool {
 	at := o.placeOf(addr)
 	switch {
@@ -203,7 +204,7 @@ func drawPart(t *rapid.T) *part {
 	return p
 }
 
-// drawListed draws a target in a configuration: a module or a resource, with keys or without.
+// drawListed draws a target: a module or resource, with or without keys.
 func drawListed(t *rapid.T, tr *tree) (target addrs.Target, ok bool) {
 	at := tr.root
 	for {

@@ -15,23 +15,23 @@ import (
 type tree struct {
 	*rapid.T
 	root *item
-	mode map[string]string // of an item, by its path: how it is repeated never changes
+	mode map[string]string // repetition of items by path, which never changes
 }
 
 // item is a resource, a data source or a module call; the root module is an item too.
 type item struct {
 	kind  string // resource, data or module
 	name  string
-	in    *item // the call of the module that it lies in; nil for the root
+	in    *item // call of the module that contains it; nil for the root
 	mode  string
 	keys  []addrs.InstanceKey
 	gen   string
-	refs  []*item // in its value, in a call's argument, or what a data source looks for; those of the module around it
-	input bool    // also refers to its module's input
+	refs  []*item // references within the same module
+	input bool    // also refers to the input of its module
 	after []*item // depends_on
 	items []*item // items of a module; each may refer to those before it
-	out   []*item // of a module: what its output refers to
-	whole bool    // a module's output is read by naming the call as a whole, and so everything in it
+	out   []*item // references of a module's output
+	whole bool    // references to the output name the whole call, and so depend on everything in it
 }
 
 func (it *item) path() string {
@@ -61,7 +61,7 @@ func (tr *tree) odds(label string, percent int) bool {
 	return rapid.IntRange(1, 100).Draw(tr.T, label) > 100-percent
 }
 
-// fill draws what a module has.
+// fill draws the items of a module.
 func (tr *tree) fill(m *item) {
 	var all []*item
 	for _, name := range resourceNames {
@@ -92,7 +92,7 @@ func (tr *tree) some(from []*item, most int) []*item {
 	return rapid.SliceOfNDistinct(rapid.SampledFrom(from), 0, min(most, len(from)), rapid.ID[*item]).Draw(tr.T, "some")
 }
 
-// refer draws what an item refers to, of what comes before it.
+// refer draws the references of an item to earlier ones.
 func (tr *tree) refer(it *item) {
 	it.gen = rapid.SampledFrom([]string{"1", "2"}).Draw(tr.T, "generation")
 	if it.kind == "data" {
@@ -111,7 +111,7 @@ func (tr *tree) refer(it *item) {
 	}
 }
 
-// repeat draws an item's instances.
+// repeat draws the instances of an item.
 func (tr *tree) repeat(it *item) {
 	mode, known := tr.mode[it.path()]
 	if !known {
@@ -138,7 +138,7 @@ func (it *item) resource() addrs.Resource {
 	return addrs.Resource{Mode: addrs.Managed, Type: "fake_thing", Name: it.name}
 }
 
-// files writes the configuration.
+// files returns the configuration.
 func (tr *tree) files() map[string]string {
 	out := map[string]string{}
 	tr.root.write(out)
@@ -198,7 +198,7 @@ func (it *item) block(b *strings.Builder) {
 	}
 }
 
-// firstKey returns how the name of an item's first object ends.
+// firstKey returns the suffix of the name of an item's first object.
 func firstKey(it *item) string {
 	if len(it.keys) == 0 || it.keys[0] == addrs.NoKey {
 		return ""
@@ -213,7 +213,7 @@ func (it *item) reference() string {
 	return it.resource().String()
 }
 
-// joined writes an expression of a text that changes with all that some items have.
+// joined returns an expression for a text that changes with all objects of some items.
 func joined(items []*item, input bool) string {
 	texts := []string{`""`}
 	if input {
@@ -243,10 +243,10 @@ type place struct {
 	at addrs.ModuleInstance
 }
 
-// oracle follows references from place to place.
+// oracle follows references between places.
 type oracle struct {
 	root      *item
-	instances map[addrs.Module][]addrs.ModuleInstance // that are configured or in the state
+	instances map[addrs.Module][]addrs.ModuleInstance // configured or in the state
 	items     map[addrs.ConfigResource]*item
 }
 
@@ -260,7 +260,7 @@ func newOracle(tr *tree, state *states.State) *oracle {
 	return o
 }
 
-// note adds a module instance and those that it lies in.
+// note adds a module instance and its ancestors.
 func (o *oracle) note(at addrs.ModuleInstance) {
 	for ; !slices.Contains(o.instances[at.Module()], at); at, _ = at.Parent() {
 		o.instances[at.Module()] = append(o.instances[at.Module()], at)
@@ -281,7 +281,7 @@ func (o *oracle) expand(m *item, at addrs.ModuleInstance) {
 	}
 }
 
-// index notes the resources of a module that may have no instances.
+// index records the resources of a module, which may have no instances.
 func (o *oracle) index(call *item, parent addrs.Module) {
 	m := parent.Child(call.name)
 	for _, it := range call.items {
@@ -307,7 +307,7 @@ func (o *oracle) places() []place {
 	return out
 }
 
-// meets reports whether something in the list names an instance that could be at a place.
+// meets reports whether a target in the list names an instance that could be at a place.
 func (o *oracle) meets(list []addrs.Target, p place) bool {
 	return slices.ContainsFunc(list, func(t addrs.Target) bool {
 		t.HasKey = false
@@ -315,7 +315,7 @@ func (o *oracle) meets(list []addrs.Target, p place) bool {
 	})
 }
 
-// reach adds everything that a place depends on, at any distance.
+// reach adds all direct and indirect dependencies of a place.
 func (o *oracle) reach(p place, seen map[place]bool) {
 	for _, next := range o.needs(p) {
 		if !seen[next] {
@@ -325,7 +325,7 @@ func (o *oracle) reach(p place, seen map[place]bool) {
 	}
 }
 
-// lacks reports whether something that a place depends on is named by the list.
+// lacks reports whether the list names a dependency of a place.
 func (o *oracle) lacks(p place, list []addrs.Target) bool {
 	seen := map[place]bool{}
 	o.reach(p, seen)
@@ -337,12 +337,12 @@ func (o *oracle) lacks(p place, list []addrs.Target) bool {
 	return false
 }
 
-// needs lists the places that a place refers to.
+// needs returns the places that a place refers to.
 func (o *oracle) needs(p place) []place {
 	return append(o.arguments(p.it, p.at), o.around(p.it.in, p.at)...)
 }
 
-// arguments lists what the arguments of an item refer to.
+// arguments returns the places that the arguments of an item refer to.
 func (o *oracle) arguments(it *item, at addrs.ModuleInstance) []place {
 	var out []place
 	for _, ref := range it.refs {
@@ -362,7 +362,7 @@ func (o *oracle) arguments(it *item, at addrs.ModuleInstance) []place {
 	return out
 }
 
-// around lists what the calls of the modules around a place depend on.
+// around returns the dependencies of the calls of the modules around a place.
 func (o *oracle) around(call *item, at addrs.ModuleInstance) []place {
 	var out []place
 	for ; call.in != nil; call = call.in {
@@ -374,7 +374,7 @@ func (o *oracle) around(call *item, at addrs.ModuleInstance) []place {
 	return out
 }
 
-// value lists the places that the value of an item comes from.
+// value returns the places that the value of an item comes from.
 func (o *oracle) value(it *item, at addrs.ModuleInstance) []place {
 	switch {
 	case it.kind != "module":
@@ -387,7 +387,7 @@ func (o *oracle) value(it *item, at addrs.ModuleInstance) []place {
 	return o.values(it, at)
 }
 
-// values lists the places that a module's output comes from.
+// values returns the places that the output of a module comes from.
 func (o *oracle) values(it *item, at addrs.ModuleInstance) []place {
 	var out []place
 	for _, inner := range o.children(it, at) {
@@ -401,7 +401,7 @@ func (o *oracle) values(it *item, at addrs.ModuleInstance) []place {
 	return out
 }
 
-// contents lists everything that there is of an item.
+// contents returns all places of an item.
 func (o *oracle) contents(it *item, at addrs.ModuleInstance) []place {
 	if it.kind != "module" {
 		return []place{{it, at}}
@@ -415,7 +415,7 @@ func (o *oracle) contents(it *item, at addrs.ModuleInstance) []place {
 	return out
 }
 
-// children lists the instances of a called module within an instance of the calling one.
+// children returns the instances of a called module within an instance of the calling one.
 func (o *oracle) children(call *item, at addrs.ModuleInstance) []addrs.ModuleInstance {
 	return slices.DeleteFunc(slices.Clone(o.instances[at.Module().Child(call.name)]),
 		func(m addrs.ModuleInstance) bool {

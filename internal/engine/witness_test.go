@@ -11,19 +11,19 @@ import (
 	"tofu/internal/states"
 )
 
-// witness records an apply as the journal does: after every event, what it has written down
-// accounts for every object that exists.
+// witness records an apply as the journal does, and checks after every event that its records
+// account for every existing object.
 type witness struct {
 	p     *player
-	crash int // the process is said to have died after so many events; 0 for never
+	crash int // number of events after which the process is killed; 0 for never
 
 	mu      sync.Mutex
 	state   *states.State
-	running map[started]plans.Action // operations that have started and not ended
-	names   map[started]string       // of the objects that they make
+	running map[started]plans.Action // started operations that have not ended
+	names   map[started]string       // names of the objects that they create
 	events  int
 	err     error
-	restore func() // brings the cloud back to where it was at the crash; nil without one
+	restore func() // restores the cloud to the moment of the crash; nil without a crash
 	then    *states.State
 }
 
@@ -76,7 +76,7 @@ func (w *witness) observe(e engine.Event) {
 	}
 }
 
-// account holds that what exists was written down, or is being made right now.
+// account checks that every existing object is recorded or is being created.
 func (w *witness) account() {
 	known := ids(w.state)
 	for _, id := range w.p.s.Cloud.Objects() {
@@ -95,8 +95,8 @@ func (w *witness) making(id string) bool {
 	return false
 }
 
-// rewind makes it so that the process died at the moment of the crash. What was just being made
-// then the journal tells the user of.
+// rewind restores the moment of the crash. Objects that were being created are in the journal,
+// which tells the user about them.
 func (w *witness) rewind() {
 	if w.restore == nil {
 		return

@@ -15,11 +15,11 @@ import (
 
 // Cloud is what all instances of the provider share: objects, and the log of calls.
 type Cloud struct {
-	// Delay is what every call takes whose object doesn't say otherwise. Within testing/synctest it costs nothing and shows which
-	// calls run at the same time.
+	// Delay is what every call takes whose object doesn't say otherwise. Within testing/synctest it
+	// costs nothing and shows which calls run at the same time.
 	Delay time.Duration
-	// Fail says which calls fail, and how: see Provider. The key is the call as the log has it, but with the name instead of the ID
-	// for creations and plans.
+	// Fail says which calls fail, and how: see Provider. The key is the call as the log has it, but
+	// with the name instead of the ID for creations and plans.
 	Fail map[string]string
 	// On is run when a call starts; keys are those of Fail.
 	On map[string]func()
@@ -47,8 +47,8 @@ type Call struct {
 
 var errInterrupted = errors.New("interrupted")
 
-// call does one call: it is logged, takes its time, and is told how to fail. do runs under the cloud's lock and gives the text for
-// the log.
+// call performs a call: it logs it, takes the configured time, and returns how to fail. do runs
+// with the lock of the cloud held and returns the text for the log.
 func (c *Cloud) call(
 	ctx context.Context, key string, wait time.Duration, do func(fail string, asked bool) string,
 ) error {
@@ -88,7 +88,7 @@ func (c *Cloud) note(ctx context.Context, what string) {
 	_ = c.call(ctx, what, 0, func(string, bool) string { return what })
 }
 
-// Calls takes the calls made since it was last asked.
+// Calls returns the calls since the last use of Calls or Log.
 func (c *Cloud) Calls() []Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,8 +97,8 @@ func (c *Cloud) Calls() []Call {
 	return out
 }
 
-// Log takes the calls made since it was last asked, as text: one line for those that started at the same moment. Only kinds of calls
-// that are wanted are listed; creations, updates and deletions always are.
+// Log returns these calls as text, with a line for those that started at the same time. It lists
+// creations, updates and deletions, and calls of the given kinds.
 func (c *Cloud) Log(kinds ...string) string {
 	var b strings.Builder
 	var line []string
@@ -126,7 +126,8 @@ func (c *Cloud) Log(kinds ...string) string {
 	return b.String()
 }
 
-// Edit changes an attribute of an object behind the engine's back; an empty attribute deletes the object, "+" makes one.
+// Edit changes an attribute of an object outside of the engine. An empty attribute deletes the
+// object, and "+" creates one.
 func (c *Cloud) Edit(id, attr, value string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,14 +169,14 @@ func (c *Cloud) newID(name string) string {
 	return fmt.Sprintf("%s-%d", name, c.made[name])
 }
 
-// Objects lists the IDs of the objects that exist, sorted.
+// Objects returns the IDs of the existing objects, sorted.
 func (c *Cloud) Objects() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(maps.Keys(c.objects))
 }
 
-// Remember notes which objects exist; the result makes it so again.
+// Remember records the existing objects. The returned function restores them.
 func (c *Cloud) Remember() (restore func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,7 +201,7 @@ func (c *Cloud) newest(name string) (cty.Value, bool) {
 	return found, last > 0
 }
 
-// Faults lists what was asked for in ways that no provider has to put up with: see the callers of fault.
+// Faults returns the violations of the protocol by the engine: see the callers of fault.
 func (c *Cloud) Faults() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,7 +214,7 @@ func (c *Cloud) fault(format string, args ...any) {
 	c.faults = append(c.faults, fmt.Sprintf(format, args...))
 }
 
-// needToken takes note of the use of a token that isn't open; other texts are none.
+// needToken records a fault if text is a token that is not open.
 func (c *Cloud) needToken(text, what string) {
 	name, ok := strings.CutPrefix(text, tokenPrefix)
 	if !ok {
@@ -241,7 +242,7 @@ func (c *Cloud) turnToken(name string, by int) {
 	}
 }
 
-// OpenTokens lists the tokens that are open.
+// OpenTokens returns the open tokens.
 func (c *Cloud) OpenTokens() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

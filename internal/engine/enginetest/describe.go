@@ -33,7 +33,7 @@ func describeProblems(diags tfdiags.Diagnostics, details bool) string {
 	return strings.Join(slices.Compact(lines), "")
 }
 
-// DescribePlan writes a plan with one line for each thing that changes.
+// DescribePlan formats a plan with a line for each change.
 func DescribePlan(plan *plans.Plan) string {
 	var b strings.Builder
 	for _, c := range plan.Changes.Instances {
@@ -83,10 +83,11 @@ func describeChange(b *strings.Builder, c *plans.InstanceChange) {
 	b.WriteByte('\n')
 }
 
-// Describe writes a state with one line for each object.
+// Describe formats a state with a line for each object.
 func Describe(s *states.State) string { return describe(s, nil) }
 
-// describe is Describe with numbers for the keys of deposed objects, which it gives out as it meets them.
+// describe is Describe with numbers for the keys of deposed objects, in the order in which they
+// occur.
 func describe(s *states.State, numbers map[addrs.DeposedKey]int) string {
 	var b strings.Builder
 	for _, r := range s.Sorted() {
@@ -167,7 +168,7 @@ func describeObject(b *strings.Builder, addr string, o *states.Object) {
 	b.WriteByte('\n')
 }
 
-// describeValue writes a value in a readable form.
+// describeValue formats a value readably.
 func describeValue(v cty.Value) string {
 	v, _ = v.UnmarkDeep()
 	ty := v.Type()

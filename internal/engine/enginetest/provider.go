@@ -17,7 +17,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Address is the address that configurations find the provider at.
+// Address is the address of the provider in configurations.
 var Address = addrs.DefaultProvider("fake")
 
 // Provider is an instance of the fake provider. Its resource type fake_thing has
@@ -32,25 +32,29 @@ var Address = addrs.DefaultProvider("fake")
 //	tags   a map, rule { port }: blocks
 //	wait   milliseconds that create, update and delete take
 //
-// fake_unit is the same with an identity of its own, and takes over objects of fake_thing and of units of other providers; those
-// it identifies when they are read. The data source fake_read reads the newest object of
-// a name, its s as secret; fake_find does too, and has an empty text where there is none. The ephemeral fake_token has a value made of its name; with
-// renew it has to be renewed once, right away, which takes four times as long as other calls. The function echo gives its argument. It keeps
-// private data with each object, and refuses to plan where a computed value is configured.
+// fake_unit is the same with an identity of its own, and takes over objects of fake_thing and of
+// units of other providers; those it identifies when they are read. The data source fake_read reads
+// the newest object of a name, its s as secret; fake_find does too, and has an empty text where
+// there is none. The ephemeral fake_token has a value made of its name; with renew it has to be
+// renewed once, right away, which takes four times as long as other calls. The function echo gives
+// its argument. It keeps private data with each object, and refuses to plan where a computed value
+// is configured.
 //
-// How a call fails, by what Cloud.Fail says: "" is an error; "partial" an error with an object; "other" a result that wasn't planned;
-// "legacy" the same, excused; "unknown" an unknown result; "type" one of another type; "nothing" no answer; "null" a null one.
+// How a call fails, by what Cloud.Fail says: "" is an error; "partial" an error with an object;
+// "other" a result that wasn't planned; "legacy" the same, excused; "unknown" an unknown result;
+// "type" one of another type; "nothing" no answer; "null" a null one.
 type Provider struct {
 	Cloud *Cloud
-	Type  string // of the provider: "fake", or another name for a second one
+	Type  string // type of the provider: "fake", or another name
 
 	mu         sync.Mutex
 	configured bool
 	closed     bool
-	host       string // that it is configured with
+	host       string // configured host
 }
 
-// work notes when the provider is asked for real work that it can't do: unconfigured, closed, or with a token that isn't open.
+// work records a fault if the provider is called while it is unconfigured or closed, or with a
+// token that is not open.
 func (p *Provider) work(what string) {
 	p.mu.Lock()
 	configured, closed, host := p.configured, p.closed, p.host
@@ -111,7 +115,8 @@ func (p *Provider) Configure(ctx context.Context, v cty.Value) tfdiags.Diagnosti
 	return nil
 }
 
-// UpgradeResourceState implements providers.Interface. Objects of older versions get "+" after their v.
+// UpgradeResourceState implements providers.Interface. Objects of older versions get "+" after
+// their v.
 func (p *Provider) UpgradeResourceState(ctx context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
 	raw := req.JSON
 	p.Cloud.note(ctx, fmt.Sprintf("upgrade %s version %d", idOf(raw), req.Version))
@@ -123,7 +128,7 @@ func (p *Provider) UpgradeResourceState(ctx context.Context, req providers.Upgra
 		if v, ok := attrs["v"].(string); ok {
 			attrs["v"] = v + "+"
 		}
-		raw, _ = json.Marshal(attrs) // made of JSON
+		raw, _ = json.Marshal(attrs) // attrs come from JSON
 	}
 	v, err := ctyjson.Unmarshal(raw, thing.ImpliedType())
 	return providers.UpgradeResponse{Value: v, Diagnostics: tfdiags.FromError(err)}
@@ -196,7 +201,7 @@ func (p *Provider) PlanResourceChange(ctx context.Context, req providers.PlanReq
 	return out
 }
 
-// given says what a plan is made from besides the configuration.
+// given describes the input of a plan besides the configuration.
 func given(req providers.PlanRequest) string {
 	out := ""
 	if !req.Prior.IsNull() {
@@ -211,7 +216,7 @@ func given(req providers.PlanRequest) string {
 func planned(req providers.PlanRequest) providers.PlanResponse {
 	out := providers.PlanResponse{Private: req.Private}
 	attrs := req.Proposed.AsValueMap()
-	attrs["w"] = cty.NullVal(cty.String) // write-only: for the provider alone
+	attrs["w"] = cty.NullVal(cty.String) // write-only values are not returned
 	switch {
 	case req.Prior.IsNull():
 		attrs["id"], attrs["c"] = cty.UnknownVal(cty.String), cty.UnknownVal(cty.String)
@@ -298,7 +303,7 @@ func (a *applying) do(fail string, asked bool) string {
 	return a.op + " " + id
 }
 
-// made is the object that comes of what was planned.
+// made returns the object that results from the plan.
 func (a *applying) made(id string) cty.Value {
 	attrs := a.req.Planned.AsValueMap()
 	attrs["id"] = cty.StringVal(id)
@@ -309,7 +314,7 @@ func (a *applying) made(id string) cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// spoil answers otherwise than a good provider would; the object exists all the same.
+// spoil returns a faulty response. The object is created nevertheless.
 func (a *applying) spoil(how string) {
 	switch how {
 	case "partial":
@@ -385,7 +390,7 @@ func (p *Provider) ReadDataSource(ctx context.Context, req providers.ReadDataReq
 		"name": cty.StringVal(name), "v": v.GetAttr("v"), "id": v.GetAttr("id"), "secret": v.GetAttr("s")})}
 }
 
-// tokenPrefix is what the values of tokens begin with.
+// tokenPrefix is the prefix of the values of tokens.
 const tokenPrefix = "token of "
 
 // OpenEphemeral implements providers.Interface.

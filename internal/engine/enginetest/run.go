@@ -9,15 +9,16 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Delay is what every call of a text session takes. Sessions run within testing/synctest, where only waiting costs time: calls on
-// one line of a log ran at the same time, and a line starts when everything that it waited for had ended.
+// Delay is the duration of every call in a text session. Sessions run within testing/synctest,
+// where only waiting takes time: calls on one line of a log ran concurrently, and a line starts
+// when everything that it waited for had ended.
 const Delay = 10 * time.Millisecond
 
-// golden names the sections that Run writes, in their order.
+// golden are the names of the sections that Run writes, in order.
 var golden = []string{"problems", "reads", "plan", "calls", "state", "again"}
 
-// Run carries out an archive. Each section N.tf is a step that is planned and applied; the text "same" stands for the files of the
-// step before. N/FILE are further files of the step. Before it
+// Run carries out an archive. Each section N.tf is a step that is planned and applied; the text
+// "same" stands for the files of the step before. N/FILE are further files of the step. Before it
 //
 //	edit N      changes objects: lines "ID ATTR VALUE", "ID" to delete, "ID + V" to make one
 //	fail N      says which calls fail: lines "CALL NAME [HOW]", see Provider
@@ -25,8 +26,9 @@ var golden = []string{"problems", "reads", "plan", "calls", "state", "again"}
 //	schema N    sets the version of the resource types' schemas from this step on
 //	options N   sets options: lines -destroy, -target=…, see option
 //
-// The result has the same sections with the golden ones filled in: "N problems", "N reads" (calls while planning, with -log), "N plan",
-// "N calls", "N state", and "N again": what an ordinary plan would still do afterwards, which should be nothing.
+// The result has the same sections with the golden ones filled in: "N problems", "N reads" (calls
+// while planning, with -log), "N plan", "N calls", "N state", and "N again": what an ordinary plan
+// would still do afterwards, which should be nothing.
 func Run(ar *txtar.Archive, dir string) (*txtar.Archive, error) {
 	r := &run{s: NewSession(dir), in: map[string]string{}, out: &txtar.Archive{Comment: ar.Comment}}
 	r.s.Cloud.Delay = Delay
@@ -54,7 +56,7 @@ func isGolden(name string) bool {
 	return ok && slices.Contains(golden, kind)
 }
 
-// run is one archive under way.
+// run is an archive being executed.
 type run struct {
 	s     *Session
 	in    map[string]string
@@ -104,7 +106,7 @@ func (r *run) edit(text string) {
 	}
 }
 
-// ways are how calls can fail besides with a plain error, see Provider.
+// ways are the ways in which calls can fail besides a plain error, see Provider.
 var ways = []string{"partial", "other", "legacy", "unknown", "type", "nothing", "null"}
 
 func (r *run) setFailures(text string) {

@@ -21,22 +21,22 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Session is a cloud with a state, to which one configuration after the other is applied.
+// Session is a cloud with a state. Configurations are applied to it one after the other.
 type Session struct {
 	Cloud *Cloud
 	State *states.State
 	// Stop and Kill interrupt the next operations.
 	Stop, Kill chan struct{}
 	dir        string
-	deposed    map[addrs.DeposedKey]int // numbers for descriptions: keys are random
+	deposed    map[addrs.DeposedKey]int // numbers for the keys, which are random
 }
 
-// NewSession starts with nothing. dir is an empty folder for configurations.
+// NewSession returns a Session with an empty state. dir is an empty directory for configurations.
 func NewSession(dir string) *Session {
 	return &Session{Cloud: &Cloud{}, State: states.New(), dir: dir, deposed: map[addrs.DeposedKey]int{}}
 }
 
-// Load loads a configuration from the text of its files.
+// Load loads a configuration from the texts of its files.
 func (s *Session) Load(
 	files map[string]string, vars map[string]engine.Variable,
 ) (*configs.Config, tfdiags.Diagnostics, error) {
@@ -64,7 +64,8 @@ func (s *Session) Load(
 	return cfg, diags, nil
 }
 
-// Env returns an environment with the fake provider, under the names fake and other, and the provisioner note.
+// Env returns an environment with the fake provider, under the names fake and other, and the
+// provisioner note.
 func (s *Session) Env() *engine.Env {
 	start := func(_ context.Context, addr addrs.Provider) (providers.Interface, error) {
 		if addr != Address && addr != addrs.DefaultProvider("other") {
@@ -91,23 +92,23 @@ func (s *Session) Env() *engine.Env {
 	}
 }
 
-// Step is one configuration with how it is planned and applied.
+// Step is a configuration with options for planning and applying it.
 type Step struct {
 	Files     map[string]string
 	Plan      engine.PlanOptions
 	Apply     engine.ApplyOptions
-	Log       []string // kinds of calls to list besides changes
+	Log       []string // kinds of calls to log besides changes
 	PlanOnly  bool
 	Details   bool
 	Workers   int // parallelism; 0 is the default
 	Again     bool
-	Interrupt func() // before applying
+	Interrupt func() // called before the apply
 }
 
-// Result is what a step did, as text.
+// Result is the result of a step as text.
 type Result struct{ Problems, Reads, Plan, Calls, State, Again string }
 
-// Do plans and applies one configuration and describes what happened.
+// Do plans and applies a configuration and describes the results.
 func (s *Session) Do(step *Step) (*Result, error) {
 	out := &Result{}
 	cfg, diags, err := s.Load(step.Files, step.Plan.Variables)
@@ -159,7 +160,7 @@ func (s *Session) Do(step *Step) (*Result, error) {
 	return out, nil
 }
 
-// again plans once more: after everything was applied nothing may be left to do.
+// again plans once more. After a complete apply nothing may be left to do.
 func (s *Session) again(ctx context.Context, cfg *configs.Config, step *Step) string {
 	s.Cloud.Fail, s.Cloud.On = nil, nil
 	plan, diags := engine.Plan(ctx, cfg, s.State, s.Env(), &engine.PlanOptions{Variables: step.Plan.Variables})
@@ -173,7 +174,7 @@ func (s *Session) again(ctx context.Context, cfg *configs.Config, step *Step) st
 	return out
 }
 
-// option is one line of an options section.
+// option is a line of an options section.
 type option struct{ name, value string }
 
 func (o option) set(step *Step) error {
