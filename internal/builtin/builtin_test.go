@@ -268,7 +268,7 @@ func TestRemoteState(t *testing.T) {
 			}
 			if tc.err != "" {
 				if len(diags) == 2 && diags[1].Summary == "Unable to read remote state" && diags[1].Placeless {
-					diags = diags[:1] // the consequence is said as well
+					diags = diags[:1] // the second diagnostic is a consequence
 				}
 				if len(diags) != 1 || !strings.Contains(diags[0].Summary+" "+diags[0].Detail, tc.err) {
 					t.Fatalf("got %v, want %q", diags, tc.err)

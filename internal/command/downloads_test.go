@@ -14,7 +14,7 @@ import (
 	"tofu/internal/timings"
 )
 
-// screen gives the lines that a terminal shows in the end.
+// screen returns the lines that a terminal shows in the end.
 func screen(output string) string {
 	var lines []string
 	for _, line := range strings.Split(output, "\n") {

@@ -14,7 +14,7 @@ import (
 	"tofu/internal/timings"
 )
 
-// environment gives a getenv for a test.
+// environment returns a getenv function for a test.
 func environment(pairs ...string) func(string) string {
 	values := map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}
 	for i := 0; i < len(pairs); i += 2 {
@@ -23,7 +23,7 @@ func environment(pairs ...string) func(string) string {
 	return func(name string) string { return values[name] }
 }
 
-// session sends the trace of a small run and gives what Close says.
+// session sends the trace of a small run and returns the error of Close.
 func session(t *testing.T, getenv func(string) string) error {
 	t.Helper()
 	e, err := otlp.New(getenv, "9.9", slog.New(slog.DiscardHandler))

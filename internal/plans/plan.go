@@ -56,7 +56,7 @@ type Plan struct {
 	GeneratedConfig map[string]string
 }
 
-// Destroys tells whether applying the plan destroys anything.
+// Destroys reports whether applying the plan destroys anything.
 func (p *Plan) Destroys() bool {
 	for _, c := range p.Changes.Instances {
 		if c.Action == Delete || c.Action == DeleteThenCreate || c.Action == CreateThenDelete {
@@ -87,7 +87,7 @@ type objectID struct {
 	deposed addrs.DeposedKey
 }
 
-// InstanceChange is what is to happen to one object.
+// InstanceChange is the planned change of one object.
 type InstanceChange struct {
 	Addr     addrs.AbsInstance
 	Deposed  addrs.DeposedKey  // set for a deposed object's change

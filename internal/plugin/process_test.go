@@ -23,7 +23,7 @@ import (
 	"tofu/internal/providers"
 )
 
-// createFile asks for a file.
+// createFile requests the creation of a file.
 func createFile(ctx context.Context, t *testing.T, p *client) providers.ApplyResponse {
 	t.Helper()
 	rs := resourceType(t, p, "files_file")

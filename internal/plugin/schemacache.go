@@ -24,19 +24,19 @@ import (
 	"tofu/internal/providers"
 )
 
-// The schemas of packages are kept, one file per package:
+// Schemas are cached on disk, one file per package:
 //
 //	line 1     format and protocol version
-//	32 bytes   SHA-256 of all that follows
+//	32 bytes   SHA-256 of the rest
 //	2×8 bytes  lengths of the schema message and of the identity message, big endian
-//	           the schema message, then the identity message, as the provider sent them but for the types' schemas: in the
-//	           place of each is where it lies
+//	           the schema message, then the identity message, as sent by the provider, except that
+//	           the schemas of types are replaced by their positions
 //	           the schemas of types, one after the other
 //
-// A run of the program needs a few of perhaps thousands of types, and reads no more than these into
-// memory; the checksum is found without keeping what it is of. Only schemas of providers that allow
-// it (SchemaOptional) are kept. A file that isn't as it should be counts as absent. Nothing depends
-// on the cache: what goes wrong with it is logged, and the provider is asked.
+// A run needs a few of possibly thousands of types, and reads only these into memory; the checksum is
+// computed without keeping the content. Only schemas of providers that allow it (SchemaOptional) are
+// cached. An invalid file counts as absent. Nothing depends on the cache: errors are logged, and the
+// schema is then fetched from the provider.
 const (
 	cacheFormat   = "tofu provider schema 2, protocol "
 	cacheLifetime = 90 * 24 * time.Hour // since the last use

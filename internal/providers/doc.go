@@ -1,9 +1,9 @@
-// Package providers defines what the engine asks of a provider, free of any protocol.
+// Package providers defines the interface between the engine and providers, independent of protocols.
 //
-// The plugin client implements [Interface] over gRPC for both protocol versions; the built-in
-// provider and the test fakes implement it in process. The package does no input or output.
+// The plugin client implements [Interface] over gRPC for both protocol versions. The built-in provider
+// and test providers implement it in process. The package performs no I/O.
 //
-// Invariants: values carry no marks in either direction; a schema is immutable and shared; every
-// method may be called from many goroutines at once, Stop also while others run; errors of a call
-// are in its response's Diagnostics, naming attributes by path.
+// Invariants: values have no marks in either direction; a schema is immutable and shared; all methods
+// are safe for concurrent use, including Stop during other calls; errors of a call are in the
+// Diagnostics of its response, with attribute paths.
 package providers

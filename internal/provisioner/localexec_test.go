@@ -168,7 +168,7 @@ func TestLocalExecBackground(t *testing.T) {
 	}
 }
 
-// ownGroup tells whether commands get a process group of their own.
+// ownGroup reports whether commands get a process group of their own.
 func ownGroup() bool {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err == nil {

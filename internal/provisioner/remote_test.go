@@ -36,7 +36,7 @@ func (v values) with(more values) values {
 	return out
 }
 
-// object gives the arguments as the schema of the type has them.
+// object returns the arguments as an object of the schema.
 func (v values) object(t *testing.T, typ string) cty.Value {
 	t.Helper()
 	schema, err := Builtin(typ).Schema()
@@ -354,7 +354,7 @@ func TestAgent(t *testing.T) {
 	wantError(t, diags, "SSH_AUTH_SOCK is not set")
 }
 
-// TestSilentAgent: an agent that waits for its user doesn't hold up who gives up.
+// TestSilentAgent checks that an agent that waits for its user does not block an interrupted run.
 func TestSilentAgent(t *testing.T) {
 	s := startSSHD(t)
 	asked := make(chan struct{}, 1)
@@ -493,7 +493,7 @@ func TestProxyHangsUp(t *testing.T) {
 	wantError(t, diags, "proxy: ")
 }
 
-// TestSecretConnection: what is sensitive in a connection isn't announced.
+// TestSecretConnection checks that sensitive parts of a connection are not printed.
 func TestSecretConnection(t *testing.T) {
 	secret := func(s string) cty.Value { return str(s).Mark(marks.Sensitive) }
 	shown := values{"type": str("ssh"), "host": str("front"), "user": str("me"), "bastion_host": str("between"),
@@ -582,7 +582,7 @@ func TestConnectionRetries(t *testing.T) {
 	go func() { served <- hangUpOnce(late, net.JoinHostPort("127.0.0.1", fmt.Sprint(s.port))) }()
 	port := cty.NumberIntVal(int64(late.Addr().(*net.TCPAddr).Port))
 	_, diags := run(t, "remote-exec", values{"inline": list("true")}, s.connection().with(values{"port": port}))
-	late.Close() // whatever came of it, nobody waits any longer
+	late.Close() // the result no longer matters
 	check(t, errors.Join(diags.Err(), <-served))
 }
 

@@ -30,7 +30,7 @@ type sshd struct {
 	pub  ssh.PublicKey
 }
 
-// startSSHD starts a server, or skips the test where there is none.
+// startSSHD starts a server, or skips the test if sshd is not installed.
 func startSSHD(t *testing.T) *sshd {
 	t.Helper()
 	binary := findSSHD()

@@ -199,7 +199,7 @@ func drawValue(t *rapid.T, depth int, covered bool) cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// setOf makes a set of the strings among the values; its marks are those of all of them.
+// setOf returns a set of the strings among the values, with the marks of all of them.
 func setOf(values []cty.Value) (cty.Value, error) {
 	var texts []cty.Value
 	for _, v := range values {

@@ -1,10 +1,10 @@
-// Package enginetest runs engine sessions that are written as text: configurations, what is
-// planned, the order of calls, the state.
+// Package enginetest runs engine sessions written as text: configurations, plans, the order of calls,
+// and states.
 //
-// It is for the engine's own tests. [Provider] is a real, if small, provider that keeps its objects
-// in memory; [Run] takes a txtar archive whose sections are steps, and gives what each of them did
-// as text to compare with the golden section of the same name.
+// It is for tests of the engine. [Provider] is a small real provider that keeps its objects in memory.
+// [Run] executes a txtar archive whose sections are steps, and returns the results as text to compare
+// with the golden sections.
 //
-// Invariants: nothing here depends on time, chance or the order of goroutines: calls are listed in
-// their real order, everything else is sorted.
+// Invariants: results do not depend on time, randomness or the order of goroutines: calls are listed
+// in the order in which they happened, and everything else is sorted.
 package enginetest

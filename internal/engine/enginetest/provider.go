@@ -23,24 +23,24 @@ var Address = addrs.DefaultProvider("fake")
 // Provider is an instance of the fake provider. Its resource type fake_thing has
 //
 //	name   required; a change replaces the object
-//	id     computed: the name and how many objects of that name were made
+//	id     computed: the name and how many objects of that name created so far
 //	v      changed in place
 //	f      a change replaces the object
-//	c      computed anew with every change
+//	c      computed again with every change
 //	s      sensitive
 //	w      write-only
 //	tags   a map, rule { port }: blocks
 //	wait   milliseconds that create, update and delete take
 //
-// fake_unit is the same with an identity of its own, and takes over objects of fake_thing and of
-// units of other providers; those it identifies when they are read. The data source fake_read reads
-// the newest object of a name, its s as secret; fake_find does too, and has an empty text where
-// there is none. The ephemeral fake_token has a value made of its name; with renew it has to be
-// renewed once, right away, which takes four times as long as other calls. The function echo gives
-// its argument. It keeps private data with each object, and refuses to plan where a computed value
-// is configured.
+// fake_unit is the same with its own identity, and takes over objects of fake_thing and of units of
+// other providers, whose identity is set when they are read. The data source fake_read reads the newest
+// object of a name, with its s as secret; fake_find does too, and returns an empty text if there is
+// none. The ephemeral fake_token has a value made from its name; with renew it must be renewed once,
+// immediately, which takes four times as long as other calls. The function echo returns its argument.
+// The provider stores private data with each object, and refuses to plan a configured computed
+// attribute.
 //
-// How a call fails, by what Cloud.Fail says: "" is an error; "partial" an error with an object;
+// The values of Cloud.Fail: "" is an error; "partial" an error with an object;
 // "other" a result that wasn't planned; "legacy" the same, excused; "unknown" an unknown result;
 // "type" one of another type; "nothing" no answer; "null" a null one.
 type Provider struct {
@@ -449,7 +449,7 @@ func (p *Provider) CallFunction(_ context.Context, name string, args []cty.Value
 	return args[0], nil
 }
 
-// Stop implements providers.Interface: what is under way is finished all the same.
+// Stop implements providers.Interface. Running calls complete nevertheless.
 func (p *Provider) Stop(context.Context) error { return nil }
 
 // Close implements providers.Interface.

@@ -17,18 +17,19 @@ const Delay = 10 * time.Millisecond
 // golden are the names of the sections that Run writes, in order.
 var golden = []string{"problems", "reads", "plan", "calls", "state", "again"}
 
-// Run carries out an archive. Each section N.tf is a step that is planned and applied; the text
-// "same" stands for the files of the step before. N/FILE are further files of the step. Before it
+// Run executes an archive. Each section N.tf is a step that is planned and applied; the text "same"
+// means the files of the previous step. Sections N/FILE are more files of the step. These sections
+// apply before the step:
 //
-//	edit N      changes objects: lines "ID ATTR VALUE", "ID" to delete, "ID + V" to make one
-//	fail N      says which calls fail: lines "CALL NAME [HOW]", see Provider
-//	stop N      says at the start of which call of the apply the user interrupts it: "CALL NAME", "kill CALL NAME" for twice
+//	edit N      changes objects: lines "ID ATTR VALUE", "ID" to delete, "ID + V" to create one
+//	fail N      sets the calls that fail: lines "CALL NAME [HOW]", see Provider
+//	stop N      interrupts the apply at the start of a call: "CALL NAME", or "kill CALL NAME" for twice
 //	schema N    sets the version of the resource types' schemas from this step on
 //	options N   sets options: lines -destroy, -target=…, see option
 //
-// The result has the same sections with the golden ones filled in: "N problems", "N reads" (calls
-// while planning, with -log), "N plan", "N calls", "N state", and "N again": what an ordinary plan
-// would still do afterwards, which should be nothing.
+// The result has the same sections and the golden ones: "N problems", "N reads" (calls during the
+// plan, with -log), "N plan", "N calls", "N state", and "N again": what another normal plan would
+// change, which should be nothing.
 func Run(ar *txtar.Archive, dir string) (*txtar.Archive, error) {
 	r := &run{s: NewSession(dir), in: map[string]string{}, out: &txtar.Archive{Comment: ar.Comment}}
 	r.s.Cloud.Delay = Delay

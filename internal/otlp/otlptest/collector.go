@@ -20,7 +20,7 @@ type Collector struct {
 	URL  string // over HTTP, for OTEL_EXPORTER_OTLP_ENDPOINT
 	GRPC string // over gRPC, likewise
 
-	// Refuse, if set, may answer a request over HTTP; it tells whether it did.
+	// Refuse, if set, may answer a request over HTTP; it reports whether it did.
 	Refuse func(http.ResponseWriter, *http.Request) bool
 
 	// Got, if set, is told of the spans of each request; its error is the answer.
@@ -31,7 +31,7 @@ type Collector struct {
 	heads []map[string][]string
 }
 
-// Start starts a collector; the function that it gives ends it.
+// Start starts a collector. The returned function stops it.
 func Start() (c *Collector, end func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -55,14 +55,14 @@ func New(t testing.TB) *Collector {
 	return c
 }
 
-// Spans gives what has come so far.
+// Spans returns the spans received so far.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]Span(nil), c.spans...)
 }
 
-// Headers gives those of each request so far.
+// Headers returns the headers of each request so far.
 func (c *Collector) Headers() []map[string][]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,7 +20,7 @@ func becomes(tries *int) func(planned, actual cty.Value) bool {
 	}
 }
 
-// TestUnmatchedIsAsTryingAll: that only some candidates are tried changes nothing in what is found.
+// TestUnmatchedIsAsTryingAll checks that comparing with some candidates only does not change the result.
 func TestUnmatchedIsAsTryingAll(t *testing.T) {
 	var tries int
 	match := becomes(&tries)

@@ -1,16 +1,15 @@
-// Package planfile writes plans to files and reads them back, with everything that applying them
-// elsewhere needs: the configuration, the provider lock, the states and where the state is kept.
+// Package planfile writes and reads plan files. They contain everything that applying the plan
+// elsewhere requires: the configuration, the provider lock, the states, and where the state is stored.
 //
-// A plan file is a zip archive. "plan" is a stream of msgpack documents: what is said once, then
-// one per change. Each type and provider stands where it is first needed and is referred to by
-// number afterwards. "state" and "previous-state" are state files; the second is left out when it
-// is the same. The value of an object that doesn't change isn't repeated in the plan when it stands
-// in the state as it is. "schemas" holds the schemas of the resource types in the plan, so that it
-// can be shown without the providers. The configuration's files are below "config/". The form is
-// this program's own: plan files of other programs, and of versions of this one that write it
-// differently, are recognised and refused.
+// A plan file is a zip archive. "plan" is a stream of msgpack documents: one for the whole plan, then
+// one per change. Types and providers are written at their first use, and referred to by number
+// afterwards. "state" and "previous-state" are state files; the second is omitted if it is equal. The
+// value of an unchanged object is omitted from the plan if the state contains it in the same form.
+// "schemas" holds the schemas of the resource types in the plan, so that it can be shown without the
+// providers. The files of the configuration are below "config/". The form is specific to this program:
+// plan files of other programs, and of versions that write another form, are recognised and refused.
 //
-// Invariants: what is read is equal to what was written, marks and unknown values included;
-// ephemeral values are an error; the cost is linear; no input makes Parse panic or use memory out
-// of proportion.
+// Invariants: a plan that is read equals the one that was written, including marks and unknown values;
+// ephemeral values are an error; the cost is linear; no input makes Parse panic or use memory out of
+// proportion to its size.
 package planfile

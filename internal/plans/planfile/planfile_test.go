@@ -29,7 +29,7 @@ import (
 	"tofu/internal/states/statefile"
 )
 
-// compare gives the differences of two files.
+// compare returns the differences of two files.
 func compare(want, got *planfile.File) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(),
 		cmp.Comparer(func(a, b cty.Value) bool {
@@ -449,7 +449,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
-// archive makes a zip archive of these entries.
+// archive returns a zip archive with the entries.
 func archive(t *testing.T, entries ...string) []byte {
 	var buf bytes.Buffer
 	z := zip.NewWriter(&buf)
