@@ -125,7 +125,8 @@ func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body)
 	return bare.MarkWithPaths(left), diags
 }
 
-// splitDeprecations separates deprecations, which it returns in order, from all other marks.
+// splitDeprecations separates deprecations, which it returns sorted by their source, from all other
+// marks.
 func splitDeprecations(all cty.ValueMarks) (cty.ValueMarks, []marks.Deprecation) {
 	keep, found := cty.ValueMarks{}, []marks.Deprecation(nil)
 	for mark := range all {

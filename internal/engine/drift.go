@@ -84,8 +84,8 @@ func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.Inst
 	return change
 }
 
-// refreshed reports whether any managed object changed during refresh, including in ways that are
-// never shown.
+// refreshed reports whether any managed object of the previous state changed during the refresh,
+// including changes that are never shown.
 func (f finisher) refreshed() bool {
 	w := f.w
 	for res := range w.out.prevRun.Resources() {

@@ -142,8 +142,8 @@ func (v resourceVisit) addImportRequest(
 	return diags
 }
 
-// importedAs evaluates the id or identity of an import block. An empty id imports nothing, so
-// blocks can be conditional.
+// importedAs evaluates the id or identity of an import block and stores it in req. An empty id
+// imports nothing, so blocks can be conditional. During validation, unknown values are accepted.
 func (c *evalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 	t := req.target
 	e, want, what := t.ID, cty.String, "id"

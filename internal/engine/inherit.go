@@ -22,8 +22,8 @@ func (f finisher) configuredDeps(addr addrs.ConfigResource) []addrs.ConfigResour
 	return nil
 }
 
-// upToDate reports whether an object matches its configuration: it needed no change, or the change
-// was applied.
+// upToDate reports whether an object matches its configuration: its planned action is NoOp, or it
+// has the dependency list that this apply assigns to the objects that it stores.
 func (f finisher) upToDate(addr addrs.AbsInstance, obj *states.Object) bool {
 	w := f.w
 	if change := w.out.changes.Instance(addr, addrs.NotDeposed); change != nil && change.Action == plans.NoOp {

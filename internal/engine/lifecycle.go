@@ -106,8 +106,8 @@ func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.Insta
 	return res, key, path, diags
 }
 
-// triggers reports whether the change planned for an instance triggers replacement: any change, or
-// one at path if there is a path.
+// triggers reports whether the change planned for an instance triggers replacement. A create, an
+// update or a replacement does; with a path, only if the values at the path differ.
 func (w *walk) triggers(addr addrs.AbsInstance, path cty.Path) bool {
 	change := w.out.change(addr)
 	if change == nil {
