@@ -20,8 +20,8 @@ type CopyOptions struct {
 	Link bool
 }
 
-// CopyTree copies the directory from, with everything in it, to the directory to. If from is a symbolic
-// link, the link itself is copied or followed.
+// CopyTree copies the directory from, with everything in it, to the directory to. If from is a
+// symbolic link, the link itself is copied or followed.
 func (c CopyOptions) CopyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package builtin implements the built-in provider, terraform.io/builtin/terraform: the resource type
-// terraform_data, the data source terraform_remote_state and a few functions.
+// Package builtin implements the built-in provider, terraform.io/builtin/terraform: the resource
+// type terraform_data, the data source terraform_remote_state and a few functions.
 //
 // Invariants: the provider runs in process and encodes no values, so an instance of terraform_data
 // costs hardly more than its values. It keeps no data between calls, so one instance serves all

@@ -34,9 +34,9 @@ func (b *Block) Header() string {
 	return header
 }
 
-// Text returns the block with all arguments that can be set. Strings that are keys of refs are replaced by
-// those expressions. Sensitive arguments are null; their paths are returned, and the block ignores changes
-// of them.
+// Text returns the block with all arguments that can be set. Strings that are keys of refs are
+// replaced by those expressions. Sensitive arguments are null; their paths are returned, and the
+// block ignores changes of them.
 func (b *Block) Text(refs map[string]string) (text string, ignored []string) {
 	w := &writer{refs: refs}
 	fmt.Fprintf(&w.b, "resource %q %q {\n", b.Addr.Type, b.Addr.Name)
@@ -106,9 +106,9 @@ func (w *writer) block(name, label string, schema *configschema.Block, v cty.Val
 	w.b.WriteString("}\n")
 }
 
-// attrs writes the attributes that can be set. It leaves out deprecated ones if nothing is lost, and the id,
-// which users do not set even if a legacy SDK declares it as optional. Sensitive and write-only values are
-// left for the user to fill in.
+// attrs writes the attributes that can be set. It leaves out deprecated ones if nothing is lost,
+// and the id, which users do not set even if a legacy SDK declares it as optional. Sensitive and
+// write-only values are left for the user to fill in.
 func (w *writer) attrs(attrs map[string]*configschema.Attribute, v cty.Value, at string) {
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		attr, value := attrs[name], v.GetAttr(name)
@@ -233,8 +233,8 @@ func (w *writer) tokens(v cty.Value) hclwrite.Tokens {
 	return literal(v)
 }
 
-// literal returns a value as an expression. A string that holds a JSON document becomes a call of jsonencode,
-// which is easier to read.
+// literal returns a value as an expression. A string that holds a JSON document becomes a call of
+// jsonencode, which is easier to read.
 func literal(v cty.Value) hclwrite.Tokens {
 	if v.Type() == cty.String && !v.IsNull() && v.IsKnown() {
 		text := strings.TrimSpace(v.AsString())

@@ -15,9 +15,9 @@ type Imported struct {
 	Value cty.Value // unmarked
 }
 
-// References returns, for each generated block, the expressions that refer to other imported objects, by the
-// IDs that they replace. IDs that several objects have stay literal, and so do those by which blocks would
-// refer to each other in a cycle.
+// References returns, for each generated block, the expressions that refer to other imported
+// objects, by the IDs that they replace. IDs that several objects have stay literal, and so do
+// those by which blocks would refer to each other in a cycle.
 func References(blocks map[addrs.AbsInstance]*Block, imported []Imported) map[addrs.AbsInstance]map[string]string {
 	byID := objectsByID(imported)
 	var graph dag.Graph

@@ -9,8 +9,8 @@ import (
 	"tofu/internal/states"
 )
 
-// mover applies statements to a state. Its tree of module instances finds the objects that a statement
-// means without searching the whole state.
+// mover applies statements to a state. Its tree of module instances finds the objects that a
+// statement means without searching the whole state.
 type mover struct {
 	state          *states.State
 	results        *Results
@@ -152,8 +152,8 @@ func (p *stateModule) all(out []addrs.AbsResource) []addrs.AbsResource {
 	return out
 }
 
-// target returns the module instance that the statement moves the content of p to. It reports false if
-// the statement does not apply to p.
+// target returns the module instance that the statement moves the content of p to. It reports false
+// if the statement does not apply to p.
 func (st *statement) target(p *stateModule) (to addrs.ModuleInstance, ok bool) {
 	at := p.addr.Steps()
 	for i, s := range st.to.steps {
@@ -259,8 +259,8 @@ func (m *mover) noteSource(from, to addrs.AbsInstance, provider addrs.AbsProvide
 	}
 }
 
-// targetProvider returns the provider configuration for an object's new address. It stays the same unless
-// the new resource belongs to another provider.
+// targetProvider returns the provider configuration for an object's new address. It stays the same
+// unless the new resource belongs to another provider.
 func (m *mover) targetProvider(to addrs.AbsInstance, had addrs.AbsProviderConfig) addrs.AbsProviderConfig {
 	c := m.cfg.Descendant(to.Module.Module())
 	if c == nil {

@@ -22,8 +22,8 @@ func sortStatements(list []*statement) ([]*statement, tfdiags.Diagnostics) {
 	return o.out, nil
 }
 
-// insertImplied adds implied moves to the ordered explicit ones. They come after these, but before one
-// that moves on what they move.
+// insertImplied adds implied moves to the ordered explicit ones. They come after these, but before
+// one that moves on what they move.
 func insertImplied(explicit, implied []*statement) []*statement {
 	last := slices.Concat(explicit, implied)
 	slices.Reverse(last) // the last one visited comes first
@@ -33,8 +33,8 @@ func insertImplied(explicit, implied []*statement) []*statement {
 	return slices.Concat(explicit, implied)
 }
 
-// cycleError returns the error for statements that form a cycle. It names all of them, since any may be
-// the wrong one.
+// cycleError returns the error for statements that form a cycle. It names all of them, since any
+// may be the wrong one.
 func cycleError(ring []*statement) tfdiags.Diagnostic {
 	var b strings.Builder
 	for _, st := range ring {
@@ -83,8 +83,8 @@ func (o *sorter) visit(st *statement) {
 	o.out = append(o.out, st)
 }
 
-// sourceIndex finds statements by where they move objects from. Entries whose key has any set hold all
-// statements of a path, whatever their instance keys.
+// sourceIndex finds statements by where they move objects from. Entries whose key has any set hold
+// all statements of a path, whatever their instance keys.
 type sourceIndex struct {
 	ends      map[*statement]ends
 	resources map[endKey][]*statement // that move a resource or an instance
@@ -92,8 +92,8 @@ type sourceIndex struct {
 	below     map[endKey][]*statement // that move something in a module, or the module
 }
 
-// ends are the endpoints of a statement. If just one of them was written with a key, the other one means
-// the instance without a key.
+// ends are the endpoints of a statement. If just one of them was written with a key, the other one
+// means the instance without a key.
 type ends struct{ from, to *endpoint }
 
 func (st *statement) ends() ends {
@@ -192,8 +192,9 @@ func (x *sourceIndex) follows(st *statement) []*statement {
 	})
 }
 
-// comesFirst reports whether outer moves a module in, or into, whose instances st was declared. Then st
-// comes after it, and need not come before it as well, since it finds its objects in either place.
+// comesFirst reports whether outer moves a module in, or into, whose instances st was declared.
+// Then st comes after it, and need not come before it as well, since it finds its objects in either
+// place.
 func (x *sourceIndex) comesFirst(outer, st *statement) bool {
 	ends := x.ends[outer]
 	return ends.from.isModule() && len(ends.from.steps) <= st.depth && ends.to.overlaps(x.ends[st].from)

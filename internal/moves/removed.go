@@ -5,7 +5,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// ValidateRemoved returns an error for each removed block whose resource or module is still declared.
+// ValidateRemoved returns an error for each removed block whose resource or module is still
+// declared.
 func ValidateRemoved(cfg *configs.Config) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	for _, rm := range cfg.Module.Removed {

@@ -88,8 +88,8 @@ type statement struct {
 	rng      hcl.Range
 }
 
-// endpoint is one end of a move: the absolute address of a resource or module, in any instance of the
-// declaring module.
+// endpoint is one end of a move: the absolute address of a resource or module, in any instance of
+// the declaring module.
 type endpoint struct {
 	steps []endStep
 	res   addrs.Resource // zero for a module
@@ -97,8 +97,8 @@ type endpoint struct {
 	whole bool // of resources: written without a key, so that it means all instances
 }
 
-// endStep is a step of an endpoint's module path. any matches all keys: it is set in the path of the
-// declaring module, and in the last step of a module written without a key.
+// endStep is a step of an endpoint's module path. any matches all keys: it is set in the path of
+// the declaring module, and in the last step of a module written without a key.
 type endStep struct {
 	name string
 	key  addrs.InstanceKey
@@ -184,9 +184,9 @@ func collect(cfg *configs.Config) []*statement {
 	return out
 }
 
-// Apply returns a state with every object at the address that the configuration's moved blocks give it.
-// Statements are applied in an order in which each sees the moves of those before it. Objects that no
-// statement mentions are not touched. The given state is not changed.
+// Apply returns a state with every object at the address that the configuration's moved blocks give
+// it. Statements are applied in an order in which each sees the moves of those before it. Objects
+// that no statement mentions are not touched. The given state is not changed.
 func Apply(cfg *configs.Config, state *states.State) (*states.State, *Results, tfdiags.Diagnostics) {
 	results := &Results{From: map[addrs.AbsInstance]addrs.AbsInstance{}, sources: map[addrs.AbsInstance]*Source{}}
 	explicit := collect(cfg)
@@ -209,9 +209,9 @@ func Apply(cfg *configs.Config, state *states.State) (*states.State, *Results, t
 	return m.state, results, results.blockedWarning()
 }
 
-// impliedMoves returns the moves that adding or removing count implies, between the instance without a
-// key and the one with index 0 of a resource or module call. Only objects in the state are considered;
-// outer modules come first.
+// impliedMoves returns the moves that adding or removing count implies, between the instance
+// without a key and the one with index 0 of a resource or module call. Only objects in the state
+// are considered; outer modules come first.
 func impliedMoves(cfg *configs.Config, state *states.State) []*statement {
 	w := impliedFinder{cfg: cfg, seen: map[endKey]bool{}}
 	for r := range state.Resources() {

@@ -4,10 +4,11 @@
 //	Pool ──Start──▶ process (go-plugin: handshake, mutual TLS, gRPC) ◀──conn.Invoke── client (calls by name, one message set)
 //	  └─ schemas: decoded per type on first use, shared by all processes of a package, cached on disk by package hash
 //
-// A call without a response, because the process crashed, was killed, or hung until the context ended,
-// returns a diagnostic that names the provider and the call, with the stack trace of a panic.
+// A call without a response, because the process crashed, was killed, or hung until the context
+// ended, returns a diagnostic that names the provider and the call, with the stack trace of a
+// panic.
 //
 // Invariants: a process is started by Start and ended by Close, which takes a few seconds at most;
-// attached processes (TF_REATTACH_PROVIDERS) are never ended; values passed to plugins have no marks;
-// deferral is never announced; the output of plugins goes to the log, never to the user.
+// attached processes (TF_REATTACH_PROVIDERS) are never ended; values passed to plugins have no
+// marks; deferral is never announced; the output of plugins goes to the log, never to the user.
 package plugin

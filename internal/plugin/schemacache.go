@@ -33,10 +33,10 @@ import (
 //	           the schemas of types are replaced by their positions
 //	           the schemas of types, one after the other
 //
-// A run needs a few of possibly thousands of types, and reads only these into memory; the checksum is
-// computed without keeping the content. Only schemas of providers that allow it (SchemaOptional) are
-// cached. An invalid file counts as absent. Nothing depends on the cache: errors are logged, and the
-// schema is then fetched from the provider.
+// A run needs a few of possibly thousands of types, and reads only these into memory; the checksum
+// is computed without keeping the content. Only schemas of providers that allow it (SchemaOptional)
+// are cached. An invalid file counts as absent. Nothing depends on the cache: errors are logged,
+// and the schema is then fetched from the provider.
 const (
 	cacheFormat   = "tofu provider schema 2, protocol "
 	cacheLifetime = 90 * 24 * time.Hour // since the last use

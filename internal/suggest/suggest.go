@@ -20,8 +20,8 @@ func Nearest(given string, names []string) string {
 	return best
 }
 
-// DidYouMean returns a sentence that suggests the nearest name, with a leading space, or "" if no name
-// is near.
+// DidYouMean returns a sentence that suggests the nearest name, with a leading space, or "" if no
+// name is near.
 func DidYouMean(given string, names []string) string {
 	if near := Nearest(given, names); near != "" {
 		return fmt.Sprintf(" Did you mean %q?", near)
@@ -29,8 +29,8 @@ func DidYouMean(given string, names []string) string {
 	return ""
 }
 
-// Distance returns the Levenshtein distance of two words in code points, or limit if the distance is
-// not less than limit.
+// Distance returns the Levenshtein distance of two words in code points, or limit if the distance
+// is not less than limit.
 func Distance(from, to string, limit int) int {
 	a, b := []rune(from), []rune(to)
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// Interrupts counts the user's requests to end: the first closes Stop, the second Kill. A further one from the
-// keyboard ends the program at once, since nothing else ends an expression that never finishes; but not while
-// changes are being recorded.
+// Interrupts counts the user's requests to end: the first closes Stop, the second Kill. A further
+// one from the keyboard ends the program at once, since nothing else ends an expression that never
+// finishes; but not while changes are being recorded.
 type Interrupts struct {
 	Stop, Kill chan struct{}
 
@@ -27,8 +27,8 @@ func NewInterrupts() *Interrupts {
 	return &Interrupts{Stop: make(chan struct{}), Kill: make(chan struct{})}
 }
 
-// Watch turns signals into interrupts until the returned function is called. SIGPIPE is caught by a handler
-// instead of being ignored, since child processes would inherit the latter.
+// Watch turns signals into interrupts until the returned function is called. SIGPIPE is caught by a
+// handler instead of being ignored, since child processes would inherit the latter.
 func (i *Interrupts) Watch() (stop func()) {
 	ends, pipes := make(chan os.Signal, 4), make(chan os.Signal, 1)
 	signal.Notify(ends, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

@@ -32,8 +32,8 @@ func logEnv(getenv func(string) string, suffix string) string {
 	return getenv("TF_LOG" + suffix)
 }
 
-// OpenLogs opens the loggers. An unknown level counts as TRACE, and if the log file can't be opened, the log is
-// written to stderr; both are reported there.
+// OpenLogs opens the loggers. An unknown level counts as TRACE, and if the log file can't be
+// opened, the log is written to stderr; both are reported there.
 func OpenLogs(getenv func(string) string, stderr io.Writer) *Logs {
 	out, closeFile := stderr, func() error { return nil }
 	if path := logEnv(getenv, "_PATH"); path != "" {

@@ -20,8 +20,8 @@ import (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// InTerminal and OutTerminal report whether the stream is a terminal. Width is the terminal's, 0 if it is
-	// unknown.
+	// InTerminal and OutTerminal report whether the stream is a terminal. Width is the terminal's,
+	// 0 if it is unknown.
 	InTerminal, OutTerminal bool
 	Width                   int
 }
@@ -53,13 +53,13 @@ func New(streams *Streams) *Terminal {
 	return &Terminal{Streams: streams, lines: lineReader{in: streams.In}}
 }
 
-// ReadLine returns the next line of the input without its end. It returns io.EOF at the end of the input, and
-// the context's error if ctx ends first.
+// ReadLine returns the next line of the input without its end. It returns io.EOF at the end of the
+// input, and the context's error if ctx ends first.
 func (t *Terminal) ReadLine(ctx context.Context) (string, error) { return t.lines.next(ctx) }
 
-// LossyWriter writes until the first failure and drops everything after it, so that a reader that went away
-// does not end the command. It keeps any other failure, for commands that must not succeed with an
-// incomplete document.
+// LossyWriter writes until the first failure and drops everything after it, so that a reader that
+// went away does not end the command. It keeps any other failure, for commands that must not
+// succeed with an incomplete document.
 type LossyWriter struct {
 	W io.Writer
 
@@ -84,7 +84,8 @@ func (l *LossyWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Failure returns the error that made the output incomplete; nil if there was none or the reader just left.
+// Failure returns the error that made the output incomplete; nil if there was none or the reader
+// just left.
 func (l *LossyWriter) Failure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,8 +100,9 @@ type lineReader struct {
 	wants chan struct{}
 }
 
-// next returns the next line without its end, io.EOF, or the context's error if ctx ends first. A read can't be
-// interrupted, so it continues in the background, and the next call returns its result.
+// next returns the next line without its end, io.EOF, or the context's error if ctx ends first. A
+// read can't be interrupted, so it continues in the background, and the next call returns its
+// result.
 func (r *lineReader) next(ctx context.Context) (string, error) {
 	r.once.Do(func() {
 		r.lines, r.wants = make(chan string), make(chan struct{}, 1)
@@ -143,8 +145,8 @@ type Question struct {
 // ErrNoInput reports that questions must not be asked.
 var ErrNoInput = errors.New("input is disabled")
 
-// Ask asks the user and returns the answer. The caller decides whether it may: -input=false forbids asking for
-// values, but not for approval.
+// Ask asks the user and returns the answer. The caller decides whether it may: -input=false forbids
+// asking for values, but not for approval.
 func (t *Terminal) Ask(ctx context.Context, q Question) (string, error) {
 	bold, reset := t.Bold()
 	fmt.Fprintf(t.Out, "%s%s%s\n", bold, q.Title, reset)
@@ -179,8 +181,8 @@ func (t *Terminal) readAnswer(ctx context.Context, secret bool) (string, error) 
 	return answer, err
 }
 
-// ReadTerminal calls read, which changes the terminal's settings while it reads. If ctx ends first, the settings
-// are restored, and the read, which can't be interrupted, is abandoned.
+// ReadTerminal calls read, which changes the terminal's settings while it reads. If ctx ends first,
+// the settings are restored, and the read, which can't be interrupted, is abandoned.
 func ReadTerminal(ctx context.Context, terminal *os.File, read func() (string, error)) (string, error) {
 	fd := int(terminal.Fd())
 	before, err := term.GetState(fd)
@@ -235,8 +237,8 @@ func (t *Terminal) Say(format string, args ...any) {
 // onlyYes ends every question of confirm.
 const onlyYes = "Only 'yes' will be accepted to confirm."
 
-// Confirm asks for approval and reports whether the answer was yes. If a program reads the output, it returns
-// ErrNoInput instead.
+// Confirm asks for approval and reports whether the answer was yes. If a program reads the output,
+// it returns ErrNoInput instead.
 func (t *Terminal) Confirm(ctx context.Context, q Question) (bool, error) {
 	if t.Scripted {
 		return false, ErrNoInput

@@ -14,10 +14,10 @@
 //	          provider call in turn
 //	requests  a failure of each request to a remote state in turn
 //
-// Afterwards the engine's state is compared with the files on disk. A file is lost if it was written
-// before the process ended (for a KILL at a random time: 0.1 s before) and the state does not have
-// its content. A ghost is a file in the state that does not exist. A run also fails if the next one
-// does not succeed without manual intervention.
+// Afterwards the engine's state is compared with the files on disk. A file is lost if it was
+// written before the process ended (for a KILL at a random time: 0.1 s before) and the state does
+// not have its content. A ghost is a file in the state that does not exist. A run also fails if the
+// next one does not succeed without manual intervention.
 //
 // Invariants: it uses the program only by its command line. Results are judged by the files, not by
 // the output of the program.

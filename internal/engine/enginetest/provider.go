@@ -33,16 +33,16 @@ var Address = addrs.DefaultProvider("fake")
 //	wait   milliseconds that create, update and delete take
 //
 // fake_unit is the same with its own identity, and takes over objects of fake_thing and of units of
-// other providers, whose identity is set when they are read. The data source fake_read reads the newest
-// object of a name, with its s as secret; fake_find does too, and returns an empty text if there is
-// none. The ephemeral fake_token has a value made from its name; with renew it must be renewed once,
-// immediately, which takes four times as long as other calls. The function echo returns its argument.
-// The provider stores private data with each object, and refuses to plan a configured computed
-// attribute.
+// other providers, whose identity is set when they are read. The data source fake_read reads the
+// newest object of a name, with its s as secret; fake_find does too, and returns an empty text if
+// there is none. The ephemeral fake_token has a value made from its name; with renew it must be
+// renewed once, immediately, which takes four times as long as other calls. The function echo
+// returns its argument. The provider stores private data with each object, and refuses to plan a
+// configured computed attribute.
 //
-// The values of Cloud.Fail: "" is an error; "partial" an error with an object;
-// "other" a result that wasn't planned; "legacy" the same, excused; "unknown" an unknown result;
-// "type" one of another type; "nothing" no answer; "null" a null one.
+// The values of Cloud.Fail: "" is an error; "partial" an error with an object; "other" a result
+// that wasn't planned; "legacy" the same, excused; "unknown" an unknown result; "type" one of
+// another type; "nothing" no answer; "null" a null one.
 type Provider struct {
 	Cloud *Cloud
 	Type  string // type of the provider: "fake", or another name

@@ -12,8 +12,8 @@ import (
 func Transformers() []*Transformer { return transformers }
 
 // Text returns an operation's graph as text: each node that does something or orders others,
-// followed by the nodes that it waits for. It leaves out edges that longer paths imply, and the root,
-// which waits for everything.
+// followed by the nodes that it waits for. It leaves out edges that longer paths imply, and the
+// root, which waits for everything.
 func Text(ctx context.Context, op *Operation) (string, tfdiags.Diagnostics) {
 	b, diags := buildDrawing(ctx, op)
 	if diags.HasErrors() {

@@ -55,7 +55,8 @@ func (b *build) stepOrder() map[string]string {
 	return out
 }
 
-// connectPairwise connects Steps in the order that transform_destroy.go describes, without Barriers.
+// connectPairwise connects Steps in the order that transform_destroy.go describes, without
+// Barriers.
 func connectPairwise(b *build) tfdiags.Diagnostics {
 	if !b.op.Phase.Applies() || !b.deletesAnything() {
 		return nil

@@ -77,8 +77,8 @@ func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) tfdiags.Diagnostics
 	return d.List()
 }
 
-// undeclared returns the error for a reference to a name that is not declared in m. hint is a format
-// for the name, and is used if no declared name is similar.
+// undeclared returns the error for a reference to a name that is not declared in m. hint is a
+// format for the name, and is used if no declared name is similar.
 func undeclared[V any](what, name string, m *Module, declared map[string]V, hint string) tfdiags.Diagnostics {
 	detail := fmt.Sprintf("There is no %s %q in %s.", what, name, ModuleName(m.Path))
 	if near := suggest.DidYouMean(name, slices.Sorted(maps.Keys(declared))); near != "" {

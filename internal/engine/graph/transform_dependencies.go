@@ -309,7 +309,8 @@ func (d *depGraph) graph() *dag.Graph {
 	return g
 }
 
-// refersTo reports whether the configuration of r depends on a resource, directly or through values.
+// refersTo reports whether the configuration of r depends on a resource, directly or through
+// values.
 func (r *Resource) refersTo(addr addrs.ConfigResource) bool {
 	_, ok := slices.BinarySearchFunc(r.Deps, addr, states.CompareDependencies)
 	return ok

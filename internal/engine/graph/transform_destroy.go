@@ -11,9 +11,9 @@ import (
 
 // How destruction is ordered
 //
-// The configuration's references order creations and updates. They cannot order deletions: a deleted
-// object is no longer in the configuration, or the configuration has changed since it was created.
-// Deletions are therefore ordered by the dependencies that are stored with the objects
+// The configuration's references order creations and updates. They cannot order deletions: a
+// deleted object is no longer in the configuration, or the configuration has changed since it was
+// created. Deletions are therefore ordered by the dependencies that are stored with the objects
 // (transform_dependencies.go).
 //
 // Only the nearest dependencies are stored, since storing all of them would cost the square of the
@@ -39,13 +39,13 @@ import (
 //	                      and settled(T) for each new user T of R (transform_new_users.go)
 //
 // An ordinary deletion comes after the deletions of its dependents, and before anything is created
-// in its place. A late deletion comes after its dependents have stopped using the object. A deletion
-// is late in three cases: the object is deposed; create_before_destroy applies to the object; or
-// some of D(R) change and none of these refer to R any more. The deletion that begins a replacement
-// is never late.
+// in its place. A late deletion comes after its dependents have stopped using the object. A
+// deletion is late in three cases: the object is deposed; create_before_destroy applies to the
+// object; or some of D(R) change and none of these refer to R any more. The deletion that begins a
+// replacement is never late.
 //
-// Two resources with a thousand instances each cost a few thousand edges with Barriers. Edges between
-// pairs of instances would cost a million.
+// Two resources with a thousand instances each cost a few thousand edges with Barriers. Edges
+// between pairs of instances would cost a million.
 //
 // The stored dependencies and the configuration may contradict each other, so that this order has
 // cycles. For example, the provider that deletes an object may be configured from a resource that
@@ -362,8 +362,8 @@ func (d *destroyOrder) present(name familyName) bool {
 // ordinary reports whether the Step is an ordinary deletion.
 func (d *destroyOrder) ordinary(s *Step) bool { return s.deletes() && !d.lateDeletions[s] }
 
-// family returns the Barriers of some resources. All Barriers of the family are added when the first
-// one is needed.
+// family returns the Barriers of some resources. All Barriers of the family are added when the
+// first one is needed.
 func (d *destroyOrder) family(name familyName, of []*depNode) []*Node {
 	if d.families[name] == nil {
 		d.families[name] = d.makeFamily(name)

@@ -90,9 +90,9 @@ func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 	return nil
 }
 
-// ImportsOnly reports whether the operation only imports objects to the resource. Of its block, only
-// the arguments that decide its instances are evaluated then: users may import into an empty block
-// and write its arguments later.
+// ImportsOnly reports whether the operation only imports objects to the resource. Of its block,
+// only the arguments that decide its instances are evaluated then: users may import into an empty
+// block and write its arguments later.
 func (o *Operation) ImportsOnly(r *Resource) bool {
 	return len(o.CommandImports) > 0 && len(r.Imports) > 0
 }

@@ -17,12 +17,12 @@ import (
 //   - A reference with a constant key, such as a[0] or a["x"], needs one instance, and proceeds if
 //     a[1] fails. This applies to references through values, too.
 //
-// All other references wait for the resource as a whole. So do references with a constant key if the
-// instance does not change.
+// All other references wait for the resource as a whole. So do references with a constant key if
+// the instance does not change.
 //
 // There are no edges between pairs of instances. The Steps of a resource in one instance of its
-// module all wait for one Barrier, which waits for the nodes that the block's references need in that
-// module instance.
+// module all wait for one Barrier, which waits for the nodes that the block's references need in
+// that module instance.
 
 var instancesTransformer = &Transformer{
 	Name:  "Instances",

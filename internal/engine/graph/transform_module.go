@@ -25,8 +25,8 @@ var moduleTransformer = &Transformer{
 }
 
 // awaitWholeCalls makes references to a module call as a whole wait for everything in the module.
-// Where that would form a cycle, because something in the module depends on the referring node, they
-// wait only for the module's outputs.
+// Where that would form a cycle, because something in the module depends on the referring node,
+// they wait only for the module's outputs.
 func (b *build) awaitWholeCalls() {
 	if len(b.wholeCalls) == 0 {
 		return
@@ -49,8 +49,8 @@ func (b *build) awaitWholeCalls() {
 	b.refRanges.startRef(nil)
 }
 
-// endsModule reports whether dependents of the node's module wait for the node. They do not wait for
-// checks, which may fail, nor for deletions, which may have to wait for the dependents.
+// endsModule reports whether dependents of the node's module wait for the node. They do not wait
+// for checks, which may fail, nor for deletions, which may have to wait for the dependents.
 func (n *Node) endsModule() bool {
 	switch n.Kind {
 	case KindProvider, KindCheck, KindBarrier, KindProviderClose, KindEphemeralEnd:

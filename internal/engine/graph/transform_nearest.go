@@ -60,9 +60,9 @@ func (b *build) findNearest(order []dag.ID) {
 }
 
 // callDependencies removes the dependencies of module calls from sets where resources in the module
-// imply them. Everything in a module waits for the dependencies of its call, so a set with a managed
-// resource of the module need not list those. Otherwise each resource in a chain of calls with
-// depends_on would store all resources before it.
+// imply them. Everything in a module waits for the dependencies of its call, so a set with a
+// managed resource of the module need not list those. Otherwise each resource in a chain of calls
+// with depends_on would store all resources before it.
 type callDependencies struct {
 	b       *build
 	reached [][]int32

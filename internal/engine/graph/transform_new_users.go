@@ -23,7 +23,8 @@ type newUsersKey struct {
 }
 
 // findNewUsers records the new users of each resource. Users that replace the same stored list of
-// dependencies with the same new list are grouped, so that n users of m resources cost n+m, not n·m.
+// dependencies with the same new list are grouped, so that n users of m resources cost n+m, not
+// n·m.
 func (d *destroyOrder) findNewUsers() {
 	found := map[newUsersKey]*newUsers{}
 	for _, x := range d.all {

@@ -59,7 +59,8 @@ func (b *build) connectProvider(r *Resource) tfdiags.Diagnostics {
 		b.after(r.Inputs, r.Provider.Node)
 		return nil
 	}
-	// The state names the provider configuration of an object. Any operation on the object needs it.
+	// The state names the provider configuration of an object. Any operation on the object needs
+	// it.
 	addr := r.Prior[0].Provider
 	p, ok := b.stateProvider(addr)
 	if !ok {
@@ -109,8 +110,8 @@ func LocalName(m *configs.Module, p addrs.Provider) string {
 	return p.Type
 }
 
-// stateProvider returns the provider configuration at an address from the state, and reports whether
-// it exists. The root module has an implied configuration of every provider.
+// stateProvider returns the provider configuration at an address from the state, and reports
+// whether it exists. The root module has an implied configuration of every provider.
 func (b *build) stateProvider(addr addrs.AbsProviderConfig) (*Provider, bool) {
 	if p := b.g.Providers[addr]; p != nil {
 		return p, true
@@ -192,8 +193,8 @@ func (b *build) fetchSchemas() tfdiags.Diagnostics {
 	return diags
 }
 
-// attachSchema sets the schema of a resource. If the provider has no such resource type, the error is
-// recorded with the node, so that the other blocks are checked too.
+// attachSchema sets the schema of a resource. If the provider has no such resource type, the error
+// is recorded with the node, so that the other blocks are checked too.
 func (b *build) attachSchema(r *Resource) tfdiags.Diagnostics {
 	schema := b.schemas[r.Provider.Addr.Provider]
 	var table providers.TypeTable

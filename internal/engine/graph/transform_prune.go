@@ -32,9 +32,9 @@ var pruneTransformer = &Transformer{
 	},
 }
 
-// skipUnusedEphemerals sets Unused for the ephemeral resources whose values no node uses, so that they
-// are not opened. A resource without changes uses none: its value comes from the state, whatever its
-// block refers to.
+// skipUnusedEphemerals sets Unused for the ephemeral resources whose values no node uses, so that
+// they are not opened. A resource without changes uses none: its value comes from the state,
+// whatever its block refers to.
 func (b *build) skipUnusedEphemerals(keep []bool) {
 	used := make([]bool, len(b.g.Nodes))
 	var todo []dag.ID
@@ -58,8 +58,8 @@ func (b *build) skipUnusedEphemerals(keep []bool) {
 	}
 }
 
-// usesValues reports whether a node uses the values that it waits for for more than computing values
-// of its own.
+// usesValues reports whether a node uses the values that it waits for for more than computing
+// values of its own.
 func (b *build) usesValues(n *Node) bool {
 	switch {
 	case n.Kind == KindProvider, n.kept:
@@ -101,8 +101,8 @@ func (b *build) required(n *Node) bool {
 	return false
 }
 
-// drop drops the nodes that are not in keep, except Barriers. They remain as vertices that do nothing
-// and wait for nothing.
+// drop drops the nodes that are not in keep, except Barriers. They remain as vertices that do
+// nothing and wait for nothing.
 func (b *build) drop(keep []bool) {
 	for id, n := range b.g.Nodes {
 		if keep[id] || n.Kind.isBarrier() {

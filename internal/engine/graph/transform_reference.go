@@ -246,15 +246,15 @@ func (p *Provisioner) bodies() []*lang.Body {
 	return []*lang.Body{p.Body, p.Connection}
 }
 
-// inOwnBlock returns the scope for the block of r itself. References of the block to r add no edges:
-// they are errors of the instance, not cycles.
+// inOwnBlock returns the scope for the block of r itself. References of the block to r add no
+// edges: they are errors of the instance, not cycles.
 func (r *Resource) inOwnBlock(scope BlockScope) BlockScope {
 	scope.except = r.Addr.Resource
 	return scope
 }
 
-// connectBody connects a resource to the references in its body. Errors of references in the content
-// of dynamic blocks become DeferredRefErrors.
+// connectBody connects a resource to the references in its body. Errors of references in the
+// content of dynamic blocks become DeferredRefErrors.
 func (b *build) connectBody(r *Resource, scope BlockScope) {
 	body := r.Exprs.Body
 	r.DeferredRefErrors = nil

@@ -80,8 +80,8 @@ func within(set map[addrs.ModuleInstance]bool, m addrs.ModuleInstance) bool {
 	return false
 }
 
-// NewSelection returns a Selection of the instances that the targets name if only is true, otherwise
-// of all other instances.
+// NewSelection returns a Selection of the instances that the targets name if only is true,
+// otherwise of all other instances.
 func NewSelection(list []addrs.Target, only bool) *Selection {
 	s := &Selection{
 		named: map[addrs.AbsInstance]bool{}, resources: map[addrs.AbsResource]bool{},
@@ -169,8 +169,8 @@ func (t *targeting) skipUnplanned() {
 	}
 }
 
-// keepTargets keeps the targets and their dependencies. Objects that only the state has take part only
-// if a target names them.
+// keepTargets keeps the targets and their dependencies. Objects that only the state has take part
+// only if a target names them.
 func (t *targeting) keepTargets() {
 	targeted := t.match(t.op.Targets)
 	var roots []dag.ID
@@ -231,8 +231,8 @@ func (r *Resource) hasAny(s *Selection) bool {
 	})
 }
 
-// usersByStored returns, by address, the resources that depend on a resource according to the stored
-// dependencies.
+// usersByStored returns, by address, the resources that depend on a resource according to the
+// stored dependencies.
 func (t *targeting) usersByStored() map[addrs.ConfigResource][]*Resource {
 	users := map[addrs.ConfigResource][]*Resource{}
 	for _, r := range t.g.Resources {
@@ -261,8 +261,8 @@ func storedDependencies(of ...*states.Resource) []addrs.ConfigResource {
 	return out
 }
 
-// keepOutputs keeps the root outputs that depend on at least one resource and only on complete ones:
-// an output that also reads an excluded instance would change only in part.
+// keepOutputs keeps the root outputs that depend on at least one resource and only on complete
+// ones: an output that also reads an excluded instance would change only in part.
 func (t *targeting) keepOutputs(keep []bool, complete func(dag.ID) bool) {
 	order, ok := t.g.Edges.Order()
 	if !ok {

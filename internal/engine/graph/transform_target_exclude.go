@@ -9,8 +9,8 @@ import (
 )
 
 // keepExcluded keeps the excluded objects and all their dependencies when everything else is
-// destroyed. Dependencies within a module instance do not keep the same resources in other instances
-// of the module.
+// destroyed. Dependencies within a module instance do not keep the same resources in other
+// instances of the module.
 func (t *targeting) keepExcluded() {
 	for _, r := range t.match(t.op.Excludes) {
 		r.Selected = NewSelection(t.matches[r], false)
@@ -90,9 +90,9 @@ func (t *targeting) priorIn(r *Resource, at addrs.ModuleInstance) []*states.Reso
 	return t.priors[r][at]
 }
 
-// keepNeedsOfOrphans keeps the stored dependencies, direct and indirect, of excluded resources without
-// a block, as far as they have no block either. Otherwise these would be destroyed although kept
-// objects depend on them.
+// keepNeedsOfOrphans keeps the stored dependencies, direct and indirect, of excluded resources
+// without a block, as far as they have no block either. Otherwise these would be destroyed although
+// kept objects depend on them.
 func (t *targeting) keepNeedsOfOrphans(excluded []*Resource) {
 	var todo []*Resource
 	for _, r := range excluded {
@@ -114,8 +114,8 @@ func (t *targeting) keepNeedsOfOrphans(excluded []*Resource) {
 	}
 }
 
-// dropExcluded drops the excluded resources and their dependents, the latter within the instances of
-// the innermost module around both.
+// dropExcluded drops the excluded resources and their dependents, the latter within the instances
+// of the innermost module around both.
 func (t *targeting) dropExcluded() {
 	excluded := t.match(t.op.Excludes)
 	from := t.modulesOf(excluded)

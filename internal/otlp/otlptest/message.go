@@ -17,7 +17,8 @@ type Span struct {
 	Attributes, Resource           map[string]string
 }
 
-// message is a decoded message: the values of each field, in their order. Values are uint64 or []byte.
+// message is a decoded message: the values of each field, in their order. Values are uint64 or
+// []byte.
 type message map[protowire.Number][]any
 
 func decode(b []byte) (message, error) {

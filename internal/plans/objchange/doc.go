@@ -7,8 +7,8 @@
 //	                                          │                       │
 //	                            AssertPlanValid(prior, config)   AssertCompatible(planned)
 //
-// Invariants: all functions are pure and linear in the size of the values (set elements are found by
-// hash). Arguments may be marked, and results are not. Errors are cty.PathErrors in a fixed order, and
-// their texts contain no sensitive values. The caller decides whether a violation matters, because the
-// legacy SDK may break some rules.
+// Invariants: all functions are pure and linear in the size of the values (set elements are found
+// by hash). Arguments may be marked, and results are not. Errors are cty.PathErrors in a fixed
+// order, and their texts contain no sensitive values. The caller decides whether a violation
+// matters, because the legacy SDK may break some rules.
 package objchange

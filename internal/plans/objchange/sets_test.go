@@ -20,7 +20,8 @@ func becomes(tries *int) func(planned, actual cty.Value) bool {
 	}
 }
 
-// TestUnmatchedIsAsTryingAll checks that comparing with some candidates only does not change the result.
+// TestUnmatchedIsAsTryingAll checks that comparing with some candidates only does not change the
+// result.
 func TestUnmatchedIsAsTryingAll(t *testing.T) {
 	var tries int
 	match := becomes(&tries)
