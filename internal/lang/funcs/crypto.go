@@ -138,8 +138,7 @@ var rsadecryptFunc = function.New(&function.Spec{
 		if !ok {
 			return cty.NilVal, function.NewArgErrorf(1, "the key is not an RSA key")
 		}
-		// lint:ignore SA1019 the language promises this padding; whoever can see the result of a
-		// run has the key anyway
+		//lint:ignore SA1019 the language promises this padding; whoever can see the result of a run has the key anyway
 		text, err := rsa.DecryptPKCS1v15(nil, key, ciphertext)
 		if err != nil {
 			return cty.NilVal, fmt.Errorf("failed to decrypt: %w", err)
