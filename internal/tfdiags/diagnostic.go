@@ -69,15 +69,19 @@ func (d Diagnostics) AppendHCL(items hcl.Diagnostics) Diagnostics {
 	return d
 }
 
-// AppendError returns the list with the diagnostics in err appended (see [Diagnostics.Err]). For
-// other errors it appends one diagnostic with err's text as summary. A nil error appends nothing.
+// AppendError returns the list with the diagnostics that err carries appended. For other errors it
+// appends one diagnostic with err's text as summary. A nil error appends nothing.
 func (d Diagnostics) AppendError(err error) Diagnostics {
 	if err == nil {
 		return d
 	}
-	var carried *diagnosticsError
-	if errors.As(err, &carried) {
-		return append(d, carried.diags...)
+	var list *diagnosticsError
+	if errors.As(err, &list) {
+		return append(d, list.diags...)
+	}
+	var one Diagnostic
+	if errors.As(err, &one) {
+		return append(d, one)
 	}
 	return append(d, Diagnostic{Severity: Error, Summary: Capitalize(err.Error())})
 }
@@ -132,6 +136,45 @@ func (d Diagnostics) Err() error {
 		return nil
 	}
 	return &diagnosticsError{d}
+}
+
+// Report passes the warnings of the list to warn and returns its errors as an error value, nil if
+// there are none.
+func (d Diagnostics) Report(warn Sink) error {
+	if len(d) == 0 {
+		return nil
+	}
+	isWarning := func(one Diagnostic) bool { return one.Severity == Warning }
+	isError := func(one Diagnostic) bool { return one.Severity == Error }
+	if warnings := d.Filter(isWarning); len(warnings) > 0 {
+		warn(warnings...)
+	}
+	return d.Filter(isError).Err()
+}
+
+// Add appends items to the list in place. As a method value, diags.Add is a [Sink].
+func (d *Diagnostics) Add(items ...Diagnostic) { *d = append(*d, items...) }
+
+// Sink receives warnings while a function runs. The function's documentation says whether the
+// sink must be safe for concurrent use.
+type Sink func(...Diagnostic)
+
+// Join returns an error that carries the diagnostics of all errs in order, nil if all are nil.
+func Join(errs ...error) error {
+	var diags Diagnostics
+	for _, err := range errs {
+		diags = diags.AppendError(err)
+	}
+	return diags.Err()
+}
+
+// MapError returns err with its diagnostics replaced by those that change returns for them. A nil
+// error stays nil.
+func MapError(err error, change func(Diagnostics) Diagnostics) error {
+	if err == nil {
+		return nil
+	}
+	return change(FromError(err)).Err()
 }
 
 // Map returns a copy of the list with a change made to each diagnostic.
@@ -227,6 +270,19 @@ func (d Diagnostic) List() Diagnostics { return Diagnostics{d} }
 // Err returns d as an error value, or nil if d is a warning.
 func (d Diagnostic) Err() error { return d.List().Err() }
 
+// Error returns the source range, summary and detail in one line. It makes a Diagnostic an error
+// value.
+func (d Diagnostic) Error() string {
+	text := d.Summary
+	if d.Subject != nil {
+		text = Place(*d.Subject) + ": " + text
+	}
+	if d.Detail != "" {
+		text += ": " + d.Detail
+	}
+	return text
+}
+
 // At returns d with rng as its Subject.
 func (d Diagnostic) At(rng hcl.Range) Diagnostic {
 	d.Subject = &rng
@@ -247,21 +303,11 @@ func (d Diagnostic) InText(rng hcl.Range) Diagnostic {
 type diagnosticsError struct{ diags Diagnostics }
 
 func (e *diagnosticsError) Error() string {
-	var b strings.Builder
+	var texts []string
 	for _, one := range e.diags {
-		if one.Severity != Error {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteString("; ")
-		}
-		if one.Subject != nil {
-			b.WriteString(Place(*one.Subject) + ": ")
-		}
-		b.WriteString(one.Summary)
-		if one.Detail != "" {
-			b.WriteString(": " + one.Detail)
+		if one.Severity == Error {
+			texts = append(texts, one.Error())
 		}
 	}
-	return b.String()
+	return strings.Join(texts, "; ")
 }

@@ -1,10 +1,32 @@
 // Package tfdiags defines the diagnostics that are reported to users.
 //
-// The configuration loader, the engine, providers (through the plugin client) and the commands all
-// return [Diagnostics]. Internal errors are plain errors. They are converted once, at the edge of
-// the layer, with [Diagnostics.AppendError].
+// All packages report them in one way:
 //
-// Methods of Diagnostics never change the list in place but return a copy, because several callers
-// may share it. Source ranges have file names as written by the user, relative to the working
-// directory. Summaries and details never contain sensitive values.
+//   - A function that can fail returns an error. The error may be a [Diagnostic], a list of them
+//     ([Diagnostics.Err], [Join]) or any other error. The caller tests it with err != nil.
+//   - A function that can warn takes a [Sink], or its receiver has one, and passes the warning to
+//     it at once. Warnings are never part of a returned error.
+//   - A function that goes on after an error collects what it finds in a Diagnostics and returns
+//     the list's Err.
+//   - At the edge, where a list is printed or sent, [Diagnostics.AppendError] extracts the
+//     diagnostics again. It turns any other error into a diagnostic.
+//
+// Lists themselves are passed only as data: what a provider answered, what a command prints.
+//
+//	var errs tfdiags.Diagnostics
+//	for _, block := range blocks {
+//		if err := check(block); err != nil {
+//			errs = errs.AppendError(err)
+//			continue
+//		}
+//		if block.Old() {
+//			warn(tfdiags.Warningf("Deprecated block", "…").At(block.Range))
+//		}
+//	}
+//	return errs.Err()
+//
+// Methods of Diagnostics, except [Diagnostics.Add] and [Diagnostics.Sort], never change the list in
+// place but return a copy, because several callers may share it. Source ranges have file names as
+// written by the user, relative to the working directory. Summaries and details never contain
+// sensitive values.
 package tfdiags

@@ -3,6 +3,7 @@ package tfdiags
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
@@ -43,6 +44,49 @@ func TestErrorsCarryDiagnostics(t *testing.T) {
 	}
 	if plain := (Diagnostics{}).AppendError(errors.New("it broke")); len(plain) != 1 || plain[0].Summary != "It broke" {
 		t.Errorf("%v", plain)
+	}
+}
+
+func TestJoin(t *testing.T) {
+	one, list := Errorf("One", ""), Diagnostics{Errorf("Two", ""), Errorf("Three", "")}
+	err := Join(nil, fmt.Errorf("in a file: %w", one), list.Err(), nil, errors.New("four"))
+	var got []string
+	for _, d := range FromError(err) {
+		got = append(got, d.Summary)
+	}
+	if want := []string{"One", "Two", "Three", "Four"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if err := Join(nil, nil); err != nil {
+		t.Errorf("Join(nil, nil) = %v, want nil", err)
+	}
+}
+
+func TestReport(t *testing.T) {
+	var warnings Diagnostics
+	err := Diagnostics{Warningf("Careful", ""), Errorf("Broken", "")}.Report(warnings.Add)
+	if len(warnings) != 1 || warnings[0].Summary != "Careful" {
+		t.Errorf("warnings: %v", warnings)
+	}
+	if errs := FromError(err); len(errs) != 1 || errs[0].Summary != "Broken" {
+		t.Errorf("errors: %v", errs)
+	}
+	if err := warnings.Report(func(...Diagnostic) {}); err != nil {
+		t.Errorf("error %v for a list of warnings, want nil", err)
+	}
+}
+
+func TestMapError(t *testing.T) {
+	toWarnings := func(d Diagnostics) Diagnostics { return d.AsWarnings() }
+	if err := MapError(Errorf("Broken", ""), toWarnings); err != nil {
+		t.Errorf("got %v, want nil: no errors are left", err)
+	}
+	withAddress := func(d Diagnostics) Diagnostics { return d.WithAddress("a.b") }
+	if out := FromError(MapError(errors.New("it broke"), withAddress)); len(out) != 1 || out[0].Address != "a.b" {
+		t.Errorf("%v", out)
+	}
+	if err := MapError(nil, withAddress); err != nil {
+		t.Errorf("got %v for a nil error", err)
 	}
 }
 
