@@ -7,9 +7,9 @@ import (
 )
 
 func ExampleParseTargetText() {
-	target, diags := addrs.ParseTargetText(`module.network["eu"].aws_subnet.a`)
-	if diags.HasErrors() {
-		fmt.Println(diags.Err())
+	target, err := addrs.ParseTargetText(`module.network["eu"].aws_subnet.a`)
+	if err != nil {
+		fmt.Println(err)
 		return
 	}
 	for _, text := range []string{`module.network["eu"].aws_subnet.a[1]`, `module.network["us"].aws_subnet.a[1]`} {

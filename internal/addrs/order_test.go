@@ -16,9 +16,9 @@ func TestSortByModuleTree(t *testing.T) {
 	}
 	var list []addrs.AbsInstance
 	for _, text := range want {
-		addr, diags := addrs.ParseInstanceText(text)
-		if diags.HasErrors() {
-			t.Fatal(diags.Err())
+		addr, err := addrs.ParseInstanceText(text)
+		if err != nil {
+			t.Fatal(err)
 		}
 		list = append(list, addr)
 	}

@@ -12,52 +12,51 @@ import (
 )
 
 // ParseTraversalText parses an absolute traversal from the command line. Errors call it what.
-func ParseTraversalText(text, what string) (hcl.Traversal, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
-	tr, hclDiags := hclsyntax.ParseTraversalAbs([]byte(text), "", hcl.InitialPos)
-	if hclDiags.HasErrors() {
-		for _, d := range hclDiags {
-			diags = diags.Append(tfdiags.Errorf("Invalid "+what, "Can't parse %q: %s: %s", text, d.Summary, d.Detail))
-		}
+func ParseTraversalText(text, what string) (hcl.Traversal, error) {
+	tr, diags := hclsyntax.ParseTraversalAbs([]byte(text), "", hcl.InitialPos)
+	var errs tfdiags.Diagnostics
+	for _, d := range diags {
+		errs = errs.Append(tfdiags.Errorf("Invalid "+what, "Can't parse %q: %s: %s", text, d.Summary, d.Detail))
 	}
-	return tr, diags
+	return tr, errs.Err()
 }
 
 // ParseTargetText parses an address, such as the value of -target.
-func ParseTargetText(text string) (Target, tfdiags.Diagnostics) {
-	tr, diags := ParseTraversalText(text, "address")
-	if diags.HasErrors() {
-		return Target{}, diags
+func ParseTargetText(text string) (Target, error) {
+	tr, err := ParseTraversalText(text, "address")
+	if err != nil {
+		return Target{}, err
 	}
-	t, more := ParseTarget(tr)
-	return t, more.Map(func(d *tfdiags.Diagnostic) {
-		d.Subject, d.Detail = nil, fmt.Sprintf("The address %q can't be used. %s", text, d.Detail)
+	t, err := ParseTarget(tr)
+	return t, tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+		return diags.Map(func(d *tfdiags.Diagnostic) {
+			d.Subject, d.Detail = nil, fmt.Sprintf("The address %q can't be used. %s", text, d.Detail)
+		})
 	})
 }
 
 // ParseTarget parses the address of a module, module instance, resource or resource instance.
-func ParseTarget(tr hcl.Traversal) (Target, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func ParseTarget(tr hcl.Traversal) (Target, error) {
 	module, rest, err := moduleSteps(tr)
 	if err != nil {
-		return Target{}, diags.Append(*err)
+		return Target{}, err
 	}
 	t := Target{Module: module}
 	if len(rest) == 0 {
 		return t, nil
 	}
 	if t.Resource, rest, err = resourceSteps(rest); err != nil {
-		return Target{}, diags.Append(*err)
+		return Target{}, err
 	}
 	if len(rest) > 0 {
 		index, ok := rest[0].(hcl.TraverseIndex)
 		if !ok || len(rest) > 1 {
-			return Target{}, diags.Append(invalid(rest[len(rest)-1],
-				"A resource address must end with its name or an instance key in brackets."))
+			return Target{}, invalid(rest[len(rest)-1],
+				"A resource address must end with its name or an instance key in brackets.")
 		}
-		key, kerr := KeyFromValue(index.Key)
-		if kerr != nil {
-			return Target{}, diags.Append(invalid(index, kerr.Error()+"."))
+		key, err := KeyFromValue(index.Key)
+		if err != nil {
+			return Target{}, invalid(index, err.Error()+".")
 		}
 		t.Key, t.HasKey = key, true
 	}
@@ -65,29 +64,29 @@ func ParseTarget(tr hcl.Traversal) (Target, tfdiags.Diagnostics) {
 }
 
 // ParseInstanceText parses the address of a resource instance.
-func ParseInstanceText(text string) (AbsInstance, tfdiags.Diagnostics) {
-	t, diags := ParseTargetText(text)
-	if diags.HasErrors() {
-		return AbsInstance{}, diags
+func ParseInstanceText(text string) (AbsInstance, error) {
+	t, err := ParseTargetText(text)
+	if err != nil {
+		return AbsInstance{}, err
 	}
 	if t.IsModule() {
-		return AbsInstance{}, diags.Append(tfdiags.Errorf("Invalid address",
-			"%q is the address of a module. A resource instance address is required here.", text))
+		return AbsInstance{}, tfdiags.Errorf("Invalid address",
+			"%q is the address of a module. A resource instance address is required here.", text)
 	}
-	return AbsInstance{Module: t.Module, Resource: t.Resource, Key: t.Key}, diags
+	return AbsInstance{Module: t.Module, Resource: t.Resource, Key: t.Key}, nil
 }
 
 // ParseModuleInstanceText parses the address of a module instance; "" is the root module.
-func ParseModuleInstanceText(text string) (ModuleInstance, tfdiags.Diagnostics) {
+func ParseModuleInstanceText(text string) (ModuleInstance, error) {
 	if text == "" {
 		return RootInstance, nil
 	}
-	t, diags := ParseTargetText(text)
-	if !diags.HasErrors() && !t.IsModule() {
-		diags = diags.Append(tfdiags.Errorf("Invalid module address",
-			"%q is the address of a resource. A module address is required here.", text))
+	t, err := ParseTargetText(text)
+	if err == nil && !t.IsModule() {
+		err = tfdiags.Errorf("Invalid module address",
+			"%q is the address of a resource. A module address is required here.", text)
 	}
-	return t.Module, diags
+	return t.Module, err
 }
 
 // ParseConfigResourceText parses a dependency in the state, such as "module.m.type.name". It is
@@ -148,12 +147,11 @@ func ParseProviderInstanceText(text string) (ProviderInstance, error) {
 }
 
 // moduleSteps parses the leading module.NAME[KEY] steps and returns the steps after them.
-func moduleSteps(tr hcl.Traversal) (ModuleInstance, hcl.Traversal, *tfdiags.Diagnostic) {
+func moduleSteps(tr hcl.Traversal) (ModuleInstance, hcl.Traversal, error) {
 	var module ModuleInstance
 	for len(tr) > 0 && StepName(tr[0]) == "module" {
 		if len(tr) < 2 || StepName(tr[1]) == "" {
-			d := invalid(tr[0], "The keyword \"module\" must be followed by a module name.")
-			return "", nil, &d
+			return "", nil, invalid(tr[0], "The keyword \"module\" must be followed by a module name.")
 		}
 		name, key := StepName(tr[1]), NoKey
 		tr = tr[2:]
@@ -161,8 +159,7 @@ func moduleSteps(tr hcl.Traversal) (ModuleInstance, hcl.Traversal, *tfdiags.Diag
 			if index, ok := tr[0].(hcl.TraverseIndex); ok {
 				k, err := KeyFromValue(index.Key)
 				if err != nil {
-					d := invalid(index, err.Error()+".")
-					return "", nil, &d
+					return "", nil, invalid(index, err.Error()+".")
 				}
 				key, tr = k, tr[1:]
 			}
@@ -173,7 +170,7 @@ func moduleSteps(tr hcl.Traversal) (ModuleInstance, hcl.Traversal, *tfdiags.Diag
 }
 
 // resourceSteps parses [data.|ephemeral.|resource.]TYPE.NAME and returns the steps after it.
-func resourceSteps(tr hcl.Traversal) (Resource, hcl.Traversal, *tfdiags.Diagnostic) {
+func resourceSteps(tr hcl.Traversal) (Resource, hcl.Traversal, error) {
 	r := Resource{Mode: Managed}
 	first := tr[0]
 	switch StepName(first) {
@@ -185,8 +182,8 @@ func resourceSteps(tr hcl.Traversal) (Resource, hcl.Traversal, *tfdiags.Diagnost
 		tr = tr[1:]
 	}
 	if len(tr) < 2 || StepName(tr[0]) == "" || StepName(tr[1]) == "" {
-		d := invalid(first, "A resource address must consist of a resource type and a name, separated by a dot.")
-		return Resource{}, nil, &d
+		return Resource{}, nil, invalid(first,
+			"A resource address must consist of a resource type and a name, separated by a dot.")
 	}
 	r.Type, r.Name = StepName(tr[0]), StepName(tr[1])
 	return r, tr[2:], nil
@@ -203,6 +200,6 @@ func StepName(t hcl.Traverser) string {
 	return ""
 }
 
-func invalid(at hcl.Traverser, detail string) tfdiags.Diagnostic {
+func invalid(at hcl.Traverser, detail string) error {
 	return tfdiags.Errorf("Invalid address", "%s", detail).At(at.SourceRange())
 }

@@ -35,33 +35,33 @@ func TestParseTargetText(t *testing.T) {
 		{"lab_object.a[*]", "", "Can't parse"},
 		{"", "", "Can't parse"},
 	} {
-		got, diags := ParseTargetText(test.text)
+		got, err := ParseTargetText(test.text)
 		switch {
 		case test.err != "":
-			if !diags.HasErrors() || !strings.Contains(diags[0].Detail, test.err) {
-				t.Errorf("%q: got %v, %v; want the error %q", test.text, got, diags.Err(), test.err)
+			if err == nil || !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%q: got %v, %v; want the error %q", test.text, got, err, test.err)
 			}
-		case diags.HasErrors() || got.String() != test.want:
-			t.Errorf("%q: got %v, %v; want %s", test.text, got, diags.Err(), test.want)
+		case err != nil || got.String() != test.want:
+			t.Errorf("%q: got %v, %v; want %s", test.text, got, err, test.want)
 		}
 	}
 }
 
 func TestParseInstanceAndModuleText(t *testing.T) {
-	if got, diags := ParseInstanceText("module.m.lab_object.a"); diags.HasErrors() || got.Key != NoKey ||
+	if got, err := ParseInstanceText("module.m.lab_object.a"); err != nil || got.Key != NoKey ||
 		got.Module != "module.m" {
-		t.Errorf("got %v, %v", got, diags.Err())
+		t.Errorf("got %v, %v", got, err)
 	}
-	if got, diags := ParseInstanceText("module.m"); !diags.HasErrors() {
+	if got, err := ParseInstanceText("module.m"); err == nil {
 		t.Errorf("got the instance %v of a module", got)
 	}
-	if got, diags := ParseModuleInstanceText("module.m[0]"); diags.HasErrors() || got != "module.m[0]" {
-		t.Errorf("got %v, %v", got, diags.Err())
+	if got, err := ParseModuleInstanceText("module.m[0]"); err != nil || got != "module.m[0]" {
+		t.Errorf("got %v, %v", got, err)
 	}
-	if got, diags := ParseModuleInstanceText(""); diags.HasErrors() || got != RootInstance {
-		t.Errorf("got %v, %v", got, diags.Err())
+	if got, err := ParseModuleInstanceText(""); err != nil || got != RootInstance {
+		t.Errorf("got %v, %v", got, err)
 	}
-	if got, diags := ParseModuleInstanceText("lab_object.a"); !diags.HasErrors() {
+	if got, err := ParseModuleInstanceText("lab_object.a"); err == nil {
 		t.Errorf("got the module %v of a resource", got)
 	}
 }
@@ -148,15 +148,15 @@ func TestParseRef(t *testing.T) {
 		if hclDiags.HasErrors() {
 			t.Fatal(hclDiags)
 		}
-		ref, diags := ParseRef(tr, test.scope)
+		ref, err := ParseRef(tr, test.scope)
 		if test.subject == "" {
-			if !diags.HasErrors() || diags[0].Subject == nil {
-				t.Errorf("%s: got %v, %v; want an error with a range", test.text, ref, diags)
+			if err == nil || !strings.HasPrefix(err.Error(), "t.tf:1: ") {
+				t.Errorf("%s: got %v, %v; want an error with a range", test.text, ref, err)
 			}
 			continue
 		}
-		if diags.HasErrors() {
-			t.Errorf("%s: %v", test.text, diags.Err())
+		if err != nil {
+			t.Errorf("%s: %v", test.text, err)
 			continue
 		}
 		remaining, _ := StepsText(ref.Remaining)
@@ -230,9 +230,9 @@ func TestAddressRoundTrip(t *testing.T) {
 		}
 		mode := rapid.SampledFrom([]ResourceMode{Managed, Data, Ephemeral}).Draw(t, "mode")
 		in := AbsInstance{module, Resource{mode, "lab_object", name.Draw(t, "name")}, key.Draw(t, "key")}
-		out, diags := ParseInstanceText(in.String())
-		if diags.HasErrors() || out != in || out.Compare(in) != 0 {
-			t.Fatalf("%s: got %#v, want %#v: %v", in, out, in, diags.Err())
+		out, err := ParseInstanceText(in.String())
+		if err != nil || out != in || out.Compare(in) != 0 {
+			t.Fatalf("%s: got %#v, want %#v: %v", in, out, in, err)
 		}
 		if config, ok := ParseConfigResourceText(in.Config().String()); !ok || config != in.Config() {
 			t.Fatalf("%s: got %v, want %v", in, config, in.Config())
@@ -259,10 +259,10 @@ func TestTargetContainsInstance(t *testing.T) {
 		{"module.m.module.n", "module.m.lab_object.a", false},
 		{"module.m", "module.mm.lab_object.a", false},
 	} {
-		target, diags := ParseTargetText(test.target)
-		instance, more := ParseInstanceText(test.instance)
-		if diags.HasErrors() || more.HasErrors() {
-			t.Fatal(diags, more)
+		target, err := ParseTargetText(test.target)
+		instance, instanceErr := ParseInstanceText(test.instance)
+		if err != nil || instanceErr != nil {
+			t.Fatal(err, instanceErr)
 		}
 		if got := target.ContainsInstance(instance); got != test.want {
 			t.Errorf("%s contains %s: %v, want %v", test.target, test.instance, got, test.want)

@@ -19,7 +19,7 @@ const (
 )
 
 // ParseRef parses a traversal as a reference to an object of its module.
-func ParseRef(tr hcl.Traversal, scope Scope) (*Reference, tfdiags.Diagnostics) {
+func ParseRef(tr hcl.Traversal, scope Scope) (*Reference, error) {
 	root := tr.RootName()
 	if parse, ok := roots[root]; ok {
 		return parse(tr)
@@ -30,7 +30,7 @@ func ParseRef(tr hcl.Traversal, scope Scope) (*Reference, tfdiags.Diagnostics) {
 	return parseResourceRef(tr, Managed, 0)
 }
 
-type refParser func(hcl.Traversal) (*Reference, tfdiags.Diagnostics)
+type refParser func(hcl.Traversal) (*Reference, error)
 
 var roots = map[string]refParser{
 	"var":       named(func(n string) Referenceable { return InputVariable{n} }),
@@ -40,14 +40,14 @@ var roots = map[string]refParser{
 	"path":      named(func(n string) Referenceable { return PathAttr{n} }),
 	"terraform": named(func(n string) Referenceable { return TerraformAttr{n, "terraform"} }),
 	"tofu":      named(func(n string) Referenceable { return TerraformAttr{n, "tofu"} }),
-	"self":      func(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) { return reference(Self{}, tr, 1), nil },
-	"data": func(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
+	"self":      func(tr hcl.Traversal) (*Reference, error) { return reference(Self{}, tr, 1), nil },
+	"data": func(tr hcl.Traversal) (*Reference, error) {
 		return parseResourceRef(tr, Data, 1)
 	},
-	"ephemeral": func(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
+	"ephemeral": func(tr hcl.Traversal) (*Reference, error) {
 		return parseResourceRef(tr, Ephemeral, 1)
 	},
-	"resource": func(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
+	"resource": func(tr hcl.Traversal) (*Reference, error) {
 		return parseResourceRef(tr, Managed, 1)
 	},
 	"module":   parseModuleRef,
@@ -64,7 +64,7 @@ var testRoots = map[string]refParser{
 
 // named returns the parser for a root name that is followed by exactly one name.
 func named(subject func(name string) Referenceable) refParser {
-	return func(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
+	return func(tr hcl.Traversal) (*Reference, error) {
 		if len(tr) < 2 {
 			return nil, refError(tr[0].SourceRange(),
 				"The %q object can't be used as a whole. Select one of its attributes after a dot.", tr.RootName())
@@ -78,14 +78,14 @@ func named(subject func(name string) Referenceable) refParser {
 	}
 }
 
-func reserved(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
+func reserved(tr hcl.Traversal) (*Reference, error) {
 	return nil, tfdiags.Errorf("Reserved symbol name",
 		"The name %q is reserved. To refer to a resource type with this name, use \"resource.%s\".",
-		tr.RootName(), tr.RootName()).At(tr[0].SourceRange()).List()
+		tr.RootName(), tr.RootName()).At(tr[0].SourceRange())
 }
 
 // parseResourceRef parses [WORD.]TYPE.NAME[KEY]. Skip is 1 if there is a WORD.
-func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference, tfdiags.Diagnostics) {
+func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference, error) {
 	what := map[ResourceMode]string{Managed: "resource", Data: "data source", Ephemeral: "ephemeral resource"}[mode]
 	if len(tr) < skip+2 {
 		hint := ""
@@ -116,7 +116,7 @@ func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference
 	return reference(res, tr, skip+2), nil
 }
 
-func parseModuleRef(tr hcl.Traversal) (*Reference, tfdiags.Diagnostics) {
+func parseModuleRef(tr hcl.Traversal) (*Reference, error) {
 	if len(tr) < 2 || StepName(tr[1]) == "" {
 		return nil, refError(tr.SourceRange(),
 			"The \"module\" object can't be used as a whole. Select a module call by its name after a dot.")
@@ -149,6 +149,6 @@ func reference(subject Referenceable, tr hcl.Traversal, used int) *Reference {
 		Remaining: tr[used:]}
 }
 
-func refError(at hcl.Range, format string, args ...any) tfdiags.Diagnostics {
-	return tfdiags.Errorf("Invalid reference", "%s", fmt.Sprintf(format, args...)).At(at).List()
+func refError(at hcl.Range, format string, args ...any) error {
+	return tfdiags.Errorf("Invalid reference", "%s", fmt.Sprintf(format, args...)).At(at)
 }

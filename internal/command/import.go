@@ -43,7 +43,8 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 		return badUsage("Wrong number of arguments",
 			"The import command expects two arguments: the address of a resource instance and the object's ID.")
 	}
-	addr, diags := addrs.ParseInstanceText(args[0])
+	addr, err := addrs.ParseInstanceText(args[0])
+	diags := tfdiags.FromError(err)
 	if !diags.HasErrors() && addr.Resource.Mode != addrs.Managed {
 		diags = diags.Append(tfdiags.Errorf("Invalid address for import",
 			"Only managed resources can be imported, and %s is none.", addr))

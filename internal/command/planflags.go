@@ -60,9 +60,9 @@ func (f *planFlags) options() (*engine.PlanOptions, tfdiags.Diagnostics) {
 		return nil, diags
 	}
 	for _, text := range f.Replace {
-		addr, more := addrs.ParseInstanceText(text)
-		diags = diags.Append(more...)
-		if !more.HasErrors() && addr.Resource.Mode != addrs.Managed {
+		addr, err := addrs.ParseInstanceText(text)
+		diags = diags.AppendError(err)
+		if err == nil && addr.Resource.Mode != addrs.Managed {
 			diags = diags.Append(tfdiags.Errorf("Invalid force-replace address",
 				"Only managed resources can be replaced, and %s is none.", text))
 		}
@@ -117,12 +117,12 @@ func targetFile(path string) ([]addrs.Target, tfdiags.Diagnostics) {
 		target, more := addrs.ParseTargetText(text)
 		if text == "" {
 			more = tfdiags.Errorf("Missing address",
-				"Each line of the file has one address. Remove the empty line, or let it start with #.").List()
+				"Each line of the file has one address. Remove the empty line, or let it start with #.")
 		}
-		for _, d := range more {
+		for _, d := range tfdiags.FromError(more) {
 			diags = diags.Append(d.At(at))
 		}
-		if !more.HasErrors() {
+		if more == nil {
 			found = append(found, target)
 		}
 	}

@@ -10,9 +10,9 @@ func parseTargets(texts []string) ([]addrs.Target, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	targets := make([]addrs.Target, 0, len(texts))
 	for _, text := range texts {
-		t, more := addrs.ParseTargetText(text)
-		diags = diags.Append(more...)
-		if !more.HasErrors() {
+		t, err := addrs.ParseTargetText(text)
+		diags = diags.AppendError(err)
+		if err == nil {
 			targets = append(targets, t)
 		}
 	}

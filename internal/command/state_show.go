@@ -35,7 +35,8 @@ func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []strin
 	if len(args) != 1 {
 		return badUsage("Exactly one argument is required", "State show needs the address of one resource instance.")
 	}
-	addr, diags := addrs.ParseInstanceText(args[0])
+	addr, err := addrs.ParseInstanceText(args[0])
+	diags := tfdiags.FromError(err)
 	if diags.HasErrors() {
 		return diags.Err()
 	}

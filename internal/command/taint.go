@@ -44,13 +44,13 @@ func markCommand(name, short, long string, status states.Status) *Command {
 }
 
 func mark(ctx context.Context, app *App, f *markFlags, text string, status states.Status) error {
-	addr, diags := addrs.ParseInstanceText(text)
-	if !diags.HasErrors() && addr.Resource.Mode != addrs.Managed {
-		diags = diags.Append(tfdiags.Errorf("Not a managed resource",
-			"Only managed resources can be tainted, and %s is none.", addr))
+	addr, err := addrs.ParseInstanceText(text)
+	if err == nil && addr.Resource.Mode != addrs.Managed {
+		err = tfdiags.Errorf("Not a managed resource",
+			"Only managed resources can be tainted, and %s is none.", addr)
 	}
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
 	f.stateless = f.AllowMissing
 	return app.changeState(ctx, &f.stateChangeFlags,

@@ -43,8 +43,8 @@ func (d *decoder) checkSelfReference(r addrs.Resource, rule *CheckRule, kind str
 			continue
 		}
 		for _, traversal := range funcs.Variables(expr) {
-			ref, diags := addrs.ParseRef(traversal, addrs.ModuleScope)
-			if diags.HasErrors() {
+			ref, err := addrs.ParseRef(traversal, addrs.ModuleScope)
+			if err != nil {
 				continue // reported by evaluation
 			}
 			if ref.Whole() == r {

@@ -58,6 +58,8 @@ func (p *Parser) decodeFile(name string, override bool) *file {
 
 func (d *decoder) add(items ...tfdiags.Diagnostic) { d.diags = d.diags.Append(items...) }
 
+func (d *decoder) addError(err error) { d.diags = d.diags.AppendError(err) }
+
 func (d *decoder) addHCL(items hcl.Diagnostics) { d.diags = d.diags.AppendHCL(items) }
 
 func (d *decoder) errorf(at hcl.Range, summary, detail string, args ...any) {

@@ -70,14 +70,14 @@ func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
 				"be expressions, as in module.a[expr].type.name[expr].")
 		return false
 	}
-	target, diags := addrs.ParseTarget(traversal)
-	if !diags.HasErrors() && target.IsModule() {
+	target, err := addrs.ParseTarget(traversal)
+	if err == nil && target.IsModule() {
 		d.errorf(expr.Range(), "Invalid address",
 			"This is the address of a module. Add the address of the resource to import.")
 		return false
 	}
-	d.add(diags...)
-	if diags.HasErrors() {
+	d.addError(err)
+	if err != nil {
 		return false
 	}
 	im.ToResource = target.Resource.In(target.Module.Module())

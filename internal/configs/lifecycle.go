@@ -145,9 +145,9 @@ func (d *decoder) replaceTriggers(r *Resource, attr *hcl.Attribute) {
 func (d *decoder) replaceTrigger(expr hcl.Expression) bool {
 	resources := 0
 	for _, traversal := range funcs.Variables(expr) {
-		ref, diags := addrs.ParseRef(traversal, addrs.ModuleScope)
-		if diags.HasErrors() {
-			d.add(diags...)
+		ref, err := addrs.ParseRef(traversal, addrs.ModuleScope)
+		if err != nil {
+			d.addError(err)
 			return false
 		}
 		switch subject := ref.Subject.(type) {

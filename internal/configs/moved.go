@@ -49,8 +49,8 @@ func (d *decoder) target(expr hcl.Expression, into *addrs.Target) bool {
 	if diags.HasErrors() {
 		return false
 	}
-	target, more := addrs.ParseTarget(traversal)
-	d.add(more...)
+	target, err := addrs.ParseTarget(traversal)
+	d.addError(err)
 	*into = target
-	return !more.HasErrors()
+	return err == nil
 }

@@ -101,8 +101,8 @@ func (d *decoder) onlyOwnReferences(body hcl.Body) {
 	attrs, _ := body.JustAttributes() // nested blocks need the provisioner's schema
 	for _, attr := range sortedAttributes(attrs) {
 		for _, traversal := range funcs.Variables(attr.Expr) {
-			ref, diags := addrs.ParseRef(traversal, addrs.ModuleScope)
-			if !diags.HasErrors() && ownReference(ref.Subject) {
+			ref, err := addrs.ParseRef(traversal, addrs.ModuleScope)
+			if err == nil && ownReference(ref.Subject) {
 				continue
 			}
 			d.errorf(attr.Expr.Range(), "Invalid reference from destroy provisioner",

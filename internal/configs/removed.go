@@ -79,9 +79,9 @@ func (d *decoder) removedFrom(r *Removed, expr hcl.Expression) {
 	if diags.HasErrors() {
 		return
 	}
-	target, more := addrs.ParseTarget(traversal)
-	if more.HasErrors() {
-		d.add(more...)
+	target, err := addrs.ParseTarget(traversal)
+	if err != nil {
+		d.addError(err)
 		return
 	}
 	for i, step := range traversal {

@@ -117,9 +117,9 @@ func (d *decoder) overrideTarget(o *Override, attr *hcl.Attribute) bool {
 		d.addHCL(diags)
 		return false
 	}
-	target, more := addrs.ParseTarget(traversal)
-	d.add(more...)
-	if more.HasErrors() {
+	target, err := addrs.ParseTarget(traversal)
+	d.addError(err)
+	if err != nil {
 		return false
 	}
 	o.Target = target

@@ -412,8 +412,8 @@ func TestRemote(t *testing.T) {
 		}`)
 	find := func(text string) *encryption.Target {
 		addr, diags := addrs.ParseInstanceText(text)
-		if diags.HasErrors() {
-			t.Fatal(diags.Err())
+		if diags != nil {
+			t.Fatal(diags)
 		}
 		return c.Remote(addr)
 	}

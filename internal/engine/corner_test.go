@@ -101,8 +101,8 @@ var corners = []struct {
 }
 
 func target(b *testing.B, text string) addrs.Target {
-	t, diags := addrs.ParseTargetText(text)
-	check(b, diags)
+	t, err := addrs.ParseTargetText(text)
+	check(b, tfdiags.FromError(err))
 	return t
 }
 

@@ -143,9 +143,9 @@ func (p *plot) drawOptions(c *chapter, g *page) {
 	case p.odds("destroy", 8):
 		o.Mode = plans.Destroy
 	case p.odds("replace", 15):
-		addr, diags := addrs.ParseInstanceText(p.drawAddress(g, true))
-		if diags.HasErrors() {
-			p.Fatal(diags.Err())
+		addr, err := addrs.ParseInstanceText(p.drawAddress(g, true))
+		if err != nil {
+			p.Fatal(err)
 		}
 		o.ForceReplace = []addrs.AbsInstance{addr}
 	}
@@ -153,9 +153,9 @@ func (p *plot) drawOptions(c *chapter, g *page) {
 }
 
 func (p *plot) drawTarget(g *page) addrs.Target {
-	target, diags := addrs.ParseTargetText(p.drawAddress(g, false))
-	if diags.HasErrors() {
-		p.Fatal(diags.Err())
+	target, err := addrs.ParseTargetText(p.drawAddress(g, false))
+	if err != nil {
+		p.Fatal(err)
 	}
 	return target
 }

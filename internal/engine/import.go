@@ -305,9 +305,9 @@ func (c *evalContext) importAddress(t *graph.Import) (addrs.AbsInstance, tfdiags
 	if diags.HasErrors() {
 		return addrs.AbsInstance{}, diags
 	}
-	target, more := addrs.ParseTarget(tr)
-	if more.HasErrors() || target.IsModule() {
-		return addrs.AbsInstance{}, diags.Append(more...)
+	target, err := addrs.ParseTarget(tr)
+	if err != nil || target.IsModule() {
+		return addrs.AbsInstance{}, diags.AppendError(err)
 	}
 	return addrs.AbsInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}, diags
 }

@@ -203,9 +203,9 @@ func nameOf(o *states.Object) string {
 func (m *moving) check(p *player, whole map[string]string, all bool) error {
 	exist := p.s.Cloud.Objects()
 	for name, place := range m.places {
-		addr, diags := addrs.ParseInstanceText(place)
-		if diags.HasErrors() {
-			return diags.Err()
+		addr, err := addrs.ParseInstanceText(place)
+		if err != nil {
+			return err
 		}
 		inst := p.s.State.Instance(addr)
 		id := ""

@@ -70,8 +70,8 @@ type traversalExpr struct{ ref *addrs.Reference }
 
 func (t *traversalExpr) traversal() hcl.Traversal {
 	var tr hcl.Traversal
-	head, diags := addrs.ParseTraversalText(t.ref.Subject.String(), "reference")
-	if diags.HasErrors() {
+	head, err := addrs.ParseTraversalText(t.ref.Subject.String(), "reference")
+	if err != nil {
 		return nil
 	}
 	return append(append(tr, head...), t.ref.Remaining...)

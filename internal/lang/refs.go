@@ -135,8 +135,8 @@ func references(traversals []hcl.Traversal, scope addrs.Scope) ([]*addrs.Referen
 	var diags tfdiags.Diagnostics
 	out := make([]*addrs.Reference, 0, len(traversals))
 	for _, tr := range traversals {
-		ref, more := addrs.ParseRef(tr, scope)
-		diags = diags.Append(more...)
+		ref, err := addrs.ParseRef(tr, scope)
+		diags = diags.AppendError(err)
 		if ref != nil {
 			out = append(out, ref)
 		}

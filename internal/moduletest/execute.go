@@ -180,8 +180,8 @@ func (e *execution) planOptions() (*engine.PlanOptions, tfdiags.Diagnostics) {
 	}
 	var diags tfdiags.Diagnostics
 	for _, tr := range e.run.Options.Targets {
-		target, more := addrs.ParseTarget(tr)
-		diags = append(diags, more...)
+		target, err := addrs.ParseTarget(tr)
+		diags = diags.AppendError(err)
 		opts.Targets = append(opts.Targets, target)
 	}
 	for _, tr := range e.run.Options.Replace {
@@ -195,8 +195,8 @@ func (e *execution) planOptions() (*engine.PlanOptions, tfdiags.Diagnostics) {
 // instanceAddress parses the address of a managed resource instance.
 func instanceAddress(tr hcl.Traversal) (addrs.AbsInstance, tfdiags.Diagnostics) {
 	target, diags := addrs.ParseTarget(tr)
-	if diags.HasErrors() {
-		return addrs.AbsInstance{}, diags
+	if diags != nil {
+		return addrs.AbsInstance{}, tfdiags.FromError(diags)
 	}
 	var err error
 	switch {

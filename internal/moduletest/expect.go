@@ -23,9 +23,9 @@ func expectations(run *configs.TestRun) ([]*expectation, tfdiags.Diagnostics) {
 	var out []*expectation
 	var diags tfdiags.Diagnostics
 	for _, tr := range run.ExpectFailures {
-		ref, more := addrs.ParseRef(tr, addrs.TestScope)
-		if more.HasErrors() {
-			diags = append(diags, more...)
+		ref, err := addrs.ParseRef(tr, addrs.TestScope)
+		if err != nil {
+			diags = diags.AppendError(err)
 			continue
 		}
 		switch ref.Subject.(type) {

@@ -79,7 +79,7 @@ func checkedObject(kind checks.Kind, text string) checkAddress {
 		out.Module, _ = splitChecked(text)
 		return out
 	}
-	if addr, diags := addrs.ParseInstanceText(text); !diags.HasErrors() {
+	if addr, err := addrs.ParseInstanceText(text); err == nil {
 		out.Module = string(addr.Module)
 		if addr.Key != addrs.NoKey {
 			out.InstanceKey = valueJSON(addr.Key.Value())

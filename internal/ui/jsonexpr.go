@@ -64,7 +64,7 @@ func referenceTexts(ref *addrs.Reference) []string {
 func traversalTexts(traversals []hcl.Traversal) []string {
 	var out []string
 	for _, tr := range traversals {
-		if ref, diags := addrs.ParseRef(tr, addrs.ModuleScope); !diags.HasErrors() {
+		if ref, err := addrs.ParseRef(tr, addrs.ModuleScope); err == nil {
 			out = append(out, ref.Subject.String())
 		}
 	}

@@ -83,8 +83,8 @@ func loadPlan(t testing.TB, text []byte, schemas Schemas) *PlanView {
 	}
 	parse := func(text string) addrs.Target {
 		target, diags := addrs.ParseTargetText(text)
-		if diags.HasErrors() {
-			t.Fatal(diags.Err())
+		if diags != nil {
+			t.Fatal(diags)
 		}
 		return target
 	}

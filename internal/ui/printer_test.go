@@ -83,9 +83,9 @@ func testStory(p Printer) {
 }
 
 func instance(text string) addrs.AbsInstance {
-	addr, diags := addrs.ParseInstanceText(text)
-	if diags.HasErrors() {
-		panic(diags.Err())
+	addr, err := addrs.ParseInstanceText(text)
+	if err != nil {
+		panic(err)
 	}
 	return addr
 }

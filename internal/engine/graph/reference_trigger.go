@@ -61,9 +61,9 @@ func (b *build) checkTrigger(m *Module, e *lang.Expr) tfdiags.Diagnostics {
 	if at < 0 {
 		return nil
 	}
-	ref, diags := addrs.ParseRef(path[:at], addrs.ModuleScope)
-	if diags.HasErrors() {
-		return diags
+	ref, err := addrs.ParseRef(path[:at], addrs.ModuleScope)
+	if err != nil {
+		return tfdiags.FromError(err)
 	}
 	rest := slices.Concat(ref.Remaining, path[at:])
 	res, whole := ref.Subject.(addrs.Resource)

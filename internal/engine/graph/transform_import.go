@@ -104,8 +104,8 @@ func namesInstance(to hcl.Expression) bool {
 	if hclDiags.HasErrors() {
 		return true
 	}
-	target, diags := addrs.ParseTarget(tr)
-	return diags.HasErrors() || target.Key != addrs.NoKey
+	target, err := addrs.ParseTarget(tr)
+	return err != nil || target.Key != addrs.NoKey
 }
 
 func (b *build) attach(r *Resource, t *Import) {

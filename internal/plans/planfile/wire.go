@@ -169,9 +169,8 @@ func (d *decoder) target(t wireTarget) (addrs.Target, error) {
 func (d *decoder) instance(in wireInstance) (addrs.AbsInstance, error) {
 	module, ok := d.modules[in.Module]
 	if !ok {
-		var diags interface{ Err() error }
-		module, diags = addrs.ParseModuleInstanceText(in.Module)
-		if diags.Err() != nil || string(module) != in.Module {
+		var err error
+		if module, err = addrs.ParseModuleInstanceText(in.Module); err != nil || string(module) != in.Module {
 			return addrs.AbsInstance{}, fmt.Errorf("invalid module address %q", in.Module)
 		}
 		d.modules[in.Module] = module

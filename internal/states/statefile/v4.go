@@ -269,9 +269,8 @@ func (d *decoder) dependencies(text []byte) ([]addrs.ConfigResource, error) {
 func (d *decoder) module(text string) (addrs.ModuleInstance, error) {
 	module, ok := d.modules[text]
 	if !ok {
-		var diags interface{ HasErrors() bool }
-		module, diags = addrs.ParseModuleInstanceText(text)
-		if diags.HasErrors() {
+		var err error
+		if module, err = addrs.ParseModuleInstanceText(text); err != nil {
 			return "", fmt.Errorf("the state has a resource in the invalid module address %q", text)
 		}
 		d.modules[text] = module

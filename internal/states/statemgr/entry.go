@@ -164,8 +164,8 @@ func (e *entry) object() (addr addrs.AbsInstance, obj *states.Object, provider a
 }
 
 func (e *entry) instance() (addrs.AbsInstance, error) {
-	addr, diags := addrs.ParseInstanceText(e.Addr)
-	return addr, diags.Err()
+	addr, err := addrs.ParseInstanceText(e.Addr)
+	return addr, err
 }
 
 // operation returns the contents of a start entry.
