@@ -113,7 +113,7 @@ func load(b *testing.B, files map[string]string) scene {
 		&configs.LoadOptions{Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
 			return configs.ResolvedModule{Dir: req.LocalDir()}, nil
 		}})
-	check(b, diags)
+	check(b, diags.Err())
 	provider := builtin.New(builtin.Options{})
 	return scene{cfg, &engine.Env{
 		Provider: func(context.Context, addrs.Provider) (providers.Interface, error) { return provider, nil },
@@ -124,22 +124,22 @@ func load(b *testing.B, files map[string]string) scene {
 	}}
 }
 
-func check(b *testing.B, diags tfdiags.Diagnostics) {
+func check(b *testing.B, err error) {
 	b.Helper()
-	if diags.HasErrors() {
-		b.Fatal(diags[0].Summary, diags[0].Detail)
+	if err != nil {
+		b.Fatal(err)
 	}
 }
 
 func (s scene) plan(b *testing.B, prior *states.State, opts *engine.PlanOptions) *plans.Plan {
 	plan, diags := engine.Plan(context.Background(), s.cfg, prior, s.env, opts)
-	check(b, diags)
+	check(b, diags.Err())
 	return plan
 }
 
 func (s scene) apply(b *testing.B, plan *plans.Plan) *states.State {
 	state, diags := engine.Apply(context.Background(), s.cfg, plan, s.env, nil)
-	check(b, diags)
+	check(b, diags.Err())
 	return state
 }
 
@@ -170,7 +170,7 @@ func BenchmarkBuild(b *testing.B) {
 				engine.GraphOperation(s.cfg, plan.Prior, s.env, engine.GraphApply, plan),
 			} {
 				_, diags := graph.Build(context.Background(), op)
-				check(b, diags)
+				check(b, diags.Err())
 			}
 		}
 	})

@@ -102,7 +102,7 @@ var corners = []struct {
 
 func target(b *testing.B, text string) addrs.Target {
 	t, err := addrs.ParseTargetText(text)
-	check(b, tfdiags.FromError(err))
+	check(b, err)
 	return t
 }
 

@@ -77,9 +77,9 @@ func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.Insta
 	if diags.HasErrors() {
 		return res, nil, nil, diags
 	}
-	ref, diags := addrs.ParseRef(tr, addrs.ModuleScope)
-	if diags.HasErrors() {
-		return res, nil, nil, diags
+	ref, err := addrs.ParseRef(tr, addrs.ModuleScope)
+	if err != nil {
+		return res, nil, nil, tfdiags.FromError(err)
 	}
 	switch s := ref.Subject.(type) {
 	case addrs.Resource:

@@ -82,9 +82,9 @@ func loadPlan(t testing.TB, text []byte, schemas Schemas) *PlanView {
 		plan.Changes.Outputs = append(plan.Changes.Outputs, doc.Outputs[name].output(name))
 	}
 	parse := func(text string) addrs.Target {
-		target, diags := addrs.ParseTargetText(text)
-		if diags != nil {
-			t.Fatal(diags)
+		target, err := addrs.ParseTargetText(text)
+		if err != nil {
+			t.Fatal(err)
 		}
 		return target
 	}
@@ -102,8 +102,8 @@ func (c changeDoc) instance(t testing.TB, schemas Schemas) *plans.InstanceChange
 	t.Helper()
 	out := &plans.InstanceChange{Deposed: addrs.DeposedKey(c.Deposed), Reason: plans.Reason(c.Reason),
 		Action: actionNamed(c.Change.Actions)}
-	var diags interface{ HasErrors() bool }
-	if out.Addr, diags = addrs.ParseInstanceText(c.Address); diags.HasErrors() {
+	var err error
+	if out.Addr, err = addrs.ParseInstanceText(c.Address); err != nil {
 		t.Fatalf("bad address %s", c.Address)
 	}
 	out.PrevAddr = out.Addr

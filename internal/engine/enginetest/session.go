@@ -178,7 +178,7 @@ func (s *Session) again(ctx context.Context, cfg *configs.Config, step *Step) st
 type option struct{ name, value string }
 
 func (o option) set(step *Step) error {
-	var diags tfdiags.Diagnostics
+	var err error
 	var target addrs.Target
 	opts := &step.Plan
 	step.Again = step.Again && slices.Contains([]string{"-var", "-apply-var", "-log", "-details",
@@ -191,19 +191,19 @@ func (o option) set(step *Step) error {
 	case "-refresh":
 		opts.SkipRefresh = o.value == "false"
 	case "-target":
-		target, diags = addrs.ParseTargetText(o.value)
+		target, err = addrs.ParseTargetText(o.value)
 		opts.Targets = append(opts.Targets, target)
 	case "-exclude":
-		target, diags = addrs.ParseTargetText(o.value)
+		target, err = addrs.ParseTargetText(o.value)
 		opts.Excludes = append(opts.Excludes, target)
 	case "-replace":
 		var addr addrs.AbsInstance
-		addr, diags = addrs.ParseInstanceText(o.value)
+		addr, err = addrs.ParseInstanceText(o.value)
 		opts.ForceReplace = append(opts.ForceReplace, addr)
 	case "-import":
 		addr, id, _ := strings.Cut(o.value, " ")
 		var to addrs.AbsInstance
-		to, diags = addrs.ParseInstanceText(addr)
+		to, err = addrs.ParseInstanceText(addr)
 		opts.Imports = append(opts.Imports, graph.CommandImport{Addr: to, ID: id})
 	case "-var":
 		setVariable(&opts.Variables, o.value)
@@ -220,13 +220,11 @@ func (o option) set(step *Step) error {
 	case "-log":
 		step.Log = strings.Split(o.value, ",")
 	case "-parallelism":
-		if _, err := fmt.Sscan(o.value, &step.Workers); err != nil {
-			return err
-		}
+		_, err = fmt.Sscan(o.value, &step.Workers)
 	default:
 		return fmt.Errorf("unknown option %q", o.name)
 	}
-	return diags.Err()
+	return err
 }
 
 func setVariable(vars *map[string]engine.Variable, text string) {
