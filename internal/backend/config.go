@@ -85,9 +85,10 @@ func Schema(config any) *configschema.Block {
 }
 
 // Decode decodes an object that conforms to the schema into config. Absent and null attributes are
-// set from the environment or to their defaults. Diagnostics have attribute paths.
-func Decode(v cty.Value, config any, getenv func(string) string) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+// set from the environment or to their defaults. The diagnostics of the
+// error have attribute paths.
+func Decode(v cty.Value, config any, getenv func(string) string) error {
+	var errs tfdiags.Diagnostics
 	v, _ = v.UnmarkDeep()
 	for _, f := range fields(config) {
 		attr, source := cty.NullVal(f.attributeType()), ""
@@ -103,10 +104,10 @@ func Decode(v cty.Value, config any, getenv func(string) string) tfdiags.Diagnos
 				d.Detail = fmt.Sprintf("The environment variable %s, which sets the argument %q, is invalid: %s.", source, f.name, err)
 			}
 			d.Path = cty.GetAttrPath(f.name)
-			diags = diags.Append(d)
+			errs = errs.Append(d)
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 // fallback returns the value from the environment or the default, and the name of the variable.

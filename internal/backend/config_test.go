@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/backend"
+	"tofu/internal/tfdiags"
 )
 
 type config struct {
@@ -47,14 +48,14 @@ func TestSchema(t *testing.T) {
 func TestDecode(t *testing.T) {
 	env := map[string]string{"T_ADDRESS": "from-env", "T_SKIP": "1", "T_TOKEN_OLD": "secret"}
 	got := config{own: 1}
-	diags := backend.Decode(cty.ObjectVal(map[string]cty.Value{
+	err := backend.Decode(cty.ObjectVal(map[string]cty.Value{
 		"address": cty.NullVal(cty.String),
 		"bucket":  cty.StringVal("b"),
 		"headers": cty.MapVal(map[string]cty.Value{"X": cty.StringVal("1")}),
 		"names":   cty.TupleVal([]cty.Value{cty.StringVal("n"), cty.Zero}),
 	}), &got, func(name string) string { return env[name] })
-	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+	if err != nil {
+		t.Fatal(err)
 	}
 	want := config{Address: "from-env", Bucket: "b", Retries: 2, Skip: true, Headers: map[string]string{"X": "1"},
 		Names: []string{"n", "0"}, Token: "secret", own: 1}
@@ -65,13 +66,13 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeErrors(t *testing.T) {
 	env := map[string]string{"T_RETRIES": "many"}
-	diags := backend.Decode(cty.ObjectVal(map[string]cty.Value{
+	err := backend.Decode(cty.ObjectVal(map[string]cty.Value{
 		"bucket": cty.StringVal(""),
 		"skip":   cty.UnknownVal(cty.Bool),
 		"names":  cty.True,
 	}), new(config), func(name string) string { return env[name] })
 	var got []string
-	for _, d := range diags {
+	for _, d := range tfdiags.FromError(err) {
 		got = append(got, d.Detail)
 		if len(d.Path) != 1 {
 			t.Errorf("%s has no path", d.Detail)

@@ -19,9 +19,10 @@ import (
 
 // recordedSettings returns the settings of the recorded backend.
 func recordedSettings(record *session.BackendRecord) (*session.BackendSettings, tfdiags.Diagnostics) {
-	driver, diags := all.Driver(record.Type)
-	if diags.HasErrors() {
-		return nil, diags
+	var diags tfdiags.Diagnostics
+	driver, err := all.Driver(record.Type)
+	if err != nil {
+		return nil, diags.AppendError(err)
 	}
 	schema := backend.Schema(driver.Config())
 	config, err := record.Value(schema.ImpliedType())

@@ -302,9 +302,10 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 func (a *App) planLocation(
 	ctx context.Context, saved *savedPlan, paths session.StatePaths,
 ) (*session.Location, tfdiags.Diagnostics) {
-	driver, diags := all.Driver(saved.Backend.Type)
-	if diags.HasErrors() {
-		return nil, diags
+	var diags tfdiags.Diagnostics
+	driver, err := all.Driver(saved.Backend.Type)
+	if err != nil {
+		return nil, diags.AppendError(err)
 	}
 	workspace, err := a.Workspace()
 	if err != nil {

@@ -33,15 +33,15 @@ var (
 // encryption decodes an encryption block. It checks the form, so that validate reports errors in
 // it; the expressions are evaluated where they are used.
 func (d *decoder) encryption(block *hcl.Block) {
-	diags := CheckEncryption(block.Body)
-	d.diags = append(d.diags, diags...)
-	if !diags.HasErrors() { // an invalid block does not count as a duplicate
-		d.file.encryption = append(d.file.encryption, block)
+	if err := CheckEncryption(block.Body); err != nil { // an invalid block does not count as a duplicate
+		d.diags = d.diags.AppendError(err)
+		return
 	}
+	d.file.encryption = append(d.file.encryption, block)
 }
 
 // CheckEncryption reports errors in the form of an encryption block's body.
-func CheckEncryption(body hcl.Body) tfdiags.Diagnostics {
+func CheckEncryption(body hcl.Body) error {
 	var d decoder
 	content := d.content(body, EncryptionSchema)
 	first := map[string]*hcl.Block{}
@@ -62,7 +62,7 @@ func CheckEncryption(body hcl.Body) tfdiags.Diagnostics {
 			}
 		}
 	}
-	return d.diags
+	return d.diags.Err()
 }
 
 func (d *decoder) encryptionTarget(block *hcl.Block) {

@@ -21,7 +21,7 @@ type Source struct {
 	Blocks []*hcl.Block
 	Env    string // the value of TF_ENCRYPTION, which takes precedence over the blocks
 	// Eval evaluates an expression that may use variables and local values.
-	Eval     func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics)
+	Eval     func(expr hcl.Expression, want cty.Type) (cty.Value, error)
 	Getenv   func(string) string
 	Registry *Registry
 }
@@ -34,20 +34,21 @@ type Config struct {
 }
 
 // Load builds a Config. Key providers and methods that no target uses are not evaluated.
-func Load(src *Source) (*Config, tfdiags.Diagnostics) {
+func Load(src *Source) (*Config, error) {
 	var doc document
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	for _, b := range src.Blocks {
-		diags = diags.Append(doc.add(b.Body, b.DefRange)...)
+		errs = errs.AppendError(doc.add(b.Body, b.DefRange))
 	}
 	if strings.TrimSpace(src.Env) != "" {
-		body, more := parseEnv(src.Env)
-		if diags = diags.Append(more...); !more.HasErrors() {
-			diags = diags.Append(doc.add(body, hcl.Range{Filename: envName})...)
+		body, err := parseEnv(src.Env)
+		if err == nil {
+			err = doc.add(body, hcl.Range{Filename: envName})
 		}
+		errs = errs.AppendError(err)
 	}
-	if diags.HasErrors() {
-		return nil, diags
+	if err := errs.Err(); err != nil {
+		return nil, err
 	}
 	l := &loader{src: src, doc: &doc, providers: make(map[string]*provider), methods: make(map[string]*method)}
 	out := &Config{named: make(map[string]*Target), clear: doc.clear}
@@ -57,10 +58,10 @@ func Load(src *Source) (*Config, tfdiags.Diagnostics) {
 	for _, name := range slices.Sorted(maps.Keys(doc.named)) {
 		out.named[name] = l.target(fmt.Sprintf("the remote state %q", name), doc.named[name])
 	}
-	if l.diags.HasErrors() {
-		return nil, l.diags
+	if err := l.errs.Err(); err != nil {
+		return nil, err
 	}
-	return out, l.diags
+	return out, nil
 }
 
 // State returns the target for the state, or nil if it isn't encrypted.
@@ -102,7 +103,7 @@ type loader struct {
 	doc       *document
 	providers map[string]*provider
 	methods   map[string]*method
-	diags     tfdiags.Diagnostics
+	errs      tfdiags.Diagnostics
 }
 
 // provider is a key provider in use.
@@ -123,7 +124,7 @@ type method struct {
 }
 
 func (l *loader) errorf(at hcl.Range, summary, detail string, args ...any) {
-	l.diags = l.diags.Append(tfdiags.Errorf(summary, detail, args...).At(at))
+	l.errs = l.errs.Append(tfdiags.Errorf(summary, detail, args...).At(at))
 }
 
 // target builds the codec of a target. It returns nil if there is no block.
@@ -146,10 +147,10 @@ func (l *loader) target(what string, b *targetBlock) *Target {
 	}
 	enforced := false
 	if attr := b.attrs["enforced"]; attr != nil {
-		v, diags := l.src.Eval(attr.Expr, cty.Bool)
-		l.diags = l.diags.Append(diags...)
+		v, err := l.src.Eval(attr.Expr, cty.Bool)
+		l.errs = l.errs.AppendError(err)
 		v, _ = v.Unmark()
-		enforced = !diags.HasErrors() && v.IsKnown() && !v.IsNull() && v.True()
+		enforced = err == nil && v.IsKnown() && !v.IsNull() && v.True()
 	}
 	if enforced {
 		for _, m := range t.methods {
@@ -227,9 +228,10 @@ func (l *loader) keys(expr hcl.Expression) (*provider, *Keys, bool) {
 		return p, nil, p != nil
 	}
 	bytes := cty.List(cty.Number)
-	v, diags := l.src.Eval(expr, cty.ObjectWithOptionalAttrs(map[string]cty.Type{"encryption_key": bytes, "decryption_key": bytes}, []string{"decryption_key"}))
-	l.diags = l.diags.Append(diags...)
-	if diags.HasErrors() {
+	keys := map[string]cty.Type{"encryption_key": bytes, "decryption_key": bytes}
+	v, err := l.src.Eval(expr, cty.ObjectWithOptionalAttrs(keys, []string{"decryption_key"}))
+	if err != nil {
+		l.errs = l.errs.AppendError(err)
 		return nil, nil, false
 	}
 	v, _ = v.UnmarkDeep()
@@ -309,9 +311,9 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 	attrs := maps.Clone(b.attrs)
 	if alias := attrs["encrypted_metadata_alias"]; alias != nil {
 		delete(attrs, "encrypted_metadata_alias")
-		v, diags := l.src.Eval(alias.Expr, cty.String)
-		l.diags = l.diags.Append(diags...)
-		if v, _ = v.Unmark(); diags.HasErrors() || v.IsNull() || !v.IsKnown() || v.AsString() == "" {
+		v, err := l.src.Eval(alias.Expr, cty.String)
+		l.errs = l.errs.AppendError(err)
+		if v, _ = v.Unmark(); err != nil || v.IsNull() || !v.IsKnown() || v.AsString() == "" {
 			l.errorf(alias.Range, "Invalid key provider", "encrypted_metadata_alias must be a string.")
 			return nil
 		}
@@ -344,28 +346,26 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 func (l *loader) decode(attrs map[string]*hcl.Attribute, at hcl.Range, config any) bool {
 	schema := backend.Schema(config)
 	values := make(map[string]cty.Value)
-	before := len(l.diags)
+	before := len(l.errs)
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		attr := attrs[name]
 		if schema.Attributes[name] == nil {
 			l.errorf(attr.NameRange, "Unsupported argument", "An argument named %q is not expected here.", name)
 			continue
 		}
-		v, diags := l.src.Eval(attr.Expr, schema.Attributes[name].Type)
-		l.diags = l.diags.Append(diags...)
+		v, err := l.src.Eval(attr.Expr, schema.Attributes[name].Type)
+		l.errs = l.errs.AppendError(err)
 		values[name] = v
 	}
-	if l.diags[before:].HasErrors() {
+	if len(l.errs) > before {
 		return false
 	}
-	diags := backend.Decode(cty.ObjectVal(values), config, l.src.Getenv)
-	for i, d := range diags {
+	for _, d := range tfdiags.FromError(backend.Decode(cty.ObjectVal(values), config, l.src.Getenv)) {
 		rng := at
 		if step, ok := d.Path[0].(cty.GetAttrStep); ok && attrs[step.Name] != nil {
 			rng = attrs[step.Name].Range
 		}
-		diags[i] = d.At(rng)
+		l.errs = l.errs.Append(d.At(rng))
 	}
-	l.diags = l.diags.Append(diags...)
-	return !diags.HasErrors()
+	return len(l.errs) == before
 }

@@ -67,7 +67,7 @@ func program(role string) {
 
 // load loads a configuration from the content of encryption blocks. It replaces @PROGRAM@ with the
 // test binary, and defines local.pass.
-func load(t *testing.T, env string, bodies ...string) (*encryption.Config, tfdiags.Diagnostics) {
+func load(t *testing.T, env string, bodies ...string) (*encryption.Config, error) {
 	t.Helper()
 	src := &encryption.Source{Env: env, Getenv: func(string) string { return "" }, Registry: all.Registry()}
 	for _, text := range bodies {
@@ -75,31 +75,31 @@ func load(t *testing.T, env string, bodies ...string) (*encryption.Config, tfdia
 		if diags.HasErrors() {
 			t.Fatal(diags)
 		}
-		if diags := configs.CheckEncryption(f.Body); diags.HasErrors() {
-			return nil, diags
+		if err := configs.CheckEncryption(f.Body); err != nil {
+			return nil, err
 		}
 		src.Blocks = append(src.Blocks, &hcl.Block{Body: f.Body, DefRange: f.Body.MissingItemRange()})
 	}
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"local": cty.ObjectVal(map[string]cty.Value{"pass": cty.StringVal("correct horse battery").Mark("sensitive")})}}
-	src.Eval = func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
+	src.Eval = func(expr hcl.Expression, want cty.Type) (cty.Value, error) {
 		v, diags := expr.Value(ctx)
-		out := tfdiags.FromHCL(diags)
-		if !out.HasErrors() {
-			var err error
-			if v, err = convert.Convert(v, want); err != nil {
-				out = out.Append(tfdiags.Errorf("Invalid value", "%s", err).At(expr.Range()))
-			}
+		if diags.HasErrors() {
+			return v, tfdiags.FromHCL(diags).Err()
 		}
-		return v, out
+		v, err := convert.Convert(v, want)
+		if err != nil {
+			return v, tfdiags.Errorf("Invalid value", "%s", err).At(expr.Range())
+		}
+		return v, nil
 	}
 	return encryption.Load(src)
 }
 
 func mustLoad(t *testing.T, env string, bodies ...string) *encryption.Config {
 	t.Helper()
-	c, diags := load(t, env, bodies...)
-	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+	c, err := load(t, env, bodies...)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return c
 }
@@ -466,29 +466,30 @@ func TestLoadErrors(t *testing.T) {
 		open + "state {\nmethod = method.unencrypted.open\nfallback {\n}\n}":   `has no method`,
 		"states {}": `Blocks of type "states" are not expected here`,
 	} {
-		_, diags := load(t, "", config)
-		if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), want) {
-			t.Errorf("%s\n got %v\nwant %s", config, diags.Err(), want)
+		_, err := load(t, "", config)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\n got %v\nwant %s", config, err, want)
 			continue
 		}
-		if diags[0].Subject == nil {
-			t.Errorf("no place for %v", diags.Err())
+		if tfdiags.FromError(err)[0].Subject == nil {
+			t.Errorf("no place for %v", err)
 		}
-		if strings.Contains(diags.Err().Error(), "horse") {
-			t.Errorf("a secret in an error: %v", diags.Err())
+		if strings.Contains(err.Error(), "horse") {
+			t.Errorf("a secret in an error: %v", err)
 		}
 	}
 	// An error in a key provider or method is reported once, however many targets use it.
 	for _, config := range []string{keys("pbkdf2", `passphrase = "short"`), keys("stone", ""), `method "aes_gcm" "x" {}` + use} {
-		if _, diags := load(t, "", config+strings.Replace(use, "state", "plan", 1)); len(diags) != 1 {
-			t.Errorf("%s\n %v", config, diags.Err())
+		if _, err := load(t, "", config+strings.Replace(use, "state", "plan", 1)); len(tfdiags.FromError(err)) != 1 {
+			t.Errorf("%s\n %v", config, err)
 		}
 	}
-	if _, diags := load(t, open+open); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "already has method.unencrypted.open at TF_ENCRYPTION:2") {
-		t.Errorf("two methods of one name in the variable: %v", diags.Err())
+	duplicate := "already has method.unencrypted.open at TF_ENCRYPTION:2"
+	if _, err := load(t, open+open); err == nil || !strings.Contains(err.Error(), duplicate) {
+		t.Errorf("two methods of one name in the variable: %v", err)
 	}
-	if _, diags := load(t, "key_provider {"); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "TF_ENCRYPTION:1") {
-		t.Errorf("a bad variable: %v", diags.Err())
+	if _, err := load(t, "key_provider {"); err == nil || !strings.Contains(err.Error(), "TF_ENCRYPTION:1") {
+		t.Errorf("a bad variable: %v", err)
 	}
 	// Unused key providers and methods may be invalid.
 	mustLoad(t, "", `key_provider "pbkdf2" "k" {

@@ -36,32 +36,32 @@ type document struct {
 const envName = "TF_ENCRYPTION"
 
 // parseEnv parses the body in TF_ENCRYPTION, in native or JSON syntax.
-func parseEnv(text string) (hcl.Body, tfdiags.Diagnostics) {
+func parseEnv(text string) (hcl.Body, error) {
 	parse := nesting.Parse
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		parse = nesting.ParseJSON
 	}
 	file, diags := parse(envName, []byte(text))
 	if diags.HasErrors() {
-		return nil, tfdiags.FromHCL(diags)
+		return nil, tfdiags.FromHCL(diags).Err()
 	}
 	return file.Body, configs.CheckEncryption(file.Body)
 }
 
 // add merges another body, which must have the right form, into the document. rng is where its
 // block begins.
-func (d *document) add(body hcl.Body, rng hcl.Range) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (d *document) add(body hcl.Body, rng hcl.Range) error {
+	var errs tfdiags.Diagnostics
 	content, _ := body.Content(configs.EncryptionSchema)
 	for _, b := range content.Blocks {
 		switch b.Type {
 		case "key_provider":
-			diags = diags.Append(merge(&d.keyProviders, b)...)
+			errs = errs.AppendError(merge(&d.keyProviders, b))
 		case "method":
 			if b.Labels[0] == Unencrypted.Name && d.clear == nil {
 				d.clear = &rng
 			}
-			diags = diags.Append(merge(&d.methods, b)...)
+			errs = errs.AppendError(merge(&d.methods, b))
 		case "state":
 			mergeTarget(&d.state, b)
 		case "plan":
@@ -70,7 +70,7 @@ func (d *document) add(body hcl.Body, rng hcl.Range) tfdiags.Diagnostics {
 			d.addRemote(b.Body)
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 func (d *document) addRemote(body hcl.Body) {
@@ -89,7 +89,7 @@ func (d *document) addRemote(body hcl.Body) {
 	}
 }
 
-func merge(into *map[string]*block, b *hcl.Block) tfdiags.Diagnostics {
+func merge(into *map[string]*block, b *hcl.Block) error {
 	if *into == nil {
 		*into = make(map[string]*block)
 	}
@@ -99,7 +99,7 @@ func merge(into *map[string]*block, b *hcl.Block) tfdiags.Diagnostics {
 	}
 	attrs, diags := b.Body.JustAttributes()
 	(*into)[key].set(attrs, b.DefRange)
-	return tfdiags.FromHCL(diags)
+	return tfdiags.FromHCL(diags).Err()
 }
 
 func (b *block) set(attrs hcl.Attributes, rng hcl.Range) {

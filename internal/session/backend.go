@@ -43,15 +43,9 @@ func DecodeBackend(cfg *Config) (*BackendSettings, bool, tfdiags.Diagnostics) {
 	if block == nil {
 		return LocalSettings(), false, nil
 	}
-	driver, more := all.Driver(block.Type)
-	for _, d := range more {
-		if d.Subject == nil {
-			d = d.At(block.TypeRange)
-		}
-		diags = diags.Append(d)
-	}
-	if diags.HasErrors() {
-		return nil, true, diags
+	driver, err := all.Driver(block.Type)
+	if err != nil {
+		return nil, true, tfdiags.FromError(err).Map(func(d *tfdiags.Diagnostic) { d.Subject = &block.TypeRange })
 	}
 	schema := backend.Schema(driver.Config())
 	value, more := cfg.StaticBody(block.Config, OptionalSchema(schema), "backend."+block.Type)
@@ -76,9 +70,9 @@ func (s *BackendSettings) open(
 	ctx context.Context, app *Session, paths StatePaths,
 ) (backend.Store, tfdiags.Diagnostics) {
 	config := s.Driver.Config()
-	diags := backend.Decode(s.Config, config, app.Env)
-	if diags.HasErrors() {
-		return nil, diags
+	var diags tfdiags.Diagnostics
+	if err := backend.Decode(s.Config, config, app.Env); err != nil {
+		return nil, diags.AppendError(err)
 	}
 	if c, ok := config.(*local.Config); ok {
 		if v := s.Config.GetAttr("path"); !v.IsNull() && v.AsString() == "" {

@@ -19,16 +19,19 @@ func (s *Session) encryptionFor(cfg *Config) (*encryption.Config, tfdiags.Diagno
 	if s.Encrypted != nil {
 		return s.Encrypted, nil
 	}
+	var diags tfdiags.Diagnostics
 	src := &encryption.Source{
 		Blocks: cfg.Module.Encryption, Env: s.Env("TF_ENCRYPTION"), Getenv: s.Env, Registry: all.Registry(),
-		Eval: func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
-			return cfg.StaticSecret(expr, want, "terraform.encryption")
+		Eval: func(expr hcl.Expression, want cty.Type) (cty.Value, error) {
+			v, more := cfg.StaticSecret(expr, want, "terraform.encryption")
+			return v, more.Report(diags.Add)
 		},
 	}
-	config, diags := encryption.Load(src)
-	if !diags.HasErrors() {
-		s.Encrypted = config
+	config, err := encryption.Load(src)
+	if err != nil {
+		return nil, diags.AppendError(err)
 	}
+	s.Encrypted = config
 	return config, diags
 }
 

@@ -24,9 +24,9 @@ func (s *Session) remoteState() builtin.RemoteState {
 			if all.Unsupported(name) {
 				return nil, nil
 			}
-			driver, diags := all.Driver(name)
-			if diags.HasErrors() {
-				return nil, diags.Err()
+			driver, err := all.Driver(name)
+			if err != nil {
+				return nil, err
 			}
 			return backend.Schema(driver.Config()), nil
 		},
@@ -39,9 +39,10 @@ func (s *Session) remoteState() builtin.RemoteState {
 func (s *Session) remoteOutputs(
 	ctx context.Context, addr addrs.AbsInstance, name, workspace string, config cty.Value,
 ) (map[string]cty.Value, bool, tfdiags.Diagnostics) {
-	driver, diags := all.Driver(name)
-	if diags.HasErrors() {
-		return nil, false, diags
+	var diags tfdiags.Diagnostics
+	driver, err := all.Driver(name)
+	if err != nil {
+		return nil, false, diags.AppendError(err)
 	}
 	settings := &BackendSettings{Driver: driver, Config: config}
 	store, more := settings.open(ctx, s, StatePaths{})

@@ -17,12 +17,12 @@ func TestDriver(t *testing.T) {
 		"Local":   `There is no backend named "Local".`,
 		"azurerm": `Supported backends: local, http, pg, inmem.`,
 	} {
-		d, diags := all.Driver(name)
+		d, err := all.Driver(name)
 		switch {
-		case want == "" && (diags.HasErrors() || d.Name != name || d.Config() == nil):
-			t.Errorf("%s: %v, %v", name, d, diags.Err())
-		case want != "" && (!diags.HasErrors() || !strings.Contains(diags.Err().Error(), want)):
-			t.Errorf("%s: %v, want %s", name, diags.Err(), want)
+		case want == "" && (err != nil || d.Name != name || d.Config() == nil):
+			t.Errorf("%s: %v, %v", name, d, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}
 }

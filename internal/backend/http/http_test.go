@@ -125,8 +125,8 @@ func open(t *testing.T, config map[string]cty.Value) backend.Store {
 
 func tryOpen(config map[string]cty.Value) (backend.Store, error) {
 	c := driver.Driver.Config()
-	if diags := backend.Decode(cty.ObjectVal(config), c, func(string) string { return "" }); diags.HasErrors() {
-		return nil, diags.Err()
+	if err := backend.Decode(cty.ObjectVal(config), c, func(string) string { return "" }); err != nil {
+		return nil, err
 	}
 	return driver.Driver.Open(context.Background(), c)
 }

@@ -113,8 +113,8 @@ func open(t *testing.T, config map[string]cty.Value) *pg.Store {
 func tryOpen(t *testing.T, config map[string]cty.Value) (backend.Store, error) {
 	t.Helper()
 	c := pg.Driver.Config()
-	if diags := backend.Decode(cty.ObjectVal(config), c, func(string) string { return "" }); diags.HasErrors() {
-		t.Fatal(diags.Err())
+	if err := backend.Decode(cty.ObjectVal(config), c, func(string) string { return "" }); err != nil {
+		t.Fatal(err)
 	}
 	return pg.Driver.Open(t.Context(), c)
 }

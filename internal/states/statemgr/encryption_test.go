@@ -36,17 +36,13 @@ func codec(t *testing.T, methods string) *encryption.Target {
 	if hdiags.HasErrors() {
 		t.Fatal(hdiags)
 	}
-	c, diags := encryption.Load(&encryption.Source{Blocks: []*hcl.Block{{Body: f.Body}}, Registry: all.Registry(),
+	c, err := encryption.Load(&encryption.Source{Blocks: []*hcl.Block{{Body: f.Body}}, Registry: all.Registry(),
 		Getenv: os.Getenv,
-		Eval: func(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
+		Eval: func(expr hcl.Expression, want cty.Type) (cty.Value, error) {
 			v, _ := expr.Value(nil)
-			v, err := convert.Convert(v, want)
-			if err != nil {
-				return v, tfdiags.FromError(err)
-			}
-			return v, nil
+			return convert.Convert(v, want)
 		}})
-	check(t, diags)
+	check(t, tfdiags.FromError(err))
 	return c.State()
 }
 
