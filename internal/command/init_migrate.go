@@ -198,7 +198,7 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, tfdi
 		return false, diags
 	}
 	file := &statefile.File{Serial: source.Snapshot.Serial, Lineage: source.Snapshot.Lineage, State: source.State()}
-	return true, diags.Append(dest.Push(ctx, file, true)...)
+	return true, diags.AppendError(dest.Push(ctx, file, true))
 }
 
 // oneAgreed asks the user whether to copy a state.

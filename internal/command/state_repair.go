@@ -54,12 +54,12 @@ func runStateRepair(ctx context.Context, app *App, f *stateRepairFlags, args []s
 	}
 	damage, err := m.Examine(ctx)
 	if err == nil && damage == nil {
-		if diags = diags.Append(m.Unlock()...); diags.HasErrors() {
+		if diags = diags.AppendError(m.Unlock()); diags.HasErrors() {
 			return diags.Err()
 		}
 		return app.settleState(ctx, f)
 	}
-	defer func() { app.Printer.Diagnostics(m.Unlock()) }()
+	defer func() { app.Printer.Diagnostics(tfdiags.FromError(m.Unlock())) }()
 	if err != nil {
 		return diags.Append(tfdiags.Errorf("The state can't be repaired", "%s.", err)).Err()
 	}

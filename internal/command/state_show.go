@@ -163,7 +163,7 @@ func runStatePush(ctx context.Context, app *App, f *statePushFlags, args []strin
 		return diags.Err()
 	}
 	defer func() { app.Printer.Diagnostics(open.Close()) }()
-	return app.done(diags.Append(open.Push(ctx, pushed, f.Force)...))
+	return app.done(diags.AppendError(open.Push(ctx, pushed, f.Force)))
 }
 
 // readStateFile reads a state from a file, or from standard input if path is "-".

@@ -224,7 +224,9 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 			return diags.AppendError(err).Err()
 		}
 		diags = diags.Append(w.change(ctx, a, f,
-			func(open *session.OpenedState) tfdiags.Diagnostics { return open.Push(ctx, initial, true) })...)
+			func(open *session.OpenedState) tfdiags.Diagnostics {
+				return tfdiags.FromError(open.Push(ctx, initial, true))
+			})...)
 		a.Say("%s\n\nIts state is a copy of %s.", created, f.State)
 		return a.done(diags)
 	}

@@ -257,16 +257,16 @@ func EngineContext(ctx context.Context) context.Context { return context.Without
 func (s *Session) lockPlan(
 	ctx context.Context, m *statemgr.Manager, timeout time.Duration, progress func(statemgr.Waiting),
 ) tfdiags.Diagnostics {
-	diags := m.Lock(ctx, OperationPlan, 0, nil)
-	for _, d := range diags {
+	err := m.Lock(ctx, OperationPlan, 0, nil)
+	for _, d := range tfdiags.FromError(err) {
 		if held, ok := d.Extra.(*backend.LockInfo); ok && held != nil && held.Operation == OperationPlan {
 			return nil
 		}
 	}
-	if diags.HasErrors() && timeout > 0 {
-		return m.Lock(ctx, OperationPlan, timeout, progress)
+	if err != nil && timeout > 0 {
+		err = m.Lock(ctx, OperationPlan, timeout, progress)
 	}
-	return diags
+	return tfdiags.FromError(err)
 }
 
 // Outputs returns the root outputs of a state by name.

@@ -65,10 +65,12 @@ func (o *OpenedState) CreateIfMissing(ctx context.Context) tfdiags.Diagnostics {
 	if _, made := o.store.(backend.Maker); made || o.Exists() || o.workspace == backend.DefaultWorkspace {
 		return nil
 	}
-	snapshot, diags := o.Create(ctx)
-	if !diags.HasErrors() {
-		o.Snapshot = snapshot
+	var diags tfdiags.Diagnostics
+	snapshot, err := o.Create(ctx, diags.Add)
+	if err != nil {
+		return diags.AppendError(err)
 	}
+	o.Snapshot = snapshot
 	return diags
 }
 
@@ -206,11 +208,10 @@ func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) 
 		return nil, diags
 	}
 	end := s.Timings.Phase("state")
-	snapshot, more := open.Read(ctx)
+	snapshot, err := open.Read(ctx, diags.Add)
 	end()
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return nil, diags.Append(open.Close()...)
+	if err != nil {
+		return nil, diags.AppendError(err).Append(open.Close()...)
 	}
 	open.Snapshot = snapshot
 	if _, isLocal := p.Store.(*local.Store); req.TimedBackup && !isLocal {
@@ -237,7 +238,7 @@ func (s *Session) Lock(ctx context.Context, m *statemgr.Manager, operation strin
 	if operation == OperationPlan {
 		return s.lockPlan(ctx, m, f.Timeout, progress)
 	}
-	return m.Lock(ctx, operation, f.Timeout, progress)
+	return tfdiags.FromError(m.Lock(ctx, operation, f.Timeout, progress))
 }
 
 // Store writes a changed state.
@@ -254,11 +255,11 @@ func (o *OpenedState) Store(ctx context.Context, st *states.State) tfdiags.Diagn
 		}
 		o.backup = ""
 	}
-	diags := o.Save(ctx, st)
-	if o.out == "" || diags.HasErrors() {
-		return diags
+	err := o.Save(ctx, st)
+	if o.out == "" || err != nil {
+		return tfdiags.FromError(err)
 	}
-	return diags.AppendError(o.copyOut(ctx, st))
+	return tfdiags.FromError(o.copyOut(ctx, st))
 }
 
 // copyOut writes the state to the -state-out file if Store did not, because the state is unchanged.
@@ -277,7 +278,7 @@ func (o *OpenedState) copyOut(ctx context.Context, st *states.State) error {
 }
 
 // Close releases the lock.
-func (o *OpenedState) Close() tfdiags.Diagnostics { return o.Unlock() }
+func (o *OpenedState) Close() tfdiags.Diagnostics { return tfdiags.FromError(o.Unlock()) }
 
 // TimedBackupName returns an unused name with the time for the backup of path.
 func TimedBackupName(path string) string {

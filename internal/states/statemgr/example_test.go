@@ -10,6 +10,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/tfdiags"
 )
 
 // An operation that creates one object.
@@ -23,15 +24,15 @@ func Example() {
 	ctx := context.Background()
 	m := statemgr.Open(new(inmem.Store), "default", &statemgr.Options{DataDir: dir, WorkDir: dir, StoreID: "example"})
 
-	diags := m.Lock(ctx, "OperationTypeApply", 0, nil)
-	if diags.HasErrors() {
-		fmt.Println(diags.Err())
+	if err := m.Lock(ctx, "OperationTypeApply", 0, nil); err != nil {
+		fmt.Println(err)
 		return
 	}
 	defer m.Unlock()
-	snap, diags := m.Read(ctx)
-	if diags.HasErrors() {
-		fmt.Println(diags.Err())
+	warn := func(warnings ...tfdiags.Diagnostic) { fmt.Println(warnings) }
+	snap, err := m.Read(ctx, warn)
+	if err != nil {
+		fmt.Println(err)
 		return
 	}
 	if err := m.Begin(ctx, nil); err != nil {
@@ -47,11 +48,11 @@ func Example() {
 
 	final := snap.State.Clone()
 	final.SetCurrent(addr, obj, provider)
-	if diags := m.Save(ctx, final); diags.HasErrors() {
-		fmt.Println(diags.Err())
+	if err := m.Save(ctx, final); err != nil {
+		fmt.Println(err)
 		return
 	}
-	snap, diags = m.Read(ctx)
-	fmt.Println(snap.Serial, string(snap.State.Instance(addr).Current.Attrs), diags.HasErrors())
-	// Output: 1 {"id":"1"} false
+	snap, err = m.Read(ctx, warn)
+	fmt.Println(snap.Serial, string(snap.State.Instance(addr).Current.Attrs), err)
+	// Output: 1 {"id":"1"} <nil>
 }

@@ -33,11 +33,11 @@ type Waiting struct {
 
 // Lock locks the state for an operation such as "OperationTypeApply". It waits up to timeout and
 // calls progress, unless that is nil, before each wait. It does nothing if the store has no locks.
-// If another process holds the lock, the Extra field of the diagnostic is its *backend.LockInfo,
-// which may be nil.
+// If another process holds the lock, the error is a diagnostic whose Extra field is its
+// *backend.LockInfo, which may be nil.
 func (m *Manager) Lock(
 	ctx context.Context, operation string, timeout time.Duration, progress func(Waiting),
-) tfdiags.Diagnostics {
+) error {
 	locker, ok := m.store.(backend.Locker)
 	if !ok {
 		return nil
@@ -75,7 +75,7 @@ func (m *Manager) Lock(
 	}
 }
 
-func lockFailed(err error) tfdiags.Diagnostics {
+func lockFailed(err error) error {
 	advice := "The lock prevents two commands from writing the state at the same time. Solve the problem and run the " +
 		"command again. Use -lock=false only if no other command is using the state."
 	var held *backend.LockedError
@@ -88,7 +88,7 @@ func lockFailed(err error) tfdiags.Diagnostics {
 	if isHeld {
 		d.Extra = held.Info
 	}
-	return d.List()
+	return d
 }
 
 // isStale reports whether the process that acquired the lock is known to have exited.
@@ -152,7 +152,7 @@ func (m *Manager) LockID() string {
 
 // Unlock stops recording without saving and releases the lock, if there is one. It takes no
 // context: a cancelled operation must be able to unlock.
-func (m *Manager) Unlock() tfdiags.Diagnostics {
+func (m *Manager) Unlock() error {
 	m.close()
 	m.mu.Lock()
 	id, locked := m.lockID, m.locked
@@ -166,7 +166,7 @@ func (m *Manager) Unlock() tfdiags.Diagnostics {
 	if err := m.store.(backend.Locker).Unlock(ctx, m.workspace, id); err != nil {
 		return tfdiags.Errorf("Error releasing the state lock", "%s\n\n"+
 			"The lock may still be held, which makes other operations on this state fail. If no operation is running, "+
-			"run \"tofu force-unlock %s\".", err, id).List()
+			"run \"tofu force-unlock %s\".", err, id)
 	}
 	return nil
 }

@@ -19,13 +19,13 @@ func TestLockWaits(t *testing.T) {
 	store := new(inmem.Store)
 	a, b := statemgr.Open(store, ws, nil), statemgr.Open(store, ws, nil)
 	check(t, a.Lock(t.Context(), "OperationTypeApply", 0, nil))
-	diags := b.Lock(t.Context(), "OperationTypePlan", 0, nil)
-	if !diags.HasErrors() || !strings.Contains(diags[0].Detail, "OperationTypeApply") ||
-		!strings.Contains(diags[0].Detail, a.LockID()) {
-		t.Errorf("the holder is not reported: %v", diags)
+	err := b.Lock(t.Context(), "OperationTypePlan", 0, nil)
+	if err == nil || !strings.Contains(err.Error(), "OperationTypeApply") ||
+		!strings.Contains(err.Error(), a.LockID()) {
+		t.Errorf("the holder is not reported: %v", err)
 	}
 	var waited []statemgr.Waiting
-	done := make(chan tfdiags.Diagnostics)
+	done := make(chan error)
 	told := make(chan struct{}, 8)
 	go func() {
 		done <- b.Lock(t.Context(), "OperationTypePlan", time.Minute, func(w statemgr.Waiting) {
@@ -41,9 +41,9 @@ func TestLockWaits(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupted"))
-	if diags := a.Lock(ctx, "x", time.Hour, nil); !diags.HasErrors() ||
-		!strings.Contains(diags[0].Detail, "interrupted") {
-		t.Errorf("a cancelled wait: %v", diags)
+	if err := a.Lock(ctx, "x", time.Hour, nil); err == nil ||
+		!strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("a cancelled wait: %v", err)
 	}
 	if err := a.ForceUnlock(t.Context(), "wrong"); err == nil {
 		t.Error("a wrong ID releases the lock")
@@ -59,7 +59,7 @@ func TestStaleLock(t *testing.T) {
 	store := new(inmem.Store)
 	m := statemgr.Open(store, ws, nil)
 	check(t, m.Lock(t.Context(), "x", 0, nil))
-	own := statemgr.Open(store, ws, nil).Lock(t.Context(), "x", 0, nil)[0].Extra.(*backend.LockInfo)
+	own := tfdiags.FromError(statemgr.Open(store, ws, nil).Lock(t.Context(), "x", 0, nil))[0].Extra.(*backend.LockInfo)
 	check(t, m.Unlock())
 	var pid int
 	var place string
@@ -80,9 +80,9 @@ func TestStaleLock(t *testing.T) {
 		if _, err := store.Lock(t.Context(), ws, lock); err != nil {
 			t.Fatal(err)
 		}
-		diags := m.Lock(t.Context(), "x", 0, nil)
-		if !diags.HasErrors() || strings.Contains(diags[0].Detail, "is no longer running") != left {
-			t.Errorf("%q: %v", info, diags)
+		err := m.Lock(t.Context(), "x", 0, nil)
+		if err == nil || strings.Contains(err.Error(), "is no longer running") != left {
+			t.Errorf("%q: %v", info, err)
 		}
 		if err := store.Unlock(t.Context(), ws, "one"); err != nil {
 			t.Fatal(err)

@@ -118,10 +118,8 @@ type Snapshot struct {
 	Interrupted []Operation
 }
 
-// Read returns the state. It replays the journal of a killed run and reports that in the
-// diagnostics.
-func (m *Manager) Read(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+// Read returns the state. It replays the journal of a killed run and warns about that.
+func (m *Manager) Read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	present, err := m.load(ctx)
@@ -133,15 +131,15 @@ func (m *Manager) Read(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 		if errors.As(err, new(statefile.DamagedError)) {
 			d.Detail += " To list its readable parts, run \"tofu state repair\"."
 		}
-		return nil, diags.Append(d)
+		return nil, d
 	}
 	rec, err := m.recover(ctx, present)
 	if err != nil {
-		return nil, diags.Append(tfdiags.Errorf("Failed to recover an interrupted run", "%s.", err))
+		return nil, tfdiags.Errorf("Failed to recover an interrupted run", "%s.", err)
 	}
 	snap := present.snapshot()
 	if rec != nil {
-		diags = rec.report()
+		rec.report(warn)
 		if rec.changed > 0 && !rec.diverged {
 			snap.State, snap.Exists = rec.state, true
 			snap.Serial, snap.Lineage = rec.serial, rec.header.Lineage
@@ -154,7 +152,7 @@ func (m *Manager) Read(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
 	if m.journal == nil { // a running operation has a newer state
 		m.state = snap.State
 	}
-	return snap, diags
+	return snap, nil
 }
 
 // load reads the snapshot from the store.
@@ -189,10 +187,9 @@ func (m *Manager) load(ctx context.Context) (*stored, error) {
 	return out, nil
 }
 
-func (m *Manager) noWorkspaces() tfdiags.Diagnostics {
-	return tfdiags.Errorf("No such workspace", "This backend supports only the workspace \"default\", "+
-		"so there is no workspace %q. "+
-		"Select the default one, or unset TF_WORKSPACE where that names another.", m.workspace).List()
+func (m *Manager) noWorkspaces() error {
+	return tfdiags.Errorf("No such workspace", "This backend supports only the workspace \"default\", so there is no "+
+		"workspace %q. Select the default one, or unset TF_WORKSPACE where that names another.", m.workspace)
 }
 
 // checkEmpty returns an error if the empty file of a local state must have lost its content. An

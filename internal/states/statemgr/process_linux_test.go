@@ -40,11 +40,11 @@ func TestMain(m *testing.M) {
 // and after it.
 func runForever() {
 	m := statemgr.Open(local.New(nil, nil), ws, &statemgr.Options{Interval: 15 * time.Millisecond})
-	if diags := m.Lock(context.Background(), "OperationTypeApply", 0, nil); diags.HasErrors() {
-		fail(diags.Err())
+	if err := m.Lock(context.Background(), "OperationTypeApply", 0, nil); err != nil {
+		fail(err)
 	}
-	if _, diags := m.Read(context.Background()); diags.HasErrors() {
-		fail(diags.Err())
+	if _, err := m.Read(context.Background(), drop); err != nil {
+		fail(err)
 	}
 	if err := m.Begin(context.Background(), nil); err != nil {
 		fail(err)
@@ -137,8 +137,8 @@ func killedRun(t *testing.T) {
 	_ = cmd.Wait()
 
 	m := open(t)
-	if diags := m.Lock(t.Context(), "OperationTypeApply", 0, nil); diags.HasErrors() {
-		t.Fatal(diags.Err())
+	if err := m.Lock(t.Context(), "OperationTypeApply", 0, nil); err != nil {
+		t.Fatal(err)
 	}
 	snap, _ := read(t, m)
 	for n, last := range said {
@@ -239,9 +239,8 @@ func TestFullDisk(t *testing.T) {
 		m.Stored(addr(100_000+i), addrs.NotDeposed, obj, provider)
 		want.SetCurrent(addr(100_000+i), obj, provider)
 	}
-	diags := m.Save(t.Context(), want)
-	if !diags.HasErrors() || !strings.Contains(diags[0].Detail, "Nothing is lost") {
-		t.Fatalf("saving to a full disk: %v", diags)
+	if err := m.Save(t.Context(), want); err == nil || !strings.Contains(err.Error(), "Nothing is lost") {
+		t.Fatalf("saving to a full disk: %v", err)
 	}
 	check(t, m.Unlock())
 	fill.Close()
@@ -274,8 +273,8 @@ func TestBeginOnFullDisk(t *testing.T) {
 func BenchmarkRecord(b *testing.B) {
 	b.Chdir(b.TempDir())
 	m := statemgr.Open(local.New(nil, nil), ws, nil)
-	if _, diags := m.Read(b.Context()); diags.HasErrors() {
-		b.Fatal(diags.Err())
+	if _, err := m.Read(b.Context(), drop); err != nil {
+		b.Fatal(err)
 	}
 	if err := m.Begin(b.Context(), nil); err != nil {
 		b.Fatal(err)
@@ -289,7 +288,7 @@ func BenchmarkRecord(b *testing.B) {
 		m.Stored(addr(i), addrs.NotDeposed, obj, provider)
 		m.Ended(addr(i), addrs.NotDeposed)
 	}
-	if diags := m.Unlock(); diags.HasErrors() {
-		b.Fatal(diags.Err())
+	if err := m.Unlock(); err != nil {
+		b.Fatal(err)
 	}
 }

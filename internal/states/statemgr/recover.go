@@ -168,23 +168,22 @@ func find(s *states.State, id objectID) *states.Object {
 }
 
 // report describes the recovery to the user.
-func (rec *recovery) report() tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (rec *recovery) report(warn tfdiags.Sink) {
 	run := fmt.Sprintf("A run of %s (process %d) was interrupted", rec.header.Who, rec.header.PID)
 	if rec.diverged {
-		diags = diags.Append(tfdiags.Warningf("An interrupted run can't be recovered",
+		warn(tfdiags.Warningf("An interrupted run can't be recovered",
 			"%s. Its journal, %s, has changes to %s "+
 				"that the state does not have. The journal was not applied, because another run has written the state since. "+
 				"Compare the two: objects that the interrupted run created may be missing from the state. The next command "+
 				"that writes the state renames the journal.", run, rec.path, objects(rec.changed)))
 	} else if rec.changed > 0 {
-		diags = diags.Append(tfdiags.Warningf("Recovered an interrupted run",
+		warn(tfdiags.Warningf("Recovered an interrupted run",
 			"%s. Its changes to %s were read from its "+
 				"journal, %s. The next command that writes the state saves them and removes the journal.",
 			run, objects(rec.changed), rec.path))
 	}
 	if rec.damaged > 0 {
-		diags = diags.Append(tfdiags.Warningf("Damaged journal",
+		warn(tfdiags.Warningf("Damaged journal",
 			"%s, and its journal, %s, has %d entries that can't be read. "+
 				"Objects that it changed may be missing from the state or out of date.", run, rec.path, rec.damaged))
 	}
@@ -197,11 +196,10 @@ func (rec *recovery) report() tfdiags.Diagnostics {
 			}
 			b.WriteString("\n  " + op.describe())
 		}
-		diags = diags.Append(tfdiags.Warningf("Interrupted operations",
+		warn(tfdiags.Warningf("Interrupted operations",
 			"%s during these operations. It is not known whether "+
 				"they succeeded: objects that were being created may exist without being in the state.%s", run, b.String()))
 	}
-	return diags
 }
 
 func objects(n int) string {

@@ -60,17 +60,17 @@ func (m *Manager) put(ctx context.Context, next *stored) error {
 
 // Create writes an empty state where Read found none. If another process was faster, it returns the
 // state of that one.
-func (m *Manager) Create(ctx context.Context) (*Snapshot, tfdiags.Diagnostics) {
+func (m *Manager) Create(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) {
 	m.writing.Lock()
 	err := m.write(ctx, states.New())
 	created := m.stored.snapshot()
 	m.writing.Unlock()
 	switch {
 	case errors.Is(err, backend.ErrChanged):
-		return m.Read(ctx)
+		return m.Read(ctx, warn)
 	case err != nil:
 		const format = "The workspace %q can't be created: %s."
-		return nil, tfdiags.Errorf("Failed to write state", format, m.workspace, err).List()
+		return nil, tfdiags.Errorf("Failed to write state", format, m.workspace, err)
 	}
 	return created, nil
 }
@@ -118,14 +118,14 @@ func (m *Manager) seal(data []byte, indent bool) ([]byte, error) {
 
 // Save stops recording an operation and writes the final state, unless the store already has it. It
 // ignores the cancellation of ctx. If the store can't be written, it writes the state to
-// errored.tfstate, and the diagnostics say how to continue.
-func (m *Manager) Save(ctx context.Context, final *states.State) tfdiags.Diagnostics {
+// errored.tfstate, and the error says how to continue.
+func (m *Manager) Save(ctx context.Context, final *states.State) error {
 	m.mu.Lock()
 	ready, stop := m.read, m.stop
 	m.stop = nil
 	m.mu.Unlock()
 	if !ready {
-		return tfdiags.FromError(errNotRead)
+		return errNotRead
 	}
 	if stop != nil { // no snapshot may follow the final one
 		close(stop)
@@ -243,8 +243,8 @@ func (m *Manager) keepOpenSteps(steps map[objectID]openStep) {
 // the text of the state, to be printed as a last resort.
 type Unsaved struct{ Data []byte }
 
-// emergency saves the state to a local file and reports that.
-func (m *Manager) emergency(final *states.State, cause error) tfdiags.Diagnostics {
+// emergency saves the state to a local file and returns an error that says so.
+func (m *Manager) emergency(final *states.State, cause error) error {
 	next := m.stored
 	next.state, next.serial = final, m.stored.serial+1
 	if next.lineage == "" {
@@ -276,7 +276,7 @@ func (m *Manager) emergency(final *states.State, cause error) tfdiags.Diagnostic
 		}
 	}
 	m.close()
-	return d.List()
+	return d
 }
 
 // complete reports whether the journal has entries and all of them are on disk.
@@ -291,12 +291,12 @@ func (j *journal) complete() bool {
 // and "state push" do. Unless force is set, the lineages must be equal and the snapshot must not be
 // older. A snapshot without lineage, written by hand or by an early version, becomes the successor
 // of the current state. Push requires a previous Read.
-func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) tfdiags.Diagnostics {
+func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) error {
 	m.mu.Lock()
 	ready := m.read
 	m.mu.Unlock()
 	if !ready {
-		return tfdiags.FromError(errNotRead)
+		return errNotRead
 	}
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -326,13 +326,13 @@ func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) tfdia
 		}
 	}
 	if err := m.put(ctx, &next); err != nil {
-		return tfdiags.Errorf("Failed to write state", "%s.", err).List()
+		return tfdiags.Errorf("Failed to write state", "%s.", err)
 	}
 	m.committed(f.State)
 	return nil
 }
 
-func pushRefused(format string, args ...any) tfdiags.Diagnostics {
+func pushRefused(format string, args ...any) error {
 	format += " To replace it anyway, use -force."
-	return tfdiags.Errorf("Cannot replace the state", format, args...).List()
+	return tfdiags.Errorf("Cannot replace the state", format, args...)
 }

@@ -19,6 +19,7 @@ import (
 	"tofu/internal/backend/local"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/tfdiags"
 )
 
 // failing is a store whose writes fail.
@@ -63,10 +64,10 @@ func TestAbort(t *testing.T) {
 					close(abort)
 				}
 				start := time.Now()
-				diags := m.Save(t.Context(), state("x"))
-				if took := time.Since(start); !diags.HasErrors() || took < 10*time.Second || took > 30*time.Minute ||
+				err := m.Save(t.Context(), state("x"))
+				if took := time.Since(start); err == nil || took < 10*time.Second || took > 30*time.Minute ||
 					(took < time.Minute) != aborted {
-					t.Errorf("after %s: %v", took, diags)
+					t.Errorf("after %s: %v", took, err)
 				}
 				check(t, m.Unlock())
 			})
@@ -84,10 +85,10 @@ func TestEmergency(t *testing.T) {
 	m := statemgr.Open(store, "w/x", opts)
 	begin(t, m, nil)
 	m.Stored(addr(0), addrs.NotDeposed, object("x"), provider)
-	diags := m.Save(t.Context(), state("x"))
-	if !diags.HasErrors() || !strings.Contains(diags[0].Detail, "tofu state push errored.tfstate") ||
-		!strings.Contains(diags[0].Detail, ".terraform/journal/") {
-		t.Fatal(diags)
+	err := m.Save(t.Context(), state("x"))
+	if err == nil || !strings.Contains(err.Error(), "tofu state push errored.tfstate") ||
+		!strings.Contains(err.Error(), ".terraform/journal/") {
+		t.Fatal(err)
 	}
 	check(t, m.Unlock())
 	data, err := os.ReadFile("errored.tfstate")
@@ -103,17 +104,17 @@ func TestEmergency(t *testing.T) {
 	// Both the journal and pushing the file restore the state.
 	store.err = nil
 	m = statemgr.Open(store, "w/x", opts)
-	snap, diags := read(t, m)
+	snap, warnings := read(t, m)
 	sameState(t, snap.State, state("x"))
-	if len(diags) != 1 || diags[0].Summary != "Recovered an interrupted run" {
-		t.Error(diags)
+	if len(warnings) != 1 || warnings[0].Summary != "Recovered an interrupted run" {
+		t.Error(warnings)
 	}
 	check(t, m.Push(t.Context(), f, false))
 	m = statemgr.Open(store, "w/x", opts)
-	snap, diags = read(t, m)
+	snap, warnings = read(t, m)
 	sameState(t, snap.State, state("x"))
-	if len(diags) > 0 || snap.Lineage != f.Lineage || snap.Serial != f.Serial {
-		t.Error(snap, diags)
+	if len(warnings) > 0 || snap.Lineage != f.Lineage || snap.Serial != f.Serial {
+		t.Error(snap, warnings)
 	}
 	if diff := cmp.Diff([]string{"errored.tfstate"}, names(t)); diff != "" {
 		t.Error(diff)
@@ -125,9 +126,9 @@ func TestEmergency(t *testing.T) {
 		m = statemgr.Open(store, name, opts)
 		begin(t, m, nil)
 		m.Stored(addr(0), addrs.NotDeposed, object(name), provider)
-		if diags := m.Save(t.Context(), state(name)); !diags.HasErrors() ||
-			!strings.Contains(diags[0].Detail, "tofu state push "+name) {
-			t.Error(diags)
+		if err := m.Save(t.Context(), state(name)); err == nil ||
+			!strings.Contains(err.Error(), "tofu state push "+name) {
+			t.Error(err)
 		}
 		check(t, m.Unlock())
 		if _, err := os.Stat(name); err != nil {
@@ -144,13 +145,13 @@ func TestNowhereToSave(t *testing.T) {
 	store := &failing{Store: new(inmem.Store), err: backend.ErrChanged}
 	m := statemgr.Open(store, ws, &statemgr.Options{WorkDir: "missing/folder"})
 	read(t, m)
-	diags := m.Save(t.Context(), state("x"))
-	if !diags.HasErrors() {
+	err := m.Save(t.Context(), state("x"))
+	if err == nil {
 		t.Fatal("saving without a writable place succeeded")
 	}
-	unsaved, ok := diags[0].Extra.(statemgr.Unsaved)
+	unsaved, ok := tfdiags.FromError(err)[0].Extra.(statemgr.Unsaved)
 	if !ok {
-		t.Fatalf("%#v", diags)
+		t.Fatalf("%#v", err)
 	}
 	f, err := statefile.Parse(unsaved.Data)
 	if err != nil {
@@ -178,10 +179,10 @@ func TestCreate(t *testing.T) {
 	first, second := statemgr.Open(store, "w", nil), statemgr.Open(store, "w", nil)
 	read(t, first)
 	read(t, second)
-	made, diags := first.Create(t.Context())
-	check(t, diags)
-	found, diags := second.Create(t.Context())
-	check(t, diags)
+	made, err := first.Create(t.Context(), drop)
+	check(t, err)
+	found, err := second.Create(t.Context(), drop)
+	check(t, err)
 	if !made.Exists || made.Serial != 1 || made.Lineage == "" {
 		t.Errorf("%+v", made)
 	}
@@ -214,9 +215,9 @@ func TestPush(t *testing.T) {
 	} {
 		m := setup(t, state("x"))
 		read(t, m)
-		diags := m.Push(t.Context(), test.file, test.force)
-		if (test.want == "") != !diags.HasErrors() || test.want != "" && !strings.Contains(diags[0].Detail, test.want) {
-			t.Errorf("%+v: %v, want %s", test.file, diags, test.want)
+		err := m.Push(t.Context(), test.file, test.force)
+		if (test.want == "") != (err == nil) || test.want != "" && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%+v: %v, want %s", test.file, err, test.want)
 		}
 		snap, _ := read(t, open(t))
 		if test.want == "" {

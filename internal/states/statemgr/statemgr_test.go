@@ -82,30 +82,30 @@ func open(t *testing.T) *statemgr.Manager {
 
 func read(t *testing.T, m *statemgr.Manager) (*statemgr.Snapshot, tfdiags.Diagnostics) {
 	t.Helper()
-	snap, diags := m.Read(t.Context())
-	if diags.HasErrors() {
-		t.Fatal(diags.Err())
-	}
-	return snap, diags
+	var warnings tfdiags.Diagnostics
+	snap, err := m.Read(t.Context(), warnings.Add)
+	check(t, err)
+	return snap, warnings
 }
 
 func begin(t *testing.T, m *statemgr.Manager, run *statemgr.Run) {
 	t.Helper()
-	if diags := m.Lock(t.Context(), "OperationTypeApply", 0, nil); diags.HasErrors() {
-		t.Fatal(diags.Err())
-	}
+	check(t, m.Lock(t.Context(), "OperationTypeApply", 0, nil))
 	read(t, m)
 	if err := m.Begin(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func check(t *testing.T, diags tfdiags.Diagnostics) {
+func check(t *testing.T, err error) {
 	t.Helper()
-	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+	if err != nil {
+		t.Fatal(err)
 	}
 }
+
+// drop is a sink for the warnings of a test that does not check them.
+func drop(...tfdiags.Diagnostic) {}
 
 // crash changes to a copy of the working directory. Its journal looks like that of a killed
 // process, as nothing locks it.
