@@ -75,9 +75,10 @@ func (a *App) installModules(
 		cfg, more := a.loadWithTests(ctx, given, want.TestDirectory, resolve)
 		return cfg, diags.Append(more...)
 	}
-	locks, pinned, diags := depsfile.LoadModules(depsfile.ModulesFileName)
-	if diags.HasErrors() {
-		return nil, diags
+	var diags tfdiags.Diagnostics
+	locks, pinned, err := depsfile.LoadModules(depsfile.ModulesFileName)
+	if err != nil {
+		return nil, diags.AppendError(err)
 	}
 	defer a.Timings.Phase("modules")()
 	announced := false

@@ -27,11 +27,11 @@ func (a *App) installProviders(
 	ctx context.Context, cfg *session.Config, f *initFlags, client *registry.Client,
 ) tfdiags.Diagnostics {
 	defer a.Timings.Phase("providers")()
-	prev, diags := depsfile.Load(depsfile.FileName)
+	var diags tfdiags.Diagnostics
+	prev, err := depsfile.Load(depsfile.FileName, diags.Add)
+	diags = diags.AppendError(err)
 	attached, err := plugin.ParseReattach(a.Env(plugin.ReattachEnv))
-	if err != nil {
-		diags = diags.AppendError(err)
-	}
+	diags = diags.AppendError(err)
 	if diags.HasErrors() {
 		return diags
 	}
@@ -53,16 +53,15 @@ func (a *App) installProviders(
 	session.AddTestRequirements(reqs, cfg.Tests)
 	diags = diags.Append(a.OverrideWarning()...)
 	progress := a.newDownloads()
-	locks, more := install.Ensure(ctx, reqs, prev, &install.Options{
+	locks, err := install.Ensure(ctx, reqs, prev, &install.Options{
 		Dir: a.ProvidersDir(), Source: source, Store: store, Cache: a.CLI.PluginCacheDir,
 		CacheMayBreakLock: a.CLI.PluginCacheMayBreakLock,
 		Upgrade:           f.Upgrade, Elsewhere: session.Unmanaged(attached), Overridden: a.Overridden(),
 		Observe: progress.providers(a.reportInstall),
-	})
+	}, diags.Add)
 	progress.end()
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags
+	if err != nil {
+		return diags.AppendError(err)
 	}
 	return diags.Append(a.saveLocks(prev, locks, f.LockFile == "readonly")...)
 }
@@ -99,9 +98,9 @@ func (a *App) stateIfAny(
 // with a warning.
 func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Source, error) {
 	if len(f.PluginDirs) == 0 {
-		source, diags := sources.FromConfig(a.CLI, client)
-		if len(diags) > 0 {
-			a.warn(diags)
+		source, err := sources.FromConfig(a.CLI, client)
+		if err != nil {
+			a.warn(tfdiags.FromError(err))
 		}
 		return source, nil
 	}

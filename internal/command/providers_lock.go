@@ -83,16 +83,14 @@ func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []s
 	}
 	reqs, more := chosenProviders(session.Requirements(cfg.Config, nil), args)
 	diags = diags.Append(more...)
-	prev, more := depsfile.Load(depsfile.FileName)
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
+	prev, err := depsfile.Load(depsfile.FileName, diags.Add)
+	if diags = diags.AppendError(err); diags.HasErrors() {
 		return diags.Err()
 	}
-	locks, added, more := job.locker.Lock(ctx, reqs, prev, job.platforms)
+	locks, added, err := job.locker.Lock(ctx, reqs, prev, job.platforms)
 	job.progress.end()
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return diags.AppendError(err).Err()
 	}
 	for _, item := range added {
 		a.Say("- Obtained %s checksums for %s; %s", item.Provider.ForDisplay(), item.Platform, addedText(item))

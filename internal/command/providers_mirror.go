@@ -50,10 +50,9 @@ func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	prev, more := depsfile.Load(depsfile.FileName)
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags.Err()
+	prev, err := depsfile.Load(depsfile.FileName, diags.Add)
+	if err != nil {
+		return diags.AppendError(err).Err()
 	}
 	store, err := pkgstore.Open(a.CLI.CacheDir)
 	if err != nil {
@@ -62,8 +61,8 @@ func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args
 	defer func() { _ = store.Close() }()
 	source := sources.NewDirect(registry.New(a.CLI, version.String), a.CLI.DownloadRetries)
 	progress := a.newDownloads()
-	diags = diags.Append(install.Mirror(ctx, session.Requirements(cfg.Config, nil), prev, platforms, args[0],
-		&install.Options{Source: source, Store: store, Observe: progress.providers(a.reportMirror)})...)
+	diags = diags.AppendError(install.Mirror(ctx, session.Requirements(cfg.Config, nil), prev, platforms, args[0],
+		&install.Options{Source: source, Store: store, Observe: progress.providers(a.reportMirror)}))
 	progress.end()
 	return a.done(diags)
 }

@@ -47,7 +47,7 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	var rootDirs []string
 	var problems []tfdiags.Diagnostics
 	for i, r := range results {
-		rootDirs, problems = append(rootDirs, roots[i].Dir), append(problems, r.Diags)
+		rootDirs, problems = append(rootDirs, roots[i].Dir), append(problems, tfdiags.FromError(r.Err))
 	}
 	diags = diags.Append(run.diags...).Append(problemsOf(rootDirs, problems)...)
 	verb := "updated"
@@ -101,7 +101,7 @@ func (l *lockRun) finish(i int, r install.RootResult) {
 // write writes a lock file if it changed, and returns what it did and the count to increment.
 func (l *lockRun) write(root install.Root, r install.RootResult) (text string, count *int, err error) {
 	switch {
-	case r.Diags.HasErrors():
+	case r.Err != nil:
 		return "failed", &l.failed, nil
 	case !r.Locks.Differs(root.LockFile()):
 		return "up to date", &l.current, nil

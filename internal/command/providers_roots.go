@@ -178,7 +178,7 @@ func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodul
 		return c
 	}
 	c.root = install.Root{Dir: m.dir, Reqs: session.Requirements(cfg, nil)}
-	locks, diags := depsfile.Load(c.root.LockFile())
-	c.root.Prev, c.diags = locks, c.diags.Append(diags...)
+	locks, err := depsfile.Load(c.root.LockFile(), c.diags.Add)
+	c.root.Prev, c.diags = locks, c.diags.AppendError(err)
 	return c
 }

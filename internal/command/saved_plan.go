@@ -335,13 +335,16 @@ func (a *App) planLocation(
 // samePackages returns an error unless the installed providers are those that the plan was made
 // with.
 func (a *App) samePackages(saved *savedPlan) tfdiags.Diagnostics {
-	now, diags := depsfile.Load(depsfile.FileName)
-	if diags.HasErrors() {
-		return diags
+	var diags tfdiags.Diagnostics
+	now, err := depsfile.Load(depsfile.FileName, diags.Add)
+	if err != nil {
+		return diags.AppendError(err)
 	}
-	then, more := depsfile.Parse(saved.LockFile, "the plan's "+depsfile.FileName)
-	diags = diags.Append(more...)
-	if !diags.HasErrors() && !now.Equal(then) {
+	then, err := depsfile.Parse(saved.LockFile, "the plan's "+depsfile.FileName, diags.Add)
+	if err != nil {
+		return diags.AppendError(err)
+	}
+	if !now.Equal(then) {
 		diags = diags.Append(tfdiags.Errorf("Inconsistent dependency lock file",
 			"The lock file has other providers than "+
 				"when the plan was made, and a saved plan can be applied only with the same ones. Make a new plan."))

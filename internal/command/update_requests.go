@@ -153,9 +153,9 @@ type releases struct {
 func (r *releases) newest(ctx context.Context, p upgrade.Place) (depsfile.Version, error) {
 	if r.client == nil {
 		r.client = registry.New(r.app.CLI, version.String)
-		source, diags := sources.FromConfig(r.app.CLI, r.client)
-		if diags.HasErrors() {
-			return depsfile.Version{}, diags.Err()
+		source, err := sources.FromConfig(r.app.CLI, r.client)
+		if err != nil {
+			return depsfile.Version{}, err
 		}
 		r.source = source
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"tofu/internal/depsfile"
+	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 	"tofu/internal/version"
 )
@@ -27,7 +28,7 @@ type versionFlags struct {
 
 func runVersion(_ context.Context, app *App, f *versionFlags, _ []string) error {
 	platform := depsfile.CurrentPlatform().String()
-	locks, _ := depsfile.Load(depsfile.FileName) // init reports a damaged lock file
+	locks, _ := depsfile.Load(depsfile.FileName, tfdiags.Drop) // init reports a damaged lock file
 	if locks == nil {
 		locks = &depsfile.Locks{}
 	}

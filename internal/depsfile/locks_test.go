@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
 )
 
 const sample = header + `
@@ -30,9 +31,9 @@ provider "registry.opentofu.org/hashicorp/tool" {
 `
 
 func TestParseAndWrite(t *testing.T) {
-	locks, diags := Parse([]byte(sample), "x")
-	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+	locks, diags := Parse([]byte(sample), "x", tfdiags.Drop)
+	if diags != nil {
+		t.Fatal(diags)
 	}
 	if got := string(locks.Bytes()); got != sample {
 		t.Errorf("written:\n%s", got)
@@ -44,9 +45,9 @@ func TestParseAndWrite(t *testing.T) {
 	if err := locks.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	again, diags := Load(path)
-	if diags.HasErrors() || !again.Equal(locks) {
-		t.Errorf("read again: %v %v", again, diags.Err())
+	again, diags := Load(path, tfdiags.Drop)
+	if diags != nil || !again.Equal(locks) {
+		t.Errorf("read again: %v %v", again, diags)
 	}
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"))
 	if err != nil || len(left) != 1 {
@@ -100,11 +101,11 @@ func TestSaveOverLinks(t *testing.T) {
 }
 
 func TestLoadMissing(t *testing.T) {
-	locks, diags := Load(filepath.Join(t.TempDir(), "none"))
-	if len(diags) != 0 || !locks.Empty() {
-		t.Errorf("%v %v", locks, diags)
+	locks, err := Load(filepath.Join(t.TempDir(), "none"), tfdiags.Drop)
+	if err != nil || !locks.Empty() {
+		t.Errorf("%v %v", locks, err)
 	}
-	if _, diags := Load(t.TempDir()); !diags.HasErrors() {
+	if _, err := Load(t.TempDir(), tfdiags.Drop); err == nil {
 		t.Error("a folder is read as a lock file")
 	}
 }
@@ -139,11 +140,11 @@ func TestParseErrors(t *testing.T) {
 		"function":               {head + "version = upper(\"1.0.0\")\n}\n", 2, "without variables or functions"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			locks, diags := Parse([]byte(c.src), "file")
-			if locks != nil || !diags.HasErrors() {
+			locks, err := Parse([]byte(c.src), "file", tfdiags.Drop)
+			if locks != nil || err == nil {
 				t.Fatalf("accepted: %s", locks.Bytes())
 			}
-			if d := diags[0]; d.Subject == nil || d.Subject.Start.Line != c.line || !strings.Contains(d.Detail, c.want) {
+			if d := tfdiags.FromError(err)[0]; d.Subject == nil || d.Subject.Start.Line != c.line || !strings.Contains(d.Detail, c.want) {
 				t.Errorf("%v: %s: %s", d.Subject, d.Summary, d.Detail)
 			}
 		})
@@ -208,9 +209,9 @@ func TestRoundTrip(t *testing.T) {
 			locks = locks.With(p, Lock{Version: v, Constraints: c, Hashes: Union(hashes)})
 		}
 		bytes := locks.Bytes()
-		again, diags := Parse(bytes, "x")
-		if diags.HasErrors() {
-			t.Fatalf("%s\n%v", bytes, diags.Err())
+		again, err := Parse(bytes, "x", tfdiags.Drop)
+		if err != nil {
+			t.Fatalf("%s\n%v", bytes, err)
 		}
 		if !again.Equal(locks) || string(again.Bytes()) != string(bytes) {
 			t.Fatalf("written\n%s\nread and written again\n%s", bytes, again.Bytes())
@@ -224,17 +225,17 @@ func FuzzParse(f *testing.F) {
 	f.Add(`provider "example.com/acme/tool" { version = "1.0.0" }`)
 	f.Add("module \"x\" {}\n")
 	f.Fuzz(func(t *testing.T, src string) {
-		locks, diags := Parse([]byte(src), "x")
-		if diags.HasErrors() {
+		locks, err := Parse([]byte(src), "x", tfdiags.Drop)
+		if err != nil {
 			return
 		}
 		if !utf8.ValidString(src) {
 			t.Skip("HCL replaces what isn't UTF-8")
 		}
 		first := locks.Bytes()
-		again, diags := Parse(first, "x")
-		if diags.HasErrors() {
-			t.Fatalf("%q\nwritten as\n%s\n%v", src, first, diags.Err())
+		again, err := Parse(first, "x", tfdiags.Drop)
+		if err != nil {
+			t.Fatalf("%q\nwritten as\n%s\n%v", src, first, err)
 		}
 		if string(again.Bytes()) != string(first) {
 			t.Fatalf("%s\nbecomes\n%s", first, again.Bytes())

@@ -35,24 +35,24 @@ type ModuleLock struct {
 type ModuleLocks []ModuleLock
 
 // LoadModules reads the file that pins modules. pinned reports whether the file exists.
-func LoadModules(path string) (locks ModuleLocks, pinned bool, diags tfdiags.Diagnostics) {
+func LoadModules(path string) (locks ModuleLocks, pinned bool, err error) {
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, tfdiags.Errorf("Failed to read module lock file", "The file %s can't be read: %s.", path, err).List()
+		return nil, false, tfdiags.Errorf("Failed to read module lock file",
+			"The file %s can't be read: %s.", path, err)
 	}
-	locks, diags = ParseModules(src, path)
-	return locks, true, diags
+	locks, err = ParseModules(src, path)
+	return locks, true, err
 }
 
 // ParseModules parses the content of the file; filename is used in diagnostics.
-func ParseModules(src []byte, filename string) (ModuleLocks, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
-	f, hclDiags := nesting.Parse(filename, src)
-	if diags = diags.AppendHCL(hclDiags); diags.HasErrors() {
-		return nil, diags
+func ParseModules(src []byte, filename string) (ModuleLocks, error) {
+	f, diags := nesting.Parse(filename, src)
+	if diags.HasErrors() {
+		return nil, tfdiags.FromHCL(diags).Err()
 	}
 	var p parser
 	var locks ModuleLocks
@@ -75,10 +75,10 @@ func ParseModules(src []byte, filename string) (ModuleLocks, tfdiags.Diagnostics
 		seen[key] = true
 		locks = append(locks, lock)
 	}
-	if diags = diags.Append(p.diags...); diags.HasErrors() {
-		return nil, diags
+	if err := p.errs.Err(); err != nil {
+		return nil, err
 	}
-	return locks.Sorted(), diags
+	return locks.Sorted(), nil
 }
 
 func (p *parser) module(block *hclsyntax.Block) ModuleLock {
@@ -106,7 +106,7 @@ func (p *parser) module(block *hclsyntax.Block) ModuleLock {
 			p.unexpected(attr)
 		}
 	}
-	if lock.Hash == "" && len(p.diags) == 0 {
+	if lock.Hash == "" && len(p.errs) == 0 {
 		p.errorf(block.LabelRanges[0], "Missing hash", "The lock for package %s has no \"hash\".", lock.Source)
 	}
 	return lock

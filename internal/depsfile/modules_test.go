@@ -32,29 +32,29 @@ module "registry.opentofu.org/acme/net/lab" {
 `
 
 func TestModulesParseAndWrite(t *testing.T) {
-	locks, diags := ParseModules([]byte(modulesSample), "x")
-	if diags.HasErrors() || len(locks) != 4 {
-		t.Fatal(locks, diags.Err())
+	locks, err := ParseModules([]byte(modulesSample), "x")
+	if err != nil || len(locks) != 4 {
+		t.Fatal(locks, err)
 	}
 	slices.Reverse(locks)
 	if got := string(locks.Bytes()); got != modulesSample {
 		t.Errorf("written:\n%s", got)
 	}
 	path := filepath.Join(t.TempDir(), ModulesFileName)
-	if _, pinned, diags := LoadModules(path); pinned || diags.HasErrors() {
-		t.Error("a file that isn't there pins modules", diags.Err())
+	if _, pinned, err := LoadModules(path); pinned || err != nil {
+		t.Error("a file that isn't there pins modules", err)
 	}
 	if err := locks.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	if again, pinned, diags := LoadModules(path); !pinned || diags.HasErrors() || !slices.Equal(again, locks.Sorted()) {
-		t.Errorf("read again: %v %v", again, diags.Err())
+	if again, pinned, err := LoadModules(path); !pinned || err != nil || !slices.Equal(again, locks.Sorted()) {
+		t.Errorf("read again: %v %v", again, err)
 	}
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, pinned, diags := LoadModules(path); !pinned || diags.HasErrors() {
-		t.Error("an empty file begins to pin modules", diags.Err())
+	if _, pinned, err := LoadModules(path); !pinned || err != nil {
+		t.Error("an empty file begins to pin modules", err)
 	}
 }
 
@@ -74,8 +74,8 @@ func TestModulesParseErrors(t *testing.T) {
 		"module \"a\" {\n hash = \"zh:00\"\n}":                               "\"h1:\" hash",
 		"module \"a\" {\n " + hash + "\n}\nmodule \"a\" {\n " + hash + "\n}": "pinned twice",
 	} {
-		if _, diags := ParseModules([]byte(src), "x"); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), want) {
-			t.Errorf("%s\ndoesn't fail with %q: %v", src, want, diags.Err())
+		if _, err := ParseModules([]byte(src), "x"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ndoesn't fail with %q: %v", src, want, err)
 		}
 	}
 }
@@ -84,13 +84,13 @@ func TestModulesParseErrors(t *testing.T) {
 func FuzzParseModules(f *testing.F) {
 	f.Add(modulesSample)
 	f.Fuzz(func(t *testing.T, src string) {
-		locks, diags := ParseModules([]byte(src), "x")
-		if diags.HasErrors() || !utf8.ValidString(src) {
+		locks, err := ParseModules([]byte(src), "x")
+		if err != nil || !utf8.ValidString(src) {
 			return
 		}
-		again, diags := ParseModules(locks.Bytes(), "x")
-		if diags.HasErrors() || !slices.Equal(again, locks) {
-			t.Fatalf("%q\nwritten as\n%s\n%v", src, locks.Bytes(), diags.Err())
+		again, err := ParseModules(locks.Bytes(), "x")
+		if err != nil || !slices.Equal(again, locks) {
+			t.Fatalf("%q\nwritten as\n%s\n%v", src, locks.Bytes(), err)
 		}
 	})
 }

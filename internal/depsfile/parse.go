@@ -18,26 +18,23 @@ import (
 )
 
 // Load reads a lock file. If the file doesn't exist, the locks are empty.
-func Load(path string) (*Locks, tfdiags.Diagnostics) {
+func Load(path string, warn tfdiags.Sink) (*Locks, error) {
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Locks{}, nil
 	}
 	if err != nil {
 		return nil, tfdiags.Errorf("Failed to read dependency lock file",
-			"The lock file %s can't be read: %s.", path, err).List()
+			"The lock file %s can't be read: %s.", path, err)
 	}
-	return Parse(src, path)
+	return Parse(src, path, warn)
 }
 
-// Parse parses the content of a lock file; filename is used in diagnostics. It returns nil locks on
-// errors.
-func Parse(src []byte, filename string) (*Locks, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
-	f, hclDiags := nesting.Parse(filename, src)
-	diags = diags.AppendHCL(hclDiags)
-	if diags.HasErrors() {
-		return nil, diags
+// Parse parses the content of a lock file; filename is used in diagnostics.
+func Parse(src []byte, filename string, warn tfdiags.Sink) (*Locks, error) {
+	f, diags := nesting.Parse(filename, src)
+	if err := tfdiags.FromHCL(diags).Report(warn); err != nil {
+		return nil, err
 	}
 	p := parser{providers: make(map[addrs.Provider]Lock), places: make(map[addrs.Provider]hcl.Range)}
 	body := f.Body.(*hclsyntax.Body)
@@ -49,27 +46,26 @@ func Parse(src []byte, filename string) (*Locks, tfdiags.Diagnostics) {
 		case "provider":
 			p.provider(block)
 		case "module":
-			p.diags = p.diags.Append(tfdiags.Warningf("Dependency locks for modules are not supported in this file",
+			warn(tfdiags.Warningf("Dependency locks for modules are not supported in this file",
 				"The block is ignored, and will be lost when the file is written.").At(block.TypeRange))
 		default:
 			p.errorf(block.TypeRange, "Unsupported block type", "Blocks of type %q are not expected here.", block.Type)
 		}
 	}
-	diags = diags.Append(p.diags...)
-	if diags.HasErrors() {
-		return nil, diags
+	if err := p.errs.Err(); err != nil {
+		return nil, err
 	}
-	return &Locks{p.providers}, diags
+	return &Locks{p.providers}, nil
 }
 
 type parser struct {
 	providers map[addrs.Provider]Lock
 	places    map[addrs.Provider]hcl.Range
-	diags     tfdiags.Diagnostics
+	errs      tfdiags.Diagnostics
 }
 
 func (p *parser) errorf(rng hcl.Range, summary, detail string, args ...any) {
-	p.diags = p.diags.Append(tfdiags.Errorf(summary, detail, args...).At(rng))
+	p.errs = p.errs.Append(tfdiags.Errorf(summary, detail, args...).At(rng))
 }
 
 func (p *parser) unexpected(attr *hclsyntax.Attribute) {

@@ -12,6 +12,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/atomicfile"
+	"tofu/internal/tfdiags"
 )
 
 // FileName is the name of the lock file in the root module's directory.
@@ -76,8 +77,8 @@ func save(path string, content []byte) error {
 // Differs reports whether saving would change the entries of the lock file, constraints included.
 // Comments and layout don't count.
 func (l *Locks) Differs(path string) bool {
-	old, diags := Load(path)
-	if diags.HasErrors() {
+	old, err := Load(path, tfdiags.Drop) // the caller has loaded it before
+	if err != nil {
 		return true
 	}
 	if _, err := os.Stat(path); err != nil && !l.Empty() {

@@ -54,9 +54,9 @@ func (s *Shared) Resolver(root string) (configs.Resolver, tfdiags.Diagnostics) {
 	if err != nil {
 		return nil, manifestDamaged(err).List()
 	}
-	locks, pinned, diags := depsfile.LoadModules(filepath.Join(root, depsfile.ModulesFileName))
-	if diags.HasErrors() {
-		return nil, diags
+	locks, pinned, err := depsfile.LoadModules(filepath.Join(root, depsfile.ModulesFileName))
+	if err != nil {
+		return nil, tfdiags.FromError(err)
 	}
 	var demanded *pins
 	if pinned {

@@ -37,33 +37,33 @@ type Providers struct {
 // missingPackages reports providers of the lock file whose packages are not installed, whatever the
 // configuration requires.
 func (s *Session) missingPackages() tfdiags.Diagnostics {
-	locks, diags := depsfile.Load(depsfile.FileName)
-	attached, err := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
-	if diags = diags.AppendError(err); diags.HasErrors() {
+	locks, err := depsfile.Load(depsfile.FileName, tfdiags.Drop)
+	attached, attachErr := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
+	if err != nil || attachErr != nil {
 		return nil // reported by OpenProviders
 	}
 	locked := make(depsfile.Requirements)
 	for _, p := range locks.Providers() {
 		locked[p] = nil
 	}
-	return install.Check(locked, locks, s.ProvidersDir(), s.elsewhere(attached))
+	return tfdiags.FromError(install.Check(locked, locks, s.ProvidersDir(), s.elsewhere(attached)))
 }
 
 // OpenProviders checks that the required providers are locked and installed, and returns the pool
 // that starts them. It starts none.
 func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, tfdiags.Diagnostics) {
 	defer s.Timings.Phase("lock file and packages")()
-	locks, diags := depsfile.Load(depsfile.FileName)
+	var diags tfdiags.Diagnostics
+	locks, err := depsfile.Load(depsfile.FileName, diags.Add)
+	diags = diags.AppendError(err)
 	attached, err := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
-	if err != nil {
-		diags = diags.AppendError(err)
-	}
+	diags = diags.AppendError(err)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	diags = diags.Append(s.OverrideWarning()...)
 	check := func(reqs depsfile.Requirements) tfdiags.Diagnostics {
-		return install.Check(reqs, locks, s.ProvidersDir(), s.elsewhere(attached))
+		return tfdiags.FromError(install.Check(reqs, locks, s.ProvidersDir(), s.elsewhere(attached)))
 	}
 	diags = diags.Append(check(reqs)...)
 	if diags.HasErrors() {

@@ -5,6 +5,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
 	"tofu/internal/states"
+	"tofu/internal/tfdiags"
 )
 
 // States written by Terraform name the providers of its default registry. The same releases are in
@@ -28,9 +29,9 @@ func (s *Session) Adopt(st *states.State, cfg *configs.Config) *states.State {
 // stored name are kept.
 func (s *Session) ForDisplay(st *states.State) *states.State {
 	return s.translated(st, func() func(addrs.Provider) bool {
-		locks, diags := depsfile.Load(depsfile.FileName)
+		locks, err := depsfile.Load(depsfile.FileName, tfdiags.Drop) // init reports them
 		return func(p addrs.Provider) bool {
-			if diags.HasErrors() {
+			if err != nil {
 				return false
 			}
 			_, locked := locks.Provider(p)

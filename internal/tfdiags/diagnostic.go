@@ -159,6 +159,9 @@ func (d *Diagnostics) Add(items ...Diagnostic) { *d = append(*d, items...) }
 // sink must be safe for concurrent use.
 type Sink func(...Diagnostic)
 
+// Drop is a [Sink] that drops warnings: for callers whose warnings were or will be reported by others.
+func Drop(...Diagnostic) {}
+
 // Join returns an error that carries the diagnostics of all errs in order, nil if all are nil.
 func Join(errs ...error) error {
 	var diags Diagnostics

@@ -14,17 +14,17 @@ import (
 // Check runs before a command uses providers. Every required provider must be locked in a version
 // that meets its constraints, and its package must be installed. Packages verifies packages on use.
 // Providers in elsewhere are not installed here and are skipped.
-func Check(reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewhere map[addrs.Provider]bool) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func Check(reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewhere map[addrs.Provider]bool) error {
+	var errs tfdiags.Diagnostics
 	for _, p := range reqs.Providers() {
 		if p.IsBuiltin() {
 			if err := checkBuiltin(p, reqs[p]); err != nil {
-				diags = diags.Append(tfdiags.Errorf("Missing required provider", "%s.", tfdiags.Capitalize(err.Error())))
+				errs = errs.Append(tfdiags.Errorf("Missing required provider", "%s.", tfdiags.Capitalize(err.Error())))
 			}
 		}
 	}
-	if diags = diags.Append(inconsistencies(reqs, locks, elsewhere)...); diags.HasErrors() {
-		return diags
+	if err := tfdiags.Join(errs.Err(), inconsistencies(reqs, locks, elsewhere)); err != nil {
+		return err
 	}
 	var missing []string
 	for _, p := range reqs.Providers() {
@@ -41,11 +41,11 @@ func Check(reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewh
 	}
 	return tfdiags.Errorf("Required plugins are not installed",
 		"The lock file selects providers that are not installed here:\n%s\n\nInstall them with:\n  tofu init",
-		strings.Join(missing, "\n")).List()
+		strings.Join(missing, "\n"))
 }
 
 // inconsistencies compares the required providers with the locked ones.
-func inconsistencies(reqs depsfile.Requirements, locks *depsfile.Locks, elsewhere map[addrs.Provider]bool) tfdiags.Diagnostics {
+func inconsistencies(reqs depsfile.Requirements, locks *depsfile.Locks, elsewhere map[addrs.Provider]bool) error {
 	var found []string
 	for _, p := range reqs.Providers() {
 		if p.IsBuiltin() || elsewhere[p] {
@@ -66,5 +66,5 @@ func inconsistencies(reqs depsfile.Requirements, locks *depsfile.Locks, elsewher
 		advice = "Select and install them with:\n  tofu init"
 	}
 	return tfdiags.Errorf("Inconsistent dependency lock file",
-		"%s\n%s\n\n%s", problem, strings.Join(found, "\n"), advice).List()
+		"%s\n%s\n\n%s", problem, strings.Join(found, "\n"), advice)
 }

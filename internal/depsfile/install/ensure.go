@@ -16,14 +16,14 @@ import (
 
 // Ensure installs every required provider and returns the new locks. On errors it returns nil
 // locks, and the lock file must stay as it is. Locks that are Equal to prev need not be written.
-func Ensure(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, opts *Options) (*depsfile.Locks, tfdiags.Diagnostics) {
+func Ensure(
+	ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, opts *Options, warn tfdiags.Sink,
+) (*depsfile.Locks, error) {
+	prev = adopt(reqs, prev, warn)
 	in := newInstaller(prev, opts)
-	prev, diags := adopt(reqs, prev)
-	in.locks = prev
-	providers, more := in.installable(reqs)
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return nil, diags
+	providers, err := in.installable(reqs)
+	if err != nil {
+		return nil, err
 	}
 	for _, p := range reqs.Providers() {
 		if p.IsBuiltin() {
@@ -47,49 +47,52 @@ func Ensure(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Lock
 		}
 	}
 	var incomplete []string
+	var errs tfdiags.Diagnostics
 	for i, p := range providers {
-		if in.Overridden[p] && results[i].diags.HasErrors() {
-			diags = diags.Append(results[i].diags.AsWarnings()...)
+		if in.Overridden[p] && results[i].err != nil {
+			warn(tfdiags.FromError(results[i].err).AsWarnings()...)
 			if lock, ok := prev.Provider(p); ok {
 				locks[p] = lock
 			}
 			continue
 		}
 		locks[p] = results[i].lock
-		diags = diags.Append(results[i].diags...)
+		warn(results[i].warnings...)
+		errs = errs.AppendError(results[i].err)
 		if results[i].incomplete {
 			incomplete = append(incomplete, "  - "+p.ForDisplay())
 		}
 	}
-	if diags.HasErrors() {
-		return nil, diags
+	if err := errs.Err(); err != nil {
+		return nil, err
 	}
-	diags = diags.Append(clashes(reqs)...)
+	warnAboutClashes(reqs, warn)
 	if len(incomplete) > 0 {
-		diags = diags.Append(incompleteWarning(incomplete, in.Platform))
+		warn(incompleteWarning(incomplete, in.Platform))
 	}
-	return depsfile.NewLocks(locks), diags
+	return depsfile.NewLocks(locks), nil
 }
 
 // installable returns the providers to install, with an error for each that can't be installed.
-func (in *installer) installable(reqs depsfile.Requirements) ([]addrs.Provider, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func (in *installer) installable(reqs depsfile.Requirements) ([]addrs.Provider, error) {
+	var errs tfdiags.Diagnostics
 	var providers []addrs.Provider
 	for _, p := range reqs.Providers() {
 		switch {
 		case p.IsBuiltin():
 			if err := checkBuiltin(p, reqs[p]); err != nil {
-				diags = diags.Append(tfdiags.Errorf("Invalid built-in provider", "%s.", err))
+				errs = errs.Append(tfdiags.Errorf("Invalid built-in provider", "%s.", err))
 			}
 		case p.Namespace == "-":
-			diags = diags.Append(tfdiags.Errorf("Invalid legacy provider address",
-				"The state or configuration names the provider %q as Terraform 0.12 did. Replace the address in the state with \"tofu state replace-provider\" before you continue.", p))
+			errs = errs.Append(tfdiags.Errorf("Invalid legacy provider address",
+				"The state or configuration names the provider %q as Terraform 0.12 did. "+
+					"Replace the address in the state with \"tofu state replace-provider\" before you continue.", p))
 		case in.Elsewhere[p]:
 		default:
 			providers = append(providers, p)
 		}
 	}
-	return providers, diags
+	return providers, errs.Err()
 }
 
 func checkBuiltin(p addrs.Provider, c depsfile.Constraints) error {
@@ -104,7 +107,7 @@ func checkBuiltin(p addrs.Provider, c depsfile.Constraints) error {
 
 // adopt takes over the versions locked for the default namespace of Terraform's registry. The
 // default registry has the same releases in other packages.
-func adopt(reqs depsfile.Requirements, prev *depsfile.Locks) (*depsfile.Locks, tfdiags.Diagnostics) {
+func adopt(reqs depsfile.Requirements, prev *depsfile.Locks, warn tfdiags.Sink) *depsfile.Locks {
 	var adopted []string
 	for _, p := range reqs.Providers() {
 		old := p
@@ -121,28 +124,29 @@ func adopt(reqs depsfile.Requirements, prev *depsfile.Locks) (*depsfile.Locks, t
 		prev = prev.With(p, depsfile.Lock{Version: lock.Version, Constraints: lock.Constraints})
 		adopted = append(adopted, fmt.Sprintf("  - %s => %s", old, p))
 	}
-	if len(adopted) == 0 {
-		return prev, nil
+	if len(adopted) > 0 {
+		warn(tfdiags.Warningf("Dependency lock file entries automatically updated",
+			"The lock file was written by another program, which takes these providers from its own registry:\n%s\n\n"+
+				"The same versions are selected from %s, and the checksums of its packages replace the previous ones.",
+			strings.Join(adopted, "\n"), addrs.DefaultHost))
 	}
-	return prev, tfdiags.Warningf("Dependency lock file entries automatically updated",
-		"The lock file was written by another program, which takes these providers from its own registry:\n%s\n\nThe same versions are selected from %s, and the checksums of its packages replace the previous ones.",
-		strings.Join(adopted, "\n"), addrs.DefaultHost).List()
+	return prev
 }
 
-// clashes warns about providers of the same type in the two namespaces that contain the same
+// warnAboutClashes warns about providers of the same type in the two namespaces that contain the same
 // providers.
-func clashes(reqs depsfile.Requirements) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func warnAboutClashes(reqs depsfile.Requirements, warn tfdiags.Sink) {
 	for _, p := range reqs.Providers() {
 		other := p
 		other.Namespace = "opentofu"
 		if _, both := reqs[other]; both && p.Host == addrs.DefaultHost && p.Namespace == "hashicorp" {
-			diags = diags.Append(tfdiags.Warningf("Potential provider misconfiguration",
-				"Both %s and %s are required. They are the same provider under two names; probably a module has a missing or inconsistent required_providers entry. \"tofu providers\" shows which module requires which.",
+			warn(tfdiags.Warningf("Potential provider misconfiguration",
+				"Both %s and %s are required. They are the same provider under two names; probably a module "+
+					"has a missing or inconsistent required_providers entry. \"tofu providers\" shows which module "+
+					"requires which.",
 				p.ForDisplay(), other.ForDisplay()))
 		}
 	}
-	return diags
 }
 
 func incompleteWarning(providers []string, platform depsfile.Platform) tfdiags.Diagnostic {
@@ -155,16 +159,17 @@ func incompleteWarning(providers []string, platform depsfile.Platform) tfdiags.D
 type result struct {
 	lock       depsfile.Lock
 	incomplete bool
-	diags      tfdiags.Diagnostics
+	warnings   tfdiags.Diagnostics
+	err        error
 }
 
 func failed(summary string, err error) result {
-	return result{diags: problem(summary, err)}
+	return result{err: problem(summary, err)}
 }
 
-// problem returns a diagnostic for an error that names the provider.
-func problem(summary string, err error) tfdiags.Diagnostics {
-	return tfdiags.Errorf(summary, "%s", tfdiags.Sentence(err)).List()
+// problem returns the diagnostic for an error that names the provider.
+func problem(summary string, err error) tfdiags.Diagnostic {
+	return tfdiags.Errorf(summary, "%s", tfdiags.Sentence(err))
 }
 
 // ensure selects a version of one provider and installs it.
@@ -214,7 +219,8 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	}
 	done.lock.Constraints = c
 	for _, w := range warnings {
-		done.diags = done.diags.Append(tfdiags.Warningf("Additional provider information from registry", "The registry says about %s: %s", p.ForDisplay(), w))
+		done.warnings.Add(tfdiags.Warningf("Additional provider information from registry",
+			"The registry says about %s: %s", p.ForDisplay(), w))
 	}
 	return done
 }

@@ -115,21 +115,21 @@ func (b *bench) reqs(pairs ...any) depsfile.Requirements {
 
 func (b *bench) ensure(reqs depsfile.Requirements, prev *depsfile.Locks) *depsfile.Locks {
 	b.Helper()
-	locks, diags := Ensure(context.Background(), reqs, prev, b.opts)
-	if diags.HasErrors() {
-		b.Fatal(diags.Err())
+	locks, err := Ensure(context.Background(), reqs, prev, b.opts, tfdiags.Drop)
+	if err != nil {
+		b.Fatal(err)
 	}
 	return locks
 }
 
 func (b *bench) refuse(reqs depsfile.Requirements, prev *depsfile.Locks, want string) {
 	b.Helper()
-	locks, diags := Ensure(context.Background(), reqs, prev, b.opts)
-	if locks != nil || !diags.HasErrors() {
+	locks, err := Ensure(context.Background(), reqs, prev, b.opts, tfdiags.Drop)
+	if locks != nil || err == nil {
 		b.Fatalf("installed: %s", locks.Bytes())
 	}
-	if !strings.Contains(diags.Err().Error(), want) {
-		b.Errorf("%v doesn't say %q", diags.Err(), want)
+	if !strings.Contains(err.Error(), want) {
+		b.Errorf("%v doesn't say %q", err, want)
 	}
 }
 
@@ -145,9 +145,10 @@ func TestEnsurePacked(t *testing.T) {
 	b.pack(tool, "1.0.0", here(), nil)
 	b.pack(tool, "1.1.0", here(), nil)
 	b.pack(tool, "2.0.0-beta1", here(), nil)
-	locks, diags := Ensure(t.Context(), b.reqs(tool, "~> 1.0"), &depsfile.Locks{}, b.opts)
-	if diags.HasErrors() || len(diags) != 1 || diags[0].Severity != tfdiags.Warning {
-		t.Fatal(diags)
+	var warnings tfdiags.Diagnostics
+	locks, err := Ensure(t.Context(), b.reqs(tool, "~> 1.0"), &depsfile.Locks{}, b.opts, warnings.Add)
+	if err != nil || len(warnings) != 1 {
+		t.Fatal(err, warnings)
 	}
 	b.version(locks, tool, "1.1.0")
 	lock, _ := locks.Provider(tool)
@@ -160,9 +161,10 @@ func TestEnsurePacked(t *testing.T) {
 	}
 	// Nothing to install: no source is needed.
 	b.opts.Source, b.told = sources.Multi{}, nil
-	again, diags := Ensure(t.Context(), b.reqs(tool, "~> 1.0"), locks, b.opts)
-	if len(diags) != 0 || !again.Equal(locks) {
-		t.Errorf("%v\n%s", diags, again.Bytes())
+	warnings = nil
+	again, err := Ensure(t.Context(), b.reqs(tool, "~> 1.0"), locks, b.opts, warnings.Add)
+	if err != nil || len(warnings) != 0 || !again.Equal(locks) {
+		t.Errorf("%v %v\n%s", err, warnings, again.Bytes())
 	}
 	if want := []Event{Reusing{tool}, AlreadyInstalled{tool, lock.Version}}; !slices.Equal(b.told, want) {
 		t.Errorf("events: %v", b.told)
@@ -314,9 +316,9 @@ func TestEnsureManyAtOnce(t *testing.T) {
 				opts.Cache = b.path("cache")
 				opts.Dir += "-cached"
 			}
-			_, diags := Ensure(t.Context(), b.reqs(tool, "", spare, ""), nil, &opts)
-			if diags.HasErrors() {
-				t.Error(diags.Err())
+			_, diags := Ensure(t.Context(), b.reqs(tool, "", spare, ""), nil, &opts, tfdiags.Drop)
+			if diags != nil {
+				t.Error(diags)
 			}
 		})
 	}
@@ -337,9 +339,10 @@ func TestAdoptAndClash(t *testing.T) {
 		b.pack(twin, v, here(), nil)
 	}
 	prev := (&depsfile.Locks{}).With(old, depsfile.Lock{Version: versions.MustParseVersion("1.0.0"), Hashes: []depsfile.Hash{"zh:1"}})
-	locks, diags := Ensure(t.Context(), b.reqs(now, "", twin, ""), prev, b.opts)
-	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+	var warnings tfdiags.Diagnostics
+	locks, err := Ensure(t.Context(), b.reqs(now, "", twin, ""), prev, b.opts, warnings.Add)
+	if err != nil {
+		t.Fatal(err)
 	}
 	b.version(locks, now, "1.0.0")
 	b.version(locks, twin, "1.1.0")
@@ -347,7 +350,7 @@ func TestAdoptAndClash(t *testing.T) {
 		t.Error("the old entry stays")
 	}
 	var summaries []string
-	for _, d := range diags {
+	for _, d := range warnings {
 		summaries = append(summaries, d.Summary)
 	}
 	if len(summaries) != 3 {
@@ -372,13 +375,13 @@ func TestCheck(t *testing.T) {
 		"built in":   {b.reqs(addrs.Provider{Host: addrs.BuiltinHost, Namespace: "builtin", Type: "spoon"}, ""), locks, b.opts.Dir, "no built-in provider"},
 		"no package": {b.reqs(tool, ""), locks, b.path("nowhere"), "there is no package"},
 	} {
-		diags := Check(c.reqs, c.locks, c.dir, nil)
+		diags := tfdiags.FromError(Check(c.reqs, c.locks, c.dir, nil))
 		if c.want == "" && len(diags) > 0 || c.want != "" && (len(diags) != 1 || !strings.Contains(diags[0].Detail, c.want)) {
 			t.Errorf("%s: %v", name, diags)
 		}
 	}
-	if diags := Check(b.reqs(spare, ""), nil, "", map[addrs.Provider]bool{spare: true}); len(diags) > 0 {
-		t.Error(diags)
+	if err := Check(b.reqs(spare, ""), nil, "", map[addrs.Provider]bool{spare: true}); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -392,9 +395,9 @@ func TestLocker(t *testing.T) {
 	wrong := depsfile.Hash("zh:" + strings.Repeat("0", 64))
 	prev := (&depsfile.Locks{}).With(spare, depsfile.Lock{Version: versions.MustParseVersion("9.0.0")}).
 		With(tool, depsfile.Lock{Version: versions.MustParseVersion("1.0.0"), Hashes: []depsfile.Hash{wrong}})
-	locks, added, diags := l.Lock(t.Context(), b.reqs(tool, "~> 1.0"), prev, platforms)
-	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+	locks, added, err := l.Lock(t.Context(), b.reqs(tool, "~> 1.0"), prev, platforms)
+	if err != nil {
+		t.Fatal(err)
 	}
 	b.version(locks, spare, "9.0.0")
 	lock, _ := locks.Provider(tool)
@@ -402,11 +405,11 @@ func TestLocker(t *testing.T) {
 		t.Errorf("%v %v", lock, added)
 	}
 	fetched := len(b.told)
-	again, added, diags := l.Lock(t.Context(), b.reqs(tool, "~> 1.0"), locks, platforms)
-	if diags.HasErrors() || !again.Equal(locks) || added[0].More || len(b.told) != fetched {
-		t.Errorf("%v %v, %d events more", diags, added, len(b.told)-fetched)
+	again, added, err := l.Lock(t.Context(), b.reqs(tool, "~> 1.0"), locks, platforms)
+	if err != nil || !again.Equal(locks) || added[0].More || len(b.told) != fetched {
+		t.Errorf("%v %v, %d events more", err, added, len(b.told)-fetched)
 	}
-	if _, _, diags := l.Lock(t.Context(), b.reqs(tool, ""), nil, []depsfile.Platform{{OS: "os", Arch: "none"}}); !diags.HasErrors() {
+	if _, _, err := l.Lock(t.Context(), b.reqs(tool, ""), nil, []depsfile.Platform{{OS: "os", Arch: "none"}}); err == nil {
 		t.Error("a platform without package is locked")
 	}
 	if _, err := os.Stat(b.opts.Dir); err == nil {

@@ -63,7 +63,7 @@ func (r Root) LockFile() string { return filepath.Join(r.Dir, depsfile.FileName)
 type RootResult struct {
 	Locks *depsfile.Locks
 	Added []Added
-	Diags tfdiags.Diagnostics
+	Err   error
 }
 
 // LockAll runs Lock for many root modules concurrently and returns the results in their order. It
@@ -75,7 +75,7 @@ func (l *Locker) LockAll(ctx context.Context, roots []Root, platforms []depsfile
 	for i, root := range roots {
 		group.Go(func() error {
 			r := &results[i]
-			r.Locks, r.Added, r.Diags = l.Lock(ctx, root.Reqs, root.Prev, platforms)
+			r.Locks, r.Added, r.Err = l.Lock(ctx, root.Reqs, root.Prev, platforms)
 			done(i, *r)
 			return nil
 		})
@@ -86,10 +86,12 @@ func (l *Locker) LockAll(ctx context.Context, roots []Root, platforms []depsfile
 
 // Lock selects versions like Ensure and returns locks with the checksums for the platforms. Locks
 // of other providers and recorded checksums are kept.
-func (l *Locker) Lock(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, platforms []depsfile.Platform) (*depsfile.Locks, []Added, tfdiags.Diagnostics) {
-	providers, diags := l.in.installable(reqs)
-	if diags.HasErrors() {
-		return nil, nil, diags
+func (l *Locker) Lock(
+	ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, platforms []depsfile.Platform,
+) (*depsfile.Locks, []Added, error) {
+	providers, err := l.in.installable(reqs)
+	if err != nil {
+		return nil, nil, err
 	}
 	found := make([]checksumsFor, len(providers))
 	var group errgroup.Group
@@ -102,32 +104,33 @@ func (l *Locker) Lock(ctx context.Context, reqs depsfile.Requirements, prev *dep
 	_ = group.Wait() // the results hold the errors
 	locks := prev
 	var added []Added
+	var errs tfdiags.Diagnostics
 	for i, p := range providers {
-		diags = diags.Append(found[i].diags...)
-		if found[i].diags.HasErrors() {
+		if found[i].err != nil {
+			errs = errs.AppendError(found[i].err)
 			continue
 		}
 		locks = locks.With(p, found[i].lock)
 		added = append(added, found[i].added...)
 	}
-	if diags.HasErrors() {
-		return nil, nil, diags
+	if err := errs.Err(); err != nil {
+		return nil, nil, err
 	}
 	if locks == nil {
 		locks = &depsfile.Locks{}
 	}
-	return locks, added, diags
+	return locks, added, nil
 }
 
 type checksumsFor struct {
 	lock  depsfile.Lock
 	added []Added
-	diags tfdiags.Diagnostics
+	err   error
 }
 
 func (l *Locker) provider(ctx context.Context, p addrs.Provider, c depsfile.Constraints, prev *depsfile.Locks, platforms []depsfile.Platform) checksumsFor {
 	fail := func(err error) checksumsFor {
-		return checksumsFor{diags: problem("Could not retrieve providers for locking", err)}
+		return checksumsFor{err: problem("Could not retrieve providers for locking", err)}
 	}
 	version, err := l.choose(ctx, p, c, prev)
 	if err != nil {

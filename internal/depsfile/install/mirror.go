@@ -22,23 +22,24 @@ import (
 // Mirror fills a directory with archives of the required providers for the platforms, and with the
 // JSON files that make it a network mirror when served over HTTPS. Existing archives are kept and
 // listed. On errors, the mirror still contains the packages that could be fetched.
-func Mirror(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, platforms []depsfile.Platform, dir string, opts *Options) tfdiags.Diagnostics {
+func Mirror(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, platforms []depsfile.Platform, dir string, opts *Options) error {
 	m := &mirror{in: newInstaller(prev, opts), dir: dir, hashes: make(map[string][]depsfile.Hash)}
-	providers, diags := m.in.installable(reqs)
-	if diags.HasErrors() {
-		return diags
+	providers, err := m.in.installable(reqs)
+	if err != nil {
+		return err
 	}
 	for _, p := range reqs.Providers() {
 		if p.IsBuiltin() {
 			m.in.tell(Builtin{p})
 		}
 	}
+	var errs tfdiags.Diagnostics
 	if !prev.Empty() {
-		diags = diags.Append(inconsistencies(reqs, prev, nil)...)
+		errs = errs.AppendError(inconsistencies(reqs, prev, nil))
 	}
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	results := make([]tfdiags.Diagnostics, len(providers))
+	results := make([]error, len(providers))
 	for i, p := range providers {
 		group.Go(func() error {
 			results[i] = m.provider(ctx, p, reqs[p], platforms)
@@ -47,12 +48,13 @@ func Mirror(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Lock
 	}
 	_ = group.Wait() // the results hold the errors
 	for i, p := range providers {
-		diags = diags.Append(results[i]...)
+		errs = errs.AppendError(results[i])
 		if err := m.index(p); err != nil {
-			diags = diags.Append(tfdiags.Errorf("Failed to update indexes", "The index of provider %s in the mirror can't be written: %s.", p.ForDisplay(), err))
+			errs = errs.Append(tfdiags.Errorf("Failed to update indexes",
+				"The index of provider %s in the mirror can't be written: %s.", p.ForDisplay(), err))
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 // mirror is one run of Mirror.
@@ -68,9 +70,9 @@ func (m *mirror) folder(p addrs.Provider) string {
 	return filepath.Join(m.dir, p.DisplayHost(), p.Namespace, p.Type)
 }
 
-func (m *mirror) provider(ctx context.Context, p addrs.Provider, c depsfile.Constraints, platforms []depsfile.Platform) tfdiags.Diagnostics {
-	fail := func(err error) tfdiags.Diagnostics {
-		return tfdiags.Errorf("Provider not available", "Failed to mirror provider %s: %s.", p.ForDisplay(), err).List()
+func (m *mirror) provider(ctx context.Context, p addrs.Provider, c depsfile.Constraints, platforms []depsfile.Platform) error {
+	fail := func(err error) error {
+		return tfdiags.Errorf("Provider not available", "Failed to mirror provider %s: %s.", p.ForDisplay(), err)
 	}
 	lock, locked := m.in.locks.Provider(p)
 	version := lock.Version
@@ -88,13 +90,14 @@ func (m *mirror) provider(ctx context.Context, p addrs.Provider, c depsfile.Cons
 		}
 	}
 	m.in.tell(Mirroring{p, version, locked, depsfile.ConstraintsString(c)})
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	for _, platform := range platforms {
 		if err := m.archive(ctx, p, version, platform); err != nil {
-			diags = diags.Append(fail(fmt.Errorf("package of version %s for %s: %w", version, platform, m.in.Store.Explain(err)))...)
+			err = fmt.Errorf("package of version %s for %s: %w", version, platform, m.in.Store.Explain(err))
+			errs = errs.AppendError(fail(err))
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 // archive puts one archive into the mirror, unless it is already there and correct.

@@ -350,9 +350,9 @@ func TestLockerDirect(t *testing.T) {
 	l := NewLocker(s.opts)
 	platforms := []depsfile.Platform{depsfile.CurrentPlatform(), plan9}
 	for range 3 {
-		locks, _, diags := l.Lock(t.Context(), s.reqs(tool, ""), nil, platforms)
-		if diags.HasErrors() {
-			t.Fatal(diags.Err())
+		locks, _, err := l.Lock(t.Context(), s.reqs(tool, ""), nil, platforms)
+		if err != nil {
+			t.Fatal(err)
 		}
 		if lock, _ := locks.Provider(tool); len(lock.Hashes) != 4 {
 			t.Errorf("two h1 and two zh are expected: %v", lock.Hashes)
@@ -362,8 +362,8 @@ func TestLockerDirect(t *testing.T) {
 		t.Errorf("%d requests for versions", n)
 	}
 	l = NewLocker(s.opts)
-	if _, _, diags := l.Lock(t.Context(), s.reqs(tool, ""), nil, platforms); diags.HasErrors() {
-		t.Fatal(diags.Err())
+	if _, _, err := l.Lock(t.Context(), s.reqs(tool, ""), nil, platforms); err != nil {
+		t.Fatal(err)
 	}
 	if n := s.Requests(".zip"); n != 0 {
 		t.Errorf("%d downloads of archives that the store knows", n)

@@ -12,8 +12,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// FromConfig returns the source that the CLI configuration describes.
-func FromConfig(cfg *cliconfig.Config, client *registry.Client) (Source, tfdiags.Diagnostics) {
+// FromConfig returns the source that the CLI configuration describes. Invalid methods are skipped:
+// the source is valid although there is an error.
+func FromConfig(cfg *cliconfig.Config, client *registry.Client) (Source, error) {
 	if cfg.Methods == nil {
 		implied := Implied{Direct: NewDirect(client, cfg.DownloadRetries)}
 		for _, dir := range cfg.ImpliedDirs {
@@ -23,17 +24,18 @@ func FromConfig(cfg *cliconfig.Config, client *registry.Client) (Source, tfdiags
 		}
 		return implied, nil
 	}
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	multi := make(Multi, 0, len(cfg.Methods))
 	for _, m := range cfg.Methods {
 		method, err := fromMethod(m, cfg, client)
 		if err != nil {
-			diags = diags.Append(tfdiags.Errorf("Invalid provider installation method", "In provider_installation of the CLI configuration: %s.", err))
+			errs = errs.Append(tfdiags.Errorf("Invalid provider installation method",
+				"In provider_installation of the CLI configuration: %s.", err))
 			continue
 		}
 		multi = append(multi, method)
 	}
-	return multi, diags
+	return multi, errs.Err()
 }
 
 // NewDirect returns the source that uses the registries, with the signature policy of the

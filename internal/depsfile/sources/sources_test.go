@@ -13,6 +13,7 @@ import (
 	"tofu/internal/cliconfig"
 	"tofu/internal/depsfile"
 	"tofu/internal/registry"
+	"tofu/internal/tfdiags"
 )
 
 var tool = addrs.Provider{Host: "example.com", Namespace: "acme", Type: "tool"}
@@ -154,9 +155,9 @@ func TestMultiAndImplied(t *testing.T) {
 func TestFromConfig(t *testing.T) {
 	dir := t.TempDir()
 	client := registry.New(&cliconfig.Config{}, "test")
-	source, diags := FromConfig(&cliconfig.Config{ImpliedDirs: []string{dir, filepath.Join(dir, "none")}}, client)
-	if implied, ok := source.(Implied); diags.HasErrors() || !ok || len(implied.Folders) != 1 {
-		t.Errorf("%v %v", source, diags)
+	source, err := FromConfig(&cliconfig.Config{ImpliedDirs: []string{dir, filepath.Join(dir, "none")}}, client)
+	if implied, ok := source.(Implied); err != nil || !ok || len(implied.Folders) != 1 {
+		t.Errorf("%v %v", source, err)
 	}
 	cfg := &cliconfig.Config{Methods: []cliconfig.Method{
 		{Kind: cliconfig.Direct, Retries: -1, Exclude: []string{"a/*"}},
@@ -164,10 +165,10 @@ func TestFromConfig(t *testing.T) {
 		{Kind: cliconfig.NetworkMirror, Location: "https://example.com/m/", Retries: 5, TrustAllHashes: true},
 		{Kind: cliconfig.OCIMirror, Location: "example.com/x"},
 	}}
-	source, diags = FromConfig(cfg, client)
+	source, err = FromConfig(cfg, client)
 	multi, ok := source.(Multi)
-	if !ok || len(multi) != 2 || len(diags) != 2 {
-		t.Fatalf("%v %v", source, diags)
+	if !ok || len(multi) != 2 || len(tfdiags.FromError(err)) != 2 {
+		t.Fatalf("%v %v", source, err)
 	}
 	if m, ok := multi[1].Source.(*NetworkMirror); !ok || m.Retries != 5 || !m.TrustAllHashes {
 		t.Errorf("%+v", multi[1].Source)

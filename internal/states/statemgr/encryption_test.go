@@ -15,6 +15,7 @@ import (
 	"tofu/internal/encryption"
 	"tofu/internal/encryption/all"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/tfdiags"
 )
 
 // codec returns the encryption of a state with the given methods; n, m have fixed keys and open is
@@ -61,7 +62,7 @@ func TestEncryption(t *testing.T) {
 		strings.Contains(string(data), "hunter2") {
 		t.Errorf("the journal isn't encrypted: %s", data)
 	}
-	if _, err := open(t).Read(t.Context(), drop); err == nil ||
+	if _, err := open(t).Read(t.Context(), tfdiags.Drop); err == nil ||
 		!strings.Contains(err.Error(), "it may be encrypted") {
 		t.Errorf("an encrypted journal without a key: %v", err)
 	}
@@ -75,7 +76,7 @@ func TestEncryption(t *testing.T) {
 		!strings.HasSuffix(string(data), "\"v0\"\n}\n") {
 		t.Errorf("%v\n%s", err, data)
 	}
-	if _, err := open(t).Read(t.Context(), drop); err == nil ||
+	if _, err := open(t).Read(t.Context(), tfdiags.Drop); err == nil ||
 		!strings.Contains(err.Error(), "the state is encrypted") {
 		t.Errorf("an encrypted state without a key: %v", err)
 	}

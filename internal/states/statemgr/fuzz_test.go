@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tofu/internal/states/statefile"
+	"tofu/internal/tfdiags"
 )
 
 func FuzzJournal(f *testing.F) {
@@ -27,12 +28,12 @@ func FuzzJournal(f *testing.F) {
 			t.Fatal(err)
 		}
 		m := open(t)
-		snap, err := m.Read(t.Context(), drop)
+		snap, err := m.Read(t.Context(), tfdiags.Drop)
 		if err != nil {
 			return
 		}
 		check(t, m.Save(t.Context(), snap.State))
-		after, err := open(t).Read(t.Context(), drop)
+		after, err := open(t).Read(t.Context(), tfdiags.Drop)
 		if err != nil || !statefile.Equal(after.State, snap.State) {
 			t.Errorf("the saved state differs from the recovered one: %v", err)
 		}

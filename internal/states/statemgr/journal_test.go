@@ -17,6 +17,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/tfdiags"
 )
 
 func TestReplay(t *testing.T) {
@@ -225,7 +226,7 @@ func TestConcurrentReaders(t *testing.T) {
 	for range 8 {
 		readers.Go(func() {
 			for range 50 {
-				snap, err := open(t).Read(t.Context(), drop)
+				snap, err := open(t).Read(t.Context(), tfdiags.Drop)
 				if err != nil || snap.State.Instance(addr(1)) == nil {
 					t.Errorf("the journal was not replayed: %v", err)
 					return
@@ -338,7 +339,7 @@ func TestInvalidJournal(t *testing.T) {
 		if err := os.WriteFile("terraform.tfstate.journal", []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := open(t).Read(t.Context(), drop); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := open(t).Read(t.Context(), tfdiags.Drop); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", content, err)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/tfdiags"
 )
 
 // TestMain runs the test binary as the process that TestKilledRuns kills.
@@ -43,7 +44,7 @@ func runForever() {
 	if err := m.Lock(context.Background(), "OperationTypeApply", 0, nil); err != nil {
 		fail(err)
 	}
-	if _, err := m.Read(context.Background(), drop); err != nil {
+	if _, err := m.Read(context.Background(), tfdiags.Drop); err != nil {
 		fail(err)
 	}
 	if err := m.Begin(context.Background(), nil); err != nil {
@@ -273,7 +274,7 @@ func TestBeginOnFullDisk(t *testing.T) {
 func BenchmarkRecord(b *testing.B) {
 	b.Chdir(b.TempDir())
 	m := statemgr.Open(local.New(nil, nil), ws, nil)
-	if _, err := m.Read(b.Context(), drop); err != nil {
+	if _, err := m.Read(b.Context(), tfdiags.Drop); err != nil {
 		b.Fatal(err)
 	}
 	if err := m.Begin(b.Context(), nil); err != nil {

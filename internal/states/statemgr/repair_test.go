@@ -3,6 +3,8 @@ package statemgr_test
 import (
 	"os"
 	"testing"
+
+	"tofu/internal/tfdiags"
 )
 
 // Objects from the backup keep the provider of the newer state.
@@ -52,7 +54,7 @@ func TestEmptyFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		snap, err := open(t).Read(t.Context(), drop)
+		snap, err := open(t).Read(t.Context(), tfdiags.Drop)
 		if (err != nil) != wrong {
 			t.Errorf("with %q: %v", name, err)
 		}

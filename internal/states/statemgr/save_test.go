@@ -179,9 +179,9 @@ func TestCreate(t *testing.T) {
 	first, second := statemgr.Open(store, "w", nil), statemgr.Open(store, "w", nil)
 	read(t, first)
 	read(t, second)
-	made, err := first.Create(t.Context(), drop)
+	made, err := first.Create(t.Context(), tfdiags.Drop)
 	check(t, err)
-	found, err := second.Create(t.Context(), drop)
+	found, err := second.Create(t.Context(), tfdiags.Drop)
 	check(t, err)
 	if !made.Exists || made.Serial != 1 || made.Lineage == "" {
 		t.Errorf("%+v", made)

@@ -104,9 +104,6 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// drop is a sink for the warnings of a test that does not check them.
-func drop(...tfdiags.Diagnostic) {}
-
 // crash changes to a copy of the working directory. Its journal looks like that of a killed
 // process, as nothing locks it.
 func crash(t *testing.T) {
