@@ -68,12 +68,11 @@ func (a *App) installModules(
 	ctx context.Context, given map[string]configs.Given, want *installOptions, client *registry.Client,
 ) (*session.Config, tfdiags.Diagnostics) {
 	if !want.Get {
-		resolve, diags := getmodules.Installed(a.ModulesDir())
-		if diags.HasErrors() {
-			return nil, diags
+		resolve, err := getmodules.Installed(a.ModulesDir())
+		if err != nil {
+			return nil, tfdiags.FromError(err)
 		}
-		cfg, more := a.loadWithTests(ctx, given, want.TestDirectory, resolve)
-		return cfg, diags.Append(more...)
+		return a.loadWithTests(ctx, given, want.TestDirectory, resolve)
 	}
 	var diags tfdiags.Diagnostics
 	locks, pinned, err := depsfile.LoadModules(depsfile.ModulesFileName)
@@ -84,7 +83,7 @@ func (a *App) installModules(
 	announced := false
 	progress := a.newDownloads()
 	defer progress.end()
-	in, more := getmodules.NewInstaller(&getmodules.Options{
+	in, err := getmodules.NewInstaller(&getmodules.Options{
 		Dir: a.ModulesDir(), Client: client, Upgrade: want.Upgrade, Pin: pinned || want.Pin, Pins: locks,
 		Always: want.Always,
 		Observe: progress.modules(func(e getmodules.Event) {
@@ -94,9 +93,10 @@ func (a *App) installModules(
 			}
 			a.tellModule(e)
 		}),
+		Warn: diags.Add,
 	})
-	if diags = diags.Append(more...); diags.HasErrors() {
-		return nil, diags
+	if err != nil {
+		return nil, diags.AppendError(err)
 	}
 	cfg, more := a.loadWithTests(ctx, given, want.TestDirectory, in.Resolve)
 	// Record the installed modules even after errors, so that other commands can report the errors.

@@ -170,17 +170,17 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 	a.Say("Copying configuration from %q...", source)
 	progress := a.newDownloads()
 	defer progress.end()
-	in, diags := getmodules.NewInstaller(&getmodules.Options{Dir: a.ModulesDir(), Client: client,
+	in, err := getmodules.NewInstaller(&getmodules.Options{Dir: a.ModulesDir(), Client: client,
 		Observe: progress.modules(a.tellModule)})
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
 	if err := in.CopyRoot(ctx, source, "."); err != nil {
 		return tfdiags.Errorf("Failed to copy the module",
 			"The module %q could not be copied into the working directory, which is as it was: %s.", source, err).Err()
 	}
 	a.Parser = configs.NewParser(nil) // the old parser has read the empty directory
-	return a.done(diags)
+	return a.done(nil)
 }
 
 // mayPrecedeModule holds the names that a directory may contain before a module is copied into it.

@@ -163,9 +163,10 @@ func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) t
 
 // backendConfigFile reads a file of backend settings and returns them.
 func (a *App) backendConfigFile(schema *configschema.Block, path string) (map[string]cty.Value, tfdiags.Diagnostics) {
-	file, diags := a.Parser.ParseFile(path)
-	if file == nil || diags.HasErrors() {
-		return nil, diags
+	var diags tfdiags.Diagnostics
+	file, err := a.Parser.ParseFile(path)
+	if err != nil {
+		return nil, diags.AppendError(err)
 	}
 	v, hclDiags := session.OptionalSchema(schema).Decode(file.Body, nil)
 	diags = diags.AppendHCL(hclDiags)

@@ -43,8 +43,8 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 		return err
 	}
 	given, diags := app.Collect(f.Variables)
-	resolve, more := getmodules.Installed(app.ModulesDir())
-	if diags = diags.Append(more...); diags.HasErrors() {
+	resolve, err := getmodules.Installed(app.ModulesDir())
+	if diags = diags.AppendError(err); diags.HasErrors() {
 		return diags.Err()
 	}
 	cfg, more := app.Load(ctx, given, resolve)

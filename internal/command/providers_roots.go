@@ -159,22 +159,22 @@ type candidate struct {
 // readCandidate loads a module and all modules that it calls.
 func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodules.Shared, m moduleDir) candidate {
 	var c candidate
-	find, diags := shared.Resolver(m.dir)
-	if diags.HasErrors() {
-		c.diags = diags
+	find, err := shared.Resolver(m.dir)
+	if err != nil {
+		c.diags = tfdiags.FromError(err)
 		return c
 	}
-	resolve := func(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
-		found, diags := find(ctx, req)
+	resolve := func(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
+		found, err := find(ctx, req)
 		if req.Source.Kind == addrs.LocalModule {
 			c.calls = append(c.calls, found.Dir)
 		}
-		return found, diags
+		return found, err
 	}
-	cfg, diags := configs.LoadRoot(ctx, m.dir, &configs.LoadOptions{Parser: parser, Resolve: resolve,
-		WorkDir: m.dir, Workspace: "default"})
-	c.diags = diags
-	if diags.HasErrors() {
+	cfg, err := configs.LoadRoot(ctx, m.dir, &configs.LoadOptions{Parser: parser, Resolve: resolve,
+		WorkDir: m.dir, Workspace: "default"}, c.diags.Add)
+	if err != nil {
+		c.diags = c.diags.AppendError(err)
 		return c
 	}
 	c.root = install.Root{Dir: m.dir, Reqs: session.Requirements(cfg, nil)}

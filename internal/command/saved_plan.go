@@ -199,11 +199,10 @@ func (a *App) readPlan(ctx context.Context, path string, vars session.Variables)
 	for name, v := range file.Plan.Variables {
 		given[name] = configs.Given{Val: v, From: "the plan"}
 	}
-	cfg, more := configs.LoadSnapshot(ctx, snapshot, &configs.LoadOptions{Variables: given,
-		Workspace: file.Backend.Workspace, WorkDir: a.WorkDir})
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return nil, diags
+	cfg, err := configs.LoadSnapshot(ctx, snapshot, &configs.LoadOptions{Variables: given,
+		Workspace: file.Backend.Workspace, WorkDir: a.WorkDir}, diags.Add)
+	if err != nil {
+		return nil, diags.AppendError(err)
 	}
 	return &savedPlan{file, &session.Config{Config: cfg, Given: given}}, diags
 }

@@ -100,9 +100,10 @@ func (s *shower) write(document func(io.Writer) error) error {
 }
 
 func (s *shower) module() error {
-	m, diags := s.app.Parser.Module(s.flags.Module)
-	if m == nil || diags.HasErrors() {
-		return diags.Err()
+	var diags tfdiags.Diagnostics
+	m, err := s.app.Parser.Module(s.flags.Module, diags.Add)
+	if err != nil {
+		return diags.AppendError(err).Err()
 	}
 	s.app.warn(diags)
 	return s.write(func(w io.Writer) error { return ui.WriteModule(w, m) })

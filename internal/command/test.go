@@ -52,15 +52,15 @@ type testFlags struct {
 
 func runTest(ctx context.Context, app *App, f *testFlags) error {
 	app.Input = false
-	given, diags := inputs.Collect(app.Parser, inputs.Options{Environ: app.Environ, Dir: app.RootDir,
+	var diags tfdiags.Diagnostics
+	given, err := inputs.Collect(app.Parser, inputs.Options{Environ: app.Environ, Dir: app.RootDir,
 		TestDir: f.TestDirectory, Flags: f.Vars})
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
-	resolve, more := getmodules.Installed(app.ModulesDir())
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return diags.Err()
+	resolve, err := getmodules.Installed(app.ModulesDir())
+	if err != nil {
+		return err
 	}
 	cfg, more := app.Load(ctx, given, resolve)
 	diags = diags.Append(more...)

@@ -81,16 +81,16 @@ func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostic
 	cfg, diags := a.LoadConfig(ctx, f.Variables)
 	if diags.HasErrors() {
 		if !f.NoTests && a.Parser.IsModuleDir(a.RootDir) {
-			_, more := a.Parser.TestFiles(a.RootDir, f.TestDirectory)
-			diags = diags.Append(more...)
+			_, err := a.Parser.TestFiles(a.RootDir, f.TestDirectory, diags.Add)
+			diags = diags.AppendError(err)
 		}
 		return diags
 	}
 	reqs, subjects := session.Requirements(cfg.Config, nil), []moduletest.Subject{{Dir: a.RootDir, Config: cfg.Config}}
 	if !f.NoTests {
-		resolve, more := getmodules.Installed(a.ModulesDir())
-		diags = diags.Append(more...)
-		if !more.HasErrors() {
+		resolve, err := getmodules.Installed(a.ModulesDir())
+		diags = diags.AppendError(err)
+		if err == nil {
 			suite, more := a.loadTests(ctx, cfg, f.TestDirectory, resolve)
 			if diags = diags.Append(more...); !more.HasErrors() {
 				diags = diags.Append(suite.Check()...)

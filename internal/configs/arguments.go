@@ -13,25 +13,25 @@ import (
 // CheckArguments compares the arguments of every module call with the variables of the called
 // module. Loading does not do this because some commands never evaluate module calls and accept a
 // tree in which the two disagree.
-func (c *Config) CheckArguments() tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (c *Config) CheckArguments() error {
+	var errs tfdiags.Diagnostics
 	for cfg := range c.AllModules() {
 		for _, name := range slices.Sorted(maps.Keys(cfg.Children)) {
-			diags = append(diags, cfg.Children[name].checkArguments()...)
+			errs = errs.AppendError(cfg.Children[name].checkArguments())
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
-func (c *Config) checkArguments() tfdiags.Diagnostics {
-	_, hclDiags := c.Call.Config.Content(c.Module.arguments)
-	if hclDiags.HasErrors() {
+func (c *Config) checkArguments() error {
+	_, diags := c.Call.Config.Content(c.Module.arguments)
+	if diags.HasErrors() {
 		_, suggested := configschema.SuggestionBody(c.Call.Config, moduleMeta).Content(c.Module.arguments)
-		if len(suggested) == len(hclDiags) {
-			hclDiags = suggested
+		if len(suggested) == len(diags) {
+			diags = suggested
 		}
 	}
-	return tfdiags.FromHCL(hclDiags)
+	return tfdiags.FromHCL(diags).Err()
 }
 
 // argumentSchema returns the schema of the module's arguments in a module call: one argument per

@@ -33,8 +33,8 @@ func decodeCheck(d *decoder, block *hcl.Block) {
 			continue
 		}
 		// An invalid data block is dropped, so that a second one is not reported as a duplicate.
-		before := len(d.diags)
-		if data := d.resource(dataKind, inner, c); !d.diags[before:].HasErrors() {
+		before := len(d.errs)
+		if data := d.resource(dataKind, inner, c); len(d.errs) == before {
 			c.Data = data
 		}
 	}

@@ -16,7 +16,7 @@ var checkRuleSchema = &hcl.BodySchema{
 // checkRule decodes a block with a condition and an error message. It reports false if the block
 // has errors.
 func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
-	before := len(d.diags)
+	before := len(d.errs)
 	content := d.content(block.Body, checkRuleSchema)
 	rule = &CheckRule{Range: block.DefRange}
 	if attr, ok := content.Attributes["condition"]; ok {
@@ -32,7 +32,7 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 	if attr, ok := content.Attributes["error_message"]; ok {
 		rule.ErrorMessage = attr.Expr
 	}
-	return rule, !d.diags[before:].HasErrors()
+	return rule, len(d.errs) == before
 }
 
 // checkSelfReference reports an error if a condition refers to the resource it belongs to:

@@ -6,7 +6,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/tfdiags"
 )
 
 // Opt is an argument that may be set or not. If it is not set, Value is the default.
@@ -191,8 +190,8 @@ type Resource struct {
 	PreventDestroy      hcl.Expression // nil if not set
 	IgnoreChanges       []hcl.Traversal
 	IgnoreAll           bool
-	Destroy             Opt[bool]           // lifecycle.destroy
-	DestroyProblem      tfdiags.Diagnostics // errors in lifecycle.destroy, which planning reports
+	Destroy             Opt[bool] // lifecycle.destroy
+	DestroyProblem      error     // errors in lifecycle.destroy, which planning reports
 	Connection          *Connection
 	Provisioners        []*Provisioner
 

@@ -43,15 +43,16 @@ func loadArchive(archive *txtar.Archive, opts *LoadOptions) (*Config, tfdiags.Di
 		opts = &LoadOptions{}
 	}
 	opts.Parser = NewParser(files.FS())
-	opts.Resolve = func(_ context.Context, req *ModuleRequest) (found ResolvedModule, diags tfdiags.Diagnostics) {
+	opts.Resolve = func(_ context.Context, req *ModuleRequest) (found ResolvedModule, err error) {
 		if req.Source.Kind != addrs.LocalModule {
 			return found, nil
 		}
 		return ResolvedModule{Dir: req.LocalDir()}, nil
 	}
-	cfg, diags := LoadRoot(context.Background(), ".", opts)
-	if !diags.HasErrors() {
-		diags = append(diags, cfg.CheckArguments()...)
+	var diags tfdiags.Diagnostics
+	cfg, err := LoadRoot(context.Background(), ".", opts, diags.Add)
+	if err == nil {
+		err = cfg.CheckArguments()
 	}
-	return cfg, diags
+	return cfg, diags.AppendError(err)
 }

@@ -34,7 +34,7 @@ var (
 // it; the expressions are evaluated where they are used.
 func (d *decoder) encryption(block *hcl.Block) {
 	if err := CheckEncryption(block.Body); err != nil { // an invalid block does not count as a duplicate
-		d.diags = d.diags.AppendError(err)
+		d.addError(err)
 		return
 	}
 	d.file.encryption = append(d.file.encryption, block)
@@ -62,7 +62,7 @@ func CheckEncryption(body hcl.Body) error {
 			}
 		}
 	}
-	return d.diags.Err()
+	return d.errs.Err()
 }
 
 func (d *decoder) encryptionTarget(block *hcl.Block) {

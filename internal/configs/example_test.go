@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"tofu/internal/configs"
+	"tofu/internal/tfdiags"
 )
 
 func ExampleLoadRoot() {
@@ -21,9 +22,10 @@ func ExampleLoadRoot() {
 		fmt.Println(err)
 		return
 	}
-	cfg, diags := configs.LoadRoot(context.Background(), dir, nil)
-	if diags.HasErrors() {
-		fmt.Println(diags.Err())
+	warn := func(warnings ...tfdiags.Diagnostic) { fmt.Println(warnings) }
+	cfg, err := configs.LoadRoot(context.Background(), dir, nil, warn)
+	if err != nil {
+		fmt.Println(err)
 		return
 	}
 	for _, addr := range cfg.Module.SortedResources() {

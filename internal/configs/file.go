@@ -13,8 +13,8 @@ import (
 // file holds the declarations of one source file, in source order. newModule merges the files of a
 // directory.
 type file struct {
-	name  string
-	diags tfdiags.Diagnostics
+	name           string
+	errs, warnings tfdiags.Diagnostics
 
 	requiredVersions  []*hcl.Attribute
 	compatible        []compatible
@@ -34,40 +34,41 @@ type file struct {
 	removed           []*Removed
 }
 
-// decoder decodes the blocks of one file and collects diagnostics.
+// decoder decodes the blocks of one file and collects errors.
 type decoder struct {
 	file     *file
 	override bool // an override file, in which no argument is required
-	diags    tfdiags.Diagnostics
+	errs     tfdiags.Diagnostics
+	warn     tfdiags.Sink
 }
 
 // decodeFile parses and decodes one file. After syntax errors it returns what could be decoded.
 func (p *Parser) decodeFile(name string, override bool) *file {
-	d := &decoder{file: &file{name: name}, override: override}
-	source, diags := p.ParseFile(name)
-	d.diags = diags
+	f := &file{name: name}
+	d := &decoder{file: f, override: override, warn: f.warnings.Add}
+	source, err := p.ParseFile(name)
+	d.addError(err)
 	if source != nil {
 		content := d.content(source.Body, fileSchema)
 		for _, block := range content.Blocks {
 			blockDecoders[block.Type](d, block)
 		}
 	}
-	d.file.diags = d.diags
-	return d.file
+	f.errs = d.errs
+	return f
 }
 
-func (d *decoder) add(items ...tfdiags.Diagnostic) { d.diags = d.diags.Append(items...) }
+func (d *decoder) addError(err error) { d.errs = d.errs.AppendError(err) }
 
-func (d *decoder) addError(err error) { d.diags = d.diags.AppendError(err) }
-
-func (d *decoder) addHCL(items hcl.Diagnostics) { d.diags = d.diags.AppendHCL(items) }
+// addHCL adds the diagnostics of HCL, which are errors.
+func (d *decoder) addHCL(items hcl.Diagnostics) { d.errs = d.errs.AppendHCL(items) }
 
 func (d *decoder) errorf(at hcl.Range, summary, detail string, args ...any) {
-	d.diags = append(d.diags, tfdiags.Errorf(summary, detail, args...).At(at))
+	d.errs.Add(tfdiags.Errorf(summary, detail, args...).At(at))
 }
 
 func (d *decoder) warnf(at hcl.Range, summary, detail string, args ...any) {
-	d.diags = append(d.diags, tfdiags.Warningf(summary, detail, args...).At(at))
+	d.warn(tfdiags.Warningf(summary, detail, args...).At(at))
 }
 
 // content decodes a body that must match the schema exactly.

@@ -76,8 +76,8 @@ func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
 			"This is the address of a module. Add the address of the resource to import.")
 		return false
 	}
-	d.addError(err)
 	if err != nil {
+		d.addError(err)
 		return false
 	}
 	im.ToResource = target.Resource.In(target.Module.Module())

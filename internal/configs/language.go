@@ -72,12 +72,13 @@ type compatible struct {
 }
 
 // checkVersions checks the version constraints of a module against this program. If a constraint
-// excludes it, callers report only that: other errors may result from the version mismatch.
-func checkVersions(files []*file) (incompatible, other tfdiags.Diagnostics) {
-	check := func(attr *hcl.Attribute, warn bool) {
-		spec, set, diags := programConstraint(attr)
-		other = append(other, diags...)
-		if diags.HasErrors() {
+// excludes it, the error reports only that: other errors may result from the version mismatch.
+func checkVersions(files []*file, warn tfdiags.Sink) (compatible bool, err error) {
+	var incompatible, other tfdiags.Diagnostics
+	check := func(attr *hcl.Attribute, ineffective bool) {
+		spec, set, err := programConstraint(attr)
+		if err != nil {
+			other = other.AppendError(err)
 			return
 		}
 		if !set.Has(versions.MustParseVersion(version.String)) {
@@ -85,7 +86,7 @@ func checkVersions(files []*file) (incompatible, other tfdiags.Diagnostics) {
 				"This module requires %[2]q, but this program is compatible with OpenTofu v%[1]s. Use another "+
 					"version of the program, or relax the constraint if it is too strict.",
 				version.String, spec).At(attr.Range))
-		} else if warn && set.Has(versions.MustParseVersion("1.11.999")) {
+		} else if ineffective && set.Has(versions.MustParseVersion("1.11.999")) {
 			other = append(other, tfdiags.Warningf("Ineffective version constraint",
 				"OpenTofu versions before v%s don't support compatible_with, so the constraint should exclude "+
 					"them, for example with \">= %s\".",
@@ -104,21 +105,23 @@ func checkVersions(files []*file) (incompatible, other tfdiags.Diagnostics) {
 			check(c.constraint, !c.repeated)
 		}
 	}
-	return incompatible, other
+	if len(incompatible) > 0 {
+		return false, incompatible.Err()
+	}
+	return true, other.Report(warn)
 }
 
-func programConstraint(attr *hcl.Attribute) (text string, set versions.Set, diags tfdiags.Diagnostics) {
-	if hclDiags := gohcl.DecodeExpression(attr.Expr, nil, &text); hclDiags.HasErrors() {
-		return "", set, diags.AppendHCL(hclDiags)
+func programConstraint(attr *hcl.Attribute) (text string, set versions.Set, err error) {
+	if diags := gohcl.DecodeExpression(attr.Expr, nil, &text); diags.HasErrors() {
+		return "", set, tfdiags.FromHCL(diags).Err()
 	}
 	spec, err := constraints.ParseRubyStyleMulti(text)
 	if err != nil || strings.TrimSpace(text) == "" {
-		return "", set, diags.Append(tfdiags.Errorf("Invalid version constraint",
-			badConstraint, text).At(attr.Expr.Range()))
+		return "", set, tfdiags.Errorf("Invalid version constraint", badConstraint, text).At(attr.Expr.Range())
 	}
 	if slices.ContainsFunc(spec, func(s constraints.SelectionSpec) bool { return s.Boundary.Prerelease != "" }) {
-		return "", set, diags.Append(tfdiags.Errorf("Invalid required_version constraint",
-			"Prerelease versions are not supported here: %s. Remove the prerelease suffix.", text).At(attr.Range))
+		return "", set, tfdiags.Errorf("Invalid required_version constraint",
+			"Prerelease versions are not supported here: %s. Remove the prerelease suffix.", text).At(attr.Range)
 	}
 	return text, versions.MeetingConstraints(spec), nil
 }

@@ -67,7 +67,7 @@ func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
 		if inner.constant(attr, &destroy) && destroy != nil {
 			r.Destroy = Opt[bool]{Value: *destroy, Set: true}
 		}
-		r.DestroyProblem = inner.diags
+		r.DestroyProblem = inner.errs.Err()
 	}
 	if attr, ok := attrs["ignore_changes"]; ok {
 		d.ignoreChanges(r, attr)

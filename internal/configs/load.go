@@ -42,7 +42,7 @@ type LoadOptions struct {
 
 // A Resolver finds, or installs, the module of a call. An empty directory means that there is
 // nothing to load.
-type Resolver func(context.Context, *ModuleRequest) (ResolvedModule, tfdiags.Diagnostics)
+type Resolver func(context.Context, *ModuleRequest) (ResolvedModule, error)
 
 // ResolvedModule is the module that a call refers to.
 type ResolvedModule struct {
@@ -55,7 +55,7 @@ type ModuleRequest struct {
 	Path   addrs.Module // of the called module
 	Parent *Config
 	Call   *ModuleCall
-	// Source is zero if it could not be evaluated; diagnostics report why.
+	// Source is zero if it could not be evaluated; the error of loading reports why.
 	Source       addrs.ModuleSource
 	SourceText   string // the source as written
 	Version      string // constraints as written; "" if absent
@@ -65,44 +65,40 @@ type ModuleRequest struct {
 
 // LoadRoot loads the root module in dir and all modules below it. Even with errors the result can
 // be used for reports; it is nil only if the directory can't be read.
-func LoadRoot(ctx context.Context, dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
+func LoadRoot(ctx context.Context, dir string, opts *LoadOptions, warn tfdiags.Sink) (*Config, error) {
+	root, err := LoadRootModule(dir, opts, warn)
+	if err != nil {
+		return root, err
+	}
 	if opts == nil {
 		opts = &LoadOptions{}
 	}
-	root, diags := loadRootModule(dir, opts)
-	if root == nil || diags.HasErrors() {
-		return root, diags
+	l := &loader{opts: opts, parser: root.static.env.parser, warn: warn}
+	if err := l.tree(ctx, root); err != nil || opts.Called {
+		return root, err // an incomplete tree would cause follow-up errors
 	}
-	l := &loader{opts: opts, parser: root.static.env.parser}
-	diags = append(diags, l.tree(ctx, root)...)
-	if !diags.HasErrors() && !opts.Called { // an incomplete tree would cause follow-up errors
-		diags = append(diags, root.checkProviders()...)
-	}
-	return root, diags
+	return root, root.checkProviders(warn)
 }
 
 // LoadRootModule loads only the root module, for settings that are needed before modules are
-// installed: backend, encryption, variables and static values. The result has no children.
-func LoadRootModule(dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
+// installed: backend, encryption, variables and static values. The result has no children. It is
+// nil only if the directory can't be read.
+func LoadRootModule(dir string, opts *LoadOptions, warn tfdiags.Sink) (*Config, error) {
 	if opts == nil {
 		opts = &LoadOptions{}
 	}
-	return loadRootModule(dir, opts)
-}
-
-func loadRootModule(dir string, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
 	parser := opts.Parser
 	if parser == nil {
 		parser = NewParser(nil)
 	}
-	module, diags := parser.Module(dir)
+	module, err := parser.Module(dir, warn)
 	if module == nil {
-		return nil, diags
+		return nil, err
 	}
 	root := &Config{Module: opts.Overlay.root(module), Children: map[string]*Config{}, Called: opts.Called}
 	root.Root = root
 	root.static = newStaticScope(root, newStaticEnv(parser, module.Dir, opts))
-	return root, slices.Concat(diags, root.evaluateStatics())
+	return root, tfdiags.Join(err, root.evaluateStatics().Report(warn))
 }
 
 // A module may call itself with different variables. These limits stop endless recursion.
@@ -115,33 +111,34 @@ type loader struct {
 	opts      *LoadOptions
 	parser    *Parser
 	selfCalls int
+	warn      tfdiags.Sink
 }
 
 // tree loads the modules below cfg.
-func (l *loader) tree(ctx context.Context, cfg *Config) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (l *loader) tree(ctx context.Context, cfg *Config) error {
+	var errs tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(cfg.Module.Calls)) {
-		child, more := l.child(ctx, cfg, cfg.Module.Calls[name])
-		diags = append(diags, more...)
+		child, err := l.child(ctx, cfg, cfg.Module.Calls[name])
+		errs = errs.AppendError(err)
 		if child != nil {
 			cfg.Children[name] = child
-			diags = append(diags, l.tree(ctx, child)...)
+			errs = errs.AppendError(l.tree(ctx, child))
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 // child loads the module of one call, without its own calls. It returns nil if there is nothing to
-// load.
-func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*Config, tfdiags.Diagnostics) {
+// load. A module with errors is returned too, so that those below it are found.
+func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*Config, error) {
 	req := parent.requests[call.Name]
 	if req == nil || l.opts.Resolve == nil {
-		return nil, notInstalled(call, "").List()
+		return nil, notInstalled(call, "")
 	}
-	found, diags := l.opts.Resolve(ctx, req)
+	found, err := l.opts.Resolve(ctx, req)
 	dir := found.Dir
-	if diags.HasErrors() || dir == "" {
-		return nil, diags
+	if err != nil || dir == "" {
+		return nil, err
 	}
 	cfg := &Config{
 		Path: req.Path, Root: parent.Root, Parent: parent, Call: call, Children: map[string]*Config{},
@@ -152,18 +149,17 @@ func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*
 		l.selfCalls++
 	}
 	if recursion > maxRecursion || l.selfCalls > maxSelfCalls {
-		return nil, append(diags, tfdiags.Errorf("Module calls itself",
+		return nil, tfdiags.Errorf("Module calls itself",
 			"The module in %s calls itself in an endless recursion. Change the source, or make it depend on a "+
-				"variable that ends the recursion.", dir).At(call.Range))
+				"variable that ends the recursion.", dir).At(call.Range)
 	}
-	module, more := l.parser.Module(dir)
+	module, err := l.parser.Module(dir, l.warn)
 	if module == nil {
-		return nil, append(diags, notInstalled(call, dir))
+		return nil, notInstalled(call, dir)
 	}
 	cfg.Module = l.opts.Overlay.module(cfg.Path, module)
 	cfg.static = newStaticScope(cfg, parent.static.env)
-	diags = slices.Concat(diags, more, cfg.checkCalledModule(), cfg.evaluateStatics())
-	return cfg, diags
+	return cfg, tfdiags.Join(err, cfg.checkCalledModule(l.warn), cfg.evaluateStatics().Report(l.warn))
 }
 
 // recursion counts the modules above c that have the directory dir.
@@ -190,23 +186,22 @@ func notInstalled(call *ModuleCall, dir string) tfdiags.Diagnostic {
 }
 
 // checkCalledModule reports settings that have no effect or are not allowed in a called module.
-func (c *Config) checkCalledModule() tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (c *Config) checkCalledModule(warn tfdiags.Sink) error {
 	if b := c.Module.Backend; b != nil {
-		diags = append(diags, tfdiags.Warningf("Backend configuration ignored",
+		warn(tfdiags.Warningf("Backend configuration ignored",
 			"Only the backend of the root module is used, so the backend block in %s has no effect.",
 			c.Path).At(b.Range))
 	}
 	if b := c.Module.Cloud; b != nil {
-		diags = append(diags, tfdiags.Warningf("Cloud configuration ignored",
+		warn(tfdiags.Warningf("Cloud configuration ignored",
 			"Only the cloud block of the root module is used, so the one in %s has no effect.", c.Path).At(b.Range))
 	}
 	if len(c.Module.Imports) > 0 {
-		diags = append(diags, tfdiags.Errorf("Invalid import configuration",
+		return tfdiags.Errorf("Invalid import configuration",
 			"The import block in %s must be moved to the root module. Prefix the resource address with the "+
-				"module's path.", c.Path).At(c.Module.Imports[0].Range))
+				"module's path.", c.Path).At(c.Module.Imports[0].Range)
 	}
-	return diags
+	return nil
 }
 
 // request evaluates the source and version of a module call.

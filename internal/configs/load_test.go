@@ -61,8 +61,8 @@ func FuzzLoad(f *testing.F) {
 		archive := txtar.Parse(text)
 		cfg, diags := loadArchive(archive, nil)
 		if cfg != nil {
-			_, more := cfg.static.env.parser.TestFiles(".", DefaultTestDirectory)
-			diags = append(diags, more...)
+			_, err := cfg.static.env.parser.TestFiles(".", DefaultTestDirectory, diags.Add)
+			diags = diags.AppendError(err)
 		}
 		for _, d := range diags {
 			if d.Summary == "" || d.Severity != tfdiags.Error && d.Severity != tfdiags.Warning {
@@ -169,18 +169,18 @@ func modulesText(n int) string {
 // BenchmarkDecode decodes the blocks of a parsed file.
 func BenchmarkDecode(b *testing.B) {
 	text := strings.TrimPrefix(wideText(1000), "-- main.tf --\n")
-	source, diags := NewParser(nil).ParseSource("main.tf", []byte(text))
-	if diags.HasErrors() {
-		b.Fatal(diags.Err())
+	source, err := NewParser(nil).ParseSource("main.tf", []byte(text))
+	if err != nil {
+		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		d := &decoder{file: &file{name: "main.tf"}}
+		d := &decoder{file: &file{name: "main.tf"}, warn: tfdiags.Drop}
 		for _, block := range d.content(source.Body, fileSchema).Blocks {
 			blockDecoders[block.Type](d, block)
 		}
 		if len(d.file.resources) != 1000 {
-			b.Fatal(d.diags)
+			b.Fatal(d.errs)
 		}
 	}
 }

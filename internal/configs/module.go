@@ -14,7 +14,8 @@ import (
 // moduleBuilder merges the files of a directory into a module.
 type moduleBuilder struct {
 	*Module
-	diags tfdiags.Diagnostics
+	errs tfdiags.Diagnostics
+	warn tfdiags.Sink
 
 	requiredRange *hcl.Range          // of the required_providers block
 	repeated      []*RequiredProvider // providers required under a second local name
@@ -22,8 +23,8 @@ type moduleBuilder struct {
 
 // newModule merges the primary files, which must not repeat declarations, and then applies the
 // override files in order.
-func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnostics) {
-	mb := &moduleBuilder{Module: &Module{
+func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Module, error) {
+	mb := &moduleBuilder{warn: warn, Module: &Module{
 		Dir:               dir,
 		RequiredProviders: map[string]*RequiredProvider{},
 		ProviderMetas:     map[string]*ProviderMeta{},
@@ -39,16 +40,17 @@ func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnos
 	all := slices.Concat(primary, overrides)
 	// A module for another version may use unknown blocks, so an incompatible version is the only
 	// error.
-	incompatible, diags := checkVersions(all)
-	if len(incompatible) > 0 {
-		return mb.Module, incompatible
+	compatible, err := checkVersions(all, warn)
+	if !compatible {
+		return mb.Module, err
 	}
 	// Files were decoded in parallel. From here on everything, including diagnostics, follows the
 	// order of the files.
-	mb.diags = diags
+	mb.errs = tfdiags.FromError(err)
 	for _, f := range all {
 		mb.Files = append(mb.Files, f.name)
-		mb.diags = append(mb.diags, f.diags...)
+		warn(f.warnings...)
+		mb.errs.Add(f.errs...)
 	}
 	for _, f := range primary {
 		mb.addFile(f)
@@ -62,20 +64,20 @@ func newModule(dir string, primary, overrides []*file) (*Module, tfdiags.Diagnos
 	}
 	mb.sorted = slices.SortedFunc(maps.Keys(mb.Resources), addrs.Resource.Compare)
 	mb.resolveProviders()
-	if !mb.diags.HasErrors() { // an entry that could not be decoded would look undeclared
+	if len(mb.errs) == 0 { // an entry that could not be decoded would look undeclared
 		mb.checkLocalNames()
 	}
 	mb.checkImports()
 	mb.reqs, mb.arguments = mb.requirements(), mb.argumentSchema()
-	return mb.Module, mb.diags
+	return mb.Module, mb.errs.Err()
 }
 
 func (mb *moduleBuilder) errorf(at hcl.Range, summary, detail string, args ...any) {
-	mb.diags = append(mb.diags, tfdiags.Errorf(summary, detail, args...).At(at))
+	mb.errs.Add(tfdiags.Errorf(summary, detail, args...).At(at))
 }
 
 func (mb *moduleBuilder) warnf(at hcl.Range, summary, detail string, args ...any) {
-	mb.diags = append(mb.diags, tfdiags.Warningf(summary, detail, args...).At(at))
+	mb.warn(tfdiags.Warningf(summary, detail, args...).At(at))
 }
 
 // declare adds a declaration to its map, or reports the earlier declaration of the same name.

@@ -11,7 +11,7 @@ var movedSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "from
 
 // decodeMoved decodes a moved block. How moves relate is known only once the whole tree is loaded.
 func decodeMoved(d *decoder, block *hcl.Block) {
-	before := len(d.diags)
+	before := len(d.errs)
 	content := d.content(block.Body, movedSchema)
 	m := &Moved{Range: block.DefRange}
 	for _, end := range []struct {
@@ -29,7 +29,7 @@ func decodeMoved(d *decoder, block *hcl.Block) {
 				"The object in the %q attribute can't be moved.", end.name)
 		}
 	}
-	if d.override || d.diags[before:].HasErrors() {
+	if d.override || len(d.errs) > before {
 		d.refuseOverride(block)
 		return
 	}

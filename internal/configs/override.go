@@ -133,9 +133,7 @@ func (mb *moduleBuilder) overrideVariable(base, over *Variable) {
 		base.Default.Value, _ = base.defaultExpr.Value(nil) // as written, before conversion to the base type
 	}
 	if base.Default.Set {
-		if problem := base.convertDefault(over.Range); problem != nil {
-			mb.diags = append(mb.diags, *problem)
-		}
+		mb.errs = mb.errs.AppendError(base.convertDefault(over.Range))
 	}
 }
 

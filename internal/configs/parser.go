@@ -25,9 +25,10 @@ type Parser struct {
 }
 
 type moduleEntry struct {
-	once   sync.Once
-	module *Module
-	diags  tfdiags.Diagnostics
+	once     sync.Once
+	module   *Module
+	warnings tfdiags.Diagnostics
+	err      error
 }
 
 // NewParser returns a parser that reads from fsys, or from the operating system's files if fsys is
@@ -53,9 +54,9 @@ func (p *Parser) Source(name string) []byte {
 // FS returns the file system that the parser reads from.
 func (p *Parser) FS() FS { return p.fs }
 
-// Module returns the decoded directory, which it decodes only once. The module is nil only if the
-// directory can't be read.
-func (p *Parser) Module(dir string) (*Module, tfdiags.Diagnostics) {
+// Module returns the decoded directory, which it decodes only once. The warnings and the error are
+// reported for each call. The module is nil only if the directory can't be read.
+func (p *Parser) Module(dir string, warn tfdiags.Sink) (*Module, error) {
 	dir = filepath.Clean(dir)
 	p.mu.Lock()
 	entry := p.modules[dir]
@@ -64,52 +65,53 @@ func (p *Parser) Module(dir string) (*Module, tfdiags.Diagnostics) {
 		p.modules[dir] = entry
 	}
 	p.mu.Unlock()
-	entry.once.Do(func() { entry.module, entry.diags = p.decodeDir(dir) })
-	return entry.module, entry.diags
+	entry.once.Do(func() { entry.module, entry.err = p.decodeDir(dir, entry.warnings.Add) })
+	warn(entry.warnings...)
+	return entry.module, entry.err
 }
 
-func (p *Parser) decodeDir(dir string) (*Module, tfdiags.Diagnostics) {
+func (p *Parser) decodeDir(dir string, warn tfdiags.Sink) (*Module, error) {
 	names, err := listFiles(p.fs, dir)
 	if err != nil {
-		return nil, unreadable(dir, err).List()
+		return nil, unreadable(dir, err)
 	}
 	primary := make([]*file, len(names.primary))
 	overrides := make([]*file, len(names.overrides))
 	workers := runtime.GOMAXPROCS(0)
 	parallel.Each(len(primary), workers, func(i int) { primary[i] = p.decodeFile(names.primary[i], false) })
 	parallel.Each(len(overrides), workers, func(i int) { overrides[i] = p.decodeFile(names.overrides[i], true) })
-	return newModule(dir, primary, overrides)
+	return newModule(dir, primary, overrides, warn)
 }
 
 // ParseFile parses one file, in JSON or native syntax depending on its name, and keeps its source.
-// The file is nil if it can't be read.
-func (p *Parser) ParseFile(name string) (*hcl.File, tfdiags.Diagnostics) {
+// The file is nil only if it can't be read; after other errors it contains what could be parsed.
+func (p *Parser) ParseFile(name string) (*hcl.File, error) {
 	src, err := p.fs.ReadFile(name)
 	if err != nil {
-		return nil, tfdiags.Errorf("Failed to read file", "The file %q could not be read: %s.", name, err).List()
+		return nil, tfdiags.Errorf("Failed to read file", "The file %q could not be read: %s.", name, err)
 	}
 	return p.ParseSource(name, src)
 }
 
 // ParseSource is like ParseFile for source text in memory.
-func (p *Parser) ParseSource(name string, src []byte) (*hcl.File, tfdiags.Diagnostics) {
+func (p *Parser) ParseSource(name string, src []byte) (*hcl.File, error) {
 	return p.parse(name, src, strings.HasSuffix(name, ".json"))
 }
 
 // ParseJSON is like ParseSource for JSON syntax, whatever the file's name.
-func (p *Parser) ParseJSON(name string, src []byte) (*hcl.File, tfdiags.Diagnostics) {
+func (p *Parser) ParseJSON(name string, src []byte) (*hcl.File, error) {
 	return p.parse(name, src, true)
 }
 
-func (p *Parser) parse(name string, src []byte, isJSON bool) (*hcl.File, tfdiags.Diagnostics) {
+func (p *Parser) parse(name string, src []byte, isJSON bool) (*hcl.File, error) {
 	var parsed *hcl.File
-	var hclDiags hcl.Diagnostics
+	var diags hcl.Diagnostics
 	if isJSON {
-		parsed, hclDiags = nesting.ParseJSON(name, src)
+		parsed, diags = nesting.ParseJSON(name, src)
 	} else if d := nesting.Check(name, src); d != nil {
-		hclDiags = hcl.Diagnostics{d}
+		diags = hcl.Diagnostics{d}
 	} else {
-		parsed, hclDiags = parseNative(name, src)
+		parsed, diags = parseNative(name, src)
 	}
 	if parsed == nil || parsed.Body == nil {
 		parsed = &hcl.File{Body: hcl.EmptyBody(), Bytes: src}
@@ -117,5 +119,5 @@ func (p *Parser) parse(name string, src []byte, isJSON bool) (*hcl.File, tfdiags
 	p.mu.Lock()
 	p.sources[name] = src
 	p.mu.Unlock()
-	return parsed, tfdiags.FromHCL(hclDiags)
+	return parsed, tfdiags.FromHCL(diags).Err()
 }

@@ -29,7 +29,7 @@ func decodeProvider(d *decoder, block *hcl.Block) {
 		if !hclsyntax.ValidIdentifier(p.Alias) {
 			// Like OpenTofu, the diagnostic has no source range, which tools may rely on; the text
 			// names the position.
-			d.add(tfdiags.Errorf("Invalid provider configuration alias",
+			d.addError(tfdiags.Errorf("Invalid provider configuration alias",
 				"The alias at %s is not a valid name. %s", tfdiags.Place(rng), identifierRule))
 		}
 	}

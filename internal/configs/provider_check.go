@@ -13,20 +13,23 @@ import (
 
 // checkProviders checks the references to provider configurations and the providers arguments of
 // the whole tree.
-func (c *Config) checkProviders() tfdiags.Diagnostics {
-	ck := &providerCheck{}
+func (c *Config) checkProviders(warn tfdiags.Sink) error {
+	ck := &providerCheck{warn: warn}
 	ck.module(c, nil)
-	return ck.diags
+	return ck.errs.Err()
 }
 
-type providerCheck struct{ diags tfdiags.Diagnostics }
+type providerCheck struct {
+	errs tfdiags.Diagnostics
+	warn tfdiags.Sink
+}
 
 func (ck *providerCheck) errorf(at hcl.Range, summary, detail string, args ...any) {
-	ck.diags = append(ck.diags, tfdiags.Errorf(summary, detail, args...).At(at))
+	ck.errs.Add(tfdiags.Errorf(summary, detail, args...).At(at))
 }
 
 func (ck *providerCheck) warnf(at hcl.Range, summary, detail string, args ...any) {
-	ck.diags = append(ck.diags, tfdiags.Warningf(summary, detail, args...).At(at))
+	ck.warn(tfdiags.Warningf(summary, detail, args...).At(at))
 }
 
 // module checks cfg and the modules below it. Repeated is the position of a count, for_each,

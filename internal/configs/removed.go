@@ -16,7 +16,7 @@ var (
 
 // decodeRemoved decodes a removed block.
 func decodeRemoved(d *decoder, block *hcl.Block) {
-	before := len(d.diags)
+	before := len(d.errs)
 	content := d.content(block.Body, removedSchema)
 	r := &Removed{Range: block.DefRange}
 	if attr, ok := content.Attributes["from"]; ok {
@@ -37,7 +37,7 @@ func decodeRemoved(d *decoder, block *hcl.Block) {
 	}
 	d.destroyProvisioners(r.Provisioners, nil)
 	defer d.refuseOverride(block)
-	if d.diags[before:].HasErrors() {
+	if len(d.errs) > before {
 		return
 	}
 	if r.From.IsModule() && len(r.Provisioners) > 0 {

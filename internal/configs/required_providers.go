@@ -43,7 +43,7 @@ func decodeRequiredProviders(d *decoder, block *hcl.Block) *requiredProviders {
 
 // requiredProvider decodes one entry. It returns nil if the entry has errors.
 func (d *decoder) requiredProvider(attr *hcl.Attribute) *RequiredProvider {
-	before := len(d.diags)
+	before := len(d.errs)
 	req := &RequiredProvider{LocalName: attr.Name, Range: attr.Expr.Range()}
 	if !d.providerName(attr.Name, attr.Expr.Range()) {
 		return nil
@@ -58,7 +58,7 @@ func (d *decoder) requiredProvider(attr *hcl.Attribute) *RequiredProvider {
 			}
 		}
 	}
-	if d.diags[before:].HasErrors() {
+	if len(d.errs) > before {
 		return nil
 	}
 	if req.Provider.IsZero() {

@@ -48,7 +48,7 @@ func decodeEphemeral(d *decoder, block *hcl.Block) { d.resource(ephemeralKind, b
 
 // resource decodes a resource block of any kind. Check is the check block that contains it, or nil.
 func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *Resource {
-	before := len(d.diags)
+	before := len(d.errs)
 	content, rest := d.partial(block.Body, kind.schema)
 	r := &Resource{
 		Addr: addrs.Resource{Mode: kind.mode, Type: block.Labels[0], Name: block.Labels[1]}, Config: rest, Check: check,
@@ -94,7 +94,7 @@ func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *
 	d.oneRepetition(repetition, kind.plural)
 	d.destroyProvisioners(r.Provisioners, r.Connection)
 	// A resource with errors is declared too, so that references to it are not errors as well.
-	if check == nil || !d.diags[before:].HasErrors() {
+	if check == nil || len(d.errs) == before {
 		d.file.resources = append(d.file.resources, r)
 	}
 	return r

@@ -47,26 +47,26 @@ func (c *Config) Snapshot() *Snapshot {
 }
 
 // LoadSnapshot loads the tree of a snapshot. It ignores opts.Parser and opts.Resolve.
-func LoadSnapshot(ctx context.Context, s *Snapshot, opts *LoadOptions) (*Config, tfdiags.Diagnostics) {
+func LoadSnapshot(ctx context.Context, s *Snapshot, opts *LoadOptions, warn tfdiags.Sink) (*Config, error) {
 	with := LoadOptions{}
 	if opts != nil {
 		with = *opts
 	}
 	if len(s.Modules) == 0 || !s.Modules[0].Path.IsRoot() {
-		return nil, tfdiags.Errorf("Invalid configuration snapshot", "The snapshot has no root module.").List()
+		return nil, tfdiags.Errorf("Invalid configuration snapshot", "The snapshot has no root module.")
 	}
 	with.Parser = NewParser(s.FS())
 	with.Resolve = s.resolve
-	return LoadRoot(ctx, s.Modules[0].Dir, &with)
+	return LoadRoot(ctx, s.Modules[0].Dir, &with, warn)
 }
 
-func (s *Snapshot) resolve(_ context.Context, req *ModuleRequest) (ResolvedModule, tfdiags.Diagnostics) {
+func (s *Snapshot) resolve(_ context.Context, req *ModuleRequest) (ResolvedModule, error) {
 	i, found := slices.BinarySearchFunc(s.Modules, req.Path,
 		func(m SnapshotModule, path addrs.Module) int { return cmp.Compare(m.Path, path) })
 	if !found || req.Source.Kind != 0 && s.Modules[i].Source != req.Source.String() {
 		return ResolvedModule{}, tfdiags.Errorf("Module not in snapshot",
 			"The saved configuration does not contain %s, because its source depends on values that have "+
-				"changed.", req.Path).At(req.Call.SourceRange).List()
+				"changed.", req.Path).At(req.Call.SourceRange)
 	}
 	return ResolvedModule{Dir: s.Modules[i].Dir, Version: s.Modules[i].Version}, nil
 }

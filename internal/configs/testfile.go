@@ -232,9 +232,9 @@ func (d *decoder) testModule(file, run string, block *hcl.Block) *TestModule {
 
 // testProvider decodes a provider block. Names in it are resolved in the module under test.
 func (d *decoder) testProvider(f *TestFile, block *hcl.Block) {
-	inner := &decoder{file: &file{}}
+	inner := &decoder{file: &file{}, warn: d.warn}
 	decodeProvider(inner, block)
-	d.add(inner.diags...)
+	d.errs.Add(inner.errs...)
 	for _, p := range inner.file.providers {
 		if before := f.Providers[p.Local()]; before != nil {
 			d.duplicateProvider(p, before.Range)

@@ -154,9 +154,8 @@ func withoutSplat(expr hcl.Expression) hcl.Expression {
 
 // constantObject evaluates an object without references.
 func (d *decoder) constantObject(attr *hcl.Attribute) cty.Value {
-	v, hclDiags := attr.Expr.Value(nil)
-	diags := tfdiags.FromHCL(hclDiags)
-	d.add(diags...)
+	v, diags := attr.Expr.Value(nil)
+	d.addHCL(diags)
 	switch {
 	case diags.HasErrors():
 	case v.IsNull() || !v.Type().IsObjectType() && !v.Type().IsMapType():

@@ -29,22 +29,22 @@ var testExtensions = extensions{
 
 // TestFiles reads the test files in the root module's directory and in testDir, which is relative
 // to it. The result is sorted by name.
-func (p *Parser) TestFiles(root, testDir string) ([]*TestFile, tfdiags.Diagnostics) {
+func (p *Parser) TestFiles(root, testDir string, warn tfdiags.Sink) ([]*TestFile, error) {
 	names := p.listTests(root)
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	switch dir := filepath.Join(root, testDir); {
 	case filepath.IsAbs(testDir):
-		diags = append(diags, tfdiags.Warningf("Test directory must be relative",
+		warn(tfdiags.Warningf("Test directory must be relative",
 			"The test directory %s is ignored. Use a path relative to the current directory.", testDir))
 	case filepath.Clean(dir) == filepath.Clean(root):
 	default:
 		switch _, err := p.fs.ReadDir(dir); {
 		case err == nil || filepath.Clean(testDir) == DefaultTestDirectory && errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, fs.ErrNotExist):
-			diags = append(diags, tfdiags.Warningf("Test directory does not exist",
+			warn(tfdiags.Warningf("Test directory does not exist",
 				"The requested test directory %s does not exist.", testDir))
 		default:
-			diags = append(diags, tfdiags.Errorf("Test directory can't be read",
+			errs.Add(tfdiags.Errorf("Test directory can't be read",
 				"The test directory %s can't be read: %s.", testDir, err))
 		}
 		names = append(names, p.listTests(dir)...)
@@ -52,15 +52,15 @@ func (p *Parser) TestFiles(root, testDir string) ([]*TestFile, tfdiags.Diagnosti
 	slices.Sort(names)
 	var out []*TestFile
 	for _, name := range names {
-		d := &decoder{file: &file{name: name}}
-		source, more := p.ParseFile(name)
-		d.diags = more
+		d := &decoder{file: &file{name: name}, warn: warn}
+		source, err := p.ParseFile(name)
+		d.addError(err)
 		if source != nil {
 			out = append(out, d.testFile(name, source.Body))
 		}
-		diags = append(diags, d.diags...)
+		errs.Add(d.errs...)
 	}
-	return out, diags
+	return out, errs.Err()
 }
 
 // listTests returns the test files in a directory.
@@ -96,7 +96,7 @@ func (m *TestModule) Request(root *Config) (*ModuleRequest, tfdiags.Diagnostics)
 
 // Within returns a resolver for a configuration whose modules are installed below path.
 func (r Resolver) Within(path addrs.Module) Resolver {
-	return func(ctx context.Context, req *ModuleRequest) (ResolvedModule, tfdiags.Diagnostics) {
+	return func(ctx context.Context, req *ModuleRequest) (ResolvedModule, error) {
 		below := *req
 		below.Path = addrs.Module(strings.Join(append(path.Names(), req.Path.Names()...), "."))
 		return r(ctx, &below)

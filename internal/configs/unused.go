@@ -15,47 +15,46 @@ import (
 
 // UnusedAttributes warns about attributes in object constructors that conversion to ty drops, which
 // usually are misspelled names. It checks nested constructors too.
-func UnusedAttributes(expr hcl.Expression, ty cty.Type) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func UnusedAttributes(expr hcl.Expression, ty cty.Type, warn tfdiags.Sink) {
 	if made, ok := expr.(*hclsyntax.ForExpr); ok && ty.IsCollectionType() {
-		return UnusedAttributes(made.ValExpr, ty.ElementType())
+		UnusedAttributes(made.ValExpr, ty.ElementType(), warn)
+		return
 	}
 	// Attributes of computed values are dropped silently.
 	switch {
 	case ty.IsObjectType():
 		for _, pair := range pairsOf(expr) {
-			key, keyDiags := pair.Key.Value(nil)
-			if keyDiags.HasErrors() || key.Type() != cty.String || key.IsNull() || !key.IsKnown() {
+			key, diags := pair.Key.Value(nil)
+			if diags.HasErrors() || key.Type() != cty.String || key.IsNull() || !key.IsKnown() {
 				continue
 			}
 			name := key.AsString()
 			if ty.HasAttribute(name) {
-				diags = append(diags, UnusedAttributes(pair.Value, ty.AttributeType(name))...)
+				UnusedAttributes(pair.Value, ty.AttributeType(name), warn)
 				continue
 			}
-			diags = append(diags, tfdiags.Warningf("Object attribute is ignored",
+			warn(tfdiags.Warningf("Object attribute is ignored",
 				"The variable's type has no attribute %q, so this value is ignored.%s",
 				name, suggest.DidYouMean(name, slices.Sorted(maps.Keys(ty.AttributeTypes())))).At(pair.Key.Range()))
 		}
 	case ty.IsMapType():
 		for _, pair := range pairsOf(expr) {
-			if _, keyDiags := pair.Key.Value(nil); keyDiags.HasErrors() {
+			if _, diags := pair.Key.Value(nil); diags.HasErrors() {
 				continue // the map key is dynamic
 			}
-			diags = append(diags, UnusedAttributes(pair.Value, ty.ElementType())...)
+			UnusedAttributes(pair.Value, ty.ElementType(), warn)
 		}
 	case ty.IsListType() || ty.IsSetType():
 		for _, item := range itemsOf(expr) {
-			diags = append(diags, UnusedAttributes(item, ty.ElementType())...)
+			UnusedAttributes(item, ty.ElementType(), warn)
 		}
 	case ty.IsTupleType():
 		for i, item := range itemsOf(expr) {
 			if i < ty.Length() {
-				diags = append(diags, UnusedAttributes(item, ty.TupleElementType(i))...)
+				UnusedAttributes(item, ty.TupleElementType(i), warn)
 			}
 		}
 	}
-	return diags
 }
 
 func pairsOf(expr hcl.Expression) []hcl.KeyValuePair {

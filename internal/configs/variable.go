@@ -144,26 +144,22 @@ func (d *decoder) variableDefault(v *Variable, attr *hcl.Attribute) {
 	if d.override && !v.typeSet() || diags.HasErrors() {
 		return
 	}
-	d.add(UnusedAttributes(attr.Expr, v.Type.Type)...)
-	if problem := v.convertDefault(attr.Expr.Range()); problem != nil {
-		d.add(*problem)
-	}
+	UnusedAttributes(attr.Expr, v.Type.Type, d.warn)
+	d.addError(v.convertDefault(attr.Expr.Range()))
 }
 
 // convertDefault converts the default to the declared type.
-func (v *Variable) convertDefault(at hcl.Range) *tfdiags.Diagnostic {
+func (v *Variable) convertDefault(at hcl.Range) error {
 	val, err := v.Type.Convert(v.Default.Value)
 	if err != nil {
-		problem := tfdiags.Errorf("Invalid default value for variable",
-			"The default is not compatible with the variable's type: %s.", tfdiags.FormatError(err)).At(at)
 		v.Default.Value = cty.DynamicVal
-		return &problem
+		return tfdiags.Errorf("Invalid default value for variable",
+			"The default is not compatible with the variable's type: %s.", tfdiags.FormatError(err)).At(at)
 	}
 	v.Default.Value = val
 	if val.IsNull() && !v.Nullable.Value {
-		problem := tfdiags.Errorf("Invalid default value for variable",
+		return tfdiags.Errorf("Invalid default value for variable",
 			"The default can't be null while nullable is false.").At(at)
-		return &problem
 	}
 	return nil
 }

@@ -109,11 +109,11 @@ func load(b *testing.B, files map[string]string) scene {
 			b.Fatal(err)
 		}
 	}
-	cfg, diags := configs.LoadRoot(b.Context(), dir,
-		&configs.LoadOptions{Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
+	cfg, err := configs.LoadRoot(b.Context(), dir,
+		&configs.LoadOptions{Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
 			return configs.ResolvedModule{Dir: req.LocalDir()}, nil
-		}})
-	check(b, diags.Err())
+		}}, tfdiags.Drop)
+	check(b, err)
 	provider := builtin.New(builtin.Options{})
 	return scene{cfg, &engine.Env{
 		Provider: func(context.Context, addrs.Provider) (providers.Interface, error) { return provider, nil },

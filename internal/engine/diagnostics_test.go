@@ -53,12 +53,14 @@ func loadArchive(archive *txtar.Archive) (*configs.Config, tfdiags.Diagnostics) 
 	for _, f := range archive.Files {
 		files.Files[f.Name] = f.Data
 	}
-	return configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{
+	var diags tfdiags.Diagnostics
+	cfg, err := configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{
 		Parser: configs.NewParser(files.FS()), WorkDir: "/work",
-		Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
+		Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
 			return configs.ResolvedModule{Dir: req.LocalDir()}, nil
 		},
-	})
+	}, diags.Add)
+	return cfg, diags.AppendError(err)
 }
 
 // FuzzEvaluate loads, validates and plans an archive of arbitrary files, which may be invalid.

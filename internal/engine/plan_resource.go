@@ -242,8 +242,8 @@ func (l *objectState) exists() bool { return l != nil && l.obj != nil }
 // planManaged plans a managed instance.
 func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	w, r := p.w, p.r
-	if r.Config.DestroyProblem.HasErrors() {
-		return r.Config.DestroyProblem
+	if err := r.Config.DestroyProblem; err != nil {
+		return tfdiags.FromError(err)
 	}
 	prov, diags := p.declaredProvider()
 	if diags.HasErrors() {

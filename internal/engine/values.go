@@ -73,7 +73,7 @@ func (e *evaluator) variableValue(v *graph.Value, in *moduleInstance) (cty.Value
 	}
 	out, more := finalValue(v, in, Variable{Value: given, Range: &rng})
 	if e.op.Phase == graph.PhaseValidate && !more.HasErrors() {
-		more = more.Append(configs.UnusedAttributes(v.Expr.Expression, v.Variable.Type.Type)...)
+		configs.UnusedAttributes(v.Expr.Expression, v.Variable.Type.Type, more.Add)
 	}
 	return out, diags.Append(more...)
 }

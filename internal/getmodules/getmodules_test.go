@@ -127,26 +127,26 @@ func call(name, source string, more ...string) string {
 	return fmt.Sprintf("module %q {\n  source = %q\n  %s\n}\n", name, source, strings.Join(more, "\n  "))
 }
 
-func (l *lab) install(main string, upgrade bool) tfdiags.Diagnostics {
+func (l *lab) install(main string, upgrade bool) error {
 	l.Helper()
 	l.write(map[string]string{"work/main.tf": main})
-	in, diags := NewInstaller(&Options{Dir: ".terraform/modules", Client: l.client, Upgrade: upgrade})
-	if diags.HasErrors() {
+	in, diags := NewInstaller(&Options{Warn: tfdiags.Drop, Dir: ".terraform/modules", Client: l.client, Upgrade: upgrade})
+	if diags != nil {
 		return diags
 	}
-	_, diags = configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{Resolve: in.Resolve})
+	_, diags = configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{Resolve: in.Resolve}, tfdiags.Drop)
 	if err := in.Finish(); err != nil {
 		l.Fatal(err)
 	}
-	if diags.HasErrors() {
+	if diags != nil {
 		return diags
 	}
 	resolve, more := Installed(".terraform/modules")
-	if more.HasErrors() {
-		l.Fatal(more.Err())
+	if more != nil {
+		l.Fatal(more)
 	}
-	if _, more := configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{Resolve: resolve}); more.HasErrors() {
-		l.Errorf("what was installed can't be loaded: %v", more.Err())
+	if _, err := configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{Resolve: resolve}, tfdiags.Drop); err != nil {
+		l.Errorf("what was installed can't be loaded: %v", err)
 	}
 	left, err := filepath.Glob(".terraform/modules/.tofu-tmp-*")
 	if err != nil || len(left) > 0 {
@@ -157,16 +157,16 @@ func (l *lab) install(main string, upgrade bool) tfdiags.Diagnostics {
 
 func (l *lab) good(main string) {
 	l.Helper()
-	if diags := l.install(main, false); diags.HasErrors() {
-		l.Fatal(diags.Err())
+	if err := l.install(main, false); err != nil {
+		l.Fatal(err)
 	}
 }
 
 func (l *lab) bad(main, want string) {
 	l.Helper()
-	diags := l.install(main, false)
-	if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), want) {
-		l.Errorf("%s\ndoesn't fail with %q: %v", main, want, diags.Err())
+	err := l.install(main, false)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		l.Errorf("%s\ndoesn't fail with %q: %v", main, want, err)
 	}
 }
 
@@ -272,16 +272,16 @@ func TestPageAddress(t *testing.T) {
 func TestFailedOnce(t *testing.T) {
 	l := newLab(t)
 	main := call("a", l.url+"/none.zip") + call("b", l.url+"/none.zip//sub") + call("c", l.url+"/none.zip")
-	diags := l.install(main, false)
-	if len(diags) != 3 || strings.Count(diags.Err().Error(), "404") != 1 || strings.Count(strings.Join(l.seen, " "), "/none.zip") != 1 {
-		t.Errorf("%v\n%v", l.seen, diags.Err())
+	err := l.install(main, false)
+	if len(tfdiags.FromError(err)) != 3 || strings.Count(err.Error(), "404") != 1 || strings.Count(strings.Join(l.seen, " "), "/none.zip") != 1 {
+		t.Errorf("%v\n%v", l.seen, err)
 	}
 	// A mismatch with a pin is an error of the package, not of its calls.
 	l.pages["/none.zip"] = bytesPage(zipOf(map[string]string{"main.tf": value("1")}))
 	pins := depsfile.ModuleLocks{{Source: l.url + "/none.zip", Hash: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}}
 	l.seen = nil
-	if _, diags := l.pin(main, false, pins); len(diags) != 1 || !strings.Contains(diags.Err().Error(), "has changed") || len(l.seen) != 1 {
-		t.Errorf("%v\n%v", l.seen, diags.Err())
+	if _, err := l.pin(main, false, pins); len(tfdiags.FromError(err)) != 1 || !strings.Contains(err.Error(), "has changed") || len(l.seen) != 1 {
+		t.Errorf("%v\n%v", l.seen, err)
 	}
 	if m, err := ReadManifest(".terraform/modules"); err != nil || len(m) != 1 {
 		t.Errorf("modules that are not there are listed: %v, %v", m, err)
@@ -337,9 +337,9 @@ func TestRegistry(t *testing.T) {
 func TestCopyRoot(t *testing.T) {
 	l := newLab(t)
 	l.commit("repo", "", map[string]string{"main.tf": call("p", "./part"), "part/main.tf": value("p"), ".terraform.lock.hcl": "", ".hidden": "h"})
-	in, diags := NewInstaller(&Options{Dir: ".terraform/modules", Client: l.client})
-	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+	in, err := NewInstaller(&Options{Warn: tfdiags.Drop, Dir: ".terraform/modules", Client: l.client})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := in.CopyRoot(t.Context(), "git::file://"+l.top+"/repo", "."); err != nil {
 		t.Fatal(err)
@@ -399,7 +399,7 @@ func TestLinkedDirectories(t *testing.T) {
 				t.Skip("no symbolic links: ", err)
 			}
 			diags := l.install(call("docs", "./m"), false)
-			if err := diags.Err(); err == nil && test.error != "" || err != nil && (test.error == "" || !strings.Contains(err.Error(), test.error)) {
+			if err := diags; err == nil && test.error != "" || err != nil && (test.error == "" || !strings.Contains(err.Error(), test.error)) {
 				t.Errorf("got %v, want %q", err, test.error)
 			}
 			if _, err := os.Stat(filepath.Join(l.top, "victim", "docs", "thesis.txt")); err != nil {

@@ -42,8 +42,8 @@ func TestGit(t *testing.T) {
 	l.commit("repo", "", map[string]string{"main.tf": value("3")})
 	l.good(call("a", repo))
 	l.has(".terraform/modules/a/main.tf", value("2"))
-	if diags := l.install(call("a", repo), true); diags.HasErrors() {
-		t.Fatal(diags.Err())
+	if err := l.install(call("a", repo), true); err != nil {
+		t.Fatal(err)
 	}
 	l.has(".terraform/modules/a/main.tf", value("3"))
 }

@@ -77,7 +77,7 @@ func TestGitPassword(t *testing.T) {
 	}
 	wrong := strings.Replace(withLogin, "pass@", "wrong@", 1)
 	diags := l.install(call("b", wrong), false)
-	if err := diags.Err(); err == nil || strings.Contains(err.Error(), "SEKRET") || !strings.Contains(err.Error(), "uthentication failed") {
+	if err := diags; err == nil || strings.Contains(err.Error(), "SEKRET") || !strings.Contains(err.Error(), "uthentication failed") {
 		t.Errorf("with a wrong password: %v", err)
 	}
 }

@@ -13,29 +13,29 @@ import (
 
 // Installed returns a resolver for the modules installed in dir, ".terraform/modules". Resolving a
 // call that is not installed as currently written fails with advice to run init.
-func Installed(dir string) (configs.Resolver, tfdiags.Diagnostics) {
+func Installed(dir string) (configs.Resolver, error) {
 	manifest, err := ReadManifest(dir)
 	if err != nil {
-		return nil, manifestDamaged(err).List()
+		return nil, manifestDamaged(err)
 	}
-	return func(_ context.Context, req *configs.ModuleRequest) (found configs.ResolvedModule, diags tfdiags.Diagnostics) {
+	return func(_ context.Context, req *configs.ModuleRequest) (found configs.ResolvedModule, err error) {
 		if req.Source.Kind == 0 {
 			return found, nil // errors have been reported already
 		}
 		r, ok := manifest[key(req)]
 		switch {
 		case !ok:
-			return found, tfdiags.Errorf("Module not installed", "The module is not installed in this directory yet. %s", configs.RunInit).At(req.Call.Range).List()
+			return found, tfdiags.Errorf("Module not installed", "The module is not installed in this directory yet. %s", configs.RunInit).At(req.Call.Range)
 		case r.Source != req.Source.String():
 			return found, tfdiags.Errorf("Module source has changed",
-				"The module was installed from %q, which is no longer its source. %s", r.Source, configs.RunInit).At(req.Call.SourceRange).List()
+				"The module was installed from %q, which is no longer its source. %s", r.Source, configs.RunInit).At(req.Call.SourceRange)
 		case !r.meets(req.Constraints):
 			return found, tfdiags.Errorf("Module version requirements have changed",
-				"Version %s is installed, which does not meet the constraint here. %s", r.Version, configs.RunInit).At(req.VersionRange).List()
+				"Version %s is installed, which does not meet the constraint here. %s", r.Version, configs.RunInit).At(req.VersionRange)
 		}
 		dir := filepath.FromSlash(r.Dir)
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return found, tfdiags.Errorf("Module not installed", "The directory %s of the module can't be read. %s", r.Dir, configs.RunInit).At(req.Call.Range).List()
+			return found, tfdiags.Errorf("Module not installed", "The directory %s of the module can't be read. %s", r.Dir, configs.RunInit).At(req.Call.Range)
 		}
 		return configs.ResolvedModule{Dir: dir, Version: r.Version}, nil
 	}, nil

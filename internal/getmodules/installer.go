@@ -32,6 +32,8 @@ type Options struct {
 	Always bool
 	// Observe receives the events of one call at a time. It may be nil.
 	Observe func(Event)
+	// Warn receives the warnings of Resolve.
+	Warn tfdiags.Sink
 }
 
 // Installer installs module calls one by one, in the order in which the configuration loader finds
@@ -47,15 +49,16 @@ type Installer struct {
 }
 
 // NewInstaller returns an installer. It reads the manifest of modules that are already installed.
-func NewInstaller(opts *Options) (*Installer, tfdiags.Diagnostics) {
+func NewInstaller(opts *Options) (*Installer, error) {
 	if err := checkDir(opts.Dir); err != nil {
 		return nil, tfdiags.Errorf("Modules can't be installed",
-			"%s. Installing modules deletes and replaces files there. Remove the link; to keep modules in another place, set TF_DATA_DIR.", err).List()
+			"%s. Installing modules deletes and replaces files there. Remove the link; to keep modules in another place, set TF_DATA_DIR.", err)
 	}
 	manifest, err := ReadManifest(opts.Dir)
 	if err != nil {
-		return nil, tfdiags.Diagnostics{manifestDamaged(err),
-			tfdiags.Errorf("Modules can't be installed", "Without the list of installed modules the files in %s can't be identified, so they were not changed.", opts.Dir)}
+		return nil, tfdiags.Join(manifestDamaged(err), tfdiags.Errorf("Modules can't be installed",
+			"Without the list of installed modules the files in %s can't be identified, so they were not changed.",
+			opts.Dir))
 	}
 	in := &Installer{opts: *opts, manifest: manifest, packages: make(map[string]string), fetcher: newFetcher(opts.Client),
 		locator: &locator{client: opts.Client}}
@@ -104,7 +107,7 @@ func (in *Installer) write() error {
 }
 
 // Resolve installs a module. It is a configs.Resolver.
-func (in *Installer) Resolve(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
+func (in *Installer) Resolve(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
 	in.called = true
 	switch req.Source.Kind {
 	case addrs.LocalModule:
@@ -124,17 +127,17 @@ func (in *Installer) tell(e Event) {
 }
 
 // local resolves a module in the caller's package.
-func (in *Installer) local(ctx context.Context, req *configs.ModuleRequest) (none configs.ResolvedModule, diags tfdiags.Diagnostics) {
+func (in *Installer) local(ctx context.Context, req *configs.ModuleRequest) (none configs.ResolvedModule, err error) {
 	dir := filepath.ToSlash(filepath.Clean(req.LocalDir()))
 	parent, _ := req.Path.Parent()
 	home, packaged := in.packages[strings.Join(parent.Names(), ".")]
 	if packaged && dir != home && !strings.HasPrefix(dir, home+"/") {
 		return none, tfdiags.Errorf("Local module path escapes module package",
 			"The source of %s, %q, would be outside of the package that the calling module came with. Local sources that start with \"../\" must stay within it.",
-			req.Path, req.Source).List()
+			req.Path, req.Source)
 	}
 	if info, err := os.Stat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
-		return none, tfdiags.Errorf("Unreadable module directory", "There is no directory %s, which is the source of %s.", dir, req.Describe()).List()
+		return none, tfdiags.Errorf("Unreadable module directory", "There is no directory %s, which is the source of %s.", dir, req.Describe())
 	}
 	k := key(req)
 	old := in.manifest[k]
@@ -183,7 +186,7 @@ func (in *Installer) kept(req *configs.ModuleRequest) (Record, bool) {
 	return r, true
 }
 
-func (in *Installer) remote(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
+func (in *Installer) remote(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
 	if r, ok := in.kept(req); ok {
 		return configs.ResolvedModule{Dir: filepath.FromSlash(r.Dir)}, nil
 	}
@@ -191,7 +194,7 @@ func (in *Installer) remote(ctx context.Context, req *configs.ModuleRequest) (co
 }
 
 // install fetches a package and records the call.
-func (in *Installer) install(ctx context.Context, req *configs.ModuleRequest, place location, version string) (none configs.ResolvedModule, diags tfdiags.Diagnostics) {
+func (in *Installer) install(ctx context.Context, req *configs.ModuleRequest, place location, version string) (none configs.ResolvedModule, err error) {
 	k := key(req)
 	shown := showable(req.Source.Address)
 	in.tell(Downloading{k, shown, version})
@@ -208,7 +211,7 @@ func (in *Installer) install(ctx context.Context, req *configs.ModuleRequest, pl
 	if subdir := path.Join(got.subdir, place.subdir); subdir != "" {
 		found, err := within(home, subdir)
 		if err != nil {
-			return none, tfdiags.Errorf("Failed to install module", "The package of %s, %s, was downloaded, but %s. The part of the source after \"//\" must be a directory of the package.", req.Describe(), shown, err).List()
+			return none, tfdiags.Errorf("Failed to install module", "The package of %s, %s, was downloaded, but %s. The part of the source after \"//\" must be a directory of the package.", req.Describe(), shown, err)
 		}
 		dir = found
 	}
@@ -220,9 +223,9 @@ func (in *Installer) install(ctx context.Context, req *configs.ModuleRequest, pl
 	return configs.ResolvedModule{Dir: filepath.FromSlash(dir), Version: version}, nil
 }
 
-func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err error) tfdiags.Diagnostics {
+func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err error) error {
 	if ctx.Err() != nil {
-		return tfdiags.Errorf("Module installation was interrupted", "The installation of modules was interrupted before it was complete.").List()
+		return tfdiags.Errorf("Module installation was interrupted", "The installation of modules was interrupted before it was complete.")
 	}
 	if again := new(againError); errors.As(err, &again) {
 		if changed := new(changedError); errors.As(err, &changed) {
@@ -230,7 +233,7 @@ func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err
 		}
 		err = errors.New("its package could not be fetched for another call")
 	}
-	return tfdiags.Errorf("Failed to download module", "Could not install %s: %s.", req.Describe(), err).At(req.Call.Range).List()
+	return tfdiags.Errorf("Failed to download module", "Could not install %s: %s.", req.Describe(), err).At(req.Call.Range)
 }
 
 // within returns the directory subdir of a package. A pattern must match exactly one directory.
@@ -263,37 +266,38 @@ func within(home, subdir string) (string, error) {
 }
 
 // fromRegistry selects a version and installs the package that the registry names for it.
-func (in *Installer) fromRegistry(ctx context.Context, req *configs.ModuleRequest) (none configs.ResolvedModule, diags tfdiags.Diagnostics) {
+func (in *Installer) fromRegistry(ctx context.Context, req *configs.ModuleRequest) (none configs.ResolvedModule, err error) {
 	if r, ok := in.kept(req); ok {
 		return configs.ResolvedModule{Dir: filepath.FromSlash(r.Dir), Version: r.Version}, nil
 	}
-	version, diags := in.choose(ctx, req)
-	if diags.HasErrors() {
-		return none, diags
+	version, err := in.choose(ctx, req)
+	if version == "" {
+		return none, err
 	}
 	place, err := in.locator.locate(ctx, req.Source, version)
 	if err != nil {
-		return none, append(diags, tfdiags.Errorf("Failed to download module", "Could not determine the location of version %s of %s: %s.", version, req.Describe(), err))
+		return none, tfdiags.Errorf("Failed to download module",
+			"Could not determine the location of version %s of %s: %s.", version, req.Describe(), err)
 	}
-	found, more := in.install(ctx, req, place, version)
-	return found, append(diags, more...)
+	return in.install(ctx, req, place, version)
 }
 
-func (in *Installer) choose(ctx context.Context, req *configs.ModuleRequest) (string, tfdiags.Diagnostics) {
+func (in *Installer) choose(ctx context.Context, req *configs.ModuleRequest) (string, error) {
 	if v, ok := in.pins.version(req.Source.Address, req.Constraints); ok {
 		return v.String(), nil
 	}
 	version, odd, err := in.locator.choose(ctx, req.Source, req.Constraints)
-	var diags tfdiags.Diagnostics
 	for _, text := range odd {
-		diags = diags.Append(tfdiags.Warningf("Failed to parse version", "The registry lists %q as a version of %s. It is not a valid version and is ignored.", text, req.Source.Address).At(req.Call.Range))
+		in.opts.Warn(tfdiags.Warningf("Failed to parse version",
+			"The registry lists %q as a version of %s. It is not a valid version and is ignored.",
+			text, req.Source.Address).At(req.Call.Range))
 	}
 	switch {
 	case errors.Is(err, errUnresolvable):
-		diags = diags.Append(tfdiags.Errorf("Unresolvable module version constraint",
-			"No version of module %s meets the constraints %q.", req.Source.Address, req.Version).At(req.Call.Range))
+		return "", tfdiags.Errorf("Unresolvable module version constraint",
+			"No version of module %s meets the constraints %q.", req.Source.Address, req.Version).At(req.Call.Range)
 	case err != nil:
-		diags = diags.Append(in.failed(ctx, req, err)...)
+		return "", in.failed(ctx, req, err)
 	}
-	return version, diags
+	return version, nil
 }

@@ -15,16 +15,16 @@ import (
 )
 
 // pin installs with pins and returns the new ones.
-func (l *lab) pin(main string, upgrade bool, pins depsfile.ModuleLocks) (depsfile.ModuleLocks, tfdiags.Diagnostics) {
+func (l *lab) pin(main string, upgrade bool, pins depsfile.ModuleLocks) (depsfile.ModuleLocks, error) {
 	l.Helper()
 	l.write(map[string]string{"work/main.tf": main})
-	in, diags := NewInstaller(&Options{Dir: ".terraform/modules", Client: l.client, Upgrade: upgrade, Pin: true, Pins: pins})
-	if diags.HasErrors() {
-		l.Fatal(diags.Err())
+	in, err := NewInstaller(&Options{Warn: tfdiags.Drop, Dir: ".terraform/modules", Client: l.client, Upgrade: upgrade, Pin: true, Pins: pins})
+	if err != nil {
+		l.Fatal(err)
 	}
-	_, diags = configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{Resolve: in.Resolve})
-	if diags.HasErrors() {
-		return nil, diags
+	_, err = configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{Resolve: in.Resolve}, tfdiags.Drop)
+	if err != nil {
+		return nil, err
 	}
 	if err := in.Finish(); err != nil {
 		l.Fatal(err)
@@ -34,9 +34,9 @@ func (l *lab) pin(main string, upgrade bool, pins depsfile.ModuleLocks) (depsfil
 
 func (l *lab) mustPin(main string, upgrade bool, pins depsfile.ModuleLocks) depsfile.ModuleLocks {
 	l.Helper()
-	locks, diags := l.pin(main, upgrade, pins)
-	if diags.HasErrors() {
-		l.Fatal(diags.Err())
+	locks, err := l.pin(main, upgrade, pins)
+	if err != nil {
+		l.Fatal(err)
 	}
 	return locks
 }
@@ -81,8 +81,8 @@ func TestPinCommit(t *testing.T) {
 	l.has(".terraform/modules/a/main.tf", value("2"))
 	// The pin has another hash for the commit.
 	pins[0].Hash = "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-	if _, diags := l.pin(call("a", branch), false, pins); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "init -upgrade") {
-		t.Errorf("%v", diags.Err())
+	if _, err := l.pin(call("a", branch), false, pins); err == nil || !strings.Contains(err.Error(), "init -upgrade") {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -124,8 +124,8 @@ func TestPinWithoutRevision(t *testing.T) {
 	content = zipOf(map[string]string{"main.tf": value("2")})
 	l.mustPin(main, false, pins) // the installed package matches
 	l.forget()
-	if _, diags := l.pin(main, false, pins); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "has changed") {
-		t.Errorf("%v", diags.Err())
+	if _, err := l.pin(main, false, pins); err == nil || !strings.Contains(err.Error(), "has changed") {
+		t.Errorf("%v", err)
 	}
 	if left, err := filepath.Glob(".terraform/modules/*"); err != nil || len(left) > 0 {
 		t.Errorf("the wrong package is in place: %v", left)

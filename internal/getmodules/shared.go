@@ -49,20 +49,20 @@ func (s *Shared) Close() error {
 }
 
 // Resolver returns a resolver for the calls of the root module in the directory root.
-func (s *Shared) Resolver(root string) (configs.Resolver, tfdiags.Diagnostics) {
+func (s *Shared) Resolver(root string) (configs.Resolver, error) {
 	installed, err := ReadManifest(filepath.Join(root, ".terraform", "modules"))
 	if err != nil {
-		return nil, manifestDamaged(err).List()
+		return nil, manifestDamaged(err)
 	}
 	locks, pinned, err := depsfile.LoadModules(filepath.Join(root, depsfile.ModulesFileName))
 	if err != nil {
-		return nil, tfdiags.FromError(err)
+		return nil, err
 	}
 	var demanded *pins
 	if pinned {
 		demanded = newPins(locks)
 	}
-	return func(ctx context.Context, req *configs.ModuleRequest) (found configs.ResolvedModule, diags tfdiags.Diagnostics) {
+	return func(ctx context.Context, req *configs.ModuleRequest) (found configs.ResolvedModule, err error) {
 		if req.Source.Kind == 0 {
 			return found, nil // errors have been reported already
 		}
@@ -85,12 +85,12 @@ func (s *Shared) Resolver(root string) (configs.Resolver, tfdiags.Diagnostics) {
 
 // unavailable returns the error for a call whose package can't be fetched. An error about the
 // package itself has the same text for every call, so that duplicates can be dropped.
-func unavailable(req *configs.ModuleRequest, err error) tfdiags.Diagnostics {
+func unavailable(req *configs.ModuleRequest, err error) error {
 	const summary = "Failed to download module"
 	if missing := new(packageError); errors.As(err, &missing) {
-		return tfdiags.Errorf(summary, "The package %s can't be fetched: %s.", missing.source, missing.err).List()
+		return tfdiags.Errorf(summary, "The package %s can't be fetched: %s.", missing.source, missing.err)
 	}
-	return tfdiags.Errorf(summary, "Could not get %s: %s.", req.Describe(), err).At(req.Call.Range).List()
+	return tfdiags.Errorf(summary, "Could not get %s: %s.", req.Describe(), err).At(req.Call.Range)
 }
 
 // packageError reports that a package can't be fetched, independently of the call.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tofu/internal/configs"
+	"tofu/internal/tfdiags"
 )
 
 // TestShared checks that root modules share packages and that no files are left behind.
@@ -60,14 +61,14 @@ func TestShared(t *testing.T) {
 	var group sync.WaitGroup
 	for name := range versions {
 		group.Go(func() {
-			resolve, diags := shared.Resolver(name)
-			if diags.HasErrors() {
-				t.Error(diags.Err())
+			resolve, err := shared.Resolver(name)
+			if err != nil {
+				t.Error(err)
 				return
 			}
-			cfg, diags := configs.LoadRoot(t.Context(), name, &configs.LoadOptions{Resolve: resolve})
-			if diags.HasErrors() {
-				t.Error(name, diags.Err())
+			cfg, err := configs.LoadRoot(t.Context(), name, &configs.LoadOptions{Resolve: resolve}, tfdiags.Drop)
+			if err != nil {
+				t.Error(name, err)
 				return
 			}
 			if got := cfg.Children["net"].Version; got != want[name] {
@@ -86,12 +87,12 @@ func TestShared(t *testing.T) {
 	var said []string
 	for i, name := range []string{"h", "i"} {
 		l.write(map[string]string{"work/" + name + "/main.tf": strings.Repeat("\n", i) + call("net"+name, l.url+"/gone.zip")})
-		resolve, diags := shared.Resolver(name)
-		if diags.HasErrors() {
-			t.Fatal(diags.Err())
+		resolve, err := shared.Resolver(name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		_, diags = configs.LoadRoot(t.Context(), name, &configs.LoadOptions{Resolve: resolve})
-		for _, d := range diags {
+		_, err = configs.LoadRoot(t.Context(), name, &configs.LoadOptions{Resolve: resolve}, tfdiags.Drop)
+		for _, d := range tfdiags.FromError(err) {
 			said = append(said, d.Detail)
 		}
 	}
@@ -108,10 +109,10 @@ func TestShared(t *testing.T) {
 	}
 	l.write(map[string]string{"work/g/main.tf": call("net", source, `version = "~> 3.0"`)})
 	resolve, diags := shared.Resolver("g")
-	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+	if diags != nil {
+		t.Fatal(diags)
 	}
-	if _, diags := configs.LoadRoot(t.Context(), "g", &configs.LoadOptions{Resolve: resolve}); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "meets the constraints") {
-		t.Error(diags.Err())
+	if _, err := configs.LoadRoot(t.Context(), "g", &configs.LoadOptions{Resolve: resolve}, tfdiags.Drop); err == nil || !strings.Contains(err.Error(), "meets the constraints") {
+		t.Error(err)
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"tofu/internal/otlp"
 	"tofu/internal/registry"
 	"tofu/internal/registry/oci"
+	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
 )
 
@@ -149,12 +150,12 @@ func module(address func(*url.URL) string) func(*testing.T, *url.URL) error {
 		if err := os.WriteFile("main.tf", fmt.Appendf(nil, "module \"m\" {\n  source = %q\n}\n", address(&with)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		in, diags := getmodules.NewInstaller(&getmodules.Options{Dir: ".terraform/modules", Client: client(at)})
-		if diags.HasErrors() {
-			t.Fatal(diags.Err())
+		in, err := getmodules.NewInstaller(&getmodules.Options{Dir: ".terraform/modules", Client: client(at)})
+		if err != nil {
+			t.Fatal(err)
 		}
-		_, diags = configs.LoadRoot(t.Context(), ".", &configs.LoadOptions{Resolve: in.Resolve})
-		return errors.Join(diags.Err(), in.Finish())
+		_, err = configs.LoadRoot(t.Context(), ".", &configs.LoadOptions{Resolve: in.Resolve}, tfdiags.Drop)
+		return errors.Join(err, in.Finish())
 	}
 }
 

@@ -98,7 +98,9 @@ func (e *execution) load(ctx context.Context, overlay *configs.Overlay) (*config
 	if e.subject.path != "" {
 		opts.Resolve = opts.Resolve.Within(e.subject.path)
 	}
-	return configs.LoadRoot(ctx, e.subject.dir, &opts)
+	var diags tfdiags.Diagnostics
+	cfg, err := configs.LoadRoot(ctx, e.subject.dir, &opts, diags.Add)
+	return cfg, diags.AppendError(err)
 }
 
 // env returns the environment of the run's operations.

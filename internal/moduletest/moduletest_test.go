@@ -79,12 +79,12 @@ func loadSuite(t *testing.T, archive *txtar.Archive) (*Suite, tfdiags.Diagnostic
 		}
 	}
 	opts := &configs.LoadOptions{Parser: configs.NewParser(files.FS()),
-		Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
+		Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
 			return configs.ResolvedModule{Dir: req.LocalDir()}, nil
 		}}
-	root, diags := configs.LoadRoot(t.Context(), ".", opts)
-	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+	root, err := configs.LoadRoot(t.Context(), ".", opts, tfdiags.Drop)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return Load(t.Context(), root, configs.DefaultTestDirectory, opts)
 }

@@ -36,10 +36,11 @@ func Load(
 ) (*Suite, tfdiags.Diagnostics) {
 	s := &Suite{Root: root, opts: *opts, subjects: map[*configs.TestRun]*subject{},
 		root: &subject{dir: root.Module.Dir, config: root}}
-	files, diags := opts.Parser.TestFiles(root.Module.Dir, testDir)
+	var diags tfdiags.Diagnostics
+	files, err := opts.Parser.TestFiles(root.Module.Dir, testDir, diags.Add)
 	s.Files = files
-	if diags.HasErrors() {
-		return s, diags
+	if err != nil {
+		return s, diags.AppendError(err)
 	}
 	for _, file := range files {
 		for _, run := range file.Runs {
@@ -62,11 +63,10 @@ func (s *Suite) load(ctx context.Context, m *configs.TestModule) (*subject, tfdi
 	if diags.HasErrors() || s.opts.Resolve == nil {
 		return nil, diags
 	}
-	found, more := s.opts.Resolve(ctx, req)
+	found, err := s.opts.Resolve(ctx, req)
 	dir, version := found.Dir, found.Version
-	diags = append(diags, more...)
-	if more.HasErrors() || dir == "" {
-		return nil, diags
+	if err != nil || dir == "" {
+		return nil, diags.AppendError(err)
 	}
 	if !s.opts.Parser.IsModuleDir(dir) {
 		return nil, append(diags, tfdiags.Errorf("Module not installed",
@@ -78,8 +78,8 @@ func (s *Suite) load(ctx context.Context, m *configs.TestModule) (*subject, tfdi
 	}
 	opts := s.opts
 	opts.Called, opts.Resolve = true, s.opts.Resolve.Within(m.Path)
-	sub.config, more = configs.LoadRoot(ctx, dir, &opts)
-	return sub, append(diags, more...)
+	sub.config, err = configs.LoadRoot(ctx, dir, &opts, diags.Add)
+	return sub, diags.AppendError(err)
 }
 
 // Check returns errors that can be found without executing runs.

@@ -33,12 +33,11 @@ func (s *Session) LoadConfig(ctx context.Context, vars Variables) (*Config, tfdi
 
 // LoadConfigWith is [Session.LoadConfig] with values that were collected before.
 func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.Given) (*Config, tfdiags.Diagnostics) {
-	resolve, diags := getmodules.Installed(s.ModulesDir())
-	if diags.HasErrors() {
-		return nil, diags
+	resolve, err := getmodules.Installed(s.ModulesDir())
+	if err != nil {
+		return nil, tfdiags.FromError(err)
 	}
-	cfg, more := s.Load(ctx, given, resolve)
-	return cfg, diags.Append(more...)
+	return s.Load(ctx, given, resolve)
 }
 
 // LoadRootModule loads the root module only, which is enough for the backend, encryption and
@@ -58,16 +57,17 @@ func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, 
 
 // Collect returns the given values of root variables.
 func (s *Session) Collect(vars Variables) (map[string]configs.Given, tfdiags.Diagnostics) {
-	return inputs.Collect(s.Parser, inputs.Options{Environ: s.Environ, Dir: s.RootDir, Flags: vars.Vars})
+	given, err := inputs.Collect(s.Parser, inputs.Options{Environ: s.Environ, Dir: s.RootDir, Flags: vars.Vars})
+	return given, tfdiags.FromError(err)
 }
 
 // Load loads a configuration with the modules that resolve returns.
 func (s *Session) Load(
 	ctx context.Context, given map[string]configs.Given, resolve configs.Resolver,
 ) (*Config, tfdiags.Diagnostics) {
-	return s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, tfdiags.Diagnostics) {
+	return s.load(ctx, given, func(opts *configs.LoadOptions, warn tfdiags.Sink) (*configs.Config, error) {
 		opts.Resolve = resolve
-		return configs.LoadRoot(ctx, s.RootDir, opts)
+		return configs.LoadRoot(ctx, s.RootDir, opts, warn)
 	})
 }
 
@@ -75,21 +75,22 @@ func (s *Session) Load(
 func (s *Session) LoadRootModuleWith(
 	ctx context.Context, given map[string]configs.Given,
 ) (*Config, tfdiags.Diagnostics) {
-	return s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, tfdiags.Diagnostics) {
-		return configs.LoadRootModule(s.RootDir, opts)
+	return s.load(ctx, given, func(opts *configs.LoadOptions, warn tfdiags.Sink) (*configs.Config, error) {
+		return configs.LoadRootModule(s.RootDir, opts, warn)
 	})
 }
 
 // load loads a configuration. It adds the values that static evaluation asks the user for to given,
 // so that the user is asked only once.
 func (s *Session) load(ctx context.Context, given map[string]configs.Given,
-	from func(*configs.LoadOptions) (*configs.Config, tfdiags.Diagnostics)) (*Config, tfdiags.Diagnostics) {
+	from func(*configs.LoadOptions, tfdiags.Sink) (*configs.Config, error)) (*Config, tfdiags.Diagnostics) {
 	defer s.Timings.Phase("configuration")()
 	workspace, err := s.Workspace()
 	if err != nil {
 		return nil, tfdiags.FromError(err)
 	}
-	cfg, diags := from(&configs.LoadOptions{
+	var diags tfdiags.Diagnostics
+	cfg, err := from(&configs.LoadOptions{
 		Parser: s.Parser, Variables: given, Workspace: workspace, WorkDir: s.WorkDir,
 		Ask: func(v *configs.Variable) (configs.Given, error) {
 			g, err := s.askVariable(ctx, v)
@@ -98,9 +99,9 @@ func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 			}
 			return g, err
 		},
-	})
-	if diags.HasErrors() {
-		return nil, diags
+	}, diags.Add)
+	if err != nil {
+		return nil, diags.AppendError(err)
 	}
 	return &Config{Config: cfg, Given: given}, diags
 }

@@ -34,7 +34,9 @@ func (s *Session) askVariable(ctx context.Context, v *configs.Variable) (configs
 func (l *Config) PlanVariables(
 	ctx context.Context, app *Session, plan *plans.Plan,
 ) (map[string]engine.Variable, tfdiags.Diagnostics) {
-	values, diags := inputs.Values(l.Given, l.Module.Variables)
+	var diags tfdiags.Diagnostics
+	values, err := inputs.Values(l.Given, l.Module.Variables, diags.Add)
+	diags = diags.AppendError(err)
 	out := make(map[string]engine.Variable, len(values))
 	for name, v := range values {
 		out[name] = engine.Variable{Value: v.Value, Range: v.Range, From: v.From}
@@ -69,7 +71,9 @@ func (l *Config) Variables(
 	ctx context.Context, app *Session, need variableNeed,
 ) (map[string]engine.Variable, tfdiags.Diagnostics) {
 	declared := l.Module.Variables
-	values, diags := inputs.Values(l.Given, declared)
+	var diags tfdiags.Diagnostics
+	values, err := inputs.Values(l.Given, declared, diags.Add)
+	diags = diags.AppendError(err)
 	out := make(map[string]engine.Variable, len(declared))
 	for name, v := range values {
 		out[name] = engine.Variable{Value: v.Value, Range: v.Range, From: v.From}

@@ -38,7 +38,7 @@ var automatic = []string{"terraform.tfvars", "terraform.tfvars.json"}
 // terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json by name, the same
 // files for tests, options in command line order. It parses files with p, which keeps the source
 // for excerpts in diagnostics.
-func Collect(p *configs.Parser, o Options) (map[string]configs.Given, tfdiags.Diagnostics) {
+func Collect(p *configs.Parser, o Options) (map[string]configs.Given, error) {
 	c := &collection{parser: p, given: map[string]configs.Given{}}
 	for _, entry := range o.Environ {
 		if name, ok := strings.CutPrefix(entry, EnvPrefix); ok {
@@ -62,13 +62,13 @@ func Collect(p *configs.Parser, o Options) (map[string]configs.Given, tfdiags.Di
 			c.option(flag.Text)
 		}
 	}
-	return c.given, c.diags
+	return c.given, c.errs.Err()
 }
 
 type collection struct {
 	parser *configs.Parser
 	given  map[string]configs.Given
-	diags  tfdiags.Diagnostics
+	errs   tfdiags.Diagnostics
 }
 
 func (c *collection) automaticFiles(dir string) []string {
@@ -96,7 +96,7 @@ func (c *collection) automaticFiles(dir string) []string {
 func (c *collection) option(text string) {
 	name, value, found := strings.Cut(text, "=")
 	if !found {
-		c.diags = append(c.diags, tfdiags.Errorf("Invalid -var option",
+		c.errs.Add(tfdiags.Errorf("Invalid -var option",
 			"The -var option %q must have the form NAME=VALUE, without spaces around the equals sign.", text))
 		return
 	}
@@ -105,7 +105,7 @@ func (c *collection) option(text string) {
 		if trimmed := strings.TrimSpace(name); hclsyntax.ValidIdentifier(trimmed) {
 			hint = fmt.Sprintf(" Use %s=VALUE without a space before the equals sign.", trimmed)
 		}
-		c.diags = append(c.diags, tfdiags.Errorf("Invalid -var option",
+		c.errs.Add(tfdiags.Errorf("Invalid -var option",
 			"The -var option %q has no valid variable name.%s", name+"=…", hint))
 		return
 	}
@@ -116,24 +116,24 @@ func (c *collection) option(text string) {
 func (c *collection) file(name string) {
 	src, err := c.parser.FS().ReadFile(name)
 	if err != nil {
-		c.diags = append(c.diags, tfdiags.Errorf("Failed to read variables file",
+		c.errs.Add(tfdiags.Errorf("Failed to read variables file",
 			"The variables file %q could not be read: %s.", name, err))
 		return
 	}
-	source, diags := c.parse(name, src)
-	c.diags = append(c.diags, diags...)
-	if diags.HasErrors() {
+	source, err := c.parse(name, src)
+	if err != nil {
+		c.errs = c.errs.AppendError(err)
 		return
 	}
 	if at := declaration(source.Body); at != nil {
-		c.diags = append(c.diags, tfdiags.Errorf("Variable declaration in .tfvars file",
+		c.errs.Add(tfdiags.Errorf("Variable declaration in .tfvars file",
 			"A variables file sets the values of declared variables: NAME = VALUE. Move \"variable\" blocks "+
 				"to a .tf file.").At(*at))
 		return
 	}
-	attrs, hclDiags := source.Body.JustAttributes()
-	c.diags = c.diags.AppendHCL(hclDiags)
-	if hclDiags.HasErrors() {
+	attrs, diags := source.Body.JustAttributes()
+	if diags.HasErrors() {
+		c.errs = c.errs.AppendHCL(diags)
 		return
 	}
 	for _, attr := range attrs {
@@ -144,7 +144,7 @@ func (c *collection) file(name string) {
 }
 
 // parse parses a file as JSON if its name or its first character indicates JSON.
-func (c *collection) parse(name string, src []byte) (*hcl.File, tfdiags.Diagnostics) {
+func (c *collection) parse(name string, src []byte) (*hcl.File, error) {
 	if !strings.HasSuffix(name, ".json") && bytes.HasPrefix(bytes.TrimSpace(src), []byte("{")) {
 		return c.parser.ParseJSON(name, src)
 	}

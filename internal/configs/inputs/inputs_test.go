@@ -109,13 +109,15 @@ func TestValues(t *testing.T) {
 				files.Files[name] = []byte(text)
 			}
 			parser := configs.NewParser(files.FS())
-			module, diags := parser.Module(".")
-			if diags.HasErrors() {
-				t.Fatal(diags.Err())
+			var diags tfdiags.Diagnostics
+			module, err := parser.Module(".", diags.Add)
+			if err != nil {
+				t.Fatal(err)
 			}
-			given, diags := Collect(parser, Options{Environ: test.env, Dir: ".", Flags: test.flags})
-			values, more := Values(given, module.Variables)
-			diags = append(diags, more...)
+			given, err := Collect(parser, Options{Environ: test.env, Dir: ".", Flags: test.flags})
+			diags = diags.AppendError(err)
+			values, err := Values(given, module.Variables, diags.Add)
+			diags = diags.AppendError(err)
 
 			var got []string
 			for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -136,7 +138,7 @@ func TestValues(t *testing.T) {
 // secret.
 func TestValuesAreNotRepeated(t *testing.T) {
 	_, diags := Collect(configs.NewParser(nil), Options{Dir: t.TempDir(), Flags: []Flag{{Text: "my password=hunter2"}}})
-	if err := diags.Err(); err == nil || strings.Contains(err.Error(), "hunter2") ||
+	if err := diags; err == nil || strings.Contains(err.Error(), "hunter2") ||
 		!strings.Contains(err.Error(), "my password") {
 		t.Error(err)
 	}
@@ -184,9 +186,9 @@ variable "object" {
 			"terraform.tfvars.json": []byte(json),
 		}}
 		parser := configs.NewParser(files.FS())
-		module, diags := parser.Module(".")
-		if diags.HasErrors() {
-			t.Fatal(diags.Err())
+		module, err := parser.Module(".", tfdiags.Drop)
+		if err != nil {
+			t.Fatal(err)
 		}
 		given, _ := Collect(parser, Options{Environ: []string{EnvPrefix + env}, Dir: ".",
 			Flags: []Flag{{Text: option}}})

@@ -25,8 +25,10 @@ const maxUndeclared = 2
 
 // Values interprets the values of the root module's variables. Variables without a value are
 // omitted; see Missing for the required ones.
-func Values(given map[string]configs.Given, variables map[string]*configs.Variable) (map[string]Value, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func Values(
+	given map[string]configs.Given, variables map[string]*configs.Variable, warn tfdiags.Sink,
+) (map[string]Value, error) {
+	var errs tfdiags.Diagnostics
 	out := map[string]Value{}
 	undeclared, declaredNames := 0, slices.Sorted(maps.Keys(variables))
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -36,12 +38,13 @@ func Values(given map[string]configs.Given, variables map[string]*configs.Variab
 			if g.Undeclared == configs.UndeclaredWarning {
 				undeclared++
 			}
-			diags = append(diags, undeclaredValue(name, suggest.DidYouMean(name, declaredNames), g, undeclared)...)
+			suggestion := suggest.DidYouMean(name, declaredNames)
+			errs = errs.AppendError(undeclaredValue(name, suggestion, g, undeclared, warn))
 			continue
 		}
 		val, more := g.Value(v)
-		diags = append(diags, more...)
 		if more.HasErrors() {
+			errs = append(errs, more...)
 			continue
 		}
 		one := Value{Value: val, From: g.From}
@@ -50,32 +53,32 @@ func Values(given map[string]configs.Given, variables map[string]*configs.Variab
 		}
 		out[name] = one
 		if v.Deprecated != "" {
-			diags = append(diags, tfdiags.Warningf("Variable marked as deprecated", "%s",
+			warn(tfdiags.Warningf("Variable marked as deprecated", "%s",
 				v.DeprecationText()).At(v.Range))
 		}
 	}
 	if undeclared > maxUndeclared {
-		diags = append(diags, tfdiags.Warningf("Values for undeclared variables",
+		warn(tfdiags.Warningf("Values for undeclared variables",
 			"Variables files set values for %d more undeclared variables. To silence these warnings, set the "+
 				"values with TF_VAR_ environment variables.", undeclared-maxUndeclared))
 	}
-	return out, diags
+	return out, errs.Err()
 }
 
-func undeclaredValue(name, suggestion string, g configs.Given, count int) tfdiags.Diagnostics {
+func undeclaredValue(name, suggestion string, g configs.Given, count int, warn tfdiags.Sink) error {
 	switch {
 	case g.Undeclared == configs.UndeclaredError:
 		return tfdiags.Errorf("Value for undeclared variable",
 			"The root module has no variable %q, but %s sets it.%s Declare it in a \"variable\" block, or "+
-				"remove the value.", name, g.From, suggestion).List()
+				"remove the value.", name, g.From, suggestion)
 	case g.Undeclared == configs.UndeclaredWarning && count <= maxUndeclared:
 		where := ""
 		if g.Range.Filename != "" {
 			where = fmt.Sprintf(", line %d,", g.Range.Start.Line)
 		}
-		return tfdiags.Warningf("Value for undeclared variable",
+		warn(tfdiags.Warningf("Value for undeclared variable",
 			"The root module has no variable %q, but %s%s sets it.%s Declare it in a \"variable\" block, or "+
-				"remove the value.", name, g.From, where, suggestion).List()
+				"remove the value.", name, g.From, where, suggestion))
 	}
 	return nil
 }

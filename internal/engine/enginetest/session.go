@@ -57,11 +57,12 @@ func (s *Session) Load(
 	for name, v := range vars {
 		given[name] = configs.Given{Val: v.Value}
 	}
-	cfg, diags := configs.LoadRoot(context.Background(), dir, &configs.LoadOptions{Variables: given,
-		Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	cfg, err := configs.LoadRoot(context.Background(), dir, &configs.LoadOptions{Variables: given,
+		Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
 			return configs.ResolvedModule{Dir: req.LocalDir()}, nil
-		}})
-	return cfg, diags, nil
+		}}, diags.Add)
+	return cfg, diags.AppendError(err), nil
 }
 
 // Env returns an environment with the fake provider, under the names fake and other, and the

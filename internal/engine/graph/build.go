@@ -84,7 +84,7 @@ func Build(ctx context.Context, op *Operation) (*Graph, tfdiags.Diagnostics) {
 
 // run runs the transformers and checks that the graph has no cycles.
 func (b *build) run(passes []*Transformer) tfdiags.Diagnostics {
-	diags := b.op.Config.CheckArguments()
+	diags := tfdiags.FromError(b.op.Config.CheckArguments())
 	if diags.HasErrors() {
 		return diags
 	}
