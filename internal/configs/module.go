@@ -49,7 +49,9 @@ func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Modu
 	mb.errs = tfdiags.FromError(err)
 	for _, f := range all {
 		mb.Files = append(mb.Files, f.name)
-		warn(f.warnings...)
+		for _, w := range f.warnings {
+			warn(w)
+		}
 		mb.errs.Add(f.errs...)
 	}
 	for _, f := range primary {

@@ -66,7 +66,9 @@ func (p *Parser) Module(dir string, warn tfdiags.Sink) (*Module, error) {
 	}
 	p.mu.Unlock()
 	entry.once.Do(func() { entry.module, entry.err = p.decodeDir(dir, entry.warnings.Add) })
-	warn(entry.warnings...)
+	for _, w := range entry.warnings {
+		warn(w)
+	}
 	return entry.module, entry.err
 }
 

@@ -57,7 +57,9 @@ func Ensure(
 			continue
 		}
 		locks[p] = results[i].lock
-		warn(results[i].warnings...)
+		for _, w := range results[i].warnings {
+			warn(w)
+		}
 		errs = errs.AppendError(results[i].err)
 		if results[i].incomplete {
 			incomplete = append(incomplete, "  - "+p.ForDisplay())
