@@ -76,8 +76,7 @@ func TestGitPassword(t *testing.T) {
 		t.Errorf("the password is among the arguments of\n%s", strings.Join(seen, "\n"))
 	}
 	wrong := strings.Replace(withLogin, "pass@", "wrong@", 1)
-	diags := l.install(call("b", wrong), false)
-	if err := diags; err == nil || strings.Contains(err.Error(), "SEKRET") || !strings.Contains(err.Error(), "uthentication failed") {
+	if err := l.install(call("b", wrong), false); err == nil || strings.Contains(err.Error(), "SEKRET") || !strings.Contains(err.Error(), "uthentication failed") {
 		t.Errorf("with a wrong password: %v", err)
 	}
 }

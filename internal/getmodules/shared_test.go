@@ -108,9 +108,9 @@ func TestShared(t *testing.T) {
 		}
 	}
 	l.write(map[string]string{"work/g/main.tf": call("net", source, `version = "~> 3.0"`)})
-	resolve, diags := shared.Resolver("g")
-	if diags != nil {
-		t.Fatal(diags)
+	resolve, err := shared.Resolver("g")
+	if err != nil {
+		t.Fatal(err)
 	}
 	if _, err := configs.LoadRoot(t.Context(), "g", &configs.LoadOptions{Resolve: resolve}, tfdiags.Drop); err == nil || !strings.Contains(err.Error(), "meets the constraints") {
 		t.Error(err)
