@@ -211,9 +211,9 @@ var otherState = RemoteState{
 		return &configschema.Block{Attributes: map[string]*configschema.Attribute{"path": {Type: cty.String,
 			Required: true}}}, nil
 	},
-	Outputs: func(_ context.Context, _ addrs.AbsInstance, _, workspace string, config cty.Value) (map[string]cty.Value, bool, tfdiags.Diagnostics) {
+	Outputs: func(_ context.Context, _ addrs.AbsInstance, _, workspace string, config cty.Value) (map[string]cty.Value, bool, error) {
 		if config.GetAttr("path").AsString() == "broken" {
-			return nil, false, tfdiags.FromError(errors.New("the box is broken"))
+			return nil, false, errors.New("the box is broken")
 		}
 		if workspace != "full" {
 			return nil, workspace == "default", nil

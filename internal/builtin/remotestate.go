@@ -23,7 +23,9 @@ type RemoteState struct {
 	// Outputs reads the root outputs of the latest state of a workspace for the data source at
 	// addr. found is false if there is no state. The configuration conforms to the schema of the
 	// backend and has no marks.
-	Outputs func(ctx context.Context, addr addrs.AbsInstance, backend, workspace string, config cty.Value) (outputs map[string]cty.Value, found bool, diags tfdiags.Diagnostics)
+	Outputs func(
+		ctx context.Context, addr addrs.AbsInstance, backend, workspace string, config cty.Value,
+	) (outputs map[string]cty.Value, found bool, err error)
 }
 
 func remoteStateSchema() *configschema.Block {
@@ -44,7 +46,8 @@ func remoteStateSchema() *configschema.Block {
 }
 
 func (p *provider) validateRemoteState(config cty.Value) tfdiags.Diagnostics {
-	_, diags := p.backendConfig(config)
+	_, err := p.backendConfig(config)
+	diags := tfdiags.FromError(err)
 	if d := config.GetAttr("defaults"); d.IsKnown() && !d.IsNull() && !d.Type().IsObjectType() &&
 		!d.Type().IsMapType() {
 		diags = diags.Append(at("defaults", "Invalid default values",
@@ -59,20 +62,20 @@ func at(name, summary, detail string) tfdiags.Diagnostic {
 
 // backendConfig converts the known parts of the backend's configuration to the schema of the
 // backend. It returns cty.NilVal if the backend is unknown.
-func (p *provider) backendConfig(config cty.Value) (cty.Value, tfdiags.Diagnostics) {
+func (p *provider) backendConfig(config cty.Value) (cty.Value, error) {
 	const summary = "Invalid backend configuration"
 	backend := config.GetAttr("backend")
 	switch {
 	case !backend.IsKnown():
 		return cty.NilVal, nil
 	case backend.IsNull() || backend.AsString() == "":
-		return cty.NilVal, at("backend", summary, "The name of the backend is missing.").List()
+		return cty.NilVal, at("backend", summary, "The name of the backend is missing.")
 	case p.opts.RemoteState.Schema == nil || p.opts.RemoteState.Outputs == nil:
-		return cty.NilVal, at("backend", summary, "The states of other configurations can't be read here.").List()
+		return cty.NilVal, at("backend", summary, "The states of other configurations can't be read here.")
 	}
 	schema, err := p.opts.RemoteState.Schema(backend.AsString())
 	if err != nil {
-		return cty.NilVal, at("backend", summary, err.Error()).List()
+		return cty.NilVal, at("backend", summary, err.Error())
 	}
 	given := config.GetAttr("config")
 	if schema == nil {
@@ -89,7 +92,7 @@ func (p *provider) backendConfig(config cty.Value) (cty.Value, tfdiags.Diagnosti
 		if errors.As(err, &where) {
 			d.Path = append(d.Path, where.Path...)
 		}
-		return cty.NilVal, d.List()
+		return cty.NilVal, d
 	}
 	return val, nil
 }
@@ -99,9 +102,9 @@ func (p *provider) backendConfig(config cty.Value) (cty.Value, tfdiags.Diagnosti
 func (p *provider) readRemoteState(
 	ctx context.Context, addr addrs.AbsInstance, config cty.Value,
 ) (resp providers.ReadDataResponse) {
-	backend, diags := p.backendConfig(config)
-	if diags.HasErrors() {
-		return providers.ReadDataResponse{Diagnostics: diags}
+	backend, err := p.backendConfig(config)
+	if err != nil {
+		return providers.ReadDataResponse{Diagnostics: tfdiags.FromError(err)}
 	}
 	if !config.IsWhollyKnown() {
 		resp.Diagnostics = resp.Diagnostics.Append(at("config", "Invalid backend configuration",
@@ -112,15 +115,18 @@ func (p *provider) readRemoteState(
 	if w := config.GetAttr("workspace"); !w.IsNull() && w.AsString() != "" {
 		workspace = w.AsString()
 	}
-	outputs, found, diags := p.opts.RemoteState.Outputs(ctx, addr, config.GetAttr("backend").AsString(),
+	outputs, found, err := p.opts.RemoteState.Outputs(ctx, addr, config.GetAttr("backend").AsString(),
 		workspace, backend)
-	diags = diags.Map(func(d *tfdiags.Diagnostic) { d.Placeless = true }) // the configuration is not the cause
-	if !found && !diags.HasErrors() {
-		diags = diags.Append(at("workspace", "Unable to find remote state",
-			"The backend has no state for the workspace. Apply the configuration that it belongs to first."))
+	resp.Diagnostics = tfdiags.FromError(err).Map(func(d *tfdiags.Diagnostic) {
+		d.Placeless = true // the configuration is not the cause
+	})
+	if !found && err == nil {
+		err = at("workspace", "Unable to find remote state",
+			"The backend has no state for the workspace. Apply the configuration that it belongs to first.")
+		resp.Diagnostics = tfdiags.FromError(err)
 	}
-	if resp.Diagnostics = diags; diags.HasErrors() {
-		resp.Diagnostics = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error,
+	if err != nil {
+		resp.Diagnostics.Add(tfdiags.Diagnostic{Severity: tfdiags.Error,
 			Summary: "Unable to read remote state", Placeless: true,
 			Detail: addr.String() + " has no outputs, so nothing that refers to it can be decided."})
 		return resp

@@ -32,7 +32,13 @@ func loadIn(t *testing.T, home, src string) (*Config, tfdiags.Diagnostics) {
 		t.Fatal(err)
 	}
 	t.Setenv("TF_CLI_CONFIG_FILE", file)
-	return Load()
+	return collect()
+}
+
+func collect() (*Config, tfdiags.Diagnostics) {
+	var diags tfdiags.Diagnostics
+	cfg, err := Load(diags.Add)
+	return cfg, diags.AppendError(err)
 }
 
 func TestLoad(t *testing.T) {
@@ -115,7 +121,7 @@ func TestLoadLiberties(t *testing.T) {
 	}
 	t.Setenv("TF_PLUGIN_CACHE_DIR", "$HOME") // variables are expanded only in files
 	t.Setenv("TF_CLI_CONFIG_FILE", "/dev/null")
-	if cfg, _ := Load(); filepath.Base(cfg.PluginCacheDir) != "$HOME" {
+	if cfg, _ := Load(tfdiags.Drop); filepath.Base(cfg.PluginCacheDir) != "$HOME" {
 		t.Errorf("%q", cfg.PluginCacheDir)
 	}
 }
@@ -224,7 +230,7 @@ func TestLoadWarnings(t *testing.T) {
 		}
 	}
 	t.Setenv("TF_CLI_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
-	if _, diags := Load(); len(diags) != 1 || diags[0].Severity != tfdiags.Warning {
+	if _, diags := collect(); len(diags) != 1 || diags[0].Severity != tfdiags.Warning {
 		t.Errorf("missing file: %v", diags)
 	}
 }
@@ -246,12 +252,12 @@ func TestDefaultFiles(t *testing.T) {
 	}
 	write(".terraformrc", `credentials "a.example" { token = "old" }`)
 	write(".terraform.d/credentials.tfrc.json", `{"credentials": {"b.example": {"token": "saved"}}}`)
-	cfg, diags := Load()
+	cfg, diags := collect()
 	if len(diags) > 0 || cfg.Credentials["a.example"]["token"] != "old" || cfg.Credentials["b.example"]["token"] != "saved" {
 		t.Errorf("%v %v", cfg.Credentials, diags)
 	}
 	write(".tofurc", `credentials "a.example" { token = "new" }`)
-	if cfg, _ := Load(); cfg.Credentials["a.example"]["token"] != "new" {
+	if cfg, _ := Load(tfdiags.Drop); cfg.Credentials["a.example"]["token"] != "new" {
 		t.Errorf("%v", cfg.Credentials)
 	}
 }
@@ -379,11 +385,11 @@ func FuzzParse(f *testing.F) {
 	f.Add("a \"b\" { c = [1, \"${x}\"] }")
 	f.Add("{\"a\": {\"b\": 1}}")
 	f.Fuzz(func(t *testing.T, src string) {
-		obj, diags := parseFile([]byte(src), "x")
-		if diags.HasErrors() && obj != nil {
-			t.Errorf("an object comes with errors: %v", diags)
+		obj, err := parseFile([]byte(src), "x")
+		if err != nil && obj != nil {
+			t.Errorf("an object comes with errors: %v", err)
 		}
-		d := &decoder{cfg: &Config{}}
+		d := &decoder{cfg: &Config{}, warn: tfdiags.Drop}
 		d.file(obj)
 	})
 }

@@ -17,7 +17,8 @@ type decoder struct {
 	installation *item // the provider_installation block
 	protocols    *item // the registry_protocols block
 	ociDefaults  *item // the oci_default_credentials block
-	diags        tfdiags.Diagnostics
+	errs         tfdiags.Diagnostics
+	warn         tfdiags.Sink
 }
 
 // settings lists the top-level settings.
@@ -50,7 +51,7 @@ func (d *decoder) file(obj object) {
 		set, ok := settings[it.key]
 		if !ok {
 			if !obsolete[it.key] {
-				d.warn(it, "There is no setting %q; it is ignored.", it.key)
+				d.ignored(it, "There is no setting %q; it is ignored.", it.key)
 			}
 			continue
 		}
@@ -61,12 +62,13 @@ func (d *decoder) file(obj object) {
 // problem records an error about an item. It accepts nil.
 func (d *decoder) problem(it item, err error) {
 	if err != nil {
-		d.diags = d.diags.Append(tfdiags.Errorf("Invalid CLI configuration", "%s.", err).At(it.at))
+		d.errs.Add(tfdiags.Errorf("Invalid CLI configuration", "%s.", err).At(it.at))
 	}
 }
 
-func (d *decoder) warn(it item, detail string, args ...any) {
-	d.diags = d.diags.Append(tfdiags.Warningf("Unknown setting in the CLI configuration", detail, args...).At(it.at))
+// ignored warns about a setting that is not known.
+func (d *decoder) ignored(it item, detail string, args ...any) {
+	d.warn(tfdiags.Warningf("Unknown setting in the CLI configuration", detail, args...).At(it.at))
 }
 
 // field describes an argument of a block.
@@ -92,7 +94,7 @@ next:
 				continue next
 			}
 		}
-		d.warn(in, "A block %q has no setting %q; it is ignored.", it.key, in.key)
+		d.ignored(in, "A block %q has no setting %q; it is ignored.", it.key, in.key)
 	}
 	return nil
 }
@@ -167,7 +169,7 @@ func (d *decoder) checkHelper() {
 	if h == nil || h.program(d.cfg) != "" {
 		return
 	}
-	d.diags = d.diags.Append(tfdiags.Warningf("The credentials helper isn't installed",
+	d.warn(tfdiags.Warningf("The credentials helper isn't installed",
 		"The CLI configuration names the credentials helper %q, but there is no program terraform-credentials-%s in %s. Requests to hosts are sent without its credentials.",
 		h.Name, h.Name, filepath.Join(d.cfg.Dir, "plugins")))
 	d.cfg.Helper = nil
@@ -236,10 +238,10 @@ func (d *decoder) checkCacheDir() {
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
-		d.diags = d.diags.Append(tfdiags.Warningf("The plugin cache directory doesn't exist",
+		d.warn(tfdiags.Warningf("The plugin cache directory doesn't exist",
 			"The plugin cache directory %s, set by plugin_cache_dir or TF_PLUGIN_CACHE_DIR, can't be opened: %s. It will be created on first use.", dir, reason(err)))
 	case !info.IsDir():
-		d.diags = d.diags.Append(tfdiags.Errorf("The plugin cache is not a directory",
+		d.errs.Add(tfdiags.Errorf("The plugin cache is not a directory",
 			"plugin_cache_dir or TF_PLUGIN_CACHE_DIR is %s, which is not a directory. Providers can't be installed.", dir))
 	}
 	if abs, err := filepath.Abs(dir); err == nil {

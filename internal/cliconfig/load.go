@@ -15,9 +15,9 @@ import (
 )
 
 // Load reads the CLI configuration of the current user from files and environment. The result is
-// usable even with errors: invalid settings are left out.
-func Load() (*Config, tfdiags.Diagnostics) {
-	d := &decoder{cfg: &Config{RegistryRetries: 1, RegistryTimeout: secondsOf(10), DownloadRetries: 2, OCIDefault: OCIDefault{Discover: true}}}
+// usable even with an error: invalid settings are left out.
+func Load(warn tfdiags.Sink) (*Config, error) {
+	d := &decoder{warn: warn, cfg: &Config{RegistryRetries: 1, RegistryTimeout: secondsOf(10), DownloadRetries: 2, OCIDefault: OCIDefault{Discover: true}}}
 	home := homeDir()
 	d.cfg.Dir = configDir(home)
 	d.cfg.CacheDir = cacheDir()
@@ -26,7 +26,7 @@ func Load() (*Config, tfdiags.Diagnostics) {
 	d.environment()
 	d.checkCacheDir()
 	d.checkHelper()
-	return d.cfg, d.diags
+	return d.cfg, d.errs.Err()
 }
 
 // homeDir returns the user's home directory, even if HOME isn't set, as in some containers. It
@@ -85,11 +85,12 @@ func (d *decoder) read(path string, named bool) {
 		if errors.Is(err, fs.ErrNotExist) && !named {
 			return
 		}
-		d.diags = d.diags.Append(tfdiags.Warningf("Unable to open CLI configuration file", "The CLI configuration file %s can't be read: %s.", path, reason(err)))
+		d.warn(tfdiags.Warningf("Unable to open CLI configuration file",
+			"The CLI configuration file %s can't be read: %s.", path, reason(err)))
 		return
 	}
-	obj, diags := parseFile(src, path)
-	d.diags = d.diags.Append(diags...)
+	obj, err := parseFile(src, path)
+	d.errs = d.errs.AppendError(err)
 	d.file(obj)
 }
 
@@ -116,7 +117,8 @@ func (d *decoder) environment() {
 		}
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 0 {
-			d.diags = d.diags.Append(tfdiags.Warningf("Invalid environment variable", "TF_%s must be a whole number, not %q; it is ignored.", name, v))
+			d.warn(tfdiags.Warningf("Invalid environment variable",
+				"TF_%s must be a whole number, not %q; it is ignored.", name, v))
 			return
 		}
 		set(n)

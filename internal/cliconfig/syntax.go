@@ -40,16 +40,16 @@ const (
 type object []item
 
 // parseFile parses a file in either syntax.
-func parseFile(src []byte, filename string) (object, tfdiags.Diagnostics) {
+func parseFile(src []byte, filename string) (object, error) {
 	if strings.HasPrefix(strings.TrimSpace(string(src)), "{") {
 		return parseJSON(src, filename)
 	}
 	if d := nesting.Check(filename, src); d != nil {
-		return nil, tfdiags.FromHCL(hcl.Diagnostics{d})
+		return nil, tfdiags.FromHCL(hcl.Diagnostics{d}).Err()
 	}
 	tokens, diags := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
 	if diags.HasErrors() {
-		return nil, tfdiags.FromHCL(diags)
+		return nil, tfdiags.FromHCL(diags).Err()
 	}
 	tokens = slices.DeleteFunc(tokens, func(t hclsyntax.Token) bool {
 		return t.Type == hclsyntax.TokenComment || t.Type == hclsyntax.TokenNewline || t.Type == hclsyntax.TokenComma
@@ -57,7 +57,7 @@ func parseFile(src []byte, filename string) (object, tfdiags.Diagnostics) {
 	p := &parser{src: src, tokens: tokens}
 	obj := p.items(hclsyntax.TokenEOF)
 	if p.err != nil {
-		return nil, p.err.List()
+		return nil, p.err
 	}
 	return obj, nil
 }
@@ -65,7 +65,7 @@ func parseFile(src []byte, filename string) (object, tfdiags.Diagnostics) {
 type parser struct {
 	src    []byte
 	tokens hclsyntax.Tokens
-	err    *tfdiags.Diagnostic // the first error
+	err    error // the first one
 }
 
 func (p *parser) peek() hclsyntax.Token { return p.tokens[0] }
@@ -80,8 +80,7 @@ func (p *parser) next() hclsyntax.Token {
 
 func (p *parser) fail(at hcl.Range, detail string, args ...any) {
 	if p.err == nil {
-		d := tfdiags.Errorf("Invalid CLI configuration", detail, args...).At(at)
-		p.err = &d
+		p.err = tfdiags.Errorf("Invalid CLI configuration", detail, args...).At(at)
 	}
 }
 
@@ -209,7 +208,7 @@ func (p *parser) quoted() string {
 }
 
 // parseJSON parses the same structure from JSON.
-func parseJSON(src []byte, filename string) (object, tfdiags.Diagnostics) {
+func parseJSON(src []byte, filename string) (object, error) {
 	var doc map[string]any
 	if err := json.Unmarshal(src, &doc); err != nil {
 		line := 1
@@ -217,7 +216,7 @@ func parseJSON(src []byte, filename string) (object, tfdiags.Diagnostics) {
 			line += strings.Count(string(src[:syntax.Offset]), "\n")
 		}
 		at := hcl.Range{Filename: filename, Start: hcl.Pos{Line: line, Column: 1}, End: hcl.Pos{Line: line, Column: 1}}
-		return nil, tfdiags.Errorf("Invalid CLI configuration", "The file isn't valid JSON: %s.", err).At(at).List()
+		return nil, tfdiags.Errorf("Invalid CLI configuration", "The file isn't valid JSON: %s.", err).At(at)
 	}
 	start := hcl.Pos{Line: 1, Column: 1}
 	return fromJSON(doc, hcl.Range{Filename: filename, Start: start, End: start}), nil

@@ -298,12 +298,13 @@ func (a *App) enter(chdir string) error {
 	if a.WorkDir, err = os.Getwd(); err != nil {
 		return fmt.Errorf("finding out the working directory: %w", err)
 	}
-	cli, diags := cliconfig.Load()
-	a.CLI = cli
+	var diags tfdiags.Diagnostics
+	a.CLI, err = cliconfig.Load(diags.Add)
+	diags = diags.AppendError(err)
 	if len(diags) > 0 { // always to standard error: standard output may be a document
 		a.warn(diags)
 	}
-	if diags.HasErrors() { // continue: the other settings are valid, and most commands use none
+	if err != nil { // continue: the other settings are valid, and most commands use none
 		fmt.Fprintf(a.Err, "\nWithout these settings of the CLI configuration, tofu may do something else "+
 			"than you want.\n\n")
 	}

@@ -137,9 +137,9 @@ func (f *formatter) source(r io.Reader, path string) {
 		f.diags = f.diags.AppendError(fmt.Errorf("reading %s: %w", path, err))
 		return
 	}
-	result, diags := hclfmt.Format(src, path)
-	if diags.HasErrors() {
-		f.diags = f.diags.Append(diags...)
+	result, err := hclfmt.Format(src, path)
+	if err != nil {
+		f.diags = f.diags.AppendError(err)
 		return
 	}
 	same := bytes.Equal(src, result)

@@ -70,9 +70,10 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 			if out != nil {
 				to = out.State().Clone()
 			}
-			renamed, diags := moves.Rename(from, to, targets[0], targets[1])
-			if diags.HasErrors() {
-				return nil, "", diags
+			var diags tfdiags.Diagnostics
+			renamed, err := moves.Rename(from, to, targets[0], targets[1])
+			if err != nil {
+				return nil, "", diags.AppendError(err)
 			}
 			verb := "Move"
 			if f.DryRun {

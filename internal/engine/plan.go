@@ -94,15 +94,14 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 func planNormal(
 	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions, preDestroy bool,
 ) (*plans.Plan, tfdiags.Diagnostics) {
-	diags := moves.Validate(cfg)
+	diags := tfdiags.FromError(moves.Validate(cfg))
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	moved, results, more := moves.Apply(cfg, prior)
-	diags = diags.Append(more...)
+	moved, results := moves.Apply(cfg, prior, diags.Add)
 	if opts.Mode == plans.Normal {
-		if more := moves.ValidateRemoved(cfg); more.HasErrors() {
-			return nil, diags.Append(more...)
+		if err := moves.ValidateRemoved(cfg); err != nil {
+			return nil, diags.AppendError(err)
 		}
 	}
 	op := opts.operation(cfg, moved, env)
@@ -119,10 +118,10 @@ func planNormal(
 	walked := w.run()
 	f := finisher{w}
 	f.removeOutputs()
-	still := moves.CheckInstances(w.op.Config, f.moduleInstances, f.declares)
-	if results.Cycle.HasErrors() {
+	still := tfdiags.FromError(moves.CheckInstances(w.op.Config, f.moduleInstances, f.declares))
+	if results.Cycle != nil {
 		if len(still) == 0 { // otherwise these errors explain the cycle
-			still = results.Cycle
+			still = tfdiags.FromError(results.Cycle)
 		}
 		return nil, diags.Append(still...)
 	}
@@ -313,10 +312,9 @@ func planDestroy(
 	start, prevRun := prior, prior
 	var results *moves.Results
 	if opts.SkipRefresh || prior.Empty() {
-		var more tfdiags.Diagnostics
-		start, results, more = moves.Apply(cfg, prior)
-		if diags = diags.Append(more...).Append(results.Cycle...); diags.HasErrors() {
-			return nil, diags
+		start, results = moves.Apply(cfg, prior, diags.Add)
+		if results.Cycle != nil {
+			return nil, diags.AppendError(results.Cycle)
 		}
 		prevRun = start.Clone()
 	} else {

@@ -8,12 +8,12 @@ import (
 
 func ExampleFormat() {
 	source := "resource \"aws_instance\" \"a\" {\n    ami=\"ami-1\"\n  instance_type = \"${var.type}\"\n}\n"
-	formatted, diags := hclfmt.Format([]byte(source), "main.tf")
-	fmt.Print(string(formatted), diags.HasErrors())
+	formatted, err := hclfmt.Format([]byte(source), "main.tf")
+	fmt.Print(string(formatted), err)
 	// Output:
 	// resource "aws_instance" "a" {
 	//   ami           = "ami-1"
 	//   instance_type = var.type
 	// }
-	// false
+	// <nil>
 }

@@ -13,18 +13,17 @@ import (
 )
 
 // Format returns the canonical form of a file in native syntax. The name is for diagnostics.
-func Format(src []byte, name string) ([]byte, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func Format(src []byte, name string) ([]byte, error) {
 	if d := nesting.Check(name, src); d != nil {
-		return nil, diags.AppendHCL(hcl.Diagnostics{d})
+		return nil, tfdiags.FromHCL(hcl.Diagnostics{d}).Err()
 	}
 	// hclwrite does not report all errors, such as duplicate arguments.
-	if _, parsed := hclsyntax.ParseConfig(src, name, hcl.InitialPos); parsed.HasErrors() {
-		return nil, diags.AppendHCL(parsed)
+	if _, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos); diags.HasErrors() {
+		return nil, tfdiags.FromHCL(diags).Err()
 	}
-	file, parsed := hclwrite.ParseConfig(src, name, hcl.InitialPos)
-	if parsed.HasErrors() {
-		return nil, diags.AppendHCL(parsed)
+	file, diags := hclwrite.ParseConfig(src, name, hcl.InitialPos)
+	if diags.HasErrors() {
+		return nil, tfdiags.FromHCL(diags).Err()
 	}
 	modernise(file.Body(), nil)
 	return file.Bytes(), nil

@@ -32,10 +32,10 @@ func TestFormat(t *testing.T) {
 				continue
 			}
 			t.Run(f.Name, func(t *testing.T) {
-				got, diags := Format(f.Data, f.Name)
+				got, err := Format(f.Data, f.Name)
 				expected, ok := want[f.Name]
-				if ok == diags.HasErrors() {
-					t.Fatalf("got errors %v", diags.Err())
+				if ok == (err != nil) {
+					t.Fatalf("got errors %v", err)
 				}
 				if !ok {
 					return
@@ -43,9 +43,9 @@ func TestFormat(t *testing.T) {
 				if diff := cmp.Diff(expected, string(got)); diff != "" {
 					t.Error(diff)
 				}
-				again, diags := Format(got, f.Name)
-				if diags.HasErrors() || string(again) != string(got) && f.Name != "nested" {
-					t.Errorf("formatted again: %s %v", again, diags.Err())
+				again, err := Format(got, f.Name)
+				if err != nil || string(again) != string(got) && f.Name != "nested" {
+					t.Errorf("formatted again: %s %v", again, err)
 				}
 			})
 		}
@@ -60,12 +60,12 @@ func FuzzFormat(f *testing.F) {
 		if len(src) > 1<<12 {
 			return
 		}
-		once, diags := Format([]byte(src), "fuzz.tf")
-		if diags.HasErrors() {
+		once, err := Format([]byte(src), "fuzz.tf")
+		if err != nil {
 			return
 		}
-		if _, diags = Format(once, "fuzz.tf"); diags.HasErrors() {
-			t.Errorf("%q is formatted as %q, which is invalid: %v", src, once, diags.Err())
+		if _, err = Format(once, "fuzz.tf"); err != nil {
+			t.Errorf("%q is formatted as %q, which is invalid: %v", src, once, err)
 		}
 	})
 }

@@ -10,14 +10,14 @@ import (
 )
 
 // sortStatements orders the statements so that one comes first if another moves on what it moves.
-func sortStatements(list []*statement) ([]*statement, tfdiags.Diagnostics) {
+func sortStatements(list []*statement) ([]*statement, error) {
 	o := &sorter{index: newSourceIndex(list), state: map[*statement]visitState{}}
 	for _, st := range list {
 		o.visit(st)
 	}
 	slices.Reverse(o.out)
 	if len(o.cycle) > 0 {
-		return nil, cycleError(o.cycle).List()
+		return nil, cycleError(o.cycle)
 	}
 	return o.out, nil
 }
@@ -27,7 +27,7 @@ func sortStatements(list []*statement) ([]*statement, tfdiags.Diagnostics) {
 func insertImplied(explicit, implied []*statement) []*statement {
 	last := slices.Concat(explicit, implied)
 	slices.Reverse(last) // the last one visited comes first
-	if ordered, ring := sortStatements(last); !ring.HasErrors() {
+	if ordered, err := sortStatements(last); err == nil {
 		return ordered
 	}
 	return slices.Concat(explicit, implied)

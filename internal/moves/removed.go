@@ -7,8 +7,8 @@ import (
 
 // ValidateRemoved returns an error for each removed block whose resource or module is still
 // declared.
-func ValidateRemoved(cfg *configs.Config) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func ValidateRemoved(cfg *configs.Config) error {
+	var errs tfdiags.Diagnostics
 	for _, rm := range cfg.Module.Removed {
 		from := newEndpoint(cfg.Path, rm.From)
 		declared := cfg.Descendant(from.module())
@@ -20,7 +20,7 @@ func ValidateRemoved(cfg *configs.Config) tfdiags.Diagnostics {
 			}
 		}
 		if declared != nil {
-			diags = diags.Append(tfdiags.Errorf(
+			errs = errs.Append(tfdiags.Errorf(
 				"Removed "+kind+" block still exists",
 				"The block says that %s is removed, but the configuration still has it. Delete its %s block, "+
 					"or the removed block.",
@@ -30,7 +30,7 @@ func ValidateRemoved(cfg *configs.Config) tfdiags.Diagnostics {
 		}
 	}
 	for _, name := range sortedNames(cfg.Children) {
-		diags = diags.Append(ValidateRemoved(cfg.Children[name])...)
+		errs = errs.AppendError(ValidateRemoved(cfg.Children[name]))
 	}
-	return diags
+	return errs.Err()
 }

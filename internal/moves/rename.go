@@ -16,18 +16,19 @@ type Renamed struct{ From, To string }
 // Rename moves the objects that source names in state from to the addresses that dest names in
 // state to, which may be the same state. In the same state, dependencies on the objects are renamed
 // too. Both states are changed unless there are errors.
-func Rename(from, to *states.State, source, dest addrs.Target) ([]Renamed, tfdiags.Diagnostics) {
+func Rename(from, to *states.State, source, dest addrs.Target) ([]Renamed, error) {
 	r := &renamer{from: from, to: to, was: make(map[addrs.AbsInstance]addrs.AbsInstance)}
 	before := from.Clone()
-	renamed, diags := r.rename(source, dest)
+	renamed, err := r.rename(source, dest)
 	switch {
-	case diags.HasErrors():
+	case err != nil:
+		return nil, err
 	case from == to:
 		r.renameDependencies()
 	default:
 		from.RepairDependencies(states.DependencyRepair{Before: before})
 	}
-	return renamed, diags
+	return renamed, nil
 }
 
 type renamer struct {
@@ -46,7 +47,7 @@ func (r *renamer) renameDependencies() {
 	r.from.RenameDependencies(r.was)
 }
 
-func (r *renamer) rename(source, dest addrs.Target) ([]Renamed, tfdiags.Diagnostics) {
+func (r *renamer) rename(source, dest addrs.Target) ([]Renamed, error) {
 	switch {
 	case source.IsModule() && dest.IsModule():
 		return r.module(source.Module, dest.Module)
@@ -58,7 +59,7 @@ func (r *renamer) rename(source, dest addrs.Target) ([]Renamed, tfdiags.Diagnost
 	}
 	res := r.from.Resource(source.Resource.InInstance(source.Module))
 	if res == nil || len(res.Instances) == 0 {
-		return nil, r.from.NotFound(source).List()
+		return nil, r.from.NotFound(source)
 	}
 	_, single := res.Instances[addrs.NoKey]
 	if !source.HasKey && !dest.HasKey && !single {
@@ -68,7 +69,7 @@ func (r *renamer) rename(source, dest addrs.Target) ([]Renamed, tfdiags.Diagnost
 }
 
 // module moves everything in one module instance and in the modules that it calls.
-func (r *renamer) module(source, dest addrs.ModuleInstance) ([]Renamed, tfdiags.Diagnostics) {
+func (r *renamer) module(source, dest addrs.ModuleInstance) ([]Renamed, error) {
 	var inside []*states.Resource
 	for res := range r.from.Resources() {
 		if source.Contains(res.Addr.Module) {
@@ -77,7 +78,7 @@ func (r *renamer) module(source, dest addrs.ModuleInstance) ([]Renamed, tfdiags.
 	}
 	sourceTarget, destTarget := addrs.Target{Module: source}, addrs.Target{Module: dest}
 	if len(inside) == 0 {
-		return nil, r.from.NotFound(sourceTarget).List()
+		return nil, r.from.NotFound(sourceTarget)
 	}
 	for res := range r.to.Resources() {
 		if dest.Contains(res.Addr.Module) {
@@ -92,7 +93,7 @@ func (r *renamer) module(source, dest addrs.ModuleInstance) ([]Renamed, tfdiags.
 	return []Renamed{{sourceTarget.String(), destTarget.String()}}, nil
 }
 
-func (r *renamer) resource(res *states.Resource, dest addrs.AbsResource) ([]Renamed, tfdiags.Diagnostics) {
+func (r *renamer) resource(res *states.Resource, dest addrs.AbsResource) ([]Renamed, error) {
 	if other := r.to.Resource(dest); other != nil && len(other.Instances) > 0 {
 		return nil, invalidRename(res.Addr, dest, "There is a resource at the destination already.")
 	}
@@ -115,11 +116,11 @@ func (r *renamer) instance(
 	res *states.Resource,
 	key addrs.InstanceKey,
 	dest addrs.Target,
-) ([]Renamed, tfdiags.Diagnostics) {
+) ([]Renamed, error) {
 	source, inst := res.Addr.Instance(key), res.Instances[key]
 	target := dest.Resource.InInstance(dest.Module).Instance(dest.Key)
 	if inst == nil {
-		return nil, r.from.NotFound(source).List()
+		return nil, r.from.NotFound(source)
 	}
 	if r.to.Instance(target) != nil {
 		return nil, invalidRename(source, target, "There is a resource instance at the destination already.")
@@ -133,6 +134,6 @@ func (r *renamer) instance(
 	return []Renamed{{source.String(), target.String()}}, nil
 }
 
-func invalidRename(source, dest fmt.Stringer, why string) tfdiags.Diagnostics {
-	return tfdiags.Errorf("Invalid target address", "Cannot move %s to %s. %s", source, dest, why).List()
+func invalidRename(source, dest fmt.Stringer, why string) error {
+	return tfdiags.Errorf("Invalid target address", "Cannot move %s to %s. %s", source, dest, why)
 }

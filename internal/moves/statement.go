@@ -19,7 +19,7 @@ type Results struct {
 	From    map[addrs.AbsInstance]addrs.AbsInstance // former address by new address
 	sources map[addrs.AbsInstance]*Source           // by new address, of objects that came from another resource type
 	blocked []blockedMove
-	Cycle   tfdiags.Diagnostics // set if the explicit statements form a cycle; then nothing was moved
+	Cycle   error // set if the explicit statements form a cycle; then nothing was moved
 }
 
 // Source is where an object of another resource type came from.
@@ -66,18 +66,19 @@ func (m *Results) Source(addr addrs.AbsInstance) *Source {
 	return m.sources[addr]
 }
 
-func (m *Results) blockedWarning() tfdiags.Diagnostics {
+// warnOfBlocked reports the moves that were not possible.
+func (m *Results) warnOfBlocked(warn tfdiags.Sink) {
 	if len(m.blocked) == 0 {
-		return nil
+		return
 	}
 	var b strings.Builder
 	for _, x := range m.blocked {
 		fmt.Fprintf(&b, "\n  - %s could not move to %s", x.at, x.want)
 	}
-	return tfdiags.Warningf("Unresolved resource instance address changes",
+	warn(tfdiags.Warningf("Unresolved resource instance address changes",
 		"These objects keep their old addresses, because there is another object at the new one:%s\n\n"+
 			"The plan uses the old addresses. To resolve this, move one object of each pair away with \"tofu "+
-			"state mv\".", b.String()).List()
+			"state mv\".", b.String()))
 }
 
 // statement is a moved block, or a move that is implied by adding or removing count.
@@ -187,26 +188,27 @@ func collect(cfg *configs.Config) []*statement {
 // Apply returns a state with every object at the address that the configuration's moved blocks give
 // it. Statements are applied in an order in which each sees the moves of those before it. Objects
 // that no statement mentions are not touched. The given state is not changed.
-func Apply(cfg *configs.Config, state *states.State) (*states.State, *Results, tfdiags.Diagnostics) {
+func Apply(cfg *configs.Config, state *states.State, warn tfdiags.Sink) (*states.State, *Results) {
 	results := &Results{From: map[addrs.AbsInstance]addrs.AbsInstance{}, sources: map[addrs.AbsInstance]*Source{}}
 	explicit := collect(cfg)
-	ordered, cycle := sortStatements(explicit)
-	if cycle.HasErrors() {
-		results.Cycle = cycle
-		return state, results, nil
+	ordered, err := sortStatements(explicit)
+	if err != nil {
+		results.Cycle = err
+		return state, results
 	}
 	if implied := impliedMoves(cfg, state); len(implied) > 0 {
 		ordered = insertImplied(ordered, implied)
 	}
 	if len(ordered) == 0 {
-		return state, results, nil
+		return state, results
 	}
 	m := newMover(cfg, state.Clone(), results)
 	m.index(explicit)
 	for _, st := range ordered {
 		m.apply(st)
 	}
-	return m.state, results, results.blockedWarning()
+	results.warnOfBlocked(warn)
+	return m.state, results
 }
 
 // impliedMoves returns the moves that adding or removing count implies, between the instance

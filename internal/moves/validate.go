@@ -7,25 +7,25 @@ import (
 )
 
 // Validate checks the moved blocks against each other and against the configuration.
-func Validate(cfg *configs.Config) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func Validate(cfg *configs.Config) error {
+	var errs tfdiags.Diagnostics
 	froms, tos := map[endName]*statement{}, map[endName]*statement{}
 	for _, st := range collect(cfg) {
 		from, to := st.from.String(), st.to.String()
 		if from == to {
-			diags = diags.Append(
+			errs = errs.Append(
 				tfdiags.Errorf("Redundant move statement", "This statement moves %s to itself.", from).At(st.rng),
 			)
 			continue
 		}
 		if st.declares(cfg) {
-			diags = diags.Append(st.stillExists(from))
+			errs = errs.Append(st.stillExists(from))
 		}
 		ends := st.ends()
 		here, there := endName{from, ends.from.open()}, endName{to, ends.to.open()}
 		// The same statement may occur twice, as when two branches that both have it are merged.
 		if other := froms[here]; other != nil && other.to.String() != to {
-			diags = diags.Append(tfdiags.Errorf(
+			errs = errs.Append(tfdiags.Errorf(
 				"Ambiguous move statements",
 				"A statement at %s already declares that %s moved to %s.",
 				tfdiags.Place(other.rng),
@@ -34,7 +34,7 @@ func Validate(cfg *configs.Config) tfdiags.Diagnostics {
 			).At(st.rng))
 		}
 		if other := tos[there]; other != nil && other.from.String() != from {
-			diags = diags.Append(tfdiags.Errorf(
+			errs = errs.Append(tfdiags.Errorf(
 				"Ambiguous move statements",
 				"A statement at %s already declares that %s moved to %s.",
 				tfdiags.Place(other.rng),
@@ -44,7 +44,7 @@ func Validate(cfg *configs.Config) tfdiags.Diagnostics {
 		}
 		froms[here], tos[there] = st, st
 	}
-	return diags
+	return errs.Err()
 }
 
 // endName identifies what an endpoint names: one instance, or all instances of a resource or call.
@@ -118,8 +118,8 @@ func CheckInstances(
 	cfg *configs.Config,
 	instances func(addrs.Module) []addrs.ModuleInstance,
 	declared func(addrs.AbsInstance) bool,
-) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+) error {
+	var errs tfdiags.Diagnostics
 	for _, st := range collect(cfg) {
 		holder := st.holder()
 		c := cfg.Descendant(pathOf(holder))
@@ -131,12 +131,12 @@ func CheckInstances(
 				continue
 			}
 			if found, ok := st.declaredIn(c, in, declared); ok {
-				diags = diags.Append(st.stillExists(found))
+				errs = errs.Append(st.stillExists(found))
 				break
 			}
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 // declaredIn reports whether an instance of module c is, or declares, what the statement moves

@@ -15,7 +15,7 @@ import (
 type Provisioner struct {
 	name     string
 	schema   *configschema.Block
-	validate func(config cty.Value) tfdiags.Diagnostics
+	validate func(config cty.Value) error
 	run      func(ctx context.Context, r *request) error
 }
 
@@ -47,7 +47,7 @@ func (p *Provisioner) Schema() (*providers.ResourceSchema, error) {
 
 // Validate checks a configuration, which may be partly unknown.
 func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
-	return p.validate(config)
+	return tfdiags.FromError(p.validate(config))
 }
 
 // Run runs the provisioner. connection is null if there is none; its marked parts are not shown.
@@ -59,11 +59,11 @@ func (p *Provisioner) Run(
 	var diags tfdiags.Diagnostics
 	r := newRequest(config, connection, out)
 	r.warn = func(detail string) {
-		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Warning, Summary: p.name +
+		diags.Add(tfdiags.Diagnostic{Severity: tfdiags.Warning, Summary: p.name +
 			" provisioner warning", Detail: detail})
 	}
 	if err := p.run(ctx, r); err != nil {
-		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: p.name + " provisioner error",
+		diags.Add(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: p.name + " provisioner error",
 			Detail: tfdiags.Sentence(err)})
 	}
 	return diags

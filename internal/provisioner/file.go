@@ -23,20 +23,20 @@ var fileSchema = &configschema.Block{Attributes: map[string]*configschema.Attrib
 	"destination": required(cty.String),
 }}
 
-func validateFile(config cty.Value) tfdiags.Diagnostics {
+func validateFile(config cty.Value) error {
 	const summary = "Invalid file provisioner configuration"
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	source, content, dst := attribute(config, "source"), attribute(config, "content"), attribute(config, "destination")
 	switch {
 	case !source.IsNull() && !content.IsNull():
-		diags = diags.Append(tfdiags.Errorf(summary, "Cannot set both \"source\" and \"content\"."))
+		errs.Add(tfdiags.Errorf(summary, "Cannot set both \"source\" and \"content\"."))
 	case source.IsNull() && content.IsNull():
-		diags = diags.Append(tfdiags.Errorf(summary, "One of \"source\" and \"content\" must be set."))
+		errs.Add(tfdiags.Errorf(summary, "One of \"source\" and \"content\" must be set."))
 	}
 	if dst.IsKnown() && (dst.IsNull() || dst.AsString() == "") {
-		diags = diags.Append(tfdiags.Errorf(summary, "The destination must be a non-empty string."))
+		errs.Add(tfdiags.Errorf(summary, "The destination must be a non-empty string."))
 	}
-	return diags
+	return errs.Err()
 }
 
 func runFile(ctx context.Context, r *request) error {

@@ -41,10 +41,10 @@ var shells = map[string][]string{
 	"windows": {"cmd", "/C"},
 }
 
-func validateLocalExec(config cty.Value) tfdiags.Diagnostics {
+func validateLocalExec(config cty.Value) error {
 	command := attribute(config, "command")
 	if command.IsKnown() && (command.IsNull() || command.AsString() == "") {
-		return tfdiags.Errorf("Invalid local-exec provisioner command", "The command is empty.").List()
+		return tfdiags.Errorf("Invalid local-exec provisioner command", "The command is empty.")
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ var remoteExecSchema = &configschema.Block{Attributes: map[string]*configschema.
 	"scripts": optional(cty.List(cty.String)),
 }}
 
-func validateRemoteExec(config cty.Value) tfdiags.Diagnostics {
+func validateRemoteExec(config cty.Value) error {
 	set := 0
 	for _, name := range []string{"inline", "script", "scripts"} {
 		if !attribute(config, name).IsNull() {
@@ -29,7 +29,7 @@ func validateRemoteExec(config cty.Value) tfdiags.Diagnostics {
 	}
 	if set != 1 {
 		return tfdiags.Errorf("Invalid remote-exec provisioner configuration",
-			"Exactly one of \"inline\", \"script\" and \"scripts\" must be set; here it is %d of them.", set).List()
+			"Exactly one of \"inline\", \"script\" and \"scripts\" must be set; here it is %d of them.", set)
 	}
 	return nil
 }

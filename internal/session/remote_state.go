@@ -14,7 +14,6 @@ import (
 	"tofu/internal/builtin"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/states/statefile"
-	"tofu/internal/tfdiags"
 )
 
 // remoteState returns the reader of other configurations' states for terraform_remote_state.
@@ -38,43 +37,41 @@ func (s *Session) remoteState() builtin.RemoteState {
 // a snapshot is always complete.
 func (s *Session) remoteOutputs(
 	ctx context.Context, addr addrs.AbsInstance, name, workspace string, config cty.Value,
-) (map[string]cty.Value, bool, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+) (map[string]cty.Value, bool, error) {
 	driver, err := all.Driver(name)
 	if err != nil {
-		return nil, false, diags.AppendError(err)
+		return nil, false, err
 	}
 	settings := &BackendSettings{Driver: driver, Config: config}
-	store, more := settings.open(ctx, s, StatePaths{})
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return nil, false, diags
+	store, diags := settings.open(ctx, s, StatePaths{})
+	if err := diags.Err(); err != nil {
+		return nil, false, err
 	}
 	if c, ok := store.(io.Closer); ok { // many data sources would use up the connections of a server
 		defer func() { _ = c.Close() }()
 	}
 	data, err := store.Get(ctx, workspace)
 	if err != nil {
-		return nil, false, diags.AppendError(err)
+		return nil, false, err
 	}
 	if data == nil {
-		return nil, false, diags
+		return nil, false, nil
 	}
 	if s.Encrypted != nil {
 		if data, err = DecryptFile(ctx, s.Encrypted.Remote(addr), data); err != nil {
-			return nil, false, diags.AppendError(fmt.Errorf("decrypting the state: %w", err))
+			return nil, false, fmt.Errorf("decrypting the state: %w", err)
 		}
 	}
 	file, err := statefile.Parse(data)
 	if errors.Is(err, statefile.ErrEmpty) {
-		return nil, false, diags
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, diags.AppendError(err)
+		return nil, false, err
 	}
 	values := make(map[string]cty.Value)
 	for _, n := range file.State.OutputNames() {
 		values[n] = file.State.Output(n).Value
 	}
-	return values, true, diags
+	return values, true, nil
 }
