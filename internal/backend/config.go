@@ -78,7 +78,8 @@ func Schema(config any) *configschema.Block {
 	for _, f := range fields(config) {
 		required := f.required && len(f.env) == 0
 		out.Attributes[f.name] = &configschema.Attribute{
-			Type: f.attributeType(), Required: required, Optional: !required, Sensitive: f.sensitive, Description: f.doc,
+			Type: f.attributeType(), Required: required, Optional: !required, Sensitive: f.sensitive,
+			Description: f.doc,
 		}
 	}
 	return out
@@ -101,7 +102,8 @@ func Decode(v cty.Value, config any, getenv func(string) string) error {
 		if err := f.set(attr); err != nil {
 			d := tfdiags.Errorf("Invalid configuration", "The argument %q is invalid: %s.", f.name, err)
 			if source != "" {
-				d.Detail = fmt.Sprintf("The environment variable %s, which sets the argument %q, is invalid: %s.", source, f.name, err)
+				d.Detail = fmt.Sprintf("The environment variable %s, which sets the argument %q, is "+
+					"invalid: %s.", source, f.name, err)
 			}
 			d.Path = cty.GetAttrPath(f.name)
 			errs = errs.Append(d)

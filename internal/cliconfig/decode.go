@@ -36,7 +36,8 @@ var settings = map[string]func(*decoder, item) error{
 
 // obsolete settings are accepted in old files and ignored: there is no check for new versions, and
 // plugins are found in other ways.
-var obsolete = map[string]bool{"providers": true, "provisioners": true, "disable_checkpoint": true, "disable_checkpoint_signature": true}
+var obsolete = map[string]bool{"providers": true, "provisioners": true, "disable_checkpoint": true,
+	"disable_checkpoint_signature": true}
 
 func assign[T any](to *T, read func() (T, error)) error {
 	v, err := read()
@@ -170,7 +171,8 @@ func (d *decoder) checkHelper() {
 		return
 	}
 	d.warn(tfdiags.Warningf("The credentials helper isn't installed",
-		"The CLI configuration names the credentials helper %q, but there is no program terraform-credentials-%s in %s. Requests to hosts are sent without its credentials.",
+		"The CLI configuration names the credentials helper %q, but there is no program "+
+			"terraform-credentials-%s in %s. Requests to hosts are sent without its credentials.",
 		h.Name, h.Name, filepath.Join(d.cfg.Dir, "plugins")))
 	d.cfg.Helper = nil
 }
@@ -212,7 +214,8 @@ func (d *decoder) registryProtocols(it item) error {
 	}
 	d.protocols = &it
 	seconds := 0
-	err := d.block(it, field{"retry_count", to(&d.cfg.RegistryRetries, item.number)}, field{"request_timeout_seconds", to(&seconds, item.number)})
+	err := d.block(it, field{"retry_count", to(&d.cfg.RegistryRetries, item.number)},
+		field{"request_timeout_seconds", to(&seconds, item.number)})
 	if err == nil && seconds > 0 {
 		d.cfg.RegistryTimeout = secondsOf(seconds)
 	}
@@ -239,10 +242,12 @@ func (d *decoder) checkCacheDir() {
 	switch {
 	case err != nil:
 		d.warn(tfdiags.Warningf("The plugin cache directory doesn't exist",
-			"The plugin cache directory %s, set by plugin_cache_dir or TF_PLUGIN_CACHE_DIR, can't be opened: %s. It will be created on first use.", dir, reason(err)))
+			"The plugin cache directory %s, set by plugin_cache_dir or TF_PLUGIN_CACHE_DIR, can't be opened: "+
+				"%s. It will be created on first use.", dir, reason(err)))
 	case !info.IsDir():
 		d.errs.Add(tfdiags.Errorf("The plugin cache is not a directory",
-			"plugin_cache_dir or TF_PLUGIN_CACHE_DIR is %s, which is not a directory. Providers can't be installed.", dir))
+			"plugin_cache_dir or TF_PLUGIN_CACHE_DIR is %s, which is not a directory. Providers can't be "+
+				"installed.", dir))
 	}
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs

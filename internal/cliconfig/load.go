@@ -17,7 +17,8 @@ import (
 // Load reads the CLI configuration of the current user from files and environment. The result is
 // usable even with an error: invalid settings are left out.
 func Load(warn tfdiags.Sink) (*Config, error) {
-	d := &decoder{warn: warn, cfg: &Config{RegistryRetries: 1, RegistryTimeout: secondsOf(10), DownloadRetries: 2, OCIDefault: OCIDefault{Discover: true}}}
+	d := &decoder{warn: warn, cfg: &Config{RegistryRetries: 1, RegistryTimeout: secondsOf(10),
+		DownloadRetries: 2, OCIDefault: OCIDefault{Discover: true}}}
 	home := homeDir()
 	d.cfg.Dir = configDir(home)
 	d.cfg.CacheDir = cacheDir()

@@ -195,7 +195,8 @@ func (p *parser) quoted() string {
 				raw := p.src[open.Range.Start.Byte:t.Range.End.Byte]
 				text, err := strconv.Unquote(string(raw))
 				if err != nil {
-					p.fail(open.Range, "The string %s has an invalid escape sequence; write a backslash twice, or use slashes in paths.", raw)
+					p.fail(open.Range, "The string %s has an invalid escape sequence; write a backslash "+
+						"twice, or use slashes in paths.", raw)
 				}
 				return text
 			}

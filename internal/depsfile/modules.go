@@ -64,7 +64,8 @@ func ParseModules(src []byte, filename string) (ModuleLocks, error) {
 	}
 	for _, block := range body.Blocks {
 		if block.Type != "module" || len(block.Labels) != 1 {
-			p.errorf(block.TypeRange, "Unsupported block type", "The file may only contain \"module\" blocks with the source address of a package as label.")
+			p.errorf(block.TypeRange, "Unsupported block type",
+				"The file may only contain \"module\" blocks with the source address of a package as label.")
 			continue
 		}
 		lock := p.module(block)
@@ -100,7 +101,8 @@ func (p *parser) module(block *hclsyntax.Block) ModuleLock {
 		case "hash":
 			h, err := ParseHash(text)
 			if lock.Hash = h; ok && (err != nil || h.Scheme() != SchemeContent) {
-				p.errorf(attr.Expr.Range(), "Invalid module hash", "The hash of a module package must be an \"h1:\" hash.")
+				p.errorf(attr.Expr.Range(), "Invalid module hash",
+					"The hash of a module package must be an \"h1:\" hash.")
 			}
 		default:
 			p.unexpected(attr)
@@ -139,7 +141,8 @@ func (l ModuleLocks) Bytes() []byte {
 	out.WriteString(modulesHeader)
 	for _, lock := range l.Sorted() {
 		fmt.Fprintf(&out, "\nmodule %s {\n", quoted(lock.Source))
-		attrs := []struct{ name, value string }{{"version", lock.Version}, {"revision", lock.Revision}, {"hash", string(lock.Hash)}}
+		attrs := []struct{ name, value string }{{"version", lock.Version}, {"revision", lock.Revision},
+			{"hash", string(lock.Hash)}}
 		width := 0
 		for _, a := range attrs {
 			if a.value != "" {

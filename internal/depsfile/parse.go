@@ -74,7 +74,8 @@ func (p *parser) unexpected(attr *hclsyntax.Attribute) {
 
 func (p *parser) provider(block *hclsyntax.Block) {
 	if len(block.Labels) != 1 {
-		p.errorf(block.TypeRange, "Invalid provider lock", "A provider block must have exactly one label: the provider's source address.")
+		p.errorf(block.TypeRange, "Invalid provider lock",
+			"A provider block must have exactly one label: the provider's source address.")
 		return
 	}
 	addr, ok := p.address(block.Labels[0], block.LabelRanges[0])
@@ -82,7 +83,8 @@ func (p *parser) provider(block *hclsyntax.Block) {
 		return
 	}
 	if first, twice := p.places[addr]; twice {
-		p.errorf(block.LabelRanges[0], "Duplicate provider lock", "There is already a lock for provider %s at %s.", addr, first)
+		p.errorf(block.LabelRanges[0], "Duplicate provider lock",
+			"There is already a lock for provider %s at %s.", addr, first)
 		return
 	}
 	p.places[addr] = block.LabelRanges[0]
@@ -115,9 +117,11 @@ func (p *parser) address(label string, rng hcl.Range) (addrs.Provider, bool) {
 	addr, err := addrs.ParseProvider(label)
 	switch {
 	case err != nil:
-		p.errorf(rng, summary, "The label of a provider lock must be a full source address, \"hostname/namespace/type\": %s.", err)
+		p.errorf(rng, summary, "The label of a provider lock must be a full source address, "+
+			"\"hostname/namespace/type\": %s.", err)
 	case addr.String() != label || addr.Namespace == "-":
-		p.errorf(rng, summary, "The label of a provider lock must be a full source address in normal form, \"hostname/namespace/type\", not %q.", label)
+		p.errorf(rng, summary, "The label of a provider lock must be a full source address in normal form, "+
+			"\"hostname/namespace/type\", not %q.", label)
 	case addr.IsBuiltin():
 		p.errorf(rng, summary, "Provider %s is built in and can't be locked.", label)
 	default:
@@ -146,7 +150,8 @@ func (p *parser) constraints(addr addrs.Provider, attr *hclsyntax.Attribute) Con
 	}
 	c, err := ParseConstraints(text)
 	if err != nil {
-		p.errorf(attr.Expr.Range(), "Invalid provider version constraints", "The constraints of provider %s are not valid: %s.", addr, err)
+		p.errorf(attr.Expr.Range(), "Invalid provider version constraints",
+			"The constraints of provider %s are not valid: %s.", addr, err)
 		return nil
 	}
 	if normal := ConstraintsString(c); normal != text {
@@ -163,7 +168,8 @@ func (p *parser) hashes(attr *hclsyntax.Attribute) []Hash {
 		return nil
 	}
 	if len(list.Exprs) == 0 {
-		p.errorf(attr.Expr.Range(), "Invalid provider hash set", "\"hashes\" must contain at least one hash if it is set.")
+		p.errorf(attr.Expr.Range(), "Invalid provider hash set",
+			"\"hashes\" must contain at least one hash if it is set.")
 		return nil
 	}
 	hashes := make([]Hash, 0, len(list.Exprs))

@@ -61,7 +61,8 @@ func (l *Locks) Save(path string) error { return save(path, l.Bytes()) }
 func save(path string, content []byte) error {
 	target, err := atomicfile.Resolve(path)
 	if err == nil && target != path {
-		if info, gone := os.Stat(target); gone != nil || !info.Mode().IsRegular() || filepath.Base(target) != filepath.Base(path) {
+		if info, gone := os.Stat(target); gone != nil || !info.Mode().IsRegular() ||
+			filepath.Base(target) != filepath.Base(path) {
 			err = atomicfile.RemoveLink(path)
 		}
 	}

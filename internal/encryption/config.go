@@ -70,14 +70,15 @@ func (c *Config) State() *Target { return c.state }
 // Plan returns the target for plan files, or nil if they aren't encrypted.
 func (c *Config) Plan() *Target { return c.plan }
 
-// Warnings returns warnings for commands that plan or initialize: a method that leaves everything
-// in clear text is meant for migrations.
-func (c *Config) Warnings() tfdiags.Diagnostics {
+// Warn reports a method that leaves everything in clear text, which is meant for migrations.
+// Commands that plan or initialize call it.
+func (c *Config) Warn(warn tfdiags.Sink) {
 	if c.clear == nil {
-		return nil
+		return
 	}
-	return tfdiags.Warningf("Unencrypted method configured", "The encryption block has the method \"unencrypted\". It is meant "+
-		"for the migration to or from encryption; remove it afterwards.").At(*c.clear).List()
+	warn(tfdiags.Warningf("Unencrypted method configured",
+		"The encryption block has the method \"unencrypted\". It is meant "+
+			"for the migration to or from encryption; remove it afterwards.").At(*c.clear))
 }
 
 // Remote returns the target for the state that a terraform_remote_state data source reads, or nil
@@ -136,7 +137,8 @@ func (l *loader) target(what string, b *targetBlock) *Target {
 	for inner := b; inner != nil; inner = inner.fallback {
 		attr := inner.attrs["method"]
 		if attr == nil {
-			l.errorf(inner.rng, "Missing encryption method", "%s has no method. Add one: method = method.TYPE.NAME.", tfdiags.Capitalize(what))
+			l.errorf(inner.rng, "Missing encryption method",
+				"%s has no method. Add one: method = method.TYPE.NAME.", tfdiags.Capitalize(what))
 			return nil
 		}
 		m := l.method(attr.Expr)
@@ -155,7 +157,9 @@ func (l *loader) target(what string, b *targetBlock) *Target {
 	if enforced {
 		for _, m := range t.methods {
 			if m.cipher == nil {
-				l.errorf(b.rng, "Encryption is enforced", "%s must be encrypted, as \"enforced\" says, but %s is one of its methods.", tfdiags.Capitalize(what), m.addr)
+				l.errorf(b.rng, "Encryption is enforced",
+					"%s must be encrypted, as \"enforced\" says, but %s is one of its methods.",
+					tfdiags.Capitalize(what), m.addr)
 				return nil
 			}
 		}
@@ -167,7 +171,8 @@ func (l *loader) target(what string, b *targetBlock) *Target {
 func (l *loader) method(expr hcl.Expression) *method {
 	name, ok := reference(expr, "method")
 	if !ok {
-		l.errorf(expr.Range(), "Invalid encryption method", "A reference to a method block is needed here: method.TYPE.NAME.")
+		l.errorf(expr.Range(), "Invalid encryption method",
+			"A reference to a method block is needed here: method.TYPE.NAME.")
 		return nil
 	}
 	m, known := l.methods[name]
@@ -181,7 +186,8 @@ func (l *loader) method(expr hcl.Expression) *method {
 func (l *loader) newMethod(name string, at hcl.Range) *method {
 	b := l.doc.methods[name]
 	if b == nil {
-		l.errorf(at, "Undeclared encryption method", "There is no block %s in the encryption block.", quoted("method", name))
+		l.errorf(at, "Undeclared encryption method", "There is no block %s in the encryption block.",
+			quoted("method", name))
 		return nil
 	}
 	typ, _, _ := strings.Cut(name, ".")
@@ -287,7 +293,8 @@ func (l *loader) provider(name string, at hcl.Range) *provider {
 func (l *loader) newProvider(name string, at hcl.Range) *provider {
 	b := l.doc.keyProviders[name]
 	if b == nil {
-		l.errorf(at, "Undeclared key provider", "There is no block %s in the encryption block.", quoted("key_provider", name))
+		l.errorf(at, "Undeclared key provider", "There is no block %s in the encryption block.",
+			quoted("key_provider", name))
 		return nil
 	}
 	typ, _, _ := strings.Cut(name, ".")
@@ -301,9 +308,12 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 		}
 		slices.Sort(known)
 		if driver == nil {
-			l.errorf(b.rng, "Unknown key provider", "There is no key provider %q. Use one of: %s.", typ, strings.Join(known, ", "))
+			l.errorf(b.rng, "Unknown key provider", "There is no key provider %q. Use one of: %s.", typ,
+				strings.Join(known, ", "))
 		} else {
-			l.errorf(b.rng, "Unsupported key provider", "The key provider %q is known but not supported. %s Use one of: %s.", typ, driver.Unsupported, strings.Join(known, ", "))
+			l.errorf(b.rng, "Unsupported key provider",
+				"The key provider %q is known but not supported. %s Use one of: %s.", typ, driver.Unsupported,
+				strings.Join(known, ", "))
 		}
 		return nil
 	}
@@ -326,7 +336,8 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 			return nil
 		}
 		if p.chain == nil {
-			l.errorf(chain.Range, "Invalid key provider", "A reference to another key provider is needed here: key_provider.TYPE.NAME.")
+			l.errorf(chain.Range, "Invalid key provider",
+				"A reference to another key provider is needed here: key_provider.TYPE.NAME.")
 			return nil
 		}
 	}

@@ -52,7 +52,8 @@ type Installer struct {
 func NewInstaller(opts *Options) (*Installer, error) {
 	if err := checkDir(opts.Dir); err != nil {
 		return nil, tfdiags.Errorf("Modules can't be installed",
-			"%s. Installing modules deletes and replaces files there. Remove the link; to keep modules in another place, set TF_DATA_DIR.", err)
+			"%s. Installing modules deletes and replaces files there. Remove the link; to keep modules in "+
+				"another place, set TF_DATA_DIR.", err)
 	}
 	manifest, err := ReadManifest(opts.Dir)
 	if err != nil {
@@ -60,7 +61,8 @@ func NewInstaller(opts *Options) (*Installer, error) {
 			"Without the list of installed modules the files in %s can't be identified, so they were not changed.",
 			opts.Dir))
 	}
-	in := &Installer{opts: *opts, manifest: manifest, packages: make(map[string]string), fetcher: newFetcher(opts.Client),
+	in := &Installer{opts: *opts, manifest: manifest, packages: make(map[string]string),
+		fetcher: newFetcher(opts.Client),
 		locator: &locator{client: opts.Client}}
 	if opts.Observe != nil {
 		in.fetcher.progress = func(p Progress) { opts.Observe(p) }
@@ -87,7 +89,8 @@ func checkDir(dir string) error {
 	}
 	_, err := os.Stat(manifestFile(dir))
 	if entries, _ := os.ReadDir(dir); err != nil && len(entries) > 0 {
-		return fmt.Errorf("%s is a symbolic link, and the directory \"modules\" in its target contains files other than installed modules", data)
+		return fmt.Errorf("%s is a symbolic link, and the directory \"modules\" in its target contains files "+
+			"other than installed modules", data)
 	}
 	return nil
 }
@@ -133,11 +136,13 @@ func (in *Installer) local(ctx context.Context, req *configs.ModuleRequest) (non
 	home, packaged := in.packages[strings.Join(parent.Names(), ".")]
 	if packaged && dir != home && !strings.HasPrefix(dir, home+"/") {
 		return none, tfdiags.Errorf("Local module path escapes module package",
-			"The source of %s, %q, would be outside of the package that the calling module came with. Local sources that start with \"../\" must stay within it.",
+			"The source of %s, %q, would be outside of the package that the calling module came with. Local "+
+				"sources that start with \"../\" must stay within it.",
 			req.Path, req.Source)
 	}
 	if info, err := os.Stat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
-		return none, tfdiags.Errorf("Unreadable module directory", "There is no directory %s, which is the source of %s.", dir, req.Describe())
+		return none, tfdiags.Errorf("Unreadable module directory",
+			"There is no directory %s, which is the source of %s.", dir, req.Describe())
 	}
 	k := key(req)
 	old := in.manifest[k]
@@ -194,7 +199,9 @@ func (in *Installer) remote(ctx context.Context, req *configs.ModuleRequest) (co
 }
 
 // install fetches a package and records the call.
-func (in *Installer) install(ctx context.Context, req *configs.ModuleRequest, place location, version string) (none configs.ResolvedModule, err error) {
+func (in *Installer) install(
+	ctx context.Context, req *configs.ModuleRequest, place location, version string,
+) (none configs.ResolvedModule, err error) {
 	k := key(req)
 	shown := showable(req.Source.Address)
 	in.tell(Downloading{k, shown, version})
@@ -205,13 +212,16 @@ func (in *Installer) install(ctx context.Context, req *configs.ModuleRequest, pl
 		return none, in.failed(ctx, req, err)
 	}
 	if pin != nil {
-		in.pins.use(&depsfile.ModuleLock{Source: pin.Source, Version: version, Revision: got.revision, Hash: got.hash}, home)
+		in.pins.use(&depsfile.ModuleLock{Source: pin.Source, Version: version, Revision: got.revision,
+			Hash: got.hash}, home)
 	}
 	dir := home
 	if subdir := path.Join(got.subdir, place.subdir); subdir != "" {
 		found, err := within(home, subdir)
 		if err != nil {
-			return none, tfdiags.Errorf("Failed to install module", "The package of %s, %s, was downloaded, but %s. The part of the source after \"//\" must be a directory of the package.", req.Describe(), shown, err)
+			return none, tfdiags.Errorf("Failed to install module",
+				"The package of %s, %s, was downloaded, but %s. The part of the source after \"//\" must be a "+
+					"directory of the package.", req.Describe(), shown, err)
 		}
 		dir = found
 	}
@@ -225,7 +235,8 @@ func (in *Installer) install(ctx context.Context, req *configs.ModuleRequest, pl
 
 func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err error) error {
 	if ctx.Err() != nil {
-		return tfdiags.Errorf("Module installation was interrupted", "The installation of modules was interrupted before it was complete.")
+		return tfdiags.Errorf("Module installation was interrupted",
+			"The installation of modules was interrupted before it was complete.")
 	}
 	if again := new(againError); errors.As(err, &again) {
 		if changed := new(changedError); errors.As(err, &changed) {
@@ -233,7 +244,8 @@ func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err
 		}
 		err = errors.New("its package could not be fetched for another call")
 	}
-	return tfdiags.Errorf("Failed to download module", "Could not install %s: %s.", req.Describe(), err).At(req.Call.Range)
+	return tfdiags.Errorf("Failed to download module", "Could not install %s: %s.", req.Describe(),
+		err).At(req.Call.Range)
 }
 
 // within returns the directory subdir of a package. A pattern must match exactly one directory.
@@ -259,14 +271,17 @@ func within(home, subdir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if rel, err := filepath.Rel(realHome, real); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+	if rel, err := filepath.Rel(realHome, real); err != nil || rel == ".." ||
+		strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 		return "", fmt.Errorf("%q is outside of the package", subdir)
 	}
 	return dir, nil
 }
 
 // fromRegistry selects a version and installs the package that the registry names for it.
-func (in *Installer) fromRegistry(ctx context.Context, req *configs.ModuleRequest) (none configs.ResolvedModule, err error) {
+func (in *Installer) fromRegistry(
+	ctx context.Context, req *configs.ModuleRequest,
+) (none configs.ResolvedModule, err error) {
 	if r, ok := in.kept(req); ok {
 		return configs.ResolvedModule{Dir: filepath.FromSlash(r.Dir), Version: r.Version}, nil
 	}

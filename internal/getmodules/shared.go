@@ -70,7 +70,8 @@ func (s *Shared) Resolver(root string) (configs.Resolver, error) {
 			return configs.ResolvedModule{Dir: filepath.Clean(req.LocalDir())}, nil
 		}
 		if r, ok := installed[key(req)]; ok && r.Source == req.Source.String() && r.meets(req.Constraints) {
-			dir := filepath.Join(root, filepath.FromSlash(r.Dir)) // paths in the manifest are relative to the root module
+			// paths in the manifest are relative to the root module
+			dir := filepath.Join(root, filepath.FromSlash(r.Dir))
 			if info, err := os.Stat(dir); err == nil && info.IsDir() {
 				return configs.ResolvedModule{Dir: dir, Version: r.Version}, nil
 			}
@@ -118,7 +119,8 @@ func (s *Shared) find(ctx context.Context, pins *pins, req *configs.ModuleReques
 	if pin != nil {
 		name += " " + pin.Revision + " " + string(pin.Hash)
 	}
-	pkg, err := s.packages.Do(name, func() (sharedPackage, error) { return s.fetch(ctx, request{place.address, place.host, pin}) })
+	pkg, err := s.packages.Do(name,
+		func() (sharedPackage, error) { return s.fetch(ctx, request{place.address, place.host, pin}) })
 	if err != nil {
 		return "", "", &packageError{showable(place.address), err}
 	}

@@ -103,8 +103,8 @@ func (p *Provisioner) Schema() (*providers.ResourceSchema, error) {
 		out); err != nil {
 		return nil, p.failed("asking for its schema", err)
 	}
-	if diags := said(out.Diagnostics); diags.HasErrors() {
-		return nil, diags.Err()
+	if err := said(out.Diagnostics).Err(); err != nil {
+		return nil, err
 	}
 	block, err := schemaBlock(out.Provisioner, 5)
 	if err != nil {

@@ -70,7 +70,9 @@ func (s *Session) EncryptionWarnings(cfg *Config) tfdiags.Diagnostics {
 	if diags.HasErrors() {
 		return nil // reported where the encryption is used
 	}
-	return config.Warnings()
+	var warnings tfdiags.Diagnostics
+	config.Warn(warnings.Add)
+	return warnings
 }
 
 // FileEncryption returns the encryption for a file named on the command line, as configured in the

@@ -50,11 +50,14 @@ func Driver(name string) (*backend.Driver, error) {
 	i := slices.IndexFunc(drivers, func(d *backend.Driver) bool { return d.Name == name })
 	switch {
 	case i < 0 && removed[name] != "":
-		return nil, tfdiags.Errorf("Unsupported backend type", "The backend %q is no longer supported. %s", name, removed[name])
+		return nil, tfdiags.Errorf("Unsupported backend type", "The backend %q is no longer supported. %s",
+			name, removed[name])
 	case i < 0:
-		return nil, tfdiags.Errorf("Unsupported backend type", "There is no backend named %q. Use one of: %s.", name, strings.Join(supported, ", "))
+		return nil, tfdiags.Errorf("Unsupported backend type", "There is no backend named %q. Use one of: %s.",
+			name, strings.Join(supported, ", "))
 	case drivers[i].Unsupported != "":
-		return nil, tfdiags.Errorf("Unsupported backend type", "The backend %q is known but not supported. %s", name, drivers[i].Unsupported)
+		return nil, tfdiags.Errorf("Unsupported backend type", "The backend %q is known but not supported. %s",
+			name, drivers[i].Unsupported)
 	}
 	return drivers[i], nil
 }

@@ -33,7 +33,8 @@ func Check(reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewh
 		}
 		lock, _ := locks.Provider(p)
 		if _, err := os.Stat(pkgstore.PackageDir(dir, p, lock.Version, depsfile.CurrentPlatform())); err != nil {
-			missing = append(missing, fmt.Sprintf("  - %s: there is no package for %s %s in %s", p, p, lock.Version, dir))
+			missing = append(missing, fmt.Sprintf("  - %s: there is no package for %s %s in %s", p, p,
+				lock.Version, dir))
 		}
 	}
 	if len(missing) == 0 {
@@ -52,15 +53,18 @@ func inconsistencies(reqs depsfile.Requirements, locks *depsfile.Locks, elsewher
 			continue
 		}
 		if lock, ok := locks.Provider(p); !ok {
-			found = append(found, fmt.Sprintf("  - provider %s: the configuration requires it, but the lock file has no version of it", p))
+			found = append(found, fmt.Sprintf("  - provider %s: the configuration requires it, but the lock "+
+				"file has no version of it", p))
 		} else if !depsfile.Acceptable(reqs[p]).Has(lock.Version) {
-			found = append(found, fmt.Sprintf("  - provider %s: the lock file selects %s, which does not meet the constraints %q", p, lock.Version, depsfile.ConstraintsString(reqs[p])))
+			found = append(found, fmt.Sprintf("  - provider %s: the lock file selects %s, which does not meet "+
+				"the constraints %q", p, lock.Version, depsfile.ConstraintsString(reqs[p])))
 		}
 	}
 	if len(found) == 0 {
 		return nil
 	}
-	problem, advice := "The lock file does not match the configuration:", "Select other versions with:\n  tofu init -upgrade"
+	problem, advice := "The lock file does not match the configuration:",
+		"Select other versions with:\n  tofu init -upgrade"
 	if locks.Empty() {
 		problem = "The directory is not initialized: no versions of providers are selected yet."
 		advice = "Select and install them with:\n  tofu init"

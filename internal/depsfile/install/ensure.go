@@ -102,7 +102,8 @@ func checkBuiltin(p addrs.Provider, c depsfile.Constraints) error {
 		return fmt.Errorf("there is no built-in provider %s; the only one is %s", p, addrs.BuiltinTerraform)
 	}
 	if len(c) > 0 {
-		return fmt.Errorf("provider %s is built in and has no versions; remove the version constraints %q", p, depsfile.ConstraintsString(c))
+		return fmt.Errorf("provider %s is built in and has no versions; remove the version constraints %q", p,
+			depsfile.ConstraintsString(c))
 	}
 	return nil
 }
@@ -153,7 +154,10 @@ func warnAboutClashes(reqs depsfile.Requirements, warn tfdiags.Sink) {
 
 func incompleteWarning(providers []string, platform depsfile.Platform) tfdiags.Diagnostic {
 	return tfdiags.Warningf("Incomplete lock file information for providers",
-		"The sources of these providers authenticate only the installed packages:\n%s\n\nThe lock file therefore has checksums for %s only, and the providers can't be installed from it on other platforms. To add checksums for another platform, run:\n  tofu providers lock -platform=%s\n(where %s is the platform to add)",
+		"The sources of these providers authenticate only the installed packages:\n%s\n\nThe lock file "+
+			"therefore has checksums for %s only, and the providers can't be installed from it on other "+
+			"platforms. To add checksums for another platform, run:\n  tofu providers lock "+
+			"-platform=%s\n(where %s is the platform to add)",
 		strings.Join(providers, "\n"), platform, platform, platform)
 }
 
@@ -182,7 +186,8 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	if reuse {
 		in.tell(Reusing{p})
 		if !depsfile.Acceptable(c).Has(prev.Version) {
-			return failed(query, fmt.Errorf("locked provider %s %s doesn't meet the version constraints %q; run \"tofu init -upgrade\" to select another version",
+			return failed(query, fmt.Errorf("locked provider %s %s doesn't meet the version constraints %q; "+
+				"run \"tofu init -upgrade\" to select another version",
 				p.ForDisplay(), prev.Version, depsfile.ConstraintsString(c)))
 		}
 		if done, ok := in.atHand(ctx, p, prev); ok {
@@ -217,7 +222,8 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	}
 	done, err := in.install(ctx, p, version, known)
 	if err != nil {
-		return failed(install, fmt.Errorf("installing provider %s %s: %w", p.ForDisplay(), version, explain(ctx, err, reuse)))
+		return failed(install, fmt.Errorf("installing provider %s %s: %w", p.ForDisplay(), version,
+			explain(ctx, err, reuse)))
 	}
 	done.lock.Constraints = c
 	for _, w := range warnings {
@@ -244,21 +250,25 @@ func explain(ctx context.Context, err error, locked bool) error {
 	if none := new(sources.NoPackageError); !locked || !errors.As(err, &none) {
 		return err
 	}
-	return fmt.Errorf("%w; the lock file selects this version, which may have been withdrawn; run \"tofu init -upgrade\" to select another one", err)
+	return fmt.Errorf("%w; the lock file selects this version, which may have been withdrawn; run \"tofu init "+
+		"-upgrade\" to select another one", err)
 }
 
 // choose returns the newest acceptable version.
 func choose(p addrs.Provider, c depsfile.Constraints, list []depsfile.Version) (depsfile.Version, error) {
 	acceptable := depsfile.Acceptable(c)
 	if acceptable.Exactly(depsfile.Version{}) {
-		return depsfile.Version{}, fmt.Errorf("provider %s is required in version 0.0.0, which denotes an unreleased development build", p.ForDisplay())
+		return depsfile.Version{},
+			fmt.Errorf("provider %s is required in version 0.0.0, which denotes an unreleased development build", p.ForDisplay())
 	}
 	v, ok := sources.Newest(list, acceptable.Has)
 	switch {
 	case ok:
 		return v, nil
 	case len(c) == 0:
-		return v, fmt.Errorf("provider %s has no releases, only prereleases, which must be required by their exact version", p.ForDisplay())
+		return v, fmt.Errorf("provider %s has no releases, only prereleases, which must be required by their "+
+			"exact version", p.ForDisplay())
 	}
-	return v, fmt.Errorf("no release of provider %s meets the version constraints %q", p.ForDisplay(), depsfile.ConstraintsString(c))
+	return v, fmt.Errorf("no release of provider %s meets the version constraints %q", p.ForDisplay(),
+		depsfile.ConstraintsString(c))
 }

@@ -68,7 +68,9 @@ type RootResult struct {
 
 // LockAll runs Lock for many root modules concurrently and returns the results in their order. It
 // calls done for each finished root module, from several goroutines.
-func (l *Locker) LockAll(ctx context.Context, roots []Root, platforms []depsfile.Platform, done func(i int, r RootResult)) []RootResult {
+func (l *Locker) LockAll(
+	ctx context.Context, roots []Root, platforms []depsfile.Platform, done func(i int, r RootResult),
+) []RootResult {
 	results := make([]RootResult, len(roots))
 	var group errgroup.Group
 	group.SetLimit(64) // most root modules wait for the same packages
@@ -128,7 +130,9 @@ type checksumsFor struct {
 	err   error
 }
 
-func (l *Locker) provider(ctx context.Context, p addrs.Provider, c depsfile.Constraints, prev *depsfile.Locks, platforms []depsfile.Platform) checksumsFor {
+func (l *Locker) provider(
+	ctx context.Context, p addrs.Provider, c depsfile.Constraints, prev *depsfile.Locks, platforms []depsfile.Platform,
+) checksumsFor {
 	fail := func(err error) checksumsFor {
 		return checksumsFor{err: problem("Could not retrieve providers for locking", err)}
 	}
@@ -163,12 +167,16 @@ func (l *Locker) provider(ctx context.Context, p addrs.Provider, c depsfile.Cons
 	return out
 }
 
-func (l *Locker) choose(ctx context.Context, p addrs.Provider, c depsfile.Constraints, prev *depsfile.Locks) (depsfile.Version, error) {
+func (l *Locker) choose(
+	ctx context.Context, p addrs.Provider, c depsfile.Constraints, prev *depsfile.Locks,
+) (depsfile.Version, error) {
 	if lock, ok := prev.Provider(p); ok && !l.in.Upgrade {
 		fits := depsfile.Acceptable(c).Has(lock.Version)
 		if !fits && !l.in.Replace {
-			return lock.Version, fmt.Errorf("locked provider %s %s doesn't meet the version constraints %q; run \"tofu init -upgrade\" to select another version",
-				p.ForDisplay(), lock.Version, depsfile.ConstraintsString(c))
+			return lock.Version,
+				fmt.Errorf("locked provider %s %s doesn't meet the version constraints %q; run \"tofu init "+
+					"-upgrade\" to select another version",
+					p.ForDisplay(), lock.Version, depsfile.ConstraintsString(c))
 		}
 		if fits {
 			return lock.Version, nil

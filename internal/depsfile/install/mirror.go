@@ -22,7 +22,10 @@ import (
 // Mirror fills a directory with archives of the required providers for the platforms, and with the
 // JSON files that make it a network mirror when served over HTTPS. Existing archives are kept and
 // listed. On errors, the mirror still contains the packages that could be fetched.
-func Mirror(ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, platforms []depsfile.Platform, dir string, opts *Options) error {
+func Mirror(
+	ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, platforms []depsfile.Platform,
+	dir string, opts *Options,
+) error {
 	m := &mirror{in: newInstaller(prev, opts), dir: dir, hashes: make(map[string][]depsfile.Hash)}
 	providers, err := m.in.installable(reqs)
 	if err != nil {
@@ -70,7 +73,9 @@ func (m *mirror) folder(p addrs.Provider) string {
 	return filepath.Join(m.dir, p.DisplayHost(), p.Namespace, p.Type)
 }
 
-func (m *mirror) provider(ctx context.Context, p addrs.Provider, c depsfile.Constraints, platforms []depsfile.Platform) error {
+func (m *mirror) provider(
+	ctx context.Context, p addrs.Provider, c depsfile.Constraints, platforms []depsfile.Platform,
+) error {
 	fail := func(err error) error {
 		return tfdiags.Errorf("Provider not available", "Failed to mirror provider %s: %s.", p.ForDisplay(), err)
 	}

@@ -60,7 +60,8 @@ type entry struct {
 	Provider string           `json:"provider,omitempty"`
 	Object   json.RawMessage  `json:"object,omitempty"` // null for a deleted object
 
-	From *addrs.DeposedKey `json:"from,omitempty"` // of a store entry: the former deposed key if the object moved within its instance
+	// of a store entry: the former deposed key if the object moved within its instance
+	From *addrs.DeposedKey `json:"from,omitempty"`
 
 	Action  string     `json:"action,omitempty"`
 	Planned []byte     `json:"planned,omitempty"` // MessagePack with type, as the value may be partly unknown

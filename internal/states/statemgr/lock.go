@@ -81,7 +81,8 @@ func lockFailed(err error) error {
 	var held *backend.LockedError
 	isHeld := errors.As(err, &held)
 	if isHeld && isStale(held.Info) {
-		advice = fmt.Sprintf("The process on this machine that acquired the lock is no longer running. It was probably killed "+
+		advice = fmt.Sprintf("The process on this machine that acquired the lock is no longer running. It was "+
+			"probably killed "+
 			"before it could release the lock. To remove the lock, run \"tofu force-unlock %s\".", held.Info.ID)
 	}
 	d := tfdiags.Errorf("Error acquiring the state lock", "%s\n\n%s", tfdiags.Capitalize(err.Error()), advice)

@@ -203,7 +203,8 @@ func (m *Manager) checkEmpty() error {
 	file := filer.File(m.workspace)
 	for _, path := range append(m.erroredFiles(), file+".backup", m.journalPath()) {
 		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-			return statefile.DamagedError{Err: fmt.Errorf("%s is empty, but %s shows that there was a state: replace it with "+
+			return statefile.DamagedError{Err: fmt.Errorf("%s is empty, but %s shows that there was a state: "+
+				"replace it with "+
 				"a copy of the state or, to start without a state, move both files away", file, path)}
 		}
 	}

@@ -58,8 +58,10 @@ func (m *Manager) recover(ctx context.Context, present *stored) (*recovery, erro
 	}
 	if len(entries) == 0 || entries[0].Kind != beginEntry ||
 		entries[0].Header == nil || entries[0].Header.Journal != journalVersion {
-		return nil, fmt.Errorf("%s is not a journal that this version can read; it may be encrypted, or written by a newer "+
-			"version. It records the changes of an interrupted run. Run the command with the version and settings of that "+
+		return nil, fmt.Errorf("%s is not a journal that this version can read; it may be encrypted, or "+
+			"written by a newer "+
+			"version. It records the changes of an interrupted run. Run the command with the version and "+
+			"settings of that "+
 			"run, or delete the file if the changes don't matter", path)
 	}
 	rec := &recovery{path: path, header: *entries[0].Header, damaged: damaged}
@@ -173,8 +175,10 @@ func (rec *recovery) report(warn tfdiags.Sink) {
 	if rec.diverged {
 		warn(tfdiags.Warningf("An interrupted run can't be recovered",
 			"%s. Its journal, %s, has changes to %s "+
-				"that the state does not have. The journal was not applied, because another run has written the state since. "+
-				"Compare the two: objects that the interrupted run created may be missing from the state. The next command "+
+				"that the state does not have. The journal was not applied, because another run has written "+
+				"the state since. "+
+				"Compare the two: objects that the interrupted run created may be missing from the state. The "+
+				"next command "+
 				"that writes the state renames the journal.", run, rec.path, objects(rec.changed)))
 	} else if rec.changed > 0 {
 		warn(tfdiags.Warningf("Recovered an interrupted run",
@@ -198,7 +202,8 @@ func (rec *recovery) report(warn tfdiags.Sink) {
 		}
 		warn(tfdiags.Warningf("Interrupted operations",
 			"%s during these operations. It is not known whether "+
-				"they succeeded: objects that were being created may exist without being in the state.%s", run, b.String()))
+				"they succeeded: objects that were being created may exist without being in the state.%s", run,
+			b.String()))
 	}
 }
 

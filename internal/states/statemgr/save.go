@@ -268,7 +268,8 @@ func (m *Manager) emergency(final *states.State, cause error) error {
 	} else {
 		d.Detail += fmt.Sprintf("\n\nWriting it to %s failed too: %s.", path, err)
 		if intact {
-			d.Detail += fmt.Sprintf(" Nothing is lost: the changes of this run are in the journal, %s. Keep that file. "+
+			d.Detail += fmt.Sprintf(" Nothing is lost: the changes of this run are in the journal, %s. Keep "+
+				"that file. "+
 				"After you have solved the problem, the next command in this directory reads them from it.", j.path)
 		} else if data != nil {
 			d.Detail += " Keep the text of the state below: it is the only record of the changes of this run."
@@ -305,7 +306,8 @@ func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) error
 	if present.exists && !force && f.Lineage != "" && present.lineage != "" {
 		switch {
 		case f.Lineage != present.lineage:
-			return pushRefused("The states have different lineages, %q and %q, so they describe different infrastructure. "+
+			return pushRefused("The states have different lineages, %q and %q, so they describe different "+
+				"infrastructure. "+
 				"The current state would be lost.", f.Lineage, present.lineage)
 		case f.Serial < present.serial:
 			return pushRefused("The current state has serial %d, which is newer than %d.", present.serial, f.Serial)
