@@ -31,9 +31,9 @@ provider "registry.opentofu.org/hashicorp/tool" {
 `
 
 func TestParseAndWrite(t *testing.T) {
-	locks, diags := Parse([]byte(sample), "x", tfdiags.Drop)
-	if diags != nil {
-		t.Fatal(diags)
+	locks, err := Parse([]byte(sample), "x", tfdiags.Drop)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if got := string(locks.Bytes()); got != sample {
 		t.Errorf("written:\n%s", got)
@@ -45,9 +45,9 @@ func TestParseAndWrite(t *testing.T) {
 	if err := locks.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	again, diags := Load(path, tfdiags.Drop)
-	if diags != nil || !again.Equal(locks) {
-		t.Errorf("read again: %v %v", again, diags)
+	again, err := Load(path, tfdiags.Drop)
+	if err != nil || !again.Equal(locks) {
+		t.Errorf("read again: %v %v", again, err)
 	}
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"))
 	if err != nil || len(left) != 1 {

@@ -411,9 +411,9 @@ func TestRemote(t *testing.T) {
 			}
 		}`)
 	find := func(text string) *encryption.Target {
-		addr, diags := addrs.ParseInstanceText(text)
-		if diags != nil {
-			t.Fatal(diags)
+		addr, err := addrs.ParseInstanceText(text)
+		if err != nil {
+			t.Fatal(err)
 		}
 		return c.Remote(addr)
 	}

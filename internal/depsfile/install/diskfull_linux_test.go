@@ -90,8 +90,8 @@ func (s *server) lockOn(disk string) {
 		s.Fatal(err)
 	}
 	locker := NewLocker(&Options{Store: store, Source: s.direct()})
-	locks, _, diags := locker.Lock(s.Context(), s.reqs(tool, ""), nil, []depsfile.Platform{depsfile.CurrentPlatform()})
-	if text := fmt.Sprint(diags); locks != nil || !strings.Contains(text, "no space left on device") || !strings.Contains(text, "TOFU_CACHE_DIR") {
+	locks, _, err := locker.Lock(s.Context(), s.reqs(tool, ""), nil, []depsfile.Platform{depsfile.CurrentPlatform()})
+	if text := fmt.Sprint(err); locks != nil || !strings.Contains(text, "no space left on device") || !strings.Contains(text, "TOFU_CACHE_DIR") {
 		s.Errorf("%v %s", locks, text)
 	}
 	if err := syscall.Unmount(disk, 0); err != nil {
@@ -118,13 +118,13 @@ func (s *server) installOn(disk string, left int) bool {
 	check(os.WriteFile(filepath.Join(disk, "full"), make([]byte, int(stat.Bavail)*int(stat.Bsize)-left), 0o600))
 
 	opts := &Options{Dir: filepath.Join(disk, "providers"), Store: store, Source: s.direct()}
-	locks, diags := Ensure(s.Context(), s.reqs(tool, ""), nil, opts, tfdiags.Drop)
-	failed := diags != nil
+	locks, err := Ensure(s.Context(), s.reqs(tool, ""), nil, opts, tfdiags.Drop)
+	failed := err != nil
 	if failed {
-		if !strings.Contains(diags.Error(), "no space left on device") {
-			s.Errorf("with %d bytes: %v", left, diags)
+		if !strings.Contains(err.Error(), "no space left on device") {
+			s.Errorf("with %d bytes: %v", left, err)
 		}
-		if text := diags.Error(); strings.Contains(text, "/store/tmp/") && !strings.Contains(text, "TOFU_CACHE_DIR") {
+		if text := err.Error(); strings.Contains(text, "/store/tmp/") && !strings.Contains(text, "TOFU_CACHE_DIR") {
 			s.Errorf("with %d bytes, this doesn't say where else packages could be kept: %s", left, text)
 		}
 	} else {

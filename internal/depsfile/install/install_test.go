@@ -316,9 +316,8 @@ func TestEnsureManyAtOnce(t *testing.T) {
 				opts.Cache = b.path("cache")
 				opts.Dir += "-cached"
 			}
-			_, diags := Ensure(t.Context(), b.reqs(tool, "", spare, ""), nil, &opts, tfdiags.Drop)
-			if diags != nil {
-				t.Error(diags)
+			if _, err := Ensure(t.Context(), b.reqs(tool, "", spare, ""), nil, &opts, tfdiags.Drop); err != nil {
+				t.Error(err)
 			}
 		})
 	}

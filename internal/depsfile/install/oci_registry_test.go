@@ -168,9 +168,9 @@ func TestOCIRegistry(t *testing.T) {
 	b.version(locks, tool, "1.1.0+lab.1")
 	b.version(b.ensure(b.reqs(tool, "1.0.0"), nil), tool, "1.0.0")
 	b.refuse(b.reqs(spare, ""), nil, "was not found in the OCI mirror")
-	both, _, diags := NewLocker(b.opts).Lock(context.Background(), b.reqs(tool, ""), locks, []depsfile.Platform{plan9})
-	if diags != nil {
-		t.Fatal(diags)
+	both, _, err := NewLocker(b.opts).Lock(context.Background(), b.reqs(tool, ""), locks, []depsfile.Platform{plan9})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if lock, _ := both.Provider(tool); len(lock.Hashes) != 4 {
 		t.Errorf("h1 and zh of two platforms are expected: %v", lock.Hashes)
