@@ -98,7 +98,7 @@ func LoadRootModule(dir string, opts *LoadOptions, warn tfdiags.Sink) (*Config, 
 	root := &Config{Module: opts.Overlay.root(module), Children: map[string]*Config{}, Called: opts.Called}
 	root.Root = root
 	root.static = newStaticScope(root, newStaticEnv(parser, module.Dir, opts))
-	return root, tfdiags.Join(err, root.evaluateStatics().Report(warn))
+	return root, tfdiags.Join(err, root.evaluateStatics())
 }
 
 // A module may call itself with different variables. These limits stop endless recursion.
@@ -159,7 +159,7 @@ func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*
 	}
 	cfg.Module = l.opts.Overlay.module(cfg.Path, module)
 	cfg.static = newStaticScope(cfg, parent.static.env)
-	return cfg, tfdiags.Join(err, cfg.checkCalledModule(l.warn), cfg.evaluateStatics().Report(l.warn))
+	return cfg, tfdiags.Join(err, cfg.checkCalledModule(l.warn), cfg.evaluateStatics())
 }
 
 // recursion counts the modules above c that have the directory dir.

@@ -13,7 +13,7 @@ import (
 )
 
 // providerInstances evaluates for_each of the module's provider configurations.
-func (c *Config) providerInstances() tfdiags.Diagnostics {
+func (c *Config) providerInstances() error {
 	var diags tfdiags.Diagnostics
 	c.ProviderInstances = map[addrs.LocalProviderConfig]map[addrs.InstanceKey]cty.Value{}
 	for _, local := range slices.SortedFunc(maps.Keys(c.Module.Providers), addrs.LocalProviderConfig.Compare) {
@@ -25,7 +25,7 @@ func (c *Config) providerInstances() tfdiags.Diagnostics {
 		c.ProviderInstances[local] = instances
 		diags = append(diags, more...)
 	}
-	return diags
+	return diags.Err()
 }
 
 func (c *Config) instancesOf(p *Provider) (map[addrs.InstanceKey]cty.Value, tfdiags.Diagnostics) {

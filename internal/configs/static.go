@@ -170,14 +170,14 @@ func (s *staticScope) name(symbol string) string {
 
 // evaluateStatics evaluates the module's constant variables, provider for_each arguments and module
 // sources.
-func (c *Config) evaluateStatics() tfdiags.Diagnostics {
+func (c *Config) evaluateStatics() error {
 	var diags tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(c.Module.Variables)) {
 		if v := c.Module.Variables[name]; v.Const.Value {
 			diags = append(diags, c.constant(v)...)
 		}
 	}
-	diags = append(diags, c.providerInstances()...)
+	diags = diags.AppendError(c.providerInstances())
 	// All sources are evaluated before any module is resolved, so that all errors in them are
 	// reported together.
 	c.requests = make(map[string]*ModuleRequest, len(c.Module.Calls))
@@ -186,7 +186,7 @@ func (c *Config) evaluateStatics() tfdiags.Diagnostics {
 		c.requests[name] = req
 		diags = append(diags, more...)
 	}
-	return diags
+	return diags.Err()
 }
 
 // constant checks that a variable with const = true has a static value.
