@@ -109,16 +109,16 @@ func (d *decoder) credentials(it item) error {
 	if err != nil {
 		return err
 	}
-	var problems []error
+	var errs []error
 	for _, in := range hosts {
 		host, err := addrs.ParseHost(in.key)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("credentials for %q: invalid host name: %w", in.key, err))
+			errs = append(errs, fmt.Errorf("credentials for %q: invalid host name: %w", in.key, err))
 			continue
 		}
 		obj, err := in.object()
 		if err != nil {
-			problems = append(problems, err)
+			errs = append(errs, err)
 			continue
 		}
 		if d.cfg.Credentials == nil {
@@ -126,7 +126,7 @@ func (d *decoder) credentials(it item) error {
 		}
 		d.cfg.Credentials[host] = Credentials(obj.plain())
 	}
-	return errors.Join(problems...)
+	return errors.Join(errs...)
 }
 
 // plain converts an object to plain maps.
@@ -182,16 +182,16 @@ func (d *decoder) host(it item) error {
 	if err != nil {
 		return err
 	}
-	var problems []error
+	var errs []error
 	for _, in := range hosts {
 		name, err := addrs.ParseHost(in.key)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("host %q: invalid host name: %w", in.key, err))
+			errs = append(errs, fmt.Errorf("host %q: invalid host name: %w", in.key, err))
 			continue
 		}
 		var services object
 		if err := d.block(in, field{"services", to(&services, item.object)}); err != nil {
-			problems = append(problems, err)
+			errs = append(errs, err)
 			continue
 		}
 		if d.cfg.Hosts == nil {
@@ -205,7 +205,7 @@ func (d *decoder) host(it item) error {
 		}
 		d.cfg.Hosts[name] = Host{all}
 	}
-	return errors.Join(problems...)
+	return errors.Join(errs...)
 }
 
 func (d *decoder) registryProtocols(it item) error {

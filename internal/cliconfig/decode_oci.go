@@ -14,7 +14,7 @@ func (d *decoder) ociCredentials(it item) error {
 	if err != nil {
 		return err
 	}
-	var problems []error
+	var errs []error
 	for _, in := range places {
 		var c OCICredentials
 		c.Registry, c.Path, _ = strings.Cut(in.key, "/")
@@ -28,12 +28,12 @@ func (d *decoder) ociCredentials(it item) error {
 			err = fmt.Errorf("duplicate oci_credentials block for %q", in.key)
 		}
 		if err != nil {
-			problems = append(problems, err)
+			errs = append(errs, err)
 			continue
 		}
 		d.cfg.OCICredentials = append(d.cfg.OCICredentials, c)
 	}
-	return errors.Join(problems...)
+	return errors.Join(errs...)
 }
 
 func (c OCICredentials) check(label string) error {

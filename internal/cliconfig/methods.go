@@ -53,7 +53,7 @@ func (d *decoder) devOverrides(it item) error {
 	if err != nil {
 		return err
 	}
-	var problems []error
+	var errs []error
 	for _, in := range obj {
 		p, err := addrs.ParseProvider(in.key)
 		var dir string
@@ -61,7 +61,7 @@ func (d *decoder) devOverrides(it item) error {
 			dir, err = in.text()
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("dev_overrides: %w", err))
+			errs = append(errs, fmt.Errorf("dev_overrides: %w", err))
 			continue
 		}
 		if d.cfg.DevOverrides == nil {
@@ -69,7 +69,7 @@ func (d *decoder) devOverrides(it item) error {
 		}
 		d.cfg.DevOverrides[p] = dir
 	}
-	return errors.Join(problems...)
+	return errors.Join(errs...)
 }
 
 func (d *decoder) method(it item) error {

@@ -159,7 +159,7 @@ func (d *Diagnostics) Add(items ...Diagnostic) { *d = append(*d, items...) }
 // sink must be safe for concurrent use.
 type Sink func(...Diagnostic)
 
-// Drop is a [Sink] that drops warnings: for callers whose warnings were or will be reported by others.
+// Drop is a [Sink] that drops warnings, for callers whose warnings are reported elsewhere.
 func Drop(...Diagnostic) {}
 
 // Join returns an error that carries the diagnostics of all errs in order, nil if all are nil.

@@ -136,8 +136,8 @@ func adopt(reqs depsfile.Requirements, prev *depsfile.Locks, warn tfdiags.Sink) 
 	return prev
 }
 
-// warnAboutClashes warns about providers of the same type in the two namespaces that contain the same
-// providers.
+// warnAboutClashes warns about providers of the same type in the two namespaces that contain the
+// same providers.
 func warnAboutClashes(reqs depsfile.Requirements, warn tfdiags.Sink) {
 	for _, p := range reqs.Providers() {
 		other := p
