@@ -9,6 +9,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/jsonscan"
+	"tofu/internal/lang/coerce"
 )
 
 // Every plan decodes every object of the state, so decoding scans the text once. Decoding with
@@ -28,7 +29,10 @@ func Unmarshal(text []byte, ty cty.Type) (cty.Value, error) {
 // different dynamic types or a tuple has the wrong length. Only damaged files contain such text.
 func unmarshalUnusual(text []byte, ty cty.Type) (v cty.Value, err error) {
 	defer recoverValue(ty, &v, &err)
-	return ctyjson.Unmarshal(text, ty)
+	if v, err = ctyjson.Unmarshal(text, ty); err == nil && coerce.HasLongNumber(v) {
+		return cty.NilVal, coerce.ErrLongNumber
+	}
+	return v, err
 }
 
 // A decoder decodes values from the start of a text. Its methods report false for any text that
@@ -80,7 +84,7 @@ func (d *decoder) number() (cty.Value, bool) {
 		}
 	}
 	v, err := cty.ParseNumberVal(text)
-	return v, err == nil
+	return v, err == nil && !coerce.HasLongNumber(v)
 }
 
 // dynamic decodes a value that is stored together with its type.

@@ -1,12 +1,15 @@
 package states
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 	"pgregory.net/rapid"
+
+	"tofu/internal/lang/coerce"
 )
 
 var decodedType = cty.Object(map[string]cty.Type{
@@ -115,6 +118,20 @@ func TestElementsOfDifferentTypes(t *testing.T) {
 	} {
 		if v, err := Unmarshal([]byte(text), ty); err == nil {
 			t.Errorf("%s as %#v: got %#v, want an error", text, ty, v)
+		}
+	}
+}
+
+// A number with a huge exponent is short, but takes minutes to write out.
+func TestLongNumber(t *testing.T) {
+	for text, ty := range map[string]cty.Type{
+		`1e100000000`:                             cty.Number,
+		`{"a":[-1E-100000000]}`:                   cty.Map(cty.List(cty.Number)),
+		`{"value":1e100000000,"type":"number"}`:   cty.DynamicPseudoType,
+		`{"value":"1e100000000","type":"number"}`: cty.DynamicPseudoType,
+	} {
+		if _, err := Unmarshal([]byte(text), ty); !errors.Is(err, coerce.ErrLongNumber) {
+			t.Errorf("%s: got error %v, want %v", text, err, coerce.ErrLongNumber)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"tofu/internal/lang/nesting"
 	"tofu/internal/plans"
 )
 
@@ -75,7 +76,8 @@ func parseJSON(v cty.Value) (cty.Value, bool) {
 		return v, false
 	}
 	text := v.AsString()
-	if len(text) < 2 || text[0] != '{' && text[0] != '[' || !json.Valid([]byte(text)) {
+	if len(text) < 2 || text[0] != '{' && text[0] != '[' || !json.Valid([]byte(text)) ||
+		nesting.LongNumber(text) {
 		return cty.NilVal, false
 	}
 	ty, err := ctyjson.ImpliedType([]byte(text))

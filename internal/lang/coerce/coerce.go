@@ -5,7 +5,8 @@
 // the same.
 //
 // [Convert] returns the result of convert.Convert and fails if that fails, except that it keeps the
-// marks of null values. It compares only distinct types with each other.
+// marks of null values and rejects numbers with too many digits. It compares only distinct types with
+// each other.
 package coerce
 
 import (
@@ -17,8 +18,17 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// Convert converts v to a type, with the unsafe conversions of convert.Convert.
+// Convert converts v to a type, with the unsafe conversions of convert.Convert. It returns
+// [ErrLongNumber] if the result contains a number with too many digits.
 func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
+	out, err := convertValue(v, want)
+	if err == nil && out != cty.NilVal && HasLongNumber(out) {
+		return cty.NilVal, ErrLongNumber
+	}
+	return out, err
+}
+
+func convertValue(v cty.Value, want cty.Type) (cty.Value, error) {
 	if out, ok := collect(v, want); ok {
 		return out, nil
 	}
@@ -168,7 +178,7 @@ func all(values []cty.Value, want cty.Type) bool {
 		if v.Type().Equals(want) {
 			continue
 		}
-		converted, err := Convert(v, want)
+		converted, err := convertValue(v, want)
 		if err != nil || !converted.Type().Equals(result) {
 			return false
 		}

@@ -1,6 +1,7 @@
 package funcs
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -12,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"tofu/internal/lang/coerce"
 	"tofu/internal/lang/nesting"
 )
 
@@ -66,8 +68,8 @@ func formatSize(args []cty.Value) error {
 	times := 1
 	for _, arg := range args[1:] {
 		times = max(times, elements(arg))
-		if tooManyDigits(arg) {
-			return fmt.Errorf("one of the numbers has too many digits")
+		if anyElement(arg, tooManyDigits) {
+			return errors.New("one of the numbers has too many digits")
 		}
 	}
 	if total := padding(args[0].AsString()); float64(total)*float64(times) > maxText {
@@ -122,17 +124,49 @@ func tooManyDigits(v cty.Value) bool {
 	if v.Type() == cty.String && len(v.AsString()) > 1000 {
 		return false // no longer than the string itself
 	}
-	n, err := convert.Convert(v, cty.Number)
-	return err == nil && LongNumber(n.AsBigFloat())
+	_, err := coerce.Convert(v, cty.Number)
+	return errors.Is(err, coerce.ErrLongNumber)
 }
 
-// LongNumber reports whether a number has too many digits before or after the point to format it.
-func LongNumber(f *big.Float) bool {
-	exponent := f.MantExp(nil)
-	return exponent > maxExponent || exponent < -maxExponent
+// withNumberCheck returns fn with a check of numbers that it receives or returns. Functions without
+// numbers remain as they are. Whether an argument may be null, unknown or marked is left to fn.
+func withNumberCheck(fn function.Function) function.Function {
+	params, variadic := fn.Params(), fn.VarParam()
+	found := returnType(fn) == cty.Number
+	accept := func(p *function.Parameter) {
+		found = found || p.Type == cty.Number
+		p.AllowUnknown, p.AllowNull, p.AllowMarked, p.AllowDynamicType = true, true, true, true
+	}
+	for i := range params {
+		accept(&params[i])
+	}
+	if variadic != nil {
+		accept(variadic)
+	}
+	if !found {
+		return fn
+	}
+	return function.New(&function.Spec{
+		Description: fn.Description(),
+		Params:      params,
+		VarParam:    variadic,
+		Type: func(args []cty.Value) (cty.Type, error) {
+			for i, arg := range args {
+				if arg.Type() == cty.Number && coerce.HasLongNumber(arg) {
+					return cty.NilType, function.NewArgError(i, coerce.ErrLongNumber)
+				}
+			}
+			return fn.ReturnTypeForValues(args)
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			v, err := fn.Call(args)
+			if err == nil && v.Type() == cty.Number && coerce.HasLongNumber(v) {
+				return cty.NilVal, coerce.ErrLongNumber
+			}
+			return v, err
+		},
+	})
 }
-
-const maxExponent = 1 << 19 // in bits: about 150,000 digits
 
 func indentSize(args []cty.Value) error {
 	if _, accuracy := args[0].AsBigFloat().Int64(); accuracy != big.Exact {
@@ -173,6 +207,20 @@ func jsonSize(args []cty.Value) error {
 		return function.NewArgErrorf(0, "one of the numbers has more than %d digits", maxDigits)
 	}
 	return nil
+}
+
+// anyElement reports whether f returns true for v, or for an element if v has some.
+func anyElement(v cty.Value, f func(cty.Value) bool) bool {
+	if !v.CanIterateElements() {
+		return f(v)
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		_, elem := it.Element()
+		if elem, _ = elem.Unmark(); f(elem) {
+			return true
+		}
+	}
+	return false
 }
 
 func digitsSize(args []cty.Value) error {

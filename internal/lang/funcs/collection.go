@@ -8,6 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
+
+	"tofu/internal/lang/coerce"
 )
 
 var (
@@ -250,7 +252,7 @@ var sumFunc = function.New(&function.Spec{
 			if v.IsNull() {
 				return cty.NilVal, function.NewArgErrorf(0, "must be a list, set or tuple of numbers without null")
 			}
-			n, err := convert.Convert(v, cty.Number)
+			n, err := coerce.Convert(v, cty.Number)
 			if err != nil {
 				return cty.NilVal, function.NewArgErrorf(0, "must be a list, set or tuple of numbers: %w", err)
 			}

@@ -62,9 +62,6 @@ func toFunc(want cty.Type, desc string) function.Function {
 			if err != nil {
 				return cty.NilVal, function.NewArgError(0, conversionError(args[0], want, err))
 			}
-			if want == cty.Number && tooManyDigits(v) {
-				return cty.NilVal, function.NewArgErrorf(0, "the number has too many digits")
-			}
 			return v, nil
 		},
 	})
@@ -72,6 +69,9 @@ func toFunc(want cty.Type, desc string) function.Function {
 
 // conversionError returns the error for a value that can't be converted although its type can.
 func conversionError(v cty.Value, want cty.Type, err error) error {
+	if errors.Is(err, coerce.ErrLongNumber) {
+		return err
+	}
 	if v.Type() != cty.String {
 		return fmt.Errorf("cannot convert %s to %s: %s", v.Type().FriendlyName(), want.FriendlyNameForConstraint(),
 			tfdiags.FormatError(err))

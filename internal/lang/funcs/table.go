@@ -67,10 +67,11 @@ type binding struct {
 func Table(o Options) map[string]function.Function {
 	b := &binding{Options: o, funcs: make(map[string]function.Function, 2*len(functions))}
 	for _, r := range functions {
-		fn := convertCollections(r.function(b))
+		fn := r.function(b)
 		if r.impure && o.PureOnly {
 			fn = function.Unpredictable(fn)
 		}
+		fn = convertCollections(withNumberCheck(fn))
 		b.funcs[r.name] = fn
 		b.funcs[Namespace+r.name] = fn
 	}

@@ -3,7 +3,7 @@ package objchange
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/lang/funcs"
+	"tofu/internal/lang/coerce"
 )
 
 // StorableNumbers returns v in the form in which it can be stored: negative zero becomes zero,
@@ -60,7 +60,7 @@ func hasOddNumber(v cty.Value) bool {
 // unstorable reports whether a number is infinite or has too many digits to be written down.
 func unstorable(v cty.Value) bool {
 	f := v.AsBigFloat()
-	return f.IsInf() || funcs.LongNumber(f)
+	return f.IsInf() || coerce.LongNumber(f)
 }
 
 func negativeZero(v cty.Value) bool {

@@ -1,0 +1,48 @@
+package coerce
+
+import (
+	"errors"
+	"math/big"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// ErrLongNumber is the error for a number that takes too long to write out.
+var ErrLongNumber = errors.New("the number has too many digits")
+
+const maxExponent = 1 << 19 // in bits: about 150,000 digits
+
+// LongNumber reports whether a number has too many digits before or after the point to format it.
+// Such a number is short in exponential notation, but the cost of formatting it is quadratic.
+func LongNumber(f *big.Float) bool {
+	exponent := f.MantExp(nil)
+	return exponent > maxExponent || exponent < -maxExponent
+}
+
+// HasLongNumber reports whether v is or contains a number for which LongNumber returns true.
+func HasLongNumber(v cty.Value) bool {
+	v, _ = v.Unmark()
+	ty := v.Type()
+	switch {
+	case v.IsNull() || !v.IsKnown():
+		return false
+	case ty == cty.Number:
+		return LongNumber(v.AsBigFloat())
+	case ty.IsObjectType():
+		for name := range ty.AttributeTypes() {
+			if HasLongNumber(v.GetAttr(name)) {
+				return true
+			}
+		}
+		return false
+	case !v.CanIterateElements() || ty.IsCollectionType() && ty.ElementType().IsPrimitiveType() &&
+		ty.ElementType() != cty.Number:
+		return false
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		if _, elem := it.Element(); HasLongNumber(elem) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,42 @@
+package funcs
+
+import (
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"tofu/internal/lang/coerce"
+)
+
+// HCL converts the operands of its operators itself, so "1e100000000" + 0 would be a number that
+// takes minutes to write out. Expressions in JSON are parsed within HCL when they are evaluated, so
+// the operators can't be replaced in the syntax tree: the implementations must change, before any
+// expression is evaluated.
+func init() {
+	for _, op := range []*hclsyntax.Operation{hclsyntax.OpAdd, hclsyntax.OpSubtract, hclsyntax.OpMultiply,
+		hclsyntax.OpDivide, hclsyntax.OpModulo, hclsyntax.OpNegate} {
+		op.Impl = limitOperator(op.Impl)
+	}
+}
+
+// limitOperator returns an operator that fails for numbers with too many digits.
+func limitOperator(op function.Function) function.Function {
+	return function.New(&function.Spec{
+		Description:  op.Description(),
+		Params:       op.Params(),
+		Type:         function.StaticReturnType(cty.Number),
+		RefineResult: notNull,
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			for _, arg := range args {
+				if coerce.HasLongNumber(arg) {
+					return cty.NilVal, coerce.ErrLongNumber
+				}
+			}
+			v, err := op.Call(args)
+			if err == nil && coerce.HasLongNumber(v) {
+				return cty.NilVal, coerce.ErrLongNumber
+			}
+			return v, err
+		},
+	})
+}
