@@ -149,7 +149,12 @@ func (c *console) run(ctx context.Context) error {
 			switch {
 			case strings.TrimSpace(text) == "":
 			case e.inTemplate():
-				return c.print(text).Err()
+				if diags := c.print(ctx, text); diags.HasErrors() {
+					return diags.Err()
+				}
+				if ctx.Err() != nil {
+					return exitStatus(1)
+				}
 			default:
 				fmt.Fprintln(c.app.Err, "The input ends in the middle of an expression, which was not evaluated.")
 			}
@@ -167,7 +172,10 @@ func (c *console) run(ctx context.Context) error {
 			continue
 		}
 		if text := e.text.String(); strings.TrimSpace(text) != "" {
-			diags := c.print(text)
+			diags := c.print(ctx, text)
+			if ctx.Err() != nil {
+				return exitStatus(1)
+			}
 			if diags.HasErrors() && !c.app.InTerminal {
 				return diags.Err()
 			}
@@ -179,16 +187,52 @@ func (c *console) run(ctx context.Context) error {
 	}
 }
 
-// print evaluates an expression and prints its value. The function type(x), which exists only in
-// the console, prints the type of x.
-func (c *console) print(text string) tfdiags.Diagnostics {
+// print evaluates an expression and prints its value.
+func (c *console) print(ctx context.Context, text string) tfdiags.Diagnostics {
+	result, diags := c.evaluate(ctx, text)
+	if ctx.Err() == nil && !diags.HasErrors() {
+		c.app.Printer.Message(ui.Text{Text: result})
+	}
+	return diags
+}
+
+// evaluate returns the result of an expression as text. It does not wait for an evaluation that is
+// interrupted, because HCL can't cancel it.
+func (c *console) evaluate(ctx context.Context, text string) (result string, diags tfdiags.Diagnostics) {
+	done := make(chan any, 1) // receives what a panic left, or nil
+	var value string
+	var problems tfdiags.Diagnostics
+	go func() {
+		defer func() {
+			problem := recover()
+			if problem != nil {
+				problem = tfdiags.CrashOf(problem)
+			}
+			done <- problem
+		}()
+		value, problems = c.result(text)
+	}()
+	select {
+	case crash := <-done:
+		if crash != nil {
+			panic(crash)
+		}
+		return value, problems
+	case <-ctx.Done():
+		return "", nil
+	}
+}
+
+// result evaluates an expression and formats its value. The function type(x), which exists only in
+// the console, returns the type of x.
+func (c *console) result(text string) (string, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	if d := nesting.Check("<console-input>", []byte(text)); d != nil {
-		return diags.AppendHCL(hcl.Diagnostics{d})
+		return "", diags.AppendHCL(hcl.Diagnostics{d})
 	}
 	parsed, hclDiags := hclsyntax.ParseExpression([]byte(text), "<console-input>", hcl.InitialPos)
 	if diags = diags.AppendHCL(hclDiags); diags.HasErrors() {
-		return diags
+		return "", diags
 	}
 	call, isCall := parsed.(*hclsyntax.FunctionCallExpr)
 	wantsType := isCall && call.Name == "type" && len(call.Args) == 1 && !call.ExpandFinal
@@ -197,14 +241,12 @@ func (c *console) print(text string) tfdiags.Diagnostics {
 	}
 	v, more := c.scope.EvalExpr(parsed, cty.DynamicPseudoType)
 	if diags = diags.Append(more...); diags.HasErrors() {
-		return diags
+		return "", diags
 	}
-	result := ui.FormatValue(v)
 	if wantsType {
-		result = typeText(v.Type(), "")
+		return typeText(v.Type(), ""), diags
 	}
-	c.app.Printer.Message(ui.Text{Text: result})
-	return diags
+	return ui.FormatValue(v), diags
 }
 
 // typeText formats a type as the console prints it: objects and tuples take several lines, and

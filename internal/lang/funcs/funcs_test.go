@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -21,6 +22,12 @@ import (
 	"golang.org/x/crypto/bcrypt"
 	"golang.org/x/text/unicode/norm"
 )
+
+// TestMain prepares the operators like the program.
+func TestMain(m *testing.M) {
+	LimitOperators()
+	os.Exit(m.Run())
+}
 
 func TestTableHasNamespace(t *testing.T) {
 	table := Table(Options{})
