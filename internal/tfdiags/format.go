@@ -21,9 +21,14 @@ func FormatError(err error) string {
 // Sentence returns the text of an error as a sentence, with a capital letter and a full stop.
 func Sentence(err error) string { return Capitalize(strings.TrimSuffix(err.Error(), ".")) + "." }
 
-// Capitalize returns the text with an upper-case first letter. Only ASCII letters change.
+// Capitalize returns the text with an upper-case first letter. Only ASCII letters change. A text
+// that begins with a name, such as that of a file, host or resource, stays as it is.
 func Capitalize(text string) string {
 	if text == "" || text[0] < 'a' || text[0] > 'z' {
+		return text
+	}
+	first, _, _ := strings.Cut(text, " ")
+	if strings.ContainsAny(strings.TrimRight(first, ".,:;"), `./\_=:`) {
 		return text
 	}
 	return string(text[0]-'a'+'A') + text[1:]

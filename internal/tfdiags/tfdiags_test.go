@@ -13,7 +13,8 @@ import (
 func TestSentence(t *testing.T) {
 	for text, want := range map[string]string{
 		"it broke": "It broke.", "It broke.": "It broke.", "échec": "échec.", "\"a\" is wrong": "\"a\" is wrong.",
-		"": ".",
+		"": ".", "main.tf:1: it broke": "main.tf:1: it broke.", "./a/b is a directory": "./a/b is a directory.",
+		"terraform_data.a: it broke": "terraform_data.a: it broke.", "broken: it": "Broken: it.",
 	} {
 		if got := Sentence(errors.New(text)); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
