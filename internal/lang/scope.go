@@ -245,7 +245,7 @@ func (s *Scope) EvalExpr(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags
 func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
 	var diags tfdiags.Diagnostics
 	v, hclDiags := expr.Value(ctx)
-	diags = diags.AppendHCL(hclDiags)
+	diags = diags.AppendHCL(redact(hclDiags, ctx))
 	if !isChecked(expr) && !checkSize(v) {
 		return cty.UnknownVal(want), diags.Append(tooLarge(expr.Range()))
 	}
@@ -300,5 +300,5 @@ func EvalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, tfdiags.Diagnostic
 		from = body.prepared
 	}
 	v, hclDiags := body.Schema.Decode(from, ctx)
-	return v, diags.AppendHCL(body.Schema.Suggestions(body.Body, body.Meta, ctx, hclDiags))
+	return v, diags.AppendHCL(redact(body.Schema.Suggestions(body.Body, body.Meta, ctx, hclDiags), ctx))
 }

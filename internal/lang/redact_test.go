@@ -1,0 +1,45 @@
+package lang
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/lang/funcs"
+	"tofu/internal/lang/marks"
+)
+
+// TestErrorsWithSecrets checks that no error about a sensitive value contains it or parts of it.
+func TestErrorsWithSecrets(t *testing.T) {
+	secret := cty.StringVal("hunter2 secret").Mark(marks.Sensitive)
+	ctx := &hcl.EvalContext{
+		Variables: map[string]cty.Value{
+			"s": secret,
+			"o": cty.ObjectVal(map[string]cty.Value{"list": cty.ListVal([]cty.Value{secret})}),
+			"n": cty.NumberIntVal(987654321).Mark(marks.Sensitive),
+		},
+		Functions: funcs.Table(funcs.Options{}),
+	}
+	for _, text := range []string{
+		`{ for x in ["a", "b"] : s => x }`, `{ for x in concat(o.list, o.list) : x => 1 }`,
+		`regex("(${s}", "x")`, `timeadd(s, "1h")`, `parseint(s, 10)`, `lookup({}, s)`, `textencodebase64("x", s)`,
+		`tonumber(s)`, `s + 1`, `{}[s]`, `cidrhost("10.0.0.0/24", n)`, `element([], n)`,
+	} {
+		expr, hclDiags := hclsyntax.ParseExpression([]byte(text), "x.tf", hcl.InitialPos)
+		if hclDiags.HasErrors() {
+			t.Fatal(hclDiags)
+		}
+		_, diags := EvalIn(ctx, expr, cty.DynamicPseudoType)
+		if !diags.HasErrors() {
+			t.Errorf("%s: no error", text)
+		}
+		for _, d := range diags {
+			if strings.Contains(d.Detail, "hunter") || strings.Contains(d.Detail, "98765") {
+				t.Errorf("%s: %s", text, d.Detail)
+			}
+		}
+	}
+}
