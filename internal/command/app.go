@@ -197,7 +197,7 @@ func (a *App) fail(err error, path []string) int {
 	}
 	a.Printer.Diagnostics(tfdiags.FromError(err))
 	if crash, ok := crashOf(err); ok {
-		return ReportCrash(a.Err, crash)
+		return reportCrash(a.Err, "", crash)
 	}
 	return 1
 }

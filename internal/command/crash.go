@@ -12,7 +12,7 @@ import (
 const crashStatus = 11
 
 const crashText = `
-This is a bug in tofu, not in your configuration: %v
+This is a bug in tofu, not in your configuration%s.
 
 What was done so far is recorded; the next command goes on from there.
 Please report the bug with the text below, after removing what is confidential.
@@ -23,7 +23,13 @@ version %s
 
 // ReportCrash reports a panic and returns the exit status.
 func ReportCrash(to io.Writer, crash tfdiags.Crash) (status int) {
-	fmt.Fprintf(to, crashText, crash.Problem, version.Own, crash.Stack)
+	return reportCrash(to, fmt.Sprintf(": %v", crash.Problem), crash)
+}
+
+// reportCrash writes the report. The text problem ends its first sentence; it is empty if a
+// diagnostic has already described the problem.
+func reportCrash(to io.Writer, problem string, crash tfdiags.Crash) (status int) {
+	fmt.Fprintf(to, crashText, problem, version.Own, crash.Stack)
 	return crashStatus
 }
 

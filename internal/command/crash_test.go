@@ -15,13 +15,13 @@ func TestCrashReport(t *testing.T) {
 	app := NewApp(&terminal.Streams{Out: &out, Err: &problems}, nil)
 	err := tfdiags.Diagnostics{
 		tfdiags.Errorf("Other problem", "Something else."),
-		{Severity: tfdiags.Error, Summary: "Crash", Extra: tfdiags.Crash{Problem: "lost my way",
-			Stack: []byte("the stack")}},
+		{Severity: tfdiags.Error, Summary: "Crash", Detail: "An internal error occurred: lost my way.",
+			Extra: tfdiags.Crash{Problem: "lost my way", Stack: []byte("the stack")}},
 	}.Err()
 	if status := app.fail(fmt.Errorf("applying: %w", err), nil); status != crashStatus {
 		t.Errorf("the status is %d", status)
 	}
-	for _, want := range []string{"Other problem", "bug in tofu, not in your configuration: lost my way", "the stack"} {
+	for _, want := range []string{"Other problem", "bug in tofu", "lost my way", "the stack"} {
 		if strings.Count(problems.String(), want) != 1 {
 			t.Errorf("%q should be said once:\n%s", want, problems.String())
 		}

@@ -219,7 +219,7 @@ func (w *walk) guard(what string, f func() tfdiags.Diagnostics) (diags tfdiags.D
 			w.halt()
 			crash := tfdiags.CrashOf(problem)
 			diags = tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Crash", Address: what,
-				Detail: fmt.Sprintf("An internal error occurred: %v. This is a bug in tofu: please report it.",
+				Detail: fmt.Sprintf("An internal error occurred: %v.",
 					crash.Problem), Extra: crash}}
 		}
 	}()
