@@ -64,7 +64,7 @@ func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) e
 		return diags.Err()
 	}
 	variables, more := cfg.Variables(ctx, app.Session, session.AllowUnknown)
-	more = more.Append(cfg.Convertible(variables)...)
+	more = more.AppendError(cfg.Convertible(variables))
 	if diags = diags.Append(more...); more.HasErrors() {
 		return diags.Err()
 	}
@@ -72,7 +72,7 @@ func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) e
 	if diags = diags.Append(more...); more.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { app.Printer.Diagnostics(open.Close()) }()
+	defer app.Release(open)
 	st := app.Adopt(open.State(), cfg.Config)
 	running, more := app.OpenProviders(session.Requirements(cfg.Config, st))
 	if diags = diags.Append(more...); more.HasErrors() {

@@ -34,14 +34,14 @@ so you rarely need this command.`,
 		if err := noArguments(args); err != nil {
 			return err
 		}
-		given, diags := app.Collect(f.Variables)
-		if diags.HasErrors() {
-			return diags.Err()
+		given, err := app.Collect(f.Variables)
+		if err != nil {
+			return err
 		}
 		want := &installOptions{Get: true, Always: true, Upgrade: f.Update, TestDirectory: f.TestDirectory,
 			Pin: f.PinModules}
-		_, more := app.installModules(ctx, given, want, registry.New(app.CLI, version.String))
-		return app.done(diags.Append(more...))
+		_, diags := app.installModules(ctx, given, want, registry.New(app.CLI, version.String))
+		return app.done(diags)
 	}),
 }
 

@@ -76,7 +76,7 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) error
 		if diags = diags.Append(more...); more.HasErrors() {
 			return diags.Err()
 		}
-		defer func() { app.Printer.Diagnostics(open.Close()) }()
+		defer app.Release(open)
 		prior = app.Adopt(open.State(), cfg.Config)
 	}
 	running, more := app.OpenProviders(session.Requirements(cfg.Config, prior))

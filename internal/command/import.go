@@ -83,7 +83,7 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 	st := op.State.State().Clone()
 	st.SetCurrent(addr, &object, provider)
 	st = engine.WithOutputs(session.EngineContext(ctx), op.Config.Config, st, op.QuietEnv(), op.Variables)
-	if diags = diags.Append(op.Save(ctx, st)...); diags.HasErrors() {
+	if diags = diags.AppendError(op.Save(ctx, st)); diags.HasErrors() {
 		return diags.Err()
 	}
 	app.Success("\nImport successful!")

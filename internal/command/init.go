@@ -106,14 +106,15 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 			app.emphasis("OpenTofu initialized in an empty directory!"))
 		return nil
 	}
-	given, diags := app.Collect(f.Variables)
-	if diags.HasErrors() {
-		return diags.Err()
+	given, err := app.Collect(f.Variables)
+	if err != nil {
+		return err
 	}
 	root, more := app.LoadRootModuleWith(ctx, given)
 	if more.HasErrors() {
-		return diags.Append(more...).Err()
+		return more.Err()
 	}
+	var diags tfdiags.Diagnostics
 	if f.Backend {
 		app.Say("\n%s", app.emphasis("Initializing the backend..."))
 		diags = diags.Append(app.initBackend(ctx, root, f)...)

@@ -176,7 +176,7 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, tfdi
 	if diags.HasErrors() {
 		return false, diags
 	}
-	defer func() { m.app.Printer.Diagnostics(source.Close()) }()
+	defer m.app.Release(source)
 	if source.State().Empty() {
 		return false, diags
 	}
@@ -185,7 +185,7 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, tfdi
 	if diags = diags.Append(more...); more.HasErrors() {
 		return false, diags
 	}
-	defer func() { m.app.Printer.Diagnostics(dest.Close()) }()
+	defer m.app.Release(dest)
 	if dest.Exists() && statefile.Equal(source.State(), dest.State()) &&
 		source.Snapshot.Lineage == dest.Snapshot.Lineage {
 		return true, diags // already there

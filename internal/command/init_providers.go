@@ -90,7 +90,7 @@ func (a *App) stateIfAny(
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	return a.Adopt(open.State(), cfg.Config), diags.Append(open.Close()...)
+	return a.Adopt(open.State(), cfg.Config), diags.AppendError(open.Close())
 }
 
 // packageSource returns the source of packages: the -plugin-dir directories, which are recorded in

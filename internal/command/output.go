@@ -64,7 +64,7 @@ func runOutput(ctx context.Context, app *App, f *outputFlags, args []string) (er
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { app.Printer.Diagnostics(open.Close()) }()
+	defer app.Release(open)
 	app.warn(diags)
 	if into != nil {
 		document := *f

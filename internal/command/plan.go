@@ -151,7 +151,7 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 		return diags.Err()
 	}
 	st := withPlannedOutputs(plan)
-	diags = diags.Append(op.Save(ctx, st)...)
+	diags = diags.AppendError(op.Save(ctx, st))
 	if diags.HasErrors() {
 		return diags.Err()
 	}

@@ -13,6 +13,7 @@ import (
 	"tofu/internal/moduletest"
 	"tofu/internal/providers"
 	"tofu/internal/session"
+	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
 
@@ -42,13 +43,13 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	if err := app.RequireConfig(); err != nil {
 		return err
 	}
-	given, diags := app.Collect(f.Variables)
+	given, collectErr := app.Collect(f.Variables)
 	resolve, err := getmodules.Installed(app.ModulesDir())
-	if diags = diags.AppendError(err); diags.HasErrors() {
-		return diags.Err()
+	if err := tfdiags.Join(collectErr, err); err != nil {
+		return err
 	}
-	cfg, more := app.Load(ctx, given, resolve)
-	if diags = diags.Append(more...); diags.HasErrors() {
+	cfg, diags := app.Load(ctx, given, resolve)
+	if diags.HasErrors() {
 		return diags.Err()
 	}
 	suite, more := app.loadTests(ctx, cfg, f.TestDirectory, resolve)
@@ -60,7 +61,7 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { app.Printer.Diagnostics(open.Close()) }()
+	defer app.Release(open)
 	tree := requirementTree(cfg.Config)
 	tree.below = append(testTrees(suite), tree.below...)
 	var text strings.Builder
@@ -169,7 +170,7 @@ var cmdProvidersSchema = &Command{
 		if diags.HasErrors() {
 			return diags.Err()
 		}
-		defer func() { app.Printer.Diagnostics(open.Close()) }()
+		defer app.Release(open)
 		reqs := session.Requirements(cfg.Config, open.State())
 		running, more := app.OpenProviders(reqs)
 		if diags = diags.Append(more...); more.HasErrors() {

@@ -263,11 +263,11 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 		return diags.Append(tfdiags.Errorf("Cannot apply incomplete plan",
 			"Planning failed when this plan was made, so it can be shown but not applied. Make a new plan.")).Err()
 	}
-	given, more := app.Collect(f.Variables)
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags.Err()
+	given, err := app.Collect(f.Variables)
+	if err != nil {
+		return diags.AppendError(err).Err()
 	}
+	var more tfdiags.Diagnostics
 	op := &session.Operation{Session: app.Session, Config: &session.Config{Config: saved.cfg.Config, Given: given}}
 	op.Variables, more = op.Config.PlanVariables(ctx, app.Session, saved.Plan)
 	diags = diags.Append(more...)

@@ -135,7 +135,7 @@ func (s *shower) current(ctx context.Context) error {
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { s.app.Printer.Diagnostics(open.Close()) }()
+	defer s.app.Release(open)
 	if !open.Exists() {
 		if !s.flags.Document {
 			s.app.Say("No state.")

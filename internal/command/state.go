@@ -55,14 +55,14 @@ func (a *App) changeState(ctx context.Context, f *stateChangeFlags, change state
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { a.Printer.Diagnostics(open.Close()) }()
+	defer a.Release(open)
 	if open.State().Empty() && !open.Exists() && !f.stateless {
 		return diags.Append(noStateFile()).Err()
 	}
 	changed, report, more := change(open.State())
 	diags = diags.Append(more...)
 	if changed != nil && !diags.HasErrors() {
-		diags = diags.Append(open.Store(ctx, changed)...)
+		diags = diags.AppendError(open.Store(ctx, changed))
 	}
 	if report != "" && !diags.HasErrors() {
 		a.Printer.Message(ui.Text{Text: report})

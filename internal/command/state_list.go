@@ -41,7 +41,7 @@ func runStateList(ctx context.Context, app *App, f *stateListFlags, args []strin
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { app.Printer.Diagnostics(open.Close()) }()
+	defer app.Release(open)
 	if !open.Exists() {
 		return diags.Append(noStateFile()).Err()
 	}

@@ -61,7 +61,7 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 		if diags.HasErrors() {
 			return diags.Err()
 		}
-		defer func() { app.Printer.Diagnostics(out.Close()) }()
+		defer app.Release(out)
 	}
 	return app.changeState(ctx, &f.stateChangeFlags,
 		func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
@@ -86,7 +86,7 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 				return nil, "", diags
 			}
 			if out != nil { // the destination first: after an interruption the item is in both places, not in none
-				if diags = diags.Append(out.Store(ctx, to)...); diags.HasErrors() {
+				if diags = diags.AppendError(out.Store(ctx, to)); diags.HasErrors() {
 					return nil, "", diags
 				}
 			}

@@ -48,7 +48,7 @@ func runStateRepair(ctx context.Context, app *App, f *stateRepairFlags, args []s
 		return diags.Err()
 	}
 	m := p.Manager(app.Session)
-	diags = diags.Append(app.Lock(ctx, m, "state-repair", f.LockOptions)...)
+	diags = diags.AppendError(app.Lock(ctx, m, "state-repair", f.LockOptions))
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -99,7 +99,7 @@ func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { a.Printer.Diagnostics(open.Close()) }()
+	defer a.Release(open)
 	objects := 0
 	for r := range open.State().Resources() {
 		for _, inst := range r.Instances {
@@ -110,7 +110,7 @@ func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
 	}
 	a.Say("The state can be read. It has %d object(s), and its serial is %d.", objects, open.Snapshot.Serial)
 	if len(diags) > 0 && !f.DryRun {
-		diags = diags.Append(open.Store(ctx, open.State())...)
+		diags = diags.AppendError(open.Store(ctx, open.State()))
 	}
 	return a.done(diags)
 }

@@ -45,7 +45,7 @@ func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []strin
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { app.Printer.Diagnostics(open.Close()) }()
+	defer app.Release(open)
 	if !open.Exists() {
 		return diags.Append(noStateFile()).Err()
 	}
@@ -106,7 +106,7 @@ var cmdStatePull = &Command{
 		if diags.HasErrors() {
 			return diags.Err()
 		}
-		defer func() { app.Printer.Diagnostics(open.Close()) }()
+		defer app.Release(open)
 		if !open.Exists() {
 			return app.done(diags)
 		}
@@ -162,7 +162,7 @@ func runStatePush(ctx context.Context, app *App, f *statePushFlags, args []strin
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	defer func() { app.Printer.Diagnostics(open.Close()) }()
+	defer app.Release(open)
 	return app.done(diags.AppendError(open.Push(ctx, pushed, f.Force)))
 }
 

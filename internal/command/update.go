@@ -188,7 +188,8 @@ func (a *App) updateDir(
 	ctx context.Context, files []upgrade.File, requests []*upgradeRequest, chosen *releases, check bool,
 	tally *updateTally,
 ) tfdiags.Diagnostics {
-	places, diags := upgrade.Places(files)
+	places, err := upgrade.Places(files)
+	diags := tfdiags.FromError(err)
 	edits := make(map[string][]upgrade.Edit)
 	for _, p := range places {
 		tally.met(p)

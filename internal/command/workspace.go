@@ -273,7 +273,7 @@ func (w *workspaces) change(
 		return diags
 	}
 	diags = diags.Append(what(open)...)
-	return diags.Append(open.Close()...)
+	return diags.AppendError(open.Close())
 }
 
 func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args []string) error {
@@ -341,10 +341,10 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 		return diags.Append(tfdiags.Errorf("Workspace is not empty",
 			"Workspace %q is currently tracking %s. Destroy what is left before "+
 				"you delete the workspace, or delete it with -force, after which nobody knows of it.", name,
-			ui.Count(n, "resource instance"))).Append(open.Close()...).Err()
+			ui.Count(n, "resource instance"))).AppendError(open.Close()).Err()
 	}
 	// Release the lock first: the store that holds it may be gone after the deletion.
-	diags = diags.Append(open.Close()...)
+	diags = diags.AppendError(open.Close())
 	if err := w.Store.Delete(ctx, name); err != nil {
 		return diags.AppendError(fmt.Errorf("deleting the workspace %q: %w", name, err)).Err()
 	}

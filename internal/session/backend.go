@@ -66,29 +66,26 @@ func DecodeBackend(cfg *Config) (*BackendSettings, bool, tfdiags.Diagnostics) {
 }
 
 // open opens the store of the backend.
-func (s *BackendSettings) open(
-	ctx context.Context, app *Session, paths StatePaths,
-) (backend.Store, tfdiags.Diagnostics) {
+func (s *BackendSettings) open(ctx context.Context, app *Session, paths StatePaths) (backend.Store, error) {
 	config := s.Driver.Config()
-	var diags tfdiags.Diagnostics
 	if err := backend.Decode(s.Config, config, app.Env); err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
 	if c, ok := config.(*local.Config); ok {
 		if v := s.Config.GetAttr("path"); !v.IsNull() && v.AsString() == "" {
 			d := tfdiags.Errorf("Invalid path of the state file",
 				"The \"path\" attribute value must not be empty. Leave it out for terraform.tfstate.")
 			d.Path = cty.GetAttrPath("path")
-			return nil, diags.Append(d)
+			return nil, d
 		}
-		return local.New(c, &local.Options{State: paths.State, StateOut: paths.StateOut, Backup: paths.Backup}), diags
+		return local.New(c, &local.Options{State: paths.State, StateOut: paths.StateOut, Backup: paths.Backup}), nil
 	}
 	store, err := s.Driver.Open(ctx, config)
 	if err != nil {
-		return nil, diags.Append(tfdiags.Errorf("Failed to open the backend",
-			"The backend %q could not be opened: %s.", s.Driver.Name, err))
+		return nil, tfdiags.Errorf("Failed to open the backend",
+			"The backend %q could not be opened: %s.", s.Driver.Name, err)
 	}
-	return store, diags
+	return store, nil
 }
 
 // CurrentBackend returns the settings of the backend that the working directory is initialized for.

@@ -23,12 +23,11 @@ type Config struct {
 // LoadConfig loads the root module and all installed modules. The configuration is nil only if
 // there are errors.
 func (s *Session) LoadConfig(ctx context.Context, vars Variables) (*Config, tfdiags.Diagnostics) {
-	given, diags := s.Collect(vars)
-	if diags.HasErrors() {
-		return nil, diags
+	given, err := s.Collect(vars)
+	if err != nil {
+		return nil, tfdiags.FromError(err)
 	}
-	cfg, more := s.LoadConfigWith(ctx, given)
-	return cfg, diags.Append(more...)
+	return s.LoadConfigWith(ctx, given)
 }
 
 // LoadConfigWith is [Session.LoadConfig] with values that were collected before.
@@ -44,9 +43,9 @@ func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.G
 // variables. It returns no warnings: commands that are about the configuration report them, and
 // others print values that programs read.
 func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, tfdiags.Diagnostics) {
-	given, diags := s.Collect(vars)
-	if diags.HasErrors() {
-		return nil, diags
+	given, err := s.Collect(vars)
+	if err != nil {
+		return nil, tfdiags.FromError(err)
 	}
 	cfg, diags := s.LoadRootModuleWith(ctx, given)
 	if diags.HasErrors() {
@@ -56,9 +55,8 @@ func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, 
 }
 
 // Collect returns the given values of root variables.
-func (s *Session) Collect(vars Variables) (map[string]configs.Given, tfdiags.Diagnostics) {
-	given, err := inputs.Collect(s.Parser, inputs.Options{Environ: s.Environ, Dir: s.RootDir, Flags: vars.Vars})
-	return given, tfdiags.FromError(err)
+func (s *Session) Collect(vars Variables) (map[string]configs.Given, error) {
+	return inputs.Collect(s.Parser, inputs.Options{Environ: s.Environ, Dir: s.RootDir, Flags: vars.Vars})
 }
 
 // Load loads a configuration with the modules that resolve returns.

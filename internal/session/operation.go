@@ -67,7 +67,7 @@ func (s *Session) StartOperation(
 	op.Config, more = s.LoadConfigWith(ctx, root.Given)
 	diags = diags.Append(more...)
 	if more.HasErrors() { // packages may be missing as well as modules: report both
-		return nil, diags.Append(s.missingPackages()...)
+		return nil, diags.AppendError(s.missingPackages())
 	}
 	op.Variables, more = op.Config.Variables(ctx, s, NeedValues)
 	diags = diags.Append(more...)
@@ -99,7 +99,7 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) tfdiags.Diagnos
 	op.Providers, more = op.Session.OpenProviders(Requirements(op.Config.Config, nil))
 	diags = diags.Append(more...)
 	if more.HasErrors() {
-		return diags.Append(op.State.Close()...)
+		return diags.AppendError(op.State.Close())
 	}
 	op.Env = op.Session.Environment(op.Providers, op.Location.Workspace)
 	op.Env.Known = &graph.Known{}
@@ -121,7 +121,7 @@ func (op *Operation) Close() {
 		op.Providers.Close(op.Session)
 	}
 	if op.State != nil {
-		op.Session.Printer.Diagnostics(op.State.Close())
+		op.Session.Release(op.State)
 	}
 }
 
@@ -163,7 +163,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	said := diags.Map(func(d *tfdiags.Diagnostic) { d.Address = "" })
 	diags = diags.Append(more.Dedup(said)...)
 	if !diags.HasErrors() {
-		diags = diags.Append(op.Providers.check(Requirements(nil, op.State.State()))...)
+		diags = diags.AppendError(op.Providers.check(Requirements(nil, op.State.State())))
 		if diags.HasErrors() {
 			plan = nil
 		}
@@ -213,20 +213,20 @@ func (op *Operation) Apply(
 	if st == plan.Prior && diags.HasErrors() {
 		return st, tally, diags // refused before the first change; unlocking removes the journal
 	}
-	return st, tally, diags.Append(op.Save(ctx, st)...)
+	return st, tally, diags.AppendError(op.Save(ctx, st))
 }
 
 // Save writes the final state. If it can't be saved anywhere, Save prints it as a last resort.
-func (op *Operation) Save(ctx context.Context, st *states.State) tfdiags.Diagnostics {
+func (op *Operation) Save(ctx context.Context, st *states.State) error {
 	end := op.Session.Timings.Phase("saving the state")
-	diags := op.State.Store(ctx, st)
+	err := op.State.Store(ctx, st)
 	end()
-	for _, d := range diags {
+	for _, d := range tfdiags.FromError(err) {
 		if unsaved, ok := d.Extra.(statemgr.Unsaved); ok {
 			_, _ = op.Session.Err.Write(append(unsaved.Data, '\n'))
 		}
 	}
-	return diags
+	return err
 }
 
 // journal records events durably before other observers receive them.
@@ -256,7 +256,7 @@ func EngineContext(ctx context.Context) context.Context { return context.Without
 // them.
 func (s *Session) lockPlan(
 	ctx context.Context, m *statemgr.Manager, timeout time.Duration, progress func(statemgr.Waiting),
-) tfdiags.Diagnostics {
+) error {
 	err := m.Lock(ctx, OperationPlan, 0, nil)
 	for _, d := range tfdiags.FromError(err) {
 		if held, ok := d.Extra.(*backend.LockInfo); ok && held != nil && held.Operation == OperationPlan {
@@ -266,7 +266,7 @@ func (s *Session) lockPlan(
 	if err != nil && timeout > 0 {
 		err = m.Lock(ctx, OperationPlan, timeout, progress)
 	}
-	return tfdiags.FromError(err)
+	return err
 }
 
 // Outputs returns the root outputs of a state by name.

@@ -30,13 +30,13 @@ type Providers struct {
 	Locks *depsfile.Locks
 	store *pkgstore.Store
 	// check reports requirements that are not locked or not installed.
-	check        func(depsfile.Requirements) tfdiags.Diagnostics
+	check        func(depsfile.Requirements) error
 	provisioners *provisioners
 }
 
 // missingPackages reports providers of the lock file whose packages are not installed, whatever the
 // configuration requires.
-func (s *Session) missingPackages() tfdiags.Diagnostics {
+func (s *Session) missingPackages() error {
 	locks, err := depsfile.Load(depsfile.FileName, tfdiags.Drop)
 	attached, attachErr := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
 	if err != nil || attachErr != nil {
@@ -46,7 +46,7 @@ func (s *Session) missingPackages() tfdiags.Diagnostics {
 	for _, p := range locks.Providers() {
 		locked[p] = nil
 	}
-	return tfdiags.FromError(install.Check(locked, locks, s.ProvidersDir(), s.elsewhere(attached)))
+	return install.Check(locked, locks, s.ProvidersDir(), s.elsewhere(attached))
 }
 
 // OpenProviders checks that the required providers are locked and installed, and returns the pool
@@ -62,10 +62,10 @@ func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, tfdiags
 		return nil, diags
 	}
 	diags = diags.Append(s.OverrideWarning()...)
-	check := func(reqs depsfile.Requirements) tfdiags.Diagnostics {
-		return tfdiags.FromError(install.Check(reqs, locks, s.ProvidersDir(), s.elsewhere(attached)))
+	check := func(reqs depsfile.Requirements) error {
+		return install.Check(reqs, locks, s.ProvidersDir(), s.elsewhere(attached))
 	}
-	diags = diags.Append(check(reqs)...)
+	diags = diags.AppendError(check(reqs))
 	if diags.HasErrors() {
 		return nil, diags
 	}

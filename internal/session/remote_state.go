@@ -43,8 +43,8 @@ func (s *Session) remoteOutputs(
 		return nil, false, err
 	}
 	settings := &BackendSettings{Driver: driver, Config: config}
-	store, diags := settings.open(ctx, s, StatePaths{})
-	if err := diags.Err(); err != nil {
+	store, err := settings.open(ctx, s, StatePaths{})
+	if err != nil {
 		return nil, false, err
 	}
 	if c, ok := store.(io.Closer); ok { // many data sources would use up the connections of a server

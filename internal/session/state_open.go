@@ -151,9 +151,9 @@ func (s *Session) OpenSettings(
 		store := local.New(localConfig(settings), nil)
 		req.Paths.Backup = TimedBackupName(store.File(workspace))
 	}
-	store, more := settings.open(ctx, s, req.Paths)
+	store, err := settings.open(ctx, s, req.Paths)
 	return &Location{Settings: settings, Store: store, Workspace: workspace, codec: codec, Paths: req.Paths},
-		diags.Append(more...)
+		diags.AppendError(err)
 }
 
 func localConfig(s *BackendSettings) *local.Config {
@@ -183,7 +183,7 @@ func (p *Location) Manager(a *Session) *statemgr.Manager {
 }
 
 // persistInterval reads TF_STATE_PERSIST_INTERVAL, which can extend the time between snapshots.
-func (s *Session) persistInterval() (time.Duration, tfdiags.Diagnostics) {
+func (s *Session) persistInterval() (time.Duration, error) {
 	const shortest = 20 * time.Second
 	text := s.Env("TF_STATE_PERSIST_INTERVAL")
 	if text == "" {
@@ -192,26 +192,26 @@ func (s *Session) persistInterval() (time.Duration, tfdiags.Diagnostics) {
 	seconds, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
 		return shortest, tfdiags.Errorf("Invalid environment variable",
-			"TF_STATE_PERSIST_INTERVAL has to be a number of seconds, and is %q.", text).List()
+			"TF_STATE_PERSIST_INTERVAL has to be a number of seconds, and is %q.", text)
 	}
 	return max(time.Duration(seconds)*time.Second, shortest), nil
 }
 
 // ReadState reads the state at a location, and locks it before if it is to be changed.
 func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) (*OpenedState, tfdiags.Diagnostics) {
-	if _, diags := s.persistInterval(); diags.HasErrors() {
-		return nil, diags
+	if _, err := s.persistInterval(); err != nil {
+		return nil, tfdiags.FromError(err)
 	}
 	open := &OpenedState{Manager: p.Manager(s), store: p.Store, workspace: p.Workspace, out: req.Paths.StateOut}
-	diags := s.Lock(ctx, open.Manager, req.Operation, req.Lock)
-	if diags.HasErrors() {
-		return nil, diags
+	if err := s.Lock(ctx, open.Manager, req.Operation, req.Lock); err != nil {
+		return nil, tfdiags.FromError(err)
 	}
+	var diags tfdiags.Diagnostics
 	end := s.Timings.Phase("state")
 	snapshot, err := open.Read(ctx, diags.Add)
 	end()
 	if err != nil {
-		return nil, diags.AppendError(err).Append(open.Close()...)
+		return nil, diags.AppendError(err).AppendError(open.Close())
 	}
 	open.Snapshot = snapshot
 	if _, isLocal := p.Store.(*local.Store); req.TimedBackup && !isLocal {
@@ -223,7 +223,7 @@ func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) 
 }
 
 // Lock locks a state, unless it is only read or locking is disabled.
-func (s *Session) Lock(ctx context.Context, m *statemgr.Manager, operation string, f LockOptions) tfdiags.Diagnostics {
+func (s *Session) Lock(ctx context.Context, m *statemgr.Manager, operation string, f LockOptions) error {
 	if operation == "" || !f.Lock {
 		return nil
 	}
@@ -238,11 +238,11 @@ func (s *Session) Lock(ctx context.Context, m *statemgr.Manager, operation strin
 	if operation == OperationPlan {
 		return s.lockPlan(ctx, m, f.Timeout, progress)
 	}
-	return tfdiags.FromError(m.Lock(ctx, operation, f.Timeout, progress))
+	return m.Lock(ctx, operation, f.Timeout, progress)
 }
 
 // Store writes a changed state.
-func (o *OpenedState) Store(ctx context.Context, st *states.State) tfdiags.Diagnostics {
+func (o *OpenedState) Store(ctx context.Context, st *states.State) error {
 	if o.backup != "" {
 		text, err := o.Encode(&statefile.File{Serial: o.Snapshot.Serial, Lineage: o.Snapshot.Lineage,
 			State: o.Snapshot.State})
@@ -251,15 +251,15 @@ func (o *OpenedState) Store(ctx context.Context, st *states.State) tfdiags.Diagn
 		}
 		if err != nil {
 			return tfdiags.Errorf("No backup could be made",
-				"The state was not changed, because its backup could not be written: %s.", err).List()
+				"The state was not changed, because its backup could not be written: %s.", err)
 		}
 		o.backup = ""
 	}
 	err := o.Save(ctx, st)
 	if o.out == "" || err != nil {
-		return tfdiags.FromError(err)
+		return err
 	}
-	return tfdiags.FromError(o.copyOut(ctx, st))
+	return o.copyOut(ctx, st)
 }
 
 // copyOut writes the state to the -state-out file if Store did not, because the state is unchanged.
@@ -278,7 +278,10 @@ func (o *OpenedState) copyOut(ctx context.Context, st *states.State) error {
 }
 
 // Close releases the lock.
-func (o *OpenedState) Close() tfdiags.Diagnostics { return tfdiags.FromError(o.Unlock()) }
+func (o *OpenedState) Close() error { return o.Unlock() }
+
+// Release closes a state and prints the error if its lock can't be released.
+func (s *Session) Release(o *OpenedState) { s.Printer.Diagnostics(tfdiags.FromError(o.Close())) }
 
 // TimedBackupName returns an unused name with the time for the backup of path.
 func TimedBackupName(path string) string {

@@ -106,8 +106,8 @@ func (l *Config) Variables(
 }
 
 // Convertible returns errors for values that do not fit the types of their variables.
-func (l *Config) Convertible(values map[string]engine.Variable) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (l *Config) Convertible(values map[string]engine.Variable) error {
+	var errs tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		v := l.Module.Variables[name]
 		if v == nil || !values[name].Value.IsKnown() {
@@ -118,10 +118,10 @@ func (l *Config) Convertible(values map[string]engine.Variable) tfdiags.Diagnost
 			if at := values[name].Range; at != nil {
 				from = " at " + tfdiags.Place(*at)
 			}
-			diags = append(diags, tfdiags.Errorf("Invalid value for input variable",
+			errs = append(errs, tfdiags.Errorf("Invalid value for input variable",
 				"The value given%s for the variable %q does not fit its type: %s.", from, name,
 				tfdiags.FormatError(err)).At(v.Range))
 		}
 	}
-	return diags
+	return errs.Err()
 }

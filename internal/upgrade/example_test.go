@@ -10,9 +10,9 @@ import (
 // Only the text of the constraint changes.
 func Example() {
 	source := []byte("terraform {\n  required_version = \"~> 1.5\" # see the wiki\n}\n")
-	places, diags := upgrade.Places([]upgrade.File{{Name: "main.tf", Source: source}})
-	if diags.HasErrors() {
-		fmt.Println(diags.Err())
+	places, err := upgrade.Places([]upgrade.File{{Name: "main.tf", Source: source}})
+	if err != nil {
+		fmt.Println(err)
 		return
 	}
 	version, _ := depsfile.ParseVersion("2.1.0")

@@ -43,9 +43,10 @@ type File struct {
 	Source []byte
 }
 
-// Places returns the constraints in the files of one directory, in source order.
-func Places(files []File) ([]Place, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+// Places returns the constraints in the files of one directory, in source order. It also returns
+// those that it found if some files have errors.
+func Places(files []File) ([]Place, error) {
+	var errs tfdiags.Diagnostics
 	found := finder{names: make(map[string]addrs.Provider)}
 	bodies := make([]hcl.Body, len(files))
 	for i, f := range files {
@@ -53,9 +54,9 @@ func Places(files []File) ([]Place, tfdiags.Diagnostics) {
 		if strings.HasSuffix(f.Name, ".json") {
 			parse = nesting.ParseJSON
 		}
-		file, more := parse(f.Name, f.Source)
-		diags = diags.AppendHCL(more)
-		if file != nil && !more.HasErrors() {
+		file, diags := parse(f.Name, f.Source)
+		errs = errs.AppendHCL(diags)
+		if file != nil && !diags.HasErrors() {
 			bodies[i] = file.Body
 		}
 	}
@@ -75,7 +76,7 @@ func Places(files []File) ([]Place, tfdiags.Diagnostics) {
 		return cmp.Or(strings.Compare(a.Range.Filename, b.Range.Filename),
 			cmp.Compare(a.Range.Start.Byte, b.Range.Start.Byte))
 	})
-	return found.places, diags
+	return found.places, errs.Err()
 }
 
 var (

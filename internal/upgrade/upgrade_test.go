@@ -125,9 +125,9 @@ func TestPlaces(t *testing.T) {
 			}
 			files = append(files, File{f.Name, f.Data})
 		}
-		places, diags := Places(files)
-		if diags.HasErrors() {
-			t.Fatal(diags.Err())
+		places, err := Places(files)
+		if err != nil {
+			t.Fatal(err)
 		}
 		edits := make(map[string][]Edit)
 		var log strings.Builder
