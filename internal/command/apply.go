@@ -74,15 +74,14 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 		return badUsage("Plan file or auto-approve required",
 			"With -json nothing can be asked, so either give a saved plan or use -auto-approve.")
 	}
-	opts, diags := f.options()
-	if diags.HasErrors() {
-		return diags.Err()
+	opts, err := f.options()
+	if err != nil {
+		return err
 	}
 	if err := app.RequireConfigFor(opts.Mode); err != nil {
 		return err
 	}
-	op, more := app.StartOperation(ctx, f.operation(), session.OperationApply)
-	diags = diags.Append(more...)
+	op, diags := app.StartOperation(ctx, f.operation(), session.OperationApply)
 	if diags.HasErrors() {
 		return diags.Err()
 	}

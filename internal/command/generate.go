@@ -17,18 +17,18 @@ import (
 )
 
 // generateTarget checks the -generate-config-out file.
-func generateTarget(path string, mode plans.Mode) tfdiags.Diagnostics {
+func generateTarget(path string, mode plans.Mode) error {
 	if path == "" {
 		return nil
 	}
 	if mode != plans.Normal {
 		return tfdiags.Errorf("Invalid generate-config-out flag",
 			"Objects are imported by ordinary plans only, so no configuration can be generated with -destroy "+
-				"or -refresh-only.").List()
+				"or -refresh-only.")
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return tfdiags.Errorf("Target generated file already exists",
-			"Configuration can only be generated into a new file, and %s exists.", path).List()
+			"Configuration can only be generated into a new file, and %s exists.", path)
 	}
 	return nil
 }

@@ -41,20 +41,18 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 	if err := noArguments(args); err != nil {
 		return err
 	}
-	opts, diags := f.options()
-	if diags.HasErrors() {
-		return diags.Err()
+	opts, err := f.options()
+	if err != nil {
+		return err
 	}
 	opts.GenerateConfig, opts.NotSaved = f.GenerateConfig != "", f.Out == ""
-	diags = diags.Append(generateTarget(f.GenerateConfig, opts.Mode)...).Append(planTarget(f.Out)...)
-	if diags.HasErrors() {
-		return diags.Err()
+	if err := tfdiags.Join(generateTarget(f.GenerateConfig, opts.Mode), planTarget(f.Out)); err != nil {
+		return err
 	}
 	if err := app.RequireConfigFor(opts.Mode); err != nil {
 		return err
 	}
-	op, more := app.StartOperation(ctx, f.operation(), session.OperationPlan)
-	diags = diags.Append(more...)
+	op, diags := app.StartOperation(ctx, f.operation(), session.OperationPlan)
 	if diags.HasErrors() {
 		return diags.Err()
 	}
@@ -66,7 +64,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 		diags = diags.Append(writeGenerated(f.GenerateConfig, plan)...)
 	}
 	if plan != nil && f.Out != "" {
-		diags = diags.Append(savePlan(session.EngineContext(ctx), op, f.Out, plan)...)
+		diags = diags.AppendError(savePlan(session.EngineContext(ctx), op, f.Out, plan))
 	}
 	if diags.HasErrors() {
 		return diags.Err()
@@ -128,12 +126,11 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 		return err
 	}
 	whole := &planFlags{operationFlags: f.operationFlags, targetFlags: f.targetFlags, Refresh: true}
-	opts, diags := whole.options()
-	if diags.HasErrors() {
-		return diags.Err()
+	opts, err := whole.options()
+	if err != nil {
+		return err
 	}
-	op, more := app.StartOperation(ctx, f.operation(), session.OperationRefresh)
-	diags = diags.Append(more...)
+	op, diags := app.StartOperation(ctx, f.operation(), session.OperationRefresh)
 	if diags.HasErrors() {
 		return diags.Err()
 	}

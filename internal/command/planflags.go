@@ -37,8 +37,8 @@ func (f *planFlags) add(fs *options) {
 
 // options validates the combination of flags and returns the options of the engine, without
 // variables.
-func (f *planFlags) options() (*engine.PlanOptions, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func (f *planFlags) options() (*engine.PlanOptions, error) {
+	var errs tfdiags.Diagnostics
 	opts := &engine.PlanOptions{SkipRefresh: !f.Refresh}
 	switch {
 	case f.Destroy:
@@ -48,7 +48,7 @@ func (f *planFlags) options() (*engine.PlanOptions, tfdiags.Diagnostics) {
 	}
 	clash := func(when bool, first, second string) {
 		if when {
-			diags = diags.Append(tfdiags.Errorf("Incompatible plan options",
+			errs = errs.Append(tfdiags.Errorf("Incompatible plan options",
 				"The options %s and %s can't be used together.", first, second))
 		}
 	}
@@ -56,51 +56,52 @@ func (f *planFlags) options() (*engine.PlanOptions, tfdiags.Diagnostics) {
 	clash(f.RefreshOnly && !f.Refresh, "-refresh-only", "-refresh=false")
 	clash(f.RefreshOnly && len(f.Replace) > 0, "-refresh-only", "-replace")
 	clash(f.Destroy && len(f.Replace) > 0, "-destroy", "-replace")
-	if diags.HasErrors() {
-		return nil, diags
+	if errs.HasErrors() {
+		return nil, errs.Err()
 	}
 	for _, text := range f.Replace {
 		addr, err := addrs.ParseInstanceText(text)
-		diags = diags.AppendError(err)
+		errs = errs.AppendError(err)
 		if err == nil && addr.Resource.Mode != addrs.Managed {
-			diags = diags.Append(tfdiags.Errorf("Invalid force-replace address",
+			errs = errs.Append(tfdiags.Errorf("Invalid force-replace address",
 				"Only managed resources can be replaced, and %s is none.", text))
 		}
 		opts.ForceReplace = append(opts.ForceReplace, addr)
 	}
-	var more tfdiags.Diagnostics
-	opts.Targets, opts.Excludes, more = f.targets()
-	return opts, diags.Append(more...)
+	var err error
+	opts.Targets, opts.Excludes, err = f.targets()
+	return opts, errs.AppendError(err).Err()
 }
 
 // targets reads -target, -exclude and their files.
-func (f *targetFlags) targets() (targets, excludes []addrs.Target, diags tfdiags.Diagnostics) {
+func (f *targetFlags) targets() (targets, excludes []addrs.Target, err error) {
+	var errs tfdiags.Diagnostics
 	read := func(texts, files []string) []addrs.Target {
-		found, more := parseTargets(texts)
-		diags = diags.Append(more...)
+		found, err := parseTargets(texts)
+		errs = errs.AppendError(err)
 		for _, path := range files {
-			inFile, more := targetFile(path)
-			diags = diags.Append(more...)
+			inFile, err := targetFile(path)
+			errs = errs.AppendError(err)
 			found = append(found, inFile...)
 		}
 		return found
 	}
 	targets, excludes = read(f.Targets, f.TargetFiles), read(f.Excludes, f.ExcludeFiles)
 	if len(f.Targets)+len(f.TargetFiles) > 0 && len(f.Excludes)+len(f.ExcludeFiles) > 0 {
-		diags = diags.Append(tfdiags.Errorf("Incompatible plan options",
+		errs = errs.Append(tfdiags.Errorf("Incompatible plan options",
 			"-target and -target-file can't be used together with -exclude and -exclude-file."))
 	}
-	return targets, excludes, diags
+	return targets, excludes, errs.Err()
 }
 
 // targetFile reads a file with one address per line. Lines that start with # are comments. A blank
 // line is an error.
-func targetFile(path string) ([]addrs.Target, tfdiags.Diagnostics) {
+func targetFile(path string) ([]addrs.Target, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
-		return nil, tfdiags.Errorf("Can't read the file of addresses", "%s.", err).List()
+		return nil, tfdiags.Errorf("Can't read the file of addresses", "%s.", err)
 	}
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	var found []addrs.Target
 	start := hcl.InitialPos
 	for whole := range strings.Lines(string(src)) {
@@ -114,17 +115,17 @@ func targetFile(path string) ([]addrs.Target, tfdiags.Diagnostics) {
 		if strings.HasPrefix(text, "#") {
 			continue
 		}
-		target, more := addrs.ParseTargetText(text)
+		target, err := addrs.ParseTargetText(text)
 		if text == "" {
-			more = tfdiags.Errorf("Missing address",
+			err = tfdiags.Errorf("Missing address",
 				"Each line of the file has one address. Remove the empty line, or let it start with #.")
 		}
-		for _, d := range tfdiags.FromError(more) {
-			diags = diags.Append(d.At(at))
+		for _, d := range tfdiags.FromError(err) {
+			errs = errs.Append(d.At(at))
 		}
-		if more == nil {
+		if err == nil {
 			found = append(found, target)
 		}
 	}
-	return found, diags
+	return found, errs.Err()
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"tofu/internal/tfdiags"
 )
 
 // TestTargetFile: a mistake is shown where it stands, also in a file with the line ends of Windows.
@@ -13,10 +15,11 @@ func TestTargetFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	targets, diags := targetFile(path)
+	targets, err := targetFile(path)
 	if len(targets) != 2 || targets[0].String() != "a.b" || targets[1].String() != "module.m" {
 		t.Errorf("got %v", targets)
 	}
+	diags := tfdiags.FromError(err)
 	if len(diags) == 0 || diags[0].Subject == nil {
 		t.Fatalf("the mistake has no place: %v", diags)
 	}

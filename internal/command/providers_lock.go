@@ -81,8 +81,8 @@ func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []s
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	reqs, more := chosenProviders(session.Requirements(cfg.Config, nil), args)
-	diags = diags.Append(more...)
+	reqs, err := chosenProviders(session.Requirements(cfg.Config, nil), args)
+	diags = diags.AppendError(err)
 	prev, err := depsfile.Load(depsfile.FileName, diags.Add)
 	if diags = diags.AppendError(err); diags.HasErrors() {
 		return diags.Err()
@@ -197,26 +197,26 @@ func parsePlatforms(texts []string) ([]depsfile.Platform, error) {
 }
 
 // chosenProviders returns the requirements that the arguments name, or all without arguments.
-func chosenProviders(reqs depsfile.Requirements, args []string) (depsfile.Requirements, tfdiags.Diagnostics) {
+func chosenProviders(reqs depsfile.Requirements, args []string) (depsfile.Requirements, error) {
 	if len(args) == 0 {
 		return reqs, nil
 	}
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	chosen := make(depsfile.Requirements)
 	for _, arg := range args {
 		p, err := addrs.ParseProvider(arg)
 		if err != nil {
-			diags = diags.Append(tfdiags.Errorf("Invalid provider argument",
+			errs = errs.Append(tfdiags.Errorf("Invalid provider argument",
 				"%q is no provider source address: %s.", arg, err))
 			continue
 		}
 		c, ok := reqs[p]
 		if !ok {
-			diags = diags.Append(tfdiags.Errorf("Invalid provider argument",
+			errs = errs.Append(tfdiags.Errorf("Invalid provider argument",
 				"The provider %s is not required by the configuration.", p))
 			continue
 		}
 		chosen[p] = c
 	}
-	return chosen, diags
+	return chosen, errs.Err()
 }

@@ -29,7 +29,7 @@ import (
 )
 
 // savePlan writes a plan with everything that applying it requires.
-func savePlan(ctx context.Context, op *session.Operation, path string, plan *plans.Plan) tfdiags.Diagnostics {
+func savePlan(ctx context.Context, op *session.Operation, path string, plan *plans.Plan) error {
 	file, err := planFile(op, plan)
 	if err == nil {
 		var problems tfdiags.Diagnostics // show starts the provider if a schema is missing
@@ -59,12 +59,12 @@ func savePlan(ctx context.Context, op *session.Operation, path string, plan *pla
 	return nil
 }
 
-func notSaved(path string, err error) tfdiags.Diagnostics {
-	return tfdiags.Errorf("Failed to write the plan file", "The plan could not be saved to %s: %s.", path, err).List()
+func notSaved(path string, err error) error {
+	return tfdiags.Errorf("Failed to write the plan file", "The plan could not be saved to %s: %s.", path, err)
 }
 
 // planTarget checks before planning, which may take long, whether the plan file can be written.
-func planTarget(path string) tfdiags.Diagnostics {
+func planTarget(path string) error {
 	if path == "" {
 		return nil
 	}
@@ -219,9 +219,9 @@ func notAPlan(path string, data []byte) tfdiags.Diagnostic {
 // that can no longer change the plan, such as -refresh=false, are accepted, because programs pass
 // them to every apply.
 func (f *applyFlags) agrees(plan *plans.Plan, path string) error {
-	opts, diags := f.options()
-	if diags.HasErrors() {
-		return diags.Err()
+	opts, err := f.options()
+	if err != nil {
+		return err
 	}
 	for _, option := range []struct {
 		name    string
@@ -289,7 +289,7 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 		return diags.Err()
 	}
 	defer op.Close()
-	if diags = diags.Append(notStale(op, saved)...); diags.HasErrors() {
+	if diags = diags.AppendError(notStale(op, saved)); diags.HasErrors() {
 		return diags.Err()
 	}
 	op.Env.Parallelism = f.Parallelism
@@ -352,23 +352,22 @@ func (a *App) samePackages(saved *savedPlan) tfdiags.Diagnostics {
 }
 
 // notStale returns an error unless the state is the one that the plan was made from.
-func notStale(op *session.Operation, saved *savedPlan) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func notStale(op *session.Operation, saved *savedPlan) error {
 	now := op.State.Snapshot
 	applied, err := statemgr.Applied(op.Session.DataDir, saved.ID)
 	switch {
 	case err != nil:
-		return diags.AppendError(err)
+		return err
 	case applied:
-		return diags.Append(tfdiags.Errorf("Saved plan was applied before",
-			"A plan can be applied once. Make a new plan to see what is left to do."))
+		return tfdiags.Errorf("Saved plan was applied before",
+			"A plan can be applied once. Make a new plan to see what is left to do.")
 	case now.Lineage != saved.Lineage:
-		return diags.Append(tfdiags.Errorf("Saved plan does not match the given state",
+		return tfdiags.Errorf("Saved plan does not match the given state",
 			"The plan was made from a state of another lineage than this one, so it is not about the same "+
-				"objects. Make a new plan."))
+				"objects. Make a new plan.")
 	case now.Serial != saved.Serial:
-		return diags.Append(tfdiags.Errorf("Saved plan is stale",
-			"The state was changed after the plan was made, so the plan may not fit any more. Make a new plan."))
+		return tfdiags.Errorf("Saved plan is stale",
+			"The state was changed after the plan was made, so the plan may not fit any more. Make a new plan.")
 	}
 	return nil
 }

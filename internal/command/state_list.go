@@ -46,8 +46,8 @@ func runStateList(ctx context.Context, app *App, f *stateListFlags, args []strin
 		return diags.Append(noStateFile()).Err()
 	}
 	st := open.State()
-	targets, more := parseTargets(args)
-	diags = diags.Append(more...)
+	targets, err := parseTargets(args)
+	diags = diags.AppendError(err)
 	for _, t := range targets {
 		if len(st.Select([]addrs.Target{t})) == 0 {
 			diags = diags.Append(st.NotFound(t))
@@ -118,9 +118,9 @@ func runStateRm(ctx context.Context, app *App, f *stateRmFlags, args []string) e
 	if len(args) == 0 {
 		return badUsage("At least one address is required", "State rm needs the addresses of what to forget.")
 	}
-	targets, diags := parseTargets(args)
-	if diags.HasErrors() {
-		return diags.Err()
+	targets, err := parseTargets(args)
+	if err != nil {
+		return err
 	}
 	return app.changeState(ctx, &f.stateChangeFlags,
 		func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {

@@ -41,9 +41,9 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 		return badUsage("Exactly two arguments are required",
 			"State mv needs the address to move and the one to move it to.")
 	}
-	targets, diags := parseTargets(args)
-	if diags.HasErrors() {
-		return diags.Err()
+	targets, err := parseTargets(args)
+	if err != nil {
+		return err
 	}
 	outPath := f.StateOut
 	f.StateOut = ""
@@ -52,12 +52,11 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 	}
 	var out *session.OpenedState
 	if outPath != "" {
-		var more tfdiags.Diagnostics
-		out, more = app.OpenState(ctx, session.StateRequest{
+		var diags tfdiags.Diagnostics
+		out, diags = app.OpenState(ctx, session.StateRequest{
 			Paths: session.StatePaths{State: outPath, Backup: f.BackupOut}, Lock: f.LockOptions,
 			Operation: f.operation, TimedBackup: true,
 		})
-		diags = diags.Append(more...)
 		if diags.HasErrors() {
 			return diags.Err()
 		}

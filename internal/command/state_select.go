@@ -6,15 +6,15 @@ import (
 )
 
 // parseTargets parses addresses of modules, resources and instances.
-func parseTargets(texts []string) ([]addrs.Target, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func parseTargets(texts []string) ([]addrs.Target, error) {
+	var errs tfdiags.Diagnostics
 	targets := make([]addrs.Target, 0, len(texts))
 	for _, text := range texts {
 		t, err := addrs.ParseTargetText(text)
-		diags = diags.AppendError(err)
+		errs = errs.AppendError(err)
 		if err == nil {
 			targets = append(targets, t)
 		}
 	}
-	return targets, diags
+	return targets, errs.Err()
 }
