@@ -19,10 +19,10 @@ type variables struct {
 	values map[string]cty.Value
 }
 
-func (v variables) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (v variables) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
 	value, ok := v.values[subject.(addrs.InputVariable).Name]
 	if !ok {
-		return cty.DynamicVal, tfdiags.Errorf("Undeclared variable", "%s is not declared.", subject).At(rng).List()
+		return cty.DynamicVal, tfdiags.Errorf("Undeclared variable", "%s is not declared.", subject).At(rng)
 	}
 	return value, nil
 }
@@ -36,8 +36,8 @@ func Example() {
 			Data:      variables{values: map[string]cty.Value{"name": cty.StringVal(name)}},
 			Functions: funcs.Table(funcs.Options{}),
 		}
-		v, diags := scope.Eval(expr, cty.String)
-		fmt.Println(v.AsString(), diags.HasErrors())
+		v, err := scope.Eval(expr, cty.String)
+		fmt.Println(v.AsString(), err != nil)
 	}
 	// Output:
 	// WEB-A false

@@ -18,15 +18,15 @@ type finder struct {
 	variables []hcl.Traversal
 	functions []FunctionRef
 	typeWords funcs.TypeWords // type keywords, which variables includes
-	diags     tfdiags.Diagnostics
+	errs      tfdiags.Diagnostics
 }
 
 // refs returns the references and calls found so far.
 func (f *finder) refs(scope addrs.Scope) Refs {
 	f.variables = f.typeWords.Without(f.variables)
-	objects, problems := references(f.variables, scope)
+	objects, err := references(f.variables, scope)
 	return Refs{
-		Objects: objects, Functions: f.functions, Problems: problems.Append(f.diags...),
+		Objects: objects, Functions: f.functions, Problems: tfdiags.FromError(err).Append(f.errs...),
 		longForm: longForm(f.variables), instanceKeys: namedInstances(objects),
 	}
 }
@@ -131,7 +131,7 @@ func (f *finder) call(call *hclsyntax.FunctionCallExpr) {
 	case 4:
 		ref.Func = addrs.ProviderFunction{Name: parts[1], Alias: parts[2], Function: parts[3]}
 	default:
-		f.diags = f.diags.Append(tfdiags.Errorf("Invalid function format",
+		f.errs = f.errs.Append(tfdiags.Errorf("Invalid function format",
 			"%q is not a valid provider function name. The form is provider::NAME::FUNCTION or "+
 				"provider::NAME::ALIAS::FUNCTION.", call.Name).At(call.NameRange))
 		return

@@ -44,8 +44,8 @@ func FuzzFinder(f *testing.F) {
 		if diff := cmp.Diff(calls.functions, got.functions); diff != "" {
 			t.Errorf("%s: calls (-HCL +got):\n%s", src, diff)
 		}
-		if len(calls.diags) != len(got.diags) {
-			t.Errorf("%s: diagnostics %v, want %v", src, got.diags, calls.diags)
+		if len(calls.errs) != len(got.errs) {
+			t.Errorf("%s: errors %v, want %v", src, got.errs, calls.errs)
 		}
 	})
 }

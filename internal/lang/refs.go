@@ -128,20 +128,21 @@ func (b *Body) without(drop func(*addrs.Reference) bool) *Body {
 
 // references parses traversals as references. Traversals of local names, such as dynamic block
 // iterators, must not be among them.
-func references(traversals []hcl.Traversal, scope addrs.Scope) ([]*addrs.Reference, tfdiags.Diagnostics) {
+func references(traversals []hcl.Traversal, scope addrs.Scope) ([]*addrs.Reference, error) {
 	if len(traversals) == 0 {
 		return nil, nil
 	}
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	out := make([]*addrs.Reference, 0, len(traversals))
 	for _, tr := range traversals {
 		ref, err := addrs.ParseRef(tr, scope)
-		diags = diags.AppendError(err)
-		if ref != nil {
-			out = append(out, ref)
+		if err != nil {
+			errs = errs.AppendError(err)
+			continue
 		}
+		out = append(out, ref)
 	}
-	return out, diags
+	return out, errs.Err()
 }
 
 // longForm reports whether a resource reference starts with "resource".
@@ -151,6 +152,6 @@ func longForm(traversals []hcl.Traversal) bool {
 
 // DependsOn parses the references in a depends_on argument.
 func DependsOn(traversals []hcl.Traversal) Refs {
-	objects, problems := references(traversals, addrs.ModuleScope)
-	return Refs{Objects: objects, Problems: problems}
+	objects, err := references(traversals, addrs.ModuleScope)
+	return Refs{Objects: objects, Problems: tfdiags.FromError(err)}
 }

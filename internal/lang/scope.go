@@ -18,7 +18,7 @@ import (
 type Data interface {
 	// Value returns the whole value of an object, such as a resource with all its instances, an
 	// input variable or count.index. Module calls and their outputs are read with Module instead.
-	Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics)
+	Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, error)
 
 	// Instances returns a value with only the given instances of r, by key, for an expression that
 	// refers to no others. It returns false if the caller should use the value of the whole
@@ -28,10 +28,10 @@ type Data interface {
 	// Module returns the value of a module call with at least the given outputs, which are sorted;
 	// nil means all. If keyless is true, some names are attributes of the call itself rather than
 	// of an instance, so they may be instance keys.
-	Module(call string, outputs []string, keyless bool, rng hcl.Range) (cty.Value, tfdiags.Diagnostics)
+	Module(call string, outputs []string, keyless bool, rng hcl.Range) (cty.Value, error)
 
 	// Function returns a provider function.
-	Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics)
+	Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, error)
 }
 
 // Scope provides the values and functions for evaluation.
@@ -42,21 +42,23 @@ type Scope struct {
 
 // Context returns an HCL evaluation context with everything in refs. It can be used for several
 // evaluations.
-func (s *Scope) Context(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
-	ctx, diags := s.variables(refs)
+func (s *Scope) Context(refs Refs) (*hcl.EvalContext, error) {
+	ctx, err := s.variables(refs)
 	ctx.Functions = s.Functions
 	if len(refs.Functions) == 0 {
-		return ctx, diags
+		return ctx, err
 	}
+	errs := tfdiags.FromError(err)
 	ctx.Functions = maps.Clone(s.Functions)
 	for _, ref := range refs.Functions {
-		f, more := s.Data.Function(ref.Func, ref.Range)
-		diags = diags.Append(more...)
-		if !more.HasErrors() {
-			ctx.Functions[ref.Func.String()] = f
+		f, err := s.Data.Function(ref.Func, ref.Range)
+		if err != nil {
+			errs = errs.AppendError(err)
+			continue
 		}
+		ctx.Functions[ref.Func.String()] = f
 	}
-	return ctx, diags
+	return ctx, errs.Err()
 }
 
 // namespaces collects values by their path of names.
@@ -67,9 +69,9 @@ type namespaces struct {
 	long    bool // managed resources are also needed under "resource"
 }
 
-func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
+func (s *Scope) variables(refs Refs) (*hcl.EvalContext, error) {
 	ns := namespaces{long: refs.longForm, roots: map[string]cty.Value{}, members: map[string]map[string]cty.Value{}}
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	var calls map[string]*callOutputs
 	for _, ref := range refs.Objects {
 		subject := ref.Whole()
@@ -84,38 +86,38 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, tfdiags.Diagnostics) {
 		if _, again := members[name]; again {
 			continue
 		}
-		v, more := s.object(subject, refs.instanceKeys, ref.Range)
-		diags = diags.Append(more...)
+		v, err := s.object(subject, refs.instanceKeys, ref.Range)
+		errs = errs.AppendError(err)
 		members[name] = v
 		if r, ok := subject.(addrs.Resource); ok && ns.long && r.Mode == addrs.Managed {
 			ns.nestedIn("resource", r.Type)[name] = v
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(calls)) { // for a fixed order of diagnostics
+	for _, name := range slices.Sorted(maps.Keys(calls)) { // for a fixed order of errors
 		c := calls[name]
-		v, more := s.Data.Module(name, c.names(), c.keyless, c.rng)
-		diags = diags.Append(more...)
-		if more.HasErrors() {
-			v = cty.DynamicVal
+		v, err := s.Data.Module(name, c.names(), c.keyless, c.rng)
+		if err != nil {
+			errs, v = errs.AppendError(err), cty.DynamicVal
 		}
 		ns.in("module")[name] = v
 	}
-	return ns.context(), diags
+	return ns.context(), errs.Err()
 }
 
-// object returns the value of a referenced object.
-func (s *Scope) object(subject addrs.Referenceable, named map[addrs.Resource][]addrs.InstanceKey,
-	rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+// object returns the value of a referenced object. If there is an error, the value is unknown.
+func (s *Scope) object(
+	subject addrs.Referenceable, named map[addrs.Resource][]addrs.InstanceKey, rng hcl.Range,
+) (cty.Value, error) {
 	if r, ok := subject.(addrs.Resource); ok && len(named[r]) > 0 {
 		if v, ok := s.Data.Instances(r, named[r]); ok {
 			return v, nil
 		}
 	}
-	v, diags := s.Data.Value(subject, rng)
-	if diags.HasErrors() {
-		v = cty.DynamicVal
+	v, err := s.Data.Value(subject, rng)
+	if err != nil {
+		return cty.DynamicVal, err
 	}
-	return v, diags
+	return v, nil
 }
 
 // callOutputs holds the outputs of a module call that an expression uses.
@@ -222,83 +224,80 @@ func (ns *namespaces) context() *hcl.EvalContext {
 }
 
 // Eval evaluates an analysed expression and converts the result to want, unless that is
-// cty.DynamicPseudoType.
-func (s *Scope) Eval(expr *Expr, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
-	ctx, diags := s.Context(expr.Refs)
-	if diags.HasErrors() {
-		return cty.UnknownVal(want), diags
+// cty.DynamicPseudoType. If there is an error, the value is unknown.
+func (s *Scope) Eval(expr *Expr, want cty.Type) (cty.Value, error) {
+	ctx, err := s.Context(expr.Refs)
+	if err != nil {
+		return cty.UnknownVal(want), err
 	}
-	v, more := EvalIn(ctx, expr, want)
-	return v, diags.Append(more...)
+	return EvalIn(ctx, expr, want)
 }
 
 // EvalExpr analyses and evaluates an expression, for a single evaluation.
-func (s *Scope) EvalExpr(expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
+func (s *Scope) EvalExpr(expr hcl.Expression, want cty.Type) (cty.Value, error) {
 	analysed := Analyse(expr, addrs.ModuleScope)
-	if analysed.Refs.Problems.HasErrors() {
-		return cty.UnknownVal(want), analysed.Refs.Problems
+	if err := analysed.Refs.Problems.Err(); err != nil {
+		return cty.UnknownVal(want), err
 	}
 	return s.Eval(analysed, want)
 }
 
-// EvalIn evaluates an expression in a context returned by Context.
-func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
-	v, hclDiags := expr.Value(ctx)
-	diags = diags.AppendHCL(redact(hclDiags, ctx))
+// EvalIn evaluates an expression in a context returned by Context. If there is an error, the value
+// is unknown.
+func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value, error) {
+	v, diags := expr.Value(ctx)
+	err := tfdiags.FromHCL(redact(diags, ctx)).Err()
 	if !isChecked(expr) && !checkSize(v) {
-		return cty.UnknownVal(want), diags.Append(tooLarge(expr.Range()))
+		return cty.UnknownVal(want), tfdiags.Join(err, tooLarge(expr.Range()))
 	}
-	if hclDiags.HasErrors() && want != cty.DynamicPseudoType {
-		return cty.UnknownVal(want).WithSameMarks(v), diags // so that errors about marks are reported too
+	if err != nil && want != cty.DynamicPseudoType {
+		return cty.UnknownVal(want).WithSameMarks(v), err // so that errors about marks are reported too
 	}
 	if want == cty.DynamicPseudoType || v.Type().Equals(want) {
-		return v, diags
+		return v, err
 	}
 	converted, err := coerce.Convert(v, want)
 	if err != nil {
 		rng := expr.Range()
-		return cty.UnknownVal(want), diags.Append(tfdiags.Diagnostic{
+		return cty.UnknownVal(want), tfdiags.Diagnostic{
 			Severity: tfdiags.Error, Summary: "Incorrect value type",
 			Detail:  "Invalid expression value: " + tfdiags.FormatError(err) + ".",
 			Subject: &rng, Expression: expr, EvalContext: ctx,
-		})
+		}
 	}
-	return converted, diags
+	return converted, nil
 }
 
 // EvalBody decodes an analysed body to a value of its schema's implied type.
-func (s *Scope) EvalBody(body *Body) (cty.Value, tfdiags.Diagnostics) {
-	ctx, diags := s.Context(body.Refs)
-	if diags.HasErrors() {
-		return cty.UnknownVal(body.Schema.ImpliedType()), diags
+func (s *Scope) EvalBody(body *Body) (cty.Value, error) {
+	ctx, err := s.Context(body.Refs)
+	if err != nil {
+		return cty.UnknownVal(body.Schema.ImpliedType()), err
 	}
-	v, more := EvalBodyIn(ctx, body)
-	return v, diags.Append(more...)
+	return EvalBodyIn(ctx, body)
 }
 
 // Expanded returns the body without the unsure references that are not evaluated because they are
 // in the content of dynamic blocks that generate no blocks.
-func (s *Scope) Expanded(body *Body, unsure func(*addrs.Reference) bool) (*Body, tfdiags.Diagnostics) {
+func (s *Scope) Expanded(body *Body, unsure func(*addrs.Reference) bool) (*Body, error) {
 	certain := body.without(unsure)
-	ctx, diags := s.Context(certain.Refs)
-	if diags.HasErrors() {
-		return certain, diags
+	ctx, err := s.Context(certain.Refs)
+	if err != nil {
+		return certain, err
 	}
 	needed := map[hcl.Pos]bool{}
 	for _, tr := range body.Schema.ExpandedVariables(body.Body, ctx) {
 		needed[tr.SourceRange().Start] = true
 	}
-	return body.without(func(ref *addrs.Reference) bool { return unsure(ref) && !needed[ref.Range.Start] }), diags
+	return body.without(func(ref *addrs.Reference) bool { return unsure(ref) && !needed[ref.Range.Start] }), nil
 }
 
 // EvalBodyIn decodes a body in a context returned by Context.
-func EvalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func EvalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, error) {
 	from := body.Body
 	if body.prepared != nil {
 		from = body.prepared
 	}
-	v, hclDiags := body.Schema.Decode(from, ctx)
-	return v, diags.AppendHCL(redact(body.Schema.Suggestions(body.Body, body.Meta, ctx, hclDiags), ctx))
+	v, diags := body.Schema.Decode(from, ctx)
+	return v, tfdiags.FromHCL(redact(body.Schema.Suggestions(body.Body, body.Meta, ctx, diags), ctx)).Err()
 }

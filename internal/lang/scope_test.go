@@ -26,11 +26,11 @@ type values struct {
 	log     []string
 }
 
-func (d *values) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (d *values) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
 	d.log = append(d.log, subject.String())
 	v, ok := d.objects[subject.String()]
 	if !ok {
-		return cty.DynamicVal, tfdiags.Errorf("Missing object", "There is no %s.", subject).At(rng).List()
+		return cty.DynamicVal, tfdiags.Errorf("Missing object", "There is no %s.", subject).At(rng)
 	}
 	return v, nil
 }
@@ -49,7 +49,7 @@ func (d *values) Instances(r addrs.Resource, keys []addrs.InstanceKey) (cty.Valu
 	return cty.ObjectVal(out), true
 }
 
-func (d *values) Module(call string, outputs []string, keyless bool, _ hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (d *values) Module(call string, outputs []string, keyless bool, _ hcl.Range) (cty.Value, error) {
 	request := fmt.Sprint("module.", call, " outputs ", outputs)
 	if keyless {
 		request += " keyless"
@@ -58,10 +58,10 @@ func (d *values) Module(call string, outputs []string, keyless bool, _ hcl.Range
 	return d.objects["module."+call], nil
 }
 
-func (d *values) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {
+func (d *values) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, error) {
 	d.log = append(d.log, ref.String())
 	if ref.Function != "upper" {
-		return function.Function{}, tfdiags.Errorf("Missing function", "There is no %s.", ref).At(rng).List()
+		return function.Function{}, tfdiags.Errorf("Missing function", "There is no %s.", ref).At(rng)
 	}
 	return stdlib.UpperFunc, nil
 }
@@ -123,15 +123,15 @@ func TestEvalExpr(t *testing.T) {
 		}
 		data := newValues()
 		scope := &Scope{Data: data, Functions: funcs.Table(funcs.Options{})}
-		got, diags := scope.EvalExpr(expr, cty.String)
+		got, err := scope.EvalExpr(expr, cty.String)
 		if test.want == cty.NilVal {
-			if !diags.HasErrors() || diags[0].Summary != test.log || diags[0].Subject == nil {
-				t.Errorf("%s: got %#v, %v; want the error %q", test.expr, got, diags.Err(), test.log)
+			if err == nil || !strings.HasPrefix(err.Error(), "t.tf:1: "+test.log) {
+				t.Errorf("%s: got %#v, %v; want the error %q", test.expr, got, err, test.log)
 			}
 			continue
 		}
-		if diags.HasErrors() || !got.RawEquals(test.want) {
-			t.Errorf("%s: got %#v, %v; want %#v", test.expr, got, diags.Err(), test.want)
+		if err != nil || !got.RawEquals(test.want) {
+			t.Errorf("%s: got %#v, %v; want %#v", test.expr, got, err, test.want)
 		}
 		if log := strings.Join(data.log, ", "); log != test.log {
 			t.Errorf("%s: requested %s, want %s", test.expr, log, test.log)
@@ -185,9 +185,9 @@ dynamic "b" {
 		t.Errorf("%d references in content, want 2", n)
 	}
 	scope := &Scope{Data: newValues()}
-	expanded, diags := scope.Expanded(body, unsure)
-	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+	expanded, err := scope.Expanded(body, unsure)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"lab_object.used", "local.list", "var.name"}, subjects(expanded)); diff != "" {
 		t.Errorf("expanded references (-want +got):\n%s", diff)
@@ -214,10 +214,10 @@ func TestEvalBody(t *testing.T) {
 			t.Fatal(hclDiags)
 		}
 		scope := &Scope{Data: newValues()}
-		v, diags := scope.EvalBody(AnalyseBody(file.Body, dynamicSchema, addrs.ModuleScope))
+		v, err := scope.EvalBody(AnalyseBody(file.Body, dynamicSchema, addrs.ModuleScope))
 		got := bodyText(v)
-		if diags.HasErrors() {
-			got = diags[0].Summary
+		if err != nil {
+			got = tfdiags.FromError(err)[0].Summary
 		}
 		if got != test.want {
 			t.Errorf("%s: got %s, want %s", test.source, got, test.want)
@@ -252,13 +252,13 @@ func TestSuggestions(t *testing.T) {
 	}
 	body := AnalyseBody(file.Body, dynamicSchema, addrs.ModuleScope)
 	scope := &Scope{Data: newValues()}
-	if _, diags := scope.EvalBody(body); strings.Contains(diags[0].Detail, "for_each") {
-		t.Errorf("without meta-arguments: %s", diags[0].Detail)
+	if _, err := scope.EvalBody(body); err == nil || strings.Contains(err.Error(), "for_each") {
+		t.Errorf("without meta-arguments: %v", err)
 	}
 	body.Meta = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "for_each"}}}
-	if _, diags := scope.EvalBody(body); len(diags) != 1 || !strings.Contains(diags[0].Detail,
-		`Did you mean "for_each"?`) {
-		t.Errorf("with meta-arguments: %v", diags.Err())
+	_, err := scope.EvalBody(body)
+	if len(tfdiags.FromError(err)) != 1 || !strings.Contains(err.Error(), `Did you mean "for_each"?`) {
+		t.Errorf("with meta-arguments: %v", err)
 	}
 }
 
