@@ -80,9 +80,9 @@ func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) e
 	}
 	defer running.Close(app.Session)
 	env := app.Environment(running, p.Workspace)
-	env.Observe = nil
-	scope, more := engine.Eval(session.EngineContext(ctx), cfg.Config, st, env, variables)
-	if diags = diags.Append(more...); scope == nil {
+	env.Observe, env.Warn = nil, diags.Add
+	scope, err := engine.Eval(session.EngineContext(ctx), cfg.Config, st, env, variables)
+	if diags = diags.AppendError(err); scope == nil {
 		return diags.Err()
 	}
 	if app.InTerminal {
@@ -240,7 +240,7 @@ func (c *console) result(text string) (string, tfdiags.Diagnostics) {
 		parsed = call.Args[0]
 	}
 	v, more := c.scope.EvalExpr(parsed, cty.DynamicPseudoType)
-	if diags = diags.Append(more...); diags.HasErrors() {
+	if diags = diags.AppendError(more); diags.HasErrors() {
 		return "", diags
 	}
 	if wantsType {

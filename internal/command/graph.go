@@ -89,15 +89,17 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) error
 		return err
 	}
 	env := app.Environment(running, workspace)
-	env.Observe = nil
+	env.Observe, env.Warn = nil, diags.Add
 	if kind == engine.GraphApply && plan == nil { // an apply requires a plan, so without a plan there is no such graph
-		if _, more := graph.Draw(session.EngineContext(ctx), engine.GraphOperation(cfg.Config, prior, env,
-			engine.GraphPlan, nil)); more.HasErrors() {
-			return diags.Append(more...).Err()
+		env.Warn = nil // the other graph has the same warnings
+		if _, err := graph.Draw(session.EngineContext(ctx), engine.GraphOperation(cfg.Config, prior, env,
+			engine.GraphPlan, nil)); err != nil {
+			return diags.AppendError(err).Err()
 		}
+		env.Warn = diags.Add
 	}
-	drawing, more := graph.Draw(session.EngineContext(ctx), engine.GraphOperation(cfg.Config, prior, env, kind, plan))
-	if diags = diags.Append(more...); diags.HasErrors() {
+	drawing, err := graph.Draw(session.EngineContext(ctx), engine.GraphOperation(cfg.Config, prior, env, kind, plan))
+	if diags = diags.AppendError(err); diags.HasErrors() {
 		return diags.Err()
 	}
 	app.warn(diags)

@@ -105,10 +105,13 @@ func planImport(
 		return knownConfig{running}, nil
 	}
 	target := addrs.Target{Module: addr.Module, Resource: addr.Resource, Key: addr.Key, HasKey: addr.Key != addrs.NoKey}
-	return engine.Plan(session.EngineContext(ctx), op.Config.Config, op.State.State(), op.Env, &engine.PlanOptions{
+	var diags tfdiags.Diagnostics
+	op.Env.Warn = diags.Add
+	plan, err := engine.Plan(session.EngineContext(ctx), op.Config.Config, op.State.State(), op.Env, &engine.PlanOptions{
 		NotSaved: true, Variables: op.Variables, Targets: []addrs.Target{target},
 		Imports: []graph.CommandImport{{Addr: addr, ID: id}},
 	})
+	return plan, diags.AppendError(err)
 }
 
 // knownConfig is a provider that must not be configured with unknown values, because an import

@@ -52,9 +52,9 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	if diags.HasErrors() {
 		return diags.Err()
 	}
-	suite, more := app.loadTests(ctx, cfg, f.TestDirectory, resolve)
-	if diags = diags.Append(more...); diags.HasErrors() {
-		return diags.Err()
+	suite, err := app.loadTests(ctx, cfg, f.TestDirectory, resolve, diags.Add)
+	if err != nil {
+		return diags.AppendError(err).Err()
 	}
 	open, more := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
 	diags = diags.Append(more...)

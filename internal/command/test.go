@@ -67,10 +67,9 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 	if more.HasErrors() {
 		return diags.Err()
 	}
-	suite, more := app.loadTests(ctx, cfg, f.TestDirectory, resolve)
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return diags.Err()
+	suite, err := app.loadTests(ctx, cfg, f.TestDirectory, resolve, diags.Add)
+	if err != nil {
+		return diags.AppendError(err).Err()
 	}
 	diags = diags.Append(filterTests(suite, f.Filter)...)
 	reqs := make(depsfile.Requirements)
@@ -104,15 +103,15 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 
 // loadTests loads the test files of a configuration and the modules of their runs.
 func (a *App) loadTests(
-	ctx context.Context, cfg *session.Config, dir string, resolve configs.Resolver,
-) (*moduletest.Suite, tfdiags.Diagnostics) {
+	ctx context.Context, cfg *session.Config, dir string, resolve configs.Resolver, warn tfdiags.Sink,
+) (*moduletest.Suite, error) {
 	workspace, err := a.Workspace()
 	if err != nil {
-		return nil, tfdiags.FromError(err)
+		return nil, err
 	}
 	return moduletest.Load(ctx, cfg.Config, dir, &configs.LoadOptions{
 		Parser: a.Parser, Variables: cfg.Given, Workspace: workspace, WorkDir: a.WorkDir, Resolve: resolve,
-	})
+	}, warn)
 }
 
 // loadWithTests loads a configuration and the modules of its tests.
@@ -123,12 +122,11 @@ func (a *App) loadWithTests(
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	suite, more := a.loadTests(ctx, cfg, dir, resolve)
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return nil, diags
+	var err error
+	cfg.Tests, err = a.loadTests(ctx, cfg, dir, resolve, diags.Add)
+	if err != nil {
+		return nil, diags.AppendError(err)
 	}
-	cfg.Tests = suite
 	return cfg, diags
 }
 

@@ -91,9 +91,9 @@ func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostic
 		resolve, err := getmodules.Installed(a.ModulesDir())
 		diags = diags.AppendError(err)
 		if err == nil {
-			suite, more := a.loadTests(ctx, cfg, f.TestDirectory, resolve)
-			if diags = diags.Append(more...); !more.HasErrors() {
-				diags = diags.Append(suite.Check()...)
+			suite, err := a.loadTests(ctx, cfg, f.TestDirectory, resolve, diags.Add)
+			if diags = diags.AppendError(err); err == nil {
+				diags = diags.AppendError(suite.Check())
 				session.AddTestRequirements(reqs, suite)
 				subjects = suite.Subjects()
 			}
@@ -115,10 +115,10 @@ func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostic
 		return diags.AppendError(err)
 	}
 	env := a.Environment(running, workspace)
-	env.Observe = nil
+	env.Observe, env.Warn = nil, diags.Add
 	for _, subject := range subjects {
 		env.RootModule = subject.Dir
-		diags = diags.Append(engine.Validate(session.EngineContext(ctx), subject.Config, env)...)
+		diags = diags.AppendError(engine.Validate(session.EngineContext(ctx), subject.Config, env))
 	}
 	return diags
 }

@@ -37,8 +37,7 @@ const (
 )
 
 // Value returns the value for v, before conversion to the variable's type.
-func (g Given) Value(v *Variable) (cty.Value, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func (g Given) Value(v *Variable) (cty.Value, error) {
 	switch {
 	case g.Val != cty.NilVal:
 		return g.Val, nil
@@ -48,31 +47,29 @@ func (g Given) Value(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 		return cty.StringVal(g.Text), nil
 	}
 	// The text of a variable with a structured type is an expression. Its file name shows up in
-	// diagnostics.
+	// error messages.
 	name := fmt.Sprintf("<value for var.%s>", v.Name)
 	if d := nesting.Check(name, []byte(g.Text)); d != nil {
-		return cty.DynamicVal, diags.AppendHCL(hcl.Diagnostics{d})
+		return cty.DynamicVal, tfdiags.FromHCL(hcl.Diagnostics{d}).Err()
 	}
-	expr, hclDiags := hclsyntax.ParseExpression([]byte(g.Text), name, hcl.InitialPos)
-	diags = diags.AppendHCL(hclDiags)
-	if hclDiags.HasErrors() {
-		return cty.DynamicVal, diags
+	expr, diags := hclsyntax.ParseExpression([]byte(g.Text), name, hcl.InitialPos)
+	if diags.HasErrors() {
+		return cty.DynamicVal, tfdiags.FromHCL(diags).Err()
 	}
 	return evalGiven(expr)
 }
 
 // evalGiven evaluates the expression of a value, which may not contain references. A bare word is
 // usually a string without quotes.
-func evalGiven(expr hcl.Expression) (cty.Value, tfdiags.Diagnostics) {
-	val, hclDiags := expr.Value(nil)
-	diags := tfdiags.FromHCL(hclDiags)
+func evalGiven(expr hcl.Expression) (cty.Value, error) {
+	val, diags := expr.Value(nil)
 	word := hcl.ExprAsKeyword(expr)
 	if word == "" {
-		return val, diags
+		return val, tfdiags.FromHCL(diags).Err()
 	}
-	return val, diags.Map(func(d *tfdiags.Diagnostic) {
+	return val, tfdiags.FromHCL(diags).Map(func(d *tfdiags.Diagnostic) {
 		d.Detail += fmt.Sprintf(" If %s is a string, write it in quotes: %q.", word, word)
-	})
+	}).Err()
 }
 
 // Final returns the value that the module sees for val, or for the default if val is cty.NilVal.

@@ -205,61 +205,53 @@ func (c *Config) checkCalledModule(warn tfdiags.Sink) error {
 }
 
 // request evaluates the source and version of a module call.
-func (c *Config) request(call *ModuleCall) (*ModuleRequest, tfdiags.Diagnostics) {
+func (c *Config) request(call *ModuleCall) (*ModuleRequest, error) {
 	req := &ModuleRequest{Path: c.Path.Child(call.Name), Parent: c, Call: call}
 	name := addrs.ModuleCall{Name: call.Name}.String()
-	var diags tfdiags.Diagnostics
+	var versionErr error
 	if call.VersionExpr != nil {
-		diags = c.requestVersion(req, name)
+		versionErr = c.requestVersion(req, name)
 	}
 	if call.SourceExpr == nil {
-		return req, diags
+		return req, versionErr
 	}
-	v, more := c.StaticEval(call.SourceExpr, cty.String, name+".source")
-	diags = append(diags, more...)
-	if more.HasErrors() || !v.IsKnown() {
-		return req, diags
+	v, err := c.StaticEval(call.SourceExpr, cty.String, name+".source")
+	if err != nil || !v.IsKnown() {
+		return req, tfdiags.Join(versionErr, err)
 	}
 	if v.IsNull() {
-		return req, append(diags, tfdiags.Errorf("Unsuitable value type",
+		return req, tfdiags.Join(versionErr, tfdiags.Errorf("Unsuitable value type",
 			"Unsuitable value: the source must not be null.").At(call.SourceRange))
 	}
-	source, err := addrs.ParseModuleSource(v.AsString(), req.Version != "" || versionFailed(call, diags))
+	// If the version can't be evaluated, the source is a registry address too.
+	source, err := addrs.ParseModuleSource(v.AsString(), req.Version != "" || versionErr != nil)
 	if err != nil {
-		return req, append(diags, tfdiags.Errorf("Invalid module source address", "%s",
+		return req, tfdiags.Join(versionErr, tfdiags.Errorf("Invalid module source address", "%s",
 			tfdiags.Sentence(err)).At(call.SourceRange))
 	}
 	req.Source, req.SourceText = source, v.AsString()
-	return req, diags
-}
-
-// versionFailed reports whether the version argument could not be evaluated. The source is then a
-// registry address too.
-func versionFailed(call *ModuleCall, diags tfdiags.Diagnostics) bool {
-	return call.VersionExpr != nil && diags.HasErrors()
+	return req, versionErr
 }
 
 // versionPrefix matches the "v" that users put before module versions, as in repository tags.
 var versionPrefix = regexp.MustCompile(`\bv(\d)`)
 
-func (c *Config) requestVersion(req *ModuleRequest, name string) tfdiags.Diagnostics {
+func (c *Config) requestVersion(req *ModuleRequest, name string) error {
 	req.VersionRange = req.Call.VersionExpr.Range()
-	v, diags := c.StaticEval(req.Call.VersionExpr, cty.DynamicPseudoType, name+".version")
-	if diags.HasErrors() || v.IsNull() {
-		return diags
+	v, err := c.StaticEval(req.Call.VersionExpr, cty.DynamicPseudoType, name+".version")
+	if err != nil || v.IsNull() {
+		return err
 	}
-	v, err := convert.Convert(v, cty.String)
+	v, err = convert.Convert(v, cty.String)
 	if err != nil || !v.IsKnown() {
-		return append(diags, tfdiags.Errorf("Invalid version constraint",
-			"The version must be a string.").At(req.VersionRange))
+		return tfdiags.Errorf("Invalid version constraint", "The version must be a string.").At(req.VersionRange)
 	}
 	spec, err := ParseConstraints(versionPrefix.ReplaceAllString(v.AsString(), "$1"))
 	if err != nil {
-		return append(diags, tfdiags.Errorf("Invalid version constraint",
-			badConstraint, v.AsString()).At(req.VersionRange))
+		return tfdiags.Errorf("Invalid version constraint", badConstraint, v.AsString()).At(req.VersionRange)
 	}
 	req.Version, req.Constraints = v.AsString(), spec
-	return diags
+	return nil
 }
 
 // LocalDir returns the directory of a local source, which is relative to the calling module.

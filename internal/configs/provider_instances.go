@@ -23,24 +23,24 @@ func (c *Config) providerInstances() error {
 		}
 		instances, more := c.instancesOf(p)
 		c.ProviderInstances[local] = instances
-		diags = append(diags, more...)
+		diags = diags.AppendError(more)
 	}
 	return diags.Err()
 }
 
-func (c *Config) instancesOf(p *Provider) (map[addrs.InstanceKey]cty.Value, tfdiags.Diagnostics) {
+func (c *Config) instancesOf(p *Provider) (map[addrs.InstanceKey]cty.Value, error) {
 	c.static.env.mu.Lock()
 	defer c.static.env.mu.Unlock()
 	at := p.ForEach.Range()
-	v, diags := c.static.eval(p.ForEach, cty.DynamicPseudoType, fmt.Sprintf("provider.%s.%s.for_each", p.Name, p.Alias),
+	v, err := c.static.eval(p.ForEach, cty.DynamicPseudoType, fmt.Sprintf("provider.%s.%s.for_each", p.Name, p.Alias),
 		at)
-	if diags.HasErrors() {
-		return nil, diags
+	if err != nil {
+		return nil, err
 	}
 	out := map[addrs.InstanceKey]cty.Value{}
 	if problem := unsuitableForEach(v); problem != "" {
-		return nil, append(diags, tfdiags.Errorf("Invalid for_each argument",
-			"This value can't be used for for_each of a provider: %s.", problem).At(at))
+		return nil, tfdiags.Errorf("Invalid for_each argument",
+			"This value can't be used for for_each of a provider: %s.", problem).At(at)
 	}
 	v, _ = v.Unmark()
 	for it := v.ElementIterator(); it.Next(); {
@@ -51,7 +51,7 @@ func (c *Config) instancesOf(p *Provider) (map[addrs.InstanceKey]cty.Value, tfdi
 		}
 		out[addrs.StringKey(key.AsString())] = value
 	}
-	return out, diags
+	return out, nil
 }
 
 // Keys become part of addresses in the state, values only of provider configurations. Therefore

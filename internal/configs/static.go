@@ -58,7 +58,7 @@ type staticScope struct {
 // staticResult is the static value of a variable or local value.
 type staticResult struct {
 	value cty.Value
-	diags tfdiags.Diagnostics
+	errs  tfdiags.Diagnostics
 	busy  bool // under evaluation
 	// unsuitable reports a value of the wrong type. It causes one diagnostic; users of the symbol
 	// see an unknown value of the right type.
@@ -73,50 +73,49 @@ func newStaticScope(cfg *Config, env *staticEnv) *staticScope {
 // paths and functions, and converts the result to want. User names the setting that needs the
 // value, such as "module.net.source". The value may end up in public places, so sensitive and
 // ephemeral values are errors.
-func (c *Config) StaticEval(expr hcl.Expression, want cty.Type, user string) (cty.Value, tfdiags.Diagnostics) {
-	v, diags := c.staticValue(expr, user)
+func (c *Config) StaticEval(expr hcl.Expression, want cty.Type, user string) (cty.Value, error) {
+	v, err := c.staticValue(expr, user)
 	// The conversion's error message may contain the value, so marks are checked first.
-	if problem := refuseMarks(v, user, expr.Range()); problem != nil {
-		diags = append(diags, *problem)
+	if err = tfdiags.Join(err, refuseMarks(v, user, expr.Range())); err != nil {
+		return cty.UnknownVal(want), err
 	}
-	return staticConvert(v, want, expr, diags)
+	return staticConvert(v, want, expr)
 }
 
 // StaticSecret is like StaticEval, for settings that may be secret, such as the configuration of
 // encryption keys. The result has no marks.
-func (c *Config) StaticSecret(expr hcl.Expression, want cty.Type, user string) (cty.Value, tfdiags.Diagnostics) {
-	v, diags := c.staticValue(expr, user)
+func (c *Config) StaticSecret(expr hcl.Expression, want cty.Type, user string) (cty.Value, error) {
+	v, err := c.staticValue(expr, user)
+	if err != nil {
+		return cty.UnknownVal(want), err
+	}
 	v, _ = v.UnmarkDeep()
-	return staticConvert(v, want, expr, diags)
+	return staticConvert(v, want, expr)
 }
 
-func (c *Config) staticValue(expr hcl.Expression, user string) (cty.Value, tfdiags.Diagnostics) {
+func (c *Config) staticValue(expr hcl.Expression, user string) (cty.Value, error) {
 	c.static.env.mu.Lock()
 	defer c.static.env.mu.Unlock()
 	return c.static.eval(expr, cty.DynamicPseudoType, user, expr.Range())
 }
 
-func staticConvert(v cty.Value, want cty.Type, expr hcl.Expression,
-	diags tfdiags.Diagnostics) (cty.Value, tfdiags.Diagnostics) {
-	if diags.HasErrors() {
-		return cty.UnknownVal(want), diags
-	}
+func staticConvert(v cty.Value, want cty.Type, expr hcl.Expression) (cty.Value, error) {
 	v, err := convert.Convert(v, want)
 	if err != nil {
-		return cty.UnknownVal(want), append(diags,
-			tfdiags.Errorf("Unsuitable value type", "Unsuitable value: %s.", tfdiags.FormatError(err)).At(expr.Range()))
+		return cty.UnknownVal(want),
+			tfdiags.Errorf("Unsuitable value type", "Unsuitable value: %s.", tfdiags.FormatError(err)).At(expr.Range())
 	}
-	return v, diags
+	return v, nil
 }
 
 // StaticBody decodes a body of this module with a schema, with the limits of StaticEval. The value
 // keeps its marks.
-func (c *Config) StaticBody(body hcl.Body, schema *configschema.Block, user string) (cty.Value, tfdiags.Diagnostics) {
+func (c *Config) StaticBody(body hcl.Body, schema *configschema.Block, user string) (cty.Value, error) {
 	c.static.env.mu.Lock()
 	defer c.static.env.mu.Unlock()
 	analysed := lang.AnalyseBody(body, schema, addrs.ModuleScope)
-	if analysed.Refs.Problems.HasErrors() {
-		return cty.UnknownVal(schema.ImpliedType()), analysed.Refs.Problems
+	if err := analysed.Refs.Problems.Err(); err != nil {
+		return cty.UnknownVal(schema.ImpliedType()), err
 	}
 	return c.static.scope(user, body.MissingItemRange()).EvalBody(analysed)
 }
@@ -131,21 +130,20 @@ func (c *Config) StaticScope(user string, at hcl.Range) *lang.Scope {
 // lockedData is staticData for evaluation that starts outside this package.
 type lockedData struct{ *staticData }
 
-func (d lockedData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (d lockedData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
 	d.scope.env.mu.Lock()
 	defer d.scope.env.mu.Unlock()
 	return d.staticData.Value(subject, rng)
 }
 
-func refuseMarks(v cty.Value, user string, at hcl.Range) *tfdiags.Diagnostic {
+func refuseMarks(v cty.Value, user string, at hcl.Range) error {
 	for _, one := range []struct {
 		mark any
 		name string
 	}{{marks.Sensitive, "Sensitive"}, {marks.Ephemeral, "Ephemeral"}} {
 		if marks.Contains(v, one.mark) {
-			problem := tfdiags.Errorf(one.name+" value not allowed",
+			return tfdiags.Errorf(one.name+" value not allowed",
 				"%s values, and values derived from them, can't be used as %s.", one.name, user).At(at)
-			return &problem
 		}
 	}
 	return nil
@@ -156,7 +154,7 @@ func (s *staticScope) scope(user string, at hcl.Range) *lang.Scope {
 }
 
 func (s *staticScope) eval(expr hcl.Expression, want cty.Type, user string,
-	at hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+	at hcl.Range) (cty.Value, error) {
 	return s.scope(user, at).EvalExpr(expr, want)
 }
 
@@ -174,7 +172,7 @@ func (c *Config) evaluateStatics() error {
 	var diags tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(c.Module.Variables)) {
 		if v := c.Module.Variables[name]; v.Const.Value {
-			diags = append(diags, c.constant(v)...)
+			diags = diags.AppendError(c.constant(v))
 		}
 	}
 	diags = diags.AppendError(c.providerInstances())
@@ -184,21 +182,21 @@ func (c *Config) evaluateStatics() error {
 	for _, name := range slices.Sorted(maps.Keys(c.Module.Calls)) {
 		req, more := c.request(c.Module.Calls[name])
 		c.requests[name] = req
-		diags = append(diags, more...)
+		diags = diags.AppendError(more)
 	}
 	return diags.Err()
 }
 
 // constant checks that a variable with const = true has a static value.
-func (c *Config) constant(v *Variable) tfdiags.Diagnostics {
+func (c *Config) constant(v *Variable) error {
 	c.static.env.mu.Lock()
 	defer c.static.env.mu.Unlock()
 	data := &staticData{scope: c.static, user: "The configuration"}
 	if c.Call != nil {
 		data.user, data.at = c.Path.String(), c.Call.Range
 	}
-	_, diags := data.symbol(addrs.InputVariable{Name: v.Name})
-	return diags
+	_, err := data.symbol(addrs.InputVariable{Name: v.Name})
+	return err
 }
 
 // staticData is the lang.Data of one static expression.
@@ -208,7 +206,7 @@ type staticData struct {
 	at    hcl.Range // where errors in symbols are reported again
 }
 
-func (d *staticData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (d *staticData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
 	switch subject := subject.(type) {
 	case addrs.InputVariable:
 		v, ok := d.scope.cfg.Module.Variables[subject.Name]
@@ -218,7 +216,7 @@ func (d *staticData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Valu
 		}
 		if v.Const.Set && !v.Const.Value {
 			return cty.DynamicVal, tfdiags.Errorf("Unable to use variable in static context",
-				"The variable %q can't be used here, because it is declared with const = false.", v.Name).At(rng).List()
+				"The variable %q can't be used here, because it is declared with const = false.", v.Name).At(rng)
 		}
 		return d.symbol(subject)
 	case addrs.LocalValue:
@@ -240,33 +238,33 @@ func (d *staticData) Instances(addrs.Resource, []addrs.InstanceKey) (cty.Value, 
 	return cty.NilVal, false
 }
 
-func (d *staticData) Module(call string, outputs []string, _ bool, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (d *staticData) Module(call string, outputs []string, _ bool, rng hcl.Range) (cty.Value, error) {
 	if len(outputs) == 0 {
 		return cty.DynamicVal, d.dynamic(addrs.ModuleCall{Name: call}, rng)
 	}
 	return cty.DynamicVal, tfdiags.Errorf("Module output not supported in static context",
 		"module.%s.%s can't be used here: %s must be known before any module runs.", call, outputs[0],
-		d.user).At(rng).List()
+		d.user).At(rng)
 }
 
-func (d *staticData) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {
+func (d *staticData) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, error) {
 	return function.Function{}, tfdiags.Errorf("Provider function in static context",
-		"%s can't be used here: %s must be known before any provider runs.", ref, d.user).At(rng).List()
+		"%s can't be used here: %s must be known before any provider runs.", ref, d.user).At(rng)
 }
 
-func (d *staticData) dynamic(subject addrs.Referenceable, rng hcl.Range) tfdiags.Diagnostics {
+func (d *staticData) dynamic(subject addrs.Referenceable, rng hcl.Range) error {
 	return tfdiags.Errorf("Dynamic value in static context",
 		"%s can't be used here, because %s must be known before planning. Only variables, local values, paths "+
-			"and the workspace can be used.", subject, d.user).At(rng).List()
+			"and the workspace can be used.", subject, d.user).At(rng)
 }
 
 func (d *staticData) undefined(what string, subject addrs.Referenceable, name string, names []string,
-	rng hcl.Range) tfdiags.Diagnostics {
+	rng hcl.Range) error {
 	return tfdiags.Errorf("Undefined "+what,
-		"There is no %s in this module.%s", subject, suggest.DidYouMean(name, names)).At(rng).List()
+		"There is no %s in this module.%s", subject, suggest.DidYouMean(name, names)).At(rng)
 }
 
-func (d *staticData) path(subject addrs.PathAttr, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (d *staticData) path(subject addrs.PathAttr, rng hcl.Range) (cty.Value, error) {
 	env := d.scope.env
 	dirs := map[string]string{"module": d.scope.cfg.Module.Dir, "root": env.rootDir, "cwd": env.workDir}
 	if dir, ok := dirs[subject.Name]; ok {
@@ -274,18 +272,18 @@ func (d *staticData) path(subject addrs.PathAttr, rng hcl.Range) (cty.Value, tfd
 	}
 	return cty.DynamicVal, tfdiags.Errorf("Invalid \"path\" attribute",
 		"The \"path\" object has no attribute %q.%s",
-		subject.Name, suggest.DidYouMean(subject.Name, slices.Sorted(maps.Keys(dirs)))).At(rng).List()
+		subject.Name, suggest.DidYouMean(subject.Name, slices.Sorted(maps.Keys(dirs)))).At(rng)
 }
 
-func (d *staticData) terraform(subject addrs.TerraformAttr, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (d *staticData) terraform(subject addrs.TerraformAttr, rng hcl.Range) (cty.Value, error) {
 	switch subject.Name {
 	case "workspace":
 		return cty.StringVal(d.scope.env.workspace), nil
 	case "applying":
 		return cty.DynamicVal, tfdiags.Errorf("Invalid attribute in static context",
-			"%s is known only while planning and applying.", subject).At(rng).List()
+			"%s is known only while planning and applying.", subject).At(rng)
 	}
 	return cty.DynamicVal, tfdiags.Errorf(fmt.Sprintf("Invalid %q attribute", subject.Alias),
 		"There is no attribute %[1]s.%[2]s. The only attribute is %[1]s.workspace, the name of the selected "+
-			"workspace.", subject.Alias, subject.Name).At(rng).List()
+			"workspace.", subject.Alias, subject.Name).At(rng)
 }

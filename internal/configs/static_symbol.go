@@ -16,40 +16,41 @@ const maxRepeated = 20
 // maxChain limits the depth of nested evaluations, which use the stack.
 const maxChain = 10_000
 
-// symbol returns the static value of a declared variable or local value. If it has none, the
-// diagnostics also name the user.
-func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, tfdiags.Diagnostics) {
+// symbol returns the static value of a declared variable or local value. If it has none, the error
+// also names the user.
+func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, error) {
 	s := d.scope
 	result, known := s.memo[subject]
 	switch {
 	case !known && s.env.depth >= maxChain:
 		return cty.DynamicVal, tfdiags.Errorf("Chain of references too long",
 			"%s is reached through a chain of more than %d references.", s.name(subject.String()),
-			maxChain).At(s.declared(subject)).List()
+			maxChain).At(s.declared(subject))
 	case !known:
 		s.env.depth++
 		defer func() { s.env.depth-- }()
 		result = &staticResult{value: cty.DynamicVal, busy: true}
 		s.memo[subject] = result
-		result.value, result.diags = s.evaluate(subject)
+		value, err := s.evaluate(subject)
+		result.value, result.errs = value, tfdiags.FromError(err)
 		result.busy = false
 	case result.busy: // a symbol further up the stack
 		return cty.DynamicVal, tfdiags.Errorf("Circular reference", "%s refers to itself.",
-			s.name(subject.String())).At(s.declared(subject)).List()
+			s.name(subject.String())).At(s.declared(subject))
 	}
-	var diags tfdiags.Diagnostics
-	if !known || len(result.diags) <= maxRepeated {
-		diags = append(diags, result.diags...)
+	var errs tfdiags.Diagnostics
+	if !known || len(result.errs) <= maxRepeated {
+		errs = result.errs
 	}
-	if !result.diags.HasErrors() || result.unsuitable {
-		return result.value, diags
+	if len(result.errs) == 0 || result.unsuitable {
+		return result.value, errs.Err()
 	}
 	unable := tfdiags.Errorf("Unable to compute static value",
 		"%s depends on %s, which is not available.", d.user, s.name(subject.String()))
 	if d.at.Filename != "" {
 		unable = unable.At(d.at)
 	}
-	return cty.DynamicVal, append(diags, unable)
+	return cty.DynamicVal, tfdiags.Join(errs.Err(), unable)
 }
 
 // declared returns the position of a symbol's declaration.
@@ -61,26 +62,26 @@ func (s *staticScope) declared(subject addrs.Referenceable) hcl.Range {
 }
 
 // evaluate computes the value of a symbol.
-func (s *staticScope) evaluate(subject addrs.Referenceable) (cty.Value, tfdiags.Diagnostics) {
+func (s *staticScope) evaluate(subject addrs.Referenceable) (cty.Value, error) {
 	switch subject := subject.(type) {
 	case addrs.LocalValue:
 		local := s.cfg.Module.Locals[subject.Name]
 		return s.eval(local.Expr, cty.DynamicPseudoType, subject.String(), local.Range)
 	case addrs.InputVariable:
 		v := s.cfg.Module.Variables[subject.Name]
-		val, diags := s.argument(v)
-		if diags.HasErrors() {
-			return cty.DynamicVal, diags
+		val, err := s.argument(v)
+		if err != nil {
+			return cty.DynamicVal, err
 		}
 		final, err := v.Final(val)
 		if err != nil {
 			// The value is reported only here: users of the variable see an unknown value.
 			s.memo[subject].unsuitable = true
-			return final, append(diags, tfdiags.Errorf("Invalid value for input variable",
+			return final, tfdiags.Errorf("Invalid value for input variable",
 				"The value given%s is not suitable for %s, which is declared at %s: %s.",
-				s.origin(v), s.name(subject.String()), tfdiags.Place(v.Range), tfdiags.FormatError(err)))
+				s.origin(v), s.name(subject.String()), tfdiags.Place(v.Range), tfdiags.FormatError(err))
 		}
-		return final, diags
+		return final, nil
 	}
 	panic("unreachable: only variables and local values have static values")
 }
@@ -95,7 +96,7 @@ func (s *staticScope) origin(v *Variable) string {
 
 // argument returns the value set for a variable: by the module call or, in the root module, by the
 // user. It is cty.NilVal if there is none.
-func (s *staticScope) argument(v *Variable) (cty.Value, tfdiags.Diagnostics) {
+func (s *staticScope) argument(v *Variable) (cty.Value, error) {
 	if s.cfg.Call != nil {
 		return s.callArgument(v)
 	}
@@ -114,12 +115,12 @@ func (s *staticScope) argument(v *Variable) (cty.Value, tfdiags.Diagnostics) {
 			return answer.Value(v)
 		}
 		return cty.DynamicVal, tfdiags.Errorf("No value for required variable",
-			"The variable %q has no value, and prompting for one failed: %s.", v.Name, err).At(v.Range).List()
+			"The variable %q has no value, and prompting for one failed: %s.", v.Name, err).At(v.Range)
 	}
-	return cty.DynamicVal, v.NoValue().List()
+	return cty.DynamicVal, v.NoValue()
 }
 
-func (s *staticScope) callArgument(v *Variable) (cty.Value, tfdiags.Diagnostics) {
+func (s *staticScope) callArgument(v *Variable) (cty.Value, error) {
 	call := s.cfg.Call
 	attrs, _ := call.Config.JustAttributes() // CheckArguments reports errors in arguments
 	if attr, ok := attrs[v.Name]; ok {
@@ -136,5 +137,5 @@ func (s *staticScope) callArgument(v *Variable) (cty.Value, tfdiags.Diagnostics)
 	}
 	return cty.DynamicVal, tfdiags.Errorf("Missing required variable in module call",
 		"The module %s needs a value for the variable %q.", s.cfg.Path,
-		v.Name).At(call.Config.MissingItemRange()).List()
+		v.Name).At(call.Config.MissingItemRange())
 }

@@ -52,8 +52,8 @@ func TestStatic(t *testing.T) {
 	}
 	attrs, _ := root.Module.Backend.Config.JustAttributes()
 	v, diags := root.StaticEval(attrs["path"].Expr, cty.String, "backend.local")
-	if diags.HasErrors() || v.AsString() != "./m/./w" {
-		t.Errorf("backend path: %#v %v", v, diags.Err())
+	if diags != nil || v.AsString() != "./m/./w" {
+		t.Errorf("backend path: %#v %v", v, diags)
 	}
 }
 

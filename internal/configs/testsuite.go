@@ -88,10 +88,13 @@ func testModulePath(file, run string) addrs.Module {
 
 // Request evaluates the module source of a run, which must be constant. Local sources are relative
 // to root.
-func (m *TestModule) Request(root *Config) (*ModuleRequest, tfdiags.Diagnostics) {
-	req, diags := root.request(m.Call)
+func (m *TestModule) Request(root *Config) (*ModuleRequest, error) {
+	req, err := root.request(m.Call)
+	if err != nil {
+		return nil, err
+	}
 	req.Path = m.Path
-	return req, diags
+	return req, nil
 }
 
 // Within returns a resolver for a configuration whose modules are installed below path.

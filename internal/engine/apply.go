@@ -17,42 +17,41 @@ import (
 // there are errors.
 func Apply(
 	ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions,
-) (*states.State, tfdiags.Diagnostics) {
+) (*states.State, error) {
 	if opts == nil {
 		opts = &ApplyOptions{}
 	}
 	if plan.Errored {
 		return plan.Prior, tfdiags.Errorf("Cannot apply failed plan",
-			"Planning reported errors, so this plan can't be applied. Fix the errors and plan again.").List()
+			"Planning reported errors, so this plan can't be applied. Fix the errors and plan again.")
 	}
 	defer env.Timings.Phase("apply")()
 	op := applyOperation(cfg, plan, env, opts)
-	if diags := op.checkVariables(opts); diags.HasErrors() {
-		return plan.Prior, diags
+	if err := op.checkVariables(opts); err != nil {
+		return plan.Prior, err
 	}
-	w, diags := newWalk(ctx, op, plan.Prior)
-	if w == nil {
-		return plan.Prior, diags
+	w, err := newWalk(ctx, op, plan.Prior)
+	if err != nil {
+		return plan.Prior, err
 	}
 	w.out.changes = plan.Changes
 	w.observeImports()
-	walked := w.run()
-	diags = diags.Append(walked...)
-	diags = diags.Append(w.guard("", func() tfdiags.Diagnostics {
+	walkErr := w.run()
+	err = tfdiags.Join(walkErr, w.guard("", func() error {
 		finisher{w}.finishState(plan)
 		return nil
-	})...)
+	}))
 	if len(plan.Targets)+len(plan.Excludes) > 0 {
-		diags = diags.Append(tfdiags.Warningf("Applied changes may be incomplete",
+		w.out.warn(tfdiags.Warningf("Applied changes may be incomplete",
 			"The plan was made with -target or -exclude, so it may not cover all changes. Run a plan without "+
 				"these options to see the remaining changes."))
 	}
-	if plan.Mode == plans.Destroy && w.out.forgotten > 0 && !opts.SuppressForgetErrors && !walked.HasErrors() {
-		diags = diags.Append(tfdiags.Errorf("Destroy was successful but left behind forgotten instances",
+	if plan.Mode == plans.Destroy && w.out.forgotten > 0 && !opts.SuppressForgetErrors && walkErr == nil {
+		err = tfdiags.Join(err, tfdiags.Errorf("Destroy was successful but left behind forgotten instances",
 			"%d objects were removed from the state and not destroyed, as configured. They still exist, but "+
 				"are no longer managed. The option -suppress-forget-errors accepts that.", w.out.forgotten))
 	}
-	return w.out.state, diags
+	return w.out.state, err
 }
 
 // applyOperation returns the operation that makes the changes of a plan.
@@ -79,8 +78,8 @@ func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *Apply
 }
 
 // checkVariables compares variables that are given again with those of the plan.
-func (o *operation) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (o *operation) checkVariables(opts *ApplyOptions) error {
+	var errs tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(opts.Variables)) {
 		given := opts.Variables[name]
 		v := o.Config.Module.Variables[name]
@@ -97,7 +96,7 @@ func (o *operation) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 			same = unmark(a).RawEquals(unmark(v.Default.Value))
 		}
 		if !same {
-			diags = diags.Append(tfdiags.Errorf("Mismatch between input and plan variable value",
+			errs = errs.Append(tfdiags.Errorf("Mismatch between input and plan variable value",
 				"The given value of %q differs from its value in the saved plan. A saved plan is applied with "+
 					"the values that it was made with. Do not set the variable, or create a new plan.", name))
 		}
@@ -106,12 +105,12 @@ func (o *operation) checkVariables(opts *ApplyOptions) tfdiags.Diagnostics {
 		v := o.Config.Module.Variables[name]
 		_, again := opts.Variables[name]
 		if v != nil && !again && (v.Required() || o.Plan.EphemeralVariables[name]) {
-			diags = diags.Append(tfdiags.Errorf("No value for required variable",
+			errs = errs.Append(tfdiags.Errorf("No value for required variable",
 				"The variable %q is ephemeral. Its value is not stored in the plan, so it must be set again "+
 					"to apply the plan.", name).At(v.Range))
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 // observeImports notifies the observer of the objects that the plan imports. They are in the state
@@ -142,7 +141,7 @@ func (f finisher) finishState(plan *plans.Plan) {
 			w.out.state.SetOutput(o.Name, nil)
 		}
 	}
-	if !w.out.diags.HasErrors() {
+	if len(w.out.errs) == 0 {
 		w.out.state.Prune()
 	}
 	f.repairDependencies(plan.Prior)

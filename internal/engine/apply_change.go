@@ -15,10 +15,10 @@ import (
 )
 
 // storeMarks records new sensitive paths of an object that is otherwise unchanged.
-func (a *applyStep) storeMarks(prior *objectState, after cty.Value) tfdiags.Diagnostics {
+func (a *applyStep) storeMarks(prior *objectState, after cty.Value) error {
 	obj, err := encodeObject(a.r, after, *prior.obj)
 	if err != nil {
-		return tfdiags.FromError(err)
+		return err
 	}
 	obj.Dependencies = a.r.Deps
 	what := Object{Addr: a.addr}
@@ -31,7 +31,7 @@ func (a *applyStep) storeMarks(prior *objectState, after cty.Value) tfdiags.Diag
 }
 
 // applyChange calls the provider to apply the change, records the result and runs provisioners.
-func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.InstanceChange) tfdiags.Diagnostics {
+func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.InstanceChange) error {
 	w, r := a.w, a.r
 	action := plans.Create
 	if final.Action == plans.Update {
@@ -51,36 +51,36 @@ func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.
 	var value cty.Value
 	var unfinished *states.Object
 	// Record the response before another call can start: the process may be killed at any time.
-	diags := callProvider(w.calls, a.prov, "ApplyResourceChange", a.addr, func() tfdiags.Diagnostics {
+	err := callProvider(w.calls, a.prov, "ApplyResourceChange", a.addr, func() error {
 		resp = a.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
 			Type: r.Addr.Resource.Type, Prior: unmark(prior.value), Planned: planned, Config: prop.config,
 			Private: final.Private,
 			Meta:    prop.meta, Identity: final.AfterIdentity,
 		})
-		diags := a.explain(resp.Diagnostics)
-		var more tfdiags.Diagnostics
-		value, more = a.result(prior, planned, resp)
-		diags = diags.Append(more...)
-		unfinished, more = a.store(prior, final, action, value, resp, diags.HasErrors())
-		return diags.Append(more...)
+		err := a.report(resp.Diagnostics)
+		var invalid, unstored error
+		value, invalid = a.result(prior, planned, resp)
+		err = tfdiags.Join(err, invalid)
+		unfinished, unstored = a.store(prior, final, action, value, resp, err != nil)
+		return tfdiags.Join(err, unstored)
 	})
 	if unfinished != nil {
-		more := a.provision(a.x.objs[a.at])
-		if !more.HasErrors() {
+		failed := a.provision(a.x.objs[a.at])
+		if failed == nil {
 			a.record(unfinished)
 		}
-		diags = diags.Append(more...)
+		err = tfdiags.Join(err, failed)
 	}
-	if old != nil && diags.HasErrors() && w.out.current(a.addr) == nil {
+	if old != nil && err != nil && w.out.current(a.addr) == nil {
 		a.restore(old)
 	}
 	what.IDKey, what.IDValue = identify(value)
-	w.out.observe(ApplyDone{Object: what, Action: action, Failed: diags.HasErrors(),
+	w.out.observe(ApplyDone{Object: what, Action: action, Failed: err != nil,
 		Elapsed: w.op.env.now().Sub(a.start), Abandoned: w.abandoned(resp)})
 	if obj := w.out.current(a.addr); obj != nil && value != cty.NilVal && !value.IsNull() {
-		diags = diags.Append(a.postconditions(a.x.objs[a.at])...)
+		err = tfdiags.Join(err, a.postconditions(a.x.objs[a.at]))
 	}
-	return diags
+	return err
 }
 
 func sensitivePaths(v cty.Value) []cty.Path {
@@ -118,61 +118,58 @@ func (a *applyStep) moveObject(obj *states.Object, from, to addrs.DeposedKey) {
 
 // result returns as much of the provider's response as can be stored. One invalid part does not
 // discard the others.
-func (a *applyStep) result(
-	prior *objectState, planned cty.Value, resp providers.ApplyResponse,
-) (cty.Value, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func (a *applyStep) result(prior *objectState, planned cty.Value, resp providers.ApplyResponse) (cty.Value, error) {
+	var errs tfdiags.Diagnostics
 	ty := a.r.Schema.Block.ImpliedType()
 	failed := resp.Diagnostics.HasErrors()
 	const bug = "Provider produced invalid object"
 	p := a.prov.addr.Config.Provider
 	if resp.New == cty.NilVal {
-		if !failed {
-			diags = diags.Append(providerBug(bug, p, "returned nothing after applying %s.", a.addr))
+		if failed {
+			return prior.value, nil
 		}
-		return prior.value, diags
+		return prior.value, providerBug(bug, p, "returned nothing after applying %s.", a.addr)
 	}
-	if errs := resp.New.Type().TestConformance(ty); len(errs) > 0 {
-		for _, err := range errs {
-			diags = diags.Append(providerBug(bug, p,
-				"returned an object for %s that does not conform to its schema: %s. The state keeps the "+
-					"previous object.", a.addr, tfdiags.FormatError(err)))
-		}
-		return prior.value, diags
+	for _, err := range resp.New.Type().TestConformance(ty) {
+		errs = errs.Append(providerBug(bug, p,
+			"returned an object for %s that does not conform to its schema: %s. The state keeps the "+
+				"previous object.", a.addr, tfdiags.FormatError(err)))
+	}
+	if len(errs) > 0 {
+		return prior.value, errs.Err()
 	}
 	value := objchange.NormalizeFromLegacy(a.r.Schema.Block, resp.New)
 	if !value.IsWhollyKnown() {
-		diags = diags.Append(a.unknownResults(value)...)
-		value = cty.UnknownAsNull(value)
+		return cty.UnknownAsNull(value), a.unknownResults(value)
 	}
-	if failed || diags.HasErrors() {
-		return value, diags
+	if failed {
+		return value, nil
 	}
 	if value.IsNull() {
-		return value, diags.Append(providerBug("Provider returned invalid result object after apply", p,
-			"returned no object after applying %s, but no error either.", a.addr))
+		return value, providerBug("Provider returned invalid result object after apply", p,
+			"returned no object after applying %s, but no error either.", a.addr)
 	}
 	if !resp.LegacyTypes {
 		for _, err := range a.incompatible(markLike(planned, a.planned.After), value) {
-			diags = diags.Append(providerBug("Provider produced inconsistent result after apply", p,
+			errs = errs.Append(providerBug("Provider produced inconsistent result after apply", p,
 				"returned a result for %s that differs from its plan: %s.", a.addr, tfdiags.FormatError(err)))
 		}
 	}
-	return value, diags.WithAddress(a.addr.String())
+	return value, errs.WithAddress(a.addr.String()).Err()
 }
 
-func (a *applyStep) unknownResults(v cty.Value) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (a *applyStep) unknownResults(v cty.Value) error {
+	var errs tfdiags.Diagnostics
 	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
 		if !v.IsKnown() {
-			diags = diags.Append(providerBug("Provider returned invalid result object after apply",
+			errs = errs.Append(providerBug("Provider returned invalid result object after apply",
 				a.prov.addr.Config.Provider,
 				"returned an unknown value for %s%s after applying it. Null was stored instead.", a.addr,
 				tfdiags.FormatPath(path)))
 		}
 		return v.IsKnown(), nil
 	})
-	return diags
+	return errs.Err()
 }
 
 // store records the object. If the object was created and has provisioners, store runs them and
@@ -180,7 +177,7 @@ func (a *applyStep) unknownResults(v cty.Value) tfdiags.Diagnostics {
 func (a *applyStep) store(
 	prior *objectState, final *plans.InstanceChange, action plans.Action, value cty.Value,
 	resp providers.ApplyResponse, failed bool,
-) (*states.Object, tfdiags.Diagnostics) {
+) (*states.Object, error) {
 	w, r := a.w, a.r
 	if value.IsNull() { // an error without a value: the prior object, if any, is unchanged
 		w.out.undeclare(a.addr.Abs())
@@ -211,7 +208,7 @@ func (a *applyStep) store(
 	}
 	obj, err := encodeObject(r, marked, like)
 	if err != nil {
-		return nil, tfdiags.FromError(fmt.Errorf("storing %s: %w", a.addr, err))
+		return nil, fmt.Errorf("storing %s: %w", a.addr, err)
 	}
 	a.x.objs[a.at] = marked
 	if action != plans.Create || failed || len(r.Exprs.Provisioners) == 0 {

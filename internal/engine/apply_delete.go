@@ -11,7 +11,7 @@ import (
 )
 
 // forget removes objects from the state without destroying them.
-func (v stepVisit) forget() tfdiags.Diagnostics {
+func (v stepVisit) forget() {
 	w, s := v.w, v.s
 	addr, prov := s.Change.Addr, s.Change.Provider
 	w.out.mu.Lock()
@@ -29,11 +29,10 @@ func (v stepVisit) forget() tfdiags.Diagnostics {
 			w.out.storeObject(addr, key, nil, prov)
 		}
 	}
-	return nil
 }
 
 // delete deletes the current object or a deposed one.
-func (v stepVisit) delete(deposed addrs.DeposedKey) tfdiags.Diagnostics {
+func (v stepVisit) delete(deposed addrs.DeposedKey) error {
 	w, s := v.w, v.s
 	r, addr := s.Resource, s.Change.Addr
 	w.out.mu.Lock()
@@ -55,13 +54,13 @@ func (v stepVisit) delete(deposed addrs.DeposedKey) tfdiags.Diagnostics {
 		return nil
 	}
 	d := &deletion{instance: instance{w: w, r: r, addr: addr}, deposed: deposed}
-	var diags tfdiags.Diagnostics
-	if d.prov, diags = d.providerAt(key); diags.HasErrors() {
-		return diags
+	var err error
+	if d.prov, err = d.providerAt(key); err != nil {
+		return err
 	}
-	l, diags := d.upgrade(obj)
-	if diags.HasErrors() {
-		return diags
+	l, err := d.upgrade(obj)
+	if err != nil {
+		return err
 	}
 	d.private = s.Change.Private
 	if s.Change.Action.IsReplace() {
@@ -84,14 +83,13 @@ func (w *walk) abandoned(resp providers.ApplyResponse) bool {
 	return w.ctx.Err() != nil && resp.New == cty.NilVal
 }
 
-func (d *deletion) run(l *objectState) tfdiags.Diagnostics {
+func (d *deletion) run(l *objectState) error {
 	w, r := d.w, d.r
-	var diags tfdiags.Diagnostics
 	if d.deposed != "" {
 		// The object may have become deposed in this run, so its deletion was never planned.
-		d.private, diags = d.planDeletion(l)
-		if diags.HasErrors() {
-			return diags.WithAddress(d.addr.String())
+		var err error
+		if d.private, err = d.planDeletion(l); err != nil {
+			return err
 		}
 	}
 	what := Object{Addr: d.addr, Deposed: d.deposed}
@@ -100,63 +98,62 @@ func (d *deletion) run(l *objectState) tfdiags.Diagnostics {
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
 	w.out.observe(ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null,
 		Builtin: d.prov.addr.Config.Provider.IsBuiltin()})
+	var err error
 	if d.deposed == "" && l.obj.Status != states.Tainted {
-		diags = diags.Append(d.runDestroyProvisioners(l.value)...)
+		err = d.runDestroyProvisioners(l.value)
 	}
-	if !diags.HasErrors() {
-		diags = diags.Append(d.call(l, null)...)
+	if err == nil {
+		err = d.call(l, null)
 	}
-	w.out.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: diags.HasErrors(),
+	w.out.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: err != nil,
 		Elapsed: w.op.env.now().Sub(start), Abandoned: d.abandoned})
-	return diags
+	return err
 }
 
-func (d *deletion) call(l *objectState, null cty.Value) tfdiags.Diagnostics {
+func (d *deletion) call(l *objectState, null cty.Value) error {
 	w, r := d.w, d.r
-	meta, diags := w.eval.providerMeta(r, nil)
-	if diags.HasErrors() {
-		return diags
+	meta, err := w.eval.providerMeta(r, nil)
+	if err != nil {
+		return err
 	}
 	// The response is recorded before the next call may start.
-	return diags.Append(callProvider(w.calls, d.prov, "ApplyResourceChange", d.addr, func() tfdiags.Diagnostics {
+	return callProvider(w.calls, d.prov, "ApplyResourceChange", d.addr, func() error {
 		return d.store(l, d.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
 			Type: r.Addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private,
 			Meta: meta, Identity: l.identity,
 		}))
-	})...)
+	})
 }
 
 // store records the remaining object, if any, according to the provider's response.
-func (d *deletion) store(l *objectState, resp providers.ApplyResponse) tfdiags.Diagnostics {
+func (d *deletion) store(l *objectState, resp providers.ApplyResponse) error {
 	w, r := d.w, d.r
-	diags := resp.Diagnostics.WithAddress(d.addr.String())
-	failed := resp.Diagnostics.HasErrors()
+	failure := resp.Diagnostics.WithAddress(d.addr.String()).Report(w.out.warn)
 	d.abandoned = w.abandoned(resp)
 	switch {
-	case resp.New == cty.NilVal && !failed, resp.New != cty.NilVal && resp.New.IsNull() && !failed:
+	case failure == nil && (resp.New == cty.NilVal || resp.New.IsNull()):
 		w.out.storeObject(d.addr, d.deposed, nil, d.prov.addr)
+		return nil
 	case resp.New == cty.NilVal || resp.New.IsNull():
-		// The provider returned no object after an error: keep the stored one.
-	default:
-		if errs := resp.New.Type().TestConformance(r.Schema.Block.ImpliedType()); len(errs) > 0 {
-			return diags.Append(providerBug("Provider produced invalid object", d.prov.addr.Config.Provider,
-				"returned an invalid object when %s was deleted: %s.", d.addr, tfdiags.FormatError(errs[0])))
-		}
-		marked := markStored(r.Schema.Block, cty.UnknownAsNull(resp.New), l.obj.SensitivePaths)
-		obj, err := encodeObject(r, marked, *l.obj)
-		if err != nil {
-			return diags.AppendError(err)
-		}
-		obj.Private, obj.CreateBeforeDestroy = resp.Private, false
-		if identity := encodeIdentity(resp.Identity); identity != nil {
-			obj.Identity, obj.IdentityVersion = identity, r.Schema.IdentityVersion
-		}
-		w.out.storeObject(d.addr, d.deposed, obj, d.prov.addr)
-		if !failed {
-			diags = diags.Append(providerBug("Provider returned invalid result object after apply",
-				d.prov.addr.Config.Provider,
-				"returned an object after deleting %s, so it may still exist. It is kept in the state.", d.addr))
-		}
+		return failure // without an object: keep the stored one
 	}
-	return diags
+	if errs := resp.New.Type().TestConformance(r.Schema.Block.ImpliedType()); len(errs) > 0 {
+		return tfdiags.Join(failure, providerBug("Provider produced invalid object", d.prov.addr.Config.Provider,
+			"returned an invalid object when %s was deleted: %s.", d.addr, tfdiags.FormatError(errs[0])))
+	}
+	marked := markStored(r.Schema.Block, cty.UnknownAsNull(resp.New), l.obj.SensitivePaths)
+	obj, err := encodeObject(r, marked, *l.obj)
+	if err != nil {
+		return tfdiags.Join(failure, err)
+	}
+	obj.Private, obj.CreateBeforeDestroy = resp.Private, false
+	if identity := encodeIdentity(resp.Identity); identity != nil {
+		obj.Identity, obj.IdentityVersion = identity, r.Schema.IdentityVersion
+	}
+	w.out.storeObject(d.addr, d.deposed, obj, d.prov.addr)
+	if failure != nil {
+		return failure
+	}
+	return providerBug("Provider returned invalid result object after apply", d.prov.addr.Config.Provider,
+		"returned an object after deleting %s, so it may still exist. It is kept in the state.", d.addr)
 }

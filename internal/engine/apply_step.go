@@ -16,7 +16,7 @@ import (
 )
 
 // expandForSteps determines the instances of a resource before its Steps run.
-func (v resourceVisit) expandForSteps() tfdiags.Diagnostics {
+func (v resourceVisit) expandForSteps() error {
 	w, r := v.w, v.r
 	switch {
 	case r.Addr.Resource.Mode == addrs.Ephemeral:
@@ -24,36 +24,37 @@ func (v resourceVisit) expandForSteps() tfdiags.Diagnostics {
 	case w.op.Phase.Destroys():
 		return w.eval.values(r).fromState()
 	}
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	for _, in := range w.modules.of(r.Module) {
-		x, more := w.eval.values(r).expand(in)
-		diags = diags.Append(more...)
-		if !more.HasErrors() {
-			in.resources[r.Slot] = x
-			if len(x.keys) == 0 {
-				w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr) // no step declares it
-			}
-			diags = diags.Append(w.eval.values(r).fillBarriers(in, x)...)
+		x, err := w.eval.values(r).expand(in)
+		if err != nil {
+			errs = errs.AppendError(err)
+			continue
 		}
+		in.resources[r.Slot] = x
+		if len(x.keys) == 0 {
+			w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr) // no step declares it
+		}
+		errs = errs.AppendError(w.eval.values(r).fillBarriers(in, x))
 	}
-	return diags
+	return errs.Err()
 }
 
 // complete sets the value of a resource after all of its Steps.
-func (v resourceVisit) complete() tfdiags.Diagnostics {
+func (v resourceVisit) complete() error {
 	w, r := v.w, v.r
 	if r.Config == nil || w.op.Phase.Destroys() || r.Addr.Resource.Mode == addrs.Ephemeral {
 		return nil
 	}
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	for _, in := range w.modules.of(r.Module) {
-		diags = diags.Append(v.completeIn(in)...)
+		errs = errs.AppendError(v.completeIn(in))
 	}
-	return diags
+	return errs.Err()
 }
 
 // completeIn sets the value of a resource in one module instance, unless it is already set.
-func (v resourceVisit) completeIn(in *moduleInstance) tfdiags.Diagnostics {
+func (v resourceVisit) completeIn(in *moduleInstance) error {
 	w, r := v.w, v.r
 	if in == nil {
 		return nil
@@ -62,10 +63,10 @@ func (v resourceVisit) completeIn(in *moduleInstance) tfdiags.Diagnostics {
 	if x == nil || x.value != cty.NilVal {
 		return nil
 	}
-	diags := w.eval.values(r).fillFromState(in, x)
-	stands, more := w.eval.values(r).resulting(in, x)
-	x.value = w.eval.values(r).whole(stands)
-	return diags.Append(more...)
+	unread := w.eval.values(r).fillFromState(in, x)
+	remaining, err := w.eval.values(r).resulting(in, x)
+	x.value = w.eval.values(r).whole(remaining)
+	return tfdiags.Join(unread, err)
 }
 
 // stepVisit is a walk's visit to a Step.
@@ -75,9 +76,9 @@ type stepVisit struct {
 }
 
 // run carries out one step of a planned change.
-func (v stepVisit) run() (diags tfdiags.Diagnostics) {
+func (v stepVisit) run() (err error) {
 	w, s := v.w, v.s
-	defer w.trackWork(s.Part.Verb(), s.Change.Addr)(&diags)
+	defer w.trackWork(s.Part.Verb(), s.Change.Addr)(&err)
 	switch s.Part {
 	case graph.StepDelete:
 		return v.delete(s.Change.Deposed)
@@ -88,11 +89,12 @@ func (v stepVisit) run() (diags tfdiags.Diagnostics) {
 		}
 		return v.delete(key)
 	case graph.StepForget:
-		return v.forget()
+		v.forget()
+		return nil
 	}
-	a, diags := v.change()
-	if diags.HasErrors() {
-		return diags
+	a, err := v.change()
+	if err != nil {
+		return err
 	}
 	switch {
 	case s.Resource.Addr.Resource.Mode == addrs.Data:
@@ -111,7 +113,7 @@ type applyStep struct {
 	start   time.Time
 }
 
-func (v stepVisit) change() (*applyStep, tfdiags.Diagnostics) {
+func (v stepVisit) change() (*applyStep, error) {
 	w, s := v.w, v.s
 	r, addr := s.Resource, s.Change.Addr
 	in := w.modules.at(r.Module, addr.Module)
@@ -122,116 +124,107 @@ func (v stepVisit) change() (*applyStep, tfdiags.Diagnostics) {
 	at, ok := x.has(addr.Key)
 	if !ok {
 		return nil, tfdiags.Errorf("Planned instance is gone",
-			"%s was planned, but count or for_each no longer includes this instance. Create a new plan.", addr).List()
+			"%s was planned, but count or for_each no longer includes this instance. Create a new plan.", addr)
 	}
 	w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
 	p := &instancePlan{
 		instance: instance{w: w, r: r, addr: addr, in: in, c: w.eval.newContext(in, x.repetition(at))}, x: x, at: at,
 	}
-	prov, diags := p.declaredProvider()
-	p.prov = prov
-	return &applyStep{instancePlan: p, planned: s.Change, forced: s.Forced}, diags
+	var err error
+	if p.prov, err = p.declaredProvider(); err != nil {
+		return nil, err
+	}
+	return &applyStep{instancePlan: p, planned: s.Change, forced: s.Forced}, nil
 }
 
 // conditions checks the conditions of an object that doesn't change.
-func (a *applyStep) conditions() tfdiags.Diagnostics {
+func (a *applyStep) conditions() error {
 	w, r := a.w, a.r
-	diags := w.eval.evalConditions(a.c, r.Exprs.Preconditions, a.conditionSet("Resource precondition failed"))
-	if diags.HasErrors() {
-		return diags
+	if err := a.preconditions(); err != nil {
+		return err
 	}
 	obj := w.out.current(a.addr)
 	if obj == nil {
-		return diags
+		return nil
 	}
 	v, err := obj.Decode(r.Schema.Block.ImpliedType())
 	if err != nil {
-		return diags.AppendError(err)
+		return err
 	}
 	a.x.objs[a.at] = markStored(r.Schema.Block, v, nil)
-	return diags.Append(a.postconditions(a.x.objs[a.at])...)
+	return a.postconditions(a.x.objs[a.at])
 }
 
 // read reads a data source that could not be read while planning.
-func (a *applyStep) read() tfdiags.Diagnostics {
+func (a *applyStep) read() error {
 	w, r := a.w, a.r
-	diags := w.eval.evalConditions(a.c, r.Exprs.Preconditions, a.conditionSet("Resource precondition failed"))
-	if diags.HasErrors() {
-		return diags
+	if err := a.preconditions(); err != nil {
+		return err
 	}
-	config, pvms, more := a.dataConfig()
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return diags
+	config, pvms, err := a.dataConfig()
+	if err != nil {
+		return err
 	}
-	v, more := a.readData(config, pvms)
+	v, err := a.readData(config, pvms)
 	if r.Config.Check != nil {
-		diags = diags.Append(a.checkData(more, &v, config)...)
-	} else {
-		diags = diags.Append(more...)
-		if more.HasErrors() {
-			return diags
-		}
+		v, err = a.checkData(v, err, config)
+	}
+	if err != nil {
+		return err
 	}
 	a.x.objs[a.at] = markStored(r.Schema.Block, v, nil)
 	if v.IsWhollyKnown() {
-		if diags = diags.Append(a.storeData(v)...); diags.HasErrors() {
-			return diags
+		if err := a.storeData(v); err != nil {
+			return err
 		}
 		w.out.observe(ObjectStored{Addr: a.addr, New: w.out.current(a.addr), Provider: a.prov.addr})
 	}
-	return diags.Append(a.postconditions(a.x.objs[a.at])...)
+	return a.postconditions(a.x.objs[a.at])
 }
 
 // run creates or updates the object.
-func (a *applyStep) run() tfdiags.Diagnostics {
-	w, r := a.w, a.r
-	prior, diags := a.priorObject()
-	if diags.HasErrors() {
-		return diags
+func (a *applyStep) run() error {
+	r := a.r
+	prior, err := a.priorObject()
+	if err != nil {
+		return err
 	}
-	diags = diags.Append(w.eval.evalConditions(a.c, r.Exprs.Preconditions,
-		a.conditionSet("Resource precondition failed"))...)
-	if diags.HasErrors() {
-		return diags
+	if err := a.preconditions(); err != nil {
+		return err
 	}
-	prop, more := a.evaluate()
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return diags
+	prop, err := a.evaluate()
+	if err != nil {
+		return err
 	}
 	if !prop.config.IsWhollyKnown() {
-		return diags.Append(tfdiags.Errorf("Configuration contains unknown value",
+		return tfdiags.Errorf("Configuration contains unknown value",
 			"There are unknown values in the configuration of %s, although everything it depends on was "+
-				"applied. This is a bug in tofu: please report it.", a.addr).At(r.Config.Range))
+				"applied. This is a bug in tofu: please report it.", a.addr).At(r.Config.Range)
 	}
-	final, more := a.plan(prior, prop, replaceReasons{})
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return diags
+	final, err := a.plan(prior, prop, replaceReasons{})
+	if err != nil {
+		return err
 	}
 	final.Action = a.plannedAction(final.Action)
-	diags = diags.Append(a.checkFinal(final)...)
-	if diags.HasErrors() {
-		return diags
+	if err := a.checkFinal(final); err != nil {
+		return err
 	}
 	switch {
 	case final.Action == plans.NoOp:
 		a.x.objs[a.at] = prior.value
 	case final.Action == plans.Update && unmark(final.After).RawEquals(unmark(prior.value)):
-		diags = diags.Append(a.storeMarks(prior, final.After)...)
+		if err := a.storeMarks(prior, final.After); err != nil {
+			return err
+		}
 	default:
-		return diags.Append(a.applyChange(prior, prop, final)...)
+		return a.applyChange(prior, prop, final)
 	}
-	if diags.HasErrors() {
-		return diags
-	}
-	return diags.Append(a.postconditions(a.x.objs[a.at])...)
+	return a.postconditions(a.x.objs[a.at])
 }
 
 // priorObject returns the object to update. It is null for a create, including the create half of a
 // replacement.
-func (a *applyStep) priorObject() (*objectState, tfdiags.Diagnostics) {
+func (a *applyStep) priorObject() (*objectState, error) {
 	none := &objectState{value: cty.NullVal(a.r.Schema.Block.ImpliedType())}
 	if a.planned.Action != plans.Update {
 		return none, nil
@@ -242,10 +235,9 @@ func (a *applyStep) priorObject() (*objectState, tfdiags.Diagnostics) {
 	}
 	v, err := obj.Decode(a.r.Schema.Block.ImpliedType())
 	if err != nil {
-		return nil, tfdiags.FromError(fmt.Errorf("reading %s from the state: %w", a.addr, err))
+		return nil, fmt.Errorf("reading %s from the state: %w", a.addr, err)
 	}
-	l, diags := a.withIdentity(&objectState{value: markStored(a.r.Schema.Block, v, nil), obj: obj}, nil)
-	return l, diags
+	return a.withIdentity(&objectState{value: markStored(a.r.Schema.Block, v, nil), obj: obj})
 }
 
 // plannedAction returns the planned replacement if action is Create: the final plan is made without
@@ -258,21 +250,21 @@ func (a *applyStep) plannedAction(action plans.Action) plans.Action {
 }
 
 // checkFinal compares the final plan with the approved one.
-func (a *applyStep) checkFinal(final *plans.InstanceChange) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (a *applyStep) checkFinal(final *plans.InstanceChange) error {
 	planned := a.planned
 	const summary = "Provider produced inconsistent final plan"
+	var errs tfdiags.Diagnostics
 	if final.Action != planned.Action && !(planned.Action == plans.Update && final.Action == plans.NoOp) {
-		return diags.Append(providerBug(summary, a.prov.addr.Config.Provider,
-			"changed the planned action of %s from %s to %s.", a.addr, planned.Action,
-			final.Action)).WithAddress(a.addr.String())
+		errs = providerBug(summary, a.prov.addr.Config.Provider,
+			"changed the planned action of %s from %s to %s.", a.addr, planned.Action, final.Action).List()
+	} else {
+		for _, err := range a.incompatible(planned.After, final.After) {
+			errs = errs.Append(providerBug(summary, a.prov.addr.Config.Provider,
+				"planned a different result for %s after all values of its configuration were known: %s.", a.addr,
+				tfdiags.FormatError(err)))
+		}
 	}
-	for _, err := range a.incompatible(planned.After, final.After) {
-		diags = diags.Append(providerBug(summary, a.prov.addr.Config.Provider,
-			"planned a different result for %s after all values of its configuration were known: %s.", a.addr,
-			tfdiags.FormatError(err)))
-	}
-	return diags.WithAddress(a.addr.String())
+	return errs.WithAddress(a.addr.String()).Err()
 }
 
 // incompatible returns an error for each place where actual differs from the planned value. Errors

@@ -132,14 +132,14 @@ func check(b *testing.B, err error) {
 }
 
 func (s scene) plan(b *testing.B, prior *states.State, opts *engine.PlanOptions) *plans.Plan {
-	plan, diags := engine.Plan(context.Background(), s.cfg, prior, s.env, opts)
-	check(b, diags.Err())
+	plan, err := engine.Plan(context.Background(), s.cfg, prior, s.env, opts)
+	check(b, err)
 	return plan
 }
 
 func (s scene) apply(b *testing.B, plan *plans.Plan) *states.State {
-	state, diags := engine.Apply(context.Background(), s.cfg, plan, s.env, nil)
-	check(b, diags.Err())
+	state, err := engine.Apply(context.Background(), s.cfg, plan, s.env, nil)
+	check(b, err)
 	return state
 }
 
@@ -169,8 +169,8 @@ func BenchmarkBuild(b *testing.B) {
 				engine.GraphOperation(s.cfg, plan.PrevRun, s.env, engine.GraphPlan, nil),
 				engine.GraphOperation(s.cfg, plan.Prior, s.env, engine.GraphApply, plan),
 			} {
-				_, diags := graph.Build(context.Background(), op)
-				check(b, diags.Err())
+				_, err := graph.Build(context.Background(), op)
+				check(b, err)
 			}
 		}
 	})
@@ -221,21 +221,21 @@ func BenchmarkDestroy(b *testing.B) {
 func BenchmarkEvaluate(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("for/%d", n), func(b *testing.B) {
-			cfg, diags := loadArchive(&txtar.Archive{Files: []txtar.File{{Name: "main.tf", Data: fmt.Appendf(nil, `
+			cfg, err := loadArchive(&txtar.Archive{Files: []txtar.File{{Name: "main.tf", Data: fmt.Appendf(nil, `
 locals {
   all   = flatten([for i in range(%d) : [for j in range(1000) : i * 1000 + j]])
   named = [for x in local.all : { id = "x-${x}", v = x }]
   byID  = { for o in local.named : o.id => o.v }
 }
 output "n" { value = length(local.byID) }
-`, n/1000)}}})
-			if diags.HasErrors() {
-				b.Fatal(diags.Err())
+`, n/1000)}}}, tfdiags.Drop)
+			if err != nil {
+				b.Fatal(err)
 			}
 			env := enginetest.NewSession(b.TempDir()).Env()
 			for b.Loop() {
-				if _, diags := engine.Plan(context.Background(), cfg, states.New(), env, nil); diags.HasErrors() {
-					b.Fatal(diags.Err())
+				if _, err := engine.Plan(context.Background(), cfg, states.New(), env, nil); err != nil {
+					b.Fatal(err)
 				}
 			}
 		})

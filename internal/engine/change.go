@@ -25,48 +25,44 @@ type desired struct {
 }
 
 // evaluate evaluates the instance's configuration and has its provider validate it.
-func (p *instancePlan) evaluate() (*desired, tfdiags.Diagnostics) {
+func (p *instancePlan) evaluate() (*desired, error) {
 	w, r := p.w, p.r
-	marked, diags := p.evalBody()
-	if diags.HasErrors() {
-		return nil, diags.WithAddress(p.addr.String())
+	marked, err := p.evalBody()
+	if err != nil {
+		return nil, err
 	}
 	out := &desired{}
-	var more tfdiags.Diagnostics
-	out.config, out.marks, more = p.splitMarks(marked)
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return nil, diags
+	if out.config, out.marks, err = p.splitMarks(marked); err != nil {
+		return nil, err
 	}
 	var path cty.Path
 	var infinite bool
 	if out.config, path, infinite = objchange.StorableNumbers(out.config); infinite {
 		d := infiniteNumber(path)
 		d.Path = p.argument(path)
-		return nil, p.explain(diags.Append(d))
+		return nil, p.explained(d)
 	}
-	if out.meta, more = w.eval.providerMeta(r, p.c); more.HasErrors() {
-		return nil, diags.Append(more...)
+	if out.meta, err = w.eval.providerMeta(r, p.c); err != nil {
+		return nil, err
 	}
-	more = callProvider(w.calls, p.prov, "ValidateResourceConfig", p.addr, func() tfdiags.Diagnostics {
+	err = p.report(callProvider(w.calls, p.prov, "ValidateResourceConfig", p.addr, func() tfdiags.Diagnostics {
 		return p.prov.ValidateResource(w.ctx, r.Addr.Resource.Type, out.config)
-	})
-	diags = diags.Append(p.explain(more)...)
-	return out, diags
+	}))
+	return out, err
 }
 
 // splitMarks removes the marks from a configuration value. Ephemeral values are allowed in
 // write-only attributes only.
-func (p *instancePlan) splitMarks(marked cty.Value) (cty.Value, []cty.PathValueMarks, tfdiags.Diagnostics) {
+func (p *instancePlan) splitMarks(marked cty.Value) (cty.Value, []cty.PathValueMarks, error) {
 	if !marks.Any(marked) {
 		return marked, nil, nil
 	}
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	bare, all := marked.UnmarkDeepWithPaths()
 	var sensitive []cty.PathValueMarks
 	for _, pvm := range all {
 		if _, ok := pvm.Marks[marks.Ephemeral]; ok && !p.writeOnly(pvm.Path) {
-			diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error,
+			errs = errs.Append(tfdiags.Diagnostic{Severity: tfdiags.Error,
 				Summary: "Ephemeral value not allowed", Path: p.argument(pvm.Path),
 				Detail: "This argument is stored in plans and states, so it can't be given an ephemeral " +
 					"value. Ephemeral values may be used in write-only attributes, provider configurations, " +
@@ -76,7 +72,7 @@ func (p *instancePlan) splitMarks(marked cty.Value) (cty.Value, []cty.PathValueM
 			sensitive = append(sensitive, cty.PathValueMarks{Path: pvm.Path, Marks: cty.NewValueMarks(marks.Sensitive)})
 		}
 	}
-	return bare, sensitive, p.explain(diags)
+	return bare, sensitive, p.explained(errs.Err())
 }
 
 // argument returns the path of the argument that contains the value at path.
@@ -103,30 +99,25 @@ func (p *instancePlan) writeOnly(path cty.Path) bool {
 
 // change plans a managed instance. It returns nil if planning failed before an action was
 // determined.
-func (p *instancePlan) change(
-	prior *objectState, importing *plans.Importing,
-) (*plans.InstanceChange, tfdiags.Diagnostics) {
-	w, r := p.w, p.r
-	triggered, diags := p.triggered()
-	if diags.HasErrors() {
-		return nil, diags
+func (p *instancePlan) change(prior *objectState, importing *plans.Importing) (*plans.InstanceChange, error) {
+	w := p.w
+	triggered, err := p.triggered()
+	if err != nil {
+		return nil, err
 	}
-	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions,
-		p.conditionSet("Resource precondition failed"))...)
-	if diags.HasErrors() {
-		return nil, diags
+	if err := p.preconditions(); err != nil {
+		return nil, err
 	}
-	prop, more := p.evaluate()
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return nil, diags
+	prop, err := p.evaluate()
+	if err != nil {
+		return nil, err
 	}
-	change, more := p.plan(prior, prop, replaceReasons{forced: w.op.forceReplace[p.addr], triggered: triggered})
-	diags = diags.Append(more...)
-	if change != nil {
-		change.Importing = importing
+	change, err := p.plan(prior, prop, replaceReasons{forced: w.op.forceReplace[p.addr], triggered: triggered})
+	if err != nil {
+		return nil, err
 	}
-	return change, diags
+	change.Importing = importing
+	return change, nil
 }
 
 // replaceReasons are reasons for a replacement that do not follow from the attributes of the
@@ -135,8 +126,8 @@ type replaceReasons struct{ forced, triggered bool }
 
 // plan has the provider plan the change and determines the action. Plan and apply share it.
 func (p *instancePlan) plan(
-	prior *objectState, prop *desired, wish replaceReasons,
-) (*plans.InstanceChange, tfdiags.Diagnostics) {
+	prior *objectState, prop *desired, reasons replaceReasons,
+) (*plans.InstanceChange, error) {
 	r := p.r
 	schema := r.Schema.Block
 	ty := schema.ImpliedType()
@@ -160,33 +151,28 @@ func (p *instancePlan) plan(
 	if from.exists() {
 		private = from.obj.Private
 	}
-	resp, diags := p.planObject(from, config, private, prop.meta)
-	if diags.HasErrors() {
-		return nil, diags
+	resp, err := p.planObject(from, config, private, prop.meta, p.warn)
+	if err != nil {
+		return nil, err
 	}
 	if resp.LegacyTypes && from.exists() {
 		resp.Planned = p.ignore().InPlan(fromBare, resp.Planned)
 	} else if !resp.LegacyTypes {
-		diags = diags.Append(p.assertValid(from, prop, config, resp.Planned)...)
-		if diags.HasErrors() {
-			return nil, diags
+		if err := p.assertValid(from, prop, config, resp.Planned); err != nil {
+			return nil, err
 		}
 	}
 
 	circ := plans.Circumstances{
-		HasPrior: from.exists(), Tainted: tainted, Forced: wish.forced && prior.exists(), Triggered: wish.triggered,
-		CreateBeforeDestroy: r.CreateBeforeDestroy, Forgets: r.Config.Destroy.Set && !r.Config.Destroy.Value,
+		HasPrior: from.exists(), Tainted: tainted, Forced: reasons.forced && prior.exists(),
+		Triggered: reasons.triggered, CreateBeforeDestroy: r.CreateBeforeDestroy,
+		Forgets: r.Config.Destroy.Set && !r.Config.Destroy.Value,
 	}
 	after := p.mark(resp.Planned, prop, from, config)
 	if from.exists() {
-		kept, writeOnly, errs := objchange.ReplacePaths(schema, fromBare, resp.Planned, resp.RequiresReplace)
-		for _, err := range errs {
-			diags = diags.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider,
-				"requires replacement of %s because of an attribute that it does not have: %s.", p.addr,
-				tfdiags.FormatError(err)))
-		}
-		if diags.HasErrors() {
-			return nil, diags
+		kept, writeOnly, err := p.replacePaths(fromBare, resp)
+		if err != nil {
+			return nil, err
 		}
 		change.RequiredReplace, circ.CannotUpdate, circ.WriteOnly = kept, len(kept) > 0, writeOnly
 		circ.Equal = resp.Planned.RawEquals(fromBare)
@@ -194,11 +180,9 @@ func (p *instancePlan) plan(
 	}
 	change.Action, change.Reason = plans.Decide(circ)
 	if change.Action.IsReplace() && from.exists() {
-		var more tfdiags.Diagnostics
 		none := &objectState{value: cty.NullVal(ty)}
-		resp, more = p.planObject(none, prop.config, resp.Private, prop.meta)
-		if more.HasErrors() { // the first plan has reported the warnings
-			return nil, diags.Append(more...)
+		if resp, err = p.planObject(none, prop.config, resp.Private, prop.meta, nil); err != nil {
+			return nil, err // the first plan has reported the warnings
 		}
 		after = p.markConfigured(resp.Planned, prop, none, prop.config)
 		if kept := keptMarks(nil, prop.config, config, from); len(kept) > 0 {
@@ -212,48 +196,59 @@ func (p *instancePlan) plan(
 	if change.Action == plans.NoOp && change.AfterIdentity == cty.NilVal {
 		change.AfterIdentity = prior.identity
 	}
-	return change, diags
+	return change, nil
+}
+
+// replacePaths returns the attributes whose change requires a replacement, and reports whether one
+// of them is write-only.
+func (p *instancePlan) replacePaths(from cty.Value, resp providers.PlanResponse) ([]cty.Path, bool, error) {
+	kept, writeOnly, unknown := objchange.ReplacePaths(p.r.Schema.Block, from, resp.Planned, resp.RequiresReplace)
+	var errs tfdiags.Diagnostics
+	for _, err := range unknown {
+		errs = errs.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider,
+			"requires replacement of %s because of an attribute that it does not have: %s.", p.addr,
+			tfdiags.FormatError(err)))
+	}
+	return kept, writeOnly, errs.Err()
 }
 
 // planObject has the provider plan a change from an object, or a creation if from is null.
 func (p *instancePlan) planObject(
-	from *objectState, config cty.Value, private []byte, meta cty.Value,
-) (providers.PlanResponse, tfdiags.Diagnostics) {
+	from *objectState, config cty.Value, private []byte, meta cty.Value, warn tfdiags.Sink,
+) (providers.PlanResponse, error) {
 	schema, prior := p.r.Schema.Block, unmark(from.value)
 	resp := p.planChange(providers.PlanRequest{
 		Type: p.r.Addr.Resource.Type, Prior: prior, Proposed: objchange.Proposed(schema, prior, config),
 		Config: config, Private: private,
 		Meta: meta, Identity: from.identity,
 	})
-	diags := p.explain(resp.Diagnostics)
-	if diags.HasErrors() {
-		return resp, diags
+	if err := p.explained(resp.Diagnostics.Report(warn)); err != nil {
+		return resp, err
 	}
 	if resp.Deferred != "" {
-		return resp, diags.Append(deferred(p.prov, p.addr, resp.Deferred))
+		return resp, deferred(p.prov, p.addr, resp.Deferred)
 	}
-	diags = diags.Append(p.checkType("Provider produced invalid plan", resp.Planned, schema.ImpliedType())...)
-	if !diags.HasErrors() {
-		resp.Planned = objchange.NormalizeFromLegacy(schema, resp.Planned)
+	if err := p.checkType("Provider produced invalid plan", resp.Planned, schema.ImpliedType()); err != nil {
+		return resp, err
 	}
-	return resp, diags
+	resp.Planned = objchange.NormalizeFromLegacy(schema, resp.Planned)
+	return resp, nil
 }
 
 // assertValid checks a planned value against the rules for plans. The errors quote values, so they
 // are made from marked values, in which sensitive parts are hidden.
-func (p *instancePlan) assertValid(from *objectState, prop *desired, config, planned cty.Value) tfdiags.Diagnostics {
+func (p *instancePlan) assertValid(from *objectState, prop *desired, config, planned cty.Value) error {
 	schema := p.r.Schema.Block
-	errs := objchange.AssertPlanValid(schema, from.value, config, planned)
-	if len(errs) == 0 {
+	if len(objchange.AssertPlanValid(schema, from.value, config, planned)) == 0 {
 		return nil
 	}
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	marked := markStored(schema, config.MarkWithPaths(prop.marks), nil)
 	for _, err := range objchange.AssertPlanValid(schema, from.value, marked, p.mark(planned, prop, from, config)) {
-		diags = diags.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider,
+		errs = errs.Append(providerBug("Provider produced invalid plan", p.prov.addr.Config.Provider,
 			"planned an invalid value for %s: %s.", p.addr, tfdiags.FormatError(err)))
 	}
-	return diags.WithAddress(p.addr.String())
+	return errs.WithAddress(p.addr.String()).Err()
 }
 
 // mark adds the marks of the configuration and of the schema to a planned value. Attributes that
@@ -317,7 +312,7 @@ func sameMarks(a, b cty.Value) bool {
 
 // providerMeta evaluates the module's provider_meta block for the resource's provider. It returns
 // cty.NilVal if there is none.
-func (e *evaluator) providerMeta(r *graph.Resource, c *evalContext) (cty.Value, tfdiags.Diagnostics) {
+func (e *evaluator) providerMeta(r *graph.Resource, c *evalContext) (cty.Value, error) {
 	schema := r.Provider.Schema
 	if r.Module.Config == nil || len(r.Module.Config.Module.ProviderMetas) == 0 {
 		return cty.NilVal, nil
@@ -329,7 +324,7 @@ func (e *evaluator) providerMeta(r *graph.Resource, c *evalContext) (cty.Value, 
 	if schema.ProviderMeta == nil {
 		return cty.NilVal, tfdiags.Errorf("Provider does not support provider_meta",
 			"The provider %s does not support provider_meta blocks.",
-			r.Provider.Addr.Provider.ForDisplay()).At(meta.Range).List()
+			r.Provider.Addr.Provider.ForDisplay()).At(meta.Range)
 	}
 	if c == nil {
 		if len(e.modules.of(r.Module)) == 0 {
@@ -338,11 +333,11 @@ func (e *evaluator) providerMeta(r *graph.Resource, c *evalContext) (cty.Value, 
 		c = e.newContext(e.modules.of(r.Module)[0], repetition{})
 	}
 	body := lang.AnalyseBody(meta.Config, schema.ProviderMeta, 0)
-	if body.Refs.Problems.HasErrors() {
-		return cty.NilVal, body.Refs.Problems
+	if err := body.Refs.Problems.Err(); err != nil {
+		return cty.NilVal, err
 	}
-	v, diags := c.evalBody(body)
-	return unmark(v), diags
+	v, err := c.evalBody(body)
+	return unmark(v), err
 }
 
 // ignore returns the changes that the instance ignores.
@@ -353,10 +348,22 @@ func (p *instancePlan) ignore() objchange.Ignore {
 	return objchange.Ignore{All: p.r.Config.IgnoreAll, Paths: p.r.Config.IgnoreChanges}
 }
 
-// evalBody evaluates the resource block for the instance.
-func (p *instancePlan) evalBody() (cty.Value, tfdiags.Diagnostics) {
-	if p.generated != nil {
-		return p.c.evalBody(p.generated.body)
+// evalBody evaluates the resource block for the instance. Errors and warnings name the instance.
+func (p *instancePlan) evalBody() (cty.Value, error) {
+	c := p.c
+	if c.e.deprecates {
+		named := *c
+		named.blockAddr = p.addr.String()
+		c = &named
 	}
-	return p.c.resourceBody(p.r)
+	var v cty.Value
+	var err error
+	if p.generated != nil {
+		v, err = c.evalBody(p.generated.body)
+	} else {
+		v, err = c.resourceBody(p.r)
+	}
+	return v, tfdiags.MapError(err, func(errs tfdiags.Diagnostics) tfdiags.Diagnostics {
+		return errs.WithAddress(p.addr.String())
+	})
 }

@@ -60,57 +60,54 @@ type conditionSet struct {
 	origin   string     // where the value comes from
 }
 
-// evalConditions evaluates all conditions of an object, records the results and returns the
-// failures.
-func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set conditionSet) tfdiags.Diagnostics {
+// evalConditions evaluates all conditions of an object and records the results. Failures are
+// errors, or warnings if the operation goes on in spite of them.
+func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set conditionSet) error {
 	if len(rules) == 0 || !e.op.Phase.Checks() && !e.op.Phase.Applies() {
 		return nil
 	}
-	var diags tfdiags.Diagnostics
+	if e.op.Phase == graph.PhaseValidate && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {
+		c = c.withoutDeprecations()
+	}
+	var errs tfdiags.Diagnostics
 	status := checks.Pass
 	var messages []string
 	warnOnly := set.warnOnly || e.op.PreDestroy || e.op.Mode == plans.RefreshOnly && !e.op.Phase.Applies() &&
 		set.kind != checks.KindVariable
 	for _, r := range rules {
-		s, message, more := e.evalCondition(c, r, set)
+		s, message, err := e.evalCondition(c, r, set)
 		if s == checks.Error && status == checks.Fail && set.kind == checks.KindVariable {
 			break // the value is invalid: report that first
 		}
 		status = max(status, s)
-		if s == checks.Fail {
-			if message != "" {
-				messages = append(messages, message)
-			}
-			if warnOnly { // a condition that can't be evaluated remains an error in the configuration
-				more = more.AsWarnings()
-			}
+		if s == checks.Fail && message != "" {
+			messages = append(messages, message)
 		}
-		diags = diags.Append(more...)
+		if s == checks.Fail && warnOnly { // a condition that can't be evaluated remains an error
+			e.out.warn(tfdiags.FromError(err).AsWarnings()...)
+			continue
+		}
+		errs = errs.AppendError(err)
 		if s == checks.Error && set.kind == checks.KindVariable {
 			break // the other rules of the variable most likely fail in the same way
 		}
 	}
 	e.out.recordCheck(set, status, messages)
-	if e.op.Phase == graph.PhaseValidate && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {
-		diags = withoutDeprecations(diags)
-	}
-	return diags
+	return errs.Err()
 }
 
-func (e *evaluator) evalCondition(
-	c *evalContext, r graph.Condition, set conditionSet,
-) (checks.Status, string, tfdiags.Diagnostics) {
+func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditionSet) (checks.Status, string, error) {
 	rng := r.Expr.Range()
-	fail := func(format string, args ...any) (checks.Status, string, tfdiags.Diagnostics) {
+	fail := func(format string, args ...any) (checks.Status, string, error) {
 		return checks.Error, "", c.argError("Invalid condition result", fmt.Sprintf(format, args...), r.Expr,
-			cty.NilVal).List()
+			cty.NilVal)
 	}
-	v, diags := c.eval(r.Expr, cty.DynamicPseudoType)
+	v, err := c.eval(r.Expr, cty.DynamicPseudoType)
 	// The message is evaluated even if the condition holds, so that its errors show before the
 	// condition fails.
-	text, more := c.eval(r.Message, cty.String)
-	if diags = diags.Append(more...); diags.HasErrors() {
-		return checks.Error, "", diags
+	text, messageErr := c.eval(r.Message, cty.String)
+	if err := tfdiags.Join(err, messageErr); err != nil {
+		return checks.Error, "", err
 	}
 	v, vm := v.Unmark()
 	if v.IsNull() {
@@ -122,31 +119,40 @@ func (e *evaluator) evalCondition(
 	}
 	if !result.IsKnown() {
 		if set.kind == checks.KindCheck && e.op.Phase != graph.PhaseValidate {
-			diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Warning,
+			e.out.warn(tfdiags.Diagnostic{Severity: tfdiags.Warning,
 				Summary: "Check block assertion known after apply",
 				Detail: "The condition depends on values that are known only after apply, so it is " +
 					"checked then.", Subject: &rng,
 				Extra: tfdiags.CheckRule{Address: set.object}})
 		}
-		return checks.Unknown, "", diags
+		return checks.Unknown, "", nil
 	}
-	message, more := messageText(text, r.Message.Range(), set.kind)
 	if result.True() && set.kind == checks.KindVariable {
-		return checks.Pass, "", diags
+		return checks.Pass, "", nil
 	}
-	diags = diags.Append(more...)
+	message, hidden, err := messageText(text, r.Message.Range())
+	if hidden != nil && set.kind == checks.KindVariable {
+		// The message is all that a user who sets the variable learns about the rule.
+		hidden.Severity = tfdiags.Error
+		err, hidden = *hidden, nil
+	}
 	switch {
 	case !text.IsKnown() && set.kind == checks.KindVariable:
-		return checks.Error, "", diags.Append(tfdiags.Errorf("Invalid error message",
+		return checks.Error, "", tfdiags.Join(err, tfdiags.Errorf("Invalid error message",
 			"The value is invalid, but the error message depends on values that are known only after apply. "+
 				"Use only known values in the message.").At(r.Message.Range()))
-	case more.HasErrors() && set.kind != checks.KindVariable:
-		return checks.Error, "", diags // an invalid message is an error even if the condition holds
-	case result.True():
-		return checks.Pass, "", diags
+	case err != nil && set.kind != checks.KindVariable:
+		return checks.Error, "", err // an invalid message is an error even if the condition holds
 	}
-	if e.op.Phase == graph.PhaseValidate && set.kind != checks.KindVariable && set.kind != checks.KindOutput {
+	if !result.True() && e.op.Phase == graph.PhaseValidate && set.kind != checks.KindVariable &&
+		set.kind != checks.KindOutput {
 		return checks.Unknown, "", nil // whether the object exists is known only with inputs
+	}
+	if hidden != nil {
+		e.out.warn(*hidden)
+	}
+	if result.True() {
+		return checks.Pass, "", nil
 	}
 	detail := message
 	if detail == "" {
@@ -162,42 +168,35 @@ func (e *evaluator) evalCondition(
 	if _, sensitive := vm[marks.Sensitive]; sensitive {
 		d.EvalContext, d.Expression = nil, nil
 	}
-	return checks.Fail, message, diags.Append(d)
+	return checks.Fail, message, tfdiags.Join(err, d)
 }
 
-// messageText returns the error message of a condition, or "" if it may not be shown. For a
-// variable that is an error: the message is all that a user who sets the variable learns about the
-// rule.
-func messageText(v cty.Value, rng hcl.Range, kind checks.Kind) (string, tfdiags.Diagnostics) {
-	hidden := tfdiags.Warning
-	if kind == checks.KindVariable {
-		hidden = tfdiags.Error
-	}
+// messageText returns the error message of a condition. If it may not be shown, the text is "" and
+// hidden is a warning that says why.
+func messageText(v cty.Value, rng hcl.Range) (text string, hidden *tfdiags.Diagnostic, err error) {
 	for _, m := range []struct {
 		mark any
 		what string
 	}{{marks.Sensitive, "sensitive"}, {marks.Ephemeral, "ephemeral"}} {
 		if marks.Has(v, m.mark) {
-			return "", tfdiags.Diagnostics{{Severity: hidden,
-				Summary: fmt.Sprintf("Error message refers to %s values", m.what), Subject: &rng,
-				Detail: fmt.Sprintf("The error message of this condition contains %s values, so it is not "+
-					"shown.", m.what)}}
+			d := tfdiags.Warningf(fmt.Sprintf("Error message refers to %s values", m.what),
+				"The error message of this condition contains %s values, so it is not shown.", m.what).At(rng)
+			return "", &d, nil
 		}
 	}
 	v, _ = v.Unmark()
 	switch {
 	case v.IsNull():
-		return "", tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Invalid error message", Subject: &rng,
-			Detail: "The error message is null. It must be a string."}}
+		return "", nil, tfdiags.Errorf("Invalid error message", "The error message is null. It must be a string.").At(rng)
 	case !v.IsKnown():
-		return "", nil
+		return "", nil, nil
 	}
-	return strings.TrimSpace(v.AsString()), nil
+	return strings.TrimSpace(v.AsString()), nil, nil
 }
 
 // validateVariable evaluates the validation rules of an input variable. Failures are reported at
 // the expression or option that set the value.
-func (e *evaluator) validateVariable(v *graph.Value, in *moduleInstance) tfdiags.Diagnostics {
+func (e *evaluator) validateVariable(v *graph.Value, in *moduleInstance) error {
 	if len(v.Conditions) == 0 {
 		return nil
 	}
@@ -207,10 +206,11 @@ func (e *evaluator) validateVariable(v *graph.Value, in *moduleInstance) tfdiags
 	} else if val, ok := e.op.variables[v.Name]; ok && in.parent == nil && val.Range != nil {
 		given = " The value is given at " + tfdiags.Place(*val.Range) + "."
 	}
-	return joinFailures(e.evalConditions(e.newContext(in, repetition{}), v.Conditions, conditionSet{
+	err := e.evalConditions(e.newContext(in, repetition{}), v.Conditions, conditionSet{
 		kind: checks.KindVariable, config: v.Node.Name, object: inInstance(in.addr, "var."+v.Name),
 		failed: "Invalid value for variable", at: &at, origin: given,
-	}))
+	})
+	return tfdiags.MapError(err, joinFailures)
 }
 
 // joinFailures joins the failures of all rules for one variable into one error, because one value
@@ -232,7 +232,7 @@ func joinFailures(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 }
 
 // checkPreconditions evaluates an output value's preconditions.
-func (e *evaluator) checkPreconditions(in *moduleInstance, v *graph.Value) tfdiags.Diagnostics {
+func (e *evaluator) checkPreconditions(in *moduleInstance, v *graph.Value) error {
 	if e.op.Phase.Destroys() {
 		return nil
 	}
@@ -244,8 +244,8 @@ func (e *evaluator) checkPreconditions(in *moduleInstance, v *graph.Value) tfdia
 
 // evalCheck evaluates the assertions of a check block in every instance of its module. Failures are
 // warnings.
-func (e *evaluator) evalCheck(k *graph.Check) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (e *evaluator) evalCheck(k *graph.Check) error {
+	var errs tfdiags.Diagnostics
 	if len(e.modules.of(k.Module)) == 0 {
 		e.out.recordNoObjects(checks.KindCheck, k.Node.Name)
 	}
@@ -256,9 +256,9 @@ func (e *evaluator) evalCheck(k *graph.Check) tfdiags.Diagnostics {
 		if k.Config.Data != nil && (e.out.checkFailed(set) || e.dataFailedInPlan(k, in, set)) {
 			continue
 		}
-		diags = diags.Append(e.evalConditions(e.newContext(in, repetition{}), k.Asserts, set)...)
+		errs = errs.AppendError(e.evalConditions(e.newContext(in, repetition{}), k.Asserts, set))
 	}
-	return diags
+	return errs.Err()
 }
 
 // dataFailedInPlan reports whether reading the check's own data source failed in the plan and apply

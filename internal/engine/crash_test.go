@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	"tofu/internal/engine"
@@ -15,7 +14,7 @@ import (
 func TestCrash(t *testing.T) {
 	for _, parallelism := range []int{1, 10} {
 		s := enginetest.NewSession(t.TempDir())
-		cfg, diags, err := s.Load(map[string]string{"main.tf": `
+		cfg, err := s.Load(map[string]string{"main.tf": `
 resource "fake_thing" "a" {
   name = "a"
 }
@@ -28,22 +27,24 @@ resource "fake_thing" "c" {
   name = "c"
   v    = fake_thing.b[0].id
 }
-`}, nil)
-		if err != nil || diags.HasErrors() {
-			t.Fatal(err, diags.Err())
+`}, nil, tfdiags.Drop)
+		if err != nil {
+			t.Fatal(err)
 		}
 		env := s.Env()
 		env.Parallelism = parallelism
-		plan, diags := engine.Plan(context.Background(), cfg, s.State, env, nil)
-		if diags.HasErrors() {
-			t.Fatal(diags.Err())
+		plan, err := engine.Plan(context.Background(), cfg, s.State, env, nil)
+		if err != nil {
+			t.Fatal(err)
 		}
 		s.Cloud.On = map[string]func(){"create b0": func() { panic("lost my way") }}
-		state, diags := engine.Apply(context.Background(), cfg, plan, env, nil)
-		crashed := slices.DeleteFunc(slices.Clone(diags),
-			func(d tfdiags.Diagnostic) bool { _, ok := d.Extra.(tfdiags.Crash); return !ok })
+		state, err := engine.Apply(context.Background(), cfg, plan, env, nil)
+		crashed := tfdiags.FromError(err).Filter(func(d tfdiags.Diagnostic) bool {
+			_, ok := d.Extra.(tfdiags.Crash)
+			return ok
+		})
 		if len(crashed) != 1 || crashed[0].Severity != tfdiags.Error || crashed[0].Address != "fake_thing.b[0]" {
-			t.Errorf("with parallelism %d: %v", parallelism, diags.Err())
+			t.Errorf("with parallelism %d: %v", parallelism, err)
 		}
 		known := ids(state)
 		if objects := s.Cloud.Objects(); !known["a-1"] || len(objects) != len(known) {
@@ -56,7 +57,7 @@ resource "fake_thing" "c" {
 // panics.
 func TestCrashWhileClosing(t *testing.T) {
 	s := enginetest.NewSession(t.TempDir())
-	cfg, diags, err := s.Load(map[string]string{"main.tf": `
+	cfg, err := s.Load(map[string]string{"main.tf": `
 ephemeral "fake_token" "e" {
   count = 3
   name  = "e${count.index}"
@@ -65,20 +66,20 @@ resource "fake_thing" "a" {
   name = "a"
   w    = join("", ephemeral.fake_token.e[*].value)
 }
-`}, nil)
-	if err != nil || diags.HasErrors() {
-		t.Fatal(err, diags.Err())
+`}, nil, tfdiags.Drop)
+	if err != nil {
+		t.Fatal(err)
 	}
 	env := s.Env()
 	env.Parallelism = 1
-	plan, diags := engine.Plan(context.Background(), cfg, s.State, env, nil)
-	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+	plan, err := engine.Plan(context.Background(), cfg, s.State, env, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
 	s.Cloud.On = map[string]func(){"close e0": func() { panic("lost my way") }}
-	state, diags := engine.Apply(context.Background(), cfg, plan, env, nil)
-	if len(diags) != 1 || diags[0].Address != "ephemeral.fake_token.e[0]" {
-		t.Error(diags.Err())
+	state, err := engine.Apply(context.Background(), cfg, plan, env, nil)
+	if diags := tfdiags.FromError(err); len(diags) != 1 || diags[0].Address != "ephemeral.fake_token.e[0]" {
+		t.Error(err)
 	}
 	if open := s.Cloud.OpenTokens(); len(open) > 0 || !ids(state)["a-1"] {
 		t.Errorf("%v are open after the end, with %v in the state", open, ids(state))
@@ -88,25 +89,26 @@ resource "fake_thing" "a" {
 // TestCrashAfterWalk checks that the state has everything that was done if completing it panics.
 func TestCrashAfterWalk(t *testing.T) {
 	s := enginetest.NewSession(t.TempDir())
-	cfg, diags, err := s.Load(map[string]string{"main.tf": `
+	cfg, err := s.Load(map[string]string{"main.tf": `
 resource "fake_thing" "a" {
   name = "a"
 }
-`}, nil)
-	if err != nil || diags.HasErrors() {
-		t.Fatal(err, diags.Err())
+`}, nil, tfdiags.Drop)
+	if err != nil {
+		t.Fatal(err)
 	}
 	env := s.Env()
-	plan, diags := engine.Plan(context.Background(), cfg, s.State, env, nil)
-	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+	plan, err := engine.Plan(context.Background(), cfg, s.State, env, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
 	s.Cloud.On = map[string]func(){"create a": func() { plan.Changes.Outputs = append(plan.Changes.Outputs, nil) }}
-	state, diags := engine.Apply(context.Background(), cfg, plan, env, nil)
+	state, err := engine.Apply(context.Background(), cfg, plan, env, nil)
+	diags := tfdiags.FromError(err)
 	if len(diags) != 1 {
-		t.Fatal(diags.Err())
+		t.Fatal(err)
 	}
 	if _, ok := diags[0].Extra.(tfdiags.Crash); !ok || !ids(state)["a-1"] {
-		t.Errorf("%v, with %v in the state", diags.Err(), ids(state))
+		t.Errorf("%v, with %v in the state", err, ids(state))
 	}
 }

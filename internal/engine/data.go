@@ -17,22 +17,18 @@ import (
 )
 
 // planData reads a data source, or plans to read it while applying.
-func (p *instancePlan) planData() tfdiags.Diagnostics {
+func (p *instancePlan) planData() error {
 	w, r := p.w, p.r
-	prov, diags := p.declaredProvider()
-	if diags.HasErrors() {
-		return diags
+	var err error
+	if p.prov, err = p.declaredProvider(); err != nil {
+		return err
 	}
-	p.prov = prov
-	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions,
-		p.conditionSet("Resource precondition failed"))...)
-	if diags.HasErrors() {
-		return diags
+	if err := p.preconditions(); err != nil {
+		return err
 	}
-	config, pvms, more := p.dataConfig()
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return diags
+	config, pvms, err := p.dataConfig()
+	if err != nil {
+		return err
 	}
 	reason := plans.NoReason
 	switch {
@@ -43,32 +39,31 @@ func (p *instancePlan) planData() tfdiags.Diagnostics {
 	}
 	if reason != plans.NoReason {
 		p.x.objs[p.at] = p.deferData(config, pvms, reason)
-		return diags.Append(p.postconditions(p.x.objs[p.at])...)
+		return p.postconditions(p.x.objs[p.at])
 	}
-	v, more := p.readData(config, pvms)
+	v, err := p.readData(config, pvms)
 	if r.Config.Check != nil {
-		diags = diags.Append(p.checkData(more, &v, config)...)
-	} else {
-		diags = diags.Append(more...)
-		if more.HasErrors() {
-			return diags
-		}
+		v, err = p.checkData(v, err, config)
 	}
-	if v.IsWhollyKnown() {
-		diags = diags.Append(p.storeData(v)...)
+	if err != nil {
+		return err
 	}
 	p.x.objs[p.at] = markStored(r.Schema.Block, v, nil)
-	return diags.Append(p.postconditions(p.x.objs[p.at])...)
+	if v.IsWhollyKnown() {
+		if err := p.storeData(v); err != nil {
+			return err
+		}
+	}
+	return p.postconditions(p.x.objs[p.at])
 }
 
 // dataConfig evaluates a data source's configuration.
-func (p *instancePlan) dataConfig() (cty.Value, []cty.PathValueMarks, tfdiags.Diagnostics) {
-	marked, diags := p.c.resourceBody(p.r)
-	if diags.HasErrors() {
-		return cty.NilVal, nil, diags.WithAddress(p.addr.String())
+func (p *instancePlan) dataConfig() (cty.Value, []cty.PathValueMarks, error) {
+	marked, err := p.evalBody()
+	if err != nil {
+		return cty.NilVal, nil, err
 	}
-	config, pvms, more := p.splitMarks(marked)
-	return config, pvms, diags.Append(more...)
+	return p.splitMarks(marked)
 }
 
 // deferData defers reading the data source to apply and returns the known part of the result.
@@ -91,30 +86,29 @@ func (p *instancePlan) deferData(config cty.Value, pvms []cty.PathValueMarks, re
 
 // readData has the provider read the data source. The result has the marks of the configuration
 // only, since a state stores no others for a data source.
-func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (cty.Value, tfdiags.Diagnostics) {
+func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (cty.Value, error) {
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
-	meta, diags := w.eval.providerMeta(r, p.c)
-	if diags.HasErrors() {
-		return cty.NilVal, diags
+	meta, err := w.eval.providerMeta(r, p.c)
+	if err != nil {
+		return cty.NilVal, err
 	}
 	start := w.op.env.now()
 	w.out.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr,
 		Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
-	v, more := p.callData(config, meta)
-	diags = diags.Append(more...)
-	if !diags.HasErrors() {
+	v, err := p.callData(config, meta)
+	if err == nil {
 		if len(pvms) > 0 {
 			v = v.MarkWithPaths(pvms)
 		}
 		what.IDKey, what.IDValue = identify(markStored(r.Schema.Block, v, nil))
 	}
-	w.out.observe(ApplyDone{Object: what, Action: plans.Read, Failed: diags.HasErrors(),
+	w.out.observe(ApplyDone{Object: what, Action: plans.Read, Failed: err != nil,
 		Elapsed: w.op.env.now().Sub(start)})
-	return v, diags
+	return v, err
 }
 
-func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diagnostics) {
+func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, error) {
 	w, r := p.w, p.r
 	resp := callProvider(w.calls, p.prov, "ReadDataSource", p.addr, func() providers.ReadDataResponse {
 		diags := p.prov.ValidateDataSource(w.ctx, r.Addr.Resource.Type, config)
@@ -126,33 +120,30 @@ func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, tfdiags.Diag
 		resp.Diagnostics = diags.Append(resp.Diagnostics...)
 		return resp
 	})
-	diags := p.explain(resp.Diagnostics)
-	if diags.HasErrors() {
-		return cty.NilVal, diags
+	if err := p.report(resp.Diagnostics); err != nil {
+		return cty.NilVal, err
 	}
 	if resp.Deferred != "" {
-		return cty.NilVal, diags.Append(deferred(p.prov, p.addr, resp.Deferred))
+		return cty.NilVal, deferred(p.prov, p.addr, resp.Deferred)
 	}
-	bug := "Provider produced invalid object"
-	if diags = diags.Append(p.checkType(bug, resp.State, r.Schema.Block.ImpliedType())...); diags.HasErrors() {
-		return cty.NilVal, diags
+	const bug = "Provider produced invalid object"
+	if err := p.checkType(bug, resp.State, r.Schema.Block.ImpliedType()); err != nil {
+		return cty.NilVal, err
 	}
 	switch {
 	case resp.State.IsNull():
-		return cty.NilVal,
-			diags.Append(providerBug(bug, p.prov.addr.Config.Provider, "returned no object for %s.", p.addr))
+		return cty.NilVal, providerBug(bug, p.prov.addr.Config.Provider, "returned no object for %s.", p.addr)
 	case !resp.State.IsWhollyKnown():
-		return cty.NilVal,
-			diags.Append(providerBug(bug, p.prov.addr.Config.Provider, "returned unknown values for %s.", p.addr))
+		return cty.NilVal, providerBug(bug, p.prov.addr.Config.Provider, "returned unknown values for %s.", p.addr)
 	}
-	return objchange.NormalizeFromLegacy(r.Schema.Block, resp.State), diags
+	return objchange.NormalizeFromLegacy(r.Schema.Block, resp.State), nil
 }
 
 // storeData stores the result of a data source in the state.
-func (p *instancePlan) storeData(v cty.Value) tfdiags.Diagnostics {
+func (p *instancePlan) storeData(v cty.Value) error {
 	obj, err := encodeObject(p.r, v, states.Object{})
 	if err != nil {
-		return tfdiags.FromError(err)
+		return err
 	}
 	if stored := p.w.out.current(p.addr); stored != nil && sameJSON(obj.Attrs, stored.Attrs) &&
 		stored.SchemaVersion == obj.SchemaVersion && samePaths(obj.SensitivePaths, stored.SensitivePaths) {
@@ -166,29 +157,28 @@ func samePaths(a, b []cty.Path) bool {
 	return len(a) == len(b) && cty.NewPathSet(a...).Equal(cty.NewPathSet(b...))
 }
 
-// checkData handles the outcome of a data source that is nested in a check block: its errors become
-// failures of the check.
-func (p *instancePlan) checkData(outcome tfdiags.Diagnostics, v *cty.Value, config cty.Value) tfdiags.Diagnostics {
+// checkData handles the outcome of reading a data source that is nested in a check block: v, or an
+// error, which becomes a failure of the check. It returns the value for references.
+func (p *instancePlan) checkData(v cty.Value, failure error, config cty.Value) (cty.Value, error) {
 	w := p.w
-	after, status := *v, checks.Unknown // until the assertions are evaluated, which this run may skip
+	after, status := v, checks.Unknown // until the assertions are evaluated, which this run may skip
 	var messages []string
-	if outcome.HasErrors() {
+	var err error
+	if failure != nil {
 		after, status = objchange.PlannedUnknown(p.r.Schema.Block, config), checks.Fail
-		for _, d := range outcome {
+		for _, d := range tfdiags.FromError(failure) {
 			messages = append(messages, d.Summary)
 		}
-		*v = cty.UnknownVal(p.r.Schema.Block.ImpliedType())
-		outcome = outcome.Append(p.storeData(cty.UnknownAsNull(after))...)
+		v = cty.UnknownVal(p.r.Schema.Block.ImpliedType())
+		err = p.storeData(cty.UnknownAsNull(after))
 	}
 	name := "check." + p.r.Config.Check.Name
 	set := conditionSet{kind: checks.KindCheck, config: graph.InModule(p.r.Module.Path, name),
 		object: inInstance(p.c.in.addr, name)}
 	w.out.recordCheck(set, status, messages)
-	outcome = outcome.Map(func(d *tfdiags.Diagnostic) {
-		if d.Severity == tfdiags.Error {
-			d.Severity, d.Extra = tfdiags.Warning, tfdiags.CheckRule{Address: set.object}
-		}
-	})
+	w.out.warn(tfdiags.FromError(failure).Map(func(d *tfdiags.Diagnostic) {
+		d.Severity, d.Extra = tfdiags.Warning, tfdiags.CheckRule{Address: set.object}
+	})...)
 	if w.op.Phase.Plans() && w.op.Mode == plans.Normal {
 		w.out.mu.Lock()
 		w.out.checkReads = append(w.out.checkReads, &plans.InstanceChange{
@@ -197,7 +187,7 @@ func (p *instancePlan) checkData(outcome tfdiags.Diagnostics, v *cty.Value, conf
 		})
 		w.out.mu.Unlock()
 	}
-	return outcome
+	return v, err
 }
 
 // planCheckReads plans to read the data sources of check blocks again after all changes, if there

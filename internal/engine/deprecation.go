@@ -75,22 +75,14 @@ func (e *evaluator) markDeprecated(r *graph.Resource, v cty.Value) cty.Value {
 	return v.MarkWithPaths(pvms)
 }
 
-// withoutDeprecations returns diags without warnings about deprecations.
-func withoutDeprecations(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	return diags.Filter(func(d tfdiags.Diagnostic) bool {
-		_, ok := d.Extra.(tfdiags.Deprecation)
-		return !ok
-	})
-}
-
-// takeDeprecations returns v without deprecation marks, and a warning for each of them. at is the
+// takeDeprecations returns v without deprecation marks, and warns about each of them. at is the
 // range of the expression if body is nil, and otherwise the range of the argument in body.
-func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body) cty.Value {
 	if !c.e.deprecates || !marks.Any(v) {
-		return v, nil
+		return v
 	}
 	bare, all := v.UnmarkDeepWithPaths()
-	var diags tfdiags.Diagnostics
+	var warnings tfdiags.Diagnostics
 	var left []cty.PathValueMarks
 	said := map[string]bool{}
 	for _, pvm := range all {
@@ -113,16 +105,19 @@ func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body)
 			if body != nil {
 				warning.Path, warning.Subject = pvm.Path, nil
 			}
-			diags = append(diags, warning)
+			warnings = append(warnings, warning)
 		}
 	}
 	if len(said) == 0 {
-		return v, nil
+		return v
 	}
 	if body != nil {
-		diags = diags.InConfigBody(body, "")
+		warnings = warnings.InConfigBody(body, "")
 	}
-	return bare.MarkWithPaths(left), diags
+	if !c.ignoreDeprecations {
+		c.e.out.warn(warnings.WithAddress(c.blockAddr)...)
+	}
+	return bare.MarkWithPaths(left)
 }
 
 // splitDeprecations separates deprecations, which it returns sorted by their source, from all other

@@ -34,33 +34,33 @@ func TestDiagnostics(t *testing.T) {
 				t.Fatal(err)
 			}
 			session := enginetest.NewSession(t.TempDir())
-			cfg, diags := loadArchive(archive)
-			if !diags.HasErrors() {
-				diags = diags.Append(engine.Validate(context.Background(), cfg, session.Env())...)
+			var diags tfdiags.Diagnostics
+			env := session.Env()
+			env.Warn = diags.Add
+			cfg, err := loadArchive(archive, diags.Add)
+			if err == nil {
+				err = engine.Validate(context.Background(), cfg, env)
 			}
-			if !diags.HasErrors() {
-				_, more := engine.Plan(context.Background(), cfg, states.New(), session.Env(), nil)
-				diags = diags.Append(more...)
+			if err == nil {
+				_, err = engine.Plan(context.Background(), cfg, states.New(), env, nil)
 			}
-			diagtest.Check(t, archive, diags, "")
+			diagtest.Check(t, archive, diags.AppendError(err), "")
 		})
 	}
 }
 
 // loadArchive loads the configuration and modules in an archive.
-func loadArchive(archive *txtar.Archive) (*configs.Config, tfdiags.Diagnostics) {
+func loadArchive(archive *txtar.Archive, warn tfdiags.Sink) (*configs.Config, error) {
 	files := &configs.Snapshot{Files: map[string][]byte{}, Modules: []configs.SnapshotModule{{Dir: "."}}}
 	for _, f := range archive.Files {
 		files.Files[f.Name] = f.Data
 	}
-	var diags tfdiags.Diagnostics
-	cfg, err := configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{
+	return configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{
 		Parser: configs.NewParser(files.FS()), WorkDir: "/work",
 		Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
 			return configs.ResolvedModule{Dir: req.LocalDir()}, nil
 		},
-	}, diags.Add)
-	return cfg, diags.AppendError(err)
+	}, warn)
 }
 
 // FuzzEvaluate loads, validates and plans an archive of arbitrary files, which may be invalid.
@@ -89,12 +89,12 @@ func FuzzEvaluate(f *testing.F) {
 		if len(text) > 4096 || many.Match(text) {
 			t.Skip()
 		}
-		cfg, diags := loadArchive(txtar.Parse(text))
-		if diags.HasErrors() {
+		cfg, err := loadArchive(txtar.Parse(text), tfdiags.Drop)
+		if err != nil {
 			return
 		}
 		env := enginetest.NewSession(t.TempDir()).Env()
-		if engine.Validate(context.Background(), cfg, env).HasErrors() {
+		if engine.Validate(context.Background(), cfg, env) != nil {
 			return
 		}
 		_, _ = engine.Plan(context.Background(), cfg, states.New(), env, nil)

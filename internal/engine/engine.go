@@ -35,6 +35,9 @@ type Env struct {
 	// concurrent use.
 	Observe func(Event)
 
+	// Warn, if not nil, receives warnings. Each operation calls it from one goroutine at a time.
+	Warn tfdiags.Sink
+
 	// Parallelism is the maximum number of concurrent calls to providers and provisioners; 0 means
 	// 10.
 	Parallelism int

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +26,7 @@ type openEphemeral struct {
 
 	// The fields below belong to the renewing goroutine until done is closed.
 	private []byte
-	diags   tfdiags.Diagnostics // of renewals
+	err     error // of the last renewal
 }
 
 // ephemerals holds the ephemeral objects that a walk has opened.
@@ -51,44 +50,39 @@ const closeLimit = 10 * time.Second
 
 // planEphemeral opens an ephemeral instance, or defers it if its configuration is not known yet.
 // All phases share it, but an apply skips ephemeral resources that it does not use.
-func (p *instancePlan) planEphemeral() tfdiags.Diagnostics {
+func (p *instancePlan) planEphemeral() error {
 	w, r := p.w, p.r
 	if r.Unused {
 		p.x.objs[p.at] = ephemeralValue(cty.UnknownVal(r.Schema.Block.ImpliedType()))
 		return nil
 	}
-	prov, diags := p.declaredProvider()
-	if diags.HasErrors() {
-		return diags
+	var err error
+	if p.prov, err = p.declaredProvider(); err != nil {
+		return err
 	}
-	p.prov = prov
-	diags = diags.Append(w.eval.evalConditions(p.c, r.Exprs.Preconditions,
-		p.conditionSet("Resource precondition failed"))...)
-	if diags.HasErrors() {
-		return diags
+	if err := p.preconditions(); err != nil {
+		return err
 	}
-	marked, more := p.c.resourceBody(r)
-	diags = diags.Append(more.WithAddress(p.addr.String())...)
-	if more.HasErrors() {
-		return diags
+	marked, err := p.evalBody()
+	if err != nil {
+		return err
 	}
 	config, pvms := marked.UnmarkDeepWithPaths()
 	schema := r.Schema.Block
 	if !config.IsWhollyKnown() || !w.op.Phase.Destroys() && w.dependencyPending(r, p.c.in) {
 		p.x.objs[p.at] = ephemeralValue(objchange.PlannedUnknown(schema, config))
-		return diags
+		return nil
 	}
-	v, more := p.openEphemeral(config)
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return diags
+	v, err := p.openEphemeral(config)
+	if err != nil {
+		return err
 	}
 	v = ephemeralValue(markStored(schema, v.MarkWithPaths(pvms), nil))
 	p.x.objs[p.at] = v
-	return diags.Append(p.postconditions(v)...)
+	return p.postconditions(v)
 }
 
-func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagnostics) {
+func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, error) {
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
 	w.out.observe(EphemeralStart{what, "open"})
@@ -101,24 +95,23 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, tfdiags.Diagn
 		resp.Diagnostics = diags.Append(resp.Diagnostics...)
 		return resp
 	})
-	diags := p.explain(resp.Diagnostics)
+	err := p.report(resp.Diagnostics)
 	switch {
-	case diags.HasErrors():
+	case err != nil:
 	case resp.Deferred != "":
-		diags = diags.Append(deferred(p.prov, p.addr, resp.Deferred))
+		err = deferred(p.prov, p.addr, resp.Deferred)
 	default:
-		diags = diags.Append(p.checkType("Provider produced invalid object", resp.Result,
-			r.Schema.Block.ImpliedType())...)
+		err = p.checkType("Provider produced invalid object", resp.Result, r.Schema.Block.ImpliedType())
 	}
-	w.out.observe(EphemeralDone{what, "open", diags.HasErrors()})
-	if diags.HasErrors() {
-		return cty.NilVal, diags
+	w.out.observe(EphemeralDone{what, "open", err != nil})
+	if err != nil {
+		return cty.NilVal, err
 	}
 	ctx, stop := context.WithCancel(w.ctx)
 	o := &openEphemeral{addr: p.addr, r: r, prov: p.prov, stop: stop, done: make(chan struct{}), private: resp.Private}
 	w.ephemerals.add(o)
 	go w.ephemerals.renew(ctx, o, resp.RenewAt)
-	return resp.Result, diags
+	return resp.Result, nil
 }
 
 // renew renews an open object until it is closed. Cancelling ctx ends the waiting, but not a
@@ -137,35 +130,31 @@ func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) 
 		what := Object{Addr: o.addr}
 		w.out.observe(EphemeralStart{what, "renew"})
 		resp := o.prov.RenewEphemeral(w.ctx, o.r.Addr.Resource.Type, o.private)
-		o.diags = o.diags.Append(resp.Diagnostics.WithAddress(o.addr.String())...)
-		failed := resp.Diagnostics.HasErrors()
-		if !failed {
-			o.private = resp.Private
-		}
-		w.out.observe(EphemeralDone{what, "renew", failed})
-		at = resp.RenewAt
-		if failed {
+		o.err = resp.Diagnostics.WithAddress(o.addr.String()).Report(w.out.warn)
+		w.out.observe(EphemeralDone{what, "renew", o.err != nil})
+		if o.err != nil {
 			return
 		}
+		o.private, at = resp.Private, resp.RenewAt
 	}
 }
 
 // close closes the open objects of a resource after their last user. It closes all of them, even if
 // closing one fails or the walk has been stopped.
-func (e *ephemerals) close(r *graph.Resource) tfdiags.Diagnostics {
+func (e *ephemerals) close(r *graph.Resource) error {
 	w := e.w
 	e.mu.Lock()
 	open := e.open[r]
 	delete(e.open, r)
 	e.mu.Unlock()
-	results := make([]tfdiags.Diagnostics, len(open))
+	errs := make([]error, len(open))
 	parallel.Each(len(open), w.calls.limit(), func(i int) {
-		results[i] = w.guard(open[i].addr.String(), func() tfdiags.Diagnostics { return e.closeOne(open[i]) })
+		errs[i] = w.guard(open[i].addr.String(), func() error { return e.closeOne(open[i]) })
 	})
-	return slices.Concat(results...)
+	return tfdiags.Join(errs...)
 }
 
-func (e *ephemerals) closeOne(o *openEphemeral) tfdiags.Diagnostics {
+func (e *ephemerals) closeOne(o *openEphemeral) error {
 	w := e.w
 	o.stop()
 	<-o.done
@@ -173,10 +162,10 @@ func (e *ephemerals) closeOne(o *openEphemeral) tfdiags.Diagnostics {
 	w.out.observe(EphemeralStart{what, "close"})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), closeLimit)
 	defer cancel()
-	diags := o.diags.Append(o.prov.CloseEphemeral(ctx, o.r.Addr.Resource.Type,
-		o.private).WithAddress(o.addr.String())...)
-	w.out.observe(EphemeralDone{what, "close", diags.HasErrors()})
-	return diags
+	diags := o.prov.CloseEphemeral(ctx, o.r.Addr.Resource.Type, o.private).WithAddress(o.addr.String())
+	err := tfdiags.Join(o.err, diags.Report(w.out.warn))
+	w.out.observe(EphemeralDone{what, "close", err != nil})
+	return err
 }
 
 // ephemeralValue marks the whole object as ephemeral.

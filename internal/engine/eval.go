@@ -28,6 +28,9 @@ type evalContext struct {
 	in   *moduleInstance
 	rep  repetition
 	self cty.Value // NilVal if there is none
+
+	blockAddr          string // the object that warnings name; may be empty
+	ignoreDeprecations bool   // no warnings about deprecated values
 }
 
 func (e *evaluator) newContext(in *moduleInstance, rep repetition) *evalContext {
@@ -41,64 +44,76 @@ func (c *evalContext) withSelf(v cty.Value) *evalContext {
 	return &out
 }
 
+// withoutDeprecations returns the context without warnings about deprecated values.
+func (c *evalContext) withoutDeprecations() *evalContext {
+	out := *c
+	out.ignoreDeprecations = true
+	return &out
+}
+
 func (c *evalContext) scope() *lang.Scope {
 	return &lang.Scope{Data: c, Functions: c.e.builtins}
 }
 
-func (c *evalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, tfdiags.Diagnostics) {
-	if refused := c.e.refErrors(c.in.module, &e.Refs); refused.HasErrors() {
-		return cty.UnknownVal(want), refused
+func (c *evalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, error) {
+	if err := c.e.refErrors(c.in.module, &e.Refs); err != nil {
+		return cty.UnknownVal(want), err
 	}
-	v, diags := c.scope().Eval(e, want)
-	v, deprecated := c.takeDeprecations(v, e.Range(), nil)
-	return v, c.offerOutputs(&e.Refs, diags).Append(deprecated...)
+	v, err := c.scope().Eval(e, want)
+	return c.takeDeprecations(v, e.Range(), nil), c.offerOutputs(&e.Refs, err)
 }
 
-func (c *evalContext) evalBody(b *lang.Body) (cty.Value, tfdiags.Diagnostics) {
-	if refused := c.e.refErrors(c.in.module, &b.Refs); refused.HasErrors() {
-		return cty.UnknownVal(b.Schema.ImpliedType()), refused
+func (c *evalContext) evalBody(b *lang.Body) (cty.Value, error) {
+	if err := c.e.refErrors(c.in.module, &b.Refs); err != nil {
+		return cty.UnknownVal(b.Schema.ImpliedType()), err
 	}
-	v, diags := c.scope().EvalBody(b)
-	v, deprecated := c.takeDeprecations(v, hcl.Range{}, b.Body)
-	return v, c.offerOutputs(&b.Refs, diags).Append(deprecated...)
+	v, err := c.scope().EvalBody(b)
+	return c.takeDeprecations(v, hcl.Range{}, b.Body), c.offerOutputs(&b.Refs, err)
 }
 
 // resourceBody evaluates the body of a resource block. Invalid references in the content of dynamic
 // blocks are reported only if the blocks have content.
-func (c *evalContext) resourceBody(r *graph.Resource) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) resourceBody(r *graph.Resource) (cty.Value, error) {
 	body := r.Exprs.Body
 	if len(r.DeferredRefErrors) == 0 {
 		return c.evalBody(body)
 	}
-	diags := c.e.refErrors(c.in.module, &body.Refs)
-	if !diags.HasErrors() {
-		var more, objects, values tfdiags.Diagnostics
-		body, more = c.scope().Expanded(body,
-			func(ref *addrs.Reference) bool { return r.DeferredRefErrors[ref] != nil })
-		for _, ref := range body.Refs.Objects {
-			if graph.IsValueRef(ref.Subject) {
-				values = values.Append(r.DeferredRefErrors[ref]...)
-			} else {
-				objects = objects.Append(r.DeferredRefErrors[ref]...)
-			}
-		}
-		if len(objects) == 0 {
-			objects = values
-		}
-		diags = diags.Append(more...).Append(objects...)
+	err := c.e.refErrors(c.in.module, &body.Refs)
+	if err == nil {
+		body, err = c.expandBody(r)
 	}
-	if diags.HasErrors() {
-		return cty.UnknownVal(body.Schema.ImpliedType()), diags
+	if err != nil {
+		return cty.UnknownVal(body.Schema.ImpliedType()), err
 	}
 	return c.evalBody(body)
 }
 
+// expandBody returns the body of a resource block without the references in dynamic blocks that
+// have no content, and the errors of the other references.
+func (c *evalContext) expandBody(r *graph.Resource) (*lang.Body, error) {
+	body, err := c.scope().Expanded(r.Exprs.Body,
+		func(ref *addrs.Reference) bool { return r.DeferredRefErrors[ref] != nil })
+	var objects, values tfdiags.Diagnostics
+	for _, ref := range body.Refs.Objects {
+		if graph.IsValueRef(ref.Subject) {
+			values = values.Append(r.DeferredRefErrors[ref]...)
+		} else {
+			objects = objects.Append(r.DeferredRefErrors[ref]...)
+		}
+	}
+	if len(objects) == 0 {
+		objects = values
+	}
+	return body, tfdiags.Join(err, objects.Err())
+}
+
 // offerOutputs adds the names of the existing outputs to errors about references to undeclared
 // outputs.
-func (c *evalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	if !diags.HasErrors() {
-		return diags
+func (c *evalContext) offerOutputs(refs *lang.Refs, err error) error {
+	if err == nil {
+		return nil
 	}
+	errs := tfdiags.FromError(err)
 	for _, ref := range refs.Objects {
 		s, ok := ref.Subject.(addrs.ModuleCallOutput)
 		if !ok {
@@ -108,18 +123,18 @@ func (c *evalContext) offerOutputs(refs *lang.Refs, diags tfdiags.Diagnostics) t
 		if child == nil || child.Outputs[s.Output] != nil {
 			continue
 		}
-		diags = diags.Map(func(d *tfdiags.Diagnostic) {
+		errs = errs.Map(func(d *tfdiags.Diagnostic) {
 			if d.Subject != nil && d.Subject.End == ref.Range.End && d.Subject.Filename == ref.Range.Filename {
 				d.Detail = fmt.Sprintf("The module has no output named %q.%s", s.Output, suggest.DidYouMean(s.Output,
 					slices.Sorted(maps.Keys(child.Outputs))))
 			}
 		})
 	}
-	return diags
+	return errs.Err()
 }
 
 // Value implements lang.Data.
-func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
 	switch s := subject.(type) {
 	case addrs.InputVariable:
 		return c.namedValue(c.in.module.Variables[s.Name], subject, rng)
@@ -158,24 +173,25 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		}
 	}
 	// Undeclared objects get here only if no graph with the references was built before.
-	diags := graph.CheckBlockLocal(&addrs.Reference{Subject: subject}, graph.BlockScope{})
-	return cty.DynamicVal, diags.Map(func(d *tfdiags.Diagnostic) { *d = d.At(rng) })
+	var errs tfdiags.Diagnostics
+	for _, d := range tfdiags.FromError(graph.CheckBlockLocal(&addrs.Reference{Subject: subject}, graph.BlockScope{})) {
+		errs = errs.Append(d.At(rng))
+	}
+	return cty.DynamicVal, errs.Err()
 }
 
-func missing(subject addrs.Referenceable, rng hcl.Range) tfdiags.Diagnostics {
-	return tfdiags.Errorf("Invalid reference", "%s can't be referred to here.", subject).At(rng).List()
+func missing(subject addrs.Referenceable, rng hcl.Range) error {
+	return tfdiags.Errorf("Invalid reference", "%s can't be referred to here.", subject).At(rng)
 }
 
-func (c *evalContext) local(v cty.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) local(v cty.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
 	if v == cty.NilVal {
 		return cty.DynamicVal, missing(subject, rng)
 	}
 	return v, nil
 }
 
-func (c *evalContext) namedValue(
-	v *graph.Value, subject addrs.Referenceable, rng hcl.Range,
-) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
 	if v == nil {
 		return cty.DynamicVal, missing(subject, rng)
 	}
@@ -201,7 +217,7 @@ func (c *evalContext) path(name string) string {
 // Module implements lang.Data.
 func (c *evalContext) Module(
 	call string, outputs []string, keyless bool, rng hcl.Range,
-) (cty.Value, tfdiags.Diagnostics) {
+) (cty.Value, error) {
 	child := c.in.module.Calls[call]
 	if child == nil {
 		return cty.DynamicVal, missing(addrs.ModuleCall{Name: call}, rng)
@@ -288,44 +304,44 @@ func (ci *callInstances) build(child *graph.Module, outputs []string) cty.Value 
 }
 
 // Function implements lang.Data.
-func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, tfdiags.Diagnostics) {
-	w, use := c.e, graph.FunctionUse{Module: c.in.module, Name: ref}
-	p := w.graph.Functions[use]
-	if p == nil && w.startForFunction != nil {
-		var diags tfdiags.Diagnostics
-		if p, diags = w.startForFunction(use); diags.HasErrors() {
-			return function.Function{}, diags
+func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, error) {
+	e, use := c.e, graph.FunctionUse{Module: c.in.module, Name: ref}
+	p := e.graph.Functions[use]
+	if p == nil && e.startForFunction != nil {
+		var err error
+		if p, err = e.startForFunction(use); err != nil {
+			return function.Function{}, err
 		}
 	}
 	switch {
-	case p == nil && w.op.Phase == graph.PhaseValidate:
+	case p == nil && e.op.Phase == graph.PhaseValidate:
 		return unknownFunction, nil
 	case p == nil:
 		local := addrs.LocalProviderConfig{LocalName: ref.Name, Alias: ref.Alias}
-		return function.Function{}, graph.MissingProvider(local, c.in.module.Path).At(rng).List()
+		return function.Function{}, graph.MissingProvider(local, c.in.module.Path).At(rng)
 	}
-	instKey, diags := w.providerKey(w.graph.FunctionKeys[use], c)
-	if diags.HasErrors() {
-		return function.Function{}, diags
+	instKey, err := e.providerKey(e.graph.FunctionKeys[use], c)
+	if err != nil {
+		return function.Function{}, err
 	}
-	provider, _ := w.providers.get(p, instKey)
+	provider, _ := e.providers.get(p, instKey)
 	listed := p.Schema.Functions
 	spec := listed[ref.Function]
 	if spec == nil && provider != nil {
-		var more tfdiags.Diagnostics
-		listed, more = provider.Functions(w.ctx)
-		diags = diags.Append(more...)
+		var diags tfdiags.Diagnostics
+		listed, diags = provider.Functions(e.ctx)
+		err = diags.Report(e.out.warn)
 		spec = listed[ref.Function]
 	}
-	if spec == nil && w.op.Phase == graph.PhaseValidate {
-		return unknownFunction, diags // an unconfigured provider may not list all of its functions
+	if spec == nil && e.op.Phase == graph.PhaseValidate {
+		return unknownFunction, err // an unconfigured provider may not list all of its functions
 	}
 	if spec == nil {
-		return function.Function{}, diags.Append(tfdiags.Errorf("Function not found in provider",
+		return function.Function{}, tfdiags.Join(err, tfdiags.Errorf("Function not found in provider",
 			"The provider %s has no function %q.%s", p.Addr.Provider.ForDisplay(), ref.Function,
 			suggest.DidYouMean(ref.Function, slices.Sorted(maps.Keys(listed)))).At(rng))
 	}
-	return w.providerFunction(p, provider, ref.Function, spec), diags
+	return e.providerFunction(p, provider, ref.Function, spec), err
 }
 
 // unknownFunction accepts any arguments and returns an unknown value.

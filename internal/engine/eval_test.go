@@ -10,6 +10,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/tfdiags"
 )
 
 // TestPaths checks that paths have slashes, but that a backslash in a name is kept.
@@ -19,15 +20,15 @@ func TestPaths(t *testing.T) {
 	c := e.newContext(newModuleInstance(m, addrs.RootInstance), repetition{})
 	for name, want := range map[string]string{"cwd": filepath.ToSlash(`/a\b`),
 		"module": filepath.ToSlash(`modules\x`), "root": "."} {
-		if v, diags := c.Value(addrs.PathAttr{Name: name}, hcl.Range{}); diags.HasErrors() ||
+		if v, err := c.Value(addrs.PathAttr{Name: name}, hcl.Range{}); err != nil ||
 			!v.RawEquals(cty.StringVal(want)) {
-			t.Errorf("path.%s is %#v, %v; want %s", name, v, diags.Err(), want)
+			t.Errorf("path.%s is %#v, %v; want %s", name, v, err, want)
 		}
 	}
 	for _, subject := range []addrs.Referenceable{addrs.PathAttr{Name: "none"},
 		addrs.TerraformAttr{Alias: "terraform", Name: "none"}} {
-		if v, diags := c.Value(subject, hcl.Range{}); len(diags) != 1 || diags[0].Subject == nil {
-			t.Errorf("%s is %#v, %v", subject, v, diags)
+		if v, err := c.Value(subject, hcl.Range{}); len(tfdiags.FromError(err)) != 1 || tfdiags.FromError(err)[0].Subject == nil {
+			t.Errorf("%s is %#v, %v", subject, v, err)
 		}
 	}
 }

@@ -16,17 +16,17 @@ import (
 )
 
 // Eval returns a scope in which expressions of the root module can be evaluated over a state, one
-// at a time. The console and test assertions use it. Providers that are started for their functions
-// keep running until the caller ends them through its environment.
+// at a time, even if there are errors. The console and test assertions use it. Providers that are
+// started for their functions keep running until the caller ends them through its environment.
 func Eval(
 	ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable,
-) (*lang.Scope, tfdiags.Diagnostics) {
-	w, diags := evaluate(ctx, cfg, st, env, vars)
+) (*lang.Scope, error) {
+	w, err := evaluate(ctx, cfg, st, env, vars)
 	if w == nil {
-		return nil, diags
+		return nil, err
 	}
 	w.eval.startForFunction = w.startForFunction
-	return w.eval.newContext(w.modules.of(w.graph.Root)[0], repetition{}).scope(), diags
+	return w.eval.newContext(w.modules.of(w.graph.Root)[0], repetition{}).scope(), err
 }
 
 // WithOutputs returns a state that was changed by other means than an apply, with its root outputs
@@ -35,7 +35,9 @@ func Eval(
 func WithOutputs(
 	ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable,
 ) *states.State {
-	w, _ := evaluate(ctx, cfg, st, env, vars)
+	silent := *env
+	silent.Warn = nil
+	w, _ := evaluate(ctx, cfg, st, &silent, vars)
 	if w == nil {
 		return st
 	}
@@ -56,51 +58,51 @@ func WithOutputs(
 // module could be evaluated.
 func evaluate(
 	ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable,
-) (*walk, tfdiags.Diagnostics) {
+) (*walk, error) {
 	if st == nil {
 		st = states.New()
 	}
 	op := newOperation(graph.PhaseEval, cfg, st, env)
 	op.variables = vars
-	w, diags := newWalk(ctx, op, st)
-	if w == nil {
-		return nil, diags
+	w, err := newWalk(ctx, op, st)
+	if err != nil {
+		return nil, err
 	}
-	diags = diags.Append(w.run()...)
+	err = w.run()
 	if len(w.modules.of(w.graph.Root)) == 0 {
-		return nil, diags
+		return nil, err
 	}
-	return w, diags
+	return w, err
 }
 
 // startForFunction starts a provider for a function that the configuration doesn't call. It returns
 // nil if the module has no such provider.
-func (w *walk) startForFunction(use graph.FunctionUse) (*graph.Provider, tfdiags.Diagnostics) {
+func (w *walk) startForFunction(use graph.FunctionUse) (*graph.Provider, error) {
 	m, name := use.Module.Config, use.Name.Name
 	found, ok := m.ProviderForLocal(addrs.LocalProviderConfig{LocalName: name, Alias: use.Name.Alias})
 	if !ok || found.Key != nil || m.Module.RequiredProviders[name] == nil {
 		return nil, nil
 	}
 	schema, diags := w.op.env.Schema(w.ctx, found.Config.Provider)
-	if diags.HasErrors() {
-		return nil, diags
+	if err := diags.Report(w.out.warn); err != nil {
+		return nil, err
 	}
 	p := &graph.Provider{Addr: found.Config, Schema: schema, FunctionsOnly: true}
 	w.graph.Functions[use] = p
-	return p, diags.Append(providerVisit{w, p}.start()...)
+	return p, providerVisit{w, p}.start()
 }
 
 // evaluate sets the value of a resource from the state.
-func (v resourceVisit) evaluate() tfdiags.Diagnostics {
+func (v resourceVisit) evaluate() error {
 	w, r := v.w, v.r
 	if r.Config == nil {
 		return nil
 	}
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	for _, in := range w.modules.of(r.Module) {
-		x, more := w.eval.values(r).expand(in)
-		if more.HasErrors() {
-			diags = diags.Append(more...)
+		x, err := w.eval.values(r).expand(in)
+		if err != nil {
+			errs = errs.AppendError(err)
 			continue
 		}
 		in.resources[r.Slot] = x
@@ -109,12 +111,12 @@ func (v resourceVisit) evaluate() tfdiags.Diagnostics {
 				x.objs[i] = cty.UnknownVal(r.Schema.Block.ImpliedType()).Mark(marks.Ephemeral)
 			}
 		}
-		diags = diags.Append(w.eval.values(r).fillFromState(in, x)...)
+		errs = errs.AppendError(w.eval.values(r).fillFromState(in, x))
 		if x.mode != repeatSingle && len(x.objs) > 0 &&
 			!slices.ContainsFunc(x.objs, func(v cty.Value) bool { return v != cty.NilVal }) {
 			x.mode = repeatUnknown // no instance exists yet
 		}
 		x.value = w.eval.values(r).whole(x)
 	}
-	return diags
+	return errs.Err()
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"tofu/internal/engine/graph"
-	"tofu/internal/tfdiags"
 )
 
 // evaluator evaluates the expressions of a configuration during a walk. Each value is written by
@@ -22,7 +21,7 @@ type evaluator struct {
 
 	// startForFunction starts a provider for a function that the configuration doesn't call; nil
 	// during a walk.
-	startForFunction func(graph.FunctionUse) (*graph.Provider, tfdiags.Diagnostics)
+	startForFunction func(graph.FunctionUse) (*graph.Provider, error)
 
 	builtins   map[string]function.Function // the functions of the language
 	deprecates bool                         // there are deprecated outputs or attributes

@@ -15,30 +15,29 @@ import (
 )
 
 // expand determines the instances of a block. what names the block in messages.
-func (c *evalContext) expand(rep graph.Repetition, what string) (*expandedKeys, tfdiags.Diagnostics) {
-	out, diags := singleInstance, tfdiags.Diagnostics(nil)
+func (c *evalContext) expand(rep graph.Repetition, what string) (*expandedKeys, error) {
+	if c.e.op.Phase == graph.PhaseValidate {
+		c = c.withoutDeprecations()
+	}
 	switch {
 	case rep.Count != nil:
-		out, diags = c.expandCount(rep.Count, what)
+		return c.expandCount(rep.Count, what)
 	case rep.ForEach != nil:
-		out, diags = c.expandForEach(rep.ForEach, what)
+		return c.expandForEach(rep.ForEach, what)
 	case rep.Enabled != nil:
-		out, diags = c.expandEnabled(rep.Enabled, what)
+		return c.expandEnabled(rep.Enabled, what)
 	}
-	if c.e.op.Phase == graph.PhaseValidate {
-		diags = withoutDeprecations(diags)
-	}
-	return out, diags
+	return singleInstance, nil
 }
 
-func (c *evalContext) expandCount(e *lang.Expr, what string) (*expandedKeys, tfdiags.Diagnostics) {
+func (c *evalContext) expandCount(e *lang.Expr, what string) (*expandedKeys, error) {
 	out := &expandedKeys{mode: repeatCount}
-	v, diags := c.eval(e, cty.DynamicPseudoType)
-	if diags.HasErrors() {
-		return out, diags
+	v, err := c.eval(e, cty.DynamicPseudoType)
+	if err != nil {
+		return out, err
 	}
-	fail := func(format string, args ...any) (*expandedKeys, tfdiags.Diagnostics) {
-		return out, diags.Append(c.argError("Invalid count argument", fmt.Sprintf(format, args...), e, v))
+	fail := func(format string, args ...any) (*expandedKeys, error) {
+		return out, c.argError("Invalid count argument", fmt.Sprintf(format, args...), e, v)
 	}
 	if marks.Has(v, marks.Ephemeral) {
 		return fail(ephemeralArgument, "count")
@@ -54,43 +53,44 @@ func (c *evalContext) expandCount(e *lang.Expr, what string) (*expandedKeys, tfd
 	if !n.IsKnown() {
 		if c.e.op.Phase == graph.PhaseValidate {
 			out.mode = repeatUnknown
-			return out, diags
+			return out, nil
 		}
 		return fail("The \"count\" value depends on values that are known only after apply, so the number of "+
 			"instances can't be planned. Apply what the count depends on first (with -target), or exclude "+
 			"this for now: -exclude=%s.%s", what, c.unknownBecause(e))
 	}
 	f := n.AsBigFloat()
-	if i, acc := f.Int64(); acc != 0 {
+	switch i, acc := f.Int64(); {
+	case acc != 0:
 		return fail("The given \"count\" is %s; it must be a whole number.", f.Text('g', -1))
-	} else if i < 0 {
+	case i < 0:
 		return fail("The given \"count\" is %d; it must be 0 or more.", i)
-	} else if i > maxCount {
+	case i > maxCount:
 		return fail("The given \"count\" is %d; more than %d instances are not supported.", i, maxCount)
-	} else {
+	default:
 		out.keys = make([]addrs.InstanceKey, i)
-		for k := range out.keys {
-			out.keys[k] = addrs.IntKey(k)
-		}
 	}
-	return out, diags
+	for k := range out.keys {
+		out.keys[k] = addrs.IntKey(k)
+	}
+	return out, nil
 }
 
 const maxCount = 10_000_000
 
-func (c *evalContext) expandForEach(e *lang.Expr, what string) (*expandedKeys, tfdiags.Diagnostics) {
+func (c *evalContext) expandForEach(e *lang.Expr, what string) (*expandedKeys, error) {
 	out := &expandedKeys{mode: repeatForEach}
-	v, diags := c.eval(e, cty.DynamicPseudoType)
+	v, err := c.eval(e, cty.DynamicPseudoType)
 	keys, each, unknown, problem := forEachElements(v, false)
 	switch {
-	case diags.HasErrors() && unknown:
-		return out, c.undecided("for_each", e, diags)
-	case diags.HasErrors():
-		return out, diags
+	case err != nil && unknown:
+		return out, c.undecided("for_each", e, err)
+	case err != nil:
+		return out, err
 	}
 	if unknown && c.e.op.Phase == graph.PhaseValidate {
 		out.mode = repeatUnknown
-		return out, diags
+		return out, nil
 	}
 	if unknown {
 		problem = fmt.Sprintf("The \"for_each\" value has keys or elements that are known only after apply, "+
@@ -98,13 +98,13 @@ func (c *evalContext) expandForEach(e *lang.Expr, what string) (*expandedKeys, t
 			"(with -target), or exclude this for now: -exclude=%s.%s", what, c.unknownBecause(e))
 	}
 	if problem != "" {
-		return out, diags.Append(c.argError("Invalid for_each argument", problem, e, v))
+		return out, c.argError("Invalid for_each argument", problem, e, v)
 	}
 	for i, k := range keys {
 		out.keys = append(out.keys, addrs.StringKey(k))
 		out.each = append(out.each, each[i])
 	}
-	return out, diags
+	return out, nil
 }
 
 // ephemeralArgument is the error detail for an ephemeral value of a meta-argument that determines
@@ -190,11 +190,11 @@ func setElements(v cty.Value) (keys []string, each []cty.Value, unknown bool, pr
 }
 
 // undecided adds to the errors of a meta-argument what they mean for the instances.
-func (c *evalContext) undecided(name string, e *lang.Expr, reasons tfdiags.Diagnostics) tfdiags.Diagnostics {
+func (c *evalContext) undecided(name string, e *lang.Expr, reason error) error {
 	if c.e.op.Phase == graph.PhaseValidate {
-		return reasons
+		return reason
 	}
-	return reasons.Append(tfdiags.Errorf("Invalid "+name+" argument",
+	return tfdiags.Join(reason, tfdiags.Errorf("Invalid "+name+" argument",
 		"The %q value can't be determined, so the instances can't be planned.", name).At(e.Range()))
 }
 
@@ -205,16 +205,16 @@ func withArticle(noun string) string {
 	return "a " + noun
 }
 
-func (c *evalContext) expandEnabled(e *lang.Expr, what string) (*expandedKeys, tfdiags.Diagnostics) {
+func (c *evalContext) expandEnabled(e *lang.Expr, what string) (*expandedKeys, error) {
 	if c.e.op.Phase == graph.PhaseValidate {
 		return &expandedKeys{mode: repeatUnknown}, nil // reported by the plan
 	}
-	v, diags := c.eval(e, cty.DynamicPseudoType)
-	if diags.HasErrors() {
-		return singleInstance, c.undecided("enabled", e, diags)
+	v, err := c.eval(e, cty.DynamicPseudoType)
+	if err != nil {
+		return singleInstance, c.undecided("enabled", e, err)
 	}
-	fail := func(detail string) (*expandedKeys, tfdiags.Diagnostics) {
-		return singleInstance, diags.Append(c.argError("Invalid enabled argument", detail, e, v))
+	fail := func(detail string) (*expandedKeys, error) {
+		return singleInstance, c.argError("Invalid enabled argument", detail, e, v)
 	}
 	switch {
 	case marks.Has(v, marks.Sensitive):
@@ -235,9 +235,9 @@ func (c *evalContext) expandEnabled(e *lang.Expr, what string) (*expandedKeys, t
 			"whether the object will exist can't be planned. Exclude it for now: -exclude=%s.%s",
 			what, c.unknownBecause(e)))
 	case b.True():
-		return singleInstance, diags
+		return singleInstance, nil
 	}
-	return &expandedKeys{mode: repeatDisabled}, diags
+	return &expandedKeys{mode: repeatDisabled}, nil
 }
 
 // argError returns an error for the value of an argument, with the values that took part in it.

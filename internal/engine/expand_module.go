@@ -9,13 +9,13 @@ import (
 )
 
 // expandModule determines the instances of a module call in every instance of the calling module.
-func (e *evaluator) expandModule(m *graph.Module) tfdiags.Diagnostics {
-	diags := e.refErrors(m.Parent, &m.DependsOn)
+func (e *evaluator) expandModule(m *graph.Module) error {
+	errs := tfdiags.FromError(e.refErrors(m.Parent, &m.DependsOn))
 	for _, parent := range e.modules.of(m.Parent) {
 		c := e.newContext(parent, repetition{})
-		x, more := c.expand(m.Repetition, m.Path.String())
-		diags = diags.Append(more...)
-		if more.HasErrors() {
+		x, err := c.expand(m.Repetition, m.Path.String())
+		if err != nil {
+			errs = errs.AppendError(err)
 			continue
 		}
 		ci := &callInstances{expandedKeys: *x}
@@ -29,7 +29,7 @@ func (e *evaluator) expandModule(m *graph.Module) tfdiags.Diagnostics {
 		}
 		parent.calls[m.CallSlot] = ci
 	}
-	return diags
+	return errs.Err()
 }
 
 func (e *evaluator) addInstance(

@@ -21,24 +21,24 @@ type resourceValues struct {
 func (e *evaluator) values(r *graph.Resource) resourceValues { return resourceValues{e, r} }
 
 // expand determines the instances of a resource in one module instance.
-func (rv resourceValues) expand(in *moduleInstance) (*expansion, tfdiags.Diagnostics) {
+func (rv resourceValues) expand(in *moduleInstance) (*expansion, error) {
 	e, r := rv.e, rv.r
-	if r.Exprs.SelfReferences.HasErrors() {
-		return nil, r.Exprs.SelfReferences
+	if err := r.Exprs.SelfReferences.Err(); err != nil {
+		return nil, err
 	}
 	c := e.newContext(in, repetition{})
-	x, diags := c.expand(r.Exprs.Repetition, r.Addr.Resource.InInstance(in.addr).String())
-	if diags.HasErrors() {
-		return nil, diags
+	x, err := c.expand(r.Exprs.Repetition, r.Addr.Resource.InInstance(in.addr).String())
+	if err != nil {
+		return nil, err
 	}
-	return newExpansion(*x), diags
+	return newExpansion(*x), nil
 }
 
 // resulting returns the instances that exist after a partial run, in which not all declared
 // instances take part. It leaves out declared instances that neither exist nor are created, and
 // adds undeclared ones that are kept. With count, all indexes below the largest existing one
 // remain.
-func (rv resourceValues) resulting(in *moduleInstance, x *expansion) (*expansion, tfdiags.Diagnostics) {
+func (rv resourceValues) resulting(in *moduleInstance, x *expansion) (*expansion, error) {
 	e, r := rv.e, rv.r
 	rep := r.Exprs.Repetition
 	if !e.op.Partial() || !rep.Repeats() && rep.Enabled == nil {
@@ -51,11 +51,11 @@ func (rv resourceValues) resulting(in *moduleInstance, x *expansion) (*expansion
 		}
 	}
 	abs := r.Addr.Resource.InInstance(in.addr)
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	for _, key := range rv.orphanKeys(abs, x) {
 		if rep.Matches(key) {
-			v, more := rv.keptOrphan(abs.Instance(key))
-			diags = diags.Append(more...)
+			v, err := rv.keptOrphan(abs.Instance(key))
+			errs = errs.AppendError(err)
 			if v != cty.NilVal {
 				there[key] = v
 			}
@@ -75,7 +75,7 @@ func (rv resourceValues) resulting(in *moduleInstance, x *expansion) (*expansion
 	for i, key := range will.keys {
 		out.objs[i] = there[key]
 	}
-	return out, diags
+	return out, errs.Err()
 }
 
 // orphanKeys returns the keys of stored instances that the configuration does not declare.
@@ -98,7 +98,7 @@ func (rv resourceValues) orphanKeys(addr addrs.AbsResource, x *expansion) []addr
 
 // keptOrphan returns the object of an instance that is no longer declared, unless the plan removes
 // it.
-func (rv resourceValues) keptOrphan(addr addrs.AbsInstance) (cty.Value, tfdiags.Diagnostics) {
+func (rv resourceValues) keptOrphan(addr addrs.AbsInstance) (cty.Value, error) {
 	e, r := rv.e, rv.r
 	e.out.mu.Lock()
 	inst, change := e.out.state.Instance(addr), e.out.changes.Instance(addr, "")

@@ -30,7 +30,7 @@ type generatedBody struct {
 
 // generate generates the configuration of an imported object that has none, and uses it as the
 // configuration of the instance.
-func (p *instancePlan) generate(prior *objectState, importing *plans.Importing) tfdiags.Diagnostics {
+func (p *instancePlan) generate(prior *objectState, importing *plans.Importing) error {
 	block := &genconfig.Block{Addr: p.r.Addr.Resource, Schema: p.r.Schema.Block, Value: unmark(prior.value),
 		ID: importing.ID}
 	if p.r.Config.Provider != nil {
@@ -45,10 +45,9 @@ func (p *instancePlan) generate(prior *objectState, importing *plans.Importing) 
 	g.mu.Unlock()
 
 	text, ignored := block.Text(nil)
-	file, hclDiags := hclsyntax.ParseConfig([]byte(text), "generated.tf", hcl.InitialPos)
-	diags := tfdiags.FromHCL(hclDiags)
+	file, diags := hclsyntax.ParseConfig([]byte(text), "generated.tf", hcl.InitialPos)
 	if diags.HasErrors() {
-		return diags
+		return tfdiags.FromHCL(diags).Err()
 	}
 	inner := file.Body.(*hclsyntax.Body).Blocks[0].Body
 	delete(inner.Attributes, "provider")
@@ -58,12 +57,13 @@ func (p *instancePlan) generate(prior *objectState, importing *plans.Importing) 
 	g.mu.Lock()
 	g.bodies[p.r] = body
 	g.mu.Unlock()
+	var errs tfdiags.Diagnostics
 	for _, path := range ignored {
-		tr, hclDiags := hclsyntax.ParseTraversalAbs([]byte(path), "generated.tf", hcl.InitialPos)
-		diags = diags.AppendHCL(hclDiags)
+		tr, diags := hclsyntax.ParseTraversalAbs([]byte(path), "generated.tf", hcl.InitialPos)
+		errs = errs.AppendHCL(diags)
 		p.generated.ignored = append(p.generated.ignored, tr)
 	}
-	return diags.Append(body.Refs.Problems...)
+	return errs.Append(body.Refs.Problems...).Err()
 }
 
 // withoutLifecycle removes the lifecycle block, which is not part of the resource type's schema.

@@ -24,19 +24,19 @@ import (
 
 // resolveImports evaluates all import blocks and options that target a resource. Blocks with
 // for_each come last. Two imports to one address are an error.
-func (v resourceVisit) resolveImports() tfdiags.Diagnostics {
+func (v resourceVisit) resolveImports() error {
 	w, r := v.w, v.r
 	if len(r.Imports) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(r.Imports, func(a, b *graph.Import) int { return cmp.Compare(repeats(a), repeats(b)) })
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	requests := map[addrs.AbsInstance]*importRequest{}
 	w.result(r).imports = requests
 	for _, t := range r.Imports {
-		diags = diags.Append(v.resolveImport(requests, t)...)
+		errs = errs.AppendError(v.resolveImport(requests, t))
 	}
-	return diags
+	return errs.Err()
 }
 
 func repeats(t *graph.Import) int {
@@ -47,9 +47,9 @@ func repeats(t *graph.Import) int {
 }
 
 // checkImports reports import targets that are not instances of the resource.
-func (v resourceVisit) checkImports() tfdiags.Diagnostics {
+func (v resourceVisit) checkImports() error {
 	w, r := v.w, v.r
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	requests := w.result(r).imports
 	for _, addr := range slices.SortedFunc(maps.Keys(requests), addrs.AbsInstance.Compare) {
 		if in := w.modules.at(r.Module, addr.Module); in != nil {
@@ -57,11 +57,11 @@ func (v resourceVisit) checkImports() tfdiags.Diagnostics {
 				continue
 			}
 		}
-		diags = diags.Append(tfdiags.Errorf("Import block target does not exist",
+		errs = errs.Append(tfdiags.Errorf("Import block target does not exist",
 			"The configuration of %s has no instance %s, so nothing can be imported to it (%s).", r.Addr, addr,
 			importPlace(requests[addr].target)))
 	}
-	return diags
+	return errs.Err()
 }
 
 // importPlace names an import block in messages without a source range.
@@ -82,7 +82,7 @@ func explainImport(t *graph.Import, diags tfdiags.Diagnostics) tfdiags.Diagnosti
 }
 
 // resolveImport adds the import requests of one import block to out.
-func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t *graph.Import) tfdiags.Diagnostics {
+func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t *graph.Import) error {
 	w := v.w
 	if t.Config == nil {
 		out[t.Command.Addr] = &importRequest{id: t.Command.ID, target: t}
@@ -93,71 +93,72 @@ func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t
 	if t.ForEach == nil {
 		return v.addImportRequest(out, t, c)
 	}
-	given, diags := c.eval(t.ForEach, cty.DynamicPseudoType)
-	if diags.HasErrors() {
-		return c.undecided("for_each", t.ForEach, diags)
+	given, err := c.eval(t.ForEach, cty.DynamicPseudoType)
+	if err != nil {
+		return c.undecided("for_each", t.ForEach, err)
 	}
 	keys, each, unknown, problem := forEachElements(given, true)
 	if unknown && w.op.Phase == graph.PhaseValidate {
-		return diags.Append(v.addImportRequest(out, t,
-			w.eval.newContext(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))...)
+		return v.addImportRequest(out, t, w.eval.newContext(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))
 	}
 	if unknown {
 		problem = "The \"for_each\" value is known only after apply. Import targets must be known during " +
 			"the plan." + c.unknownBecause(t.ForEach)
 	}
 	if problem != "" {
-		return diags.Append(c.argError("Invalid for_each argument", problem, t.ForEach, given))
+		return c.argError("Invalid for_each argument", problem, t.ForEach, given)
 	}
+	var errs tfdiags.Diagnostics
 	for i, k := range keys {
 		key := cty.StringVal(k)
 		if given.Type().IsListType() || given.Type().IsTupleType() {
 			key = cty.NumberIntVal(int64(i))
 		}
-		diags = diags.Append(v.addImportRequest(out, t,
-			w.eval.newContext(root, repetition{eachKey: key, eachValue: each[i]}))...)
+		errs = errs.AppendError(v.addImportRequest(out, t,
+			w.eval.newContext(root, repetition{eachKey: key, eachValue: each[i]})))
 	}
-	return diags
+	return errs.Err()
 }
 
 func (v resourceVisit) addImportRequest(
 	out map[addrs.AbsInstance]*importRequest, t *graph.Import, c *evalContext,
-) tfdiags.Diagnostics {
+) error {
 	req := &importRequest{target: t}
-	diags := c.importedAs(req)
-	if diags.HasErrors() || !req.decided() || v.w.op.Phase == graph.PhaseValidate {
-		return diags
+	if err := c.importedAs(req); err != nil {
+		return err
 	}
-	addr, more := c.importAddress(t)
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return diags
+	if !req.decided() || v.w.op.Phase == graph.PhaseValidate {
+		return nil
+	}
+	addr, err := c.importAddress(t)
+	if err != nil {
+		return err
 	}
 	if out[addr] != nil {
-		return diags.Append(tfdiags.Errorf("Duplicate import configuration for "+addr.String(),
+		return tfdiags.Errorf("Duplicate import configuration for "+addr.String(),
 			"%s has more than one import block. Only one object can be imported to an address.",
-			addr).At(t.Config.Range))
+			addr).At(t.Config.Range)
 	}
 	out[addr] = req
-	return diags
+	return nil
 }
 
 // importedAs evaluates the id or identity of an import block and stores it in req. An empty id
 // imports nothing, so blocks can be conditional. During validation, unknown values are accepted.
-func (c *evalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
+func (c *evalContext) importedAs(req *importRequest) error {
 	t := req.target
 	e, want, what := t.ID, cty.String, "id"
 	if e == nil {
 		e, want, what = t.Identity, cty.DynamicPseudoType, "identity"
 	}
-	v, diags := c.eval(e, want)
-	if diags.HasErrors() {
-		return diags
+	v, err := c.eval(e, want)
+	if err != nil {
+		return err
 	}
 	problem := ""
 	switch {
 	case !v.IsWhollyKnown() && c.e.op.Phase == graph.PhaseValidate:
-		return diags
+		return nil
 	case marks.Contains(v, marks.Sensitive), marks.Contains(v, marks.Ephemeral):
 		problem = fmt.Sprintf("The import %s must not be sensitive or ephemeral, because it is shown in "+
 			"the plan.", what)
@@ -168,15 +169,14 @@ func (c *evalContext) importedAs(req *importRequest) tfdiags.Diagnostics {
 		problem = fmt.Sprintf("The import %s must not be null.", what)
 	}
 	if problem != "" {
-		return diags.Append(c.argError("Invalid import "+what+" argument", problem, e, v))
+		return c.argError("Invalid import "+what+" argument", problem, e, v)
 	}
 	if what == "id" {
 		req.id = v.AsString()
-		return diags
+		return nil
 	}
-	identity, more := c.importIdentity(t, v)
-	req.identity = identity
-	return diags.Append(more...)
+	req.identity, err = c.importIdentity(t, v)
+	return err
 }
 
 // decided reports whether the request names an object.
@@ -184,18 +184,17 @@ func (r *importRequest) decided() bool { return r.id != "" || r.identity != cty.
 
 // importIdentity converts the identity of an import block to the identity schema of the resource
 // type.
-func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, tfdiags.Diagnostics) {
+func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, error) {
 	schema := t.Resource.Schema.Identity
 	if schema == nil {
 		return cty.NilVal, c.argError("Import by identity not supported",
 			fmt.Sprintf("Objects of type %s have no identity. Import by id instead.",
-				t.Resource.Addr.Resource.Type), t.Identity, cty.NilVal).List()
+				t.Resource.Addr.Resource.Type), t.Identity, cty.NilVal)
 	}
 	given := map[string]cty.Value{}
 	if v.Type().IsObjectType() || v.Type().IsMapType() {
 		given = v.AsValueMap()
 	}
-	var diags tfdiags.Diagnostics
 	attrs := map[string]cty.Value{}
 	for name, attr := range schema.Attributes {
 		value, ok := given[name]
@@ -203,7 +202,7 @@ func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, t
 			if attr.Required {
 				return cty.NilVal,
 					c.argError("Invalid import identity argument",
-						fmt.Sprintf("The identity requires the attribute %q.", name), t.Identity, cty.NilVal).List()
+						fmt.Sprintf("The identity requires the attribute %q.", name), t.Identity, cty.NilVal)
 			}
 			value = cty.NullVal(attr.ImpliedType())
 		}
@@ -211,7 +210,7 @@ func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, t
 		if err != nil {
 			return cty.NilVal,
 				c.argError("Invalid import identity argument", fmt.Sprintf("%s: %s.", name,
-					tfdiags.FormatError(err)), t.Identity, cty.NilVal).List()
+					tfdiags.FormatError(err)), t.Identity, cty.NilVal)
 		}
 		attrs[name] = converted
 		delete(given, name)
@@ -221,14 +220,14 @@ func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, t
 			fmt.Sprintf("The identity of %s has no attribute %q. The argument is ignored.",
 				t.Resource.Addr.Resource.Type, name), t.Identity, cty.NilVal)
 		d.Severity = tfdiags.Warning
-		diags = diags.Append(d)
+		c.e.out.warn(d)
 	}
-	return cty.ObjectVal(attrs), diags
+	return cty.ObjectVal(attrs), nil
 }
 
 // checkImportedOnce warns about imported objects that another address manages as well. The two
 // resources would undo each other's changes.
-func (f finisher) checkImportedOnce() tfdiags.Diagnostics {
+func (f finisher) checkImportedOnce() {
 	w := f.w
 	imported, leaves, types := map[addrs.AbsInstance]bool{}, map[addrs.AbsInstance]bool{}, map[string]bool{}
 	for _, c := range w.out.changes.Instances {
@@ -238,7 +237,7 @@ func (f finisher) checkImportedOnce() tfdiags.Diagnostics {
 		leaves[c.Addr] = leaves[c.Addr] || c.Deposed == "" && (c.Action == plans.Delete || c.Action == plans.Forget)
 	}
 	if len(imported) == 0 {
-		return nil
+		return
 	}
 	type object struct {
 		provider addrs.ProviderInstance
@@ -263,16 +262,14 @@ func (f finisher) checkImportedOnce() tfdiags.Diagnostics {
 			}
 		}
 	}
-	var diags tfdiags.Diagnostics
 	for _, o := range objects {
 		if of := owners[o]; len(of) > 1 &&
 			slices.ContainsFunc(of, func(a addrs.AbsInstance) bool { return imported[a] }) {
-			diags = diags.Append(tfdiags.Warningf("Object imported to more than one address",
+			w.out.warn(tfdiags.Warningf("Object imported to more than one address",
 				"The object %q of type %s would be managed by %s. Only one resource should manage an object: "+
 					"leave out the import, or remove the others from the state first.", o.id, o.typ, joinAddresses(of)))
 		}
 	}
-	return diags
 }
 
 func joinAddresses(list []addrs.AbsInstance) string {
@@ -300,49 +297,48 @@ func storedID(r *graph.Resource, obj *states.Object) (string, bool) {
 }
 
 // importAddress evaluates the target address of an import block, whose keys may be expressions.
-func (c *evalContext) importAddress(t *graph.Import) (addrs.AbsInstance, tfdiags.Diagnostics) {
-	tr, diags := c.addressTraversal(t.Config.To)
-	if diags.HasErrors() {
-		return addrs.AbsInstance{}, diags
+func (c *evalContext) importAddress(t *graph.Import) (addrs.AbsInstance, error) {
+	tr, err := c.addressTraversal(t.Config.To)
+	if err != nil {
+		return addrs.AbsInstance{}, err
 	}
 	target, err := addrs.ParseTarget(tr)
 	if err != nil || target.IsModule() {
-		return addrs.AbsInstance{}, diags.AppendError(err)
+		return addrs.AbsInstance{}, err
 	}
-	return addrs.AbsInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}, diags
+	return addrs.AbsInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}, nil
 }
 
 // addressTraversal returns an address with index expressions as a traversal with constant keys.
-func (c *evalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, tfdiags.Diagnostics) {
-	if tr, hclDiags := hcl.AbsTraversalForExpr(expr); !hclDiags.HasErrors() {
+func (c *evalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, error) {
+	if tr, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
 		return tr, nil
 	}
-	var diags tfdiags.Diagnostics
 	switch e := expr.(type) {
 	case *hclsyntax.RelativeTraversalExpr:
-		head, more := c.addressTraversal(e.Source)
-		return append(head[:len(head):len(head)], e.Traversal...), more
+		head, err := c.addressTraversal(e.Source)
+		return append(head[:len(head):len(head)], e.Traversal...), err
 	case *hclsyntax.IndexExpr:
-		head, more := c.addressTraversal(e.Collection)
-		if more.HasErrors() {
-			return nil, more
+		head, err := c.addressTraversal(e.Collection)
+		if err != nil {
+			return nil, err
 		}
-		key, more := c.scope().EvalExpr(e.Key, cty.DynamicPseudoType)
-		if more.HasErrors() {
-			return nil, more
+		key, err := c.scope().EvalExpr(e.Key, cty.DynamicPseudoType)
+		if err != nil {
+			return nil, err
 		}
 		if key.IsMarked() || !key.IsKnown() || key.IsNull() {
-			return nil, diags.Append(tfdiags.Errorf("Invalid import address expression",
-				"An instance key must be known during the plan, and neither null nor sensitive.").At(e.Key.Range()))
+			return nil, tfdiags.Errorf("Invalid import address expression",
+				"An instance key must be known during the plan, and neither null nor sensitive.").At(e.Key.Range())
 		}
 		return append(head[:len(head):len(head)], hcl.TraverseIndex{Key: key, SrcRange: e.SrcRange}), nil
 	}
-	return nil, diags.Append(tfdiags.Errorf("Invalid import address expression",
-		"An import address is a resource address whose instance keys may be expressions.").At(expr.Range()))
+	return nil, tfdiags.Errorf("Invalid import address expression",
+		"An import address is a resource address whose instance keys may be expressions.").At(expr.Range())
 }
 
 // importObject has the provider import and read an object.
-func (p *instancePlan) importObject(req *importRequest) (*objectState, tfdiags.Diagnostics) {
+func (p *instancePlan) importObject(req *importRequest) (*objectState, error) {
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
 	id := req.id
@@ -351,16 +347,16 @@ func (p *instancePlan) importObject(req *importRequest) (*objectState, tfdiags.D
 		return p.prov.ImportResourceState(w.ctx, providers.ImportRequest{Type: r.Addr.Resource.Type, ID: req.id,
 			Identity: req.identity})
 	})
-	diags := explainImport(req.target, resp.Diagnostics).WithAddress(p.addr.String())
-	if diags.HasErrors() {
-		return nil, diags
+	err := explainImport(req.target, resp.Diagnostics).WithAddress(p.addr.String()).Report(w.out.warn)
+	if err != nil {
+		return nil, err
 	}
-	fail := func(summary, format string, args ...any) (*objectState, tfdiags.Diagnostics) {
-		return nil, diags.Append(tfdiags.Errorf(summary, format+" ("+importPlace(req.target)+")", args...))
+	fail := func(summary, format string, args ...any) (*objectState, error) {
+		return nil, tfdiags.Errorf(summary, format+" ("+importPlace(req.target)+")", args...)
 	}
 	switch {
 	case resp.Deferred != "":
-		return nil, diags.Append(deferred(p.prov, p.addr, resp.Deferred))
+		return nil, deferred(p.prov, p.addr, resp.Deferred)
 	case len(resp.Imported) == 0:
 		return fail("Import returned no resources", "The provider found no object to import to %s for the ID %q.",
 			p.addr, id)
@@ -379,13 +375,12 @@ func (p *instancePlan) importObject(req *importRequest) (*objectState, tfdiags.D
 	obj, err := encodeObject(r, markStored(r.Schema.Block, got.State, nil), states.Object{Private: got.Private,
 		IdentityVersion: r.Schema.IdentityVersion, Identity: encodeIdentity(got.Identity)})
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
-	l, more := p.refresh(addrs.NotDeposed, &objectState{value: markStored(r.Schema.Block, got.State, nil),
+	l, err := p.refresh(addrs.NotDeposed, &objectState{value: markStored(r.Schema.Block, got.State, nil),
 		identity: got.Identity, obj: obj})
-	diags = diags.Append(p.explain(more)...)
-	if more.HasErrors() {
-		return nil, diags
+	if err != nil {
+		return nil, err
 	}
 	if !l.exists() {
 		return fail("Cannot import non-existent remote object",
@@ -396,7 +391,7 @@ func (p *instancePlan) importObject(req *importRequest) (*objectState, tfdiags.D
 	l.obj = withFlags(r, l.obj)
 	w.out.setObject(p.addr, addrs.NotDeposed, l.obj, p.prov.addr)
 	w.out.observe(ImportDone{what, id})
-	return l, diags
+	return l, nil
 }
 
 // importRequest is an evaluated request to import one object.

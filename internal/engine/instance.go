@@ -21,17 +21,16 @@ type instance struct {
 
 // declaredProvider returns the provider instance that the configuration names for the resource
 // instance.
-func (t *instance) declaredProvider() (*providerInstance, tfdiags.Diagnostics) {
-	key, diags := t.w.eval.providerKey(t.r.ProviderKey, t.c)
-	if diags.HasErrors() {
-		return nil, diags
+func (t *instance) declaredProvider() (*providerInstance, error) {
+	key, err := t.w.eval.providerKey(t.r.ProviderKey, t.c)
+	if err != nil {
+		return nil, err
 	}
-	prov, more := t.providerAt(key)
-	return prov, diags.Append(more...)
+	return t.providerAt(key)
 }
 
 // providerAt returns the instance of the resource's provider configuration with the given key.
-func (t *instance) providerAt(key addrs.InstanceKey) (*providerInstance, tfdiags.Diagnostics) {
+func (t *instance) providerAt(key addrs.InstanceKey) (*providerInstance, error) {
 	p := t.r.Provider
 	impl, ok := t.w.providers.get(p, key)
 	if mocks := t.w.op.env.Mocks; ok && mocks != nil && t.w.op.Phase != graph.PhaseValidate {
@@ -43,7 +42,7 @@ func (t *instance) providerAt(key addrs.InstanceKey) (*providerInstance, tfdiags
 		return nil, tfdiags.Errorf("Provider instance not present",
 			"%s requires its provider instance %s%s, which does not exist. A provider instance must outlive "+
 				"the resource instances that it manages by at least one apply: restore it, destroy the "+
-				"resource instance, and then remove it.", t.r.Addr, p.Addr, key).List()
+				"resource instance, and then remove it.", t.r.Addr, p.Addr, key)
 	}
 	return &providerInstance{impl, addrs.ProviderInstance{Config: p.Addr, Key: key}}, nil
 }

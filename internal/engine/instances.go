@@ -156,9 +156,9 @@ func newExpansion(of expandedKeys) *expansion {
 
 // fillBarriers sets instances that have a node of their own, but no step in this module instance,
 // to their stored objects. Nodes that refer to them do not wait for the whole resource.
-func (rv resourceValues) fillBarriers(in *moduleInstance, x *expansion) tfdiags.Diagnostics {
+func (rv resourceValues) fillBarriers(in *moduleInstance, x *expansion) error {
 	e, r := rv.e, rv.r
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	for key, s := range r.Barriers {
 		i, ok := x.has(key)
 		if !ok || s.Steps[in.addr] != nil {
@@ -166,10 +166,10 @@ func (rv resourceValues) fillBarriers(in *moduleInstance, x *expansion) tfdiags.
 		}
 		addr := r.Addr.Resource.InInstance(in.addr).Instance(key)
 		if obj := e.out.current(addr); obj != nil {
-			diags = diags.Append(x.fill(i, r, addr, obj)...)
+			errs = errs.AppendError(x.fill(i, r, addr, obj))
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 // Instances implements lang.Data: during an apply, instances with nodes of their own have values

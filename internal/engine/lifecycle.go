@@ -16,14 +16,13 @@ import (
 )
 
 // triggered reports whether one of the instance's replace_triggered_by references changes.
-func (p *instancePlan) triggered() (bool, tfdiags.Diagnostics) {
+func (p *instancePlan) triggered() (bool, error) {
 	if p.w.op.Plan != nil {
 		return false, nil // decided by the plan
 	}
 	for _, e := range p.r.Exprs.Triggers {
-		fired, diags := p.triggersReplace(e)
-		if fired || diags.HasErrors() {
-			return fired, diags
+		if fired, err := p.triggersReplace(e); fired || err != nil {
+			return fired, err
 		}
 	}
 	return false, nil
@@ -31,24 +30,24 @@ func (p *instancePlan) triggered() (bool, tfdiags.Diagnostics) {
 
 // triggersReplace reports whether a change is planned for the target of one trigger: a resource, an
 // instance, or an attribute of one.
-func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, tfdiags.Diagnostics) {
-	res, key, path, diags := p.triggerTarget(e)
-	if diags.HasErrors() {
-		return false, diags
+func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, error) {
+	res, key, path, err := p.triggerTarget(e)
+	if err != nil {
+		return false, err
 	}
 	if res.Mode != addrs.Managed {
-		return false, diags.Append(tfdiags.Errorf("Invalid replace_triggered_by expression",
+		return false, tfdiags.Errorf("Invalid replace_triggered_by expression",
 			"Only managed resources in the same module can trigger a replacement, and %s is not one. To "+
 				"trigger it with a value, set the input of a terraform_data resource to the value and refer "+
-				"to that resource.", res).At(e.Range()))
+				"to that resource.", res).At(e.Range())
 	}
 	r := p.r.Module.Resources[res]
 	if r == nil {
 		return false, nil // reported as an undeclared reference
 	}
 	if r == p.r {
-		return false, diags.Append(tfdiags.Errorf("Invalid replace_triggered_by expression",
-			"The resource can't trigger its own replacement. Refer to another resource.").At(e.Range()))
+		return false, tfdiags.Errorf("Invalid replace_triggered_by expression",
+			"The resource can't trigger its own replacement. Refer to another resource.").At(e.Range())
 	}
 	abs := res.InInstance(p.addr.Module)
 	if key != nil {
@@ -68,18 +67,18 @@ func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, tfdiags.Diagnostics)
 
 // triggerTarget parses a replace_triggered_by reference. Its index may be a constant, count.index
 // or each.key.
-func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.InstanceKey, cty.Path, tfdiags.Diagnostics) {
+func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.InstanceKey, cty.Path, error) {
 	var res addrs.Resource
 	var key *addrs.InstanceKey
-	tr, diags := graph.TriggerPath(e.Expression, func(key hcl.Expression) (cty.Value, tfdiags.Diagnostics) {
+	tr, err := graph.TriggerPath(e.Expression, func(key hcl.Expression) (cty.Value, error) {
 		return p.c.scope().EvalExpr(key, cty.DynamicPseudoType)
 	})
-	if diags.HasErrors() {
-		return res, nil, nil, diags
+	if err != nil {
+		return res, nil, nil, err
 	}
 	ref, err := addrs.ParseRef(tr, addrs.ModuleScope)
 	if err != nil {
-		return res, nil, nil, tfdiags.FromError(err)
+		return res, nil, nil, err
 	}
 	switch s := ref.Subject.(type) {
 	case addrs.Resource:
@@ -91,8 +90,8 @@ func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.Insta
 	case addrs.ResourceInstance:
 		res, key = s.Resource, &s.Key
 	default:
-		return res, nil, nil, diags.Append(tfdiags.Errorf("Invalid replace_triggered_by expression",
-			"Only managed resources in the same module can trigger a replacement.").At(e.Range()))
+		return res, nil, nil, tfdiags.Errorf("Invalid replace_triggered_by expression",
+			"Only managed resources in the same module can trigger a replacement.").At(e.Range())
 	}
 	var path cty.Path
 	for _, step := range ref.Remaining {
@@ -103,7 +102,7 @@ func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.Insta
 			path = path.Index(step.Key)
 		}
 	}
-	return res, key, path, diags
+	return res, key, path, nil
 }
 
 // triggers reports whether the change planned for an instance triggers replacement. A create, an
@@ -130,7 +129,7 @@ func (w *walk) triggers(addr addrs.AbsInstance, path cty.Path) bool {
 
 // preventDestroy reports an error if change would destroy an object protected by
 // lifecycle.prevent_destroy.
-func (p *instancePlan) preventDestroy(change *plans.InstanceChange) tfdiags.Diagnostics {
+func (p *instancePlan) preventDestroy(change *plans.InstanceChange) error {
 	destroys := change.Action == plans.Delete || change.Action == plans.DeleteThenCreate ||
 		change.Action == plans.CreateThenDelete
 	return p.checkPreventDestroy(destroys)
@@ -140,7 +139,7 @@ func (p *instancePlan) preventDestroy(change *plans.InstanceChange) tfdiags.Diag
 // is set and the object would be destroyed. An argument that can't be evaluated is always an error.
 // Objects in module instances that are no longer declared are protected too, as long as the
 // resource block exists.
-func (t *instance) checkPreventDestroy(destroys bool) tfdiags.Diagnostics {
+func (t *instance) checkPreventDestroy(destroys bool) error {
 	r, in, addr, w := t.r, t.in, t.addr, t.w
 	if r.Config == nil || r.Exprs.PreventDestroy == nil || w.op.PreDestroy {
 		return nil // the destroy phase checks it
@@ -150,12 +149,12 @@ func (t *instance) checkPreventDestroy(destroys bool) tfdiags.Diagnostics {
 		in = w.modules.gone(r.Module)
 	}
 	c := w.eval.newContext(in, repetition{})
-	v, diags := c.eval(e, cty.DynamicPseudoType)
-	if diags.HasErrors() {
-		return diags
+	v, err := c.eval(e, cty.DynamicPseudoType)
+	if err != nil {
+		return err
 	}
-	fail := func(detail string) tfdiags.Diagnostics {
-		return diags.Append(c.argError("Invalid value for prevent_destroy", detail, e, v))
+	fail := func(detail string) error {
+		return c.argError("Invalid value for prevent_destroy", detail, e, v)
 	}
 	switch {
 	case marks.Has(v, marks.Sensitive):
@@ -169,7 +168,7 @@ func (t *instance) checkPreventDestroy(destroys bool) tfdiags.Diagnostics {
 	case err != nil:
 		return fail(fmt.Sprintf("A bool is required: %s.", err))
 	case !destroys:
-		return diags
+		return nil
 	case b.IsNull():
 		return fail("The value is null. It must be true or false when the object would be destroyed.")
 	case !b.IsKnown() && gone:
@@ -179,10 +178,10 @@ func (t *instance) checkPreventDestroy(destroys bool) tfdiags.Diagnostics {
 	case !b.IsKnown():
 		return fail("The value is known only after apply. It must be known when the object would be destroyed.")
 	case b.False():
-		return diags
+		return nil
 	}
-	return diags.Append(tfdiags.Errorf("Resource instance cannot be destroyed",
+	return tfdiags.Errorf("Resource instance cannot be destroyed",
 		"%s would be destroyed, but its lifecycle.prevent_destroy is set. Set it to false, or exclude the "+
 			"object with -exclude=%s.",
-		addr, addr).At(r.Config.Range))
+		addr, addr).At(r.Config.Range)
 }

@@ -29,8 +29,8 @@ type missingKey struct {
 	typ      string // "" for all types
 }
 
-// warnOfMissing returns warnings if a refresh found far fewer objects than the state has.
-func (f finisher) warnOfMissing(drift []*plans.InstanceChange) tfdiags.Diagnostics {
+// warnOfMissing warns if a refresh found far fewer objects than the state has.
+func (f finisher) warnOfMissing(drift []*plans.InstanceChange) {
 	w := f.w
 	counts := map[missingKey]*missingObjects{}
 	for _, c := range drift {
@@ -51,7 +51,7 @@ func (f finisher) warnOfMissing(drift []*plans.InstanceChange) tfdiags.Diagnosti
 		}
 	}
 	if len(many) == 0 {
-		return nil
+		return
 	}
 	for r := range w.out.prevRun.Resources() {
 		if r.Addr.Resource.Mode != addrs.Managed {
@@ -71,16 +71,14 @@ func (f finisher) warnOfMissing(drift []*plans.InstanceChange) tfdiags.Diagnosti
 	slices.SortFunc(many, func(a, b missingKey) int {
 		return strings.Compare(a.provider.String()+" "+a.typ, b.provider.String()+" "+b.typ)
 	})
-	var diags tfdiags.Diagnostics
 	for _, key := range many {
 		n := counts[key]
 		whole := counts[missingKey{key.provider, ""}]
 		if 2*len(n.gone) < n.known || key.typ != "" && 2*len(whole.gone) >= whole.known {
 			continue // reported for the whole provider
 		}
-		diags = diags.Append(tfdiags.Warningf("Many objects are gone", "%s", f.missingText(key, n)))
+		w.out.warn(tfdiags.Warningf("Many objects are gone", "%s", f.missingText(key, n)))
 	}
-	return diags
 }
 
 func (f finisher) missingText(key missingKey, n *missingObjects) string {

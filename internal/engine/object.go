@@ -20,13 +20,13 @@ import (
 // upgrade returns a stored object in the current schema. It calls the provider even if the schema
 // version is current, because only the provider knows the form of its objects. Objects of the
 // built-in provider need no call.
-func (t *instance) upgrade(obj *states.Object) (*objectState, tfdiags.Diagnostics) {
+func (t *instance) upgrade(obj *states.Object) (*objectState, error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	schema := r.Schema
 	if obj.SchemaVersion > schema.Version && !w.op.moves.Retyped(addr) {
 		return nil, tfdiags.Errorf("Resource instance managed by newer provider version",
 			"%s was stored by a newer version of the provider %s than the one selected. Upgrade the provider.",
-			addr, prov.addr.Config.Provider.Type).List()
+			addr, prov.addr.Config.Provider.Type)
 	}
 	ty := schema.Block.ImpliedType()
 	same := obj.SchemaVersion == schema.Version && obj.Flatmap == nil && !w.op.moves.Retyped(addr)
@@ -36,23 +36,23 @@ func (t *instance) upgrade(obj *states.Object) (*objectState, tfdiags.Diagnostic
 			return &objectState{value: markStored(schema.Block, v, nil), obj: obj}, nil
 		}
 	}
-	v, out, diags := t.upgradeValue(obj, same)
-	if diags.HasErrors() {
-		return nil, diags
+	v, out, err := t.upgradeValue(obj, same)
+	if err != nil {
+		return nil, err
 	}
 	encoded, sensitive, err := states.EncodeValue(states.MarkSensitive(v, obj.SensitivePaths), ty)
 	if err != nil {
-		return nil, diags.Append(providerBug("Invalid resource state", prov.addr.Config.Provider,
-			"returned a state for %s that can't be stored: %s.", addr, err))
+		return nil, providerBug("Invalid resource state", prov.addr.Config.Provider,
+			"returned a state for %s that can't be stored: %s.", addr, err)
 	}
 	v = markStored(schema.Block, v, obj.SensitivePaths)
 	if out == obj && same && sameJSON(encoded, obj.Attrs) {
-		return t.withIdentity(&objectState{value: v, obj: obj}, diags)
+		return t.withIdentity(&objectState{value: v, obj: obj})
 	}
 	out = changed(out, func(o *states.Object) {
 		o.Attrs, o.SensitivePaths, o.Flatmap, o.SchemaVersion = encoded, sensitive, nil, schema.Version
 	})
-	return t.withIdentity(&objectState{value: v, obj: out}, diags)
+	return t.withIdentity(&objectState{value: v, obj: out})
 }
 
 // sameJSON reports whether two JSON documents are equal. Equal bytes are the common case.
@@ -65,7 +65,7 @@ func sameJSON(a, b []byte) bool {
 }
 
 // upgradeValue has the provider upgrade an object to the current schema.
-func (t *instance) upgradeValue(obj *states.Object, same bool) (cty.Value, *states.Object, tfdiags.Diagnostics) {
+func (t *instance) upgradeValue(obj *states.Object, same bool) (cty.Value, *states.Object, error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	ty := r.Schema.Block.ImpliedType()
 	if from := w.op.moves.Source(addr); from != nil {
@@ -78,8 +78,8 @@ func (t *instance) upgradeValue(obj *states.Object, same bool) (cty.Value, *stat
 				TargetType:            r.Addr.Resource.Type,
 			})
 		})
-		if resp.Diagnostics.HasErrors() {
-			return cty.NilVal, nil, t.explain(resp.Diagnostics)
+		if err := t.report(resp.Diagnostics); err != nil {
+			return cty.NilVal, nil, err
 		}
 		out := changed(obj, func(o *states.Object) {
 			o.Private, o.SensitivePaths, o.Identity, o.IdentityVersion = resp.Private, nil, nil, 0
@@ -87,8 +87,7 @@ func (t *instance) upgradeValue(obj *states.Object, same bool) (cty.Value, *stat
 		if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
 			out.Identity, out.IdentityVersion = encodeIdentity(resp.Identity), r.Schema.IdentityVersion
 		}
-		return resp.State, out,
-			t.explain(resp.Diagnostics).Append(t.checkType("Invalid moved resource state", resp.State, ty)...)
+		return resp.State, out, t.checkType("Invalid moved resource state", resp.State, ty)
 	}
 	raw := obj.Attrs
 	if same {
@@ -98,11 +97,10 @@ func (t *instance) upgradeValue(obj *states.Object, same bool) (cty.Value, *stat
 		return prov.UpgradeResourceState(w.ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type,
 			Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap})
 	})
-	if resp.Diagnostics.HasErrors() {
-		return cty.NilVal, nil, t.explain(resp.Diagnostics)
+	if err := t.report(resp.Diagnostics); err != nil {
+		return cty.NilVal, nil, err
 	}
-	return resp.Value, obj,
-		t.explain(resp.Diagnostics).Append(t.checkType("Invalid resource state upgrade", resp.Value, ty)...)
+	return resp.Value, obj, t.checkType("Invalid resource state upgrade", resp.Value, ty)
 }
 
 // explain adds the address of the instance, and the range of its block if there is one, to
@@ -115,40 +113,50 @@ func (t *instance) explain(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.InConfigBody(r.Config.Config, addr.String())
 }
 
-func (t *instance) checkType(summary string, v cty.Value, ty cty.Type) tfdiags.Diagnostics {
+// explained returns err with the same additions.
+func (t *instance) explained(err error) error { return tfdiags.MapError(err, t.explain) }
+
+// warn passes a provider's warnings on.
+func (t *instance) warn(warnings ...tfdiags.Diagnostic) { t.w.out.warn(t.explain(warnings)...) }
+
+// report passes the warnings in a provider's answer on and returns its errors.
+func (t *instance) report(answer tfdiags.Diagnostics) error {
+	return t.explained(answer.Report(t.warn))
+}
+
+func (t *instance) checkType(summary string, v cty.Value, ty cty.Type) error {
 	prov, addr := t.prov, t.addr
-	var diags tfdiags.Diagnostics
 	if v == cty.NilVal {
-		return diags.Append(providerBug(summary, prov.addr.Config.Provider, "returned no value for %s.", addr))
+		return providerBug(summary, prov.addr.Config.Provider, "returned no value for %s.", addr)
 	}
+	var errs tfdiags.Diagnostics
 	for _, err := range v.Type().TestConformance(ty) {
-		diags = diags.Append(providerBug(summary, prov.addr.Config.Provider,
+		errs = errs.Append(providerBug(summary, prov.addr.Config.Provider,
 			"returned a value for %s that does not conform to its schema: %s.", addr, tfdiags.FormatError(err)))
 	}
-	return diags
+	return errs.Err()
 }
 
 // withIdentity decodes the object's identity and upgrades it if its version is old.
-func (t *instance) withIdentity(l *objectState, diags tfdiags.Diagnostics) (*objectState, tfdiags.Diagnostics) {
+func (t *instance) withIdentity(l *objectState) (*objectState, error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	l.identity = cty.NilVal
 	if r.Schema.Identity == nil || len(l.obj.Identity) == 0 {
-		return l, diags
+		return l, nil
 	}
 	ty := r.Schema.Identity.ImpliedType()
 	switch {
 	case l.obj.IdentityVersion > r.Schema.IdentityVersion:
-		return nil, diags.Append(tfdiags.Errorf("Resource instance managed by newer provider version",
+		return nil, tfdiags.Errorf("Resource instance managed by newer provider version",
 			"The identity of %s was stored by a newer version of the provider %s than the one selected. "+
-				"Upgrade the provider.", addr, prov.addr.Config.Provider.Type))
+				"Upgrade the provider.", addr, prov.addr.Config.Provider.Type)
 	case l.obj.IdentityVersion < r.Schema.IdentityVersion:
 		resp := callProvider(w.calls, prov, "UpgradeResourceIdentity", addr, func() providers.UpgradeResponse {
 			return prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type,
 				Version: l.obj.IdentityVersion, JSON: l.obj.Identity})
 		})
-		diags = diags.Append(t.explain(resp.Diagnostics)...)
-		if resp.Diagnostics.HasErrors() {
-			return nil, diags
+		if err := t.report(resp.Diagnostics); err != nil {
+			return nil, err
 		}
 		l.identity = resp.Value
 		l.obj = changed(l.obj, func(o *states.Object) {
@@ -157,12 +165,12 @@ func (t *instance) withIdentity(l *objectState, diags tfdiags.Diagnostics) (*obj
 	default:
 		v, err := states.Unmarshal(l.obj.Identity, ty)
 		if err != nil {
-			return nil, diags.Append(tfdiags.Errorf("Invalid resource identity",
-				"The stored identity of %s can't be read: %s.", addr, err))
+			return nil, tfdiags.Errorf("Invalid resource identity",
+				"The stored identity of %s can't be read: %s.", addr, err)
 		}
 		l.identity = v
 	}
-	return l, diags
+	return l, nil
 }
 
 func encodeIdentity(v cty.Value) []byte {
@@ -195,54 +203,54 @@ func unmark(v cty.Value) cty.Value {
 }
 
 // refresh has the provider read the current object. A result without an object means that it is
-// gone.
-func (t *instance) refresh(deposed addrs.DeposedKey, l *objectState) (*objectState, tfdiags.Diagnostics) {
+// gone. Errors have the address and source range of the instance.
+func (t *instance) refresh(deposed addrs.DeposedKey, l *objectState) (*objectState, error) {
 	w, what := t.w, Object{Addr: t.addr, Deposed: deposed}
 	what.IDKey, what.IDValue = identify(l.value)
 	w.out.observe(RefreshStart{what})
-	out, diags := t.read(l)
-	if !diags.HasErrors() {
-		if !out.exists() {
-			what.IDKey, what.IDValue = "", "" // they identified a missing object
-		}
-		w.out.observe(RefreshDone{what})
+	out, err := t.read(l)
+	if err != nil {
+		return nil, t.explained(err)
 	}
-	return out, diags
+	if !out.exists() {
+		what.IDKey, what.IDValue = "", "" // they identified a missing object
+	}
+	w.out.observe(RefreshDone{what})
+	return out, nil
 }
 
-func (t *instance) read(l *objectState) (*objectState, tfdiags.Diagnostics) {
+func (t *instance) read(l *objectState) (*objectState, error) {
 	r, prov, addr, c, w := t.r, t.prov, t.addr, t.c, t.w
-	meta, diags := w.eval.providerMeta(r, c)
-	if diags.HasErrors() {
-		return nil, diags
+	meta, err := w.eval.providerMeta(r, c)
+	if err != nil {
+		return nil, err
 	}
 	prior := unmark(l.value)
 	resp := callProvider(w.calls, prov, "ReadResource", addr, func() providers.ReadResponse {
 		return prov.ReadResource(w.ctx, providers.ReadRequest{Type: r.Addr.Resource.Type, Prior: prior,
 			Private: l.obj.Private, Meta: meta, Identity: l.identity})
 	})
-	diags = diags.Append(resp.Diagnostics...)
-	if resp.Diagnostics.HasErrors() {
-		return nil, diags
+	if err := t.report(resp.Diagnostics); err != nil {
+		return nil, err
 	}
 	if resp.Deferred != "" {
-		return nil, diags.Append(deferred(prov, addr, resp.Deferred))
+		return nil, deferred(prov, addr, resp.Deferred)
 	}
 	ty := r.Schema.Block.ImpliedType()
-	if diags = diags.Append(t.checkType("Provider produced invalid object", resp.State, ty)...); diags.HasErrors() {
-		return nil, diags
+	if err := t.checkType("Provider produced invalid object", resp.State, ty); err != nil {
+		return nil, err
 	}
 	if resp.State.IsNull() {
 		gone := &objectState{value: cty.NullVal(ty)}
 		if l.obj.Status == states.Ready {
 			gone.identity = l.identity // the provider may recognise the object by it
 		}
-		return gone, diags
+		return gone, nil
 	}
 	state := objchange.NormalizeFromLegacy(r.Schema.Block, resp.State)
 	if !state.IsWhollyKnown() {
-		return nil, diags.Append(providerBug("Provider produced invalid object", prov.addr.Config.Provider,
-			"returned unknown values for %s when it was read.", addr))
+		return nil, providerBug("Provider produced invalid object", prov.addr.Config.Provider,
+			"returned unknown values for %s when it was read.", addr)
 	}
 	out := &objectState{value: l.value, identity: resp.Identity, obj: l.obj}
 	identity := encodeIdentity(resp.Identity)
@@ -251,12 +259,12 @@ func (t *instance) read(l *objectState) (*objectState, tfdiags.Diagnostics) {
 	}
 	if state.RawEquals(prior) && bytes.Equal(resp.Private, l.obj.Private) &&
 		sameJSON(identity, l.obj.Identity) && len(identity) == len(l.obj.Identity) {
-		return out, diags
+		return out, nil
 	}
 	out.value = markStored(r.Schema.Block, state, l.obj.SensitivePaths)
 	encoded, sensitive, err := states.EncodeValue(out.value, ty)
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
 	out.obj = changed(l.obj, func(o *states.Object) {
 		o.Attrs, o.SensitivePaths, o.Private = encoded, sensitive, resp.Private
@@ -264,7 +272,7 @@ func (t *instance) read(l *objectState) (*objectState, tfdiags.Diagnostics) {
 			o.Identity, o.IdentityVersion = identity, r.Schema.IdentityVersion
 		}
 	})
-	return out, diags
+	return out, nil
 }
 
 func deferred(prov *providerInstance, addr addrs.AbsInstance, reason string) tfdiags.Diagnostic {

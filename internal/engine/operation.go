@@ -30,7 +30,7 @@ type operation struct {
 func newOperation(phase graph.Phase, cfg *configs.Config, prior *states.State, env *Env) *operation {
 	op := &operation{env: env, Operation: graph.Operation{
 		Phase: phase, Config: cfg, Prior: prior, Mode: plans.Normal, Schema: env.Schema, Known: env.Known,
-		Timings: env.Timings,
+		Timings: env.Timings, Warn: env.Warn,
 	}}
 	if env.Provisioner != nil {
 		op.Provisioner = func(typ string) (*providers.ResourceSchema, bool, error) {

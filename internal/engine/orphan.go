@@ -22,31 +22,28 @@ type orphanPlan struct {
 	deposed addrs.DeposedKey
 }
 
-func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
-	defer o.w.trackWork("plan", o.addr)(&diags)
+func (o *orphanPlan) plan() (err error) {
+	defer o.w.trackWork("plan", o.addr)(&err)
 	w, r := o.w, o.r
 	obj := o.stored.Current
 	if o.deposed != "" {
 		obj = o.stored.Deposed[o.deposed]
 	}
-	if o.prov, diags = o.providerAt(o.providerKey()); diags.HasErrors() {
-		return diags
+	if o.prov, err = o.providerAt(o.providerKey()); err != nil {
+		return err
 	}
 	if r.Addr.Resource.Mode == addrs.Data {
 		w.out.setObject(o.addr, o.deposed, nil, o.prov.addr)
-		return diags
+		return nil
 	}
-	l, more := o.upgrade(obj)
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return diags
+	l, err := o.upgrade(obj)
+	if err != nil {
+		return err
 	}
 	w.out.setPrevious(o.addr, o.deposed, l.obj, o.prov.addr)
 	if !w.op.skipRefresh {
-		l, more = o.refresh(o.deposed, l)
-		diags = diags.Append(o.explain(more)...)
-		if more.HasErrors() {
-			return diags
+		if l, err = o.refresh(o.deposed, l); err != nil {
+			return err
 		}
 	}
 	w.out.setObject(o.addr, o.deposed, l.obj, o.prov.addr)
@@ -55,12 +52,12 @@ func (o *orphanPlan) plan() (diags tfdiags.Diagnostics) {
 		if o.deposed != "" && w.op.Mode != plans.RefreshOnly {
 			w.addChange(r, o.change(l, plans.NoOp, plans.NoReason))
 		}
-		return diags
+		return nil
 	}
 	if w.op.Mode == plans.RefreshOnly {
-		return diags
+		return nil
 	}
-	return diags.Append(o.planRemoval(l)...)
+	return o.planRemoval(l)
 }
 
 // providerKey returns the key of the provider instance that manages the object. It is the stored
@@ -73,9 +70,8 @@ func (o *orphanPlan) providerKey() addrs.InstanceKey {
 }
 
 // planRemoval plans to destroy the object, or to remove it from the state only.
-func (o *orphanPlan) planRemoval(l *objectState) tfdiags.Diagnostics {
+func (o *orphanPlan) planRemoval(l *objectState) error {
 	w, r := o.w, o.r
-	var diags tfdiags.Diagnostics
 	forget, reason := forgets(r, l.obj)
 	if r.Removed != nil {
 		forget = !r.Removed.Destroy.Value
@@ -84,23 +80,20 @@ func (o *orphanPlan) planRemoval(l *objectState) tfdiags.Diagnostics {
 		if reason == plans.NoReason {
 			reason = o.reason()
 		}
-		diags = diags.Append(tfdiags.Warningf(willForget,
-			"%s will be removed from the state but not destroyed.", o.addr))
+		w.out.warn(tfdiags.Warningf(willForget, "%s will be removed from the state but not destroyed.", o.addr))
 		w.addChange(r, o.change(l, plans.Forget, reason))
-		return diags
+		return nil
 	}
 	change := o.change(l, plans.Delete, o.reason())
-	private, more := o.planDeletion(l)
-	diags = diags.Append(o.explain(more)...)
-	if more.HasErrors() {
-		return diags
+	var err error
+	if change.Private, err = o.planDeletion(l); err != nil {
+		return err
 	}
-	change.Private = private
 	w.addChange(r, change)
 	if o.deposed == "" {
-		diags = diags.Append(o.checkPreventDestroy(true)...)
+		return o.checkPreventDestroy(true)
 	}
-	return diags
+	return nil
 }
 
 func (o *orphanPlan) change(l *objectState, action plans.Action, reason plans.Reason) *plans.InstanceChange {
@@ -162,43 +155,43 @@ func (o *orphanPlan) reason() plans.Reason {
 	return plans.DeleteEachKey
 }
 
-// planDeletion has the provider plan the destruction, if the provider supports that.
-func (t *instance) planDeletion(l *objectState) (private []byte, diags tfdiags.Diagnostics) {
+// planDeletion has the provider plan the destruction, if the provider supports that, and returns
+// the private data to delete the object with.
+func (t *instance) planDeletion(l *objectState) (private []byte, err error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
 	if !r.Provider.Schema.PlanDestroy {
 		return l.obj.Private, nil
 	}
-	meta, diags := w.eval.providerMeta(r, nil)
-	if diags.HasErrors() {
-		return nil, diags
+	meta, err := w.eval.providerMeta(r, nil)
+	if err != nil {
+		return nil, t.explained(err)
 	}
 	resp := t.planChange(providers.PlanRequest{
 		Type: r.Addr.Resource.Type, Prior: unmark(l.value), Proposed: null, Config: null,
 		Private: l.obj.Private, Meta: meta, Identity: l.identity,
 	})
-	diags = diags.Append(resp.Diagnostics...)
-	if diags.HasErrors() {
-		return nil, diags
+	if err := t.report(resp.Diagnostics); err != nil {
+		return nil, err
 	}
 	if resp.Deferred != "" {
-		return nil, diags.Append(deferred(prov, addr, resp.Deferred))
+		return nil, t.explained(deferred(prov, addr, resp.Deferred))
 	}
 	if resp.Planned != cty.NilVal && !resp.Planned.IsNull() {
-		return nil, diags.Append(providerBug("Provider produced invalid plan", prov.addr.Config.Provider,
+		return nil, t.explained(providerBug("Provider produced invalid plan", prov.addr.Config.Provider,
 			"planned an object where %s is to be destroyed.", addr))
 	}
-	return resp.Private, diags
+	return resp.Private, nil
 }
 
 // planDestroy plans the destruction of all objects of a resource. Its value stays the stored one,
 // since providers may be configured with it.
-func (v resourceVisit) planDestroy() tfdiags.Diagnostics {
+func (v resourceVisit) planDestroy() error {
 	w, r := v.w, v.r
 	if r.Addr.Resource.Mode == addrs.Ephemeral {
 		return v.plan()
 	}
-	var jobs []func() tfdiags.Diagnostics
+	var jobs []func() error
 	for _, prior := range r.Prior {
 		for _, key := range prior.SortedKeys() {
 			inst, addr := prior.Instances[key], prior.Addr.Instance(key)
@@ -208,57 +201,53 @@ func (v resourceVisit) planDestroy() tfdiags.Diagnostics {
 			o := orphanPlan{instance: instance{w: w, r: r, addr: addr,
 				in: w.modules.at(r.Module, prior.Addr.Module)}, stored: inst}
 			if inst.Current != nil {
-				jobs = append(jobs,
-					func() tfdiags.Diagnostics { current := o; return current.planDestroy(inst.Current) })
+				current := o
+				jobs = append(jobs, func() error { return current.planDestroy(inst.Current) })
 			}
 			for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
 				old := o
 				old.deposed = deposed
-				jobs = append(jobs, func() tfdiags.Diagnostics { return old.planDestroy(inst.Deposed[deposed]) })
+				jobs = append(jobs, func() error { return old.planDestroy(inst.Deposed[deposed]) })
 			}
 		}
 	}
-	diags := w.eval.values(r).fromState()
-	if len(jobs) > 0 {
-		diags = diags.Append(w.each(len(jobs), func(i int) tfdiags.Diagnostics { return jobs[i]() })...)
+	err := w.eval.values(r).fromState()
+	if len(jobs) == 0 {
+		return err
 	}
-	return diags
+	return tfdiags.Join(err, w.each(len(jobs), func(i int) error { return jobs[i]() }))
 }
 
 // planDestroy plans to destroy one object, whether or not it is declared.
-func (o *orphanPlan) planDestroy(obj *states.Object) tfdiags.Diagnostics {
+func (o *orphanPlan) planDestroy(obj *states.Object) error {
 	w, r := o.w, o.r
-	prov, diags := o.providerAt(o.providerKey())
-	if diags.HasErrors() {
-		return diags
+	var err error
+	if o.prov, err = o.providerAt(o.providerKey()); err != nil {
+		return err
 	}
-	o.prov = prov
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
 	if r.Addr.Resource.Mode == addrs.Data {
-		w.addChange(r, &plans.InstanceChange{Addr: o.addr, PrevAddr: o.addr, Provider: prov.addr,
+		w.addChange(r, &plans.InstanceChange{Addr: o.addr, PrevAddr: o.addr, Provider: o.prov.addr,
 			Action: plans.Delete, Before: null, After: null})
-		return diags
+		return nil
 	}
-	l, more := o.upgrade(obj)
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return diags
+	l, err := o.upgrade(obj)
+	if err != nil {
+		return err
 	}
-	w.out.setPrevious(o.addr, o.deposed, l.obj, prov.addr)
-	w.out.setObject(o.addr, o.deposed, l.obj, prov.addr)
+	w.out.setPrevious(o.addr, o.deposed, l.obj, o.prov.addr)
+	w.out.setObject(o.addr, o.deposed, l.obj, o.prov.addr)
 	if forget, reason := forgets(r, l.obj); forget {
 		w.addChange(r, o.change(l, plans.Forget, reason))
-		return diags
+		return nil
 	}
 	change := o.change(l, plans.Delete, plans.NoReason)
-	change.Private, more = o.planDeletion(l)
-	diags = diags.Append(o.explain(more)...)
-	if more.HasErrors() {
-		return diags
+	if change.Private, err = o.planDeletion(l); err != nil {
+		return err
 	}
 	w.addChange(r, change)
 	if o.deposed == "" {
 		w.out.report(o.checkPreventDestroy(true)) // the plan still shows what else would be destroyed
 	}
-	return diags
+	return nil
 }

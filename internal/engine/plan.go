@@ -25,7 +25,7 @@ import (
 // not even the graph could be built.
 func Plan(
 	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions,
-) (*plans.Plan, tfdiags.Diagnostics) {
+) (*plans.Plan, error) {
 	if opts == nil {
 		opts = &PlanOptions{}
 	}
@@ -33,43 +33,39 @@ func Plan(
 		prior = states.New()
 	}
 	defer env.Timings.Phase("plan")()
-	diags := opts.check()
-	if diags.HasErrors() {
-		return nil, diags
+	own := *env
+	if own.Known == nil {
+		own.Known = &graph.Known{} // a plan may build more than one graph
 	}
-	if env.Known == nil { // a plan may build more than one graph
-		own := *env
-		own.Known = &graph.Known{}
-		env = &own
+	if own.Warn == nil {
+		own.Warn = func(...tfdiags.Diagnostic) {}
+	}
+	if err := opts.check(own.Warn); err != nil {
+		return nil, err
 	}
 	if opts.Mode == plans.Destroy {
-		plan, more := planDestroy(ctx, cfg, prior, env, opts)
-		return plan, diags.Append(more...)
+		return planDestroy(ctx, cfg, prior, &own, opts)
 	}
-	plan, more := planNormal(ctx, cfg, prior, env, opts, false)
-	return plan, diags.Append(more...)
+	return planNormal(ctx, cfg, prior, &own, opts, false)
 }
 
-func (o *PlanOptions) check() tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (o *PlanOptions) check(warn tfdiags.Sink) error {
 	switch {
 	case len(o.Targets) > 0 && len(o.Excludes) > 0:
-		diags = diags.Append(tfdiags.Errorf("Incompatible plan options",
-			"-target and -exclude can't be used together."))
+		return tfdiags.Errorf("Incompatible plan options", "-target and -exclude can't be used together.")
 	case o.Mode == plans.RefreshOnly && o.SkipRefresh:
-		diags = diags.Append(tfdiags.Errorf("Incompatible plan options",
-			"A refresh-only plan without refreshing would do nothing: leave out -refresh=false or -refresh-only."))
+		return tfdiags.Errorf("Incompatible plan options",
+			"A refresh-only plan without refreshing would do nothing: leave out -refresh=false or -refresh-only.")
 	case o.Mode != plans.Normal && len(o.ForceReplace) > 0:
-		diags = diags.Append(tfdiags.Errorf("Incompatible plan options",
-			"-replace can't be used with -destroy or -refresh-only."))
+		return tfdiags.Errorf("Incompatible plan options", "-replace can't be used with -destroy or -refresh-only.")
 	}
 	if len(o.Targets)+len(o.Excludes) > 0 && len(o.Imports) == 0 {
-		diags = diags.Append(tfdiags.Warningf(onlyTargets,
+		warn(tfdiags.Warningf(onlyTargets,
 			"With -target or -exclude the plan may not cover all changes that the configuration requires. "+
 				"These options are for exceptional situations, such as recovering from errors. Run a plan "+
 				"without them afterwards."))
 	}
-	return diags
+	return nil
 }
 
 func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *Env) *operation {
@@ -93,52 +89,49 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 
 func planNormal(
 	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions, preDestroy bool,
-) (*plans.Plan, tfdiags.Diagnostics) {
-	diags := tfdiags.FromError(moves.Validate(cfg))
-	if diags.HasErrors() {
-		return nil, diags
+) (*plans.Plan, error) {
+	if err := moves.Validate(cfg); err != nil {
+		return nil, err
 	}
-	moved, results := moves.Apply(cfg, prior, diags.Add)
+	moved, results := moves.Apply(cfg, prior, env.Warn)
 	if opts.Mode == plans.Normal {
 		if err := moves.ValidateRemoved(cfg); err != nil {
-			return nil, diags.AppendError(err)
+			return nil, err
 		}
 	}
 	op := opts.operation(cfg, moved, env)
 	op.moves, op.PreDestroy = results, preDestroy
-	if more := op.checkMovedTargets(); more.HasErrors() {
-		return nil, diags.Append(more...)
+	if err := op.checkMovedTargets(); err != nil {
+		return nil, err
 	}
-	w, more := newWalk(ctx, op, moved)
-	diags = diags.Append(more...)
-	if w == nil {
-		return nil, diags
+	w, err := newWalk(ctx, op, moved)
+	if err != nil {
+		return nil, err
 	}
 	w.out.prevRun = moved.Clone()
-	walked := w.run()
+	err = w.run()
 	f := finisher{w}
 	f.removeOutputs()
-	still := tfdiags.FromError(moves.CheckInstances(w.op.Config, f.moduleInstances, f.declares))
+	undone := moves.CheckInstances(w.op.Config, f.moduleInstances, f.declares)
 	if results.Cycle != nil {
-		if len(still) == 0 { // otherwise these errors explain the cycle
-			still = tfdiags.FromError(results.Cycle)
+		if undone == nil { // otherwise these errors explain the cycle
+			undone = results.Cycle
 		}
-		return nil, diags.Append(still...)
+		return nil, undone
 	}
-	walked = still.Append(walked...) // these errors may have caused the others
+	err = tfdiags.Join(undone, err) // the former may have caused the latter
 	f.planCheckReads()
-	diags = diags.Append(walked...).Append(f.checkImportedOnce()...)
-	plan := f.plan(opts, walked.HasErrors())
-	diags = diags.Append(f.warnOfMissing(plan.Drift)...)
-	if !walked.HasErrors() && opts.Mode == plans.Normal && !preDestroy && plan.Destroys() {
+	f.checkImportedOnce()
+	plan := f.plan(opts, err != nil)
+	f.warnOfMissing(plan.Drift)
+	if err == nil && opts.Mode == plans.Normal && !preDestroy && plan.Destroys() {
 		// Report cycles now instead of during apply. Only deletions can introduce one.
 		defer env.Timings.Phase("order of the changes")()
-		_, more := graph.Build(ctx, &applyOperation(cfg, plan, env, nil).Operation)
-		diags = diags.Append(more...)
-		plan.Errored = diags.HasErrors()
+		_, err = graph.Build(ctx, &applyOperation(cfg, plan, env, nil).Operation)
+		plan.Errored = err != nil
 		plan.Applyable = plan.Applyable && !plan.Errored
 	}
-	return plan, diags
+	return plan, err
 }
 
 // moduleInstances returns the addresses of a module's instances.
@@ -172,7 +165,7 @@ func (f finisher) declares(addr addrs.AbsInstance) bool {
 }
 
 // checkMovedTargets returns an error if the targets or exclusions separate the two ends of a move.
-func (o *operation) checkMovedTargets() tfdiags.Diagnostics {
+func (o *operation) checkMovedTargets() error {
 	if !o.Selective() {
 		return nil
 	}
@@ -199,7 +192,7 @@ func (o *operation) checkMovedTargets() tfdiags.Diagnostics {
 	return tfdiags.Errorf("Moved resource instances excluded by targeting",
 		"Objects in the state are moved to new addresses, and the selection excludes one end of a move. "+
 			"Include the moves in the plan:\n  - %s%s", option,
-		strings.Join(slices.Compact(missing), "\n  - "+option)).List()
+		strings.Join(slices.Compact(missing), "\n  - "+option))
 }
 
 // finisher turns the results of a walk into a plan or a state.
@@ -307,39 +300,40 @@ func newDeposedKey(inst *states.Instance) addrs.DeposedKey {
 // objects.
 func planDestroy(
 	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions,
-) (*plans.Plan, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+) (*plans.Plan, error) {
 	start, prevRun := prior, prior
 	var results *moves.Results
 	if opts.SkipRefresh || prior.Empty() {
-		start, results = moves.Apply(cfg, prior, diags.Add)
+		start, results = moves.Apply(cfg, prior, env.Warn)
 		if results.Cycle != nil {
-			return nil, diags.AppendError(results.Cycle)
+			return nil, results.Cycle
 		}
 		prevRun = start.Clone()
 	} else {
 		refresh := *opts
 		refresh.Mode = plans.Normal
-		plan, more := planNormal(ctx, cfg, prior, env, &refresh, true)
-		if more.HasErrors() {
-			return nil, diags.Append(more...) // that plan does not say what would be destroyed
+		own := *env
+		var warnings tfdiags.Diagnostics
+		own.Warn = warnings.Add
+		plan, err := planNormal(ctx, cfg, prior, &own, &refresh, true)
+		if err != nil {
+			env.Warn(warnings...)
+			return nil, err // that plan does not say what would be destroyed
 		}
-		diags = diags.Append(withoutForgetting(more)...)
+		env.Warn(withoutForgetting(warnings)...)
 		start, prevRun = plan.Prior, plan.PrevRun
 	}
 	op := opts.operation(cfg, start, env)
 	op.Phase, op.moves = graph.PhasePlanDestroy, results
-	w, more := newWalk(ctx, op, start)
-	diags = diags.Append(more...)
-	if w == nil {
-		return nil, diags
+	w, err := newWalk(ctx, op, start)
+	if err != nil {
+		return nil, err
 	}
-	walked := w.run()
+	err = w.run()
 	w.out.prevRun = prevRun
 	f := finisher{w}
 	f.removeOutputs()
-	plan := f.plan(opts, walked.HasErrors())
-	return plan, diags.Append(walked...)
+	return f.plan(opts, err != nil), err
 }
 
 // Summaries of warnings that withoutForgetting drops.

@@ -23,23 +23,23 @@ type resourceVisit struct {
 func (w *walk) visitor(r *graph.Resource) resourceVisit { return resourceVisit{w, r} }
 
 // plan plans all instances of a resource: declared instances, orphans and deposed objects.
-func (v resourceVisit) plan() tfdiags.Diagnostics {
+func (v resourceVisit) plan() error {
 	w, r := v.w, v.r
-	var jobs []func() tfdiags.Diagnostics
-	diags := v.resolveImports()
-	if diags.HasErrors() {
-		return diags
+	if err := v.resolveImports(); err != nil {
+		return err
 	}
 	if r.Config != nil && r.Addr.Resource.Mode != addrs.Managed && w.pendingBefore(r.Inputs) {
 		w.result(r).deferral = findDeferral(r)
 	}
+	var errs tfdiags.Diagnostics
+	var jobs []func() error
 	var broken map[addrs.ModuleInstance]bool
 	var done []*expansion
 	if r.Config != nil {
 		for _, in := range w.modules.of(r.Module) {
-			x, more := w.eval.values(r).expand(in)
-			diags = diags.Append(more...)
-			if more.HasErrors() {
+			x, err := w.eval.values(r).expand(in)
+			if err != nil {
+				errs = errs.AppendError(err)
 				if broken == nil {
 					broken = map[addrs.ModuleInstance]bool{}
 				}
@@ -49,16 +49,16 @@ func (v resourceVisit) plan() tfdiags.Diagnostics {
 			in.resources[r.Slot] = x
 			done = append(done, x)
 			for i := range x.keys {
-				jobs = append(jobs, func() tfdiags.Diagnostics { return v.planInstance(in, x, i) })
+				jobs = append(jobs, func() error { return v.planInstance(in, x, i) })
 			}
 		}
 	}
 	if len(jobs) == 0 && len(broken) == 0 && r.HasConditions() {
 		w.out.recordNoObjects(checks.KindResource, r.Addr.String())
 	}
-	diags = diags.Append(v.checkForceReplace(done)...)
+	v.checkForceReplace(done)
 	if len(broken) == 0 && len(w.result(r).imports) > 0 {
-		diags = diags.Append(v.checkImports()...)
+		errs = errs.AppendError(v.checkImports())
 	}
 	for _, prior := range r.Prior {
 		if !broken[prior.Addr.Module] {
@@ -66,38 +66,39 @@ func (v resourceVisit) plan() tfdiags.Diagnostics {
 		}
 	}
 	if len(jobs) > 0 {
-		diags = diags.Append(w.each(len(jobs), func(i int) tfdiags.Diagnostics { return jobs[i]() })...)
+		errs = errs.AppendError(w.each(len(jobs), func(i int) error { return jobs[i]() }))
 	}
 	if r.Schema == nil || r.Config == nil {
-		return diags
+		return errs.Err()
 	}
 	for _, in := range w.modules.of(r.Module) {
 		x := in.resources[r.Slot]
 		if x == nil {
 			continue
 		}
-		stands, more := w.eval.values(r).resulting(in, x)
-		diags = diags.Append(more...)
-		x.value = w.eval.values(r).whole(stands)
+		remaining, err := w.eval.values(r).resulting(in, x)
+		errs = errs.AppendError(err)
+		x.value = w.eval.values(r).whole(remaining)
 	}
-	return diags
+	return errs.Err()
 }
 
 // planInstance plans one declared instance.
-func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) (diags tfdiags.Diagnostics) {
+func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) (err error) {
 	w, r := v.w, v.r
 	addr := r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
 	p := &instancePlan{instance: instance{w: w, r: r, addr: addr, in: in,
 		c: w.eval.newContext(in, x.repetition(i))}, x: x, at: i}
-	defer w.trackWork("plan", addr)(&diags)
+	defer w.trackWork("plan", addr)(&err)
 	if !r.Selected.Has(addr) {
 		if r.HasConditions() { // the instances that take part may not be all
 			w.out.recordCheck(p.conditionSet(""), checks.Unknown, nil)
 		}
-		return p.keepStored()
+		p.keepStored()
+		return nil
 	}
-	if named, diags := p.selfReferences(); named {
-		return diags
+	if named, err := p.selfReferences(); named {
+		return err
 	}
 	switch r.Addr.Resource.Mode {
 	case addrs.Data:
@@ -112,10 +113,11 @@ func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) (di
 // errors. A reference to one instance is an error of that instance. A reference to the whole
 // resource is one error of a repeated block; a block without repetition reports it twice, as
 // OpenTofu does.
-func (p *instancePlan) selfReferences() (named bool, diags tfdiags.Diagnostics) {
+func (p *instancePlan) selfReferences() (named bool, err error) {
 	if p.r.Exprs.Body == nil {
 		return false, nil
 	}
+	var errs tfdiags.Diagnostics
 	for _, ref := range p.r.Exprs.Body.Refs.Objects {
 		subject, times := ref.Subject, 1
 		if inst, ok := subject.(addrs.ResourceInstance); ok {
@@ -133,17 +135,17 @@ func (p *instancePlan) selfReferences() (named bool, diags tfdiags.Diagnostics) 
 		}
 		named = true
 		for range times {
-			diags = diags.Append(graph.SelfReference(p.addr.String(), ref))
+			errs = errs.Append(graph.SelfReference(p.addr.String(), ref))
 		}
 	}
-	return named, diags
+	return named, errs.Err()
 }
 
 // orphanJobs returns a function for each object of the resource that is not declared. The functions
 // plan these objects.
-func (v resourceVisit) orphanJobs(prior *states.Resource) []func() tfdiags.Diagnostics {
+func (v resourceVisit) orphanJobs(prior *states.Resource) []func() error {
 	w, r := v.w, v.r
-	var jobs []func() tfdiags.Diagnostics
+	var jobs []func() error
 	var x *expansion
 	in := w.modules.at(r.Module, prior.Addr.Module)
 	if in != nil && r.Config != nil {
@@ -177,11 +179,10 @@ func (x *expansion) has(key addrs.InstanceKey) (int, bool) {
 
 // checkForceReplace warns about -replace addresses without a key that name a resource with several
 // instances or none.
-func (v resourceVisit) checkForceReplace(done []*expansion) tfdiags.Diagnostics {
+func (v resourceVisit) checkForceReplace(done []*expansion) {
 	w, r := v.w, v.r
-	var diags tfdiags.Diagnostics
 	warn := func(format string, args ...any) {
-		diags = diags.Append(tfdiags.Warningf("Incompletely-matched force-replace resource instance", format, args...))
+		w.out.warn(tfdiags.Warningf("Incompletely-matched force-replace resource instance", format, args...))
 	}
 	for _, addr := range w.op.forceWhole[r.Addr] {
 		keyed := slices.IndexFunc(done,
@@ -194,7 +195,6 @@ func (v resourceVisit) checkForceReplace(done []*expansion) tfdiags.Diagnostics 
 			warn("-replace=%s has no effect, because the configuration declares no instance of it.", addr)
 		}
 	}
-	return diags
 }
 
 // instancePlan is the planning of one declared instance.
@@ -211,23 +211,27 @@ func (p *instancePlan) withSelf(v cty.Value) *evalContext {
 	return p.c.withSelf(p.w.eval.markDeprecated(p.r, v))
 }
 
+// preconditions evaluates the preconditions of the instance.
+func (p *instancePlan) preconditions() error {
+	return p.w.eval.evalConditions(p.c, p.r.Exprs.Preconditions, p.conditionSet("Resource precondition failed"))
+}
+
 // postconditions evaluates the postconditions for the instance's object.
-func (p *instancePlan) postconditions(self cty.Value) tfdiags.Diagnostics {
+func (p *instancePlan) postconditions(self cty.Value) error {
 	return p.w.eval.evalConditions(p.withSelf(self), p.r.Exprs.Postconditions,
 		p.conditionSet("Resource postcondition failed"))
 }
 
 // keepStored keeps the stored object of an instance that takes no part in this run.
-func (p *instancePlan) keepStored() tfdiags.Diagnostics {
+func (p *instancePlan) keepStored() {
 	inst := p.w.op.Prior.Instance(p.addr)
 	if inst == nil || inst.Current == nil || p.r.Schema == nil {
-		return nil
+		return
 	}
 	// An object that can't be decoded before its provider upgrades it stays unknown.
-	if v, diags := decode(p.r, p.addr, inst.Current); !diags.HasErrors() {
+	if v, err := decode(p.r, p.addr, inst.Current); err == nil {
 		p.x.objs[p.at] = v
 	}
-	return nil
 }
 
 // objectState is a decoded object with marks on its sensitive parts.
@@ -240,46 +244,41 @@ type objectState struct {
 func (l *objectState) exists() bool { return l != nil && l.obj != nil }
 
 // planManaged plans a managed instance.
-func (p *instancePlan) planManaged() tfdiags.Diagnostics {
+func (p *instancePlan) planManaged() error {
 	w, r := p.w, p.r
 	if err := r.Config.DestroyProblem; err != nil {
-		return tfdiags.FromError(err)
+		return err
 	}
-	prov, diags := p.declaredProvider()
-	if diags.HasErrors() {
-		return diags
+	var err error
+	if p.prov, err = p.declaredProvider(); err != nil {
+		return err
 	}
-	p.prov = prov
-	prior, importing, more := p.prior()
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return diags
+	prior, importing, err := p.prior()
+	if err != nil {
+		return err
 	}
 	if w.op.Mode == plans.RefreshOnly {
-		return diags.Append(p.refreshOnly(prior)...)
+		return p.refreshOnly(prior)
 	}
 	if w.op.ImportsOnly(r) {
 		p.x.objs[p.at] = prior.value
 		w.addChange(r, &plans.InstanceChange{
-			Addr: p.addr, PrevAddr: p.addr, Provider: prov.addr, Before: prior.value, After: prior.value,
+			Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Before: prior.value, After: prior.value,
 			Action: plans.NoOp, Importing: importing,
 		})
-		return diags
+		return nil
 	}
 	if r.Generated && importing != nil {
-		more = p.generate(prior, importing)
-		diags = diags.Append(more...)
-		if more.HasErrors() {
-			return diags
+		if err := p.generate(prior, importing); err != nil {
+			return err
 		}
 	}
-	change, more := p.change(prior, importing)
-	diags = diags.Append(more...)
-	if change == nil {
-		return diags
+	change, err := p.change(prior, importing)
+	if err != nil {
+		return err
 	}
 	w.addChange(r, change)
-	diags = diags.Append(p.preventDestroy(change)...)
+	err = p.preventDestroy(change)
 	p.x.objs[p.at] = change.After
 	if change.Action.IsReplace() { // for references, unknown parts are sensitive as well
 		p.x.objs[p.at] = markStored(r.Schema.Block, change.After, nil)
@@ -287,10 +286,10 @@ func (p *instancePlan) planManaged() tfdiags.Diagnostics {
 	if change.Action == plans.NoOp && prior.exists() {
 		p.store(prior.obj, r.Deps)
 	}
-	if diags.HasErrors() {
-		return diags
+	if err != nil {
+		return err
 	}
-	return diags.Append(p.postconditions(p.x.objs[p.at])...)
+	return p.postconditions(p.x.objs[p.at])
 }
 
 // conditionSet returns how the conditions of the instance are reported.
@@ -300,7 +299,7 @@ func (p *instancePlan) conditionSet(failed string) conditionSet {
 
 // prior returns the object before the change: the imported object, or the stored object after
 // refreshing it.
-func (p *instancePlan) prior() (*objectState, *plans.Importing, tfdiags.Diagnostics) {
+func (p *instancePlan) prior() (*objectState, *plans.Importing, error) {
 	w := p.w
 	stored := w.op.Prior.Instance(p.addr)
 	if stored == nil || stored.Current == nil {
@@ -308,32 +307,29 @@ func (p *instancePlan) prior() (*objectState, *plans.Importing, tfdiags.Diagnost
 		if req == nil {
 			return &objectState{value: cty.NullVal(p.r.Schema.Block.ImpliedType())}, nil, nil
 		}
-		l, diags := p.importObject(req)
-		return l, req.importing(), diags
+		l, err := p.importObject(req)
+		return l, req.importing(), err
 	}
-	l, diags := p.upgrade(stored.Current)
-	if diags.HasErrors() {
-		return nil, nil, diags
+	l, err := p.upgrade(stored.Current)
+	if err != nil {
+		return nil, nil, err
 	}
 	w.out.setPrevious(p.addr, "", l.obj, p.prov.addr)
 	l.obj = withFlags(p.r, l.obj)
 	deps := l.obj.Dependencies
 	if !w.op.skipRefresh {
 		deps = states.UnionDependencies(p.r.Deps, deps)
-		var more tfdiags.Diagnostics
-		l, more = p.refresh(addrs.NotDeposed, l)
-		if more = p.explain(more); more.HasErrors() {
-			return nil, nil, diags.Append(more...)
+		if l, err = p.refresh(addrs.NotDeposed, l); err != nil {
+			return nil, nil, err
 		}
-		diags = diags.Append(more...)
 	}
 	if !l.exists() {
 		w.out.setObject(p.addr, "", nil, p.prov.addr)
-		return l, nil, diags
+		return l, nil, nil
 	}
 	p.store(l.obj, deps)
 	l.obj = w.out.current(p.addr)
-	return l, nil, diags
+	return l, nil, nil
 }
 
 // store puts the object with the given dependencies into the refreshed state.
@@ -362,17 +358,17 @@ func withFlags(r *graph.Resource, obj *states.Object) *states.Object {
 }
 
 // refreshOnly stores the refreshed object and evaluates the conditions. It plans nothing.
-func (p *instancePlan) refreshOnly(prior *objectState) tfdiags.Diagnostics {
+func (p *instancePlan) refreshOnly(prior *objectState) error {
 	w, r := p.w, p.r
-	diags := w.eval.evalConditions(p.c, r.Exprs.Preconditions, p.conditionSet("Resource precondition failed"))
+	err := p.preconditions()
 	switch {
 	case prior.exists():
 		p.x.objs[p.at] = prior.value
-		diags = diags.Append(p.postconditions(prior.value)...)
+		return tfdiags.Join(err, p.postconditions(prior.value))
 	case len(r.Exprs.Postconditions) > 0:
 		w.out.recordCheck(p.conditionSet(""), checks.Unknown, nil)
 	}
-	return diags
+	return err
 }
 
 // addChange adds a planned change of an instance of r.

@@ -107,23 +107,23 @@ func (p *player) apply(c *chapter) error {
 	s := p.s
 	refreshes := c.options.Mode == plans.RefreshOnly
 	trouble := len(c.fail) > 0 || c.stop != "" || len(c.options.Targets)+len(c.options.Excludes) > 0
-	cfg, diags, err := s.Load(c.files, nil)
-	if err != nil || diags.HasErrors() {
-		return fmt.Errorf("loading: %w %w", err, diags.Err())
+	cfg, err := s.Load(c.files, nil, tfdiags.Drop)
+	if err != nil {
+		return fmt.Errorf("loading: %w", err)
 	}
 	env := s.Env()
 	env.Stop, env.Kill = nil, nil
-	plan, diags := engine.Plan(context.Background(), cfg, s.State, env, &c.options)
-	if diags.HasErrors() {
+	plan, err := engine.Plan(context.Background(), cfg, s.State, env, &c.options)
+	if err != nil {
 		for text, expected := range map[string]bool{
 			"Moved resource instances": trouble, "Asked to fail": trouble,
 			"Not found": refreshes, "Invalid index": refreshes, // the object was not created yet
 		} {
-			if expected && strings.Contains(diags.Err().Error(), text) {
+			if expected && strings.Contains(err.Error(), text) {
 				return nil
 			}
 		}
-		return fmt.Errorf("planning: %w", detailed(diags))
+		return fmt.Errorf("planning: %w", detailed(err))
 	}
 	relaxed, err := graph.CompareOrders(context.Background(), engine.GraphOperation(cfg, plan.Prior, env,
 		engine.GraphApply, plan))
@@ -140,15 +140,15 @@ func (p *player) apply(c *chapter) error {
 	env = s.Env()
 	env.Observe = w.observe
 	s.Cloud.Applying = true
-	state, diags := engine.Apply(context.Background(), cfg, plan, env, nil)
+	state, err := engine.Apply(context.Background(), cfg, plan, env, nil)
 	s.Cloud.Applying = false
 	s.State = state
 	describe := func(err error) error {
 		return fmt.Errorf("%w\nplan:\n%s\nfrom\n%s\nto\n%s", err, enginetest.DescribePlan(plan),
 			enginetest.Describe(before), enginetest.Describe(state))
 	}
-	if diags.HasErrors() && !trouble && !strings.Contains(diags.Err().Error(), "forgotten instances") {
-		return describe(detailed(diags))
+	if err != nil && !trouble && !strings.Contains(err.Error(), "forgotten instances") {
+		return describe(detailed(err))
 	}
 	calls := s.Cloud.Calls()
 	if err := checkCalls(calls, plan.PrevRun, state, relaxed, c.single); err != nil {
@@ -222,25 +222,24 @@ func managed(s *states.State) string {
 	return b.String()
 }
 
-func detailed(diags tfdiags.Diagnostics) error {
+// detailed returns an error with the details of diagnostics.
+func detailed(err error) error {
 	var b strings.Builder
-	for _, d := range diags {
-		if d.Severity == tfdiags.Error {
-			fmt.Fprintf(&b, "%s: %s\n", d.Summary, d.Detail)
-		}
+	for _, d := range tfdiags.FromError(err) {
+		fmt.Fprintf(&b, "%s: %s\n", d.Summary, d.Detail)
 	}
 	return fmt.Errorf("%s", b.String())
 }
 
 // settled checks that nothing is left to do.
 func (p *player) settled() error {
-	cfg, _, err := p.s.Load(p.files, nil)
+	cfg, err := p.s.Load(p.files, nil, tfdiags.Drop)
 	if err != nil {
 		return err
 	}
-	plan, diags := engine.Plan(context.Background(), cfg, p.s.State, p.s.Env(), nil)
-	if diags.HasErrors() {
-		return fmt.Errorf("planning again: %w", detailed(diags))
+	plan, err := engine.Plan(context.Background(), cfg, p.s.State, p.s.Env(), nil)
+	if err != nil {
+		return fmt.Errorf("planning again: %w", detailed(err))
 	}
 	if text := enginetest.DescribePlan(plan); text != "" {
 		return fmt.Errorf("something is left to do:\n%s\nfrom\n%s", text, enginetest.Describe(p.s.State))

@@ -22,16 +22,16 @@ type providerVisit struct {
 }
 
 // start starts and configures a provider configuration's instances.
-func (v providerVisit) start() tfdiags.Diagnostics {
+func (v providerVisit) start() error {
 	w, p := v.w, v.p
 	keys := []addrs.InstanceKey{addrs.NoKey}
 	if p.Instances != nil {
 		keys = slices.SortedFunc(maps.Keys(p.Instances), addrs.InstanceKey.Compare)
 	}
-	return w.each(len(keys), func(i int) tfdiags.Diagnostics { return v.startInstance(keys[i]) })
+	return w.each(len(keys), func(i int) error { return v.startInstance(keys[i]) })
 }
 
-func (v providerVisit) startInstance(key addrs.InstanceKey) tfdiags.Diagnostics {
+func (v providerVisit) startInstance(key addrs.InstanceKey) error {
 	w, p := v.w, v.p
 	mocked := w.op.env.Mocks != nil && w.op.env.Mocks.Configuration(p.Addr)
 	if mocked && !w.graph.CallsFunctions(p) && w.op.Phase != graph.PhaseValidate {
@@ -45,29 +45,30 @@ func (v providerVisit) startInstance(key addrs.InstanceKey) tfdiags.Diagnostics 
 	})
 	if err != nil {
 		return tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.",
-			p.Addr.Provider.ForDisplay(), err).List()
+			p.Addr.Provider.ForDisplay(), err)
 	}
 	w.providers.add(p, key, impl)
 	if w.op.Phase == graph.PhaseEval || p.FunctionsOnly || p.Assumed || mocked {
 		return nil
 	}
-	config, diags := v.config(key)
-	if diags.HasErrors() {
-		return diags
+	config, err := v.config(key)
+	if err != nil {
+		return err
 	}
-	return diags.Append(explainProvider(p, callProvider(w.calls, &p.Addr.Provider, "ConfigureProvider",
-		addrs.AbsInstance{}, func() tfdiags.Diagnostics {
+	diags := callProvider(w.calls, &p.Addr.Provider, "ConfigureProvider", addrs.AbsInstance{},
+		func() tfdiags.Diagnostics {
 			diags := impl.ValidateProviderConfig(w.ctx, config)
 			if diags.HasErrors() || w.op.Phase == graph.PhaseValidate {
 				return diags
 			}
 			return diags.Append(impl.Configure(w.ctx, config)...)
-		}))...)
+		})
+	return explainProvider(p, diags).Report(w.out.warn)
 }
 
 // config evaluates the configuration block. The result may contain ephemeral values and has no
 // marks.
-func (v providerVisit) config(key addrs.InstanceKey) (cty.Value, tfdiags.Diagnostics) {
+func (v providerVisit) config(key addrs.InstanceKey) (cty.Value, error) {
 	w, p := v.w, v.p
 	in := w.modules.of(p.Module)
 	if len(in) == 0 {
@@ -78,17 +79,13 @@ func (v providerVisit) config(key addrs.InstanceKey) (cty.Value, tfdiags.Diagnos
 	if p.Instances != nil {
 		rep = repetition{eachKey: key.Value(), eachValue: p.Instances[key]}
 	}
-	out, diags := w.eval.newContext(in[0], rep).evalBody(p.Body)
-	if diags.HasErrors() {
-		if p.Config == nil {
-			return out, tfdiags.Errorf("Invalid provider configuration",
-				"The provider %s requires configuration. Add a provider block with the arguments named below "+
-					"to the root module.", p.Addr.Provider.ForDisplay()).List().Append(diags...)
-		}
-		return out, diags
+	out, err := w.eval.newContext(in[0], rep).evalBody(p.Body)
+	if err != nil && p.Config == nil {
+		return out, tfdiags.Join(tfdiags.Errorf("Invalid provider configuration",
+			"The provider %s requires configuration. Add a provider block with the arguments named below "+
+				"to the root module.", p.Addr.Provider.ForDisplay()), err)
 	}
-	out, _ = out.UnmarkDeep()
-	return out, diags
+	return unmark(out), err
 }
 
 // explainProvider sets the source ranges of provider diagnostics from the configuration block.
@@ -118,7 +115,7 @@ func (w *walk) stopProviders() {
 }
 
 // providerKey evaluates the instance key of a provider configuration.
-func (e *evaluator) providerKey(key *graph.ProviderKey, c *evalContext) (addrs.InstanceKey, tfdiags.Diagnostics) {
+func (e *evaluator) providerKey(key *graph.ProviderKey, c *evalContext) (addrs.InstanceKey, error) {
 	if key == nil {
 		return addrs.NoKey, nil
 	}
@@ -130,9 +127,9 @@ func (e *evaluator) providerKey(key *graph.ProviderKey, c *evalContext) (addrs.I
 		}
 		at = e.newContext(in.parent, in.rep)
 	}
-	v, diags := at.eval(key.Expr, cty.String)
-	if diags.HasErrors() {
-		return addrs.NoKey, diags
+	v, err := at.eval(key.Expr, cty.String)
+	if err != nil {
+		return addrs.NoKey, err
 	}
 	problem := ""
 	switch {
@@ -148,9 +145,9 @@ func (e *evaluator) providerKey(key *graph.ProviderKey, c *evalContext) (addrs.I
 		}
 	}
 	if problem != "" {
-		return addrs.NoKey, diags.Append(at.argError("Invalid provider instance key", problem, key.Expr, v))
+		return addrs.NoKey, at.argError("Invalid provider instance key", problem, key.Expr, v)
 	}
-	return addrs.StringKey(v.AsString()), diags
+	return addrs.StringKey(v.AsString()), nil
 }
 
 func asFunctionError(err error) (*providers.FunctionError, bool) {

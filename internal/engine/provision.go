@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/engine/graph"
@@ -11,43 +9,34 @@ import (
 )
 
 // provision runs the resource's creation provisioners on a new object.
-func (p *instancePlan) provision(self cty.Value) tfdiags.Diagnostics {
+func (p *instancePlan) provision(self cty.Value) error {
 	return p.runProvisioners(p.r.Exprs.Provisioners, p.withSelf(self), false)
 }
 
 // runProvisioners runs the provisioners of one kind, in order, until one fails.
-func (t *instance) runProvisioners(list []*graph.Provisioner, c *evalContext, destroy bool) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (t *instance) runProvisioners(list []*graph.Provisioner, c *evalContext, destroy bool) error {
 	for _, prov := range list {
 		if prov.Config.Destroy != destroy || prov.Body == nil {
 			continue
 		}
-		more := t.runProvisioner(prov, c)
-		if prov.Config.Continue {
-			more = slices.DeleteFunc(more, func(d tfdiags.Diagnostic) bool { return d.Severity == tfdiags.Error })
-		}
-		diags = diags.Append(more...)
-		if more.HasErrors() {
-			return diags
+		if err := t.runProvisioner(prov, c); err != nil && !prov.Config.Continue {
+			return err
 		}
 	}
-	return diags
+	return nil
 }
 
-func (t *instance) runProvisioner(prov *graph.Provisioner, c *evalContext) tfdiags.Diagnostics {
+func (t *instance) runProvisioner(prov *graph.Provisioner, c *evalContext) error {
 	addr, w := t.addr, t.w
-	marked, diags := c.evalBody(prov.Body)
-	if diags.HasErrors() {
-		return diags
+	marked, err := c.evalBody(prov.Body)
+	if err != nil {
+		return err
 	}
 	connection := cty.NullVal(graph.ConnectionType())
 	if prov.Connection != nil {
-		v, more := c.evalBody(prov.Connection)
-		diags = diags.Append(more...)
-		if more.HasErrors() {
-			return diags
+		if connection, err = c.evalBody(prov.Connection); err != nil {
+			return err
 		}
-		connection = v
 	}
 	what := Object{Addr: addr}
 	w.out.observe(ProvisionStart{what, prov.Config.Type})
@@ -56,17 +45,17 @@ func (t *instance) runProvisioner(prov *graph.Provisioner, c *evalContext) tfdia
 		out("(output suppressed due to " + cause + " value in config)")
 		out = nil
 	}
-	more := callProvider(w.calls, provisionerName(prov.Config.Type), "Run", addr, func() tfdiags.Diagnostics {
+	diags := callProvider(w.calls, provisionerName(prov.Config.Type), "Run", addr, func() tfdiags.Diagnostics {
 		return w.op.env.Provisioner(prov.Config.Type).Run(w.op.Timings.Context(w.begin, addr), unmark(marked),
 			connection, out)
 	})
-	w.out.observe(ProvisionDone{what, prov.Config.Type, more.HasErrors()})
-	more = more.Map(func(d *tfdiags.Diagnostic) {
+	w.out.observe(ProvisionDone{what, prov.Config.Type, diags.HasErrors()})
+	diags = diags.Map(func(d *tfdiags.Diagnostic) {
 		if d.Subject == nil {
 			d.Subject = &prov.Config.Range
 		}
 	})
-	return diags.Append(more.WithAddress(addr.String())...)
+	return diags.WithAddress(addr.String()).Report(w.out.warn)
 }
 
 // provisionerName is the name of a provisioner as a callee.
@@ -90,7 +79,7 @@ func (o *operation) hides(config cty.Value) string {
 
 // runDestroyProvisioners runs the destroy-time provisioners of an object. They can refer to the
 // object only, because the rest of the resource may be gone.
-func (t *instance) runDestroyProvisioners(self cty.Value) tfdiags.Diagnostics {
+func (t *instance) runDestroyProvisioners(self cty.Value) error {
 	r, addr, w := t.r, t.addr, t.w
 	m, list := w.graph.DeletionProvisioners(r)
 	if len(list) == 0 {

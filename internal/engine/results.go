@@ -15,22 +15,23 @@ import (
 
 // results is what a walk produces. Its methods are safe for concurrent use.
 type results struct {
-	observer      func(Event) // optional
-	recordsChecks bool        // results of conditions are part of the outcome
+	observer      func(Event)  // optional
+	sink          tfdiags.Sink // optional; called with mu held
+	recordsChecks bool         // results of conditions are part of the outcome
 
 	mu         sync.Mutex    // guards the fields below
 	state      *states.State // the refreshed state while planning, the current state while applying
 	prevRun    *states.State // while planning: the prior state after moves and upgrades
 	changes    *plans.Changes
 	checks     *checks.Results
-	diags      tfdiags.Diagnostics
+	errs       tfdiags.Diagnostics
 	forgotten  int                     // number of objects
 	checkReads []*plans.InstanceChange // data sources in check blocks that were read during the plan
 }
 
 func newResults(op *operation, state *states.State) *results {
 	out := &results{
-		observer: op.env.Observe, recordsChecks: op.Phase.Checks(), changes: &plans.Changes{},
+		observer: op.env.Observe, sink: op.env.Warn, recordsChecks: op.Phase.Checks(), changes: &plans.Changes{},
 		checks: &checks.Results{},
 	}
 	if state != nil {
@@ -39,12 +40,21 @@ func newResults(op *operation, state *states.State) *results {
 	return out
 }
 
-// report adds diagnostics of the walk.
-func (s *results) report(diags tfdiags.Diagnostics) {
-	if len(diags) > 0 {
+// report adds an error of the walk.
+func (s *results) report(err error) {
+	if err != nil {
 		s.mu.Lock()
-		s.diags = s.diags.Append(diags...)
+		s.errs = s.errs.AppendError(err)
 		s.mu.Unlock()
+	}
+}
+
+// warn passes warnings on.
+func (s *results) warn(warnings ...tfdiags.Diagnostic) {
+	if s.sink != nil && len(warnings) > 0 {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.sink(warnings...)
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 // fillFromState sets instances that no step of this walk has set to their stored objects.
-func (rv resourceValues) fillFromState(in *moduleInstance, x *expansion) tfdiags.Diagnostics {
+func (rv resourceValues) fillFromState(in *moduleInstance, x *expansion) error {
 	e, r := rv.e, rv.r
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	abs := r.Addr.Resource.InInstance(in.addr)
 	e.out.mu.Lock()
 	stored := e.out.state.Resource(abs)
@@ -29,44 +29,44 @@ func (rv resourceValues) fillFromState(in *moduleInstance, x *expansion) tfdiags
 		if obj == nil || x.objs[i] != cty.NilVal {
 			continue
 		}
-		diags = diags.Append(x.fill(i, r, abs.Instance(x.keys[i]), obj)...)
+		errs = errs.AppendError(x.fill(i, r, abs.Instance(x.keys[i]), obj))
 	}
-	return diags
+	return errs.Err()
 }
 
 // fill sets the i-th instance to a stored object.
-func (x *expansion) fill(i int, r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) tfdiags.Diagnostics {
-	v, diags := decode(r, addr, obj)
-	if !diags.HasErrors() {
+func (x *expansion) fill(i int, r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) error {
+	v, err := decode(r, addr, obj)
+	if err == nil {
 		x.objs[i] = v
 	}
-	return diags
+	return err
 }
 
 // decode returns the value of a stored object.
-func decode(r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) (cty.Value, tfdiags.Diagnostics) {
+func decode(r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) (cty.Value, error) {
 	v, err := obj.Decode(r.Schema.Block.ImpliedType())
 	if err != nil {
 		return cty.NilVal, tfdiags.Errorf("Invalid object in the state",
-			"%s can't be read with the provider's current schema: %s.", addr, err).List()
+			"%s can't be read with the provider's current schema: %s.", addr, err)
 	}
 	return markStored(r.Schema.Block, v, nil), nil
 }
 
 // fromState sets the instances and values of a resource from the state, ignoring count and
 // for_each.
-func (rv resourceValues) fromState() tfdiags.Diagnostics {
+func (rv resourceValues) fromState() error {
 	e, r := rv.e, rv.r
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	if r.Config == nil {
 		return nil
 	}
 	for _, in := range e.modules.of(r.Module) {
 		stored := e.op.Prior.Resource(r.Addr.Resource.InInstance(in.addr))
 		x := newExpansion(expandedKeys{mode: modeOf(r.Exprs.Repetition), keys: storedKeys(r.Exprs.Repetition, stored)})
-		diags = diags.Append(rv.fillFromState(in, x)...)
+		errs = errs.AppendError(rv.fillFromState(in, x))
 		x.value = rv.whole(x)
 		in.resources[r.Slot] = x
 	}
-	return diags
+	return errs.Err()
 }

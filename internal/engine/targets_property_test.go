@@ -16,6 +16,7 @@ import (
 	"tofu/internal/engine/enginetest"
 	"tofu/internal/plans"
 	"tofu/internal/states"
+	"tofu/internal/tfdiags"
 )
 
 // TestTargets plans parts of random configurations of nested modules on random states. A plan with
@@ -97,13 +98,13 @@ func (p *part) play(dir string) error {
 }
 
 func planOf(p *player, options engine.PlanOptions) (*plans.Plan, error) {
-	cfg, diags, err := p.s.Load(p.files, nil)
-	if err != nil || diags.HasErrors() {
-		return nil, fmt.Errorf("loading: %w %w", err, diags.Err())
+	cfg, err := p.s.Load(p.files, nil, tfdiags.Drop)
+	if err != nil {
+		return nil, fmt.Errorf("loading: %w", err)
 	}
-	plan, diags := engine.Plan(context.Background(), cfg, p.s.State, p.s.Env(), &options)
-	if diags.HasErrors() {
-		return nil, detailed(diags)
+	plan, err := engine.Plan(context.Background(), cfg, p.s.State, p.s.Env(), &options)
+	if err != nil {
+		return nil, detailed(err)
 	}
 	return plan, nil
 }

@@ -32,11 +32,11 @@ func (c *evalContext) unknownBecause(e *lang.Expr) string {
 }
 
 func (c *evalContext) firstUnknown(in *moduleInstance, e *lang.Expr) *addrs.Reference {
-	at := &evalContext{e: c.e, in: in, rep: c.rep}
+	at := (&evalContext{e: c.e, in: in, rep: c.rep}).withoutDeprecations()
 	for _, ref := range e.Refs.Objects {
 		one := &lang.Expr{Expression: &traversalExpr{ref}}
 		one.Refs.Add(lang.Refs{Objects: []*addrs.Reference{ref}})
-		if v, diags := at.eval(one, cty.DynamicPseudoType); !diags.HasErrors() && !v.IsWhollyKnown() {
+		if v, err := at.eval(one, cty.DynamicPseudoType); err == nil && !v.IsWhollyKnown() {
 			return ref
 		}
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -18,107 +17,110 @@ import (
 
 // Validate checks a configuration without values: references, types, schemas, and the parts that
 // providers validate, which may be partly unknown.
-func Validate(ctx context.Context, cfg *configs.Config, env *Env) tfdiags.Diagnostics {
+func Validate(ctx context.Context, cfg *configs.Config, env *Env) error {
 	defer env.Timings.Phase("validate")()
-	w, diags := newWalk(ctx, newOperation(graph.PhaseValidate, cfg, states.New(), env), nil)
-	if w == nil {
-		return diags
+	w, err := newWalk(ctx, newOperation(graph.PhaseValidate, cfg, states.New(), env), nil)
+	if err != nil {
+		return err
 	}
-	return diags.Append(w.run()...)
+	return w.run()
 }
 
 // validate checks a resource block once per module instance, with unknown repetition.
-func (v resourceVisit) validate() tfdiags.Diagnostics {
+func (v resourceVisit) validate() error {
 	w, r := v.w, v.r
-	diags := v.resolveImports().Append(r.SelfReferences()...)
+	var errs tfdiags.Diagnostics
+	errs = errs.AppendError(v.resolveImports()).AppendError(r.SelfReferences())
 	for _, in := range w.modules.of(r.Module) {
 		x := newExpansion(*singleInstance)
 		in.resources[r.Slot] = x
-		diags = diags.Append(v.validateRepetition(in)...)
-		diags = diags.Append(w.eval.refErrors(r.Module, &r.Exprs.DependsOn)...)
+		errs = errs.AppendError(v.validateRepetition(in))
+		errs = errs.AppendError(w.eval.refErrors(r.Module, &r.Exprs.DependsOn))
 		p := &instancePlan{x: x, instance: instance{
 			w: w, r: r, addr: r.Addr.Resource.InInstance(in.addr).Instance(addrs.NoKey), in: in,
 			c: w.eval.newContext(in, unknownRepetition(r.Exprs.Repetition)),
 		}}
-		v, more := p.validate()
-		diags = diags.Append(more...)
+		v, err := p.validate()
+		errs = errs.AppendError(err)
 		x.objs[0] = v
 		if r.Exprs.Repetition.Repeats() || r.Exprs.Repetition.Enabled != nil {
 			x.mode = repeatUnknown
 		}
 		x.value = w.eval.values(r).whole(x)
-		diags = diags.Append(p.validateConditions(v)...) // report these even if the body is invalid
-		diags = p.validateProvisioners(v, diags)
-		if r.Exprs.PreventDestroy != nil && !diags.HasErrors() {
-			diags = diags.Append(p.checkPreventDestroy(false)...)
+		errs = errs.AppendError(p.validateConditions(v)) // report these even if the body is invalid
+		errs = errs.AppendError(p.validateProvisioners(v, len(errs) > 0))
+		if r.Exprs.PreventDestroy != nil && len(errs) == 0 {
+			errs = errs.AppendError(p.checkPreventDestroy(false))
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 // validateRepetition checks the arguments that determine the instances. It leaves a for_each that
 // can't be evaluated yet, and errors in "enabled", to the plan.
-func (v resourceVisit) validateRepetition(in *moduleInstance) tfdiags.Diagnostics {
+func (v resourceVisit) validateRepetition(in *moduleInstance) error {
 	w, r := v.w, v.r
 	c := w.eval.newContext(in, repetition{})
 	rep := r.Exprs.Repetition
 	for _, refs := range rep.Refs() {
-		if refused := w.eval.refErrors(r.Module, refs); refused.HasErrors() {
+		if err := w.eval.refErrors(r.Module, refs); err != nil {
 			if rep.Enabled != nil {
 				return nil
 			}
-			return refused
+			return err
 		}
 	}
 	if e := rep.ForEach; e != nil {
-		if _, diags := c.eval(e, cty.DynamicPseudoType); diags.HasErrors() {
+		if _, err := c.withoutDeprecations().eval(e, cty.DynamicPseudoType); err != nil {
 			return nil
 		}
 	}
-	_, diags := c.expand(rep, r.Addr.String())
-	return diags
+	_, err := c.expand(rep, r.Addr.String())
+	return err
 }
 
 // refErrors returns the errors in a set of references.
-func (e *evaluator) refErrors(m *graph.Module, refs *lang.Refs) tfdiags.Diagnostics {
-	return slices.Clip(e.graph.RefErrors[graph.EvalUnit{Module: m, Refs: refs}])
+func (e *evaluator) refErrors(m *graph.Module, refs *lang.Refs) error {
+	return e.graph.RefErrors[graph.EvalUnit{Module: m, Refs: refs}].Err()
 }
 
 // validate evaluates and validates the block, and returns its value for references.
-func (p *instancePlan) validate() (cty.Value, tfdiags.Diagnostics) {
+func (p *instancePlan) validate() (cty.Value, error) {
 	r, schema := p.r, p.r.Schema.Block
 	unknown := markStored(schema, schema.UnknownValue(), nil)
-	marked, diags := p.c.resourceBody(r)
-	if diags.HasErrors() {
-		return unknown, diags
+	marked, err := p.c.resourceBody(r)
+	if err != nil {
+		return unknown, err
 	}
+	var errs tfdiags.Diagnostics
 	if r.Addr.Resource.Mode != addrs.Ephemeral {
-		_, _, more := p.splitMarks(marked)
-		diags = diags.Append(more...)
+		_, _, err := p.splitMarks(marked)
+		errs = errs.AppendError(err)
 	}
 	config := unmark(marked)
 	if r.ProviderKey != nil && len(r.Provider.Instances) == 0 {
-		return unknown, diags // without provider instances there are no resource instances
+		return unknown, errs.Err() // without provider instances there are no resource instances
 	}
-	prov, more := p.providerAt(p.anyKey())
-	if more.HasErrors() {
-		return unknown, diags.Append(more...)
+	prov, err := p.providerAt(p.anyKey())
+	if err != nil {
+		return unknown, errs.AppendError(err).Err()
 	}
 	for _, t := range r.Exprs.Triggers {
-		diags = diags.Append(p.w.eval.refErrors(r.Module, &t.Refs)...)
+		errs = errs.AppendError(p.w.eval.refErrors(r.Module, &t.Refs))
 	}
 	ctx, typ := p.w.ctx, r.Addr.Resource.Type
+	var answer tfdiags.Diagnostics
 	switch r.Addr.Resource.Mode {
 	case addrs.Data:
-		more = prov.ValidateDataSource(ctx, typ, config)
+		answer = prov.ValidateDataSource(ctx, typ, config)
 	case addrs.Ephemeral:
-		more = prov.ValidateEphemeral(ctx, typ, config)
+		answer = prov.ValidateEphemeral(ctx, typ, config)
 		unknown = ephemeralValue(cty.UnknownVal(schema.ImpliedType()))
 	default:
-		more = prov.ValidateResource(ctx, typ, config)
-		diags = diags.Append(validateLifecycle(r)...)
+		answer = prov.ValidateResource(ctx, typ, config)
+		errs = errs.AppendError(p.validateLifecycle())
 	}
-	return unknown, diags.Append(p.explain(more)...)
+	return unknown, errs.AppendError(p.report(answer)).Err()
 }
 
 // anyKey returns the key of an instance of the provider configuration to validate with.
@@ -130,75 +132,77 @@ func (p *instancePlan) anyKey() addrs.InstanceKey {
 }
 
 // validateConditions checks preconditions and postconditions.
-func (p *instancePlan) validateConditions(self cty.Value) tfdiags.Diagnostics {
-	diags := p.w.eval.evalConditions(p.c, p.r.Exprs.Preconditions, p.conditionSet("Resource precondition failed"))
-	return diags.Append(p.postconditions(self)...)
+func (p *instancePlan) validateConditions(self cty.Value) error {
+	return tfdiags.Join(p.preconditions(), p.postconditions(self))
 }
 
-// validateProvisioners validates provisioners and their connections, and stops at the first error
-// in the block: later provisioners usually repeat it. It validates at least one provisioner.
-func (p *instancePlan) validateProvisioners(self cty.Value, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+// validateProvisioners validates provisioners and their connections. It stops at the first error in
+// the block, also if that was found before: later provisioners usually repeat it. It validates at
+// least one provisioner.
+func (p *instancePlan) validateProvisioners(self cty.Value, failed bool) error {
 	for _, prov := range p.r.Exprs.Provisioners {
-		diags = diags.Append(p.validateProvisioner(prov, self)...)
-		if diags.HasErrors() {
-			break
+		if err := p.validateProvisioner(prov, self); err != nil || failed {
+			return err
 		}
 	}
-	return diags
+	return nil
 }
 
-func (p *instancePlan) validateProvisioner(prov *graph.Provisioner, self cty.Value) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (p *instancePlan) validateProvisioner(prov *graph.Provisioner, self cty.Value) error {
+	var errs tfdiags.Diagnostics
 	if prov.Body != nil {
-		v, more := p.withSelf(self).evalBody(prov.Body)
-		diags = diags.Append(more...)
+		v, err := p.withSelf(self).evalBody(prov.Body)
+		errs = errs.AppendError(err)
 		if v.IsKnown() { // missing arguments are null
-			diags = diags.Append(p.w.op.env.Provisioner(prov.Config.Type).Validate(unmark(v)).WithAddress(
-				p.addr.String())...)
+			diags := p.w.op.env.Provisioner(prov.Config.Type).Validate(unmark(v))
+			errs = errs.AppendError(diags.WithAddress(p.addr.String()).Report(p.w.out.warn))
 		}
 	}
 	if prov.Connection != nil {
-		v, more := p.withSelf(self).evalBody(prov.Connection)
-		diags = diags.Append(more...)
+		v, err := p.withSelf(self).evalBody(prov.Connection)
+		errs = errs.AppendError(err)
 		if v.IsKnown() {
-			diags = diags.Append(checkConnection(prov, p.r.Config, unmark(v))...)
+			errs = errs.AppendError(checkConnection(prov, p.r.Config, unmark(v)))
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 // validateLifecycle checks ignore_changes against the schema.
-func validateLifecycle(r *graph.Resource) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
-	for _, tr := range r.Config.IgnoreChanges {
-		more := tfdiags.FromHCL(r.Schema.Block.StaticValidateTraversal(tr))
-		diags = diags.Append(more...)
-		if more.HasErrors() || len(tr) == 0 {
+func (p *instancePlan) validateLifecycle() error {
+	var errs tfdiags.Diagnostics
+	schema := p.r.Schema.Block
+	for _, tr := range p.r.Config.IgnoreChanges {
+		if diags := schema.StaticValidateTraversal(tr); diags.HasErrors() {
+			errs = errs.AppendHCL(diags)
 			continue
 		}
-		attr := r.Schema.Block.Attributes[objchange.RelativeSteps(tr)[0].AsString()]
-		if attr != nil && attr.Computed && !attr.Optional {
-			diags = diags.Append(tfdiags.Warningf("Redundant ignore_changes element",
+		if len(tr) == 0 {
+			continue
+		}
+		name := objchange.RelativeSteps(tr)[0].AsString()
+		if attr := schema.Attributes[name]; attr != nil && attr.Computed && !attr.Optional {
+			p.w.out.warn(tfdiags.Warningf("Redundant ignore_changes element",
 				"Only the provider sets %s, so there are no changes in the configuration to ignore.",
-				objchange.RelativeSteps(tr)[0].AsString()).At(r.Config.TypeRange))
+				name).At(p.r.Config.TypeRange))
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 // checkConnection reports missing arguments and unsupported types of a connection block.
-func checkConnection(p *graph.Provisioner, r *configs.Resource, connection cty.Value) tfdiags.Diagnostics {
+func checkConnection(p *graph.Provisioner, r *configs.Resource, connection cty.Value) error {
 	block := p.Config.Connection
 	if block == nil {
 		block = r.Connection
 	}
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	if connection.GetAttr("host").IsNull() {
 		at := block.Range
 		if r.Connection != nil { // shared by all provisioners of the resource
 			at = r.Connection.Range
 		}
-		diags = diags.Append(tfdiags.Errorf("Missing required argument",
+		errs = errs.Append(tfdiags.Errorf("Missing required argument",
 			"The argument \"host\" is required, but no definition was found.").At(at))
 	}
 	if typ := connection.GetAttr("type"); typ.IsKnown() && !typ.IsNull() && strings.EqualFold(typ.AsString(), "winrm") {
@@ -206,9 +210,9 @@ func checkConnection(p *graph.Provisioner, r *configs.Resource, connection cty.V
 		if attrs, _ := block.Config.JustAttributes(); attrs["type"] != nil {
 			rng = attrs["type"].Expr.Range()
 		}
-		diags = diags.Append(tfdiags.Errorf("Unsupported connection type",
+		errs = errs.Append(tfdiags.Errorf("Unsupported connection type",
 			"WinRM connections are not supported. Windows includes an SSH server: install it on the target "+
 				"and use type = \"ssh\" with target_platform = \"windows\".").At(rng))
 	}
-	return diags
+	return errs.Err()
 }

@@ -16,69 +16,68 @@ import (
 
 // evalValue evaluates a variable, local or output in every instance of its module. It evaluates all
 // instances even if one fails, so that all errors are reported.
-func (e *evaluator) evalValue(v *graph.Value) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (e *evaluator) evalValue(v *graph.Value) error {
+	var errs tfdiags.Diagnostics
 	var shared cty.Value // the variable's value, if it is the same for all instances of a call
 	var sharedIn *moduleInstance
 	if len(v.Conditions) > 0 && len(e.modules.of(v.Module)) == 0 {
 		e.out.recordNoObjects(checkKind(v), v.Node.Name)
 	}
 	for _, in := range e.modules.of(v.Module) {
-		var more tfdiags.Diagnostics
+		var err error
 		switch v.Kind {
 		case graph.Variable:
 			if sharedIn == nil || sharedIn != in.parent || v.PerInstance {
-				shared, more = e.variableValue(v, in)
+				shared, err = e.variableValue(v, in)
 				sharedIn = in.parent
 			}
 			in.values[v.Slot] = shared
-			if !more.HasErrors() {
-				more = more.Append(e.validateVariable(v, in)...)
+			if err == nil {
+				err = e.validateVariable(v, in)
 			}
 			if e.op.Phase == graph.PhaseValidate {
 				in.values[v.Slot] = unknownVariable(v.Variable) // validation must hold for all possible values
 			}
 		case graph.Local:
-			in.values[v.Slot], more = e.newContext(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
+			in.values[v.Slot], err = e.newContext(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
 		case graph.Output:
-			more = e.evalOutput(v, in)
+			err = e.evalOutput(v, in)
 		}
-		diags = diags.Append(more...)
+		errs = errs.AppendError(err)
 	}
-	return diags
+	return errs.Err()
 }
 
 // variableValue returns an input variable's final value in one module instance.
-func (e *evaluator) variableValue(v *graph.Value, in *moduleInstance) (cty.Value, tfdiags.Diagnostics) {
+func (e *evaluator) variableValue(v *graph.Value, in *moduleInstance) (cty.Value, error) {
 	if in.parent == nil {
 		return e.rootVariable(v)
 	}
 	if v.Expr == nil {
 		return finalValue(v, in, Variable{})
 	}
-	c := e.newContext(in.parent, in.rep)
-	given, diags := c.eval(v.Expr, cty.DynamicPseudoType)
 	if v.Variable.Deprecated != "" {
-		diags = diags.Append(deprecatedArgument(v))
+		e.out.warn(deprecatedArgument(v))
 	}
-	if diags.HasErrors() {
-		return cty.UnknownVal(v.Variable.Type.Type), diags
+	c := e.newContext(in.parent, in.rep)
+	given, err := c.eval(v.Expr, cty.DynamicPseudoType)
+	if err != nil {
+		return cty.UnknownVal(v.Variable.Type.Type), err
 	}
 	rng := v.Expr.Range()
 	if !v.Variable.Ephemeral.Value && marks.Contains(given, marks.Ephemeral) {
-		diags = diags.Append(tfdiags.Errorf("Variable does not allow ephemeral value",
+		return cty.UnknownVal(v.Variable.Type.Type), tfdiags.Errorf("Variable does not allow ephemeral value",
 			"The value given for var.%s of %s is ephemeral. To accept it, declare the variable with ephemeral "+
-				"= true.", v.Name, graph.ModuleName(v.Module.Path)).At(rng))
-		return cty.UnknownVal(v.Variable.Type.Type), diags
+				"= true.", v.Name, graph.ModuleName(v.Module.Path)).At(rng)
 	}
-	out, more := finalValue(v, in, Variable{Value: given, Range: &rng})
-	if e.op.Phase == graph.PhaseValidate && !more.HasErrors() {
-		configs.UnusedAttributes(v.Expr.Expression, v.Variable.Type.Type, more.Add)
+	out, err := finalValue(v, in, Variable{Value: given, Range: &rng})
+	if e.op.Phase == graph.PhaseValidate && err == nil {
+		configs.UnusedAttributes(v.Expr.Expression, v.Variable.Type.Type, e.out.warn)
 	}
-	return out, diags.Append(more...)
+	return out, err
 }
 
-func (e *evaluator) rootVariable(v *graph.Value) (cty.Value, tfdiags.Diagnostics) {
+func (e *evaluator) rootVariable(v *graph.Value) (cty.Value, error) {
 	if e.op.Phase == graph.PhaseValidate {
 		return unknownVariable(v.Variable), nil
 	}
@@ -92,7 +91,7 @@ func (e *evaluator) rootVariable(v *graph.Value) (cty.Value, tfdiags.Diagnostics
 // finalValue converts a value to the type of a variable and applies its default. cty.NilVal means
 // that no value was given. A wrong type is reported at the declaration, with the range of the value
 // in the detail.
-func finalValue(v *graph.Value, in *moduleInstance, given Variable) (cty.Value, tfdiags.Diagnostics) {
+func finalValue(v *graph.Value, in *moduleInstance, given Variable) (cty.Value, error) {
 	out, err := v.Variable.Final(given.Value)
 	if err == nil {
 		return out, nil
@@ -112,7 +111,7 @@ func finalValue(v *graph.Value, in *moduleInstance, given Variable) (cty.Value, 
 	}
 	d := tfdiags.Errorf(summary, "The value given%s is not valid for %s, which is declared at %s: %s.",
 		from, inInstance(in.addr, "var."+v.Name), tfdiags.Place(v.Variable.Range), tfdiags.FormatError(err)).At(rng)
-	return unknownVariable(v.Variable), d.List()
+	return unknownVariable(v.Variable), d
 }
 
 func unknownVariable(v *configs.Variable) cty.Value {
@@ -127,27 +126,24 @@ func unknownVariable(v *configs.Variable) cty.Value {
 }
 
 // evalOutput evaluates an output value and its preconditions.
-func (e *evaluator) evalOutput(v *graph.Value, in *moduleInstance) tfdiags.Diagnostics {
+func (e *evaluator) evalOutput(v *graph.Value, in *moduleInstance) error {
 	root := in.parent == nil
-	diags := e.checkPreconditions(in, v)
-	if diags.HasErrors() {
+	if err := e.checkPreconditions(in, v); err != nil {
 		in.values[v.Slot] = cty.DynamicVal
-		return diags
+		return err
 	}
-	diags = diags.Append(e.refErrors(v.Module, &v.DependsOn)...)
-	val, more := e.outputValue(v, in, root)
-	diags = diags.Append(more...)
+	val, err := e.outputValue(v, in, root)
+	err = tfdiags.Join(e.refErrors(v.Module, &v.DependsOn), err)
 	if root && e.op.Phase != graph.PhaseValidate {
 		var path cty.Path
 		var infinite bool
 		if val, path, infinite = objchange.StorableNumbers(val); infinite {
-			diags = diags.Append(infiniteNumber(path).At(v.Output.Expr.Range()))
+			err = tfdiags.Join(err, infiniteNumber(path).At(v.Output.Expr.Range()))
 		}
 	}
-	diags = diags.Append(e.checkOutputMarks(v, val, root)...)
-	if diags.HasErrors() {
+	if err = tfdiags.Join(err, e.checkOutputMarks(v, val, root)); err != nil {
 		in.values[v.Slot] = cty.DynamicVal
-		return diags
+		return err
 	}
 	o := v.Output
 	if o.Sensitive.Value {
@@ -163,12 +159,12 @@ func (e *evaluator) evalOutput(v *graph.Value, in *moduleInstance) tfdiags.Diagn
 	if root {
 		e.recordOutput(v, val)
 	}
-	return diags
+	return nil
 }
 
 // outputValue evaluates the expression. A root output whose planned value is known is taken from
 // the plan instead.
-func (e *evaluator) outputValue(v *graph.Value, in *moduleInstance, root bool) (cty.Value, tfdiags.Diagnostics) {
+func (e *evaluator) outputValue(v *graph.Value, in *moduleInstance, root bool) (cty.Value, error) {
 	if root && e.op.Phase.Applies() {
 		if change := e.op.Plan.Changes.Output(v.Name); change != nil && change.After.IsWhollyKnown() {
 			return change.After, nil
@@ -177,29 +173,26 @@ func (e *evaluator) outputValue(v *graph.Value, in *moduleInstance, root bool) (
 	return e.newContext(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
 }
 
-func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) error {
+	var errs tfdiags.Diagnostics
 	o := v.Output
 	if root && !o.Sensitive.Value && marks.Contains(val, marks.Sensitive) {
-		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Output refers to sensitive values",
-			Detail: "The value is sensitive, so the output must be declared with sensitive = true. If the " +
-				"value is not secret, use nonsensitive().",
-			Subject: &o.Range})
+		errs = errs.Append(tfdiags.Errorf("Output refers to sensitive values",
+			"The value is sensitive, so the output must be declared with sensitive = true. If the "+
+				"value is not secret, use nonsensitive().").At(o.Range))
 	}
 	ephemeral := marks.Contains
 	if e.op.Phase == graph.PhaseValidate {
 		ephemeral = marks.Has // nested marks are found once there are values
 	}
 	if !o.Ephemeral.Value && ephemeral(val, marks.Ephemeral) {
-		rng := o.Expr.Range()
 		detail := "The value is derived from an ephemeral value, so the output must be declared with ephemeral = true."
 		if root {
 			detail = "A root module's output values are stored, so they can't be derived from ephemeral values."
 		}
-		diags = diags.Append(tfdiags.Diagnostic{Severity: tfdiags.Error,
-			Summary: "Output does not allow ephemeral value", Detail: detail, Subject: &rng})
+		errs = errs.Append(tfdiags.Errorf("Output does not allow ephemeral value", "%s", detail).At(o.Expr.Range()))
 	}
-	return diags
+	return errs.Err()
 }
 
 // recordOutput records a root output: as a planned change, or as the new value in the state.

@@ -47,12 +47,12 @@ type walk struct {
 
 // newWalk builds the graph of an operation and returns a walk over it that starts from state. The
 // walk is nil if the graph could not be built.
-func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, tfdiags.Diagnostics) {
+func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, error) {
 	end := op.env.Timings.Phase("graph")
-	g, diags := graph.Build(ctx, &op.Operation)
+	g, err := graph.Build(ctx, &op.Operation)
 	end()
-	if diags.HasErrors() {
-		return nil, diags
+	if err != nil {
+		return nil, err
 	}
 	w := &walk{
 		op: op, graph: g, ctx: ctx, out: newResults(op, state), providers: &providerPool{},
@@ -62,13 +62,13 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, tf
 	w.eval = &evaluator{op: op, graph: g, out: w.out, modules: w.modules, providers: w.providers}
 	w.eval.declareChecks()
 	w.modules.add(newModuleInstance(g.Root, addrs.RootInstance))
-	return w, diags
+	return w, nil
 }
 
 const defaultParallelism = 10
 
-// run walks the graph and returns all diagnostics.
-func (w *walk) run() tfdiags.Diagnostics {
+// run walks the graph and returns all errors.
+func (w *walk) run() error {
 	parallelism := w.op.env.Parallelism
 	if parallelism <= 0 {
 		parallelism = defaultParallelism
@@ -93,11 +93,11 @@ func (w *walk) run() tfdiags.Diagnostics {
 	if w.op.Phase != graph.PhaseEval { // see Eval
 		w.closeAll()
 	}
-	if w.begin.Err() != nil && !w.out.diags.HasErrors() {
-		w.out.diags = w.out.diags.Append(tfdiags.Errorf("Operation interrupted",
+	if w.begin.Err() != nil && len(w.out.errs) == 0 {
+		w.out.report(tfdiags.Errorf("Operation interrupted",
 			"Running calls have finished and their results were recorded. Nothing new was started."))
 	}
-	return w.out.diags
+	return w.out.errs.Err()
 }
 
 // watchSignals cancels the contexts of the walk when the environment's channels are closed, and
@@ -135,12 +135,12 @@ func (w *walk) watchSignals() (end func()) {
 func (w *walk) visit(id dag.ID) bool {
 	w.failed[id] = true
 	n := w.graph.Nodes[id]
-	crashed := w.guard(n.Name, func() tfdiags.Diagnostics {
+	crash := w.guard(n.Name, func() error {
 		w.visitNode(id, n)
 		return nil
 	})
-	if crashed.HasErrors() {
-		w.out.report(crashed)
+	if crash != nil {
+		w.out.report(crash)
 		return false
 	}
 	return !w.failed[id]
@@ -154,19 +154,19 @@ func (w *walk) visitNode(id dag.ID, n *graph.Node) {
 			break
 		}
 	}
-	diags := n.Problems
-	if !diags.HasErrors() && !n.Dropped {
-		diags = append(diags[:len(diags):len(diags)], w.execute(n)...)
+	err := n.Problems.Err()
+	if err == nil && !n.Dropped {
+		err = w.execute(n)
 	}
 	if n.Resource != nil && w.result(n.Resource).pending.exist() {
 		w.upstreamPending[id] = true
 	}
-	w.out.report(diags)
-	w.failed[id] = diags.HasErrors()
+	w.out.report(err)
+	w.failed[id] = err != nil
 }
 
 // execute does the work of a node.
-func (w *walk) execute(n *graph.Node) tfdiags.Diagnostics {
+func (w *walk) execute(n *graph.Node) error {
 	switch n.Kind {
 	case graph.KindValue:
 		return w.eval.evalValue(n.Object.(*graph.Value))
@@ -197,7 +197,7 @@ func (w *walk) execute(n *graph.Node) tfdiags.Diagnostics {
 }
 
 // visitResource visits a whole resource, as the phase requires.
-func (w *walk) visitResource(r *graph.Resource) tfdiags.Diagnostics {
+func (w *walk) visitResource(r *graph.Resource) error {
 	switch w.op.Phase {
 	case graph.PhaseValidate:
 		return w.visitor(r).validate()
@@ -213,46 +213,40 @@ func (w *walk) visitResource(r *graph.Resource) tfdiags.Diagnostics {
 
 // guard calls f. If f panics, guard returns an error and lets nothing new start; completed and
 // running work is still recorded and returned.
-func (w *walk) guard(what string, f func() tfdiags.Diagnostics) (diags tfdiags.Diagnostics) {
+func (w *walk) guard(what string, f func() error) (err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
 			w.halt()
 			crash := tfdiags.CrashOf(problem)
-			diags = tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Crash", Address: what,
-				Detail: fmt.Sprintf("An internal error occurred: %v.",
-					crash.Problem), Extra: crash}}
+			err = tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Crash", Address: what,
+				Detail: fmt.Sprintf("An internal error occurred: %v.", crash.Problem), Extra: crash}
 		}
 	}()
 	return f()
 }
 
-// trackWork starts timing work on addr. The returned function stops the timer and records whether
-// diags has errors.
-func (w *walk) trackWork(what string, addr addrs.AbsInstance) (end func(*tfdiags.Diagnostics)) {
+// trackWork starts timing work on addr. The returned function stops the timer and records *err.
+func (w *walk) trackWork(what string, addr addrs.AbsInstance) (end func(err *error)) {
 	if w.op.env.Timings == nil {
-		return func(*tfdiags.Diagnostics) {}
+		return func(*error) {}
 	}
 	ended := w.op.env.Timings.Work(what, addr)
-	return func(diags *tfdiags.Diagnostics) { ended(diags.Err()) }
+	return func(err *error) { ended(*err) }
 }
 
 // halted reports whether nothing new may start.
 func (w *walk) halted() bool { return w.begin.Err() != nil }
 
-// each calls f for 0 to n-1, several at a time, and returns all diagnostics in order.
-func (w *walk) each(n int, f func(i int) tfdiags.Diagnostics) tfdiags.Diagnostics {
+// each calls f for 0 to n-1, several at a time, and returns all errors in order.
+func (w *walk) each(n int, f func(i int) error) error {
 	if n == 1 {
 		return f(0)
 	}
-	results := make([]tfdiags.Diagnostics, n)
+	errs := make([]error, n)
 	parallel.Each(n, w.calls.limit(), func(i int) {
 		if !w.halted() {
-			results[i] = w.guard("", func() tfdiags.Diagnostics { return f(i) })
+			errs[i] = w.guard("", func() error { return f(i) })
 		}
 	})
-	var diags tfdiags.Diagnostics
-	for _, d := range results {
-		diags = append(diags, d...)
-	}
-	return diags
+	return tfdiags.Join(errs...)
 }

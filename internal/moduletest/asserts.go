@@ -24,7 +24,7 @@ type assertion struct {
 }
 
 // analyseAsserts collects the references of the assertions.
-func (e *execution) analyseAsserts() tfdiags.Diagnostics {
+func (e *execution) analyseAsserts() error {
 	var diags tfdiags.Diagnostics
 	for _, rule := range e.run.Asserts {
 		a := &assertion{
@@ -34,7 +34,7 @@ func (e *execution) analyseAsserts() tfdiags.Diagnostics {
 		diags = append(append(diags, a.condition.Refs.Problems...), a.message.Refs.Problems...)
 		e.asserts = append(e.asserts, a)
 	}
-	return diags
+	return diags.Err()
 }
 
 // inspection makes the engine evaluate what the assertions refer to and, if evaluate is set, the
@@ -68,8 +68,8 @@ func (e *execution) own(subject addrs.Referenceable) bool {
 		if e.config.Module.Variables[s.Name] != nil {
 			return false
 		}
-		value, diags := e.vars.value(variable{s.Name, fromRun})
-		return diags.HasErrors() || value != cty.NilVal
+		value, err := e.vars.value(variable{s.Name, fromRun})
+		return err != nil || value != cty.NilVal
 	}
 	return false
 }
@@ -81,18 +81,18 @@ type testData struct {
 }
 
 // Value implements lang.Data.
-func (d testData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (d testData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
 	if !d.e.own(subject) {
 		return d.Data.Value(subject, rng)
 	}
 	if run, ok := subject.(addrs.Run); ok {
-		if diags := d.e.checkRun(run.Name, rng); diags.HasErrors() {
-			return cty.DynamicVal, diags
+		if err := d.e.checkRun(run.Name, rng); err != nil {
+			return cty.DynamicVal, err
 		}
 		return d.e.outputs[run.Name].object(), nil
 	}
-	value, diags := d.e.vars.value(variable{subject.(addrs.InputVariable).Name, fromRun})
-	return value, placed(diags, rng)
+	value, err := d.e.vars.value(variable{subject.(addrs.InputVariable).Name, fromRun})
+	return value, placed(err, rng)
 }
 
 // partData provides the values after an apply with targets. A repeated resource that was excluded
@@ -104,10 +104,10 @@ type partData struct {
 }
 
 // Value implements lang.Data.
-func (d partData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, tfdiags.Diagnostics) {
-	v, diags := d.Data.Value(subject, rng)
-	if diags.HasErrors() || v.IsWhollyKnown() {
-		return v, diags
+func (d partData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
+	v, err := d.Data.Value(subject, rng)
+	if err != nil || v.IsWhollyKnown() {
+		return v, err
 	}
 	switch s := subject.(type) {
 	case addrs.Resource:
@@ -115,17 +115,17 @@ func (d partData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, 
 		switch stored := d.state.Resource(s.InInstance(addrs.RootInstance)); {
 		case stored != nil:
 		case r.Count != nil:
-			return cty.EmptyTupleVal, diags
+			return cty.EmptyTupleVal, nil
 		case r.ForEach != nil:
-			return cty.EmptyObjectVal, diags
+			return cty.EmptyObjectVal, nil
 		}
 	case addrs.OutputValue:
 		if stored, ok := outputsOf(d.state)[s.Name]; ok {
-			return stored, diags
+			return stored, nil
 		}
-		return cty.NullVal(cty.DynamicPseudoType).WithSameMarks(v), diags
+		return cty.NullVal(cty.DynamicPseudoType).WithSameMarks(v), nil
 	}
-	return v, diags
+	return v, nil
 }
 
 // evaluateAsserts evaluates all assertions in the module's scope.
@@ -139,16 +139,18 @@ func (e *execution) evaluateAsserts(scope *lang.Scope) {
 // evaluate evaluates the assertion. It always evaluates the message, so that errors in it are
 // reported before the assertion fails.
 func (a *assertion) evaluate(scope *lang.Scope) {
-	message, wrong := a.text(scope)
-	ctx, diags := scope.Context(a.condition.Refs)
-	var v cty.Value
-	if !diags.HasErrors() {
-		var more tfdiags.Diagnostics
-		v, more = lang.EvalIn(ctx, a.condition, cty.DynamicPseudoType)
-		diags = append(diags, more...)
+	var diags, warnings tfdiags.Diagnostics
+	message, messageErr := a.text(scope, warnings.Add)
+	defer func() { a.diags = diags.AppendError(messageErr).Append(warnings...) }()
+	a.status = Error
+	ctx, err := scope.Context(a.condition.Refs)
+	if err != nil {
+		diags = diags.AppendError(err)
+		return
 	}
-	if diags.HasErrors() {
-		a.status, a.diags = Error, append(diags, wrong...)
+	v, err := lang.EvalIn(ctx, a.condition, cty.DynamicPseudoType)
+	if err != nil {
+		diags = diags.AppendError(err)
 		return
 	}
 	v, vm := v.UnmarkDeep()
@@ -160,61 +162,55 @@ func (a *assertion) evaluate(scope *lang.Scope) {
 		}
 		return d
 	}
-	a.status = Error
 	result, err := convert.Convert(v, cty.Bool)
 	switch {
 	case v.IsNull():
-		diags = append(diags, problem("Invalid condition result", "The condition is null. It must be true or false."))
+		diags = diags.Append(problem("Invalid condition result", "The condition is null. It must be true or false."))
 	case err != nil:
-		diags = append(diags, problem("Invalid condition result", "The condition must be true or false: "+
+		diags = diags.Append(problem("Invalid condition result", "The condition must be true or false: "+
 			tfdiags.FormatError(err)+"."))
 	case !result.IsKnown():
 		d := problem("Unknown condition value",
 			"The condition depends on unknown values. Values that are known only after apply require a run "+
 				"with command = apply.")
 		d.Extra = tfdiags.CausedByUnknown{}
-		diags = append(diags, d)
+		diags = diags.Append(d)
+	case messageErr != nil: // reported instead of a failure
 	case result.True():
 		a.status = Pass
-	case wrong.HasErrors(): // reported instead of the failure
 	default:
 		a.status = Fail
 		d := problem("Test assertion failed", message)
 		d.Extra = tfdiags.CheckRule{} // makes the printer show both sides of a comparison
-		diags = append(diags, d)
+		diags = diags.Append(d)
 	}
-	if wrong.HasErrors() {
-		a.status = Error
-	}
-	a.diags = append(diags, wrong...)
 }
 
 // text evaluates the message of the assertion. If the message can't be shown, text returns a
 // replacement that says so.
-func (a *assertion) text(scope *lang.Scope) (string, tfdiags.Diagnostics) {
+func (a *assertion) text(scope *lang.Scope, warn tfdiags.Sink) (string, error) {
 	rng := a.message.Range()
-	v, diags := scope.Eval(a.message, cty.String)
-	if diags.HasErrors() {
-		return "The error message could not be evaluated.", diags
+	v, err := scope.Eval(a.message, cty.String)
+	if err != nil {
+		return "The error message could not be evaluated.", err
 	}
 	for _, hidden := range []struct {
 		mark any
 		what string
 	}{{marks.Sensitive, "sensitive"}, {marks.Ephemeral, "ephemeral"}} {
 		if what := hidden.what; marks.Has(v, hidden.mark) {
-			return "The error message is not shown because it refers to " + what + " values.", append(diags,
-				tfdiags.Warningf("Error message refers to "+what+" values",
-					"The message of this assertion refers to %s values, so it is not shown. Remove the "+
-						"reference, or use nonsensitive() if the result is not secret.", what).At(rng))
+			warn(tfdiags.Warningf("Error message refers to "+what+" values",
+				"The message of this assertion refers to %s values, so it is not shown. Remove the "+
+					"reference, or use nonsensitive() if the result is not secret.", what).At(rng))
+			return "The error message is not shown because it refers to " + what + " values.", nil
 		}
 	}
 	v, _ = v.Unmark()
 	switch {
 	case v.IsNull():
-		return "", append(diags, tfdiags.Errorf("Invalid error message",
-			"The error message is null. It must be a string.").At(rng))
+		return "", tfdiags.Errorf("Invalid error message", "The error message is null. It must be a string.").At(rng)
 	case !v.IsKnown():
-		return "The error message depends on values that are known only after apply.", diags
+		return "The error message depends on values that are known only after apply.", nil
 	}
-	return strings.TrimSpace(v.AsString()), diags
+	return strings.TrimSpace(v.AsString()), nil
 }

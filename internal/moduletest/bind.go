@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/lang/funcs"
+	"tofu/internal/tfdiags"
 )
 
 // bindRuns returns a body of the module under test in which run.NAME refers to outputs of earlier
@@ -77,8 +78,8 @@ func (e *boundExpr) Variables() []hcl.Traversal {
 func (e *boundExpr) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	for _, tr := range e.Expression.Variables() {
 		if name := secondName(tr); isRun(tr) && name != "" {
-			if diags := e.file.checkRun(name, tr.SourceRange()); diags.HasErrors() {
-				return cty.DynamicVal, diags.HCL()
+			if err := e.file.checkRun(name, tr.SourceRange()); err != nil {
+				return cty.DynamicVal, tfdiags.FromError(err).HCL()
 			}
 		}
 	}

@@ -81,24 +81,26 @@ func (f *fileRun) report(m *moduleState, left *states.State, diags tfdiags.Diagn
 func (f *fileRun) destroyAs(ctx context.Context, e *execution, st *states.State) (*states.State, tfdiags.Diagnostics) {
 	overlay := *e.overlay
 	overlay.Unprotected = true
-	config, diags := e.load(ctx, &overlay)
-	if diags.HasErrors() {
-		return st, diags
+	config, err := e.load(ctx, &overlay, tfdiags.Drop) // the run has reported the warnings
+	if err != nil {
+		return st, tfdiags.FromError(err)
 	}
-	diags = nil // reported by the run
-	env := e.env()
+	var diags tfdiags.Diagnostics
+	env := e.env(func(warnings ...tfdiags.Diagnostic) {
+		// Conditions of objects that are destroyed do not matter.
+		diags = append(diags, tfdiags.Diagnostics(warnings).Filter(func(d tfdiags.Diagnostic) bool {
+			return failedObject(d) == ""
+		})...)
+	})
 	env.Stop = env.Kill
-	plan, more := engine.Plan(ctx, config, st, env, &engine.PlanOptions{Mode: plans.Destroy, Variables: e.values})
-	// Conditions of objects that are destroyed do not matter.
-	diags = append(diags, slices.DeleteFunc(more, func(d tfdiags.Diagnostic) bool {
-		return d.Severity == tfdiags.Warning && failedObject(d) != ""
-	})...)
-	if plan == nil || diags.HasErrors() {
+	plan, err := engine.Plan(ctx, config, st, env, &engine.PlanOptions{Mode: plans.Destroy, Variables: e.values})
+	if diags = diags.AppendError(err); err != nil {
 		return st, diags
 	}
-	after, more := engine.Apply(ctx, config, plan, env, &engine.ApplyOptions{Variables: e.values})
+	env.Warn = diags.Add
+	after, err := engine.Apply(ctx, config, plan, env, &engine.ApplyOptions{Variables: e.values})
 	if after == nil {
 		after = st
 	}
-	return after, append(diags, more...)
+	return after, diags.AppendError(err)
 }

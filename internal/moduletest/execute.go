@@ -2,7 +2,6 @@ package moduletest
 
 import (
 	"context"
-	"errors"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -35,87 +34,89 @@ type execution struct {
 // execute executes the run and returns its result.
 func (e *execution) execute(ctx context.Context) RunDone {
 	done := RunDone{Path: e.file.Name, Run: e.run.Name, Status: Pass}
-	expected, diags := expectations(e.run)
-	if !diags.HasErrors() {
-		diags = append(diags, e.prepare(ctx)...)
-	}
-	if !diags.HasErrors() && !e.validated[e.subject] {
-		e.validated[e.subject] = true
-		diags = append(diags, engine.Validate(ctx, e.config, e.env())...)
-	}
-	if !diags.HasErrors() {
-		diags = append(diags, e.operate(ctx, &done, expected)...)
-	}
-	if !diags.HasErrors() {
-		var status Status
-		var more tfdiags.Diagnostics
-		for _, a := range e.asserts {
-			status, more = max(status, a.status), append(more, a.diags...)
-		}
-		done.Status, diags = max(done.Status, status), append(diags, more...)
-	} else {
+	diags := e.perform(ctx, &done)
+	if diags.HasErrors() {
 		done.Status, done.Plan, done.State = Error, nil, nil
+	} else {
+		for _, a := range e.asserts {
+			done.Status, diags = max(done.Status, a.status), append(diags, a.diags...)
+		}
 	}
 	done.Diagnostics, done.Config = diags, e.config
 	return done
 }
 
+// perform plans and applies, and returns everything that was reported, compared with the expected
+// failures.
+func (e *execution) perform(ctx context.Context, done *RunDone) tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	expected, err := expectations(e.run)
+	if err == nil {
+		err = e.prepare(ctx, diags.Add)
+	}
+	if err == nil && !e.validated[e.subject] {
+		e.validated[e.subject] = true
+		err = engine.Validate(ctx, e.config, e.env(diags.Add))
+	}
+	if err != nil {
+		return diags.AppendError(err)
+	}
+	return append(diags, e.operate(ctx, done, expected)...)
+}
+
 // prepare determines the values, provider configurations and overrides of the run, and loads the
 // configuration with them.
-func (e *execution) prepare(ctx context.Context) tfdiags.Diagnostics {
-	diags := e.findProviders()
-	if diags.HasErrors() {
-		return diags
+func (e *execution) prepare(ctx context.Context, warn tfdiags.Sink) error {
+	if err := e.findProviders(); err != nil {
+		return err
 	}
 	e.vars = newVariables(e.fileRun, e.run, e.subject.config.Module)
-	var more tfdiags.Diagnostics
-	e.values, more = e.vars.forModule()
-	diags = append(diags, more...)
-	if more.HasErrors() {
-		return diags
+	var err error
+	if e.values, err = e.vars.forModule(); err != nil {
+		return err
 	}
 	e.given = make(map[string]configs.Given, len(e.values))
 	for name, v := range e.values {
 		e.given[name] = configs.Given{Val: v.Value}
 	}
-	diags = append(diags, e.findOverrides()...)
-	if diags.HasErrors() {
-		return diags
+	if err = e.findOverrides(warn); err != nil {
+		return err
 	}
-	e.config, more = e.load(ctx, e.overlay)
-	diags = append(diags, more...)
-	if more.HasErrors() {
-		return diags
+	if e.config, err = e.load(ctx, e.overlay, warn); err != nil {
+		return err
 	}
 	e.mocks.attach(e.config)
-	return append(diags, e.analyseAsserts()...)
+	return e.analyseAsserts()
 }
 
 // load loads the module under test for this run.
-func (e *execution) load(ctx context.Context, overlay *configs.Overlay) (*configs.Config, tfdiags.Diagnostics) {
+func (e *execution) load(
+	ctx context.Context, overlay *configs.Overlay, warn tfdiags.Sink,
+) (*configs.Config, error) {
 	opts := e.Suite.opts
 	opts.Variables, opts.Ask, opts.Overlay = e.given, nil, overlay
 	if e.subject.path != "" {
 		opts.Resolve = opts.Resolve.Within(e.subject.path)
 	}
-	var diags tfdiags.Diagnostics
-	cfg, err := configs.LoadRoot(ctx, e.subject.dir, &opts, diags.Add)
-	return cfg, diags.AppendError(err)
+	return configs.LoadRoot(ctx, e.subject.dir, &opts, warn)
 }
 
 // env returns the environment of the run's operations.
-func (e *execution) env() *engine.Env {
+func (e *execution) env(warn tfdiags.Sink) *engine.Env {
 	env := e.Env
+	env.Warn = warn
 	env.Mocks, env.RootModule, env.Observe = e.mocks, e.subject.dir, nil
 	return &env
 }
 
-// operate plans and, if the run applies, applies.
+// operate plans and, if the run applies, applies. It returns everything that was reported, compared
+// with the expected failures.
 func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expectation) tfdiags.Diagnostics {
-	opts, diags := e.planOptions()
-	if diags.HasErrors() {
-		return diags
+	opts, err := e.planOptions()
+	if err != nil {
+		return tfdiags.FromError(err)
 	}
+	var diags tfdiags.Diagnostics
 	module := e.module()
 	attempt := module.prepare(e)
 	if e.run.Plan {
@@ -125,8 +126,8 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 	} else {
 		opts.Inspect = e.inspection(false)
 	}
-	plan, more := engine.Plan(ctx, e.config, attempt.prior, e.env(), opts)
-	diags = append(diags, more...)
+	plan, err := engine.Plan(ctx, e.config, attempt.prior, e.env(diags.Add), opts)
+	diags = diags.AppendError(err)
 	if stopped(e.Env.Stop) && !diags.HasErrors() {
 		diags = append(diags, errInterrupted())
 	}
@@ -158,15 +159,18 @@ func (e *execution) apply(
 	if !targeted {
 		opts.Inspect = e.inspection(true)
 	}
-	st, diags := engine.Apply(ctx, e.config, plan, e.env(), opts)
+	var diags tfdiags.Diagnostics
+	env := e.env(diags.Add)
+	st, err := engine.Apply(ctx, e.config, plan, env, opts)
+	diags = diags.AppendError(err)
 	module.take(e, attempt, st)
 	e.outputs[e.run.Name] = outputsOf(st)
 	delete(e.planned, e.run.Name)
-	if targeted && !diags.HasErrors() {
+	if targeted && err == nil {
 		// Assertions may refer to objects that the targets excluded.
-		scope, more := engine.Eval(ctx, e.config, st, e.env(), e.values)
-		diags = append(diags, more...)
-		if !more.HasErrors() && scope != nil {
+		scope, err := engine.Eval(ctx, e.config, st, env, e.values)
+		diags = diags.AppendError(err)
+		if err == nil {
 			scope.Data = partData{scope.Data, e.config.Module, st}
 			e.evaluateAsserts(scope)
 		}
@@ -175,41 +179,41 @@ func (e *execution) apply(
 }
 
 // planOptions returns the options in the plan_options block.
-func (e *execution) planOptions() (*engine.PlanOptions, tfdiags.Diagnostics) {
+func (e *execution) planOptions() (*engine.PlanOptions, error) {
 	opts := &engine.PlanOptions{SkipRefresh: e.run.Options.SkipRefresh, Variables: e.values}
 	if e.run.Options.RefreshOnly {
 		opts.Mode = plans.RefreshOnly
 	}
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	for _, tr := range e.run.Options.Targets {
 		target, err := addrs.ParseTarget(tr)
-		diags = diags.AppendError(err)
+		errs = errs.AppendError(err)
 		opts.Targets = append(opts.Targets, target)
 	}
 	for _, tr := range e.run.Options.Replace {
-		addr, more := instanceAddress(tr)
-		diags = append(diags, more...)
+		addr, err := instanceAddress(tr)
+		errs = errs.AppendError(err)
 		opts.ForceReplace = append(opts.ForceReplace, addr)
 	}
-	return opts, diags
+	return opts, errs.Err()
 }
 
 // instanceAddress parses the address of a managed resource instance.
-func instanceAddress(tr hcl.Traversal) (addrs.AbsInstance, tfdiags.Diagnostics) {
-	target, diags := addrs.ParseTarget(tr)
-	if diags != nil {
-		return addrs.AbsInstance{}, tfdiags.FromError(diags)
+func instanceAddress(tr hcl.Traversal) (addrs.AbsInstance, error) {
+	target, err := addrs.ParseTarget(tr)
+	if err != nil {
+		return addrs.AbsInstance{}, err
 	}
-	var err error
+	problem := ""
 	switch {
 	case target.IsModule():
-		err = errors.New("a module can't be replaced; name its resource instances")
+		problem = "a module can't be replaced; name its resource instances"
 	case target.Resource.Mode != addrs.Managed:
-		err = errors.New("only managed resources can be replaced")
+		problem = "only managed resources can be replaced"
 	}
-	if err != nil {
+	if problem != "" {
 		return addrs.AbsInstance{},
-			tfdiags.Errorf("Invalid address", "%s: %s.", target, err).At(tr.SourceRange()).List()
+			tfdiags.Errorf("Invalid address", "%s: %s.", target, problem).At(tr.SourceRange())
 	}
 	return addrs.AbsInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}, nil
 }

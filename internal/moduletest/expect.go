@@ -19,25 +19,25 @@ type expectation struct {
 	met     bool
 }
 
-func expectations(run *configs.TestRun) ([]*expectation, tfdiags.Diagnostics) {
+func expectations(run *configs.TestRun) ([]*expectation, error) {
 	var out []*expectation
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	for _, tr := range run.ExpectFailures {
 		ref, err := addrs.ParseRef(tr, addrs.TestScope)
 		if err != nil {
-			diags = diags.AppendError(err)
+			errs = errs.AppendError(err)
 			continue
 		}
 		switch ref.Subject.(type) {
 		case addrs.InputVariable, addrs.OutputValue, addrs.Check, addrs.Resource, addrs.ResourceInstance:
 			out = append(out, &expectation{subject: ref.Subject, rng: tr.SourceRange()})
 		default:
-			diags = append(diags, tfdiags.Errorf("Invalid \"expect_failures\" reference",
+			errs = append(errs, tfdiags.Errorf("Invalid \"expect_failures\" reference",
 				"Only objects with conditions can be expected to fail: variables, outputs, resources, data "+
 					"sources and checks. %s has none.", ref.Subject).At(tr.SourceRange()))
 		}
 	}
-	return out, diags
+	return out, errs.Err()
 }
 
 // covers reports whether the expectation is for the object of the root module at addr.

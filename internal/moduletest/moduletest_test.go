@@ -47,9 +47,10 @@ func runArchive(t *testing.T, archive *txtar.Archive) string {
 		}
 	}
 	var out strings.Builder
-	suite, diags := loadSuite(t, archive)
-	writeDiags(&out, "", diags)
-	if diags.HasErrors() {
+	var diags tfdiags.Diagnostics
+	suite, err := loadSuite(t, archive, diags.Add)
+	writeDiags(&out, "", diags.AppendError(err))
+	if err != nil {
 		return out.String()
 	}
 	kept := 0
@@ -70,7 +71,7 @@ func runArchive(t *testing.T, archive *txtar.Archive) string {
 	return out.String()
 }
 
-func loadSuite(t *testing.T, archive *txtar.Archive) (*Suite, tfdiags.Diagnostics) {
+func loadSuite(t *testing.T, archive *txtar.Archive, warn tfdiags.Sink) (*Suite, error) {
 	t.Helper()
 	files := &configs.Snapshot{Files: map[string][]byte{}}
 	for _, f := range archive.Files {
@@ -86,7 +87,7 @@ func loadSuite(t *testing.T, archive *txtar.Archive) (*Suite, tfdiags.Diagnostic
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Load(t.Context(), root, configs.DefaultTestDirectory, opts)
+	return Load(t.Context(), root, configs.DefaultTestDirectory, opts, warn)
 }
 
 func indent(text string) string {
@@ -167,9 +168,9 @@ func interruptTest(t *testing.T, archive *txtar.Archive, twice bool) {
 	if twice {
 		session.Cloud.On["delete b-1"] = interrupt(session.Kill)
 	}
-	suite, diags := loadSuite(t, archive)
-	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+	suite, err := loadSuite(t, archive, tfdiags.Drop)
+	if err != nil {
+		t.Fatal(err)
 	}
 	var out strings.Builder
 	var kept *states.State

@@ -15,13 +15,13 @@ import (
 
 // findProviders determines the provider configurations in the file that replace those of the module
 // in this run.
-func (e *execution) findProviders() tfdiags.Diagnostics {
+func (e *execution) findProviders() error {
 	e.overlay = &configs.Overlay{Outputs: map[addrs.Module]map[string]cty.Value{}}
 	e.mocks = newMocks(e.Env.Schema)
 	if e.run.Providers.Set {
 		return e.mappedProviders()
 	}
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	names := map[addrs.LocalProviderConfig]bool{}
 	for local := range e.file.Providers {
 		names[local] = true
@@ -36,38 +36,38 @@ func (e *execution) findProviders() tfdiags.Diagnostics {
 			e.place(local, local)
 		case !slices.ContainsFunc(e.file.Runs,
 			func(r *configs.TestRun) bool { return e.Suite.subjects[r].knows(local.LocalName) }):
-			diags = append(diags, tfdiags.Errorf("Configuration of an unknown provider",
+			errs = append(errs, tfdiags.Errorf("Configuration of an unknown provider",
 				"%s has a provider block for %q, but no module that it tests uses a provider of that name. "+
 					"Remove the block, or add the provider to required_providers of a module.",
 				e.file.Name, local.LocalName))
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 // mappedProviders applies the providers argument of the run. Other configurations of the module are
 // kept.
-func (e *execution) mappedProviders() tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (e *execution) mappedProviders() error {
+	var errs tfdiags.Diagnostics
 	for _, pair := range e.run.Providers.Value {
 		from, to := pair.InParent.Local(), pair.InChild.Local()
 		p := e.provider(from)
 		if p == nil {
-			diags = append(diags, tfdiags.Errorf("Missing provider configuration",
+			errs = append(errs, tfdiags.Errorf("Missing provider configuration",
 				"%s has no provider block %s. The providers argument of a run chooses among the provider "+
 					"blocks of its file.", e.file.Name, from).At(pair.InParent.NameRange))
 			continue
 		}
 		own := e.subject.config.Module.Providers[to]
 		if own != nil && (own.ForEach != nil) != (p.ForEach != nil) {
-			diags = append(diags, tfdiags.Errorf("Provider instances don't fit",
+			errs = append(errs, tfdiags.Errorf("Provider instances don't fit",
 				"In the run %q, %s replaces %s, but only one of them has for_each, and the module under test "+
 					"refers to its instances.", e.run.Name, from, to))
 			continue
 		}
 		e.place(from, to)
 	}
-	return diags
+	return errs.Err()
 }
 
 // provider returns the file's configuration of that name, mocked or not, or nil if there is none.
@@ -96,23 +96,23 @@ func (e *execution) address(local addrs.LocalProviderConfig) addrs.AbsProviderCo
 }
 
 // findOverrides collects the overrides of the run and the file. Those of the run take precedence.
-func (e *execution) findOverrides() tfdiags.Diagnostics {
-	diags := append(repeated(e.run.Overrides), repeated(e.file.Overrides)...)
+func (e *execution) findOverrides(warn tfdiags.Sink) error {
+	errs := append(repeated(e.run.Overrides), repeated(e.file.Overrides)...)
 	own := map[addrs.Target]bool{}
 	for _, o := range e.run.Overrides {
 		own[o.Target] = true
-		diags = append(diags, e.override(o, true)...)
+		errs = errs.AppendError(e.override(o, true, warn))
 	}
 	for _, o := range e.file.Overrides {
 		if own[o.Target] {
-			diags = append(diags, tfdiags.Warningf("Override without effect",
+			warn(tfdiags.Warningf("Override without effect",
 				"The run %q has its own override for %s, which is used instead of that of the file.",
 				e.run.Name, o.Target).At(o.TargetRange))
 			continue
 		}
-		diags = append(diags, e.override(o, false)...)
+		errs = errs.AppendError(e.override(o, false, warn))
 	}
-	return diags
+	return errs.Err()
 }
 
 // repeated returns errors for targets that a list overrides more than once.
@@ -130,7 +130,7 @@ func repeated(list []*configs.Override) tfdiags.Diagnostics {
 }
 
 // override adds an override. Overrides of the file may be for modules of other runs.
-func (e *execution) override(o *configs.Override, ofRun bool) tfdiags.Diagnostics {
+func (e *execution) override(o *configs.Override, ofRun bool, warn tfdiags.Sink) error {
 	if problem := unsuitable(o, e.subject.config); problem != "" {
 		elsewhere := !ofRun && slices.ContainsFunc(e.file.Runs, func(r *configs.TestRun) bool {
 			return unsuitable(o, e.Suite.subjects[r].config) == ""
@@ -138,13 +138,12 @@ func (e *execution) override(o *configs.Override, ofRun bool) tfdiags.Diagnostic
 		if elsewhere {
 			return nil
 		}
-		return tfdiags.Errorf("Invalid override target", "%s", problem).At(o.TargetRange).List()
+		return tfdiags.Errorf("Invalid override target", "%s", problem).At(o.TargetRange)
 	}
 	if o.Kind != configs.OverrideModule {
 		e.mocks.overrides.Add(o)
 		return nil
 	}
-	var diags tfdiags.Diagnostics
 	path := o.Target.Module.Module()
 	declared := e.subject.config.Descendant(path).Module.Outputs
 	outputs := map[string]cty.Value{}
@@ -152,12 +151,12 @@ func (e *execution) override(o *configs.Override, ofRun bool) tfdiags.Diagnostic
 		name, value := it.Element()
 		outputs[name.AsString()] = value
 		if declared[name.AsString()] == nil {
-			diags = append(diags, tfdiags.Warningf("Override of an unknown output", "%s has no output %q.",
+			warn(tfdiags.Warningf("Override of an unknown output", "%s has no output %q.",
 				o.Target, name.AsString()).At(o.TargetRange))
 		}
 	}
 	e.overlay.Outputs[path] = outputs
-	return diags
+	return nil
 }
 
 // unsuitable returns why an override is not valid for its target, or "".

@@ -17,12 +17,12 @@ type providerTypes struct {
 	suite *Suite
 	file  *configs.TestFile
 	types map[string]addrs.Provider
-	diags tfdiags.Diagnostics
+	errs  tfdiags.Diagnostics
 }
 
 // checkProviderTypes reports names of provider blocks that the runs of a file use for different
 // providers. A mocked provider may be used for any.
-func (s *Suite) checkProviderTypes(file *configs.TestFile) tfdiags.Diagnostics {
+func (s *Suite) checkProviderTypes(file *configs.TestFile) error {
 	t := &providerTypes{suite: s, file: file, types: map[string]addrs.Provider{}}
 	for _, run := range file.Runs {
 		subject := s.subjects[run]
@@ -41,7 +41,7 @@ func (s *Suite) checkProviderTypes(file *configs.TestFile) tfdiags.Diagnostics {
 			}
 		}
 	}
-	return t.diags
+	return t.errs.Err()
 }
 
 // use records that a run uses the file's configurations of a name for a provider of its module.
@@ -55,7 +55,7 @@ func (t *providerTypes) use(run *configs.TestRun, subject *subject, name, inModu
 	case !used:
 		t.types[name] = want
 	case have != want:
-		t.diags = append(t.diags, tfdiags.Errorf("Provider type mismatch",
+		t.errs = append(t.errs, tfdiags.Errorf("Provider type mismatch",
 			"In the run %q, the provider configuration %q of %s is for provider %s, but an earlier run of the "+
 				"file uses that name for %s. Use a different name for each provider, and pass it with the "+
 				"providers argument of the run.",

@@ -30,47 +30,46 @@ type subject struct {
 }
 
 // Load reads the test files of a loaded root module, and loads the modules that runs name instead
-// of it.
+// of it. After an error it returns what could be loaded.
 func Load(
-	ctx context.Context, root *configs.Config, testDir string, opts *configs.LoadOptions,
-) (*Suite, tfdiags.Diagnostics) {
+	ctx context.Context, root *configs.Config, testDir string, opts *configs.LoadOptions, warn tfdiags.Sink,
+) (*Suite, error) {
 	s := &Suite{Root: root, opts: *opts, subjects: map[*configs.TestRun]*subject{},
 		root: &subject{dir: root.Module.Dir, config: root}}
-	var diags tfdiags.Diagnostics
-	files, err := opts.Parser.TestFiles(root.Module.Dir, testDir, diags.Add)
-	s.Files = files
-	if err != nil {
-		return s, diags.AppendError(err)
+	var err error
+	if s.Files, err = opts.Parser.TestFiles(root.Module.Dir, testDir, warn); err != nil {
+		return s, err
 	}
-	for _, file := range files {
+	var errs tfdiags.Diagnostics
+	for _, file := range s.Files {
 		for _, run := range file.Runs {
 			if run.Module == nil {
 				s.subjects[run] = s.root
 				continue
 			}
-			subject, more := s.load(ctx, run.Module)
-			diags = append(diags, more...)
+			subject, err := s.load(ctx, run.Module, warn)
+			errs = errs.AppendError(err)
 			s.subjects[run] = subject
 		}
-		diags = append(diags, s.checkProviderTypes(file)...)
+		errs = errs.AppendError(s.checkProviderTypes(file))
 	}
-	return s, diags
+	return s, errs.Err()
 }
 
-// load loads the module that a run names.
-func (s *Suite) load(ctx context.Context, m *configs.TestModule) (*subject, tfdiags.Diagnostics) {
-	req, diags := m.Request(s.Root)
-	if diags.HasErrors() || s.opts.Resolve == nil {
-		return nil, diags
+// load loads the module that a run names. It returns nil if there is no resolver.
+func (s *Suite) load(ctx context.Context, m *configs.TestModule, warn tfdiags.Sink) (*subject, error) {
+	req, err := m.Request(s.Root)
+	if err != nil || s.opts.Resolve == nil {
+		return nil, err
 	}
 	found, err := s.opts.Resolve(ctx, req)
 	dir, version := found.Dir, found.Version
 	if err != nil || dir == "" {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
 	if !s.opts.Parser.IsModuleDir(dir) {
-		return nil, append(diags, tfdiags.Errorf("Module not installed",
-			"There is no module in %s. %s", dir, configs.RunInit).At(m.Call.Range))
+		return nil, tfdiags.Errorf("Module not installed",
+			"There is no module in %s. %s", dir, configs.RunInit).At(m.Call.Range)
 	}
 	sub := &subject{dir: dir, path: m.Path, version: version, key: req.Source.String() + "@" + version}
 	if req.Source.Kind == addrs.LocalModule {
@@ -78,21 +77,21 @@ func (s *Suite) load(ctx context.Context, m *configs.TestModule) (*subject, tfdi
 	}
 	opts := s.opts
 	opts.Called, opts.Resolve = true, s.opts.Resolve.Within(m.Path)
-	sub.config, err = configs.LoadRoot(ctx, dir, &opts, diags.Add)
-	return sub, diags.AppendError(err)
+	sub.config, err = configs.LoadRoot(ctx, dir, &opts, warn)
+	return sub, err
 }
 
 // Check returns errors that can be found without executing runs.
-func (s *Suite) Check() tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (s *Suite) Check() error {
+	var errs tfdiags.Diagnostics
 	for _, file := range s.Files {
-		diags = append(diags, repeated(file.Overrides)...)
+		errs = append(errs, repeated(file.Overrides)...)
 		for _, run := range file.Runs {
-			_, more := expectations(run)
-			diags = append(append(diags, more...), repeated(run.Overrides)...)
+			_, err := expectations(run)
+			errs = append(errs.AppendError(err), repeated(run.Overrides)...)
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 // Configs returns the configurations under test, whose modules and providers must be installed: the

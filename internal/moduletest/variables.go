@@ -69,7 +69,7 @@ type variable struct {
 
 type found struct {
 	value cty.Value // NilVal if not set
-	diags tfdiags.Diagnostics
+	err   error
 	busy  bool
 }
 
@@ -78,46 +78,46 @@ func newVariables(f *fileRun, run *configs.TestRun, module *configs.Module) *var
 }
 
 // forModule returns the values of the variables that the module declares.
-func (v *variables) forModule() (map[string]engine.Variable, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func (v *variables) forModule() (map[string]engine.Variable, error) {
+	var errs tfdiags.Diagnostics
 	out := map[string]engine.Variable{}
 	for _, name := range slices.Sorted(maps.Keys(v.module.Variables)) {
-		value, more := v.value(variable{name, fromRun})
-		diags = append(diags, more...)
+		value, err := v.value(variable{name, fromRun})
 		switch {
-		case more.HasErrors():
+		case err != nil:
+			errs = errs.AppendError(err)
 		case value != cty.NilVal:
 			// The module declares which variables are sensitive, not the test.
 			out[name] = engine.Variable{Value: withoutSensitive(value)}
 		case v.module.Variables[name].Required():
-			diags = append(diags, tfdiags.Errorf("No value for required variable",
+			errs = append(errs, tfdiags.Errorf("No value for required variable",
 				"The module under test requires the variable %q, but neither the run %q nor the file nor the "+
 					"command line sets it.",
 				name, v.run.Name).At(v.module.Variables[name].Range))
 		}
 	}
-	return out, diags
+	return out, errs.Err()
 }
 
 func withoutSensitive(v cty.Value) cty.Value { return marks.Without(v, marks.Sensitive) }
 
 // value returns the value of a variable, or NilVal if it is not set.
-func (v *variables) value(at variable) (cty.Value, tfdiags.Diagnostics) {
+func (v *variables) value(at variable) (cty.Value, error) {
 	if f := v.found[at]; f != nil {
 		if f.busy {
 			return cty.NilVal, tfdiags.Errorf("Variables that need each other",
-				"The value of variable %q depends on itself.", at.name).List()
+				"The value of variable %q depends on itself.", at.name)
 		}
-		return f.value, f.diags
+		return f.value, f.err
 	}
 	f := &found{busy: true}
 	v.found[at] = f
-	f.value, f.diags = v.evaluate(at)
+	f.value, f.err = v.evaluate(at)
 	f.busy = false
-	return f.value, f.diags
+	return f.value, f.err
 }
 
-func (v *variables) evaluate(at variable) (cty.Value, tfdiags.Diagnostics) {
+func (v *variables) evaluate(at variable) (cty.Value, error) {
 	if expr := v.expr(at); expr != nil {
 		return v.eval(expr, at)
 	}
@@ -133,7 +133,7 @@ func (v *variables) evaluate(at variable) (cty.Value, tfdiags.Diagnostics) {
 	}
 	if given.Expr != nil {
 		value, diags := given.Expr.Value(nil)
-		return value, tfdiags.FromHCL(diags)
+		return value, tfdiags.FromHCL(diags).Err()
 	}
 	return cty.StringVal(given.Text), nil
 }
@@ -150,37 +150,37 @@ func (v *variables) expr(at variable) hcl.Expression {
 
 // eval evaluates the expression of a variable, which may refer to other variables and the outputs
 // of earlier runs.
-func (v *variables) eval(expr hcl.Expression, at variable) (cty.Value, tfdiags.Diagnostics) {
-	vars, diags := v.referred(funcs.Variables(expr), at)
-	if diags.HasErrors() {
-		return cty.DynamicVal, diags
+func (v *variables) eval(expr hcl.Expression, at variable) (cty.Value, error) {
+	vars, err := v.referred(funcs.Variables(expr), at)
+	if err != nil {
+		return cty.DynamicVal, err
 	}
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"var": cty.ObjectVal(vars), "run": v.runsObject()},
 		Functions: v.functions()}
-	value, hclDiags := expr.Value(ctx)
-	return value, diags.AppendHCL(hclDiags)
+	value, diags := expr.Value(ctx)
+	return value, tfdiags.FromHCL(diags).Err()
 }
 
 // referred returns the values of the references in an expression.
-func (v *variables) referred(traversals []hcl.Traversal, from variable) (map[string]cty.Value, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func (v *variables) referred(traversals []hcl.Traversal, from variable) (map[string]cty.Value, error) {
+	var errs tfdiags.Diagnostics
 	vars := map[string]cty.Value{}
 	for _, tr := range traversals {
 		name := secondName(tr)
 		switch root := tr.RootName(); {
 		case root == "run" && (name != "" || len(tr) > 1):
-			diags = append(diags, v.checkRun(name, tr.SourceRange())...)
+			errs = errs.AppendError(v.checkRun(name, tr.SourceRange()))
 		case root == "run":
 		case root == "var" && name != "":
-			value, more := v.variableFor(name, from, tr.SourceRange())
-			vars[name], diags = value, append(diags, more...)
+			value, err := v.variableFor(name, from, tr.SourceRange())
+			vars[name], errs = value, errs.AppendError(err)
 		default:
-			diags = append(diags, tfdiags.Errorf("Invalid reference",
+			errs = append(errs, tfdiags.Errorf("Invalid reference",
 				"Variables of tests can refer to other variables (var.NAME) and to outputs of earlier runs "+
 					"(run.NAME.OUTPUT); %s can't be referred to here.", root).At(tr.SourceRange()))
 		}
 	}
-	return vars, diags
+	return vars, errs.Err()
 }
 
 func secondName(tr hcl.Traversal) string {
@@ -194,31 +194,32 @@ func secondName(tr hcl.Traversal) string {
 
 // variableFor returns the value of var.NAME in the expression of a variable: the value from
 // outside, from the file, from the same block, or the default in the module.
-func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.Value, tfdiags.Diagnostics) {
+func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.Value, error) {
 	for level := fromOutside; level <= from.level; level++ {
 		where := variable{name, level}
 		if where == from {
 			break // the expression of a variable may refer to its value of a lower level
 		}
-		value, diags := v.value(where)
-		if diags.HasErrors() || value != cty.NilVal {
-			return value, placed(diags, at)
+		value, err := v.value(where)
+		if err != nil || value != cty.NilVal {
+			return value, placed(err, at)
 		}
 	}
 	if declared := v.module.Variables[name]; declared != nil && declared.Default.Set {
 		return declared.Default.Value, nil
 	}
 	return cty.DynamicVal, tfdiags.Errorf("Reference to undefined variable",
-		"The variable %q has no value.", name).At(at).List()
+		"The variable %q has no value.", name).At(at)
 }
 
-// placed sets the range of diagnostics that have none. It copies the list, because each use has its
-// own range.
-func placed(diags tfdiags.Diagnostics, at hcl.Range) tfdiags.Diagnostics {
-	return diags.Map(func(d *tfdiags.Diagnostic) {
-		if d.Subject == nil {
-			d.Subject = &at
-		}
+// placed sets the range of errors that have none.
+func placed(err error, at hcl.Range) error {
+	return tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+		return diags.Map(func(d *tfdiags.Diagnostic) {
+			if d.Subject == nil {
+				d.Subject = &at
+			}
+		})
 	})
 }
 
@@ -232,7 +233,7 @@ func (f *fileRun) runsObject() cty.Value {
 }
 
 // checkRun returns an error if the outputs of a run can't be used.
-func (f *fileRun) checkRun(name string, at hcl.Range) tfdiags.Diagnostics {
+func (f *fileRun) checkRun(name string, at hcl.Range) error {
 	if _, ok := f.outputs[name]; ok {
 		return nil
 	}
@@ -243,5 +244,5 @@ func (f *fileRun) checkRun(name string, at hcl.Range) tfdiags.Diagnostics {
 	case slices.ContainsFunc(f.file.Runs, func(r *configs.TestRun) bool { return r.Name == name }):
 		why = fmt.Sprintf("The run %q has not been executed yet. Only outputs of earlier runs can be used.", name)
 	}
-	return tfdiags.Errorf("Reference to unknown run", "%s", why).At(at).List()
+	return tfdiags.Errorf("Reference to unknown run", "%s", why).At(at)
 }

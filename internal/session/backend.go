@@ -48,10 +48,9 @@ func DecodeBackend(cfg *Config) (*BackendSettings, bool, tfdiags.Diagnostics) {
 		return nil, true, tfdiags.FromError(err).Map(func(d *tfdiags.Diagnostic) { d.Subject = &block.TypeRange })
 	}
 	schema := backend.Schema(driver.Config())
-	value, more := cfg.StaticBody(block.Config, OptionalSchema(schema), "backend."+block.Type)
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return nil, true, diags
+	value, err := cfg.StaticBody(block.Config, OptionalSchema(schema), "backend."+block.Type)
+	if err != nil {
+		return nil, true, tfdiags.FromError(err)
 	}
 	if marks.Contains(value, marks.Sensitive) || marks.Contains(value, marks.Ephemeral) {
 		return nil, true,

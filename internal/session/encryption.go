@@ -19,20 +19,18 @@ func (s *Session) encryptionFor(cfg *Config) (*encryption.Config, tfdiags.Diagno
 	if s.Encrypted != nil {
 		return s.Encrypted, nil
 	}
-	var diags tfdiags.Diagnostics
 	src := &encryption.Source{
 		Blocks: cfg.Module.Encryption, Env: s.Env("TF_ENCRYPTION"), Getenv: s.Env, Registry: all.Registry(),
 		Eval: func(expr hcl.Expression, want cty.Type) (cty.Value, error) {
-			v, more := cfg.StaticSecret(expr, want, "terraform.encryption")
-			return v, more.Report(diags.Add)
+			return cfg.StaticSecret(expr, want, "terraform.encryption")
 		},
 	}
 	config, err := encryption.Load(src)
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, tfdiags.FromError(err)
 	}
 	s.Encrypted = config
-	return config, diags
+	return config, nil
 }
 
 // StateCodec returns the encryption of states, or nil if there is none.

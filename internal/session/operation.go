@@ -153,15 +153,20 @@ func (op *Operation) QuietEnv() *engine.Env {
 // PlanQuietly validates the configuration and plans without printing. Errors in the configuration
 // are returned before anything is read.
 func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
-	diags := engine.Validate(EngineContext(ctx), op.Config.Config, op.QuietEnv())
-	if diags.HasErrors() {
-		return nil, diags
+	var diags tfdiags.Diagnostics
+	quiet := op.QuietEnv()
+	quiet.Warn = diags.Add
+	if err := engine.Validate(EngineContext(ctx), op.Config.Config, quiet); err != nil {
+		return nil, diags.AppendError(err)
 	}
 	opts.Variables = op.Variables
-	plan, more := engine.Plan(EngineContext(ctx), op.Config.Config, op.State.State(), op.Env, opts)
+	var planned tfdiags.Diagnostics
+	env := *op.Env
+	env.Warn = planned.Add
+	plan, err := engine.Plan(EngineContext(ctx), op.Config.Config, op.State.State(), &env, opts)
 	// validation names resources, planning names instances
 	said := diags.Map(func(d *tfdiags.Diagnostic) { d.Address = "" })
-	diags = diags.Append(more.Dedup(said)...)
+	diags = diags.Append(planned.AppendError(err).Dedup(said)...)
 	if !diags.HasErrors() {
 		diags = diags.AppendError(op.Providers.check(Requirements(nil, op.State.State())))
 		if diags.HasErrors() {
@@ -205,7 +210,10 @@ func (op *Operation) Apply(
 		tally.Observe(e)
 		op.Session.Printer.Event(e)
 	}
-	st, diags := engine.Apply(EngineContext(ctx), op.Config.Config, plan, &env, opts)
+	var diags tfdiags.Diagnostics
+	env.Warn = diags.Add
+	st, err := engine.Apply(EngineContext(ctx), op.Config.Config, plan, &env, opts)
+	diags = diags.AppendError(err)
 	if op.Session.Interrupts.Stopped() && !diags.HasErrors() {
 		diags = diags.Append(tfdiags.Errorf("Execution halted",
 			"The operation was interrupted. What was done before is in the state; plan again to see what is left."))

@@ -52,7 +52,7 @@ func (l *Config) PlanVariables(
 			return nil, diags.Append(d)
 		}
 		value, more := given.Value(v)
-		diags = diags.Append(more...)
+		diags = diags.AppendError(more)
 		out[v.Name] = engine.Variable{Value: value}
 	}
 	return out, diags
@@ -99,7 +99,7 @@ func (l *Config) Variables(
 			continue
 		}
 		value, more := given.Value(v)
-		diags = diags.Append(more...)
+		diags = diags.AppendError(more)
 		out[v.Name] = engine.Variable{Value: value}
 	}
 	return out, diags

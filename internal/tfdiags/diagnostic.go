@@ -138,15 +138,15 @@ func (d Diagnostics) Err() error {
 	return &diagnosticsError{d}
 }
 
-// Report passes the warnings of the list to warn and returns its errors as an error value, nil if
-// there are none.
+// Report passes the warnings of the list to warn, unless that is nil, and returns its errors as an
+// error value, nil if there are none.
 func (d Diagnostics) Report(warn Sink) error {
 	if len(d) == 0 {
 		return nil
 	}
 	isWarning := func(one Diagnostic) bool { return one.Severity == Warning }
 	isError := func(one Diagnostic) bool { return one.Severity == Error }
-	if warnings := d.Filter(isWarning); len(warnings) > 0 {
+	if warnings := d.Filter(isWarning); warn != nil && len(warnings) > 0 {
 		warn(warnings...)
 	}
 	return d.Filter(isError).Err()

@@ -42,9 +42,9 @@ func Values(
 			errs = errs.AppendError(undeclaredValue(name, suggestion, g, undeclared, warn))
 			continue
 		}
-		val, more := g.Value(v)
-		if more.HasErrors() {
-			errs = append(errs, more...)
+		val, err := g.Value(v)
+		if err != nil {
+			errs = errs.AppendError(err)
 			continue
 		}
 		one := Value{Value: val, From: g.From}

@@ -38,31 +38,29 @@ func NewSession(dir string) *Session {
 
 // Load loads a configuration from the texts of its files.
 func (s *Session) Load(
-	files map[string]string, vars map[string]engine.Variable,
-) (*configs.Config, tfdiags.Diagnostics, error) {
+	files map[string]string, vars map[string]engine.Variable, warn tfdiags.Sink,
+) (*configs.Config, error) {
 	dir, err := os.MkdirTemp(s.dir, "step")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	given := map[string]configs.Given{}
 	for name, v := range vars {
 		given[name] = configs.Given{Val: v.Value}
 	}
-	var diags tfdiags.Diagnostics
-	cfg, err := configs.LoadRoot(context.Background(), dir, &configs.LoadOptions{Variables: given,
+	return configs.LoadRoot(context.Background(), dir, &configs.LoadOptions{Variables: given,
 		Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
 			return configs.ResolvedModule{Dir: req.LocalDir()}, nil
-		}}, diags.Add)
-	return cfg, diags.AppendError(err), nil
+		}}, warn)
 }
 
 // Env returns an environment with the fake provider, under the names fake and other, and the
@@ -112,24 +110,23 @@ type Result struct{ Problems, Reads, Plan, Calls, State, Again string }
 // Do plans and applies a configuration and describes the results.
 func (s *Session) Do(step *Step) (*Result, error) {
 	out := &Result{}
-	cfg, diags, err := s.Load(step.Files, step.Plan.Variables)
-	if err != nil {
-		return nil, err
-	}
+	var diags tfdiags.Diagnostics
 	defer func() { out.Problems = describeProblems(diags, step.Details) }()
-	if diags.HasErrors() {
+	cfg, err := s.Load(step.Files, step.Plan.Variables, diags.Add)
+	if err != nil {
+		diags = diags.AppendError(err)
 		return out, nil
 	}
 	env := s.Env()
-	env.Parallelism = step.Workers
+	env.Parallelism, env.Warn = step.Workers, diags.Add
 	ctx := context.Background()
-	diags = diags.Append(engine.Validate(ctx, cfg, env)...)
-	if diags.HasErrors() {
+	if err := engine.Validate(ctx, cfg, env); err != nil {
+		diags = diags.AppendError(err)
 		return out, nil
 	}
 	s.Cloud.Calls()
-	plan, more := engine.Plan(ctx, cfg, s.State, env, &step.Plan)
-	diags = diags.Append(more...)
+	plan, err := engine.Plan(ctx, cfg, s.State, env, &step.Plan)
+	diags = diags.AppendError(err)
 	if len(step.Log) > 0 {
 		out.Reads = s.Cloud.Log(step.Log...)
 	}
@@ -139,7 +136,7 @@ func (s *Session) Do(step *Step) (*Result, error) {
 			out.Plan += plan.GeneratedConfig[addr]
 		}
 	}
-	if more.HasErrors() || step.PlanOnly {
+	if err != nil || step.PlanOnly {
 		return out, nil
 	}
 	s.Cloud.Calls()
@@ -148,14 +145,14 @@ func (s *Session) Do(step *Step) (*Result, error) {
 	}
 	env.Stop, env.Kill = s.Stop, s.Kill
 	s.Cloud.Applying = true
-	state, more := engine.Apply(ctx, cfg, plan, env, &step.Apply)
+	state, err := engine.Apply(ctx, cfg, plan, env, &step.Apply)
 	s.Cloud.Applying = false
 	s.Stop, s.Kill = nil, nil
-	diags = diags.Append(more...)
+	diags = diags.AppendError(err)
 	s.State = state
 	out.Calls = s.Cloud.Log(step.Log...)
 	out.State = describe(state, s.deposed)
-	if step.Again && !more.HasErrors() {
+	if step.Again && err == nil {
 		out.Again = s.again(ctx, cfg, step)
 	}
 	return out, nil
@@ -164,10 +161,10 @@ func (s *Session) Do(step *Step) (*Result, error) {
 // again plans once more. After a complete apply nothing may be left to do.
 func (s *Session) again(ctx context.Context, cfg *configs.Config, step *Step) string {
 	s.Cloud.Fail, s.Cloud.On = nil, nil
-	plan, diags := engine.Plan(ctx, cfg, s.State, s.Env(), &engine.PlanOptions{Variables: step.Plan.Variables})
+	plan, err := engine.Plan(ctx, cfg, s.State, s.Env(), &engine.PlanOptions{Variables: step.Plan.Variables})
 	out := ""
-	if diags.HasErrors() {
-		out = describeProblems(diags, step.Details)
+	if err != nil {
+		out = describeProblems(tfdiags.FromError(err), step.Details)
 	}
 	if plan != nil && (plan.Applyable || plan.Errored) {
 		out += DescribePlan(plan)

@@ -14,7 +14,7 @@ type Transformer struct {
 	Name  string
 	Doc   string
 	After []*Transformer // must run before
-	Run   func(*build) tfdiags.Diagnostics
+	Run   func(*build) error
 }
 
 // transformers lists the transformers in the order in which they run. A test checks the order
@@ -73,29 +73,23 @@ func newBuild(ctx context.Context, op *Operation) *build {
 }
 
 // Build builds the graph of an operation.
-func Build(ctx context.Context, op *Operation) (*Graph, tfdiags.Diagnostics) {
+func Build(ctx context.Context, op *Operation) (*Graph, error) {
 	b := newBuild(ctx, op)
-	diags := b.run(transformers)
-	if diags.HasErrors() {
-		return nil, diags
+	if err := b.run(transformers); err != nil {
+		return nil, err
 	}
-	return b.g, diags
+	return b.g, nil
 }
 
 // run runs the transformers and checks that the graph has no cycles.
-func (b *build) run(passes []*Transformer) tfdiags.Diagnostics {
-	diags := tfdiags.FromError(b.op.Config.CheckArguments())
-	if diags.HasErrors() {
-		return diags
-	}
-	if b.op.Phase.Applies() {
-		diags = nil // reported when the plan was made
+func (b *build) run(passes []*Transformer) error {
+	if err := b.op.Config.CheckArguments(); err != nil {
+		return err
 	}
 	for _, t := range passes {
-		diags = diags.Append(t.Run(b)...)
-		if diags.HasErrors() {
-			return diags
+		if err := t.Run(b); err != nil {
+			return err
 		}
 	}
-	return diags.Append(b.cycles()...)
+	return b.cycles()
 }

@@ -35,7 +35,7 @@ func (p *refRanges) startRef(at *hcl.Range) {
 }
 
 // cycles returns an error for each cycle, which lists the references that form it.
-func (b *build) cycles() tfdiags.Diagnostics {
+func (b *build) cycles() error {
 	if _, ok := b.g.Edges.Order(); ok {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (b *build) cycles() tfdiags.Diagnostics {
 	b.wholeCalls = nil
 	_ = referenceTransformer.Run(b) // reports nothing itself
 	b.awaitWholeCalls()
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	for _, way := range ways {
 		names := make([]string, 0, len(way))
 		var text strings.Builder
@@ -60,7 +60,7 @@ func (b *build) cycles() tfdiags.Diagnostics {
 				fmt.Fprintf(&text, "\n  - %s%s needs %s", n.Name, place(n), next.Name)
 			}
 		}
-		diags = diags.Append(
+		errs = errs.Append(
 			tfdiags.Diagnostic{
 				Severity: tfdiags.Error,
 				Summary:  "Cycle: " + strings.Join(names, ", "),
@@ -68,7 +68,7 @@ func (b *build) cycles() tfdiags.Diagnostics {
 			},
 		)
 	}
-	return diags
+	return errs.Err()
 }
 
 func place(n *Node) string {

@@ -11,7 +11,6 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/dag"
-	"tofu/internal/tfdiags"
 )
 
 // Drawing is a graph for other programs: its nodes have the names that OpenTofu uses. It leaves out
@@ -47,19 +46,18 @@ const notDrawn dag.ID = -1
 // Draw builds the graph of an operation and draws it. When everything will be destroyed, the
 // drawing shows the order of destruction. Other graphs than that of a normal plan are drawn without
 // the resources that do not change.
-func Draw(ctx context.Context, op *Operation) (*Drawing, tfdiags.Diagnostics) {
-	b, diags := buildDrawing(ctx, op)
-	if diags.HasErrors() {
-		return nil, diags
+func Draw(ctx context.Context, op *Operation) (*Drawing, error) {
+	b, err := buildDrawing(ctx, op)
+	if err != nil {
+		return nil, err
 	}
-	return b.draw(), diags
+	return b.draw(), nil
 }
 
-func buildDrawing(ctx context.Context, op *Operation) (*build, tfdiags.Diagnostics) {
+func buildDrawing(ctx context.Context, op *Operation) (*build, error) {
 	b := newBuild(ctx, op)
-	diags := b.run(transformers)
-	if diags.HasErrors() {
-		return nil, diags
+	if err := b.run(transformers); err != nil {
+		return nil, err
 	}
 	if op.Phase == PhasePlanDestroy {
 		b.drawDestruction()
@@ -67,7 +65,7 @@ func buildDrawing(ctx context.Context, op *Operation) (*build, tfdiags.Diagnosti
 	if op.Phase != PhasePlan {
 		b.dropIdle()
 	}
-	return b, diags
+	return b, nil
 }
 
 func (b *build) draw() *Drawing {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-
-	"tofu/internal/tfdiags"
 )
 
 // Transformers returns the transformers in their order.
@@ -14,10 +12,10 @@ func Transformers() []*Transformer { return transformers }
 // Text returns an operation's graph as text: each node that does something or orders others,
 // followed by the nodes that it waits for. It leaves out edges that longer paths imply, and the
 // root, which waits for everything.
-func Text(ctx context.Context, op *Operation) (string, tfdiags.Diagnostics) {
-	b, diags := buildDrawing(ctx, op)
-	if diags.HasErrors() {
-		return "", diags
+func Text(ctx context.Context, op *Operation) (string, error) {
+	b, err := buildDrawing(ctx, op)
+	if err != nil {
+		return "", err
 	}
 	reduced := b.g.Edges.TransitiveReduction()
 	used := make([]bool, len(b.g.Nodes))
@@ -44,5 +42,5 @@ func Text(ctx context.Context, op *Operation) (string, tfdiags.Diagnostics) {
 		out = append(out, n.Name+"\n"+strings.Join(slices.Compact(needs), ""))
 	}
 	slices.Sort(out)
-	return strings.Join(out, ""), diags
+	return strings.Join(out, ""), nil
 }

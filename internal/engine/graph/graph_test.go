@@ -14,6 +14,7 @@ import (
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/testenv"
+	"tofu/internal/tfdiags"
 )
 
 // TestTransformers checks that each transformer runs after those in its After field.
@@ -88,18 +89,18 @@ func drawGraphs(in *txtar.Archive, dir string) (*txtar.Archive, error) {
 		}
 	}
 	ctx := context.Background()
-	cfg, diags, err := s.Load(steps[len(steps)-1], nil)
-	if err != nil || diags.HasErrors() {
-		return nil, fmt.Errorf("loading: %w %w", err, diags.Err())
+	cfg, err := s.Load(steps[len(steps)-1], nil, tfdiags.Drop)
+	if err != nil {
+		return nil, fmt.Errorf("loading: %w", err)
 	}
-	plan, diags := engine.Plan(ctx, cfg, s.State, s.Env(), opts)
-	if diags.HasErrors() {
-		return nil, diags.Err()
+	plan, err := engine.Plan(ctx, cfg, s.State, s.Env(), opts)
+	if err != nil {
+		return nil, err
 	}
 	for _, kind := range kinds {
-		text, diags := graph.Text(ctx, engine.GraphOperation(cfg, s.State, s.Env(), kind, plan))
-		if diags.HasErrors() {
-			return nil, diags.Err()
+		text, err := graph.Text(ctx, engine.GraphOperation(cfg, s.State, s.Env(), kind, plan))
+		if err != nil {
+			return nil, err
 		}
 		if kind != engine.GraphPlan || opts.Mode == plans.Normal {
 			out.Files = append(

@@ -33,6 +33,7 @@ type Operation struct {
 	Schema      func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
 	Provisioner func(typ string) (*providers.ResourceSchema, bool, error)
 
+	Warn    tfdiags.Sink      // receives warnings; nil drops them
 	Known   *Known            // nil: nothing is shared with other graphs
 	Timings *timings.Recorder // nil for none
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"tofu/internal/tfdiags"
 )
 
 // CompareOrders orders the Steps of a plan twice: with Barriers over the nearest dependencies, and
@@ -15,8 +13,8 @@ import (
 // nothing and reports true. It is for tests.
 func CompareOrders(ctx context.Context, op *Operation) (relaxed bool, err error) {
 	barriers := newBuild(ctx, op)
-	if diags := barriers.run(transformers); diags.HasErrors() {
-		return false, fmt.Errorf("with barriers: %w", diags.Err())
+	if err := barriers.run(transformers); err != nil {
+		return false, fmt.Errorf("with barriers: %w", err)
 	}
 	if barriers.relaxed {
 		return true, nil
@@ -24,8 +22,8 @@ func CompareOrders(ctx context.Context, op *Operation) (relaxed bool, err error)
 	plain := newBuild(ctx, op)
 	passes := slices.Clone(transformers)
 	passes[slices.Index(passes, destroySplitTransformer)] = &Transformer{Name: "Pairwise", Run: connectPairwise}
-	if diags := plain.run(passes); diags.HasErrors() {
-		return false, fmt.Errorf("pair by pair: %w", diags.Err())
+	if err := plain.run(passes); err != nil {
+		return false, fmt.Errorf("pair by pair: %w", err)
 	}
 	got, want := barriers.stepOrder(), plain.stepOrder()
 	for name := range want {
@@ -57,7 +55,7 @@ func (b *build) stepOrder() map[string]string {
 
 // connectPairwise connects Steps in the order that transform_destroy.go describes, without
 // Barriers.
-func connectPairwise(b *build) tfdiags.Diagnostics {
+func connectPairwise(b *build) error {
 	if !b.op.Phase.Applies() || !b.deletesAnything() {
 		return nil
 	}

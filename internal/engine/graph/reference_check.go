@@ -15,22 +15,22 @@ import (
 
 // checkPreventDestroy returns an error for each reference that differs between instances:
 // prevent_destroy also applies to instances that the configuration no longer declares.
-func checkPreventDestroy(refs lang.Refs) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func checkPreventDestroy(refs lang.Refs) error {
+	var errs tfdiags.Diagnostics
 	for _, ref := range refs.Objects {
 		switch ref.Subject.(type) {
 		case addrs.CountAttr, addrs.ForEachAttr:
-			diags = diags.Append(tfdiags.Errorf("Invalid reference in prevent_destroy",
+			errs = errs.Append(tfdiags.Errorf("Invalid reference in prevent_destroy",
 				"prevent_destroy applies to all instances of a resource, including those that the "+
 					"configuration no longer declares, "+
 					"so it can't refer to %s.", ref.Subject).At(ref.Range))
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 // CheckBlockLocal checks a reference to count, each, self, path or terraform.
-func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) tfdiags.Diagnostics {
+func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) error {
 	var d tfdiags.Diagnostic
 	switch s := ref.Subject.(type) {
 	case addrs.CountAttr:
@@ -74,19 +74,19 @@ func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) tfdiags.Diagnostics
 	if d.Summary == "" {
 		return nil
 	}
-	return d.List()
+	return d
 }
 
 // undeclared returns the error for a reference to a name that is not declared in m. hint is a
 // format for the name, and is used if no declared name is similar.
-func undeclared[V any](what, name string, m *Module, declared map[string]V, hint string) tfdiags.Diagnostics {
+func undeclared[V any](what, name string, m *Module, declared map[string]V, hint string) error {
 	detail := fmt.Sprintf("There is no %s %q in %s.", what, name, ModuleName(m.Path))
 	if near := suggest.DidYouMean(name, slices.Sorted(maps.Keys(declared))); near != "" {
 		detail += near
 	} else if hint != "" {
 		detail += " " + fmt.Sprintf(hint, name)
 	}
-	return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to undeclared " + what, Detail: detail}}
+	return tfdiags.Errorf("Reference to undeclared "+what, "%s", detail)
 }
 
 // inCheckOf reports whether the node is the check block in which r is nested.
@@ -96,62 +96,53 @@ func (n *Node) inCheckOf(r *Resource) bool {
 }
 
 // checkAccess checks a reference against the repetition of the block and the schema of its type.
-func (r *Resource) checkAccess(key addrs.InstanceKey, keyed bool, rest hcl.Traversal) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (r *Resource) checkAccess(key addrs.InstanceKey, keyed bool, rest hcl.Traversal) error {
+	return tfdiags.Join(r.checkKey(key, keyed, rest), r.checkAttribute(rest))
+}
+
+// checkKey checks the instance key of a reference against the repetition of the block.
+func (r *Resource) checkKey(key addrs.InstanceKey, keyed bool, rest hcl.Traversal) error {
 	repeats := r.Config.Count != nil || r.Config.ForEach != nil
-	switch {
-	case keyed && !repeats:
-		diags = diags.Append(tfdiags.Errorf(
-			"Unexpected resource instance key",
+	if keyed && !repeats {
+		return tfdiags.Errorf("Unexpected resource instance key",
 			"%s has neither \"count\" nor \"for_each\", so it has no instance %s. Refer to it without an index.",
-			r.Addr.Resource,
-			key,
-		))
-	case !keyed && repeats:
-		if len(rest) == 0 {
-			return nil
-		}
-		attr, ok := rest[0].(hcl.TraverseAttr)
-		if !ok {
-			return nil
-		}
-		how := "count.index"
-		if r.Config.ForEach != nil {
-			how = "each.key"
-		}
-		diags = diags.Append(tfdiags.Errorf(
-			"Missing resource instance key",
-			"%s has \"count\" or \"for_each\", so the attribute %q must be read from one of its instances, "+
-				"for example %s[%s].%s.",
-			r.Addr.Resource,
-			attr.Name,
-			r.Addr.Resource,
-			how,
-			attr.Name,
-		))
+			r.Addr.Resource, key)
 	}
-	return diags.Append(r.checkAttribute(rest)...)
+	if keyed || !repeats || len(rest) == 0 {
+		return nil
+	}
+	attr, ok := rest[0].(hcl.TraverseAttr)
+	if !ok {
+		return nil
+	}
+	how := "count.index"
+	if r.Config.ForEach != nil {
+		how = "each.key"
+	}
+	return tfdiags.Errorf("Missing resource instance key",
+		"%s has \"count\" or \"for_each\", so the attribute %q must be read from one of its instances, "+
+			"for example %s[%s].%s.", r.Addr.Resource, attr.Name, r.Addr.Resource, how, attr.Name)
 }
 
 // checkAttribute checks the path of a reference within one object against the schema.
-func (r *Resource) checkAttribute(rest hcl.Traversal) tfdiags.Diagnostics {
+func (r *Resource) checkAttribute(rest hcl.Traversal) error {
 	if r.Schema == nil {
 		return nil
 	}
 	if wrong := r.Schema.Block.StaticValidateTraversal(rest); wrong.HasErrors() {
-		return tfdiags.FromHCL(wrong)[:1]
+		return tfdiags.FromHCL(wrong)[:1].Err()
 	}
 	return nil
 }
 
-func (m *Module) undeclaredResource(addr addrs.Resource) tfdiags.Diagnostics {
+func (m *Module) undeclaredResource(addr addrs.Resource) error {
 	what := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data source",
 		addrs.Ephemeral: "ephemeral resource"}[addr.Mode]
 	detail := fmt.Sprintf("A %s %q %q has not been declared in %s.", what, addr.Type, addr.Name, ModuleName(m.Path))
 	if meant := m.suggestion(addr); meant != "" {
 		detail += fmt.Sprintf(" Did you mean %s?", meant)
 	}
-	return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to undeclared resource", Detail: detail}}
+	return tfdiags.Errorf("Reference to undeclared resource", "%s", detail)
 }
 
 // suggestion returns the most similar declared object for the address of an undeclared resource, ""
@@ -209,16 +200,16 @@ func SelfReference(block string, ref *addrs.Reference) tfdiags.Diagnostic {
 // SelfReferences returns an error for each reference of a repeated block to the whole of its own
 // resource. No number of instances makes such a reference valid, so it is reported while
 // validating.
-func (r *Resource) SelfReferences() tfdiags.Diagnostics {
+func (r *Resource) SelfReferences() error {
 	if r.Exprs.Body == nil || !r.Exprs.Repetition.Repeats() {
 		return nil
 	}
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	for _, ref := range r.Exprs.Body.Refs.Objects {
-		if ref.Subject != r.Addr.Resource || r.checkAccess(addrs.NoKey, false, ref.Remaining).HasErrors() {
+		if ref.Subject != r.Addr.Resource || r.checkAccess(addrs.NoKey, false, ref.Remaining) != nil {
 			continue // its other errors are reported with the rest of the body
 		}
-		diags = diags.Append(SelfReference(r.Addr.String(), ref))
+		errs = errs.Append(SelfReference(r.Addr.String(), ref))
 	}
-	return diags
+	return errs.Err()
 }

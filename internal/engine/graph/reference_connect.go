@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -20,13 +19,13 @@ type EvalUnit struct {
 }
 
 // addRefErrors records the errors of the references in a unit.
-func (b *build) addRefErrors(n *Node, u EvalUnit, problems tfdiags.Diagnostics) {
+func (b *build) addRefErrors(n *Node, u EvalUnit, err error) {
 	switch {
-	case len(problems) == 0:
+	case err == nil:
 	case b.op.Phase == PhaseValidate:
-		b.g.RefErrors[u] = b.g.RefErrors[u].Append(problems...)
+		b.g.RefErrors[u] = b.g.RefErrors[u].AppendError(err)
 	default:
-		n.Problems = n.Problems.Append(problems...)
+		n.Problems = n.Problems.AppendError(err)
 	}
 }
 
@@ -40,21 +39,18 @@ func (b *build) connectRefs(n *Node, m *Module, refs *lang.Refs, scope BlockScop
 // report them later. Errors about objects hide those about named values (see IsValueRef), so that a
 // unit reports errors of one kind only, like OpenTofu.
 func (b *build) connectUnit(
-	n *Node,
-	m *Module,
-	refs *lang.Refs,
-	scope BlockScope,
-	kept func(*addrs.Reference, tfdiags.Diagnostics) bool,
+	n *Node, m *Module, refs *lang.Refs, scope BlockScope, kept func(*addrs.Reference, tfdiags.Diagnostics) bool,
 ) {
 	var objects, values, functions tfdiags.Diagnostics
 	for _, ref := range refs.Objects {
-		var problems tfdiags.Diagnostics
+		var err error
 		if scope.except != nil && ref.Whole() == scope.except {
-			problems = m.checkOwn(ref)
+			err = m.checkOwn(ref)
 		} else {
 			b.refRanges.startRef(&ref.Range)
-			problems = b.connectRef(n, m, ref, scope)
+			err = b.connectRef(n, m, ref, scope)
 		}
+		problems := tfdiags.FromError(err)
 		for i := range problems {
 			if problems[i].Subject == nil { // the schema knows the wrong step
 				problems[i].Subject = &ref.Range
@@ -70,20 +66,20 @@ func (b *build) connectUnit(
 	}
 	b.refRanges.startRef(nil)
 	for _, f := range refs.Functions {
-		functions = functions.Append(b.connectFunction(n, m, f)...)
+		functions = functions.AppendError(b.connectFunction(n, m, f))
 	}
 	wrong := slices.Clip(refs.Problems)
 	switch {
-	case functions.HasErrors() && n.Kind != KindProvider && n.Kind != KindModule:
+	case len(functions) > 0 && n.Kind != KindProvider && n.Kind != KindModule:
 		b.unknownFunctions = b.unknownFunctions.Append(functions...)
-	case functions.HasErrors():
+	case len(functions) > 0:
 		wrong = functions
-	case objects.HasErrors():
+	case len(objects) > 0:
 		wrong = wrong.Append(objects...)
 	default:
 		wrong = wrong.Append(values...)
 	}
-	b.addRefErrors(n, EvalUnit{m, refs}, wrong)
+	b.addRefErrors(n, EvalUnit{m, refs}, wrong.Err())
 }
 
 // IsValueRef reports whether a reference is to a named value rather than to an object with a block.
@@ -95,7 +91,7 @@ func IsValueRef(subject addrs.Referenceable) bool {
 	return false
 }
 
-func (b *build) connectRef(n *Node, m *Module, ref *addrs.Reference, scope BlockScope) tfdiags.Diagnostics {
+func (b *build) connectRef(n *Node, m *Module, ref *addrs.Reference, scope BlockScope) error {
 	switch s := ref.Subject.(type) {
 	case addrs.InputVariable:
 		if v := m.Variables[s.Name]; v != nil {
@@ -132,7 +128,7 @@ func (b *build) connectRef(n *Node, m *Module, ref *addrs.Reference, scope Block
 }
 
 // checkOwn checks a reference of a block to its own object.
-func (m *Module) checkOwn(ref *addrs.Reference) tfdiags.Diagnostics {
+func (m *Module) checkOwn(ref *addrs.Reference) error {
 	switch s := ref.Subject.(type) {
 	case addrs.Resource:
 		return m.Resources[s].checkAccess(addrs.NoKey, false, ref.Remaining)
@@ -143,24 +139,15 @@ func (m *Module) checkOwn(ref *addrs.Reference) tfdiags.Diagnostics {
 }
 
 func (b *build) connectResourceRef(
-	n *Node,
-	m *Module,
-	addr addrs.Resource,
-	key addrs.InstanceKey,
-	keyed bool,
-	ref *addrs.Reference,
-) tfdiags.Diagnostics {
+	n *Node, m *Module, addr addrs.Resource, key addrs.InstanceKey, keyed bool, ref *addrs.Reference,
+) error {
 	r := m.Resources[addr]
 	if r == nil || r.Config == nil {
 		return m.undeclaredResource(addr)
 	}
 	if r.Config.Check != nil && !n.inCheckOf(r) {
-		return tfdiags.Diagnostics{{Severity: tfdiags.Error, Summary: "Reference to scoped resource",
-			Detail: fmt.Sprintf(
-				"%s is nested in check %q and can be referred to only from there.",
-				addr,
-				r.Config.Check.Name,
-			)}}
+		return tfdiags.Errorf("Reference to scoped resource",
+			"%s is nested in check %q and can be referred to only from there.", addr, r.Config.Check.Name)
 	}
 	if keyed && b.op.Phase.Applies() {
 		b.after(n, b.instanceBarrier(r, key))
@@ -183,7 +170,7 @@ func (b *build) connectCallRef(
 	call, output string,
 	key addrs.InstanceKey,
 	ref *addrs.Reference,
-) tfdiags.Diagnostics {
+) error {
 	child := m.Calls[call]
 	if child == nil {
 		return undeclared("module", call, m, m.Calls, "")
@@ -224,17 +211,16 @@ func (b *build) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except fun
 				continue
 			}
 		}
-		missing := b.connectRef(n, m, ref, BlockScope{})
-		if problems.HasErrors() {
+		err := b.connectRef(n, m, ref, BlockScope{})
+		if len(problems) > 0 {
 			continue
 		}
-		for _, d := range missing {
-			d.Subject = &ref.Range
-			problems = problems.Append(d)
+		for _, d := range tfdiags.FromError(err) {
+			problems = problems.Append(d.At(ref.Range))
 		}
 	}
 	b.refRanges.startRef(nil)
-	b.addRefErrors(n, EvalUnit{m, refs}, problems)
+	b.addRefErrors(n, EvalUnit{m, refs}, problems.Err())
 }
 
 func moduleCallOf(subject addrs.Referenceable) (string, bool) {
@@ -248,7 +234,7 @@ func moduleCallOf(subject addrs.Referenceable) (string, bool) {
 }
 
 // connectFunction makes n wait for the provider of a function that it calls.
-func (b *build) connectFunction(n *Node, m *Module, f lang.FunctionRef) tfdiags.Diagnostics {
+func (b *build) connectFunction(n *Node, m *Module, f lang.FunctionRef) error {
 	if m.Config.Module.RequiredProviders[f.Func.Name] == nil {
 		hint := suggest.DidYouMean(f.Func.Name, slices.Sorted(maps.Keys(m.Config.Module.RequiredProviders)))
 		return tfdiags.Errorf(
@@ -257,7 +243,7 @@ func (b *build) connectFunction(n *Node, m *Module, f lang.FunctionRef) tfdiags.
 			f.Func.Name,
 			ModuleName(m.Path),
 			hint,
-		).At(f.Range).List()
+		).At(f.Range)
 	}
 	local := addrs.LocalProviderConfig{LocalName: f.Func.Name, Alias: f.Func.Alias}
 	use, ok := m.Config.ProviderForLocal(local)
@@ -272,9 +258,9 @@ func (b *build) connectFunction(n *Node, m *Module, f lang.FunctionRef) tfdiags.
 	if p.Schema == nil {
 		addr := p.Addr.Provider
 		if b.schemas[addr] == nil {
-			schema, more := b.op.Schema(b.ctx, addr)
-			if more.HasErrors() {
-				return more
+			schema, diags := b.op.Schema(b.ctx, addr)
+			if err := diags.Report(b.op.Warn); err != nil {
+				return err
 			}
 			b.schemas[addr] = schema
 		}

@@ -14,27 +14,24 @@ import (
 
 // TriggerPath returns an item of replace_triggered_by, such as A[count.index].attr, as a traversal.
 // key evaluates its index expressions.
-func TriggerPath(
-	expr hcl.Expression,
-	key func(hcl.Expression) (cty.Value, tfdiags.Diagnostics),
-) (hcl.Traversal, tfdiags.Diagnostics) {
+func TriggerPath(expr hcl.Expression, key func(hcl.Expression) (cty.Value, error)) (hcl.Traversal, error) {
 	if tr, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
 		return tr, nil
 	}
 	switch expr := expr.(type) {
 	case *hclsyntax.RelativeTraversalExpr:
-		head, diags := TriggerPath(expr.Source, key)
-		return append(head[:len(head):len(head)], expr.Traversal...), diags
+		head, err := TriggerPath(expr.Source, key)
+		return append(head[:len(head):len(head)], expr.Traversal...), err
 	case *hclsyntax.IndexExpr:
-		head, diags := TriggerPath(expr.Collection, key)
+		head, err := TriggerPath(expr.Collection, key)
 		if _, none := hcl.AbsTraversalForExpr(expr.Key); none.HasErrors() {
-			return nil, diags.Append(noPath(expr.Key.Range()))
+			return nil, tfdiags.Join(err, noPath(expr.Key.Range()))
 		}
-		k, more := key(expr.Key)
+		k, keyErr := key(expr.Key)
 		return append(head[:len(head):len(head)], hcl.TraverseIndex{Key: k, SrcRange: expr.SrcRange}),
-			diags.Append(more...)
+			tfdiags.Join(err, keyErr)
 	}
-	return nil, noPath(expr.Range()).List()
+	return nil, noPath(expr.Range())
 }
 
 func noPath(at hcl.Range) tfdiags.Diagnostic {
@@ -46,13 +43,11 @@ func noPath(at hcl.Range) tfdiags.Diagnostic {
 // checkTrigger returns an error for an item of replace_triggered_by that is not a path, or whose
 // index is a reference and whose remaining path the schema does not have. Other items are checked
 // as references.
-func (b *build) checkTrigger(m *Module, e *lang.Expr) tfdiags.Diagnostics {
-	path, diags := TriggerPath(
-		e.Expression,
-		func(hcl.Expression) (cty.Value, tfdiags.Diagnostics) { return cty.DynamicVal, nil },
-	)
-	if diags.HasErrors() {
-		return diags
+func (b *build) checkTrigger(m *Module, e *lang.Expr) error {
+	unknownKey := func(hcl.Expression) (cty.Value, error) { return cty.DynamicVal, nil }
+	path, err := TriggerPath(e.Expression, unknownKey)
+	if err != nil {
+		return err
 	}
 	at := slices.IndexFunc(path, func(step hcl.Traverser) bool {
 		index, ok := step.(hcl.TraverseIndex)
@@ -63,7 +58,7 @@ func (b *build) checkTrigger(m *Module, e *lang.Expr) tfdiags.Diagnostics {
 	}
 	ref, err := addrs.ParseRef(path[:at], addrs.ModuleScope)
 	if err != nil {
-		return tfdiags.FromError(err)
+		return err
 	}
 	rest := slices.Concat(ref.Remaining, path[at:])
 	res, whole := ref.Subject.(addrs.Resource)
@@ -73,7 +68,7 @@ func (b *build) checkTrigger(m *Module, e *lang.Expr) tfdiags.Diagnostics {
 		rest = rest[1:] // the key of an instance
 	}
 	if r := m.Resources[res]; r != nil && r.Schema != nil {
-		diags = diags.AppendHCL(r.Schema.Block.StaticValidateTraversal(rest))
+		return tfdiags.FromHCL(r.Schema.Block.StaticValidateTraversal(rest)).Err()
 	}
-	return diags
+	return nil
 }

@@ -24,19 +24,18 @@ func (r Repetition) Refs() []*lang.Refs {
 
 // checkSelfReference returns an error for each reference to the resource itself: it has no value
 // before its instances are decided.
-func (r Repetition) checkSelfReference(itself addrs.Resource) (diags tfdiags.Diagnostics) {
+func (r Repetition) checkSelfReference(itself addrs.Resource) error {
+	var errs tfdiags.Diagnostics
 	for _, refs := range r.Refs() {
 		for _, ref := range refs.Objects {
 			if ref.Whole() == addrs.Referenceable(itself) {
-				diags = diags.Append(tfdiags.Errorf(
-					"Self-referential block",
+				errs = errs.Append(tfdiags.Errorf("Self-referential block",
 					"The arguments that decide the instances of %s can't refer to the resource itself.",
-					itself,
-				).At(ref.Range))
+					itself).At(ref.Range))
 			}
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 // Repeats reports whether instances have keys.

@@ -19,7 +19,7 @@ var analysisTransformer = &Transformer{
 	Name:  "Analysis",
 	Doc:   "finds the references of all expressions, once for all calls of a module",
 	After: []*Transformer{configTransformer, schemaTransformer},
-	Run: func(b *build) tfdiags.Diagnostics {
+	Run: func(b *build) error {
 		for _, m := range b.g.Modules {
 			if m.Call != nil {
 				m.Repetition = b.repetition(m.Call.Count, m.Call.ForEach, m.Call.Enabled)
@@ -155,7 +155,7 @@ func (b *build) analyseBodies() {
 // analyseMeta analyses the meta-arguments of a resource block.
 func (b *build) analyseMeta(c *configs.Resource, e *ResourceExprs) {
 	e.Repetition = b.repetition(c.Count, c.ForEach, c.Enabled)
-	e.SelfReferences = e.Repetition.checkSelfReference(c.Addr)
+	e.SelfReferences = tfdiags.FromError(e.Repetition.checkSelfReference(c.Addr))
 	e.Preconditions, e.Postconditions = b.conditions(c.Preconditions), b.conditions(c.Postconditions)
 	for _, t := range c.ReplaceTriggeredBy {
 		e.Triggers = append(e.Triggers, b.known.Expr(t))

@@ -41,15 +41,15 @@ var changesTransformer = &Transformer{
 	Name:  "Changes",
 	Doc:   "adds the Steps of each planned change",
 	After: []*Transformer{stateTransformer, schemaTransformer, analysisTransformer},
-	Run: func(b *build) tfdiags.Diagnostics {
+	Run: func(b *build) error {
 		if !b.op.Phase.Applies() {
 			return nil
 		}
-		var diags tfdiags.Diagnostics
+		var errs tfdiags.Diagnostics
 		for _, change := range b.op.Plan.Changes.Instances {
 			r := b.g.ByAddr[change.Addr.Config()]
 			if r == nil {
-				diags = diags.Append(tfdiags.Errorf(
+				errs = errs.Append(tfdiags.Errorf(
 					"Planned object unknown",
 					"The plan has a change for %s, which is neither in the configuration nor in the plan's "+
 						"prior state.",
@@ -67,7 +67,7 @@ var changesTransformer = &Transformer{
 				b.addStep(&Step{Resource: r, Change: change, Part: part})
 			}
 		}
-		return diags
+		return errs.Err()
 	},
 }
 

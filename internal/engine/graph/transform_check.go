@@ -1,9 +1,5 @@
 package graph
 
-import (
-	"tofu/internal/tfdiags"
-)
-
 // checksStartName is the name of the Barrier that the data sources of checks wait for.
 const checksStartName = "(execute checks)"
 
@@ -11,7 +7,7 @@ var checkTransformer = &Transformer{
 	Name:  "Check",
 	Doc:   "makes the data sources of check blocks wait for all changes",
 	After: []*Transformer{referenceTransformer, changesTransformer, targetTransformer, pruneTransformer},
-	Run: func(b *build) tfdiags.Diagnostics {
+	Run: func(b *build) error {
 		if !b.op.Phase.Checks() || !b.op.Phase.Applies() {
 			return nil
 		}

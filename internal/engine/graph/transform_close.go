@@ -5,7 +5,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
-	"tofu/internal/tfdiags"
 )
 
 // rootName is the name of the Barrier that waits for everything.
@@ -15,7 +14,7 @@ var closeTransformer = &Transformer{
 	Name:  "Close",
 	Doc:   "closes ephemeral objects and providers after their last user, and adds the root",
 	After: []*Transformer{referenceTransformer, changesTransformer, destroySplitTransformer},
-	Run: func(b *build) tfdiags.Diagnostics {
+	Run: func(b *build) error {
 		b.closeEphemerals()
 		for _, n := range slices.Clone(b.g.Nodes) {
 			if n.Resource == nil || n.Resource.Provider == nil {

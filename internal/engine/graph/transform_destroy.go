@@ -6,7 +6,6 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/plans"
-	"tofu/internal/tfdiags"
 )
 
 // How destruction is ordered
@@ -56,7 +55,7 @@ var destroySplitTransformer = &Transformer{
 	Name:  "DestroySplit",
 	Doc:   "orders deletions among themselves and relative to creations and updates",
 	After: []*Transformer{changesTransformer, referenceTransformer, replaceTransformer},
-	Run: func(b *build) tfdiags.Diagnostics {
+	Run: func(b *build) error {
 		if b.op.Phase.Applies() && b.deletesAnything() {
 			newDestroyOrder(b).connect()
 		}

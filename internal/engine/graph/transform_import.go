@@ -35,31 +35,31 @@ var importTransformer = &Transformer{
 	Name:  "Import",
 	Doc:   "attaches imports to their Resource nodes",
 	After: []*Transformer{configTransformer, stateTransformer},
-	Run: func(b *build) tfdiags.Diagnostics {
+	Run: func(b *build) error {
 		if !(b.op.Phase == PhaseValidate || b.op.Phase == PhasePlan) || b.op.Mode != plans.Normal || b.op.PreDestroy {
 			return nil
 		}
-		var diags tfdiags.Diagnostics
+		var errs tfdiags.Diagnostics
 		for _, cfg := range b.op.Config.Module.Imports {
 			if len(b.op.CommandImports) > 0 {
 				break // only the imports of the command line are done
 			}
-			diags = diags.Append(b.addImport(cfg)...)
+			errs = errs.AppendError(b.addImport(cfg))
 		}
 		for _, cli := range b.op.CommandImports {
 			r := b.g.ByAddr[cli.Addr.Config()]
 			if r == nil || r.Config == nil {
-				diags = diags.Append(tfdiags.Errorf("Resource configuration missing",
+				errs = errs.Append(tfdiags.Errorf("Resource configuration missing",
 					"%s has no configuration to import into. Write a resource block for it first.", cli.Addr))
 				continue
 			}
 			b.attach(r, &Import{Resource: r, Command: cli})
 		}
-		return diags
+		return errs.Err()
 	},
 }
 
-func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
+func (b *build) addImport(cfg *configs.Import) error {
 	r := b.g.ByAddr[cfg.ToResource]
 	if r == nil || r.Config == nil {
 		if b.op.Phase == PhaseValidate {
@@ -70,7 +70,7 @@ func (b *build) addImport(cfg *configs.Import) tfdiags.Diagnostics {
 		} else {
 			return tfdiags.Errorf("Configuration for import target does not exist",
 				"The configuration has no resource block for %s. Write one, or generate it with -generate-config-out.",
-				cfg.ToResource).At(cfg.Range).List()
+				cfg.ToResource).At(cfg.Range)
 		}
 	}
 	t := &Import{Config: cfg, Resource: r}

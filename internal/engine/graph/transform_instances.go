@@ -2,7 +2,6 @@ package graph
 
 import (
 	"tofu/internal/addrs"
-	"tofu/internal/tfdiags"
 )
 
 // How Steps wait for instances
@@ -28,7 +27,7 @@ var instancesTransformer = &Transformer{
 	Name:  "Instances",
 	Doc:   "makes Steps wait for the instances that they need, and Resources for their Steps",
 	After: []*Transformer{changesTransformer, referenceTransformer},
-	Run: func(b *build) tfdiags.Diagnostics {
+	Run: func(b *build) error {
 		for _, r := range b.g.Resources {
 			if len(b.steps[r]) > 0 {
 				b.connectSteps(r)

@@ -1,14 +1,10 @@
 package graph
 
-import (
-	"tofu/internal/tfdiags"
-)
-
 var moduleTransformer = &Transformer{
 	Name:  "Module",
 	Doc:   "makes the end of each module wait for everything in it, so that depends_on can wait for a module",
 	After: []*Transformer{referenceTransformer, changesTransformer},
-	Run: func(b *build) tfdiags.Diagnostics {
+	Run: func(b *build) error {
 		for _, n := range b.g.Nodes {
 			if n.Module != nil && n.Module.end != nil && n.endsModule() {
 				b.after(n.Module.end, n)

@@ -36,22 +36,22 @@ var providerTransformer = &Transformer{
 	Name:  "Provider",
 	Doc:   "adds a Provider node for each provider configuration in use and connects its users",
 	After: []*Transformer{configTransformer, stateTransformer},
-	Run: func(b *build) tfdiags.Diagnostics {
-		var diags tfdiags.Diagnostics
+	Run: func(b *build) error {
+		var errs tfdiags.Diagnostics
 		for _, r := range b.g.Resources {
-			diags = diags.Append(b.connectProvider(r)...)
+			errs = errs.AppendError(b.connectProvider(r))
 		}
-		return diags
+		return errs.Err()
 	},
 }
 
 // connectProvider finds the provider configuration of a resource and connects the resource to it.
-func (b *build) connectProvider(r *Resource) tfdiags.Diagnostics {
+func (b *build) connectProvider(r *Resource) error {
 	if r.Config != nil {
 		use, ok := r.Module.Config.ProviderOf(r.Config)
 		assumed := use.Expected && b.op.Phase == PhaseValidate // a module that needs a caller is validated alone
 		if !ok && !assumed {
-			return MissingProvider(r.Config.ProviderConfig(), r.Module.Path).InText(r.Config.Range).List()
+			return MissingProvider(r.Config.ProviderConfig(), r.Module.Path).InText(r.Config.Range)
 		}
 		r.Provider, r.ProviderKey = b.provider(use)
 		r.Provider.Assumed = assumed
@@ -64,18 +64,18 @@ func (b *build) connectProvider(r *Resource) tfdiags.Diagnostics {
 	addr := r.Prior[0].Provider
 	p, ok := b.stateProvider(addr)
 	if !ok {
-		var diags tfdiags.Diagnostics
+		var errs tfdiags.Diagnostics
 		for _, prior := range r.Prior {
 			for _, key := range prior.SortedKeys() {
 				inst := prior.Addr.Instance(key)
-				diags = diags.Append(tfdiags.Errorf("Provider configuration not present",
+				errs = errs.Append(tfdiags.Errorf("Provider configuration not present",
 					"%s was created with %s, which the configuration no longer has. "+
 						"Restore the provider configuration, destroy %s, and then remove the provider "+
 						"configuration again.",
 					inst, addr, inst))
 			}
 		}
-		return diags
+		return errs.Err()
 	}
 	r.Provider = p
 	b.after(r.Node, p.Node)
@@ -159,23 +159,23 @@ var schemaTransformer = &Transformer{
 	Name:  "Schema",
 	Doc:   "attaches the schemas of providers and resource types, which are fetched in parallel",
 	After: []*Transformer{providerTransformer},
-	Run: func(b *build) tfdiags.Diagnostics {
-		diags := b.fetchSchemas()
-		if diags.HasErrors() {
-			return diags
+	Run: func(b *build) error {
+		if err := b.fetchSchemas(); err != nil {
+			return err
 		}
 		for _, p := range b.g.Providers {
 			p.Schema = b.schemas[p.Addr.Provider]
 		}
+		var errs tfdiags.Diagnostics
 		for _, r := range b.g.Resources {
-			diags = diags.Append(b.attachSchema(r)...)
+			errs = errs.AppendError(b.attachSchema(r))
 		}
-		return diags
+		return errs.Err()
 	},
 }
 
 // fetchSchemas fetches the schemas of all providers in use.
-func (b *build) fetchSchemas() tfdiags.Diagnostics {
+func (b *build) fetchSchemas() error {
 	b.schemas = make(map[addrs.Provider]*providers.Schema)
 	for addr := range b.g.Providers {
 		b.schemas[addr.Provider] = nil
@@ -183,19 +183,17 @@ func (b *build) fetchSchemas() tfdiags.Diagnostics {
 	needed := slices.SortedFunc(maps.Keys(b.schemas), addrs.Provider.Compare)
 	defer b.op.Timings.Phase("schemas")()
 	schemas := make([]*providers.Schema, len(needed))
-	problems := make([]tfdiags.Diagnostics, len(needed))
-	parallel.Each(len(needed), len(needed), func(i int) { schemas[i], problems[i] = b.op.Schema(b.ctx, needed[i]) })
-	var diags tfdiags.Diagnostics
+	answers := make([]tfdiags.Diagnostics, len(needed))
+	parallel.Each(len(needed), len(needed), func(i int) { schemas[i], answers[i] = b.op.Schema(b.ctx, needed[i]) })
 	for i, addr := range needed {
 		b.schemas[addr] = schemas[i]
-		diags = diags.Append(problems[i]...)
 	}
-	return diags
+	return slices.Concat(answers...).Report(b.op.Warn)
 }
 
 // attachSchema sets the schema of a resource. If the provider has no such resource type, the error
 // is recorded with the node, so that the other blocks are checked too.
-func (b *build) attachSchema(r *Resource) tfdiags.Diagnostics {
+func (b *build) attachSchema(r *Resource) error {
 	schema := b.schemas[r.Provider.Addr.Provider]
 	var table providers.TypeTable
 	kind := "resource type"
@@ -219,7 +217,7 @@ func (b *build) attachSchema(r *Resource) tfdiags.Diagnostics {
 			r.Provider.Addr.Provider.ForDisplay(),
 			r.Schema.Invalid,
 			providers.BugNotice,
-		).List()
+		)
 	}
 	if r.Schema != nil {
 		return nil

@@ -3,14 +3,13 @@ package graph
 import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
-	"tofu/internal/tfdiags"
 )
 
 var pruneTransformer = &Transformer{
 	Name:  "Prune",
 	Doc:   "drops values that no node reads",
 	After: []*Transformer{closeTransformer, targetTransformer},
-	Run: func(b *build) tfdiags.Diagnostics {
+	Run: func(b *build) error {
 		if !b.op.Phase.prunes() {
 			return nil
 		}

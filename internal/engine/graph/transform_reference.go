@@ -15,7 +15,7 @@ var referenceTransformer = &Transformer{
 	Name:  "Reference",
 	Doc:   "adds an edge for every reference, depends_on and provider function, and from modules to their calls",
 	After: []*Transformer{analysisTransformer, providerTransformer},
-	Run: func(b *build) tfdiags.Diagnostics {
+	Run: func(b *build) error {
 		b.g.RefErrors = map[EvalUnit]tfdiags.Diagnostics{}
 		for _, path := range sortedModules(b.g.Modules) {
 			b.connectModule(b.g.Modules[path])
@@ -39,7 +39,7 @@ var referenceTransformer = &Transformer{
 			b.connectImport(t)
 		}
 		b.connectInspection()
-		return b.unknownFunctions
+		return b.unknownFunctions.Err()
 	},
 }
 

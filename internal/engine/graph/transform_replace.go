@@ -5,14 +5,13 @@ import (
 
 	"tofu/internal/dag"
 	"tofu/internal/plans"
-	"tofu/internal/tfdiags"
 )
 
 var replaceTransformer = &Transformer{
 	Name:  "Replace",
 	Doc:   "finds the nearest dependencies of resources, and applies create_before_destroy to dependencies",
 	After: []*Transformer{referenceTransformer, instancesTransformer, moduleTransformer, changesTransformer},
-	Run: func(b *build) tfdiags.Diagnostics {
+	Run: func(b *build) error {
 		order, ok := b.g.Edges.Order()
 		if !ok {
 			return nil // the cycle is reported at the end
@@ -71,7 +70,7 @@ var flagTransformer = &Transformer{
 	Name:  "Flag",
 	Doc:   "finds the resources whose objects are stored with create_before_destroy; dropped resources force no others",
 	After: []*Transformer{replaceTransformer, targetTransformer},
-	Run: func(b *build) tfdiags.Diagnostics {
+	Run: func(b *build) error {
 		for _, r := range b.g.Resources {
 			r.RecordCreateBeforeDestroy = r.createsFirst()
 		}

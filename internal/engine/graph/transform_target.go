@@ -6,14 +6,13 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/states"
-	"tofu/internal/tfdiags"
 )
 
 var targetTransformer = &Transformer{
 	Name:  "Target",
 	Doc:   "keeps the targets and their dependencies, or drops the excluded objects and their dependents",
 	After: []*Transformer{referenceTransformer, closeTransformer, importTransformer},
-	Run: func(b *build) tfdiags.Diagnostics {
+	Run: func(b *build) error {
 		if !b.op.Selective() {
 			return nil
 		}
