@@ -1,17 +1,11 @@
 package engine
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/engine/graph"
-	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -96,102 +90,53 @@ func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set 
 	return errs.Err()
 }
 
+// evalCondition evaluates one condition. It returns the message of a failed one for the records.
 func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditionSet) (checks.Status, string, error) {
-	rng := r.Expr.Range()
-	fail := func(format string, args ...any) (checks.Status, string, error) {
-		return checks.Error, "", c.argError("Invalid condition result", fmt.Sprintf(format, args...), r.Expr,
-			cty.NilVal)
-	}
-	v, err := c.eval(r.Expr, cty.DynamicPseudoType)
-	// The message is evaluated even if the condition holds, so that its errors show before the
-	// condition fails.
-	text, messageErr := c.eval(r.Message, cty.String)
-	if err := tfdiags.Join(err, messageErr); err != nil {
+	verdict, err := r.Eval(c.scope(), c.eval)
+	if err != nil {
 		return checks.Error, "", err
 	}
-	v, vm := v.Unmark()
-	if v.IsNull() {
-		return fail("The condition is null. It must be true or false.")
-	}
-	result, err := convert.Convert(v, cty.Bool)
-	if err != nil {
-		return fail("The condition must be true or false: %s.", err)
-	}
-	if !result.IsKnown() {
-		if set.kind == checks.KindCheck && e.op.Phase != graph.PhaseValidate {
-			e.out.warn(tfdiags.Diagnostic{Severity: tfdiags.Warning,
-				Summary: "Check block assertion known after apply",
-				Detail: "The condition depends on values that are known only after apply, so it is " +
-					"checked then.", Subject: &rng,
-				Extra: tfdiags.CheckRule{Address: set.object}})
-		}
+	validating, variable := e.op.Phase == graph.PhaseValidate, set.kind == checks.KindVariable
+	switch known := verdict.Result.IsKnown(); {
+	case !known && set.kind == checks.KindCheck && !validating:
+		d := tfdiags.Warningf("Check block assertion known after apply", "The condition depends on values that "+
+			"are known only after apply, so it is checked then.").At(r.Condition.Range())
+		d.Extra = tfdiags.CheckRule{Address: set.object}
+		e.out.warn(d)
 		return checks.Unknown, "", nil
-	}
-	if result.True() && set.kind == checks.KindVariable {
+	case !known:
+		return checks.Unknown, "", nil
+	case verdict.Result.True() && variable:
 		return checks.Pass, "", nil
-	}
-	message, hidden, err := messageText(text, r.Message.Range())
-	if hidden != nil && set.kind == checks.KindVariable {
-		// The message is all that a user who sets the variable learns about the rule.
-		hidden.Severity = tfdiags.Error
-		err, hidden = *hidden, nil
-	}
-	switch {
-	case !text.IsKnown() && set.kind == checks.KindVariable:
-		return checks.Error, "", tfdiags.Join(err, tfdiags.Errorf("Invalid error message",
+	case verdict.Unknown && variable:
+		return checks.Error, "", tfdiags.Errorf("Invalid error message",
 			"The value is invalid, but the error message depends on values that are known only after apply. "+
-				"Use only known values in the message.").At(r.Message.Range()))
-	case err != nil && set.kind != checks.KindVariable:
-		return checks.Error, "", err // an invalid message is an error even if the condition holds
-	}
-	if !result.True() && e.op.Phase == graph.PhaseValidate && set.kind != checks.KindVariable &&
-		set.kind != checks.KindOutput {
+				"Use only known values in the message.").At(r.Message.Range())
+	case verdict.MessageErr != nil && !variable:
+		return checks.Error, "", verdict.MessageErr // an error even if the condition is true
+	case verdict.Result.False() && validating && !variable && set.kind != checks.KindOutput:
 		return checks.Unknown, "", nil // whether the object exists is known only with inputs
 	}
-	if hidden != nil {
-		e.out.warn(*hidden)
+	err = verdict.MessageErr
+	switch {
+	case verdict.Hidden == nil:
+	case variable: // the message is all that a user who sets the variable learns about the rule
+		hidden := *verdict.Hidden
+		hidden.Severity = tfdiags.Error
+		err = hidden
+	default:
+		e.out.warn(*verdict.Hidden)
 	}
-	if result.True() {
+	if verdict.Result.True() {
 		return checks.Pass, "", nil
 	}
-	detail := message
-	if detail == "" {
-		detail = "This check failed, but its error message can't be shown, because it is hidden or depends on " +
-			"values that are known only after apply."
-	}
-	d := c.argError(set.failed, detail, r.Expr, cty.NilVal)
+	d := r.Problem(c.scope(), set.failed, verdict.MessageText(), verdict.Sensitive)
 	if set.at != nil {
 		d.Subject = set.at
 		d.Detail += "\n\nThe rule is at " + tfdiags.Place(r.Config.Range) + "." + set.origin
 	}
 	d.Extra = tfdiags.CheckRule{Address: set.object}
-	if _, sensitive := vm[marks.Sensitive]; sensitive {
-		d.EvalContext, d.Expression = nil, nil
-	}
-	return checks.Fail, message, tfdiags.Join(err, d)
-}
-
-// messageText returns the error message of a condition. If it may not be shown, the text is "" and
-// hidden is a warning that says why.
-func messageText(v cty.Value, rng hcl.Range) (text string, hidden *tfdiags.Diagnostic, err error) {
-	for _, m := range []struct {
-		mark any
-		what string
-	}{{marks.Sensitive, "sensitive"}, {marks.Ephemeral, "ephemeral"}} {
-		if marks.Has(v, m.mark) {
-			d := tfdiags.Warningf(fmt.Sprintf("Error message refers to %s values", m.what),
-				"The error message of this condition contains %s values, so it is not shown.", m.what).At(rng)
-			return "", &d, nil
-		}
-	}
-	v, _ = v.Unmark()
-	switch {
-	case v.IsNull():
-		return "", nil, tfdiags.Errorf("Invalid error message", "The error message is null. It must be a string.").At(rng)
-	case !v.IsKnown():
-		return "", nil, nil
-	}
-	return strings.TrimSpace(v.AsString()), nil, nil
+	return checks.Fail, verdict.Message, tfdiags.Join(err, d)
 }
 
 // validateVariable evaluates the validation rules of an input variable. Failures are reported at

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,7 +16,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/genconfig"
-	"tofu/internal/lang/marks"
+	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -93,29 +94,20 @@ func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t
 	if t.ForEach == nil {
 		return v.addImportRequest(out, t, c)
 	}
-	given, err := c.eval(t.ForEach, cty.DynamicPseudoType)
-	if err != nil {
-		return c.undecided("for_each", t.ForEach, err)
-	}
-	keys, each, unknown, problem := forEachElements(given, true)
-	if unknown && w.op.Phase == graph.PhaseValidate {
+	elements, err := c.forEach(t.ForEach, lang.ForEachOrList)
+	switch {
+	case errors.Is(err, lang.ErrUnknownKeys) && w.op.Phase == graph.PhaseValidate:
 		return v.addImportRequest(out, t, w.eval.newContext(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))
-	}
-	if unknown {
-		problem = "The \"for_each\" value is known only after apply. Import targets must be known during " +
-			"the plan." + c.unknownBecause(t.ForEach)
-	}
-	if problem != "" {
-		return c.argError("Invalid for_each argument", problem, t.ForEach, given)
+	case errors.Is(err, lang.ErrUnknownKeys):
+		return c.argError(invalidForEach, "The \"for_each\" value is known only after apply. Import targets must "+
+			"be known during the plan."+c.unknownBecause(t.ForEach), t.ForEach, cty.DynamicVal)
+	case err != nil:
+		return err
 	}
 	var errs tfdiags.Diagnostics
-	for i, k := range keys {
-		key := cty.StringVal(k)
-		if given.Type().IsListType() || given.Type().IsTupleType() {
-			key = cty.NumberIntVal(int64(i))
-		}
-		errs = errs.AppendError(v.addImportRequest(out, t,
-			w.eval.newContext(root, repetition{eachKey: key, eachValue: each[i]})))
+	for _, elem := range elements {
+		each := w.eval.newContext(root, repetition{eachKey: elem.Key, eachValue: elem.Value})
+		errs = errs.AppendError(v.addImportRequest(out, t, each))
 	}
 	return errs.Err()
 }
@@ -147,31 +139,21 @@ func (v resourceVisit) addImportRequest(
 // imports nothing, so blocks can be conditional. During validation, unknown values are accepted.
 func (c *evalContext) importedAs(req *importRequest) error {
 	t := req.target
-	e, want, what := t.ID, cty.String, "id"
+	e, arg := t.ID, importIDArgument
 	if e == nil {
-		e, want, what = t.Identity, cty.DynamicPseudoType, "identity"
+		e, arg = t.Identity, importIdentityArgument
 	}
-	v, err := c.eval(e, want)
-	if err != nil {
-		return err
-	}
-	problem := ""
+	v, err := c.argument(e, arg)
 	switch {
+	case err != nil:
+		return err
 	case !v.IsWhollyKnown() && c.e.op.Phase == graph.PhaseValidate:
 		return nil
-	case marks.Contains(v, marks.Sensitive), marks.Contains(v, marks.Ephemeral):
-		problem = fmt.Sprintf("The import %s must not be sensitive or ephemeral, because it is shown in "+
-			"the plan.", what)
 	case !v.IsWhollyKnown():
-		problem = fmt.Sprintf("The import %s is known only after apply. Import targets must be known during "+
-			"the plan.%s", what, c.unknownBecause(e))
-	case v.IsNull():
-		problem = fmt.Sprintf("The import %s must not be null.", what)
+		return c.argError(arg.summary, "The value is known only after apply. Import targets must be known "+
+			"during the plan."+c.unknownBecause(e), e, v)
 	}
-	if problem != "" {
-		return c.argError("Invalid import "+what+" argument", problem, e, v)
-	}
-	if what == "id" {
+	if arg == importIDArgument {
 		req.id = v.AsString()
 		return nil
 	}

@@ -5,12 +5,10 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
-	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -149,35 +147,22 @@ func (t *instance) checkPreventDestroy(destroys bool) error {
 		in = w.modules.gone(r.Module)
 	}
 	c := w.eval.newContext(in, repetition{})
-	v, err := c.eval(e, cty.DynamicPseudoType)
-	if err != nil {
-		return err
-	}
-	fail := func(detail string) error {
-		return c.argError("Invalid value for prevent_destroy", detail, e, v)
-	}
-	switch {
-	case marks.Has(v, marks.Sensitive):
-		return fail("The value is sensitive, and whether an object can be destroyed would disclose it.")
-	case marks.Has(v, marks.Ephemeral):
-		return fail("The value is ephemeral, so it could differ between plan and apply.")
-	}
-	v, _ = v.Unmark()
-	b, err := convert.Convert(v, cty.Bool)
+	v, err := c.argument(e, preventDestroyArgument)
+	fail := func(detail string) error { return c.argError(preventDestroyArgument.summary, detail, e, v) }
 	switch {
 	case err != nil:
-		return fail(fmt.Sprintf("A bool is required: %s.", err))
+		return err
 	case !destroys:
 		return nil
-	case b.IsNull():
+	case v.IsNull():
 		return fail("The value is null. It must be true or false when the object would be destroyed.")
-	case !b.IsKnown() && gone:
+	case !v.IsKnown() && gone:
 		return fail(fmt.Sprintf("%s is no longer in the configuration, so the values that this depends on are "+
 			"gone. To destroy its objects, write true or false here, or keep the module until its objects are "+
 			"destroyed.", addr.Module))
-	case !b.IsKnown():
+	case !v.IsKnown():
 		return fail("The value is known only after apply. It must be known when the object would be destroyed.")
-	case b.False():
+	case v.False():
 		return nil
 	}
 	return tfdiags.Errorf("Resource instance cannot be destroyed",

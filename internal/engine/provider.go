@@ -10,7 +10,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
-	"tofu/internal/lang/marks"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
 )
@@ -127,25 +126,13 @@ func (e *evaluator) providerKey(key *graph.ProviderKey, c *evalContext) (addrs.I
 		}
 		at = e.newContext(in.parent, in.rep)
 	}
-	v, err := at.eval(key.Expr, cty.String)
-	if err != nil {
-		return addrs.NoKey, err
-	}
-	problem := ""
+	v, err := at.argument(key.Expr, providerKeyArgument)
 	switch {
-	case marks.Has(v, marks.Sensitive), marks.Has(v, marks.Ephemeral):
-		problem = "The key of a provider instance is shown in addresses, so it can't be sensitive or ephemeral."
-	default:
-		v, _ = v.Unmark()
-		switch {
-		case v.IsNull():
-			problem = "The key of the provider instance is null."
-		case !v.IsKnown():
-			problem = "The provider instance key is known only after apply. It must be known during the plan."
-		}
-	}
-	if problem != "" {
-		return addrs.NoKey, at.argError("Invalid provider instance key", problem, key.Expr, v)
+	case err != nil:
+		return addrs.NoKey, err
+	case !v.IsKnown():
+		return addrs.NoKey, at.argError(providerKeyArgument.summary,
+			"The provider instance key is known only after apply. It must be known during the plan.", key.Expr, v)
 	}
 	return addrs.StringKey(v.AsString()), nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/lang/coerce"
+	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
 )
 
@@ -266,6 +267,22 @@ func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value
 		}
 	}
 	return converted, nil
+}
+
+// Problem returns an error about the value of an expression, with the values that took part in it.
+// v may be cty.NilVal.
+func (s *Scope) Problem(expr *Expr, summary, detail string, v cty.Value) tfdiags.Diagnostic {
+	ctx, _ := s.Context(expr.Refs)
+	rng := expr.Range()
+	d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: summary, Detail: detail, Subject: &rng,
+		Expression: expr.Expression, EvalContext: ctx}
+	switch {
+	case v != cty.NilVal && marks.Has(v, marks.Sensitive):
+		d.Extra = tfdiags.CausedBySensitive{}
+	case v != cty.NilVal && !v.IsWhollyKnown():
+		d.Extra = tfdiags.CausedByUnknown{}
+	}
+	return d
 }
 
 // EvalBody decodes an analysed body to a value of its schema's implied type.

@@ -1,40 +1,34 @@
 package moduletest
 
 import (
-	"strings"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine"
 	"tofu/internal/lang"
-	"tofu/internal/lang/marks"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
 // assertion is an assert block and its result.
 type assertion struct {
-	condition, message *lang.Expr
-	status             Status
-	diags              tfdiags.Diagnostics
+	rule   lang.Rule
+	status Status
+	diags  tfdiags.Diagnostics
 }
 
 // analyseAsserts collects the references of the assertions.
 func (e *execution) analyseAsserts() error {
-	var diags tfdiags.Diagnostics
-	for _, rule := range e.run.Asserts {
-		a := &assertion{
-			status: Error, condition: lang.Analyse(rule.Condition, addrs.TestScope),
-			message: lang.Analyse(rule.ErrorMessage, addrs.TestScope),
-		}
-		diags = append(append(diags, a.condition.Refs.Problems...), a.message.Refs.Problems...)
-		e.asserts = append(e.asserts, a)
+	var errs tfdiags.Diagnostics
+	for _, check := range e.run.Asserts {
+		rule := lang.Rule{Condition: lang.Analyse(check.Condition, addrs.TestScope),
+			Message: lang.Analyse(check.ErrorMessage, addrs.TestScope)}
+		errs = append(append(errs, rule.Condition.Refs.Problems...), rule.Message.Refs.Problems...)
+		e.asserts = append(e.asserts, &assertion{rule: rule, status: Error})
 	}
-	return diags.Err()
+	return errs.Err()
 }
 
 // inspection makes the engine evaluate what the assertions refer to and, if evaluate is set, the
@@ -42,7 +36,7 @@ func (e *execution) analyseAsserts() error {
 func (e *execution) inspection(evaluate bool) *engine.Inspection {
 	in := &engine.Inspection{}
 	for _, a := range e.asserts {
-		for _, expr := range []*lang.Expr{a.condition, a.message} {
+		for _, expr := range []*lang.Expr{a.rule.Condition, a.rule.Message} {
 			refs := lang.Refs{Functions: expr.Refs.Functions}
 			for _, ref := range expr.Refs.Objects {
 				if !e.own(ref.Subject) {
@@ -136,81 +130,32 @@ func (e *execution) evaluateAsserts(scope *lang.Scope) {
 	}
 }
 
-// evaluate evaluates the assertion. It always evaluates the message, so that errors in it are
-// reported before the assertion fails.
+// evaluate evaluates the assertion.
 func (a *assertion) evaluate(scope *lang.Scope) {
-	var diags, warnings tfdiags.Diagnostics
-	message, messageErr := a.text(scope, warnings.Add)
-	defer func() { a.diags = diags.AppendError(messageErr).Append(warnings...) }()
-	a.status = Error
-	ctx, err := scope.Context(a.condition.Refs)
+	a.status, a.diags = Error, nil
+	verdict, err := a.rule.Eval(scope, scope.Eval)
 	if err != nil {
-		diags = diags.AppendError(err)
+		a.diags = tfdiags.FromError(err)
 		return
 	}
-	v, err := lang.EvalIn(ctx, a.condition, cty.DynamicPseudoType)
-	if err != nil {
-		diags = diags.AppendError(err)
-		return
-	}
-	v, vm := v.UnmarkDeep()
-	problem := func(summary, detail string) tfdiags.Diagnostic {
-		rng := a.condition.Range()
-		d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: summary, Detail: detail, Subject: &rng}
-		if _, hidden := vm[marks.Sensitive]; !hidden {
-			d.Expression, d.EvalContext = a.condition.Expression, ctx
-		}
-		return d
-	}
-	result, err := convert.Convert(v, cty.Bool)
 	switch {
-	case v.IsNull():
-		diags = diags.Append(problem("Invalid condition result", "The condition is null. It must be true or false."))
-	case err != nil:
-		diags = diags.Append(problem("Invalid condition result", "The condition must be true or false: "+
-			tfdiags.FormatError(err)+"."))
-	case !result.IsKnown():
-		d := problem("Unknown condition value",
+	case !verdict.Result.IsKnown():
+		d := a.rule.Problem(scope, "Unknown condition value",
 			"The condition depends on unknown values. Values that are known only after apply require a run "+
-				"with command = apply.")
+				"with command = apply.", verdict.Sensitive)
 		d.Extra = tfdiags.CausedByUnknown{}
-		diags = diags.Append(d)
-	case messageErr != nil: // reported instead of a failure
-	case result.True():
+		a.diags = d.List().AppendError(verdict.MessageErr)
+	case verdict.MessageErr != nil: // reported instead of a failure
+		a.diags = tfdiags.FromError(verdict.MessageErr)
+	case verdict.Result.True():
 		a.status = Pass
 	default:
 		a.status = Fail
-		d := problem("Test assertion failed", message)
+		d := a.rule.Problem(scope, "Test assertion failed", verdict.MessageText(), verdict.Sensitive)
 		d.Extra = tfdiags.CheckRule{} // makes the printer show both sides of a comparison
-		diags = diags.Append(d)
+		a.diags = d.List()
 	}
-}
-
-// text evaluates the message of the assertion. If the message can't be shown, text returns a
-// replacement that says so.
-func (a *assertion) text(scope *lang.Scope, warn tfdiags.Sink) (string, error) {
-	rng := a.message.Range()
-	v, err := scope.Eval(a.message, cty.String)
-	if err != nil {
-		return "The error message could not be evaluated.", err
+	if verdict.Hidden != nil {
+		a.diags = append(a.diags, *verdict.Hidden)
 	}
-	for _, hidden := range []struct {
-		mark any
-		what string
-	}{{marks.Sensitive, "sensitive"}, {marks.Ephemeral, "ephemeral"}} {
-		if what := hidden.what; marks.Has(v, hidden.mark) {
-			warn(tfdiags.Warningf("Error message refers to "+what+" values",
-				"The message of this assertion refers to %s values, so it is not shown. Remove the "+
-					"reference, or use nonsensitive() if the result is not secret.", what).At(rng))
-			return "The error message is not shown because it refers to " + what + " values.", nil
-		}
-	}
-	v, _ = v.Unmark()
-	switch {
-	case v.IsNull():
-		return "", tfdiags.Errorf("Invalid error message", "The error message is null. It must be a string.").At(rng)
-	case !v.IsKnown():
-		return "The error message depends on values that are known only after apply.", nil
-	}
-	return strings.TrimSpace(v.AsString()), nil
 }

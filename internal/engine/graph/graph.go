@@ -103,9 +103,8 @@ type Check struct {
 
 // Condition is an analysed condition: a validation, precondition, postcondition or assertion.
 type Condition struct {
-	Config  *configs.CheckRule
-	Expr    *lang.Expr
-	Message *lang.Expr
+	lang.Rule
+	Config *configs.CheckRule
 }
 
 // Resource is a resource block, or a resource that only the state has.

@@ -55,7 +55,7 @@ func (b *build) repetition(count, forEach, enabled hcl.Expression) Repetition {
 func (b *build) conditions(cfgs []*configs.CheckRule) []Condition {
 	out := make([]Condition, len(cfgs))
 	for i, c := range cfgs {
-		out[i] = Condition{c, b.known.Expr(c.Condition), b.known.Expr(c.ErrorMessage)}
+		out[i] = Condition{lang.Rule{Condition: b.known.Expr(c.Condition), Message: b.known.Expr(c.ErrorMessage)}, c}
 	}
 	return out
 }

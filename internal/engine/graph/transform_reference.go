@@ -140,7 +140,7 @@ func (b *build) connectImport(t *Import) {
 
 func (b *build) connectConditions(n *Node, m *Module, rules []Condition, scope BlockScope) {
 	for _, r := range rules {
-		b.connectRefs(n, m, &r.Expr.Refs, scope)
+		b.connectRefs(n, m, &r.Condition.Refs, scope)
 		b.connectRefs(n, m, &r.Message.Refs, scope)
 	}
 }
