@@ -125,7 +125,7 @@ func (w *walk) observeImports() {
 			continue
 		}
 		obj := inst.Current
-		if len(obj.Dependencies) == 0 && len(r.Deps) > 0 {
+		if obj.Dependencies == nil && r.Deps != nil {
 			obj = changed(obj, func(o *states.Object) { o.Dependencies = r.Deps })
 		}
 		w.out.storeObject(c.Addr, "", obj, c.Provider)

@@ -141,7 +141,7 @@ func eachNeed(
 	for r := range s.Resources() {
 		for _, inst := range r.Instances {
 			for o := range inst.Objects() {
-				for _, dep := range o.Dependencies {
+				for dep := range o.Dependencies.All() {
 					for _, q := range instances[dep] {
 						if dep.Module != r.Addr.Config().Module || q.Module == r.Addr.Module {
 							visit(r, inst, o, q)

@@ -113,7 +113,7 @@ func sameObject(now, old *states.Object) bool {
 	}
 	return sameJSON(now.Attrs, old.Attrs) && samePaths(now.SensitivePaths, old.SensitivePaths) &&
 		sameJSON(now.Identity, old.Identity) &&
-		bytes.Equal(now.Private, old.Private) && states.SameDependencies(now.Dependencies, old.Dependencies) &&
+		bytes.Equal(now.Private, old.Private) && now.Dependencies.Equal(old.Dependencies) &&
 		now.SchemaVersion == old.SchemaVersion &&
 		now.Status == old.Status && now.CreateBeforeDestroy == old.CreateBeforeDestroy &&
 		now.SkipDestroy == old.SkipDestroy

@@ -14,7 +14,7 @@ func (f finisher) repairDependencies(before *states.State) {
 		Configured: f.configuredDeps, UpToDate: f.upToDate})
 }
 
-func (f finisher) configuredDeps(addr addrs.ConfigResource) []addrs.ConfigResource {
+func (f finisher) configuredDeps(addr addrs.ConfigResource) *states.Dependencies {
 	w := f.w
 	if r := w.graph.ByAddr[addr]; r != nil && r.Config != nil {
 		return r.Deps
@@ -23,13 +23,12 @@ func (f finisher) configuredDeps(addr addrs.ConfigResource) []addrs.ConfigResour
 }
 
 // upToDate reports whether an object matches its configuration: its planned action is NoOp, or it
-// has the dependency list that this apply assigns to the objects that it stores.
+// has the set of dependencies that this apply assigns to the objects that it stores.
 func (f finisher) upToDate(addr addrs.AbsInstance, obj *states.Object) bool {
 	w := f.w
 	if change := w.out.changes.Instance(addr, addrs.NotDeposed); change != nil && change.Action == plans.NoOp {
 		return true
 	}
 	r := w.graph.ByAddr[addr.Config()]
-	return w.op.Phase.Applies() && r != nil && len(r.Deps) > 0 && len(obj.Dependencies) == len(r.Deps) &&
-		&obj.Dependencies[0] == &r.Deps[0]
+	return w.op.Phase.Applies() && r != nil && r.Deps != nil && obj.Dependencies == r.Deps
 }

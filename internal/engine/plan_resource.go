@@ -318,7 +318,7 @@ func (p *instancePlan) prior() (*objectState, *plans.Importing, error) {
 	l.obj = withFlags(p.r, l.obj)
 	deps := l.obj.Dependencies
 	if !w.op.skipRefresh {
-		deps = states.UnionDependencies(p.r.Deps, deps)
+		deps = p.r.Deps.Union(deps)
 		if l, err = p.refresh(addrs.NotDeposed, l); err != nil {
 			return nil, nil, err
 		}
@@ -333,8 +333,8 @@ func (p *instancePlan) prior() (*objectState, *plans.Importing, error) {
 }
 
 // store puts the object with the given dependencies into the refreshed state.
-func (p *instancePlan) store(obj *states.Object, deps []addrs.ConfigResource) {
-	if !states.SameDependencies(obj.Dependencies, deps) {
+func (p *instancePlan) store(obj *states.Object, deps *states.Dependencies) {
+	if !obj.Dependencies.Equal(deps) {
 		obj = changed(obj, func(o *states.Object) { o.Dependencies = deps })
 	}
 	p.w.out.setObject(p.addr, "", obj, p.prov.addr)

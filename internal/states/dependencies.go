@@ -2,47 +2,75 @@ package states
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"tofu/internal/addrs"
 )
 
-// CompareDependencies compares the texts of two stored dependencies.
-func CompareDependencies(x, y addrs.ConfigResource) int {
+// Dependencies is an immutable set of resources. Objects of the same resource mostly share one set,
+// so that the pointer identifies it, and work on a set can be done once. Nil is the empty set.
+type Dependencies struct {
+	list []addrs.ConfigResource // sorted by text, without duplicates
+}
+
+// NewDependencies returns the set of the resources in list. It takes over the list.
+func NewDependencies(list []addrs.ConfigResource) *Dependencies {
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortFunc(list, compareDependencies)
+	return &Dependencies{slices.Compact(list)}
+}
+
+// compareDependencies compares the texts of two resources.
+func compareDependencies(x, y addrs.ConfigResource) int {
 	if x.Module == y.Module && x.Resource.Mode == y.Resource.Mode {
 		return x.Resource.Compare(y.Resource)
 	}
 	return cmp.Compare(x.String(), y.String())
 }
 
-// SameDependencies reports whether two dependency lists are equal. Most equal lists share their
-// memory.
-func SameDependencies(a, b []addrs.ConfigResource) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+// All returns the resources of the set, sorted by their text.
+func (d *Dependencies) All() iter.Seq[addrs.ConfigResource] { return slices.Values(d.sorted()) }
+
+func (d *Dependencies) sorted() []addrs.ConfigResource {
+	if d == nil {
+		return nil
+	}
+	return d.list
 }
 
-// UnionDependencies returns the union of two sorted lists. It returns one of them if that contains
-// the other.
-func UnionDependencies(a, b []addrs.ConfigResource) []addrs.ConfigResource {
-	if len(b) == 0 || SameDependencies(a, b) {
-		return a
+// Len returns the number of resources in the set.
+func (d *Dependencies) Len() int { return len(d.sorted()) }
+
+// Has reports whether the set contains a resource.
+func (d *Dependencies) Has(addr addrs.ConfigResource) bool {
+	_, ok := slices.BinarySearchFunc(d.sorted(), addr, compareDependencies)
+	return ok
+}
+
+// Equal reports whether two sets have the same elements.
+func (d *Dependencies) Equal(other *Dependencies) bool {
+	return d == other || slices.Equal(d.sorted(), other.sorted())
+}
+
+// Union returns the union of two sets. It returns one of them if that contains the other.
+func (d *Dependencies) Union(other *Dependencies) *Dependencies {
+	switch {
+	case other == nil || d.Equal(other):
+		return d
+	case d == nil:
+		return other
 	}
-	if len(a) == 0 {
-		return b
-	}
-	out := sortedDependencies(slices.Concat(a, b))
-	switch len(out) {
-	case len(a):
-		return a
-	case len(b):
-		return b
+	out := NewDependencies(slices.Concat(d.list, other.list))
+	switch out.Len() {
+	case d.Len():
+		return d
+	case other.Len():
+		return other
 	}
 	return out
-}
-
-func sortedDependencies(list []addrs.ConfigResource) []addrs.ConfigResource {
-	slices.SortFunc(list, CompareDependencies)
-	return slices.Compact(list)
 }
 
 // RenameDependencies updates all dependencies after objects moved to other addresses. The map from
@@ -56,7 +84,7 @@ func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance)
 	n := dependencyRenaming{
 		byConfig: map[addrs.ConfigResource][]addrs.ConfigResource{},
 		byAbs:    map[addrs.AbsResource][]addrs.ConfigResource{},
-		memo:     map[sharedList][]addrs.ConfigResource{},
+		memo:     map[dependenciesIn]*Dependencies{},
 	}
 	old := func(addr addrs.AbsInstance) addrs.AbsInstance {
 		if prev, ok := from[addr]; ok {
@@ -71,7 +99,7 @@ func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance)
 			n.byAbs[was.Abs()] = appendUnique(n.byAbs[was.Abs()], r.Addr.Config())
 		}
 	}
-	s.changeDependencies(func(addr addrs.AbsInstance, _ bool, o *Object) []addrs.ConfigResource {
+	s.changeDependencies(func(addr addrs.AbsInstance, _ bool, o *Object) *Dependencies {
 		return n.rename(old(addr).Module, o.Dependencies)
 	})
 }
@@ -89,28 +117,26 @@ func appendUnique(list []addrs.ConfigResource, addr addrs.ConfigResource) []addr
 type dependencyRenaming struct {
 	byConfig map[addrs.ConfigResource][]addrs.ConfigResource
 	byAbs    map[addrs.AbsResource][]addrs.ConfigResource
-	memo     map[sharedList][]addrs.ConfigResource
+	memo     map[dependenciesIn]*Dependencies
 }
 
-// sharedList identifies a dependency list as used within one module instance. Most instances of a
-// resource share their list.
-type sharedList struct {
-	first  *addrs.ConfigResource
-	len    int
+// dependenciesIn is a set of dependencies of objects in one module instance.
+type dependenciesIn struct {
+	set    *Dependencies
 	module addrs.ModuleInstance
 }
 
-// rename returns the new dependencies of an object that was in module and depended on list.
-func (n *dependencyRenaming) rename(module addrs.ModuleInstance, list []addrs.ConfigResource) []addrs.ConfigResource {
-	if len(list) == 0 {
+// rename returns the new dependencies of an object that was in module and had the given ones.
+func (n *dependencyRenaming) rename(module addrs.ModuleInstance, deps *Dependencies) *Dependencies {
+	if deps == nil {
 		return nil
 	}
-	key := sharedList{&list[0], len(list), module}
+	key := dependenciesIn{deps, module}
 	out, ok := n.memo[key]
 	if !ok {
 		inside := module.Module()
-		changes := false
-		for _, dep := range list {
+		var list []addrs.ConfigResource
+		for dep := range deps.All() {
 			now := n.byConfig[dep]
 			if dep.Module == inside {
 				now = n.byAbs[dep.Resource.InInstance(module)]
@@ -118,39 +144,36 @@ func (n *dependencyRenaming) rename(module addrs.ModuleInstance, list []addrs.Co
 			if len(now) == 0 {
 				now = []addrs.ConfigResource{dep}
 			}
-			changes = changes || len(now) > 1 || now[0] != dep
-			out = append(out, now...)
+			list = append(list, now...)
 		}
-		if out = sortedDependencies(out); !changes {
-			out = list
+		if out = NewDependencies(list); out.Equal(deps) {
+			out = deps
 		}
 		n.memo[key] = out
 	}
 	return out
 }
 
-// withDependencies returns a copy of o that has the dependencies in list.
-func (o *Object) withDependencies(list []addrs.ConfigResource) *Object {
+// withDependencies returns a copy of o that has the given dependencies.
+func (o *Object) withDependencies(deps *Dependencies) *Object {
 	out := *o
-	out.Dependencies = list
+	out.Dependencies = deps
 	return &out
 }
 
 // changeDependencies replaces the dependencies of each object by the result of change.
-func (s *State) changeDependencies(
-	change func(addr addrs.AbsInstance, current bool, o *Object) []addrs.ConfigResource,
-) {
+func (s *State) changeDependencies(change func(addr addrs.AbsInstance, current bool, o *Object) *Dependencies) {
 	for r := range s.Resources() {
 		for key, inst := range r.Instances {
 			addr := r.Addr.Instance(key)
-			if o := inst.Current; o != nil && len(o.Dependencies) > 0 {
-				if list := change(addr, true, o); !SameDependencies(list, o.Dependencies) {
-					inst.Current = o.withDependencies(list)
+			if o := inst.Current; o != nil && o.Dependencies != nil {
+				if deps := change(addr, true, o); !deps.Equal(o.Dependencies) {
+					inst.Current = o.withDependencies(deps)
 				}
 			}
 			for deposed, o := range inst.Deposed {
-				if list := change(addr, false, o); !SameDependencies(list, o.Dependencies) {
-					inst.Deposed[deposed] = o.withDependencies(list)
+				if deps := change(addr, false, o); !deps.Equal(o.Dependencies) {
+					inst.Deposed[deposed] = o.withDependencies(deps)
 				}
 			}
 		}

@@ -12,12 +12,12 @@ type DependencyRepair struct {
 	// Before is the state before the changes.
 	Before *State
 	// Moved holds the former address of each instance that has another address in Before.
-	// Dependency lists still contain the former ones.
+	// Dependencies still contain the former ones.
 	Moved map[addrs.AbsInstance]addrs.AbsInstance
 	// Present is the state that determines which resources have objects; nil for the state itself.
 	Present *State
 	// Configured returns the dependencies of a resource in the configuration. It may be nil.
-	Configured func(addrs.ConfigResource) []addrs.ConfigResource
+	Configured func(addrs.ConfigResource) *Dependencies
 	// UpToDate reports whether a current object matches its configuration, so that its dependencies
 	// are complete. If it is nil, no object does.
 	UpToDate func(addrs.AbsInstance, *Object) bool
@@ -37,8 +37,8 @@ func (s *State) RepairDependencies(in DependencyRepair) {
 	d := &dependencyRepair{
 		DependencyRepair: in,
 		present:          make(map[addrs.ConfigResource]bool, len(in.Present.resources)),
-		configuredMemo:   map[addrs.ConfigResource][]addrs.ConfigResource{},
-		lists:            map[listKey][]addrs.ConfigResource{},
+		configuredMemo:   map[addrs.ConfigResource]*Dependencies{},
+		completed:        map[completion]*Dependencies{},
 	}
 	for r := range in.Present.Resources() {
 		if len(r.Instances) > 0 {
@@ -48,7 +48,7 @@ func (s *State) RepairDependencies(in DependencyRepair) {
 	if !d.keepsAll(s) {
 		d.compare(s)
 	}
-	s.changeDependencies(func(addr addrs.AbsInstance, current bool, o *Object) []addrs.ConfigResource {
+	s.changeDependencies(func(addr addrs.AbsInstance, current bool, o *Object) *Dependencies {
 		return d.complete(addr.Config(), o.Dependencies, current && d.upToDate(addr, o))
 	})
 }
@@ -87,18 +87,18 @@ func (r *Resource) keptBy(now *Resource) bool {
 
 // dependsLike reports whether o has the same dependencies as other. It is true if other is nil.
 func (o *Object) dependsLike(other *Object) bool {
-	return other == nil || o != nil && SameDependencies(o.Dependencies, other.Dependencies)
+	return other == nil || o != nil && o.Dependencies.Equal(other.Dependencies)
 }
 
 // dependenciesOf returns the dependencies of each resource in the state: the union of those of its
 // objects.
-func dependenciesOf(s *State) map[addrs.ConfigResource][]addrs.ConfigResource {
-	out := map[addrs.ConfigResource][]addrs.ConfigResource{}
+func dependenciesOf(s *State) map[addrs.ConfigResource]*Dependencies {
+	out := map[addrs.ConfigResource]*Dependencies{}
 	for r := range s.Resources() {
 		addr := r.Addr.Config()
 		for _, inst := range r.Instances {
 			for o := range inst.Objects() {
-				out[addr] = UnionDependencies(out[addr], o.Dependencies)
+				out[addr] = out[addr].Union(o.Dependencies)
 			}
 		}
 	}
@@ -114,16 +114,15 @@ type dependencyRepair struct {
 	keeps map[addrs.ConfigResource]bool
 	// old holds the former dependencies of each resource, lost those that its objects no longer
 	// have.
-	old, lost map[addrs.ConfigResource][]addrs.ConfigResource
+	old, lost map[addrs.ConfigResource]*Dependencies
 
-	configuredMemo, lostMemo map[addrs.ConfigResource][]addrs.ConfigResource
-
-	lists map[listKey][]addrs.ConfigResource // completed lists; most instances share theirs
+	configuredMemo, lostMemo map[addrs.ConfigResource]*Dependencies
+	completed                map[completion]*Dependencies
 }
 
-type listKey struct {
-	first    *addrs.ConfigResource
-	len      int
+// completion identifies a set that was completed for objects that are or are not up to date.
+type completion struct {
+	set      *Dependencies
 	upToDate bool
 }
 
@@ -134,34 +133,26 @@ func (d *dependencyRepair) upToDate(addr addrs.AbsInstance, o *Object) bool {
 
 // compare determines which resources lost dependencies, and which take over those of others.
 func (d *dependencyRepair) compare(s *State) {
-	d.old, d.lost = dependenciesOf(d.Before), map[addrs.ConfigResource][]addrs.ConfigResource{}
+	d.old, d.lost = dependenciesOf(d.Before), map[addrs.ConfigResource]*Dependencies{}
 	for to, from := range d.Moved {
 		if inst := d.Before.Instance(to); inst != nil {
 			for o := range inst.Objects() {
-				d.old[from.Config()] = UnionDependencies(d.old[from.Config()], o.Dependencies)
+				d.old[from.Config()] = d.old[from.Config()].Union(o.Dependencies)
 			}
 		}
 	}
 	now := dependenciesOf(s)
 	for addr, old := range d.old {
-		switch list := now[addr]; {
-		case !d.present[addr]:
+		if !d.present[addr] {
 			d.lost[addr] = old
-		case !SameDependencies(old, list):
-			has := make(map[addrs.ConfigResource]bool, len(list))
-			for _, dep := range list {
-				has[dep] = true
-			}
-			if gone := slices.DeleteFunc(slices.Clone(old),
-				func(dep addrs.ConfigResource) bool { return has[dep] }); len(gone) > 0 {
-				d.lost[addr] = gone
-			}
+		} else if gone := old.without(now[addr]); gone != nil {
+			d.lost[addr] = gone
 		}
 	}
 	if len(d.lost) == 0 {
 		return
 	}
-	d.keeps, d.lostMemo = map[addrs.ConfigResource]bool{}, map[addrs.ConfigResource][]addrs.ConfigResource{}
+	d.keeps, d.lostMemo = map[addrs.ConfigResource]bool{}, map[addrs.ConfigResource]*Dependencies{}
 	for r := range s.Resources() {
 		for key, inst := range r.Instances {
 			if len(inst.Deposed) > 0 || inst.Current != nil && !d.upToDate(r.Addr.Instance(key), inst.Current) {
@@ -171,30 +162,36 @@ func (d *dependencyRepair) compare(s *State) {
 	}
 }
 
-// complete returns the dependencies of an object including those that it takes over.
-func (d *dependencyRepair) complete(
-	addr addrs.ConfigResource, list []addrs.ConfigResource, upToDate bool,
-) []addrs.ConfigResource {
-	if len(list) == 0 {
-		return list
+// without returns the elements of d that other does not have.
+func (d *Dependencies) without(other *Dependencies) *Dependencies {
+	if d.Equal(other) {
+		return nil
 	}
-	key := listKey{&list[0], len(list), upToDate}
-	out, ok := d.lists[key]
+	return NewDependencies(slices.DeleteFunc(slices.Clone(d.sorted()), other.Has))
+}
+
+// complete returns the dependencies of an object including those that it takes over.
+func (d *dependencyRepair) complete(addr addrs.ConfigResource, deps *Dependencies, upToDate bool) *Dependencies {
+	if deps == nil {
+		return nil
+	}
+	key := completion{deps, upToDate}
+	out, ok := d.completed[key]
 	if !ok {
 		var inherited []addrs.ConfigResource
-		for _, dep := range list {
+		for dep := range deps.All() {
 			if !d.present[dep] {
-				inherited = append(inherited, d.configured(dep)...)
+				inherited = append(inherited, d.configured(dep).sorted()...)
 			}
 			if !upToDate {
-				inherited = append(inherited, d.lostBehind(dep)...)
+				inherited = append(inherited, d.lostBehind(dep).sorted()...)
 			}
 		}
-		out = UnionDependencies(list, sortedDependencies(inherited))
-		d.lists[key] = out
+		out = deps.Union(NewDependencies(inherited))
+		d.completed[key] = out
 	}
-	if at := slices.Index(out, addr); at >= 0 && len(out) > len(list) {
-		return slices.Delete(slices.Clone(out), at, at+1)
+	if out != deps && out.Has(addr) {
+		return out.without(NewDependencies([]addrs.ConfigResource{addr}))
 	}
 	return out
 }
@@ -202,51 +199,52 @@ func (d *dependencyRepair) complete(
 // configured returns the dependencies in the configuration of a resource that has no objects. It
 // descends to the nearest resources that have objects and includes those without objects on the
 // way, as nothing else in the state records them.
-func (d *dependencyRepair) configured(addr addrs.ConfigResource) []addrs.ConfigResource {
+func (d *dependencyRepair) configured(addr addrs.ConfigResource) *Dependencies {
 	out, ok := d.configuredMemo[addr]
 	if ok || d.Configured == nil {
 		return out
 	}
+	var list []addrs.ConfigResource
 	seen := map[addrs.ConfigResource]bool{addr: true}
 	for todo := []addrs.ConfigResource{addr}; len(todo) > 0; {
 		next := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for _, dep := range d.Configured(next) {
+		for dep := range d.Configured(next).All() {
 			if seen[dep] {
 				continue
 			}
 			seen[dep] = true
-			out = append(out, dep)
+			list = append(list, dep)
 			if !d.present[dep] {
 				todo = append(todo, dep)
 			}
 		}
 	}
-	out = sortedDependencies(out)
+	out = NewDependencies(list)
 	d.configuredMemo[addr] = out
 	return out
 }
 
 // lostBehind returns the dependencies that an object of the resource, or of its former
 // dependencies, no longer has.
-func (d *dependencyRepair) lostBehind(addr addrs.ConfigResource) []addrs.ConfigResource {
+func (d *dependencyRepair) lostBehind(addr addrs.ConfigResource) *Dependencies {
 	if len(d.lost) == 0 || d.present[addr] && d.keeps[addr] {
 		return nil
 	}
-	out, ok := d.lostMemo[addr]
-	if ok {
+	if out, ok := d.lostMemo[addr]; ok {
 		return out
 	}
 	d.lostMemo[addr] = nil // stored dependencies may have cycles
-	for _, dep := range d.lost[addr] {
+	var list []addrs.ConfigResource
+	for dep := range d.lost[addr].All() {
 		if d.present[dep] {
-			out = append(out, dep)
+			list = append(list, dep)
 		}
 	}
-	for _, dep := range d.old[addr] {
-		out = append(out, d.lostBehind(dep)...)
+	for dep := range d.old[addr].All() {
+		list = append(list, d.lostBehind(dep).sorted()...)
 	}
-	out = sortedDependencies(out)
+	out := NewDependencies(list)
 	d.lostMemo[addr] = out
 	return out
 }

@@ -1,7 +1,6 @@
 package states_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -33,17 +32,17 @@ func TestRepairDependencies(t *testing.T) {
 		{"no dependency on itself", "a: b, b: a c, c:", "a: b, c:", "a: b c, c:"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			configured, upToDate := map[addrs.ConfigResource][]addrs.ConfigResource{}, map[addrs.ConfigResource]bool{}
+			configured, upToDate := map[addrs.ConfigResource]*states.Dependencies{}, map[addrs.ConfigResource]bool{}
 			before, now := states.New(), states.New()
 			moved := map[addrs.AbsInstance]addrs.AbsInstance{}
-			parseDependencies(test.before, func(_ byte, addr addrs.AbsInstance, deps []addrs.ConfigResource) {
+			parseDependencies(test.before, func(_ byte, addr addrs.AbsInstance, deps *states.Dependencies) {
 				if from, to, ok := strings.Cut(addr.Resource.Name, ">"); ok {
 					addr.Resource.Name = to
 					moved[addr] = addrs.AbsInstance{Module: addr.Module, Resource: thing(from), Key: addr.Key}
 				}
 				before.SetCurrent(addr, &states.Object{Dependencies: deps}, addrs.ProviderInstance{})
 			})
-			parseDependencies(test.now, func(mark byte, addr addrs.AbsInstance, deps []addrs.ConfigResource) {
+			parseDependencies(test.now, func(mark byte, addr addrs.AbsInstance, deps *states.Dependencies) {
 				if mark == '?' {
 					configured[addr.Config()] = deps
 					return
@@ -54,13 +53,13 @@ func TestRepairDependencies(t *testing.T) {
 			now.RepairDependencies(states.DependencyRepair{
 				Before:     before,
 				Moved:      moved,
-				Configured: func(addr addrs.ConfigResource) []addrs.ConfigResource { return configured[addr] },
+				Configured: func(addr addrs.ConfigResource) *states.Dependencies { return configured[addr] },
 				UpToDate:   func(addr addrs.AbsInstance, _ *states.Object) bool { return upToDate[addr.Config()] },
 			})
 			var got []string
 			for _, r := range now.Sorted() {
 				line := r.Addr.Resource.Name + ":"
-				for _, dep := range r.Instances[addrs.NoKey].Current.Dependencies {
+				for dep := range r.Instances[addrs.NoKey].Current.Dependencies.All() {
 					line += " " + dep.Resource.Name
 				}
 				got = append(got, line)
@@ -72,16 +71,16 @@ func TestRepairDependencies(t *testing.T) {
 	}
 }
 
-func parseDependencies(text string, each func(mark byte, addr addrs.AbsInstance, deps []addrs.ConfigResource)) {
+func parseDependencies(text string, each func(mark byte, addr addrs.AbsInstance, deps *states.Dependencies)) {
 	for item := range strings.SplitSeq(text, ", ") {
 		name, list, _ := strings.Cut(item, ":")
 		var deps []addrs.ConfigResource
 		for _, dep := range strings.Fields(list) {
 			deps = append(deps, addrs.ConfigResource{Resource: thing(dep)})
 		}
-		slices.SortFunc(deps, states.CompareDependencies)
 		bare := strings.TrimLeft(name, "!?")
-		each(name[0], addrs.AbsInstance{Module: addrs.RootInstance, Resource: thing(bare), Key: addrs.NoKey}, deps)
+		each(name[0], addrs.AbsInstance{Module: addrs.RootInstance, Resource: thing(bare), Key: addrs.NoKey},
+			states.NewDependencies(deps))
 	}
 }
 

@@ -63,7 +63,7 @@ type Object struct {
 	// Dependencies holds the resources that the object depended on when it was last written,
 	// sorted. Only the nearest ones are stored; states written by OpenTofu hold the transitive
 	// closure.
-	Dependencies        []addrs.ConfigResource
+	Dependencies        *Dependencies
 	CreateBeforeDestroy bool
 	// SkipDestroy reports whether the object is removed from the state instead of being destroyed.
 	SkipDestroy bool

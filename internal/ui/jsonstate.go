@@ -112,7 +112,7 @@ func (w *stateWriter) resource(it stateItem, obj *states.Object, deposed addrs.D
 		DeposedKey:      string(deposed),
 	}
 	out.plain()
-	for _, dep := range obj.Dependencies {
+	for dep := range obj.Dependencies.All() {
 		out.DependsOn = append(out.DependsOn, dep.String())
 	}
 	if obj.Identity != nil && string(obj.Identity) != "null" {

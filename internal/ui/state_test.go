@@ -42,8 +42,8 @@ func testState() *states.State {
 	}
 	st.SetCurrent(instance("cloud_server.web"), obj(attrs("i-1"), func(o *states.Object) {
 		o.Identity = []byte(`{"id":"i-1"}`)
-		o.Dependencies = []addrs.ConfigResource{{Resource: addrs.Resource{Mode: addrs.Managed,
-			Type: "cloud_note", Name: "n"}}}
+		o.Dependencies = states.NewDependencies([]addrs.ConfigResource{{Resource: addrs.Resource{Mode: addrs.Managed,
+			Type: "cloud_note", Name: "n"}}})
 	}), provided())
 	st.SetDeposed(instance("cloud_server.web"), "0123abcd", obj(attrs("i-0"), nil), provided())
 	st.SetCurrent(instance(`module.m["a"].module.n[0].cloud_server.bad[1]`),

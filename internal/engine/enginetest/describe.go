@@ -159,10 +159,10 @@ func describeObject(b *strings.Builder, addr string, o *states.Object) {
 			b.WriteString(" sensitive " + p)
 		}
 	}
-	for i, dep := range o.Dependencies {
-		if i == 0 {
-			b.WriteString(" deps")
-		}
+	if o.Dependencies != nil {
+		b.WriteString(" deps")
+	}
+	for dep := range o.Dependencies.All() {
 		b.WriteString(" " + dep.String())
 	}
 	b.WriteByte('\n')

@@ -16,7 +16,7 @@ func (b *build) drawDestruction() {
 		}
 	}
 	for _, r := range b.g.Resources {
-		for _, dep := range r.storedDeps() {
+		for dep := range r.storedDeps() {
 			if other := b.g.ByAddr[dep]; other != nil {
 				b.after(other.Node, r.Node)
 			}

@@ -131,9 +131,9 @@ type Resource struct {
 
 	Prior []*states.Resource // objects in the state, by module instance
 
-	Deps                      []addrs.ConfigResource // the nearest dependencies, sorted
-	CreateBeforeDestroy       bool                   // set by the block, or forced by a dependent
-	RecordCreateBeforeDestroy bool                   // its objects are stored with create_before_destroy
+	Deps                      *states.Dependencies // the nearest dependencies
+	CreateBeforeDestroy       bool                 // set by the block, or forced by a dependent
+	RecordCreateBeforeDestroy bool                 // its objects are stored with create_before_destroy
 
 	Imports   []*Import
 	Removed   *configs.Removed // the removed block that covers the resource; nil for none

@@ -142,6 +142,6 @@ func (d *destroyOrder) begins(y, x *depNode) bool {
 		x.addr.Module != y.addr.Module && x.resource.Addr.Module == y.resource.Addr.Module {
 		return false
 	}
-	stored, guess := d.storedDeps(y)
-	return !listed(append(stored, guess), x.resource.Addr)
+	sets, guess := d.storedDeps(y)
+	return !stored(append(sets, guess), x.resource.Addr)
 }

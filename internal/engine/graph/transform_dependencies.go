@@ -19,19 +19,19 @@ type depGraph struct {
 	// new resources. hubs joins them for dependents in other modules.
 	byResource map[addrs.ConfigResource][]*depNode
 	hubs       map[addrs.ConfigResource]*depNode
-	// listHubs holds the hubs of long lists of dependencies.
-	listHubs map[sharedList]*depNode
+	// setHubs holds the hubs of large sets of dependencies.
+	setHubs map[dependenciesIn]*depNode
 }
 
 // depNode is a resource in one module instance. A hub is a depNode without Steps that stands for
-// several others: a resource in all of its module instances, or a list of dependencies.
+// several others: a resource in all of its module instances, or a set of dependencies.
 type depNode struct {
 	index    int
 	name     string
 	addr     addrs.AbsResource // zero for a hub of module instances
 	resource *Resource
 	hub      bool
-	list     bool // hub of a list of dependencies
+	set      bool // hub of a set of dependencies
 	exists   bool // has objects
 	steps    []*Step
 	needs    []*depNode
@@ -62,7 +62,7 @@ func (x *depNode) allUsers() iter.Seq[*depNode] {
 
 func newDepGraph(b *build) depGraph {
 	d := depGraph{b: b, at: map[addrs.AbsResource]*depNode{}, byResource: map[addrs.ConfigResource][]*depNode{},
-		hubs: map[addrs.ConfigResource]*depNode{}, listHubs: map[sharedList]*depNode{}}
+		hubs: map[addrs.ConfigResource]*depNode{}, setHubs: map[dependenciesIn]*depNode{}}
 	for _, r := range b.g.Resources {
 		if r.nested() {
 			continue // it is read after all changes, deletions included
@@ -123,21 +123,19 @@ func (d *depGraph) add(x *depNode) *depNode {
 }
 
 // connectNeeds sets the needs of x to its stored dependencies and the guessed ones; see storedDeps.
-func (d *depGraph) connectNeeds(x *depNode, stored [][]addrs.ConfigResource, guess []addrs.ConfigResource) {
+func (d *depGraph) connectNeeds(x *depNode, stored []*states.Dependencies, guess *states.Dependencies) {
 	x.guesses = len(stored) == 0
-	lists := stored
-	if len(guess) > 0 {
-		lists = append(lists, guess)
+	sets := stored
+	if guess != nil {
+		sets = append(sets, guess)
 	}
-	if len(lists) == 1 && len(lists[0]) >= longList {
-		if !slices.Contains(lists[0], x.resource.Addr) {
-			x.needs = []*depNode{d.shared(x, lists[0])}
-			return
-		}
+	if len(sets) == 1 && sets[0].Len() >= largeSet && !sets[0].Has(x.resource.Addr) {
+		x.needs = []*depNode{d.hub(x, sets[0])}
+		return
 	}
 	seen := map[addrs.ConfigResource]bool{x.resource.Addr: true}
-	for i, list := range lists {
-		for _, dep := range list {
+	for i, set := range sets {
+		for dep := range set.All() {
 			if seen[dep] {
 				continue
 			}
@@ -157,50 +155,50 @@ func (d *depGraph) connectNeeds(x *depNode, stored [][]addrs.ConfigResource, gue
 	}
 }
 
-// longList is the length from which a list of dependencies has a hub, so that n resources that all
+// largeSet is the size from which a set of dependencies has a hub, so that n resources that all
 // depend on the same m cost n+m edges, not n·m.
-const longList = 8
+const largeSet = 8
 
-// sharedList identifies a list of dependencies by its address: objects share equal lists.
-type sharedList struct {
-	first  *addrs.ConfigResource
-	len    int
-	module addrs.ModuleInstance // dependencies in the same module are those in the same instance of it
+// dependenciesIn is a set of dependencies of resources in one module instance. Dependencies in the
+// same module are those in the same instance of it.
+type dependenciesIn struct {
+	set    *states.Dependencies
+	module addrs.ModuleInstance
 }
 
-// shared returns the hub of a list of dependencies.
-func (d *depGraph) shared(x *depNode, list []addrs.ConfigResource) *depNode {
-	key := sharedList{&list[0], len(list), x.addr.Module}
-	h := d.listHubs[key]
+// hub returns the hub of a set of dependencies.
+func (d *depGraph) hub(x *depNode, set *states.Dependencies) *depNode {
+	key := dependenciesIn{set, x.addr.Module}
+	h := d.setHubs[key]
 	if h == nil {
-		h = d.add(&depNode{addr: x.addr, resource: x.resource, name: x.name + " (dependencies)", hub: true, list: true})
-		for _, dep := range list {
+		h = d.add(&depNode{addr: x.addr, resource: x.resource, name: x.name + " (dependencies)", hub: true, set: true})
+		for dep := range set.All() {
 			if q := d.dependency(h, dep); q != nil {
 				h.needs = append(h.needs, q)
 			}
 		}
-		d.listHubs[key] = h
+		d.setHubs[key] = h
 	}
 	return h
 }
 
-// storedDeps returns the lists of dependencies of a resource's objects as they were stored before
+// storedDeps returns the sets of dependencies of a resource's objects as they were stored before
 // planning. Planning replaces them by those of the current configuration, from which the existing
 // objects may not have been created. A new resource has the dependencies of its configuration.
 //
 // guess holds the dependencies of the configuration if some object has none stored although it may
 // have some: imported objects and data sources have none stored, and when everything is destroyed,
 // the state may be from a program that stored none.
-func (d *depGraph) storedDeps(x *depNode) (lists [][]addrs.ConfigResource, guess []addrs.ConfigResource) {
+func (d *depGraph) storedDeps(x *depNode) (stored []*states.Dependencies, guess *states.Dependencies) {
 	managed := x.addr.Resource.Mode == addrs.Managed
 	prior := d.b.op.Plan.PrevRun.Resource(x.addr)
 	switch {
 	case prior == nil && managed:
-		return [][]addrs.ConfigResource{x.resource.Deps}, nil
+		return []*states.Dependencies{x.resource.Deps}, nil
 	case prior == nil:
 		return nil, x.resource.Deps
 	}
-	seen := map[*addrs.ConfigResource]bool{} // instances mostly share one list
+	seen := map[*states.Dependencies]bool{nil: true} // instances mostly share one set
 	for _, s := range x.steps {
 		if s.Change.Importing != nil {
 			guess = x.resource.Deps
@@ -208,16 +206,16 @@ func (d *depGraph) storedDeps(x *depNode) (lists [][]addrs.ConfigResource, guess
 	}
 	for _, inst := range prior.Instances {
 		for o := range inst.Objects() {
-			switch list := o.Dependencies; {
-			case len(list) == 0 && (!managed || d.b.op.Phase.Destroys()):
+			switch set := o.Dependencies; {
+			case set == nil && (!managed || d.b.op.Phase.Destroys()):
 				guess = x.resource.Deps
-			case len(list) > 0 && !seen[&list[0]]:
-				seen[&list[0]] = true
-				lists = append(lists, list)
+			case !seen[set]:
+				seen[set] = true
+				stored = append(stored, set)
 			}
 		}
 	}
-	return lists, guess
+	return stored, guess
 }
 
 // dependency returns the node that a stored dependency of x stands for: the resource in the same
@@ -276,11 +274,11 @@ func (d *depGraph) cutCycles(keep func(x, q *depNode) bool) {
 	}
 }
 
-// eachNeed returns the nodes that x depends on, with the hubs of lists replaced by their elements.
+// eachNeed returns the nodes that x depends on, with the hubs of sets replaced by their elements.
 func (x *depNode) eachNeed() iter.Seq[*depNode] {
 	return func(yield func(*depNode) bool) {
 		for _, q := range x.needs {
-			if !q.list {
+			if !q.set {
 				if !yield(q) {
 					return
 				}
@@ -312,6 +310,5 @@ func (d *depGraph) graph() *dag.Graph {
 // refersTo reports whether the configuration of r depends on a resource, directly or through
 // values.
 func (r *Resource) refersTo(addr addrs.ConfigResource) bool {
-	_, ok := slices.BinarySearchFunc(r.Deps, addr, states.CompareDependencies)
-	return ok
+	return r.Deps.Has(addr)
 }

@@ -8,180 +8,78 @@ import (
 	"tofu/internal/states"
 )
 
-// findNearest sets the Deps of every resource: the managed resources that are reached from it
-// without passing through another managed resource, and the data sources and ephemeral resources on
-// the way. Equal sets share memory.
-func (b *build) findNearest(order []dag.ID) {
-	index := make(map[*Resource]int32, len(b.g.Resources))
-	for i, r := range b.g.Resources {
-		index[r] = int32(i)
-	}
-	reached := make([][]int32, b.g.Edges.Len())
-	call := callDependencies{
-		b:       b,
-		reached: reached,
-		by:      map[dag.ID]*Module{},
-		without: map[setInModule][]int32{},
-		deps:    make([][]int32, len(b.g.Resources)),
-	}
-	for _, m := range b.g.Modules {
-		if m.expand != nil {
-			call.by[m.expand.ID] = m
-		}
-	}
-	lists := map[*int32][]addrs.ConfigResource{} // addresses of a set, by the set's first element
-	for _, id := range order {
-		n := b.g.Nodes[id]
-		set := b.union(reached, b.g.Edges.Needs(id))
-		for _, to := range b.g.Edges.Needs(id) {
-			if m := call.by[to]; m != nil {
-				set = call.withoutImplied(m, set)
-			}
-		}
-		if m := n.Module; m != nil && n == m.end {
-			set = call.withoutInner(call.withoutImplied(m, set))
-		}
-		if r := n.Resource; r != nil && n == r.Inputs {
-			r.Deps = b.depAddrs(set, lists)
-			call.deps[index[r]] = set
-		}
-		if r := n.Resource; r != nil && n.completes() {
-			var own []int32 // empty for resources that only the state has: no other resource depends on them
-			if r.Config != nil {
-				own = []int32{index[r]}
-			}
-			if r.Addr.Resource.Mode != addrs.Managed {
-				own = merge(own, set)
-			}
-			set = own
-		}
-		reached[id] = set
-	}
+// resourceSet is an immutable set of resources. Nodes that reach the same resources mostly share a
+// set, so that work on it is done once. Nil is the empty set.
+type resourceSet struct {
+	indexes []int32              // of the resources, sorted
+	deps    *states.Dependencies // their addresses; nil until needed
 }
 
-// callDependencies removes the dependencies of module calls from sets where resources in the module
-// imply them. Everything in a module waits for the dependencies of its call, so a set with a
-// managed resource of the module need not list those. Otherwise each resource in a chain of calls
-// with depends_on would store all resources before it.
-type callDependencies struct {
-	b       *build
-	reached [][]int32
-	by      map[dag.ID]*Module      // modules by the ID of their expand node
-	without map[setInModule][]int32 // results of withoutImplied
-	deps    [][]int32               // dependencies by resource index
-}
-
-// setInModule identifies a shared set by its address, and the module whose call's dependencies are
-// removed from it.
-type setInModule struct {
-	first  *int32
-	len    int
-	module *Module
-}
-
-// withoutImplied returns set without the dependencies of the call of m if it has a managed resource
-// in m, otherwise set itself.
-func (c *callDependencies) withoutImplied(m *Module, set []int32) []int32 {
-	outer := c.reached[m.expand.ID]
-	if len(set) == 0 || len(outer) == 0 {
-		return set
-	}
-	key := setInModule{&set[0], len(set), m}
-	if out, ok := c.without[key]; ok {
-		return out
-	}
-	out := set
-	if slices.ContainsFunc(set, func(i int32) bool { return c.b.g.Resources[i].managedIn(m) }) {
-		out = slices.DeleteFunc(slices.Clone(set), func(i int32) bool {
-			_, found := slices.BinarySearch(outer, i)
-			return found
-		})
-	}
-	c.without[key] = out
-	return out
-}
-
-// withoutInner returns the resources of a set on which no managed resource of the set depends:
-// waiting for those is enough to wait for all.
-func (c *callDependencies) withoutInner(set []int32) []int32 {
-	inner := map[int32]bool{}
-	seen := map[*int32]bool{} // resources share sets
-	for _, i := range set {
-		if deps := c.deps[i]; c.b.g.Resources[i].Addr.Resource.Mode == addrs.Managed && len(deps) > 0 &&
-			!seen[&deps[0]] {
-			seen[&deps[0]] = true
-			for _, dep := range deps {
-				inner[dep] = true
-			}
-		}
-	}
-	if len(inner) == 0 {
-		return set
-	}
-	return slices.DeleteFunc(slices.Clone(set), func(i int32) bool { return inner[i] })
-}
-
-// managedIn reports whether r is a configured managed resource in m or in a module below m.
-func (r *Resource) managedIn(m *Module) bool {
-	if r.Addr.Resource.Mode != addrs.Managed || r.Config == nil {
-		return false
-	}
-	for at := r.Module; at != nil; at = at.Parent {
-		if at == m {
-			return true
-		}
-	}
-	return false
-}
-
-// union returns the union of the sets that the needs of a node reach. If one set contains all
-// others, the result is that set.
-func (b *build) union(reached [][]int32, needs []dag.ID) []int32 {
-	var sets [][]int32
-	largest, total := 0, 0
-	for _, to := range needs {
-		set := reached[to]
-		if len(set) == 0 {
-			continue
-		}
-		sets = append(sets, set)
-		total += len(set)
-		if len(set) > len(sets[largest]) {
-			largest = len(sets) - 1
-		}
-	}
-	switch {
-	case len(sets) == 0:
+// all returns the indexes of the resources, sorted.
+func (s *resourceSet) all() []int32 {
+	if s == nil {
 		return nil
-	case contains(sets[largest], sets):
-		return sets[largest]
-	case len(sets) == 2:
-		return merge(sets[0], sets[1])
 	}
-	out := make([]int32, 0, total)
-	for _, set := range sets {
-		out = append(out, set...)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return s.indexes
 }
 
-// contains reports whether all contains the elements of all sets. They are sorted.
-func contains(all []int32, sets [][]int32) bool {
-	for _, set := range sets {
-		if &set[0] == &all[0] {
-			continue
-		}
-		for _, n := range set {
-			if _, ok := slices.BinarySearch(all, n); !ok {
-				return false
-			}
+// newResourceSet returns the set with the given sorted indexes.
+func newResourceSet(indexes []int32) *resourceSet {
+	if len(indexes) == 0 {
+		return nil
+	}
+	return &resourceSet{indexes: indexes}
+}
+
+// filter returns the set of those elements for which keep returns true.
+func (s *resourceSet) filter(keep func(int32) bool) *resourceSet {
+	return newResourceSet(slices.DeleteFunc(slices.Clone(s.all()), func(i int32) bool { return !keep(i) }))
+}
+
+// has reports whether the set contains the resource with an index.
+func (s *resourceSet) has(index int32) bool {
+	_, ok := slices.BinarySearch(s.all(), index)
+	return ok
+}
+
+// containsAll reports whether the set contains the elements of all sets.
+func (s *resourceSet) containsAll(sets []*resourceSet) bool {
+	for _, other := range sets {
+		if other != s && slices.ContainsFunc(other.indexes, func(i int32) bool { return !s.has(i) }) {
+			return false
 		}
 	}
 	return true
 }
 
-// merge returns the union of two sorted sets.
+// union returns the union of sets that are not empty. If one of them contains all others, the
+// result is that set.
+func union(sets []*resourceSet) *resourceSet {
+	if len(sets) == 0 {
+		return nil
+	}
+	largest, total := sets[0], 0
+	for _, set := range sets {
+		total += len(set.indexes)
+		if len(set.indexes) > len(largest.indexes) {
+			largest = set
+		}
+	}
+	switch {
+	case largest.containsAll(sets):
+		return largest
+	case len(sets) == 2:
+		return &resourceSet{indexes: merge(sets[0].indexes, sets[1].indexes)}
+	}
+	out := make([]int32, 0, total)
+	for _, set := range sets {
+		out = append(out, set.indexes...)
+	}
+	slices.Sort(out)
+	return &resourceSet{indexes: slices.Compact(out)}
+}
+
+// merge returns the union of two sorted lists.
 func merge(a, b []int32) []int32 {
 	out := make([]int32, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
@@ -197,19 +95,144 @@ func merge(a, b []int32) []int32 {
 	return append(append(out, a...), b...)
 }
 
-// depAddrs returns the sorted addresses of the resources in a set. Equal sets share one list.
-func (b *build) depAddrs(set []int32, lists map[*int32][]addrs.ConfigResource) []addrs.ConfigResource {
-	if len(set) == 0 {
+// dependencies returns the addresses of the resources in a set.
+func (b *build) dependencies(set *resourceSet) *states.Dependencies {
+	if set == nil {
 		return nil
 	}
-	if list := lists[&set[0]]; len(list) == len(set) {
-		return list
+	if set.deps == nil {
+		list := make([]addrs.ConfigResource, len(set.indexes))
+		for i, n := range set.indexes {
+			list[i] = b.g.Resources[n].Addr
+		}
+		set.deps = states.NewDependencies(list)
 	}
-	out := make([]addrs.ConfigResource, len(set))
-	for i, n := range set {
-		out[i] = b.g.Resources[n].Addr
+	return set.deps
+}
+
+// nearest finds the nearest dependencies of all resources.
+type nearest struct {
+	b       *build
+	index   map[*Resource]int32
+	reached []*resourceSet     // by node
+	deps    []*resourceSet     // by resource index
+	calls   map[dag.ID]*Module // modules by the ID of their expand node
+	without map[setInModule]*resourceSet
+}
+
+// setInModule identifies a result of withoutImplied.
+type setInModule struct {
+	set    *resourceSet
+	module *Module
+}
+
+// findNearest sets the Deps of every resource: the managed resources that are reached from it
+// without passing through another managed resource, and the data sources and ephemeral resources on
+// the way.
+func (b *build) findNearest(order []dag.ID) {
+	f := &nearest{
+		b: b, index: make(map[*Resource]int32, len(b.g.Resources)), reached: make([]*resourceSet, b.g.Edges.Len()),
+		deps: make([]*resourceSet, len(b.g.Resources)), calls: map[dag.ID]*Module{},
+		without: map[setInModule]*resourceSet{},
 	}
-	slices.SortFunc(out, states.CompareDependencies)
-	lists[&set[0]] = out
+	for i, r := range b.g.Resources {
+		f.index[r] = int32(i)
+	}
+	for _, m := range b.g.Modules {
+		if m.expand != nil {
+			f.calls[m.expand.ID] = m
+		}
+	}
+	for _, id := range order {
+		f.visit(b.g.Nodes[id])
+	}
+}
+
+func (f *nearest) visit(n *Node) {
+	needs := f.b.g.Edges.Needs(n.ID)
+	sets := make([]*resourceSet, 0, len(needs))
+	for _, to := range needs {
+		if f.reached[to] != nil {
+			sets = append(sets, f.reached[to])
+		}
+	}
+	set := union(sets)
+	for _, to := range needs {
+		if m := f.calls[to]; m != nil {
+			set = f.withoutImplied(m, set)
+		}
+	}
+	if m := n.Module; m != nil && n == m.end {
+		set = f.withoutInner(f.withoutImplied(m, set))
+	}
+	r := n.Resource
+	if r != nil && n == r.Inputs {
+		r.Deps = f.b.dependencies(set)
+		f.deps[f.index[r]] = set
+	}
+	if r != nil && n.completes() {
+		var own []int32 // empty for resources that only the state has: no other resource depends on them
+		if r.Config != nil {
+			own = []int32{f.index[r]}
+		}
+		if r.Addr.Resource.Mode != addrs.Managed {
+			own = merge(own, set.all())
+		}
+		set = newResourceSet(own)
+	}
+	f.reached[n.ID] = set
+}
+
+// withoutImplied removes the dependencies of the call of m from a set that has a managed resource
+// in m, which implies them: everything in a module waits for the dependencies of its call.
+// Otherwise each resource in a chain of calls with depends_on would store all resources before it.
+func (f *nearest) withoutImplied(m *Module, set *resourceSet) *resourceSet {
+	outer := f.reached[m.expand.ID]
+	if set == nil || outer == nil {
+		return set
+	}
+	key := setInModule{set, m}
+	if out, ok := f.without[key]; ok {
+		return out
+	}
+	out := set
+	if slices.ContainsFunc(set.indexes, func(i int32) bool { return f.b.g.Resources[i].managedIn(m) }) {
+		out = set.filter(func(i int32) bool { return !outer.has(i) })
+	}
+	f.without[key] = out
 	return out
+}
+
+// withoutInner returns the resources of a set on which no managed resource of the set depends:
+// waiting for those is enough to wait for all.
+func (f *nearest) withoutInner(set *resourceSet) *resourceSet {
+	inner := map[int32]bool{}
+	seen := map[*resourceSet]bool{}
+	for _, i := range set.all() {
+		deps := f.deps[i]
+		if f.b.g.Resources[i].Addr.Resource.Mode != addrs.Managed || seen[deps] {
+			continue
+		}
+		seen[deps] = true
+		for _, dep := range deps.all() {
+			inner[dep] = true
+		}
+	}
+	if len(inner) == 0 {
+		return set
+	}
+	return set.filter(func(i int32) bool { return !inner[i] })
+}
+
+// managedIn reports whether r is a configured managed resource in m or in a module below m.
+func (r *Resource) managedIn(m *Module) bool {
+	if r.Addr.Resource.Mode != addrs.Managed || r.Config == nil {
+		return false
+	}
+	for at := r.Module; at != nil; at = at.Parent {
+		if at == m {
+			return true
+		}
+	}
+	return false
 }

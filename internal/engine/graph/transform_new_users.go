@@ -15,52 +15,47 @@ type newUsers struct {
 	node *Node // waits until all are settled; nil until needed
 }
 
-// newUsersKey identifies new users that replace one list of dependencies with another. Lists are
-// compared by address, since resources and objects share them.
+// newUsersKey identifies new users that replace one set of dependencies with another.
 type newUsersKey struct {
-	wanted, stored *addrs.ConfigResource
+	wanted, stored *states.Dependencies
 	module         addrs.ModuleInstance
 }
 
-// findNewUsers records the new users of each resource. Users that replace the same stored list of
-// dependencies with the same new list are grouped, so that n users of m resources cost n+m, not
-// n·m.
+// findNewUsers records the new users of each resource. Users that replace the same stored set of
+// dependencies with the same new set are grouped, so that n users of m resources cost n+m, not n·m.
 func (d *destroyOrder) findNewUsers() {
 	found := map[newUsersKey]*newUsers{}
 	for _, x := range d.all {
-		if x.hub || !x.exists || x.resource.Config == nil || len(x.resource.Deps) == 0 || !x.writes() {
+		if x.hub || !x.exists || x.resource.Config == nil || x.resource.Deps == nil || !x.writes() {
 			continue
 		}
-		lists, guess := d.storedDeps(x)
-		if len(guess) > 0 {
-			lists = append(lists, guess)
+		sets, guess := d.storedDeps(x)
+		if guess != nil {
+			sets = append(sets, guess)
 		}
-		key := newUsersKey{&x.resource.Deps[0], nil, x.addr.Module}
-		if len(lists) > 0 {
-			key.stored = &lists[0][0]
+		key := newUsersKey{x.resource.Deps, nil, x.addr.Module}
+		if len(sets) > 0 {
+			key.stored = sets[0]
 		}
-		if s := found[key]; s != nil && len(lists) < 2 {
+		if s := found[key]; s != nil && len(sets) < 2 {
 			s.all = append(s.all, x)
 			continue
 		}
 		s := &newUsers{all: []*depNode{x}}
-		if len(lists) < 2 {
+		if len(sets) < 2 {
 			found[key] = s
 		}
-		for _, dep := range x.resource.Deps {
-			if dep != x.resource.Addr && !listed(lists, dep) {
+		for dep := range x.resource.Deps.All() {
+			if dep != x.resource.Addr && !stored(sets, dep) {
 				d.addNewUsers(s, dep)
 			}
 		}
 	}
 }
 
-// listed reports whether one of the lists contains dep.
-func listed(lists [][]addrs.ConfigResource, dep addrs.ConfigResource) bool {
-	return slices.ContainsFunc(lists, func(list []addrs.ConfigResource) bool {
-		_, ok := slices.BinarySearchFunc(list, dep, states.CompareDependencies)
-		return ok
-	})
+// stored reports whether one of the sets contains dep.
+func stored(sets []*states.Dependencies, dep addrs.ConfigResource) bool {
+	return slices.ContainsFunc(sets, func(set *states.Dependencies) bool { return set.Has(dep) })
 }
 
 // addNewUsers records s as new users of dep: of the same module instance if dep is in their module,

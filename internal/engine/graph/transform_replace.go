@@ -25,7 +25,7 @@ var replaceTransformer = &Transformer{
 			if r == nil || b.g.Nodes[id] != r.Node || !r.CreateBeforeDestroy {
 				continue
 			}
-			for _, dep := range r.Deps {
+			for dep := range r.Deps.All() {
 				b.g.ByAddr[dep].CreateBeforeDestroy = true
 			}
 		}
@@ -78,7 +78,7 @@ var flagTransformer = &Transformer{
 		for _, id := range slices.Backward(order) { // dependents first
 			if r := b.g.Nodes[id].Resource; r != nil && b.g.Nodes[id] == r.Node && r.RecordCreateBeforeDestroy &&
 				!r.Node.Dropped {
-				for _, dep := range r.Deps {
+				for dep := range r.Deps.All() {
 					b.g.ByAddr[dep].RecordCreateBeforeDestroy = true
 				}
 			}

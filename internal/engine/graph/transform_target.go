@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"iter"
 	"slices"
 
 	"tofu/internal/addrs"
@@ -235,29 +236,34 @@ func (r *Resource) hasAny(s *Selection) bool {
 func (t *targeting) usersByStored() map[addrs.ConfigResource][]*Resource {
 	users := map[addrs.ConfigResource][]*Resource{}
 	for _, r := range t.g.Resources {
-		for _, dep := range r.storedDeps() {
+		for dep := range r.storedDeps() {
 			users[dep] = append(users[dep], r)
 		}
 	}
 	return users
 }
 
-// storedDeps returns the stored dependencies of a resource's current objects. It may contain
-// duplicates if the objects' lists differ.
-func (r *Resource) storedDeps() []addrs.ConfigResource { return storedDependencies(r.Prior...) }
+// storedDeps returns the stored dependencies of a resource's current objects. It may return one
+// several times if the objects' dependencies differ.
+func (r *Resource) storedDeps() iter.Seq[addrs.ConfigResource] { return storedDependencies(r.Prior...) }
 
-func storedDependencies(of ...*states.Resource) []addrs.ConfigResource {
-	var out []addrs.ConfigResource
-	var last *addrs.ConfigResource
-	for _, prior := range of {
-		for _, inst := range prior.Instances {
-			if o := inst.Current; o != nil && len(o.Dependencies) > 0 && last != &o.Dependencies[0] {
-				last = &o.Dependencies[0]
-				out = append(out, o.Dependencies...)
+func storedDependencies(of ...*states.Resource) iter.Seq[addrs.ConfigResource] {
+	return func(yield func(addrs.ConfigResource) bool) {
+		var last *states.Dependencies
+		for _, prior := range of {
+			for _, inst := range prior.Instances {
+				if inst.Current == nil || inst.Current.Dependencies == last {
+					continue
+				}
+				last = inst.Current.Dependencies
+				for dep := range last.All() {
+					if !yield(dep) {
+						return
+					}
+				}
 			}
 		}
 	}
-	return out
 }
 
 // keepOutputs keeps the root outputs that depend on at least one resource and only on complete

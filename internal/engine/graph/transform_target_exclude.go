@@ -26,7 +26,7 @@ func (t *targeting) keepExcluded() {
 	for len(todo) > 0 {
 		user := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for _, dep := range storedDependencies(user) {
+		for dep := range storedDependencies(user) {
 			if r := t.g.ByAddr[dep]; r != nil {
 				todo = append(todo, t.keepDependency(r, user.Addr)...)
 			}
@@ -104,7 +104,7 @@ func (t *targeting) keepNeedsOfOrphans(excluded []*Resource) {
 	for len(todo) > 0 {
 		r := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for _, dep := range r.storedDeps() {
+		for dep := range r.storedDeps() {
 			if q := t.g.ByAddr[dep]; q != nil && q.Config == nil && !seen[q] && q != r {
 				seen[q] = true
 				q.Selected = nothingSelected

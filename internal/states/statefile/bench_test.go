@@ -36,8 +36,8 @@ func large(tb testing.TB, n int) []byte {
 		}
 		obj := &states.Object{Attrs: attrs, Private: []byte("private"),
 			SensitivePaths: []cty.Path{cty.GetAttrPath("text")},
-			Dependencies: []addrs.ConfigResource{{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object",
-				Name: fmt.Sprint("r", (i+1)%1000)}}}}
+			Dependencies: states.NewDependencies([]addrs.ConfigResource{{Resource: addrs.Resource{Mode: addrs.Managed,
+				Type: "lab_object", Name: fmt.Sprint("r", (i+1)%1000)}}})}
 		s.SetCurrent(addr, obj, provider)
 	}
 	data, err := statefile.Encode(&statefile.File{State: s, Lineage: "l", Serial: 1}, &statefile.Options{Indent: true})

@@ -86,7 +86,7 @@ func (c *comparer) objects(x, y *states.Object) bool {
 		x.CreateBeforeDestroy == y.CreateBeforeDestroy && x.SkipDestroy == y.SkipDestroy &&
 		x.IdentityVersion == y.IdentityVersion &&
 		bytes.Equal(x.Private, y.Private) &&
-		slices.Equal(x.Dependencies, y.Dependencies) &&
+		x.Dependencies.Equal(y.Dependencies) &&
 		slices.EqualFunc(x.SensitivePaths, y.SensitivePaths, samePath) &&
 		maps.Equal(x.Flatmap, y.Flatmap) &&
 		c.json(x.Identity, y.Identity) && c.json(x.Attrs, y.Attrs)

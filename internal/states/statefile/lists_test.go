@@ -2,6 +2,7 @@ package statefile
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"tofu/internal/addrs"
@@ -14,34 +15,35 @@ func TestSharedDependencyLists(t *testing.T) {
 	for i := range 100 {
 		deps = append(deps, addrs.Resource{Mode: addrs.Managed, Type: "a", Name: fmt.Sprintf("d%02d", i)}.In(""))
 	}
+	all, fewer := states.NewDependencies(slices.Clone(deps)), states.NewDependencies(deps[:99])
 	state := states.New()
 	provider := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.Provider{Host: addrs.DefaultHost,
 		Namespace: "n", Type: "a"}}}
 	addr := addrs.Resource{Mode: addrs.Managed, Type: "a", Name: "b"}.InInstance(addrs.RootInstance)
 	for i := range 3 {
-		list := deps
+		set := all
 		if i == 2 {
-			list = deps[:99] // shares memory with the other list
+			set = fewer
 		}
-		state.SetCurrent(addr.Instance(addrs.IntKey(i)), &states.Object{Attrs: []byte(`{}`), Dependencies: list}, provider)
+		state.SetCurrent(addr.Instance(addrs.IntKey(i)), &states.Object{Attrs: []byte(`{}`), Dependencies: set}, provider)
 	}
 	for _, indent := range []bool{false, true} {
 		text, err := Encode(&File{State: state}, &Options{Indent: indent})
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, err := Parse(text)
+		file, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		list := func(i int) []addrs.ConfigResource {
-			return read.State.Instance(addr.Instance(addrs.IntKey(i))).Current.Dependencies
+		read := func(i int) *states.Dependencies {
+			return file.State.Instance(addr.Instance(addrs.IntKey(i))).Current.Dependencies
 		}
-		if len(list(0)) != 100 || len(list(2)) != 99 || list(2)[98] != deps[98] {
-			t.Errorf("got lists of %d and %d", len(list(0)), len(list(2)))
+		if !read(0).Equal(all) || !read(2).Equal(fewer) {
+			t.Errorf("got sets of %d and %d", read(0).Len(), read(2).Len())
 		}
-		if &list(0)[0] != &list(1)[0] {
-			t.Error("equal lists are not shared")
+		if read(0) != read(1) {
+			t.Error("equal sets are not shared")
 		}
 	}
 }

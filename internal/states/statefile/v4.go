@@ -108,8 +108,8 @@ type decoder struct {
 	modules   map[string]addrs.ModuleInstance
 	providers map[string]addrs.ProviderInstance
 	resources map[string]addrs.ConfigResource
-	paths     map[string][]cty.Path             // by their JSON text
-	lists     map[string][]addrs.ConfigResource // dependencies by their JSON text: instances share them
+	paths     map[string][]cty.Path           // by their JSON text
+	deps      map[string]*states.Dependencies // by their JSON text: instances share them
 }
 
 func newDecoder() *decoder {
@@ -118,7 +118,7 @@ func newDecoder() *decoder {
 		providers: make(map[string]addrs.ProviderInstance),
 		resources: make(map[string]addrs.ConfigResource),
 		paths:     make(map[string][]cty.Path),
-		lists:     make(map[string][]addrs.ConfigResource),
+		deps:      make(map[string]*states.Dependencies),
 	}
 }
 
@@ -240,9 +240,9 @@ func noProvider(r *states.Resource) error {
 }
 
 // dependencies parses each distinct list of dependencies once.
-func (d *decoder) dependencies(text []byte) ([]addrs.ConfigResource, error) {
-	if list, ok := d.lists[string(text)]; ok || len(text) == 0 {
-		return list, nil
+func (d *decoder) dependencies(text []byte) (*states.Dependencies, error) {
+	if deps, ok := d.deps[string(text)]; ok || len(text) == 0 {
+		return deps, nil
 	}
 	var texts []string
 	if err := json.Unmarshal(text, &texts); err != nil {
@@ -259,11 +259,9 @@ func (d *decoder) dependencies(text []byte) ([]addrs.ConfigResource, error) {
 		}
 		list[i] = dep
 	}
-	if len(list) == 0 {
-		list = nil
-	}
-	d.lists[string(text)] = list
-	return list, nil
+	deps := states.NewDependencies(list)
+	d.deps[string(text)] = deps
+	return deps, nil
 }
 
 func (d *decoder) module(text string) (addrs.ModuleInstance, error) {

@@ -39,13 +39,8 @@ func Encode(f *File, opts *Options) ([]byte, error) {
 // kept by pointer. It is not safe for concurrent use, and all its snapshots must have the same
 // options.
 type Encoder struct {
-	texts map[*states.Object][]byte // nil to keep no texts
-	lists sync.Map                  // texts of dependency lists by listKey; many objects share their list
-}
-
-type listKey struct {
-	first  *addrs.ConfigResource
-	length int
+	texts        map[*states.Object][]byte // nil to keep no texts
+	dependencies sync.Map                  // texts by *states.Dependencies; many objects share a set
 }
 
 // NewEncoder returns an encoder that keeps the texts of objects.
@@ -280,7 +275,7 @@ func (e *Encoder) writeContent(w *writer, obj *states.Object) error {
 	if len(obj.Private) > 0 {
 		w.string("private", base64.StdEncoding.EncodeToString(obj.Private))
 	}
-	if len(obj.Dependencies) > 0 {
+	if obj.Dependencies != nil {
 		w.key("dependencies")
 		e.writeDependencies(w, obj.Dependencies)
 	}
@@ -293,20 +288,19 @@ func (e *Encoder) writeContent(w *writer, obj *states.Object) error {
 	return nil
 }
 
-func (e *Encoder) writeDependencies(w *writer, list []addrs.ConfigResource) {
-	key := listKey{&list[0], len(list)}
-	if text, ok := e.lists.Load(key); ok {
+func (e *Encoder) writeDependencies(w *writer, deps *states.Dependencies) {
+	if text, ok := e.dependencies.Load(deps); ok {
 		w.buf = append(w.buf, text.([]byte)...)
 		return
 	}
 	start := len(w.buf)
 	w.open('[')
-	for _, dep := range list {
+	for dep := range deps.All() {
 		w.item()
 		w.text(dep.String())
 	}
 	w.close(']')
-	e.lists.Store(key, slices.Clone(w.buf[start:]))
+	e.dependencies.Store(deps, slices.Clone(w.buf[start:]))
 }
 
 func writePaths(w *writer, paths []cty.Path) error {
