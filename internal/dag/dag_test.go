@@ -213,3 +213,34 @@ func BenchmarkWalk(b *testing.B) {
 		b.Run(name+"/10k", func(b *testing.B) { benchmarkWalk(b, build, 10_000) })
 	}
 }
+
+// TestReachable checks that values are visited once, also on cycles, and that a search may end.
+func TestReachable(t *testing.T) {
+	next := map[string][]string{"a": {"b", "c"}, "b": {"d", "a"}, "c": {"d"}, "e": {"a"}}
+	follow := func(v string) []string { return next[v] }
+	got := slices.Sorted(Reachable([]string{"a", "b"}, follow))
+	if want := []string{"a", "b", "c", "d"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for v := range Reachable([]string{"a"}, func(string) []string { t.Error("went on"); return nil }) {
+		if v == "a" {
+			break
+		}
+	}
+}
+
+// TestReachThrough checks that only vertices which may be entered are reached.
+func TestReachThrough(t *testing.T) {
+	g := &Graph{}
+	for range 5 {
+		g.Add()
+	}
+	g.Connect(0, 1)
+	g.Connect(1, 2)
+	g.Connect(0, 3)
+	g.Connect(3, 4)
+	got := g.ReachThrough(func(id ID) bool { return id != 3 }, 0)
+	if want := []bool{true, true, true, false, false}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -1,6 +1,9 @@
 package dag
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // ID identifies a vertex.
 type ID int32
@@ -95,20 +98,16 @@ func (g *Graph) Order() (order []ID, ok bool) {
 
 // Reach returns, by ID, the given vertices and all their direct and indirect dependencies.
 func (g *Graph) Reach(from ...ID) []bool {
-	return reach(g.needs, from)
+	return ReachIn(g.needs, from...)
 }
 
-// ReachIn is like Reach for an adjacency list, such as the result of Dependents.
-func ReachIn(adjacent [][]ID, from ...ID) []bool { return reach(adjacent, from) }
-
-func reach(adjacent [][]ID, from []ID) []bool {
-	seen := make([]bool, len(adjacent))
+// ReachThrough is like Reach, but goes only to vertices for which enter returns true.
+func (g *Graph) ReachThrough(enter func(ID) bool, from ...ID) []bool {
+	seen := make([]bool, g.Len())
 	var todo []ID
 	push := func(id ID) {
-		if !seen[id] {
-			seen[id] = true
-			todo = append(todo, id)
-		}
+		seen[id] = true
+		todo = append(todo, id)
 	}
 	for _, id := range from {
 		push(id)
@@ -116,9 +115,38 @@ func reach(adjacent [][]ID, from []ID) []bool {
 	for len(todo) > 0 {
 		id := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for _, next := range adjacent[id] {
-			push(next)
+		for _, next := range g.needs[id] {
+			if !seen[next] && enter(next) {
+				push(next)
+			}
 		}
 	}
 	return seen
+}
+
+// ReachIn is like Reach for an adjacency list, such as the result of Dependents.
+func ReachIn(adjacent [][]ID, from ...ID) []bool {
+	g := Graph{needs: adjacent}
+	return g.ReachThrough(func(ID) bool { return true }, from...)
+}
+
+// Reachable returns an iterator over the given values and all that next leads to from there, each
+// once. It is for graphs that are not a Graph, and for searches that end early.
+func Reachable[T comparable](from []T, next func(T) []T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		seen := make(map[T]bool, len(from))
+		todo := slices.Clone(from)
+		for len(todo) > 0 {
+			v := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			if seen[v] {
+				continue
+			}
+			seen[v] = true
+			if !yield(v) {
+				return
+			}
+			todo = append(todo, next(v)...)
+		}
+	}
 }

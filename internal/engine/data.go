@@ -282,19 +282,16 @@ func (d *deferral) dependsOn(m *graph.Module, refs []*addrs.Reference) {
 // directly or indirectly. It follows only nodes that have a pending change upstream, so it usually
 // finds one at once.
 func (w *walk) anyReached(from []dag.ID, match func(*graph.Resource) bool) bool {
-	seen := map[dag.ID]bool{}
-	todo := slices.Clone(from)
-	for len(todo) > 0 {
-		id := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if seen[id] || !w.upstreamPending[id] {
-			continue
+	needs := func(id dag.ID) []dag.ID {
+		if !w.upstreamPending[id] {
+			return nil
 		}
-		seen[id] = true
-		if n := w.graph.Nodes[id]; n.Kind.IsResource() && match(n.Resource) {
+		return w.graph.Edges.Needs(id)
+	}
+	for id := range dag.Reachable(from, needs) {
+		if n := w.graph.Nodes[id]; w.upstreamPending[id] && n.Kind.IsResource() && match(n.Resource) {
 			return true
 		}
-		todo = append(todo, w.graph.Edges.Needs(id)...)
 	}
 	return false
 }

@@ -56,29 +56,18 @@ func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 	return out
 }
 
-// valuesOfProviders returns the values that provider configurations are derived from. A destroy
-// plan considers no others.
-func (f finisher) valuesOfProviders() map[dag.ID]bool {
+// valuesOfProviders returns, by node ID, the values that provider configurations are derived from.
+// A destroy plan considers no others.
+func (f finisher) valuesOfProviders() []bool {
 	w := f.w
 	if !w.op.Phase.Destroys() {
 		return nil
 	}
-	found := map[dag.ID]bool{}
-	var todo []dag.ID
+	var from []dag.ID
 	for _, p := range w.graph.Providers {
-		todo = append(todo, p.Node.ID)
+		from = append(from, p.Node.ID)
 	}
-	for len(todo) > 0 {
-		id := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, need := range w.graph.Edges.Needs(id) {
-			if w.graph.Nodes[need].Kind.IsValue() && !found[need] {
-				found[need] = true
-				todo = append(todo, need)
-			}
-		}
-	}
-	return found
+	return w.graph.Edges.ReachThrough(func(id dag.ID) bool { return w.graph.Nodes[id].Kind.IsValue() }, from...)
 }
 
 type tracedValue struct {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tofu/internal/addrs"
+	"tofu/internal/dag"
 )
 
 // DependencyRepair describes the changes of a state after which RepairDependencies completes its
@@ -204,23 +205,14 @@ func (d *dependencyRepair) configured(addr addrs.ConfigResource) *Dependencies {
 	if ok || d.Configured == nil {
 		return out
 	}
-	var list []addrs.ConfigResource
-	seen := map[addrs.ConfigResource]bool{addr: true}
-	for todo := []addrs.ConfigResource{addr}; len(todo) > 0; {
-		next := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for dep := range d.Configured(next).All() {
-			if seen[dep] {
-				continue
-			}
-			seen[dep] = true
-			list = append(list, dep)
-			if !d.present[dep] {
-				todo = append(todo, dep)
-			}
+	needs := func(at addrs.ConfigResource) []addrs.ConfigResource {
+		if at != addr && d.present[at] {
+			return nil
 		}
+		return d.Configured(at).sorted()
 	}
-	out = NewDependencies(list)
+	all := slices.Collect(dag.Reachable([]addrs.ConfigResource{addr}, needs))
+	out = NewDependencies(all[1:])
 	d.configuredMemo[addr] = out
 	return out
 }

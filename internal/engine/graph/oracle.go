@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tofu/internal/dag"
 )
 
 // CompareOrders orders the Steps of a plan twice: with Barriers over the nearest dependencies, and
@@ -72,20 +74,8 @@ func connectPairwise(b *build) error {
 
 // closed returns all nodes that next reaches from x, without x.
 func closed(x *depNode, next func(*depNode) []*depNode) []*depNode {
-	var out []*depNode
-	seen := map[*depNode]bool{x: true}
-	todo := []*depNode{x}
-	for len(todo) > 0 {
-		y := todo[0]
-		todo = todo[1:]
-		for _, z := range next(y) {
-			if !seen[z] {
-				seen[z] = true
-				out, todo = append(out, z), append(todo, z)
-			}
-		}
-	}
-	return out
+	all := slices.Collect(dag.Reachable([]*depNode{x}, next))
+	return all[1:]
 }
 
 // connectPlainly connects one Step of x; needs and users are the transitive ones.

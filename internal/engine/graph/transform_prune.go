@@ -35,23 +35,13 @@ var pruneTransformer = &Transformer{
 // they are not opened. A resource without changes uses none: its value comes from the state,
 // whatever its block refers to.
 func (b *build) skipUnusedEphemerals(keep []bool) {
-	used := make([]bool, len(b.g.Nodes))
-	var todo []dag.ID
+	var users []dag.ID
 	for _, n := range b.g.Nodes {
 		if keep[n.ID] && b.usesValues(n) {
-			todo = append(todo, n.ID)
+			users = append(users, n.ID)
 		}
 	}
-	for len(todo) > 0 {
-		id := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, need := range b.g.Edges.Needs(id) {
-			if !used[need] && b.g.Nodes[need].passesValues() {
-				used[need] = true
-				todo = append(todo, need)
-			}
-		}
-	}
+	used := b.g.Edges.ReachThrough(func(id dag.ID) bool { return b.g.Nodes[id].passesValues() }, users...)
 	for _, r := range b.g.Resources {
 		r.Unused = r.Addr.Resource.Mode == addrs.Ephemeral && !used[r.Node.ID] && !r.Node.kept && !r.HasConditions()
 	}

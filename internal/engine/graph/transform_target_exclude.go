@@ -15,22 +15,23 @@ func (t *targeting) keepExcluded() {
 	for _, r := range t.match(t.op.Excludes) {
 		r.Selected = NewSelection(t.matches[r], false)
 	}
-	var todo []*states.Resource
+	var users []*states.Resource
 	for r := range t.matches {
 		for _, prior := range r.Prior {
 			if r.keepsAny(prior) {
-				todo = append(todo, prior)
+				users = append(users, prior)
 			}
 		}
 	}
-	for len(todo) > 0 {
-		user := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+	needs := func(user *states.Resource) (kept []*states.Resource) {
 		for dep := range storedDependencies(user) {
 			if r := t.g.ByAddr[dep]; r != nil {
-				todo = append(todo, t.keepDependency(r, user.Addr)...)
+				kept = append(kept, t.keepDependency(r, user.Addr)...)
 			}
 		}
+		return kept
+	}
+	for range dag.Reachable(users, needs) { // needs keeps what it returns
 	}
 }
 
@@ -94,23 +95,22 @@ func (t *targeting) priorIn(r *Resource, at addrs.ModuleInstance) []*states.Reso
 // without a block, as far as they have no block either. Otherwise these would be destroyed although
 // kept objects depend on them.
 func (t *targeting) keepNeedsOfOrphans(excluded []*Resource) {
-	var todo []*Resource
+	var orphans []*Resource
 	for _, r := range excluded {
 		if r.Config == nil {
-			todo = append(todo, r)
+			orphans = append(orphans, r)
 		}
 	}
-	seen := map[*Resource]bool{}
-	for len(todo) > 0 {
-		r := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+	needs := func(r *Resource) (kept []*Resource) {
 		for dep := range r.storedDeps() {
-			if q := t.g.ByAddr[dep]; q != nil && q.Config == nil && !seen[q] && q != r {
-				seen[q] = true
+			if q := t.g.ByAddr[dep]; q != nil && q.Config == nil && q != r {
 				q.Selected = nothingSelected
-				todo = append(todo, q)
+				kept = append(kept, q)
 			}
 		}
+		return kept
+	}
+	for range dag.Reachable(orphans, needs) { // needs keeps what it returns
 	}
 }
 
