@@ -170,7 +170,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	}
 	var problem error
 	defer func() { endMeasure(problem) }()
-	ctx, _, cancel := a.Interrupts.Contexts(context.Background())
+	ctx, cancel := a.Interrupts.Context(context.Background())
 	defer cancel()
 	err = run(ctx, a, fs.Args())
 	if status = a.fail(err, path); status == 1 { // others are results, not errors

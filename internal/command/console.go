@@ -18,6 +18,7 @@ import (
 	"tofu/internal/lang"
 	"tofu/internal/lang/nesting"
 	"tofu/internal/session"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -81,7 +82,7 @@ func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) e
 	defer running.Close(app.Session)
 	env := app.Environment(running, p.Workspace)
 	env.Observe, env.Warn = nil, diags.Add
-	scope, err := engine.Eval(session.EngineContext(ctx), cfg.Config, st, env, variables)
+	scope, err := engine.Eval(terminal.UntilAbort(ctx), cfg.Config, st, env, variables)
 	if diags = diags.AppendError(err); scope == nil {
 		return diags.Err()
 	}

@@ -13,6 +13,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/session"
 	"tofu/internal/states"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 )
 
@@ -92,13 +93,13 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) error
 	env.Observe, env.Warn = nil, diags.Add
 	if kind == engine.GraphApply && plan == nil { // an apply requires a plan, so without a plan there is no such graph
 		env.Warn = nil // the other graph has the same warnings
-		if _, err := graph.Draw(session.EngineContext(ctx), engine.GraphOperation(cfg.Config, prior, env,
+		if _, err := graph.Draw(terminal.UntilAbort(ctx), engine.GraphOperation(cfg.Config, prior, env,
 			engine.GraphPlan, nil)); err != nil {
 			return diags.AppendError(err).Err()
 		}
 		env.Warn = diags.Add
 	}
-	drawing, err := graph.Draw(session.EngineContext(ctx), engine.GraphOperation(cfg.Config, prior, env, kind, plan))
+	drawing, err := graph.Draw(terminal.UntilAbort(ctx), engine.GraphOperation(cfg.Config, prior, env, kind, plan))
 	if diags = diags.AppendError(err); diags.HasErrors() {
 		return diags.Err()
 	}

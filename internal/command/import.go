@@ -12,6 +12,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/session"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 )
 
@@ -82,7 +83,7 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 	object.Dependencies = nil // the next apply sets them
 	st := op.State.State().Clone()
 	st.SetCurrent(addr, &object, provider)
-	st = engine.WithOutputs(session.EngineContext(ctx), op.Config.Config, st, op.QuietEnv(), op.Variables)
+	st = engine.WithOutputs(terminal.UntilAbort(ctx), op.Config.Config, st, op.QuietEnv(), op.Variables)
 	if diags = diags.AppendError(op.Save(ctx, st)); diags.HasErrors() {
 		return diags.Err()
 	}
@@ -107,7 +108,7 @@ func planImport(
 	target := addrs.Target{Module: addr.Module, Resource: addr.Resource, Key: addr.Key, HasKey: addr.Key != addrs.NoKey}
 	var diags tfdiags.Diagnostics
 	op.Env.Warn = diags.Add
-	plan, err := engine.Plan(session.EngineContext(ctx), op.Config.Config, op.State.State(), op.Env, &engine.PlanOptions{
+	plan, err := engine.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), op.Env, &engine.PlanOptions{
 		NotSaved: true, Variables: op.Variables, Targets: []addrs.Target{target},
 		Imports: []graph.CommandImport{{Addr: addr, ID: id}},
 	})

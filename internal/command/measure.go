@@ -7,6 +7,7 @@ import (
 	"runtime/pprof"
 
 	"tofu/internal/otlp"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
 	"tofu/internal/version"
@@ -64,9 +65,9 @@ func (a *App) measure(f measureFlags, command string) (end func(error), err erro
 
 // endTrace sends the rest of a trace. A second interrupt cancels it.
 func (a *App) endTrace(exporter *otlp.Exporter) {
-	_, second, cancel := a.Interrupts.Contexts(context.Background())
+	ctx, cancel := a.Interrupts.Context(context.Background())
 	defer cancel()
-	if err := exporter.Close(second); err != nil {
+	if err := exporter.Close(terminal.UntilAbort(ctx)); err != nil {
 		a.Logs.Core.Warn("sending the trace", "error", err)
 		fmt.Fprintln(a.Err, "The trace is incomplete:", err)
 	}

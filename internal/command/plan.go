@@ -7,6 +7,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/session"
 	"tofu/internal/states"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -64,7 +65,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 		diags = diags.Append(writeGenerated(f.GenerateConfig, plan)...)
 	}
 	if plan != nil && f.Out != "" {
-		diags = diags.AppendError(savePlan(session.EngineContext(ctx), op, f.Out, plan))
+		diags = diags.AppendError(savePlan(terminal.UntilAbort(ctx), op, f.Out, plan))
 	}
 	if diags.HasErrors() {
 		return diags.Err()

@@ -18,6 +18,7 @@ import (
 	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -89,13 +90,13 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 		return err
 	}
 	app.Printer.Diagnostics(diags)
-	schemas := running.Schemas(session.EngineContext(ctx), &tfdiags.Diagnostics{})
+	schemas := running.Schemas(terminal.UntilAbort(ctx), &tfdiags.Diagnostics{})
 	runner := &moduletest.Runner{
 		Suite: suite, Env: *app.Environment(running, workspace), Variables: given,
 		Observe: func(e moduletest.Event) { app.reportTest(e, schemas, f.Verbose) },
 		Keep:    app.keeper(cfg),
 	}
-	if !runner.Run(session.EngineContext(ctx)) {
+	if !runner.Run(terminal.UntilAbort(ctx)) {
 		return exitStatus(1)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"tofu/internal/getmodules"
 	"tofu/internal/moduletest"
 	"tofu/internal/session"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -118,7 +119,7 @@ func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostic
 	env.Observe, env.Warn = nil, diags.Add
 	for _, subject := range subjects {
 		env.RootModule = subject.Dir
-		diags = diags.AppendError(engine.Validate(session.EngineContext(ctx), subject.Config, env))
+		diags = diags.AppendError(engine.Validate(terminal.UntilAbort(ctx), subject.Config, env))
 	}
 	return diags
 }

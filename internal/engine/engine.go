@@ -53,9 +53,8 @@ type Env struct {
 	RootModule string // path.root: the directory of the root module, usually "."
 
 	// Stop is closed when nothing new may start and running calls should end soon; nil means never.
+	// Cancelling the context of an operation abandons running calls.
 	Stop <-chan struct{}
-	// Kill is closed when running calls must be abandoned; nil means never.
-	Kill <-chan struct{}
 }
 
 func (e *Env) now() time.Time {

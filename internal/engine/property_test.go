@@ -57,6 +57,7 @@ func play(h history, dir string) error {
 
 // player plays a history.
 type player struct {
+	abort   context.CancelFunc // of the current apply
 	s       *enginetest.Session
 	files   map[string]string
 	outside map[string]bool // existing objects that belong in no state: not imported yet, or forgotten
@@ -90,16 +91,18 @@ func (p *player) chapter(c *chapter) error {
 
 // beset sets up the failures of a chapter.
 func (p *player) beset(c *chapter) {
-	p.s.Cloud.Fail, p.s.Cloud.On, p.s.Stop, p.s.Kill = c.fail, nil, nil, nil
+	p.s.Cloud.Fail, p.s.Cloud.On, p.s.Stop = c.fail, nil, nil
 	if c.stop == "" {
 		return
 	}
 	stop := make(chan struct{})
 	p.s.Stop = stop
-	if c.kill {
-		p.s.Kill = stop
-	}
-	p.s.Cloud.On = map[string]func(){c.stop: func() { close(stop) }}
+	p.s.Cloud.On = map[string]func(){c.stop: func() {
+		close(stop)
+		if c.kill {
+			p.abort()
+		}
+	}}
 }
 
 // apply plans and applies a chapter. It may end with errors if the chapter has failures.
@@ -112,7 +115,7 @@ func (p *player) apply(c *chapter) error {
 		return fmt.Errorf("loading: %w", err)
 	}
 	env := s.Env()
-	env.Stop, env.Kill = nil, nil
+	env.Stop = nil
 	plan, err := engine.Plan(context.Background(), cfg, s.State, env, &c.options)
 	if err != nil {
 		for text, expected := range map[string]bool{
@@ -140,7 +143,10 @@ func (p *player) apply(c *chapter) error {
 	env = s.Env()
 	env.Observe = w.observe
 	s.Cloud.Applying = true
-	state, err := engine.Apply(context.Background(), cfg, plan, env, nil)
+	ctx, abort := context.WithCancel(context.Background())
+	defer abort()
+	p.abort = abort
+	state, err := engine.Apply(ctx, cfg, plan, env, nil)
 	s.Cloud.Applying = false
 	s.State = state
 	describe := func(err error) error {

@@ -59,7 +59,7 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 		modules: make(moduleTree, len(g.Modules)), resources: make([]resourceResult, len(g.Resources)),
 	}
 	w.ephemerals.w = w
-	w.eval = &evaluator{op: op, graph: g, out: w.out, modules: w.modules, providers: w.providers}
+	w.eval = &evaluator{op: op, graph: g, out: w.out, modules: w.modules, providers: w.providers, ctx: ctx}
 	w.eval.declareChecks()
 	w.modules.add(newModuleInstance(g.Root, addrs.RootInstance))
 	return w, nil
@@ -80,8 +80,7 @@ func (w *walk) run() error {
 	w.eval.deprecates = w.eval.deprecatesAny()
 	w.upstreamPending = make([]bool, w.graph.Edges.Len())
 	w.failed = make([]bool, w.graph.Edges.Len())
-	stop := w.watchSignals()
-	defer stop()
+	defer w.watchStop()()
 	defer w.op.env.Timings.Phase("walk")()
 	w.times = w.op.env.Timings.Walk(w.op.Phase.String(), len(w.graph.Nodes))
 
@@ -100,32 +99,17 @@ func (w *walk) run() error {
 	return w.out.errs.Err()
 }
 
-// watchSignals cancels the contexts of the walk when the environment's channels are closed, and
-// tells running providers to stop.
-func (w *walk) watchSignals() (end func()) {
-	outer := w.ctx
-	calls, kill := context.WithCancel(outer)
-	begin, stop := context.WithCancel(calls)
-	w.ctx, w.begin, w.halt = calls, begin, stop
-	w.eval.ctx = calls
-	done := make(chan struct{})
-	// Copies: the caller may reuse its environment before the goroutine ends.
-	onStop, onKill := w.op.env.Stop, w.op.env.Kill
+// watchStop makes the walk begin nothing new, and tells running providers to stop, when the
+// environment's Stop is closed.
+func (w *walk) watchStop() (end func()) {
+	w.begin, w.halt = context.WithCancel(w.ctx)
+	done, onStop := make(chan struct{}), w.op.env.Stop // a copy: the caller may reuse its environment
 	go func() {
 		select {
 		case <-done:
-			return
 		case <-onStop:
-			stop()
+			w.halt()
 			w.stopProviders()
-		case <-onKill:
-			kill()
-			return
-		}
-		select {
-		case <-done:
-		case <-onKill:
-			kill()
 		}
 	}()
 	return func() { close(done) }

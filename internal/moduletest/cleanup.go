@@ -53,11 +53,11 @@ func (f *fileRun) destroy(ctx context.Context, m *moduleState) bool {
 			}
 		}
 	}
-	return f.report(m, left, diags)
+	return f.report(ctx, m, left, diags)
 }
 
 // report reports errors and saves the remaining objects.
-func (f *fileRun) report(m *moduleState, left *states.State, diags tfdiags.Diagnostics) bool {
+func (f *fileRun) report(ctx context.Context, m *moduleState, left *states.State, diags tfdiags.Diagnostics) bool {
 	rest := objects(left)
 	if len(rest) == 0 {
 		if len(diags) > 0 {
@@ -65,7 +65,7 @@ func (f *fileRun) report(m *moduleState, left *states.State, diags tfdiags.Diagn
 		}
 		return !diags.HasErrors()
 	}
-	if stopped(f.Env.Kill) {
+	if ctx.Err() != nil {
 		f.Observe(Abandoned{Path: f.file.Name, Run: m.last.run.Name, Left: rest})
 	}
 	where, err := f.Keep(left)
@@ -92,7 +92,7 @@ func (f *fileRun) destroyAs(ctx context.Context, e *execution, st *states.State)
 			return failedObject(d) == ""
 		})...)
 	})
-	env.Stop = env.Kill
+	env.Stop = nil // a first interrupt does not end it
 	plan, err := engine.Plan(ctx, config, st, env, &engine.PlanOptions{Mode: plans.Destroy, Variables: e.values})
 	if diags = diags.AppendError(err); err != nil {
 		return st, diags

@@ -157,16 +157,18 @@ run "two" {
 
 func interruptTest(t *testing.T, archive *txtar.Archive, twice bool) {
 	session := enginetest.NewSession("")
-	session.Stop, session.Kill = make(chan struct{}), make(chan struct{})
-	interrupt := func(c chan struct{}) func() {
+	session.Stop = make(chan struct{})
+	ctx, abort := context.WithCancel(t.Context())
+	defer abort()
+	interrupt := func(how func()) func() {
 		return func() {
-			close(c)
+			how()
 			synctest.Wait() // until the engine has heard of it
 		}
 	}
-	session.Cloud.On = map[string]func(){"create b": interrupt(session.Stop)}
+	session.Cloud.On = map[string]func(){"create b": interrupt(func() { close(session.Stop) })}
 	if twice {
-		session.Cloud.On["delete b-1"] = interrupt(session.Kill)
+		session.Cloud.On["delete b-1"] = interrupt(abort)
 	}
 	suite, err := loadSuite(t, archive, tfdiags.Drop)
 	if err != nil {
@@ -176,7 +178,7 @@ func interruptTest(t *testing.T, archive *txtar.Archive, twice bool) {
 	var kept *states.State
 	runner := &Runner{Suite: suite, Env: *session.Env(), Observe: func(e Event) { writeEvent(&out, e) },
 		Keep: func(st *states.State) (string, error) { kept = st; return "", errors.New("no place") }}
-	if runner.Run(context.Background()) {
+	if runner.Run(ctx) {
 		t.Error("an interrupted test passed")
 	}
 	for _, part := range []string{"one: error", "two: skip"} {

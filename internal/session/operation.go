@@ -10,6 +10,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -111,7 +112,7 @@ func (s *Session) Environment(running *Providers, workspace string) *engine.Env 
 	return &engine.Env{
 		Provider: running.Provider, Schema: running.Schema, Provisioner: running.provisioners.byType,
 		Observe: s.Printer.Event, Timings: s.Timings, Workspace: workspace, WorkDir: s.WorkDir, RootModule: s.RootDir,
-		Stop: s.Interrupts.Stop, Kill: s.Interrupts.Kill,
+		Stop: s.Interrupts.Stop,
 	}
 }
 
@@ -156,14 +157,14 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	var diags tfdiags.Diagnostics
 	quiet := op.QuietEnv()
 	quiet.Warn = diags.Add
-	if err := engine.Validate(EngineContext(ctx), op.Config.Config, quiet); err != nil {
+	if err := engine.Validate(terminal.UntilAbort(ctx), op.Config.Config, quiet); err != nil {
 		return nil, diags.AppendError(err)
 	}
 	opts.Variables = op.Variables
 	var planned tfdiags.Diagnostics
 	env := *op.Env
 	env.Warn = planned.Add
-	plan, err := engine.Plan(EngineContext(ctx), op.Config.Config, op.State.State(), &env, opts)
+	plan, err := engine.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), &env, opts)
 	// validation names resources, planning names instances
 	said := diags.Map(func(d *tfdiags.Diagnostic) { d.Address = "" })
 	diags = diags.Append(planned.AppendError(err).Dedup(said)...)
@@ -190,7 +191,7 @@ func (op *Operation) ShowPlan(ctx context.Context, plan *plans.Plan, saved bool)
 	defer op.Session.Timings.Phase("output")()
 	var ignored tfdiags.Diagnostics // every planned resource has a schema
 	op.Session.Printer.Plan(&ui.PlanView{
-		Plan: plan, Config: op.Config.Config, Schemas: op.Providers.Schemas(EngineContext(ctx), &ignored), Saved: saved,
+		Plan: plan, Config: op.Config.Config, Schemas: op.Providers.Schemas(terminal.UntilAbort(ctx), &ignored), Saved: saved,
 	})
 }
 
@@ -212,7 +213,7 @@ func (op *Operation) Apply(
 	}
 	var diags tfdiags.Diagnostics
 	env.Warn = diags.Add
-	st, err := engine.Apply(EngineContext(ctx), op.Config.Config, plan, &env, opts)
+	st, err := engine.Apply(terminal.UntilAbort(ctx), op.Config.Config, plan, &env, opts)
 	diags = diags.AppendError(err)
 	if op.Session.Interrupts.Stopped() && !diags.HasErrors() {
 		diags = diags.Append(tfdiags.Errorf("Execution halted",
@@ -255,10 +256,6 @@ func journal(m *statemgr.Manager, e engine.Event) {
 		}
 	}
 }
-
-// EngineContext returns a context that the first interrupt does not cancel, because the engine ends
-// running calls itself.
-func EngineContext(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 // lockPlan locks the state for a plan. Plans only read, so another plan's lock does not prevent
 // them.

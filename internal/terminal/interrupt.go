@@ -94,10 +94,10 @@ func (i *Interrupts) Stopped() bool {
 	}
 }
 
-// Contexts returns a context that ends with the first interrupt and one that ends with the second.
-func (i *Interrupts) Contexts(ctx context.Context) (first, second context.Context, cancel func()) {
-	first, cancelFirst := context.WithCancel(ctx)
+// Context returns a context that ends with the first interrupt. See UntilAbort for the second.
+func (i *Interrupts) Context(ctx context.Context) (first context.Context, cancel func()) {
 	second, cancelSecond := context.WithCancel(ctx)
+	first, cancelFirst := context.WithCancel(context.WithValue(second, abortKey{}, second))
 	go func() {
 		select {
 		case <-i.Stop:
@@ -111,5 +111,26 @@ func (i *Interrupts) Contexts(ctx context.Context) (first, second context.Contex
 		case <-second.Done():
 		}
 	}()
-	return first, second, func() { cancelFirst(); cancelSecond() }
+	return first, func() { cancelFirst(); cancelSecond() }
 }
+
+// abortKey is the key of the context that ends with the second interrupt.
+type abortKey struct{}
+
+// UntilAbort returns a context with the values of ctx, which comes from Interrupts.Context, that
+// only the second interrupt ends. It is for work that ends in an orderly way after the first one.
+func UntilAbort(ctx context.Context) context.Context {
+	second, ok := ctx.Value(abortKey{}).(context.Context)
+	if !ok {
+		return context.WithoutCancel(ctx)
+	}
+	return untilAbort{second, ctx}
+}
+
+type untilAbort struct {
+	context.Context // the second interrupt
+	values          context.Context
+}
+
+// Value implements context.Context.
+func (c untilAbort) Value(key any) any { return c.values.Value(key) }

@@ -124,13 +124,13 @@ func (r *run) setFailures(text string) {
 func (r *run) interrupt(text string) {
 	r.s.Cloud.On = map[string]func(){}
 	for line := range strings.Lines(text) {
-		call, kill := strings.CutPrefix(strings.TrimSpace(line), "kill ")
-		stop := make(chan struct{})
-		if kill {
-			r.s.Kill = stop
-		} else {
-			r.s.Stop = stop
+		call, abort := strings.CutPrefix(strings.TrimSpace(line), "kill ")
+		if abort {
+			r.s.Cloud.On[call] = r.s.Abort
+			continue
 		}
+		stop := make(chan struct{})
+		r.s.Stop = stop
 		r.s.Cloud.On[call] = func() { close(stop) }
 	}
 }

@@ -25,10 +25,11 @@ import (
 type Session struct {
 	Cloud *Cloud
 	State *states.State
-	// Stop and Kill interrupt the next operations.
-	Stop, Kill chan struct{}
-	dir        string
-	deposed    map[addrs.DeposedKey]int // numbers for the keys, which are random
+	// Stop ends the next operations early when it is closed.
+	Stop    chan struct{}
+	dir     string
+	abort   context.CancelFunc       // of the current operation
+	deposed map[addrs.DeposedKey]int // numbers for the keys, which are random
 }
 
 // NewSession returns a Session with an empty state. dir is an empty directory for configurations.
@@ -87,9 +88,12 @@ func (s *Session) Env() *engine.Env {
 			}
 			return &Note{s.Cloud}
 		},
-		Workspace: "default", RootModule: ".", Stop: s.Stop, Kill: s.Kill,
+		Workspace: "default", RootModule: ".", Stop: s.Stop,
 	}
 }
+
+// Abort abandons the running calls of the current operation.
+func (s *Session) Abort() { s.abort() }
 
 // Step is a configuration with options for planning and applying it.
 type Step struct {
@@ -119,7 +123,9 @@ func (s *Session) Do(step *Step) (*Result, error) {
 	}
 	env := s.Env()
 	env.Parallelism, env.Warn = step.Workers, diags.Add
-	ctx := context.Background()
+	ctx, abort := context.WithCancel(context.Background())
+	defer abort()
+	s.abort = abort
 	if err := engine.Validate(ctx, cfg, env); err != nil {
 		diags = diags.AppendError(err)
 		return out, nil
@@ -143,11 +149,11 @@ func (s *Session) Do(step *Step) (*Result, error) {
 	if step.Interrupt != nil {
 		step.Interrupt()
 	}
-	env.Stop, env.Kill = s.Stop, s.Kill
+	env.Stop = s.Stop
 	s.Cloud.Applying = true
 	state, err := engine.Apply(ctx, cfg, plan, env, &step.Apply)
 	s.Cloud.Applying = false
-	s.Stop, s.Kill = nil, nil
+	s.Stop = nil
 	diags = diags.AppendError(err)
 	s.State = state
 	out.Calls = s.Cloud.Log(step.Log...)
