@@ -163,7 +163,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 
 	unwatch := a.Interrupts.Watch()
 	defer unwatch()
-	a.Interrupts.OnInterrupt(a.tellInterrupt)
+	a.Interrupts.OnInterrupt(a.printInterrupt)
 	endMeasure, err := a.measure(measured, strings.Join(path, " "))
 	if err != nil {
 		return a.fail(err, path)
@@ -264,7 +264,7 @@ func (a *App) viewOptions(out io.Writer) ui.Options {
 	}
 }
 
-func (a *App) tellInterrupt(count int) {
+func (a *App) printInterrupt(count int) {
 	text := "\nInterrupt received. What runs is being finished and recorded; please wait.\nAnother interrupt " +
 		"ends tofu at once.\n"
 	switch {

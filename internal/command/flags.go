@@ -145,7 +145,7 @@ func (f *lockFlags) add(fs *options) {
 	fs.BoolVar(&f.Lock, "lock", true, "Do not lock the state. Dangerous when others may run commands in the "+
 		"same workspace.")
 	fs.DurationVar(&f.Timeout, "lock-timeout", 0,
-		"Wait up to this `duration` for a state lock that somebody else holds, such as 30s.")
+		"Wait up to this `duration` for a state lock that another process holds, such as 30s.")
 }
 
 // stateFlags are the path options of the local backend.

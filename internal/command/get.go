@@ -91,7 +91,7 @@ func (a *App) installModules(
 				announced = true
 				a.Say("\n%s", a.emphasis("Initializing modules..."))
 			}
-			a.tellModule(e)
+			a.printModule(e)
 		}),
 		Warn: diags.Add,
 	})
@@ -176,7 +176,7 @@ func short(revision string) string {
 	return revision[:min(len(revision), 12)]
 }
 
-func (a *App) tellModule(e getmodules.Event) {
+func (a *App) printModule(e getmodules.Event) {
 	switch e := e.(type) {
 	case getmodules.InPlace:
 		a.Say("- %s in %s", e.Key, e.Dir)

@@ -172,7 +172,7 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 	progress := a.newDownloads()
 	defer progress.end()
 	in, err := getmodules.NewInstaller(&getmodules.Options{Dir: a.ModulesDir(), Client: client,
-		Observe: progress.modules(a.tellModule)})
+		Observe: progress.modules(a.printModule)})
 	if err != nil {
 		return err
 	}

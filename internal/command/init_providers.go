@@ -56,7 +56,7 @@ func (a *App) installProviders(
 	locks, err := install.Ensure(ctx, reqs, prev, &install.Options{
 		Dir: a.ProvidersDir(), Source: source, Store: store, Cache: a.CLI.PluginCacheDir,
 		CacheMayBreakLock: a.CLI.PluginCacheMayBreakLock,
-		Upgrade:           f.Upgrade, Elsewhere: session.Unmanaged(attached), Overridden: a.Overridden(),
+		Upgrade:           f.Upgrade, Unmanaged: session.Unmanaged(attached), Overridden: a.Overridden(),
 		Observe: progress.providers(a.reportInstall),
 	}, diags.Add)
 	progress.end()

@@ -106,7 +106,7 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 	out, known := f.done[key]
 	switch {
 	case known && out.err != nil:
-		return found{}, &againError{out.err}
+		return found{}, &repeatedError{out.err}
 	case known && out.dir != dir:
 		err = atomicfile.CopyOptions{KeepLinks: true}.CopyTree(out.dir, fresh)
 	default:
@@ -147,10 +147,10 @@ func (e *changedError) Error() string {
 		e.got, depsfile.ModulesFileName, e.demanded)
 }
 
-// againError repeats the error of an earlier attempt to fetch the same package in this run.
-type againError struct{ error }
+// repeatedError repeats the error of an earlier attempt to fetch the same package in this run.
+type repeatedError struct{ error }
 
-func (e *againError) Unwrap() error { return e.error }
+func (e *repeatedError) Unwrap() error { return e.error }
 
 // watch runs a job at an address and reports when it is over.
 func (f *fetcher) watch(ctx context.Context, j job, address string) (subdir string, err error) {
@@ -169,10 +169,10 @@ func (f *fetcher) received(j job) func(done, total int64) {
 	return func(done, total int64) { f.progress(Progress{Source: j.shown, Done: done, Total: total}) }
 }
 
-// elsewhereError redirects a job to another address.
-type elsewhereError struct{ address string }
+// redirectError redirects a job to another address.
+type redirectError struct{ address string }
 
-func (e *elsewhereError) Error() string { return "the package is at " + e.address }
+func (e *redirectError) Error() string { return "the package is at " + e.address }
 
 // maxHops limits the number of redirects from one address to another.
 const maxHops = 8
@@ -196,7 +196,7 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 	}
 	j.url, j.query = u, u.Query()
 	err = fetch(f, ctx, j)
-	var elsewhere *elsewhereError
+	var elsewhere *redirectError
 	if !errors.As(err, &elsewhere) {
 		return "", err
 	}

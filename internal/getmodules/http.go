@@ -81,7 +81,7 @@ func (f *fetcher) page(ctx context.Context, j job, u *url.URL) error {
 		return err
 	}
 	if address := doc.Header.Get("X-Terraform-Get"); address != "" {
-		return &elsewhereError{address}
+		return &redirectError{address}
 	}
 	if kind := contentKind(doc.Body); kind != "" && !noArchive(j.query) {
 		return j.unpackArchive(kind, func(dst *os.File) error {
@@ -90,7 +90,7 @@ func (f *fetcher) page(ctx context.Context, j job, u *url.URL) error {
 		})
 	}
 	if address := pageAddress(doc.Body); address != "" {
-		return &elsewhereError{address}
+		return &redirectError{address}
 	}
 	return fmt.Errorf("%s is not an archive and doesn't name the location of the module", httpclient.Redact(u))
 }

@@ -123,7 +123,7 @@ func (in *Installer) Resolve(ctx context.Context, req *configs.ModuleRequest) (c
 	return configs.ResolvedModule{}, nil // the source couldn't be evaluated: errors have been reported already
 }
 
-func (in *Installer) tell(e Event) {
+func (in *Installer) notify(e Event) {
 	if in.opts.Observe != nil {
 		in.opts.Observe(e)
 	}
@@ -154,7 +154,7 @@ func (in *Installer) local(ctx context.Context, req *configs.ModuleRequest) (non
 		}
 	}
 	if moved || in.opts.Upgrade {
-		in.tell(InPlace{k, "", dir})
+		in.notify(InPlace{k, "", dir})
 	}
 	if packaged {
 		in.packages[k] = home
@@ -179,10 +179,10 @@ func (in *Installer) kept(req *configs.ModuleRequest) (Record, bool) {
 	if info, err := os.Stat(filepath.FromSlash(r.Dir)); err != nil || !info.IsDir() {
 		return Record{}, false
 	}
-	pin := in.pins.demanded(req.Source.Address, r.Version)
-	if !in.pins.holds(pin, filepath.FromSlash(home)) {
+	pin := in.pins.pinFor(req.Source.Address, r.Version)
+	if !in.pins.matches(pin, filepath.FromSlash(home)) {
 		if pin.Hash != "" {
-			in.tell(Changed{r.Key, r.Dir})
+			in.notify(Changed{r.Key, r.Dir})
 		}
 		return Record{}, false
 	}
@@ -204,9 +204,9 @@ func (in *Installer) install(
 ) (none configs.ResolvedModule, err error) {
 	k := key(req)
 	shown := showable(req.Source.Address)
-	in.tell(Downloading{k, shown, version})
+	in.notify(Downloading{k, shown, version})
 	home := in.installDir(k)
-	pin := in.pins.demanded(req.Source.Address, version)
+	pin := in.pins.pinFor(req.Source.Address, version)
 	got, err := in.fetcher.into(ctx, request{place.address, place.host, pin}, home)
 	if err != nil {
 		return none, in.failed(ctx, req, err)
@@ -229,7 +229,7 @@ func (in *Installer) install(
 	dir = filepath.ToSlash(dir)
 	in.packages[k] = filepath.ToSlash(home)
 	in.manifest[k] = Record{Key: k, Source: req.Source.String(), Version: version, Dir: dir}
-	in.tell(InPlace{k, version, dir})
+	in.notify(InPlace{k, version, dir})
 	return configs.ResolvedModule{Dir: filepath.FromSlash(dir), Version: version}, nil
 }
 
@@ -238,7 +238,7 @@ func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err
 		return tfdiags.Errorf("Module installation was interrupted",
 			"The installation of modules was interrupted before it was complete.")
 	}
-	if again := new(againError); errors.As(err, &again) {
+	if again := new(repeatedError); errors.As(err, &again) {
 		if changed := new(changedError); errors.As(err, &changed) {
 			return nil // reported for the package already
 		}

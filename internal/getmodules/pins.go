@@ -52,9 +52,9 @@ func (in *Installer) Pins() depsfile.ModuleLocks {
 	return locks.Sorted()
 }
 
-// demanded returns the pin of a package: nil if packages are not pinned, and without revision and
+// pinFor returns the pin of a package: nil if packages are not pinned, and without revision and
 // hash if this package has no pin yet.
-func (p *pins) demanded(source, version string) *depsfile.ModuleLock {
+func (p *pins) pinFor(source, version string) *depsfile.ModuleLock {
 	if p == nil {
 		return nil
 	}
@@ -86,8 +86,8 @@ func (p *pins) use(pin *depsfile.ModuleLock, home string) {
 	p.intact[home] = true
 }
 
-// holds reports whether an installed package matches its pin, or needs no pin.
-func (p *pins) holds(pin *depsfile.ModuleLock, home string) bool {
+// matches reports whether an installed package matches its pin, or needs no pin.
+func (p *pins) matches(pin *depsfile.ModuleLock, home string) bool {
 	if pin == nil || p.intact[home] || isLink(home) {
 		return true
 	}

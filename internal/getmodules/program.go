@@ -24,7 +24,7 @@ func output(ctx context.Context, env []string, program string, args ...string) (
 	var out answer
 	var complaints tail
 	err := start(ctx, env, &out, &complaints, program, args...)
-	return string(out), complain(err, program, string(complaints))
+	return string(out), programError(err, program, string(complaints))
 }
 
 // watched is like run for programs that print their progress on standard error.
@@ -35,7 +35,7 @@ func (f *fetcher) watched(ctx context.Context, j job, env []string, program stri
 		}
 	}}
 	err := start(ctx, env, io.Discard, w, program, args...)
-	return complain(err, program, string(w.complaints)+string(w.line))
+	return programError(err, program, string(w.complaints)+string(w.line))
 }
 
 func start(ctx context.Context, env []string, out, complaints io.Writer, program string, args ...string) error {
@@ -44,7 +44,7 @@ func start(ctx context.Context, env []string, out, complaints io.Writer, program
 		return fmt.Errorf("the program %q must be installed to fetch this module", program)
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, out, complaints, lastWords
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, out, complaints, outputGrace
 	return cmd.Run()
 }
 
@@ -76,13 +76,13 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastWords limits the wait for output of processes that a program has left running: an ssh that
+// outputGrace limits the wait for output of processes that a program has left running: an ssh that
 // waits for an unreachable host outlives the killed git.
-const lastWords = 2 * time.Second
+const outputGrace = 2 * time.Second
 
-// complain returns an error with the program's error output if there is any, or else its exit
+// programError returns an error with the program's error output if there is any, or else its exit
 // status.
-func complain(err error, program, text string) error {
+func programError(err error, program, text string) error {
 	var status *exec.ExitError
 	if !errors.As(err, &status) {
 		return err

@@ -165,7 +165,7 @@ func (f *fetcher) awsCredentials(query url.Values) func(context.Context) (aws.Cr
 		if cfg.Credentials == nil {
 			return aws.Credentials{}, nil
 		}
-		ctx, cancel := context.WithTimeout(ctx, awsPatience)
+		ctx, cancel := context.WithTimeout(ctx, awsTimeout)
 		defer cancel()
 		creds, err := cfg.Credentials.Retrieve(ctx)
 		if err != nil && profile == "" && noCredentials(err) {
@@ -178,9 +178,9 @@ func (f *fetcher) awsCredentials(query url.Values) func(context.Context) (aws.Cr
 	return found
 }
 
-// awsPatience limits the search for credentials, which may involve services of the machine or of
+// awsTimeout limits the search for credentials, which may involve services of the machine or of
 // AWS.
-const awsPatience = 20 * time.Second
+const awsTimeout = 20 * time.Second
 
 // noCredentials reports whether err only means that no credentials exist. The last place searched
 // is the metadata service, which is absent on most machines.

@@ -114,7 +114,7 @@ func (s *Shared) find(ctx context.Context, pins *pins, req *configs.ModuleReques
 			return "", "", err
 		}
 	}
-	pin := pins.demanded(req.Source.Address, version)
+	pin := pins.pinFor(req.Source.Address, version)
 	name := place.address
 	if pin != nil {
 		name += " " + pin.Revision + " " + string(pin.Hash)

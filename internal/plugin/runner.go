@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// lastWords is how long to read the output of a plugin that has ended, if another process keeps the
+// outputGrace is how long to read the output of a plugin that has ended, if another process keeps the
 // output open.
-const lastWords = time.Second
+const outputGrace = time.Second
 
 // runner runs the process of a plugin for go-plugin. go-plugin's own runner detects the end of a
 // process by the end of its output, which a child of the plugin can keep open, and kills only the
@@ -98,7 +98,7 @@ func (r *runner) Start(context.Context) error {
 func (r *runner) wait() {
 	r.status = r.cmd.Wait()
 	killGroup(r.cmd)
-	late := time.AfterFunc(lastWords, r.closeOutput)
+	late := time.AfterFunc(outputGrace, r.closeOutput)
 	<-r.stdout.ended
 	<-r.stderr.ended
 	late.Stop()

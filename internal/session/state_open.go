@@ -230,7 +230,7 @@ func (s *Session) Lock(ctx context.Context, m *statemgr.Manager, operation strin
 	defer s.Timings.Phase("state lock")()
 	progress := func(w statemgr.Waiting) {
 		if w.Elapsed < time.Second {
-			s.Say("Waiting for the state lock, which somebody else holds...")
+			s.Say("Waiting for the state lock, which another process holds...")
 			return
 		}
 		s.Say("Still waiting for the state lock... [%s elapsed]", w.Elapsed.Round(time.Second))

@@ -79,8 +79,8 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 // silence is how long a server may be silent. Some take a while to store a large state.
 const silence = 2 * time.Minute
 
-// maxWords is the maximum size of a response other than the state.
-const maxWords = 1 << 20
+// maxBody is the maximum size of a response other than the state.
+const maxBody = 1 << 20
 
 func checkHeaders(c *Config) error {
 	for name := range c.Headers {
@@ -288,7 +288,7 @@ func (s *Store) sendOnce(ctx context.Context, method string, to *url.URL, body [
 	if method == http.MethodGet {
 		out.body, err = statefile.ReadAll(resp.Body)
 	} else { // some servers return the state: ignore it
-		out.body, err = io.ReadAll(io.LimitReader(resp.Body, maxWords))
+		out.body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, fmt.Errorf("the connection was lost: %w", err)

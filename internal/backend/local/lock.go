@@ -122,7 +122,7 @@ func lockedBy(path string, reason error) *backend.LockedError {
 	info := &backend.LockInfo{}
 	if err != nil || json.Unmarshal(data, info) != nil {
 		// The holder hasn't written the information yet, or is another program.
-		info = &backend.LockInfo{Path: path, Who: "somebody unknown"}
+		info = &backend.LockInfo{Path: path, Who: "unknown"}
 	}
 	return &backend.LockedError{Info: info, Err: reason}
 }

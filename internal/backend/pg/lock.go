@@ -47,8 +47,8 @@ func (h *held) add(ctx context.Context, q querier, key int64) error {
 	return err
 }
 
-// again takes the locks in a new session.
-func (h *held) again(ctx context.Context, conn *pgx.Conn) error {
+// reacquire takes the locks in a new session.
+func (h *held) reacquire(ctx context.Context, conn *pgx.Conn) error {
 	if err := setName(ctx, conn, h.name); err != nil {
 		return err
 	}
@@ -84,24 +84,24 @@ func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInf
 		return "", err
 	}
 	h := &held{id: info.ID, name: strings.Join([]string{"tofu", info.ID, info.Who}, " ")}
-	if err := s.take(ctx, conn, workspace, h); err != nil {
+	if err := s.acquire(ctx, conn, workspace, h); err != nil {
 		return "", errors.Join(err, unlock(ctx, conn, h))
 	}
 	s.locks[workspace] = h
 	return info.ID, nil
 }
 
-// take takes the locks of a workspace: first of its name, so that no other session creates its row
+// acquire takes the locks of a workspace: first of its name, so that no other session creates its row
 // in the meantime, then of the row, if there is one.
-func (s *Store) take(ctx context.Context, conn *pgx.Conn, workspace string, h *held) error {
-	if err := h.take(ctx, conn, s.nameKey(workspace)); err != nil {
+func (s *Store) acquire(ctx context.Context, conn *pgx.Conn, workspace string, h *held) error {
+	if err := h.acquire(ctx, conn, s.nameKey(workspace)); err != nil {
 		return err
 	}
 	var row int64
 	err := conn.QueryRow(ctx, "SELECT id FROM "+s.table+" WHERE name = $1", workspace).Scan(&row)
 	switch {
 	case err == nil:
-		if err := h.take(ctx, conn, row); err != nil {
+		if err := h.acquire(ctx, conn, row); err != nil {
 			return err
 		}
 	case !errors.Is(err, pgx.ErrNoRows):
@@ -113,8 +113,8 @@ func (s *Store) take(ctx context.Context, conn *pgx.Conn, workspace string, h *h
 	return nil
 }
 
-// take takes one of the locks, or returns an error that names the holder.
-func (h *held) take(ctx context.Context, conn *pgx.Conn, key int64) error {
+// acquire takes one of the locks, or returns an error that names the holder.
+func (h *held) acquire(ctx context.Context, conn *pgx.Conn, key int64) error {
 	ok, err := tryLock(ctx, conn, key)
 	if err != nil {
 		return fmt.Errorf("locking the state: %w", err)
@@ -148,7 +148,7 @@ func holder(ctx context.Context, conn *pgx.Conn, key int64) *backend.LockInfo {
 		AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 		AND (l.classid::bigint << 32 | l.objid::bigint) = $1`, key).Scan(&pid, &name, &address, &since)
 	if err != nil {
-		return &backend.LockInfo{Who: "somebody unknown"}
+		return &backend.LockInfo{Who: "unknown"}
 	}
 	info := &backend.LockInfo{Who: name, Created: since.UTC()}
 	if rest, ours := strings.CutPrefix(name, "tofu "); ours {

@@ -83,7 +83,7 @@ func (s *Store) session(ctx context.Context) (*pgx.Conn, error) {
 		return nil, fmt.Errorf("connecting to the database: %w", err)
 	}
 	for workspace, h := range s.locks {
-		if err := h.again(ctx, conn); err != nil {
+		if err := h.reacquire(ctx, conn); err != nil {
 			_ = conn.Close(ctx)
 			return nil, fmt.Errorf("the connection was lost, and with it the lock of workspace %q: %w", workspace, err)
 		}
@@ -114,7 +114,7 @@ func (s *Store) prepare(ctx context.Context) error {
 			return err
 		}
 		if n == 0 {
-			if err := s.make(ctx, "CREATE SCHEMA IF NOT EXISTS "+quoted(s.config.Schema)); err != nil {
+			if err := s.create(ctx, "CREATE SCHEMA IF NOT EXISTS "+quoted(s.config.Schema)); err != nil {
 				return err
 			}
 		}
@@ -130,20 +130,20 @@ func (s *Store) prepare(ctx context.Context) error {
 				data text
 			)`,
 		} {
-			if err := s.make(ctx, statement); err != nil {
+			if err := s.create(ctx, statement); err != nil {
 				return err
 			}
 		}
 	}
 	if !s.config.SkipIndex {
-		return s.make(ctx, "CREATE UNIQUE INDEX IF NOT EXISTS "+quoted(s.config.Index)+" ON "+s.table+" (name)")
+		return s.create(ctx, "CREATE UNIQUE INDEX IF NOT EXISTS "+quoted(s.config.Index)+" ON "+s.table+" (name)")
 	}
 	return nil
 }
 
-// make runs a statement that creates something. It retries if another session creates the same
+// create runs a statement that creates something. It retries if another session creates the same
 // object concurrently.
-func (s *Store) make(ctx context.Context, statement string) error {
+func (s *Store) create(ctx context.Context, statement string) error {
 	const uniqueViolation, duplicateTable = "23505", "42P07"
 	_, err := s.conn.Exec(ctx, statement)
 	var failed *pgconn.PgError

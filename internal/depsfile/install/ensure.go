@@ -27,7 +27,7 @@ func Ensure(
 	}
 	for _, p := range reqs.Providers() {
 		if p.IsBuiltin() {
-			in.tell(Builtin{p})
+			in.notify(Builtin{p})
 		}
 	}
 	results := make([]result, len(providers))
@@ -42,7 +42,7 @@ func Ensure(
 	_ = group.Wait() // the results hold the errors
 	locks := make(map[addrs.Provider]depsfile.Lock)
 	for p := range reqs {
-		if lock, ok := prev.Provider(p); ok && in.Elsewhere[p] {
+		if lock, ok := prev.Provider(p); ok && in.Unmanaged[p] {
 			locks[p] = lock
 		}
 	}
@@ -89,7 +89,7 @@ func (in *installer) installable(reqs depsfile.Requirements) ([]addrs.Provider, 
 			errs = errs.Append(tfdiags.Errorf("Invalid legacy provider address",
 				"The state or configuration names the provider %q as Terraform 0.12 did. "+
 					"Replace the address in the state with \"tofu state replace-provider\" before you continue.", p))
-		case in.Elsewhere[p]:
+		case in.Unmanaged[p]:
 		default:
 			providers = append(providers, p)
 		}
@@ -184,7 +184,7 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	prev, locked := in.locks.Provider(p)
 	reuse := locked && !in.Upgrade
 	if reuse {
-		in.tell(Reusing{p})
+		in.notify(Reusing{p})
 		if !depsfile.Acceptable(c).Has(prev.Version) {
 			return failed(query, fmt.Errorf("locked provider %s %s doesn't meet the version constraints %q; "+
 				"run \"tofu init -upgrade\" to select another version",
@@ -198,7 +198,7 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	version := prev.Version
 	var warnings []string
 	if !reuse {
-		in.tell(Finding{p, depsfile.ConstraintsString(c)})
+		in.notify(Finding{p, depsfile.ConstraintsString(c)})
 		list, err := in.versions(ctx, p)
 		if none := new(sources.NoProviderError); err != nil && !errors.As(err, &none) {
 			return failed("Failed to resolve provider packages", err)

@@ -137,7 +137,7 @@ func (in *installer) fetchTo(ctx context.Context, pkg *sources.Package, path str
 		return err
 	}
 	err = pkg.Fetch(ctx, f, func(done, total int64) {
-		in.tell(Progress{pkg.Provider, pkg.Version, pkg.Platform, done, total})
+		in.notify(Progress{pkg.Provider, pkg.Version, pkg.Platform, done, total})
 	})
 	if cerr := f.Close(); err == nil {
 		err = cerr

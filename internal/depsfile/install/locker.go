@@ -205,12 +205,12 @@ func (l *Locker) checksums(ctx context.Context, key packageKey) ([]depsfile.Hash
 		if err != nil {
 			return nil, key.failed(err)
 		}
-		l.in.tell(Fetching{key.provider, key.version, key.platform})
+		l.in.notify(Fetching{key.provider, key.version, key.platform})
 		hashes, err := l.in.hashes(ctx, pkg)
 		if err != nil {
 			return nil, key.failed(l.in.Store.Explain(err))
 		}
-		l.in.tell(Fetched{key.provider, key.version, key.platform, pkg.Auth, pkg.KeyID})
+		l.in.notify(Fetched{key.provider, key.version, key.platform, pkg.Auth, pkg.KeyID})
 		return hashes, nil
 	})
 }

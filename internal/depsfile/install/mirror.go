@@ -33,7 +33,7 @@ func Mirror(
 	}
 	for _, p := range reqs.Providers() {
 		if p.IsBuiltin() {
-			m.in.tell(Builtin{p})
+			m.in.notify(Builtin{p})
 		}
 	}
 	var errs tfdiags.Diagnostics
@@ -94,7 +94,7 @@ func (m *mirror) provider(
 			return fail(err)
 		}
 	}
-	m.in.tell(Mirroring{p, version, locked, depsfile.ConstraintsString(c)})
+	m.in.notify(Mirroring{p, version, locked, depsfile.ConstraintsString(c)})
 	var errs tfdiags.Diagnostics
 	for _, platform := range platforms {
 		if err := m.archive(ctx, p, version, platform); err != nil {
@@ -111,7 +111,7 @@ func (m *mirror) archive(ctx context.Context, p addrs.Provider, v depsfile.Versi
 	if err != nil {
 		return err
 	}
-	m.in.tell(Fetching{p, v, platform})
+	m.in.notify(Fetching{p, v, platform})
 	if pkg.Dir != "" {
 		return fmt.Errorf("the source only has it unpacked; a mirror requires the archive")
 	}
@@ -130,7 +130,7 @@ func (m *mirror) archive(ctx context.Context, p addrs.Provider, v depsfile.Versi
 	m.mu.Lock()
 	m.hashes[target] = depsfile.Union(hashes)
 	m.mu.Unlock()
-	m.in.tell(Fetched{p, v, platform, pkg.Auth, pkg.KeyID})
+	m.in.notify(Fetched{p, v, platform, pkg.Auth, pkg.KeyID})
 	return nil
 }
 

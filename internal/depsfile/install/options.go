@@ -28,8 +28,8 @@ type Options struct {
 	// Replace selects another version if the locked one no longer meets the constraints, instead of
 	// failing. Only Locker uses it.
 	Replace bool
-	// Elsewhere are providers that are already running. They are neither installed nor locked anew.
-	Elsewhere map[addrs.Provider]bool
+	// Unmanaged are providers that are already running. They are neither installed nor locked anew.
+	Unmanaged map[addrs.Provider]bool
 	// Overridden are providers with a development override. They are installed and locked too, but
 	// failing to do so is not an error: there may be no release yet.
 	Overridden map[addrs.Provider]bool
@@ -58,7 +58,7 @@ func newInstaller(prev *depsfile.Locks, opts *Options) *installer {
 	return in
 }
 
-func (in *installer) tell(e Event) {
+func (in *installer) notify(e Event) {
 	if in.Observe == nil {
 		return
 	}

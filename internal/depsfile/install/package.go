@@ -24,14 +24,14 @@ func (in *installer) atHand(ctx context.Context, p addrs.Provider, lock depsfile
 	target := pkgstore.PackageDir(in.Dir, p, lock.Version, in.Platform)
 	if h, err := in.Store.ContentHash(target); err == nil && slices.Contains(known, h) {
 		if _, err := pkgstore.Executable(target, p); err == nil {
-			in.tell(AlreadyInstalled{p, lock.Version})
+			in.notify(AlreadyInstalled{p, lock.Version})
 			return same, true
 		}
 	}
 	if in.Cache != "" {
 		cached := pkgstore.PackageDir(in.Cache, p, lock.Version, in.Platform)
 		if h, err := in.Store.ContentHash(cached); err == nil && slices.Contains(known, h) && in.finish(p, cached, target) == nil {
-			in.tell(FromCache{p, lock.Version})
+			in.notify(FromCache{p, lock.Version})
 			return same, true
 		}
 	}
@@ -55,11 +55,11 @@ func (in *installer) fromStore(ctx context.Context, p addrs.Provider, lock depsf
 	if !ok || !slices.Contains(known, content.Hash) {
 		return result{}, false
 	}
-	in.tell(Installing{p, lock.Version})
+	in.notify(Installing{p, lock.Version})
 	if err := in.put(ctx, p, lock.Version, func(dest string) error { return in.Store.Place(content, dest) }); err != nil {
 		return failed("Failed to install provider", fmt.Errorf("installing provider %s %s: %w", p.ForDisplay(), lock.Version, err)), true
 	}
-	in.tell(Installed{p, lock.Version, "verified checksum", ""})
+	in.notify(Installed{p, lock.Version, "verified checksum", ""})
 	return result{lock: depsfile.Lock{Version: lock.Version, Hashes: depsfile.Union(lock.Hashes)}}, true
 }
 
@@ -78,7 +78,7 @@ func (in *installer) install(ctx context.Context, p addrs.Provider, v depsfile.V
 	if err != nil {
 		return result{}, err
 	}
-	in.tell(Installing{p, v})
+	in.notify(Installing{p, v})
 	var found fetched
 	if pkg.Dir != "" {
 		found, err = in.folder(pkg, known)
@@ -99,7 +99,7 @@ func (in *installer) install(ctx context.Context, p addrs.Provider, v depsfile.V
 		return result{}, err
 	}
 	in.Store.SetInstalled(in.Dir, releaseKey(p, v, in.Platform))
-	in.tell(Installed{p, v, pkg.Auth, pkg.KeyID})
+	in.notify(Installed{p, v, pkg.Auth, pkg.KeyID})
 	done := result{
 		lock:       depsfile.Lock{Version: v, Hashes: depsfile.Union([]depsfile.Hash{found.content.Hash}, known, found.verified, pkg.Trusted)},
 		incomplete: len(known) == 0 && len(pkg.Trusted) == 0,
@@ -120,7 +120,7 @@ func (in *installer) unverifiedCache(p addrs.Provider, v depsfile.Version, known
 	if err != nil || in.finish(p, cached, pkgstore.PackageDir(in.Dir, p, v, in.Platform)) != nil {
 		return result{}, false
 	}
-	in.tell(FromCache{p, v})
+	in.notify(FromCache{p, v})
 	return result{lock: depsfile.Lock{Version: v, Hashes: []depsfile.Hash{h}}, incomplete: true}, true
 }
 
@@ -143,7 +143,7 @@ func (in *installer) put(ctx context.Context, p addrs.Provider, v depsfile.Versi
 		return fmt.Errorf("using the plugin cache: %w", err)
 	}
 	// OpenTofu locks the same file while it fills the directory. Both locks exclude each other.
-	unlock, err := pkgstore.LockFile(ctx, dest+".lock", func() { in.tell(Waiting{p, v}) })
+	unlock, err := pkgstore.LockFile(ctx, dest+".lock", func() { in.notify(Waiting{p, v}) })
 	if err != nil {
 		return err
 	}

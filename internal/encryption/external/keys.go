@@ -25,15 +25,15 @@ const keyMagic = "OpenTofu-External-Key-Provider"
 
 // Keys implements encryption.KeyProvider.
 func (p *keyProvider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (encryption.Keys, []byte, error) {
-	question := json.RawMessage("null")
+	request := json.RawMessage("null")
 	if stored != nil {
 		var known map[string]json.RawMessage
 		if json.Unmarshal(stored, &known) != nil {
 			return encryption.Keys{}, nil, errors.New("its metadata is damaged")
 		}
-		question = stored
+		request = stored
 	}
-	var answer struct {
+	var response struct {
 		Keys struct {
 			Encryption []byte `json:"encryption_key"`
 			Decryption []byte `json:"decryption_key"`
@@ -42,15 +42,15 @@ func (p *keyProvider) Keys(ctx context.Context, stored []byte, _ encryption.Keys
 			Data map[string]any `json:"external_data"`
 		} `json:"meta"`
 	}
-	if err := ask(ctx, p.command, keyMagic, question, &answer); err != nil {
+	if err := call(ctx, p.command, keyMagic, request, &response); err != nil {
 		return encryption.Keys{}, nil, err
 	}
-	if stored == nil && len(answer.Keys.Encryption) == 0 || stored != nil && len(answer.Keys.Decryption) == 0 {
+	if stored == nil && len(response.Keys.Encryption) == 0 || stored != nil && len(response.Keys.Decryption) == 0 {
 		return encryption.Keys{}, nil, fmt.Errorf("the program %s returned no key", p.command[0])
 	}
-	if answer.Meta.Data == nil {
-		answer.Meta.Data = map[string]any{}
+	if response.Meta.Data == nil {
+		response.Meta.Data = map[string]any{}
 	}
-	meta, err := json.Marshal(answer.Meta)
-	return encryption.Keys{Encryption: answer.Keys.Encryption, Decryption: answer.Keys.Decryption}, meta, err
+	meta, err := json.Marshal(response.Meta)
+	return encryption.Keys{Encryption: response.Keys.Encryption, Decryption: response.Keys.Decryption}, meta, err
 }

@@ -22,19 +22,19 @@ type method struct{ config MethodConfig }
 
 const methodMagic = "OpenTofu-External-Encryption-Method"
 
-type question struct {
+type request struct {
 	Key     []byte `json:"key,omitempty"`
 	Payload []byte `json:"payload"`
 }
 
-type answer struct {
+type response struct {
 	Payload []byte `json:"payload"`
 }
 
 // Encrypt implements encryption.Method.
 func (m *method) Encrypt(ctx context.Context, plain []byte, keys encryption.Keys) ([]byte, error) {
-	var a answer
-	err := ask(ctx, m.config.Encrypt, methodMagic, question{keys.Encryption, plain}, &a)
+	var a response
+	err := call(ctx, m.config.Encrypt, methodMagic, request{keys.Encryption, plain}, &a)
 	if err == nil && len(a.Payload) == 0 {
 		err = errors.New("the program " + m.config.Encrypt[0] + " returned nothing")
 	}
@@ -43,7 +43,7 @@ func (m *method) Encrypt(ctx context.Context, plain []byte, keys encryption.Keys
 
 // Decrypt implements encryption.Method.
 func (m *method) Decrypt(ctx context.Context, data []byte, keys encryption.Keys) ([]byte, error) {
-	var a answer
-	err := ask(ctx, m.config.Decrypt, methodMagic, question{keys.Decryption, data}, &a)
+	var a response
+	err := call(ctx, m.config.Decrypt, methodMagic, request{keys.Decryption, data}, &a)
 	return a.Payload, err
 }

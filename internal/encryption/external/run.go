@@ -19,9 +19,9 @@ type header struct {
 
 const version = 1
 
-// ask runs a program, sends it the question and decodes the answer.
-func ask(ctx context.Context, command []string, magic string, question, answer any) error {
-	input, err := json.Marshal(question)
+// call runs a program, sends it the request and decodes the response.
+func call(ctx context.Context, command []string, magic string, request, response any) error {
+	input, err := json.Marshal(request)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func ask(ctx context.Context, command []string, magic string, question, answer a
 	if h.Version != version {
 		return fmt.Errorf("the program %s speaks version %d of the protocol; version %d is needed", command[0], h.Version, version)
 	}
-	if err := json.Unmarshal(rest, answer); err != nil {
+	if err := json.Unmarshal(rest, response); err != nil {
 		return fmt.Errorf("the program %s returned invalid JSON: %w", command[0], err)
 	}
 	return nil

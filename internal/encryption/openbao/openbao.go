@@ -46,8 +46,8 @@ type provider struct {
 	http   *httpclient.Client
 }
 
-// question is a request to the transit engine.
-type question struct {
+// request is a request to the transit engine.
+type request struct {
 	Bits           int    `json:"bits,omitempty"`
 	Ciphertext     string `json:"ciphertext,omitempty"`
 	AssociatedData string `json:"associated_data,omitempty"`
@@ -61,37 +61,37 @@ type metadata struct {
 // Keys implements encryption.KeyProvider.
 func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (encryption.Keys, []byte, error) {
 	if stored == nil {
-		var answer struct {
+		var response struct {
 			Plaintext  []byte `json:"plaintext"`
 			Ciphertext string `json:"ciphertext"`
 		}
-		if err := p.call(ctx, "datakey/plaintext", question{Bits: 8 * p.config.KeyLength, AssociatedData: p.config.Data}, &answer); err != nil {
+		if err := p.call(ctx, "datakey/plaintext", request{Bits: 8 * p.config.KeyLength, AssociatedData: p.config.Data}, &response); err != nil {
 			return encryption.Keys{}, nil, fmt.Errorf("creating a data key: %w", err)
 		}
-		if len(answer.Plaintext) != p.config.KeyLength || answer.Ciphertext == "" {
-			return encryption.Keys{}, nil, errors.New("creating a data key: the server's answer has no key of that length")
+		if len(response.Plaintext) != p.config.KeyLength || response.Ciphertext == "" {
+			return encryption.Keys{}, nil, errors.New("creating a data key: the server's response has no key of that length")
 		}
-		meta, err := json.Marshal(metadata{[]byte(answer.Ciphertext)})
-		return encryption.Keys{Encryption: answer.Plaintext}, meta, err
+		meta, err := json.Marshal(metadata{[]byte(response.Ciphertext)})
+		return encryption.Keys{Encryption: response.Plaintext}, meta, err
 	}
 	var meta metadata
 	if err := json.Unmarshal(stored, &meta); err != nil || len(meta.Ciphertext) == 0 {
 		return encryption.Keys{}, nil, errors.New("its metadata is damaged")
 	}
-	var answer struct {
+	var response struct {
 		Plaintext []byte `json:"plaintext"`
 	}
-	if err := p.call(ctx, "decrypt", question{Ciphertext: string(meta.Ciphertext), AssociatedData: p.config.Data}, &answer); err != nil {
+	if err := p.call(ctx, "decrypt", request{Ciphertext: string(meta.Ciphertext), AssociatedData: p.config.Data}, &response); err != nil {
 		return encryption.Keys{}, nil, fmt.Errorf("decrypting the data key: %w", err)
 	}
-	if len(answer.Plaintext) == 0 {
-		return encryption.Keys{}, nil, errors.New("decrypting the data key: the server's answer has no key")
+	if len(response.Plaintext) == 0 {
+		return encryption.Keys{}, nil, errors.New("decrypting the data key: the server's response has no key")
 	}
-	return encryption.Keys{Decryption: answer.Plaintext}, nil, nil
+	return encryption.Keys{Decryption: response.Plaintext}, nil, nil
 }
 
 // call sends a request to the transit engine.
-func (p *provider) call(ctx context.Context, operation string, q question, answer any) error {
+func (p *provider) call(ctx context.Context, operation string, q request, response any) error {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (p *provider) call(ctx context.Context, operation string, q question, answe
 	defer resp.Body.Close()
 	text, err := httpclient.ReadAll(resp.Body, 1<<20)
 	if err != nil {
-		return fmt.Errorf("reading the answer of the server at %s: %w", p.engine.Host, err)
+		return fmt.Errorf("reading the response of the server at %s: %w", p.engine.Host, err)
 	}
 	var envelope struct {
 		Data   json.RawMessage `json:"data"`
@@ -123,10 +123,10 @@ func (p *provider) call(ctx context.Context, operation string, q question, answe
 		return fmt.Errorf("the server at %s answered %s %s", p.engine.Host, resp.Status, strings.Join(envelope.Errors, "; "))
 	}
 	if err == nil {
-		err = json.Unmarshal(envelope.Data, answer)
+		err = json.Unmarshal(envelope.Data, response)
 	}
 	if err != nil {
-		return fmt.Errorf("invalid answer of the transit engine at %s: %w", p.engine.Host, err)
+		return fmt.Errorf("invalid response of the transit engine at %s: %w", p.engine.Host, err)
 	}
 	return nil
 }
