@@ -17,9 +17,9 @@ import (
 var cmdApply = &Command{
 	Name: "apply", Main: true, Args: "[PLAN]", Short: "Carry out a plan: create, change and destroy objects",
 	Long: `
-Makes real what the configuration says: plans, shows the plan, asks for
-approval and carries it out. With a plan that "tofu plan -out=PLAN" saved,
-exactly that plan is carried out without a question.`,
+Creates or updates infrastructure according to the configuration: makes a
+plan, shows it, asks for approval and applies it. With a plan file that
+"tofu plan -out=PLAN" saved, applies exactly that plan without asking.`,
 	New: with((*applyFlags).declare, func(ctx context.Context, app *App, f *applyFlags, args []string) error {
 		return runApply(ctx, app, f, args)
 	}),
@@ -28,8 +28,9 @@ exactly that plan is carried out without a question.`,
 var cmdDestroy = &Command{
 	Name: "destroy", Main: true, Short: "Destroy everything that is managed here",
 	Long: `
-Destroys everything that the configuration manages. It is the same as
-"tofu apply -destroy"; "tofu plan -destroy" shows what would be destroyed.`,
+Destroys all objects that the configuration manages. It is the same as
+"tofu apply -destroy"; "tofu plan -destroy" shows which objects would be
+destroyed.`,
 	New: with(func(f *applyFlags, fs *options) {
 		f.declare(fs)
 		f.command = true
@@ -72,7 +73,7 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 		return applySaved(ctx, app, f, args[0])
 	case app.view.JSON && !f.AutoApprove:
 		return badUsage("Plan file or auto-approve required",
-			"With -json nothing can be asked, so either give a saved plan or use -auto-approve.")
+			"With -json, apply can't ask for approval: specify a saved plan or -auto-approve.")
 	}
 	opts, err := f.options()
 	if err != nil {

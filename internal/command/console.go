@@ -26,10 +26,10 @@ import (
 var cmdConsole = &Command{
 	Name: "console", Short: "Evaluate expressions as they are typed",
 	Long: `
-Reads expressions and prints their values, as the configuration and the
-current state give them. Nothing is ever changed. An expression may go on over
-several lines as long as a bracket is open; "exit" ends the console. When the
-expressions come from a pipe, the first error ends it.`,
+Evaluates expressions with the configuration and the current state, and prints
+their values. It changes nothing. An expression continues on the next line as
+long as a bracket is open; "exit" ends the console. If the expressions come
+from a pipe, the first error ends it.`,
 	New: with(func(f *consoleFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)

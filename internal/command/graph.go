@@ -20,8 +20,8 @@ import (
 var cmdGraph = &Command{
 	Name: "graph", Short: "Draw the order of the steps of an operation (DOT)",
 	Long: `
-Prints the graph of what depends on what, in the DOT language that GraphViz
-and many other programs read.`,
+Prints the dependency graph of the configuration or of a plan in the DOT
+language, which GraphViz and many other programs read.`,
 	New: with(func(f *graphFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)

@@ -19,10 +19,10 @@ import (
 var cmdImport = &Command{
 	Name: "import", Args: "ADDRESS ID", Short: "Take an existing object into the state",
 	Long: `
-Takes an existing object into the state, as the resource instance at ADDRESS,
-whose block must be in the configuration. ID is what the provider knows the
-object by. The object itself is not changed; the next plan shows how it
-differs from the configuration.
+Imports an existing object into the state as the resource instance at ADDRESS,
+whose block must be in the configuration. ID identifies the object for the
+provider. The object itself is not changed; the next plan shows how it differs
+from the configuration.
 
 An "import" block in the configuration does the same as part of plan and
 apply, and can generate the configuration.`,

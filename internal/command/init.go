@@ -15,9 +15,9 @@ import (
 var cmdInit = &Command{
 	Name: "init", Main: true, Short: "Set up the directory: backend, modules and providers",
 	Long: `
-Prepares a working directory: sets up the backend that keeps the state,
-installs the modules and providers that the configuration needs, and records
-the providers' versions and checksums in the lock file.
+Prepares a working directory: configures the backend that stores the state,
+installs the modules and providers that the configuration requires, and records
+the versions and checksums of the providers in the lock file.
 
 It is safe to run this command any number of times. It never deletes the
 configuration or the state.`,
@@ -58,8 +58,8 @@ func (f *initFlags) declare(fs *options) {
 	fs.BoolVar(&f.Get, "get", true, "Do not install modules.")
 	fs.Var((*list)(&f.PluginDirs), "plugin-dir", "Take providers from this `directory` and from nowhere else. "+
 		"May be repeated.")
-	fs.BoolVar(&f.Reconfigure, "reconfigure", false, "Set up the backend anew and ignore what it was before.")
-	fs.BoolVar(&f.Migrate, "migrate-state", false, "Set up the backend anew and copy the state that is in the old one.")
+	fs.BoolVar(&f.Reconfigure, "reconfigure", false, "Reconfigure the backend and ignore its previous configuration.")
+	fs.BoolVar(&f.Migrate, "migrate-state", false, "Reconfigure the backend and migrate existing state to it.")
 	fs.BoolVar(&f.Upgrade, "upgrade", false, "Take the newest acceptable versions of modules and providers, "+
 		"whatever the lock file says.")
 	fs.StringVar(&f.LockFile, "lockfile", "", "How to treat the lock file. The only `mode` is readonly: check "+

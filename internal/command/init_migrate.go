@@ -214,7 +214,7 @@ func (m *migration) oneAgreed(ctx context.Context, name string, dest *statemgr.S
 		`"yes" copies it, "no" starts with an empty one in the new backend.`
 	if dest.Exists && !dest.State.Empty() {
 		text = "Both the backend %q and the new backend %q have a state.\n" +
-			`"yes" overwrites the one in the new backend, "no" goes on with that.`
+			`"yes" overwrites the one in the new backend, "no" keeps that one.`
 	}
 	return m.choose(ctx, terminal.Question{
 		Title: fmt.Sprintf("Copy the state%s to the new backend?", which),

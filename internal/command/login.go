@@ -26,18 +26,17 @@ import (
 var cmdLogin = &Command{
 	Name: "login", Args: "HOSTNAME", Short: "Get a token for a host and keep it",
 	Long: `
-Gets a token for a host and keeps it: with the credentials helper if the CLI
-configuration names one, else in the file credentials.tfrc.json in the
-configuration folder. The host shows a page in your browser on which you
-agree.`,
+Obtains an API token for a host and stores it: with the credentials helper if
+the CLI configuration names one, otherwise in credentials.tfrc.json in the
+configuration directory. The host asks for your approval in the browser.`,
 	New: with((*viewFlags).addJSON, runLogin),
 }
 
 var cmdLogout = &Command{
 	Name: "logout", Args: "HOSTNAME", Short: "Forget the token for a host",
 	Long: `
-Removes the token for a host that "tofu login" keeps on this machine. On the
-host it stays valid until it is revoked there.`,
+Removes the token for a host that "tofu login" stored on this machine. The
+token stays valid until it is revoked on the host.`,
 	New: with((*viewFlags).addJSON, func(ctx context.Context, app *App, _ *viewFlags, args []string) error {
 		host, err := hostArgument(args)
 		if err != nil {

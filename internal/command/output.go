@@ -20,9 +20,9 @@ import (
 var cmdOutput = &Command{
 	Name: "output", Args: "[NAME]", Short: "Show the outputs",
 	Long: `
-Shows the root module's output values as the state has them: all of them, or
-one. What is sensitive is shown only with -json, -raw, -show-sensitive or when
-it is asked for by name.`,
+Shows the output values of the root module in the state: all of them, or the
+one called NAME. Sensitive values are shown only with -json, -raw,
+-show-sensitive or NAME.`,
 	New: with(func(f *outputFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.addSensitive(fs)
@@ -50,7 +50,7 @@ func runOutput(ctx context.Context, app *App, f *outputFlags, args []string) (er
 	case f.Raw && f.Document:
 		return badUsage("Invalid output format", "-raw and -json can't be used together.")
 	case f.Raw && len(args) == 0:
-		return badUsage("Output name required", "-raw prints one output: give its name.")
+		return badUsage("Output name required", "-raw prints one output: specify its name.")
 	}
 	into, err := f.documentFlags.open()
 	if err != nil {

@@ -15,18 +15,18 @@ import (
 var cmdPlan = &Command{
 	Name: "plan", Main: true, Short: "Show what an apply would do",
 	Long: `
-Shows what an apply would do: which objects would be created, changed and
-destroyed to make the configuration true. Nothing is changed.
+Shows which objects an apply would create, update and destroy to match the
+configuration. It changes nothing.
 
-A plan that is saved with -out can be given to "tofu apply", which then does
-exactly what was shown.`,
+"tofu apply" can apply a plan that was saved with -out; it then makes exactly
+the changes that were shown.`,
 	New: with(func(f *planCommandFlags, fs *options) {
 		f.add(fs)
 		f.stateFlags.addIn(fs)
 		f.stateFlags.addUnused(fs)
 		fs.StringVar(&f.Out, "out", "", "Save the plan to `path`, for the apply command.")
 		fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
-			"End with status 0 when nothing is to be changed, 1 after an error, and 2 when something is to be changed.")
+			"Exit with status 0 without changes, 1 after an error, and 2 with changes.")
 		fs.StringVar(&f.GenerateConfig, "generate-config-out", "",
 			"(Experimental) Write configuration for import blocks that have none to `path`, which must not exist.")
 	}, runPlan),
@@ -102,9 +102,9 @@ func (a *App) planNotes(plan *plans.Plan, f *planCommandFlags) {
 var cmdRefresh = &Command{
 	Name: "refresh", Short: "Record in the state what changed outside",
 	Long: `
-Reads all objects and takes note of what changed outside, in the state only.
-It is the same as "tofu apply -refresh-only -auto-approve"; leave out
--auto-approve to see first what would be noted.`,
+Reads all objects and updates the state with the changes that were made outside
+of this program. It is the same as "tofu apply -refresh-only -auto-approve";
+without -auto-approve, that command shows the changes first.`,
 	New: with(func(f *refreshFlags, fs *options) {
 		f.operationFlags.add(fs)
 		f.targetFlags.add(fs)

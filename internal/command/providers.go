@@ -20,8 +20,8 @@ import (
 var cmdProviders = &Command{
 	Name: "providers", Short: "Show which providers are required, and by what",
 	Long: `
-Shows which providers each module requires, in a tree of the modules, and
-which ones the objects in the state need besides.`,
+Shows a tree of the modules with the providers that each of them requires, and
+the providers that the objects in the state require.`,
 	New: with(func(f *providersFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)

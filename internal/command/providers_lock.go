@@ -22,18 +22,18 @@ var cmdProvidersLock = &Command{
 	Name: "lock", Args: "[PROVIDER…] or, with -recursive, [DIR…]",
 	Short: "Write provider checksums for more platforms to the lock file",
 	Long: `
-Records checksums of the required providers for one or more platforms in the
-lock file, so that the configuration can be used there. By default the platform
-is this one and all required providers are locked; they come from their own
-registries, whatever the CLI configuration says.
+Records the checksums of the required providers for one or more platforms in
+the lock file, so that the configuration can be used on these platforms. The
+defaults are the current platform and all required providers. The packages come
+from the providers' own registries, whatever the CLI configuration says.
 
-With -recursive, the lock files of all root modules below the given directories
-(by default the current one) are brought up to date in one run: each package is
-fetched and hashed once, however many modules use it. Modules that are neither
-local nor installed are fetched for the time being, to see what they need. A
-locked version that does not meet the constraints any more is replaced by the
-newest one that does. Hidden directories and symbolic links are passed over.
-With -check nothing is written; the exit status is 1 when something would be.`,
+With -recursive, updates the lock files of all root modules below the given
+directories (default: the current one) in one run. Each package is fetched and
+hashed once, even if several modules use it. Modules that are neither local nor
+installed are fetched temporarily to find their requirements. A locked version
+that no longer satisfies the constraints is replaced with the newest one that
+does. Hidden directories and symbolic links are skipped. With -check, nothing is
+written, and the exit status is 1 if a file would change.`,
 	New: with(func(f *providersLockFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)

@@ -16,9 +16,9 @@ import (
 var cmdProvidersMirror = &Command{
 	Name: "mirror", Args: "DIR", Short: "Save copies of the required providers in a directory",
 	Long: `
-Fills a directory with the packages of all required providers and with indexes
-of them. It can then be used as a filesystem mirror, or as a network mirror
-when a web server offers it. What is in the directory already stays.`,
+Saves the packages of all required providers and their indexes in a directory,
+which can be used as a filesystem mirror, or as a network mirror if a web server
+serves it. Existing packages in the directory are kept.`,
 	New: with(func(f *providersMirrorFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)

@@ -21,7 +21,7 @@ import (
 var cmdShow = &Command{
 	Name: "show", Args: "[FILE]", Short: "Show the state or a saved plan",
 	Long: `
-Shows the current state, or what a file holds: a saved plan or a state.`,
+Shows the current state, or the contents of a file: a saved plan or a state.`,
 	New: with(func(f *showFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.addSensitive(fs)
@@ -52,7 +52,7 @@ func runShow(ctx context.Context, app *App, f *showFlags, args []string) (err er
 	}
 	switch {
 	case targets > 1:
-		return badUsage("Too many things to show", "Give one of a FILE argument, -state, -plan, -config and -module.")
+		return badUsage("Too many things to show", "Specify only one of a FILE argument, -state, -plan, -config and -module.")
 	case (f.Config || f.Module != "") && !f.Document:
 		return badUsage("The -json option is required",
 			"Configuration can only be shown as JSON: use the -json option with -config and -module.")

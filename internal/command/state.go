@@ -12,10 +12,10 @@ import (
 var cmdState = &Command{
 	Name: "state", Short: "Look at the state and change it",
 	Long: `
-Commands that look into the state or change it by hand.
+Commands that show or change the state.
 
-Those that change it keep a backup of what it was before, which can't be
-turned off. Their output is made for tools such as grep and awk.`,
+Commands that change the state always keep a backup of the previous one. Their
+output is meant for tools such as grep and awk.`,
 	Sub: []*Command{cmdStateList, cmdStateMv, cmdStatePull, cmdStatePush, cmdStateRepair,
 		cmdStateReplaceProvider, cmdStateRm, cmdStateShow},
 }

@@ -19,8 +19,7 @@ var cmdStateList = &Command{
 	Short: "List the resource instances",
 	Long: `
 Lists the resource instances in the state. Addresses of modules, resources or
-instances limit the list to what belongs to them; one that names nothing is
-an error.`,
+instances restrict the list; an address that matches nothing is an error.`,
 	New: with(func(f *stateListFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)
@@ -99,9 +98,8 @@ var cmdStateRm = &Command{
 	Name: "rm", Aliases: []string{"remove"}, Args: "ADDRESS...",
 	Short: "Forget resource instances",
 	Long: `
-Forgets resource instances: they are taken out of the state, and nothing is
-done to the objects themselves, which exist on. The address of a resource or
-a module means all instances that belong to it.`,
+Removes resource instances from the state without destroying the objects. The
+address of a resource or a module selects all of its instances.`,
 	New: with(func(f *stateRmFlags, fs *options) {
 		f.add(fs)
 		f.timedBackup = true

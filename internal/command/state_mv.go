@@ -13,14 +13,14 @@ import (
 
 var cmdStateMv = &Command{
 	Name: "mv", Aliases: []string{"move"}, Args: "SOURCE DESTINATION",
-	Short: "Give resources and modules other addresses",
+	Short: "Change the addresses of resources and modules",
 	Long: `
-Gives a resource, a resource instance or a module in the state another
-address. Nothing is done to the objects themselves. With -state-out, the item
-goes into another state file.
+Changes the address of a resource, a resource instance or a module in the
+state. The objects themselves are not changed. With -state-out, the item is
+moved to another state file.
 
-A "moved" block in the configuration does the same for everybody who uses it,
-and shows it in the plan first.`,
+A "moved" block in the configuration does the same for all users of the module,
+and the plan shows it.`,
 	New: with(func(f *stateMvFlags, fs *options) {
 		f.add(fs)
 		f.timedBackup = true

@@ -10,15 +10,15 @@ import (
 )
 
 var cmdStateRepair = &Command{
-	Name: "repair", Short: "Mend a state that can't be read",
+	Name: "repair", Short: "Repair a state that can't be read",
 	Long: `
-Finds out why the state can't be read, says what can be saved of it, and asks
-whether to put that in its place. What a damaged file has lost is taken from
-its backup, from an errored.tfstate and from the journal of an interrupted run,
-where they lie beside it. The damaged state is kept.
+Finds out why the state can't be read, shows which objects can be recovered, and
+asks for approval to replace the state. Objects that a damaged file has lost are
+recovered from its backup, from errored.tfstate and from the journal of an
+interrupted run, if these files exist. The damaged state is kept.
 
-Of a state that can be read, the command tells what an interrupted run has left
-behind, and brings that into the state.`,
+If the state can be read, the command shows the changes that an interrupted run
+left in its journal, and adds them to the state.`,
 	New: with(func(f *stateRepairFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
@@ -88,7 +88,7 @@ func (a *App) repair(ctx context.Context, m *statemgr.Manager, damage *statemgr.
 	if kept != "" {
 		a.Say("\nThe damaged one was kept as %s.", kept)
 	}
-	a.Say("\nLook at the next plan closely: what it wants to create may exist already.")
+	a.Say("\nReview the next plan closely: objects that it would create may exist already.")
 	return nil
 }
 

@@ -16,9 +16,8 @@ var cmdStateReplaceProvider = &Command{
 	Name: "replace-provider", Args: "FROM_PROVIDER TO_PROVIDER",
 	Short: "Make another provider responsible for resources",
 	Long: `
-Makes another provider responsible for all resources in the state that belong
-to a provider: after a fork or a move of the provider to another address, for
-example.`,
+Replaces the provider of all resources in the state that belong to a provider,
+for example after the provider was forked or moved to another address.`,
 	New: with(func(f *replaceProviderFlags, fs *options) {
 		f.add(fs)
 		f.timedBackup = true

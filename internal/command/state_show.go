@@ -129,9 +129,9 @@ var cmdStatePush = &Command{
 	Name: "push", Args: "PATH",
 	Short: "Replace the state by that in a file",
 	Long: `
-Replaces the current workspace's state by the one in a file, or in standard
-input when PATH is "-". A state of another lineage or with a lower serial is
-refused unless -force is given.`,
+Replaces the state of the current workspace with the one in a file, or from
+standard input if PATH is "-". A state with another lineage or a lower serial is
+refused without -force.`,
 	New: with(func(f *statePushFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)

@@ -27,10 +27,10 @@ var cmdTest = &Command{
 	Name: "test", Short: "Run the tests of a module",
 	Long: `
 Runs the test files (*.tftest.hcl, *.tftest.json, *.tofutest.hcl and
-*.tofutest.json) in the current directory and in the directory of tests. Each
-run of a file plans or applies the configuration and checks what comes of it.
-What was made is destroyed at the end of the file. The state of the working
-directory is neither read nor written.`,
+*.tofutest.json) in the current directory and in the test directory. Each run
+of a file plans or applies the configuration and checks its assertions. All
+objects are destroyed at the end of the file. The state of the working directory
+is neither read nor written.`,
 	New: with(func(f *testFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)
@@ -140,12 +140,12 @@ func filterTests(suite *moduletest.Suite, names []string) tfdiags.Diagnostics {
 	unknown := suite.Only(names)
 	if len(suite.Files) == 0 {
 		return diags.Append(tfdiags.Warningf("No tests were found",
-			"The option -filter names no test file. Give the paths of files as test results show them, "+
+			"The option -filter names no test file. Specify the paths of files as test results show them, "+
 				"relative to the current directory."))
 	}
 	for _, name := range unknown {
 		diags = diags.Append(tfdiags.Warningf("No such test file",
-			"The option -filter=%s names no test file. Give the file's path as test results show it, relative "+
+			"The option -filter=%s names no test file. Specify the file's path as test results show it, relative "+
 				"to the current directory.", name))
 	}
 	return diags

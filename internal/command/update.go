@@ -26,13 +26,13 @@ Raises the version constraints of the providers and modules that the options
 name, and of tofu itself, in the configuration files of the given directories
 (by default the current one). Everything else in the files stays as it is.
 
-A SOURCE is the source address of a provider or module; in its place "*"
-stands for any text, so that -provider="*" means all providers. After an "@"
-comes the version: "5.7.0" raises each constraint to that version in the style
-that it is written in ("5.6.0" becomes "5.7.0" and "~> 5.6" becomes "~> 5.7"),
-and a constraint, like "~> 5.7", replaces the old one. Without a version, the
-newest release is taken. A constraint is never lowered by a version. Modules
-from git repositories are known by the version that their ref ends in.
+A SOURCE is the source address of a provider or module. It may contain the
+wildcard "*": -provider="*" selects all providers. A version may follow after an
+"@": "5.7.0" raises each constraint to that version and keeps its style ("5.6.0"
+becomes "5.7.0", and "~> 5.6" becomes "~> 5.7"); a constraint, such as "~> 5.7",
+replaces the old one. The default is the newest release. A version never lowers
+a constraint. The version of a module from a git repository is the end of its
+ref.
 
 The lock files do not change: run "tofu providers lock -recursive" with the
 same directories afterwards, or "tofu init -upgrade" in each of them.`,

@@ -122,7 +122,7 @@ func (w *upgradeRequest) matches(p upgrade.Place) bool {
 func (w *upgradeRequest) raise(ctx context.Context, p upgrade.Place, chosen *releases) (string, error) {
 	if w.replace != "" {
 		if p.Kind == upgrade.ModuleRef {
-			return "", fmt.Errorf("a ref is no constraint; give a version like \"1.2.0\"")
+			return "", fmt.Errorf("a ref is not a constraint; specify a version like \"1.2.0\"")
 		}
 		return w.replace, nil
 	}

@@ -17,11 +17,11 @@ import (
 var cmdValidate = &Command{
 	Name: "validate", Main: true, Args: "[DIR]", Short: "Check the configuration",
 	Long: `
-Checks the configuration in itself: syntax, names, types and what providers
-say of it. Neither the state nor anything remote is looked at, and variables
-need no values. Modules and providers must be installed; "tofu init
--backend=false" does that without touching the state. With DIR, the module in
-that directory is checked as the root module.`,
+Validates the configuration: syntax, names, types, and the rules of providers.
+It reads neither the state nor remote objects, and requires no values of
+variables. Modules and providers must be installed; "tofu init -backend=false"
+does that without accessing the state. With DIR, validates the module in that
+directory as the root module.`,
 	New: with(func(f *validateFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)

@@ -339,8 +339,8 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 	n := len(open.State().Select(nil))
 	if n > 0 && !f.Force {
 		return diags.Append(tfdiags.Errorf("Workspace is not empty",
-			"Workspace %q is currently tracking %s. Destroy what is left before "+
-				"you delete the workspace, or delete it with -force, after which nobody knows of it.", name,
+			"Workspace %q is currently tracking %s. Destroy these objects before you delete the workspace, or "+
+				"delete it with -force; then the objects are no longer managed.", name,
 			ui.Count(n, "resource instance"))).AppendError(open.Close()).Err()
 	}
 	// Release the lock first: the store that holds it may be gone after the deletion.
@@ -351,7 +351,7 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 	app.Say("Deleted workspace %q!", name)
 	if n > 0 {
 		diags = diags.Append(tfdiags.Warningf("The workspace was not empty",
-			"What the workspace was tracking, %s, still exists, and nobody knows of it any more.",
+			"The objects that the workspace was tracking (%s) still exist, but are no longer managed.",
 			ui.Count(n, "resource instance")))
 	}
 	return app.done(diags)
@@ -360,10 +360,10 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 var cmdForceUnlock = &Command{
 	Name: "force-unlock", Args: "LOCK_ID", Short: "Remove a lock that was left behind",
 	Long: `
-Removes somebody else's lock from the current workspace's state. Do this only
-when you are sure that the one who took it does not run any more. The lock ID
-is part of the error message of a command that could not get the lock. A lock
-on a local state ends with its process and can't be removed this way.`,
+Removes the lock of another process from the state of the current workspace.
+Do this only if you are sure that the process no longer runs. The error message
+of a command that could not acquire the lock contains the lock ID. The lock of a
+local state ends with its process and can't be removed this way.`,
 	New: with(func(f *forceUnlockFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)

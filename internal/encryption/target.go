@@ -132,7 +132,7 @@ func (p *provider) newKeys(ctx context.Context, meta map[string][]byte) (Keys, e
 		return keys, fmt.Errorf("%s: %w", p.addr, err)
 	}
 	if _, taken := meta[p.meta]; taken {
-		return keys, fmt.Errorf("%s: another key provider stores its metadata as %q too; give one of them another encrypted_metadata_alias", p.addr, p.meta)
+		return keys, fmt.Errorf("%s: another key provider stores its metadata as %q too; set a different encrypted_metadata_alias for one of them", p.addr, p.meta)
 	}
 	meta[p.meta] = stored
 	return keys, nil

@@ -55,10 +55,9 @@ func DecodeBackend(cfg *Config) (*BackendSettings, bool, tfdiags.Diagnostics) {
 	if marks.Contains(value, marks.Sensitive) || marks.Contains(value, marks.Ephemeral) {
 		return nil, true,
 			diags.Append(tfdiags.Errorf("Backend settings may not be secret",
-				"The settings of a backend are written down in the data "+
-					"directory, so they can't be made of sensitive or ephemeral values. Give secrets in the "+
-					"environment variables of the backend, "+
-					"or with -backend-config when running init.").At(block.Range))
+				"The settings of a backend are stored in the data directory, so they must not contain sensitive or "+
+					"ephemeral values. Set secrets in the environment variables of the backend, or with "+
+					"-backend-config when running init.").At(block.Range))
 	}
 	value, _ = value.UnmarkDeep()
 	return &BackendSettings{Driver: driver, Schema: schema, Block: value, Config: value}, true, diags

@@ -39,12 +39,12 @@ func (s *Session) ReadBackendRecord() (*BackendRecord, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading what init noted about the backend: %w", err)
+		return nil, fmt.Errorf("reading the stored backend settings: %w", err)
 	}
 	var file backendFile
 	if err := json.Unmarshal(src, &file); err != nil {
-		return nil, fmt.Errorf("%s, where init notes the backend's settings, is damaged: %w; run `tofu init "+
-			"-reconfigure` to write it anew",
+		return nil, fmt.Errorf("%s, in which init stores the backend settings, is damaged: %w; run `tofu init "+
+			"-reconfigure` to write it again",
 			s.backendRecordPath(), err)
 	}
 	if file.Version != 3 {

@@ -192,7 +192,7 @@ func (s *Session) persistInterval() (time.Duration, error) {
 	seconds, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
 		return shortest, tfdiags.Errorf("Invalid environment variable",
-			"TF_STATE_PERSIST_INTERVAL has to be a number of seconds, and is %q.", text)
+			"TF_STATE_PERSIST_INTERVAL must be a number of seconds, not %q.", text)
 	}
 	return max(time.Duration(seconds)*time.Second, shortest), nil
 }

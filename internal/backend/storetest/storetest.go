@@ -190,7 +190,7 @@ func lockRace(t *testing.T, a, b backend.Store) {
 	}
 	group.Wait()
 	if won == 0 {
-		t.Error("nobody got the lock")
+		t.Error("the lock was never acquired")
 	}
 }
 
