@@ -178,7 +178,7 @@ func (a *App) setCompletion(install bool) error {
 	}
 	if done == 0 {
 		return fmt.Errorf("no shell's start file was found in %s: neither .bashrc nor .zshrc nor fish's "+
-			"folder for completions", home)
+			"directory for completions", home)
 	}
 	return nil
 }

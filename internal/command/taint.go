@@ -68,7 +68,7 @@ func mark(ctx context.Context, app *App, f *markFlags, text string, status state
 						"new one.", addr).List()
 			case status == states.Ready && inst.Current.Status != states.Tainted:
 				return nil, "",
-					tfdiags.Errorf("Not tainted", "%s is not tainted, so there is no mark to take away.", addr).List()
+					tfdiags.Errorf("Not tainted", "%s is not tainted, so there is nothing to untaint.", addr).List()
 			}
 			object := *inst.Current
 			object.Status = status

@@ -114,7 +114,7 @@ func runLocalExec(ctx context.Context, r *request) error {
 func commandError(r *request, command string, err error, output string) error {
 	switch {
 	case r.hidden:
-		return fmt.Errorf("running the command: %w; the command and its output are not shown, for they depend "+
+		return fmt.Errorf("running the command: %w; the command and its output are not shown, because they depend "+
 			"on sensitive or ephemeral values", err)
 	case output == "":
 		return fmt.Errorf("running command %q: %w", command, err)

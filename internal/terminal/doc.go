@@ -1,7 +1,7 @@
-// Package terminal is the user's side of a command: the standard streams, questions, interrupts and
-// logs.
+// Package terminal connects a command with its user: the standard streams, questions, interrupts
+// and logs.
 //
-// Invariants: output that no reader takes any more never fails a command; waiting for an answer
-// ends with its context; and after the first interrupt nothing new begins, after the second nothing
-// is waited for.
+// Invariants: a command never fails because the reader of its output is gone; a question ends with
+// its context; after the first interrupt nothing new begins; and after the second one running calls
+// are abandoned.
 package terminal
