@@ -73,7 +73,8 @@ func (t *Tokens) Token(ctx context.Context, host string) (string, error) {
 	}
 	var answer struct{ Token string }
 	if err := json.Unmarshal(out, &answer); err != nil {
-		return "", fmt.Errorf("the answer of the credentials helper %q for %s is not a JSON object", t.cfg.Helper.Name, host)
+		return "", fmt.Errorf("the answer of the credentials helper %q for %s is not a JSON object",
+			t.cfg.Helper.Name, host)
 	}
 	t.asked[host] = answer.Token
 	return answer.Token, nil
@@ -189,7 +190,8 @@ func (t *Tokens) runHelper(ctx context.Context, stdin []byte, verb, host string)
 	h := t.cfg.Helper
 	path := h.program(t.cfg)
 	if path == "" {
-		return nil, fmt.Errorf("the credentials helper terraform-credentials-%s isn't in %s", h.Name, filepath.Join(t.cfg.Dir, "plugins"))
+		return nil, fmt.Errorf("the credentials helper terraform-credentials-%s isn't in %s", h.Name,
+			filepath.Join(t.cfg.Dir, "plugins"))
 	}
 	cmd := exec.CommandContext(ctx, path, append(append([]string{}, h.Args...), verb, host)...)
 	var out, complaint bytes.Buffer

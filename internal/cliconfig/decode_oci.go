@@ -19,7 +19,8 @@ func (d *decoder) ociCredentials(it item) error {
 		var c OCICredentials
 		c.Registry, c.Path, _ = strings.Cut(in.key, "/")
 		err := d.block(in, field{"username", to(&c.Username, item.text)}, field{"password", to(&c.Password, item.text)},
-			field{"access_token", to(&c.AccessToken, item.text)}, field{"refresh_token", to(&c.RefreshToken, item.text)},
+			field{"access_token", to(&c.AccessToken, item.text)},
+			field{"refresh_token", to(&c.RefreshToken, item.text)},
 			field{"docker_credentials_helper", to(&c.DockerCredentialHelper, item.text)})
 		if err == nil {
 			err = c.check(in.key)
@@ -38,7 +39,8 @@ func (d *decoder) ociCredentials(it item) error {
 
 func (c OCICredentials) check(label string) error {
 	kinds := 0
-	for _, given := range []bool{c.Username != "" || c.Password != "", c.AccessToken != "" || c.RefreshToken != "", c.DockerCredentialHelper != ""} {
+	for _, given := range []bool{c.Username != "" || c.Password != "", c.AccessToken != "" ||
+		c.RefreshToken != "", c.DockerCredentialHelper != ""} {
 		if given {
 			kinds++
 		}
@@ -47,11 +49,13 @@ func (c OCICredentials) check(label string) error {
 	case err != nil:
 		return fmt.Errorf("oci_credentials %q: the label must start with the registry's host name: %w", label, err)
 	case kinds != 1 || (c.Username == "") != (c.Password == "") || (c.AccessToken == "") != (c.RefreshToken == ""):
-		return fmt.Errorf("oci_credentials %q: give username and password, access_token and refresh_token, or docker_credentials_helper", label)
+		return fmt.Errorf("oci_credentials %q: give username and password, access_token and refresh_token, or "+
+			"docker_credentials_helper", label)
 	case c.DockerCredentialHelper != "" && c.Path != "":
 		return fmt.Errorf("oci_credentials %q: a credentials helper serves a whole registry; leave out the path", label)
 	case c.DockerCredentialHelper != "" && !isProgramName(c.DockerCredentialHelper):
-		return fmt.Errorf("oci_credentials %q: %q is not a valid name of a credentials helper", label, c.DockerCredentialHelper)
+		return fmt.Errorf("oci_credentials %q: %q is not a valid name of a credentials helper", label,
+			c.DockerCredentialHelper)
 	}
 	return nil
 }
@@ -63,12 +67,14 @@ func (d *decoder) ociDefault(it item) error {
 	d.ociDefaults = &it
 	o := d.cfg.OCIDefault
 	err := d.block(it, field{"discover_ambient_credentials", to(&o.Discover, item.flag)},
-		field{"docker_style_config_files", to(&o.Files, item.texts)}, field{"docker_credentials_helper", to(&o.Helper, item.text)})
+		field{"docker_style_config_files", to(&o.Files, item.texts)},
+		field{"docker_credentials_helper", to(&o.Helper, item.text)})
 	switch {
 	case err != nil:
 		return err
 	case !o.Discover && o.Files != nil:
-		return errors.New("oci_default_credentials: docker_style_config_files has no effect if discover_ambient_credentials is false")
+		return errors.New("oci_default_credentials: docker_style_config_files has no effect if " +
+			"discover_ambient_credentials is false")
 	case o.Helper != "" && !isProgramName(o.Helper):
 		return fmt.Errorf("oci_default_credentials: %q is not a valid name of a credentials helper", o.Helper)
 	}

@@ -20,7 +20,8 @@ var methodKinds = map[string]struct {
 
 func (d *decoder) providerInstallation(it item) error {
 	if d.installation != nil {
-		return fmt.Errorf("only one provider_installation block is allowed in all files; another one is at %s", d.installation.at)
+		return fmt.Errorf("only one provider_installation block is allowed in all files; another one is at %s",
+			d.installation.at)
 	}
 	d.installation = &it
 	blocks, err := it.object()
@@ -37,7 +38,8 @@ func (d *decoder) providerInstallation(it item) error {
 		case in.form == assigned:
 			err = fmt.Errorf("in provider_installation: %q must be a block, without an equals sign", in.key)
 		case in.key == "dev_overrides" && len(d.cfg.Methods) > 0:
-			err = errors.New("in provider_installation: dev_overrides takes precedence over all other methods, so it must come first")
+			err = errors.New("in provider_installation: dev_overrides takes precedence over all other " +
+				"methods, so it must come first")
 		case in.key == "dev_overrides":
 			err = d.devOverrides(in)
 		default:
@@ -75,7 +77,8 @@ func (d *decoder) devOverrides(it item) error {
 func (d *decoder) method(it item) error {
 	kind, ok := methodKinds[it.key]
 	if !ok {
-		return fmt.Errorf("there is no provider installation method %q; the methods are direct, filesystem_mirror, network_mirror and oci_mirror", it.key)
+		return fmt.Errorf("there is no provider installation method %q; the methods are direct, "+
+			"filesystem_mirror, network_mirror and oci_mirror", it.key)
 	}
 	m := Method{Kind: kind.kind, Retries: -1}
 	fields := []field{{"include", to(&m.Include, item.texts)}, {"exclude", to(&m.Exclude, item.texts)}}
@@ -86,7 +89,8 @@ func (d *decoder) method(it item) error {
 	case Direct:
 		fields = append(fields, field{"download_retry_count", to(&m.Retries, item.number)})
 	case NetworkMirror:
-		fields = append(fields, field{"download_retry_count", to(&m.Retries, item.number)}, field{"trust_all_hashes", to(&m.TrustAllHashes, item.flag)})
+		fields = append(fields, field{"download_retry_count", to(&m.Retries, item.number)},
+			field{"trust_all_hashes", to(&m.TrustAllHashes, item.flag)})
 	}
 	if err := d.block(it, fields...); err != nil {
 		return err

@@ -52,7 +52,8 @@ func runShow(ctx context.Context, app *App, f *showFlags, args []string) (err er
 	}
 	switch {
 	case targets > 1:
-		return badUsage("Too many things to show", "Specify only one of a FILE argument, -state, -plan, -config and -module.")
+		return badUsage("Too many things to show",
+			"Specify only one of a FILE argument, -state, -plan, -config and -module.")
 	case (f.Config || f.Module != "") && !f.Document:
 		return badUsage("The -json option is required",
 			"Configuration can only be shown as JSON: use the -json option with -config and -module.")

@@ -67,7 +67,8 @@ func ConstraintsString(c Constraints) string {
 			Prerelease: versions.VersionExtra(zero.Prerelease), Metadata: versions.VersionExtra(zero.Metadata)}
 		text := bound.String()
 		if operators[rank].parts == 2 {
-			text = fmt.Sprintf("%d.%d%s", bound.Major, bound.Minor, strings.TrimPrefix(text, fmt.Sprintf("%d.%d.%d", bound.Major, bound.Minor, bound.Patch)))
+			text = fmt.Sprintf("%d.%d%s", bound.Major, bound.Minor,
+				strings.TrimPrefix(text, fmt.Sprintf("%d.%d.%d", bound.Major, bound.Minor, bound.Patch)))
 		}
 		parts = append(parts, part{bound, rank, operators[rank].text + text})
 	}

@@ -18,7 +18,9 @@ var platformText = regexp.MustCompile(`^([a-z0-9]+)_([a-z0-9]+)$`)
 func ParsePlatform(text string) (Platform, error) {
 	m := platformText.FindStringSubmatch(text)
 	if m == nil {
-		return Platform{}, fmt.Errorf("%q is not a valid platform; it must be an operating system and an architecture, like \"linux_amd64\"", text)
+		return Platform{},
+			fmt.Errorf("%q is not a valid platform; it must be an operating system and an architecture, like "+
+				"\"linux_amd64\"", text)
 	}
 	return Platform{m[1], m[2]}, nil
 }

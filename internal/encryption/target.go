@@ -54,7 +54,8 @@ func IsEncrypted(data []byte) bool {
 
 // parseWire parses the encrypted format. It returns nil for other data.
 func parseWire(data []byte) (*wire, error) {
-	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) || !bytes.Contains(data, []byte(`"encrypted_data"`)) {
+	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) ||
+		!bytes.Contains(data, []byte(`"encrypted_data"`)) {
 		return nil, nil
 	}
 	var probe struct {
@@ -132,7 +133,8 @@ func (p *provider) newKeys(ctx context.Context, meta map[string][]byte) (Keys, e
 		return keys, fmt.Errorf("%s: %w", p.addr, err)
 	}
 	if _, taken := meta[p.meta]; taken {
-		return keys, fmt.Errorf("%s: another key provider stores its metadata as %q too; set a different encrypted_metadata_alias for one of them", p.addr, p.meta)
+		return keys, fmt.Errorf("%s: another key provider stores its metadata as %q too; set a different "+
+			"encrypted_metadata_alias for one of them", p.addr, p.meta)
 	}
 	meta[p.meta] = stored
 	return keys, nil
@@ -155,7 +157,8 @@ func (t *Target) Decrypt(ctx context.Context, data []byte) (plain []byte, migrat
 		case m.cipher == nil:
 			err = errors.New("it is encrypted")
 		case w == nil:
-			err = errors.New("it isn't encrypted; to encrypt it from now on, add the method \"unencrypted\" as the fallback")
+			err = errors.New("it isn't encrypted; to encrypt it from now on, add the method \"unencrypted\" " +
+				"as the fallback")
 		default:
 			var outdated bool
 			if plain, outdated, err = t.open(ctx, m, w); err == nil {
@@ -204,7 +207,8 @@ func checkSize(cipher Method, keys KeyProvider, stored []byte) error {
 func (t *Target) storedKeys(ctx context.Context, p *provider, cipher Method, meta map[string][]byte) (Keys, error) {
 	stored, ok := meta[p.meta]
 	if !ok {
-		return Keys{}, fmt.Errorf("it was encrypted with other key providers (%s)", strings.Join(slices.Sorted(maps.Keys(meta)), ", "))
+		return Keys{}, fmt.Errorf("it was encrypted with other key providers (%s)",
+			strings.Join(slices.Sorted(maps.Keys(meta)), ", "))
 	}
 	var chained Keys
 	var err error

@@ -97,7 +97,8 @@ func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t
 	elements, err := c.forEach(t.ForEach, lang.ForEachOrList)
 	switch {
 	case errors.Is(err, lang.ErrUnknownKeys) && w.op.Phase == graph.PhaseValidate:
-		return v.addImportRequest(out, t, w.eval.newContext(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))
+		return v.addImportRequest(out, t,
+			w.eval.newContext(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))
 	case errors.Is(err, lang.ErrUnknownKeys):
 		return c.argError(invalidForEach, "The \"for_each\" value is known only after apply. Import targets must "+
 			"be known during the plan."+c.unknownBecause(t.ForEach), t.ForEach, cty.DynamicVal)

@@ -49,7 +49,8 @@ func noArchive(query url.Values) bool {
 
 // archiveMarks are the magic numbers of archives.
 var archiveMarks = []struct{ mark, kind string }{
-	{"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"}, {"\x1f\x8b", "tar.gz"}, {"BZh", "tar.bz2"}, {"\xfd7zXZ\x00", "tar.xz"},
+	{"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"}, {"\x1f\x8b", "tar.gz"}, {"BZh", "tar.bz2"},
+	{"\xfd7zXZ\x00", "tar.xz"},
 }
 
 // archiveHead is the number of bytes contentKind needs: the first header of a tar archive.
@@ -274,7 +275,8 @@ func (u *unpacker) file(name string, mode fs.FileMode, content io.Reader) error 
 		err = cerr
 	}
 	if u.bytes += n; err == nil && u.bytes > u.limit {
-		err = fmt.Errorf("the archive inflates to more than %d MB, the limit for a module archive of its size", u.limit>>20)
+		err = fmt.Errorf("the archive inflates to more than %d MB, the limit for a module archive of its size",
+			u.limit>>20)
 	}
 	if err != nil {
 		return fmt.Errorf("unpacking %s: %w", name, err)

@@ -143,7 +143,8 @@ func (p *found) compare(dir string, demanded depsfile.Hash) (err error) {
 type changedError struct{ got, demanded depsfile.Hash }
 
 func (e *changedError) Error() string {
-	return fmt.Sprintf("the package has the hash %s, but %s requires %s: the content at the address has changed. If that is intended, run \"tofu init -upgrade\" to update the pin",
+	return fmt.Sprintf("the package has the hash %s, but %s requires %s: the content at the address has "+
+		"changed. If that is intended, run \"tofu init -upgrade\" to update the pin",
 		e.got, depsfile.ModulesFileName, e.demanded)
 }
 
@@ -192,7 +193,8 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 	}
 	fetch, ok := methods[name]
 	if !ok {
-		return "", fmt.Errorf("packages can't be fetched by %q; the methods are git, hg, https, http, oci, s3, gcs and file", name)
+		return "", fmt.Errorf("packages can't be fetched by %q; the methods are git, hg, https, http, oci, "+
+			"s3, gcs and file", name)
 	}
 	j.url, j.query = u, u.Query()
 	err = fetch(f, ctx, j)
@@ -205,7 +207,8 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 	}
 	next, err := addrs.ParseModuleSource(elsewhere.address, false)
 	if err != nil || next.Kind != addrs.RemoteModule {
-		return "", fmt.Errorf("%s redirects to %q, which is not a valid package address", httpclient.Redact(u), elsewhere.address)
+		return "", fmt.Errorf("%s redirects to %q, which is not a valid package address", httpclient.Redact(u),
+			elsewhere.address)
 	}
 	j.host = ""
 	deeper, err := f.fetch(ctx, j, next.Address, hops+1)

@@ -53,7 +53,8 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 	err = fetch(append(in, "fetch", "--progress", "--depth="+strconv.Itoa(depth), "--no-tags", "--", "origin", want)...)
 	checkout := "FETCH_HEAD"
 	if err != nil && commitName().MatchString(want) {
-		err = fetch(append(in, "fetch", "--progress", "--tags", "--", "origin", "+refs/heads/*:refs/remotes/origin/*")...)
+		err = fetch(append(in, "fetch", "--progress", "--tags", "--", "origin",
+			"+refs/heads/*:refs/remotes/origin/*")...)
 		checkout = want
 	}
 	if err != nil {

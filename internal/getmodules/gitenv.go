@@ -16,8 +16,10 @@ import (
 // GIT_CONFIG_COUNT are listed too but stay: they hold settings, often credentials, and git itself
 // passes them on to submodules.
 var gitVariables = []string{
-	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_DIR", "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE",
-	"GIT_INDEX_FILE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_NAMESPACE", "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX",
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_DIR", "GIT_GRAFT_FILE",
+	"GIT_IMPLICIT_WORK_TREE",
+	"GIT_INDEX_FILE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_NAMESPACE", "GIT_NO_REPLACE_OBJECTS",
+	"GIT_OBJECT_DIRECTORY", "GIT_PREFIX",
 	"GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
 }
 
@@ -54,7 +56,8 @@ func gitEnv(key, dir string) (env []string, cleanup func(), err error) {
 	if ssh == "" {
 		ssh = "ssh"
 	}
-	return append(env, "GIT_SSH_COMMAND="+ssh+" -i '"+strings.ReplaceAll(abs, "'", `'\''`)+"'"), func() { os.Remove(file) }, nil
+	return append(env, "GIT_SSH_COMMAND="+ssh+" -i '"+strings.ReplaceAll(abs, "'", `'\''`)+"'"),
+		func() { os.Remove(file) }, nil
 }
 
 // gitLogin holds the user name and password of an address. As arguments they would be visible to
@@ -66,7 +69,8 @@ const (
 	gitUserEnv     = "TOFU_GIT_USERNAME"
 	gitPasswordEnv = "TOFU_GIT_PASSWORD"
 	// gitHelper prints the credentials on "get". git also calls it with "store" and "erase".
-	gitHelper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$` + gitUserEnv + `" "$` + gitPasswordEnv + `"; }; f`
+	gitHelper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$` + gitUserEnv + `" "$` +
+		gitPasswordEnv + `"; }; f`
 )
 
 // newGitLogin removes user name and password from u and returns them. It returns nil if there is no

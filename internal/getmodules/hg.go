@@ -18,14 +18,16 @@ func (f *fetcher) hg(ctx context.Context, j job) error {
 	rev := cmp.Or(j.want, j.query.Get("rev"))
 	u := *j.url
 	u.RawQuery = without(j.query, "rev").Encode()
-	if strings.HasPrefix(rev, "-") || strings.HasPrefix(u.Host, "-") || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "ssh" && u.Scheme != "file" {
+	if strings.HasPrefix(rev, "-") || strings.HasPrefix(u.Host, "-") || u.Scheme != "https" &&
+		u.Scheme != "http" && u.Scheme != "ssh" && u.Scheme != "file" {
 		return fmt.Errorf("%q is not a valid address of a Mercurial repository", httpclient.Redact(&u))
 	}
 	env := withoutVariables(os.Environ(), hgVariable)
 	if err := run(ctx, env, "hg", "init", "--", j.dir); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(j.dir, ".hg", "hgrc"), []byte("[paths]\ndefault = "+u.String()+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(j.dir, ".hg", "hgrc"), []byte("[paths]\ndefault = "+u.String()+"\n"),
+		0o600); err != nil {
 		return err
 	}
 	if err := run(ctx, env, "hg", "--cwd", j.dir, "pull", "-q"); err != nil {

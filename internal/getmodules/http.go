@@ -122,7 +122,8 @@ func parseChecksum(text string) (checksum, error) {
 			return checksum{kind, want}, nil
 		}
 	}
-	return checksum{}, fmt.Errorf("the checksum %q has an unknown type or the wrong length; it must be like sha256:…", text)
+	return checksum{},
+		fmt.Errorf("the checksum %q has an unknown type or the wrong length; it must be like sha256:…", text)
 }
 
 func (c checksum) verify(file string) error {

@@ -33,12 +33,15 @@ var errUnresolvable = errors.New("no version meets the constraints")
 
 // choose selects the newest version that meets the constraints. odd lists the entries of the
 // registry's list that are not versions.
-func (l *locator) choose(ctx context.Context, source addrs.ModuleSource, c depsfile.Constraints) (version string, odd []string, err error) {
+func (l *locator) choose(
+	ctx context.Context, source addrs.ModuleSource, c depsfile.Constraints,
+) (version string, odd []string, err error) {
 	host, module, _ := strings.Cut(source.Address, "/")
 	if !strings.Contains(host, ".") {
 		return "", nil, fmt.Errorf("%q is not a module registry: host names contain a dot", host)
 	}
-	list, err := l.versions.Do(source.Address, func() (registry.ModuleVersions, error) { return l.client.ModuleVersions(ctx, host, module) })
+	list, err := l.versions.Do(source.Address,
+		func() (registry.ModuleVersions, error) { return l.client.ModuleVersions(ctx, host, module) })
 	if errors.Is(err, registry.ErrNoModule) {
 		err = fmt.Errorf("there is no module %s in the registry at %s", module, host)
 	}
@@ -62,7 +65,8 @@ func (l *locator) locate(ctx context.Context, source addrs.ModuleSource, version
 		}
 		parsed, err := addrs.ParseModuleSource(place.Address, false)
 		if err == nil && parsed.Kind != addrs.RemoteModule {
-			err = fmt.Errorf("the registry returned the location %q, which is not a valid package address", place.Address)
+			err = fmt.Errorf("the registry returned the location %q, which is not a valid package address",
+				place.Address)
 		}
 		return location{parsed.Address, parsed.Subdir, place.Host}, err
 	})

@@ -54,7 +54,8 @@ func (f *fetcher) objects(ctx context.Context, j job, b bucket, key string) erro
 		if files++; files > maxArchiveFiles {
 			return errors.New("there are more objects than the limit for a module")
 		}
-		if err := f.oneObject(ctx, root, name, registry.Download{URL: b.object(key), Auth: b.authorize(ctx)}); err != nil {
+		if err := f.oneObject(ctx, root, name, registry.Download{URL: b.object(key),
+			Auth: b.authorize(ctx)}); err != nil {
 			return err
 		}
 	}
@@ -130,7 +131,8 @@ func escapeKey(key string, slash bool) string {
 	for i := range len(key) {
 		c := key[i]
 		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-._~", c) >= 0, slash && c == '/':
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9',
+			strings.IndexByte("-._~", c) >= 0, slash && c == '/':
 			b.WriteByte(c)
 		default:
 			fmt.Fprintf(&b, "%%%02X", c)

@@ -18,7 +18,8 @@ const moduleArtifact = "application/vnd.opentofu.modulepkg"
 func (f *fetcher) oci(ctx context.Context, j job) error {
 	tag, digest := j.query.Get("tag"), j.query.Get("digest")
 	if j.url.Scheme != "oci" || strings.ContainsAny(j.url.Path, "@:") {
-		return errors.New("the form of an oci: address is oci://HOST/REPOSITORY, optionally followed by ?tag=… or ?digest=…")
+		return errors.New("the form of an oci: address is oci://HOST/REPOSITORY, optionally followed by " +
+			"?tag=… or ?digest=…")
 	}
 	for _, name := range []string{"tag", "digest"} {
 		if j.query.Has(name) && j.query.Get(name) == "" {
@@ -44,5 +45,6 @@ func (f *fetcher) oci(ctx context.Context, j job) error {
 		return err
 	}
 	*j.got = manifest
-	return j.unpackFetched("zip", checksum{}, func(dst *os.File) error { return f.images.Fetch(ctx, repository, layer, dst, f.received(j)) })
+	return j.unpackFetched("zip", checksum{},
+		func(dst *os.File) error { return f.images.Fetch(ctx, repository, layer, dst, f.received(j)) })
 }

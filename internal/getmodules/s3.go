@@ -53,9 +53,11 @@ var amazonHost = sync.OnceValue(func() *regexp.Regexp {
 // as part of the host name.
 func parseS3(u *url.URL, query url.Values) (*s3Bucket, string, error) {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return nil, "", fmt.Errorf("%q is not a valid address of an object; it must begin with s3::https://", httpclient.Redact(u))
+		return nil, "", fmt.Errorf("%q is not a valid address of an object; it must begin with s3::https://",
+			httpclient.Redact(u))
 	}
-	b := &s3Bucket{base: &url.URL{Scheme: u.Scheme, Host: u.Host}, region: query.Get("region"), version: query.Get("version")}
+	b := &s3Bucket{base: &url.URL{Scheme: u.Scheme, Host: u.Host}, region: query.Get("region"),
+		version: query.Get("version")}
 	key := strings.TrimPrefix(u.Path, "/")
 	m := amazonHost().FindStringSubmatch(u.Hostname())
 	if m != nil && b.region == "" {
@@ -135,9 +137,10 @@ func (b *s3Bucket) authorize(ctx context.Context) registry.Authorize {
 			return err
 		}
 		req.Header.Set("X-Amz-Content-Sha256", emptyBody)
-		return v4.NewSigner().SignHTTP(ctx, creds, req, emptyBody, "s3", b.region, time.Now(), func(o *v4.SignerOptions) {
-			o.DisableURIPathEscaping = true // S3 expects the path as it is
-		})
+		return v4.NewSigner().SignHTTP(ctx, creds, req, emptyBody, "s3", b.region, time.Now(),
+			func(o *v4.SignerOptions) {
+				o.DisableURIPathEscaping = true // S3 expects the path as it is
+			})
 	}
 }
 
@@ -146,7 +149,8 @@ func (b *s3Bucket) authorize(ctx context.Context) registry.Authorize {
 // profile.
 func (f *fetcher) awsCredentials(query url.Values) func(context.Context) (aws.Credentials, error) {
 	if id := query.Get("aws_access_key_id"); id != "" {
-		return credentials.NewStaticCredentialsProvider(id, query.Get("aws_access_key_secret"), query.Get("aws_access_token")).Retrieve
+		return credentials.NewStaticCredentialsProvider(id, query.Get("aws_access_key_secret"),
+			query.Get("aws_access_token")).Retrieve
 	}
 	profile := query.Get("aws_profile")
 	if known, ok := f.profiles[profile]; ok {
@@ -186,5 +190,6 @@ const awsTimeout = 20 * time.Second
 // is the metadata service, which is absent on most machines.
 func noCredentials(err error) bool {
 	var status interface{ HTTPStatusCode() int }
-	return strings.Contains(err.Error(), "EC2 IMDS") && (!errors.As(err, &status) || status.HTTPStatusCode() == http.StatusNotFound || status.HTTPStatusCode() == 0)
+	return strings.Contains(err.Error(), "EC2 IMDS") && (!errors.As(err, &status) ||
+		status.HTTPStatusCode() == http.StatusNotFound || status.HTTPStatusCode() == 0)
 }

@@ -19,7 +19,8 @@ func refuse(format string, args ...any) error { return &RedirectError{fmt.Sprint
 
 // carried are the headers that are sent to another origin. Any other header may be a credential.
 var carried = map[string]bool{
-	"Accept": true, "Accept-Encoding": true, "If-Modified-Since": true, "If-None-Match": true, "If-Range": true, "Range": true, "User-Agent": true,
+	"Accept": true, "Accept-Encoding": true, "If-Modified-Since": true, "If-None-Match": true, "If-Range": true,
+	"Range": true, "User-Agent": true,
 }
 
 // checkRedirect reports whether a redirect may be followed. Once a redirect has led to another
@@ -40,10 +41,12 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	case len(via) >= maxRedirects:
 		return refuse("the request was redirected too many times")
 	case req.Method != first.Method:
-		return refuse("the server redirected the %s request to %s, which would turn it into a %s and do nothing; set the address to the final URL of the server",
+		return refuse("the server redirected the %s request to %s, which would turn it into a %s and do "+
+			"nothing; set the address to the final URL of the server",
 			first.Method, to, req.Method)
 	case elsewhere && !reading:
-		return refuse("the server redirected the %s request to another server, %s, which must not receive its data and credentials; if that server "+
+		return refuse("the server redirected the %s request to another server, %s, which must not receive its "+
+			"data and credentials; if that server "+
 			"is the right one, set the address to it", first.Method, to)
 	case elsewhere:
 		for name := range req.Header {

@@ -30,8 +30,9 @@ func ForEach(v cty.Value) ([]Element, error) {
 	}
 	v, _ = v.Unmark()
 	if isList(v.Type()) && !v.IsNull() {
-		return nil, ForEachError(fmt.Sprintf(`The given "for_each" is %s. A map or a set of strings is required; toset(…) `+
-			`converts a list to a set.`, withArticle(v.Type().FriendlyName())))
+		return nil, ForEachError(
+			fmt.Sprintf(`The given "for_each" is %s. A map or a set of strings is required; toset(…) `+
+				`converts a list to a set.`, withArticle(v.Type().FriendlyName())))
 	}
 	return elements(v)
 }
@@ -98,8 +99,9 @@ func setElements(v cty.Value) ([]Element, error) {
 	case len(out) == 0:
 		return nil, nil
 	case elementType != cty.String:
-		return nil, ForEachError(fmt.Sprintf(`The given "for_each" is a set of %s. Only sets of strings are supported, because `+
-			`the elements become keys.`, elementType.FriendlyName()))
+		return nil, ForEachError(
+			fmt.Sprintf(`The given "for_each" is a set of %s. Only sets of strings are supported, because `+
+				`the elements become keys.`, elementType.FriendlyName()))
 	case null:
 		return nil, ForEachError(`The given "for_each" set contains null. Its elements become keys, so none of ` +
 			`them may be null.`)

@@ -132,8 +132,11 @@ func (c *Client) bearer(ctx context.Context, host string) (Authorize, error) {
 }
 
 // once makes one attempt. wait is the delay before the next attempt that the server asked for.
-func (c *Client) once(ctx context.Context, u *url.URL, auth Authorize, statuses []int) (*Document, time.Duration, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("%s did not respond within %s: %w", httpclient.Redact(u), c.timeout, errTimeout))
+func (c *Client) once(
+	ctx context.Context, u *url.URL, auth Authorize, statuses []int,
+) (*Document, time.Duration, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("%s did not respond within %s: %w",
+		httpclient.Redact(u), c.timeout, errTimeout))
 	defer cancel()
 	resp, err := c.send(ctx, u, auth, nil)
 	if err != nil {
@@ -213,7 +216,8 @@ func (c *Client) repeat(ctx context.Context, retries int, attempt func() (wait t
 func temporary(err error) bool {
 	var status *StatusError
 	if errors.As(err, &status) {
-		return status.Code == http.StatusTooManyRequests || status.Code >= 500 && status.Code != http.StatusNotImplemented
+		return status.Code == http.StatusTooManyRequests || status.Code >= 500 &&
+			status.Code != http.StatusNotImplemented
 	}
 	var silent *httpclient.SilenceError
 	if errors.Is(err, errTimeout) || errors.As(err, &silent) {
@@ -226,7 +230,8 @@ func temporary(err error) bool {
 	}
 	var network net.Error
 	var op *net.OpError
-	if errors.As(err, &op) || errors.As(err, &network) && network.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.As(err, &op) || errors.As(err, &network) && network.Timeout() || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) {
 		return true
 	}
 	var wrapped *url.Error // HTTP/2 error types are not exported

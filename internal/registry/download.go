@@ -82,14 +82,17 @@ func (t *transfer) attempt(ctx context.Context) (time.Duration, error) {
 		if err := t.restart(resp); err != nil {
 			return 0, err
 		}
-	case resp.StatusCode == http.StatusPartialContent && rest && !strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", t.written)):
-		return 0, fmt.Errorf("the server was asked for the bytes from %d on but sent others: %q", t.written, resp.Header.Get("Content-Range"))
+	case resp.StatusCode == http.StatusPartialContent && rest &&
+		!strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", t.written)):
+		return 0, fmt.Errorf("the server was asked for the bytes from %d on but sent others: %q", t.written,
+			resp.Header.Get("Content-Range"))
 	case resp.StatusCode == http.StatusPartialContent && rest:
 	default:
 		return retryAfter(resp), &StatusError{httpclient.Redact(t.d.URL), resp.StatusCode}
 	}
 	if t.written+max(resp.ContentLength, 0) > t.d.Limit {
-		return 0, fmt.Errorf("the file has %d bytes, more than the limit of %d", t.written+resp.ContentLength, t.d.Limit)
+		return 0, fmt.Errorf("the file has %d bytes, more than the limit of %d", t.written+resp.ContentLength,
+			t.d.Limit)
 	}
 	t.total = 0
 	if resp.ContentLength >= 0 {

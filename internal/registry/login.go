@@ -47,12 +47,14 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 	if err := json.Unmarshal(text, &service); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) && wrong.Field != "" {
-			return nil, fmt.Errorf("the login service of %s has the wrong type for %q: %s", host, wrong.Field, wrong.Value)
+			return nil, fmt.Errorf("the login service of %s has the wrong type for %q: %s", host, wrong.Field,
+				wrong.Value)
 		}
 		return nil, fmt.Errorf("the login service of %s is not described by an object", host)
 	}
 	if service.GrantTypes != nil && !slices.Contains(service.GrantTypes, "authz_code") {
-		return nil, fmt.Errorf("the login service of %s issues tokens only by %q; this program only supports \"authz_code\"", host, service.GrantTypes)
+		return nil, fmt.Errorf("the login service of %s issues tokens only by %q; this program only supports "+
+			"\"authz_code\"", host, service.GrantTypes)
 	}
 	out := &Login{Client: service.Client}
 	list, _ := service.Scopes.([]any) // other values mean none
@@ -66,7 +68,8 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 	if service.Ports != nil {
 		ports := *service.Ports
 		if len(ports) != 2 || ports[0] < 1024 || ports[1] > 65535 || ports[0] > ports[1] {
-			return nil, fmt.Errorf("the login service of %s has the \"ports\" %v instead of the first and last port of a range between 1024 and 65535", host, ports)
+			return nil, fmt.Errorf("the login service of %s has the \"ports\" %v instead of the first and "+
+				"last port of a range between 1024 and 65535", host, ports)
 		}
 		out.Ports = [2]int(ports)
 	}
@@ -107,7 +110,8 @@ func (l *Login) AuthzURL(state, challenge, redirect string) string {
 // Exchange exchanges the code for a token.
 func (c *Client) Exchange(ctx context.Context, l *Login, code, verifier, redirect string) (string, error) {
 	form := url.Values{
-		"grant_type": {"authorization_code"}, "client_id": {l.Client}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {redirect},
+		"grant_type": {"authorization_code"}, "client_id": {l.Client}, "code": {code},
+		"code_verifier": {verifier}, "redirect_uri": {redirect},
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -126,7 +130,8 @@ func (c *Client) Exchange(ctx context.Context, l *Login, code, verifier, redirec
 	answer, err := readToken(resp)
 	switch {
 	case answer.Error != "":
-		return "", fmt.Errorf("the host refused to issue a token: %s", strings.TrimSpace(answer.Error+" "+answer.Description))
+		return "", fmt.Errorf("the host refused to issue a token: %s", strings.TrimSpace(answer.Error+" "+
+			answer.Description))
 	case resp.StatusCode/100 != 2:
 		return "", &StatusError{URL: httpclient.Redact(l.Token), Code: resp.StatusCode}
 	case err != nil:

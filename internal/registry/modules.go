@@ -96,16 +96,19 @@ func (c *Client) ModuleLocation(ctx context.Context, host, module, version strin
 			found.Host = host
 		case "", "false", "null":
 		default:
-			return found, fmt.Errorf("%s has a use_registry_credentials other than true or false", httpclient.Redact(doc.URL))
+			return found, fmt.Errorf("%s has a use_registry_credentials other than true or false",
+				httpclient.Redact(doc.URL))
 		}
 	}
 	if found.Address == "" {
 		return found, fmt.Errorf("%s doesn't contain the location of the module", httpclient.Redact(doc.URL))
 	}
-	if strings.HasPrefix(found.Address, "/") || strings.HasPrefix(found.Address, "./") || strings.HasPrefix(found.Address, "../") {
+	if strings.HasPrefix(found.Address, "/") || strings.HasPrefix(found.Address, "./") ||
+		strings.HasPrefix(found.Address, "../") {
 		u, err := doc.URL.Parse(found.Address)
 		if err != nil {
-			return found, fmt.Errorf("the registry returned the location %q, which is not a valid URL: %w", found.Address, err)
+			return found, fmt.Errorf("the registry returned the location %q, which is not a valid URL: %w",
+				found.Address, err)
 		}
 		found.Address = u.String()
 	}

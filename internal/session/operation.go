@@ -191,7 +191,8 @@ func (op *Operation) ShowPlan(ctx context.Context, plan *plans.Plan, saved bool)
 	defer op.Session.Timings.Phase("output")()
 	var ignored tfdiags.Diagnostics // every planned resource has a schema
 	op.Session.Printer.Plan(&ui.PlanView{
-		Plan: plan, Config: op.Config.Config, Schemas: op.Providers.Schemas(terminal.UntilAbort(ctx), &ignored), Saved: saved,
+		Plan: plan, Config: op.Config.Config, Schemas: op.Providers.Schemas(terminal.UntilAbort(ctx), &ignored),
+		Saved: saved,
 	})
 }
 

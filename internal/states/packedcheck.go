@@ -33,7 +33,8 @@ func checkPacked(data []byte) error {
 		open[last]--
 		missing += h.values - 1
 		if missing > len(data) { // a value has at least one byte
-			return fmt.Errorf("the value claims to have %d more elements, but only %d bytes are left", missing, len(data))
+			return fmt.Errorf("the value claims to have %d more elements, but only %d bytes are left", missing,
+				len(data))
 		}
 		if h.values > 0 {
 			open = append(open, h.values)

@@ -62,7 +62,8 @@ func OpenLogs(getenv func(string) string, stderr io.Writer) *Logs {
 				reported = true
 				fmt.Fprintf(
 					stderr,
-					"[WARN] %q is not a log level, so TRACE is used. The levels are TRACE, DEBUG, INFO, WARN, ERROR and OFF; JSON means TRACE in JSON form.\n",
+					"[WARN] %q is not a log level, so TRACE is used. The levels are TRACE, DEBUG, INFO, WARN, "+
+						"ERROR and OFF; JSON means TRACE in JSON form.\n",
 					word,
 				)
 			}

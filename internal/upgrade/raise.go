@@ -19,7 +19,8 @@ type part struct {
 	after                           string
 }
 
-var partForm = regexp.MustCompile(`^(\s*)(=|!=|>=|<=|>|<|~>)?(\s*)(v?)([0-9]+(?:\.[0-9]+){0,2}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)(\s*)$`)
+var partForm = regexp.MustCompile(
+	`^(\s*)(=|!=|>=|<=|>|<|~>)?(\s*)(v?)([0-9]+(?:\.[0-9]+){0,2}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)(\s*)$`)
 
 func parsePart(text string) (part, error) {
 	m := partForm.FindStringSubmatch(text)

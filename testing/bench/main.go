@@ -53,7 +53,8 @@ func parse(args []string) (*options, error) {
 	f.IntVar(&o.refCount, "refcount", 0, "number of runs of the second program; 0: as with -count")
 	f.Float64Var(&o.gate, "gate", 0, "fail if the CPU time of a command grows with a larger exponent")
 	f.StringVar(&o.keep, "write", "", "only write the modules to this `directory`")
-	f.BoolVar(&o.traffic, "traffic", false, "count instructions and cache misses with valgrind instead of measuring time")
+	f.BoolVar(&o.traffic, "traffic", false, "count instructions and cache misses with valgrind instead of "+
+		"measuring time")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

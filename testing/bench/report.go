@@ -198,7 +198,8 @@ func (t *table) cost(row int, r result, column int, sizes []int, i int, start ti
 	if before, ok := previous(r, column, sizes, i); ok {
 		e = fmt.Sprintf("%.2f", growth(sizes[i-1], sizes[i], before.cpu-start, c.cpu-start))
 	}
-	t.add(row, "", fmt.Sprintf("%.2f", c.wall.Seconds()), fmt.Sprintf("%.2f", c.cpu.Seconds()), fmt.Sprint(c.peak>>20), e)
+	t.add(row, "", fmt.Sprintf("%.2f", c.wall.Seconds()), fmt.Sprintf("%.2f", c.cpu.Seconds()),
+		fmt.Sprint(c.peak>>20), e)
 	if plugins {
 		t.add(row, "", fmt.Sprintf("%.2f", c.own.cpu.Seconds()), fmt.Sprint(c.own.peak>>20))
 	}
@@ -226,7 +227,8 @@ func (o *options) overGate(s shape, results []result, start time.Duration) (over
 			continue
 		}
 		if g := growth(small, large, before.cpu-start, after.cpu-start); g > o.gate {
-			over = append(over, fmt.Errorf("%s, %s: CPU time grows with exponent %.2f from %d to %d, above the gate of %.2f",
+			over = append(over, fmt.Errorf("%s, %s: CPU time grows with exponent %.2f from %d to %d, above "+
+				"the gate of %.2f",
 				s.name, r.phase, g, small, large, o.gate))
 		}
 	}

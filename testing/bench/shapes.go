@@ -21,7 +21,8 @@ var resources = []resource{
 	{typ: "synth_t0", in: "input", out: "output", needsMirror: true},
 }
 
-const synthRequired = "terraform {\n  required_providers {\n    synth = { source = \"example.com/tofu/synth\" }\n  }\n}\n"
+const synthRequired = "terraform {\n  required_providers {\n    synth = { source = \"example.com/tofu/synth\" " +
+	"}\n  }\n}\n"
 
 // shape is one way for a configuration to be large.
 type shape struct {
@@ -257,6 +258,7 @@ func aliases(m *module, _ int) {
 	m.synth()
 	for i := range 20 {
 		m.printf("provider \"synth\" {\n  alias = \"p%d\"\n}\n", i)
-		m.printf("resource \"synth_t%d\" \"r\" {\n  provider = synth.p%d\n  name     = \"r\"\n  input    = \"value\"\n}\n", i, i)
+		m.printf("resource \"synth_t%d\" \"r\" {\n  provider = synth.p%d\n  name     = \"r\"\n  input    = "+
+			"\"value\"\n}\n", i, i)
 	}
 }

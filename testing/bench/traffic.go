@@ -35,7 +35,8 @@ func simulate(o *options, out io.Writer) error {
 	var failures []error
 	for _, s := range o.shapes {
 		fmt.Fprintf(out, "\n%s: %s\n\n", s.name, s.about)
-		t := &table{rows: [][]string{{"phase", "size", "Minstr", "growth", "L1 misses (k)", "growth", "misses (k)", "growth"}}}
+		t := &table{rows: [][]string{{"phase", "size", "Minstr", "growth", "L1 misses (k)", "growth",
+			"misses (k)", "growth"}}}
 		counts := make([]map[string]traffic, len(o.sizes))
 		for i, n := range o.sizes {
 			if counts[i], err = o.simulateShape(valgrind, s, n); err != nil {

@@ -73,7 +73,8 @@ func faults(args []string) error {
 	var err1, err2 error
 	o.bin, err1 = filepath.Abs(o.bin)
 	o.mirror, err2 = filepath.Abs(o.mirror)
-	o.kinds, o.signals, o.ops = strings.Split(kindNames, ","), strings.Split(signalNames, ","), strings.Split(opNames, ",")
+	o.kinds, o.signals, o.ops = strings.Split(kindNames, ","), strings.Split(signalNames, ","),
+		strings.Split(opNames, ",")
 	o.random = rand.New(rand.NewPCG(seed, 0))
 	if err := errors.Join(err1, err2, o.check()); err != nil {
 		return err

@@ -135,7 +135,8 @@ func (o *options) badRequest(op operation, n, status int, forever bool, sum *tal
 	server.bad = func(int) int { return 0 }
 	server.lock = nil // as force-unlock does
 	server.mu.Unlock()
-	t.ended(fmt.Sprintf("%s: status %[3]d for request %[2]d, forever %[4]v", op.name, n, status, forever), out, runErr, sum)
+	t.ended(fmt.Sprintf("%s: status %[3]d for request %[2]d, forever %[4]v", op.name, n, status, forever), out,
+		runErr, sum)
 	t.finish(op, sum)
 	return fewer, nil
 }

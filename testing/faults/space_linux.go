@@ -163,7 +163,8 @@ func (t *trial) onFullDisk(free *trial, what string, op operation, sum *tally) e
 // completely or stay unchanged.
 func (o *options) savingOnFullDisks(t *trial, saved *saved, report func(string, *tally)) error {
 	sum := &tally{}
-	for i, s := range append(spaces()[:12:12], space{0, -1}, space{1, -1}, space{2, -1}, space{3, -1}, space{4, -1}, space{5, -1}, space{6, -1}) {
+	for i, s := range append(spaces()[:12:12], space{0, -1}, space{1, -1}, space{2, -1}, space{3, -1},
+		space{4, -1}, space{5, -1}, space{6, -1}) {
 		if !o.chosen(i) {
 			continue
 		}

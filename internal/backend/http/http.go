@@ -48,14 +48,16 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 		name, text string
 		to         **url.URL
 	}{
-		{"address", c.Address, &s.address}, {"lock_address", c.LockAddress, &s.lockAddress}, {"unlock_address", c.UnlockAddress, &s.unlockAddress},
+		{"address", c.Address, &s.address}, {"lock_address", c.LockAddress, &s.lockAddress},
+		{"unlock_address", c.UnlockAddress, &s.unlockAddress},
 	} {
 		if address.text == "" {
 			continue
 		}
 		u, err := url.Parse(address.text)
 		if err != nil {
-			return nil, fmt.Errorf("the http backend's %s is not a valid URL", address.name) // the text may contain a password
+			// the text may contain a password
+			return nil, fmt.Errorf("the http backend's %s is not a valid URL", address.name)
 		}
 		if u.Scheme != "http" && u.Scheme != "https" {
 			return nil, fmt.Errorf("the http backend's %s must start with http:// or https://", address.name)
@@ -105,7 +107,8 @@ func (c *Config) tls() (*tls.Config, error) {
 		}
 	}
 	if (c.ClientCert == "") != (c.ClientKey == "") {
-		return nil, errors.New("the http backend needs both client_certificate_pem and client_private_key_pem, or neither")
+		return nil, errors.New("the http backend needs both client_certificate_pem and " +
+			"client_private_key_pem, or neither")
 	}
 	if c.ClientCert != "" {
 		pair, err := tls.X509KeyPair([]byte(c.ClientCert), []byte(c.ClientKey))

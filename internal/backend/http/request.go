@@ -58,7 +58,8 @@ func (r *response) failure() error {
 // excerpt returns the beginning of a short text in the response.
 func (r *response) excerpt() string {
 	text := strings.TrimSpace(string(r.body))
-	if text == "" || !strings.HasPrefix(r.header.Get("Content-Type"), "text/plain") && !strings.HasPrefix(r.header.Get("Content-Type"), "application/json") {
+	if text == "" || !strings.HasPrefix(r.header.Get("Content-Type"), "text/plain") &&
+		!strings.HasPrefix(r.header.Get("Content-Type"), "application/json") {
 		return ""
 	}
 	if line, _, more := strings.Cut(text, "\n"); more || len(line) > 300 {

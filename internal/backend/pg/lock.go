@@ -130,7 +130,8 @@ func (h *held) acquire(ctx context.Context, conn *pgx.Conn, key int64) error {
 // server limits its length in bytes and accepts only whole characters.
 func setName(ctx context.Context, conn *pgx.Conn, name string) error {
 	const longest = 63
-	_, err := conn.Exec(ctx, "SELECT set_config('application_name', $1, false)", strings.ToValidUTF8(name[:min(len(name), longest)], ""))
+	_, err := conn.Exec(ctx, "SELECT set_config('application_name', $1, false)",
+		strings.ToValidUTF8(name[:min(len(name), longest)], ""))
 	return err
 }
 
@@ -167,7 +168,8 @@ func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
 	defer s.mu.Unlock()
 	h := s.locks[workspace]
 	if h == nil {
-		return errors.New("this process doesn't hold the lock. The lock ends with its holder's database session. If the session hangs, the database " +
+		return errors.New("this process doesn't hold the lock. The lock ends with its holder's database " +
+			"session. If the session hangs, the database " +
 			"administrator can end it with pg_terminate_backend")
 	}
 	if h.id != id {
@@ -187,7 +189,8 @@ func unlock(ctx context.Context, conn *pgx.Conn, h *held) error {
 		err = errors.Join(err, uerr)
 	}
 	if err != nil {
-		return fmt.Errorf("unlocking the state: %w", errors.Join(err, conn.Close(ctx))) // ending the session unlocks too
+		// ending the session unlocks too
+		return fmt.Errorf("unlocking the state: %w", errors.Join(err, conn.Close(ctx)))
 	}
 	return nil
 }

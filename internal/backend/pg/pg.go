@@ -55,9 +55,11 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 		connect.ConnectTimeout = dialTimeout
 	}
 	connect.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, CancelRequestDelay: 0, DeadlineDelay: 10 * time.Second}
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, CancelRequestDelay: 0,
+			DeadlineDelay: 10 * time.Second}
 	}
-	s := &Store{config: *c, connect: connect, table: pgx.Identifier{c.Schema, c.Table}.Sanitize(), locks: make(map[string]*held)}
+	s := &Store{config: *c, connect: connect, table: pgx.Identifier{c.Schema, c.Table}.Sanitize(),
+		locks: make(map[string]*held)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, err := s.session(ctx); err != nil {
@@ -110,7 +112,9 @@ func (s *Store) prepare(ctx context.Context) error {
 	if !s.config.SkipSchema {
 		// Users who may not create schemas can still use an existing one.
 		var n int
-		if err := s.conn.QueryRow(ctx, "SELECT count(1) FROM information_schema.schemata WHERE schema_name = $1", s.config.Schema).Scan(&n); err != nil {
+		if err := s.conn.QueryRow(ctx,
+			"SELECT count(1) FROM information_schema.schemata WHERE schema_name = $1",
+			s.config.Schema).Scan(&n); err != nil {
 			return err
 		}
 		if n == 0 {
@@ -197,7 +201,8 @@ func (s *Store) Get(ctx context.Context, workspace string) ([]byte, error) {
 // Put implements backend.Store.
 func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	return s.write(ctx, workspace, func(tx pgx.Tx) (id int64, err error) {
-		err = tx.QueryRow(ctx, "INSERT INTO "+s.table+" (name, data) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET data = $2 RETURNING id",
+		err = tx.QueryRow(ctx, "INSERT INTO "+s.table+" (name, data) VALUES ($1, $2) ON CONFLICT (name) DO "+
+			"UPDATE SET data = $2 RETURNING id",
 			workspace, string(data)).Scan(&id)
 		return id, err
 	})
@@ -207,11 +212,14 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 func (s *Store) Swap(ctx context.Context, workspace string, old, data []byte) error {
 	return s.write(ctx, workspace, func(tx pgx.Tx) (id int64, err error) {
 		if old == nil {
-			err = tx.QueryRow(ctx, "INSERT INTO "+s.table+" (name, data) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING id",
+			err = tx.QueryRow(ctx, "INSERT INTO "+s.table+" (name, data) VALUES ($1, $2) ON CONFLICT (name) "+
+				"DO NOTHING RETURNING id",
 				workspace, string(data)).Scan(&id)
 		} else {
 			sum := md5.Sum(old)
-			err = tx.QueryRow(ctx, "UPDATE "+s.table+" SET data = $2 WHERE name = $1 AND md5(convert_to(coalesce(data, ''), 'UTF8')) = $3 RETURNING id",
+			err = tx.QueryRow(ctx,
+				"UPDATE "+s.table+" SET data = $2 WHERE name = $1 AND md5(convert_to(coalesce(data, ''), "+
+					"'UTF8')) = $3 RETURNING id",
 				workspace, string(data), hex.EncodeToString(sum[:])).Scan(&id)
 		}
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -292,7 +300,8 @@ func (s *Store) Probe(ctx context.Context, workspace string) error {
 		return err
 	}
 	err = inTransaction(ctx, conn, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, "INSERT INTO "+s.table+" AS s (name, data) VALUES ($1, '') ON CONFLICT (name) DO UPDATE SET data = s.data", workspace)
+		_, err := tx.Exec(ctx, "INSERT INTO "+s.table+" AS s (name, data) VALUES ($1, '') ON CONFLICT (name) "+
+			"DO UPDATE SET data = s.data", workspace)
 		if err == nil {
 			err = errProbe
 		}

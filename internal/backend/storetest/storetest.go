@@ -55,14 +55,16 @@ func nothing(t *testing.T, a, _ backend.Store) {
 
 func snapshots(t *testing.T, a, b backend.Store) {
 	large := bytes.Repeat([]byte(`{"text":"déjà vu \u2028 <&> 'quoted' %s $1 \\"}`+"\n"), 100_000)
-	for i, want := range [][]byte{[]byte("{}"), large, []byte("{\"short\":\"again\"}\n"), []byte(strings.Repeat("x", 1))} {
+	for i, want := range [][]byte{[]byte("{}"), large, []byte("{\"short\":\"again\"}\n"),
+		[]byte(strings.Repeat("x", 1))} {
 		if err := a.Put(t.Context(), ws, want); err != nil {
 			t.Fatalf("put %d: %v", i, err)
 		}
 		for name, store := range map[string]backend.Store{"writer": a, "other": b} {
 			got, err := store.Get(t.Context(), ws)
 			if err != nil || !bytes.Equal(got, want) {
-				t.Fatalf("snapshot %d comes back to the %s with %d bytes (%v), want %d", i, name, len(got), err, len(want))
+				t.Fatalf("snapshot %d comes back to the %s with %d bytes (%v), want %d", i, name, len(got), err,
+					len(want))
 			}
 		}
 	}
@@ -104,7 +106,8 @@ func workspaces(t *testing.T, a, b backend.Store) {
 	}
 	put(t, a, ws, "of default")
 	got, err = a.List(t.Context())
-	if want := append(slices.DeleteFunc(names, func(n string) bool { return n == "a" }), ws); err != nil || !slices.Equal(got, sorted(want)) {
+	if want := append(slices.DeleteFunc(names, func(n string) bool { return n == "a" }), ws); err != nil ||
+		!slices.Equal(got, sorted(want)) {
 		t.Errorf("lists %q, %v; want %q", got, err, want)
 	}
 }
@@ -305,7 +308,8 @@ func lockers(t *testing.T, a, b backend.Store) (backend.Locker, backend.Locker) 
 }
 
 func info(operation string) backend.LockInfo {
-	return backend.LockInfo{ID: "id of " + operation, Operation: operation, Who: "somebody@somewhere", Version: "1.0.0", Created: time.Now().UTC()}
+	return backend.LockInfo{ID: "id of " + operation, Operation: operation, Who: "somebody@somewhere",
+		Version: "1.0.0", Created: time.Now().UTC()}
 }
 
 func sorted(names []string) []string {

@@ -30,7 +30,8 @@ func (in *installer) folder(pkg *sources.Package, known []depsfile.Hash) (fetche
 	if err != nil {
 		return fetched{}, err
 	}
-	comparable := slices.DeleteFunc(slices.Clone(known), func(k depsfile.Hash) bool { return k.Scheme() == depsfile.SchemeArchive })
+	comparable := slices.DeleteFunc(slices.Clone(known),
+		func(k depsfile.Hash) bool { return k.Scheme() == depsfile.SchemeArchive })
 	if len(comparable) > 0 && !slices.Contains(comparable, h) {
 		return fetched{}, errChecksum
 	}
@@ -40,7 +41,9 @@ func (in *installer) folder(pkg *sources.Package, known []depsfile.Hash) (fetche
 // archive adds an archive's content to the store, unless it is there already, and verifies it. Only
 // one process at a time works on an archive; the others then find its content. If fresh is set, the
 // archive is fetched in any case.
-func (in *installer) archive(ctx context.Context, pkg *sources.Package, known []depsfile.Hash, fresh bool) (fetched, error) {
+func (in *installer) archive(
+	ctx context.Context, pkg *sources.Package, known []depsfile.Hash, fresh bool,
+) (fetched, error) {
 	key := releaseKey(pkg.Provider, pkg.Version, pkg.Platform)
 	unlock, err := in.Store.Lock(ctx, key)
 	if err != nil {
@@ -94,12 +97,15 @@ func expected(pkg *sources.Package) []depsfile.Hash {
 	if pkg.ArchiveHash != "" {
 		return []depsfile.Hash{pkg.ArchiveHash}
 	}
-	return slices.DeleteFunc(slices.Clone(pkg.Reported), func(h depsfile.Hash) bool { return h.Scheme() != depsfile.SchemeArchive })
+	return slices.DeleteFunc(slices.Clone(pkg.Reported),
+		func(h depsfile.Hash) bool { return h.Scheme() != depsfile.SchemeArchive })
 }
 
 // download returns the path of the archive and its hash. It checks the archive as far as possible
 // without opening it.
-func (in *installer) download(ctx context.Context, pkg *sources.Package) (path string, archive depsfile.Hash, cleanup func(), err error) {
+func (in *installer) download(
+	ctx context.Context, pkg *sources.Package,
+) (path string, archive depsfile.Hash, cleanup func(), err error) {
 	path, cleanup = pkg.Archive, func() {}
 	if path == "" {
 		dir, err := in.Store.TempDir()
@@ -122,7 +128,8 @@ func (in *installer) download(ctx context.Context, pkg *sources.Package) (path s
 		err = checkSize(path, pkg.Size)
 	}
 	if err == nil && pkg.ArchiveHash != "" && archive != pkg.ArchiveHash {
-		err = fmt.Errorf("the archive has the checksum %s, but its source reports %s; it was damaged in transit or replaced", archive, pkg.ArchiveHash)
+		err = fmt.Errorf("the archive has the checksum %s, but its source reports %s; it was damaged in "+
+			"transit or replaced", archive, pkg.ArchiveHash)
 	}
 	if err != nil {
 		cleanup()

@@ -30,7 +30,8 @@ func (in *installer) atHand(ctx context.Context, p addrs.Provider, lock depsfile
 	}
 	if in.Cache != "" {
 		cached := pkgstore.PackageDir(in.Cache, p, lock.Version, in.Platform)
-		if h, err := in.Store.ContentHash(cached); err == nil && slices.Contains(known, h) && in.finish(p, cached, target) == nil {
+		if h, err := in.Store.ContentHash(cached); err == nil && slices.Contains(known, h) &&
+			in.finish(p, cached, target) == nil {
 			in.notify(FromCache{p, lock.Version})
 			return same, true
 		}
@@ -41,7 +42,9 @@ func (in *installer) atHand(ctx context.Context, p addrs.Provider, lock depsfile
 // fromStore installs a package from the store if the lock file has its content hash: nothing new
 // could be added to the lock file then. An unpacked local package takes precedence, because it is
 // linked and not copied.
-func (in *installer) fromStore(ctx context.Context, p addrs.Provider, lock depsfile.Lock, known []depsfile.Hash) (result, bool) {
+func (in *installer) fromStore(
+	ctx context.Context, p addrs.Provider, lock depsfile.Lock, known []depsfile.Hash,
+) (result, bool) {
 	if nearby, ok := in.Source.(interface {
 		Unpacked(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) bool
 	}); ok && nearby.Unpacked(p, lock.Version, in.Platform) {
@@ -56,8 +59,10 @@ func (in *installer) fromStore(ctx context.Context, p addrs.Provider, lock depsf
 		return result{}, false
 	}
 	in.notify(Installing{p, lock.Version})
-	if err := in.put(ctx, p, lock.Version, func(dest string) error { return in.Store.Place(content, dest) }); err != nil {
-		return failed("Failed to install provider", fmt.Errorf("installing provider %s %s: %w", p.ForDisplay(), lock.Version, err)), true
+	if err := in.put(ctx, p, lock.Version,
+		func(dest string) error { return in.Store.Place(content, dest) }); err != nil {
+		return failed("Failed to install provider", fmt.Errorf("installing provider %s %s: %w", p.ForDisplay(),
+			lock.Version, err)), true
 	}
 	in.notify(Installed{p, lock.Version, "verified checksum", ""})
 	return result{lock: depsfile.Lock{Version: lock.Version, Hashes: depsfile.Union(lock.Hashes)}}, true
@@ -70,7 +75,9 @@ func releaseKey(p addrs.Provider, v depsfile.Version, platform depsfile.Platform
 
 // install gets a package from the source and installs it. known are the lock file's checksums for
 // the version.
-func (in *installer) install(ctx context.Context, p addrs.Provider, v depsfile.Version, known []depsfile.Hash) (result, error) {
+func (in *installer) install(
+	ctx context.Context, p addrs.Provider, v depsfile.Version, known []depsfile.Hash,
+) (result, error) {
 	if done, ok := in.unverifiedCache(p, v, known); ok {
 		return done, nil
 	}
@@ -83,7 +90,8 @@ func (in *installer) install(ctx context.Context, p addrs.Provider, v depsfile.V
 	if pkg.Dir != "" {
 		found, err = in.folder(pkg, known)
 	} else {
-		found, err = in.archive(ctx, pkg, known, len(known) == 0 && in.Store.Installed(in.Dir, releaseKey(p, v, in.Platform)))
+		found, err = in.archive(ctx, pkg, known, len(known) == 0 &&
+			in.Store.Installed(in.Dir, releaseKey(p, v, in.Platform)))
 		err = in.Store.Explain(err)
 	}
 	if err != nil {
@@ -101,7 +109,8 @@ func (in *installer) install(ctx context.Context, p addrs.Provider, v depsfile.V
 	in.Store.SetInstalled(in.Dir, releaseKey(p, v, in.Platform))
 	in.notify(Installed{p, v, pkg.Auth, pkg.KeyID})
 	done := result{
-		lock:       depsfile.Lock{Version: v, Hashes: depsfile.Union([]depsfile.Hash{found.content.Hash}, known, found.verified, pkg.Trusted)},
+		lock: depsfile.Lock{Version: v, Hashes: depsfile.Union([]depsfile.Hash{found.content.Hash}, known,
+			found.verified, pkg.Trusted)},
 		incomplete: len(known) == 0 && len(pkg.Trusted) == 0,
 	}
 	return done, nil
@@ -126,7 +135,9 @@ func (in *installer) unverifiedCache(p addrs.Provider, v depsfile.Version, known
 
 // put calls place to fill the package's directory, in the plugin cache if there is one, and checks
 // that it contains a program.
-func (in *installer) put(ctx context.Context, p addrs.Provider, v depsfile.Version, place func(dest string) error) error {
+func (in *installer) put(
+	ctx context.Context, p addrs.Provider, v depsfile.Version, place func(dest string) error,
+) error {
 	target := pkgstore.PackageDir(in.Dir, p, v, in.Platform)
 	if err := in.checkTarget(target); err != nil {
 		return err
@@ -170,7 +181,8 @@ func (in *installer) finish(p addrs.Provider, cached, target string) error {
 // directory out of it. The package itself may be a link.
 func (in *installer) checkTarget(target string) error {
 	if err := atomicfile.CheckBelow(filepath.Dir(in.Dir), filepath.Dir(target)); err != nil {
-		return fmt.Errorf("%w: remove the link; to keep providers in another place, set TF_DATA_DIR or plugin_cache_dir", err)
+		return fmt.Errorf("%w: remove the link; to keep providers in another place, set TF_DATA_DIR or "+
+			"plugin_cache_dir", err)
 	}
 	return nil
 }

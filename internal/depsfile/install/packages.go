@@ -58,7 +58,9 @@ func (ps *Packages) find(p addrs.Provider) (Program, error) {
 		return Program{}, fmt.Errorf("verifying the package of provider %s: %w", p, err)
 	}
 	if known := depsfile.Known(lock.Hashes); len(known) > 0 && !slices.Contains(known, h) {
-		return Program{}, fmt.Errorf("the package of provider %s %s in %s matches none of the checksums in the lock file; run \"tofu init\" to install it again", p, lock.Version, ps.Dir)
+		return Program{},
+			fmt.Errorf("the package of provider %s %s in %s matches none of the checksums in the lock file; "+
+				"run \"tofu init\" to install it again", p, lock.Version, ps.Dir)
 	}
 	return Program{Path: path, Hash: h, Version: lock.Version}, nil
 }

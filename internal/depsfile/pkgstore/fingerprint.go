@@ -47,7 +47,9 @@ func listFile(path string) ([]fileStat, error) {
 	return []fileStat{statOf("", info)}, nil
 }
 
-func (s *Store) remembered(kind, path string, list func(string) ([]fileStat, error), hash func(string) (depsfile.Hash, error)) (depsfile.Hash, error) {
+func (s *Store) remembered(
+	kind, path string, list func(string) ([]fileStat, error), hash func(string) (depsfile.Hash, error),
+) (depsfile.Hash, error) {
 	real, err := realPath(path)
 	if err != nil {
 		return "", err

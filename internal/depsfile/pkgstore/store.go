@@ -73,11 +73,13 @@ var unwritable = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS}
 // and how to move it.
 func (s *Store) Explain(err error) error {
 	here := slices.ContainsFunc(unwritable, func(reason error) bool { return errors.Is(err, reason) }) ||
-		errors.Is(err, fs.ErrPermission) && strings.Contains(err.Error(), s.root) // otherwise another file can't be read
+		// otherwise another file can't be read
+		errors.Is(err, fs.ErrPermission) && strings.Contains(err.Error(), s.root)
 	if s.temp || !here {
 		return err
 	}
-	return fmt.Errorf("%w. The packages of all modules are kept in %s; the environment variable TOFU_CACHE_DIR can select another directory, for example on another disk", err, s.root)
+	return fmt.Errorf("%w. The packages of all modules are kept in %s; the environment variable "+
+		"TOFU_CACHE_DIR can select another directory, for example on another disk", err, s.root)
 }
 
 // TempDir creates a directory for a download, on the same disk as the store. The caller removes it.

@@ -96,7 +96,8 @@ func openZip(path string) (*zip.Reader, func() error, error) {
 		return nil, nil, err
 	}
 	r.RegisterDecompressor(zip.Deflate, func(packed io.Reader) io.ReadCloser {
-		return flate.NewReader(bufio.NewReaderSize(packed, chunk)) // the inflater's own buffer is one page, with a system call for each
+		// the inflater's own buffer is one page, with a system call for each
+		return flate.NewReader(bufio.NewReaderSize(packed, chunk))
 	})
 	return &r.Reader, r.Close, nil
 }
@@ -129,8 +130,10 @@ func checkEntries(r *zip.Reader, size uint64) error {
 	for _, f := range r.File {
 		name := strings.TrimSuffix(f.Name, "/")
 		switch {
-		case name == "" || strings.ContainsAny(name, "\\:\x00") || !filepath.IsLocal(filepath.FromSlash(name)) || filepath.ToSlash(filepath.Clean(name)) != name:
-			return fmt.Errorf("the archive has an entry %q, which is outside of the package's directory or not portable", f.Name)
+		case name == "" || strings.ContainsAny(name, "\\:\x00") ||
+			!filepath.IsLocal(filepath.FromSlash(name)) || filepath.ToSlash(filepath.Clean(name)) != name:
+			return fmt.Errorf("the archive has an entry %q, which is outside of the package's directory or "+
+				"not portable", f.Name)
 		case !f.Mode().IsRegular() && !f.Mode().IsDir():
 			return fmt.Errorf("the archive's entry %q is neither a file nor a directory", f.Name)
 		case names[name]:
@@ -138,7 +141,8 @@ func checkEntries(r *zip.Reader, size uint64) error {
 		}
 		names[name] = true
 		packed, inflated = packed+f.CompressedSize64, inflated+f.UncompressedSize64
-		if f.UncompressedSize64 > maxBytes || inflated > maxBytes || inflated > freeBytes && inflated/maxInflate > size || packed > size {
+		if f.UncompressedSize64 > maxBytes || inflated > maxBytes || inflated > freeBytes &&
+			inflated/maxInflate > size || packed > size {
 			return fmt.Errorf("the archive inflates to more than the maximum size of a package")
 		}
 	}

@@ -61,7 +61,8 @@ func (d *Direct) Versions(ctx context.Context, p addrs.Provider) (Versions, erro
 	for _, item := range list.Versions {
 		v, err := depsfile.ParseVersion(item.Version)
 		if err != nil {
-			return Versions{}, fmt.Errorf("%s lists %q, which is not a valid version: %w", httpclient.Redact(doc.URL), item.Version, err)
+			return Versions{}, fmt.Errorf("%s lists %q, which is not a valid version: %w",
+				httpclient.Redact(doc.URL), item.Version, err)
 		}
 		found.List = append(found.List, v)
 	}
@@ -74,7 +75,8 @@ func (d *Direct) Versions(ctx context.Context, p addrs.Provider) (Versions, erro
 func (d *Direct) base(ctx context.Context, p addrs.Provider) (*url.URL, error) {
 	base, err := d.Client.Service(ctx, p.Host, "providers.v1")
 	if registry.IsNoService(err) {
-		return nil, &NoProviderError{Provider: p, Sources: []string{"the registry at " + p.Host}, Hint: "host " + p.Host + " doesn't offer a provider registry"}
+		return nil, &NoProviderError{Provider: p, Sources: []string{"the registry at " + p.Host},
+			Hint: "host " + p.Host + " doesn't offer a provider registry"}
 	}
 	return base, err
 }
@@ -82,7 +84,8 @@ func (d *Direct) base(ctx context.Context, p addrs.Provider) (*url.URL, error) {
 func (d *Direct) unknown(p addrs.Provider) error {
 	e := &NoProviderError{Provider: p, Sources: []string{"the registry at " + p.Host}}
 	if p.Host == addrs.DefaultHost && p.Namespace == "hashicorp" {
-		e.Hint = fmt.Sprintf("if a module in this configuration uses a provider %q of another namespace, it needs an entry in required_providers with the provider's source", p.Type)
+		e.Hint = fmt.Sprintf("if a module in this configuration uses a provider %q of another namespace, it "+
+			"needs an entry in required_providers with the provider's source", p.Type)
 	}
 	return e
 }
@@ -106,12 +109,15 @@ type downloadDocument struct {
 }
 
 // Package asks the registry for a package and verifies the signature of its checksums.
-func (d *Direct) Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error) {
+func (d *Direct) Package(
+	ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform,
+) (*Package, error) {
 	base, err := d.base(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := d.Client.Get(ctx, base.JoinPath(p.Namespace, p.Type, v.String(), "download", platform.OS, platform.Arch), p.Host)
+	answer, err := d.Client.Get(ctx, base.JoinPath(p.Namespace, p.Type, v.String(), "download", platform.OS,
+		platform.Arch), p.Host)
 	if registry.NotFound(err) {
 		return nil, &NoPackageError{p, v, platform}
 	}
@@ -146,7 +152,8 @@ func (d *Direct) Package(ctx context.Context, p addrs.Provider, v depsfile.Versi
 		return nil, err
 	}
 	pkg.Fetch = func(ctx context.Context, dst *os.File, progress func(done, total int64)) error {
-		return d.Client.Fetch(ctx, registry.Download{URL: location, Retries: d.Retries, Limit: pkg.Size, Progress: progress}, dst)
+		return d.Client.Fetch(ctx, registry.Download{URL: location, Retries: d.Retries, Limit: pkg.Size,
+			Progress: progress}, dst)
 	}
 	return pkg, nil
 }
@@ -167,7 +174,8 @@ func checkProtocols(protocols []string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the release supports only the plugin protocols %s, and this program supports 5 and 6; constrain the provider to a compatible version", strings.Join(protocols, ", "))
+	return fmt.Errorf("the release supports only the plugin protocols %s, and this program supports 5 and 6; "+
+		"constrain the provider to a compatible version", strings.Join(protocols, ", "))
 }
 
 // authenticate checks the package's checksum against the signed list of checksums.
@@ -178,10 +186,12 @@ func (d *Direct) authenticate(ctx context.Context, pkg *Package, doc *downloadDo
 	}
 	listed := parseSums(sums)
 	if listed[doc.Filename] != pkg.ArchiveHash {
-		return fmt.Errorf("the list of checksums doesn't contain the checksum %s for %s reported by the registry", pkg.ArchiveHash.Value(), doc.Filename)
+		return fmt.Errorf("the list of checksums doesn't contain the checksum %s for %s reported by the "+
+			"registry", pkg.ArchiveHash.Value(), doc.Filename)
 	}
 	if len(doc.Keys.GPG) == 0 && pkg.Provider.Host == addrs.DefaultHost && !d.Policy.Enforce {
-		pkg.Auth = "verified checksum, signature validation was skipped because the registry has no keys for this provider"
+		pkg.Auth = "verified checksum, signature validation was skipped because the registry has no keys for " +
+			"this provider"
 	} else {
 		signature, err := d.side(ctx, base, doc.SigURL, "the signature of the list of checksums")
 		if err != nil {
@@ -220,7 +230,8 @@ func parseSums(text []byte) map[string]depsfile.Hash {
 			continue
 		}
 		if raw, err := hex.DecodeString(fields[0]); err == nil && len(raw) == 32 {
-			sums[strings.TrimPrefix(fields[1], "*")] = depsfile.Hash(depsfile.SchemeArchive + ":" + hex.EncodeToString(raw))
+			sums[strings.TrimPrefix(fields[1], "*")] = depsfile.Hash(depsfile.SchemeArchive + ":" +
+				hex.EncodeToString(raw))
 		}
 	}
 	return sums
@@ -256,7 +267,8 @@ func (d *Direct) reported(pkg *Package, doc *downloadDocument) error {
 	case own.Size <= 0:
 		return errors.New("the registry reports checksums of the package, but not its size")
 	case !slices.Contains(own.Hashes, string(pkg.ArchiveHash)):
-		return fmt.Errorf("the registry announces the checksum %s, but doesn't report it among those of the platform", pkg.ArchiveHash)
+		return fmt.Errorf("the registry announces the checksum %s, but doesn't report it among those of the "+
+			"platform", pkg.ArchiveHash)
 	}
 	pkg.Size = own.Size
 	if pkg.Provider.Host == addrs.DefaultHost && !d.Policy.Enforce {

@@ -51,7 +51,9 @@ func (f Filesystem) Versions(ctx context.Context, p addrs.Provider) (Versions, e
 }
 
 // Package returns a package. Unpacked ones take precedence over archives.
-func (f Filesystem) Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error) {
+func (f Filesystem) Package(
+	ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform,
+) (*Package, error) {
 	packages, err := f.packages(p)
 	if err != nil {
 		return nil, err

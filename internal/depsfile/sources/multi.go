@@ -69,7 +69,9 @@ func (m Multi) Versions(ctx context.Context, p addrs.Provider) (Versions, error)
 }
 
 // Package asks the applicable methods in order.
-func (m Multi) Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error) {
+func (m Multi) Package(
+	ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform,
+) (*Package, error) {
 	for _, method := range m {
 		if !method.applies(p) {
 			continue
@@ -133,7 +135,9 @@ func (i Implied) Versions(ctx context.Context, p addrs.Provider) (Versions, erro
 }
 
 // Package asks the directories or the registry.
-func (i Implied) Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error) {
+func (i Implied) Package(
+	ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform,
+) (*Package, error) {
 	return i.source(p).Package(ctx, p, v, platform)
 }
 

@@ -50,7 +50,9 @@ func (m *NetworkMirror) Versions(ctx context.Context, p addrs.Provider) (Version
 }
 
 // Package reads VERSION.json.
-func (m *NetworkMirror) Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error) {
+func (m *NetworkMirror) Package(
+	ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform,
+) (*Package, error) {
 	var release struct {
 		Archives map[string]struct {
 			URL    string
@@ -72,7 +74,8 @@ func (m *NetworkMirror) Package(ctx context.Context, p addrs.Provider, v depsfil
 	if err != nil || archive.URL == "" {
 		return nil, fmt.Errorf("%s has no usable URL for the package: %q", m, archive.URL)
 	}
-	pkg := &Package{Provider: p, Version: v, Platform: platform, Name: ArchiveName(p, v, platform), Auth: "unauthenticated",
+	pkg := &Package{Provider: p, Version: v, Platform: platform, Name: ArchiveName(p, v, platform),
+		Auth: "unauthenticated",
 		Fetch: func(ctx context.Context, dst *os.File, progress func(done, total int64)) error {
 			return m.Client.Fetch(ctx, registry.Download{URL: location, Retries: m.Retries, Progress: progress}, dst)
 		}}

@@ -49,7 +49,8 @@ func NewOCIMirror(client *oci.Client, template string, include Patterns) (*OCIMi
 	open := openParts(include)
 	for _, part := range addressParts {
 		if open[part] && !used[part] {
-			return nil, fmt.Errorf("the repository_template %q must contain ${%s}, because \"include\" allows more than one %s", template, part, part)
+			return nil, fmt.Errorf("the repository_template %q must contain ${%s}, because \"include\" allows "+
+				"more than one %s", template, part, part)
 		}
 	}
 	return m, nil
@@ -132,7 +133,8 @@ func evalTemplate(expr hclsyntax.Expression, text string, p addrs.Provider) (str
 	v, diags := expr.Value(&hcl.EvalContext{Variables: map[string]cty.Value{
 		"hostname": cty.StringVal(p.Host), "namespace": cty.StringVal(p.Namespace), "type": cty.StringVal(p.Type)}})
 	if diags.HasErrors() {
-		return "", fmt.Errorf("the repository_template %q can't be evaluated; its variables are hostname, namespace and type: %w", text, diags)
+		return "", fmt.Errorf("the repository_template %q can't be evaluated; its variables are hostname, "+
+			"namespace and type: %w", text, diags)
 	}
 	name, err := convert.Convert(v, cty.String)
 	if err != nil || name.IsNull() || !name.IsKnown() {
@@ -170,7 +172,9 @@ const (
 )
 
 // Package finds the platform in the index of the version's tag.
-func (m *OCIMirror) Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error) {
+func (m *OCIMirror) Package(
+	ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform,
+) (*Package, error) {
 	repository, err := m.repository(p)
 	if err != nil {
 		return nil, err
@@ -183,12 +187,14 @@ func (m *OCIMirror) Package(ctx context.Context, p addrs.Provider, v depsfile.Ve
 		return nil, err
 	}
 	if index.ArtifactType != releaseArtifact {
-		return nil, fmt.Errorf("%s has an artifact of type %q under %s, not a provider's release", repository, index.ArtifactType, v)
+		return nil, fmt.Errorf("%s has an artifact of type %q under %s, not a provider's release", repository,
+			index.ArtifactType, v)
 	}
 	var found []ocispec.Descriptor
 	for _, desc := range index.Manifests {
 		// Packages for a certain version of the operating system are not for us.
-		if p := desc.Platform; desc.ArtifactType == packageArtifact && p != nil && p.OS == platform.OS && p.Architecture == platform.Arch && p.OSVersion == "" {
+		if p := desc.Platform; desc.ArtifactType == packageArtifact && p != nil && p.OS == platform.OS &&
+			p.Architecture == platform.Arch && p.OSVersion == "" {
 			found = append(found, desc)
 		}
 	}
@@ -202,7 +208,8 @@ func (m *OCIMirror) Package(ctx context.Context, p addrs.Provider, v depsfile.Ve
 	if err != nil {
 		return nil, err
 	}
-	pkg := &Package{Provider: p, Version: v, Platform: platform, Name: ArchiveName(p, v, platform), Size: layer.Size, Auth: "verified checksum",
+	pkg := &Package{Provider: p, Version: v, Platform: platform, Name: ArchiveName(p, v, platform),
+		Size: layer.Size, Auth: "verified checksum",
 		Fetch: func(ctx context.Context, dst *os.File, progress func(done, total int64)) error {
 			return m.Client.Fetch(ctx, repository, layer, dst, progress)
 		}}

@@ -26,7 +26,8 @@ func ParsePattern(text string) (Pattern, error) {
 	}
 	p, err := addrs.ParseProvider(strings.Join(filled, "/"))
 	if err != nil || len(parts) == 1 {
-		return Pattern{}, fmt.Errorf("%q is not a provider address or a pattern like \"hashicorp/*\" or \"example.com/*/*\"", text)
+		return Pattern{},
+			fmt.Errorf("%q is not a provider address or a pattern like \"hashicorp/*\" or \"example.com/*/*\"", text)
 	}
 	fields := []*string{&p.Host, &p.Namespace, &p.Type}
 	for i, part := range parts {
@@ -35,14 +36,16 @@ func ParsePattern(text string) (Pattern, error) {
 		}
 	}
 	if p.Host == "*" && p.Namespace != "*" || p.Namespace == "*" && p.Type != "*" {
-		return Pattern{}, fmt.Errorf("in the pattern %q a wildcard precedes a fixed part; wildcards must come last", text)
+		return Pattern{},
+			fmt.Errorf("in the pattern %q a wildcard precedes a fixed part; wildcards must come last", text)
 	}
 	return Pattern(p), nil
 }
 
 // Matches reports whether the pattern matches a provider.
 func (pt Pattern) Matches(p addrs.Provider) bool {
-	return (pt.Host == "*" || pt.Host == p.Host) && (pt.Namespace == "*" || pt.Namespace == p.Namespace) && (pt.Type == "*" || pt.Type == p.Type)
+	return (pt.Host == "*" || pt.Host == p.Host) && (pt.Namespace == "*" || pt.Namespace == p.Namespace) &&
+		(pt.Type == "*" || pt.Type == p.Type)
 }
 
 // Patterns is a list of alternative patterns.

@@ -36,7 +36,9 @@ type signingKey struct {
 // verifySignature checks a detached signature against the keys listed by the registry and returns
 // the key that made it. Expiry is checked last: an expired signature is still valid, and refused
 // only if the policy says so.
-func verifySignature(data, signature []byte, keys []signingKey, policy SignaturePolicy, now time.Time) (keyID string, err error) {
+func verifySignature(
+	data, signature []byte, keys []signingKey, policy SignaturePolicy, now time.Time,
+) (keyID string, err error) {
 	if len(keys) == 0 {
 		return "", errors.New("the registry lists no signing keys, but a signature is required")
 	}

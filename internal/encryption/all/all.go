@@ -29,7 +29,8 @@ func unsupported(name string) *encryption.KeyDriver {
 
 // Registry returns the drivers by name.
 func Registry() *encryption.Registry {
-	r := &encryption.Registry{KeyProviders: make(map[string]*encryption.KeyDriver), Methods: make(map[string]*encryption.MethodDriver)}
+	r := &encryption.Registry{KeyProviders: make(map[string]*encryption.KeyDriver),
+		Methods: make(map[string]*encryption.MethodDriver)}
 	for _, d := range keyDrivers {
 		r.KeyProviders[d.Name] = d
 	}

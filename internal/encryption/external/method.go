@@ -14,9 +14,11 @@ type MethodConfig struct {
 }
 
 // MethodDriver is the method.
-var MethodDriver = encryption.NewMethodDriver("external", encryption.OptionalKeys, func(c *MethodConfig) (encryption.Method, error) {
-	return &method{*c}, errors.Join(checkCommand("encrypt_command", c.Encrypt), checkCommand("decrypt_command", c.Decrypt))
-})
+var MethodDriver = encryption.NewMethodDriver("external", encryption.OptionalKeys,
+	func(c *MethodConfig) (encryption.Method, error) {
+		return &method{*c}, errors.Join(checkCommand("encrypt_command", c.Encrypt), checkCommand("decrypt_command",
+			c.Decrypt))
+	})
 
 type method struct{ config MethodConfig }
 

@@ -38,10 +38,12 @@ func call(ctx context.Context, command []string, magic string, request, response
 	line, rest, _ := bytes.Cut(out.Bytes(), []byte("\n"))
 	var h header
 	if json.Unmarshal(line, &h) != nil || h.Magic != magic {
-		return fmt.Errorf("the program %s didn't start with the line {\"magic\":%q,\"version\":%d}", command[0], magic, version)
+		return fmt.Errorf("the program %s didn't start with the line {\"magic\":%q,\"version\":%d}", command[0],
+			magic, version)
 	}
 	if h.Version != version {
-		return fmt.Errorf("the program %s speaks version %d of the protocol; version %d is needed", command[0], h.Version, version)
+		return fmt.Errorf("the program %s speaks version %d of the protocol; version %d is needed", command[0],
+			h.Version, version)
 	}
 	if err := json.Unmarshal(rest, response); err != nil {
 		return fmt.Errorf("the program %s returned invalid JSON: %w", command[0], err)

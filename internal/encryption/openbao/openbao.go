@@ -35,7 +35,8 @@ var Driver = encryption.NewKeyDriver("openbao", false, func(c *Config, _ bool) (
 		return nil, errors.New("\"key_length\" must be 16, 32 or 64")
 	}
 	if _, err := base64.StdEncoding.DecodeString(c.Data); err != nil {
-		return nil, fmt.Errorf("\"associated_data\" must be text in Base64, as the function base64encode returns it: %w", err)
+		return nil, fmt.Errorf("\"associated_data\" must be text in Base64, as the function base64encode "+
+			"returns it: %w", err)
 	}
 	return &provider{config: *c, engine: u.JoinPath("v1", c.Path), http: httpclient.New(httpclient.Options{})}, nil
 })
@@ -65,11 +66,13 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 			Plaintext  []byte `json:"plaintext"`
 			Ciphertext string `json:"ciphertext"`
 		}
-		if err := p.call(ctx, "datakey/plaintext", request{Bits: 8 * p.config.KeyLength, AssociatedData: p.config.Data}, &response); err != nil {
+		if err := p.call(ctx, "datakey/plaintext", request{Bits: 8 * p.config.KeyLength,
+			AssociatedData: p.config.Data}, &response); err != nil {
 			return encryption.Keys{}, nil, fmt.Errorf("creating a data key: %w", err)
 		}
 		if len(response.Plaintext) != p.config.KeyLength || response.Ciphertext == "" {
-			return encryption.Keys{}, nil, errors.New("creating a data key: the server's response has no key of that length")
+			return encryption.Keys{}, nil,
+				errors.New("creating a data key: the server's response has no key of that length")
 		}
 		meta, err := json.Marshal(metadata{[]byte(response.Ciphertext)})
 		return encryption.Keys{Encryption: response.Plaintext}, meta, err
@@ -81,7 +84,8 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 	var response struct {
 		Plaintext []byte `json:"plaintext"`
 	}
-	if err := p.call(ctx, "decrypt", request{Ciphertext: string(meta.Ciphertext), AssociatedData: p.config.Data}, &response); err != nil {
+	if err := p.call(ctx, "decrypt", request{Ciphertext: string(meta.Ciphertext),
+		AssociatedData: p.config.Data}, &response); err != nil {
 		return encryption.Keys{}, nil, fmt.Errorf("decrypting the data key: %w", err)
 	}
 	if len(response.Plaintext) == 0 {
@@ -120,7 +124,8 @@ func (p *provider) call(ctx context.Context, operation string, q request, respon
 	}
 	err = json.Unmarshal(text, &envelope)
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("the server at %s answered %s %s", p.engine.Host, resp.Status, strings.Join(envelope.Errors, "; "))
+		return fmt.Errorf("the server at %s answered %s %s", p.engine.Host, resp.Status,
+			strings.Join(envelope.Errors, "; "))
 	}
 	if err == nil {
 		err = json.Unmarshal(envelope.Data, response)

@@ -96,11 +96,14 @@ func (p *provider) Keys(ctx context.Context, stored []byte, chained encryption.K
 		return encryption.Keys{}, nil, errors.New("its metadata is damaged: the parameters exceed the limits")
 	}
 	if then.work() > max(maxWork, now.work()) {
-		return encryption.Keys{}, nil, fmt.Errorf("its metadata is damaged, or the key was created with %d iterations and %d bytes: "+
-			"that exceeds the limits, unless the configuration has the same values", then.Iterations, then.KeyLength)
+		return encryption.Keys{}, nil,
+			fmt.Errorf("its metadata is damaged, or the key was created with %d iterations and %d bytes: "+
+				"that exceeds the limits, unless the configuration has the same values", then.Iterations,
+				then.KeyLength)
 	}
 	key, err := then.derive(ctx, secret(chained.Decryption))
-	outdated := then.Iterations != now.Iterations || then.Hash != now.Hash || then.KeyLength != now.KeyLength || len(then.Salt) != p.config.SaltLength
+	outdated := then.Iterations != now.Iterations || then.Hash != now.Hash || then.KeyLength != now.KeyLength ||
+		len(then.Salt) != p.config.SaltLength
 	return encryption.Keys{Decryption: key, Outdated: outdated}, nil, err
 }
 

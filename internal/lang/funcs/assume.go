@@ -172,7 +172,8 @@ func (c lengthCheck) check(args []cty.Value) (cty.Value, error) {
 	if coll.IsKnown() {
 		return args[0], nil
 	}
-	return coll.Refine().CollectionLengthLowerBound(least).CollectionLengthUpperBound(most).NewValue().WithMarks(ms), nil
+	return coll.Refine().CollectionLengthLowerBound(least).CollectionLengthUpperBound(
+		most).NewValue().WithMarks(ms), nil
 }
 
 // bounds returns the bounds in the arguments. An unknown argument sets no bound.

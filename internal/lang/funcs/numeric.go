@@ -13,7 +13,8 @@ var (
 	floorFunc = withDescriptions(stdlib.FloorFunc,
 		"`floor` rounds a number down to the nearest integer.",
 		"The number.")
-	logFunc = withDescriptions(withoutPanic(stdlib.LogFunc, "the logarithm of this number is not defined for this base"),
+	logFunc = withDescriptions(withoutPanic(stdlib.LogFunc,
+		"the logarithm of this number is not defined for this base"),
 		"`log` returns the logarithm of a number in a given base.",
 		"The number.", "The base of the logarithm.")
 	maxFunc = withDescriptions(stdlib.MaxFunc,

@@ -119,7 +119,8 @@ func wrap(err error, what string) error {
 	if err == nil {
 		return nil
 	}
-	if status := new(errcode.ErrorResponse); errors.As(err, &status) && status.StatusCode == http.StatusNotFound || errors.Is(err, errdef.ErrNotFound) {
+	if status := new(errcode.ErrorResponse); errors.As(err, &status) &&
+		status.StatusCode == http.StatusNotFound || errors.Is(err, errdef.ErrNotFound) {
 		return fmt.Errorf("%s: %w", what, ErrNotFound)
 	}
 	return fmt.Errorf("reading %s: %w", what, httpclient.Clean(err))
@@ -136,13 +137,16 @@ func (c *Client) Index(ctx context.Context, repository, tag string) (*ocispec.In
 
 // Package reads the manifest with a tag or digest. It returns the layer with the package and the
 // digest of the manifest.
-func (c *Client) Package(ctx context.Context, repository, reference, artifactType string) (layer ocispec.Descriptor, digest string, err error) {
+func (c *Client) Package(
+	ctx context.Context, repository, reference, artifactType string,
+) (layer ocispec.Descriptor, digest string, err error) {
 	var m ocispec.Manifest
 	if digest, err = c.manifest(ctx, repository, reference, ocispec.MediaTypeImageManifest, &m); err != nil {
 		return layer, "", err
 	}
 	if m.ArtifactType != artifactType {
-		return layer, "", fmt.Errorf("%s@%s is an artifact of type %q, not %q", repository, reference, m.ArtifactType, artifactType)
+		return layer, "", fmt.Errorf("%s@%s is an artifact of type %q, not %q", repository, reference,
+			m.ArtifactType, artifactType)
 	}
 	var found []ocispec.Descriptor
 	for _, layer := range m.Layers {
@@ -151,14 +155,17 @@ func (c *Client) Package(ctx context.Context, repository, reference, artifactTyp
 		}
 	}
 	if len(found) != 1 {
-		return layer, "", fmt.Errorf("%s@%s has %d layers of type %q instead of one", repository, reference, len(found), ZipLayer)
+		return layer, "", fmt.Errorf("%s@%s has %d layers of type %q instead of one", repository, reference,
+			len(found), ZipLayer)
 	}
 	return found[0], digest, nil
 }
 
 // manifest reads a manifest of a type and returns its digest. Registry and manifest must agree on
 // the type: the digest of a document that can be read as several types proves nothing.
-func (c *Client) manifest(ctx context.Context, repository, reference, kind string, into any) (digest string, err error) {
+func (c *Client) manifest(
+	ctx context.Context, repository, reference, kind string, into any,
+) (digest string, err error) {
 	repo, err := c.repository(repository)
 	if err != nil {
 		return "", err
@@ -185,7 +192,8 @@ func (c *Client) manifest(ctx context.Context, repository, reference, kind strin
 		return "", fmt.Errorf("the manifest %s isn't valid: %w", what, err)
 	}
 	if own.MediaType != kind || desc.MediaType != kind {
-		return "", fmt.Errorf("the manifest %s has the type %q (the registry reports %q), but %q is required", what, own.MediaType, desc.MediaType, kind)
+		return "", fmt.Errorf("the manifest %s has the type %q (the registry reports %q), but %q is required",
+			what, own.MediaType, desc.MediaType, kind)
 	}
 	return desc.Digest.String(), nil
 }
@@ -193,7 +201,9 @@ func (c *Client) manifest(ctx context.Context, repository, reference, kind strin
 // Fetch writes a layer's content to dst, which is empty, and verifies it. A transfer that is
 // interrupted or stalls is resumed if the registry supports that. progress receives the number of
 // bytes fetched so far and in total; it may be nil.
-func (c *Client) Fetch(ctx context.Context, repository string, desc ocispec.Descriptor, dst *os.File, progress func(done, total int64)) error {
+func (c *Client) Fetch(
+	ctx context.Context, repository string, desc ocispec.Descriptor, dst *os.File, progress func(done, total int64),
+) error {
 	repo, err := c.repository(repository)
 	if err != nil {
 		return err

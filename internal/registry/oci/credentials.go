@@ -99,7 +99,8 @@ func (c *credentials) explicitly(ctx context.Context, e cliconfig.OCICredentials
 	if e.DockerCredentialHelper != "" {
 		return c.helper(ctx, e.DockerCredentialHelper, e.Registry)
 	}
-	return auth.Credential{Username: e.Username, Password: e.Password, AccessToken: e.AccessToken, RefreshToken: e.RefreshToken}, nil
+	return auth.Credential{Username: e.Username, Password: e.Password, AccessToken: e.AccessToken,
+		RefreshToken: e.RefreshToken}, nil
 }
 
 // dockerConfig is a configuration file of Docker, Podman or a compatible tool.
@@ -118,12 +119,14 @@ type dockerAuth struct {
 }
 
 func (a dockerAuth) credential() (auth.Credential, error) {
-	c := auth.Credential{Username: a.Username, Password: a.Password, RefreshToken: a.IdentityToken, AccessToken: a.RegistryToken}
+	c := auth.Credential{Username: a.Username, Password: a.Password, RefreshToken: a.IdentityToken,
+		AccessToken: a.RegistryToken}
 	if a.Auth != "" {
 		raw, err := base64.StdEncoding.DecodeString(a.Auth)
 		user, password, ok := strings.Cut(string(raw), ":")
 		if err != nil || !ok {
-			return auth.EmptyCredential, errors.New("a configuration file for OCI registries has an \"auth\" that isn't NAME:PASSWORD in Base64")
+			return auth.EmptyCredential,
+				errors.New("a configuration file for OCI registries has an \"auth\" that isn't NAME:PASSWORD in Base64")
 		}
 		c.Username, c.Password = user, password
 	}
@@ -154,7 +157,8 @@ func defaultFiles() []string {
 	if config == "" {
 		config = filepath.Join(home, ".config")
 	}
-	return append(files, filepath.Join(config, "containers", "auth.json"), filepath.Join(home, ".docker", "config.json"), filepath.Join(home, ".dockercfg"))
+	return append(files, filepath.Join(config, "containers", "auth.json"), filepath.Join(home, ".docker",
+		"config.json"), filepath.Join(home, ".dockercfg"))
 }
 
 // readConfigs reads files. If named is set, they must exist.
@@ -197,11 +201,13 @@ func runHelper(ctx context.Context, name, server string) (auth.Credential, error
 		if strings.Contains(text, "credentials not found") {
 			return auth.EmptyCredential, nil
 		}
-		return auth.EmptyCredential, fmt.Errorf("the credential helper docker-credential-%s failed for %s: %s", name, server, text)
+		return auth.EmptyCredential, fmt.Errorf("the credential helper docker-credential-%s failed for %s: %s",
+			name, server, text)
 	}
 	var answer struct{ Username, Secret string }
 	if err := json.Unmarshal(out.Bytes(), &answer); err != nil {
-		return auth.EmptyCredential, fmt.Errorf("the credential helper docker-credential-%s returned invalid JSON for %s", name, server)
+		return auth.EmptyCredential,
+			fmt.Errorf("the credential helper docker-credential-%s returned invalid JSON for %s", name, server)
 	}
 	if answer.Username == "<token>" {
 		return auth.Credential{RefreshToken: answer.Secret}, nil

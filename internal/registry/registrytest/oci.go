@@ -132,7 +132,8 @@ func (r *OCI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	name, kind := cutLast(rest)
 	switch {
 	case r.Tokens && req.Header.Get("Authorization") != "Bearer of "+name:
-		challenge := fmt.Sprintf(`Bearer realm="https://%s/token",service="test",scope="repository:%s:pull"`, r.Host, name)
+		challenge := fmt.Sprintf(`Bearer realm="https://%s/token",service="test",scope="repository:%s:pull"`,
+			r.Host, name)
 		w.Header().Set("WWW-Authenticate", challenge)
 		w.WriteHeader(http.StatusUnauthorized)
 	case !r.Tokens && !loggedIn:

@@ -86,7 +86,8 @@ func sign(t testing.TB, key *openpgp.Entity, data []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	at := key.PrimaryKey.CreationTime.Add(time.Minute)
-	if err := openpgp.DetachSign(&out, key, bytes.NewReader(data), &packet.Config{Time: func() time.Time { return at }}); err != nil {
+	if err := openpgp.DetachSign(&out, key, bytes.NewReader(data),
+		&packet.Config{Time: func() time.Time { return at }}); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()

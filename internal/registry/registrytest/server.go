@@ -54,7 +54,8 @@ type release struct{ provider, version string }
 
 // New starts a server without providers.
 func New(t testing.TB) *Server {
-	s := &Server{t: t, Key: NewKey(t, time.Now().Add(-time.Hour), 0), Scheme: "zh", archives: make(map[release]map[string][]byte)}
+	s := &Server{t: t, Key: NewKey(t, time.Now().Add(-time.Hour), 0), Scheme: "zh",
+		archives: make(map[release]map[string][]byte)}
 	s.http = httptest.NewUnstartedServer(s)
 	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // clients may be killed
 	s.http.StartTLS()
@@ -183,10 +184,13 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request, of release, sy
 		return
 	}
 	base := "/files/" + of.provider + "/" + of.version + "/"
-	s.send(w, r, map[string]any{"protocols": []any{"5.0"}, "os": system, "arch": arch, "filename": name(of.provider, of.version, platform),
-		"download_url": base + name(of.provider, of.version, platform), "shasums_url": base + "SHA256SUMS", "shasums_signature_url": base + "SHA256SUMS.sig",
-		"shasum":       fmt.Sprintf("%x", sha256.Sum256(data)),
-		"signing_keys": map[string]any{"gpg_public_keys": []any{map[string]any{"key_id": "X", "ascii_armor": Armored(s.t, s.Key)}}}})
+	s.send(w, r, map[string]any{"protocols": []any{"5.0"}, "os": system, "arch": arch,
+		"filename":     name(of.provider, of.version, platform),
+		"download_url": base + name(of.provider, of.version, platform), "shasums_url": base + "SHA256SUMS",
+		"shasums_signature_url": base + "SHA256SUMS.sig",
+		"shasum":                fmt.Sprintf("%x", sha256.Sum256(data)),
+		"signing_keys": map[string]any{"gpg_public_keys": []any{map[string]any{"key_id": "X",
+			"ascii_armor": Armored(s.t, s.Key)}}}})
 }
 
 func (s *Server) mirror(w http.ResponseWriter, r *http.Request, provider, file string) {
@@ -201,7 +205,8 @@ func (s *Server) mirror(w http.ResponseWriter, r *http.Request, provider, file s
 	of := release{provider, strings.TrimSuffix(file, ".json")}
 	archives := map[string]any{}
 	for platform, data := range s.archives[of] {
-		archives[platform] = map[string]any{"url": "/files/" + provider + "/" + of.version + "/" + name(provider, of.version, platform), "hashes": []any{s.hash(data)}}
+		archives[platform] = map[string]any{"url": "/files/" + provider + "/" + of.version + "/" +
+			name(provider, of.version, platform), "hashes": []any{s.hash(data)}}
 	}
 	if len(archives) == 0 {
 		http.NotFound(w, r)

@@ -30,7 +30,8 @@ var (
 	// ErrEmpty is the error of Parse for empty input.
 	ErrEmpty = errors.New("the state file is empty")
 	// ErrEncrypted is the error of Parse for an encrypted snapshot.
-	ErrEncrypted = errors.New("the state is encrypted: add its key provider and method to the terraform.encryption block")
+	ErrEncrypted = errors.New("the state is encrypted: add its key provider and method to the " +
+		"terraform.encryption block")
 )
 
 // DamagedError reports that only parts of a state can be read. Salvage reads these.

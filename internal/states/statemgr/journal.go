@@ -20,8 +20,9 @@ import (
 const (
 	syncDelay   = 50 * time.Millisecond // the longest time that an entry waits to be synced
 	reserveStep = 2 << 20               // the number of bytes reserved at a time
-	reserveLow  = 1 << 20               // the number of bytes to keep reserved, for steps in progress when the disk fills up
-	maxLine     = 256 << 20             // the longest entry
+	// the number of bytes to keep reserved, for steps in progress when the disk fills up
+	reserveLow = 1 << 20
+	maxLine    = 256 << 20 // the longest entry
 )
 
 // A journal is the open journal of a running operation. Other processes recognize a running

@@ -72,8 +72,9 @@ func modeAttribute(value string) schema.StringAttribute {
 
 func (r *fileResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		Version:     1,
-		Description: "A text file. At most one of content, sensitive_content and content_wo sets its text; without them it is empty.",
+		Version: 1,
+		Description: "A text file. At most one of content, sensitive_content and content_wo sets its text; " +
+			"without them it is empty.",
 		Attributes: map[string]schema.Attribute{
 			"id":      idAttribute(),
 			"path":    pathAttribute(),
@@ -81,7 +82,8 @@ func (r *fileResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 			"sensitive_content": schema.StringAttribute{Optional: true, Sensitive: true,
 				Description: "The text of the file. It is sensitive."},
 			"content_wo": schema.StringAttribute{Optional: true, WriteOnly: true,
-				Description: "The text of the file. It is write-only, and written again when content_wo_version changes."},
+				Description: "The text of the file. It is write-only, and written again when " +
+					"content_wo_version changes."},
 			"content_wo_version": schema.Int64Attribute{Optional: true,
 				Description: "A number that must change when content_wo changes."},
 			"mode": modeAttribute(defaultFileMode),

@@ -82,10 +82,11 @@ func (frontMatter) Metadata(_ context.Context, _ function.MetadataRequest, resp 
 
 func (frontMatter) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary:     "Splits a text into front matter and body.",
-		Description: "Front matter consists of lines \"name: value\" between two lines of three dashes. A text without it has no fields.",
-		Parameters:  []function.Parameter{function.StringParameter{Name: "text", Description: "The text."}},
-		Return:      function.ObjectReturn{AttributeTypes: frontMatterTypes},
+		Summary: "Splits a text into front matter and body.",
+		Description: "Front matter consists of lines \"name: value\" between two lines of three dashes. A " +
+			"text without it has no fields.",
+		Parameters: []function.Parameter{function.StringParameter{Name: "text", Description: "The text."}},
+		Return:     function.ObjectReturn{AttributeTypes: frontMatterTypes},
 	}
 }
 

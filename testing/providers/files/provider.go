@@ -82,8 +82,9 @@ func (p *filesProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 		Description: "Files and folders on this machine.",
 		Attributes: map[string]schema.Attribute{
 			"root": schema.StringAttribute{
-				Optional:    true,
-				Description: "The base directory of all paths. The default is the environment variable FILES_ROOT, then the working directory.",
+				Optional: true,
+				Description: "The base directory of all paths. The default is the environment variable " +
+					"FILES_ROOT, then the working directory.",
 			},
 		},
 	}

@@ -45,7 +45,8 @@ func (s *secret) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *ephe
 		Description: "A secret in a file that exists while it is open.",
 		Attributes: map[string]schema.Attribute{
 			"path": schema.StringAttribute{Required: true,
-				Description: "The path of the file, relative to the root folder.", Validators: []validator.String{relativePath}},
+				Description: "The path of the file, relative to the root folder.",
+				Validators:  []validator.String{relativePath}},
 			"value": schema.StringAttribute{Optional: true, Computed: true, Sensitive: true,
 				Description: "The secret. The default is random."},
 			"renew_seconds": schema.Int64Attribute{Optional: true,

@@ -122,7 +122,8 @@ func diffNote(ctx context.Context, d *schema.ResourceDiff, meta any) error {
 	if d.Id() == "" {
 		return nil
 	}
-	for _, name := range []string{"title", "body", "secret", "priority", "pinned", "tags", "labels", "section", "link", "reminder", "attachment"} {
+	for _, name := range []string{"title", "body", "secret", "priority", "pinned", "tags", "labels", "section",
+		"link", "reminder", "attachment"} {
 		if d.HasChange(name) {
 			return d.SetNewComputed("revision")
 		}

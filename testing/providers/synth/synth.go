@@ -93,8 +93,9 @@ func (t *thing) Schema(_ context.Context, _ resource.SchemaRequest, resp *resour
 	}
 	for i := range t.attributes {
 		attributes["x"+strconv.Itoa(i)] = schema.StringAttribute{
-			Optional:    true,
-			Description: fmt.Sprintf("Additional attribute number %d of this object, which accepts any text and has no effect on others.", i),
+			Optional: true,
+			Description: fmt.Sprintf("Additional attribute number %d of this object, which accepts any text "+
+				"and has no effect on others.", i),
 		}
 	}
 	resp.Schema = schema.Schema{Description: "An object of type " + strconv.Itoa(t.number) + ".",
