@@ -1,7 +1,9 @@
 package statemgr_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -104,15 +106,50 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// crash changes to a copy of the working directory. Its journal looks like that of a killed
-// process, as nothing locks it.
+// crash changes to a copy of the working directory, as it was at one moment. Its journal looks
+// like that of a killed process, as nothing locks it.
 func crash(t *testing.T) {
 	t.Helper()
-	to := t.TempDir()
-	if err := os.CopyFS(to, os.DirFS(".")); err != nil {
-		t.Fatal(err)
+	for range 100 {
+		to := t.TempDir()
+		before := listing(t)
+		err := os.CopyFS(to, os.DirFS("."))
+		if err == nil && slices.Equal(before, listing(t)) {
+			t.Chdir(to)
+			return
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
 	}
-	t.Chdir(to)
+	t.Fatal("the working directory never stayed the same for the time of a copy")
+}
+
+// listing returns the name, size and time of each file in the working directory.
+func listing(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !entry.IsDir() {
+			out = append(out, fmt.Sprint(path, " ", info.Size(), " ", info.ModTime()))
+		}
+		return nil
+	})
+	check(t, err)
+	return out
 }
 
 func ids(s *states.State) []string {
