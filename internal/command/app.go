@@ -157,7 +157,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 		parseErr = errors.Join(parseErr, err)
 	}
 	if parseErr != nil {
-		return a.fail(badUsage("Failed to parse command-line options", "%s%s", tfdiags.Sentence(parseErr),
+		return a.finish(badUsage("Failed to parse command-line options", "%s%s", tfdiags.Sentence(parseErr),
 			optionMeant(parseErr, fs.FlagSet)), path)
 	}
 
@@ -166,49 +166,40 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	a.Interrupts.OnInterrupt(a.printInterrupt)
 	endMeasure, err := a.measure(measured, strings.Join(path, " "))
 	if err != nil {
-		return a.fail(err, path)
+		return a.finish(err, path)
 	}
 	var problem error
 	defer func() { endMeasure(problem) }()
 	ctx, cancel := a.Interrupts.Context(context.Background())
 	defer cancel()
 	err = run(ctx, a, fs.Args())
-	if status = a.fail(err, path); status == 1 { // others are results, not errors
+	if status = a.finish(err, path); status == 1 { // others are results, not errors
 		problem = err
 	}
 	return status
 }
 
-// fail prints the error of a command and returns the exit status.
-func (a *App) fail(err error, path []string) int {
+// finish prints the warnings that are left and the error of a command, and returns the exit status.
+func (a *App) finish(err error, path []string) int {
 	var status exitStatus
 	var usage usageError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &status):
+	switch warnings := a.Warnings.Take(); {
+	case err == nil, errors.As(err, &status):
+		a.Printer.Diagnostics(warnings)
 		return int(status)
 	case errors.As(err, &usage):
-		a.Printer.Diagnostics(usage.Diagnostic.List())
+		a.Printer.Diagnostics(warnings.Append(usage.Diagnostic))
 		if !a.view.JSON {
 			fmt.Fprintf(a.Err, "\nThe options are listed by: tofu %s -help\n", strings.Join(path, " "))
 		}
 		return 1
+	default:
+		a.Printer.Diagnostics(warnings.AppendError(err))
 	}
-	a.Printer.Diagnostics(tfdiags.FromError(err))
 	if crash, ok := crashOf(err); ok {
 		return reportCrash(a.Err, "", crash)
 	}
 	return 1
-}
-
-// done prints diagnostics without errors and returns nil. It returns diagnostics with errors as an
-// error for the caller to print.
-func (a *App) done(diags tfdiags.Diagnostics) error {
-	if !diags.HasErrors() {
-		a.Printer.Diagnostics(diags)
-	}
-	return diags.Err()
 }
 
 // useOptions sets the printer and whether the user may be asked, according to the options of the
@@ -298,13 +289,10 @@ func (a *App) enter(chdir string) error {
 	if a.WorkDir, err = os.Getwd(); err != nil {
 		return fmt.Errorf("finding out the working directory: %w", err)
 	}
-	var diags tfdiags.Diagnostics
-	a.CLI, err = cliconfig.Load(diags.Add)
-	diags = diags.AppendError(err)
-	if len(diags) > 0 { // always to standard error: standard output may be a document
-		a.warn(diags)
-	}
-	if err != nil { // continue: the other settings are valid, and most commands use none
+	a.CLI, err = cliconfig.Load(a.Warnings.Add)
+	a.printOnStderr(a.Warnings.Take().AppendError(err)) // standard output may be a document
+	if err != nil {
+		// continue: the other settings are valid, and most commands use none
 		fmt.Fprintf(a.Err, "\nWithout these settings of the CLI configuration, tofu may do something else "+
 			"than you want.\n\n")
 	}

@@ -82,26 +82,24 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 	if err := app.RequireConfigFor(opts.Mode); err != nil {
 		return err
 	}
-	op, diags := app.StartOperation(ctx, f.operation(), session.OperationApply)
-	if diags.HasErrors() {
-		return diags.Err()
+	op, err := app.StartOperation(ctx, f.operation(), session.OperationApply)
+	if err != nil {
+		return err
 	}
 	defer op.Close()
 	op.Env.Parallelism = f.Parallelism
 	opts.NotSaved = true
-	plan, more := op.Plan(ctx, opts, true)
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags.Err()
+	plan, err := op.Plan(ctx, opts, true)
+	if err != nil {
+		return err
 	}
 	if !f.AutoApprove && plan.Applyable {
-		app.Printer.Diagnostics(diags) // before asking the user
-		diags = nil
+		app.Printer.Diagnostics(app.Warnings.Take()) // before asking the user
 		if err := approve(op, ctx, plan); err != nil {
 			return err
 		}
 	}
-	return applyAndReport(op, ctx, plan, "", f, diags)
+	return applyAndReport(op, ctx, plan, "", f)
 }
 
 // approve asks the user whether to apply a plan.
@@ -137,26 +135,28 @@ func approve(op *session.Operation, ctx context.Context, plan *plans.Plan) error
 // applyAndReport applies a plan and prints the result.
 func applyAndReport(
 	op *session.Operation, ctx context.Context, plan *plans.Plan, planID string, f *applyFlags,
-	diags tfdiags.Diagnostics,
 ) error {
 	if op.Session.Interrupts.Stopped() {
-		return diags.Append(tfdiags.Errorf("Execution halted",
-			"The operation was interrupted before anything was applied.")).Err()
+		return tfdiags.Errorf("Execution halted", "The operation was interrupted before anything was applied.")
 	}
+	warnings := &op.Session.Warnings
+	before := warnings.Take()
 	if plan.Mode != plans.RefreshOnly { // a refresh-only plan evaluates the conditions of resources
-		diags = diags.Filter(func(d tfdiags.Diagnostic) bool { // apply evaluates the other conditions again
+		before = before.Filter(func(d tfdiags.Diagnostic) bool { // apply evaluates the other conditions again
 			_, condition := d.Extra.(tfdiags.CheckRule)
 			return !condition
 		})
 	}
-	st, tally, more := op.Apply(ctx, plan, planID, &engine.ApplyOptions{
+	st, tally, err := op.Apply(ctx, plan, planID, &engine.ApplyOptions{
 		Variables: op.Variables, SuppressForgetErrors: f.SuppressForgetErrors, ShowSensitive: f.ShowSensitive,
 	})
-	diags = diags.Dedup(more).Append(more...) // report problems of both plan and apply once
-	if diags.HasErrors() {
-		return diags.Err()
+	during := warnings.Take()
+	warnings.Add(before.Dedup(during)...) // what both plan and apply warn about is reported once
+	warnings.Add(during...)
+	if err != nil {
+		return err
 	}
-	op.Session.Printer.Diagnostics(diags)
+	op.Session.Printer.Diagnostics(warnings.Take())
 	op.Session.Printer.Message(ui.Applied{Counts: tally.Counts(), Destroy: f.command})
 	if !f.command {
 		op.Session.Printer.Message(ui.Outputs{Values: session.Outputs(st)})

@@ -52,45 +52,44 @@ func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) e
 	if err := noArguments(args); err != nil {
 		return err
 	}
-	root, diags := app.LoadRootModule(ctx, f.Variables)
-	if diags.HasErrors() {
-		return diags.Err()
+	root, err := app.LoadRootModule(ctx, f.Variables)
+	if err != nil {
+		return err
 	}
-	p, more := app.Locate(ctx, root, session.StateRequest{Paths: session.StatePaths{State: f.State}})
-	if more.HasErrors() {
-		return more.Err()
+	p, err := app.Locate(ctx, root, session.StateRequest{Paths: session.StatePaths{State: f.State}})
+	if err != nil {
+		return err
 	}
-	cfg, diags := app.LoadConfigWith(ctx, root.Given)
-	if diags.HasErrors() {
-		return diags.Err()
+	cfg, err := app.LoadConfigWith(ctx, root.Given)
+	if err != nil {
+		return err
 	}
-	variables, more := cfg.Variables(ctx, app.Session, session.AllowUnknown)
-	more = more.AppendError(cfg.Convertible(variables))
-	if diags = diags.Append(more...); more.HasErrors() {
-		return diags.Err()
+	variables, err := cfg.Variables(ctx, app.Session, session.AllowUnknown)
+	if err := tfdiags.Join(err, cfg.Convertible(variables)); err != nil {
+		return err
 	}
-	open, more := app.ReadState(ctx, p, session.StateRequest{})
-	if diags = diags.Append(more...); more.HasErrors() {
-		return diags.Err()
+	open, err := app.ReadState(ctx, p, session.StateRequest{})
+	if err != nil {
+		return err
 	}
 	defer app.Release(open)
 	st := app.Adopt(open.State(), cfg.Config)
-	running, more := app.OpenProviders(session.Requirements(cfg.Config, st))
-	if diags = diags.Append(more...); more.HasErrors() {
-		return diags.Err()
+	running, err := app.OpenProviders(session.Requirements(cfg.Config, st))
+	if err != nil {
+		return err
 	}
 	defer running.Close(app.Session)
 	env := app.Environment(running, p.Workspace)
-	env.Observe, env.Warn = nil, diags.Add
+	env.Observe = nil
 	scope, err := engine.Eval(terminal.UntilAbort(ctx), cfg.Config, st, env, variables)
-	if diags = diags.AppendError(err); scope == nil {
-		return diags.Err()
+	if scope == nil {
+		return err
 	}
-	if app.InTerminal {
-		app.Printer.Diagnostics(diags)
-	} else {
-		app.warn(diags) // standard output holds values only
+	show := app.Printer.Diagnostics
+	if !app.InTerminal {
+		show = app.printOnStderr // standard output holds values only
 	}
+	show(app.Warnings.Take().AppendError(err))
 	scope.Functions = maps.Clone(scope.Functions)
 	scope.Functions["plantimestamp"] = noPlanTimestamp
 	c := &console{app: app, scope: scope, next: app.ReadLine}
@@ -150,8 +149,8 @@ func (c *console) run(ctx context.Context) error {
 			switch {
 			case strings.TrimSpace(text) == "":
 			case e.inTemplate():
-				if diags := c.print(ctx, text); diags.HasErrors() {
-					return diags.Err()
+				if err := c.print(ctx, text); err != nil {
+					return err
 				}
 				if ctx.Err() != nil {
 					return exitStatus(1)
@@ -173,14 +172,14 @@ func (c *console) run(ctx context.Context) error {
 			continue
 		}
 		if text := e.text.String(); strings.TrimSpace(text) != "" {
-			diags := c.print(ctx, text)
+			err := c.print(ctx, text)
 			if ctx.Err() != nil {
 				return exitStatus(1)
 			}
-			if diags.HasErrors() && !c.app.InTerminal {
-				return diags.Err()
+			if err != nil && !c.app.InTerminal {
+				return err
 			}
-			c.app.Printer.Diagnostics(diags)
+			c.app.Printer.Diagnostics(tfdiags.FromError(err))
 		} else if !c.app.InTerminal {
 			c.app.Printer.Message(ui.Text{}) // an empty line for an empty line
 		}
@@ -189,20 +188,20 @@ func (c *console) run(ctx context.Context) error {
 }
 
 // print evaluates an expression and prints its value.
-func (c *console) print(ctx context.Context, text string) tfdiags.Diagnostics {
-	result, diags := c.evaluate(ctx, text)
-	if ctx.Err() == nil && !diags.HasErrors() {
+func (c *console) print(ctx context.Context, text string) error {
+	result, err := c.evaluate(ctx, text)
+	if ctx.Err() == nil && err == nil {
 		c.app.Printer.Message(ui.Text{Text: result})
 	}
-	return diags
+	return err
 }
 
 // evaluate returns the result of an expression as text. It does not wait for an evaluation that is
 // interrupted, because HCL can't cancel it.
-func (c *console) evaluate(ctx context.Context, text string) (result string, diags tfdiags.Diagnostics) {
+func (c *console) evaluate(ctx context.Context, text string) (result string, err error) {
 	done := make(chan any, 1) // receives what a panic left, or nil
 	var value string
-	var problems tfdiags.Diagnostics
+	var failure error
 	go func() {
 		defer func() {
 			problem := recover()
@@ -211,14 +210,14 @@ func (c *console) evaluate(ctx context.Context, text string) (result string, dia
 			}
 			done <- problem
 		}()
-		value, problems = c.result(text)
+		value, failure = c.result(text)
 	}()
 	select {
 	case crash := <-done:
 		if crash != nil {
 			panic(crash)
 		}
-		return value, problems
+		return value, failure
 	case <-ctx.Done():
 		return "", nil
 	}
@@ -226,28 +225,27 @@ func (c *console) evaluate(ctx context.Context, text string) (result string, dia
 
 // result evaluates an expression and formats its value. The function type(x), which exists only in
 // the console, returns the type of x.
-func (c *console) result(text string) (string, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func (c *console) result(text string) (string, error) {
 	if d := nesting.Check("<console-input>", []byte(text)); d != nil {
-		return "", diags.AppendHCL(hcl.Diagnostics{d})
+		return "", tfdiags.FromHCL(hcl.Diagnostics{d}).Err()
 	}
-	parsed, hclDiags := hclsyntax.ParseExpression([]byte(text), "<console-input>", hcl.InitialPos)
-	if diags = diags.AppendHCL(hclDiags); diags.HasErrors() {
-		return "", diags
+	parsed, diags := hclsyntax.ParseExpression([]byte(text), "<console-input>", hcl.InitialPos)
+	if err := tfdiags.FromHCL(diags).Err(); err != nil {
+		return "", err
 	}
 	call, isCall := parsed.(*hclsyntax.FunctionCallExpr)
 	wantsType := isCall && call.Name == "type" && len(call.Args) == 1 && !call.ExpandFinal
 	if wantsType {
 		parsed = call.Args[0]
 	}
-	v, more := c.scope.EvalExpr(parsed, cty.DynamicPseudoType)
-	if diags = diags.AppendError(more); diags.HasErrors() {
-		return "", diags
+	v, err := c.scope.EvalExpr(parsed, cty.DynamicPseudoType)
+	if err != nil {
+		return "", err
 	}
 	if wantsType {
-		return typeText(v.Type(), ""), diags
+		return typeText(v.Type(), ""), nil
 	}
-	return ui.FormatValue(v), diags
+	return ui.FormatValue(v), nil
 }
 
 // typeText formats a type as the console prints it: objects and tuples take several lines, and

@@ -35,8 +35,7 @@ func reportCrash(to io.Writer, problem string, crash tfdiags.Crash) (status int)
 
 // crashOf returns the first crash in the diagnostics of an error.
 func crashOf(err error) (tfdiags.Crash, bool) {
-	var diags tfdiags.Diagnostics
-	for _, d := range diags.AppendError(err) {
+	for _, d := range tfdiags.FromError(err) {
 		if crash, ok := d.Extra.(tfdiags.Crash); ok {
 			return crash, true
 		}

@@ -18,7 +18,7 @@ func TestCrashReport(t *testing.T) {
 		{Severity: tfdiags.Error, Summary: "Crash", Detail: "An internal error occurred: lost my way.",
 			Extra: tfdiags.Crash{Problem: "lost my way", Stack: []byte("the stack")}},
 	}.Err()
-	if status := app.fail(fmt.Errorf("applying: %w", err), nil); status != crashStatus {
+	if status := app.finish(fmt.Errorf("applying: %w", err), nil); status != crashStatus {
 		t.Errorf("the status is %d", status)
 	}
 	for _, want := range []string{"Other problem", "bug in tofu", "lost my way", "the stack"} {

@@ -52,7 +52,7 @@ type formatter struct {
 	*fmtFlags
 	out     io.Writer
 	changed bool
-	diags   tfdiags.Diagnostics
+	errs    tfdiags.Diagnostics
 }
 
 func runFmt(_ context.Context, app *App, flags *fmtFlags, args []string) error {
@@ -72,9 +72,9 @@ func runFmt(_ context.Context, app *App, flags *fmtFlags, args []string) error {
 			f.target(target)
 		}
 	}
-	app.Printer.Diagnostics(f.diags)
+	app.Printer.Diagnostics(f.errs)
 	switch {
-	case f.diags.HasErrors():
+	case len(f.errs) > 0:
 		return exitStatus(2)
 	case f.Check && f.changed:
 		return exitStatus(3)
@@ -87,13 +87,13 @@ func (f *formatter) target(path string) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		f.diags = f.diags.Append(tfdiags.Errorf("No file or directory at "+path, "%s", err))
+		f.errs = f.errs.Append(tfdiags.Errorf("No file or directory at "+path, "%s", err))
 	case info.IsDir():
 		f.dir(path)
 	case slices.ContainsFunc(fmtSuffixes, func(s string) bool { return strings.HasSuffix(path, s) }):
 		f.file(path)
 	default:
-		f.diags = f.diags.Append(tfdiags.Errorf("Not a file that can be formatted",
+		f.errs = f.errs.Append(tfdiags.Errorf("Not a file that can be formatted",
 			"%s is none of the kinds that fmt processes: %s.", path, strings.Join(fmtSuffixes, ", ")))
 	}
 }
@@ -101,7 +101,7 @@ func (f *formatter) target(path string) {
 func (f *formatter) dir(path string) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		f.diags = f.diags.AppendError(fmt.Errorf("reading the directory: %w", err))
+		f.errs = f.errs.AppendError(fmt.Errorf("reading the directory: %w", err))
 		return
 	}
 	for _, e := range entries {
@@ -123,7 +123,7 @@ func (f *formatter) dir(path string) {
 func (f *formatter) file(path string) {
 	file, err := os.Open(path)
 	if err != nil {
-		f.diags = f.diags.AppendError(fmt.Errorf("reading %s: %w", path, err))
+		f.errs = f.errs.AppendError(fmt.Errorf("reading %s: %w", path, err))
 		return
 	}
 	defer file.Close()
@@ -134,12 +134,12 @@ func (f *formatter) file(path string) {
 func (f *formatter) source(r io.Reader, path string) {
 	src, err := io.ReadAll(r)
 	if err != nil {
-		f.diags = f.diags.AppendError(fmt.Errorf("reading %s: %w", path, err))
+		f.errs = f.errs.AppendError(fmt.Errorf("reading %s: %w", path, err))
 		return
 	}
 	result, err := hclfmt.Format(src, path)
 	if err != nil {
-		f.diags = f.diags.AppendError(err)
+		f.errs = f.errs.AppendError(err)
 		return
 	}
 	same := bytes.Equal(src, result)
@@ -150,7 +150,7 @@ func (f *formatter) source(r io.Reader, path string) {
 		}
 		if f.Write && !f.Check {
 			if err := rewrite(path, result); err != nil {
-				f.diags = f.diags.AppendError(fmt.Errorf("writing the formatted file: %w", err))
+				f.errs = f.errs.AppendError(fmt.Errorf("writing the formatted file: %w", err))
 			}
 		}
 		if f.Diff {

@@ -34,7 +34,7 @@ func generateTarget(path string, mode plans.Mode) error {
 }
 
 // writeGenerated writes the configuration that a plan generated.
-func writeGenerated(path string, plan *plans.Plan) tfdiags.Diagnostics {
+func writeGenerated(path string, plan *plans.Plan, warn tfdiags.Sink) error {
 	if len(plan.GeneratedConfig) == 0 {
 		return nil
 	}
@@ -45,8 +45,9 @@ func writeGenerated(path string, plan *plans.Plan) tfdiags.Diagnostics {
 		fmt.Fprintf(&text, "\n%s\n", bytes.TrimSpace([]byte(plan.GeneratedConfig[addr])))
 	}
 	if err := atomicfile.WriteNamed(path, hclwrite.Format(text.Bytes()), 0o644); err != nil {
-		return tfdiags.FromError(fmt.Errorf("writing the generated configuration: %w", err))
+		return fmt.Errorf("writing the generated configuration: %w", err)
 	}
-	return tfdiags.Warningf("Config generation is experimental",
-		"What is generated may look different in later versions. Check it before you use it.").List()
+	warn(tfdiags.Warningf("Config generation is experimental",
+		"What is generated may look different in later versions. Check it before you use it."))
+	return nil
 }

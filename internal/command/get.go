@@ -40,8 +40,8 @@ so you rarely need this command.`,
 		}
 		want := &installOptions{Get: true, Always: true, Upgrade: f.Update, TestDirectory: f.TestDirectory,
 			Pin: f.PinModules}
-		_, diags := app.installModules(ctx, given, want, registry.New(app.CLI, version.String))
-		return app.done(diags)
+		_, err = app.installModules(ctx, given, want, registry.New(app.CLI, version.String))
+		return err
 	}),
 }
 
@@ -66,18 +66,17 @@ type installOptions struct {
 // whole configuration.
 func (a *App) installModules(
 	ctx context.Context, given map[string]configs.Given, want *installOptions, client *registry.Client,
-) (*session.Config, tfdiags.Diagnostics) {
+) (*session.Config, error) {
 	if !want.Get {
 		resolve, err := getmodules.Installed(a.ModulesDir())
 		if err != nil {
-			return nil, tfdiags.FromError(err)
+			return nil, err
 		}
 		return a.loadWithTests(ctx, given, want.TestDirectory, resolve)
 	}
-	var diags tfdiags.Diagnostics
 	locks, pinned, err := depsfile.LoadModules(depsfile.ModulesFileName)
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
 	defer a.Timings.Phase("modules")()
 	announced := false
@@ -93,35 +92,36 @@ func (a *App) installModules(
 			}
 			a.printModule(e)
 		}),
-		Warn: diags.Add,
+		Warn: a.Warnings.Add,
 	})
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
-	cfg, more := a.loadWithTests(ctx, given, want.TestDirectory, in.Resolve)
+	cfg, err := a.loadWithTests(ctx, given, want.TestDirectory, in.Resolve)
 	// Record the installed modules even after errors, so that other commands can report the errors.
-	if diags = diags.Append(more...).AppendError(in.Finish()); diags.HasErrors() {
-		return nil, diags
+	if err := tfdiags.Join(err, in.Finish()); err != nil {
+		return nil, err
 	}
 	if pinned || want.Pin {
-		diags = diags.Append(a.savePins(locks, in.Pins(), !pinned, want.ReadOnly)...)
+		if err := a.savePins(locks, in.Pins(), !pinned, want.ReadOnly); err != nil {
+			return nil, err
+		}
 	}
-	return cfg, diags
+	return cfg, nil
 }
 
 // savePins writes the module lock file if it is new or changed.
-func (a *App) savePins(old, locks depsfile.ModuleLocks, fresh, readonly bool) tfdiags.Diagnostics {
+func (a *App) savePins(old, locks depsfile.ModuleLocks, fresh, readonly bool) error {
 	if !fresh && slices.Equal(old, locks) {
 		return nil
 	}
 	if readonly {
 		return tfdiags.Errorf("Module dependency changes detected",
 			"The modules that the configuration uses are not those that %s pins, and -lockfile=readonly keeps "+
-				"it as it is. "+
-				withoutReadonly, depsfile.ModulesFileName).List()
+				"it as it is. "+withoutReadonly, depsfile.ModulesFileName)
 	}
 	if err := locks.Save(depsfile.ModulesFileName); err != nil {
-		return tfdiags.FromError(fmt.Errorf("pinning modules: %w", err))
+		return fmt.Errorf("pinning modules: %w", err)
 	}
 	switch {
 	case fresh && len(locks) == 0:

@@ -14,7 +14,6 @@ import (
 	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/terminal"
-	"tofu/internal/tfdiags"
 )
 
 var cmdGraph = &Command{
@@ -62,27 +61,27 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) error
 	var cfg *session.Config
 	var prior *states.State
 	var plan *plans.Plan
-	var diags tfdiags.Diagnostics
 	if f.Plan != "" {
-		var saved *savedPlan
-		if saved, diags = app.readPlan(ctx, f.Plan, f.Variables); diags.HasErrors() {
-			return diags.Err()
+		saved, err := app.readPlan(ctx, f.Plan, f.Variables)
+		if err != nil {
+			return err
 		}
 		cfg, plan, prior = saved.cfg, saved.Plan, saved.Plan.Prior
 	} else {
-		if cfg, diags = app.LoadConfig(ctx, f.Variables); diags.HasErrors() {
-			return diags.Err()
+		var err error
+		if cfg, err = app.LoadConfig(ctx, f.Variables); err != nil {
+			return err
 		}
-		open, more := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
-		if diags = diags.Append(more...); more.HasErrors() {
-			return diags.Err()
+		open, err := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
+		if err != nil {
+			return err
 		}
 		defer app.Release(open)
 		prior = app.Adopt(open.State(), cfg.Config)
 	}
-	running, more := app.OpenProviders(session.Requirements(cfg.Config, prior))
-	if diags = diags.Append(more...); more.HasErrors() {
-		return diags.Err()
+	running, err := app.OpenProviders(session.Requirements(cfg.Config, prior))
+	if err != nil {
+		return err
 	}
 	defer running.Close(app.Session)
 	workspace, err := app.Workspace()
@@ -90,20 +89,20 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) error
 		return err
 	}
 	env := app.Environment(running, workspace)
-	env.Observe, env.Warn = nil, diags.Add
+	env.Observe = nil
 	if kind == engine.GraphApply && plan == nil { // an apply requires a plan, so without a plan there is no such graph
-		env.Warn = nil // the other graph has the same warnings
-		if _, err := graph.Draw(terminal.UntilAbort(ctx), engine.GraphOperation(cfg.Config, prior, env,
+		quiet := *env
+		quiet.Warn = nil // the other graph has the same warnings
+		if _, err := graph.Draw(terminal.UntilAbort(ctx), engine.GraphOperation(cfg.Config, prior, &quiet,
 			engine.GraphPlan, nil)); err != nil {
-			return diags.AppendError(err).Err()
+			return err
 		}
-		env.Warn = diags.Add
 	}
 	drawing, err := graph.Draw(terminal.UntilAbort(ctx), engine.GraphOperation(cfg.Config, prior, env, kind, plan))
-	if diags = diags.AppendError(err); diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
-	app.warn(diags)
+	app.printOnStderr(app.Warnings.Take())
 	writeDOT(app.Out, drawing)
 	return nil
 }

@@ -45,13 +45,12 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 			"The import command expects two arguments: the address of a resource instance and the object's ID.")
 	}
 	addr, err := addrs.ParseInstanceText(args[0])
-	diags := tfdiags.FromError(err)
-	if !diags.HasErrors() && addr.Resource.Mode != addrs.Managed {
-		diags = diags.Append(tfdiags.Errorf("Invalid address for import",
-			"Only managed resources can be imported, and %s is none.", addr))
+	if err == nil && addr.Resource.Mode != addrs.Managed {
+		err = tfdiags.Errorf("Invalid address for import", "Only managed resources can be imported, and %s is none.",
+			addr)
 	}
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
 	if f.Config != "" {
 		app.RootDir = f.Config
@@ -59,24 +58,23 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 	if err := app.RequireConfig(); err != nil {
 		return err
 	}
-	op, more := app.StartOperation(ctx, f.operation(), session.OperationApply)
-	if diags = diags.Append(more...); diags.HasErrors() {
-		return diags.Err()
+	op, err := app.StartOperation(ctx, f.operation(), session.OperationApply)
+	if err != nil {
+		return err
 	}
 	defer op.Close()
 	op.Env.Parallelism = f.Parallelism
 	if err := canImport(op, addr); err != nil {
-		return diags.AppendError(err).Err()
+		return err
 	}
 	app.Say("%s: Importing from ID %q...", addr, args[1])
-	plan, more := planImport(op, ctx, addr, args[1])
-	if diags = diags.Append(more...); diags.HasErrors() {
-		return diags.Err()
+	plan, err := planImport(op, ctx, addr, args[1])
+	if err != nil {
+		return err
 	}
 	imported := plan.Prior.Instance(addr)
 	if imported == nil || imported.Current == nil {
-		return diags.Append(tfdiags.Errorf("Nothing was imported", "The provider gave no object for the ID %q.",
-			args[1])).Err()
+		return tfdiags.Errorf("Nothing was imported", "The provider returned no object for the ID %q.", args[1])
 	}
 	provider := addrs.ProviderInstance{Config: plan.Prior.Resource(addr.Abs()).Provider, Key: imported.ProviderKey}
 	object := *imported.Current
@@ -84,19 +82,19 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 	st := op.State.State().Clone()
 	st.SetCurrent(addr, &object, provider)
 	st = engine.WithOutputs(terminal.UntilAbort(ctx), op.Config.Config, st, op.QuietEnv(), op.Variables)
-	if diags = diags.AppendError(op.Save(ctx, st)); diags.HasErrors() {
-		return diags.Err()
+	if err := op.Save(ctx, st); err != nil {
+		return err
 	}
 	app.Success("\nImport successful!")
 	app.Say("\nThe resource that was imported is shown above. It is in the state now and\nwill henceforth be managed.")
-	return app.done(diags)
+	return nil
 }
 
 // planImport plans the import only. It does not validate the configuration first, because the block
 // may still be empty.
 func planImport(
 	op *session.Operation, ctx context.Context, addr addrs.AbsInstance, id string,
-) (*plans.Plan, tfdiags.Diagnostics) {
+) (*plans.Plan, error) {
 	start := op.Env.Provider
 	op.Env.Provider = func(ctx context.Context, p addrs.Provider) (providers.Interface, error) {
 		running, err := start(ctx, p)
@@ -106,13 +104,10 @@ func planImport(
 		return knownConfig{running}, nil
 	}
 	target := addrs.Target{Module: addr.Module, Resource: addr.Resource, Key: addr.Key, HasKey: addr.Key != addrs.NoKey}
-	var diags tfdiags.Diagnostics
-	op.Env.Warn = diags.Add
-	plan, err := engine.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), op.Env, &engine.PlanOptions{
+	return engine.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), op.Env, &engine.PlanOptions{
 		NotSaved: true, Variables: op.Variables, Targets: []addrs.Target{target},
 		Imports: []graph.CommandImport{{Addr: addr, ID: id}},
 	})
-	return plan, diags.AppendError(err)
 }
 
 // knownConfig is a provider that must not be configured with unknown values, because an import

@@ -110,36 +110,32 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	root, more := app.LoadRootModuleWith(ctx, given)
-	if more.HasErrors() {
-		return more.Err()
+	root, err := app.LoadRootModuleWith(ctx, given)
+	if err != nil {
+		return err
 	}
-	var diags tfdiags.Diagnostics
 	if f.Backend {
 		app.Say("\n%s", app.emphasis("Initializing the backend..."))
-		diags = diags.Append(app.initBackend(ctx, root, f)...)
-		if !diags.HasErrors() {
-			diags = diags.Append(app.createWorkspaceOfEnv(ctx, f)...)
+		if err := app.initBackend(ctx, root, f); err != nil {
+			return err
 		}
-		if diags.HasErrors() {
-			return diags.Err()
+		if err := app.createWorkspaceOfEnv(ctx, f); err != nil {
+			return err
 		}
 	}
-	cfg, more := app.installModules(ctx, given, &installOptions{Get: f.Get, Upgrade: f.Upgrade,
+	cfg, err := app.installModules(ctx, given, &installOptions{Get: f.Get, Upgrade: f.Upgrade,
 		TestDirectory: f.TestDirectory, Pin: f.PinModules, ReadOnly: f.LockFile == "readonly"}, client)
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
 	if f.Backend {
-		diags = diags.Append(app.EncryptionWarnings(root)...)
+		app.CheckEncryption(root)
 	}
 	app.Say("\n%s", app.emphasis("Initializing provider plugins..."))
-	diags = diags.Append(app.installProviders(ctx, cfg, f, client)...)
-	if diags.HasErrors() {
-		return diags.Err()
+	if err := app.installProviders(ctx, cfg, f, client); err != nil {
+		return err
 	}
-	app.Printer.Diagnostics(diags)
+	app.Printer.Diagnostics(app.Warnings.Take())
 	app.Success("\nOpenTofu has been successfully initialized!")
 	if !app.Automated {
 		app.Say("\n\"tofu plan\" shows what there is to do. Run \"tofu init\" again when modules,\n" +
@@ -181,7 +177,7 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 			"The module %q could not be copied into the working directory, which is as it was: %s.", source, err).Err()
 	}
 	a.Parser = configs.NewParser(nil) // the old parser has read the empty directory
-	return a.done(nil)
+	return nil
 }
 
 // mayPrecedeModule holds the names that a directory may contain before a module is copied into it.

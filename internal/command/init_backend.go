@@ -17,67 +17,69 @@ import (
 )
 
 // initBackend starts using the backend that the configuration declares, and records it.
-func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlags) tfdiags.Diagnostics {
+func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlags) error {
 	defer a.Timings.Phase("backend")()
-	wanted, hasBlock, diags := session.DecodeBackend(root)
-	if diags.HasErrors() {
-		return diags
+	wanted, hasBlock, err := session.DecodeBackend(root)
+	if err != nil {
+		return err
 	}
-	record, err := a.ReadBackendRecord()
-	if err != nil && !f.Reconfigure {
-		return diags.AppendError(err)
+	record, recordErr := a.ReadBackendRecord()
+	if recordErr != nil && !f.Reconfigure {
+		return recordErr
 	}
 	if !hasBlock && len(f.BackendConfig) > 0 {
-		diags = diags.Append(tfdiags.Warningf("Missing backend configuration",
+		a.Warnings.Add(tfdiags.Warningf("Missing backend configuration",
 			"-backend-config has no effect, because the configuration has no \"backend\" block. Add one, such "+
 				"as `backend \"pg\" {}`."))
 	}
 	if hasBlock {
-		if diags = diags.Append(a.mergeBackendConfig(wanted, f.BackendConfig)...); diags.HasErrors() {
-			return diags
+		if err := a.mergeBackendConfig(wanted, f.BackendConfig); err != nil {
+			return err
 		}
 	}
 	var current *session.BackendSettings // nil if nothing was initialized before
 	if record != nil && !f.Reconfigure {
-		var more tfdiags.Diagnostics
-		if current, more = recordedSettings(record); more.HasErrors() {
-			return diags.Append(more...)
+		if current, err = recordedSettings(record); err != nil {
+			return err
 		}
 	}
 	switch {
 	case f.Reconfigure:
 	case current == nil && !hasBlock:
-		return diags
+		return nil
 	case current == nil:
-		current = session.LocalSettings()
-		diags = diags.Append(inBackendBlock(a.migrate(ctx, root, current, wanted, f, true), root)...)
+		m := &migration{app: a, flags: f, move: true}
+		err = inBackendBlock(m.run(ctx, root, session.LocalSettings(), wanted), root)
 	case hasBlock && sameBackend(record, current, wanted, len(f.BackendConfig) > 0):
 		wanted.Config = current.Config
 	case !f.Migrate:
-		return diags.Append(tfdiags.Errorf("Backend configuration changed",
+		return tfdiags.Errorf("Backend configuration changed",
 			"The directory was initialized for another backend or other settings of it. "+
 				"To take the state along to the new one, use \"tofu init -migrate-state\"; to leave it where it "+
-				"is, use \"tofu init -reconfigure\"."))
+				"is, use \"tofu init -reconfigure\".")
 	default:
 		a.Say("Backend configuration changed: existing state is looked for.")
-		diags = diags.Append(a.migrate(ctx, root, current, wanted, f, false)...)
+		m := &migration{app: a, flags: f}
+		err = m.run(ctx, root, current, wanted)
 	}
-	if diags.HasErrors() {
-		return diags
+	if err != nil {
+		return err
 	}
-	return diags.Append(a.recordBackend(ctx, root, wanted, hasBlock, record)...)
+	return a.recordBackend(ctx, root, wanted, hasBlock, record)
 }
 
 // inBackendBlock sets the range of diagnostics about an argument to the argument in the backend
 // block.
-func inBackendBlock(diags tfdiags.Diagnostics, root *session.Config) tfdiags.Diagnostics {
+func inBackendBlock(err error, root *session.Config) error {
 	if root.Module.Backend == nil {
-		return diags
+		return err
 	}
-	return diags.Map(func(d *tfdiags.Diagnostic) {
-		if d.Path != nil {
-			*d = d.List().InConfigBody(root.Module.Backend.Config, "")[0]
-		}
+	return tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+		return diags.Map(func(d *tfdiags.Diagnostic) {
+			if d.Path != nil {
+				*d = d.List().InConfigBody(root.Module.Backend.Config, "")[0]
+			}
+		})
 	})
 }
 
@@ -85,34 +87,29 @@ func inBackendBlock(diags tfdiags.Diagnostics, root *session.Config) tfdiags.Dia
 func (a *App) recordBackend(
 	ctx context.Context, root *session.Config, wanted *session.BackendSettings, hasBlock bool,
 	old *session.BackendRecord,
-) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+) error {
 	if !hasBlock {
-		if err := a.WriteBackendRecord(nil); err != nil {
-			return diags.AppendError(err)
-		}
-		return diags
+		return a.WriteBackendRecord(nil)
 	}
-	p, more := a.OpenSettings(ctx, root, wanted, backend.DefaultWorkspace, session.StateRequest{})
-	diags = diags.Append(inBackendBlock(more, root)...)
-	if diags.HasErrors() {
-		return diags
+	p, err := a.OpenSettings(ctx, root, wanted, backend.DefaultWorkspace, session.StateRequest{})
+	if err != nil {
+		return inBackendBlock(err, root)
 	}
 	if _, err := p.Store.List(ctx); err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
-		return diags.Append(tfdiags.Errorf("Failed to use the backend", "The backend %q can't be used: %s.",
-			wanted.Driver.Name, err))
+		return tfdiags.Errorf("Failed to use the backend", "The backend %q can't be used: %s.", wanted.Driver.Name,
+			err)
 	}
 	record, err := session.NewBackendRecord(wanted.Driver.Name, wanted.Block, wanted.Config)
 	if err == nil {
 		err = a.WriteBackendRecord(record)
 	}
 	if err != nil {
-		return diags.AppendError(err)
+		return err
 	}
 	if old == nil || old.Type != record.Type || string(old.Config) != string(record.Config) {
 		a.Success(fmt.Sprintf("\nThe backend %q is set up and will be used from now on.", record.Type))
 	}
-	return diags
+	return nil
 }
 
 // sameBackend reports whether the wanted backend is the recorded one. Without new settings on the
@@ -129,8 +126,8 @@ func sameBackend(record *session.BackendRecord, current, wanted *session.Backend
 
 // mergeBackendConfig adds the -backend-config settings to those of the block. Later ones override
 // earlier ones.
-func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) error {
+	var errs tfdiags.Diagnostics
 	values := s.Config.AsValueMap()
 	for _, option := range options {
 		if option == "" {
@@ -138,44 +135,42 @@ func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) t
 		}
 		name, text, isPair := strings.Cut(option, "=")
 		if !isPair {
-			more, problems := a.backendConfigFile(s.Schema, option)
-			diags = diags.Append(problems...)
-			maps.Copy(values, more)
+			inFile, err := a.backendConfigFile(s.Schema, option)
+			errs = errs.AppendError(err)
+			maps.Copy(values, inFile)
 			continue
 		}
 		attr := s.Schema.Attributes[name]
 		if attr == nil {
-			diags = diags.Append(tfdiags.Errorf("Invalid backend configuration argument",
+			errs = errs.Append(tfdiags.Errorf("Invalid backend configuration argument",
 				"The backend %q has no argument %q, which is given with -backend-config.", s.Driver.Name, name))
 			continue
 		}
 		v, err := convert.Convert(cty.StringVal(text), attr.ImpliedType())
 		if err != nil {
-			diags = diags.Append(tfdiags.Errorf("Invalid backend configuration argument",
+			errs = errs.Append(tfdiags.Errorf("Invalid backend configuration argument",
 				"The value given with -backend-config for %q can't be used: %s.", name, err))
 			continue
 		}
 		values[name] = v
 	}
 	s.Config = cty.ObjectVal(values)
-	return diags
+	return errs.Err()
 }
 
 // backendConfigFile reads a file of backend settings and returns them.
-func (a *App) backendConfigFile(schema *configschema.Block, path string) (map[string]cty.Value, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func (a *App) backendConfigFile(schema *configschema.Block, path string) (map[string]cty.Value, error) {
 	file, err := a.Parser.ParseFile(path)
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
-	v, hclDiags := session.OptionalSchema(schema).Decode(file.Body, nil)
-	diags = diags.AppendHCL(hclDiags)
-	if diags.HasErrors() {
-		return nil, diags
+	v, diags := session.OptionalSchema(schema).Decode(file.Body, nil)
+	if err := tfdiags.FromHCL(diags).Report(a.Warnings.Add); err != nil {
+		return nil, err
 	}
 	values := v.AsValueMap()
 	maps.DeleteFunc(values, func(_ string, v cty.Value) bool {
 		return v.IsNull() || v.CanIterateElements() && v.LengthInt() == 0
 	})
-	return values, diags
+	return values, nil
 }

@@ -18,18 +18,17 @@ import (
 )
 
 // recordedSettings returns the settings of the recorded backend.
-func recordedSettings(record *session.BackendRecord) (*session.BackendSettings, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func recordedSettings(record *session.BackendRecord) (*session.BackendSettings, error) {
 	driver, err := all.Driver(record.Type)
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
 	schema := backend.Schema(driver.Config())
 	config, err := record.Value(schema.ImpliedType())
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
-	return &session.BackendSettings{Driver: driver, Schema: schema, Block: config, Config: config}, diags
+	return &session.BackendSettings{Driver: driver, Schema: schema, Block: config, Config: config}, nil
 }
 
 // migration copies states from one backend to another.
@@ -37,40 +36,34 @@ type migration struct {
 	app      *App
 	flags    *initFlags
 	from, to *session.Location
-	first    bool // there was no backend before: local states are moved rather than copied
+	move     bool // rename the old local states to backups: the configuration got its first backend block
 	agreed   bool // the user has agreed to copy states
 }
 
-// migrate copies the states in the old backend to the new one, if there are any and the user
-// agrees. When a configuration gets its first backend block, the local state is moved rather than
-// copied.
-func (a *App) migrate(
-	ctx context.Context, root *session.Config, from, to *session.BackendSettings, f *initFlags, first bool,
-) tfdiags.Diagnostics {
-	workspace, err := a.Workspace()
+// run copies the states in the old backend to the new one, if there are any and the user agrees.
+func (m *migration) run(ctx context.Context, root *session.Config, from, to *session.BackendSettings) error {
+	workspace, err := m.app.Workspace()
 	if err != nil {
-		return tfdiags.FromError(err)
+		return err
 	}
-	m := &migration{app: a, flags: f, first: first, agreed: f.ForceCopy}
-	var diags, more tfdiags.Diagnostics
-	if m.from, diags = a.OpenSettings(ctx, root, from, workspace, session.StateRequest{}); diags.HasErrors() {
-		return diags
+	m.agreed = m.flags.ForceCopy
+	if m.from, err = m.app.OpenSettings(ctx, root, from, workspace, session.StateRequest{}); err != nil {
+		return err
 	}
-	m.to, more = a.OpenSettings(ctx, root, to, workspace, session.StateRequest{})
-	if diags = diags.Append(more...); more.HasErrors() {
-		return diags
+	if m.to, err = m.app.OpenSettings(ctx, root, to, workspace, session.StateRequest{}); err != nil {
+		return err
 	}
 	names, err := m.workspaces(ctx)
 	if err != nil {
-		return diags.AppendError(err)
+		return err
 	}
 	names = slices.DeleteFunc(names, m.sameFile)
 	if len(names) == 0 {
-		return diags
+		return nil
 	}
 	if len(names) > 1 || names[0] != backend.DefaultWorkspace {
 		if _, err := m.to.Store.List(ctx); errors.Is(err, backend.ErrNoWorkspaces) {
-			return diags.Append(m.onlySelected(ctx, names, workspace)...)
+			return m.onlySelected(ctx, names, workspace)
 		}
 	}
 	if len(names) > 1 {
@@ -82,21 +75,20 @@ func (a *App) migrate(
 				from.Driver.Name, strings.Join(names, ", "), to.Driver.Name),
 		})
 		if err != nil || !ok {
-			return diags.Append(m.refused(err))
+			return m.refused(err)
 		}
 	}
 	for _, name := range names {
-		if diags = diags.Append(m.take(ctx, name, name)...); diags.HasErrors() {
-			return diags
+		if err := m.take(ctx, name, name); err != nil {
+			return err
 		}
 	}
-	return diags
+	return nil
 }
 
 // onlySelected copies the state of the selected workspace, the only one that a backend without
 // workspaces can store.
-func (m *migration) onlySelected(ctx context.Context, names []string, selected string) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func (m *migration) onlySelected(ctx context.Context, names []string, selected string) error {
 	ok, err := m.agree(ctx, terminal.Question{
 		Title: fmt.Sprintf("Copy the state of the workspace %q to the new backend?", selected),
 		Text: fmt.Sprintf("The backend %q has the workspaces %s, and the backend %q can hold one only.\n"+
@@ -104,12 +96,12 @@ func (m *migration) onlySelected(ctx context.Context, names []string, selected s
 			m.from.Settings.Driver.Name, strings.Join(names, ", "), m.to.Settings.Driver.Name),
 	})
 	if err != nil || !ok {
-		return diags.Append(m.refused(err))
+		return m.refused(err)
 	}
-	if diags = m.take(ctx, selected, backend.DefaultWorkspace); diags.HasErrors() {
-		return diags
+	if err := m.take(ctx, selected, backend.DefaultWorkspace); err != nil {
+		return err
 	}
-	return diags.AppendError(m.app.SelectWorkspace(backend.DefaultWorkspace))
+	return m.app.SelectWorkspace(backend.DefaultWorkspace)
 }
 
 // sameFile reports whether a workspace's state is the same file in both backends, so that nothing
@@ -159,46 +151,46 @@ func (m *migration) workspaces(ctx context.Context) ([]string, error) {
 }
 
 // take copies or moves the state of one workspace to the new backend.
-func (m *migration) take(ctx context.Context, name, destName string) tfdiags.Diagnostics {
-	copied, diags := m.copy(ctx, name, destName)
-	if copied && m.first && !diags.HasErrors() {
-		diags = diags.AppendError(m.setAside(name))
+func (m *migration) take(ctx context.Context, name, destName string) error {
+	copied, err := m.copy(ctx, name, destName)
+	if err != nil || !copied || !m.move {
+		return err
 	}
-	return diags
+	return m.setAside(name)
 }
 
 // copy copies the state of one workspace. It reports whether it did: the state may be empty, or the
 // user may decline.
-func (m *migration) copy(ctx context.Context, name, destName string) (bool, tfdiags.Diagnostics) {
+func (m *migration) copy(ctx context.Context, name, destName string) (bool, error) {
 	m.from.Workspace, m.to.Workspace = name, destName
 	req := session.StateRequest{Lock: m.flags.LockOptions, Operation: "migration source"}
-	source, diags := m.app.ReadState(ctx, m.from, req)
-	if diags.HasErrors() {
-		return false, diags
+	source, err := m.app.ReadState(ctx, m.from, req)
+	if err != nil {
+		return false, err
 	}
 	defer m.app.Release(source)
 	if source.State().Empty() {
-		return false, diags
+		return false, nil
 	}
 	req.Operation = "migration destination"
-	dest, more := m.app.ReadState(ctx, m.to, req)
-	if diags = diags.Append(more...); more.HasErrors() {
-		return false, diags
+	dest, err := m.app.ReadState(ctx, m.to, req)
+	if err != nil {
+		return false, err
 	}
 	defer m.app.Release(dest)
 	if dest.Exists() && statefile.Equal(source.State(), dest.State()) &&
 		source.Snapshot.Lineage == dest.Snapshot.Lineage {
-		return true, diags // already there
+		return true, nil // already there
 	}
 	ok, err := m.oneAgreed(ctx, name, dest.Snapshot)
 	if err != nil {
-		return false, diags.Append(m.refused(err))
+		return false, m.refused(err)
 	}
 	if !ok {
-		return false, diags
+		return false, nil
 	}
 	file := &statefile.File{Serial: source.Snapshot.Serial, Lineage: source.Snapshot.Lineage, State: source.State()}
-	return true, diags.AppendError(dest.Push(ctx, file, true))
+	return true, dest.Push(ctx, file, true)
 }
 
 // oneAgreed asks the user whether to copy a state.
@@ -250,7 +242,7 @@ func (m *migration) choose(ctx context.Context, q terminal.Question) (bool, erro
 
 // refused returns the error of a migration that can't continue, because the user can't be asked
 // (err) or declined.
-func (m *migration) refused(err error) tfdiags.Diagnostic {
+func (m *migration) refused(err error) error {
 	const instead = "Use -force-copy to copy it without a question, or -reconfigure to leave it where it is."
 	if err == nil {
 		return tfdiags.Errorf("Migration cancelled", "Nothing was copied, and the old backend stays in use. "+instead)

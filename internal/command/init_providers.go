@@ -25,59 +25,55 @@ import (
 // the lock file.
 func (a *App) installProviders(
 	ctx context.Context, cfg *session.Config, f *initFlags, client *registry.Client,
-) tfdiags.Diagnostics {
+) error {
 	defer a.Timings.Phase("providers")()
-	var diags tfdiags.Diagnostics
-	prev, err := depsfile.Load(depsfile.FileName, diags.Add)
-	diags = diags.AppendError(err)
+	prev, prevErr := depsfile.Load(depsfile.FileName, a.Warnings.Add)
 	attached, err := plugin.ParseReattach(a.Env(plugin.ReattachEnv))
-	diags = diags.AppendError(err)
-	if diags.HasErrors() {
-		return diags
+	if err := tfdiags.Join(prevErr, err); err != nil {
+		return err
 	}
 	source, err := a.packageSource(f, client)
 	if err != nil {
-		return diags.AppendError(err)
+		return err
 	}
-	st, more := a.stateIfAny(ctx, cfg, session.StateRequest{LazyKeys: !f.Backend})
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags
+	st, err := a.stateIfAny(ctx, cfg, session.StateRequest{LazyKeys: !f.Backend})
+	if err != nil {
+		return err
 	}
 	store, err := pkgstore.Open(a.CLI.CacheDir)
 	if err != nil {
-		return diags.AppendError(fmt.Errorf("opening the package store: %w", err))
+		return fmt.Errorf("opening the package store: %w", err)
 	}
 	defer func() { _ = store.Close() }()
 	reqs := session.Requirements(cfg.Config, st)
 	session.AddTestRequirements(reqs, cfg.Tests)
-	diags = diags.Append(a.OverrideWarning()...)
+	a.CheckOverrides()
 	progress := a.newDownloads()
 	locks, err := install.Ensure(ctx, reqs, prev, &install.Options{
 		Dir: a.ProvidersDir(), Source: source, Store: store, Cache: a.CLI.PluginCacheDir,
 		CacheMayBreakLock: a.CLI.PluginCacheMayBreakLock,
 		Upgrade:           f.Upgrade, Unmanaged: session.Unmanaged(attached), Overridden: a.Overridden(),
 		Observe: progress.providers(a.reportInstall),
-	}, diags.Add)
+	}, a.Warnings.Add)
 	progress.end()
 	if err != nil {
-		return diags.AppendError(err)
+		return err
 	}
-	return diags.Append(a.saveLocks(prev, locks, f.LockFile == "readonly")...)
+	return a.saveLocks(prev, locks, f.LockFile == "readonly")
 }
 
 // stateIfAny returns the state of the current workspace, whose objects require providers too. It
 // returns nil if the backend isn't initialized.
 func (a *App) stateIfAny(
 	ctx context.Context, cfg *session.Config, req session.StateRequest,
-) (*states.State, tfdiags.Diagnostics) {
-	if settings, diags := a.CurrentBackend(cfg); settings == nil {
-		a.Logs.Core.Debug("no state is looked at", "reason", diags.Err())
+) (*states.State, error) {
+	if _, err := a.CurrentBackend(cfg); err != nil {
+		a.Logs.Core.Debug("no state is read", "reason", err)
 		return nil, nil
 	}
-	p, diags := a.Locate(ctx, cfg, req)
-	if diags.HasErrors() {
-		return nil, diags
+	p, err := a.Locate(ctx, cfg, req)
+	if err != nil {
+		return nil, err
 	}
 	// The encryption keys may be unknown. The providers that only objects in the state require are
 	// installed by an init with the backend.
@@ -86,11 +82,11 @@ func (a *App) stateIfAny(
 			return nil, nil
 		}
 	}
-	open, diags := a.ReadState(ctx, p, req)
-	if diags.HasErrors() {
-		return nil, diags
+	open, err := a.ReadState(ctx, p, req)
+	if err != nil {
+		return nil, err
 	}
-	return a.Adopt(open.State(), cfg.Config), diags.AppendError(open.Close())
+	return a.Adopt(open.State(), cfg.Config), open.Close()
 }
 
 // packageSource returns the source of packages: the -plugin-dir directories, which are recorded in
@@ -100,7 +96,7 @@ func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Sour
 	if len(f.PluginDirs) == 0 {
 		source, err := sources.FromConfig(a.CLI, client)
 		if err != nil {
-			a.warn(tfdiags.FromError(err))
+			a.printOnStderr(tfdiags.FromError(err))
 		}
 		return source, nil
 	}
@@ -129,23 +125,22 @@ func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Sour
 const withoutReadonly = "Run \"tofu init\" without this option to record them."
 
 // saveLocks writes the lock file if it changed.
-func (a *App) saveLocks(prev, locks *depsfile.Locks, readonly bool) tfdiags.Diagnostics {
+func (a *App) saveLocks(prev, locks *depsfile.Locks, readonly bool) error {
 	switch {
 	case locks.Equal(prev):
 		return nil
 	case readonly && !locks.SameProviders(prev):
 		return tfdiags.Errorf("Provider dependency changes detected",
 			"The configuration needs other providers than the lock file has, and -lockfile=readonly keeps it "+
-				"as it is. "+
-				withoutReadonly).List()
+				"as it is. "+withoutReadonly)
 	case readonly:
-		return tfdiags.Warningf("Provider lock file not updated",
+		a.Warnings.Add(tfdiags.Warningf("Provider lock file not updated",
 			"The lock file has other versions or checksums than were selected, and -lockfile=readonly keeps "+
-				"it as it is. "+
-				withoutReadonly).List()
+				"it as it is. "+withoutReadonly))
+		return nil
 	}
 	if err := locks.Save(depsfile.FileName); err != nil {
-		return tfdiags.FromError(fmt.Errorf("writing the lock file: %w", err))
+		return fmt.Errorf("writing the lock file: %w", err)
 	}
 	if prev.Empty() {
 		a.Say("\nThe selected providers are recorded in the new file %s.\nCommit it: whoever runs \"tofu "+

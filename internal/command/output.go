@@ -59,13 +59,13 @@ func runOutput(ctx context.Context, app *App, f *outputFlags, args []string) (er
 	if into != nil {
 		defer func() { err = errors.Join(err, into.Close()) }()
 	}
-	open, diags := app.OpenState(ctx, session.StateRequest{Vars: f.Variables,
+	open, err := app.OpenState(ctx, session.StateRequest{Vars: f.Variables,
 		Paths: session.StatePaths{State: f.State}})
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
 	defer app.Release(open)
-	app.warn(diags)
+	app.printOnStderr(app.Warnings.Take())
 	if into != nil {
 		document := *f
 		document.Document = true
@@ -83,7 +83,7 @@ func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args 
 		case f.Document:
 			return ui.WriteOutputs(w, all)
 		case len(all) == 0:
-			app.warn(tfdiags.Warningf("No outputs found", "The state has no outputs. Those of the "+
+			app.printOnStderr(tfdiags.Warningf("No outputs found", "The state has no outputs. Those of the "+
 				"configuration are in it after `tofu apply`.").List())
 			return nil
 		}
@@ -93,7 +93,7 @@ func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args 
 	o := all[args[0]]
 	switch {
 	case o == nil && len(all) == 0 && !f.Document:
-		app.warn(tfdiags.Warningf("No outputs found", "The state has no outputs, so there is none named %q.",
+		app.printOnStderr(tfdiags.Warningf("No outputs found", "The state has no outputs, so there is none named %q.",
 			args[0]).List())
 		return nil
 	case o == nil:
@@ -109,8 +109,10 @@ func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args 
 	return err
 }
 
-// warn prints warnings to standard error, because standard output holds values only.
-func (a *App) warn(diags tfdiags.Diagnostics) { ui.NewHuman(a.viewOptions(a.Err)).Diagnostics(diags) }
+// printOnStderr prints diagnostics to standard error, for commands whose standard output is data.
+func (a *App) printOnStderr(diags tfdiags.Diagnostics) {
+	ui.NewHuman(a.viewOptions(a.Err)).Diagnostics(diags)
+}
 
 func outputNames(st *states.State) string {
 	names := st.OutputNames()

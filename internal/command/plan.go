@@ -53,24 +53,23 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 	if err := app.RequireConfigFor(opts.Mode); err != nil {
 		return err
 	}
-	op, diags := app.StartOperation(ctx, f.operation(), session.OperationPlan)
-	if diags.HasErrors() {
-		return diags.Err()
+	op, err := app.StartOperation(ctx, f.operation(), session.OperationPlan)
+	if err != nil {
+		return err
 	}
 	defer op.Close()
 	op.Env.Parallelism = f.Parallelism
-	plan, more := op.Plan(ctx, opts, false)
-	diags = diags.Append(more...)
+	plan, err := op.Plan(ctx, opts, false)
 	if plan != nil && f.GenerateConfig != "" {
-		diags = diags.Append(writeGenerated(f.GenerateConfig, plan)...)
+		err = tfdiags.Join(err, writeGenerated(f.GenerateConfig, plan, app.Warnings.Add))
 	}
 	if plan != nil && f.Out != "" {
-		diags = diags.AppendError(savePlan(terminal.UntilAbort(ctx), op, f.Out, plan))
+		err = tfdiags.Join(err, savePlan(terminal.UntilAbort(ctx), op, f.Out, plan))
 	}
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
-	app.Printer.Diagnostics(diags)
+	app.Printer.Diagnostics(app.Warnings.Take())
 	app.planNotes(plan, f)
 	if f.DetailedExitCode && plan.Applyable {
 		return exitStatus(2)
@@ -131,29 +130,27 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 	if err != nil {
 		return err
 	}
-	op, diags := app.StartOperation(ctx, f.operation(), session.OperationRefresh)
-	if diags.HasErrors() {
-		return diags.Err()
+	op, err := app.StartOperation(ctx, f.operation(), session.OperationRefresh)
+	if err != nil {
+		return err
 	}
 	defer op.Close()
 	if !op.State.Exists() {
-		diags = diags.Append(tfdiags.Warningf("Empty or non-existent state",
+		app.Warnings.Add(tfdiags.Warningf("Empty or non-existent state",
 			"The state has no objects, so there is nothing to refresh."))
 	}
 	op.Env.Parallelism = f.Parallelism
 	// An ordinary plan starts from the state with all changes made outside.
 	opts.NotSaved = true
-	plan, more := op.PlanQuietly(ctx, opts)
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags.Err()
+	plan, err := op.PlanQuietly(ctx, opts)
+	if err != nil {
+		return err
 	}
 	st := withPlannedOutputs(plan)
-	diags = diags.AppendError(op.Save(ctx, st))
-	if diags.HasErrors() {
-		return diags.Err()
+	if err := op.Save(ctx, st); err != nil {
+		return err
 	}
-	app.Printer.Diagnostics(diags)
+	app.Printer.Diagnostics(app.Warnings.Take())
 	app.Printer.Message(ui.Outputs{Values: session.Outputs(st)})
 	return nil
 }

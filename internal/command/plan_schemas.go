@@ -8,7 +8,6 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/session"
-	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
 
@@ -39,17 +38,17 @@ func shownSchemas(cfg *configs.Config, plan *plans.Plan, all ui.Schemas) map[add
 // those of the providers, which end stops.
 func (a *App) planSchemas(
 	ctx context.Context, saved *savedPlan,
-) (schemas ui.Schemas, end func(), diags tfdiags.Diagnostics) {
+) (schemas ui.Schemas, end func(), err error) {
 	if saved.Schemas != nil {
 		return func(p addrs.Provider) *providers.Schema { return saved.Schemas[p] }, func() {}, nil
 	}
 	reqs := session.Requirements(saved.cfg.Config, saved.Plan.Prior)
-	running, diags := a.OpenProviders(reqs)
-	if diags.HasErrors() {
-		return nil, func() {}, diags
+	running, err := a.OpenProviders(reqs)
+	if err != nil {
+		return nil, func() {}, err
 	}
-	schemas, more := running.FetchSchemas(ctx, reqs.Providers())
-	return schemas, func() { running.Close(a.Session) }, diags.Append(more...)
+	schemas, err = running.FetchSchemas(ctx, reqs.Providers())
+	return schemas, func() { running.Close(a.Session) }, err
 }
 
 // schemaSubset holds the schemas of some resource types. The table of each mode is a

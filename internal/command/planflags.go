@@ -56,8 +56,8 @@ func (f *planFlags) options() (*engine.PlanOptions, error) {
 	clash(f.RefreshOnly && !f.Refresh, "-refresh-only", "-refresh=false")
 	clash(f.RefreshOnly && len(f.Replace) > 0, "-refresh-only", "-replace")
 	clash(f.Destroy && len(f.Replace) > 0, "-destroy", "-replace")
-	if errs.HasErrors() {
-		return nil, errs.Err()
+	if err := errs.Err(); err != nil {
+		return nil, err
 	}
 	for _, text := range f.Replace {
 		addr, err := addrs.ParseInstanceText(text)

@@ -48,18 +48,17 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	if err := tfdiags.Join(collectErr, err); err != nil {
 		return err
 	}
-	cfg, diags := app.Load(ctx, given, resolve)
-	if diags.HasErrors() {
-		return diags.Err()
-	}
-	suite, err := app.loadTests(ctx, cfg, f.TestDirectory, resolve, diags.Add)
+	cfg, err := app.Load(ctx, given, resolve)
 	if err != nil {
-		return diags.AppendError(err).Err()
+		return err
 	}
-	open, more := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags.Err()
+	suite, err := app.loadTests(ctx, cfg, f.TestDirectory, resolve)
+	if err != nil {
+		return err
+	}
+	open, err := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
+	if err != nil {
+		return err
 	}
 	defer app.Release(open)
 	tree := requirementTree(cfg.Config)
@@ -73,7 +72,7 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 			fmt.Fprintf(app.Out, "    provider[%s]\n\n", p)
 		}
 	}
-	return app.done(diags)
+	return nil
 }
 
 // requiring is a module, test file or run that requires providers.
@@ -161,31 +160,30 @@ var cmdProvidersSchema = &Command{
 		if err := f.check("providers schema", args); err != nil {
 			return err
 		}
-		cfg, diags := app.LoadConfig(ctx, f.Variables)
-		if diags.HasErrors() {
-			return diags.Err()
+		cfg, err := app.LoadConfig(ctx, f.Variables)
+		if err != nil {
+			return err
 		}
-		open, more := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
-		diags = diags.Append(more...)
-		if diags.HasErrors() {
-			return diags.Err()
+		open, err := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
+		if err != nil {
+			return err
 		}
 		defer app.Release(open)
 		reqs := session.Requirements(cfg.Config, open.State())
-		running, more := app.OpenProviders(reqs)
-		if diags = diags.Append(more...); more.HasErrors() {
-			return diags.Err()
+		running, err := app.OpenProviders(reqs)
+		if err != nil {
+			return err
 		}
 		defer running.Close(app.Session)
-		schemas, more := running.FetchSchemas(ctx, reqs.Providers())
-		if diags = diags.Append(more...); diags.HasErrors() {
-			return diags.Err()
+		schemas, err := running.FetchSchemas(ctx, reqs.Providers())
+		if err != nil {
+			return err
 		}
 		found := make(map[addrs.Provider]*providers.Schema, len(reqs))
 		for _, p := range reqs.Providers() {
 			found[p] = schemas(p)
 		}
-		app.warn(diags)
+		app.printOnStderr(app.Warnings.Take())
 		return ui.WriteSchemas(app.Out, found)
 	}),
 }

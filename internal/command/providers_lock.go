@@ -77,20 +77,19 @@ func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []s
 	if err := a.RequireConfig(); err != nil {
 		return err
 	}
-	cfg, diags := a.LoadConfig(ctx, f.Variables)
-	if diags.HasErrors() {
-		return diags.Err()
+	cfg, err := a.LoadConfig(ctx, f.Variables)
+	if err != nil {
+		return err
 	}
-	reqs, err := chosenProviders(session.Requirements(cfg.Config, nil), args)
-	diags = diags.AppendError(err)
-	prev, err := depsfile.Load(depsfile.FileName, diags.Add)
-	if diags = diags.AppendError(err); diags.HasErrors() {
-		return diags.Err()
+	reqs, reqsErr := chosenProviders(session.Requirements(cfg.Config, nil), args)
+	prev, err := depsfile.Load(depsfile.FileName, a.Warnings.Add)
+	if err := tfdiags.Join(reqsErr, err); err != nil {
+		return err
 	}
 	locks, added, err := job.locker.Lock(ctx, reqs, prev, job.platforms)
 	job.progress.end()
 	if err != nil {
-		return diags.AppendError(err).Err()
+		return err
 	}
 	for _, item := range added {
 		a.Say("- Obtained %s checksums for %s; %s", item.Provider.ForDisplay(), item.Platform, addedText(item))
@@ -105,7 +104,7 @@ func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []s
 	} else {
 		a.Say("\n%s The lock file has all of them already.", a.emphasis("Success!"))
 	}
-	return a.done(diags)
+	return nil
 }
 
 func addedText(item install.Added) string {

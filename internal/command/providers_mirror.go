@@ -46,13 +46,13 @@ func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args
 	if err := a.RequireConfig(); err != nil {
 		return err
 	}
-	cfg, diags := a.LoadConfig(ctx, f.Variables)
-	if diags.HasErrors() {
-		return diags.Err()
-	}
-	prev, err := depsfile.Load(depsfile.FileName, diags.Add)
+	cfg, err := a.LoadConfig(ctx, f.Variables)
 	if err != nil {
-		return diags.AppendError(err).Err()
+		return err
+	}
+	prev, err := depsfile.Load(depsfile.FileName, a.Warnings.Add)
+	if err != nil {
+		return err
 	}
 	store, err := pkgstore.Open(a.CLI.CacheDir)
 	if err != nil {
@@ -61,10 +61,10 @@ func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args
 	defer func() { _ = store.Close() }()
 	source := sources.NewDirect(registry.New(a.CLI, version.String), a.CLI.DownloadRetries)
 	progress := a.newDownloads()
-	diags = diags.AppendError(install.Mirror(ctx, session.Requirements(cfg.Config, nil), prev, platforms, args[0],
-		&install.Options{Source: source, Store: store, Observe: progress.providers(a.reportMirror)}))
+	err = install.Mirror(ctx, session.Requirements(cfg.Config, nil), prev, platforms, args[0],
+		&install.Options{Source: source, Store: store, Observe: progress.providers(a.reportMirror)})
 	progress.end()
-	return a.done(diags)
+	return err
 }
 
 // reportMirror prints an event of mirroring a provider.

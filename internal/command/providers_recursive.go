@@ -28,12 +28,12 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	}
 	shared := getmodules.NewShared(registry.New(a.CLI, version.String), progress.module)
 	defer func() { _ = shared.Close() }()
-	roots, broken, diags := findRoots(ctx, dirs, shared, progress.remark)
+	roots, broken, err := findRoots(ctx, dirs, shared, progress.remark)
 	if ctx.Err() != nil {
-		return diags.Err()
+		return err
 	}
-	if len(roots)+len(broken) == 0 && !diags.HasErrors() {
-		diags = diags.Append(tfdiags.Warningf("No root modules found",
+	if len(roots)+len(broken) == 0 && err == nil {
+		a.Warnings.Add(tfdiags.Warningf("No root modules found",
 			"No configuration in or below %s needs providers. Hidden directories and symbolic links are "+
 				"passed over.", someOf(dirs)))
 	}
@@ -45,11 +45,11 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	results := job.locker.LockAll(ctx, roots, job.platforms, run.finish)
 	progress.end()
 	var rootDirs []string
-	var problems []tfdiags.Diagnostics
+	var lockErrs []error
 	for i, r := range results {
-		rootDirs, problems = append(rootDirs, roots[i].Dir), append(problems, tfdiags.FromError(r.Err))
+		rootDirs, lockErrs = append(rootDirs, roots[i].Dir), append(lockErrs, r.Err)
 	}
-	diags = diags.Append(run.diags...).Append(problemsOf(rootDirs, problems)...)
+	err = tfdiags.Join(err, run.errs.Err(), joinByDir(rootDirs, lockErrs))
 	verb := "updated"
 	if f.Check {
 		verb = "to be updated"
@@ -57,12 +57,12 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	a.Say("\n%s: %d %s, %d up to date, %d failed.", ui.Count(len(roots)+len(broken), "root module"),
 		run.updated, verb, run.current, run.failed)
 	if f.Check && run.updated > 0 {
-		diags = diags.Append(tfdiags.Errorf("Lock files are out of date",
+		err = tfdiags.Join(err, tfdiags.Errorf("Lock files are out of date",
 			"%s not as complete or new as it should be. Run \"tofu providers lock -recursive\" with the same "+
 				"platforms to update what is missing.",
 			ui.Count(run.updated, "lock file")))
 	}
-	return a.done(diags)
+	return err
 }
 
 // lockRun writes the lock files of many root modules as they become ready, and prints the results
@@ -77,7 +77,7 @@ type lockRun struct {
 	lines                    []string   // text for each module; empty until it is ready
 	told, done               int
 	updated, current, failed int
-	diags                    tfdiags.Diagnostics
+	errs                     tfdiags.Diagnostics
 }
 
 // finish is called once for each root module, concurrently: writing many lock files at the same
@@ -86,7 +86,7 @@ func (l *lockRun) finish(i int, r install.RootResult) {
 	text, count, err := l.write(l.roots[i], r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.diags = l.diags.AppendError(err)
+	l.errs = l.errs.AppendError(err)
 	l.lines[i] = fmt.Sprintf("- %s: %s", l.roots[i].Dir, text)
 	*count++
 	l.done++
@@ -114,9 +114,9 @@ func (l *lockRun) write(root install.Root, r install.RootResult) (text string, c
 	return "updated (" + summary(r) + ")", &l.updated, nil
 }
 
-// problemsOf returns the problems of all modules, each once with the directories of the modules
-// that have it: an unavailable provider fails all modules that require it.
-func problemsOf(dirs []string, diags []tfdiags.Diagnostics) tfdiags.Diagnostics {
+// joinByDir joins the errors of the modules in dirs. An error of several modules, such as an
+// unavailable provider, is reported once with their directories.
+func joinByDir(dirs []string, errs []error) error {
 	type problem struct{ summary, detail, place string }
 	key := func(d tfdiags.Diagnostic) problem {
 		p := problem{summary: d.Summary, detail: d.Detail}
@@ -127,8 +127,8 @@ func problemsOf(dirs []string, diags []tfdiags.Diagnostics) tfdiags.Diagnostics 
 	}
 	where := make(map[problem][]string)
 	var first tfdiags.Diagnostics
-	for i := range diags {
-		for _, d := range diags[i] {
+	for i, err := range errs {
+		for _, d := range tfdiags.FromError(err) {
 			p := key(d)
 			if where[p] == nil {
 				first = append(first, d)
@@ -143,7 +143,7 @@ func problemsOf(dirs []string, diags []tfdiags.Diagnostics) tfdiags.Diagnostics 
 			first[i].Detail = "In " + someOf(in) + ": " + d.Detail
 		}
 	}
-	return first
+	return first.Err()
 }
 
 // someOf returns the first few names and the number of the others.

@@ -29,8 +29,8 @@ import (
 // goroutines.
 func findRoots(
 	ctx context.Context, dirs []string, shared *getmodules.Shared, remark func(string),
-) (roots []install.Root, broken []string, diags tfdiags.Diagnostics) {
-	found, diags := moduleDirs(dirs)
+) (roots []install.Root, broken []string, err error) {
+	found, dirsErr := moduleDirs(dirs)
 	parser := configs.NewParser(nil) // parse modules that several roots share once
 	candidates := make([]candidate, len(found))
 	var group errgroup.Group
@@ -44,7 +44,7 @@ func findRoots(
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, nil, diags.AppendError(err)
+		return nil, nil, tfdiags.Join(dirsErr, err)
 	}
 	called := make(map[string]bool)
 	for _, c := range candidates {
@@ -52,23 +52,19 @@ func findRoots(
 			called[absolute(dir)] = true
 		}
 	}
-	var failing []string
-	var problems []tfdiags.Diagnostics
+	var errs []error
 	for i, c := range candidates {
 		if called[found[i].abs] && !found[i].locked {
 			continue
 		}
-		errs := slices.DeleteFunc(slices.Clone(c.diags),
-			func(d tfdiags.Diagnostic) bool { return d.Severity != tfdiags.Error })
-		failing, problems = append(failing, found[i].dir), append(problems, errs)
 		switch {
-		case c.diags.HasErrors():
-			broken = append(broken, found[i].dir)
+		case c.err != nil:
+			broken, errs = append(broken, found[i].dir), append(errs, c.err)
 		case len(c.root.Reqs) > 0 || found[i].locked:
 			roots = append(roots, c.root)
 		}
 	}
-	return roots, broken, diags.Append(problemsOf(failing, problems)...)
+	return roots, broken, tfdiags.Join(dirsErr, joinByDir(broken, errs))
 }
 
 // moduleDir is a directory with configuration files.
@@ -80,20 +76,20 @@ type moduleDir struct {
 
 // moduleDirs searches directory trees, except hidden directories and symbolic links. An unreadable
 // directory is an error, and the search continues.
-func moduleDirs(dirs []string) ([]moduleDir, tfdiags.Diagnostics) {
+func moduleDirs(dirs []string) ([]moduleDir, error) {
 	tree := moduleTree{seen: make(map[string]bool)}
 	for _, dir := range dirs {
 		tree.search(filepath.Clean(dir))
 	}
 	slices.SortFunc(tree.found, func(a, b moduleDir) int { return strings.Compare(a.dir, b.dir) })
-	return tree.found, tree.diags
+	return tree.found, tree.errs.Err()
 }
 
 // moduleTree collects the directories with configuration files.
 type moduleTree struct {
 	found []moduleDir
 	seen  map[string]bool // by absolute path
-	diags tfdiags.Diagnostics
+	errs  tfdiags.Diagnostics
 }
 
 func (t *moduleTree) search(dir string) {
@@ -102,8 +98,8 @@ func (t *moduleTree) search(dir string) {
 		return
 	}
 	t.seen[m.abs] = true
-	entries, diags := readModuleDir(dir)
-	t.diags = t.diags.Append(diags...)
+	entries, err := readModuleDir(dir)
+	t.errs = t.errs.AppendError(err)
 	configured := false
 	for _, e := range entries {
 		switch name := e.Name(); {
@@ -122,11 +118,11 @@ func (t *moduleTree) search(dir string) {
 }
 
 // readModuleDir lists a directory that the user named or one below it.
-func readModuleDir(dir string) ([]fs.DirEntry, tfdiags.Diagnostics) {
+func readModuleDir(dir string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, tfdiags.Errorf("Unreadable directory",
-			"The directory %s can't be searched for configuration files: %s.", dir, withoutPath(err)).List()
+			"The directory %s can't be searched for configuration files: %s.", dir, withoutPath(err))
 	}
 	return entries, nil
 }
@@ -153,15 +149,16 @@ func absolute(path string) string {
 type candidate struct {
 	root  install.Root
 	calls []string // local directories that it calls as modules
-	diags tfdiags.Diagnostics
+	err   error
 }
 
-// readCandidate loads a module and all modules that it calls.
+// readCandidate loads a module and all modules that it calls. It drops warnings, because the command
+// is not about the configuration.
 func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodules.Shared, m moduleDir) candidate {
 	var c candidate
 	find, err := shared.Resolver(m.dir)
 	if err != nil {
-		c.diags = tfdiags.FromError(err)
+		c.err = err
 		return c
 	}
 	resolve := func(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
@@ -172,13 +169,12 @@ func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodul
 		return found, err
 	}
 	cfg, err := configs.LoadRoot(ctx, m.dir, &configs.LoadOptions{Parser: parser, Resolve: resolve,
-		WorkDir: m.dir, Workspace: "default"}, c.diags.Add)
+		WorkDir: m.dir, Workspace: "default"}, tfdiags.Drop)
 	if err != nil {
-		c.diags = c.diags.AppendError(err)
+		c.err = err
 		return c
 	}
 	c.root = install.Root{Dir: m.dir, Reqs: session.Requirements(cfg, nil)}
-	locks, err := depsfile.Load(c.root.LockFile(), c.diags.Add)
-	c.root.Prev, c.diags = locks, c.diags.AppendError(err)
+	c.root.Prev, c.err = depsfile.Load(c.root.LockFile(), tfdiags.Drop)
 	return c
 }

@@ -32,9 +32,9 @@ import (
 func savePlan(ctx context.Context, op *session.Operation, path string, plan *plans.Plan) error {
 	file, err := planFile(op, plan)
 	if err == nil {
-		var problems tfdiags.Diagnostics // show starts the provider if a schema is missing
-		if schemas := shownSchemas(op.Config.Config, plan,
-			op.Providers.Schemas(ctx, &problems)); !problems.HasErrors() {
+		var found tfdiags.Diagnostics
+		schemas := shownSchemas(op.Config.Config, plan, op.Providers.Schemas(ctx, found.Add))
+		if found.Err() == nil { // show starts the provider if a schema is missing
 			file.Schemas = schemas
 		}
 	}
@@ -70,10 +70,10 @@ func planTarget(path string) error {
 	}
 	switch info, err := os.Stat(path); {
 	case err == nil && info.IsDir():
-		return notSaved(path, errors.New("it is a folder"))
+		return notSaved(path, errors.New("it is a directory"))
 	case errors.Is(err, fs.ErrNotExist):
 		if _, err = os.Stat(filepath.Dir(path)); err != nil {
-			return notSaved(path, errors.New("there is no such folder"))
+			return notSaved(path, errors.New("there is no such directory"))
 		}
 	}
 	return nil
@@ -156,43 +156,42 @@ type savedPlan struct {
 }
 
 // readPlan reads a plan file.
-func (a *App) readPlan(ctx context.Context, path string, vars session.Variables) (*savedPlan, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func (a *App) readPlan(ctx context.Context, path string, vars session.Variables) (*savedPlan, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "There is no file %s.", path))
+		return nil, tfdiags.Errorf("Failed to load the plan file", "There is no file %s.", path)
 	}
 	if err != nil {
 		if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
-			return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file",
+			return nil, tfdiags.Errorf("Failed to load the plan file",
 				"%s is a directory, and not a saved plan. To work with the configuration "+
-					"in it, write the global option -chdir=%s before the command.", path, path))
+					"in it, write the global option -chdir=%s before the command.", path, path)
 		}
-		return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s.", err))
+		return nil, tfdiags.Errorf("Failed to load the plan file", "%s.", err)
 	}
-	crypt, more := a.FileEncryption(ctx, vars)
-	if more.HasErrors() && planfile.Is(data) && a.Env("TF_ENCRYPTION") == "" {
-		crypt, more = &encryption.Config{}, nil // the plan has its own configuration
+	crypt, err := a.FileEncryption(ctx, vars)
+	if err != nil && planfile.Is(data) && a.Env("TF_ENCRYPTION") == "" {
+		crypt, err = &encryption.Config{}, nil // the plan has its own configuration
+		a.Warnings.Take()                      // those about the one in the directory
 	}
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return nil, diags
+	if err != nil {
+		return nil, err
 	}
 	if planfile.Is(data) || encryption.IsEncrypted(data) {
 		if data, err = session.DecryptFile(ctx, crypt.Plan(), data); err != nil {
-			return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s: %s.", path, err))
+			return nil, tfdiags.Errorf("Failed to load the plan file", "%s: %s.", path, err)
 		}
 	}
 	if !planfile.Is(data) {
-		return nil, diags.Append(notAPlan(path, data))
+		return nil, notAPlan(path, data)
 	}
 	file, err := planfile.Parse(data)
 	if err != nil {
-		return nil, diags.Append(tfdiags.Errorf("Failed to load the plan file", "%s can't be used: %s.", path, err))
+		return nil, tfdiags.Errorf("Failed to load the plan file", "%s can't be used: %s.", path, err)
 	}
 	snapshot, err := unpackSnapshot(file.Config)
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
 	a.Snapshot = snapshot.Files
 	given := make(map[string]configs.Given, len(file.Plan.Variables))
@@ -200,14 +199,14 @@ func (a *App) readPlan(ctx context.Context, path string, vars session.Variables)
 		given[name] = configs.Given{Val: v, From: "the plan"}
 	}
 	cfg, err := configs.LoadSnapshot(ctx, snapshot, &configs.LoadOptions{Variables: given,
-		Workspace: file.Backend.Workspace, WorkDir: a.WorkDir}, diags.Add)
+		Workspace: file.Backend.Workspace, WorkDir: a.WorkDir}, a.Warnings.Add)
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
-	return &savedPlan{file, &session.Config{Config: cfg, Given: given}}, diags
+	return &savedPlan{file, &session.Config{Config: cfg, Given: given}}, nil
 }
 
-func notAPlan(path string, data []byte) tfdiags.Diagnostic {
+func notAPlan(path string, data []byte) error {
 	if encryption.IsEncrypted(data) {
 		return tfdiags.Errorf("Encrypted plan",
 			"%s is encrypted, and neither the configuration nor TF_ENCRYPTION says how to decrypt plans.", path)
@@ -252,103 +251,92 @@ func sameElements[T comparable](a, b []T) bool { return containsAll(a, b) && con
 
 // applySaved applies exactly the saved plan, or nothing.
 func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error {
-	saved, diags := app.readPlan(ctx, path, f.Variables)
-	if diags.HasErrors() {
-		return diags.Err()
+	saved, err := app.readPlan(ctx, path, f.Variables)
+	if err != nil {
+		return err
 	}
 	if err := f.agrees(saved.Plan, path); err != nil {
 		return err
 	}
 	if saved.Plan.Errored {
-		return diags.Append(tfdiags.Errorf("Cannot apply incomplete plan",
-			"Planning failed when this plan was made, so it can be shown but not applied. Make a new plan.")).Err()
+		return tfdiags.Errorf("Cannot apply incomplete plan",
+			"Planning failed when this plan was made, so it can be shown but not applied. Make a new plan.")
 	}
 	given, err := app.Collect(f.Variables)
 	if err != nil {
-		return diags.AppendError(err).Err()
+		return err
 	}
-	var more tfdiags.Diagnostics
 	op := &session.Operation{Session: app.Session, Config: &session.Config{Config: saved.cfg.Config, Given: given}}
-	op.Variables, more = op.Config.PlanVariables(ctx, app.Session, saved.Plan)
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags.Err()
+	if op.Variables, err = op.Config.PlanVariables(ctx, app.Session, saved.Plan); err != nil {
+		return err
 	}
-	op.Location, more = app.planLocation(ctx, saved, f.StatePaths)
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags.Err()
+	if op.Location, err = app.planLocation(ctx, saved, f.StatePaths); err != nil {
+		return err
 	}
-	diags = diags.Append(app.samePackages(saved)...)
-	if diags.HasErrors() {
-		return diags.Err()
+	if err := app.samePackages(saved); err != nil {
+		return err
 	}
-	diags = diags.Append(op.Open(ctx, session.StateRequest{Paths: op.Location.Paths, Lock: f.LockOptions,
-		Operation: session.OperationApply})...)
-	if diags.HasErrors() {
-		return diags.Err()
+	if err := op.Open(ctx, session.StateRequest{Paths: op.Location.Paths, Lock: f.LockOptions,
+		Operation: session.OperationApply}); err != nil {
+		return err
 	}
 	defer op.Close()
-	if diags = diags.AppendError(notStale(op, saved)); diags.HasErrors() {
-		return diags.Err()
+	if err := notStale(op, saved); err != nil {
+		return err
 	}
 	op.Env.Parallelism = f.Parallelism
 	op.ShowPlan(ctx, saved.Plan, true)
-	return applyAndReport(op, ctx, saved.Plan, saved.ID, f, diags)
+	return applyAndReport(op, ctx, saved.Plan, saved.ID, f)
 }
 
 // planLocation opens the backend that the plan was made with.
 func (a *App) planLocation(
 	ctx context.Context, saved *savedPlan, paths session.StatePaths,
-) (*session.Location, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+) (*session.Location, error) {
 	driver, err := all.Driver(saved.Backend.Type)
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
 	workspace, err := a.Workspace()
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
 	if workspace != saved.Backend.Workspace {
-		return nil, diags.Append(tfdiags.Errorf("The plan is for another workspace",
+		return nil, tfdiags.Errorf("The plan is for another workspace",
 			"The plan was made for the workspace %q, and the workspace %q is "+
-				"selected now. Select the plan's workspace to apply it.", saved.Backend.Workspace, workspace))
+				"selected now. Select the plan's workspace to apply it.", saved.Backend.Workspace, workspace)
 	}
 	schema := backend.Schema(driver.Config())
 	config, err := (&session.BackendRecord{Type: saved.Backend.Type, Config: saved.Backend.Config}).Value(
 		schema.ImpliedType())
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
 	if paths == (session.StatePaths{}) {
 		paths = session.StatePaths{State: saved.Backend.State, StateOut: saved.Backend.StateOut,
 			Backup: saved.Backend.Backup}
 	}
-	p, more := a.OpenSettings(ctx, saved.cfg, &session.BackendSettings{Driver: driver, Schema: schema,
-		Block: config, Config: config}, workspace,
-		session.StateRequest{Paths: paths})
-	return p, diags.Append(more...)
+	settings := &session.BackendSettings{Driver: driver, Schema: schema, Block: config, Config: config}
+	return a.OpenSettings(ctx, saved.cfg, settings, workspace, session.StateRequest{Paths: paths})
 }
 
 // samePackages returns an error unless the installed providers are those that the plan was made
 // with.
-func (a *App) samePackages(saved *savedPlan) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
-	now, err := depsfile.Load(depsfile.FileName, diags.Add)
+func (a *App) samePackages(saved *savedPlan) error {
+	now, err := depsfile.Load(depsfile.FileName, a.Warnings.Add)
 	if err != nil {
-		return diags.AppendError(err)
+		return err
 	}
-	then, err := depsfile.Parse(saved.LockFile, "the plan's "+depsfile.FileName, diags.Add)
+	then, err := depsfile.Parse(saved.LockFile, "the plan's "+depsfile.FileName, a.Warnings.Add)
 	if err != nil {
-		return diags.AppendError(err)
+		return err
 	}
 	if !now.Equal(then) {
-		diags = diags.Append(tfdiags.Errorf("Inconsistent dependency lock file",
+		return tfdiags.Errorf("Inconsistent dependency lock file",
 			"The lock file has other providers than "+
-				"when the plan was made, and a saved plan can be applied only with the same ones. Make a new plan."))
+				"when the plan was made, and a saved plan can be applied only with the same ones. Make a new plan.")
 	}
-	return diags
+	return nil
 }
 
 // notStale returns an error unless the state is the one that the plan was made from.

@@ -101,40 +101,39 @@ func (s *shower) write(document func(io.Writer) error) error {
 }
 
 func (s *shower) module() error {
-	var diags tfdiags.Diagnostics
-	m, err := s.app.Parser.Module(s.flags.Module, diags.Add)
+	m, err := s.app.Parser.Module(s.flags.Module, s.app.Warnings.Add)
 	if err != nil {
-		return diags.AppendError(err).Err()
+		return err
 	}
-	s.app.warn(diags)
+	s.app.printOnStderr(s.app.Warnings.Take())
 	return s.write(func(w io.Writer) error { return ui.WriteModule(w, m) })
 }
 
 func (s *shower) config(ctx context.Context) error {
-	cfg, diags := s.app.LoadConfig(ctx, s.flags.Variables)
-	if diags.HasErrors() {
-		return diags.Err()
+	cfg, err := s.app.LoadConfig(ctx, s.flags.Variables)
+	if err != nil {
+		return err
 	}
-	running, more := s.app.OpenProviders(session.Requirements(cfg.Config, nil).InAnyVersion()) // for their schemas
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags.Err()
+	running, err := s.app.OpenProviders(session.Requirements(cfg.Config, nil).InAnyVersion()) // for their schemas
+	if err != nil {
+		return err
 	}
 	defer running.Close(s.app.Session)
-	var schemaDiags tfdiags.Diagnostics
-	err := s.write(func(w io.Writer) error { return ui.WriteConfig(w, cfg.Config, running.Schemas(ctx, &schemaDiags)) })
-	if schemaDiags.HasErrors() {
-		return schemaDiags.Err()
+	var found tfdiags.Diagnostics
+	schemas := running.Schemas(ctx, found.Add)
+	err = s.write(func(w io.Writer) error { return ui.WriteConfig(w, cfg.Config, schemas) })
+	if err := found.Err(); err != nil {
+		return err
 	}
-	s.app.warn(diags)
+	s.app.printOnStderr(s.app.Warnings.Take())
 	return err
 }
 
 // current shows the state of the current workspace.
 func (s *shower) current(ctx context.Context) error {
-	open, diags := s.app.OpenState(ctx, session.StateRequest{Vars: s.flags.Variables})
-	if diags.HasErrors() {
-		return diags.Err()
+	open, err := s.app.OpenState(ctx, session.StateRequest{Vars: s.flags.Variables})
+	if err != nil {
+		return err
 	}
 	defer s.app.Release(open)
 	if !open.Exists() {
@@ -143,21 +142,21 @@ func (s *shower) current(ctx context.Context) error {
 		}
 		return s.write(func(w io.Writer) error { return ui.WriteState(w, &ui.StateView{}, version.String) })
 	}
-	return s.state(ctx, open.State(), open.Snapshot.Version, diags)
+	return s.state(ctx, open.State(), open.Snapshot.Version)
 }
 
 // state shows a state that the given version of a program wrote.
-func (s *shower) state(ctx context.Context, st *states.State, writer string, diags tfdiags.Diagnostics) error {
-	view, more := s.app.viewState(ctx, st)
-	if diags = diags.Append(more...); diags.HasErrors() {
-		return diags.Err()
+func (s *shower) state(ctx context.Context, st *states.State, writer string) error {
+	view, err := s.app.viewState(ctx, st)
+	if err != nil {
+		return err
 	}
 	if !s.flags.Document {
 		if err := s.app.Printer.State(view); err != nil {
-			return diags.AppendError(err).Err()
+			return err
 		}
 	}
-	s.app.warn(diags)
+	s.app.printOnStderr(s.app.Warnings.Take())
 	return s.write(func(w io.Writer) error { return ui.WriteState(w, view, cmp.Or(writer, version.String)) })
 }
 
@@ -169,9 +168,9 @@ func (s *shower) file(ctx context.Context, path string) error {
 			"The argument of the command is the path of a saved plan or of a state file, which can't be "+
 				"read: %s.", err).Err()
 	}
-	crypt, diags := s.app.FileEncryption(ctx, s.flags.Variables)
-	if diags.HasErrors() {
-		return diags.Err()
+	crypt, err := s.app.FileEncryption(ctx, s.flags.Variables)
+	if err != nil {
+		return err
 	}
 	if planfile.Is(data) || s.flags.Plan != "" {
 		return s.plan(ctx, path)
@@ -189,24 +188,23 @@ func (s *shower) file(ctx context.Context, path string) error {
 		return tfdiags.Errorf("Failed to read the given file as a state or plan file",
 			"%s is neither a saved plan nor a state: %s.", path, err).Err()
 	}
-	return s.state(ctx, found.State, found.TerraformVersion, diags)
+	return s.state(ctx, found.State, found.TerraformVersion)
 }
 
 func (s *shower) plan(ctx context.Context, path string) error {
-	saved, diags := s.app.readPlan(ctx, path, s.flags.Variables)
-	if diags.HasErrors() {
-		return diags.Err()
+	saved, err := s.app.readPlan(ctx, path, s.flags.Variables)
+	if err != nil {
+		return err
 	}
-	schemas, end, more := s.app.planSchemas(ctx, saved)
-	diags = diags.Append(more...)
+	schemas, end, err := s.app.planSchemas(ctx, saved)
 	defer end()
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
 	view := &ui.PlanView{Plan: saved.Plan, Config: saved.cfg.Config, Schemas: schemas}
 	if !s.flags.Document {
 		s.app.Printer.Plan(view)
 	}
-	s.app.warn(diags)
+	s.app.printOnStderr(s.app.Warnings.Take())
 	return s.write(func(w io.Writer) error { return ui.WritePlan(w, view, version.String) })
 }

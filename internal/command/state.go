@@ -43,34 +43,36 @@ func (f *stateChangeFlags) add(fs *options) {
 
 // stateChange returns a changed copy of a state and the text to print after saving it. A nil state
 // means that nothing is saved.
-type stateChange func(*states.State) (changed *states.State, report string, diags tfdiags.Diagnostics)
+type stateChange func(*states.State) (changed *states.State, report string, err error)
 
 // changeState locks, changes and saves the state.
 func (a *App) changeState(ctx context.Context, f *stateChangeFlags, change stateChange) error {
-	var diags tfdiags.Diagnostics
-	open, more := a.OpenState(ctx, session.StateRequest{
+	open, err := a.OpenState(ctx, session.StateRequest{
 		Vars: f.Variables, Paths: f.StatePaths, Lock: f.LockOptions, Operation: f.operation, TimedBackup: f.timedBackup,
 	})
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
 	defer a.Release(open)
 	if open.State().Empty() && !open.Exists() && !f.stateless {
-		return diags.Append(noStateFile()).Err()
+		return noStateFile()
 	}
-	changed, report, more := change(open.State())
-	diags = diags.Append(more...)
-	if changed != nil && !diags.HasErrors() {
-		diags = diags.AppendError(open.Store(ctx, changed))
+	changed, report, err := change(open.State())
+	if err != nil {
+		return err
 	}
-	if report != "" && !diags.HasErrors() {
+	if changed != nil {
+		if err := open.Store(ctx, changed); err != nil {
+			return err
+		}
+	}
+	if report != "" {
 		a.Printer.Message(ui.Text{Text: report})
 	}
-	return a.done(diags)
+	return nil
 }
 
-func noStateFile() tfdiags.Diagnostic {
+func noStateFile() error {
 	return tfdiags.Errorf("No state file was found",
 		"There is no state here to work with. Run the command in a directory "+
 			"that was applied, or name a state file with -state.")

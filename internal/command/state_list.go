@@ -35,25 +35,25 @@ type stateListFlags struct {
 }
 
 func runStateList(ctx context.Context, app *App, f *stateListFlags, args []string) error {
-	open, diags := app.OpenState(ctx, session.StateRequest{Vars: f.Variables,
+	open, err := app.OpenState(ctx, session.StateRequest{Vars: f.Variables,
 		Paths: session.StatePaths{State: f.State}})
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
 	defer app.Release(open)
 	if !open.Exists() {
-		return diags.Append(noStateFile()).Err()
+		return noStateFile()
 	}
 	st := open.State()
 	targets, err := parseTargets(args)
-	diags = diags.AppendError(err)
+	errs := tfdiags.FromError(err)
 	for _, t := range targets {
 		if len(st.Select([]addrs.Target{t})) == 0 {
-			diags = diags.Append(st.NotFound(t))
+			errs = errs.Append(st.NotFound(t))
 		}
 	}
-	if diags.HasErrors() {
-		return diags.Err()
+	if err := errs.Err(); err != nil {
+		return err
 	}
 	var list ui.Addresses
 	for _, addr := range st.Select(targets) {
@@ -62,10 +62,9 @@ func runStateList(ctx context.Context, app *App, f *stateListFlags, args []strin
 		}
 	}
 	app.Printer.Message(list)
-	if app.view.JSON {
-		return app.done(diags)
+	if !app.view.JSON {
+		app.printOnStderr(app.Warnings.Take()) // standard output holds the list only
 	}
-	app.warn(diags) // standard output holds the list only
 	return nil
 }
 
@@ -121,7 +120,7 @@ func runStateRm(ctx context.Context, app *App, f *stateRmFlags, args []string) e
 		return err
 	}
 	return app.changeState(ctx, &f.stateChangeFlags,
-		func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
+		func(st *states.State) (*states.State, string, error) {
 			found := st.Select(targets)
 			if len(found) == 0 && f.DryRun {
 				return nil, "Would have removed nothing.", nil
@@ -129,7 +128,7 @@ func runStateRm(ctx context.Context, app *App, f *stateRmFlags, args []string) e
 			if len(found) == 0 {
 				return nil, "", tfdiags.Errorf("Invalid target address",
 					"Nothing in the state has such an address.%s \"tofu state list\" shows what it has.",
-					st.Suggestion(targets[0])).List()
+					st.Suggestion(targets[0]))
 			}
 			if f.DryRun {
 				for _, addr := range found {

@@ -8,7 +8,6 @@ import (
 	"tofu/internal/moves"
 	"tofu/internal/session"
 	"tofu/internal/states"
-	"tofu/internal/tfdiags"
 )
 
 var cmdStateMv = &Command{
@@ -52,27 +51,25 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 	}
 	var out *session.OpenedState
 	if outPath != "" {
-		var diags tfdiags.Diagnostics
-		out, diags = app.OpenState(ctx, session.StateRequest{
+		out, err = app.OpenState(ctx, session.StateRequest{
 			Paths: session.StatePaths{State: outPath, Backup: f.BackupOut}, Lock: f.LockOptions,
 			Operation: f.operation, TimedBackup: true,
 		})
-		if diags.HasErrors() {
-			return diags.Err()
+		if err != nil {
+			return err
 		}
 		defer app.Release(out)
 	}
 	return app.changeState(ctx, &f.stateChangeFlags,
-		func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
+		func(st *states.State) (*states.State, string, error) {
 			from := st.Clone()
 			to := from
 			if out != nil {
 				to = out.State().Clone()
 			}
-			var diags tfdiags.Diagnostics
 			renamed, err := moves.Rename(from, to, targets[0], targets[1])
 			if err != nil {
-				return nil, "", diags.AppendError(err)
+				return nil, "", err
 			}
 			verb := "Move"
 			if f.DryRun {
@@ -82,13 +79,13 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 				app.Say("%s %q to %q", verb, m.From, m.To)
 			}
 			if f.DryRun {
-				return nil, "", diags
+				return nil, "", nil
 			}
 			if out != nil { // the destination first: after an interruption the item is in both places, not in none
-				if diags = diags.AppendError(out.Store(ctx, to)); diags.HasErrors() {
-					return nil, "", diags
+				if err := out.Store(ctx, to); err != nil {
+					return nil, "", err
 				}
 			}
-			return from, fmt.Sprintf("Successfully moved %d object(s).", len(renamed)), diags
+			return from, fmt.Sprintf("Successfully moved %d object(s).", len(renamed)), nil
 		})
 }

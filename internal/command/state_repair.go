@@ -42,26 +42,25 @@ func runStateRepair(ctx context.Context, app *App, f *stateRepairFlags, args []s
 		return err
 	}
 	// Do not replace the last backup with the damaged state.
-	p, diags := app.LocateState(ctx, &session.StateRequest{Vars: f.Variables,
+	p, err := app.LocateState(ctx, &session.StateRequest{Vars: f.Variables,
 		Paths: session.StatePaths{State: f.State, Backup: "-"}})
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
 	m := p.Manager(app.Session)
-	diags = diags.AppendError(app.Lock(ctx, m, "state-repair", f.LockOptions))
-	if diags.HasErrors() {
-		return diags.Err()
+	if err := app.Lock(ctx, m, "state-repair", f.LockOptions); err != nil {
+		return err
 	}
 	damage, err := m.Examine(ctx)
 	if err == nil && damage == nil {
-		if diags = diags.AppendError(m.Unlock()); diags.HasErrors() {
-			return diags.Err()
+		if err := m.Unlock(); err != nil {
+			return err
 		}
 		return app.settleState(ctx, f)
 	}
 	defer func() { app.Printer.Diagnostics(tfdiags.FromError(m.Unlock())) }()
 	if err != nil {
-		return diags.Append(tfdiags.Errorf("The state can't be repaired", "%s.", err)).Err()
+		return tfdiags.Errorf("The state can't be repaired", "%s.", err)
 	}
 	return app.repair(ctx, m, damage, f)
 }
@@ -94,12 +93,13 @@ func (a *App) repair(ctx context.Context, m *statemgr.Manager, damage *statemgr.
 
 // settleState adds what an interrupted run left behind to a readable state.
 func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
-	open, diags := a.OpenState(ctx, session.StateRequest{Vars: f.Variables,
+	open, err := a.OpenState(ctx, session.StateRequest{Vars: f.Variables,
 		Paths: session.StatePaths{State: f.State}, Lock: f.LockOptions, Operation: "state-repair"})
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
 	defer a.Release(open)
+	recovered := a.Warnings.Take() // reading a state warns about everything that it recovers
 	objects := 0
 	for r := range open.State().Resources() {
 		for _, inst := range r.Instances {
@@ -109,10 +109,11 @@ func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
 		}
 	}
 	a.Say("The state can be read. It has %d object(s), and its serial is %d.", objects, open.Snapshot.Serial)
-	if len(diags) > 0 && !f.DryRun {
-		diags = diags.AppendError(open.Store(ctx, open.State()))
+	a.Printer.Diagnostics(recovered)
+	if len(recovered) == 0 || f.DryRun {
+		return nil
 	}
-	return a.done(diags)
+	return open.Store(ctx, open.State())
 }
 
 // approved asks the user for approval.

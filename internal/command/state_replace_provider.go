@@ -35,22 +35,22 @@ func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, 
 		return badUsage("Exactly two arguments are required",
 			"State replace-provider needs the address of the old provider and that of the new one.")
 	}
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	var providers [2]addrs.Provider
 	for i, text := range args {
 		p, err := addrs.ParseProvider(text)
 		if err != nil {
-			diags = diags.Append(tfdiags.Errorf("Invalid provider address",
+			errs = errs.Append(tfdiags.Errorf("Invalid provider address",
 				"%q is not the address of a provider: %s.", text, err))
 		}
 		providers[i] = p
 	}
-	if diags.HasErrors() {
-		return diags.Err()
+	if err := errs.Err(); err != nil {
+		return err
 	}
 	from, to := providers[0], providers[1]
 	return app.changeState(ctx, &f.stateChangeFlags,
-		func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
+		func(st *states.State) (*states.State, string, error) {
 			st, changed := session.WithProviders(st, func(p addrs.Provider) addrs.Provider {
 				if p == from {
 					return to
@@ -69,7 +69,7 @@ func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, 
 				ok, err := app.Confirm(ctx, terminal.Question{Title: "Change it in the state?"})
 				if err != nil {
 					return nil, "", tfdiags.Errorf("Approval required", "The changes were not approved: %s. "+
-						"Use -auto-approve to make them without a question.", err).List()
+						"Use -auto-approve to make them without a question.", err)
 				}
 				if !ok {
 					return nil, "Cancelled replacing providers.", nil

@@ -36,41 +36,36 @@ func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []strin
 		return badUsage("Exactly one argument is required", "State show needs the address of one resource instance.")
 	}
 	addr, err := addrs.ParseInstanceText(args[0])
-	diags := tfdiags.FromError(err)
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
-	open, more := app.OpenState(ctx, session.StateRequest{Vars: f.Variables, Paths: session.StatePaths{State: f.State}})
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags.Err()
+	open, err := app.OpenState(ctx, session.StateRequest{Vars: f.Variables, Paths: session.StatePaths{State: f.State}})
+	if err != nil {
+		return err
 	}
 	defer app.Release(open)
 	if !open.Exists() {
-		return diags.Append(noStateFile()).Err()
+		return noStateFile()
 	}
 	inst := open.State().Instance(addr)
 	if inst == nil {
-		return diags.Append(noInstance(open.State(), addr)).Err()
+		return noInstance(open.State(), addr)
 	}
 	one := states.New()
 	only := &states.Resource{Addr: addr.Abs(), Provider: open.State().Resource(addr.Abs()).Provider,
 		Instances: map[addrs.InstanceKey]*states.Instance{addr.Key: inst}}
 	one.AddResource(only)
-	view, more := app.viewState(ctx, one)
-	if diags = diags.Append(more...); diags.HasErrors() {
-		return diags.Err()
+	view, err := app.viewState(ctx, one)
+	if err != nil {
+		return err
 	}
 	view.Only = &addr
-	if err := app.Printer.State(view); err != nil {
-		return diags.AppendError(err).Err()
-	}
-	return app.done(diags)
+	return app.Printer.State(view)
 }
 
 // noInstance returns the error for an address without an instance, and suggests an existing
 // instance of the resource.
-func noInstance(st *states.State, addr addrs.AbsInstance) tfdiags.Diagnostic {
+func noInstance(st *states.State, addr addrs.AbsInstance) error {
 	if r := st.Resource(addr.Abs()); r != nil && addr.Key == addrs.NoKey && len(r.Instances) > 0 {
 		return tfdiags.Errorf("An instance key is needed",
 			"%s has %s, and the command is about one: add its key, such as in %s.",
@@ -81,15 +76,18 @@ func noInstance(st *states.State, addr addrs.AbsInstance) tfdiags.Diagnostic {
 }
 
 // viewState returns a state with the schemas of its providers.
-func (a *App) viewState(ctx context.Context, st *states.State) (*ui.StateView, tfdiags.Diagnostics) {
+func (a *App) viewState(ctx context.Context, st *states.State) (*ui.StateView, error) {
 	st = a.ForDisplay(st)
-	running, diags := a.OpenProviders(session.Requirements(nil, st))
-	if diags.HasErrors() {
-		return nil, diags
+	running, err := a.OpenProviders(session.Requirements(nil, st))
+	if err != nil {
+		return nil, err
 	}
 	defer running.Close(a.Session)
-	schemas, more := running.LoadSchemas(ctx, st)
-	return &ui.StateView{State: st, Schemas: schemas}, diags.Append(more...)
+	schemas, err := running.LoadSchemas(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	return &ui.StateView{State: st, Schemas: schemas}, nil
 }
 
 var cmdStatePull = &Command{
@@ -102,21 +100,21 @@ var cmdStatePull = &Command{
 		if err := noArguments(args); err != nil {
 			return err
 		}
-		open, diags := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
-		if diags.HasErrors() {
-			return diags.Err()
+		open, err := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
+		if err != nil {
+			return err
 		}
 		defer app.Release(open)
 		if !open.Exists() {
-			return app.done(diags)
+			return nil
 		}
 		text, err := statefile.Encode(&statefile.File{Serial: open.Snapshot.Serial,
 			Lineage: open.Snapshot.Lineage, State: open.State()}, &statefile.Options{})
 		if err != nil {
-			return diags.AppendError(fmt.Errorf("writing the state: %w", err)).Err()
+			return fmt.Errorf("writing the state: %w", err)
 		}
 		fmt.Fprintf(app.Out, "%s\n", text)
-		return app.done(diags)
+		return nil
 	}),
 }
 
@@ -157,13 +155,13 @@ func runStatePush(ctx context.Context, app *App, f *statePushFlags, args []strin
 	if err != nil {
 		return err
 	}
-	open, diags := app.OpenState(ctx, session.StateRequest{Vars: f.Variables, Lock: f.LockOptions,
+	open, err := app.OpenState(ctx, session.StateRequest{Vars: f.Variables, Lock: f.LockOptions,
 		Operation: "state-push"})
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
 	defer app.Release(open)
-	return app.done(diags.AppendError(open.Push(ctx, pushed, f.Force)))
+	return open.Push(ctx, pushed, f.Force)
 }
 
 // readStateFile reads a state from a file, or from standard input if path is "-".

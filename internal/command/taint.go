@@ -54,21 +54,22 @@ func mark(ctx context.Context, app *App, f *markFlags, text string, status state
 	}
 	f.stateless = f.AllowMissing
 	return app.changeState(ctx, &f.stateChangeFlags,
-		func(st *states.State) (*states.State, string, tfdiags.Diagnostics) {
+		func(st *states.State) (*states.State, string, error) {
 			inst := st.Instance(addr)
 			switch {
 			case inst == nil && f.AllowMissing:
-				return nil, "", tfdiags.Warningf("No such resource instance",
-					"There is no %s in the state; nothing was done.", addr).List()
+				app.Warnings.Add(tfdiags.Warningf("No such resource instance",
+					"There is no %s in the state; nothing was done.", addr))
+				return nil, "", nil
 			case inst == nil:
-				return nil, "", noInstance(st, addr).List()
+				return nil, "", noInstance(st, addr)
 			case inst.Current == nil:
 				return nil, "", tfdiags.Errorf("No current object",
 					"%s has no current object, only deposed ones. The next apply destroys those and creates a "+
-						"new one.", addr).List()
+						"new one.", addr)
 			case status == states.Ready && inst.Current.Status != states.Tainted:
 				return nil, "",
-					tfdiags.Errorf("Not tainted", "%s is not tainted, so there is nothing to untaint.", addr).List()
+					tfdiags.Errorf("Not tainted", "%s is not tainted, so there is nothing to untaint.", addr)
 			}
 			object := *inst.Current
 			object.Status = status

@@ -53,7 +53,6 @@ type testFlags struct {
 
 func runTest(ctx context.Context, app *App, f *testFlags) error {
 	app.Input = false
-	var diags tfdiags.Diagnostics
 	given, err := inputs.Collect(app.Parser, inputs.Options{Environ: app.Environ, Dir: app.RootDir,
 		TestDir: f.TestDirectory, Flags: f.Vars})
 	if err != nil {
@@ -63,34 +62,32 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 	if err != nil {
 		return err
 	}
-	cfg, more := app.Load(ctx, given, resolve)
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return diags.Err()
-	}
-	suite, err := app.loadTests(ctx, cfg, f.TestDirectory, resolve, diags.Add)
+	cfg, err := app.Load(ctx, given, resolve)
 	if err != nil {
-		return diags.AppendError(err).Err()
+		return err
 	}
-	diags = diags.Append(filterTests(suite, f.Filter)...)
+	suite, err := app.loadTests(ctx, cfg, f.TestDirectory, resolve)
+	if err != nil {
+		return err
+	}
+	filterTests(suite, f.Filter, app.Warnings.Add)
 	reqs := make(depsfile.Requirements)
 	if len(suite.Files) > 0 { // without files there is nothing to run
 		for _, c := range suite.Configs() { // a missing provider of a test file fails its runs only
 			session.AddRequirements(reqs, c)
 		}
 	}
-	running, more := app.OpenProviders(reqs)
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return diags.Err()
+	running, err := app.OpenProviders(reqs)
+	if err != nil {
+		return err
 	}
 	defer running.Close(app.Session)
 	workspace, err := app.Workspace()
 	if err != nil {
 		return err
 	}
-	app.Printer.Diagnostics(diags)
-	schemas := running.Schemas(terminal.UntilAbort(ctx), &tfdiags.Diagnostics{})
+	app.Printer.Diagnostics(app.Warnings.Take())
+	schemas := running.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)
 	runner := &moduletest.Runner{
 		Suite: suite, Env: *app.Environment(running, workspace), Variables: given,
 		Observe: func(e moduletest.Event) { app.reportTest(e, schemas, f.Verbose) },
@@ -104,7 +101,7 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 
 // loadTests loads the test files of a configuration and the modules of their runs.
 func (a *App) loadTests(
-	ctx context.Context, cfg *session.Config, dir string, resolve configs.Resolver, warn tfdiags.Sink,
+	ctx context.Context, cfg *session.Config, dir string, resolve configs.Resolver,
 ) (*moduletest.Suite, error) {
 	workspace, err := a.Workspace()
 	if err != nil {
@@ -112,43 +109,41 @@ func (a *App) loadTests(
 	}
 	return moduletest.Load(ctx, cfg.Config, dir, &configs.LoadOptions{
 		Parser: a.Parser, Variables: cfg.Given, Workspace: workspace, WorkDir: a.WorkDir, Resolve: resolve,
-	}, warn)
+	}, a.Warnings.Add)
 }
 
 // loadWithTests loads a configuration and the modules of its tests.
 func (a *App) loadWithTests(
 	ctx context.Context, given map[string]configs.Given, dir string, resolve configs.Resolver,
-) (*session.Config, tfdiags.Diagnostics) {
-	cfg, diags := a.Load(ctx, given, resolve)
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	var err error
-	cfg.Tests, err = a.loadTests(ctx, cfg, dir, resolve, diags.Add)
+) (*session.Config, error) {
+	cfg, err := a.Load(ctx, given, resolve)
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
-	return cfg, diags
+	cfg.Tests, err = a.loadTests(ctx, cfg, dir, resolve)
+	if err != nil {
+		return nil, err
+	}
+	return cfg, nil
 }
 
 // filterTests keeps only the selected files, and warns about names without a file.
-func filterTests(suite *moduletest.Suite, names []string) tfdiags.Diagnostics {
+func filterTests(suite *moduletest.Suite, names []string, warn tfdiags.Sink) {
 	if len(names) == 0 {
-		return nil
+		return
 	}
-	var diags tfdiags.Diagnostics
 	unknown := suite.Only(names)
 	if len(suite.Files) == 0 {
-		return diags.Append(tfdiags.Warningf("No tests were found",
+		warn(tfdiags.Warningf("No tests were found",
 			"The option -filter names no test file. Specify the paths of files as test results show them, "+
 				"relative to the current directory."))
+		return
 	}
 	for _, name := range unknown {
-		diags = diags.Append(tfdiags.Warningf("No such test file",
+		warn(tfdiags.Warningf("No such test file",
 			"The option -filter=%s names no test file. Specify the file's path as test results show it, relative "+
 				"to the current directory.", name))
 	}
-	return diags
 }
 
 // reportTest prints an event of a test.
@@ -212,9 +207,9 @@ func (a *App) keeper(cfg *session.Config) func(*states.State) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		codec, diags := a.StateCodec(cfg)
-		if diags.HasErrors() {
-			return "", diags.Err()
+		codec, err := a.StateCodec(cfg)
+		if err != nil {
+			return "", err
 		}
 		if codec != nil {
 			if data, err = codec.Encrypt(data); err != nil {

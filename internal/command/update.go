@@ -71,21 +71,22 @@ func (a *App) update(ctx context.Context, f *updateFlags, dirs []string) error {
 	if len(dirs) == 0 {
 		dirs = []string{"."}
 	}
-	byDir, diags := configFiles(dirs, f)
-	if len(byDir) == 0 && diags.HasErrors() {
-		return diags.Err()
+	byDir, err := configFiles(dirs, f)
+	if len(byDir) == 0 && err != nil {
+		return err
 	}
+	errs := tfdiags.FromError(err)
 	chosen := &releases{app: a}
 	tally := updateTally{sources: make(map[upgrade.Kind]map[string]bool), unknown: make(map[string]bool)}
 	for _, dir := range sortedKeys(byDir) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		diags = diags.Append(a.updateDir(ctx, byDir[dir], requests, chosen, f.Check, &tally)...)
+		errs = errs.AppendError(a.updateDir(ctx, byDir[dir], requests, chosen, f.Check, &tally))
 	}
 	for _, w := range requests {
 		if !w.met {
-			diags = diags.Append(tally.notFound(w))
+			a.Warnings.Add(tally.notFound(w))
 		}
 	}
 	verb := "raised"
@@ -96,13 +97,13 @@ func (a *App) update(ctx context.Context, f *updateFlags, dirs []string) error {
 		"file"), verb, tally.current)
 	switch {
 	case f.Check && tally.raised > 0:
-		diags = diags.Append(tfdiags.Errorf("Constraints are out of date",
+		errs = errs.Append(tfdiags.Errorf("Constraints are out of date",
 			"%s to be raised. Run \"tofu update\" with the same options, but without -check.",
 			ui.Count(tally.raised, "version constraint")))
 	case tally.providers > 0 && tally.raised > 0:
 		a.Say("Bring the lock files up to date: tofu providers lock -recursive %s", strings.Join(dirs, " "))
 	}
-	return a.done(diags)
+	return errs.Err()
 }
 
 // updateTally counts the results of a run.
@@ -113,7 +114,7 @@ type updateTally struct {
 	unknown                map[string]bool // sources whose newest release is unknown
 }
 
-// notFound returns an error that suggests what the user may have meant.
+// notFound returns a warning that suggests what the user may have meant.
 func (t *updateTally) notFound(w *upgradeRequest) tfdiags.Diagnostic {
 	text := fmt.Sprintf("No version constraint of %s was found.", w.text)
 	switch {
@@ -141,13 +142,13 @@ func (t *updateTally) met(p upgrade.Place) {
 }
 
 // configFiles reads the configuration files of some directories. An unreadable file is an error,
-// and the others are still read.
-func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, tfdiags.Diagnostics) {
+// and the others are still read and returned.
+func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, error) {
 	var modules []string
-	var diags tfdiags.Diagnostics
+	var errs tfdiags.Diagnostics
 	if f.Recursive {
-		found, more := moduleDirs(dirs)
-		diags = more
+		found, err := moduleDirs(dirs)
+		errs = errs.AppendError(err)
 		for _, m := range found {
 			modules = append(modules, m.dir)
 		}
@@ -162,8 +163,8 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, tfdi
 	}
 	byDir := make(map[string][]upgrade.File)
 	for _, dir := range modules {
-		entries, more := readModuleDir(dir)
-		diags = diags.Append(more...)
+		entries, err := readModuleDir(dir)
+		errs = errs.AppendError(err)
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
 			if e.IsDir() || !configs.IsConfigFile(e.Name()) ||
@@ -173,23 +174,23 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, tfdi
 			}
 			source, err := os.ReadFile(path)
 			if err != nil {
-				diags = diags.Append(tfdiags.Errorf("Unreadable file", "The file %s can't be read: %s.", path,
+				errs = errs.Append(tfdiags.Errorf("Unreadable file", "The file %s can't be read: %s.", path,
 					withoutPath(err)))
 				continue
 			}
 			byDir[dir] = append(byDir[dir], upgrade.File{Name: path, Source: source})
 		}
 	}
-	return byDir, diags
+	return byDir, errs.Err()
 }
 
 // updateDir raises the constraints in the files of one directory.
 func (a *App) updateDir(
 	ctx context.Context, files []upgrade.File, requests []*upgradeRequest, chosen *releases, check bool,
 	tally *updateTally,
-) tfdiags.Diagnostics {
+) error {
 	places, err := upgrade.Places(files)
-	diags := tfdiags.FromError(err)
+	errs := tfdiags.FromError(err)
 	edits := make(map[string][]upgrade.Edit)
 	for _, p := range places {
 		tally.met(p)
@@ -199,7 +200,7 @@ func (a *App) updateDir(
 		}
 		w.met = true
 		if p.Problem != "" {
-			diags = diags.Append(tfdiags.Warningf("Constraint left alone",
+			a.Warnings.Add(tfdiags.Warningf("Constraint left alone",
 				"The version constraint of %s can't be raised: %s.", p, p.Problem).At(p.Range))
 			continue
 		}
@@ -212,11 +213,11 @@ func (a *App) updateDir(
 		case errors.As(err, new(*noNewestError)):
 			if !tally.unknown[p.String()] {
 				tally.unknown[p.String()] = true
-				diags = diags.Append(tfdiags.Errorf("Constraints not raised",
+				errs = errs.Append(tfdiags.Errorf("Constraints not raised",
 					"The version constraints of %s were left alone, here and elsewhere: %s.", p, err).At(p.Range))
 			}
 		case err != nil:
-			diags = diags.Append(tfdiags.Errorf("Constraint not raised",
+			errs = errs.Append(tfdiags.Errorf("Constraint not raised",
 				"The version constraint of %s was left alone: %s.", p, err).At(p.Range))
 		case text == p.Text:
 			tally.current++
@@ -231,7 +232,7 @@ func (a *App) updateDir(
 	}
 	tally.files += len(edits)
 	if check {
-		return diags
+		return errs.Err()
 	}
 	for _, f := range files {
 		changes := edits[f.Name]
@@ -241,11 +242,11 @@ func (a *App) updateDir(
 		if err := atomicfile.Rewrite(f.Name, upgrade.Apply(f.Source, changes)); err != nil {
 			tally.files--
 			tally.raised -= len(changes)
-			diags = diags.Append(tfdiags.Errorf("Configuration not written", "The file %s stays as it was: %s.",
+			errs = errs.Append(tfdiags.Errorf("Configuration not written", "The file %s stays as it was: %s.",
 				f.Name, withoutPath(err)))
 		}
 	}
-	return diags
+	return errs.Err()
 }
 
 // firstRequest returns the most specific request that matches a place.

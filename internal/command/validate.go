@@ -52,7 +52,8 @@ func runValidate(ctx context.Context, app *App, f *validateFlags, args []string)
 		return err
 	}
 	app.Input = false
-	diags := app.validate(ctx, f)
+	err = app.validate(ctx, f)
+	diags := app.Warnings.Take().AppendError(err)
 	if into != nil {
 		if err := errors.Join(ui.WriteValidation(into, diags, app.Source), into.Close()); err != nil {
 			diags = diags.AppendError(fmt.Errorf("-json-into: %w", err))
@@ -78,48 +79,48 @@ func runValidate(ctx context.Context, app *App, f *validateFlags, args []string)
 	return nil
 }
 
-func (a *App) validate(ctx context.Context, f *validateFlags) tfdiags.Diagnostics {
-	cfg, diags := a.LoadConfig(ctx, f.Variables)
-	if diags.HasErrors() {
-		if !f.NoTests && a.Parser.IsModuleDir(a.RootDir) {
-			_, err := a.Parser.TestFiles(a.RootDir, f.TestDirectory, diags.Add)
-			diags = diags.AppendError(err)
+func (a *App) validate(ctx context.Context, f *validateFlags) error {
+	cfg, err := a.LoadConfig(ctx, f.Variables)
+	if err != nil {
+		if f.NoTests || !a.Parser.IsModuleDir(a.RootDir) {
+			return err
 		}
-		return diags
+		_, testErr := a.Parser.TestFiles(a.RootDir, f.TestDirectory, a.Warnings.Add)
+		return tfdiags.Join(err, testErr)
 	}
 	reqs, subjects := session.Requirements(cfg.Config, nil), []moduletest.Subject{{Dir: a.RootDir, Config: cfg.Config}}
 	if !f.NoTests {
 		resolve, err := getmodules.Installed(a.ModulesDir())
-		diags = diags.AppendError(err)
-		if err == nil {
-			suite, err := a.loadTests(ctx, cfg, f.TestDirectory, resolve, diags.Add)
-			if diags = diags.AppendError(err); err == nil {
-				diags = diags.AppendError(suite.Check())
-				session.AddTestRequirements(reqs, suite)
-				subjects = suite.Subjects()
-			}
+		if err != nil {
+			return err
 		}
-	}
-	if diags.HasErrors() {
-		return diags
+		suite, err := a.loadTests(ctx, cfg, f.TestDirectory, resolve)
+		if err != nil {
+			return err
+		}
+		if err := suite.Check(); err != nil {
+			return err
+		}
+		session.AddTestRequirements(reqs, suite)
+		subjects = suite.Subjects()
 	}
 	// The lock file is not part of the configuration, so validate does not check it against the
 	// constraints.
-	running, more := a.OpenProviders(reqs.InAnyVersion())
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return diags
+	running, err := a.OpenProviders(reqs.InAnyVersion())
+	if err != nil {
+		return err
 	}
 	defer running.Close(a.Session)
 	workspace, err := a.Workspace()
 	if err != nil {
-		return diags.AppendError(err)
+		return err
 	}
 	env := a.Environment(running, workspace)
-	env.Observe, env.Warn = nil, diags.Add
+	env.Observe = nil
+	var errs tfdiags.Diagnostics
 	for _, subject := range subjects {
 		env.RootModule = subject.Dir
-		diags = diags.AppendError(engine.Validate(terminal.UntilAbort(ctx), subject.Config, env))
+		errs = errs.AppendError(engine.Validate(terminal.UntilAbort(ctx), subject.Config, env))
 	}
-	return diags
+	return errs.Err()
 }

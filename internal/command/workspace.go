@@ -32,7 +32,7 @@ func outdated(name string, group *Command) *Command {
 		warned.New = func(o *options) runFunc {
 			run := sub.New(o)
 			return func(ctx context.Context, app *App, args []string) error {
-				app.warn(tfdiags.Warningf("Deprecated command",
+				app.printOnStderr(tfdiags.Warningf("Deprecated command",
 					"The commands \"tofu %s\" are called \"tofu %s\" now; the old name will go away.", name,
 					group.Name).List())
 				return run(ctx, app, args)
@@ -83,12 +83,17 @@ var cmdWorkspaceList = &Command{
 		if err := noArguments(args); err != nil {
 			return err
 		}
-		w, diags := app.openWorkspaces(ctx, f)
-		if diags.HasErrors() {
-			return diags.Err()
+		w, err := app.openWorkspaces(ctx, f)
+		if err != nil {
+			return err
 		}
 		app.Printer.Message(ui.Workspaces{Current: w.Workspace, Names: w.names})
-		return app.done(diags.Append(app.overriddenWorkspace()...))
+		if name := app.Env("TF_WORKSPACE"); name != "" {
+			app.Warnings.Add(tfdiags.Warningf("The workspace is overridden",
+				"The environment variable TF_WORKSPACE selects the workspace %q, whatever is selected in this working "+
+					"directory.", name))
+		}
+		return nil
 	}),
 }
 
@@ -145,41 +150,30 @@ type workspaces struct {
 // workspaceNames returns all workspaces, or none if listing them requires more than the local
 // files.
 func workspaceNames(ctx context.Context, app *App) []string {
-	w, diags := app.openWorkspaces(ctx, &workspaceFlags{})
-	if diags.HasErrors() {
+	w, err := app.openWorkspaces(ctx, &workspaceFlags{})
+	if err != nil {
 		return nil
 	}
 	return w.names
 }
 
-func (a *App) openWorkspaces(ctx context.Context, f *workspaceFlags) (*workspaces, tfdiags.Diagnostics) {
-	cfg, diags := a.LoadRootModule(ctx, f.Variables)
-	if diags.HasErrors() {
-		return nil, diags
+func (a *App) openWorkspaces(ctx context.Context, f *workspaceFlags) (*workspaces, error) {
+	cfg, err := a.LoadRootModule(ctx, f.Variables)
+	if err != nil {
+		return nil, err
 	}
-	p, more := a.Locate(ctx, cfg, session.StateRequest{})
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return nil, diags
+	p, err := a.Locate(ctx, cfg, session.StateRequest{})
+	if err != nil {
+		return nil, err
 	}
 	names, err := p.Store.List(ctx)
 	if err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
-		return nil, diags.AppendError(fmt.Errorf("listing the workspaces: %w", err))
+		return nil, fmt.Errorf("listing the workspaces: %w", err)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == backend.DefaultWorkspace })
 	slices.Sort(names)
 	// the default workspace always exists
-	return &workspaces{p, slices.Insert(names, 0, backend.DefaultWorkspace)}, diags
-}
-
-// overriddenWorkspace returns a warning that TF_WORKSPACE selects the workspace.
-func (a *App) overriddenWorkspace() tfdiags.Diagnostics {
-	if a.Env("TF_WORKSPACE") == "" {
-		return nil
-	}
-	return tfdiags.Warningf("The workspace is overridden",
-		"The environment variable TF_WORKSPACE selects the workspace %q, whatever is selected in this working "+
-			"directory.", a.Env("TF_WORKSPACE")).List()
+	return &workspaces{p, slices.Insert(names, 0, backend.DefaultWorkspace)}, nil
 }
 
 // canSelect returns an error if TF_WORKSPACE selects the workspace.
@@ -202,54 +196,54 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 	if err := a.canSelect(); err != nil {
 		return err
 	}
-	w, diags := a.openWorkspaces(ctx, f)
-	if diags.HasErrors() {
-		return diags.Err()
+	w, err := a.openWorkspaces(ctx, f)
+	if err != nil {
+		return err
 	}
 	if slices.Contains(w.names, name) {
-		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q already exists", name),
-			"\"tofu workspace select %s\" selects it.", name)).Err()
+		return tfdiags.Errorf(fmt.Sprintf("Workspace %q already exists", name),
+			"\"tofu workspace select %s\" selects it.", name)
 	}
 	w.Workspace = name
 	if err := w.create(ctx, a, f); err != nil {
-		return diags.AppendError(err).Err()
+		return err
 	}
 	if err := a.SelectWorkspace(name); err != nil {
-		return diags.AppendError(err).Err()
+		return err
 	}
 	created := fmt.Sprintf("Created and switched to workspace %q!", name)
 	if f.State != "" {
 		initial, err := a.readStateFile(f.State)
 		if err != nil {
-			return diags.AppendError(err).Err()
+			return err
 		}
-		diags = diags.Append(w.change(ctx, a, f,
-			func(open *session.OpenedState) tfdiags.Diagnostics {
-				return tfdiags.FromError(open.Push(ctx, initial, true))
-			})...)
+		if err := w.change(ctx, a, f,
+			func(open *session.OpenedState) error { return open.Push(ctx, initial, true) }); err != nil {
+			return err
+		}
 		a.Say("%s\n\nIts state is a copy of %s.", created, f.State)
-		return a.done(diags)
+		return nil
 	}
 	a.Say("%s\n\nIt has a state of its own, which is empty: what other workspaces manage\nis no concern of it.",
 		created)
-	return a.done(diags)
+	return nil
 }
 
 // createWorkspaceOfEnv creates the workspace that TF_WORKSPACE names if it does not exist.
-func (a *App) createWorkspaceOfEnv(ctx context.Context, f *initFlags) tfdiags.Diagnostics {
+func (a *App) createWorkspaceOfEnv(ctx context.Context, f *initFlags) error {
 	if name := a.Env("TF_WORKSPACE"); name == "" || name == backend.DefaultWorkspace {
 		return nil
 	}
 	options := &workspaceFlags{varFlags: f.varFlags, lockFlags: f.lockFlags}
-	w, diags := a.openWorkspaces(ctx, options)
-	if diags.HasErrors() || slices.Contains(w.names, w.Workspace) {
-		return diags
+	w, err := a.openWorkspaces(ctx, options)
+	if err != nil || slices.Contains(w.names, w.Workspace) {
+		return err
 	}
 	if err := w.create(ctx, a, options); err != nil {
-		return diags.AppendError(err)
+		return err
 	}
 	a.Say("Created the workspace %q, which TF_WORKSPACE selects.", w.Workspace)
-	return diags
+	return nil
 }
 
 // create creates the workspace at the location, without objects.
@@ -261,19 +255,18 @@ func (w *workspaces) create(ctx context.Context, a *App, f *workspaceFlags) erro
 		return nil
 	}
 	return w.change(ctx, a, f,
-		func(open *session.OpenedState) tfdiags.Diagnostics { return open.CreateIfMissing(ctx) }).Err()
+		func(open *session.OpenedState) error { return open.CreateIfMissing(ctx, a.Warnings.Add) })
 }
 
 // change locks and reads the state of the workspace at the location.
 func (w *workspaces) change(
-	ctx context.Context, a *App, f *workspaceFlags, what func(*session.OpenedState) tfdiags.Diagnostics,
-) tfdiags.Diagnostics {
-	open, diags := a.ReadState(ctx, w.Location, session.StateRequest{Lock: f.LockOptions, Operation: "workspace-new"})
-	if diags.HasErrors() {
-		return diags
+	ctx context.Context, a *App, f *workspaceFlags, do func(*session.OpenedState) error,
+) error {
+	open, err := a.ReadState(ctx, w.Location, session.StateRequest{Lock: f.LockOptions, Operation: "workspace-new"})
+	if err != nil {
+		return err
 	}
-	diags = diags.Append(what(open)...)
-	return diags.AppendError(open.Close())
+	return tfdiags.Join(do(open), open.Close())
 }
 
 func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args []string) error {
@@ -288,25 +281,25 @@ func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args [
 		return tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name,
 			session.WorkspaceNameRule).Err()
 	}
-	w, diags := app.openWorkspaces(ctx, f)
-	if diags.HasErrors() {
-		return diags.Err()
+	w, err := app.openWorkspaces(ctx, f)
+	if err != nil {
+		return err
 	}
 	switch {
 	case w.Workspace == name:
-		return app.done(diags)
+		return nil
 	case !slices.Contains(w.names, name) && f.OrCreate:
 		return app.newWorkspace(ctx, f, name)
 	case !slices.Contains(w.names, name):
-		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q doesn't exist", name),
+		return tfdiags.Errorf(fmt.Sprintf("Workspace %q doesn't exist", name),
 			"Create it with \"tofu workspace new\" or with the option -or-create of this command.%s",
-			suggest.DidYouMean(name, w.names))).Err()
+			suggest.DidYouMean(name, w.names))
 	}
 	if err := app.SelectWorkspace(name); err != nil {
-		return diags.AppendError(err).Err()
+		return err
 	}
 	app.Say("Switched to workspace %q.", name)
-	return app.done(diags)
+	return nil
 }
 
 func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args []string) error {
@@ -314,47 +307,45 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 	if err != nil {
 		return err
 	}
-	w, diags := app.openWorkspaces(ctx, f)
-	if diags.HasErrors() {
-		return diags.Err()
+	w, err := app.openWorkspaces(ctx, f)
+	if err != nil {
+		return err
 	}
 	switch {
 	case !slices.Contains(w.names, name):
-		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q doesn't exist", name),
-			"\"tofu workspace list\" lists those that do.%s", suggest.DidYouMean(name, w.names))).Err()
+		return tfdiags.Errorf(fmt.Sprintf("Workspace %q doesn't exist", name),
+			"\"tofu workspace list\" lists those that do.%s", suggest.DidYouMean(name, w.names))
 	case name == backend.DefaultWorkspace:
-		return diags.Append(tfdiags.Errorf("The default workspace can't be deleted",
-			"The workspace \"default\" always exists.")).Err()
+		return tfdiags.Errorf("The default workspace can't be deleted", "The workspace \"default\" always exists.")
 	case name == w.Workspace:
-		return diags.Append(tfdiags.Errorf(fmt.Sprintf("Workspace %q is your active workspace", name),
-			"Select another one before you delete it.")).Err()
+		return tfdiags.Errorf(fmt.Sprintf("Workspace %q is your active workspace", name),
+			"Select another one before you delete it.")
 	}
 	w.Workspace = name
-	open, more := app.ReadState(ctx, w.Location, session.StateRequest{Lock: f.LockOptions,
+	open, err := app.ReadState(ctx, w.Location, session.StateRequest{Lock: f.LockOptions,
 		Operation: "workspace-delete"})
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags.Err()
+	if err != nil {
+		return err
 	}
 	n := len(open.State().Select(nil))
 	if n > 0 && !f.Force {
-		return diags.Append(tfdiags.Errorf("Workspace is not empty",
+		return tfdiags.Join(tfdiags.Errorf("Workspace is not empty",
 			"Workspace %q is currently tracking %s. Destroy these objects before you delete the workspace, or "+
 				"delete it with -force; then the objects are no longer managed.", name,
-			ui.Count(n, "resource instance"))).AppendError(open.Close()).Err()
+			ui.Count(n, "resource instance")), open.Close())
 	}
 	// Release the lock first: the store that holds it may be gone after the deletion.
-	diags = diags.AppendError(open.Close())
+	unlockErr := open.Close()
 	if err := w.Store.Delete(ctx, name); err != nil {
-		return diags.AppendError(fmt.Errorf("deleting the workspace %q: %w", name, err)).Err()
+		return tfdiags.Join(unlockErr, fmt.Errorf("deleting the workspace %q: %w", name, err))
 	}
 	app.Say("Deleted workspace %q!", name)
 	if n > 0 {
-		diags = diags.Append(tfdiags.Warningf("The workspace was not empty",
+		app.Warnings.Add(tfdiags.Warningf("The workspace was not empty",
 			"The objects that the workspace was tracking (%s) still exist, but are no longer managed.",
 			ui.Count(n, "resource instance")))
 	}
-	return app.done(diags)
+	return unlockErr
 }
 
 var cmdForceUnlock = &Command{
@@ -381,14 +372,13 @@ func runForceUnlock(ctx context.Context, app *App, f *forceUnlockFlags, args []s
 	if len(args) != 1 {
 		return badUsage("Invalid number of arguments", "Expected a single argument, the ID of the lock.")
 	}
-	cfg, diags := app.LoadRootModule(ctx, f.Variables)
-	if diags.HasErrors() {
-		return diags.Err()
+	cfg, err := app.LoadRootModule(ctx, f.Variables)
+	if err != nil {
+		return err
 	}
-	p, more := app.Locate(ctx, cfg, session.StateRequest{})
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return diags.Err()
+	p, err := app.Locate(ctx, cfg, session.StateRequest{})
+	if err != nil {
+		return err
 	}
 	if !f.Force {
 		ok, err := app.Confirm(ctx, terminal.Question{Title: "Remove the lock on the state?",
@@ -403,8 +393,8 @@ func runForceUnlock(ctx context.Context, app *App, f *forceUnlockFlags, args []s
 		}
 	}
 	if err := p.Manager(app.Session).ForceUnlock(ctx, args[0]); err != nil {
-		return diags.Append(tfdiags.Errorf("Failed to unlock state", "%s", tfdiags.Sentence(err))).Err()
+		return tfdiags.Errorf("Failed to unlock state", "%s", tfdiags.Sentence(err))
 	}
 	app.Say("The state is unlocked. Other commands can lock it now.")
-	return app.done(diags)
+	return nil
 }

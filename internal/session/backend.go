@@ -31,36 +31,35 @@ func LocalSettings() *BackendSettings {
 
 // DecodeBackend returns the settings in the configuration's backend block, without those of the
 // command line. The second result is false if there is no block.
-func DecodeBackend(cfg *Config) (*BackendSettings, bool, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err error) {
 	block := cfg.Module.Backend
 	if cfg.Module.Cloud != nil {
-		return nil, true, diags.Append(tfdiags.Errorf("Cloud services are not supported",
+		return nil, true, tfdiags.Errorf("Cloud services are not supported",
 			"A \"cloud\" block makes a cloud service run the operations, which this program can't ask for. "+
-				"Use a backend that stores the state, "+
-				"such as \"http\" or \"pg\".").At(cfg.Module.Cloud.Range))
+				"Use a backend that stores the state, such as \"http\" or \"pg\".").At(cfg.Module.Cloud.Range)
 	}
 	if block == nil {
 		return LocalSettings(), false, nil
 	}
 	driver, err := all.Driver(block.Type)
 	if err != nil {
-		return nil, true, tfdiags.FromError(err).Map(func(d *tfdiags.Diagnostic) { d.Subject = &block.TypeRange })
+		return nil, true, tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+			return diags.Map(func(d *tfdiags.Diagnostic) { d.Subject = &block.TypeRange })
+		})
 	}
 	schema := backend.Schema(driver.Config())
 	value, err := cfg.StaticBody(block.Config, OptionalSchema(schema), "backend."+block.Type)
 	if err != nil {
-		return nil, true, tfdiags.FromError(err)
+		return nil, true, err
 	}
 	if marks.Contains(value, marks.Sensitive) || marks.Contains(value, marks.Ephemeral) {
-		return nil, true,
-			diags.Append(tfdiags.Errorf("Backend settings may not be secret",
-				"The settings of a backend are stored in the data directory, so they must not contain sensitive or "+
-					"ephemeral values. Set secrets in the environment variables of the backend, or with "+
-					"-backend-config when running init.").At(block.Range))
+		return nil, true, tfdiags.Errorf("Backend settings may not be secret",
+			"The settings of a backend are stored in the data directory, so they must not contain sensitive or "+
+				"ephemeral values. Set secrets in the environment variables of the backend, or with "+
+				"-backend-config when running init.").At(block.Range)
 	}
 	value, _ = value.UnmarkDeep()
-	return &BackendSettings{Driver: driver, Schema: schema, Block: value, Config: value}, true, diags
+	return &BackendSettings{Driver: driver, Schema: schema, Block: value, Config: value}, true, nil
 }
 
 // open opens the store of the backend.
@@ -88,40 +87,38 @@ func (s *BackendSettings) open(ctx context.Context, app *Session, paths StatePat
 
 // CurrentBackend returns the settings of the backend that the working directory is initialized for.
 // It is an error if the block differs from the one that init recorded.
-func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, tfdiags.Diagnostics) {
-	settings, hasBlock, diags := DecodeBackend(cfg)
-	if diags.HasErrors() {
-		return nil, diags
+func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, error) {
+	settings, hasBlock, err := DecodeBackend(cfg)
+	if err != nil {
+		return nil, err
 	}
 	record, err := s.ReadBackendRecord()
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
 	switch {
 	case record == nil && !hasBlock:
-		return settings, diags
+		return settings, nil
 	case record == nil:
-		return nil, diags.Append(needInit("The backend %q is not set up in this directory", settings.Driver.Name))
+		return nil, needInit("The backend %q is not set up in this directory", settings.Driver.Name)
 	case !hasBlock:
-		return nil, diags.Append(needInit("The backend %q was set up, and the configuration has no backend "+
-			"any more", record.Type))
+		return nil, needInit("The backend %q was set up, and the configuration has no backend any more", record.Type)
 	case record.Type != settings.Driver.Name:
-		return nil, diags.Append(needInit("The backend %q was set up, and the configuration has %q",
-			record.Type, settings.Driver.Name))
+		return nil, needInit("The backend %q was set up, and the configuration has %q", record.Type,
+			settings.Driver.Name)
 	}
 	stored, err := record.Value(settings.Schema.ImpliedType())
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
 	if record.Hash != BackendHash(record.Type, settings.Block) && !stored.RawEquals(settings.Block) {
-		return nil, diags.Append(needInit("The backend was set up with other settings than it has in the " +
-			"configuration"))
+		return nil, needInit("The backend was set up with other settings than it has in the configuration")
 	}
 	settings.Config = stored
-	return settings, diags
+	return settings, nil
 }
 
-func needInit(reason string, args ...any) tfdiags.Diagnostic {
+func needInit(reason string, args ...any) error {
 	return tfdiags.Errorf("Backend initialization required, please run \"tofu init\"",
 		"%s. Run \"tofu init\": with -migrate-state it takes the existing state along, with "+
 			"-reconfigure it leaves it where it is. If the change is not intended, undo it in the configuration.",

@@ -20,38 +20,33 @@ type Config struct {
 	Tests *moduletest.Suite // nil if not requested
 }
 
-// LoadConfig loads the root module and all installed modules. The configuration is nil only if
-// there are errors.
-func (s *Session) LoadConfig(ctx context.Context, vars Variables) (*Config, tfdiags.Diagnostics) {
+// LoadConfig loads the root module and all installed modules.
+func (s *Session) LoadConfig(ctx context.Context, vars Variables) (*Config, error) {
 	given, err := s.Collect(vars)
 	if err != nil {
-		return nil, tfdiags.FromError(err)
+		return nil, err
 	}
 	return s.LoadConfigWith(ctx, given)
 }
 
 // LoadConfigWith is [Session.LoadConfig] with values that were collected before.
-func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.Given) (*Config, tfdiags.Diagnostics) {
+func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.Given) (*Config, error) {
 	resolve, err := getmodules.Installed(s.ModulesDir())
 	if err != nil {
-		return nil, tfdiags.FromError(err)
+		return nil, err
 	}
 	return s.Load(ctx, given, resolve)
 }
 
 // LoadRootModule loads the root module only, which is enough for the backend, encryption and
-// variables. It returns no warnings: commands that are about the configuration report them, and
-// others print values that programs read.
-func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, tfdiags.Diagnostics) {
+// variables. It reports warnings only if there are errors: commands that are about the configuration
+// load all of it and report them then, and others print values that programs read.
+func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, error) {
 	given, err := s.Collect(vars)
 	if err != nil {
-		return nil, tfdiags.FromError(err)
+		return nil, err
 	}
-	cfg, diags := s.LoadRootModuleWith(ctx, given)
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	return cfg, nil
+	return s.LoadRootModuleWith(ctx, given)
 }
 
 // Collect returns the given values of root variables.
@@ -62,32 +57,34 @@ func (s *Session) Collect(vars Variables) (map[string]configs.Given, error) {
 // Load loads a configuration with the modules that resolve returns.
 func (s *Session) Load(
 	ctx context.Context, given map[string]configs.Given, resolve configs.Resolver,
-) (*Config, tfdiags.Diagnostics) {
-	return s.load(ctx, given, func(opts *configs.LoadOptions, warn tfdiags.Sink) (*configs.Config, error) {
+) (*Config, error) {
+	return s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, error) {
 		opts.Resolve = resolve
-		return configs.LoadRoot(ctx, s.RootDir, opts, warn)
+		return configs.LoadRoot(ctx, s.RootDir, opts, s.Warnings.Add)
 	})
 }
 
-// LoadRootModuleWith loads the root module only, with values that were collected before.
-func (s *Session) LoadRootModuleWith(
-	ctx context.Context, given map[string]configs.Given,
-) (*Config, tfdiags.Diagnostics) {
-	return s.load(ctx, given, func(opts *configs.LoadOptions, warn tfdiags.Sink) (*configs.Config, error) {
-		return configs.LoadRootModule(s.RootDir, opts, warn)
+// LoadRootModuleWith is [Session.LoadRootModule] with values that were collected before.
+func (s *Session) LoadRootModuleWith(ctx context.Context, given map[string]configs.Given) (*Config, error) {
+	var warnings tfdiags.Diagnostics
+	cfg, err := s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, error) {
+		return configs.LoadRootModule(s.RootDir, opts, warnings.Add)
 	})
+	if err != nil {
+		s.Warnings.Add(warnings...)
+	}
+	return cfg, err
 }
 
 // load loads a configuration. It adds the values that static evaluation asks the user for to given,
 // so that the user is asked only once.
 func (s *Session) load(ctx context.Context, given map[string]configs.Given,
-	from func(*configs.LoadOptions, tfdiags.Sink) (*configs.Config, error)) (*Config, tfdiags.Diagnostics) {
+	from func(*configs.LoadOptions) (*configs.Config, error)) (*Config, error) {
 	defer s.Timings.Phase("configuration")()
 	workspace, err := s.Workspace()
 	if err != nil {
-		return nil, tfdiags.FromError(err)
+		return nil, err
 	}
-	var diags tfdiags.Diagnostics
 	cfg, err := from(&configs.LoadOptions{
 		Parser: s.Parser, Variables: given, Workspace: workspace, WorkDir: s.WorkDir,
 		Ask: func(v *configs.Variable) (configs.Given, error) {
@@ -97,11 +94,11 @@ func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 			}
 			return g, err
 		},
-	}, diags.Add)
+	})
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
-	return &Config{Config: cfg, Given: given}, diags
+	return &Config{Config: cfg, Given: given}, nil
 }
 
 func (s *Session) ModulesDir() string { return filepath.Join(s.DataDir, "modules") }

@@ -8,4 +8,9 @@
 // Invariants: a state is changed only while its lock is held, and what was changed is saved,
 // whatever happens after; packages are checked against the lock file before they run; questions are
 // asked only if Input allows it.
+//
+// Functions return an error and add warnings to Session.Warnings, the one list of the run. So no
+// caller can lose a warning, and a returned error holds errors only. The command prints the list
+// where its output has a place for it, for example before a question. What is left is printed with
+// the command's error when it ends.
 package session

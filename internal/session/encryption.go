@@ -10,12 +10,11 @@ import (
 	"tofu/internal/encryption"
 	"tofu/internal/encryption/all"
 	"tofu/internal/states/statemgr"
-	"tofu/internal/tfdiags"
 )
 
 // encryptionFor returns the encryption settings of the root module and TF_ENCRYPTION. It derives
 // keys once per command.
-func (s *Session) encryptionFor(cfg *Config) (*encryption.Config, tfdiags.Diagnostics) {
+func (s *Session) encryptionFor(cfg *Config) (*encryption.Config, error) {
 	if s.Encrypted != nil {
 		return s.Encrypted, nil
 	}
@@ -27,19 +26,19 @@ func (s *Session) encryptionFor(cfg *Config) (*encryption.Config, tfdiags.Diagno
 	}
 	config, err := encryption.Load(src)
 	if err != nil {
-		return nil, tfdiags.FromError(err)
+		return nil, err
 	}
 	s.Encrypted = config
 	return config, nil
 }
 
 // StateCodec returns the encryption of states, or nil if there is none.
-func (s *Session) StateCodec(cfg *Config) (statemgr.Codec, tfdiags.Diagnostics) {
-	config, diags := s.encryptionFor(cfg)
-	if diags.HasErrors() || config.State() == nil {
-		return nil, diags
+func (s *Session) StateCodec(cfg *Config) (statemgr.Codec, error) {
+	config, err := s.encryptionFor(cfg)
+	if err != nil || config.State() == nil {
+		return nil, err
 	}
-	return config.State(), diags
+	return config.State(), nil
 }
 
 // lazyCodec derives keys only when it finds encrypted data, so that commands without encrypted data
@@ -53,35 +52,31 @@ func (c lazyCodec) Decrypt(ctx context.Context, data []byte) (plain []byte, migr
 	if !encryption.IsEncrypted(data) {
 		return data, false, nil
 	}
-	codec, diags := c.session.StateCodec(c.cfg)
+	codec, err := c.session.StateCodec(c.cfg)
 	if codec == nil {
-		return data, false, diags.Err()
+		return data, false, err
 	}
 	return codec.Decrypt(ctx, data)
 }
 
 func (c lazyCodec) Encrypt([]byte) ([]byte, error) { panic("unreachable: it is for reading") }
 
-// EncryptionWarnings returns warnings about the encryption settings.
-func (s *Session) EncryptionWarnings(cfg *Config) tfdiags.Diagnostics {
-	config, diags := s.encryptionFor(cfg)
-	if diags.HasErrors() {
-		return nil // reported where the encryption is used
+// CheckEncryption reports warnings about the encryption settings.
+func (s *Session) CheckEncryption(cfg *Config) {
+	if config, err := s.encryptionFor(cfg); err == nil { // the error is reported where the encryption is used
+		config.Warn(s.Warnings.Add)
 	}
-	var warnings tfdiags.Diagnostics
-	config.Warn(warnings.Add)
-	return warnings
 }
 
 // FileEncryption returns the encryption for a file named on the command line, as configured in the
 // working directory.
-func (s *Session) FileEncryption(ctx context.Context, vars Variables) (*encryption.Config, tfdiags.Diagnostics) {
+func (s *Session) FileEncryption(ctx context.Context, vars Variables) (*encryption.Config, error) {
 	if !s.Parser.IsModuleDir(s.RootDir) && strings.TrimSpace(s.Env("TF_ENCRYPTION")) == "" {
 		return &encryption.Config{}, nil
 	}
-	cfg, diags := s.LoadRootModule(ctx, vars)
-	if diags.HasErrors() {
-		return nil, diags
+	cfg, err := s.LoadRootModule(ctx, vars)
+	if err != nil {
+		return nil, err
 	}
 	return s.encryptionFor(cfg)
 }

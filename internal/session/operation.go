@@ -43,75 +43,67 @@ type OperationOptions struct {
 // StartOperation prepares an operation: it loads the configuration, reads the values of variables,
 // opens the backend, locks and reads the state, and checks the providers. Unless there are errors,
 // the caller must close the operation, which releases the lock.
-func (s *Session) StartOperation(
-	ctx context.Context, opts OperationOptions, name string,
-) (*Operation, tfdiags.Diagnostics) {
-	root, diags := s.LoadRootModule(ctx, opts.Variables)
-	if diags.HasErrors() {
-		return nil, diags
+func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, name string) (*Operation, error) {
+	root, err := s.LoadRootModule(ctx, opts.Variables)
+	if err != nil {
+		return nil, err
 	}
 	req := StateRequest{Paths: opts.Paths, Lock: opts.Lock, Operation: name}
-	p, more := s.Locate(ctx, root, req)
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return nil, diags
+	p, err := s.Locate(ctx, root, req)
+	if err != nil {
+		return nil, err
 	}
 	if maker, ok := p.Store.(backend.Maker); ok && opts.Paths.State == "" {
 		if err := maker.Make(ctx, p.Workspace); err != nil {
-			return nil, diags.AppendError(err)
+			return nil, err
 		}
 	}
 	if name != OperationApply {
-		diags = diags.Append(s.EncryptionWarnings(root)...)
+		s.CheckEncryption(root)
 	}
 	op := &Operation{Session: s, Location: p}
-	op.Config, more = s.LoadConfigWith(ctx, root.Given)
-	diags = diags.Append(more...)
-	if more.HasErrors() { // packages may be missing as well as modules: report both
-		return nil, diags.AppendError(s.missingPackages())
+	op.Config, err = s.LoadConfigWith(ctx, root.Given)
+	if err != nil { // packages may be missing as well as modules: report both
+		return nil, tfdiags.Join(err, s.missingPackages())
 	}
-	op.Variables, more = op.Config.Variables(ctx, s, NeedValues)
-	diags = diags.Append(more...)
-	if diags.HasErrors() {
-		return nil, diags
+	op.Variables, err = op.Config.Variables(ctx, s, NeedValues)
+	if err != nil {
+		return nil, err
 	}
-	diags = diags.Append(op.Open(ctx, req)...)
-	if diags.HasErrors() {
-		return nil, diags
+	if err := op.Open(ctx, req); err != nil {
+		return nil, err
 	}
-	if more := op.State.CreateIfMissing(ctx); more.HasErrors() {
+	if err := op.State.CreateIfMissing(ctx, s.Warnings.Add); err != nil {
 		op.Close()
-		return nil, diags.Append(more...)
+		return nil, err
 	}
-	return op, diags
+	return op, nil
 }
 
 // Open locks and reads the state and checks the providers. It leaves nothing open if there are
 // errors.
-func (op *Operation) Open(ctx context.Context, req StateRequest) tfdiags.Diagnostics {
-	var diags, more tfdiags.Diagnostics
-	op.State, diags = op.Session.ReadState(ctx, op.Location, req)
-	if diags.HasErrors() {
-		return diags
+func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
+	op.State, err = op.Session.ReadState(ctx, op.Location, req)
+	if err != nil {
+		return err
 	}
 	op.State.Replace(op.Session.Adopt(op.State.State(), op.Config.Config))
 	// Providers that only the state needs are checked after planning, where the error can say which
 	// objects need them.
-	op.Providers, more = op.Session.OpenProviders(Requirements(op.Config.Config, nil))
-	diags = diags.Append(more...)
-	if more.HasErrors() {
-		return diags.AppendError(op.State.Close())
+	op.Providers, err = op.Session.OpenProviders(Requirements(op.Config.Config, nil))
+	if err != nil {
+		return tfdiags.Join(err, op.State.Close())
 	}
 	op.Env = op.Session.Environment(op.Providers, op.Location.Workspace)
 	op.Env.Known = &graph.Known{}
-	return diags
+	return nil
 }
 
 // Environment returns the environment of the engine.
 func (s *Session) Environment(running *Providers, workspace string) *engine.Env {
 	return &engine.Env{
 		Provider: running.Provider, Schema: running.Schema, Provisioner: running.provisioners.byType,
-		Observe: s.Printer.Event, Timings: s.Timings, Workspace: workspace, WorkDir: s.WorkDir, RootModule: s.RootDir,
+		Observe: s.Printer.Event, Warn: s.Warnings.Add, Timings: s.Timings, Workspace: workspace, WorkDir: s.WorkDir, RootModule: s.RootDir,
 		Stop: s.Interrupts.Stop,
 	}
 }
@@ -131,17 +123,16 @@ func (op *Operation) Close() {
 // applied.
 func (op *Operation) Plan(
 	ctx context.Context, opts *engine.PlanOptions, toApply bool,
-) (*plans.Plan, tfdiags.Diagnostics) {
-	plan, diags := op.PlanQuietly(ctx, opts)
-	if op.Session.Interrupts.Stopped() && !diags.HasErrors() {
-		diags = diags.Append(tfdiags.Errorf("Execution halted",
-			"The operation was interrupted while planning. Nothing was changed."))
+) (*plans.Plan, error) {
+	plan, err := op.PlanQuietly(ctx, opts)
+	if op.Session.Interrupts.Stopped() && err == nil {
+		err = tfdiags.Errorf("Execution halted", "The operation was interrupted while planning. Nothing was changed.")
 	}
-	if plan != nil && (!diags.HasErrors() || HasChanges(plan) || opts.Mode != plans.Destroy &&
+	if plan != nil && (err == nil || HasChanges(plan) || opts.Mode != plans.Destroy &&
 		(!toApply || len(plan.Changes.Instances) > 0)) {
 		op.ShowPlan(ctx, plan, false)
 	}
-	return plan, diags
+	return plan, err
 }
 
 // QuietEnv returns an environment without progress output.
@@ -152,29 +143,31 @@ func (op *Operation) QuietEnv() *engine.Env {
 }
 
 // PlanQuietly validates the configuration and plans without printing. Errors in the configuration
-// are returned before anything is read.
-func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
+// are returned before anything is read. It can return a plan with an error.
+func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, error) {
+	warn := op.Session.Warnings.Add
+	var validated, planned tfdiags.Diagnostics
 	quiet := op.QuietEnv()
-	quiet.Warn = diags.Add
-	if err := engine.Validate(terminal.UntilAbort(ctx), op.Config.Config, quiet); err != nil {
-		return nil, diags.AppendError(err)
+	quiet.Warn = validated.Add
+	err := engine.Validate(terminal.UntilAbort(ctx), op.Config.Config, quiet)
+	warn(validated...)
+	if err != nil {
+		return nil, err
 	}
 	opts.Variables = op.Variables
-	var planned tfdiags.Diagnostics
 	env := *op.Env
 	env.Warn = planned.Add
 	plan, err := engine.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), &env, opts)
 	// validation names resources, planning names instances
-	said := diags.Map(func(d *tfdiags.Diagnostic) { d.Address = "" })
-	diags = diags.Append(planned.AppendError(err).Dedup(said)...)
-	if !diags.HasErrors() {
-		diags = diags.AppendError(op.Providers.check(Requirements(nil, op.State.State())))
-		if diags.HasErrors() {
-			plan = nil
-		}
+	reported := validated.Map(func(d *tfdiags.Diagnostic) { d.Address = "" })
+	warn(planned.Dedup(reported)...)
+	if err != nil {
+		return plan, err
 	}
-	return plan, diags
+	if err := op.Providers.check(Requirements(nil, op.State.State())); err != nil {
+		return nil, err
+	}
+	return plan, nil
 }
 
 // HasChanges reports whether the plan changes any object.
@@ -189,20 +182,20 @@ func HasChanges(plan *plans.Plan) bool {
 
 func (op *Operation) ShowPlan(ctx context.Context, plan *plans.Plan, saved bool) {
 	defer op.Session.Timings.Phase("output")()
-	var ignored tfdiags.Diagnostics // every planned resource has a schema
 	op.Session.Printer.Plan(&ui.PlanView{
-		Plan: plan, Config: op.Config.Config, Schemas: op.Providers.Schemas(terminal.UntilAbort(ctx), &ignored),
-		Saved: saved,
+		Plan: plan, Config: op.Config.Config, Saved: saved,
+		Schemas: op.Providers.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop), // every planned resource has a schema
 	})
 }
 
-// Apply applies a plan and saves the state, even after errors and interrupts.
+// Apply applies a plan and saves the state, even after errors and interrupts. It returns the state
+// after errors too.
 func (op *Operation) Apply(
 	ctx context.Context, plan *plans.Plan, planID string, opts *engine.ApplyOptions,
-) (*states.State, *ui.Tally, tfdiags.Diagnostics) {
+) (*states.State, *ui.Tally, error) {
 	defer op.Session.Interrupts.Record()()
 	if err := op.State.Begin(ctx, &statemgr.Run{State: plan.Prior, PlanID: planID}); err != nil {
-		return nil, nil, tfdiags.FromError(err)
+		return nil, nil, err
 	}
 	tally := &ui.Tally{}
 	tally.Expect(plan)
@@ -212,18 +205,15 @@ func (op *Operation) Apply(
 		tally.Observe(e)
 		op.Session.Printer.Event(e)
 	}
-	var diags tfdiags.Diagnostics
-	env.Warn = diags.Add
 	st, err := engine.Apply(terminal.UntilAbort(ctx), op.Config.Config, plan, &env, opts)
-	diags = diags.AppendError(err)
-	if op.Session.Interrupts.Stopped() && !diags.HasErrors() {
-		diags = diags.Append(tfdiags.Errorf("Execution halted",
-			"The operation was interrupted. What was done before is in the state; plan again to see what is left."))
+	if op.Session.Interrupts.Stopped() && err == nil {
+		err = tfdiags.Errorf("Execution halted",
+			"The operation was interrupted. What was done before is in the state; plan again to see what is left.")
 	}
-	if st == plan.Prior && diags.HasErrors() {
-		return st, tally, diags // refused before the first change; unlocking removes the journal
+	if st == plan.Prior && err != nil {
+		return st, tally, err // refused before the first change; unlocking removes the journal
 	}
-	return st, tally, diags.AppendError(op.Save(ctx, st))
+	return st, tally, tfdiags.Join(err, op.Save(ctx, st))
 }
 
 // Save writes the final state. If it can't be saved anywhere, Save prints it as a last resort.

@@ -32,6 +32,7 @@ type Providers struct {
 	// check reports requirements that are not locked or not installed.
 	check        func(depsfile.Requirements) error
 	provisioners *provisioners
+	warn         tfdiags.Sink
 }
 
 // missingPackages reports providers of the lock file whose packages are not installed, whatever the
@@ -51,27 +52,23 @@ func (s *Session) missingPackages() error {
 
 // OpenProviders checks that the required providers are locked and installed, and returns the pool
 // that starts them. It starts none.
-func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, tfdiags.Diagnostics) {
+func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) {
 	defer s.Timings.Phase("lock file and packages")()
-	var diags tfdiags.Diagnostics
-	locks, err := depsfile.Load(depsfile.FileName, diags.Add)
-	diags = diags.AppendError(err)
+	locks, locksErr := depsfile.Load(depsfile.FileName, s.Warnings.Add)
 	attached, err := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
-	diags = diags.AppendError(err)
-	if diags.HasErrors() {
-		return nil, diags
+	if err := tfdiags.Join(locksErr, err); err != nil {
+		return nil, err
 	}
-	diags = diags.Append(s.OverrideWarning()...)
+	s.CheckOverrides()
 	check := func(reqs depsfile.Requirements) error {
 		return install.Check(reqs, locks, s.ProvidersDir(), s.elsewhere(attached))
 	}
-	diags = diags.AppendError(check(reqs))
-	if diags.HasErrors() {
-		return nil, diags
+	if err := check(reqs); err != nil {
+		return nil, err
 	}
 	store, err := pkgstore.Open(s.CLI.CacheDir)
 	if err != nil {
-		return nil, diags.AppendError(fmt.Errorf("opening the package store: %w", err))
+		return nil, fmt.Errorf("opening the package store: %w", err)
 	}
 	packages := &install.Packages{Dir: s.ProvidersDir(), Locks: locks, Store: store, Overrides: s.CLI.DevOverrides}
 	find := func(_ context.Context, p addrs.Provider) (plugin.Launch, error) {
@@ -91,9 +88,14 @@ func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, tfdiags
 		return launch, err
 	}
 	terraform := builtin.New(builtin.Options{RemoteState: s.remoteState()})
-	builtins := map[addrs.Provider]func() providers.Interface{addrs.BuiltinTerraform: func() providers.Interface { return terraform }}
-	return &Providers{Pool: &plugin.Pool{Find: find, Builtin: builtins}, Locks: locks, store: store, check: check,
-		provisioners: &provisioners{dirs: s.provisionerDirs(), log: s.Logs.Provider}}, diags
+	builtins := map[addrs.Provider]func() providers.Interface{
+		addrs.BuiltinTerraform: func() providers.Interface { return terraform },
+	}
+	return &Providers{
+		Pool: &plugin.Pool{Find: find, Builtin: builtins}, Locks: locks, store: store, check: check,
+		provisioners: &provisioners{dirs: s.provisionerDirs(), log: s.Logs.Provider},
+		warn:         s.Warnings.Add,
+	}, nil
 }
 
 // Close ends the providers that are still running.
@@ -110,22 +112,22 @@ func (r *Providers) Close(a *Session) {
 }
 
 // Schemas returns a function that returns schemas for printing. Objects without a schema are
-// printed without one; errors are added to diags.
-func (r *Providers) Schemas(ctx context.Context, diags *tfdiags.Diagnostics) ui.Schemas {
+// printed without one; what is wrong with their schemas is passed to report.
+func (r *Providers) Schemas(ctx context.Context, report tfdiags.Sink) ui.Schemas {
 	known := make(map[addrs.Provider]*providers.Schema)
 	return func(p addrs.Provider) *providers.Schema {
 		if s, ok := known[p]; ok {
 			return s
 		}
-		s, more := r.Schema(ctx, p)
-		*diags = diags.Append(more...)
+		s, found := r.Schema(ctx, p)
+		report(found...)
 		known[p] = s
 		return s
 	}
 }
 
 // LoadSchemas loads the schemas of the providers that a state needs, concurrently.
-func (r *Providers) LoadSchemas(ctx context.Context, st *states.State) (ui.Schemas, tfdiags.Diagnostics) {
+func (r *Providers) LoadSchemas(ctx context.Context, st *states.State) (ui.Schemas, error) {
 	used := make(map[addrs.Provider]bool)
 	for _, c := range st.Providers() {
 		used[c.Provider] = true
@@ -134,17 +136,18 @@ func (r *Providers) LoadSchemas(ctx context.Context, st *states.State) (ui.Schem
 }
 
 // FetchSchemas loads the schemas of the given providers.
-func (r *Providers) FetchSchemas(ctx context.Context, list []addrs.Provider) (ui.Schemas, tfdiags.Diagnostics) {
+func (r *Providers) FetchSchemas(ctx context.Context, list []addrs.Provider) (ui.Schemas, error) {
 	found := make([]*providers.Schema, len(list))
-	problems := make([]tfdiags.Diagnostics, len(list))
-	parallel.Each(len(list), len(list), func(i int) { found[i], problems[i] = r.Schema(ctx, list[i]) })
+	diags := make([]tfdiags.Diagnostics, len(list))
+	parallel.Each(len(list), len(list), func(i int) { found[i], diags[i] = r.Schema(ctx, list[i]) })
 	known := make(map[addrs.Provider]*providers.Schema, len(list))
-	var diags tfdiags.Diagnostics
 	for i, p := range list {
 		known[p] = found[i]
-		diags = diags.Append(problems[i]...)
 	}
-	return func(p addrs.Provider) *providers.Schema { return known[p] }, diags
+	if err := slices.Concat(diags...).Report(r.warn); err != nil {
+		return nil, err
+	}
+	return func(p addrs.Provider) *providers.Schema { return known[p] }, nil
 }
 
 func (s *Session) ProvidersDir() string { return filepath.Join(s.DataDir, "providers") }
@@ -196,21 +199,20 @@ func AddTestRequirements(reqs depsfile.Requirements, suite *moduletest.Suite) {
 	}
 }
 
-// OverrideWarning returns a warning if development builds are used, which the lock file does not
+// CheckOverrides reports a warning if development builds are used, which the lock file does not
 // cover.
-func (s *Session) OverrideWarning() tfdiags.Diagnostics {
+func (s *Session) CheckOverrides() {
 	var used []string
 	for _, p := range slices.SortedFunc(maps.Keys(s.CLI.DevOverrides), addrs.Provider.Compare) {
 		used = append(used, fmt.Sprintf("\n - %s in %s", p.ForDisplay(), s.CLI.DevOverrides[p]))
 	}
 	if len(used) == 0 {
-		return nil
+		return
 	}
-	return tfdiags.Warningf("Provider development overrides are in effect",
+	s.Warnings.Add(tfdiags.Warningf("Provider development overrides are in effect",
 		"The CLI configuration (dev_overrides) replaces these providers:%s\n\nThey may behave like no "+
-			"released version, and "+
-			"released versions may be unable to read the state that they leave.",
-		strings.Join(used, "")).List()
+			"released version, and released versions may be unable to read the state that they leave.",
+		strings.Join(used, "")))
 }
 
 // switches returns a hash of the environment variables that may change the schema of a provider,

@@ -8,6 +8,7 @@ import (
 	"tofu/internal/configs/inputs"
 	"tofu/internal/encryption"
 	"tofu/internal/terminal"
+	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
 )
 
@@ -25,6 +26,9 @@ type Session struct {
 	DataDir string // usually ".terraform"
 	RootDir string // the root module
 	Input   bool   // the user may be asked for values
+
+	// Warnings are the warnings that functions reported and that are not printed yet.
+	Warnings Warnings
 
 	Parser  *configs.Parser
 	Timings *timings.Recorder // nil without -timings
@@ -48,6 +52,20 @@ func New(t *terminal.Terminal, environ []string) *Session {
 		s.DataDir = dir
 	}
 	return s
+}
+
+// Warnings collects warnings until they are printed. The zero value is ready to use. It is not safe
+// for concurrent use.
+type Warnings struct{ list tfdiags.Diagnostics }
+
+// Add adds warnings. It is a [tfdiags.Sink].
+func (w *Warnings) Add(warnings ...tfdiags.Diagnostic) { w.list.Add(warnings...) }
+
+// Take returns the warnings and forgets them.
+func (w *Warnings) Take() tfdiags.Diagnostics {
+	list := w.list
+	w.list = nil
+	return list
 }
 
 // Variables holds the values of input variables that the command line sets.

@@ -61,36 +61,34 @@ func (o *OpenedState) Exists() bool { return o.Snapshot.Exists }
 // CreateIfMissing writes an empty first snapshot of a workspace that has none, so that the
 // workspace is listed and can be selected. The default workspace always exists, and stores that
 // implement backend.Maker create workspaces before they are locked.
-func (o *OpenedState) CreateIfMissing(ctx context.Context) tfdiags.Diagnostics {
+func (o *OpenedState) CreateIfMissing(ctx context.Context, warn tfdiags.Sink) error {
 	if _, made := o.store.(backend.Maker); made || o.Exists() || o.workspace == backend.DefaultWorkspace {
 		return nil
 	}
-	var diags tfdiags.Diagnostics
-	snapshot, err := o.Create(ctx, diags.Add)
+	snapshot, err := o.Create(ctx, warn)
 	if err != nil {
-		return diags.AppendError(err)
+		return err
 	}
 	o.Snapshot = snapshot
-	return diags
+	return nil
 }
 
 // OpenState opens the requested state: a file, or that of the current workspace. The caller must
 // close it unless there are errors.
-func (s *Session) OpenState(ctx context.Context, req StateRequest) (*OpenedState, tfdiags.Diagnostics) {
-	p, diags := s.LocateState(ctx, &req)
-	if diags.HasErrors() {
-		return nil, diags
+func (s *Session) OpenState(ctx context.Context, req StateRequest) (*OpenedState, error) {
+	p, err := s.LocateState(ctx, &req)
+	if err != nil {
+		return nil, err
 	}
-	open, more := s.ReadState(ctx, p, req)
-	return open, diags.Append(more...)
+	return s.ReadState(ctx, p, req)
 }
 
 // LocateState returns the location of the requested state.
-func (s *Session) LocateState(ctx context.Context, req *StateRequest) (*Location, tfdiags.Diagnostics) {
+func (s *Session) LocateState(ctx context.Context, req *StateRequest) (*Location, error) {
 	if req.Paths.State != "" {
-		config, diags := s.FileEncryption(ctx, req.Vars)
-		if diags.HasErrors() {
-			return nil, diags
+		config, err := s.FileEncryption(ctx, req.Vars)
+		if err != nil {
+			return nil, err
 		}
 		p := &Location{Store: s.fileStore(req), Workspace: backend.DefaultWorkspace, Paths: req.Paths}
 		if config.State() != nil {
@@ -98,11 +96,11 @@ func (s *Session) LocateState(ctx context.Context, req *StateRequest) (*Location
 		}
 		return p, nil
 	}
-	cfg, diags := s.LoadRootModule(ctx, req.Vars)
-	if diags.HasErrors() {
-		return nil, diags
+	cfg, err := s.LoadRootModule(ctx, req.Vars)
+	if err != nil {
+		return nil, err
 	}
-	return s.Locate(ctx, cfg, *req) // warnings about the configuration are irrelevant here
+	return s.Locate(ctx, cfg, *req)
 }
 
 // fileStore returns the store of a state file that the command line names.
@@ -124,27 +122,27 @@ type Location struct {
 }
 
 // Locate opens the backend that the working directory is initialized for.
-func (s *Session) Locate(ctx context.Context, cfg *Config, req StateRequest) (*Location, tfdiags.Diagnostics) {
-	settings, diags := s.CurrentBackend(cfg)
-	if diags.HasErrors() {
-		return nil, diags
+func (s *Session) Locate(ctx context.Context, cfg *Config, req StateRequest) (*Location, error) {
+	settings, err := s.CurrentBackend(cfg)
+	if err != nil {
+		return nil, err
 	}
 	workspace, err := s.Workspace()
 	if err != nil {
-		return nil, diags.AppendError(err)
+		return nil, err
 	}
-	p, more := s.OpenSettings(ctx, cfg, settings, workspace, req)
-	return p, diags.Append(more...)
+	return s.OpenSettings(ctx, cfg, settings, workspace, req)
 }
 
+// OpenSettings opens a backend with the given settings.
 func (s *Session) OpenSettings(
 	ctx context.Context, cfg *Config, settings *BackendSettings, workspace string, req StateRequest,
-) (*Location, tfdiags.Diagnostics) {
+) (*Location, error) {
 	var codec statemgr.Codec = lazyCodec{s, cfg}
-	var diags tfdiags.Diagnostics
 	if !req.LazyKeys {
-		if codec, diags = s.StateCodec(cfg); diags.HasErrors() {
-			return nil, diags
+		var err error
+		if codec, err = s.StateCodec(cfg); err != nil {
+			return nil, err
 		}
 	}
 	if req.TimedBackup && req.Paths.Backup == "" && settings.Driver == local.Driver {
@@ -152,8 +150,10 @@ func (s *Session) OpenSettings(
 		req.Paths.Backup = TimedBackupName(store.File(workspace))
 	}
 	store, err := settings.open(ctx, s, req.Paths)
-	return &Location{Settings: settings, Store: store, Workspace: workspace, codec: codec, Paths: req.Paths},
-		diags.AppendError(err)
+	if err != nil {
+		return nil, err
+	}
+	return &Location{Settings: settings, Store: store, Workspace: workspace, codec: codec, Paths: req.Paths}, nil
 }
 
 func localConfig(s *BackendSettings) *local.Config {
@@ -198,20 +198,19 @@ func (s *Session) persistInterval() (time.Duration, error) {
 }
 
 // ReadState reads the state at a location, and locks it before if it is to be changed.
-func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) (*OpenedState, tfdiags.Diagnostics) {
+func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) (*OpenedState, error) {
 	if _, err := s.persistInterval(); err != nil {
-		return nil, tfdiags.FromError(err)
+		return nil, err
 	}
 	open := &OpenedState{Manager: p.Manager(s), store: p.Store, workspace: p.Workspace, out: req.Paths.StateOut}
 	if err := s.Lock(ctx, open.Manager, req.Operation, req.Lock); err != nil {
-		return nil, tfdiags.FromError(err)
+		return nil, err
 	}
-	var diags tfdiags.Diagnostics
 	end := s.Timings.Phase("state")
-	snapshot, err := open.Read(ctx, diags.Add)
+	snapshot, err := open.Read(ctx, s.Warnings.Add)
 	end()
 	if err != nil {
-		return nil, diags.AppendError(err).AppendError(open.Close())
+		return nil, tfdiags.Join(err, open.Close())
 	}
 	open.Snapshot = snapshot
 	if _, isLocal := p.Store.(*local.Store); req.TimedBackup && !isLocal {
@@ -219,7 +218,7 @@ func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) 
 			open.backup = TimedBackupName("terraform.tfstate")
 		}
 	}
-	return open, diags
+	return open, nil
 }
 
 // Lock locks a state, unless it is only read or locking is disabled.

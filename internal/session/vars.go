@@ -33,10 +33,10 @@ func (s *Session) askVariable(ctx context.Context, v *configs.Variable) (configs
 // missing ephemeral ones, which plans do not store.
 func (l *Config) PlanVariables(
 	ctx context.Context, app *Session, plan *plans.Plan,
-) (map[string]engine.Variable, tfdiags.Diagnostics) {
-	var diags tfdiags.Diagnostics
-	values, err := inputs.Values(l.Given, l.Module.Variables, diags.Add)
-	diags = diags.AppendError(err)
+) (map[string]engine.Variable, error) {
+	var errs tfdiags.Diagnostics
+	values, err := inputs.Values(l.Given, l.Module.Variables, app.Warnings.Add)
+	errs = errs.AppendError(err)
 	out := make(map[string]engine.Variable, len(values))
 	for name, v := range values {
 		out[name] = engine.Variable{Value: v.Value, Range: v.Range, From: v.From}
@@ -49,13 +49,13 @@ func (l *Config) PlanVariables(
 		if err != nil {
 			d := v.NoValue()
 			d.Detail += " It could not be asked for: " + err.Error() + "."
-			return nil, diags.Append(d)
+			return nil, errs.Append(d).Err()
 		}
-		value, more := given.Value(v)
-		diags = diags.AppendError(more)
+		value, err := given.Value(v)
+		errs = errs.AppendError(err)
 		out[v.Name] = engine.Variable{Value: value}
 	}
-	return out, diags
+	return out, errs.Err()
 }
 
 // variableNeed is how to handle required variables without a value.
@@ -67,13 +67,14 @@ const (
 )
 
 // Variables returns the values of the root module's variables, and asks the user for missing ones.
+// If there are errors, it returns the other values too.
 func (l *Config) Variables(
 	ctx context.Context, app *Session, need variableNeed,
-) (map[string]engine.Variable, tfdiags.Diagnostics) {
+) (map[string]engine.Variable, error) {
 	declared := l.Module.Variables
-	var diags tfdiags.Diagnostics
-	values, err := inputs.Values(l.Given, declared, diags.Add)
-	diags = diags.AppendError(err)
+	var errs tfdiags.Diagnostics
+	values, err := inputs.Values(l.Given, declared, app.Warnings.Add)
+	errs = errs.AppendError(err)
 	out := make(map[string]engine.Variable, len(declared))
 	for name, v := range values {
 		out[name] = engine.Variable{Value: v.Value, Range: v.Range, From: v.From}
@@ -81,7 +82,7 @@ func (l *Config) Variables(
 	for _, v := range inputs.Missing(values, declared) {
 		if _, broken := l.Given[v.Name]; broken { // reported when the value was parsed
 			if need == NeedValues {
-				diags = diags.Append(v.NoValue())
+				errs = errs.Append(v.NoValue())
 			}
 			continue
 		}
@@ -95,14 +96,14 @@ func (l *Config) Variables(
 			if !errors.Is(err, terminal.ErrNoInput) {
 				d.Detail += " It could not be asked for: " + err.Error() + "."
 			}
-			diags = diags.Append(d)
+			errs = errs.Append(d)
 			continue
 		}
-		value, more := given.Value(v)
-		diags = diags.AppendError(more)
+		value, err := given.Value(v)
+		errs = errs.AppendError(err)
 		out[v.Name] = engine.Variable{Value: value}
 	}
-	return out, diags
+	return out, errs.Err()
 }
 
 // Convertible returns errors for values that do not fit the types of their variables.
