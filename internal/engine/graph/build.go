@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"tofu/internal/addrs"
-	"tofu/internal/providers"
-	"tofu/internal/tfdiags"
 )
 
 // Transformer adds one kind of node or edge to a graph under construction. Its cost is vertices
@@ -26,28 +24,20 @@ var transformers = []*Transformer{
 	pruneTransformer, checkTransformer,
 }
 
-// build is a graph under construction. Its other fields are needed only until the graph is
-// finished.
+// build is a graph under construction, with what several transformers share. A transformer that
+// needs more has a type of its own, which embeds the build.
 type build struct {
 	op    *Operation
 	g     *Graph
 	known *Known
 
-	ctx     context.Context // for fetching schemas
-	schemas map[addrs.Provider]*providers.Schema
-	imports []*Import
+	providers *providerSet
+	instances *instanceOrder
 
-	// These maps hold what only some resources and modules have.
 	steps       map[*Resource][]*Step
-	writers     map[*Resource]map[addrs.InstanceKey][]*Step         // see writersOf
-	moduleSteps map[*Resource]map[addrs.ModuleInstance]*moduleSteps // see separateExpansion
-	stepSpread  map[*Module]stepSpread
+	imports     []*Import
 	functionsOf map[*Resource][]*Provider // providers whose functions the block calls
-
-	// wholeCalls holds the references to module calls as a whole. See awaitWholeCalls.
-	wholeCalls []wholeCall
-
-	unknownFunctions tfdiags.Diagnostics // calls of functions of providers that are not required
+	wholeCalls  []wholeCall               // references to module calls as a whole; see awaitWholeCalls
 
 	refRanges *refRanges // nil, except while cycles are reported
 	relaxed   bool       // constraints on the order of destruction contradicted each other, so some were dropped
@@ -64,12 +54,13 @@ func newBuild(ctx context.Context, op *Operation) *build {
 		Functions: map[FunctionUse]*Provider{}, FunctionKeys: map[FunctionUse]*ProviderKey{},
 		atRemoval: map[*Resource][]*Provisioner{},
 	}
-	return &build{
-		op: op, ctx: ctx, known: known, g: g, steps: map[*Resource][]*Step{},
-		writers:     map[*Resource]map[addrs.InstanceKey][]*Step{},
-		moduleSteps: map[*Resource]map[addrs.ModuleInstance]*moduleSteps{},
-		stepSpread:  map[*Module]stepSpread{}, functionsOf: map[*Resource][]*Provider{},
+	b := &build{
+		op: op, known: known, g: g,
+		steps: map[*Resource][]*Step{}, functionsOf: map[*Resource][]*Provider{},
 	}
+	b.providers = &providerSet{build: b, ctx: ctx}
+	b.instances = newInstanceOrder(b)
+	return b
 }
 
 // Build builds the graph of an operation.

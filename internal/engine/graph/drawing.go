@@ -51,7 +51,7 @@ func Draw(ctx context.Context, op *Operation) (*Drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.draw(), nil
+	return draw(b), nil
 }
 
 func buildDrawing(ctx context.Context, op *Operation) (*build, error) {
@@ -60,15 +60,15 @@ func buildDrawing(ctx context.Context, op *Operation) (*build, error) {
 		return nil, err
 	}
 	if op.Phase == PhasePlanDestroy {
-		b.drawDestruction()
+		drawDestruction(b)
 	}
 	if op.Phase != PhasePlan {
-		b.dropIdle()
+		dropIdle(b)
 	}
 	return b, nil
 }
 
-func (b *build) draw() *Drawing {
+func draw(b *build) *Drawing {
 	d := &drawer{build: b, tops: make([]dag.ID, len(b.g.Nodes)), ends: make([]dag.ID, len(b.g.Nodes)),
 		variables: map[*Node]bool{}, outputs: map[*Node]bool{}}
 	for _, v := range b.g.Values {
@@ -79,11 +79,11 @@ func (b *build) draw() *Drawing {
 	for _, v := range b.g.Root.Outputs {
 		d.outputs[v.Node] = true
 	}
-	unread := b.unread()
+	notRead := unread(b)
 	order, _ := b.g.Edges.Order()
 	for _, id := range order {
 		d.tops[id], d.ends[id] = notDrawn, notDrawn
-		if !unread[id] {
+		if !notRead[id] {
 			d.tops[id], d.ends[id] = d.addNode(b.g.Nodes[id])
 		}
 	}
@@ -196,7 +196,7 @@ func (n *Node) closesModule() bool { return n.Module != nil && n == n.Module.end
 
 // unread returns, by node, the variables and locals of modules that no other node reads, in a graph
 // that leaves out unread values. The end of their module does not count as a reader.
-func (b *build) unread() []bool {
+func unread(b *build) []bool {
 	out := make([]bool, len(b.g.Nodes))
 	if !b.op.Phase.prunes() {
 		return out

@@ -8,7 +8,7 @@ import (
 
 // drawDestruction replaces the edges between resources by the order in which they would be
 // destroyed. Planning to destroy everything needs no such order.
-func (b *build) drawDestruction() {
+func drawDestruction(b *build) {
 	for _, r := range b.g.Resources {
 		b.g.Edges.Disconnect(r.Node.ID)
 		if len(r.Prior) > 0 {
@@ -27,7 +27,7 @@ func (b *build) drawDestruction() {
 // dropIdle removes resources that do not change, unless an evaluated value needs them, and
 // providers without users. A walk visits such resources to build their values; in a drawing they
 // only distract.
-func (b *build) dropIdle() {
+func dropIdle(b *build) {
 	changed := make(map[*Resource]bool)
 	for r, steps := range b.steps {
 		changed[r] = slices.ContainsFunc(steps, func(s *Step) bool { return s.Part == stepApply })

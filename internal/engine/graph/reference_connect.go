@@ -19,11 +19,11 @@ type EvalUnit struct {
 }
 
 // addRefErrors records the errors of the references in a unit.
-func (b *build) addRefErrors(n *Node, u EvalUnit, err error) {
+func (c *connector) addRefErrors(n *Node, u EvalUnit, err error) {
 	switch {
 	case err == nil:
-	case b.op.Phase == PhaseValidate:
-		b.g.RefErrors[u] = b.g.RefErrors[u].AppendError(err)
+	case c.op.Phase == PhaseValidate:
+		c.g.RefErrors[u] = c.g.RefErrors[u].AppendError(err)
 	default:
 		n.Problems = n.Problems.AppendError(err)
 	}
@@ -31,14 +31,14 @@ func (b *build) addRefErrors(n *Node, u EvalUnit, err error) {
 
 // connectRefs makes n wait for the objects that the references name, and records errors for
 // references to nothing.
-func (b *build) connectRefs(n *Node, m *Module, refs *lang.Refs, scope BlockScope) {
-	b.connectUnit(n, m, refs, scope, nil)
+func (c *connector) connectRefs(n *Node, m *Module, refs *lang.Refs, scope BlockScope) {
+	c.connectUnit(n, m, refs, scope, nil)
 }
 
 // connectUnit is connectRefs, except that kept can take the errors of a reference in order to
 // report them later. Errors about objects hide those about named values (see IsValueRef), so that a
 // unit reports errors of one kind only, like OpenTofu.
-func (b *build) connectUnit(
+func (c *connector) connectUnit(
 	n *Node, m *Module, refs *lang.Refs, scope BlockScope, kept func(*addrs.Reference, tfdiags.Diagnostics) bool,
 ) {
 	var objects, values, functions tfdiags.Diagnostics
@@ -47,8 +47,8 @@ func (b *build) connectUnit(
 		if scope.except != nil && ref.Whole() == scope.except {
 			err = m.checkOwn(ref)
 		} else {
-			b.refRanges.startRef(&ref.Range)
-			err = b.connectRef(n, m, ref, scope)
+			c.refRanges.startRef(&ref.Range)
+			err = c.connectRef(n, m, ref, scope)
 		}
 		problems := tfdiags.FromError(err)
 		for i := range problems {
@@ -64,14 +64,14 @@ func (b *build) connectUnit(
 			objects = objects.Append(problems...)
 		}
 	}
-	b.refRanges.startRef(nil)
+	c.refRanges.startRef(nil)
 	for _, f := range refs.Functions {
-		functions = functions.AppendError(b.connectFunction(n, m, f))
+		functions = functions.AppendError(c.connectFunction(n, m, f))
 	}
 	wrong := slices.Clip(refs.Problems)
 	switch {
 	case len(functions) > 0 && n.Kind != KindProvider && n.Kind != KindModule:
-		b.unknownFunctions = b.unknownFunctions.Append(functions...)
+		c.unknownFunctions = c.unknownFunctions.Append(functions...)
 	case len(functions) > 0:
 		wrong = functions
 	case len(objects) > 0:
@@ -79,7 +79,7 @@ func (b *build) connectUnit(
 	default:
 		wrong = wrong.Append(values...)
 	}
-	b.addRefErrors(n, EvalUnit{m, refs}, wrong.Err())
+	c.addRefErrors(n, EvalUnit{m, refs}, wrong.Err())
 }
 
 // IsValueRef reports whether a reference is to a named value rather than to an object with a block.
@@ -91,34 +91,34 @@ func IsValueRef(subject addrs.Referenceable) bool {
 	return false
 }
 
-func (b *build) connectRef(n *Node, m *Module, ref *addrs.Reference, scope BlockScope) error {
+func (c *connector) connectRef(n *Node, m *Module, ref *addrs.Reference, scope BlockScope) error {
 	switch s := ref.Subject.(type) {
 	case addrs.InputVariable:
 		if v := m.Variables[s.Name]; v != nil {
-			b.after(n, v.Node)
+			c.after(n, v.Node)
 			return nil
 		}
 		return undeclared("input variable", s.Name, m, m.Config.Module.Variables,
 			"A variable is declared with a block variable \"%s\" {}.")
 	case addrs.LocalValue:
 		if v := m.Locals[s.Name]; v != nil {
-			b.after(n, v.Node)
+			c.after(n, v.Node)
 			return nil
 		}
 		return undeclared("local value", s.Name, m, m.Config.Module.Locals, "")
 	case addrs.Resource:
-		return b.connectResourceRef(n, m, s, addrs.NoKey, false, ref)
+		return c.connectResourceRef(n, m, s, addrs.NoKey, false, ref)
 	case addrs.ResourceInstance:
-		return b.connectResourceRef(n, m, s.Resource, s.Key, true, ref)
+		return c.connectResourceRef(n, m, s.Resource, s.Key, true, ref)
 	case addrs.ModuleCall:
-		return b.connectCallRef(n, m, s.Name, "", addrs.NoKey, ref)
+		return c.connectCallRef(n, m, s.Name, "", addrs.NoKey, ref)
 	case addrs.ModuleCallInstance:
-		return b.connectCallRef(n, m, s.Name, "", s.Key, ref)
+		return c.connectCallRef(n, m, s.Name, "", s.Key, ref)
 	case addrs.ModuleCallOutput:
-		return b.connectCallRef(n, m, s.Call.Name, s.Output, s.Call.Key, ref)
+		return c.connectCallRef(n, m, s.Call.Name, s.Output, s.Call.Key, ref)
 	case addrs.OutputValue:
 		if v := m.Outputs[s.Name]; v != nil {
-			b.after(n, v.Node)
+			c.after(n, v.Node)
 			return nil
 		}
 		return undeclared("output value", s.Name, m, m.Config.Module.Outputs, "")
@@ -138,7 +138,7 @@ func (m *Module) checkOwn(ref *addrs.Reference) error {
 	return nil
 }
 
-func (b *build) connectResourceRef(
+func (c *connector) connectResourceRef(
 	n *Node, m *Module, addr addrs.Resource, key addrs.InstanceKey, keyed bool, ref *addrs.Reference,
 ) error {
 	r := m.Resources[addr]
@@ -149,10 +149,10 @@ func (b *build) connectResourceRef(
 		return tfdiags.Errorf("Reference to scoped resource",
 			"%s is nested in check %q and can be referred to only from there.", addr, r.Config.Check.Name)
 	}
-	if keyed && b.op.Phase.Applies() {
-		b.after(n, b.instanceBarrier(r, key))
+	if keyed && c.op.Phase.Applies() {
+		c.after(n, c.instances.barrier(r, key))
 	} else {
-		b.after(n, r.Node)
+		c.after(n, r.Node)
 	}
 	return r.checkAccess(key, keyed, ref.Remaining)
 }
@@ -164,7 +164,7 @@ type wholeCall struct {
 	rng  *hcl.Range
 }
 
-func (b *build) connectCallRef(
+func (c *connector) connectCallRef(
 	n *Node,
 	m *Module,
 	call, output string,
@@ -175,22 +175,22 @@ func (b *build) connectCallRef(
 	if child == nil {
 		return undeclared("module", call, m, m.Calls, "")
 	}
-	b.after(n, child.expand)
+	c.after(n, child.expand)
 	v := child.Outputs[output]
 	keyed := key != addrs.NoKey
 	if v == nil || keyed != child.Repetition.Repeats() {
 		// The whole call, a key written like an output, or an error that evaluation reports.
-		b.wholeCalls = append(b.wholeCalls, wholeCall{n, child, &ref.Range})
+		c.wholeCalls = append(c.wholeCalls, wholeCall{n, child, &ref.Range})
 		return nil
 	}
-	b.after(n, v.Node)
+	c.after(n, v.Node)
 	return nil
 }
 
 // connectDependsOn makes n wait for the objects in depends_on, except those for which except
 // returns true. A module call stands for everything in the module. Only the first undeclared object
 // is reported.
-func (b *build) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except func(*addrs.Reference) bool) {
+func (c *connector) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except func(*addrs.Reference) bool) {
 	problems := slices.Clip(refs.Problems)
 	for _, ref := range refs.Objects {
 		if except != nil && except(ref) {
@@ -204,14 +204,14 @@ func (b *build) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except fun
 			).At(ref.Remaining.SourceRange()))
 			continue
 		}
-		b.refRanges.startRef(&ref.Range)
+		c.refRanges.startRef(&ref.Range)
 		if call, ok := moduleCallOf(ref.Subject); ok {
 			if child := m.Calls[call]; child != nil {
-				b.after(n, child.end)
+				c.after(n, child.end)
 				continue
 			}
 		}
-		err := b.connectRef(n, m, ref, BlockScope{})
+		err := c.connectRef(n, m, ref, BlockScope{})
 		if len(problems) > 0 {
 			continue
 		}
@@ -219,8 +219,8 @@ func (b *build) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except fun
 			problems = problems.Append(d.At(ref.Range))
 		}
 	}
-	b.refRanges.startRef(nil)
-	b.addRefErrors(n, EvalUnit{m, refs}, problems.Err())
+	c.refRanges.startRef(nil)
+	c.addRefErrors(n, EvalUnit{m, refs}, problems.Err())
 }
 
 func moduleCallOf(subject addrs.Referenceable) (string, bool) {
@@ -234,7 +234,7 @@ func moduleCallOf(subject addrs.Referenceable) (string, bool) {
 }
 
 // connectFunction makes n wait for the provider of a function that it calls.
-func (b *build) connectFunction(n *Node, m *Module, f lang.FunctionRef) error {
+func (c *connector) connectFunction(n *Node, m *Module, f lang.FunctionRef) error {
 	if m.Config.Module.RequiredProviders[f.Func.Name] == nil {
 		hint := suggest.DidYouMean(f.Func.Name, slices.Sorted(maps.Keys(m.Config.Module.RequiredProviders)))
 		return tfdiags.Errorf(
@@ -250,29 +250,24 @@ func (b *build) connectFunction(n *Node, m *Module, f lang.FunctionRef) error {
 	if !ok {
 		return nil // reported when the function is called
 	}
-	p, key := b.provider(use)
+	p, key := c.providers.find(use)
 	if key != nil {
-		b.g.FunctionKeys[FunctionUse{m, f.Func}] = key
+		c.g.FunctionKeys[FunctionUse{m, f.Func}] = key
 	}
-	b.g.Functions[FunctionUse{m, f.Func}] = p
+	c.g.Functions[FunctionUse{m, f.Func}] = p
 	if p.Schema == nil {
-		addr := p.Addr.Provider
-		if b.schemas[addr] == nil {
-			schema, diags := b.op.Schema(b.ctx, addr)
-			if err := diags.Report(b.op.Warn); err != nil {
-				return err
-			}
-			b.schemas[addr] = schema
+		var err error
+		if p.Schema, err = c.providers.schema(p.Addr.Provider); err != nil {
+			return err
 		}
-		p.Schema = b.schemas[addr]
 		p.FunctionsOnly = p.Config == nil // else a resource would have set the schema
-		b.analyseProvider(p)
-		b.connectRefs(p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
+		p.analyse()
+		c.connectRefs(p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
 	}
-	b.after(n, p.Node)
-	b.after(p.close, n)
-	if r := n.Resource; r != nil && !slices.Contains(b.functionsOf[r], p) {
-		b.functionsOf[r] = append(b.functionsOf[r], p)
+	c.after(n, p.Node)
+	c.after(p.close, n)
+	if r := n.Resource; r != nil && !slices.Contains(c.functionsOf[r], p) {
+		c.functionsOf[r] = append(c.functionsOf[r], p)
 	}
 	return nil
 }

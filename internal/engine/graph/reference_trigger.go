@@ -43,7 +43,7 @@ func noPath(at hcl.Range) tfdiags.Diagnostic {
 // checkTrigger returns an error for an item of replace_triggered_by that is not a path, or whose
 // index is a reference and whose remaining path the schema does not have. Other items are checked
 // as references.
-func (b *build) checkTrigger(m *Module, e *lang.Expr) error {
+func (c *connector) checkTrigger(m *Module, e *lang.Expr) error {
 	unknownKey := func(hcl.Expression) (cty.Value, error) { return cty.DynamicVal, nil }
 	path, err := TriggerPath(e.Expression, unknownKey)
 	if err != nil {

@@ -22,10 +22,10 @@ var analysisTransformer = &Transformer{
 	Run: func(b *build) error {
 		for _, m := range b.g.Modules {
 			if m.Call != nil {
-				m.Repetition = b.repetition(m.Call.Count, m.Call.ForEach, m.Call.Enabled)
+				m.Repetition = b.known.repetition(m.Call.Count, m.Call.ForEach, m.Call.Enabled)
 			}
 			for _, c := range m.Checks {
-				c.Asserts = b.conditions(c.Config.Asserts)
+				c.Asserts = b.known.conditions(c.Config.Asserts)
 			}
 		}
 		for _, v := range b.g.Values {
@@ -42,20 +42,20 @@ var analysisTransformer = &Transformer{
 			}
 		}
 		for _, p := range b.g.Providers {
-			b.analyseProvider(p)
+			p.analyse()
 		}
 		return nil
 	},
 }
 
-func (b *build) repetition(count, forEach, enabled hcl.Expression) Repetition {
-	return Repetition{b.known.Expr(count), b.known.Expr(forEach), b.known.Expr(enabled)}
+func (k *Known) repetition(count, forEach, enabled hcl.Expression) Repetition {
+	return Repetition{k.Expr(count), k.Expr(forEach), k.Expr(enabled)}
 }
 
-func (b *build) conditions(cfgs []*configs.CheckRule) []Condition {
+func (k *Known) conditions(cfgs []*configs.CheckRule) []Condition {
 	out := make([]Condition, len(cfgs))
 	for i, c := range cfgs {
-		out[i] = Condition{lang.Rule{Condition: b.known.Expr(c.Condition), Message: b.known.Expr(c.ErrorMessage)}, c}
+		out[i] = Condition{lang.Rule{Condition: k.Expr(c.Condition), Message: k.Expr(c.ErrorMessage)}, c}
 	}
 	return out
 }
@@ -63,9 +63,9 @@ func (b *build) conditions(cfgs []*configs.CheckRule) []Condition {
 func (b *build) analyseValue(v *Value) {
 	switch v.Kind {
 	case Variable:
-		v.Conditions = b.conditions(v.Variable.Validations)
+		v.Conditions = b.known.conditions(v.Variable.Validations)
 		if call := v.Module.Call; call != nil {
-			v.Expr = b.callArg(call, v.Name)
+			v.Expr = b.known.callArg(call, v.Name)
 			v.PerInstance = v.Expr != nil && usesRepetition(v.Expr.Refs)
 		}
 		v.Node.kept = len(v.Conditions) > 0
@@ -79,23 +79,23 @@ func (b *build) analyseValue(v *Value) {
 			).At(v.Output.Range))
 		}
 		v.Expr = b.known.Expr(v.Output.Expr)
-		v.Conditions = b.conditions(v.Output.Preconditions)
+		v.Conditions = b.known.conditions(v.Output.Preconditions)
 	}
 }
 
 // callArg returns the argument of a module call for a variable, nil if there is none.
-func (b *build) callArg(call *configs.ModuleCall, name string) *lang.Expr {
-	args, ok := b.known.callArgs[call]
+func (k *Known) callArg(call *configs.ModuleCall, name string) *lang.Expr {
+	args, ok := k.callArgs[call]
 	if !ok {
 		args = map[string]*lang.Expr{}
 		attrs, _ := call.Config.JustAttributes() // errors were reported when the module was loaded
 		for name, attr := range attrs {
-			args[name] = b.known.Expr(attr.Expr)
+			args[name] = k.Expr(attr.Expr)
 		}
-		if b.known.callArgs == nil {
-			b.known.callArgs = map[*configs.ModuleCall]map[string]*lang.Expr{}
+		if k.callArgs == nil {
+			k.callArgs = map[*configs.ModuleCall]map[string]*lang.Expr{}
 		}
-		b.known.callArgs[call] = args
+		k.callArgs[call] = args
 	}
 	return args[name]
 }
@@ -154,9 +154,9 @@ func (b *build) analyseBodies() {
 
 // analyseMeta analyses the meta-arguments of a resource block.
 func (b *build) analyseMeta(c *configs.Resource, e *ResourceExprs) {
-	e.Repetition = b.repetition(c.Count, c.ForEach, c.Enabled)
+	e.Repetition = b.known.repetition(c.Count, c.ForEach, c.Enabled)
 	e.SelfReferences = tfdiags.FromError(e.Repetition.checkSelfReference(c.Addr))
-	e.Preconditions, e.Postconditions = b.conditions(c.Preconditions), b.conditions(c.Postconditions)
+	e.Preconditions, e.Postconditions = b.known.conditions(c.Preconditions), b.known.conditions(c.Postconditions)
 	for _, t := range c.ReplaceTriggeredBy {
 		e.Triggers = append(e.Triggers, b.known.Expr(t))
 	}
@@ -198,7 +198,8 @@ func (o *Operation) AnalyseProvisioner(
 	return out
 }
 
-func (b *build) analyseProvider(p *Provider) {
+// analyse analyses the body of a provider configuration under its schema.
+func (p *Provider) analyse() {
 	if p.Schema == nil {
 		return
 	}

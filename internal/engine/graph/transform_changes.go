@@ -105,7 +105,7 @@ func (b *build) addStep(s *Step) {
 	s.node.Problems = r.Node.Problems
 	b.after(s.node, r.Provider.Node)
 	if s.Part == stepApply {
-		b.noteSteps(r.Module, s.Change.Addr.Module)
+		b.instances.noteSteps(r.Module, s.Change.Addr.Module)
 	}
 	b.steps[r] = append(b.steps[r], s)
 }

@@ -74,15 +74,8 @@ func (b *build) addImport(cfg *configs.Import) error {
 		}
 	}
 	t := &Import{Config: cfg, Resource: r}
-	t.to, t.ID, t.Identity, t.ForEach = b.known.Expr(
-		cfg.To,
-	), b.known.Expr(
-		cfg.ID,
-	), b.known.Expr(
-		cfg.Identity,
-	), b.known.Expr(
-		cfg.ForEach,
-	)
+	t.to, t.ID = b.known.Expr(cfg.To), b.known.Expr(cfg.ID)
+	t.Identity, t.ForEach = b.known.Expr(cfg.Identity), b.known.Expr(cfg.ForEach)
 	if t.to != nil {
 		t.to = indexesOf(t.to)
 	}

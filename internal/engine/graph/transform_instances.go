@@ -30,11 +30,29 @@ var instancesTransformer = &Transformer{
 	Run: func(b *build) error {
 		for _, r := range b.g.Resources {
 			if len(b.steps[r]) > 0 {
-				b.connectSteps(r)
+				b.instances.connectSteps(r)
 			}
 		}
 		return nil
 	},
+}
+
+// instanceOrder makes Steps wait for the instances that they need. It is part of the build because
+// the transformers Changes and Reference prepare it.
+type instanceOrder struct {
+	*build
+	writers     map[*Resource]map[addrs.InstanceKey][]*Step         // see writersOf
+	moduleSteps map[*Resource]map[addrs.ModuleInstance]*moduleSteps // see separateExpansion
+	spread      map[*Module]stepSpread
+}
+
+func newInstanceOrder(b *build) *instanceOrder {
+	return &instanceOrder{
+		build:       b,
+		writers:     map[*Resource]map[addrs.InstanceKey][]*Step{},
+		moduleSteps: map[*Resource]map[addrs.ModuleInstance]*moduleSteps{},
+		spread:      map[*Module]stepSpread{},
+	}
 }
 
 // stepSpread says which instances of a module have Steps that create or update.
@@ -44,9 +62,9 @@ type stepSpread struct {
 }
 
 // noteSteps records that an instance of the module has Steps that create or update.
-func (b *build) noteSteps(m *Module, in addrs.ModuleInstance) {
-	known, ok := b.stepSpread[m]
-	b.stepSpread[m] = stepSpread{last: in, several: known.several || ok && known.last != in}
+func (o *instanceOrder) noteSteps(m *Module, in addrs.ModuleInstance) {
+	known, ok := o.spread[m]
+	o.spread[m] = stepSpread{last: in, several: known.several || ok && known.last != in}
 }
 
 // moduleSteps holds the Steps of a resource within one module instance.
@@ -58,26 +76,26 @@ type moduleSteps struct {
 
 // separateExpansion adds a node that decides the instances of a resource without waiting for
 // everything that its block refers to, if Steps of its module are in several module instances.
-func (b *build) separateExpansion(r *Resource) {
+func (o *instanceOrder) separateExpansion(r *Resource) {
 	independent := r.Addr.Resource.Mode != addrs.Ephemeral && r.Config.Check == nil
-	if !independent || !b.stepSpread[r.Module].several || len(b.steps[r]) == 0 {
+	if !independent || !o.spread[r.Module].several || len(o.steps[r]) == 0 {
 		return
 	}
-	r.expand = b.node(KindExpand, r.Module, r.Inputs.Name, r.Inputs.Range)
+	r.expand = o.node(KindExpand, r.Module, r.Inputs.Name, r.Inputs.Range)
 	r.expand.Resource = r
 	r.Inputs.Kind, r.Inputs.Name = KindBarrier, r.Addr.String()+" (needs)"
-	b.moduleSteps[r] = map[addrs.ModuleInstance]*moduleSteps{}
-	for _, s := range b.steps[r] {
+	o.moduleSteps[r] = map[addrs.ModuleInstance]*moduleSteps{}
+	for _, s := range o.steps[r] {
 		if s.Part == stepApply {
-			p := b.stepsIn(r, s.Change.Addr.Module)
+			p := o.stepsIn(r, s.Change.Addr.Module)
 			p.steps = append(p.steps, s)
 		}
 	}
 }
 
 // stepsIn returns the Steps of a resource with moduleSteps in one module instance.
-func (b *build) stepsIn(r *Resource, in addrs.ModuleInstance) *moduleSteps {
-	byModule := b.moduleSteps[r]
+func (o *instanceOrder) stepsIn(r *Resource, in addrs.ModuleInstance) *moduleSteps {
+	byModule := o.moduleSteps[r]
 	if byModule[in] == nil {
 		byModule[in] = &moduleSteps{}
 	}
@@ -86,59 +104,59 @@ func (b *build) stepsIn(r *Resource, in addrs.ModuleInstance) *moduleSteps {
 
 // connectSteps makes the Steps that create or update wait for the references of the block, and the
 // resource wait for these Steps.
-func (b *build) connectSteps(r *Resource) {
-	local, others := b.localNeeds(r)
-	for _, s := range b.steps[r] {
+func (o *instanceOrder) connectSteps(r *Resource) {
+	local, others := o.localNeeds(r)
+	for _, s := range o.steps[r] {
 		if s.Part != stepApply {
 			continue
 		}
-		b.after(r.Node, s.node)
+		o.after(r.Node, s.node)
 		if local == nil {
-			b.after(s.node, r.Inputs)
+			o.after(s.node, r.Inputs)
 			continue
 		}
 		in := s.Change.Addr.Module
-		p := b.stepsIn(r, in)
+		p := o.stepsIn(r, in)
 		if p.open == nil {
-			p.open = b.node(KindBarrier, nil, r.Addr.Resource.InInstance(in).String()+" (needs)", nil)
+			p.open = o.node(KindBarrier, nil, r.Addr.Resource.InInstance(in).String()+" (needs)", nil)
 			p.open.Resource = r
-			b.after(p.open, others)
+			o.after(p.open, others)
 			for _, n := range local {
-				b.after(p.open, b.nodesIn(n, in)...)
+				o.after(p.open, o.nodesIn(n, in)...)
 			}
 		}
-		b.after(s.node, p.open)
+		o.after(s.node, p.open)
 	}
 }
 
 // localNeeds returns the nodes that a resource with moduleSteps needs only within the same module
 // instance, and a Barrier that waits for its other needs. Both are nil if all Steps of the resource
 // have the same needs.
-func (b *build) localNeeds(r *Resource) (local []*Node, others *Node) {
-	if b.moduleSteps[r] == nil {
+func (o *instanceOrder) localNeeds(r *Resource) (local []*Node, others *Node) {
+	if o.moduleSteps[r] == nil {
 		return nil, nil
 	}
 	var rest []*Node
-	for _, id := range b.g.Edges.Needs(r.Inputs.ID) {
-		if n := b.g.Nodes[id]; n.completes() {
+	for _, id := range o.g.Edges.Needs(r.Inputs.ID) {
+		if n := o.g.Nodes[id]; n.completes() {
 			local = append(local, n)
 		} else {
 			rest = append(rest, n)
 		}
 	}
 	if local != nil {
-		others = b.node(KindBarrier, nil, r.Addr.String()+" (values)", nil)
+		others = o.node(KindBarrier, nil, r.Addr.String()+" (values)", nil)
 		others.Resource = r
-		b.after(others, rest...)
+		o.after(others, rest...)
 	}
 	return local, others
 }
 
 // nodesIn returns the nodes that complete a resource, or one instance of it, within one module
 // instance. n completes it in all module instances.
-func (b *build) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
+func (o *instanceOrder) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
 	r := n.Resource
-	if b.moduleSteps[r] == nil {
+	if o.moduleSteps[r] == nil {
 		return []*Node{n}
 	}
 	if one, ok := n.Object.(*InstanceBarrier); ok {
@@ -148,15 +166,15 @@ func (b *build) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
 		}
 		return out
 	}
-	p := b.stepsIn(r, in)
+	p := o.stepsIn(r, in)
 	if p.node == nil {
-		p.node = b.node(KindResourceIn, nil, r.Addr.Resource.InInstance(in).String(), r.Node.Range)
+		p.node = o.node(KindResourceIn, nil, r.Addr.Resource.InInstance(in).String(), r.Node.Range)
 		p.node.Resource, p.node.In = r, in
-		b.after(p.node, r.expand)
+		o.after(p.node, r.expand)
 		for _, s := range p.steps {
-			b.after(p.node, s.node)
+			o.after(p.node, s.node)
 		}
-		b.after(r.Node, p.node)
+		o.after(r.Node, p.node)
 	}
 	return []*Node{p.node}
 }
@@ -168,25 +186,25 @@ type InstanceBarrier struct {
 	Steps map[addrs.ModuleInstance]*Step
 }
 
-// instanceBarrier returns the node that a reference with a constant key waits for: an
+// barrier returns the node that a reference with a constant key waits for: an
 // InstanceBarrier, or the node of the resource if no instance with that key changes.
-func (b *build) instanceBarrier(r *Resource, key addrs.InstanceKey) *Node {
+func (o *instanceOrder) barrier(r *Resource, key addrs.InstanceKey) *Node {
 	if s := r.Barriers[key]; s != nil {
 		return s.node
 	}
-	steps := b.writersOf(r)[key]
+	steps := o.writersOf(r)[key]
 	if len(steps) == 0 {
 		return r.Node
 	}
 	s := &InstanceBarrier{
-		node:  b.node(KindBarrier, nil, r.Addr.String()+key.String(), nil),
+		node:  o.node(KindBarrier, nil, r.Addr.String()+key.String(), nil),
 		Steps: map[addrs.ModuleInstance]*Step{},
 	}
 	s.node.Resource, s.node.Object = r, s
-	b.after(s.node, r.Inputs)
+	o.after(s.node, r.Inputs)
 	for _, st := range steps {
 		s.Steps[st.Change.Addr.Module] = st
-		b.after(s.node, st.node)
+		o.after(s.node, st.node)
 	}
 	if r.Barriers == nil {
 		r.Barriers = map[addrs.InstanceKey]*InstanceBarrier{}
@@ -196,12 +214,12 @@ func (b *build) instanceBarrier(r *Resource, key addrs.InstanceKey) *Node {
 }
 
 // writersOf returns the Steps that create or update a resource's instances, by instance key.
-func (b *build) writersOf(r *Resource) map[addrs.InstanceKey][]*Step {
-	byKey := b.writers[r]
+func (o *instanceOrder) writersOf(r *Resource) map[addrs.InstanceKey][]*Step {
+	byKey := o.writers[r]
 	if byKey == nil {
 		byKey = map[addrs.InstanceKey][]*Step{}
-		b.writers[r] = byKey
-		for _, s := range b.steps[r] {
+		o.writers[r] = byKey
+		for _, s := range o.steps[r] {
 			key := s.Change.Addr.Key
 			if s.Part == stepApply {
 				byKey[key] = append(byKey[key], s)

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -39,30 +40,38 @@ var providerTransformer = &Transformer{
 	Run: func(b *build) error {
 		var errs tfdiags.Diagnostics
 		for _, r := range b.g.Resources {
-			errs = errs.AppendError(b.connectProvider(r))
+			errs = errs.AppendError(b.providers.connect(r))
 		}
 		return errs.Err()
 	},
 }
 
-// connectProvider finds the provider configuration of a resource and connects the resource to it.
-func (b *build) connectProvider(r *Resource) error {
+// providerSet finds provider configurations, adds those in use to the graph, and fetches the schemas
+// of their providers.
+type providerSet struct {
+	*build
+	ctx     context.Context // of the build; for fetching schemas
+	schemas map[addrs.Provider]*providers.Schema
+}
+
+// connect finds the provider configuration of a resource and connects the resource to it.
+func (s *providerSet) connect(r *Resource) error {
 	if r.Config != nil {
 		use, ok := r.Module.Config.ProviderOf(r.Config)
-		assumed := use.Expected && b.op.Phase == PhaseValidate // a module that needs a caller is validated alone
+		assumed := use.Expected && s.op.Phase == PhaseValidate // a module that needs a caller is validated alone
 		if !ok && !assumed {
 			return MissingProvider(r.Config.ProviderConfig(), r.Module.Path).InText(r.Config.Range)
 		}
-		r.Provider, r.ProviderKey = b.provider(use)
+		r.Provider, r.ProviderKey = s.find(use)
 		r.Provider.Assumed = assumed
-		b.after(r.Node, r.Provider.Node)
-		b.after(r.Inputs, r.Provider.Node)
+		s.after(r.Node, r.Provider.Node)
+		s.after(r.Inputs, r.Provider.Node)
 		return nil
 	}
 	// The state names the provider configuration of an object. Any operation on the object needs
 	// it.
 	addr := r.Prior[0].Provider
-	p, ok := b.stateProvider(addr)
+	p, ok := s.inState(addr)
 	if !ok {
 		var errs tfdiags.Diagnostics
 		for _, prior := range r.Prior {
@@ -78,7 +87,7 @@ func (b *build) connectProvider(r *Resource) error {
 		return errs.Err()
 	}
 	r.Provider = p
-	b.after(r.Node, p.Node)
+	s.after(r.Node, p.Node)
 	return nil
 }
 
@@ -88,14 +97,14 @@ func MissingProvider(local addrs.LocalProviderConfig, m addrs.Module) tfdiags.Di
 		"The provider configuration %s is neither declared in %s nor passed to it.", local, ModuleName(m))
 }
 
-// provider returns the provider configuration that a block uses, and the key of its instance; nil
-// for no key.
-func (b *build) provider(use configs.ProviderUse) (*Provider, *ProviderKey) {
-	p := b.providerConfig(use.Config, b.g.Modules[use.Module.Path], use.Block)
+// find returns the provider configuration that a block uses, and the key of its instance; nil for
+// no key.
+func (s *providerSet) find(use configs.ProviderUse) (*Provider, *ProviderKey) {
+	p := s.ensure(use.Config, s.g.Modules[use.Module.Path], use.Block)
 	if use.Key == nil {
 		return p, nil
 	}
-	key := &ProviderKey{Expr: b.known.Expr(use.Key), Module: b.g.Modules[use.KeyModule.Path]}
+	key := &ProviderKey{Expr: s.known.Expr(use.Key), Module: s.g.Modules[use.KeyModule.Path]}
 	if use.KeyCall != nil {
 		key.Call = use.KeyCall.Name
 	}
@@ -110,29 +119,29 @@ func LocalName(m *configs.Module, p addrs.Provider) string {
 	return p.Type
 }
 
-// stateProvider returns the provider configuration at an address from the state, and reports
+// inState returns the provider configuration at an address from the state, and reports
 // whether it exists. The root module has an implied configuration of every provider.
-func (b *build) stateProvider(addr addrs.AbsProviderConfig) (*Provider, bool) {
-	if p := b.g.Providers[addr]; p != nil {
+func (s *providerSet) inState(addr addrs.AbsProviderConfig) (*Provider, bool) {
+	if p := s.g.Providers[addr]; p != nil {
 		return p, true
 	}
-	m := b.g.Modules[addr.Module]
+	m := s.g.Modules[addr.Module]
 	if m == nil || m.Config == nil {
 		return nil, false
 	}
 	local := addrs.LocalProviderConfig{LocalName: LocalName(m.Config.Module, addr.Provider), Alias: addr.Alias}
 	if block := m.Config.Module.Providers[local]; block != nil {
-		return b.providerConfig(addr, m, block), true
+		return s.ensure(addr, m, block), true
 	}
 	if addr.Alias != "" || !addr.Module.IsRoot() {
 		return nil, false
 	}
-	return b.providerConfig(addr, m, nil), true
+	return s.ensure(addr, m, nil), true
 }
 
-// providerConfig returns a provider configuration, and adds it and its nodes on first use.
-func (b *build) providerConfig(addr addrs.AbsProviderConfig, m *Module, cfg *configs.Provider) *Provider {
-	if p := b.g.Providers[addr]; p != nil {
+// ensure returns a provider configuration, and adds it and its nodes on first use.
+func (s *providerSet) ensure(addr addrs.AbsProviderConfig, m *Module, cfg *configs.Provider) *Provider {
+	if p := s.g.Providers[addr]; p != nil {
 		return p
 	}
 	p := &Provider{Addr: addr, Module: m, Config: cfg}
@@ -141,16 +150,16 @@ func (b *build) providerConfig(addr addrs.AbsProviderConfig, m *Module, cfg *con
 		rng = &cfg.Range
 		p.Instances = m.Config.ProviderInstances[addrs.LocalProviderConfig{LocalName: cfg.Name, Alias: cfg.Alias}]
 	}
-	p.Node = b.node(KindProvider, m, addr.String(), rng)
-	p.close = b.node(KindProviderClose, m, addr.String()+" (close)", nil)
+	p.Node = s.node(KindProvider, m, addr.String(), rng)
+	p.close = s.node(KindProviderClose, m, addr.String()+" (close)", nil)
 	p.Node.Object, p.close.Object = p, p
-	b.after(p.close, p.Node)
-	b.g.Providers[addr] = p
+	s.after(p.close, p.Node)
+	s.g.Providers[addr] = p
 	return p
 }
 
-func (b *build) sortedProviders() []*Provider {
-	return slices.SortedFunc(maps.Values(b.g.Providers), func(x, y *Provider) int {
+func (g *Graph) sortedProviders() []*Provider {
+	return slices.SortedFunc(maps.Values(g.Providers), func(x, y *Provider) int {
 		return strings.Compare(x.Addr.String(), y.Addr.String())
 	})
 }
@@ -160,41 +169,53 @@ var schemaTransformer = &Transformer{
 	Doc:   "attaches the schemas of providers and resource types, which are fetched in parallel",
 	After: []*Transformer{providerTransformer},
 	Run: func(b *build) error {
-		if err := b.fetchSchemas(); err != nil {
+		if err := b.providers.fetchSchemas(); err != nil {
 			return err
 		}
 		for _, p := range b.g.Providers {
-			p.Schema = b.schemas[p.Addr.Provider]
+			p.Schema = b.providers.schemas[p.Addr.Provider]
 		}
 		var errs tfdiags.Diagnostics
 		for _, r := range b.g.Resources {
-			errs = errs.AppendError(b.attachSchema(r))
+			errs = errs.AppendError(b.providers.attachSchema(r))
 		}
 		return errs.Err()
 	},
 }
 
 // fetchSchemas fetches the schemas of all providers in use.
-func (b *build) fetchSchemas() error {
-	b.schemas = make(map[addrs.Provider]*providers.Schema)
-	for addr := range b.g.Providers {
-		b.schemas[addr.Provider] = nil
+func (s *providerSet) fetchSchemas() error {
+	s.schemas = make(map[addrs.Provider]*providers.Schema)
+	for addr := range s.g.Providers {
+		s.schemas[addr.Provider] = nil
 	}
-	needed := slices.SortedFunc(maps.Keys(b.schemas), addrs.Provider.Compare)
-	defer b.op.Timings.Phase("schemas")()
+	needed := slices.SortedFunc(maps.Keys(s.schemas), addrs.Provider.Compare)
+	defer s.op.Timings.Phase("schemas")()
 	schemas := make([]*providers.Schema, len(needed))
 	answers := make([]tfdiags.Diagnostics, len(needed))
-	parallel.Each(len(needed), len(needed), func(i int) { schemas[i], answers[i] = b.op.Schema(b.ctx, needed[i]) })
+	parallel.Each(len(needed), len(needed), func(i int) { schemas[i], answers[i] = s.op.Schema(s.ctx, needed[i]) })
 	for i, addr := range needed {
-		b.schemas[addr] = schemas[i]
+		s.schemas[addr] = schemas[i]
 	}
-	return slices.Concat(answers...).Report(b.op.Warn)
+	return slices.Concat(answers...).Report(s.op.Warn)
+}
+
+// schema returns the schema of a provider, and fetches it on first use.
+func (s *providerSet) schema(addr addrs.Provider) (*providers.Schema, error) {
+	if s.schemas[addr] == nil {
+		schema, diags := s.op.Schema(s.ctx, addr)
+		if err := diags.Report(s.op.Warn); err != nil {
+			return nil, err
+		}
+		s.schemas[addr] = schema
+	}
+	return s.schemas[addr], nil
 }
 
 // attachSchema sets the schema of a resource. If the provider has no such resource type, the error
 // is recorded with the node, so that the other blocks are checked too.
-func (b *build) attachSchema(r *Resource) error {
-	schema := b.schemas[r.Provider.Addr.Provider]
+func (s *providerSet) attachSchema(r *Resource) error {
+	schema := s.schemas[r.Provider.Addr.Provider]
 	var table providers.TypeTable
 	kind := "resource type"
 	switch r.Addr.Resource.Mode {

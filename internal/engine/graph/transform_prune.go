@@ -13,50 +13,62 @@ var pruneTransformer = &Transformer{
 		if !b.op.Phase.prunes() {
 			return nil
 		}
-		var roots []dag.ID
-		for _, n := range b.g.Nodes {
-			if b.required(n) {
-				roots = append(roots, n.ID)
-			}
-		}
-		keep := b.g.Edges.Reach(roots...)
+		p := &pruning{build: b}
+		p.keep = b.g.Edges.Reach(p.roots()...)
 		if b.op.Phase == PhasePlanDestroy {
-			b.fillModules(keep)
+			p.fillModules()
 		}
 		if b.op.Phase.Applies() {
-			b.skipUnusedEphemerals(keep)
+			p.skipUnusedEphemerals()
 		}
-		b.drop(keep)
+		b.drop(p.keep)
 		return nil
 	},
+}
+
+// pruning finds the nodes that have to run.
+type pruning struct {
+	*build
+	keep []bool // by node
+}
+
+// roots returns the nodes that have to run even if no other node depends on them.
+func (p *pruning) roots() []dag.ID {
+	var out []dag.ID
+	for _, n := range p.g.Nodes {
+		if p.required(n) {
+			out = append(out, n.ID)
+		}
+	}
+	return out
 }
 
 // skipUnusedEphemerals sets Unused for the ephemeral resources whose values no node uses, so that
 // they are not opened. A resource without changes uses none: its value comes from the state,
 // whatever its block refers to.
-func (b *build) skipUnusedEphemerals(keep []bool) {
+func (p *pruning) skipUnusedEphemerals() {
 	var users []dag.ID
-	for _, n := range b.g.Nodes {
-		if keep[n.ID] && b.usesValues(n) {
+	for _, n := range p.g.Nodes {
+		if p.keep[n.ID] && p.usesValues(n) {
 			users = append(users, n.ID)
 		}
 	}
-	used := b.g.Edges.ReachThrough(func(id dag.ID) bool { return b.g.Nodes[id].passesValues() }, users...)
-	for _, r := range b.g.Resources {
+	used := p.g.Edges.ReachThrough(func(id dag.ID) bool { return p.g.Nodes[id].passesValues() }, users...)
+	for _, r := range p.g.Resources {
 		r.Unused = r.Addr.Resource.Mode == addrs.Ephemeral && !used[r.Node.ID] && !r.Node.kept && !r.HasConditions()
 	}
 }
 
 // usesValues reports whether a node uses the values that it waits for for more than computing
 // values of its own.
-func (b *build) usesValues(n *Node) bool {
+func (p *pruning) usesValues(n *Node) bool {
 	switch {
 	case n.Kind == KindProvider, n.kept:
 		return true
 	case n.Resource == nil:
 		return false
 	}
-	return len(b.steps[n.Resource]) > 0 ||
+	return len(p.steps[n.Resource]) > 0 ||
 		n.Resource.Addr.Resource.Mode == addrs.Ephemeral && n.Resource.HasConditions()
 }
 
@@ -69,23 +81,23 @@ func (n *Node) passesValues() bool {
 
 // fillModules makes resources wait for the instances of their module if values are evaluated in it:
 // the values of the resources in each module instance are taken from the state.
-func (b *build) fillModules(keep []bool) {
-	for _, r := range b.g.Resources {
-		if m := r.Module; m.expand != nil && keep[m.expand.ID] {
-			b.after(r.Node, m.expand)
+func (p *pruning) fillModules() {
+	for _, r := range p.g.Resources {
+		if m := r.Module; m.expand != nil && p.keep[m.expand.ID] {
+			p.after(r.Node, m.expand)
 		}
 	}
 }
 
 // required reports whether a node has to run even if no other node depends on it.
-func (b *build) required(n *Node) bool {
+func (p *pruning) required(n *Node) bool {
 	switch n.Kind {
 	case KindStep:
 		return true
 	case KindValue, KindCheck, KindInspection:
-		return n.kept && !b.op.Phase.Destroys()
+		return n.kept && !p.op.Phase.Destroys()
 	case KindExpand, KindResource, KindResourceIn:
-		return n.kept || b.op.Phase == PhasePlanDestroy && len(n.Resource.Prior) > 0
+		return n.kept || p.op.Phase == PhasePlanDestroy && len(n.Resource.Prior) > 0
 	}
 	return false
 }

@@ -16,31 +16,42 @@ var referenceTransformer = &Transformer{
 	Doc:   "adds an edge for every reference, depends_on and provider function, and from modules to their calls",
 	After: []*Transformer{analysisTransformer, providerTransformer},
 	Run: func(b *build) error {
-		b.g.RefErrors = map[EvalUnit]tfdiags.Diagnostics{}
-		for _, path := range sortedModules(b.g.Modules) {
-			b.connectModule(b.g.Modules[path])
-		}
-		for _, v := range b.g.Values {
-			b.connectValue(v)
-		}
-		for _, r := range b.g.Resources {
-			if r.Config != nil {
-				b.connectResource(r)
-			}
-			b.connectDeletionProvisioners(r)
-		}
-		for _, p := range b.sortedProviders() {
-			if p.Body != nil {
-				b.connectRefs(p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
-			}
-			b.after(p.Node, p.Module.expand)
-		}
-		for _, t := range b.imports {
-			b.connectImport(t)
-		}
-		b.connectInspection()
-		return b.unknownFunctions.Err()
+		c := &connector{build: b}
+		c.connectAll()
+		return c.unknownFunctions.Err()
 	},
+}
+
+// connector connects nodes to the objects that their expressions refer to.
+type connector struct {
+	*build
+	unknownFunctions tfdiags.Diagnostics // calls of functions of providers that are not required
+}
+
+func (c *connector) connectAll() {
+	c.g.RefErrors = map[EvalUnit]tfdiags.Diagnostics{}
+	for _, path := range sortedModules(c.g.Modules) {
+		c.connectModule(c.g.Modules[path])
+	}
+	for _, v := range c.g.Values {
+		c.connectValue(v)
+	}
+	for _, r := range c.g.Resources {
+		if r.Config != nil {
+			c.connectResource(r)
+		}
+		c.connectDeletionProvisioners(r)
+	}
+	for _, p := range c.g.sortedProviders() {
+		if p.Body != nil {
+			c.connectRefs(p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
+		}
+		c.after(p.Node, p.Module.expand)
+	}
+	for _, t := range c.imports {
+		c.connectImport(t)
+	}
+	c.connectInspection()
 }
 
 func sortedModules(modules map[addrs.Module]*Module) []addrs.Module {
@@ -61,42 +72,42 @@ func inRepetition(rep Repetition) BlockScope {
 }
 
 // connectModule connects the nodes of a module call and of its checks.
-func (b *build) connectModule(m *Module) {
+func (c *connector) connectModule(m *Module) {
 	if m.expand != nil {
-		b.after(m.expand, m.Parent.expand)
-		b.connectRepetition(m.expand, m.Parent, m.Repetition)
+		c.after(m.expand, m.Parent.expand)
+		c.connectRepetition(m.expand, m.Parent, m.Repetition)
 		m.DependsOn = lang.DependsOn(m.Call.DependsOn)
-		b.connectDependsOn(m.expand, m.Parent, &m.DependsOn, m.checkSelfReference)
+		c.connectDependsOn(m.expand, m.Parent, &m.DependsOn, m.checkSelfReference)
 		for _, refs := range m.Repetition.Refs() {
 			for _, ref := range refs.Objects {
 				m.checkSelfReference(ref)
 			}
 		}
 	}
-	for _, c := range m.Checks {
-		b.after(c.Node, m.expand)
-		b.connectConditions(c.Node, m, c.Asserts, BlockScope{})
-		if c.Config.Data != nil {
-			b.after(c.Node, m.Resources[c.Config.Data.Addr].Node)
+	for _, check := range m.Checks {
+		c.after(check.Node, m.expand)
+		c.connectConditions(check.Node, m, check.Asserts, BlockScope{})
+		if check.Config.Data != nil {
+			c.after(check.Node, m.Resources[check.Config.Data.Addr].Node)
 		}
 	}
 }
 
 // connectValue connects the node of a value.
-func (b *build) connectValue(v *Value) {
+func (c *connector) connectValue(v *Value) {
 	m := v.Module
-	b.after(v.Node, m.expand)
+	c.after(v.Node, m.expand)
 	scope := BlockScope{}
 	switch v.Kind {
 	case Variable:
 		if v.Expr != nil {
-			b.connectRefs(v.Node, m.Parent, &v.Expr.Refs, inRepetition(m.Repetition))
+			c.connectRefs(v.Node, m.Parent, &v.Expr.Refs, inRepetition(m.Repetition))
 		}
 		scope.except = addrs.InputVariable{Name: v.Name}
 	case Output:
 		v.DependsOn = lang.DependsOn(v.Output.DependsOn)
-		b.connectDependsOn(v.Node, m, &v.DependsOn, nil)
-		b.connectRefs(v.Node, m, &v.Expr.Refs, scope)
+		c.connectDependsOn(v.Node, m, &v.DependsOn, nil)
+		c.connectRefs(v.Node, m, &v.Expr.Refs, scope)
 	default:
 		scope.except = addrs.LocalValue{Name: v.Name}
 		for _, ref := range v.Expr.Refs.Objects {
@@ -105,15 +116,15 @@ func (b *build) connectValue(v *Value) {
 					"The local value local.%s can't use its own result in its expression.", v.Name).At(ref.Range))
 			}
 		}
-		b.connectRefs(v.Node, m, &v.Expr.Refs, scope)
+		c.connectRefs(v.Node, m, &v.Expr.Refs, scope)
 	}
-	b.connectConditions(v.Node, m, v.Conditions, scope)
+	c.connectConditions(v.Node, m, v.Conditions, scope)
 }
 
 // connectRepetition connects the node that decides the instances of a block.
-func (b *build) connectRepetition(n *Node, m *Module, rep Repetition) {
+func (c *connector) connectRepetition(n *Node, m *Module, rep Repetition) {
 	for _, refs := range rep.Refs() {
-		b.connectRefs(n, m, refs, BlockScope{})
+		c.connectRefs(n, m, refs, BlockScope{})
 	}
 }
 
@@ -132,86 +143,86 @@ func (m *Module) checkSelfReference(ref *addrs.Reference) bool {
 }
 
 // connectImport connects the expressions of an import block.
-func (b *build) connectImport(t *Import) {
+func (c *connector) connectImport(t *Import) {
 	for _, e := range t.exprs() {
-		b.connectRefs(t.Resource.Inputs, b.g.Root, &e.Refs, inEach(t.ForEach != nil))
+		c.connectRefs(t.Resource.Inputs, c.g.Root, &e.Refs, inEach(t.ForEach != nil))
 	}
 }
 
-func (b *build) connectConditions(n *Node, m *Module, rules []Condition, scope BlockScope) {
+func (c *connector) connectConditions(n *Node, m *Module, rules []Condition, scope BlockScope) {
 	for _, r := range rules {
-		b.connectRefs(n, m, &r.Condition.Refs, scope)
-		b.connectRefs(n, m, &r.Message.Refs, scope)
+		c.connectRefs(n, m, &r.Condition.Refs, scope)
+		c.connectRefs(n, m, &r.Message.Refs, scope)
 	}
 }
 
 // connectResource connects the nodes of a resource block to the objects that the block refers to.
-func (b *build) connectResource(r *Resource) {
-	b.separateExpansion(r)
+func (c *connector) connectResource(r *Resource) {
+	c.instances.separateExpansion(r)
 	n, m, e := r.Inputs, r.Module, r.Exprs
 	scope := inRepetition(e.Repetition)
-	b.connectProviderKey(r, scope)
-	if e.PreventDestroy != nil && (len(r.Prior) > 0 || !b.ignoresBlock(r)) {
-		b.after(n, m.expand)
-		b.connectRefs(n, m, &e.PreventDestroy.Refs, BlockScope{count: true, each: true})
-		b.addRefErrors(n, EvalUnit{m, &e.PreventDestroy.Refs}, checkPreventDestroy(e.PreventDestroy.Refs))
+	c.connectProviderKey(r, scope)
+	if e.PreventDestroy != nil && (len(r.Prior) > 0 || !c.ignoresBlock(r)) {
+		c.after(n, m.expand)
+		c.connectRefs(n, m, &e.PreventDestroy.Refs, BlockScope{count: true, each: true})
+		c.addRefErrors(n, EvalUnit{m, &e.PreventDestroy.Refs}, checkPreventDestroy(e.PreventDestroy.Refs))
 	}
-	if b.ignoresBlock(r) {
+	if c.ignoresBlock(r) {
 		return
 	}
-	b.after(n, m.expand, r.expand)
-	b.after(r.expand, m.expand)
-	b.connectRepetition(r.expand, m, e.Repetition)
+	c.after(n, m.expand, r.expand)
+	c.after(r.expand, m.expand)
+	c.connectRepetition(r.expand, m, e.Repetition)
 	if e.Body != nil {
-		b.connectBody(r, r.inOwnBlock(scope))
+		c.connectBody(r, r.inOwnBlock(scope))
 	}
-	b.connectConditions(n, m, e.Preconditions, r.inOwnBlock(scope))
+	c.connectConditions(n, m, e.Preconditions, r.inOwnBlock(scope))
 	postScope := r.inOwnBlock(scope)
 	postScope.self = r
-	b.connectConditions(n, m, e.Postconditions, postScope)
+	c.connectConditions(n, m, e.Postconditions, postScope)
 	for _, t := range e.Triggers {
-		b.connectRefs(n, m, &t.Refs, scope)
-		b.addRefErrors(n, EvalUnit{m, &t.Refs}, b.checkTrigger(m, t))
+		c.connectRefs(n, m, &t.Refs, scope)
+		c.addRefErrors(n, EvalUnit{m, &t.Refs}, c.checkTrigger(m, t))
 	}
-	b.connectDependsOn(n, m, &e.DependsOn, func(ref *addrs.Reference) bool { return m.ResourceOf(ref.Subject) == r })
+	c.connectDependsOn(n, m, &e.DependsOn, func(ref *addrs.Reference) bool { return m.ResourceOf(ref.Subject) == r })
 	selfScope := r.inOwnBlock(scope)
 	selfScope.self = r
 	for _, p := range e.Provisioners {
-		if p.Config.Destroy && b.op.Phase != PhaseValidate {
+		if p.Config.Destroy && c.op.Phase != PhaseValidate {
 			continue // see connectDeletionProvisioners
 		}
 		for _, body := range p.bodies() {
-			b.connectRefs(n, m, &body.Refs, selfScope)
+			c.connectRefs(n, m, &body.Refs, selfScope)
 		}
 	}
 }
 
 // connectDeletionProvisioners makes the Steps that delete objects wait for the providers whose
 // functions the destroy provisioners call. Destroy provisioners cannot refer to other objects.
-func (b *build) connectDeletionProvisioners(r *Resource) {
-	if len(b.steps[r]) == 0 {
+func (c *connector) connectDeletionProvisioners(r *Resource) {
+	if len(c.steps[r]) == 0 {
 		return
 	}
 	if r.Removed != nil {
 		var problems tfdiags.Diagnostics // planning reported them
 		for _, p := range r.Removed.Provisioners {
-			b.g.atRemoval[r] = append(b.g.atRemoval[r], b.op.AnalyseProvisioner(p, nil, &problems))
+			c.g.atRemoval[r] = append(c.g.atRemoval[r], c.op.AnalyseProvisioner(p, nil, &problems))
 		}
 	}
-	m, list := b.g.DeletionProvisioners(r)
+	m, list := c.g.DeletionProvisioners(r)
 	for _, p := range list {
 		for _, body := range p.bodies() {
 			if p.Config.Destroy && len(body.Refs.Functions) > 0 {
-				b.connectDeletions(r, m, &lang.Refs{Functions: body.Refs.Functions})
+				c.connectDeletions(r, m, &lang.Refs{Functions: body.Refs.Functions})
 			}
 		}
 	}
 }
 
-func (b *build) connectDeletions(r *Resource, m *Module, refs *lang.Refs) {
-	for _, s := range b.steps[r] {
+func (c *connector) connectDeletions(r *Resource, m *Module, refs *lang.Refs) {
+	for _, s := range c.steps[r] {
 		if s.Part != stepApply {
-			b.connectRefs(s.node, m, refs, BlockScope{})
+			c.connectRefs(s.node, m, refs, BlockScope{})
 		}
 	}
 }
@@ -219,12 +230,12 @@ func (b *build) connectDeletions(r *Resource, m *Module, refs *lang.Refs) {
 // ignoresBlock reports whether the destruction of a resource's objects is planned from the state
 // alone. Of its block, only prevent_destroy is evaluated then. The other arguments may refer to
 // objects that no longer exist.
-func (b *build) ignoresBlock(r *Resource) bool {
-	return b.op.Phase == PhasePlanDestroy && r.Addr.Resource.Mode != addrs.Ephemeral
+func (c *connector) ignoresBlock(r *Resource) bool {
+	return c.op.Phase == PhasePlanDestroy && r.Addr.Resource.Mode != addrs.Ephemeral
 }
 
 // connectProviderKey connects the expression for the provider instance that the resource uses.
-func (b *build) connectProviderKey(r *Resource, scope BlockScope) {
+func (c *connector) connectProviderKey(r *Resource, scope BlockScope) {
 	key := r.ProviderKey
 	if key == nil {
 		return
@@ -232,7 +243,7 @@ func (b *build) connectProviderKey(r *Resource, scope BlockScope) {
 	if key.Call != "" {
 		scope = inRepetition(key.Module.Calls[key.Call].Repetition)
 	}
-	b.connectRefs(r.Inputs, key.Module, &key.Expr.Refs, scope)
+	c.connectRefs(r.Inputs, key.Module, &key.Expr.Refs, scope)
 }
 
 // bodies returns the bodies that are evaluated for a provisioner.
@@ -255,11 +266,11 @@ func (r *Resource) inOwnBlock(scope BlockScope) BlockScope {
 
 // connectBody connects a resource to the references in its body. Errors of references in the
 // content of dynamic blocks become DeferredRefErrors.
-func (b *build) connectBody(r *Resource, scope BlockScope) {
+func (c *connector) connectBody(r *Resource, scope BlockScope) {
 	body := r.Exprs.Body
 	r.DeferredRefErrors = nil
 	var inContent map[hcl.Pos]bool
-	b.connectUnit(r.Inputs, r.Module, &body.Refs, scope, func(ref *addrs.Reference, problems tfdiags.Diagnostics) bool {
+	c.connectUnit(r.Inputs, r.Module, &body.Refs, scope, func(ref *addrs.Reference, problems tfdiags.Diagnostics) bool {
 		if inContent == nil {
 			inContent = body.InContent()
 		}
@@ -275,11 +286,11 @@ func (b *build) connectBody(r *Resource, scope BlockScope) {
 }
 
 // connectInspection adds a node for the Inspected references of the operation.
-func (b *build) connectInspection() {
-	if b.op.Inspected == nil || b.op.Phase.Destroys() {
+func (c *connector) connectInspection() {
+	if c.op.Inspected == nil || c.op.Phase.Destroys() {
 		return
 	}
-	n := b.node(KindInspection, b.g.Root, "(inspection)", nil)
+	n := c.node(KindInspection, c.g.Root, "(inspection)", nil)
 	n.kept = true
-	b.connectRefs(n, b.g.Root, b.op.Inspected, BlockScope{})
+	c.connectRefs(n, c.g.Root, c.op.Inspected, BlockScope{})
 }
