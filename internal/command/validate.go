@@ -55,8 +55,9 @@ func runValidate(ctx context.Context, app *App, f *validateFlags, args []string)
 	err = app.validate(ctx, f)
 	diags := app.Warnings.Take().AppendError(err)
 	if into != nil {
-		if err := errors.Join(ui.WriteValidation(into, diags, app.Source), into.Close()); err != nil {
-			diags = diags.AppendError(fmt.Errorf("-json-into: %w", err))
+		if intoErr := errors.Join(ui.WriteValidation(into, diags, app.Source), into.Close()); intoErr != nil {
+			err = fmt.Errorf("-json-into: %w", intoErr)
+			diags = diags.AppendError(err)
 		}
 	}
 	if f.Document {
@@ -66,14 +67,14 @@ func runValidate(ctx context.Context, app *App, f *validateFlags, args []string)
 	} else {
 		app.Printer.Diagnostics(diags)
 		switch {
-		case diags.HasErrors():
+		case err != nil:
 		case len(diags) > 0:
 			app.Success("Success! The configuration is valid; see the warnings above.")
 		default:
 			app.Success("Success! The configuration is valid.")
 		}
 	}
-	if diags.HasErrors() {
+	if err != nil {
 		return exitStatus(1)
 	}
 	return nil

@@ -30,10 +30,10 @@ func (f *fileRun) cleanUp(ctx context.Context) bool {
 // destroy destroys the objects of one state: those in it with the configuration of the last run,
 // and those set aside with that of the last run that knew them.
 func (f *fileRun) destroy(ctx context.Context, m *moduleState) bool {
-	var diags tfdiags.Diagnostics
+	var found tfdiags.Diagnostics
 	if !m.state.Empty() {
-		st, more := f.destroyAs(ctx, m.last, m.state)
-		diags, m.state = append(diags, more...), st
+		st, err := f.destroyAs(ctx, m.last, m.state, found.Add)
+		found, m.state = found.AppendError(err), st
 	}
 	left := m.real()
 	byRun := map[*execution]*states.State{}
@@ -45,62 +45,59 @@ func (f *fileRun) destroy(ctx context.Context, m *moduleState) bool {
 	}
 	for _, e := range slices.SortedFunc(maps.Keys(byRun),
 		func(a, b *execution) int { return strings.Compare(a.run.Name, b.run.Name) }) {
-		st, more := f.destroyAs(ctx, e, byRun[e])
-		diags = append(diags, more...)
+		st, err := f.destroyAs(ctx, e, byRun[e], found.Add)
+		found = found.AppendError(err)
 		for r := range st.Resources() {
 			for key, inst := range r.Instances {
 				putBack(left, r.Addr.Instance(key), realObject{instance: inst, provider: r.Provider})
 			}
 		}
 	}
-	return f.report(ctx, m, left, diags)
+	return f.report(ctx, m, left, found)
 }
 
-// report reports errors and saves the remaining objects.
-func (f *fileRun) report(ctx context.Context, m *moduleState, left *states.State, diags tfdiags.Diagnostics) bool {
+// report reports what was found and saves the remaining objects.
+func (f *fileRun) report(ctx context.Context, m *moduleState, left *states.State, found tfdiags.Diagnostics) bool {
 	rest := objects(left)
 	if len(rest) == 0 {
-		if len(diags) > 0 {
-			f.Observe(Cleaned{Path: f.file.Name, Run: m.last.run.Name, Diagnostics: diags})
+		if len(found) > 0 {
+			f.Observe(Cleaned{Path: f.file.Name, Run: m.last.run.Name, Diagnostics: found})
 		}
-		return !diags.HasErrors()
+		return found.Err() == nil
 	}
 	if ctx.Err() != nil {
 		f.Observe(Abandoned{Path: f.file.Name, Run: m.last.run.Name, Left: rest})
 	}
 	where, err := f.Keep(left)
-	if err != nil {
-		diags = diags.AppendError(err)
-	}
-	f.Observe(Cleaned{Path: f.file.Name, Run: m.last.run.Name, Diagnostics: diags, Left: rest, StateFile: where})
+	f.Observe(Cleaned{Path: f.file.Name, Run: m.last.run.Name, Diagnostics: found.AppendError(err), Left: rest,
+		StateFile: where})
 	return false
 }
 
 // destroyAs destroys the objects in a state with the configuration of a run. It always returns the
 // remaining state.
-func (f *fileRun) destroyAs(ctx context.Context, e *execution, st *states.State) (*states.State, tfdiags.Diagnostics) {
+func (f *fileRun) destroyAs(
+	ctx context.Context, e *execution, st *states.State, warn tfdiags.Sink,
+) (*states.State, error) {
 	overlay := *e.overlay
 	overlay.Unprotected = true
 	config, err := e.load(ctx, &overlay, tfdiags.Drop) // the run has reported the warnings
 	if err != nil {
-		return st, tfdiags.FromError(err)
+		return st, err
 	}
-	var diags tfdiags.Diagnostics
 	env := e.env(func(warnings ...tfdiags.Diagnostic) {
 		// Conditions of objects that are destroyed do not matter.
-		diags = append(diags, tfdiags.Diagnostics(warnings).Filter(func(d tfdiags.Diagnostic) bool {
-			return failedObject(d) == ""
-		})...)
+		warn(tfdiags.Diagnostics(warnings).Filter(func(d tfdiags.Diagnostic) bool { return failedObject(d) == "" })...)
 	})
 	env.Stop = nil // a first interrupt does not end it
 	plan, err := engine.Plan(ctx, config, st, env, &engine.PlanOptions{Mode: plans.Destroy, Variables: e.values})
-	if diags = diags.AppendError(err); err != nil {
-		return st, diags
+	if err != nil {
+		return st, err
 	}
-	env.Warn = diags.Add
+	env.Warn = warn
 	after, err := engine.Apply(ctx, config, plan, env, &engine.ApplyOptions{Variables: e.values})
 	if after == nil {
 		after = st
 	}
-	return after, diags.AppendError(err)
+	return after, err
 }

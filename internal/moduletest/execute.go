@@ -116,7 +116,7 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 	if err != nil {
 		return tfdiags.FromError(err)
 	}
-	var diags tfdiags.Diagnostics
+	var found tfdiags.Diagnostics
 	module := e.module()
 	attempt := module.prepare(e)
 	if e.run.Plan {
@@ -126,56 +126,52 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 	} else {
 		opts.Inspect = e.inspection(false)
 	}
-	plan, err := engine.Plan(ctx, e.config, attempt.prior, e.env(diags.Add), opts)
-	diags = diags.AppendError(err)
-	if stopped(e.Env.Stop) && !diags.HasErrors() {
-		diags = append(diags, errInterrupted())
+	plan, err := engine.Plan(ctx, e.config, attempt.prior, e.env(found.Add), opts)
+	if stopped(e.Env.Stop) && err == nil {
+		err = tfdiags.Errorf("Test interrupted", "The run was interrupted. Its objects are destroyed.")
 	}
+	found = found.AppendError(err)
 	if plan != nil {
 		e.checks = plan.Checks
 	}
 	if e.run.Plan {
 		done.Plan = plan
-		return judge(diags, e.checks, expected)
+		return judge(found, e.checks, expected)
 	}
-	if diags.HasErrors() {
-		return append(diags, unreachable(diags, expected)...)
+	if err != nil {
+		return append(found, unreachable(found, expected)...)
 	}
-	st, more := e.apply(ctx, module, attempt, plan)
+	found = withoutPending(found)
+	st, err := e.apply(ctx, module, attempt, plan, found.Add)
 	done.State, e.checks = st, st.Checks
-	return judge(append(withoutPending(diags), more...), e.checks, expected)
-}
-
-func errInterrupted() tfdiags.Diagnostic {
-	return tfdiags.Errorf("Test interrupted", "The run was interrupted. Its objects are destroyed.")
+	return judge(found.AppendError(err), e.checks, expected)
 }
 
 // apply applies the plan and keeps the resulting state, even after errors.
 func (e *execution) apply(
-	ctx context.Context, module *moduleState, attempt *attempt, plan *plans.Plan,
-) (*states.State, tfdiags.Diagnostics) {
+	ctx context.Context, module *moduleState, attempt *attempt, plan *plans.Plan, warn tfdiags.Sink,
+) (*states.State, error) {
 	opts := &engine.ApplyOptions{Variables: e.values}
 	targeted := len(plan.Targets) > 0
 	if !targeted {
 		opts.Inspect = e.inspection(true)
 	}
-	var diags tfdiags.Diagnostics
-	env := e.env(diags.Add)
+	env := e.env(warn)
 	st, err := engine.Apply(ctx, e.config, plan, env, opts)
-	diags = diags.AppendError(err)
 	module.take(e, attempt, st)
 	e.outputs[e.run.Name] = outputsOf(st)
 	delete(e.planned, e.run.Name)
-	if targeted && err == nil {
-		// Assertions may refer to objects that the targets excluded.
-		scope, err := engine.Eval(ctx, e.config, st, env, e.values)
-		diags = diags.AppendError(err)
-		if err == nil {
-			scope.Data = partData{scope.Data, e.config.Module, st}
-			e.evaluateAsserts(scope)
-		}
+	if !targeted || err != nil {
+		return st, err
 	}
-	return st, diags
+	// Assertions may refer to objects that the targets excluded.
+	scope, err := engine.Eval(ctx, e.config, st, env, e.values)
+	if err != nil {
+		return st, err
+	}
+	scope.Data = partData{scope.Data, e.config.Module, st}
+	e.evaluateAsserts(scope)
+	return st, nil
 }
 
 // planOptions returns the options in the plan_options block.

@@ -20,15 +20,15 @@ import (
 type mockObject struct {
 	addr   addrs.AbsInstance
 	schema *providers.ResourceSchema
-	values cty.Value // used instead of generated ones
-	origin string    // source of values, for messages
-	diags  tfdiags.Diagnostics
+	values cty.Value           // used instead of generated ones
+	origin string              // source of values, for messages
+	diags  tfdiags.Diagnostics // about the schema
 }
 
 // object returns the object for a configuration.
-func (m *mockObject) object(config cty.Value) (cty.Value, tfdiags.Diagnostics) {
-	if m.diags.HasErrors() {
-		return cty.DynamicVal, m.diags
+func (m *mockObject) object(config cty.Value) (cty.Value, error) {
+	if err := m.diags.Err(); err != nil {
+		return cty.DynamicVal, err
 	}
 	g := &generator{seed: m.addr.String()}
 	var v cty.Value
@@ -39,7 +39,7 @@ func (m *mockObject) object(config cty.Value) (cty.Value, tfdiags.Diagnostics) {
 	if err != nil {
 		text := tfdiags.FormatError(err)
 		return cty.UnknownVal(blockOf(m.schema).ImpliedType()), tfdiags.Errorf("Invalid values for a mocked object",
-			"The values of %s for %s are not valid: %s.", m.origin, m.addr, text).List()
+			"The values of %s for %s are not valid: %s.", m.origin, m.addr, text)
 	}
 	return v, nil
 }
@@ -108,8 +108,8 @@ func (m *mockObject) PlanResourceChange(_ context.Context, req providers.PlanReq
 	if req.Proposed.IsNull() {
 		return providers.PlanResponse{Planned: req.Proposed, Private: req.Private}
 	}
-	v, diags := m.object(req.Config)
-	return providers.PlanResponse{Planned: v, Identity: req.Identity, Diagnostics: diags}
+	v, err := m.object(req.Config)
+	return providers.PlanResponse{Planned: v, Identity: req.Identity, Diagnostics: tfdiags.FromError(err)}
 }
 
 // ApplyResourceChange implements providers.Interface.
@@ -117,16 +117,16 @@ func (m *mockObject) ApplyResourceChange(_ context.Context, req providers.ApplyR
 	if req.Planned.IsNull() {
 		return providers.ApplyResponse{New: req.Planned}
 	}
-	v, diags := m.object(req.Config)
-	return providers.ApplyResponse{New: v, Identity: req.Identity, Diagnostics: diags}
+	v, err := m.object(req.Config)
+	return providers.ApplyResponse{New: v, Identity: req.Identity, Diagnostics: tfdiags.FromError(err)}
 }
 
 // ImportResourceState implements providers.Interface. Every ID exists.
 func (m *mockObject) ImportResourceState(_ context.Context, req providers.ImportRequest) providers.ImportResponse {
 	block := blockOf(m.schema)
-	v, diags := m.object(block.EmptyValue())
-	if diags.HasErrors() {
-		return providers.ImportResponse{Diagnostics: diags}
+	v, err := m.object(block.EmptyValue())
+	if err != nil {
+		return providers.ImportResponse{Diagnostics: tfdiags.FromError(err)}
 	}
 	if id := block.Attributes["id"]; id != nil && id.Type == cty.String && req.ID != "" {
 		attrs := v.AsValueMap()
@@ -139,20 +139,20 @@ func (m *mockObject) ImportResourceState(_ context.Context, req providers.Import
 
 // MoveResourceState implements providers.Interface. An object of another type is generated again.
 func (m *mockObject) MoveResourceState(context.Context, providers.MoveRequest) providers.MoveResponse {
-	v, diags := m.object(blockOf(m.schema).EmptyValue())
-	return providers.MoveResponse{State: v, Diagnostics: diags}
+	v, err := m.object(blockOf(m.schema).EmptyValue())
+	return providers.MoveResponse{State: v, Diagnostics: tfdiags.FromError(err)}
 }
 
 // ReadDataSource implements providers.Interface.
 func (m *mockObject) ReadDataSource(_ context.Context, req providers.ReadDataRequest) providers.ReadDataResponse {
-	v, diags := m.object(req.Config)
-	return providers.ReadDataResponse{State: v, Diagnostics: diags}
+	v, err := m.object(req.Config)
+	return providers.ReadDataResponse{State: v, Diagnostics: tfdiags.FromError(err)}
 }
 
 // OpenEphemeral implements providers.Interface.
 func (m *mockObject) OpenEphemeral(_ context.Context, _ string, config cty.Value) providers.OpenResponse {
-	v, diags := m.object(config)
-	return providers.OpenResponse{Result: v, RenewAt: time.Time{}, Diagnostics: diags}
+	v, err := m.object(config)
+	return providers.OpenResponse{Result: v, RenewAt: time.Time{}, Diagnostics: tfdiags.FromError(err)}
 }
 
 // RenewEphemeral implements providers.Interface.
