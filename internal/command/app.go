@@ -173,7 +173,8 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	ctx, cancel := a.Interrupts.Context(context.Background())
 	defer cancel()
 	err = run(ctx, a, fs.Args())
-	if status = a.finish(err, path); status == 1 { // others are results, not errors
+	status = a.finish(err, path)
+	if status == 1 { // others are results, not errors
 		problem = err
 	}
 	return status

@@ -89,7 +89,7 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 	defer op.Close()
 	op.Env.Parallelism = f.Parallelism
 	opts.NotSaved = true
-	plan, err := op.Plan(ctx, opts, true)
+	plan, err := op.Plan(ctx, opts)
 	if err != nil {
 		return err
 	}

@@ -124,12 +124,8 @@ type console struct {
 	editor *lineEditor                           // nil without a terminal
 }
 
-// line reads the first or a further line of an expression.
-func (c *console) line(ctx context.Context, first bool) (string, error) {
-	prompt := ": "
-	if first {
-		prompt = "> "
-	}
+// line reads a line after a prompt.
+func (c *console) line(ctx context.Context, prompt string) (string, error) {
 	if c.editor != nil {
 		return c.editor.next(ctx, prompt)
 	}
@@ -142,7 +138,11 @@ func (c *console) line(ctx context.Context, first bool) (string, error) {
 func (c *console) run(ctx context.Context) error {
 	var e entry
 	for {
-		line, err := c.line(ctx, e.text.Len() == 0)
+		prompt := "> "
+		if e.text.Len() > 0 {
+			prompt = ": "
+		}
+		line, err := c.line(ctx, prompt)
 		switch {
 		case err == io.EOF:
 			text := e.text.String()

@@ -94,8 +94,10 @@ func (d *downloads) module(p getmodules.Progress) {
 func (d *downloads) update(name string, now download) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.running[name] = now; now.total > 0 && now.done >= now.total {
+	if now.total > 0 && now.done >= now.total {
 		delete(d.running, name)
+	} else {
+		d.running[name] = now
 	}
 	d.draw()
 }

@@ -103,48 +103,56 @@ func (a *App) installModules(
 		return nil, err
 	}
 	if pinned || want.Pin {
-		if err := a.savePins(locks, in.Pins(), !pinned, want.ReadOnly); err != nil {
+		pins := &pinUpdate{old: locks, locks: in.Pins(), first: !pinned, readOnly: want.ReadOnly}
+		if err := pins.save(a); err != nil {
 			return nil, err
 		}
 	}
 	return cfg, nil
 }
 
-// savePins writes the module lock file if it is new or changed.
-func (a *App) savePins(old, locks depsfile.ModuleLocks, fresh, readonly bool) error {
-	if !fresh && slices.Equal(old, locks) {
+// pinUpdate replaces the pins in the module lock file.
+type pinUpdate struct {
+	old, locks depsfile.ModuleLocks
+	first      bool // there is no such file yet
+	readOnly   bool // refuse to change it
+}
+
+// save writes the file if it is new or changed.
+func (u *pinUpdate) save(a *App) error {
+	if !u.first && slices.Equal(u.old, u.locks) {
 		return nil
 	}
-	if readonly {
+	if u.readOnly {
 		return tfdiags.Errorf("Module dependency changes detected",
 			"The modules that the configuration uses are not those that %s pins, and -lockfile=readonly keeps "+
 				"it as it is. "+withoutReadonly, depsfile.ModulesFileName)
 	}
-	if err := locks.Save(depsfile.ModulesFileName); err != nil {
+	if err := u.locks.Save(depsfile.ModulesFileName); err != nil {
 		return fmt.Errorf("pinning modules: %w", err)
 	}
 	switch {
-	case fresh && len(locks) == 0:
+	case u.first && len(u.locks) == 0:
 		a.Say("\nThere are only local modules now. Others will be pinned in the new file\n%s. Commit it.",
 			depsfile.ModulesFileName)
-	case fresh:
+	case u.first:
 		a.Say("\nThe modules that are not local ones are pinned in the new file\n%s. Commit it.",
 			depsfile.ModulesFileName)
 	default:
-		a.Say("\nThe pins in %s changed:%s\nReview and commit them.", depsfile.ModulesFileName, pinChanges(old, locks))
+		a.Say("\nThe pins in %s changed:%s\nReview and commit them.", depsfile.ModulesFileName, u.changes())
 	}
 	return nil
 }
 
-// pinChanges lists the changed pins, with enough of each revision to tell them apart.
-func pinChanges(old, locks depsfile.ModuleLocks) string {
+// changes lists the changed pins, with enough of each revision to tell them apart.
+func (u *pinUpdate) changes() string {
 	type name struct{ source, version string }
-	before := make(map[name]depsfile.ModuleLock, len(old))
-	for _, lock := range old {
+	before := make(map[name]depsfile.ModuleLock, len(u.old))
+	for _, lock := range u.old {
 		before[name{lock.Source, lock.Version}] = lock
 	}
 	var text strings.Builder
-	for _, lock := range locks {
+	for _, lock := range u.locks {
 		n := name{lock.Source, lock.Version}
 		was, known := before[n]
 		delete(before, n)
@@ -157,7 +165,7 @@ func pinChanges(old, locks depsfile.ModuleLocks) string {
 			fmt.Fprintf(&text, "\n  ~ %s: other files", pinText(lock))
 		}
 	}
-	for _, lock := range old {
+	for _, lock := range u.old {
 		if _, gone := before[name{lock.Source, lock.Version}]; gone {
 			fmt.Fprintf(&text, "\n  - %s", pinText(lock))
 		}

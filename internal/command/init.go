@@ -79,7 +79,7 @@ func (f *initFlags) check(args []string) error {
 	for _, err := range []error{
 		noArguments(args),
 		clash(f.Migrate && f.Reconfigure, "-migrate-state", "-reconfigure"),
-		clash(f.Upgrade && f.LockFile == "readonly", "-upgrade", "-lockfile=readonly"),
+		clash(f.Upgrade && f.readOnly(), "-upgrade", "-lockfile=readonly"),
 		clash(f.given("backend") && f.given("cloud"), "-backend", "-cloud"),
 	} {
 		if err != nil {
@@ -90,6 +90,9 @@ func (f *initFlags) check(args []string) error {
 	f.Backend = f.Backend && f.Cloud
 	return nil
 }
+
+// readOnly reports whether the lock files must not change.
+func (f *initFlags) readOnly() bool { return f.LockFile == "readonly" }
 
 func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 	if err := f.check(args); err != nil {
@@ -124,7 +127,7 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 		}
 	}
 	cfg, err := app.installModules(ctx, given, &installOptions{Get: f.Get, Upgrade: f.Upgrade,
-		TestDirectory: f.TestDirectory, Pin: f.PinModules, ReadOnly: f.LockFile == "readonly"}, client)
+		TestDirectory: f.TestDirectory, Pin: f.PinModules, ReadOnly: f.readOnly()}, client)
 	if err != nil {
 		return err
 	}

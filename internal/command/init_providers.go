@@ -59,7 +59,7 @@ func (a *App) installProviders(
 	if err != nil {
 		return err
 	}
-	return a.saveLocks(prev, locks, f.LockFile == "readonly")
+	return a.saveLocks(prev, locks, f)
 }
 
 // stateIfAny returns the state of the current workspace, whose objects require providers too. It
@@ -124,16 +124,16 @@ func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Sour
 
 const withoutReadonly = "Run \"tofu init\" without this option to record them."
 
-// saveLocks writes the lock file if it changed.
-func (a *App) saveLocks(prev, locks *depsfile.Locks, readonly bool) error {
+// saveLocks writes the lock file if it changed, unless the options forbid it.
+func (a *App) saveLocks(prev, locks *depsfile.Locks, f *initFlags) error {
 	switch {
 	case locks.Equal(prev):
 		return nil
-	case readonly && !locks.SameProviders(prev):
+	case f.readOnly() && !locks.SameProviders(prev):
 		return tfdiags.Errorf("Provider dependency changes detected",
 			"The configuration needs other providers than the lock file has, and -lockfile=readonly keeps it "+
 				"as it is. "+withoutReadonly)
-	case readonly:
+	case f.readOnly():
 		a.Warnings.Add(tfdiags.Warningf("Provider lock file not updated",
 			"The lock file has other versions or checksums than were selected, and -lockfile=readonly keeps "+
 				"it as it is. "+withoutReadonly))

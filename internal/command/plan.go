@@ -59,7 +59,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 	}
 	defer op.Close()
 	op.Env.Parallelism = f.Parallelism
-	plan, err := op.Plan(ctx, opts, false)
+	plan, err := op.Plan(ctx, opts)
 	if plan != nil && f.GenerateConfig != "" {
 		err = tfdiags.Join(err, writeGenerated(f.GenerateConfig, plan, app.Warnings.Add))
 	}

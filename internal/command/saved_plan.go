@@ -26,6 +26,7 @@ import (
 	"tofu/internal/session"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
 )
 
 // savePlan writes a plan with everything that applying it requires.
@@ -266,7 +267,8 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 	if err != nil {
 		return err
 	}
-	op := &session.Operation{Session: app.Session, Config: &session.Config{Config: saved.cfg.Config, Given: given}}
+	op := &session.Operation{Name: session.OperationApply, Session: app.Session,
+		Config: &session.Config{Config: saved.cfg.Config, Given: given}}
 	if op.Variables, err = op.Config.PlanVariables(ctx, app.Session, saved.Plan); err != nil {
 		return err
 	}
@@ -285,7 +287,7 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 		return err
 	}
 	op.Env.Parallelism = f.Parallelism
-	op.ShowPlan(ctx, saved.Plan, true)
+	op.ShowPlan(ctx, &ui.PlanView{Plan: saved.Plan, Saved: true})
 	return applyAndReport(op, ctx, saved.Plan, saved.ID, f)
 }
 

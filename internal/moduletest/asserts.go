@@ -31,10 +31,10 @@ func (e *execution) analyseAsserts() error {
 	return errs.Err()
 }
 
-// inspection makes the engine evaluate what the assertions refer to and, if evaluate is set, the
-// assertions.
-func (e *execution) inspection(evaluate bool) *engine.Inspection {
-	in := &engine.Inspection{}
+// inspection makes the engine evaluate what the assertions refer to, and then call do, unless it is
+// nil.
+func (e *execution) inspection(do func(*lang.Scope)) *engine.Inspection {
+	in := &engine.Inspection{Do: do}
 	for _, a := range e.asserts {
 		for _, expr := range []*lang.Expr{a.rule.Condition, a.rule.Message} {
 			refs := lang.Refs{Functions: expr.Refs.Functions}
@@ -45,9 +45,6 @@ func (e *execution) inspection(evaluate bool) *engine.Inspection {
 			}
 			in.Refs.Add(refs)
 		}
-	}
-	if evaluate {
-		in.Do = e.evaluateAsserts
 	}
 	return in
 }

@@ -122,9 +122,9 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 	if e.run.Plan {
 		e.planned[e.run.Name] = true
 		delete(e.outputs, e.run.Name)
-		opts.Inspect = e.inspection(true)
+		opts.Inspect = e.inspection(e.evaluateAsserts)
 	} else {
-		opts.Inspect = e.inspection(false)
+		opts.Inspect = e.inspection(nil)
 	}
 	plan, err := engine.Plan(ctx, e.config, attempt.prior, e.env(found.Add), opts)
 	if stopped(e.Env.Stop) && err == nil {
@@ -154,7 +154,7 @@ func (e *execution) apply(
 	opts := &engine.ApplyOptions{Variables: e.values}
 	targeted := len(plan.Targets) > 0
 	if !targeted {
-		opts.Inspect = e.inspection(true)
+		opts.Inspect = e.inspection(e.evaluateAsserts)
 	}
 	env := e.env(warn)
 	st, err := engine.Apply(ctx, e.config, plan, env, opts)

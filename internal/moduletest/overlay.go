@@ -97,11 +97,11 @@ func (e *execution) address(local addrs.LocalProviderConfig) addrs.AbsProviderCo
 
 // findOverrides collects the overrides of the run and the file. Those of the run take precedence.
 func (e *execution) findOverrides(warn tfdiags.Sink) error {
-	errs := append(repeated(e.run.Overrides), repeated(e.file.Overrides)...)
+	errs := tfdiags.FromError(tfdiags.Join(repeated(e.run.Overrides), repeated(e.file.Overrides)))
 	own := map[addrs.Target]bool{}
 	for _, o := range e.run.Overrides {
 		own[o.Target] = true
-		errs = errs.AppendError(e.override(o, true, warn))
+		errs = errs.AppendError(e.override(o, warn))
 	}
 	for _, o := range e.file.Overrides {
 		if own[o.Target] {
@@ -110,34 +110,37 @@ func (e *execution) findOverrides(warn tfdiags.Sink) error {
 				e.run.Name, o.Target).At(o.TargetRange))
 			continue
 		}
-		errs = errs.AppendError(e.override(o, false, warn))
+		if !e.forOtherRun(o) {
+			errs = errs.AppendError(e.override(o, warn))
+		}
 	}
 	return errs.Err()
 }
 
 // repeated returns errors for targets that a list overrides more than once.
-func repeated(list []*configs.Override) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
+func repeated(list []*configs.Override) error {
+	var errs tfdiags.Diagnostics
 	seen := map[addrs.Target]bool{}
 	for _, o := range list {
 		if seen[o.Target] {
-			diags = append(diags, tfdiags.Errorf("Duplicated override",
+			errs = append(errs, tfdiags.Errorf("Duplicated override",
 				"%s is overridden twice in the same place.", o.Target).At(o.TargetRange))
 		}
 		seen[o.Target] = true
 	}
-	return diags
+	return errs.Err()
 }
 
-// override adds an override. Overrides of the file may be for modules of other runs.
-func (e *execution) override(o *configs.Override, ofRun bool, warn tfdiags.Sink) error {
+// forOtherRun reports whether an override of the file suits only the modules of other runs.
+func (e *execution) forOtherRun(o *configs.Override) bool {
+	return unsuitable(o, e.subject.config) != "" && slices.ContainsFunc(e.file.Runs, func(r *configs.TestRun) bool {
+		return unsuitable(o, e.Suite.subjects[r].config) == ""
+	})
+}
+
+// override adds an override.
+func (e *execution) override(o *configs.Override, warn tfdiags.Sink) error {
 	if problem := unsuitable(o, e.subject.config); problem != "" {
-		elsewhere := !ofRun && slices.ContainsFunc(e.file.Runs, func(r *configs.TestRun) bool {
-			return unsuitable(o, e.Suite.subjects[r].config) == ""
-		})
-		if elsewhere {
-			return nil
-		}
 		return tfdiags.Errorf("Invalid override target", "%s", problem).At(o.TargetRange)
 	}
 	if o.Kind != configs.OverrideModule {

@@ -85,10 +85,10 @@ func (s *Suite) load(ctx context.Context, m *configs.TestModule, warn tfdiags.Si
 func (s *Suite) Check() error {
 	var errs tfdiags.Diagnostics
 	for _, file := range s.Files {
-		errs = append(errs, repeated(file.Overrides)...)
+		errs = errs.AppendError(repeated(file.Overrides))
 		for _, run := range file.Runs {
 			_, err := expectations(run)
-			errs = append(errs.AppendError(err), repeated(run.Overrides)...)
+			errs = errs.AppendError(err).AppendError(repeated(run.Overrides))
 		}
 	}
 	return errs.Err()

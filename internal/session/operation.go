@@ -24,6 +24,7 @@ const (
 
 // Operation is a run of the engine with a configuration, its initial state, and providers.
 type Operation struct {
+	Name      string // one of the constants above
 	Session   *Session
 	Config    *Config
 	Location  *Location
@@ -61,7 +62,7 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 	if name != OperationApply {
 		s.CheckEncryption(root)
 	}
-	op := &Operation{Session: s, Location: p}
+	op := &Operation{Name: name, Session: s, Location: p}
 	op.Config, err = s.LoadConfigWith(ctx, root.Given)
 	if err != nil { // packages may be missing as well as modules: report both
 		return nil, tfdiags.Join(err, s.missingPackages())
@@ -119,18 +120,15 @@ func (op *Operation) Close() {
 }
 
 // Plan validates the configuration, plans, and prints the plan. It also prints and returns a plan
-// with errors, except that a plan without any objects is printed only if it is not going to be
-// applied.
-func (op *Operation) Plan(
-	ctx context.Context, opts *engine.PlanOptions, toApply bool,
-) (*plans.Plan, error) {
+// with errors, except that an apply prints none without any objects.
+func (op *Operation) Plan(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, error) {
 	plan, err := op.PlanQuietly(ctx, opts)
 	if op.Session.Interrupts.Stopped() && err == nil {
 		err = tfdiags.Errorf("Execution halted", "The operation was interrupted while planning. Nothing was changed.")
 	}
 	if plan != nil && (err == nil || HasChanges(plan) || opts.Mode != plans.Destroy &&
-		(!toApply || len(plan.Changes.Instances) > 0)) {
-		op.ShowPlan(ctx, plan, false)
+		(op.Name != OperationApply || len(plan.Changes.Instances) > 0)) {
+		op.ShowPlan(ctx, &ui.PlanView{Plan: plan})
 	}
 	return plan, err
 }
@@ -180,12 +178,12 @@ func HasChanges(plan *plans.Plan) bool {
 	return false
 }
 
-func (op *Operation) ShowPlan(ctx context.Context, plan *plans.Plan, saved bool) {
+// ShowPlan prints a plan with the configuration and schemas of the operation.
+func (op *Operation) ShowPlan(ctx context.Context, view *ui.PlanView) {
 	defer op.Session.Timings.Phase("output")()
-	op.Session.Printer.Plan(&ui.PlanView{
-		Plan: plan, Config: op.Config.Config, Saved: saved,
-		Schemas: op.Providers.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop), // every planned resource has a schema
-	})
+	view.Config = op.Config.Config
+	view.Schemas = op.Providers.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop) // every planned resource has one
+	op.Session.Printer.Plan(view)
 }
 
 // Apply applies a plan and saves the state, even after errors and interrupts. It returns the state

@@ -170,7 +170,7 @@ func (p *Location) Encrypted(ctx context.Context) (bool, error) {
 
 // Manager returns the state manager of the current workspace.
 func (p *Location) Manager(a *Session) *statemgr.Manager {
-	interval, _ := a.persistInterval() // ReadState reports an invalid value
+	interval, _ := persistInterval(a.Env) // ReadState reports an invalid value
 	opts := &statemgr.Options{DataDir: a.DataDir, Log: a.Logs.Core, Interval: interval,
 		Fail:  func(error) { a.Interrupts.Add() },
 		Abort: a.Interrupts.Kill}
@@ -183,9 +183,9 @@ func (p *Location) Manager(a *Session) *statemgr.Manager {
 }
 
 // persistInterval reads TF_STATE_PERSIST_INTERVAL, which can extend the time between snapshots.
-func (s *Session) persistInterval() (time.Duration, error) {
+func persistInterval(getenv func(string) string) (time.Duration, error) {
 	const shortest = 20 * time.Second
-	text := s.Env("TF_STATE_PERSIST_INTERVAL")
+	text := getenv("TF_STATE_PERSIST_INTERVAL")
 	if text == "" {
 		return shortest, nil
 	}
@@ -199,7 +199,7 @@ func (s *Session) persistInterval() (time.Duration, error) {
 
 // ReadState reads the state at a location, and locks it before if it is to be changed.
 func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) (*OpenedState, error) {
-	if _, err := s.persistInterval(); err != nil {
+	if _, err := persistInterval(s.Env); err != nil {
 		return nil, err
 	}
 	open := &OpenedState{Manager: p.Manager(s), store: p.Store, workspace: p.Workspace, out: req.Paths.StateOut}
@@ -214,7 +214,8 @@ func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) 
 	}
 	open.Snapshot = snapshot
 	if _, isLocal := p.Store.(*local.Store); req.TimedBackup && !isLocal {
-		if open.backup = req.Paths.Backup; open.backup == "" {
+		open.backup = req.Paths.Backup
+		if open.backup == "" {
 			open.backup = TimedBackupName("terraform.tfstate")
 		}
 	}

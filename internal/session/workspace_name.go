@@ -22,7 +22,7 @@ func (s *Session) Workspace() (string, error) {
 		}
 		return name, nil
 	}
-	text, err := os.ReadFile(s.environmentPath())
+	text, err := os.ReadFile(filepath.Join(s.DataDir, selectionFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("reading which workspace is selected: %w", err)
 	}
@@ -32,11 +32,12 @@ func (s *Session) Workspace() (string, error) {
 	return backend.DefaultWorkspace, nil
 }
 
-func (s *Session) environmentPath() string { return filepath.Join(s.DataDir, "environment") }
+// selectionFile is the file in the data directory with the name of the selected workspace.
+const selectionFile = "environment"
 
 // SelectWorkspace selects a workspace.
 func (s *Session) SelectWorkspace(name string) error {
-	return s.WriteDataFile("environment", []byte(name), 0o644)
+	return s.WriteDataFile(selectionFile, []byte(name), 0o644)
 }
 
 const WorkspaceNameRule = "a name must be usable as a part of a URL without escaping, so it may not have " +
