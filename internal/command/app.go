@@ -257,15 +257,14 @@ func (a *App) viewOptions(out io.Writer) ui.Options {
 }
 
 func (a *App) printInterrupt(count int) {
-	text := "\nInterrupt received. What runs is being finished and recorded; please wait.\nAnother interrupt " +
-		"ends tofu at once.\n"
+	text := "\nInterrupt received. Running operations are being finished and recorded; please wait.\n" +
+		"Another interrupt ends tofu at once.\n"
 	switch {
 	case count > 1 && a.Interrupts.Recording.Load() > 0:
-		text = "\nSecond interrupt received: tofu ends now. What is known is saved, but\noperations that " +
-			"still run are not waited for.\n"
+		text = "\nSecond interrupt received: tofu ends now. It saves the known results,\nbut doesn't wait " +
+			"for operations that still run.\n"
 	case count > 1:
-		text = "\nSecond interrupt received: tofu ends now. A third one ends it whatever it is\nat; there is " +
-			"nothing to save.\n"
+		text = "\nSecond interrupt received: tofu ends now. There is nothing to save.\nA third one kills it.\n"
 	}
 	a.Printer.Message(ui.Text{Text: text})
 }
@@ -288,7 +287,7 @@ func (a *App) enter(chdir string) error {
 	slog.SetDefault(a.Logs.Core) // for packages without a logger
 	var err error
 	if a.WorkDir, err = os.Getwd(); err != nil {
-		return fmt.Errorf("finding out the working directory: %w", err)
+		return fmt.Errorf("determining the working directory: %w", err)
 	}
 	a.CLI, err = cliconfig.Load(a.Warnings.Add)
 	a.printOnStderr(a.Warnings.Take().AppendError(err)) // standard output may be a document

@@ -144,7 +144,7 @@ func shellWord(text string) string {
 func (a *App) setCompletion(install bool) error {
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("finding out where this program is: %w", err)
+		return fmt.Errorf("finding the path of this program: %w", err)
 	}
 	home := a.Env("HOME")
 	if home == "" {

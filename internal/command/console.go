@@ -78,7 +78,7 @@ func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) e
 	if err != nil {
 		return err
 	}
-	defer running.Close(app.Session)
+	defer running.Close()
 	env := app.Environment(running, p.Workspace)
 	env.Observe = nil
 	scope, err := engine.Eval(terminal.UntilAbort(ctx), cfg.Config, st, env, variables)

@@ -94,7 +94,7 @@ func (f *formatter) target(path string) {
 		f.file(path)
 	default:
 		f.errs = f.errs.Append(tfdiags.Errorf("Not a file that can be formatted",
-			"%s is none of the kinds that fmt processes: %s.", path, strings.Join(fmtSuffixes, ", ")))
+			"The name of %s doesn't have one of these endings: %s.", path, strings.Join(fmtSuffixes, ", ")))
 	}
 }
 

@@ -55,7 +55,7 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) error
 	}
 	kind, ok := graphKinds[f.Type]
 	if !ok {
-		return badUsage("Graph type not available", "The graph type %q is none of %s.", f.Type,
+		return badUsage("Graph type not available", "There is no graph type %q. Use one of: %s.", f.Type,
 			strings.Join(slices.Sorted(maps.Keys(graphKinds)), ", "))
 	}
 	var cfg *session.Config
@@ -83,7 +83,7 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) error
 	if err != nil {
 		return err
 	}
-	defer running.Close(app.Session)
+	defer running.Close()
 	workspace, err := app.Workspace()
 	if err != nil {
 		return err

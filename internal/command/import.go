@@ -46,8 +46,8 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 	}
 	addr, err := addrs.ParseInstanceText(args[0])
 	if err == nil && addr.Resource.Mode != addrs.Managed {
-		err = tfdiags.Errorf("Invalid address for import", "Only managed resources can be imported, and %s is none.",
-			addr)
+		err = tfdiags.Errorf("Invalid address for import",
+			"Only managed resources can be imported, and %s is not one.", addr)
 	}
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 		return err
 	}
 	app.Success("\nImport successful!")
-	app.Say("\nThe resource that was imported is shown above. It is in the state now and\nwill henceforth be managed.")
+	app.Say("\nThe resource that was imported is shown above. It is now in the state and\nmanaged.")
 	return nil
 }
 

@@ -55,10 +55,10 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 	case !f.Migrate:
 		return tfdiags.Errorf("Backend configuration changed",
 			"The directory was initialized for another backend or other settings of it. "+
-				"To take the state along to the new one, use \"tofu init -migrate-state\"; to leave it where it "+
-				"is, use \"tofu init -reconfigure\".")
+				"Run \"tofu init -migrate-state\" to copy the state to the new one, or \"tofu init -reconfigure\" to "+
+				"leave it where it is.")
 	default:
-		a.Say("Backend configuration changed: existing state is looked for.")
+		a.Say("Backend configuration changed. Looking for existing state...")
 		m := &migration{app: a, flags: f}
 		err = m.run(ctx, root, current, wanted)
 	}

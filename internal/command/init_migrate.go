@@ -124,7 +124,7 @@ func (m *migration) sameFile(name string) bool {
 func (m *migration) setAside(name string) error {
 	path := m.from.Store.(backend.Filer).File(name)
 	if err := os.Rename(path, path+".backup"); err != nil {
-		return fmt.Errorf("setting aside the state that was moved to the new backend: %w", err)
+		return fmt.Errorf("renaming the state that was copied to the new backend: %w", err)
 	}
 	return nil
 }
@@ -248,6 +248,6 @@ func (m *migration) refused(err error) error {
 		return tfdiags.Errorf("Migration cancelled", "Nothing was copied, and the old backend stays in use. "+instead)
 	}
 	return tfdiags.Errorf("Error asking about copying the state",
-		"There is a state in the old backend, and whether to copy it to the new one could not be asked: %s. "+
+		"The old backend has a state, and asking whether to copy it to the new one failed: %s. "+
 			instead, err)
 }

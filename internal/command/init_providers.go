@@ -104,7 +104,7 @@ func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Sour
 	if len(dirs) == 0 { // -plugin-dir= removes the record and leaves no source
 		err := os.Remove(filepath.Join(a.DataDir, "plugin_path"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("forgetting the plugin directories: %w", err)
+			return nil, fmt.Errorf("removing the recorded plugin directories: %w", err)
 		}
 		return sources.Multi{}, nil
 	}
@@ -113,7 +113,7 @@ func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Sour
 		err = a.WriteDataFile("plugin_path", text, 0o644)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("noting the plugin directories: %w", err)
+		return nil, fmt.Errorf("recording the plugin directories: %w", err)
 	}
 	var multi sources.Multi
 	for _, dir := range dirs {
@@ -143,8 +143,8 @@ func (a *App) saveLocks(prev, locks *depsfile.Locks, f *initFlags) error {
 		return fmt.Errorf("writing the lock file: %w", err)
 	}
 	if prev.Empty() {
-		a.Say("\nThe selected providers are recorded in the new file %s.\nCommit it: whoever runs \"tofu "+
-			"init\" then gets the same ones.", depsfile.FileName)
+		a.Say("\nThe selected providers are recorded in the new file %s.\nCommit it, so that \"tofu "+
+			"init\" selects the same ones everywhere.", depsfile.FileName)
 	} else {
 		a.Say("\nThe selections in %s changed. Review and commit\nthem.", depsfile.FileName)
 	}

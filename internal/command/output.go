@@ -84,7 +84,7 @@ func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args 
 			return ui.WriteOutputs(w, all)
 		case len(all) == 0:
 			app.printOnStderr(tfdiags.Warningf("No outputs found", "The state has no outputs. Those of the "+
-				"configuration are in it after `tofu apply`.").List())
+				"configuration are added by `tofu apply`.").List())
 			return nil
 		}
 		_, err := fmt.Fprintln(w, strings.TrimRight(ui.OutputsText(all, f.ShowSensitive), "\n"))
@@ -98,7 +98,7 @@ func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args 
 		return nil
 	case o == nil:
 		return tfdiags.Errorf(fmt.Sprintf("Output %q not found", args[0]), "The state has %s.%s "+
-			"An output that is new in the configuration is there after `tofu apply`.", outputNames(st),
+			"An output that is new in the configuration is added by `tofu apply`.", outputNames(st),
 			suggest.DidYouMean(args[0], st.OutputNames())).Err()
 	case f.Document:
 		return ui.WriteOutput(w, o)

@@ -48,7 +48,7 @@ func (a *App) planSchemas(
 		return nil, func() {}, err
 	}
 	schemas, err = running.FetchSchemas(ctx, reqs.Providers())
-	return schemas, func() { running.Close(a.Session) }, err
+	return schemas, running.Close, err
 }
 
 // schemaSubset holds the schemas of some resource types. The table of each mode is a

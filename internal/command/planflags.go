@@ -64,7 +64,7 @@ func (f *planFlags) options() (*engine.PlanOptions, error) {
 		errs = errs.AppendError(err)
 		if err == nil && addr.Resource.Mode != addrs.Managed {
 			errs = errs.Append(tfdiags.Errorf("Invalid force-replace address",
-				"Only managed resources can be replaced, and %s is none.", text))
+				"Only managed resources can be replaced, and %s is not one.", text))
 		}
 		opts.ForceReplace = append(opts.ForceReplace, addr)
 	}

@@ -174,7 +174,7 @@ var cmdProvidersSchema = &Command{
 		if err != nil {
 			return err
 		}
-		defer running.Close(app.Session)
+		defer running.Close()
 		schemas, err := running.FetchSchemas(ctx, reqs.Providers())
 		if err != nil {
 			return err

@@ -84,7 +84,7 @@ func planFile(op *session.Operation, plan *plans.Plan) (*planfile.File, error) {
 	settings := op.Location.Settings
 	config, err := ctyjson.Marshal(settings.Config, settings.Config.Type())
 	if err != nil {
-		return nil, fmt.Errorf("writing down the backend's settings: %w", err)
+		return nil, fmt.Errorf("encoding the backend settings: %w", err)
 	}
 	snapshot, err := packSnapshot(op.Config.Snapshot())
 	if err != nil {
@@ -128,7 +128,7 @@ func packSnapshot(s *configs.Snapshot) (map[string][]byte, error) {
 	}
 	text, err := json.Marshal(index)
 	if err != nil {
-		return nil, fmt.Errorf("writing down the configuration: %w", err)
+		return nil, fmt.Errorf("encoding the configuration: %w", err)
 	}
 	out[snapshotIndexName] = text
 	return out, nil

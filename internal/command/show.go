@@ -118,7 +118,7 @@ func (s *shower) config(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer running.Close(s.app.Session)
+	defer running.Close()
 	var found tfdiags.Diagnostics
 	schemas := running.Schemas(ctx, found.Add)
 	err = s.write(func(w io.Writer) error { return ui.WriteConfig(w, cfg.Config, schemas) })

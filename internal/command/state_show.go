@@ -82,7 +82,7 @@ func (a *App) viewState(ctx context.Context, st *states.State) (*ui.StateView, e
 	if err != nil {
 		return nil, err
 	}
-	defer running.Close(a.Session)
+	defer running.Close()
 	schemas, err := running.LoadSchemas(ctx, st)
 	if err != nil {
 		return nil, err

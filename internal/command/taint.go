@@ -47,7 +47,7 @@ func mark(ctx context.Context, app *App, f *markFlags, text string, status state
 	addr, err := addrs.ParseInstanceText(text)
 	if err == nil && addr.Resource.Mode != addrs.Managed {
 		err = tfdiags.Errorf("Not a managed resource",
-			"Only managed resources can be tainted, and %s is none.", addr)
+			"Only managed resources can be tainted, and %s is not one.", addr)
 	}
 	if err != nil {
 		return err

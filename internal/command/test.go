@@ -81,7 +81,7 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 	if err != nil {
 		return err
 	}
-	defer running.Close(app.Session)
+	defer running.Close()
 	workspace, err := app.Workspace()
 	if err != nil {
 		return err
@@ -213,11 +213,11 @@ func (a *App) keeper(cfg *session.Config) func(*states.State) (string, error) {
 		}
 		if codec != nil {
 			if data, err = codec.Encrypt(data); err != nil {
-				return "", fmt.Errorf("encrypting what is left: %w", err)
+				return "", fmt.Errorf("encrypting the remaining state: %w", err)
 			}
 		}
 		if err := atomicfile.WriteSynced(name, data, 0o600); err != nil {
-			return "", fmt.Errorf("writing down what is left: %w", err)
+			return "", fmt.Errorf("writing the remaining state: %w", err)
 		}
 		return name, nil
 	}

@@ -111,7 +111,7 @@ func (a *App) validate(ctx context.Context, f *validateFlags) error {
 	if err != nil {
 		return err
 	}
-	defer running.Close(a.Session)
+	defer running.Close()
 	workspace, err := a.Workspace()
 	if err != nil {
 		return err

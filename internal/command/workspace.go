@@ -224,7 +224,7 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 		a.Say("%s\n\nIts state is a copy of %s.", created, f.State)
 		return nil
 	}
-	a.Say("%s\n\nIt has a state of its own, which is empty: what other workspaces manage\nis no concern of it.",
+	a.Say("%s\n\nIts state is empty: plans here don't include the objects of other workspaces.",
 		created)
 	return nil
 }

@@ -35,7 +35,7 @@ type execution struct {
 func (e *execution) execute(ctx context.Context) RunDone {
 	done := RunDone{Path: e.file.Name, Run: e.run.Name, Status: Pass}
 	diags := e.perform(ctx, &done)
-	if diags.HasErrors() {
+	if diags.Err() != nil {
 		done.Status, done.Plan, done.State = Error, nil, nil
 	} else {
 		for _, a := range e.asserts {

@@ -120,8 +120,9 @@ func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, error) {
 
 func needInit(reason string, args ...any) error {
 	return tfdiags.Errorf("Backend initialization required, please run \"tofu init\"",
-		"%s. Run \"tofu init\": with -migrate-state it takes the existing state along, with "+
-			"-reconfigure it leaves it where it is. If the change is not intended, undo it in the configuration.",
+		"%s. Run \"tofu init -migrate-state\" to copy existing state to the backend in the configuration, or "+
+			"\"tofu init -reconfigure\" to leave it where it is. If the change is not intended, undo it in the "+
+			"configuration.",
 		fmt.Sprintf(reason, args...))
 }
 

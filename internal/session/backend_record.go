@@ -48,8 +48,8 @@ func (s *Session) ReadBackendRecord() (*BackendRecord, error) {
 			s.backendRecordPath(), err)
 	}
 	if file.Version != 3 {
-		return nil, fmt.Errorf("%s, where init notes the backend's settings, has version %d instead of 3, so "+
-			"something else was put there: move the file away",
+		return nil, fmt.Errorf("%s, in which init stores the backend settings, has version %d instead of 3, so it "+
+			"comes from another program; move it away and run `tofu init`",
 			s.backendRecordPath(), file.Version)
 	}
 	if file.Backend != nil && file.Backend.Type == "" {
@@ -63,13 +63,13 @@ func (s *Session) WriteBackendRecord(r *BackendRecord) error {
 	path := s.backendRecordPath()
 	if r == nil {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("removing what init noted about the backend: %w", err)
+			return fmt.Errorf("removing the stored backend settings: %w", err)
 		}
 		return nil
 	}
 	text, err := json.MarshalIndent(backendFile{Version: 3, Backend: r}, "", "    ")
 	if err != nil {
-		return fmt.Errorf("writing down the backend's settings: %w", err)
+		return fmt.Errorf("storing the backend settings: %w", err)
 	}
 	return s.WriteDataFile("terraform.tfstate", append(text, '\n'), 0o600) // settings may contain secrets
 }
@@ -77,7 +77,7 @@ func (s *Session) WriteBackendRecord(r *BackendRecord) error {
 // WriteDataFile writes a file in the data directory atomically.
 func (s *Session) WriteDataFile(name string, content []byte, perm fs.FileMode) error {
 	if err := os.MkdirAll(s.DataDir, 0o755); err != nil {
-		return fmt.Errorf("making the data directory: %w", err)
+		return fmt.Errorf("creating the data directory: %w", err)
 	}
 	if err := atomicfile.Write(filepath.Join(s.DataDir, name), content, perm); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
@@ -95,7 +95,7 @@ func BackendHash(typ string, config cty.Value) uint64 {
 func NewBackendRecord(typ string, block, complete cty.Value) (*BackendRecord, error) {
 	text, err := ctyjson.Marshal(complete, complete.Type())
 	if err != nil {
-		return nil, fmt.Errorf("writing down the settings of the backend %q: %w", typ, err)
+		return nil, fmt.Errorf("storing the settings of the backend %q: %w", typ, err)
 	}
 	return &BackendRecord{Type: typ, Config: text, Hash: BackendHash(typ, block)}, nil
 }

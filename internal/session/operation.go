@@ -104,15 +104,15 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 func (s *Session) Environment(running *Providers, workspace string) *engine.Env {
 	return &engine.Env{
 		Provider: running.Provider, Schema: running.Schema, Provisioner: running.provisioners.byType,
-		Observe: s.Printer.Event, Warn: s.Warnings.Add, Timings: s.Timings, Workspace: workspace, WorkDir: s.WorkDir, RootModule: s.RootDir,
-		Stop: s.Interrupts.Stop,
+		Observe: s.Printer.Event, Warn: s.Warnings.Add, Timings: s.Timings, Stop: s.Interrupts.Stop,
+		Workspace: workspace, WorkDir: s.WorkDir, RootModule: s.RootDir,
 	}
 }
 
 // Close ends the providers and releases the lock.
 func (op *Operation) Close() {
 	if op.Providers != nil {
-		op.Providers.Close(op.Session)
+		op.Providers.Close()
 	}
 	if op.State != nil {
 		op.Session.Release(op.State)
@@ -206,7 +206,7 @@ func (op *Operation) Apply(
 	st, err := engine.Apply(terminal.UntilAbort(ctx), op.Config.Config, plan, &env, opts)
 	if op.Session.Interrupts.Stopped() && err == nil {
 		err = tfdiags.Errorf("Execution halted",
-			"The operation was interrupted. What was done before is in the state; plan again to see what is left.")
+			"The operation was interrupted. The state has the changes so far; plan again to see the remaining ones.")
 	}
 	if st == plan.Prior && err != nil {
 		return st, tally, err // refused before the first change; unlocking removes the journal

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -33,6 +34,7 @@ type Providers struct {
 	check        func(depsfile.Requirements) error
 	provisioners *provisioners
 	warn         tfdiags.Sink
+	log          *slog.Logger
 }
 
 // missingPackages reports providers of the lock file whose packages are not installed, whatever the
@@ -94,20 +96,20 @@ func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) 
 	return &Providers{
 		Pool: &plugin.Pool{Find: find, Builtin: builtins}, Locks: locks, store: store, check: check,
 		provisioners: &provisioners{dirs: s.provisionerDirs(), log: s.Logs.Provider},
-		warn:         s.Warnings.Add,
+		warn:         s.Warnings.Add, log: s.Logs.Core,
 	}, nil
 }
 
-// Close ends the providers that are still running.
-func (r *Providers) Close(a *Session) {
+// Close ends the providers that are still running, and logs what fails.
+func (r *Providers) Close() {
 	if err := r.Pool.Close(); err != nil {
-		a.Logs.Core.Warn("ending providers", "error", err)
+		r.log.Warn("ending providers", "error", err)
 	}
 	if err := r.provisioners.close(); err != nil {
-		a.Logs.Core.Warn("ending provisioners", "error", err)
+		r.log.Warn("ending provisioners", "error", err)
 	}
 	if err := r.store.Close(); err != nil {
-		a.Logs.Core.Warn("closing the package store", "error", err)
+		r.log.Warn("closing the package store", "error", err)
 	}
 }
 

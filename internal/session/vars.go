@@ -48,7 +48,7 @@ func (l *Config) PlanVariables(
 		given, err := app.askVariable(ctx, v)
 		if err != nil {
 			d := v.NoValue()
-			d.Detail += " It could not be asked for: " + err.Error() + "."
+			d.Detail += " Asking for it failed: " + err.Error() + "."
 			return nil, errs.Append(d).Err()
 		}
 		value, err := given.Value(v)
@@ -94,7 +94,7 @@ func (l *Config) Variables(
 		if err != nil {
 			d := v.NoValue()
 			if !errors.Is(err, terminal.ErrNoInput) {
-				d.Detail += " It could not be asked for: " + err.Error() + "."
+				d.Detail += " Asking for it failed: " + err.Error() + "."
 			}
 			errs = errs.Append(d)
 			continue
