@@ -182,9 +182,10 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 
 // finish prints the warnings that are left and the error of a command, and returns the exit status.
 func (a *App) finish(err error, path []string) int {
+	warnings := a.Warnings.Take()
 	var status exitStatus
 	var usage usageError
-	switch warnings := a.Warnings.Take(); {
+	switch {
 	case err == nil, errors.As(err, &status):
 		a.Printer.Diagnostics(warnings)
 		return int(status)

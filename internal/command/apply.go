@@ -95,15 +95,15 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 	}
 	if !f.AutoApprove && plan.Applyable {
 		app.Printer.Diagnostics(app.Warnings.Take()) // before asking the user
-		if err := approve(op, ctx, plan); err != nil {
+		if err := approve(ctx, op, plan); err != nil {
 			return err
 		}
 	}
-	return applyAndReport(op, ctx, plan, "", f)
+	return applyAndReport(ctx, op, plan, "", f)
 }
 
 // approve asks the user whether to apply a plan.
-func approve(op *session.Operation, ctx context.Context, plan *plans.Plan) error {
+func approve(ctx context.Context, op *session.Operation, plan *plans.Plan) error {
 	where := ""
 	if op.Location.Workspace != backend.DefaultWorkspace {
 		where = fmt.Sprintf(" in workspace %q", op.Location.Workspace)
@@ -134,7 +134,7 @@ func approve(op *session.Operation, ctx context.Context, plan *plans.Plan) error
 
 // applyAndReport applies a plan and prints the result.
 func applyAndReport(
-	op *session.Operation, ctx context.Context, plan *plans.Plan, planID string, f *applyFlags,
+	ctx context.Context, op *session.Operation, plan *plans.Plan, planID string, f *applyFlags,
 ) error {
 	if op.Session.Interrupts.Stopped() {
 		return tfdiags.Errorf("Execution halted", "The operation was interrupted before anything was applied.")

@@ -68,7 +68,7 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 		return err
 	}
 	app.Say("%s: Importing from ID %q...", addr, args[1])
-	plan, err := planImport(op, ctx, addr, args[1])
+	plan, err := planImport(ctx, op, addr, args[1])
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 // planImport plans the import only. It does not validate the configuration first, because the block
 // may still be empty.
 func planImport(
-	op *session.Operation, ctx context.Context, addr addrs.AbsInstance, id string,
+	ctx context.Context, op *session.Operation, addr addrs.AbsInstance, id string,
 ) (*plans.Plan, error) {
 	start := op.Env.Provider
 	op.Env.Provider = func(ctx context.Context, p addrs.Provider) (providers.Interface, error) {

@@ -172,8 +172,9 @@ func (a *App) readPlan(ctx context.Context, path string, vars session.Variables)
 	}
 	crypt, err := a.FileEncryption(ctx, vars)
 	if err != nil && planfile.Is(data) && a.Env("TF_ENCRYPTION") == "" {
-		crypt, err = &encryption.Config{}, nil // the plan has its own configuration
-		a.Warnings.Take()                      // those about the one in the directory
+		// The plan has its own configuration, so the one in the directory doesn't matter.
+		crypt, err = &encryption.Config{}, nil
+		a.Warnings.Take()
 	}
 	if err != nil {
 		return nil, err
@@ -288,7 +289,7 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 	}
 	op.Env.Parallelism = f.Parallelism
 	op.ShowPlan(ctx, &ui.PlanView{Plan: saved.Plan, Saved: true})
-	return applyAndReport(op, ctx, saved.Plan, saved.ID, f)
+	return applyAndReport(ctx, op, saved.Plan, saved.ID, f)
 }
 
 // planLocation opens the backend that the plan was made with.

@@ -43,7 +43,7 @@ func (s *Session) remoteOutputs(
 		return nil, false, err
 	}
 	settings := &BackendSettings{Driver: driver, Config: config}
-	store, err := settings.open(ctx, s, StatePaths{})
+	store, err := settings.open(ctx, s.Env, StatePaths{})
 	if err != nil {
 		return nil, false, err
 	}

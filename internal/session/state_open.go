@@ -149,7 +149,7 @@ func (s *Session) OpenSettings(
 		store := local.New(localConfig(settings), nil)
 		req.Paths.Backup = TimedBackupName(store.File(workspace))
 	}
-	store, err := settings.open(ctx, s, req.Paths)
+	store, err := settings.open(ctx, s.Env, req.Paths)
 	if err != nil {
 		return nil, err
 	}

@@ -32,20 +32,20 @@ func (s *Session) askVariable(ctx context.Context, v *configs.Variable) (configs
 // PlanVariables returns the values that are given again for a saved plan. It asks the user for
 // missing ephemeral ones, which plans do not store.
 func (l *Config) PlanVariables(
-	ctx context.Context, app *Session, plan *plans.Plan,
+	ctx context.Context, s *Session, plan *plans.Plan,
 ) (map[string]engine.Variable, error) {
 	var errs tfdiags.Diagnostics
-	values, err := inputs.Values(l.Given, l.Module.Variables, app.Warnings.Add)
+	values, err := inputs.Values(l.Given, l.Module.Variables, s.Warnings.Add)
 	errs = errs.AppendError(err)
 	out := make(map[string]engine.Variable, len(values))
 	for name, v := range values {
 		out[name] = engine.Variable{Value: v.Value, Range: v.Range, From: v.From}
 	}
 	for _, v := range inputs.Missing(values, l.Module.Variables) {
-		if _, needed := plan.EphemeralVariables[v.Name]; !needed || !app.Input {
+		if _, needed := plan.EphemeralVariables[v.Name]; !needed || !s.Input {
 			continue // the engine reports missing values
 		}
-		given, err := app.askVariable(ctx, v)
+		given, err := s.askVariable(ctx, v)
 		if err != nil {
 			d := v.NoValue()
 			d.Detail += " Asking for it failed: " + err.Error() + "."
@@ -69,11 +69,11 @@ const (
 // Variables returns the values of the root module's variables, and asks the user for missing ones.
 // If there are errors, it returns the other values too.
 func (l *Config) Variables(
-	ctx context.Context, app *Session, need variableNeed,
+	ctx context.Context, s *Session, need variableNeed,
 ) (map[string]engine.Variable, error) {
 	declared := l.Module.Variables
 	var errs tfdiags.Diagnostics
-	values, err := inputs.Values(l.Given, declared, app.Warnings.Add)
+	values, err := inputs.Values(l.Given, declared, s.Warnings.Add)
 	errs = errs.AppendError(err)
 	out := make(map[string]engine.Variable, len(declared))
 	for name, v := range values {
@@ -90,7 +90,7 @@ func (l *Config) Variables(
 			out[v.Name] = engine.Variable{Value: cty.UnknownVal(v.Type.Type)}
 			continue
 		}
-		given, err := app.askVariable(ctx, v)
+		given, err := s.askVariable(ctx, v)
 		if err != nil {
 			d := v.NoValue()
 			if !errors.Is(err, terminal.ErrNoInput) {
