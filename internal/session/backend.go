@@ -63,7 +63,9 @@ func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err e
 }
 
 // open opens the store of the backend.
-func (s *BackendSettings) open(ctx context.Context, getenv func(string) string, paths StatePaths) (backend.Store, error) {
+func (s *BackendSettings) open(
+	ctx context.Context, getenv func(string) string, paths StatePaths,
+) (backend.Store, error) {
 	config := s.Driver.Config()
 	if err := backend.Decode(s.Config, config, getenv); err != nil {
 		return nil, err
