@@ -4,7 +4,7 @@
 // [App] holds the environment of the process (streams, environment variables, working directory,
 // CLI configuration) and what is created from it once (printer, logger, interrupts). A [Command] is
 // a value in a table. Errors are returned as values and printed in one place, [App.Run], which also
-// returns the exit status.
+// prints the warnings that the command has not printed itself and returns the exit status.
 //
 // Invariants: commands access arguments, streams and the environment only through App; a closed or
 // full standard output never stops an operation; the first interrupt ends running work in good

@@ -35,7 +35,7 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	if len(roots)+len(broken) == 0 && err == nil {
 		a.Warnings.Add(tfdiags.Warningf("No root modules found",
 			"No configuration in or below %s needs providers. Hidden directories and symbolic links are "+
-				"passed over.", someOf(dirs)))
+				"skipped.", someOf(dirs)))
 	}
 	for _, dir := range broken {
 		a.Say("- %s: failed", dir)
@@ -44,25 +44,7 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 		failed: len(broken)}
 	results := job.locker.LockAll(ctx, roots, job.platforms, run.finish)
 	progress.end()
-	var rootDirs []string
-	var lockErrs []error
-	for i, r := range results {
-		rootDirs, lockErrs = append(rootDirs, roots[i].Dir), append(lockErrs, r.Err)
-	}
-	err = tfdiags.Join(err, run.errs.Err(), joinByDir(rootDirs, lockErrs))
-	verb := "updated"
-	if f.Check {
-		verb = "to be updated"
-	}
-	a.Say("\n%s: %d %s, %d up to date, %d failed.", ui.Count(len(roots)+len(broken), "root module"),
-		run.updated, verb, run.current, run.failed)
-	if f.Check && run.updated > 0 {
-		err = tfdiags.Join(err, tfdiags.Errorf("Lock files are out of date",
-			"%s not as complete or new as it should be. Run \"tofu providers lock -recursive\" with the same "+
-				"platforms to update what is missing.",
-			ui.Count(run.updated, "lock file")))
-	}
-	return err
+	return tfdiags.Join(err, run.report(results, len(roots)+len(broken)))
 }
 
 // lockRun writes the lock files of many root modules as they become ready, and prints the results
@@ -78,6 +60,28 @@ type lockRun struct {
 	told, done               int
 	updated, current, failed int
 	errs                     tfdiags.Diagnostics
+}
+
+// report prints the numbers of modules and returns the errors of the run.
+func (l *lockRun) report(results []install.RootResult, modules int) error {
+	dirs, errs := make([]string, len(results)), make([]error, len(results))
+	for i, r := range results {
+		dirs[i], errs[i] = l.roots[i].Dir, r.Err
+	}
+	err := tfdiags.Join(l.errs.Err(), joinByDir(dirs, errs))
+	verb := "updated"
+	if l.check {
+		verb = "to be updated"
+	}
+	l.app.Say("\n%s: %d %s, %d up to date, %d failed.", ui.Count(modules, "root module"), l.updated, verb, l.current,
+		l.failed)
+	if !l.check || l.updated == 0 {
+		return err
+	}
+	return tfdiags.Join(err, tfdiags.Errorf("Lock files are out of date",
+		"%s incomplete or out of date. Run \"tofu providers lock -recursive\" with the same platforms to "+
+			"update what is missing.",
+		ui.Count(l.updated, "lock file")))
 }
 
 // finish is called once for each root module, concurrently: writing many lock files at the same

@@ -234,6 +234,12 @@ func (a *App) updateDir(
 	if check {
 		return errs.Err()
 	}
+	return errs.AppendError(writeEdits(files, edits, tally)).Err()
+}
+
+// writeEdits writes the files that have edits. It continues after a failure.
+func writeEdits(files []upgrade.File, edits map[string][]upgrade.Edit, tally *updateTally) error {
+	var errs tfdiags.Diagnostics
 	for _, f := range files {
 		changes := edits[f.Name]
 		if len(changes) == 0 {
