@@ -35,8 +35,10 @@ func (a *App) complete(table []*Command, line string) {
 		words = words[1:] // the program's own name
 	}
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
-		if dir, ok := strings.CutPrefix(words[0], "-chdir="); ok && os.Chdir(dir) != nil {
-			return
+		if dir, ok := strings.CutPrefix(words[0], "-chdir="); ok {
+			if err := os.Chdir(dir); err != nil {
+				return
+			}
 		}
 		words = words[1:]
 	}

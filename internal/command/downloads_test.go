@@ -57,7 +57,10 @@ func TestDownloads(t *testing.T) {
 			"install.Fetched|  3 of 9 root modules; acme/tool 1.0.0 for linux_arm: 2.0 MB of 80.0 MB"},
 		{func() { now = now.Add(time.Second); observe(p("odd", 5_000_000, 0)) },
 			"install.Fetched|  3 of 9 root modules; 2 downloads: 7.0 MB"},
-		{func() { observe(install.Installed{Provider: p("odd", 0, 0).Provider, Version: p("odd", 0, 0).Version}) }, "install.Fetched|install.Installed|"},
+		{func() {
+			observe(install.Installed{Provider: p("odd", 0, 0).Provider, Version: p("odd", 0, 0).Version})
+		},
+			"install.Fetched|install.Installed|"},
 		{func() {
 			now = now.Add(time.Second)
 			modules(getmodules.Progress{Source: "git::x", Step: "Receiving objects 45%"})

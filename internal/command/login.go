@@ -201,7 +201,8 @@ func openBrowser(program, page string) {
 			program = "xdg-open"
 		}
 	}
-	if cmd := exec.Command(program, args...); cmd.Start() == nil {
+	cmd := exec.Command(program, args...)
+	if err := cmd.Start(); err == nil {
 		go func() { _ = cmd.Wait() }()
 	}
 }
