@@ -137,6 +137,7 @@ func (s *shower) current(ctx context.Context) error {
 	}
 	defer s.app.Release(open)
 	if !open.Exists() {
+		s.app.printOnStderr(s.app.Warnings.Take())
 		if !s.flags.Document {
 			s.app.Say("No state.")
 		}
