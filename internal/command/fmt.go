@@ -63,7 +63,7 @@ func runFmt(_ context.Context, app *App, flags *fmtFlags, args []string) error {
 	if slices.Contains(args, "-") {
 		if len(args) > 1 {
 			return tfdiags.Errorf("Standard input and other targets",
-				`The target "-" must be the only one.`).Err()
+				`The target "-" must be the only one.`)
 		}
 		f.List, f.Write = false, false
 		f.source(app.In, "<stdin>")

@@ -130,7 +130,7 @@ func (k knownConfig) Configure(ctx context.Context, config cty.Value) tfdiags.Di
 func canImport(op *session.Operation, addr addrs.AbsInstance) error {
 	if inst := op.State.State().Instance(addr); inst != nil && inst.Current != nil {
 		return tfdiags.Errorf("Resource already managed by OpenTofu",
-			"The state has an object for %s already. \"tofu state rm\" makes room for another.", addr).Err()
+			"The state has an object for %s already. \"tofu state rm\" makes room for another.", addr)
 	}
 	var block *configs.Resource
 	if module := op.Config.Descendant(addr.Module.Module()); module != nil {
@@ -144,7 +144,7 @@ func canImport(op *session.Operation, addr addrs.AbsInstance) error {
 		return tfdiags.Errorf("Resource not in the configuration",
 			"The configuration has no block for %s. Before importing, write one%s:\n\n"+
 				"resource %q %q {\n  # (resource arguments)\n}", addr, where, addr.Resource.Type,
-			addr.Resource.Name).Err()
+			addr.Resource.Name)
 	}
 	if (block.Count != nil || block.ForEach != nil) && addr.Key == addrs.NoKey {
 		example := addr
@@ -154,7 +154,7 @@ func canImport(op *session.Operation, addr addrs.AbsInstance) error {
 		}
 		return tfdiags.Errorf("Missing instance key",
 			"The resource %s has several instances, so the address needs the key of one, "+
-				"such as %s.", addr, example).Err()
+				"such as %s.", addr, example)
 	}
 	return nil
 }

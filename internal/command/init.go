@@ -164,7 +164,7 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 			return tfdiags.Errorf("Can't populate a directory that isn't empty",
 				"The option -from-module copies a module into the working directory, which already has %s. "+
 					"Use an empty directory, or leave out the option to initialize the configuration that is here.",
-				strconv.Quote(entry.Name())).Err()
+				strconv.Quote(entry.Name()))
 		}
 	}
 	a.Say("Copying configuration from %q...", source)
@@ -177,7 +177,7 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 	}
 	if err := in.CopyRoot(ctx, source, "."); err != nil {
 		return tfdiags.Errorf("Failed to copy the module",
-			"The module %q could not be copied into the working directory, which is as it was: %s.", source, err).Err()
+			"The module %q could not be copied into the working directory, which is as it was: %s.", source, err)
 	}
 	a.Parser = configs.NewParser(nil) // the old parser has read the empty directory
 	return nil

@@ -57,7 +57,7 @@ func hostArgument(args []string) (string, error) {
 	}
 	host, err := addrs.ParseHost(args[0])
 	if err != nil {
-		return "", tfdiags.Errorf("Invalid hostname", "The given hostname %q is not valid: %s.", args[0], err).Err()
+		return "", tfdiags.Errorf("Invalid hostname", "The given hostname %q is not valid: %s.", args[0], err)
 	}
 	return host, nil
 }
@@ -73,7 +73,7 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 		return tfdiags.Errorf("Host does not support login",
 			"The host %s does not offer a login service, so a token must be made on "+
 				"its own pages. Put it into a \"credentials\" block of the CLI configuration or the environment "+
-				"variable TF_TOKEN_<host>.", host).Err()
+				"variable TF_TOKEN_<host>.", host)
 	}
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 	if tokens.Written(host) {
 		return tfdiags.Errorf("The credentials are maintained by hand",
 			"The CLI configuration has a \"credentials\" block for %s, "+
-				"which would go on to be used. Remove it, and log in again.", host).Err()
+				"which would go on to be used. Remove it, and log in again.", host)
 	}
 	where := "the file " + tokens.File() + ", in plain text"
 	if app.CLI.Helper != nil {

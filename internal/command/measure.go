@@ -41,7 +41,7 @@ func (a *App) measure(f measureFlags, command string) (end func(error), err erro
 	if err != nil {
 		endProfile()
 		return nil, tfdiags.Errorf("Tracing can't be set up",
-			"%s. Without OTEL_TRACES_EXPORTER nothing is traced.", err).Err()
+			"%s. Without OTEL_TRACES_EXPORTER nothing is traced.", err)
 	}
 	if f.Timings || exporter != nil {
 		a.Timings = timings.New()

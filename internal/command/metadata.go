@@ -41,7 +41,7 @@ func (f *onlyJSONFlags) check(command string, args []string) error {
 	}
 	if !f.Document {
 		return tfdiags.Errorf("The -json option is required",
-			"`tofu %s` can only print a JSON document; call it with the -json option.", command).Err()
+			"`tofu %s` can only print a JSON document; call it with the -json option.", command)
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args 
 	case o == nil:
 		return tfdiags.Errorf(fmt.Sprintf("Output %q not found", args[0]), "The state has %s.%s "+
 			"An output that is new in the configuration is added by `tofu apply`.", outputNames(st),
-			suggest.DidYouMean(args[0], st.OutputNames())).Err()
+			suggest.DidYouMean(args[0], st.OutputNames()))
 	case f.Document:
 		return ui.WriteOutput(w, o)
 	case f.Raw:
@@ -128,7 +128,7 @@ func writeRaw(w io.Writer, name string, o *states.Output) error {
 	if err != nil || text.IsNull() || !text.IsKnown() {
 		return tfdiags.Errorf("Unsupported value for raw output",
 			"The value of output %q is of type %s, and -raw prints only strings, "+
-				"numbers and bools. Use -json, which prints any value.", name, rawKind(o.Value)).Err()
+				"numbers and bools. Use -json, which prints any value.", name, rawKind(o.Value))
 	}
 	_, err = fmt.Fprint(w, text.AsString())
 	return err

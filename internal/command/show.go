@@ -167,7 +167,7 @@ func (s *shower) file(ctx context.Context, path string) error {
 	if err != nil {
 		return tfdiags.Errorf("Failed to read the file to show",
 			"The argument of the command is the path of a saved plan or of a state file, which can't be "+
-				"read: %s.", err).Err()
+				"read: %s.", err)
 	}
 	crypt, err := s.app.FileEncryption(ctx, s.flags.Variables)
 	if err != nil {
@@ -181,13 +181,13 @@ func (s *shower) file(ctx context.Context, path string) error {
 			return s.plan(ctx, path)
 		}
 		if data, err = session.DecryptFile(ctx, crypt.State(), data); err != nil {
-			return tfdiags.Errorf("Failed to decrypt the given file", "%s: %s.", path, err).Err()
+			return tfdiags.Errorf("Failed to decrypt the given file", "%s: %s.", path, err)
 		}
 	}
 	found, err := statefile.Parse(data)
 	if err != nil {
 		return tfdiags.Errorf("Failed to read the given file as a state or plan file",
-			"%s is neither a saved plan nor a state: %s.", path, err).Err()
+			"%s is neither a saved plan nor a state: %s.", path, err)
 	}
 	return s.state(ctx, found.State, found.TerraformVersion)
 }

@@ -81,7 +81,7 @@ func (a *App) repair(ctx context.Context, m *statemgr.Manager, damage *statemgr.
 	}
 	kept, err := m.WriteRepair(ctx, damage)
 	if err != nil {
-		return tfdiags.Errorf("The repaired state can't be written", "%s.", err).Err()
+		return tfdiags.Errorf("The repaired state can't be written", "%s.", err)
 	}
 	a.Success("\nThe state was repaired.")
 	if kept != "" {

@@ -182,7 +182,7 @@ func (a *App) canSelect() error {
 		return nil
 	}
 	return tfdiags.Errorf("The workspace is overridden",
-		"The environment variable TF_WORKSPACE selects the workspace. Unset it to select another one.").Err()
+		"The environment variable TF_WORKSPACE selects the workspace. Unset it to select another one.")
 }
 
 func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) error {
@@ -191,7 +191,7 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 	}
 	if !session.ValidWorkspaceName(name) {
 		return tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name,
-			session.WorkspaceNameRule).Err()
+			session.WorkspaceNameRule)
 	}
 	if err := a.canSelect(); err != nil {
 		return err
@@ -279,7 +279,7 @@ func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args [
 	}
 	if !session.ValidWorkspaceName(name) {
 		return tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name,
-			session.WorkspaceNameRule).Err()
+			session.WorkspaceNameRule)
 	}
 	w, err := app.openWorkspaces(ctx, f)
 	if err != nil {

@@ -126,7 +126,7 @@ func (s *Session) requireConfigBut(advice string) error {
 	return tfdiags.Errorf("No configuration files",
 		"The directory %s has no configuration files, whose names end in .tf, .tofu, .tf.json or .tofu.json. "+
 			"Run the command where they are, or name their directory with the global option -chdir=DIR.%s", dir,
-		advice).Err()
+		advice)
 }
 
 // Source returns the text of a configuration file for excerpts in diagnostics.
