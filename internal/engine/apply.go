@@ -125,8 +125,8 @@ func (w *walk) observeImports() {
 			continue
 		}
 		obj := inst.Current
-		if obj.Dependencies == nil && r.Deps != nil {
-			obj = changed(obj, func(o *states.Object) { o.Dependencies = r.Deps })
+		if obj.Dependencies == nil && r.Recorded.Dependencies != nil {
+			obj = changed(obj, func(o *states.Object) { o.Dependencies = r.Recorded.Dependencies })
 		}
 		w.out.storeObject(c.Addr, "", obj, c.Provider)
 	}

@@ -20,7 +20,7 @@ func (a *applyStep) storeMarks(prior *objectState, after cty.Value) error {
 	if err != nil {
 		return err
 	}
-	obj.Dependencies = a.r.Deps
+	obj.Dependencies = a.r.Recorded.Dependencies
 	what := Object{Addr: a.addr}
 	what.IDKey, what.IDValue = identify(after)
 	a.w.out.observe(ApplyStart{Object: what, Action: plans.Update, Provider: a.prov.addr, Builtin: true})
@@ -187,7 +187,7 @@ func (a *applyStep) store(
 	like := states.Object{Private: resp.Private, Identity: encodeIdentity(resp.Identity),
 		IdentityVersion:     r.Schema.IdentityVersion,
 		CreateBeforeDestroy: a.forced || a.planned.Action == plans.CreateThenDelete,
-		SkipDestroy:         r.Config.Destroy.Set && !r.Config.Destroy.Value, Dependencies: r.Deps}
+		SkipDestroy:         r.Config.Destroy.Set && !r.Config.Destroy.Value, Dependencies: r.Recorded.Dependencies}
 	if prior.exists() {
 		like.Status = prior.obj.Status
 		if like.Identity == nil {

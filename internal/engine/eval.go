@@ -306,7 +306,7 @@ func (ci *callInstances) build(child *graph.Module, outputs []string) cty.Value 
 // Function implements lang.Data.
 func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, error) {
 	e, use := c.e, graph.FunctionUse{Module: c.in.module, Name: ref}
-	p := e.graph.Functions[use]
+	p := e.graph.Functions[use].Provider
 	if p == nil && e.startForFunction != nil {
 		var err error
 		if p, err = e.startForFunction(use); err != nil {
@@ -320,7 +320,7 @@ func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 		local := addrs.LocalProviderConfig{LocalName: ref.Name, Alias: ref.Alias}
 		return function.Function{}, graph.MissingProvider(local, c.in.module.Path).At(rng)
 	}
-	instKey, err := e.providerKey(e.graph.FunctionKeys[use], c)
+	instKey, err := e.providerKey(e.graph.Functions[use].ProviderKey, c)
 	if err != nil {
 		return function.Function{}, err
 	}

@@ -88,7 +88,7 @@ func (w *walk) startForFunction(use graph.FunctionUse) (*graph.Provider, error) 
 		return nil, err
 	}
 	p := &graph.Provider{Addr: found.Config, Schema: schema, FunctionsOnly: true}
-	w.graph.Functions[use] = p
+	w.graph.Functions[use] = graph.ProviderUse{Provider: p}
 	return p, providerVisit{w, p}.start()
 }
 

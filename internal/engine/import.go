@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,14 +22,13 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// resolveImports evaluates all import blocks and options that target a resource. Blocks with
-// for_each come last. Two imports to one address are an error.
+// resolveImports evaluates all import blocks and options that target a resource. Two imports to one
+// address are an error.
 func (v resourceVisit) resolveImports() error {
 	w, r := v.w, v.r
 	if len(r.Imports) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.Imports, func(a, b *graph.Import) int { return cmp.Compare(repeats(a), repeats(b)) })
 	var errs tfdiags.Diagnostics
 	requests := map[addrs.AbsInstance]*importRequest{}
 	w.result(r).imports = requests
@@ -38,13 +36,6 @@ func (v resourceVisit) resolveImports() error {
 		errs = errs.AppendError(v.resolveImport(requests, t))
 	}
 	return errs.Err()
-}
-
-func repeats(t *graph.Import) int {
-	if t.ForEach == nil {
-		return 0
-	}
-	return 1
 }
 
 // checkImports reports import targets that are not instances of the resource.

@@ -17,7 +17,7 @@ func (f finisher) repairDependencies(before *states.State) {
 func (f finisher) configuredDeps(addr addrs.ConfigResource) *states.Dependencies {
 	w := f.w
 	if r := w.graph.ByAddr[addr]; r != nil && r.Config != nil {
-		return r.Deps
+		return r.Recorded.Dependencies
 	}
 	return nil
 }
@@ -30,5 +30,5 @@ func (f finisher) upToDate(addr addrs.AbsInstance, obj *states.Object) bool {
 		return true
 	}
 	r := w.graph.ByAddr[addr.Config()]
-	return w.op.Phase.Applies() && r != nil && r.Deps != nil && obj.Dependencies == r.Deps
+	return w.op.Phase.Applies() && r != nil && r.Recorded.Dependencies != nil && obj.Dependencies == r.Recorded.Dependencies
 }

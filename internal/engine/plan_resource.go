@@ -154,7 +154,7 @@ func (v resourceVisit) orphanJobs(prior *states.Resource) []func() error {
 	for _, key := range prior.SortedKeys() {
 		inst := prior.Instances[key]
 		addr := prior.Addr.Instance(key)
-		if !r.Selected.Has(addr) || !r.SelectedOrphans.Has(addr) {
+		if !r.Selected.HasOrphan(addr) {
 			continue
 		}
 		if _, wanted := x.has(key); !wanted && inst.Current != nil {
@@ -284,7 +284,7 @@ func (p *instancePlan) planManaged() error {
 		p.x.objs[p.at] = markStored(r.Schema.Block, change.After, nil)
 	}
 	if change.Action == plans.NoOp && prior.exists() {
-		p.store(prior.obj, r.Deps)
+		p.store(prior.obj, r.Recorded.Dependencies)
 	}
 	if err != nil {
 		return err
@@ -318,7 +318,7 @@ func (p *instancePlan) prior() (*objectState, *plans.Importing, error) {
 	l.obj = withFlags(p.r, l.obj)
 	deps := l.obj.Dependencies
 	if !w.op.skipRefresh {
-		deps = p.r.Deps.Union(deps)
+		deps = p.r.Recorded.Dependencies.Union(deps)
 		if l, err = p.refresh(addrs.NotDeposed, l); err != nil {
 			return nil, nil, err
 		}
@@ -350,7 +350,7 @@ func changed(obj *states.Object, change func(*states.Object)) *states.Object {
 // withFlags returns the object with its stored lifecycle flags updated from the configuration.
 func withFlags(r *graph.Resource, obj *states.Object) *states.Object {
 	skip := r.Config != nil && r.Config.Destroy.Set && !r.Config.Destroy.Value
-	first := r.Config != nil && r.RecordCreateBeforeDestroy
+	first := r.Config != nil && r.Recorded.CreateBeforeDestroy
 	if obj.SkipDestroy == skip && obj.CreateBeforeDestroy == first {
 		return obj
 	}

@@ -51,7 +51,7 @@ func newBuild(ctx context.Context, op *Operation) *build {
 	g := &Graph{
 		Modules: map[addrs.Module]*Module{}, ByAddr: map[addrs.ConfigResource]*Resource{},
 		Providers: map[addrs.AbsProviderConfig]*Provider{},
-		Functions: map[FunctionUse]*Provider{}, FunctionKeys: map[FunctionUse]*ProviderKey{},
+		Functions: map[FunctionUse]ProviderUse{},
 		atRemoval: map[*Resource][]*Provisioner{},
 	}
 	b := &build{

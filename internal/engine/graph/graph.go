@@ -26,10 +26,7 @@ type Graph struct {
 	ByAddr    map[addrs.ConfigResource]*Resource
 	Providers map[addrs.AbsProviderConfig]*Provider
 
-	// Functions holds the providers whose functions a module calls; FunctionKeys holds the instance
-	// keys of providers with for_each.
-	Functions    map[FunctionUse]*Provider
-	FunctionKeys map[FunctionUse]*ProviderKey
+	Functions map[FunctionUse]ProviderUse // the provider configurations whose functions are called
 
 	// RefErrors holds the errors of references, by the expression or body that contains them. It is
 	// filled while validating only: then one invalid expression does not keep the rest of its node
@@ -119,32 +116,35 @@ type Resource struct {
 	// reported only if the dynamic block generates any blocks.
 	DeferredRefErrors map[*addrs.Reference]tfdiags.Diagnostics
 
-	Node   *Node // completes the resource; its value is final afterwards
-	Inputs *Node // waits for everything that the block refers to; the same as Node unless there are Steps
-	Slot   int
+	Slot int
+	resourceNodes
 
-	expand   *Node                                  // decides the instances; see separateExpansion
-	Barriers map[addrs.InstanceKey]*InstanceBarrier // instances that references with a constant key wait for
-
-	Provider    *Provider
-	ProviderKey *ProviderKey // nil for NoKey
+	ProviderUse
 
 	Prior []*states.Resource // objects in the state, by module instance
 
-	Deps                      *states.Dependencies // the nearest dependencies
-	CreateBeforeDestroy       bool                 // set by the block, or forced by a dependent
-	RecordCreateBeforeDestroy bool                 // its objects are stored with create_before_destroy
+	Recorded            Recorded
+	CreateBeforeDestroy bool // set by the block, or forced by a dependent
 
-	Imports   []*Import
+	Imports   []*Import        // blocks with for_each come last
 	Removed   *configs.Removed // the removed block that covers the resource; nil for none
 	Generated bool             // added for an import target whose configuration is generated
 	Selected  *Selection       // instances that take part; nil for all
-	// SelectedOrphans selects the instances that the configuration no longer declares, and deposed
-	// objects. No other resource depends on them, so only targets that name them select them. Nil
-	// selects the same as Selected.
-	SelectedOrphans *Selection
+	Unused    bool             // an ephemeral resource whose values no node uses
+}
 
-	Unused bool // an ephemeral resource whose values no node uses
+// resourceNodes are the nodes of a resource, other than its Steps.
+type resourceNodes struct {
+	Node     *Node                                  // completes the resource; its value is final afterwards
+	Inputs   *Node                                  // waits for all references of the block; Node unless there are Steps
+	expand   *Node                                  // decides the instances; see separateExpansion
+	Barriers map[addrs.InstanceKey]*InstanceBarrier // instances that references with a constant key wait for
+}
+
+// Recorded holds what the state records with each object of a resource.
+type Recorded struct {
+	Dependencies        *states.Dependencies // the nearest dependencies
+	CreateBeforeDestroy bool                 // differs from Resource's if a dependent is not part of the operation
 }
 
 // ResourceExprs holds the analysed expressions of a resource block. All instances of the module in
@@ -166,6 +166,12 @@ type Provisioner struct {
 	Config     *configs.Provisioner
 	Body       *lang.Body
 	Connection *lang.Body // nil for none
+}
+
+// ProviderUse is the provider configuration that a resource or a provider function uses.
+type ProviderUse struct {
+	Provider    *Provider
+	ProviderKey *ProviderKey // nil for NoKey
 }
 
 // ProviderKey is an expression for the instance key of a provider configuration with for_each.
@@ -230,9 +236,9 @@ func (m *Module) NodeOf(subject addrs.Referenceable) *Node {
 
 // CallsFunctions reports whether functions of a provider configuration are called. Functions are
 // never mocked.
-func (t *Graph) CallsFunctions(p *Provider) bool {
-	for _, used := range t.Functions {
-		if used == p {
+func (g *Graph) CallsFunctions(p *Provider) bool {
+	for _, used := range g.Functions {
+		if used.Provider == p {
 			return true
 		}
 	}

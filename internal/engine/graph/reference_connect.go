@@ -250,11 +250,9 @@ func (c *connector) connectFunction(n *Node, m *Module, f lang.FunctionRef) erro
 	if !ok {
 		return nil // reported when the function is called
 	}
-	p, key := c.providers.find(use)
-	if key != nil {
-		c.g.FunctionKeys[FunctionUse{m, f.Func}] = key
-	}
-	c.g.Functions[FunctionUse{m, f.Func}] = p
+	found := c.providers.find(use)
+	c.g.Functions[FunctionUse{m, f.Func}] = found
+	p := found.Provider
 	if p.Schema == nil {
 		var err error
 		if p.Schema, err = c.providers.schema(p.Addr.Provider); err != nil {

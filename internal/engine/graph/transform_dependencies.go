@@ -194,21 +194,21 @@ func (d *depGraph) storedDeps(x *depNode) (stored []*states.Dependencies, guess 
 	prior := d.b.op.Plan.PrevRun.Resource(x.addr)
 	switch {
 	case prior == nil && managed:
-		return []*states.Dependencies{x.resource.Deps}, nil
+		return []*states.Dependencies{x.resource.Recorded.Dependencies}, nil
 	case prior == nil:
-		return nil, x.resource.Deps
+		return nil, x.resource.Recorded.Dependencies
 	}
 	seen := map[*states.Dependencies]bool{nil: true} // instances mostly share one set
 	for _, s := range x.steps {
 		if s.Change.Importing != nil {
-			guess = x.resource.Deps
+			guess = x.resource.Recorded.Dependencies
 		}
 	}
 	for _, inst := range prior.Instances {
 		for o := range inst.Objects() {
 			switch set := o.Dependencies; {
 			case set == nil && (!managed || d.b.op.Phase.Destroys()):
-				guess = x.resource.Deps
+				guess = x.resource.Recorded.Dependencies
 			case !seen[set]:
 				seen[set] = true
 				stored = append(stored, set)
@@ -310,5 +310,5 @@ func (d *depGraph) graph() *dag.Graph {
 // refersTo reports whether the configuration of r depends on a resource, directly or through
 // values.
 func (r *Resource) refersTo(addr addrs.ConfigResource) bool {
-	return r.Deps.Has(addr)
+	return r.Recorded.Dependencies.Has(addr)
 }

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
@@ -55,6 +57,9 @@ var importTransformer = &Transformer{
 			}
 			b.attach(r, &Import{Resource: r, Command: cli})
 		}
+		for _, r := range b.g.Resources {
+			slices.SortStableFunc(r.Imports, forEachLast)
+		}
 		return errs.Err()
 	},
 }
@@ -99,6 +104,17 @@ func namesInstance(to hcl.Expression) bool {
 	}
 	target, err := addrs.ParseTarget(tr)
 	return err != nil || target.Key != addrs.NoKey
+}
+
+// forEachLast is a comparison that puts imports with for_each behind all others.
+func forEachLast(x, y *Import) int {
+	switch {
+	case x.ForEach == nil && y.ForEach != nil:
+		return -1
+	case x.ForEach != nil && y.ForEach == nil:
+		return 1
+	}
+	return 0
 }
 
 func (b *build) attach(r *Resource, t *Import) {

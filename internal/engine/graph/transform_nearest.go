@@ -167,7 +167,7 @@ func (f *nearest) visit(n *Node) {
 	}
 	r := n.Resource
 	if r != nil && n == r.Inputs {
-		r.Deps = f.b.dependencies(set)
+		r.Recorded.Dependencies = f.b.dependencies(set)
 		f.deps[f.index[r]] = set
 	}
 	if r != nil && n.completes() {

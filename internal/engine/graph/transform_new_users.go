@@ -26,14 +26,14 @@ type newUsersKey struct {
 func (d *destroyOrder) findNewUsers() {
 	found := map[newUsersKey]*newUsers{}
 	for _, x := range d.all {
-		if x.hub || !x.exists || x.resource.Config == nil || x.resource.Deps == nil || !x.writes() {
+		if x.hub || !x.exists || x.resource.Config == nil || x.resource.Recorded.Dependencies == nil || !x.writes() {
 			continue
 		}
 		sets, guess := d.storedDeps(x)
 		if guess != nil {
 			sets = append(sets, guess)
 		}
-		key := newUsersKey{x.resource.Deps, nil, x.addr.Module}
+		key := newUsersKey{x.resource.Recorded.Dependencies, nil, x.addr.Module}
 		if len(sets) > 0 {
 			key.stored = sets[0]
 		}
@@ -45,7 +45,7 @@ func (d *destroyOrder) findNewUsers() {
 		if len(sets) < 2 {
 			found[key] = s
 		}
-		for dep := range x.resource.Deps.All() {
+		for dep := range x.resource.Recorded.Dependencies.All() {
 			if dep != x.resource.Addr && !stored(sets, dep) {
 				d.addNewUsers(s, dep)
 			}

@@ -62,7 +62,7 @@ func (s *providerSet) connect(r *Resource) error {
 		if !ok && !assumed {
 			return MissingProvider(r.Config.ProviderConfig(), r.Module.Path).InText(r.Config.Range)
 		}
-		r.Provider, r.ProviderKey = s.find(use)
+		r.ProviderUse = s.find(use)
 		r.Provider.Assumed = assumed
 		s.after(r.Node, r.Provider.Node)
 		s.after(r.Inputs, r.Provider.Node)
@@ -97,18 +97,17 @@ func MissingProvider(local addrs.LocalProviderConfig, m addrs.Module) tfdiags.Di
 		"The provider configuration %s is neither declared in %s nor passed to it.", local, ModuleName(m))
 }
 
-// find returns the provider configuration that a block uses, and the key of its instance; nil for
-// no key.
-func (s *providerSet) find(use configs.ProviderUse) (*Provider, *ProviderKey) {
+// find returns the provider configuration that a block uses.
+func (s *providerSet) find(use configs.ProviderUse) ProviderUse {
 	p := s.ensure(use.Config, s.g.Modules[use.Module.Path], use.Block)
 	if use.Key == nil {
-		return p, nil
+		return ProviderUse{Provider: p}
 	}
 	key := &ProviderKey{Expr: s.known.Expr(use.Key), Module: s.g.Modules[use.KeyModule.Path]}
 	if use.KeyCall != nil {
 		key.Call = use.KeyCall.Name
 	}
-	return p, key
+	return ProviderUse{p, key}
 }
 
 // LocalName returns the name of a provider within a module.

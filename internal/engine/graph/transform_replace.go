@@ -25,7 +25,7 @@ var replaceTransformer = &Transformer{
 			if r == nil || b.g.Nodes[id] != r.Node || !r.CreateBeforeDestroy {
 				continue
 			}
-			for dep := range r.Deps.All() {
+			for dep := range r.Recorded.Dependencies.All() {
 				b.g.ByAddr[dep].CreateBeforeDestroy = true
 			}
 		}
@@ -72,14 +72,14 @@ var flagTransformer = &Transformer{
 	After: []*Transformer{replaceTransformer, targetTransformer},
 	Run: func(b *build) error {
 		for _, r := range b.g.Resources {
-			r.RecordCreateBeforeDestroy = r.createsFirst()
+			r.Recorded.CreateBeforeDestroy = r.createsFirst()
 		}
 		order, _ := b.g.Edges.Order()
 		for _, id := range slices.Backward(order) { // dependents first
-			if r := b.g.Nodes[id].Resource; r != nil && b.g.Nodes[id] == r.Node && r.RecordCreateBeforeDestroy &&
+			if r := b.g.Nodes[id].Resource; r != nil && b.g.Nodes[id] == r.Node && r.Recorded.CreateBeforeDestroy &&
 				!r.Node.Dropped {
-				for dep := range r.Deps.All() {
-					b.g.ByAddr[dep].RecordCreateBeforeDestroy = true
+				for dep := range r.Recorded.Dependencies.All() {
+					b.g.ByAddr[dep].Recorded.CreateBeforeDestroy = true
 				}
 			}
 		}

@@ -47,6 +47,11 @@ type Selection struct {
 
 	// kept holds module instances in which, at any depth, no instance takes part.
 	kept map[addrs.ModuleInstance]bool
+
+	// orphans selects among the instances that the configuration no longer declares, and the deposed
+	// objects. No other resource depends on them, so only targets that name them select them. Nil
+	// selects all.
+	orphans *Selection
 }
 
 // nothingSelected selects no instance.
@@ -68,6 +73,22 @@ func (s *Selection) Has(addr addrs.AbsInstance) bool {
 		return in(s.only)
 	}
 	return !in(s.not)
+}
+
+// HasOrphan reports whether an instance takes part that the configuration no longer declares.
+func (s *Selection) HasOrphan(addr addrs.AbsInstance) bool {
+	return s.Has(addr) && (s == nil || s.orphans.Has(addr))
+}
+
+// withOrphans returns a Selection of the same declared instances, and of the orphans that another
+// one selects.
+func (s *Selection) withOrphans(orphans *Selection) *Selection {
+	var out Selection
+	if s != nil {
+		out = *s
+	}
+	out.orphans = orphans
+	return &out
 }
 
 // within reports whether a set contains m or a module instance around m.
@@ -179,14 +200,15 @@ func (t *targeting) keepTargets() {
 	}
 	needed := t.spread(t.modulesOf(targeted), t.g.Edges.Needs)
 	for _, r := range t.g.Resources {
-		r.SelectedOrphans = nothingSelected
+		named := nothingSelected
 		if t.matches[r] != nil {
-			r.SelectedOrphans = NewSelection(t.matches[r], true)
-			r.Selected = r.SelectedOrphans
+			named = NewSelection(t.matches[r], true)
+			r.Selected = named
 		}
 		if at := needed[r.Node.ID]; at != nil {
 			r.Selected = t.selection(r, at, true)
 		}
+		r.Selected = r.Selected.withOrphans(named)
 	}
 	keep := t.g.Edges.Reach(roots...)
 	t.keepOutputs(keep, func(id dag.ID) bool { return keep[id] })
