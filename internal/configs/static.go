@@ -113,11 +113,11 @@ func staticConvert(v cty.Value, want cty.Type, expr hcl.Expression) (cty.Value, 
 func (c *Config) StaticBody(body hcl.Body, schema *configschema.Block, user string) (cty.Value, error) {
 	c.static.env.mu.Lock()
 	defer c.static.env.mu.Unlock()
-	analysed := lang.AnalyseBody(body, schema, addrs.ModuleScope)
-	if err := analysed.Refs.Problems.Err(); err != nil {
+	analyzed := lang.AnalyzeBody(body, schema, addrs.ModuleScope)
+	if err := analyzed.Refs.Problems.Err(); err != nil {
 		return cty.UnknownVal(schema.ImpliedType()), err
 	}
-	return c.static.scope(user, body.MissingItemRange()).EvalBody(analysed)
+	return c.static.scope(user, body.MissingItemRange()).EvalBody(analyzed)
 }
 
 // StaticScope returns an evaluation scope with the limits of StaticEval, for callers that decode

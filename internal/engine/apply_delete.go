@@ -78,7 +78,7 @@ type deletion struct {
 	abandoned bool
 }
 
-// abandoned reports whether a call was cancelled before its provider answered.
+// abandoned reports whether a call was canceled before its provider answered.
 func (w *walk) abandoned(resp providers.ApplyResponse) bool {
 	return w.ctx.Err() != nil && resp.New == cty.NilVal
 }

@@ -136,7 +136,7 @@ func (p *instancePlan) plan(
 	tainted := prior.exists() && prior.obj.Status == states.Tainted
 	from := &objectState{value: cty.NullVal(ty), identity: cty.NilVal}
 	if !prior.exists() {
-		from.identity = prior.identity // the object is gone; its provider may recognise it
+		from.identity = prior.identity // the object is gone; its provider may recognize it
 	}
 	if prior.exists() && !tainted {
 		from = prior
@@ -332,7 +332,7 @@ func (e *evaluator) providerMeta(r *graph.Resource, c *evalContext) (cty.Value, 
 		}
 		c = e.newContext(e.modules.of(r.Module)[0], repetition{})
 	}
-	body := lang.AnalyseBody(meta.Config, schema.ProviderMeta, 0)
+	body := lang.AnalyzeBody(meta.Config, schema.ProviderMeta, 0)
 	if err := body.Refs.Problems.Err(); err != nil {
 		return cty.NilVal, err
 	}

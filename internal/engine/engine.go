@@ -53,7 +53,7 @@ type Env struct {
 	RootModule string // path.root: the directory of the root module, usually "."
 
 	// Stop is closed when nothing new may start and running calls should end soon; nil means never.
-	// Cancelling the context of an operation abandons running calls.
+	// Canceling the context of an operation abandons running calls.
 	Stop <-chan struct{}
 }
 
@@ -110,7 +110,7 @@ type Provisioner interface {
 	Schema() (*providers.ResourceSchema, error)
 	// Validate checks a configuration that may be partly unknown.
 	Validate(config cty.Value) tfdiags.Diagnostics
-	// Run runs the provisioner until it is done or ctx is cancelled. connection is null if there is
+	// Run runs the provisioner until it is done or ctx is canceled. connection is null if there is
 	// none; its marked parts must not be shown. Run writes output lines to out. If out is nil,
 	// neither output nor commands may be shown, not even in diagnostics.
 	Run(ctx context.Context, config, connection cty.Value, out func(line string)) tfdiags.Diagnostics

@@ -114,7 +114,7 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, error) {
 	return resp.Result, nil
 }
 
-// renew renews an open object until it is closed. Cancelling ctx ends the waiting, but not a
+// renew renews an open object until it is closed. Canceling ctx ends the waiting, but not a
 // renewal in progress, whose result is needed for closing.
 func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 	w := e.w

@@ -52,7 +52,7 @@ func (p *instancePlan) generate(prior *objectState, importing *plans.Importing) 
 	inner := file.Body.(*hclsyntax.Body).Blocks[0].Body
 	delete(inner.Attributes, "provider")
 	inner.Blocks = withoutLifecycle(inner.Blocks)
-	body := lang.AnalyseBody(inner, p.r.Schema.Block, addrs.ModuleScope)
+	body := lang.AnalyzeBody(inner, p.r.Schema.Block, addrs.ModuleScope)
 	p.generated = &generatedBody{body: body}
 	g.mu.Lock()
 	g.bodies[p.r] = body

@@ -243,7 +243,7 @@ func (t *instance) read(l *objectState) (*objectState, error) {
 	if resp.State.IsNull() {
 		gone := &objectState{value: cty.NullVal(ty)}
 		if l.obj.Status == states.Ready {
-			gone.identity = l.identity // the provider may recognise the object by it
+			gone.identity = l.identity // the provider may recognize the object by it
 		}
 		return gone, nil
 	}

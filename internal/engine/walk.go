@@ -22,8 +22,8 @@ type walk struct {
 	op    *operation
 	graph *graph.Graph
 
-	// ctx is the context of calls; it is cancelled when running calls must be abandoned. begin is
-	// cancelled when nothing new may start.
+	// ctx is the context of calls; it is canceled when running calls must be abandoned. begin is
+	// canceled when nothing new may start.
 	ctx, begin context.Context
 	halt       context.CancelFunc // cancels begin
 	calls      *calls

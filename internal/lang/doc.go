@@ -5,6 +5,6 @@
 // [Data] and runs the expression. Static evaluation in configs, the engine, the console and `tofu
 // test` use it with their own Data.
 //
-// An analysed [Expr] or [Body] is immutable and shared by all instances of its resource and module.
+// An analyzed [Expr] or [Body] is immutable and shared by all instances of its resource and module.
 // Evaluation does not copy values. The package performs no I/O and has no locks.
 package lang

@@ -27,10 +27,10 @@ func (v variables) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value,
 	return value, nil
 }
 
-// An expression is analysed once and evaluated any number of times.
+// An expression is analyzed once and evaluated any number of times.
 func Example() {
 	parsed, _ := hclsyntax.ParseExpression([]byte(`upper("${var.name}-a")`), "example", hcl.InitialPos)
-	expr := lang.Analyse(parsed, addrs.ModuleScope)
+	expr := lang.Analyze(parsed, addrs.ModuleScope)
 	for _, name := range []string{"web", "db"} {
 		scope := &lang.Scope{
 			Data:      variables{values: map[string]cty.Value{"name": cty.StringVal(name)}},

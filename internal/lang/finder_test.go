@@ -110,7 +110,7 @@ b {
 		},
 	}
 	for name, body := range map[string]hcl.Body{"native": native.Body, "JSON": inJSON.Body} {
-		refs := AnalyseBody(body, schema, addrs.ModuleScope).Refs
+		refs := AnalyzeBody(body, schema, addrs.ModuleScope).Refs
 		if refs.Problems.HasErrors() {
 			t.Errorf("%s: %v", name, refs.Problems)
 		}

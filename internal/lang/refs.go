@@ -60,13 +60,13 @@ func namedInstances(refs []*addrs.Reference) map[addrs.Resource][]addrs.Instance
 	return out
 }
 
-// Expr is an analysed expression.
+// Expr is an analyzed expression.
 type Expr struct {
 	hcl.Expression
 	Refs Refs
 }
 
-// Body is a body that was analysed with its schema.
+// Body is a body that was analyzed with its schema.
 type Body struct {
 	Body   hcl.Body
 	Schema *configschema.Block
@@ -76,8 +76,8 @@ type Body struct {
 	prepared hcl.Body
 }
 
-// Analyse finds the references in an expression. It returns nil if expr is nil.
-func Analyse(expr hcl.Expression, scope addrs.Scope) *Expr {
+// Analyze finds the references in an expression. It returns nil if expr is nil.
+func Analyze(expr hcl.Expression, scope addrs.Scope) *Expr {
 	if expr == nil {
 		return nil
 	}
@@ -86,8 +86,8 @@ func Analyse(expr hcl.Expression, scope addrs.Scope) *Expr {
 	return &Expr{Expression: expr, Refs: f.refs(scope)}
 }
 
-// AnalyseBody finds the references in a body with the given schema.
-func AnalyseBody(body hcl.Body, schema *configschema.Block, scope addrs.Scope) *Body {
+// AnalyzeBody finds the references in a body with the given schema.
+func AnalyzeBody(body hcl.Body, schema *configschema.Block, scope addrs.Scope) *Body {
 	out := &Body{Body: body, Schema: schema, prepared: schema.Prepare(body)}
 	var f finder
 	if exprs, all := configschema.Expressions(out.prepared); all {

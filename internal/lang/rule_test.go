@@ -42,7 +42,7 @@ func TestRule(t *testing.T) {
 		{condition: "false", message: "var.brief", result: cty.False, hidden: "ephemeral"},
 	} {
 		scope := &Scope{Data: data}
-		rule := Rule{Condition: analysed(t, tt.condition), Message: analysed(t, tt.message)}
+		rule := Rule{Condition: analyzed(t, tt.condition), Message: analyzed(t, tt.message)}
 		got, err := rule.Eval(scope, scope.Eval)
 		if err != nil {
 			if tt.err == "" || !strings.Contains(tfdiags.FromError(err)[0].Detail, tt.err) {
@@ -65,7 +65,7 @@ func TestRule(t *testing.T) {
 // TestRuleSensitive checks that the parts of a sensitive condition are not shown.
 func TestRuleSensitive(t *testing.T) {
 	scope := &Scope{Data: dataOf{"var.secret": cty.StringVal("s").Mark(marks.Sensitive)}}
-	rule := Rule{Condition: analysed(t, `var.secret == "a"`), Message: analysed(t, `"no"`)}
+	rule := Rule{Condition: analyzed(t, `var.secret == "a"`), Message: analyzed(t, `"no"`)}
 	got, err := rule.Eval(scope, scope.Eval)
 	if err != nil || !got.Sensitive || !got.Result.RawEquals(cty.False) {
 		t.Fatalf("%+v, %v", got, err)
@@ -98,11 +98,11 @@ func (dataOf) Function(addrs.ProviderFunction, hcl.Range) (function.Function, er
 	return function.Function{}, errors.ErrUnsupported
 }
 
-func analysed(t *testing.T, text string) *Expr {
+func analyzed(t *testing.T, text string) *Expr {
 	t.Helper()
 	expr, diags := hclsyntax.ParseExpression([]byte(text), "test.tf", hcl.InitialPos)
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	return Analyse(expr, addrs.ModuleScope)
+	return Analyze(expr, addrs.ModuleScope)
 }

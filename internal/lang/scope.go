@@ -224,7 +224,7 @@ func (ns *namespaces) context() *hcl.EvalContext {
 	return &hcl.EvalContext{Variables: vars}
 }
 
-// Eval evaluates an analysed expression and converts the result to want, unless that is
+// Eval evaluates an analyzed expression and converts the result to want, unless that is
 // cty.DynamicPseudoType. If there is an error, the value is unknown.
 func (s *Scope) Eval(expr *Expr, want cty.Type) (cty.Value, error) {
 	ctx, err := s.Context(expr.Refs)
@@ -234,13 +234,13 @@ func (s *Scope) Eval(expr *Expr, want cty.Type) (cty.Value, error) {
 	return EvalIn(ctx, expr, want)
 }
 
-// EvalExpr analyses and evaluates an expression, for a single evaluation.
+// EvalExpr analyzes and evaluates an expression, for a single evaluation.
 func (s *Scope) EvalExpr(expr hcl.Expression, want cty.Type) (cty.Value, error) {
-	analysed := Analyse(expr, addrs.ModuleScope)
-	if err := analysed.Refs.Problems.Err(); err != nil {
+	analyzed := Analyze(expr, addrs.ModuleScope)
+	if err := analyzed.Refs.Problems.Err(); err != nil {
 		return cty.UnknownVal(want), err
 	}
-	return s.Eval(analysed, want)
+	return s.Eval(analyzed, want)
 }
 
 // EvalIn evaluates an expression in a context returned by Context. If there is an error, the value
@@ -285,7 +285,7 @@ func (s *Scope) Problem(expr *Expr, summary, detail string, v cty.Value) tfdiags
 	return d
 }
 
-// EvalBody decodes an analysed body to a value of its schema's implied type.
+// EvalBody decodes an analyzed body to a value of its schema's implied type.
 func (s *Scope) EvalBody(body *Body) (cty.Value, error) {
 	ctx, err := s.Context(body.Refs)
 	if err != nil {

@@ -166,7 +166,7 @@ dynamic "b" {
 	if hclDiags.HasErrors() {
 		t.Fatal(hclDiags)
 	}
-	body := AnalyseBody(file.Body, dynamicSchema, addrs.ModuleScope)
+	body := AnalyzeBody(file.Body, dynamicSchema, addrs.ModuleScope)
 	subjects := func(b *Body) []string {
 		var out []string
 		for _, ref := range b.Refs.Objects {
@@ -214,7 +214,7 @@ func TestEvalBody(t *testing.T) {
 			t.Fatal(hclDiags)
 		}
 		scope := &Scope{Data: newValues()}
-		v, err := scope.EvalBody(AnalyseBody(file.Body, dynamicSchema, addrs.ModuleScope))
+		v, err := scope.EvalBody(AnalyzeBody(file.Body, dynamicSchema, addrs.ModuleScope))
 		got := bodyText(v)
 		if err != nil {
 			got = tfdiags.FromError(err)[0].Summary
@@ -250,7 +250,7 @@ func TestSuggestions(t *testing.T) {
 	if hclDiags.HasErrors() {
 		t.Fatal(hclDiags)
 	}
-	body := AnalyseBody(file.Body, dynamicSchema, addrs.ModuleScope)
+	body := AnalyzeBody(file.Body, dynamicSchema, addrs.ModuleScope)
 	scope := &Scope{Data: newValues()}
 	if _, err := scope.EvalBody(body); err == nil || strings.Contains(err.Error(), "for_each") {
 		t.Errorf("without meta-arguments: %v", err)
@@ -268,7 +268,7 @@ func TestAdd(t *testing.T) {
 		if hclDiags.HasErrors() {
 			t.Fatal(hclDiags)
 		}
-		return Analyse(expr, addrs.ModuleScope).Refs
+		return Analyze(expr, addrs.ModuleScope).Refs
 	}
 	refs := parse(`lab_object.many["k"]`)
 	refs.Add(parse(`[resource.lab_object.many["l"], lab_object.other["k"], provider::lab::upper("")]`))
@@ -280,8 +280,8 @@ func TestAdd(t *testing.T) {
 	if len(refs.instanceKeys) != 1 || refs.instanceKeys[many] != nil {
 		t.Errorf("instance keys of a whole resource: %v", refs.instanceKeys)
 	}
-	if Analyse(nil, addrs.ModuleScope) != nil {
-		t.Error("Analyse(nil) is not nil")
+	if Analyze(nil, addrs.ModuleScope) != nil {
+		t.Error("Analyze(nil) is not nil")
 	}
 	if refs := DependsOn([]hcl.Traversal{{hcl.TraverseRoot{Name: "lab_object"},
 		hcl.TraverseAttr{Name: "a"}}}); len(refs.Objects) != 1 {

@@ -19,12 +19,12 @@ type assertion struct {
 	diags  tfdiags.Diagnostics
 }
 
-// analyseAsserts collects the references of the assertions.
-func (e *execution) analyseAsserts() error {
+// analyzeAsserts collects the references of the assertions.
+func (e *execution) analyzeAsserts() error {
 	var errs tfdiags.Diagnostics
 	for _, check := range e.run.Asserts {
-		rule := lang.Rule{Condition: lang.Analyse(check.Condition, addrs.TestScope),
-			Message: lang.Analyse(check.ErrorMessage, addrs.TestScope)}
+		rule := lang.Rule{Condition: lang.Analyze(check.Condition, addrs.TestScope),
+			Message: lang.Analyze(check.ErrorMessage, addrs.TestScope)}
 		errs = append(append(errs, rule.Condition.Refs.Problems...), rule.Message.Refs.Problems...)
 		e.asserts = append(e.asserts, &assertion{rule: rule, status: Error})
 	}

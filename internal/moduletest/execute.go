@@ -86,7 +86,7 @@ func (e *execution) prepare(ctx context.Context, warn tfdiags.Sink) error {
 		return err
 	}
 	e.mocks.attach(e.config)
-	return e.analyseAsserts()
+	return e.analyzeAsserts()
 }
 
 // load loads the module under test for this run.

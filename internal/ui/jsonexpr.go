@@ -23,11 +23,11 @@ func exprJSON(expr hcl.Expression) *expression {
 		return nil
 	}
 	out := &expression{}
-	analysed := lang.Analyse(expr, addrs.ModuleScope)
-	for _, ref := range analysed.Refs.Objects {
+	analyzed := lang.Analyze(expr, addrs.ModuleScope)
+	for _, ref := range analyzed.Refs.Objects {
 		out.References = append(out.References, referenceTexts(ref)...)
 	}
-	for _, fn := range analysed.Refs.Functions {
+	for _, fn := range analyzed.Refs.Functions {
 		out.References = append(out.References, fn.Func.String())
 	}
 	// Without a context, templates in JSON files evaluate to their own text, which the document

@@ -98,7 +98,7 @@ type Check struct {
 	Asserts []Condition
 }
 
-// Condition is an analysed condition: a validation, precondition, postcondition or assertion.
+// Condition is an analyzed condition: a validation, precondition, postcondition or assertion.
 type Condition struct {
 	lang.Rule
 	Config *configs.CheckRule
@@ -144,10 +144,10 @@ type resourceNodes struct {
 // Recorded holds what the state records with each object of a resource.
 type Recorded struct {
 	Dependencies        *states.Dependencies // the nearest dependencies
-	CreateBeforeDestroy bool                 // differs from Resource's if a dependent is not part of the operation
+	CreateBeforeDestroy bool                 // differs from that of Resource if a dependent is not part of the operation
 }
 
-// ResourceExprs holds the analysed expressions of a resource block. All instances of the module in
+// ResourceExprs holds the analyzed expressions of a resource block. All instances of the module in
 // the tree share it.
 type ResourceExprs struct {
 	Body                          *lang.Body
@@ -161,7 +161,7 @@ type ResourceExprs struct {
 	SelfReferences                tfdiags.Diagnostics // references of the repetition to the resource itself
 }
 
-// Provisioner is a provisioner block with its analysed expressions.
+// Provisioner is a provisioner block with its analyzed expressions.
 type Provisioner struct {
 	Config     *configs.Provisioner
 	Body       *lang.Body

@@ -10,7 +10,7 @@ import (
 	"tofu/internal/lang"
 )
 
-// Known holds the analysed expressions of a configuration, which all of its graphs have in common.
+// Known holds the analyzed expressions of a configuration, which all of its graphs have in common.
 // Graphs that are built one after the other can share it. The zero value is empty and ready to use.
 type Known struct {
 	resources map[bodyKey]*ResourceExprs
@@ -18,7 +18,7 @@ type Known struct {
 	callArgs  map[*configs.ModuleCall]map[string]*lang.Expr
 }
 
-// Expr returns the analysed expression e; nil if e is nil. Each expression is analysed only once,
+// Expr returns the analyzed expression e; nil if e is nil. Each expression is analyzed only once,
 // except those that are not pointers, such as the result of hcl.StaticExpr: they may hold values
 // that cannot be map keys.
 func (k *Known) Expr(e hcl.Expression) *lang.Expr {
@@ -26,11 +26,11 @@ func (k *Known) Expr(e hcl.Expression) *lang.Expr {
 	case e == nil:
 		return nil
 	case reflect.TypeOf(e).Kind() != reflect.Pointer:
-		return lang.Analyse(e, addrs.ModuleScope)
+		return lang.Analyze(e, addrs.ModuleScope)
 	}
 	found, ok := k.exprs[e]
 	if !ok {
-		found = lang.Analyse(e, addrs.ModuleScope)
+		found = lang.Analyze(e, addrs.ModuleScope)
 		if k.exprs == nil {
 			k.exprs = map[hcl.Expression]*lang.Expr{}
 		}

@@ -50,7 +50,7 @@ type Node struct {
 	// In is the module instance of a KindResourceIn node.
 	In addrs.ModuleInstance
 
-	// Problems holds the errors and warnings from analysing the node's expressions. A node with
+	// Problems holds the errors and warnings from analyzing the node's expressions. A node with
 	// errors is not executed.
 	Problems tfdiags.Diagnostics
 

@@ -29,7 +29,7 @@ type Operation struct {
 	Inspected      *lang.Refs // references outside of the configuration that are evaluated too; nil for none
 
 	// Schema returns the schema of a provider. Provisioner returns the schema of a provisioner type
-	// and reports whether there is such a type; if it is nil, provisioners are not analysed.
+	// and reports whether there is such a type; if it is nil, provisioners are not analyzed.
 	Schema      func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
 	Provisioner func(typ string) (*providers.ResourceSchema, bool, error)
 

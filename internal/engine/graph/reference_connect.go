@@ -259,7 +259,7 @@ func (c *connector) connectFunction(n *Node, m *Module, f lang.FunctionRef) erro
 			return err
 		}
 		p.FunctionsOnly = p.Config == nil // else a resource would have set the schema
-		p.analyse()
+		p.analyze()
 		c.connectRefs(p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
 	}
 	c.after(n, p.Node)

@@ -29,9 +29,9 @@ var analysisTransformer = &Transformer{
 			}
 		}
 		for _, v := range b.g.Values {
-			b.analyseValue(v)
+			b.analyzeValue(v)
 		}
-		b.analyseBodies()
+		b.analyzeBodies()
 		for _, r := range b.g.Resources {
 			if r.Config != nil {
 				r.Exprs = b.known.resources[r.bodyKey()]
@@ -42,7 +42,7 @@ var analysisTransformer = &Transformer{
 			}
 		}
 		for _, p := range b.g.Providers {
-			p.analyse()
+			p.analyze()
 		}
 		return nil
 	},
@@ -60,7 +60,7 @@ func (k *Known) conditions(cfgs []*configs.CheckRule) []Condition {
 	return out
 }
 
-func (b *build) analyseValue(v *Value) {
+func (b *build) analyzeValue(v *Value) {
 	switch v.Kind {
 	case Variable:
 		v.Conditions = b.known.conditions(v.Variable.Validations)
@@ -124,9 +124,9 @@ func (r *Resource) bodyKey() bodyKey {
 	return key
 }
 
-// analyseBodies analyses the bodies of resource blocks that are not known yet. It uses all
+// analyzeBodies analyzes the bodies of resource blocks that are not known yet. It uses all
 // processors, since it is most of the work before planning can begin.
-func (b *build) analyseBodies() {
+func (b *build) analyzeBodies() {
 	if b.known.resources == nil {
 		b.known.resources = map[bodyKey]*ResourceExprs{}
 	}
@@ -143,17 +143,17 @@ func (b *build) analyseBodies() {
 	parallel.Each(len(todo), runtime.GOMAXPROCS(0), func(i int) {
 		if key := todo[i]; key.schema != nil {
 			e := b.known.resources[key]
-			e.Body = lang.AnalyseBody(key.cfg.Config, key.schema, addrs.ModuleScope)
+			e.Body = lang.AnalyzeBody(key.cfg.Config, key.schema, addrs.ModuleScope)
 			e.Body.Meta = key.cfg.Meta()
 		}
 	})
 	for _, key := range todo {
-		b.analyseMeta(key.cfg, b.known.resources[key])
+		b.analyzeMeta(key.cfg, b.known.resources[key])
 	}
 }
 
-// analyseMeta analyses the meta-arguments of a resource block.
-func (b *build) analyseMeta(c *configs.Resource, e *ResourceExprs) {
+// analyzeMeta analyzes the meta-arguments of a resource block.
+func (b *build) analyzeMeta(c *configs.Resource, e *ResourceExprs) {
 	e.Repetition = b.known.repetition(c.Count, c.ForEach, c.Enabled)
 	e.SelfReferences = tfdiags.FromError(e.Repetition.checkSelfReference(c.Addr))
 	e.Preconditions, e.Postconditions = b.known.conditions(c.Preconditions), b.known.conditions(c.Postconditions)
@@ -163,12 +163,12 @@ func (b *build) analyseMeta(c *configs.Resource, e *ResourceExprs) {
 	e.PreventDestroy = b.known.Expr(c.PreventDestroy)
 	e.DependsOn = lang.DependsOn(c.DependsOn)
 	for _, prov := range c.Provisioners {
-		e.Provisioners = append(e.Provisioners, b.op.AnalyseProvisioner(prov, c.Connection, &e.problems))
+		e.Provisioners = append(e.Provisioners, b.op.AnalyzeProvisioner(prov, c.Connection, &e.problems))
 	}
 }
 
-// AnalyseProvisioner analyses a provisioner block; outer is the connection block of its resource.
-func (o *Operation) AnalyseProvisioner(
+// AnalyzeProvisioner analyzes a provisioner block; outer is the connection block of its resource.
+func (o *Operation) AnalyzeProvisioner(
 	prov *configs.Provisioner,
 	outer *configs.Connection,
 	problems *tfdiags.Diagnostics,
@@ -190,16 +190,16 @@ func (o *Operation) AnalyseProvisioner(
 		*problems = problems.AppendError(err)
 		return out
 	}
-	out.Body = lang.AnalyseBody(prov.Config, schema.Block, addrs.ModuleScope)
+	out.Body = lang.AnalyzeBody(prov.Config, schema.Block, addrs.ModuleScope)
 	out.Body.Meta = prov.Meta()
 	if body := prov.ConnectionBody(outer); body != nil {
-		out.Connection = lang.AnalyseBody(body, connectionSchema, addrs.ModuleScope)
+		out.Connection = lang.AnalyzeBody(body, connectionSchema, addrs.ModuleScope)
 	}
 	return out
 }
 
-// analyse analyses the body of a provider configuration under its schema.
-func (p *Provider) analyse() {
+// analyze analyzes the body of a provider configuration under its schema.
+func (p *Provider) analyze() {
 	if p.Schema == nil {
 		return
 	}
@@ -211,7 +211,7 @@ func (p *Provider) analyse() {
 	if p.Config != nil {
 		body = p.Config.Config
 	}
-	p.Body = lang.AnalyseBody(body, schema, addrs.ModuleScope)
+	p.Body = lang.AnalyzeBody(body, schema, addrs.ModuleScope)
 	p.Body.Meta = p.Config.Meta()
 }
 

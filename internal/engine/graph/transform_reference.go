@@ -206,7 +206,7 @@ func (c *connector) connectDeletionProvisioners(r *Resource) {
 	if r.Removed != nil {
 		var problems tfdiags.Diagnostics // planning reported them
 		for _, p := range r.Removed.Provisioners {
-			c.g.atRemoval[r] = append(c.g.atRemoval[r], c.op.AnalyseProvisioner(p, nil, &problems))
+			c.g.atRemoval[r] = append(c.g.atRemoval[r], c.op.AnalyzeProvisioner(p, nil, &problems))
 		}
 	}
 	m, list := c.g.DeletionProvisioners(r)
