@@ -131,7 +131,7 @@ func (p *instancePlan) plan(
 	r := p.r
 	schema := r.Schema.Block
 	ty := schema.ImpliedType()
-	change := &plans.InstanceChange{Addr: p.addr, PrevAddr: p.w.op.moves.Origin(p.addr), Provider: p.prov.addr,
+	change := &plans.InstanceChange{Addr: p.addr, MovedFrom: p.w.op.moves.Previous(p.addr), Provider: p.prov.addr,
 		Before: prior.value, BeforeIdentity: prior.identity}
 	tainted := prior.exists() && prior.obj.Status == states.Tainted
 	from := &objectState{value: cty.NullVal(ty), identity: cty.NilVal}

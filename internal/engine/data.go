@@ -78,7 +78,7 @@ func (p *instancePlan) deferData(config cty.Value, pvms []cty.PathValueMarks, re
 		return markStored(schema, v, nil)
 	}
 	p.w.addChange(p.r, &plans.InstanceChange{
-		Addr: p.addr, PrevAddr: p.w.op.moves.Origin(p.addr), Provider: p.prov.addr, Action: plans.Read, Reason: reason,
+		Addr: p.addr, MovedFrom: p.w.op.moves.Previous(p.addr), Provider: p.prov.addr, Action: plans.Read, Reason: reason,
 		Before: cty.NullVal(schema.ImpliedType()), After: v,
 	})
 	return markStored(schema, v, nil)
@@ -182,7 +182,7 @@ func (p *instancePlan) checkData(v cty.Value, failure error, config cty.Value) (
 	if w.op.Phase.Plans() && w.op.Mode == plans.Normal {
 		w.out.mu.Lock()
 		w.out.checkReads = append(w.out.checkReads, &plans.InstanceChange{
-			Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Action: plans.Read, Reason: plans.ReadCheckNested,
+			Addr: p.addr, Provider: p.prov.addr, Action: plans.Read, Reason: plans.ReadCheckNested,
 			Before: cty.NullVal(p.r.Schema.Block.ImpliedType()), After: after,
 		})
 		w.out.mu.Unlock()

@@ -44,13 +44,13 @@ func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.Inst
 	if before == nil || before.Current == nil {
 		return nil
 	}
-	prev := w.op.moves.Origin(addr)
+	from := w.op.moves.Previous(addr)
 	after := w.out.state.Instance(addr)
 	gone := after == nil || after.Current == nil
 	same := !gone && (before.Current == after.Current || sameJSON(before.Current.Attrs, after.Current.Attrs) &&
 		samePaths(before.Current.SensitivePaths, after.Current.SensitivePaths))
 	// the move is the only change, and drift alone reports it
-	moveOnly := prev != addr && w.op.Mode == plans.RefreshOnly
+	moveOnly := from != nil && w.op.Mode == plans.RefreshOnly
 	if same && !moveOnly {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.Inst
 		return nil
 	}
 	change := &plans.InstanceChange{
-		Addr: addr, PrevAddr: prev, Action: plans.Delete, Before: markStored(r.Schema.Block, old, nil),
+		Addr: addr, MovedFrom: from, Action: plans.Delete, Before: markStored(r.Schema.Block, old, nil),
 		After:    cty.NullVal(ty),
 		Provider: addrs.ProviderInstance{Config: r.Provider.Addr, Key: before.ProviderKey},
 	}

@@ -100,13 +100,11 @@ func (rv resourceValues) orphanKeys(addr addrs.AbsResource, x *expansion) []addr
 // it.
 func (rv resourceValues) keptOrphan(addr addrs.AbsInstance) (cty.Value, error) {
 	e, r := rv.e, rv.r
-	e.out.mu.Lock()
-	inst, change := e.out.state.Instance(addr), e.out.changes.Instance(addr, "")
-	e.out.mu.Unlock()
-	if inst == nil || inst.Current == nil || change != nil {
+	obj := e.out.current(addr)
+	if obj == nil || e.out.change(addr) != nil {
 		return cty.NilVal, nil
 	}
-	return decode(r, addr, inst.Current)
+	return decode(r, addr, obj)
 }
 
 // whole returns the value of the resource for references. A single object that a refresh-only plan

@@ -98,7 +98,7 @@ func (o *orphanPlan) planRemoval(l *objectState) error {
 
 func (o *orphanPlan) change(l *objectState, action plans.Action, reason plans.Reason) *plans.InstanceChange {
 	c := &plans.InstanceChange{
-		Addr: o.addr, PrevAddr: o.w.op.moves.Origin(o.addr), Deposed: o.deposed, Provider: o.prov.addr,
+		Addr: o.addr, MovedFrom: o.w.op.moves.Previous(o.addr), Deposed: o.deposed, Provider: o.prov.addr,
 		Action: action, Reason: reason,
 		Before: l.value, After: cty.NullVal(o.r.Schema.Block.ImpliedType()), BeforeIdentity: l.identity,
 	}
@@ -135,7 +135,7 @@ func (o *orphanPlan) reason() plans.Reason {
 	case o.deposed != "":
 		return plans.NoReason
 	case r.Config == nil:
-		if _, moved := o.w.op.moves.Previous(o.addr); moved {
+		if o.w.op.moves.Previous(o.addr) != nil {
 			return plans.DeleteNoMoveTarget
 		}
 		return plans.DeleteNoResourceConfig
@@ -227,7 +227,7 @@ func (o *orphanPlan) planDestroy(obj *states.Object) error {
 	}
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
 	if r.Addr.Resource.Mode == addrs.Data {
-		w.addChange(r, &plans.InstanceChange{Addr: o.addr, PrevAddr: o.addr, Provider: o.prov.addr,
+		w.addChange(r, &plans.InstanceChange{Addr: o.addr, Provider: o.prov.addr,
 			Action: plans.Delete, Before: null, After: null})
 		return nil
 	}

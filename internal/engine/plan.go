@@ -237,13 +237,7 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 			plan.Variables[name] = given.Value
 		}
 	}
-	slices.SortFunc(plan.Changes.Instances, func(a, b *plans.InstanceChange) int {
-		if c := a.Addr.Compare(b.Addr); c != 0 {
-			return c
-		}
-		return strings.Compare(string(a.Deposed), string(b.Deposed))
-	})
-	slices.SortFunc(plan.Changes.Outputs, func(a, b *plans.OutputChange) int { return strings.Compare(a.Name, b.Name) })
+	plan.Changes.Sort()
 	for _, c := range plan.Changes.Instances {
 		if c.Action == plans.CreateThenDelete {
 			c.ReplaceDeposed = newDeposedKey(w.out.state.Instance(c.Addr))
@@ -274,7 +268,7 @@ func (f finisher) changesAnything() bool {
 	w := f.w
 	for _, c := range w.out.changes.Instances {
 		if c.Action != plans.NoOp && !(c.Action == plans.Delete && c.Addr.Resource.Mode == addrs.Data) ||
-			c.Moved() || c.Importing != nil {
+			c.MovedFrom != nil || c.Importing != nil {
 			return true
 		}
 	}

@@ -263,7 +263,7 @@ func (p *instancePlan) planManaged() error {
 	if w.op.ImportsOnly(r) {
 		p.x.objs[p.at] = prior.value
 		w.addChange(r, &plans.InstanceChange{
-			Addr: p.addr, PrevAddr: p.addr, Provider: p.prov.addr, Before: prior.value, After: prior.value,
+			Addr: p.addr, Provider: p.prov.addr, Before: prior.value, After: prior.value,
 			Action: plans.NoOp, Importing: importing,
 		})
 		return nil

@@ -23,6 +23,7 @@ type results struct {
 	state      *states.State // the refreshed state while planning, the current state while applying
 	prevRun    *states.State // while planning: the prior state after moves and upgrades
 	changes    *plans.Changes
+	planned    map[addrs.AbsInstance]*plans.InstanceChange // index of changes, made when first needed
 	checks     *checks.Results
 	errs       tfdiags.Diagnostics
 	forgotten  int                     // number of objects
@@ -139,7 +140,10 @@ func (s *results) undeclare(addr addrs.AbsResource) {
 // addChange adds a planned change and reports it to the observer.
 func (s *results) addChange(change *plans.InstanceChange) {
 	s.mu.Lock()
-	s.changes.Add(change)
+	s.changes.Instances = append(s.changes.Instances, change)
+	if s.planned != nil {
+		s.index(change)
+	}
 	s.mu.Unlock()
 	s.observe(Planned{change})
 }
@@ -148,7 +152,20 @@ func (s *results) addChange(change *plans.InstanceChange) {
 func (s *results) change(addr addrs.AbsInstance) *plans.InstanceChange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.changes.Instance(addr, addrs.NotDeposed)
+	if s.planned == nil {
+		s.planned = make(map[addrs.AbsInstance]*plans.InstanceChange, len(s.changes.Instances))
+		for _, c := range s.changes.Instances {
+			s.index(c)
+		}
+	}
+	return s.planned[addr]
+}
+
+// index adds a change to planned.
+func (s *results) index(change *plans.InstanceChange) {
+	if change.Deposed == addrs.NotDeposed {
+		s.planned[change.Addr] = change
+	}
 }
 
 // storeOutput puts a root output into the state. The caller holds mu, or is the only user.

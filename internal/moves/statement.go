@@ -38,21 +38,15 @@ func (m *Results) All() map[addrs.AbsInstance]addrs.AbsInstance {
 	return m.From
 }
 
-// Previous returns the former address of the instance at addr, if it was moved.
-func (m *Results) Previous(addr addrs.AbsInstance) (addrs.AbsInstance, bool) {
+// Previous returns the former address of the instance at addr, nil if it was not moved.
+func (m *Results) Previous(addr addrs.AbsInstance) *addrs.AbsInstance {
 	if m == nil {
-		return addrs.AbsInstance{}, false
+		return nil
 	}
-	from, ok := m.From[addr]
-	return from, ok
-}
-
-// Origin returns the former address of the instance at addr; that is addr unless it was moved.
-func (m *Results) Origin(addr addrs.AbsInstance) addrs.AbsInstance {
-	if from, ok := m.Previous(addr); ok {
-		return from
+	if from, ok := m.From[addr]; ok {
+		return &from
 	}
-	return addr
+	return nil
 }
 
 // Retyped reports whether the object at addr came from another resource type.

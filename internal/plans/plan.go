@@ -1,6 +1,9 @@
 package plans
 
 import (
+	"cmp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -73,26 +76,20 @@ type RelevantAttribute struct {
 	Attr     cty.Path
 }
 
-// Changes are the planned changes, indexed. The zero value is ready for use.
+// Changes are the planned changes. The zero value is ready for use.
 type Changes struct {
-	Instances []*InstanceChange // in order of address, current object before deposed ones, once the plan is finished
-	Outputs   []*OutputChange   // root outputs by name
+	Instances []*InstanceChange // see Sort
+	Outputs   []*OutputChange
 
-	byObject map[objectID]*InstanceChange
 	byOutput map[string]*OutputChange
-}
-
-type objectID struct {
-	addr    addrs.AbsInstance
-	deposed addrs.DeposedKey
 }
 
 // InstanceChange is the planned change of one object.
 type InstanceChange struct {
-	Addr     addrs.AbsInstance
-	Deposed  addrs.DeposedKey  // set for a deposed object's change
-	PrevAddr addrs.AbsInstance // differs from Addr if the object was moved
-	Provider addrs.ProviderInstance
+	Addr      addrs.AbsInstance
+	Deposed   addrs.DeposedKey // set for a deposed object's change
+	Provider  addrs.ProviderInstance
+	MovedFrom *addrs.AbsInstance // nil unless the object had another address before
 
 	Action Action
 	Reason Reason
@@ -116,11 +113,6 @@ type Importing struct {
 	Identity cty.Value // cty.NilVal if imported by ID
 }
 
-// Moved reports whether the object had another address before.
-func (c *InstanceChange) Moved() bool {
-	return c.PrevAddr != c.Addr && c.PrevAddr != (addrs.AbsInstance{})
-}
-
 // OutputChange is the planned change of a root output value.
 type OutputChange struct {
 	Name          string
@@ -130,18 +122,27 @@ type OutputChange struct {
 	Deprecated    string
 }
 
-// Add records a change and indexes it.
-func (c *Changes) Add(change *InstanceChange) {
-	if c.byObject == nil {
-		c.byObject = make(map[objectID]*InstanceChange)
-	}
-	c.Instances = append(c.Instances, change)
-	c.byObject[objectID{change.Addr, change.Deposed}] = change
+// Sort orders the changes of instances by address, the current object before deposed ones, and
+// those of outputs by name. The changes of a finished plan are sorted.
+func (c *Changes) Sort() {
+	slices.SortFunc(c.Instances, func(x, y *InstanceChange) int { return x.compare(y.Addr, y.Deposed) })
+	slices.SortFunc(c.Outputs, func(x, y *OutputChange) int { return strings.Compare(x.Name, y.Name) })
 }
 
-// Instance returns the change of an object, or nil if none is planned.
+// Instance returns the change of an object, or nil if none is planned. The changes must be sorted.
 func (c *Changes) Instance(addr addrs.AbsInstance, deposed addrs.DeposedKey) *InstanceChange {
-	return c.byObject[objectID{addr, deposed}]
+	i, found := slices.BinarySearchFunc(c.Instances, addr, func(x *InstanceChange, addr addrs.AbsInstance) int {
+		return x.compare(addr, deposed)
+	})
+	if !found {
+		return nil
+	}
+	return c.Instances[i]
+}
+
+// compare compares the object of a change with another one.
+func (c *InstanceChange) compare(addr addrs.AbsInstance, deposed addrs.DeposedKey) int {
+	return cmp.Or(c.Addr.Compare(addr), strings.Compare(string(c.Deposed), string(deposed)))
 }
 
 // Output returns the change of a root output, or nil if none is recorded.

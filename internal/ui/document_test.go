@@ -255,7 +255,7 @@ func bigPlan(t testing.TB, n int) *PlanView {
 		module := addrs.RootInstance.Child("m", addrs.IntKey(i/100))
 		addr := addrs.Resource{Mode: addrs.Managed, Type: "cloud_server",
 			Name: "s"}.InInstance(module).Instance(addrs.IntKey(i))
-		changes.Add(&plans.InstanceChange{Addr: addr, PrevAddr: addr, Provider: provided(),
+		changes.Instances = append(changes.Instances, &plans.InstanceChange{Addr: addr, Provider: provided(),
 			Action: plans.Update, Before: before, After: cty.ObjectVal(attrs)})
 		text, sensitive, err := states.EncodeValue(before, ty)
 		if err != nil {

@@ -17,7 +17,7 @@ func (v *PlanView) shownDrift() []*plans.InstanceChange {
 	}
 	var out []*plans.InstanceChange
 	for _, c := range v.Plan.Drift {
-		if c.Action != plans.NoOp || v.Plan.Mode == plans.RefreshOnly && c.Moved() {
+		if c.Action != plans.NoOp || v.Plan.Mode == plans.RefreshOnly && c.MovedFrom != nil {
 			out = append(out, c)
 		}
 	}

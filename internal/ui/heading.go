@@ -14,8 +14,8 @@ func changeHeading(c *plans.InstanceChange, drift bool) (heading string, notes [
 	if c.Deposed != addrs.NotDeposed {
 		name += fmt.Sprintf(" (deposed object %s)", c.Deposed)
 	}
-	if c.Action == plans.NoOp && c.Moved() && c.Importing == nil {
-		return fmt.Sprintf("%s has moved to %s", c.PrevAddr, name), nil
+	if c.Action == plans.NoOp && c.MovedFrom != nil && c.Importing == nil {
+		return fmt.Sprintf("%s has moved to %s", c.MovedFrom, name), nil
 	}
 	heading = name + " " + actionText(c)
 	if drift {
@@ -23,8 +23,8 @@ func changeHeading(c *plans.InstanceChange, drift bool) (heading string, notes [
 	} else if reason := reasonText(c); reason != "" {
 		notes = append(notes, "("+reason+")")
 	}
-	if c.Moved() {
-		notes = append(notes, fmt.Sprintf("(moved from %s)", c.PrevAddr))
+	if c.MovedFrom != nil {
+		notes = append(notes, fmt.Sprintf("(moved from %s)", c.MovedFrom))
 	}
 	return heading, append(notes, importNotes(c)...)
 }
@@ -91,7 +91,7 @@ func reasonText(c *plans.InstanceChange) string {
 	case plans.DeleteNoModule:
 		return fmt.Sprintf("because the configuration has no %s", c.Addr.Module)
 	case plans.DeleteNoMoveTarget:
-		return fmt.Sprintf("because %s was moved to %s, which the configuration does not have", c.PrevAddr, c.Addr)
+		return fmt.Sprintf("because %s was moved to %s, which the configuration does not have", c.MovedFrom, c.Addr)
 	case plans.DeleteCountIndex:
 		return fmt.Sprintf("because index %s is out of range for count", c.Addr.Key)
 	case plans.DeleteEachKey:

@@ -99,7 +99,7 @@ func (p *planText) render() string {
 func (p *planText) shownChanges() []*plans.InstanceChange {
 	var out []*plans.InstanceChange
 	for _, c := range p.listed() {
-		if c.Action != plans.NoOp || c.Moved() || c.Importing != nil {
+		if c.Action != plans.NoOp || c.MovedFrom != nil || c.Importing != nil {
 			out = append(out, c)
 		}
 	}

@@ -246,8 +246,8 @@ func (p *planWriter) resourceChange(c *plans.InstanceChange) *resourceChange {
 			AfterIdentity:   identityJSON(c.AfterIdentity),
 		},
 	}
-	if c.Moved() {
-		out.PreviousAddress = c.PrevAddr.String()
+	if c.MovedFrom != nil {
+		out.PreviousAddress = c.MovedFrom.String()
 	}
 	if !c.After.IsWhollyKnown() {
 		out.Change.AfterUnknown = unknownJSON(c.After)

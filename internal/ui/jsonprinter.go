@@ -218,8 +218,8 @@ func changeLine(c *plans.InstanceChange) lineChange {
 	if name, ok := lineReasons[c.Reason]; ok {
 		out.Reason = name
 	}
-	if c.Moved() {
-		prev := lineAddress(c.PrevAddr)
+	if c.MovedFrom != nil {
+		prev := lineAddress(*c.MovedFrom)
 		out.Previous = &prev
 		if out.Action == "noop" {
 			out.Action = "move"
@@ -244,7 +244,7 @@ func (p *jsonPrinter) Plan(v *PlanView) {
 		}
 	}
 	for _, c := range v.listed() {
-		if c.Action == plans.NoOp && (v.Saved || !c.Moved() && c.Importing == nil) {
+		if c.Action == plans.NoOp && (v.Saved || c.MovedFrom == nil && c.Importing == nil) {
 			continue
 		}
 		l := changeLine(c)

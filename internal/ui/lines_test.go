@@ -15,12 +15,12 @@ func TestLinesOfChanges(t *testing.T) {
 		want   string
 	}{
 		{plans.InstanceChange{Action: plans.NoOp}, "noop"},
-		{plans.InstanceChange{Action: plans.NoOp, PrevAddr: instance("a.z")}, "move"},
+		{plans.InstanceChange{Action: plans.NoOp, MovedFrom: new(instance("a.z"))}, "move"},
 		{plans.InstanceChange{Action: plans.NoOp, Importing: imported}, "import"},
 		{plans.InstanceChange{Action: plans.Update, Importing: imported}, "update"},
 		{plans.InstanceChange{Action: plans.ForgetThenCreate}, "noop"},
 		{plans.InstanceChange{Action: plans.ForgetThenCreate, Importing: imported}, "import"},
-		{plans.InstanceChange{Action: plans.ForgetThenCreate, PrevAddr: instance("a.z")}, "move"},
+		{plans.InstanceChange{Action: plans.ForgetThenCreate, MovedFrom: new(instance("a.z"))}, "move"},
 	} {
 		c.change.Addr = instance("a.b")
 		if got := changeLine(&c.change).Action; got != c.want {

@@ -73,7 +73,7 @@ func loadPlan(t testing.TB, text []byte, schemas Schemas) *PlanView {
 		"refresh-only": plans.RefreshOnly}[doc.Mode]
 	plan.Timestamp, _ = time.Parse(time.RFC3339, doc.Timestamp)
 	for _, c := range doc.Changes {
-		plan.Changes.Add(c.instance(t, schemas))
+		plan.Changes.Instances = append(plan.Changes.Instances, c.instance(t, schemas))
 	}
 	for _, c := range doc.Drift {
 		plan.Drift = append(plan.Drift, c.instance(t, schemas))
@@ -106,9 +106,9 @@ func (c changeDoc) instance(t testing.TB, schemas Schemas) *plans.InstanceChange
 	if out.Addr, err = addrs.ParseInstanceText(c.Address); err != nil {
 		t.Fatalf("bad address %s", c.Address)
 	}
-	out.PrevAddr = out.Addr
 	if c.Previous != "" {
-		out.PrevAddr, _ = addrs.ParseInstanceText(c.Previous)
+		from, _ := addrs.ParseInstanceText(c.Previous)
+		out.MovedFrom = &from
 	}
 	out.Provider.Config.Provider, _ = addrs.ParseProvider(c.Provider)
 	sch := schemas.resource(out.Provider.Config.Provider, out.Addr.Resource)

@@ -128,10 +128,10 @@ func TestTeeTellsAll(t *testing.T) {
 
 func TestTally(t *testing.T) {
 	changes := &plans.Changes{}
-	changes.Add(&plans.InstanceChange{Addr: instance("a.b"), Action: plans.Forget})
-	changes.Add(&plans.InstanceChange{Addr: instance("a.c"), Action: plans.Update,
+	changes.Instances = append(changes.Instances, &plans.InstanceChange{Addr: instance("a.b"), Action: plans.Forget})
+	changes.Instances = append(changes.Instances, &plans.InstanceChange{Addr: instance("a.c"), Action: plans.Update,
 		Importing: &plans.Importing{ID: "x"}})
-	changes.Add(&plans.InstanceChange{Addr: instance("a.d"), Action: plans.ForgetThenCreate})
+	changes.Instances = append(changes.Instances, &plans.InstanceChange{Addr: instance("a.d"), Action: plans.ForgetThenCreate})
 	var tally Tally
 	tally.Expect(&plans.Plan{Changes: changes})
 	for _, a := range []plans.Action{plans.Create, plans.Create, plans.Update, plans.Delete, plans.Read} {

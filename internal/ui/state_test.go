@@ -231,8 +231,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 				Importing: &plans.Importing{ID: "x"}},
 		} {
 			c.Addr, c.Provider = instance(name), provided()
-			c.PrevAddr = c.Addr
-			changes.Add(c)
+			changes.Instances = append(changes.Instances, c)
 		}
 		view := &PlanView{Plan: &plans.Plan{Changes: changes, Drift: changes.Instances}, Schemas: schemas,
 			Config: &configs.Config{Module: &configs.Module{}}}

@@ -37,7 +37,7 @@ func describeProblems(diags tfdiags.Diagnostics, details bool) string {
 func DescribePlan(plan *plans.Plan) string {
 	var b strings.Builder
 	for _, c := range plan.Changes.Instances {
-		if c.Action == plans.NoOp && !c.Moved() && c.Importing == nil && c.Deposed == "" {
+		if c.Action == plans.NoOp && c.MovedFrom == nil && c.Importing == nil && c.Deposed == "" {
 			continue
 		}
 		describeChange(&b, c)
@@ -67,8 +67,8 @@ func describeChange(b *strings.Builder, c *plans.InstanceChange) {
 	if c.Deposed != "" {
 		b.WriteString(" (deposed)")
 	}
-	if c.Moved() {
-		fmt.Fprintf(b, " (from %s)", c.PrevAddr)
+	if c.MovedFrom != nil {
+		fmt.Fprintf(b, " (from %s)", c.MovedFrom)
 	}
 	if i := c.Importing; i != nil {
 		id := i.ID

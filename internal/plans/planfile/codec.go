@@ -138,8 +138,8 @@ func (e *encoder) change(c *plans.InstanceChange) (*wireChange, error) {
 	if out.Addr, err = toInstance(c.Addr); err != nil {
 		return nil, err
 	}
-	if c.PrevAddr != c.Addr {
-		prev, err := toInstance(c.PrevAddr)
+	if c.MovedFrom != nil {
+		prev, err := toInstance(*c.MovedFrom)
 		if err != nil {
 			return nil, err
 		}
@@ -236,7 +236,7 @@ func (d *decoder) read(in *msgpack.Decoder, f *File) error {
 		if err != nil {
 			return err
 		}
-		p.Changes.Add(c)
+		p.Changes.Instances = append(p.Changes.Instances, c)
 	}
 	for range head.Drift {
 		c, err := d.nextChange(in)
@@ -256,6 +256,7 @@ func (d *decoder) read(in *msgpack.Decoder, f *File) error {
 		}
 		p.Changes.AddOutput(o)
 	}
+	p.Changes.Sort()
 	return nil
 }
 
@@ -335,11 +336,12 @@ func (d *decoder) change(in *wireChange) (*plans.InstanceChange, error) {
 	if out.Addr, err = d.instance(in.Addr); err != nil {
 		return nil, err
 	}
-	out.PrevAddr = out.Addr
 	if in.PrevAddr != nil {
-		if out.PrevAddr, err = d.instance(*in.PrevAddr); err != nil {
+		from, err := d.instance(*in.PrevAddr)
+		if err != nil {
 			return nil, err
 		}
+		out.MovedFrom = &from
 	}
 	if out.Provider, err = d.provider(in.Provider); err != nil {
 		return nil, err

@@ -263,9 +263,9 @@ func (g generator) change(s *states.State) *plans.InstanceChange {
 	if len(c.Private) == 0 {
 		c.Private = nil
 	}
-	c.PrevAddr = c.Addr
 	if g.yes() {
-		c.PrevAddr = g.instance()
+		from := g.instance()
+		c.MovedFrom = &from
 	}
 	if g.yes() {
 		c.Deposed = "0123abcd"
@@ -305,7 +305,7 @@ func (g generator) file() *planfile.File {
 		c := g.change(p.Prior)
 		if id := c.Addr.String() + string(c.Deposed); !seen[id] {
 			seen[id] = true
-			p.Changes.Add(c)
+			p.Changes.Instances = append(p.Changes.Instances, c)
 		}
 	}
 	for range g.n("drift", 2) {
@@ -316,6 +316,7 @@ func (g generator) file() *planfile.File {
 		p.Changes.AddOutput(&plans.OutputChange{Name: g.word(), Before: g.value(ty, false),
 			After: g.value(ty, false), Sensitive: g.yes(), Deprecated: g.text()})
 	}
+	p.Changes.Sort()
 	for range g.n("variables", 3) {
 		p.Variables[g.word()] = g.value(g.typ(2), false)
 		p.EphemeralVariables[g.word()] = g.yes()
@@ -392,8 +393,8 @@ func wide(tb testing.TB, n int, action plans.Action) *planfile.File {
 			after = cty.ObjectVal(map[string]cty.Value{"id": v.GetAttr("id"), "note": v.GetAttr("note"),
 				"tags": v.GetAttr("tags"), "size": cty.Zero})
 		}
-		p.Changes.Add(&plans.InstanceChange{Addr: addr, PrevAddr: addr, Provider: provider, Action: action,
-			Before: v, After: after})
+		p.Changes.Instances = append(p.Changes.Instances, &plans.InstanceChange{
+			Addr: addr, Provider: provider, Action: action, Before: v, After: after})
 	}
 	p.PrevRun = p.Prior
 	return &planfile.File{Plan: p, ID: "id"}

@@ -88,7 +88,7 @@ type (
 	wireChange struct {
 		Addr           wireInstance
 		Deposed        addrs.DeposedKey
-		PrevAddr       *wireInstance // nil if equal to Addr
+		PrevAddr       *wireInstance // nil unless the object was moved
 		Provider       wireProvider
 		Action         plans.Action
 		Reason         plans.Reason
