@@ -120,7 +120,7 @@ func (w *walk) observeImports() {
 		if c.Importing == nil {
 			continue
 		}
-		inst, r := w.out.state.Instance(c.Addr), w.graph.ByAddr[c.Addr.Config()]
+		inst, r := w.out.state.Instance(c.Addr), w.graph.Resource(c.Addr.Config())
 		if inst == nil || inst.Current == nil || r == nil {
 			continue
 		}

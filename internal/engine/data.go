@@ -198,7 +198,7 @@ func (f finisher) planCheckReads() {
 		return
 	}
 	for _, c := range w.out.checkReads {
-		w.addChange(w.graph.ByAddr[c.Addr.Config()], c)
+		w.addChange(w.graph.Resource(c.Addr.Config()), c)
 	}
 }
 

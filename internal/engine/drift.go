@@ -24,7 +24,7 @@ func (f finisher) drift() []*plans.InstanceChange {
 		if res.Addr.Resource.Mode != addrs.Managed {
 			continue
 		}
-		r := w.graph.ByAddr[res.Addr.Config()]
+		r := w.graph.Resource(res.Addr.Config())
 		if r == nil || r.Schema == nil {
 			continue
 		}

@@ -220,7 +220,7 @@ func (f finisher) checkImportedOnce() {
 	owners := map[object][]addrs.AbsInstance{}
 	var objects []object // sorted by address
 	for _, res := range w.out.state.Sorted() {
-		r := w.graph.ByAddr[res.Addr.Config()]
+		r := w.graph.Resource(res.Addr.Config())
 		if res.Addr.Resource.Mode != addrs.Managed || !types[res.Addr.Resource.Type] || r == nil || r.Schema == nil {
 			continue
 		}

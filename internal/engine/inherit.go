@@ -16,7 +16,7 @@ func (f finisher) repairDependencies(before *states.State) {
 
 func (f finisher) configuredDeps(addr addrs.ConfigResource) *states.Dependencies {
 	w := f.w
-	if r := w.graph.ByAddr[addr]; r != nil && r.Config != nil {
+	if r := w.graph.Resource(addr); r != nil && r.Config != nil {
 		return r.Recorded.Dependencies
 	}
 	return nil
@@ -29,6 +29,6 @@ func (f finisher) upToDate(addr addrs.AbsInstance, obj *states.Object) bool {
 	if change := w.out.changes.Instance(addr, addrs.NotDeposed); change != nil && change.Action == plans.NoOp {
 		return true
 	}
-	r := w.graph.ByAddr[addr.Config()]
+	r := w.graph.Resource(addr.Config())
 	return w.op.Phase.Applies() && r != nil && r.Recorded.Dependencies != nil && obj.Dependencies == r.Recorded.Dependencies
 }

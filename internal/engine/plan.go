@@ -152,7 +152,7 @@ func (f finisher) moduleInstances(path addrs.Module) []addrs.ModuleInstance {
 // declares reports whether the configuration declares a resource instance.
 func (f finisher) declares(addr addrs.AbsInstance) bool {
 	w := f.w
-	r := w.graph.ByAddr[addr.Config()]
+	r := w.graph.Resource(addr.Config())
 	if r == nil || r.Config == nil {
 		return false
 	}

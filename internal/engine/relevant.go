@@ -26,7 +26,7 @@ func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 		blocks: map[*graph.Resource]map[addrs.ModuleInstance]bool{}, exprs: w.op.Known}
 	for _, change := range w.out.changes.Instances {
 		if change.Action != plans.NoOp {
-			t.resource(w.graph.ByAddr[change.Addr.Config()], change.Addr.Module)
+			t.resource(w.graph.Resource(change.Addr.Config()), change.Addr.Module)
 		}
 	}
 	ofProviders := f.valuesOfProviders()

@@ -49,7 +49,7 @@ func newBuild(ctx context.Context, op *Operation) *build {
 		known = &Known{}
 	}
 	g := &Graph{
-		Modules: map[addrs.Module]*Module{}, ByAddr: map[addrs.ConfigResource]*Resource{},
+		Modules:   map[addrs.Module]*Module{},
 		Providers: map[addrs.AbsProviderConfig]*Provider{},
 		Functions: map[FunctionUse]ProviderUse{},
 		atRemoval: map[*Resource][]*Provisioner{},

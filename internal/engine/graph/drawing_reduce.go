@@ -17,7 +17,7 @@ func drawDestruction(b *build) {
 	}
 	for _, r := range b.g.Resources {
 		for dep := range r.storedDeps() {
-			if other := b.g.ByAddr[dep]; other != nil {
+			if other := b.g.Resource(dep); other != nil {
 				b.after(other.Node, r.Node)
 			}
 		}

@@ -23,7 +23,6 @@ type Graph struct {
 	Modules   map[addrs.Module]*Module
 	Resources []*Resource // in the order of their nodes
 	Values    []*Value
-	ByAddr    map[addrs.ConfigResource]*Resource
 	Providers map[addrs.AbsProviderConfig]*Provider
 
 	Functions map[FunctionUse]ProviderUse // the provider configurations whose functions are called
@@ -232,6 +231,15 @@ func (m *Module) NodeOf(subject addrs.Referenceable) *Node {
 		return m.Calls[call].end
 	}
 	return nil
+}
+
+// Resource returns the resource with an address, nil if there is none.
+func (g *Graph) Resource(addr addrs.ConfigResource) *Resource {
+	m := g.Modules[addr.Module]
+	if m == nil {
+		return nil
+	}
+	return m.Resources[addr.Resource]
 }
 
 // CallsFunctions reports whether functions of a provider configuration are called. Functions are

@@ -47,7 +47,7 @@ var changesTransformer = &Transformer{
 		}
 		var errs tfdiags.Diagnostics
 		for _, change := range b.op.Plan.Changes.Instances {
-			r := b.g.ByAddr[change.Addr.Config()]
+			r := b.g.Resource(change.Addr.Config())
 			if r == nil {
 				errs = errs.Append(tfdiags.Errorf(
 					"Planned object unknown",

@@ -100,7 +100,6 @@ func (b *build) addResourceNode(r *Resource, rng *hcl.Range) {
 	r.Node.Resource = r
 	r.Inputs, r.expand = r.Node, r.Node
 	m.Resources[r.Addr.Resource] = r
-	b.g.ByAddr[r.Addr] = r
 	r.Index = len(b.g.Resources)
 	b.g.Resources = append(b.g.Resources, r)
 }
@@ -121,7 +120,7 @@ var stateTransformer = &Transformer{
 		for _, addr := range slices.SortedFunc(maps.Keys(inState), addrs.ConfigResource.Compare) {
 			found := inState[addr]
 			slices.SortFunc(found, func(x, y *states.Resource) int { return x.Addr.Compare(y.Addr) })
-			r := b.g.ByAddr[addr]
+			r := b.g.Resource(addr)
 			if r == nil {
 				r = &Resource{Addr: addr, Module: b.stateModule(addr.Module)}
 				b.addResourceNode(r, nil)

@@ -95,7 +95,7 @@ func newDepGraph(b *build) depGraph {
 // that depended on them with those that they depended on.
 func (d *depGraph) addMissing() {
 	for prior := range d.b.op.Plan.PrevRun.Resources() {
-		r := d.b.g.ByAddr[prior.Addr.Config()]
+		r := d.b.g.Resource(prior.Addr.Config())
 		if r == nil || r.nested() || len(prior.Instances) == 0 {
 			continue
 		}

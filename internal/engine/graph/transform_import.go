@@ -49,7 +49,7 @@ var importTransformer = &Transformer{
 			errs = errs.AppendError(b.addImport(cfg))
 		}
 		for _, cli := range b.op.CommandImports {
-			r := b.g.ByAddr[cli.Addr.Config()]
+			r := b.g.Resource(cli.Addr.Config())
 			if r == nil || r.Config == nil {
 				errs = errs.Append(tfdiags.Errorf("Resource configuration missing",
 					"%s has no configuration to import into. Write a resource block for it first.", cli.Addr))
@@ -65,7 +65,7 @@ var importTransformer = &Transformer{
 }
 
 func (b *build) addImport(cfg *configs.Import) error {
-	r := b.g.ByAddr[cfg.ToResource]
+	r := b.g.Resource(cfg.ToResource)
 	if r == nil || r.Config == nil {
 		if b.op.Phase == PhaseValidate {
 			return nil // planning may generate the configuration
@@ -142,7 +142,7 @@ func (b *build) addGenerated(cfg *configs.Import) *Resource {
 		ProviderAddr: cfg.ProviderAddr,
 		TypeRange:    cfg.Range, Range: cfg.Range,
 	}
-	r := b.g.ByAddr[cfg.ToResource]
+	r := b.g.Resource(cfg.ToResource)
 	if r == nil {
 		r = b.addResource(b.g.Root, res)
 	} else {

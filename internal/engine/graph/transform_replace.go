@@ -26,7 +26,7 @@ var replaceTransformer = &Transformer{
 				continue
 			}
 			for dep := range r.Recorded.Dependencies.All() {
-				b.g.ByAddr[dep].CreateBeforeDestroy = true
+				b.g.Resource(dep).CreateBeforeDestroy = true
 			}
 		}
 		b.forceSteps(order)
@@ -79,7 +79,7 @@ var flagTransformer = &Transformer{
 			if r := b.g.Nodes[id].Resource; r != nil && b.g.Nodes[id] == r.Node && r.Recorded.CreateBeforeDestroy &&
 				!r.Node.Dropped {
 				for dep := range r.Recorded.Dependencies.All() {
-					b.g.ByAddr[dep].Recorded.CreateBeforeDestroy = true
+					b.g.Resource(dep).Recorded.CreateBeforeDestroy = true
 				}
 			}
 		}

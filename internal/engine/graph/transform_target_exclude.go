@@ -25,7 +25,7 @@ func (t *targeting) keepExcluded() {
 	}
 	needs := func(user *states.Resource) (kept []*states.Resource) {
 		for dep := range storedDependencies(user) {
-			if r := t.g.ByAddr[dep]; r != nil {
+			if r := t.g.Resource(dep); r != nil {
 				kept = append(kept, t.keepDependency(r, user.Addr)...)
 			}
 		}
@@ -103,7 +103,7 @@ func (t *targeting) keepNeedsOfOrphans(excluded []*Resource) {
 	}
 	needs := func(r *Resource) (kept []*Resource) {
 		for dep := range r.storedDeps() {
-			if q := t.g.ByAddr[dep]; q != nil && q.Config == nil && q != r {
+			if q := t.g.Resource(dep); q != nil && q.Config == nil && q != r {
 				q.Selected = nothingSelected
 				kept = append(kept, q)
 			}
