@@ -180,20 +180,12 @@ type Resource struct {
 	// ProviderAddr is the provider of the resource type.
 	ProviderAddr addrs.Provider
 
-	DependsOn          []hcl.Traversal
-	ReplaceTriggeredBy []hcl.Expression
-	Preconditions      []*CheckRule
-	Postconditions     []*CheckRule
+	DependsOn []hcl.Traversal
+	Lifecycle *Lifecycle // never nil
 
-	// The remaining settings are for managed resources only.
-	CreateBeforeDestroy Opt[bool]
-	PreventDestroy      hcl.Expression // nil if not set
-	IgnoreChanges       []hcl.Traversal
-	IgnoreAll           bool
-	Destroy             Opt[bool] // lifecycle.destroy
-	DestroyProblem      error     // errors in lifecycle.destroy, which planning reports
-	Connection          *Connection
-	Provisioners        []*Provisioner
+	// Connection and Provisioners are for managed resources only.
+	Connection   *Connection
+	Provisioners []*Provisioner
 
 	// Check is the check block that contains the data source, or nil.
 	Check *Check
@@ -201,6 +193,24 @@ type Resource struct {
 	TypeRange hcl.Range
 	Range     hcl.Range // of the block's header
 }
+
+// Lifecycle is a resource's lifecycle block, except enabled. Resources without the block share an
+// empty one, so it is not changed after decoding.
+type Lifecycle struct {
+	Preconditions  []*CheckRule
+	Postconditions []*CheckRule
+
+	// The remaining settings are for managed resources only.
+	ReplaceTriggeredBy  []hcl.Expression
+	PreventDestroy      hcl.Expression // nil if not set
+	IgnoreChanges       []hcl.Traversal
+	IgnoreAll           bool
+	CreateBeforeDestroy Opt[bool]
+	Destroy             Opt[bool]
+	DestroyProblem      error // errors in the destroy argument, which planning reports
+}
+
+var noLifecycle Lifecycle
 
 // ProviderConfig returns the name of the resource's provider configuration within the module.
 func (r *Resource) ProviderConfig() addrs.LocalProviderConfig {

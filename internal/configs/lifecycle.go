@@ -23,6 +23,7 @@ var lifecycleSchema = &hcl.BodySchema{
 func (d *decoder) lifecycle(kind *resourceKind, r *Resource, block *hcl.Block) (repetition []*hcl.Attribute) {
 	content := d.content(block.Body, lifecycleSchema)
 	attrs := content.Attributes
+	r.Lifecycle = new(Lifecycle)
 	if attr, ok := attrs["enabled"]; ok {
 		r.Enabled = attr.Expr
 		repetition = append(repetition, attr)
@@ -44,9 +45,9 @@ func (d *decoder) lifecycle(kind *resourceKind, r *Resource, block *hcl.Block) (
 			continue
 		}
 		if inner.Type == "precondition" {
-			r.Preconditions = append(r.Preconditions, rule)
+			r.Lifecycle.Preconditions = append(r.Lifecycle.Preconditions, rule)
 		} else {
-			r.Postconditions = append(r.Postconditions, rule)
+			r.Lifecycle.Postconditions = append(r.Lifecycle.Postconditions, rule)
 		}
 	}
 	return repetition
@@ -54,10 +55,10 @@ func (d *decoder) lifecycle(kind *resourceKind, r *Resource, block *hcl.Block) (
 
 func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
 	if attr, ok := attrs["create_before_destroy"]; ok {
-		decodeOpt(d, attr, &r.CreateBeforeDestroy)
+		decodeOpt(d, attr, &r.Lifecycle.CreateBeforeDestroy)
 	}
 	if attr, ok := attrs["prevent_destroy"]; ok { // may contain references: the engine evaluates it
-		r.PreventDestroy = attr.Expr
+		r.Lifecycle.PreventDestroy = attr.Expr
 	}
 	if attr, ok := attrs["destroy"]; ok {
 		// Only planning needs the value, so validation doesn't report its errors. Null counts as
@@ -65,9 +66,9 @@ func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
 		inner := &decoder{}
 		var destroy *bool
 		if inner.constant(attr, &destroy) && destroy != nil {
-			r.Destroy = Opt[bool]{Value: *destroy, Set: true}
+			r.Lifecycle.Destroy = Opt[bool]{Value: *destroy, Set: true}
 		}
-		r.DestroyProblem = inner.errs.Err()
+		r.Lifecycle.DestroyProblem = inner.errs.Err()
 	}
 	if attr, ok := attrs["ignore_changes"]; ok {
 		d.ignoreChanges(r, attr)
@@ -97,7 +98,7 @@ func (d *decoder) refuseLifecycle(kind *resourceKind, block *hcl.Block, attrs hc
 // ignoreChanges decodes the keyword all or a list of attribute paths.
 func (d *decoder) ignoreChanges(r *Resource, attr *hcl.Attribute) {
 	if hcl.ExprAsKeyword(attr.Expr) == "all" {
-		r.IgnoreAll = true
+		r.Lifecycle.IgnoreAll = true
 		return
 	}
 	exprs, diags := hcl.ExprList(attr.Expr)
@@ -116,10 +117,10 @@ func (d *decoder) ignoreChanges(r *Resource, attr *hcl.Attribute) {
 		traversal, diags := hcl.RelTraversalForExpr(d.unquote(expr, "references"))
 		d.addHCL(diags)
 		if len(traversal) > 0 {
-			r.IgnoreChanges = append(r.IgnoreChanges, traversal)
+			r.Lifecycle.IgnoreChanges = append(r.Lifecycle.IgnoreChanges, traversal)
 		}
 	}
-	if wildcard != nil && len(r.IgnoreChanges) > 0 {
+	if wildcard != nil && len(r.Lifecycle.IgnoreChanges) > 0 {
 		d.errorf(*wildcard, "Invalid ignore_changes ruleset", "The wildcard \"*\" can't be mixed with attribute names.")
 	}
 }
@@ -137,7 +138,7 @@ func (d *decoder) replaceTriggers(r *Resource, attr *hcl.Attribute) {
 	d.addHCL(diags)
 	for _, expr := range exprs {
 		if expr = d.nativeExpr(expr); expr != nil && d.replaceTrigger(expr) {
-			r.ReplaceTriggeredBy = append(r.ReplaceTriggeredBy, expr)
+			r.Lifecycle.ReplaceTriggeredBy = append(r.Lifecycle.ReplaceTriggeredBy, expr)
 		}
 	}
 }

@@ -158,12 +158,22 @@ func (mb *moduleBuilder) overrideCall(base, over *ModuleCall) {
 	mb.noDependsOn(over.DependsOn)
 }
 
-// overrideResource changes the lifecycle arguments that over sets. Like OpenTofu it ignores
-// "enabled" and "replace_triggered_by" in override files.
 func (mb *moduleBuilder) overrideResource(base, over *Resource) {
 	override(&base.Count, over.Count)
 	override(&base.ForEach, over.ForEach)
 	override(&base.Provider, over.Provider)
+	base.Lifecycle = overrideLifecycle(*base.Lifecycle, over.Lifecycle)
+	override(&base.Connection, over.Connection)
+	if len(over.Provisioners) > 0 { // all of them: provisioners have no names to match
+		base.Provisioners = over.Provisioners
+	}
+	base.Config = overrideBody(base.Config, over.Config)
+	mb.noDependsOn(over.DependsOn)
+}
+
+// overrideLifecycle returns base with the arguments that over sets. Like OpenTofu, it ignores
+// "enabled" and "replace_triggered_by" in override files.
+func overrideLifecycle(base Lifecycle, over *Lifecycle) *Lifecycle {
 	overrideOpt(&base.CreateBeforeDestroy, over.CreateBeforeDestroy)
 	override(&base.PreventDestroy, over.PreventDestroy)
 	if over.Destroy.Set || over.DestroyProblem != nil {
@@ -172,12 +182,7 @@ func (mb *moduleBuilder) overrideResource(base, over *Resource) {
 	if len(over.IgnoreChanges) > 0 || over.IgnoreAll {
 		base.IgnoreChanges, base.IgnoreAll = over.IgnoreChanges, over.IgnoreAll
 	}
-	override(&base.Connection, over.Connection)
-	if len(over.Provisioners) > 0 { // all of them: provisioners have no names to match
-		base.Provisioners = over.Provisioners
-	}
-	base.Config = overrideBody(base.Config, over.Config)
-	mb.noDependsOn(over.DependsOn)
+	return &base
 }
 
 // overrideOpt replaces an argument of base if the override file sets it.

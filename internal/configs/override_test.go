@@ -97,7 +97,7 @@ func TestOverride(t *testing.T) {
 		}
 	}
 	r := m.Resources[addrs.Resource{Mode: addrs.Managed, Type: "cloud_server", Name: "s"}]
-	if !r.CreateBeforeDestroy.Value || !r.IgnoreAll || len(r.Provisioners) != 1 ||
+	if !r.Lifecycle.CreateBeforeDestroy.Value || !r.Lifecycle.IgnoreAll || len(r.Provisioners) != 1 ||
 		r.Provisioners[0].Type != "remote-exec" {
 		t.Errorf("resource: %+v", r)
 	}

@@ -52,6 +52,7 @@ func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *
 	content, rest := d.partial(block.Body, kind.schema)
 	r := &Resource{
 		Addr: addrs.Resource{Mode: kind.mode, Type: block.Labels[0], Name: block.Labels[1]}, Config: rest, Check: check,
+		Lifecycle: &noLifecycle,
 		TypeRange: block.LabelRanges[0], Range: block.DefRange,
 	}
 	d.identifier(r.Addr.Type, block.LabelRanges[0], kind.noun+" type name")

@@ -177,9 +177,10 @@ func (o *Overlay) unprotected(m *Module) *Module {
 	out := *m
 	out.Resources = make(map[addrs.Resource]*Resource, len(m.Resources))
 	for addr, r := range m.Resources {
-		if r.PreventDestroy != nil {
-			plain := *r
-			plain.PreventDestroy = nil
+		if r.Lifecycle.PreventDestroy != nil {
+			plain, lifecycle := *r, *r.Lifecycle
+			lifecycle.PreventDestroy = nil
+			plain.Lifecycle = &lifecycle
 			r = &plain
 		}
 		out.Resources[addr] = r

@@ -187,7 +187,7 @@ func (a *applyStep) store(
 	like := states.Object{Private: resp.Private, Identity: encodeIdentity(resp.Identity),
 		IdentityVersion:     r.Schema.IdentityVersion,
 		CreateBeforeDestroy: a.forced || a.planned.Action == plans.CreateThenDelete,
-		SkipDestroy:         r.Config.Destroy.Set && !r.Config.Destroy.Value, Dependencies: r.Recorded.Dependencies}
+		SkipDestroy:         r.Config.Lifecycle.Destroy.Set && !r.Config.Lifecycle.Destroy.Value, Dependencies: r.Recorded.Dependencies}
 	if prior.exists() {
 		like.Status = prior.obj.Status
 		if like.Identity == nil {

@@ -166,7 +166,7 @@ func (p *instancePlan) plan(
 	circ := plans.Circumstances{
 		HasPrior: from.exists(), Tainted: tainted, Forced: reasons.forced && prior.exists(),
 		Triggered: reasons.triggered, CreateBeforeDestroy: r.CreateBeforeDestroy,
-		Forgets: r.Config.Destroy.Set && !r.Config.Destroy.Value,
+		Forgets: r.Config.Lifecycle.Destroy.Set && !r.Config.Lifecycle.Destroy.Value,
 	}
 	after := p.mark(resp.Planned, prop, from, config)
 	if from.exists() {
@@ -345,7 +345,7 @@ func (p *instancePlan) ignore() objchange.Ignore {
 	if p.generated != nil {
 		return objchange.Ignore{Paths: p.generated.ignored}
 	}
-	return objchange.Ignore{All: p.r.Config.IgnoreAll, Paths: p.r.Config.IgnoreChanges}
+	return objchange.Ignore{All: p.r.Config.Lifecycle.IgnoreAll, Paths: p.r.Config.Lifecycle.IgnoreChanges}
 }
 
 // evalBody evaluates the resource block for the instance. Errors and warnings name the instance.

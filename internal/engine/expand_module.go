@@ -10,7 +10,7 @@ import (
 
 // expandModule determines the instances of a module call in every instance of the calling module.
 func (e *evaluator) expandModule(m *graph.Module) error {
-	errs := tfdiags.FromError(e.refErrors(m.Parent, &m.DependsOn))
+	errs := tfdiags.FromError(e.refErrors(m.Parent, m.DependsOn))
 	for _, parent := range e.modules.of(m.Parent) {
 		c := e.newContext(parent, repetition{})
 		x, err := c.expand(m.Repetition, m.Path.String())

@@ -113,8 +113,8 @@ func (o *orphanPlan) change(l *objectState, action plans.Action, reason plans.Re
 // blocks override it, except when everything is destroyed.
 func forgets(r *graph.Resource, obj *states.Object) (bool, plans.Reason) {
 	switch {
-	case r.Config != nil && r.Config.Destroy.Set:
-		return !r.Config.Destroy.Value, reasonIf(!r.Config.Destroy.Value, plans.ForgotLifecycleDestroyConfig)
+	case r.Config != nil && r.Config.Lifecycle.Destroy.Set:
+		return !r.Config.Lifecycle.Destroy.Value, reasonIf(!r.Config.Lifecycle.Destroy.Value, plans.ForgotLifecycleDestroyConfig)
 	case obj.SkipDestroy:
 		return true, plans.ForgotLifecycleDestroyState
 	}

@@ -246,7 +246,7 @@ func (l *objectState) exists() bool { return l != nil && l.obj != nil }
 // planManaged plans a managed instance.
 func (p *instancePlan) planManaged() error {
 	w, r := p.w, p.r
-	if err := r.Config.DestroyProblem; err != nil {
+	if err := r.Config.Lifecycle.DestroyProblem; err != nil {
 		return err
 	}
 	var err error
@@ -349,7 +349,7 @@ func changed(obj *states.Object, change func(*states.Object)) *states.Object {
 
 // withFlags returns the object with its stored lifecycle flags updated from the configuration.
 func withFlags(r *graph.Resource, obj *states.Object) *states.Object {
-	skip := r.Config != nil && r.Config.Destroy.Set && !r.Config.Destroy.Value
+	skip := r.Config != nil && r.Config.Lifecycle.Destroy.Set && !r.Config.Lifecycle.Destroy.Value
 	first := r.Config != nil && r.Recorded.CreateBeforeDestroy
 	if obj.SkipDestroy == skip && obj.CreateBeforeDestroy == first {
 		return obj

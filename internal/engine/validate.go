@@ -35,7 +35,7 @@ func (v resourceVisit) validate() error {
 		x := newExpansion(*singleInstance)
 		in.resources[r.Slot] = x
 		errs = errs.AppendError(v.validateRepetition(in))
-		errs = errs.AppendError(w.eval.refErrors(r.Module, &r.Exprs.DependsOn))
+		errs = errs.AppendError(w.eval.refErrors(r.Module, r.Exprs.DependsOn))
 		p := &instancePlan{x: x, instance: instance{
 			w: w, r: r, addr: r.Addr.Resource.InInstance(in.addr).Instance(addrs.NoKey), in: in,
 			c: w.eval.newContext(in, unknownRepetition(r.Exprs.Repetition)),
@@ -172,7 +172,7 @@ func (p *instancePlan) validateProvisioner(prov *graph.Provisioner, self cty.Val
 func (p *instancePlan) validateLifecycle() error {
 	var errs tfdiags.Diagnostics
 	schema := p.r.Schema.Block
-	for _, tr := range p.r.Config.IgnoreChanges {
+	for _, tr := range p.r.Config.Lifecycle.IgnoreChanges {
 		if diags := schema.StaticValidateTraversal(tr); diags.HasErrors() {
 			errs = errs.AppendHCL(diags)
 			continue

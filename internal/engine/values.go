@@ -133,7 +133,7 @@ func (e *evaluator) evalOutput(v *graph.Value, in *moduleInstance) error {
 		return err
 	}
 	val, err := e.outputValue(v, in, root)
-	err = tfdiags.Join(e.refErrors(v.Module, &v.DependsOn), err)
+	err = tfdiags.Join(e.refErrors(v.Module, v.DependsOn), err)
 	if root && e.op.Phase != graph.PhaseValidate {
 		var path cty.Path
 		var infinite bool

@@ -150,8 +150,14 @@ func longForm(traversals []hcl.Traversal) bool {
 	return slices.ContainsFunc(traversals, func(tr hcl.Traversal) bool { return tr.RootName() == "resource" })
 }
 
+// noRefs are the references of all blocks without depends_on. It is never changed.
+var noRefs Refs
+
 // DependsOn parses the references in a depends_on argument.
-func DependsOn(traversals []hcl.Traversal) Refs {
+func DependsOn(traversals []hcl.Traversal) *Refs {
+	if len(traversals) == 0 {
+		return &noRefs
+	}
 	objects, err := references(traversals, addrs.ModuleScope)
-	return Refs{Objects: objects, Problems: tfdiags.FromError(err)}
+	return &Refs{Objects: objects, Problems: tfdiags.FromError(err)}
 }

@@ -156,11 +156,12 @@ func (b *build) analyzeBodies() {
 func (b *build) analyzeMeta(c *configs.Resource, e *ResourceExprs) {
 	e.Repetition = b.known.repetition(c.Count, c.ForEach, c.Enabled)
 	e.SelfReferences = tfdiags.FromError(e.Repetition.checkSelfReference(c.Addr))
-	e.Preconditions, e.Postconditions = b.known.conditions(c.Preconditions), b.known.conditions(c.Postconditions)
-	for _, t := range c.ReplaceTriggeredBy {
+	l := c.Lifecycle
+	e.Preconditions, e.Postconditions = b.known.conditions(l.Preconditions), b.known.conditions(l.Postconditions)
+	for _, t := range l.ReplaceTriggeredBy {
 		e.Triggers = append(e.Triggers, b.known.Expr(t))
 	}
-	e.PreventDestroy = b.known.Expr(c.PreventDestroy)
+	e.PreventDestroy = b.known.Expr(l.PreventDestroy)
 	e.DependsOn = lang.DependsOn(c.DependsOn)
 	for _, prov := range c.Provisioners {
 		e.Provisioners = append(e.Provisioners, b.op.AnalyzeProvisioner(prov, c.Connection, &e.problems))

@@ -139,8 +139,8 @@ func indexesOf(to *lang.Expr) *lang.Expr {
 func (b *build) addGenerated(cfg *configs.Import) *Resource {
 	res := &configs.Resource{
 		Addr: cfg.ToResource.Resource, Config: emptyBodyAt(cfg.Range), Provider: cfg.Provider,
-		ProviderAddr: cfg.ProviderAddr,
-		TypeRange:    cfg.Range, Range: cfg.Range,
+		ProviderAddr: cfg.ProviderAddr, Lifecycle: new(configs.Lifecycle),
+		TypeRange: cfg.Range, Range: cfg.Range,
 	}
 	r := b.g.Resource(cfg.ToResource)
 	if r == nil {

@@ -77,7 +77,7 @@ func (c *connector) connectModule(m *Module) {
 		c.after(m.expand, m.Parent.expand)
 		c.connectRepetition(m.expand, m.Parent, m.Repetition)
 		m.DependsOn = lang.DependsOn(m.Call.DependsOn)
-		c.connectDependsOn(m.expand, m.Parent, &m.DependsOn, m.checkSelfReference)
+		c.connectDependsOn(m.expand, m.Parent, m.DependsOn, m.checkSelfReference)
 		for _, refs := range m.Repetition.Refs() {
 			for _, ref := range refs.Objects {
 				m.checkSelfReference(ref)
@@ -106,7 +106,7 @@ func (c *connector) connectValue(v *Value) {
 		scope.except = addrs.InputVariable{Name: v.Name}
 	case Output:
 		v.DependsOn = lang.DependsOn(v.Output.DependsOn)
-		c.connectDependsOn(v.Node, m, &v.DependsOn, nil)
+		c.connectDependsOn(v.Node, m, v.DependsOn, nil)
 		c.connectRefs(v.Node, m, &v.Expr.Refs, scope)
 	default:
 		scope.except = addrs.LocalValue{Name: v.Name}
@@ -184,7 +184,7 @@ func (c *connector) connectResource(r *Resource) {
 		c.connectRefs(n, m, &t.Refs, scope)
 		c.addRefErrors(n, EvalUnit{m, &t.Refs}, c.checkTrigger(m, t))
 	}
-	c.connectDependsOn(n, m, &e.DependsOn, func(ref *addrs.Reference) bool { return m.ResourceOf(ref.Subject) == r })
+	c.connectDependsOn(n, m, e.DependsOn, func(ref *addrs.Reference) bool { return m.ResourceOf(ref.Subject) == r })
 	selfScope := r.inOwnBlock(scope)
 	selfScope.self = r
 	for _, p := range e.Provisioners {

@@ -64,7 +64,9 @@ func (b *build) forceSteps(order []dag.ID) {
 }
 
 // createsFirst reports whether the block of r itself sets create_before_destroy.
-func (r *Resource) createsFirst() bool { return r.Config != nil && r.Config.CreateBeforeDestroy.Value }
+func (r *Resource) createsFirst() bool {
+	return r.Config != nil && r.Config.Lifecycle.CreateBeforeDestroy.Value
+}
 
 var flagTransformer = &Transformer{
 	Name:  "Flag",
