@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -41,6 +42,15 @@ func (h *human) write(w io.Writer, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, _ = io.WriteString(w, text)
+}
+
+// stream calls f with a writer to the output, for texts that are too long for write.
+func (h *human) stream(f func(out *bufio.Writer)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := bufio.NewWriterSize(h.Out, 64<<10)
+	f(out)
+	_ = out.Flush()
 }
 
 func (h *human) line(text string) { h.write(h.Out, h.style.as(bold, text)+"\n") }
@@ -134,14 +144,16 @@ func (h *human) Plan(v *PlanView) {
 	if v.Saved {
 		return
 	}
-	p := &planText{PlanView: v, style: h.style, differ: &differ{showSensitive: h.ShowSensitive},
-		width: columns(h.Width)}
-	h.write(h.Out, p.render())
+	h.stream(func(out *bufio.Writer) {
+		p := &planText{PlanView: v, style: h.style, differ: &differ{showSensitive: h.ShowSensitive},
+			width: columns(h.Width), out: out}
+		p.render()
+	})
 }
 
 // State implements Printer.
 func (h *human) State(v *StateView) error {
-	h.write(h.Out, stateText(v, h.style, h.ShowSensitive))
+	h.stream(func(out *bufio.Writer) { stateText(out, v, h.style, h.ShowSensitive) })
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"bufio"
 	"fmt"
 	"runtime"
 	"slices"
@@ -46,53 +47,57 @@ func headerSymbol(s style, action plans.Action) string {
 	return "   "
 }
 
-// planText renders a plan for humans.
+// planText renders a plan for humans. It writes the text while it renders, because the text of a
+// large plan takes as much memory as the plan.
 type planText struct {
 	*PlanView
 	style  style
 	differ *differ
 	width  int
-	b      strings.Builder
+	out    *bufio.Writer
 }
 
-func (p *planText) para(text string) { p.b.WriteString(wrap(text, p.width-1) + "\n") }
+// write writes text. The error of the last write is returned by out.Flush.
+func (p *planText) write(text string) { _, _ = p.out.WriteString(text) }
 
-// render renders the whole plan.
-func (p *planText) render() string {
+func (p *planText) para(text string) { p.write(wrap(text, p.width-1) + "\n") }
+
+// render writes the whole plan.
+func (p *planText) render() {
 	drift := p.driftSection()
 	counts := PlanCounts(p.Plan)
 	changes := p.shownChanges()
 	outputs := p.outputChanges()
 	if len(changes) == 0 && len(outputs) == 0 {
 		p.noChanges(drift)
-		return p.b.String()
+		return
 	}
 	if drift && p.Plan.Mode == plans.RefreshOnly {
-		return p.refreshOnly(outputs)
+		p.refreshOnly(outputs)
+		return
 	}
 	if drift {
-		p.b.WriteString("\n\n")
+		p.write("\n\n")
 		p.para("Unless you have made equivalent changes to your configuration, or named the attributes in " +
 			"ignore_changes, the plan below may change them back.")
-		p.b.WriteString("\n" + rule(p.width) + "\n")
+		p.write("\n" + rule(p.width) + "\n")
 	}
 	if len(changes) > 0 {
 		p.legend(changes)
 		if p.Plan.Errored {
-			p.b.WriteString("\n" + p.style.as(bold,
+			p.write("\n" + p.style.as(bold,
 				"OpenTofu planned the following actions, but then encountered a problem:") + "\n")
 		} else {
-			p.b.WriteString("\nOpenTofu will perform the following actions:\n")
+			p.write("\nOpenTofu will perform the following actions:\n")
 		}
 		p.changes(changes)
-		p.b.WriteString("\n" + p.style.as(bold, "Plan:") + strings.TrimPrefix(counts.planned(), "Plan:") + "\n")
+		p.write("\n" + p.style.as(bold, "Plan:") + strings.TrimPrefix(counts.planned(), "Plan:") + "\n")
 	}
 	p.outputSection(outputs)
 	if counts == (Counts{Import: counts.Import}) && len(outputs) > 0 && !p.Plan.Errored {
-		p.b.WriteString("\n")
+		p.write("\n")
 		p.para(onlyOutputs)
 	}
-	return p.b.String()
 }
 
 // shownChanges returns the changes to show.
@@ -114,11 +119,11 @@ func (p *planText) legend(changes []*plans.InstanceChange) {
 	if len(used) == 1 && !used[changes[0].Action] {
 		return
 	}
-	p.b.WriteString("\n")
+	p.write("\n")
 	p.para("In this plan, the symbols before the resources mean:")
 	for _, l := range legend {
 		if used[l.action] {
-			p.b.WriteString(p.style.as(l.colour, l.symbol) + " " + l.text + "\n")
+			p.write(p.style.as(l.colour, l.symbol) + " " + l.text + "\n")
 		}
 	}
 }
@@ -134,7 +139,7 @@ func (p *planText) changes(all []*plans.InstanceChange) {
 		}
 		parallel.Each(len(some), runtime.GOMAXPROCS(0), func(i int) { texts[i] = p.change(some[i], schemas[i], false) })
 		for _, text := range texts {
-			p.b.WriteString("\n" + text)
+			p.write("\n" + text)
 		}
 	}
 }
@@ -233,7 +238,7 @@ func (p *planText) outputSection(outputs []*plans.OutputChange) {
 	}
 	r := &renderer{style: p.style, margin: 4, strict: true}
 	r.members(n, 0)
-	p.b.WriteString("\nChanges to Outputs:\n" + r.b.String())
+	p.write("\nChanges to Outputs:\n" + r.b.String())
 }
 
 func (p *planText) output(o *plans.OutputChange) *node {
@@ -257,11 +262,11 @@ func (p *planText) driftSection() bool {
 	if len(drift) == 0 {
 		return false
 	}
-	p.b.WriteString("\n" + p.style.as(bold, p.style.as(cyan, "Note:")+
+	p.write("\n" + p.style.as(bold, p.style.as(cyan, "Note:")+
 		" Objects have changed outside of OpenTofu") + "\n\n")
 	p.para("These changes since the last apply were not made by tofu, and they may matter for this plan:")
 	for _, c := range drift {
-		p.b.WriteString("\n" + p.change(c, p.schema(c), true))
+		p.write("\n" + p.change(c, p.schema(c), true))
 	}
 	return true
 }
@@ -284,15 +289,15 @@ func (m PlanSaved) text(width int) string {
 // noChanges writes that nothing is to be done and, if it isn't obvious, what that means.
 func (p *planText) noChanges(drift bool) {
 	none := func(what, detail string) {
-		p.b.WriteString("\n" + p.style.as(bold, p.style.as(green, "No changes.")+" "+what) + "\n")
+		p.write("\n" + p.style.as(bold, p.style.as(green, "No changes.")+" "+what) + "\n")
 		if detail != "" {
-			p.b.WriteString("\n")
+			p.write("\n")
 			p.para(detail)
 		}
 	}
 	switch {
 	case p.Plan.Errored:
-		p.b.WriteString("\n" + p.style.as(bold, p.style.as(red, "Planning failed.")+
+		p.write("\n" + p.style.as(bold, p.style.as(red, "Planning failed.")+
 			" No plan could be made because of errors.") + "\n")
 	case p.Plan.Mode == plans.RefreshOnly && drift:
 		p.refreshNote()
@@ -302,7 +307,7 @@ func (p *planText) noChanges(drift bool) {
 		none("No objects need to be destroyed.",
 			"The state has no existing objects: none were created, or all were destroyed before.")
 	case drift:
-		p.b.WriteString("\n" + rule(p.width) + "\n")
+		p.write("\n" + rule(p.width) + "\n")
 		none("Your infrastructure matches the configuration.",
 			"The configuration already matches the changes above. Applying this plan only records them in the state.")
 	case len(p.Plan.Targets)+len(p.Plan.Excludes) > 0:
@@ -315,17 +320,16 @@ func (p *planText) noChanges(drift bool) {
 }
 
 func (p *planText) refreshNote() {
-	p.b.WriteString("\n\n")
+	p.write("\n\n")
 	p.para("A refresh-only plan reverts none of them. If they are expected, apply the plan to record them in " +
 		"the state. The objects are not changed.")
 }
 
-// refreshOnly returns the end of a refresh-only plan that changes outputs.
-func (p *planText) refreshOnly(outputs []*plans.OutputChange) string {
+// refreshOnly writes the end of a refresh-only plan that changes outputs.
+func (p *planText) refreshOnly(outputs []*plans.OutputChange) {
 	p.refreshNote()
-	p.b.WriteString("\n" + rule(p.width) + "\n")
+	p.write("\n" + rule(p.width) + "\n")
 	p.outputSection(outputs)
-	p.b.WriteString("\n")
+	p.write("\n")
 	p.para(onlyOutputs)
-	return p.b.String()
 }

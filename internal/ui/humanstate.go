@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"bufio"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,26 +12,32 @@ import (
 	"tofu/internal/states"
 )
 
-// stateText renders a state for humans.
-func stateText(v *StateView, s style, showSensitive bool) string {
+// stateText writes a state for humans. The caller checks for write errors.
+func stateText(out *bufio.Writer, v *StateView, s style, showSensitive bool) {
 	if v.State.Empty() {
-		return "The state is empty.\n"
+		_, _ = out.WriteString("The state is empty.\n")
+		return
 	}
 	d := &differ{showSensitive: showSensitive}
-	var b strings.Builder
-	items := stateItems(v)
-	for _, item := range items {
+	first := true
+	write := func(text string) { // every part starts with an empty line, except the first
+		if first {
+			text = strings.TrimPrefix(text, "\n")
+		}
+		first = false
+		_, _ = out.WriteString(text)
+	}
+	for _, item := range stateItems(v) {
 		if item.inst.Current != nil {
-			b.WriteString(stateObject(v, d, s, item, item.inst.Current, addrs.NotDeposed))
+			write(stateObject(v, d, s, item, item.inst.Current, addrs.NotDeposed))
 		}
 		for _, key := range slices.Sorted(maps.Keys(item.inst.Deposed)) {
-			b.WriteString(stateObject(v, d, s, item, item.inst.Deposed[key], key))
+			write(stateObject(v, d, s, item, item.inst.Deposed[key], key))
 		}
 	}
 	if names := v.State.OutputNames(); len(names) > 0 && v.Only == nil {
-		b.WriteString("\n\n" + s.as(bold, "Outputs:") + "\n\n" + stateOutputs(v.State, names, d, s))
+		write("\n\n" + s.as(bold, "Outputs:") + "\n\n" + stateOutputs(v.State, names, d, s))
 	}
-	return strings.TrimPrefix(b.String(), "\n")
 }
 
 // stateItems returns the instances to show in order.
