@@ -14,9 +14,9 @@ const (
 	smallHeap = 64 << 20
 	// headroom is the minimum growth between two collections.
 	headroom = 32 << 20
-	// Above largeHeap the heap grows by half between two collections instead of doubling: a run
-	// over a million instances is limited by memory, not by time.
-	largeHeap = 2 << 30
+	// Above largeHeap the heap grows by a constant and then by a third between two collections
+	// instead of doubling: a run over a million instances is limited by memory, not by time.
+	largeHeap = 3 << 29
 )
 
 // leastHeap is the heap size of the runtime's first collection at 100 percent.
@@ -30,7 +30,7 @@ func growthOf(size uint64) uint64 {
 	case size < largeHeap:
 		return size
 	default:
-		return max(largeHeap, size/2)
+		return max(largeHeap, size/3)
 	}
 }
 
