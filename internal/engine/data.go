@@ -9,6 +9,7 @@ import (
 	"tofu/internal/checks"
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
+	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
@@ -254,11 +255,13 @@ func findDeferral(r *graph.Resource) *deferral {
 			}
 		}
 	}
-	d.dependsOn(m, r.Exprs.DependsOn.Objects)
+	d.dependsOn(m, r.Exprs.DependsOn)
 	for ; m.Call != nil; m = m.Parent {
-		refs := m.DependsOn.Objects
-		d.dependsOn(m.Parent, refs)
-		for _, ref := range refs {
+		d.dependsOn(m.Parent, m.DependsOn)
+		if m.DependsOn == nil {
+			continue
+		}
+		for _, ref := range m.DependsOn.Objects {
 			if other := m.Parent.ResourceOf(ref.Subject); other != nil {
 				d.from = append(d.from, other.Node.ID)
 			}
@@ -267,9 +270,12 @@ func findDeferral(r *graph.Resource) *deferral {
 	return d
 }
 
-// dependsOn adds the references of a depends_on argument in module m.
-func (d *deferral) dependsOn(m *graph.Module, refs []*addrs.Reference) {
-	for _, ref := range refs {
+// dependsOn adds the references of a depends_on argument in module m; nil for none.
+func (d *deferral) dependsOn(m *graph.Module, refs *lang.Refs) {
+	if refs == nil {
+		return
+	}
+	for _, ref := range refs.Objects {
 		if other := m.ResourceOf(ref.Subject); other != nil {
 			d.direct = append(d.direct, other)
 		} else if n := m.NodeOf(ref.Subject); n != nil {

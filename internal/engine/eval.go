@@ -303,15 +303,23 @@ func (ci *callInstances) build(child *graph.Module, outputs []string) cty.Value 
 	return ci.whole(objs, cty.NullVal(cty.DynamicPseudoType))
 }
 
+// functionProvider returns the provider of a function, or nil if the module has no such provider.
+func (e *evaluator) functionProvider(use graph.FunctionUse) (*graph.Provider, error) {
+	if known, ok := e.graph.Functions[use]; ok || e.startForFunction == nil {
+		return known.Provider, nil
+	}
+	if p := e.started[use]; p != nil {
+		return p, nil
+	}
+	return e.startForFunction(use)
+}
+
 // Function implements lang.Data.
 func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, error) {
 	e, use := c.e, graph.FunctionUse{Module: c.in.module, Name: ref}
-	p := e.graph.Functions[use].Provider
-	if p == nil && e.startForFunction != nil {
-		var err error
-		if p, err = e.startForFunction(use); err != nil {
-			return function.Function{}, err
-		}
+	p, err := e.functionProvider(use)
+	if err != nil {
+		return function.Function{}, err
 	}
 	switch {
 	case p == nil && e.op.Phase == graph.PhaseValidate:

@@ -25,7 +25,7 @@ func Eval(
 	if w == nil {
 		return nil, err
 	}
-	w.eval.startForFunction = w.startForFunction
+	w.eval.startForFunction, w.eval.started = w.startForFunction, map[graph.FunctionUse]*graph.Provider{}
 	return w.eval.newContext(w.modules.of(w.graph.Root)[0], repetition{}).scope(), err
 }
 
@@ -88,7 +88,7 @@ func (w *walk) startForFunction(use graph.FunctionUse) (*graph.Provider, error) 
 		return nil, err
 	}
 	p := &graph.Provider{Addr: found.Config, Schema: schema, FunctionsOnly: true}
-	w.graph.Functions[use] = graph.ProviderUse{Provider: p}
+	w.eval.started[use] = p
 	return p, providerVisit{w, p}.start()
 }
 

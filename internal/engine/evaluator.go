@@ -19,9 +19,10 @@ type evaluator struct {
 	calls     *calls
 	ctx       context.Context // for calls of provider functions
 
-	// startForFunction starts a provider for a function that the configuration doesn't call; nil
-	// during a walk.
+	// startForFunction starts a provider for a function that the configuration doesn't call, and
+	// started holds the result; both are nil during a walk.
 	startForFunction func(graph.FunctionUse) (*graph.Provider, error)
+	started          map[graph.FunctionUse]*graph.Provider
 
 	builtins   map[string]function.Function // the functions of the language
 	deprecates bool                         // there are deprecated outputs or attributes

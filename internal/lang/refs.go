@@ -150,13 +150,10 @@ func longForm(traversals []hcl.Traversal) bool {
 	return slices.ContainsFunc(traversals, func(tr hcl.Traversal) bool { return tr.RootName() == "resource" })
 }
 
-// noRefs are the references of all blocks without depends_on. It is never changed.
-var noRefs Refs
-
-// DependsOn parses the references in a depends_on argument.
+// DependsOn parses the references in a depends_on argument. It returns nil for none.
 func DependsOn(traversals []hcl.Traversal) *Refs {
 	if len(traversals) == 0 {
-		return &noRefs
+		return nil
 	}
 	objects, err := references(traversals, addrs.ModuleScope)
 	return &Refs{Objects: objects, Problems: tfdiags.FromError(err)}

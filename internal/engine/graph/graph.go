@@ -50,7 +50,7 @@ type Module struct {
 	Call       *configs.ModuleCall
 	Repetition Repetition
 
-	DependsOn *lang.Refs // of the call
+	DependsOn *lang.Refs // of the call; nil for none
 
 	CallSlot int // position among the calls of the parent
 
@@ -84,7 +84,7 @@ type Value struct {
 	Variable    *configs.Variable
 	Output      *configs.Output
 	Expr        *lang.Expr  // for variables, the argument of the call (evaluated in the caller); may be nil
-	DependsOn   *lang.Refs  // of outputs; nil for other values
+	DependsOn   *lang.Refs  // of outputs; nil for none
 	PerInstance bool        // Expr refers to count or each, so that it differs between the instances of the call
 	Conditions  []Condition // validations or preconditions
 }
@@ -154,7 +154,7 @@ type ResourceExprs struct {
 	Preconditions, Postconditions []Condition
 	Triggers                      []*lang.Expr
 	PreventDestroy                *lang.Expr
-	DependsOn                     *lang.Refs
+	DependsOn                     *lang.Refs // nil for none
 	Provisioners                  []*Provisioner
 	problems                      tfdiags.Diagnostics
 	SelfReferences                tfdiags.Diagnostics // references of the repetition to the resource itself

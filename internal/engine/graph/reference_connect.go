@@ -191,6 +191,9 @@ func (c *connector) connectCallRef(
 // returns true. A module call stands for everything in the module. Only the first undeclared object
 // is reported.
 func (c *connector) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except func(*addrs.Reference) bool) {
+	if refs == nil {
+		return
+	}
 	problems := slices.Clip(refs.Problems)
 	for _, ref := range refs.Objects {
 		if except != nil && except(ref) {
