@@ -23,14 +23,14 @@ const (
 // ModuleSource is the evaluated source of a module call. Equal values are the same source.
 type ModuleSource struct {
 	Kind ModuleSourceKind
-	// Address is the normalised address without the subdirectory: "./net",
+	// Address is the normalized address without the subdirectory: "./net",
 	// "host/namespace/name/system" or "git::https://…".
 	Address string
 	// Subdir is the slash-separated directory within the package; "" for the package's root.
 	Subdir string
 }
 
-// String returns the normalised form, as in the modules manifest.
+// String returns the normalized form, as in the modules manifest.
 func (s ModuleSource) String() string {
 	if s.Subdir == "" {
 		return s.Address

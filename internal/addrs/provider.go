@@ -110,7 +110,7 @@ func ParseProvider(source string) (Provider, error) {
 	return p, nil
 }
 
-// ParseProviderPart validates and normalises one part of a source address or a local name.
+// ParseProviderPart validates and normalizes one part of a source address or a local name.
 func ParseProviderPart(given string) (string, error) {
 	if given == "" {
 		return "", fmt.Errorf("a part is empty")
@@ -131,7 +131,7 @@ func ParseProviderPart(given string) (string, error) {
 	return ascii, nil
 }
 
-// ParseHost validates and normalises a host name with an optional port. The result is in lower case
+// ParseHost validates and normalizes a host name with an optional port. The result is in lower case
 // and ASCII form, without port 443.
 func ParseHost(given string) (string, error) {
 	host, port, hasPort := strings.Cut(given, ":")

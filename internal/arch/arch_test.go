@@ -17,7 +17,7 @@ import (
 // own layer and lower ones.
 var layers = map[string]int{
 	"tfdiags": 0, "dag": 0, "version": 0, "memo": 0, "parallel": 0, "atomicfile": 0, "jsonscan": 0, "suggest": 0,
-	"testenv":              0,
+	"testenv": 0, "diff": 0, "limits": 0, "transfer": 0,
 	"addrs":                1,
 	"checks":               1,
 	"timings":              1,
@@ -187,6 +187,9 @@ func TestPackages(t *testing.T) {
 					t.Errorf("%s has an init function", name)
 				}
 			}
+			for _, call := range blankCalls(file) {
+				t.Errorf("%s assigns the result of the call %s to _, which hides an initialization", name, call)
+			}
 			ast.Inspect(file, func(n ast.Node) bool {
 				spec, ok := n.(*ast.TypeSpec)
 				if !ok {
@@ -201,6 +204,56 @@ func TestPackages(t *testing.T) {
 		}
 		if !documented {
 			t.Errorf("internal/%s has no package comment", p.path)
+		}
+	}
+}
+
+// blankCalls returns the functions whose results package-level variables named _ receive. They run
+// when the program starts, as init functions do. Conversions for interface assertions such as
+// (*T)(nil) have no name and are not among them.
+func blankCalls(file *ast.File) []string {
+	var out []string
+	for _, decl := range file.Decls {
+		gen, ok := decl.(*ast.GenDecl)
+		if !ok || gen.Tok != token.VAR {
+			continue
+		}
+		for _, spec := range gen.Specs {
+			value := spec.(*ast.ValueSpec)
+			for i, name := range value.Names {
+				if name.Name != "_" || i >= len(value.Values) {
+					continue
+				}
+				call, ok := value.Values[i].(*ast.CallExpr)
+				if !ok {
+					continue
+				}
+				switch fn := call.Fun.(type) {
+				case *ast.Ident:
+					out = append(out, fn.Name)
+				case *ast.SelectorExpr:
+					out = append(out, fn.Sel.Name)
+				case *ast.FuncLit:
+					out = append(out, "func literal")
+				}
+			}
+		}
+	}
+	return out
+}
+
+// TestBlankCalls checks that blankCalls finds calls but no interface assertions.
+func TestBlankCalls(t *testing.T) {
+	for src, want := range map[string]int{
+		"var _ I = T{}": 0, "var _ I = (*T)(nil)": 0, "var _ = f()": 1, "var _ = p.f()": 1,
+		"var (\n\t_ = func() int { return 1 }()\n)": 1, "var x = f()": 0,
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\n"+src, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(blankCalls(file)); got != want {
+			t.Errorf("%s: %d calls, want %d", src, got, want)
 		}
 	}
 }

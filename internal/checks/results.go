@@ -84,11 +84,11 @@ func (r *Results) Object(kind Kind, config, object string) *Object {
 // Set records the result of an object and updates the block's status.
 func (b *Block) Set(addr string, status Status, messages []string) {
 	b.Objects[addr] = &Object{Addr: addr, Status: status, Messages: messages}
-	b.Summarise()
+	b.Summarize()
 }
 
-// Summarise sets the block's status to the worst of its objects, or Pass without objects.
-func (b *Block) Summarise() {
+// Summarize sets the block's status to the worst of its objects, or Pass without objects.
+func (b *Block) Summarize() {
 	b.Status = Pass
 	for _, o := range b.Objects {
 		b.Status = max(b.Status, o.Status)

@@ -10,7 +10,7 @@ func TestSummaries(t *testing.T) {
 	if block.Status != Unknown || results.Declare(KindResource, "lab_object.a") != block {
 		t.Errorf("declared block: status %s; want it declared once", block.Status)
 	}
-	block.Summarise()
+	block.Summarize()
 	if block.Status != Pass {
 		t.Errorf("block without objects: status %s", block.Status)
 	}

@@ -131,8 +131,8 @@ func (a *App) run(args []string) int {
 	return a.runCommand(cmd, path, rest, global.measure)
 }
 
-// plainIfAsked disables colours if an option requests that, so that errors in the options are
-// printed without colours too.
+// plainIfAsked disables colors if an option requests that, so that errors in the options are
+// printed without colors too.
 func (a *App) plainIfAsked(args []string) {
 	if slices.Contains(args, "-no-color") || slices.Contains(args, "--no-color") {
 		a.setView(viewFlags{NoColor: true, ConsolidateWarnings: true})
@@ -237,8 +237,8 @@ func (a *App) useOptions(o *options) (closeView func() error, err error) {
 
 func (a *App) setView(view viewFlags) {
 	a.view = view
-	// Scripts and CI logs expect colours in pipes too.
-	a.Colour = !view.NoColor && !view.JSON && a.Env("NO_COLOR") == ""
+	// Scripts and CI logs expect colors in pipes too.
+	a.Color = !view.NoColor && !view.JSON && a.Env("NO_COLOR") == ""
 	a.Scripted = view.JSON
 	if view.JSON {
 		a.Printer = ui.NewJSON(a.viewOptions(a.Out))
@@ -249,7 +249,7 @@ func (a *App) setView(view viewFlags) {
 
 func (a *App) viewOptions(out io.Writer) ui.Options {
 	return ui.Options{
-		Out: out, Err: a.Err, Width: a.Width, ErrWidth: a.Width, Colour: a.Colour, ErrColour: a.Colour,
+		Out: out, Err: a.Err, Width: a.Width, ErrWidth: a.Width, Color: a.Color, ErrColor: a.Color,
 		Version: version.String, Sources: a.Source,
 		CompactWarnings: a.view.CompactWarnings, SeparateWarnings: !a.view.ConsolidateWarnings,
 		GroupErrors: a.view.ConsolidateErrors,

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tofu/internal/atomicfile"
+	"tofu/internal/diff"
 	"tofu/internal/hclfmt"
 	"tofu/internal/tfdiags"
 )
@@ -154,7 +155,7 @@ func (f *formatter) source(r io.Reader, path string) {
 			}
 		}
 		if f.Diff {
-			fmt.Fprint(f.out, unifiedDiff("old/"+path, "new/"+path, string(src), string(result)))
+			fmt.Fprint(f.out, diff.Unified("old/"+path, "new/"+path, string(src), string(result)))
 		}
 	}
 	if !f.List && !f.Write && !f.Diff && !f.Check { // print the result, as for standard input

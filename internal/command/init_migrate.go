@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/all"
+	"tofu/internal/configs/blocks"
 	"tofu/internal/session"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
@@ -23,7 +24,7 @@ func recordedSettings(record *session.BackendRecord) (*session.BackendSettings, 
 	if err != nil {
 		return nil, err
 	}
-	schema := backend.Schema(driver.Config())
+	schema := blocks.Schema(driver.Config())
 	config, err := record.Value(schema.ImpliedType())
 	if err != nil {
 		return nil, err

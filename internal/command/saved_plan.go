@@ -16,9 +16,9 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/atomicfile"
-	"tofu/internal/backend"
 	"tofu/internal/backend/all"
 	"tofu/internal/configs"
+	"tofu/internal/configs/blocks"
 	"tofu/internal/depsfile"
 	"tofu/internal/encryption"
 	"tofu/internal/plans"
@@ -309,7 +309,7 @@ func (a *App) planLocation(
 			"The plan was made for the workspace %q, and the workspace %q is "+
 				"selected now. Select the plan's workspace to apply it.", saved.Backend.Workspace, workspace)
 	}
-	schema := backend.Schema(driver.Config())
+	schema := blocks.Schema(driver.Config())
 	config, err := (&session.BackendRecord{Type: saved.Backend.Type, Config: saved.Backend.Config}).Value(
 		schema.ImpliedType())
 	if err != nil {

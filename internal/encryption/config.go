@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/backend"
+	"tofu/internal/configs/blocks"
 	"tofu/internal/tfdiags"
 )
 
@@ -355,7 +355,7 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 
 // decode evaluates arguments and decodes them to a driver's configuration.
 func (l *loader) decode(attrs map[string]*hcl.Attribute, at hcl.Range, config any) bool {
-	schema := backend.Schema(config)
+	schema := blocks.Schema(config)
 	values := make(map[string]cty.Value)
 	before := len(l.errs)
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
@@ -371,7 +371,7 @@ func (l *loader) decode(attrs map[string]*hcl.Attribute, at hcl.Range, config an
 	if len(l.errs) > before {
 		return false
 	}
-	for _, d := range tfdiags.FromError(backend.Decode(cty.ObjectVal(values), config, l.src.Getenv)) {
+	for _, d := range tfdiags.FromError(blocks.Decode(cty.ObjectVal(values), config, l.src.Getenv)) {
 		rng := at
 		if step, ok := d.Path[0].(cty.GetAttrStep); ok && attrs[step.Name] != nil {
 			rng = attrs[step.Name].Range

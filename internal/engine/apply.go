@@ -156,7 +156,7 @@ func (f finisher) keepChecks(plan *plans.Plan) {
 	for _, planned := range plan.Checks.Sorted() {
 		block := w.out.checks.Declare(planned.Kind, planned.Config)
 		if planned.Status == checks.Pass && len(planned.Objects)+len(block.Objects) == 0 {
-			block.Summarise() // there were no objects
+			block.Summarize() // there were no objects
 		}
 		for _, o := range planned.SortedObjects() {
 			switch {

@@ -201,7 +201,7 @@ func (s *results) recordNoObjects(kind checks.Kind, config string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.checks.Declare(kind, config).Summarise()
+	s.checks.Declare(kind, config).Summarize()
 }
 
 // checkFailed reports whether an object's outcome is a failure already, and removes any other

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -75,15 +74,6 @@ func (c *Client) Std() *http.Client { return c.std }
 
 // Close closes idle connections.
 func (c *Client) Close() { c.std.Transport.(*transport).base.CloseIdleConnections() }
-
-// ReadAll reads a response of at most limit bytes.
-func ReadAll(body io.Reader, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(body, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		return nil, fmt.Errorf("the answer is longer than %d bytes", limit)
-	}
-	return data, err
-}
 
 // Clean redacts the URL in the error of a request and returns the error.
 func Clean(err error) error {

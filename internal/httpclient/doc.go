@@ -2,7 +2,7 @@
 // same policy.
 //
 // Redirects never change the method of a request, never lead from https to http, and never take a
-// credential or a body to another origin. Requests to silent servers are cancelled. Connections use
+// credential or a body to another origin. Requests to silent servers are canceled. Connections use
 // TLS 1.2 or later, and proxies come from the environment. Each request is logged. Neither logs nor
 // errors contain headers, passwords or query parameters that look like secrets.
 //

@@ -233,7 +233,7 @@ func TestOutOfEncryption(t *testing.T) {
 	})
 }
 
-// TestEndless checks that an endless response is cancelled.
+// TestEndless checks that an endless response is canceled.
 func TestEndless(t *testing.T) {
 	each(t, func(t *testing.T, u user) error {
 		if u.large {
@@ -256,7 +256,7 @@ func TestEndless(t *testing.T) {
 	})
 }
 
-// TestSilence checks that requests are cancelled if the server falls silent before or during its
+// TestSilence checks that requests are canceled if the server falls silent before or during its
 // response, or sends too slowly.
 func TestSilence(t *testing.T) {
 	t.Setenv(httpclient.TimeoutEnv, "0.1")

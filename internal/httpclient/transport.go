@@ -61,11 +61,11 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	log.Debug("HTTP request", "status", resp.StatusCode, "took", time.Since(start))
-	resp.Body = &answer{resp.Body, w, ctx, cancel}
+	resp.Body = &answer{resp.Body, w, func(err error) error { return silence(ctx, err) }, func() { cancel(nil) }}
 	return resp, nil
 }
 
-// silence returns the SilenceError that cancelled ctx, or else err.
+// silence returns the SilenceError that canceled ctx, or else err.
 func silence(ctx context.Context, err error) error {
 	if silent := (*SilenceError)(nil); errors.As(context.Cause(ctx), &silent) {
 		return silent
@@ -92,9 +92,9 @@ func (q *question) Read(p []byte) (int, error) {
 // answer is the body of a response.
 type answer struct {
 	io.ReadCloser
-	watch  *watch
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	watch   *watch
+	explain func(error) error // returns the SilenceError instead of an error that it caused
+	cancel  func()
 }
 
 func (a *answer) Read(p []byte) (int, error) {
@@ -103,14 +103,14 @@ func (a *answer) Read(p []byte) (int, error) {
 	a.watch.pause()
 	a.watch.came(n)
 	if err != nil && err != io.EOF {
-		err = silence(a.ctx, err)
+		err = a.explain(err)
 	}
 	return n, err
 }
 
 func (a *answer) Close() error {
 	err := a.ReadCloser.Close()
-	a.cancel(nil)
+	a.cancel()
 	return err
 }
 

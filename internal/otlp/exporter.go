@@ -31,8 +31,7 @@ type Exporter struct {
 	waiting chan timings.Span
 	closing chan struct{}
 	closed  chan struct{}
-	ctx     context.Context // context of requests
-	cancel  context.CancelFunc
+	cancel  context.CancelFunc // of requests
 
 	mu      sync.Mutex
 	lost    int   // number of spans that were not delivered
@@ -65,9 +64,10 @@ func New(getenv func(string) string, version string, log *slog.Logger) (*Exporte
 	if err != nil {
 		return nil, err
 	}
-	e.ctx, e.cancel = context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
+	e.cancel = cancel
 	e.logSettings(getenv)
-	go e.run()
+	go e.run(ctx)
 	return e, nil
 }
 
@@ -136,12 +136,12 @@ func (e *Exporter) lose(n int, why error) {
 }
 
 // run collects spans and delivers them.
-func (e *Exporter) run() {
+func (e *Exporter) run(ctx context.Context) {
 	defer close(e.closed)
 	var spans []timings.Span
 	deliver := func() {
 		if len(spans) > 0 {
-			e.deliver(spans)
+			e.deliver(ctx, spans)
 			spans = spans[:0]
 		}
 	}
@@ -170,8 +170,8 @@ func (e *Exporter) run() {
 }
 
 // deliver sends a message. It retries if the collector asks for that and there is time.
-func (e *Exporter) deliver(spans []timings.Span) {
-	ctx, cancel := context.WithTimeout(e.ctx, e.settings.timeout)
+func (e *Exporter) deliver(ctx context.Context, spans []timings.Span) {
+	ctx, cancel := context.WithTimeout(ctx, e.settings.timeout)
 	defer cancel()
 	message := e.settings.request(e.trace, e.version, spans)
 	for wait := time.Second; ; wait *= 2 {

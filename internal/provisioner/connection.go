@@ -20,12 +20,12 @@ const defaultTimeout = 5 * time.Minute
 // it was opened with.
 type target interface {
 	// upload writes a file. If dst is a directory, the file is created in it under name.
-	upload(dst, name string, size int64, content io.Reader) error
+	upload(ctx context.Context, dst, name string, size int64, content io.Reader) error
 	// uploadDir writes the content of a directory, and the directory itself unless src ends with a
 	// slash.
-	uploadDir(dst, src string) error
+	uploadDir(ctx context.Context, dst, src string) error
 	// script uploads a script, runs it and removes it.
-	script(text []byte, out io.Writer) error
+	script(ctx context.Context, text []byte, out io.Writer) error
 	close() error
 }
 

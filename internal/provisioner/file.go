@@ -47,7 +47,7 @@ func runFile(ctx context.Context, r *request) error {
 	if content := attribute(r.config, "content"); !content.IsNull() {
 		return withTarget(ctx, r, func(t target) error {
 			text := content.AsString()
-			return t.upload(dst, contentName, int64(len(text)), strings.NewReader(text))
+			return t.upload(ctx, dst, contentName, int64(len(text)), strings.NewReader(text))
 		})
 	}
 	src := text(r.config, "source")
@@ -59,9 +59,9 @@ func runFile(ctx context.Context, r *request) error {
 		return err
 	}
 	if info.IsDir() {
-		return withTarget(ctx, r, func(t target) error { return t.uploadDir(dst, src) })
+		return withTarget(ctx, r, func(t target) error { return t.uploadDir(ctx, dst, src) })
 	}
-	return withTarget(ctx, r, func(t target) error { return uploadFile(t, dst, src) })
+	return withTarget(ctx, r, func(t target) error { return uploadFile(ctx, t, dst, src) })
 }
 
 func withTarget(ctx context.Context, r *request, use func(target) error) error {
@@ -76,7 +76,7 @@ func withTarget(ctx context.Context, r *request, use func(target) error) error {
 	return nil
 }
 
-func uploadFile(t target, dst, src string) error {
+func uploadFile(ctx context.Context, t target, dst, src string) error {
 	f, err := os.Open(src)
 	if err != nil {
 		return err
@@ -86,5 +86,5 @@ func uploadFile(t target, dst, src string) error {
 	if err != nil {
 		return err
 	}
-	return t.upload(dst, filepath.Base(src), info.Size(), f)
+	return t.upload(ctx, dst, filepath.Base(src), info.Size(), f)
 }

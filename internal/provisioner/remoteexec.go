@@ -46,7 +46,7 @@ func runRemoteExec(ctx context.Context, r *request) error {
 	defer t.close()
 	for _, s := range scripts {
 		l := &lines{out: r.out}
-		err := t.script(s.text, l)
+		err := t.script(ctx, s.text, l)
 		l.end()
 		if err != nil {
 			return fmt.Errorf("running %s: %w", s.name, err)

@@ -24,7 +24,6 @@ const (
 
 // sshTarget is a machine that is reached with SSH.
 type sshTarget struct {
-	ctx     context.Context
 	conn    *connection
 	agent   *sshAgent // nil if there is none
 	client  *ssh.Client
@@ -34,13 +33,13 @@ type sshTarget struct {
 // openSSH logs in to the machine. It retries until the timeout of the connection, because new
 // machines need some time.
 func openSSH(ctx context.Context, c *connection, r *request) (target, error) {
-	t := &sshTarget{ctx: ctx, conn: c}
+	t := &sshTarget{conn: c}
 	var err error
 	if t.agent, err = openAgent(ctx, c); err != nil {
 		return nil, err
 	}
 	announce(c, t.agent != nil, r)
-	if err := t.connect(); err != nil {
+	if err := t.connect(ctx); err != nil {
 		t.close()
 		return nil, err
 	}
@@ -87,12 +86,12 @@ func announce(c *connection, agent bool, r *request) {
 	}
 }
 
-func (t *sshTarget) connect() error {
+func (t *sshTarget) connect(ctx context.Context) error {
 	d, err := newSSHDialer(t.conn, t.agent)
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(t.ctx, t.conn.timeout)
+	limited, cancel := context.WithTimeout(ctx, t.conn.timeout)
 	defer cancel()
 	deadline, _ := limited.Deadline()
 	var last error // error of the last complete attempt
@@ -103,7 +102,7 @@ func (t *sshTarget) connect() error {
 			t.release = append(t.release, keepAlive(client))
 			// Sessions end with the context, and the connection a little later, in case the remote
 			// side does not answer.
-			stop := context.AfterFunc(t.ctx, func() { time.AfterFunc(grace, func() { client.Close() }) })
+			stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, func() { client.Close() }) })
 			t.release = append(t.release, func() { stop() })
 			return t.forwardAgent()
 		}
@@ -119,7 +118,7 @@ func (t *sshTarget) connect() error {
 		case <-limited.Done():
 		}
 		switch {
-		case t.ctx.Err() != nil:
+		case ctx.Err() != nil:
 			return fmt.Errorf("interrupted while connecting; last error: %w", last)
 		case limited.Err() != nil:
 			return fmt.Errorf("no connection within %s; last error: %w", t.conn.timeout, last)
@@ -152,28 +151,28 @@ func (t *sshTarget) disconnect() {
 
 // session opens a session that ends with the context. It reconnects if the connection is lost, for
 // example because a script restarted the machine.
-func (t *sshTarget) session() (*ssh.Session, func(), error) {
+func (t *sshTarget) session(ctx context.Context) (*ssh.Session, func(), error) {
 	session, err := t.client.NewSession()
-	if err != nil && t.ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		t.disconnect()
-		if err := t.connect(); err != nil {
+		if err := t.connect(ctx); err != nil {
 			return nil, nil, err
 		}
 		session, err = t.client.NewSession()
 	}
 	if err != nil {
-		return nil, nil, t.explain(err)
+		return nil, nil, t.explain(ctx, err)
 	}
-	stop := context.AfterFunc(t.ctx, func() { session.Close() })
+	stop := context.AfterFunc(ctx, func() { session.Close() })
 	return session, func() { stop(); session.Close() }, nil
 }
 
-func (t *sshTarget) upload(dst, name string, size int64, content io.Reader) error {
-	return t.send("scp -t ", dst, func(s *scp) error { return s.file(fileMode, name, size, content) })
+func (t *sshTarget) upload(ctx context.Context, dst, name string, size int64, content io.Reader) error {
+	return t.send(ctx, "scp -t ", dst, func(s *scp) error { return s.file(fileMode, name, size, content) })
 }
 
-func (t *sshTarget) uploadDir(dst, src string) error {
-	return t.send("scp -r -t ", dst, func(s *scp) error {
+func (t *sshTarget) uploadDir(ctx context.Context, dst, src string) error {
+	return t.send(ctx, "scp -r -t ", dst, func(s *scp) error {
 		if strings.HasSuffix(src, "/") || strings.HasSuffix(src, string(filepath.Separator)) {
 			return s.tree(src)
 		}
@@ -186,13 +185,13 @@ func (t *sshTarget) uploadDir(dst, src string) error {
 }
 
 // send runs the scp program on the remote machine and calls send with it.
-func (t *sshTarget) send(command, dst string, send func(*scp) error) error {
+func (t *sshTarget) send(ctx context.Context, command, dst string, send func(*scp) error) error {
 	if t.conn.windows {
 		if err := checkWindowsPath(dst); err != nil {
 			return err
 		}
 	}
-	session, done, err := t.session()
+	session, done, err := t.session(ctx)
 	if err != nil {
 		return err
 	}
@@ -208,7 +207,7 @@ func (t *sshTarget) send(command, dst string, send func(*scp) error) error {
 	stderr := &tail{max: errorOutput}
 	session.Stderr = stderr
 	if err := session.Start(command + quote(dst, t.conn.windows)); err != nil {
-		return t.explain(err)
+		return t.explain(ctx, err)
 	}
 	s := &scp{to: in, from: bufio.NewReader(out)}
 	failed := s.answer()
@@ -218,8 +217,8 @@ func (t *sshTarget) send(command, dst string, send func(*scp) error) error {
 	in.Close()
 	go io.Copy(io.Discard, s.from) // a command blocks if its output is not read
 	ended := session.Wait()
-	if t.ctx.Err() != nil {
-		return t.explain(t.ctx.Err())
+	if ctx.Err() != nil {
+		return t.explain(ctx, ctx.Err())
 	}
 	var exit *ssh.ExitError
 	if errors.As(ended, &exit) && exit.ExitStatus() == 127 {
@@ -238,32 +237,32 @@ func (t *sshTarget) send(command, dst string, send func(*scp) error) error {
 	return nil
 }
 
-func (t *sshTarget) script(text []byte, out io.Writer) error {
+func (t *sshTarget) script(ctx context.Context, text []byte, out io.Writer) error {
 	path := t.conn.scriptFile()
 	if !t.conn.windows {
 		text = withShell(text)
 	}
 	base := path[strings.LastIndexAny(path, `/\`)+1:]
-	if err := t.upload(path, base, int64(len(text)), bytes.NewReader(text)); err != nil {
+	if err := t.upload(ctx, path, base, int64(len(text)), bytes.NewReader(text)); err != nil {
 		return fmt.Errorf("uploading it to %s: %w", path, err)
 	}
 	if t.conn.windows {
 		// No command removes files in every shell. An empty file contains no secrets.
-		defer t.upload(path, base, 0, bytes.NewReader(nil))
-		return t.command(path, out)
+		defer t.upload(ctx, path, base, 0, bytes.NewReader(nil))
+		return t.command(ctx, path, out)
 	}
 	quoted := quote(path, false)
-	defer t.quiet("rm -f " + quoted)
-	if err := t.quiet("chmod 0777 " + quoted); err != nil {
+	defer t.quiet(ctx, "rm -f "+quoted)
+	if err := t.quiet(ctx, "chmod 0777 "+quoted); err != nil {
 		return err
 	}
-	return t.command(quoted, out)
+	return t.command(ctx, quoted, out)
 }
 
 // command runs a command, with a terminal if possible, because some programs require one, and the
 // end of the terminal tells the command that the connection is lost.
-func (t *sshTarget) command(line string, out io.Writer) error {
-	session, done, err := t.session()
+func (t *sshTarget) command(ctx context.Context, line string, out io.Writer) error {
+	session, done, err := t.session(ctx)
 	if err != nil {
 		return err
 	}
@@ -271,7 +270,7 @@ func (t *sshTarget) command(line string, out io.Writer) error {
 	if !t.conn.windows {
 		modes := ssh.TerminalModes{ssh.ECHO: 0, ssh.TTY_OP_ISPEED: 14400, ssh.TTY_OP_OSPEED: 14400}
 		if err := session.RequestPty("xterm", 40, 80, modes); err != nil {
-			return t.explain(err)
+			return t.explain(ctx, err)
 		}
 	}
 	if t.agent != nil {
@@ -281,32 +280,32 @@ func (t *sshTarget) command(line string, out io.Writer) error {
 	both := &lockedWriter{to: out}
 	session.Stdout, session.Stderr = both, both
 	if err := session.Run(line); err != nil {
-		return t.explain(err)
+		return t.explain(ctx, err)
 	}
 	return nil
 }
 
 // quiet runs a command whose output matters only if it fails. It may run after the end of the
 // context, for cleaning up.
-func (t *sshTarget) quiet(line string) error {
+func (t *sshTarget) quiet(ctx context.Context, line string) error {
 	session, err := t.client.NewSession()
 	if err != nil {
-		return t.explain(err)
+		return t.explain(ctx, err)
 	}
 	defer session.Close()
 	output, err := session.CombinedOutput(line)
 	if err != nil {
-		return fmt.Errorf("%s: %w (%s)", line, t.explain(err), bytes.TrimSpace(output))
+		return fmt.Errorf("%s: %w (%s)", line, t.explain(ctx, err), bytes.TrimSpace(output))
 	}
 	return nil
 }
 
 // explain returns the error of an interrupted run if the interruption caused err.
-func (t *sshTarget) explain(err error) error {
+func (t *sshTarget) explain(ctx context.Context, err error) error {
 	var exit *ssh.ExitError
 	var missing *ssh.ExitMissingError
 	switch {
-	case t.ctx.Err() != nil:
+	case ctx.Err() != nil:
 		return fmt.Errorf("interrupted: %w", err)
 	case errors.As(err, &exit) && exit.Signal() != "":
 		return fmt.Errorf("it was ended by signal %s", exit.Signal())

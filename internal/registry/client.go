@@ -18,7 +18,9 @@ import (
 
 	"tofu/internal/cliconfig"
 	"tofu/internal/httpclient"
+	"tofu/internal/limits"
 	"tofu/internal/memo"
+	"tofu/internal/transfer"
 )
 
 // Client fetches documents and packages.
@@ -145,7 +147,7 @@ func (c *Client) once(
 	defer resp.Body.Close()
 	for _, status := range statuses {
 		if resp.StatusCode == status {
-			body, err := httpclient.ReadAll(resp.Body, maxDocument)
+			body, err := limits.ReadAll(resp.Body, maxDocument, "the answer")
 			if err != nil {
 				return nil, 0, readError(ctx, fmt.Errorf("reading %s: %w", httpclient.Redact(u), err))
 			}
@@ -181,7 +183,7 @@ func (c *Client) send(ctx context.Context, u *url.URL, auth Authorize, header ht
 
 var errTimeout = errors.New("timeout")
 
-// readError returns the cause if ctx was cancelled, or else err.
+// readError returns the cause if ctx was canceled, or else err.
 func readError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -220,7 +222,7 @@ func temporary(err error) bool {
 			status.Code != http.StatusNotImplemented
 	}
 	var silent *httpclient.SilenceError
-	if errors.Is(err, errTimeout) || errors.As(err, &silent) {
+	if errors.Is(err, errTimeout) || errors.Is(err, transfer.ErrInterrupted) || errors.As(err, &silent) {
 		return true
 	}
 	var cert *tls.CertificateVerificationError

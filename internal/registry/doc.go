@@ -7,5 +7,5 @@
 // Invariants: a token is sent to the host's service discovery and to the documents of the registry
 // or mirror, to packages only if the registry asks for that, and never to another origin after a
 // redirect; responses are limited in size and time; a request is repeated only if that can help;
-// cancelling a context stops everything.
+// canceling a context stops everything.
 package registry

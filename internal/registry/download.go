@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"tofu/internal/httpclient"
+	"tofu/internal/transfer"
 )
 
 // Download describes a large file to fetch.
@@ -33,118 +33,90 @@ type Download struct {
 const maxDownload = 8 << 30
 
 // errShort reports a transfer that ended early and can't be resumed.
-var errShort = errors.New("the transfer was interrupted")
+var errShort = errors.New("the transfer was interrupted and can't be resumed")
 
 // Fetch writes the file to dst, which is empty. An interrupted transfer is resumed if the server
 // supports that and the file hasn't changed.
 func (c *Client) Fetch(ctx context.Context, d Download, dst *os.File) error {
-	t := &transfer{client: c, d: d, dst: dst}
-	if t.d.Auth == nil {
+	if d.Auth == nil {
 		auth, err := c.bearer(ctx, d.Host)
 		if err != nil {
 			return err
 		}
-		t.d.Auth = auth
+		d.Auth = auth
 	}
-	if t.d.Limit == 0 {
-		t.d.Limit = maxDownload
+	if d.Limit == 0 {
+		d.Limit = maxDownload
 	}
+	t := &download{client: c, url: d.URL, auth: d.Auth}
+	t.file = transfer.File{Open: t.open, Dst: dst, Limit: d.Limit, Progress: d.Progress}
 	if err := c.repeat(ctx, d.Retries, func() (time.Duration, error) { return t.attempt(ctx) }); err != nil {
 		return fmt.Errorf("fetching %s: %w", httpclient.Redact(d.URL), err)
 	}
 	return nil
 }
 
-// transfer is the state of a download over several attempts.
-type transfer struct {
+// download is the state of a download over several attempts.
+type download struct {
 	client  *Client
-	d       Download
-	dst     *os.File
-	written int64
-	total   int64  // 0 when unknown
-	version string // identifies the version of the file on the server if the transfer can be resumed
+	url     *url.URL
+	auth    Authorize
+	file    transfer.File
+	version string        // identifies the version of the file on the server if the transfer can be resumed
+	wait    time.Duration // before the next attempt, as the server asked for in its last response
 }
 
-func (t *transfer) attempt(ctx context.Context) (time.Duration, error) {
+func (d *download) attempt(ctx context.Context) (time.Duration, error) {
+	d.wait = 0
+	err := d.file.Attempt(ctx)
+	var silent *httpclient.SilenceError
+	if errors.Is(err, transfer.ErrInterrupted) && d.version == "" && !errors.As(err, &silent) {
+		err = fmt.Errorf("%w after %d bytes", errShort, d.file.Written())
+	}
+	return d.wait, err
+}
+
+func (d *download) open(ctx context.Context, from int64) (*transfer.Part, error) {
 	header := http.Header{"Accept-Encoding": {"identity"}}
-	rest := t.written > 0 && t.version != ""
+	rest := from > 0 && d.version != ""
 	if rest {
-		header.Set("Range", fmt.Sprintf("bytes=%d-", t.written))
-		header.Set("If-Range", t.version)
+		header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+		header.Set("If-Range", d.version)
 	}
-	resp, err := t.client.send(ctx, t.d.URL, t.d.Auth, header)
+	resp, err := d.client.send(ctx, d.url, d.auth, header)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	defer resp.Body.Close()
+	part := &transfer.Part{Body: resp.Body, Size: resp.ContentLength}
 	switch {
 	case resp.StatusCode == http.StatusOK:
-		if err := t.restart(resp); err != nil {
-			return 0, err
-		}
+		d.version = versionOf(resp)
 	case resp.StatusCode == http.StatusPartialContent && rest &&
-		!strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", t.written)):
-		return 0, fmt.Errorf("the server was asked for the bytes from %d on but sent others: %q", t.written,
-			resp.Header.Get("Content-Range"))
+		strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", from)):
+		part.Start = from
+		if part.Size >= 0 {
+			part.Size += from
+		}
 	case resp.StatusCode == http.StatusPartialContent && rest:
+		resp.Body.Close()
+		return nil, fmt.Errorf("the server was asked for the bytes from %d on but sent others: %q", from,
+			resp.Header.Get("Content-Range"))
 	default:
-		return retryAfter(resp), &StatusError{httpclient.Redact(t.d.URL), resp.StatusCode}
+		resp.Body.Close()
+		d.wait = retryAfter(resp)
+		return nil, &StatusError{httpclient.Redact(d.url), resp.StatusCode}
 	}
-	if t.written+max(resp.ContentLength, 0) > t.d.Limit {
-		return 0, fmt.Errorf("the file has %d bytes, more than the limit of %d", t.written+resp.ContentLength,
-			t.d.Limit)
-	}
-	t.total = 0
-	if resp.ContentLength >= 0 {
-		t.total = t.written + resp.ContentLength
-	}
-	return 0, t.copy(ctx, resp.Body)
+	return part, nil
 }
 
-// restart begins at the first byte and records whether the transfer could be resumed later.
-func (t *transfer) restart(resp *http.Response) error {
-	t.written, t.version = 0, ""
-	if resp.Header.Get("Accept-Ranges") == "bytes" {
-		if tag := resp.Header.Get("ETag"); tag != "" && tag[0] == '"' {
-			t.version = tag
-		} else {
-			t.version = resp.Header.Get("Last-Modified")
-		}
+// versionOf returns what identifies the version of a file for resuming its transfer later, or "" if
+// the server doesn't support that.
+func versionOf(resp *http.Response) string {
+	if resp.Header.Get("Accept-Ranges") != "bytes" {
+		return ""
 	}
-	if _, err := t.dst.Seek(0, io.SeekStart); err != nil {
-		return err
+	if tag := resp.Header.Get("ETag"); tag != "" && tag[0] == '"' {
+		return tag
 	}
-	return t.dst.Truncate(0)
-}
-
-func (t *transfer) copy(ctx context.Context, body io.Reader) error {
-	buf := make([]byte, 1<<17)
-	var silent *httpclient.SilenceError
-	for {
-		n, err := body.Read(buf)
-		if n > 0 {
-			if t.written += int64(n); t.written > t.d.Limit {
-				return fmt.Errorf("the file has more than the limit of %d bytes", t.d.Limit)
-			}
-			if _, err := t.dst.Write(buf[:n]); err != nil {
-				return err
-			}
-			if t.d.Progress != nil {
-				t.d.Progress(t.written, t.total)
-			}
-		}
-		switch {
-		case err == io.EOF:
-			return nil
-		case err == nil:
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case errors.As(err, &silent):
-			return silent
-		case t.version != "":
-			return fmt.Errorf("%w: %w", errShort, io.ErrUnexpectedEOF) // allows another attempt
-		default:
-			return fmt.Errorf("%w after %d bytes", errShort, t.written)
-		}
-	}
+	return resp.Header.Get("Last-Modified")
 }

@@ -43,7 +43,7 @@ func fetch(t *testing.T, c *Client, d Download) ([]byte, error) {
 
 var large = bytes.Repeat([]byte("0123456789abcdef"), 1<<14)
 
-// TestStall checks that a stalled transfer is cancelled and resumed with another request.
+// TestStall checks that a stalled transfer is canceled and resumed with another request.
 func TestStall(t *testing.T) {
 	var asked atomic.Int32
 	resume := true

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tofu/internal/httpclient"
+	"tofu/internal/limits"
 )
 
 // Login describes a host's login.v1 service. Only the authorization code grant is supported.
@@ -151,7 +152,7 @@ type tokenAnswer struct {
 // readToken parses a response in JSON, or in the form that some hosts used before.
 func readToken(resp *http.Response) (tokenAnswer, error) {
 	var answer tokenAnswer
-	body, err := httpclient.ReadAll(resp.Body, 1<<20)
+	body, err := limits.ReadAll(resp.Body, 1<<20, "the answer")
 	if err != nil {
 		return answer, err
 	}

@@ -9,6 +9,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/backend/all"
 	"tofu/internal/backend/local"
+	"tofu/internal/configs/blocks"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
@@ -24,7 +25,7 @@ type BackendSettings struct {
 
 // LocalSettings returns the settings of a root module without a backend block.
 func LocalSettings() *BackendSettings {
-	schema := backend.Schema(local.Driver.Config())
+	schema := blocks.Schema(local.Driver.Config())
 	return &BackendSettings{Driver: local.Driver, Schema: schema, Block: schema.EmptyValue(),
 		Config: schema.EmptyValue()}
 }
@@ -47,7 +48,7 @@ func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err e
 			return diags.Map(func(d *tfdiags.Diagnostic) { d.Subject = &block.TypeRange })
 		})
 	}
-	schema := backend.Schema(driver.Config())
+	schema := blocks.Schema(driver.Config())
 	value, err := cfg.StaticBody(block.Config, OptionalSchema(schema), "backend."+block.Type)
 	if err != nil {
 		return nil, true, err
@@ -67,7 +68,7 @@ func (s *BackendSettings) open(
 	ctx context.Context, getenv func(string) string, paths StatePaths,
 ) (backend.Store, error) {
 	config := s.Driver.Config()
-	if err := backend.Decode(s.Config, config, getenv); err != nil {
+	if err := blocks.Decode(s.Config, config, getenv); err != nil {
 		return nil, err
 	}
 	if c, ok := config.(*local.Config); ok {

@@ -9,9 +9,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/backend"
 	"tofu/internal/backend/all"
 	"tofu/internal/builtin"
+	"tofu/internal/configs/blocks"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/states/statefile"
 )
@@ -27,7 +27,7 @@ func (s *Session) remoteState() builtin.RemoteState {
 			if err != nil {
 				return nil, err
 			}
-			return backend.Schema(driver.Config()), nil
+			return blocks.Schema(driver.Config()), nil
 		},
 		Outputs: s.remoteOutputs,
 	}

@@ -12,6 +12,7 @@ import (
 	"tofu/internal/atomicfile"
 	"tofu/internal/backend"
 	"tofu/internal/backend/local"
+	"tofu/internal/configs/blocks"
 	"tofu/internal/encryption"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
@@ -158,7 +159,7 @@ func (s *Session) OpenSettings(
 
 func localConfig(s *BackendSettings) *local.Config {
 	config := local.Driver.Config()
-	_ = backend.Decode(s.Config, config, func(string) string { return "" }) // decoded before without errors
+	_ = blocks.Decode(s.Config, config, func(string) string { return "" }) // decoded before without errors
 	return config.(*local.Config)
 }
 

@@ -42,7 +42,7 @@ func StandardStreams() *Streams {
 type Terminal struct {
 	*Streams
 	Printer  ui.Printer
-	Colour   bool // output may have colours
+	Color    bool // output may have colors
 	Scripted bool // a program reads the output: no approval is asked for
 
 	lines lineReader
@@ -207,9 +207,9 @@ func ReadTerminal(ctx context.Context, terminal *os.File, read func() (string, e
 	}
 }
 
-// Bold returns the escape sequences around bold text; they are empty without colour.
+// Bold returns the escape sequences around bold text; they are empty without color.
 func (t *Terminal) Bold() (on, off string) {
-	if !t.Colour {
+	if !t.Color {
 		return "", ""
 	}
 	return "\x1b[1m", "\x1b[0m"
@@ -217,7 +217,7 @@ func (t *Terminal) Bold() (on, off string) {
 
 // Success prints a message with its first sentence in green.
 func (t *Terminal) Success(text string) {
-	if t.Colour {
+	if t.Color {
 		text = green(text)
 	}
 	t.Printer.Message(ui.Text{Text: text})

@@ -104,7 +104,7 @@ func TestDiagnostics(t *testing.T) {
 		}
 		got := map[string]string{
 			"human":    human(Options{}),
-			"coloured": visible(human(Options{Colour: true, ErrColour: true, ErrWidth: 60})),
+			"colored":  visible(human(Options{Color: true, ErrColor: true, ErrWidth: 60})),
 			"compact":  human(Options{CompactWarnings: true}),
 			"separate": human(Options{SeparateWarnings: true}),
 			"grouped":  human(Options{GroupErrors: true}),
@@ -119,7 +119,7 @@ func TestDiagnostics(t *testing.T) {
 	})
 }
 
-// visible makes colour codes readable.
+// visible makes color codes readable.
 func visible(s string) string { return strings.ReplaceAll(s, "\x1b[", "^[") }
 
 func TestDiagnosticWithoutSource(t *testing.T) {
@@ -143,7 +143,7 @@ func TestDiagnosticBeforeALongCharacter(t *testing.T) {
 	d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "s", Subject: &hcl.Range{Filename: "x.tf",
 		Start: at, End: at}}
 	var b bytes.Buffer
-	NewHuman(Options{Out: &b, Colour: true, ErrColour: true,
+	NewHuman(Options{Out: &b, Color: true, ErrColor: true,
 		Sources: func(string) []byte { return []byte("a = €5\n") }}).Diagnostics(d.List())
 	if got := visible(b.String()); !strings.Contains(got, "   1: a = ^[4m€^[0m5") {
 		t.Error(got)

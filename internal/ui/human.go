@@ -20,9 +20,9 @@ func NewHuman(o Options) Printer {
 	o = o.withDefaults()
 	src := newSources(o.Sources)
 	h := &human{
-		Options: o, style: style{o.Colour},
-		warnings: &diagWriter{src, style{o.Colour}, columns(o.Width)},
-		errors:   &diagWriter{src, style{o.ErrColour}, columns(o.ErrWidth)},
+		Options: o, style: style{o.Color},
+		warnings: &diagWriter{src, style{o.Color}, columns(o.Width)},
+		errors:   &diagWriter{src, style{o.ErrColor}, columns(o.ErrWidth)},
 	}
 	h.progress = newProgress(h.still)
 	return h

@@ -8,7 +8,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// diagWriter formats diagnostics for humans: in a box if colours are enabled, and without one
+// diagWriter formats diagnostics for humans: in a box if colors are enabled, and without one
 // otherwise.
 type diagWriter struct {
 	sources *sources
@@ -42,7 +42,7 @@ func (w *diagWriter) one(d tfdiags.Diagnostic, more string) string {
 	return w.boxed(b.String(), edge)
 }
 
-func (w *diagWriter) boxed(text string, edge colour) string {
+func (w *diagWriter) boxed(text string, edge color) string {
 	var b strings.Builder
 	b.WriteString(w.style.as(edge, "╷") + "\n")
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {

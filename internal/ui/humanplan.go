@@ -21,7 +21,7 @@ import (
 var legend = []struct {
 	action       plans.Action
 	symbol, text string
-	colour       colour
+	color        color
 }{
 	{plans.Create, "  +", "create", green},
 	{plans.Update, "  ~", "change in place (old -> new)", yellow},
@@ -41,7 +41,7 @@ const onlyOutputs = "You can apply this plan to save these new output values to 
 func headerSymbol(s style, action plans.Action) string {
 	for _, l := range legend {
 		if l.action == action {
-			return s.as(l.colour, l.symbol)
+			return s.as(l.color, l.symbol)
 		}
 	}
 	return "   "
@@ -123,7 +123,7 @@ func (p *planText) legend(changes []*plans.InstanceChange) {
 	p.para("In this plan, the symbols before the resources mean:")
 	for _, l := range legend {
 		if used[l.action] {
-			p.write(p.style.as(l.colour, l.symbol) + " " + l.text + "\n")
+			p.write(p.style.as(l.color, l.symbol) + " " + l.text + "\n")
 		}
 	}
 }

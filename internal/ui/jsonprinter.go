@@ -320,7 +320,7 @@ func (p *jsonPrinter) Message(m Message) {
 	}
 }
 
-var colourCodes = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+var colorCodes = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// plainText returns text without colours.
-func plainText(text string) string { return colourCodes.ReplaceAllString(text, "") }
+// plainText returns text without colors.
+func plainText(text string) string { return colorCodes.ReplaceAllString(text, "") }

@@ -14,7 +14,7 @@ import (
 type Message interface{ message() }
 
 type (
-	// Text is free text. The human form prints it as it is, the JSON form without colours.
+	// Text is free text. The human form prints it as it is, the JSON form without colors.
 	Text struct{ Text string }
 	// Rule is a horizontal line. The JSON form omits it.
 	Rule struct{}

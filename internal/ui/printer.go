@@ -30,8 +30,8 @@ type Options struct {
 	Out, Err io.Writer // Err receives errors in the human form; the JSON form uses Out only
 	// Width and ErrWidth are the numbers of columns of Out and Err. Without a terminal they are 0,
 	// and text wraps at 78 columns.
-	Width, ErrWidth   int
-	Colour, ErrColour bool
+	Width, ErrWidth int
+	Color, ErrColor bool
 	// Version is the program's version.
 	Version string
 	// Sources returns the text of a configuration file, or nil. If Sources is nil, diagnostics have

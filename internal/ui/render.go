@@ -27,8 +27,8 @@ var importantNames = map[string]bool{"id": true, "name": true, "tags": true}
 
 // symbols precede changes.
 var symbols = map[plans.Action]struct {
-	text   string
-	colour colour
+	text  string
+	color color
 }{
 	plans.NoOp:   {" ", ""},
 	plans.Create: {"+", green},
@@ -48,7 +48,7 @@ func (r *renderer) start(depth int, action plans.Action) {
 		r.b.WriteString("  ")
 		return
 	}
-	r.b.WriteString(r.style.as(s.colour, s.text) + " ")
+	r.b.WriteString(r.style.as(s.color, s.text) + " ")
 }
 
 // comment writes a line with a comment.

@@ -80,7 +80,7 @@ func window(lines []sourceLine) []sourceLine {
 	return lines[start : start+snippetLines]
 }
 
-// code writes source lines with the wrong part underlined or, without colours, its lines marked.
+// code writes source lines with the wrong part underlined or, without colors, its lines marked.
 func (w *diagWriter) code(b *strings.Builder, s *snippet) {
 	all := s.lines()
 	shown := window(all)

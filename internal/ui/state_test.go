@@ -60,7 +60,7 @@ func testState() *states.State {
 	st.Checks.Declare(checks.KindOutput, "module.m.output.o").Set(`module.m["x.y"].output.o`, checks.Pass, nil)
 	st.Checks.Declare(checks.KindCheck, "check.c").Set("check.c", checks.Error, nil)
 	st.Checks.Declare(checks.KindVariable, "var.v").Set("var.v", checks.Unknown, nil)
-	st.Checks.Declare(checks.KindResource, "data.cloud_image.none").Summarise()
+	st.Checks.Declare(checks.KindResource, "data.cloud_image.none").Summarize()
 	return st
 }
 

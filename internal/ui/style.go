@@ -6,26 +6,26 @@ import (
 	"unicode/utf8"
 )
 
-// style colours text for a terminal, unless colours are off.
+// style colors text for a terminal, unless colors are off.
 type style struct{ on bool }
 
-// colour is the number of an ANSI text attribute.
-type colour string
+// color is the number of an ANSI text attribute.
+type color string
 
 const (
-	bold      colour = "1"
-	underline colour = "4"
-	red       colour = "31"
-	green     colour = "32"
-	yellow    colour = "33"
-	blue      colour = "34"
-	magenta   colour = "35"
-	cyan      colour = "36"
-	grey      colour = "90"
+	bold      color = "1"
+	underline color = "4"
+	red       color = "31"
+	green     color = "32"
+	yellow    color = "33"
+	blue      color = "34"
+	magenta   color = "35"
+	cyan      color = "36"
+	grey      color = "90"
 )
 
-// as returns text in a colour.
-func (s style) as(c colour, text string) string {
+// as returns text in a color.
+func (s style) as(c color, text string) string {
 	if !s.on || text == "" {
 		return text
 	}
@@ -96,11 +96,11 @@ func controlSymbol(r rune) rune {
 	return unicode.ReplacementChar
 }
 
-// printableText is printable for text that may contain colours of this program.
+// printableText is printable for text that may contain colors of this program.
 func printableText(text string) string {
 	var b strings.Builder
 	end := 0
-	for _, code := range colourCodes.FindAllStringIndex(text, -1) {
+	for _, code := range colorCodes.FindAllStringIndex(text, -1) {
 		b.WriteString(printable(text[end:code[0]]) + text[code[0]:code[1]])
 		end = code[1]
 	}

@@ -71,7 +71,7 @@ func (TestCleanup) message()   {}
 func (TestInterrupt) message() {}
 func (TestSummary) message()   {}
 
-// word returns a status for humans in its colour.
+// word returns a status for humans in its color.
 func (s TestStatus) word(st style) string {
 	switch s {
 	case TestPass:

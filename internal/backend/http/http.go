@@ -16,7 +16,7 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/httpclient"
-	"tofu/internal/states/statefile"
+	"tofu/internal/limits"
 )
 
 // Config is the configuration of the backend block.
@@ -289,7 +289,7 @@ func (s *Store) sendOnce(ctx context.Context, method string, to *url.URL, body [
 	defer resp.Body.Close()
 	out := &response{status: resp.StatusCode, header: resp.Header}
 	if method == http.MethodGet {
-		out.body, err = statefile.ReadAll(resp.Body)
+		out.body, err = limits.ReadAll(resp.Body, limits.State, "the state")
 	} else { // some servers return the state: ignore it
 		out.body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	}

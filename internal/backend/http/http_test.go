@@ -20,6 +20,7 @@ import (
 	"tofu/internal/backend"
 	driver "tofu/internal/backend/http"
 	"tofu/internal/backend/storetest"
+	"tofu/internal/configs/blocks"
 )
 
 // server is a minimal but correct server for states.
@@ -125,7 +126,7 @@ func open(t *testing.T, config map[string]cty.Value) backend.Store {
 
 func tryOpen(config map[string]cty.Value) (backend.Store, error) {
 	c := driver.Driver.Config()
-	if err := backend.Decode(cty.ObjectVal(config), c, func(string) string { return "" }); err != nil {
+	if err := blocks.Decode(cty.ObjectVal(config), c, func(string) string { return "" }); err != nil {
 		return nil, err
 	}
 	return driver.Driver.Open(context.Background(), c)

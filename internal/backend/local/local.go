@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"tofu/internal/backend"
-	"tofu/internal/states/statefile"
+	"tofu/internal/limits"
 )
 
 const (
@@ -133,7 +133,7 @@ func (s *Store) Get(_ context.Context, workspace string) ([]byte, error) {
 		return nil, fmt.Errorf("reading the state: %w", err)
 	}
 	defer s.closeRead(workspace, f)
-	data, err := statefile.ReadAll(f)
+	data, err := limits.ReadAll(f, limits.State, "the state")
 	if err != nil {
 		return nil, fmt.Errorf("reading the state: %w", err)
 	}

@@ -7,6 +7,6 @@
 // holder of a lock.
 //
 // Invariants: a store uses one session; if the session is lost, its lock is taken again before
-// anything is written, and nothing is written if another session was faster; a cancelled context
+// anything is written, and nothing is written if another session was faster; a canceled context
 // cancels the query, not the session.
 package pg

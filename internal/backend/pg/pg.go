@@ -255,8 +255,8 @@ func (s *Store) write(ctx context.Context, workspace string, statement func(pgx.
 }
 
 // inTransaction runs f in a transaction and commits it if f succeeds. Only statements of f are
-// cancelled with ctx: the client closes a session if beginning or ending a transaction is
-// cancelled, and the lock would be lost.
+// canceled with ctx: the client closes a session if beginning or ending a transaction is
+// canceled, and the lock would be lost.
 func inTransaction(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error {
 	const patience = 30 * time.Second
 	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)

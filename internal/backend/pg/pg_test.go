@@ -21,6 +21,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/backend/pg"
 	"tofu/internal/backend/storetest"
+	"tofu/internal/configs/blocks"
 	"tofu/internal/testenv"
 )
 
@@ -113,7 +114,7 @@ func open(t *testing.T, config map[string]cty.Value) *pg.Store {
 func tryOpen(t *testing.T, config map[string]cty.Value) (backend.Store, error) {
 	t.Helper()
 	c := pg.Driver.Config()
-	if err := backend.Decode(cty.ObjectVal(config), c, func(string) string { return "" }); err != nil {
+	if err := blocks.Decode(cty.ObjectVal(config), c, func(string) string { return "" }); err != nil {
 		t.Fatal(err)
 	}
 	return pg.Driver.Open(t.Context(), c)
@@ -293,10 +294,10 @@ func TestCancelKeepsTheSession(t *testing.T) {
 	}
 	for i := range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
-		var cancelled sync.WaitGroup
-		cancelled.Go(cancel)
+		var canceled sync.WaitGroup
+		canceled.Go(cancel)
 		_ = a.Put(ctx, ws, bytes.Repeat([]byte("x"), i*100_000))
-		cancelled.Wait()
+		canceled.Wait()
 	}
 	var locked *backend.LockedError
 	if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "b"}); !errors.As(err, &locked) {

@@ -28,7 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) (a, b backend.Store)) {
 		{"WriteWhileLocked", writeWhileLocked},
 		{"Swap", swap},
 		{"Probe", probe},
-		{"Cancelled", cancelled},
+		{"Canceled", canceled},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a, b := open(t)
@@ -275,9 +275,9 @@ func probe(t *testing.T, a, b backend.Store) {
 	}
 }
 
-// cancelled checks that a call with a cancelled context fails or works, but leaves no partial
+// canceled checks that a call with a canceled context fails or works, but leaves no partial
 // write.
-func cancelled(t *testing.T, a, b backend.Store) {
+func canceled(t *testing.T, a, b backend.Store) {
 	put(t, a, ws, "before")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

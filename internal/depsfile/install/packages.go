@@ -25,7 +25,7 @@ type Packages struct {
 // Program is the program of a provider in a verified package.
 type Program struct {
 	Path string
-	// Hash is the content hash of the package, which identifies the behaviour of the program. It is
+	// Hash is the content hash of the package, which identifies the behavior of the program. It is
 	// empty for development builds.
 	Hash    depsfile.Hash
 	Version depsfile.Version

@@ -13,6 +13,7 @@ import (
 
 	"tofu/internal/encryption"
 	"tofu/internal/httpclient"
+	"tofu/internal/limits"
 )
 
 // Config is the configuration of the key_provider block.
@@ -114,7 +115,7 @@ func (p *provider) call(ctx context.Context, operation string, q request, respon
 		return err
 	}
 	defer resp.Body.Close()
-	text, err := httpclient.ReadAll(resp.Body, 1<<20)
+	text, err := limits.ReadAll(resp.Body, 1<<20, "the answer")
 	if err != nil {
 		return fmt.Errorf("reading the response of the server at %s: %w", p.engine.Host, err)
 	}

@@ -9,7 +9,7 @@
 // same form. "schemas" holds the schemas of the resource types in the plan, so that it can be shown
 // without the providers. The files of the configuration are below "config/". The form is specific
 // to this program: plan files of other programs, and of versions that write another form, are
-// recognised and refused.
+// recognized and refused.
 //
 // Invariants: a plan that is read equals the one that was written, including marks and unknown
 // values; ephemeral values are an error; the cost is linear; no input makes Parse panic or use

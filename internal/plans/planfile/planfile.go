@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/flate"
 
 	"tofu/internal/addrs"
+	"tofu/internal/limits"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -61,7 +62,7 @@ const (
 	configDir   = "config/"
 	foreignPlan = "tfplan"
 
-	maxEntry = statefile.MaxSize
+	maxEntry = limits.State
 	maxSize  = 4 * maxEntry // two states, the plan and the configuration
 )
 

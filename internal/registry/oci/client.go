@@ -21,6 +21,7 @@ import (
 
 	"tofu/internal/httpclient"
 	"tofu/internal/registry"
+	"tofu/internal/transfer"
 )
 
 // ZipLayer is the media type of the layer that contains a package.
@@ -34,8 +35,6 @@ type Client struct {
 	credentials *credentials
 	http        *httpclient.Client
 	userAgent   string
-	// limit for fetching a document, and for the time without data during a download
-	stall time.Duration
 
 	caches sync.Map // issued tokens: an auth.Cache for each repository
 }
@@ -46,7 +45,6 @@ func New(c *registry.Client) *Client {
 		credentials: newCredentials(c.Config()),
 		http:        httpclient.New(httpclient.Options{}),
 		userAgent:   c.UserAgent(),
-		stall:       time.Minute,
 	}
 }
 
@@ -64,7 +62,7 @@ func (c *Client) repository(name string) (*remote.Repository, error) {
 		return nil, fmt.Errorf("%q is not a valid address of an OCI repository: %w", name, err)
 	}
 	repeating := *c.http.Std()
-	repeating.Transport = retry.NewTransport(repeating.Transport) // all requests are reads
+	repeating.Transport = &retry.Transport{Base: repeating.Transport, Policy: func() retry.Policy { return retries }}
 	cache, _ := c.caches.LoadOrStore(name, auth.NewCache())
 	client := &auth.Client{Client: &repeating, Cache: cache.(auth.Cache),
 		Credential: func(ctx context.Context, host string) (auth.Credential, error) {
@@ -73,6 +71,18 @@ func (c *Client) repository(name string) (*remote.Repository, error) {
 	client.SetUserAgent(c.userAgent)
 	repo.Client = client
 	return repo, nil
+}
+
+// retries is the policy for repeating requests, which are all reads. Requests to a silent server are
+// not repeated: they took long enough.
+var retries retry.Policy = &retry.GenericPolicy{
+	Retryable: func(resp *http.Response, err error) (bool, error) {
+		if silent := (*httpclient.SilenceError)(nil); errors.As(err, &silent) {
+			return false, err
+		}
+		return retry.DefaultPredicate(resp, err)
+	},
+	Backoff: retry.DefaultBackoff, MinWait: 200 * time.Millisecond, MaxWait: 3 * time.Second, MaxRetry: 5,
 }
 
 // ErrNotFound reports that a repository, tag or artifact doesn't exist.
@@ -84,29 +94,15 @@ func (c *Client) Tags(ctx context.Context, repository string) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, watchdog, done := watch(ctx, c.stall)
-	defer done()
 	var all []string
 	err = repo.Tags(ctx, "", func(tags []string) error {
-		watchdog.Reset(c.stall)
 		all = append(all, tags...)
 		return nil
 	})
 	return all, wrap(because(ctx, err), repository)
 }
 
-// watch returns a context that is cancelled when the timer fires. Resetting the watchdog timer
-// postpones that.
-func watch(ctx context.Context, stall time.Duration) (watched context.Context, watchdog *time.Timer, done func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	watchdog = time.AfterFunc(stall, func() { cancel(fmt.Errorf("no data for %s: %w", stall, errBroken)) })
-	return ctx, watchdog, func() {
-		watchdog.Stop()
-		cancel(nil)
-	}
-}
-
-// because returns the cause if ctx was cancelled, or else err.
+// because returns the cause if ctx was canceled, or else err.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
@@ -170,8 +166,6 @@ func (c *Client) manifest(
 	if err != nil {
 		return "", err
 	}
-	ctx, _, done := watch(ctx, c.stall)
-	defer done()
 	what := repository + ":" + reference
 	desc, body, err := repo.Manifests().FetchReference(ctx, reference)
 	if err != nil {
@@ -208,18 +202,19 @@ func (c *Client) Fetch(
 	if err != nil {
 		return err
 	}
-	t := &transfer{repo: repo, desc: desc, dst: dst, stall: c.stall, progress: progress}
+	f := &transfer.File{Open: openBlob(repo, desc), Dst: dst, Limit: desc.Size, Progress: progress}
 	farthest := int64(0)
 	for attempt := 0; ; attempt++ {
-		err := t.attempt(ctx)
-		farther := t.written > farthest
-		farthest = max(farthest, t.written)
+		err := f.Attempt(ctx)
+		farther := f.Written() > farthest
+		farthest = max(farthest, f.Written())
+		var silent *httpclient.SilenceError
 		switch {
 		case err == nil:
-			return nil
+			return wrap(verify(dst, desc), repository+"@"+desc.Digest.String())
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case !errors.Is(err, errBroken) || attempt >= fetchRetries && !farther:
+		case !errors.Is(err, transfer.ErrInterrupted) && !errors.As(err, &silent), attempt >= fetchRetries && !farther:
 			return wrap(err, repository+"@"+desc.Digest.String())
 		}
 	}
@@ -228,90 +223,35 @@ func (c *Client) Fetch(
 // fetchRetries is the number of attempts without any data after which a transfer fails.
 const fetchRetries = 2
 
-// errBroken reports a transfer that may be resumed.
-var errBroken = errors.New("the transfer was interrupted")
-
-// transfer is the state of a download over several attempts.
-type transfer struct {
-	repo     *remote.Repository
-	desc     ocispec.Descriptor
-	dst      *os.File
-	stall    time.Duration
-	progress func(done, total int64)
-	written  int64
-}
-
-func (t *transfer) attempt(ctx context.Context) error {
-	ctx, watchdog, done := watch(ctx, t.stall)
-	defer done()
-	body, err := t.repo.Blobs().Fetch(ctx, t.desc)
-	if err != nil {
-		return because(ctx, err)
-	}
-	defer body.Close()
-	if t.written > 0 {
-		seeker, ok := body.(io.Seeker)
-		if _, err := seekTo(seeker, ok, t.written); err != nil { // then from the start
-			if t.written, err = 0, t.dst.Truncate(0); err != nil {
-				return err
+// openBlob returns a function that requests a blob from a position on, if the registry supports
+// that, or else all of it.
+func openBlob(repo *remote.Repository, desc ocispec.Descriptor) func(context.Context, int64) (*transfer.Part, error) {
+	return func(ctx context.Context, from int64) (*transfer.Part, error) {
+		body, err := repo.Blobs().Fetch(ctx, desc)
+		if err != nil {
+			return nil, because(ctx, err)
+		}
+		part := &transfer.Part{Body: body, Size: desc.Size}
+		if seeker, ok := body.(io.Seeker); ok && from > 0 {
+			if at, err := seeker.Seek(from, io.SeekStart); err == nil {
+				part.Start = at
 			}
 		}
-	}
-	if _, err := t.dst.Seek(t.written, io.SeekStart); err != nil {
-		return err
-	}
-	if err := t.copy(ctx, body, watchdog); err != nil {
-		return err
-	}
-	return t.verify()
-}
-
-func seekTo(s io.Seeker, ok bool, offset int64) (int64, error) {
-	if !ok {
-		return 0, errors.ErrUnsupported
-	}
-	return s.Seek(offset, io.SeekStart)
-}
-
-func (t *transfer) copy(ctx context.Context, body io.Reader, watchdog *time.Timer) error {
-	buf := make([]byte, 1<<17)
-	for {
-		n, err := body.Read(buf)
-		if n > 0 {
-			watchdog.Reset(t.stall)
-			if t.written += int64(n); t.written > t.desc.Size {
-				return fmt.Errorf("the content has more than the %d bytes stated in its manifest", t.desc.Size)
-			}
-			if _, err := t.dst.Write(buf[:n]); err != nil {
-				return err
-			}
-			if t.progress != nil {
-				t.progress(t.written, t.desc.Size)
-			}
-		}
-		switch {
-		case err == io.EOF && t.written == t.desc.Size:
-			return nil
-		case err == nil:
-		case context.Cause(ctx) != nil:
-			return context.Cause(ctx)
-		default:
-			return fmt.Errorf("%w after %d of %d bytes: %w", errBroken, t.written, t.desc.Size, err)
-		}
+		return part, nil
 	}
 }
 
 // verify checks the written content against the digest.
-func (t *transfer) verify() error {
-	if _, err := t.dst.Seek(0, io.SeekStart); err != nil {
+func verify(dst *os.File, desc ocispec.Descriptor) error {
+	if _, err := dst.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	verifier := t.desc.Digest.Verifier()
-	if _, err := io.Copy(verifier, t.dst); err != nil {
+	verifier := desc.Digest.Verifier()
+	if _, err := io.Copy(verifier, dst); err != nil {
 		return err
 	}
 	if !verifier.Verified() {
-		return fmt.Errorf("the content doesn't have the digest %s: %w", t.desc.Digest, content.ErrMismatchedDigest)
+		return fmt.Errorf("the content doesn't have the digest %s: %w", desc.Digest, content.ErrMismatchedDigest)
 	}
 	return nil
 }

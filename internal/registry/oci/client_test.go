@@ -20,8 +20,8 @@ func TestSilentRegistry(t *testing.T) {
 	defer server.Close()
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
-	client := &Client{credentials: newCredentials(&cliconfig.Config{}), stall: 100 * time.Millisecond,
-		http: httpclient.New(httpclient.Options{TLS: &tls.Config{RootCAs: roots}})}
+	client := &Client{credentials: newCredentials(&cliconfig.Config{}),
+		http: httpclient.New(httpclient.Options{TLS: &tls.Config{RootCAs: roots}, Silence: 100 * time.Millisecond})}
 	repository := strings.TrimPrefix(server.URL, "https://") + "/providers/x"
 	_, tags := client.Tags(t.Context(), repository)
 	_, index := client.Index(t.Context(), repository, "1.0.0")

@@ -6,17 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strconv"
 
 	"tofu/internal/jsonscan"
+	"tofu/internal/limits"
 	"tofu/internal/states"
 	"tofu/internal/version"
 )
-
-// MaxSize is the largest size of a snapshot in bytes. It is about ten times the size of large
-// states, and protects the memory from endless input.
-const MaxSize = 1 << 30
 
 // File is a snapshot and its metadata.
 type File struct {
@@ -42,31 +38,11 @@ func (e DamagedError) Unwrap() error { return e.Err }
 
 // Read reads a snapshot.
 func Read(r io.Reader) (*File, error) {
-	data, err := ReadAll(r)
+	data, err := limits.ReadAll(r, limits.State, "the state")
 	if err != nil {
 		return nil, err
 	}
 	return Parse(data)
-}
-
-// ReadAll reads a snapshot's bytes, up to MaxSize.
-func ReadAll(r io.Reader) ([]byte, error) { return readUpTo(r, MaxSize) }
-
-func readUpTo(r io.Reader, limit int64) ([]byte, error) {
-	var buf bytes.Buffer
-	if file, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
-		if info, err := file.Stat(); err == nil && info.Size() <= limit {
-			buf.Grow(int(info.Size()) + bytes.MinRead) // growing step by step would copy the data several times
-		}
-	}
-	if _, err := buf.ReadFrom(io.LimitReader(r, limit+1)); err != nil {
-		return nil, err
-	}
-	data := buf.Bytes()
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("the state is larger than %d MiB and can't be read", limit>>20)
-	}
-	return data, nil
 }
 
 // Parse reads a snapshot of any version. It ignores unknown fields. The objects of the state share
@@ -75,8 +51,8 @@ func Parse(data []byte) (*File, error) {
 	switch {
 	case len(data) == 0:
 		return nil, ErrEmpty
-	case len(data) > MaxSize:
-		return nil, fmt.Errorf("the state is larger than %d MiB and can't be read", MaxSize>>20)
+	case len(data) > limits.State:
+		return nil, limits.TooLarge("the state", limits.State)
 	case bytes.HasPrefix(data, []byte("tfstate")):
 		return nil, errors.New("the state is in the binary format of versions before 0.7: " +
 			"read and write it once with Terraform 0.6.16")

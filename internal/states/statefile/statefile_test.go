@@ -192,20 +192,6 @@ func TestUnusualLayout(t *testing.T) {
 	}
 }
 
-type endless struct{}
-
-func (endless) Read(p []byte) (int, error) { return len(p), nil }
-
-func TestReadLimit(t *testing.T) {
-	if _, err := statefile.ReadUpTo(endless{}, 8<<20); err == nil ||
-		!strings.Contains(err.Error(), "larger than 8 MiB") {
-		t.Errorf("an endless state: %v", err)
-	}
-	if data, err := statefile.ReadUpTo(strings.NewReader("12345678"), 8); err != nil || len(data) != 8 {
-		t.Errorf("a state of exactly the limit: %d bytes, %v", len(data), err)
-	}
-}
-
 func TestEqual(t *testing.T) {
 	data, err := os.ReadFile("testdata/golden/everything.tfstate")
 	if err != nil {

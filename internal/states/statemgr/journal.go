@@ -126,7 +126,7 @@ func inUse(path string, codec Codec) (bool, error) {
 	if err == nil || errors.Is(err, filelock.ErrHeld) {
 		return err != nil, nil
 	}
-	entries, _, err := readJournal(context.Background(), path, codec) // this may run at the end of a cancelled run
+	entries, _, err := readJournal(context.Background(), path, codec) // this may run at the end of a canceled run
 	if err != nil || len(entries) == 0 || entries[0].Header == nil {
 		return false, nil // readJournal reports the problem to those who need the entries
 	}

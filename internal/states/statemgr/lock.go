@@ -152,7 +152,7 @@ func (m *Manager) LockID() string {
 }
 
 // Unlock stops recording without saving and releases the lock, if there is one. It takes no
-// context: a cancelled operation must be able to unlock.
+// context: a canceled operation must be able to unlock.
 func (m *Manager) Unlock() error {
 	m.close()
 	m.mu.Lock()

@@ -174,7 +174,7 @@ func (m *Manager) writeFinal(ctx context.Context, state *states.State) error {
 	}
 }
 
-// withDeadline returns a context that is cancelled abortTimeout after an abort.
+// withDeadline returns a context that is canceled abortTimeout after an abort.
 func (m *Manager) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

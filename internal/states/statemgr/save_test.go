@@ -39,7 +39,7 @@ func (f *failing) Swap(ctx context.Context, workspace string, old, data []byte) 
 	return f.Store.Swap(ctx, workspace, old, data)
 }
 
-// stuck is a store whose writes block until they are cancelled.
+// stuck is a store whose writes block until they are canceled.
 type stuck struct{ *inmem.Store }
 
 func (s *stuck) Swap(ctx context.Context, _ string, _, _ []byte) error {

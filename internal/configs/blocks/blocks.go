@@ -1,4 +1,6 @@
-package backend
+// Package blocks describes configuration blocks as Go structs with tags, and decodes them. Drivers of
+// backends, key providers and encryption methods use it.
+package blocks
 
 import (
 	"fmt"
@@ -86,8 +88,7 @@ func Schema(config any) *configschema.Block {
 }
 
 // Decode decodes an object that conforms to the schema into config. Absent and null attributes are
-// set from the environment or to their defaults. The diagnostics of the
-// error have attribute paths.
+// set from the environment or to their defaults. The diagnostics of the error have attribute paths.
 func Decode(v cty.Value, config any, getenv func(string) string) error {
 	var errs tfdiags.Diagnostics
 	v, _ = v.UnmarkDeep()

@@ -1,4 +1,4 @@
-package command
+package diff
 
 import (
 	"os"
@@ -21,7 +21,7 @@ func TestUnifiedDiff(t *testing.T) {
 		lines := rapid.SliceOfN(rapid.StringMatching(`[a-c]{0,2}`), 1, 30)
 		before := strings.Join(lines.Draw(t, "before"), "\n") + "\n"
 		after := strings.Join(lines.Draw(t, "after"), "\n") + "\n"
-		diff := unifiedDiff("old/f", "new/f", before, after)
+		diff := Unified("old/f", "new/f", before, after)
 		if (diff == "") != (before == after) {
 			t.Fatalf("differences of %q and %q: %q", before, after, diff)
 		}
@@ -43,15 +43,15 @@ func TestUnifiedDiff(t *testing.T) {
 	})
 }
 
-// TestSmallDifferences: what is the same between two changes stays, and what was put in between
-// equal lines stands behind the first.
+// TestSmallDifferences checks that equal lines between two changes are kept, and that insertions
+// between equal lines come after the first.
 func TestSmallDifferences(t *testing.T) {
 	for _, tc := range []struct{ before, after, want string }{
 		{"a\n\nb\n", "A\n\nB\n", "@@ -1,3 +1,3 @@\n-a\n+A\n \n-b\n+B\n"},
 		{"x\n}\ny\n}\n", "x\n}\nz\n}\ny\n}\n", "@@ -1,4 +1,6 @@\n x\n }\n+z\n+}\n y\n }\n"},
 		{"p\n}\n}\nq\n", "p\n}\nq\n", "@@ -1,4 +1,3 @@\n p\n }\n-}\n q\n"},
 	} {
-		if got := unifiedDiff("old", "new", tc.before, tc.after); got != "--- old\n+++ new\n"+tc.want {
+		if got := Unified("old", "new", tc.before, tc.after); got != "--- old\n+++ new\n"+tc.want {
 			t.Errorf("differences of %q and %q:\n%s", tc.before, tc.after, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package backend_test
+package blocks_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/backend"
+	"tofu/internal/configs/blocks"
 	"tofu/internal/tfdiags"
 )
 
@@ -23,7 +23,7 @@ type config struct {
 }
 
 func TestSchema(t *testing.T) {
-	schema := backend.Schema(new(config))
+	schema := blocks.Schema(new(config))
 	var required, sensitive []string
 	for _, name := range []string{"address", "bucket", "retries", "skip", "headers", "names", "token"} {
 		attr := schema.Attributes[name]
@@ -48,7 +48,7 @@ func TestSchema(t *testing.T) {
 func TestDecode(t *testing.T) {
 	env := map[string]string{"T_ADDRESS": "from-env", "T_SKIP": "1", "T_TOKEN_OLD": "secret"}
 	got := config{own: 1}
-	err := backend.Decode(cty.ObjectVal(map[string]cty.Value{
+	err := blocks.Decode(cty.ObjectVal(map[string]cty.Value{
 		"address": cty.NullVal(cty.String),
 		"bucket":  cty.StringVal("b"),
 		"headers": cty.MapVal(map[string]cty.Value{"X": cty.StringVal("1")}),
@@ -66,7 +66,7 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeErrors(t *testing.T) {
 	env := map[string]string{"T_RETRIES": "many"}
-	err := backend.Decode(cty.ObjectVal(map[string]cty.Value{
+	err := blocks.Decode(cty.ObjectVal(map[string]cty.Value{
 		"bucket": cty.StringVal(""),
 		"skip":   cty.UnknownVal(cty.Bool),
 		"names":  cty.True,

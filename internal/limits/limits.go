@@ -1,0 +1,39 @@
+// Package limits bounds how much is read from files and servers, so that input of any size can't
+// exhaust the memory.
+package limits
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+// State is the maximum size of a state snapshot in bytes. It is about ten times the size of large
+// snapshots in practice, and guards against files that are something else.
+const State = 1 << 30
+
+// ReadAll reads at most limit bytes. If there are more, the error says that what is too large.
+func ReadAll(r io.Reader, limit int64, what string) ([]byte, error) {
+	var buf bytes.Buffer
+	if file, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
+		if info, err := file.Stat(); err == nil && info.Size() <= limit {
+			buf.Grow(int(info.Size()) + bytes.MinRead) // growing step by step would copy the data several times
+		}
+	}
+	if _, err := buf.ReadFrom(io.LimitReader(r, limit+1)); err != nil {
+		return nil, err
+	}
+	if int64(buf.Len()) > limit {
+		return nil, TooLarge(what, limit)
+	}
+	return buf.Bytes(), nil
+}
+
+// TooLarge returns the error for input that exceeds a limit in bytes.
+func TooLarge(what string, limit int64) error {
+	if limit >= 1<<20 && limit%(1<<20) == 0 {
+		return fmt.Errorf("%s is larger than %d MiB", what, limit>>20)
+	}
+	return fmt.Errorf("%s is larger than %d bytes", what, limit)
+}

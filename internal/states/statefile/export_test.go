@@ -1,4 +1,0 @@
-package statefile
-
-// ReadUpTo is readUpTo, for testing the limit with little data.
-var ReadUpTo = readUpTo

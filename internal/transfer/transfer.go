@@ -1,0 +1,101 @@
+// Package transfer copies a large file from a server into a local file, over several attempts.
+//
+// Invariants: an attempt continues where the last one ended, if the source supports that; otherwise
+// it starts again with an empty file. An attempt that returns nil has written the whole file.
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// ErrInterrupted reports that the content ended early. Another attempt may succeed.
+var ErrInterrupted = errors.New("the transfer was interrupted")
+
+// Part is the content of the remote file from Start on.
+type Part struct {
+	Body  io.ReadCloser
+	Start int64 // position of the first byte: the requested one, or 0
+	Size  int64 // of the whole file in bytes; negative if unknown
+}
+
+// File is a file that is being transferred.
+type File struct {
+	// Open requests the content from a position on.
+	Open func(ctx context.Context, from int64) (*Part, error)
+	// Dst receives the content. It is empty before the first attempt.
+	Dst *os.File
+	// Limit is the maximum size in bytes.
+	Limit int64
+	// Progress receives the number of bytes written so far and in total (0 if unknown). The first
+	// number decreases when an attempt starts again. It may be nil.
+	Progress func(done, total int64)
+
+	written int64
+}
+
+// Written returns the number of bytes that Dst contains.
+func (f *File) Written() int64 { return f.written }
+
+// Attempt requests the rest of the file and writes it. The error is the cause if ctx ends.
+func (f *File) Attempt(ctx context.Context) error {
+	part, err := f.Open(ctx, f.written)
+	if err != nil {
+		return err
+	}
+	defer part.Body.Close()
+	if part.Size > f.Limit {
+		return fmt.Errorf("the file has %d bytes, more than the limit of %d", part.Size, f.Limit)
+	}
+	f.written = part.Start
+	if err := f.Dst.Truncate(f.written); err != nil {
+		return err
+	}
+	if _, err := f.Dst.Seek(f.written, io.SeekStart); err != nil {
+		return err
+	}
+	return f.copy(ctx, part)
+}
+
+func (f *File) copy(ctx context.Context, part *Part) error {
+	buf := make([]byte, 1<<17)
+	for {
+		n, err := part.Body.Read(buf)
+		if n > 0 {
+			if err := f.write(buf[:n], part.Size); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == nil:
+		case err == io.EOF && (part.Size < 0 || f.written == part.Size):
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case part.Size >= 0:
+			return fmt.Errorf("%w after %d of %d bytes: %w", ErrInterrupted, f.written, part.Size, err)
+		default:
+			return fmt.Errorf("%w after %d bytes: %w", ErrInterrupted, f.written, err)
+		}
+	}
+}
+
+func (f *File) write(data []byte, size int64) error {
+	f.written += int64(len(data))
+	switch {
+	case f.written > f.Limit:
+		return fmt.Errorf("the file has more than the limit of %d bytes", f.Limit)
+	case size >= 0 && f.written > size:
+		return fmt.Errorf("the server announced %d bytes but sent more", size)
+	}
+	if _, err := f.Dst.Write(data); err != nil {
+		return err
+	}
+	if f.Progress != nil {
+		f.Progress(f.written, max(size, 0))
+	}
+	return nil
+}
