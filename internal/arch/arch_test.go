@@ -21,7 +21,7 @@ var layers = map[string]int{
 	"addrs":                1,
 	"checks":               1,
 	"timings":              1,
-	"configs/configschema": 2, "lang": 2, "providers": 2,
+	"configs/configschema": 2, "configs/blocks": 2, "lang": 2, "providers": 2,
 	"configs": 3, "hclfmt": 3, "states": 3, "plans": 3, "depsfile": 3, "upgrade": 3,
 	"engine": 4, "moves": 4, "genconfig": 4, "moduletest": 4, "builtin": 4,
 	"filelock": 4, "httpclient": 4, "otlp": 4, "cliconfig": 4, "plugin": 4, "provisioner": 4, "registry": 4,
