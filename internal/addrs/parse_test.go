@@ -6,7 +6,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
 	"pgregory.net/rapid"
 )
 
@@ -165,29 +164,6 @@ func TestParseRef(t *testing.T) {
 		}
 		if want := len(test.text) - len(test.remaining); ref.Range.End.Byte-ref.Range.Start.Byte != want {
 			t.Errorf("%s: the range has %d bytes, want %d", test.text, ref.Range.End.Byte-ref.Range.Start.Byte, want)
-		}
-	}
-}
-
-func TestKeyFromValue(t *testing.T) {
-	for _, test := range []struct {
-		v    cty.Value
-		want string // "" for an error
-	}{
-		{cty.NumberIntVal(3), "[3]"},
-		{cty.StringVal("a"), `["a"]`},
-		{cty.NumberIntVal(-1), ""},
-		{cty.NumberFloatVal(0.5), ""},
-		{cty.True, ""},
-		{cty.NullVal(cty.String), ""},
-		{cty.UnknownVal(cty.String), ""},
-	} {
-		got, err := KeyFromValue(test.v)
-		if (err == nil) != (test.want != "") || err == nil && got.String() != test.want {
-			t.Errorf("%#v: got %s, %v; want %q", test.v, got, err, test.want)
-		}
-		if err == nil && !got.Value().RawEquals(test.v) {
-			t.Errorf("%#v: the key has the value %#v", test.v, got.Value())
 		}
 	}
 }
