@@ -127,10 +127,15 @@ func (v stepVisit) change() (*applyStep, error) {
 			"%s was planned, but count or for_each no longer includes this instance. Create a new plan.", addr)
 	}
 	w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
-	p := &instancePlan{
-		instance: instance{w: w, r: r, addr: addr, in: in, c: w.eval.newContext(in, x.repetition(at))}, x: x, at: at,
+	rep := x.repetition(at)
+	if r.EachOf != nil {
+		rep.eachValue = w.eval.newContext(in, rep).instanceValue(r.EachOf, addr.Key)
 	}
-	var err error
+	c, err := w.eval.newContext(in, rep).withReads(r, s.Change)
+	if err != nil {
+		return nil, err
+	}
+	p := &instancePlan{instance: instance{w: w, r: r, addr: addr, in: in, c: c}, x: x, at: at}
 	if p.prov, err = p.declaredProvider(); err != nil {
 		return nil, err
 	}

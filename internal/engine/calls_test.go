@@ -11,8 +11,8 @@ import (
 )
 
 // checkCalls checks the calls of an apply against the dependencies stored before and after it.
-func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed, single bool) error {
-	c := callCheck{relaxed: relaxed, single: single, resources: map[string]addrs.AbsResource{},
+func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed bool, of *chapter) error {
+	c := callCheck{relaxed: relaxed, single: of.single, indexed: of.indexed, resources: map[string]addrs.AbsResource{},
 		before: closedNeeds(before), after: objectNeeds(after)}
 	for r := range c.before {
 		if c.before[r][r] {
@@ -42,6 +42,7 @@ type callCheck struct {
 	// some of the order was given up: creations may overlap with deletions
 	relaxed   bool
 	single    bool                         // a creation may wait for the first instance only
+	indexed   bool                         // a creation may wait for the instance with the same key only
 	resources map[string]addrs.AbsResource // by object ID
 	before    dependencyMap
 	after     map[string]map[addrs.AbsResource]bool // current objects, by ID
@@ -86,7 +87,8 @@ func (c *callCheck) pair(x, y operation) error {
 		if strings.HasPrefix(x.What, "fail update ") {
 			return nil // its stored dependencies may no longer be in the configuration
 		}
-		if c.after[x.id][y.resource] && x.Start < y.End && (!c.single || isFirst(y.id)) {
+		if c.after[x.id][y.resource] && x.Start < y.End && (!c.single || isFirst(y.id)) &&
+			(!c.indexed || lastKey(x.id) == lastKey(y.id)) {
 			return fail("what is depended on is made first")
 		}
 		return nil
@@ -101,6 +103,12 @@ func (c *callCheck) pair(x, y operation) error {
 		return fail("dependents are destroyed first")
 	}
 	return nil
+}
+
+// lastKey returns the key of an object's instance.
+func lastKey(id string) string {
+	name, _, _ := strings.Cut(id, "-")
+	return name[strings.LastIndex(name, ":")+1:]
 }
 
 // isFirst reports whether an object belongs to the first instance of its resource in the first

@@ -116,7 +116,7 @@ func (p *instancePlan) change(prior *objectState, importing *plans.Importing) (*
 	if err != nil {
 		return nil, err
 	}
-	change.Importing = importing
+	change.Importing, change.Reads = importing, p.instanceReads()
 	return change, nil
 }
 

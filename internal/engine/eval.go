@@ -29,6 +29,9 @@ type evalContext struct {
 	rep  repetition
 	self cty.Value // NilVal if there is none
 
+	// reads holds the instances that the plan of this change recorded; see withReads.
+	reads map[addrs.Resource][]addrs.InstanceKey
+
 	blockAddr          string // the object that warnings name; may be empty
 	ignoreDeprecations bool   // no warnings about deprecated values
 }

@@ -26,6 +26,9 @@ func (rv resourceValues) expand(in *moduleInstance) (*expansion, error) {
 	if err := r.Exprs.SelfReferences.Err(); err != nil {
 		return nil, err
 	}
+	if r.EachOf != nil {
+		return newExpansion(expandedKeys{mode: repeatForEach, keys: in.resources[r.EachOf.Slot].keys}), nil
+	}
 	c := e.newContext(in, repetition{})
 	x, err := c.expand(r.Exprs.Repetition, r.Addr.Resource.InInstance(in.addr).String())
 	if err != nil {

@@ -22,6 +22,7 @@ type unit struct {
 	mode      string // "", "count", "for_each", "enabled"
 	n         int    // number of instances; 0 or 1 with "enabled"
 	steady    bool
+	chained   *unit    // unit that for_each iterates over
 	made      []string // resources of a module, in the form that object names use
 }
 
@@ -123,12 +124,13 @@ func (u *unit) first() string {
 // page is a configuration under construction.
 type page struct {
 	*plot
-	main   strings.Builder
-	files  map[string]string
-	units  map[string]*unit
-	order  []*unit // units so far
-	tokens bool    // has an ephemeral token
-	single bool    // some expressions refer to first instances only
+	main    strings.Builder
+	files   map[string]string
+	units   map[string]*unit
+	order   []*unit // units so far
+	tokens  bool    // has an ephemeral token
+	single  bool    // some expressions refer to first instances only
+	indexed bool    // some expressions refer to instances with the same key only
 }
 
 func (g *page) writef(format string, args ...any) { fmt.Fprintf(&g.main, format, args...) }
@@ -165,6 +167,7 @@ func (p *plot) drawFiles() *page {
 		g.writef("provider \"other\" {\n  host = \"here\"\n}\n")
 	}
 	g.writef("provider \"fake\" {\n  alias    = \"by\"\n  for_each = toset([\"x\", \"y\"])\n  host     = each.key\n}\n")
+	g.writef("locals {\n  keys = { 0 = 0, 1 = 1, x = \"x\", y = \"y\" }\n}\n")
 	g.drawCheck()
 	if len(g.order) > 0 {
 		g.writef("output \"o\" {\n  value = %s\n}\n", g.order[len(g.order)-1].expr())
@@ -207,6 +210,25 @@ func (g *page) drawExpr(u *unit) string {
 	return u.expr()
 }
 
+// drawSame draws an expression for a text that changes with some of a unit's objects. It may be only
+// the object with the same key as that of user.
+func (g *page) drawSame(user, u *unit) string {
+	if user.chained == u && g.odds("each.value", 60) {
+		return "each.value.id"
+	}
+	if user.mode != u.mode || user.mode != "count" && user.mode != "for_each" || u.isModule() ||
+		!g.odds("same key", 60) {
+		return g.drawExpr(u)
+	}
+	g.indexed = true
+	index := map[string]string{"count": "count.index", "for_each": "each.key"}[user.mode]
+	attr := "id"
+	if u.isData() {
+		attr = "text"
+	}
+	return fmt.Sprintf("try(%s[%s].%s, \"none\")", u.address(), g.pick("index", index, "local.keys["+index+"]"), attr)
+}
+
 func (g *page) drawUnit(u *unit) {
 	arg, key := u.repeat()
 	switch {
@@ -215,6 +237,10 @@ func (g *page) drawUnit(u *unit) {
 	case u.isData():
 		g.drawData(u, arg)
 	default:
+		if u.chained = g.drawChain(u); u.chained != nil {
+			g.indexed = true
+			arg = "  for_each = " + u.chained.address() + "\n"
+		}
 		v, dependsOn := g.drawValue(u)
 		if u.mode == "enabled" {
 			arg = ""
@@ -228,6 +254,21 @@ func (g *page) drawUnit(u *unit) {
 		g.writef("resource %q %q {\n%s  name = \"%s::${%s}\"\n  v = %s\n%s%s}\n", u.typ, u.label, arg, u.name,
 			key, v, dependsOn, g.drawFlags(u, true))
 	}
+}
+
+// drawChain draws one of the preceding units with the same keys as those of u, so that u can have
+// for_each over it; nil for none.
+func (g *page) drawChain(u *unit) *unit {
+	var same []*unit
+	for _, of := range g.order {
+		if of.mode == "for_each" && u.mode == "for_each" && of.n == u.n && of.n > 0 && !of.isModule() && !of.isData() {
+			same = append(same, of)
+		}
+	}
+	if len(same) == 0 || !g.odds("chained", 50) {
+		return nil
+	}
+	return rapid.SampledFrom(same).Draw(g.T, "chained to")
 }
 
 func (g *page) drawProviderKey(u *unit) string {
@@ -321,7 +362,7 @@ func (g *page) drawValue(u *unit) (v, dependsOn string) {
 			g.writef("locals {\n  %s = %s\n}\n", local, g.drawExpr(ref))
 			v += "${local." + local + "}"
 		default:
-			v += "${" + g.drawExpr(ref) + "}"
+			v += "${" + g.drawSame(u, ref) + "}"
 		}
 	}
 	return `"` + v + `"`, dependsOn

@@ -29,6 +29,7 @@ type chapter struct {
 	crash   int    // the process is killed after this many events; 0 for never
 	options engine.PlanOptions
 	single  bool // some references are to the first of several instances only
+	indexed bool // some references are to the instance with the same key only
 }
 
 func (h history) String() string {
@@ -88,7 +89,7 @@ func (p *plot) drawChapter() *chapter {
 	page := p.drawFiles()
 	p.refactor(page)
 	p.importSome(page, c)
-	c.files, c.single = page.files, page.single
+	c.files, c.single, c.indexed = page.files, page.single, page.indexed
 	p.drawTrouble(c)
 	p.drawOptions(c, page)
 	p.before = page.units

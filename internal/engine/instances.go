@@ -75,7 +75,7 @@ type repetition struct {
 type expandedKeys struct {
 	mode repetitionMode
 	keys []addrs.InstanceKey // sorted
-	each []cty.Value         // parallel to keys, for_each only
+	each []cty.Value         // parallel to keys, for_each only; nil if they have no values yet, see graph.Resource.EachOf
 }
 
 // repetition returns count and each for the instance at a position.
@@ -84,7 +84,11 @@ func (x *expandedKeys) repetition(i int) repetition {
 	case repeatCount:
 		return repetition{countIndex: x.keys[i].Value()}
 	case repeatForEach:
-		return repetition{eachKey: x.keys[i].Value(), eachValue: x.each[i]}
+		out := repetition{eachKey: x.keys[i].Value()}
+		if x.each != nil {
+			out.eachValue = x.each[i]
+		}
+		return out
 	}
 	return repetition{}
 }
@@ -154,8 +158,9 @@ func newExpansion(of expandedKeys) *expansion {
 	return &expansion{expandedKeys: of, objs: make([]cty.Value, len(of.keys))}
 }
 
-// fillBarriers sets instances that have a node of their own, but no step in this module instance,
-// to their stored objects. Nodes that refer to them do not wait for the whole resource.
+// fillBarriers sets instances that are read before the resource is complete, and that have no step
+// in this module instance, to their stored objects. Nodes that refer to them do not wait for the
+// whole resource. If any instance may be read, it sets all of them; the steps replace these values.
 func (rv resourceValues) fillBarriers(in *moduleInstance, x *expansion) error {
 	e, r := rv.e, rv.r
 	var errs tfdiags.Diagnostics
@@ -169,36 +174,10 @@ func (rv resourceValues) fillBarriers(in *moduleInstance, x *expansion) error {
 			errs = errs.AppendError(x.fill(i, r, addr, obj))
 		}
 	}
+	if r.ReadByIndex() {
+		errs = errs.AppendError(rv.fillFromState(in, x))
+	}
 	return errs.Err()
-}
-
-// Instances implements lang.Data: during an apply, instances with nodes of their own have values
-// before the resource has one.
-func (c *evalContext) Instances(addr addrs.Resource, keys []addrs.InstanceKey) (cty.Value, bool) {
-	r := c.in.module.Resources[addr]
-	if r == nil || r.Barriers == nil || c.in.resources[r.Slot] == nil {
-		return cty.NilVal, false
-	}
-	x := c.in.resources[r.Slot]
-	byKey := make(map[string]cty.Value, len(keys))
-	for _, key := range keys {
-		if r.Barriers[key] == nil {
-			return cty.NilVal, false // the expression has waited for the whole resource
-		}
-		i, ok := x.has(key)
-		switch {
-		case !ok:
-			// A decoding error is reported by readers of the whole resource.
-			if v, _ := c.e.values(r).keptOrphan(addr.InInstance(c.in.addr).Instance(key)); v != cty.NilVal {
-				byKey[keyName(key)] = c.e.values(r).visible([]cty.Value{v})[0]
-			}
-		case x.objs[i] == cty.NilVal:
-			byKey[keyName(key)] = cty.UnknownVal(r.Schema.Block.ImpliedType())
-		default:
-			byKey[keyName(key)] = c.e.values(r).visible(x.objs[i : i+1])[0]
-		}
-	}
-	return cty.ObjectVal(byKey), true
 }
 
 // keyName returns an instance key as an attribute name. HCL also finds elements of objects by

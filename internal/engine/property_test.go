@@ -83,7 +83,7 @@ func (p *player) chapter(c *chapter) error {
 	p.beset(&chapter{})
 	p.files = maps.Clone(c.files)
 	delete(p.files, "imports.tf") // their targets may be gone
-	if err := p.apply(&chapter{files: p.files, single: c.single}); err != nil {
+	if err := p.apply(&chapter{files: p.files, single: c.single, indexed: c.indexed}); err != nil {
 		return fmt.Errorf("applying again: %w", err)
 	}
 	return p.settled()
@@ -133,6 +133,10 @@ func (p *player) apply(c *chapter) error {
 	if err != nil {
 		return fmt.Errorf("%w\nplan:\n%s\nfrom\n%s", err, enginetest.DescribePlan(plan), enginetest.Describe(s.State))
 	}
+	if err := graph.CheckReads(context.Background(), engine.GraphOperation(cfg, plan.Prior, env,
+		engine.GraphApply, plan)); err != nil {
+		return fmt.Errorf("%w\nplan:\n%s", err, enginetest.DescribePlan(plan))
+	}
 	if err := keptOut(plan, c.options.Excludes); err != nil {
 		return err
 	}
@@ -157,7 +161,7 @@ func (p *player) apply(c *chapter) error {
 		return describe(detailed(err))
 	}
 	calls := s.Cloud.Calls()
-	if err := checkCalls(calls, plan.PrevRun, state, relaxed, c.single); err != nil {
+	if err := checkCalls(calls, plan.PrevRun, state, relaxed, c); err != nil {
 		return describe(err)
 	}
 	if err := p.audit(w, c, calls); err != nil {

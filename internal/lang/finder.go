@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -19,16 +20,42 @@ type finder struct {
 	functions []FunctionRef
 	typeWords funcs.TypeWords // type keywords, which variables includes
 	errs      tfdiags.Diagnostics
+
+	// indexes holds INDEX of each OBJECT[INDEX], by the range of OBJECT; nil if there is none.
+	indexes map[hcl.Range]hcl.Expression
 }
 
 // refs returns the references and calls found so far.
 func (f *finder) refs(scope addrs.Scope) Refs {
 	f.variables = f.typeWords.Without(f.variables)
 	objects, err := references(f.variables, scope)
-	return Refs{
+	out := Refs{
 		Objects: objects, Functions: f.functions, Problems: tfdiags.FromError(err).Append(f.errs...),
-		longForm: longForm(f.variables), instanceKeys: namedInstances(objects),
+		longForm: longForm(f.variables), computed: f.computed(objects, scope),
 	}
+	out.instances = instancesOf(out.Objects, out.computed)
+	return out
+}
+
+// computed returns the indexes of references to resources, by reference. An index
+// with errors or with a reference to "self" is not among them: it can't be evaluated on its own.
+func (f *finder) computed(objects []*addrs.Reference, scope addrs.Scope) map[*addrs.Reference]*Expr {
+	if len(f.indexes) == 0 {
+		return nil
+	}
+	out := map[*addrs.Reference]*Expr{}
+	for _, ref := range objects {
+		key := f.indexes[ref.Range]
+		if _, whole := ref.Subject.(addrs.Resource); !whole || key == nil || len(ref.Remaining) > 0 {
+			continue
+		}
+		expr := Analyze(key, scope)
+		isSelf := func(ref *addrs.Reference) bool { return ref.Subject == addrs.Self{} }
+		if len(expr.Refs.Problems) == 0 && !slices.ContainsFunc(expr.Refs.Objects, isSelf) {
+			out[ref] = expr
+		}
+	}
+	return out
 }
 
 func (f *finder) inExpr(expr hcl.Expression) {
@@ -64,10 +91,80 @@ func (f *finder) inNative(expr hclsyntax.Expression) {
 	case *hclsyntax.FunctionCallExpr:
 		f.call(e)
 		f.inEach(e.Args)
+	case *hclsyntax.RelativeTraversalExpr:
+		f.inNative(e.Source)
+	case *hclsyntax.ConditionalExpr:
+		f.inNative(e.Condition)
+		f.inNative(e.TrueResult)
+		f.inNative(e.FalseResult)
+	case *hclsyntax.BinaryOpExpr:
+		f.inNative(e.LHS)
+		f.inNative(e.RHS)
+	case *hclsyntax.UnaryOpExpr:
+		f.inNative(e.Val)
+	case *hclsyntax.IndexExpr:
+		f.inIndex(e)
 	default:
 		f.variables = append(f.variables, e.Variables()...)
 		funcs.VisitCallsInNode(e, f.call)
 	}
+}
+
+func (f *finder) inIndex(e *hclsyntax.IndexExpr) {
+	f.noteIndex(e)
+	f.inNative(e.Collection)
+	f.inNative(e.Key)
+}
+
+// noteIndex records the index of OBJECT[INDEX].
+func (f *finder) noteIndex(e *hclsyntax.IndexExpr) {
+	object, ok := e.Collection.(*hclsyntax.ScopeTraversalExpr)
+	if !ok {
+		return
+	}
+	if f.indexes == nil {
+		f.indexes = map[hcl.Range]hcl.Expression{}
+	}
+	f.indexes[object.Traversal.SourceRange()] = e.Key
+}
+
+// indexesInBody records the indexes in a body with dynamic blocks, except those that use names
+// which a dynamic block or a "for" expression defines.
+func (f *finder) indexesInBody(body *hclsyntax.Body) {
+	defined := map[string]bool{}
+	var indexes []*hclsyntax.IndexExpr
+	_ = hclsyntax.VisitAll(body, func(node hclsyntax.Node) hcl.Diagnostics {
+		switch node := node.(type) {
+		case *hclsyntax.IndexExpr:
+			indexes = append(indexes, node)
+		case *hclsyntax.ForExpr:
+			defined[node.KeyVar], defined[node.ValVar] = true, true
+		case *hclsyntax.Block:
+			if node.Type == "dynamic" {
+				defined[iteratorName(node)] = true
+			}
+		}
+		return nil
+	})
+	for _, e := range indexes {
+		own := func(tr hcl.Traversal) bool { return defined[tr.RootName()] }
+		if !slices.ContainsFunc(e.Variables(), own) {
+			f.noteIndex(e)
+		}
+	}
+}
+
+// iteratorName returns the name that a dynamic block defines for its content.
+func iteratorName(dynamic *hclsyntax.Block) string {
+	if attr := dynamic.Body.Attributes["iterator"]; attr != nil {
+		if name := hcl.ExprAsKeyword(attr.Expr); name != "" {
+			return name
+		}
+	}
+	if len(dynamic.Labels) == 0 {
+		return ""
+	}
+	return dynamic.Labels[0]
 }
 
 func (f *finder) inEach(exprs []hclsyntax.Expression) {

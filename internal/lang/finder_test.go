@@ -3,6 +3,7 @@ package lang
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -121,6 +122,61 @@ b {
 		slices.Sort(got)
 		if diff := cmp.Diff([]string{"number.c", "var.a", "var.b"}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestComputedIndexes checks which references select instances by a computed index.
+func TestComputedIndexes(t *testing.T) {
+	for src, want := range map[string]string{
+		`v = a.b[count.index].id`:                                                      "a.b count.index",
+		`v = "${a.b[each.value.x]}-${a.b[0].id}"`:                                      "a.b 0 each.value.x",
+		`v = try(resource.a.b[local.k[each.key]].id, null)`:                            "a.b local.k[each.key]",
+		`v = var.x ? a.b[var.y].id : -data.c.d[1 + count.index].id`:                    "a.b var.y, data.c.d 1 + count.index",
+		`v = a.b[a.b[count.index].next].id`:                                            "a.b a.b[count.index].next count.index",
+		`v = a.b[count.index].id == a.b.id`:                                            "", // the whole, too
+		`v = length(a.b) + a.b[count.index].n`:                                         "",
+		`v = a.b[*].id[count.index]`:                                                   "",
+		`v = [for i in range(3) : a.b[i].id]`:                                          "",
+		`v = a.b[self.x].id`:                                                           "",
+		`v = a.b[x].id`:                                                                "", // x is not a reference
+		`v = a.b.c[count.index].id`:                                                    "",
+		"dynamic \"b\" {\n for_each = var.x\n content {\n v = a.b[each.key].id\n }\n}": "a.b each.key",
+		"dynamic \"b\" {\n for_each = var.x\n content {\n v = a.b[b.value].id\n }\n}":  "",
+		"dynamic \"b\" {\n for_each = var.x\n iterator = it\n content {\n v = a.b[it.key].id\n }\n}": "",
+		"dynamic \"b\" {\n for_each = var.x\n content {\n v = [for k in [1] : a.b[k.v].id]\n }\n}":   "",
+		"v = a.b[var.x].id\ndynamic \"b\" {\n for_each = a.b\n content {\n v = 1\n }\n}":             "",
+	} {
+		file, diags := hclsyntax.ParseConfig([]byte(src+"\n"), "t.tf", hcl.InitialPos)
+		if diags.HasErrors() {
+			t.Fatal(src, diags)
+		}
+		attr := map[string]*configschema.Attribute{"v": {Type: cty.DynamicPseudoType, Optional: true}}
+		refs := AnalyzeBody(file.Body, &configschema.Block{Attributes: attr,
+			BlockTypes: map[string]*configschema.NestedBlock{
+				"b": {Nesting: configschema.NestingList, Block: configschema.Block{Attributes: attr}},
+			}}, addrs.ModuleScope).Refs
+		var got []string
+		seen := map[addrs.Resource]bool{}
+		for _, ref := range refs.Objects {
+			r, ok := ref.Whole().(addrs.Resource)
+			of, only := refs.ByInstance(r)
+			if !ok || !only || seen[r] {
+				continue
+			}
+			seen[r] = true
+			text := r.String()
+			for _, key := range of.Keys {
+				text += " " + strings.Trim(key.String(), "[]")
+			}
+			for _, index := range of.Indexes {
+				rng := index.Range()
+				text += " " + src[rng.Start.Byte:rng.End.Byte]
+			}
+			got = append(got, text)
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s: got %q; want %q", src, got, want)
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package lang
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs/configschema"
@@ -18,9 +20,22 @@ type Refs struct {
 
 	longForm bool // a reference has the form resource.TYPE.NAME
 
-	// instanceKeys holds the instance keys of each resource that is referenced only by instance;
-	// nil if there is none.
-	instanceKeys map[addrs.Resource][]addrs.InstanceKey
+	computed  map[*addrs.Reference]*Expr   // computed indexes, by the reference that is indexed
+	instances map[addrs.Resource]Instances // resources that are referenced only by instance; nil if there is none
+}
+
+// Instances are the instances of a resource that are referenced: by a constant key, or by an index
+// that is computed.
+type Instances struct {
+	Keys    []addrs.InstanceKey
+	Indexes []*Expr
+}
+
+// ByInstance returns the referenced instances of a resource. It returns false unless all references
+// to the resource select an instance.
+func (r *Refs) ByInstance(of addrs.Resource) (Instances, bool) {
+	found, ok := r.instances[of]
+	return found, ok
 }
 
 // FunctionRef is one call of a provider-defined function.
@@ -35,25 +50,42 @@ func (r *Refs) Add(other Refs) {
 	r.Functions = append(r.Functions, other.Functions...)
 	r.Problems = r.Problems.Append(other.Problems...)
 	r.longForm = r.longForm || other.longForm
-	r.instanceKeys = namedInstances(r.Objects)
+	if len(other.computed) > 0 {
+		r.computed = maps.Clone(r.computed)
+		if r.computed == nil {
+			r.computed = map[*addrs.Reference]*Expr{}
+		}
+		maps.Copy(r.computed, other.computed)
+	}
+	r.instances = instancesOf(r.Objects, r.computed)
 }
 
-// namedInstances returns the instance keys of each resource that is referenced only by instance.
-func namedInstances(refs []*addrs.Reference) map[addrs.Resource][]addrs.InstanceKey {
-	var out map[addrs.Resource][]addrs.InstanceKey
+// instancesOf returns the instances of each resource that is referenced only by instance.
+func instancesOf(refs []*addrs.Reference, computed map[*addrs.Reference]*Expr) map[addrs.Resource]Instances {
+	var out map[addrs.Resource]Instances
+	add := func(r addrs.Resource, add func(*Instances)) {
+		if out == nil {
+			out = map[addrs.Resource]Instances{}
+		}
+		found := out[r]
+		add(&found)
+		out[r] = found
+	}
 	for _, ref := range refs {
-		if inst, ok := ref.Subject.(addrs.ResourceInstance); ok {
-			if out == nil {
-				out = map[addrs.Resource][]addrs.InstanceKey{}
+		switch subject := ref.Subject.(type) {
+		case addrs.ResourceInstance:
+			add(subject.Resource, func(i *Instances) { i.Keys = append(i.Keys, subject.Key) })
+		case addrs.Resource:
+			if index := computed[ref]; index != nil {
+				add(subject, func(i *Instances) { i.Indexes = append(i.Indexes, index) })
 			}
-			out[inst.Resource] = append(out[inst.Resource], inst.Key)
 		}
 	}
 	if out == nil {
 		return nil
 	}
 	for _, ref := range refs {
-		if whole, ok := ref.Subject.(addrs.Resource); ok {
+		if whole, ok := ref.Subject.(addrs.Resource); ok && computed[ref] == nil {
 			delete(out, whole)
 		}
 	}
@@ -97,6 +129,9 @@ func AnalyzeBody(body hcl.Body, schema *configschema.Block, scope addrs.Scope) *
 	} else {
 		f.callsInBody(body, schema)
 		f.variables = schema.Variables(body)
+		if node, native := body.(*hclsyntax.Body); native {
+			f.indexesInBody(node)
+		}
 	}
 	out.Refs = f.refs(scope)
 	return out
@@ -122,7 +157,7 @@ func (b *Body) InContent() map[hcl.Pos]bool {
 func (b *Body) without(drop func(*addrs.Reference) bool) *Body {
 	out := *b
 	out.Refs.Objects = slices.DeleteFunc(slices.Clone(b.Refs.Objects), drop)
-	out.Refs.instanceKeys = namedInstances(out.Refs.Objects)
+	out.Refs.instances = instancesOf(out.Refs.Objects, out.Refs.computed)
 	return &out
 }
 

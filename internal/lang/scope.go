@@ -24,7 +24,7 @@ type Data interface {
 	// Instances returns a value with only the given instances of r, by key, for an expression that
 	// refers to no others. It returns false if the caller should use the value of the whole
 	// resource.
-	Instances(r addrs.Resource, keys []addrs.InstanceKey) (v cty.Value, ok bool)
+	Instances(r addrs.Resource, of Instances) (v cty.Value, ok bool)
 
 	// Module returns the value of a module call with at least the given outputs, which are sorted;
 	// nil means all. If keyless is true, some names are attributes of the call itself rather than
@@ -87,7 +87,7 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, error) {
 		if _, again := members[name]; again {
 			continue
 		}
-		v, err := s.object(subject, refs.instanceKeys, ref.Range)
+		v, err := s.object(subject, &refs, ref.Range)
 		errs = errs.AppendError(err)
 		members[name] = v
 		if r, ok := subject.(addrs.Resource); ok && ns.long && r.Mode == addrs.Managed {
@@ -106,12 +106,12 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, error) {
 }
 
 // object returns the value of a referenced object. If there is an error, the value is unknown.
-func (s *Scope) object(
-	subject addrs.Referenceable, named map[addrs.Resource][]addrs.InstanceKey, rng hcl.Range,
-) (cty.Value, error) {
-	if r, ok := subject.(addrs.Resource); ok && len(named[r]) > 0 {
-		if v, ok := s.Data.Instances(r, named[r]); ok {
-			return v, nil
+func (s *Scope) object(subject addrs.Referenceable, refs *Refs, rng hcl.Range) (cty.Value, error) {
+	if r, ok := subject.(addrs.Resource); ok {
+		if of, only := refs.ByInstance(r); only {
+			if v, ok := s.Data.Instances(r, of); ok {
+				return v, nil
+			}
 		}
 	}
 	v, err := s.Data.Value(subject, rng)

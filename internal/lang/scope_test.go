@@ -35,13 +35,13 @@ func (d *values) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, e
 	return v, nil
 }
 
-func (d *values) Instances(r addrs.Resource, keys []addrs.InstanceKey) (cty.Value, bool) {
+func (d *values) Instances(r addrs.Resource, of Instances) (cty.Value, bool) {
 	if r.Name == "whole" {
 		return cty.NilVal, false
 	}
-	d.log = append(d.log, fmt.Sprint(r, " instances ", keys))
+	d.log = append(d.log, fmt.Sprint(r, " instances ", of.Keys))
 	out := map[string]cty.Value{}
-	for _, key := range keys {
+	for _, key := range of.Keys {
 		if s, ok := key.IsString(); ok {
 			out[s] = cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("id-" + s)})
 		}
@@ -273,12 +273,17 @@ func TestAdd(t *testing.T) {
 	refs := parse(`lab_object.many["k"]`)
 	refs.Add(parse(`[resource.lab_object.many["l"], lab_object.other["k"], provider::lab::upper("")]`))
 	many := addrs.Resource{Mode: addrs.Managed, Type: "lab_object", Name: "many"}
-	if !refs.longForm || len(refs.instanceKeys[many]) != 2 || len(refs.Functions) != 1 || len(refs.Objects) != 3 {
+	of, only := refs.ByInstance(many)
+	if !refs.longForm || !only || len(of.Keys) != 2 || len(refs.Functions) != 1 || len(refs.Objects) != 3 {
 		t.Errorf("got %+v", refs)
 	}
+	refs.Add(parse(`lab_object.many[count.index]`))
+	if of, only := refs.ByInstance(many); !only || len(of.Keys) != 2 || len(of.Indexes) != 1 {
+		t.Errorf("with a computed index: %+v", of)
+	}
 	refs.Add(parse(`lab_object.many`))
-	if len(refs.instanceKeys) != 1 || refs.instanceKeys[many] != nil {
-		t.Errorf("instance keys of a whole resource: %v", refs.instanceKeys)
+	if of, only := refs.ByInstance(many); only {
+		t.Errorf("instances of a whole resource: %+v", of)
 	}
 	if Analyze(nil, addrs.ModuleScope) != nil {
 		t.Error("Analyze(nil) is not nil")

@@ -105,6 +105,17 @@ type InstanceChange struct {
 
 	Importing       *Importing
 	GeneratedConfig string
+
+	// Reads are the instances of other resources of the module that the configuration reads by
+	// computed indexes, such as a[each.key]. A resource is among them only if all of these indexes
+	// are known and the configuration reads no other of its instances.
+	Reads []InstanceRead
+}
+
+// InstanceRead is an instance of a resource in the same module instance.
+type InstanceRead struct {
+	Resource addrs.Resource
+	Key      addrs.InstanceKey
 }
 
 // Importing is the import of an existing object.

@@ -122,6 +122,9 @@ type Resource struct {
 
 	Prior []*states.Resource // objects in the state, by module instance
 
+	Indexed []IndexedRead // resources of the module that the block reads by a computed index
+	EachOf  *Resource     // one of them, whose keys are those of the block; see setEachOf
+
 	Recorded            Recorded
 	CreateBeforeDestroy bool // set by the block, or forced by a dependent
 
@@ -138,6 +141,17 @@ type resourceNodes struct {
 	Inputs   *Node                                  // waits for all references of the block; Node unless there are Steps
 	expand   *Node                                  // decides the instances; see separateExpansion
 	Barriers map[addrs.InstanceKey]*InstanceBarrier // instances that references with a constant key wait for
+	indexed  *Node                                  // for blocks that read the resource by a computed index; see indexedNode
+}
+
+// ReadByIndex reports whether Steps read instances of the resource before it is complete.
+func (r *resourceNodes) ReadByIndex() bool { return r.indexed != nil }
+
+// IndexedRead is a resource of which a block reads instances only, some of them by indexes that are
+// computed.
+type IndexedRead struct {
+	Of      *Resource
+	Indexes []*lang.Expr
 }
 
 // Recorded holds what the state records with each object of a resource.

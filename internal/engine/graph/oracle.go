@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -36,21 +37,82 @@ func CompareOrders(ctx context.Context, op *Operation) (relaxed bool, err error)
 	return false, nil
 }
 
+// CheckReads orders the Steps of a plan twice: by the instances that the plan says they read, and by
+// whole resources. It returns an error if a Step does not come after an instance that it reads, or
+// comes after a Step that the order by resources doesn't put before it. It is for tests.
+func CheckReads(ctx context.Context, op *Operation) error {
+	byInstance := newBuild(ctx, op)
+	if err := byInstance.run(transformers); err != nil {
+		return err
+	}
+	whole := *op
+	plan, changes := *op.Plan, *op.Plan.Changes
+	whole.Plan, plan.Changes, changes.Instances = &plan, &changes, nil
+	for _, c := range op.Plan.Changes.Instances {
+		without := *c
+		without.Reads = nil
+		changes.Instances = append(changes.Instances, &without)
+	}
+	byResource := newBuild(ctx, &whole)
+	if err := byResource.run(transformers); err != nil {
+		return fmt.Errorf("by resource: %w", err)
+	}
+	if byInstance.relaxed || byResource.relaxed {
+		return nil
+	}
+	got, all := byInstance.stepsBefore(), byResource.stepsBefore()
+	for name, before := range got {
+		for other := range before {
+			if !all[name][other] {
+				return fmt.Errorf("%s comes after %s, but not if they are ordered by resource", name, other)
+			}
+		}
+	}
+	return byInstance.checkReads(got)
+}
+
+// checkReads checks that the Steps come after the instances that they read.
+func (b *build) checkReads(before map[string]map[string]bool) error {
+	for r, steps := range b.steps {
+		for _, s := range steps {
+			if s.Part != stepApply {
+				continue
+			}
+			for _, read := range s.Change.Reads {
+				of := r.Module.Resources[read.Resource]
+				addr := read.Resource.InInstance(s.Change.Addr.Module).Instance(read.Key)
+				if t := b.instances.applyStep(of, addr); t != nil && !before[s.node.Name][t.node.Name] {
+					return fmt.Errorf("%s reads %s, but doesn't come after it", s.node.Name, t.node.Name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // stepOrder returns the names of the Steps that come before each Step, by its name.
 func (b *build) stepOrder() map[string]string {
 	out := map[string]string{}
+	for name, before := range b.stepsBefore() {
+		out[name] = strings.Join(slices.Sorted(maps.Keys(before)), "\n")
+	}
+	return out
+}
+
+// stepsBefore returns the set of the Steps that come before each Step, all by name.
+func (b *build) stepsBefore() map[string]map[string]bool {
+	out := map[string]map[string]bool{}
 	for _, n := range b.g.Nodes {
 		if n.Kind != KindStep {
 			continue
 		}
-		var before []string
+		before := map[string]bool{}
 		for id, reached := range b.g.Edges.Reach(n.ID) {
 			if other := b.g.Nodes[id]; reached && other.Kind == KindStep && other != n {
-				before = append(before, other.Name)
+				before[other.Name] = true
 			}
 		}
-		slices.Sort(before)
-		out[n.Name] = strings.Join(before, "\n")
+		out[n.Name] = before
 	}
 	return out
 }

@@ -149,9 +149,12 @@ func (c *connector) connectResourceRef(
 		return tfdiags.Errorf("Reference to scoped resource",
 			"%s is nested in check %q and can be referred to only from there.", addr, r.Config.Check.Name)
 	}
-	if keyed && c.op.Phase.Applies() {
+	switch {
+	case keyed && c.op.Phase.Applies():
 		c.after(n, c.instances.barrier(r, key))
-	} else {
+	case c.readsByIndex(n, r):
+		c.after(n, c.instances.indexedNode(r))
+	default:
 		c.after(n, r.Node)
 	}
 	return r.checkAccess(key, keyed, ref.Remaining)

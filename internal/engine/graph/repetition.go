@@ -1,6 +1,9 @@
 package graph
 
 import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
 	"tofu/internal/addrs"
 	"tofu/internal/lang"
 	"tofu/internal/tfdiags"
@@ -21,6 +24,25 @@ func (r Repetition) Refs() []*lang.Refs {
 	}
 	return out
 }
+
+// chainedTo returns the resource of for_each = TYPE.NAME, whose instances decide those of the block.
+// It returns false for any other repetition.
+func (r Repetition) chainedTo() (addrs.Resource, bool) {
+	if r.ForEach == nil || len(r.ForEach.Refs.Objects) != 1 {
+		return addrs.Resource{}, false
+	}
+	if _, plain := r.ForEach.Expression.(*hclsyntax.ScopeTraversalExpr); !plain {
+		return addrs.Resource{}, false
+	}
+	ref := r.ForEach.Refs.Objects[0]
+	of, ok := ref.Subject.(addrs.Resource)
+	return of, ok && len(ref.Remaining) == 0
+}
+
+// eachKey is the expression each.key.
+var eachKey = lang.Analyze(&hclsyntax.ScopeTraversalExpr{
+	Traversal: hcl.Traversal{hcl.TraverseRoot{Name: "each"}, hcl.TraverseAttr{Name: "key"}},
+}, addrs.ModuleScope)
 
 // checkSelfReference returns an error for each reference to the resource itself: it has no value
 // before its instances are decided.

@@ -41,6 +41,13 @@ var analysisTransformer = &Transformer{
 				r.Inputs.Problems = r.Inputs.Problems.Append(r.Exprs.problems...)
 			}
 		}
+		if b.op.Phase == PhasePlan || b.op.Phase.Applies() {
+			for _, r := range b.g.Resources {
+				if r.Config != nil {
+					b.setIndexed(r)
+				}
+			}
+		}
 		for _, p := range b.g.Providers {
 			p.analyze()
 		}

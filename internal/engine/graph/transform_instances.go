@@ -2,6 +2,7 @@ package graph
 
 import (
 	"tofu/internal/addrs"
+	"tofu/internal/plans"
 )
 
 // How Steps wait for instances
@@ -16,12 +17,18 @@ import (
 //   - A reference with a constant key, such as a[0] or a["x"], needs one instance, and proceeds if
 //     a[1] fails. This applies to references through values, too.
 //
-// All other references wait for the resource as a whole. So do references with a constant key if
-// the instance does not change.
+// A third kind is a reference with a computed index, such as a[count.index] or a[each.value.parent],
+// directly in a resource block. The plan records with each change which instances its block reads in
+// this way (plans.InstanceChange.Reads), so that b[1] begins when a[1] is done. An instance that does
+// not change has a Barrier instead of a Step, which waits for the instances that it reads itself:
+// the order passes through it as it does through resources that don't change.
 //
-// There are no edges between pairs of instances. The Steps of a resource in one instance of its
+// All other references wait for the resource as a whole. So do references with a constant key if
+// the instance does not change, and references with an index that was unknown to the plan.
+//
+// There are no edges between all pairs of instances. The Steps of a resource in one instance of its
 // module all wait for one Barrier, which waits for the nodes that the block's references need in
-// that module instance.
+// that module instance. Further edges exist only for recorded reads.
 
 var instancesTransformer = &Transformer{
 	Name:  "Instances",
@@ -42,6 +49,8 @@ var instancesTransformer = &Transformer{
 type instanceOrder struct {
 	*build
 	writers     map[*Resource]map[addrs.InstanceKey][]*Step         // see writersOf
+	stepsAt     map[*Resource]map[addrs.AbsInstance]*Step           // see applyStep
+	unchanged   map[addrs.AbsInstance]*Node                         // see instanceNode
 	moduleSteps map[*Resource]map[addrs.ModuleInstance]*moduleSteps // see separateExpansion
 	spread      map[*Module]stepSpread
 }
@@ -50,6 +59,8 @@ func newInstanceOrder(b *build) *instanceOrder {
 	return &instanceOrder{
 		build:       b,
 		writers:     map[*Resource]map[addrs.InstanceKey][]*Step{},
+		stepsAt:     map[*Resource]map[addrs.AbsInstance]*Step{},
+		unchanged:   map[addrs.AbsInstance]*Node{},
 		moduleSteps: map[*Resource]map[addrs.ModuleInstance]*moduleSteps{},
 		spread:      map[*Module]stepSpread{},
 	}
@@ -106,11 +117,15 @@ func (o *instanceOrder) stepsIn(r *Resource, in addrs.ModuleInstance) *moduleSte
 // resource wait for these Steps.
 func (o *instanceOrder) connectSteps(r *Resource) {
 	local, others := o.localNeeds(r)
+	for _, indexed := range r.Indexed {
+		o.after(r.Node, indexed.Of.Node) // dependents of the whole resource come after all that it reads
+	}
 	for _, s := range o.steps[r] {
 		if s.Part != stepApply {
 			continue
 		}
 		o.after(r.Node, s.node)
+		o.connectReads(s.node, r, s.Change)
 		if local == nil {
 			o.after(s.node, r.Inputs)
 			continue
@@ -211,6 +226,74 @@ func (o *instanceOrder) barrier(r *Resource, key addrs.InstanceKey) *Node {
 	}
 	r.Barriers[key] = s
 	return s.node
+}
+
+// indexedNode returns the node that the needs of a block wait for instead of the resource, if the
+// block reads only instances of it by computed indexes. The Steps of the block wait for the
+// instances.
+func (o *instanceOrder) indexedNode(r *Resource) *Node {
+	if r.indexed == nil {
+		r.indexed = o.node(KindBarrier, nil, r.Addr.String()+"[…]", nil)
+		r.indexed.Resource, r.indexed.Object = r, &InstanceBarrier{node: r.indexed}
+		o.after(r.indexed, r.Inputs)
+	}
+	return r.indexed
+}
+
+// connectReads makes a node wait for the instances that the block of r reads by computed indexes,
+// as the plan recorded them for one instance.
+func (o *instanceOrder) connectReads(n *Node, r *Resource, change *plans.InstanceChange) {
+	for _, indexed := range r.Indexed {
+		recorded := false
+		for _, read := range change.Reads {
+			if read.Resource == indexed.Of.Addr.Resource {
+				recorded = true
+				o.after(n, o.instanceNode(indexed.Of, change.Addr.Module, read.Key))
+			}
+		}
+		if !recorded {
+			o.after(n, o.nodesIn(indexed.Of.Node, change.Addr.Module)...)
+		}
+	}
+}
+
+// instanceNode returns the node after which an instance has its final value.
+func (o *instanceOrder) instanceNode(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey) *Node {
+	addr := r.Addr.Resource.InInstance(in).Instance(key)
+	if s := o.applyStep(r, addr); s != nil {
+		return s.node
+	}
+	if n := o.unchanged[addr]; n != nil {
+		return n
+	}
+	change := o.op.Plan.Changes.Instance(addr, addrs.NotDeposed)
+	if change == nil {
+		return r.Node
+	}
+	n := o.node(KindBarrier, nil, addr.String()+" (unchanged)", nil)
+	n.Resource = r
+	o.unchanged[addr] = n
+	if o.moduleSteps[r] == nil {
+		o.after(n, r.Inputs)
+	}
+	o.after(n, r.expand)
+	o.connectReads(n, r, change)
+	return n
+}
+
+// applyStep returns the Step that creates or updates an instance, nil if there is none.
+func (o *instanceOrder) applyStep(r *Resource, addr addrs.AbsInstance) *Step {
+	byAddr := o.stepsAt[r]
+	if byAddr == nil {
+		byAddr = make(map[addrs.AbsInstance]*Step, len(o.steps[r]))
+		o.stepsAt[r] = byAddr
+		for _, s := range o.steps[r] {
+			if s.Part == stepApply {
+				byAddr[s.Change.Addr] = s
+			}
+		}
+	}
+	return byAddr[addr]
 }
 
 // writersOf returns the Steps that create or update a resource's instances, by instance key.

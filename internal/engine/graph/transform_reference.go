@@ -172,6 +172,7 @@ func (c *connector) connectResource(r *Resource) {
 	}
 	c.after(n, m.expand, r.expand)
 	c.after(r.expand, m.expand)
+	c.setEachOf(r)
 	c.connectRepetition(r.expand, m, e.Repetition)
 	if e.Body != nil {
 		c.connectBody(r, r.inOwnBlock(scope))

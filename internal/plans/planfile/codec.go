@@ -178,6 +178,13 @@ func (e *encoder) change(c *plans.InstanceChange) (*wireChange, error) {
 		}
 		out.Importing = &wireImport{ID: c.Importing.ID, Identity: identity}
 	}
+	for _, read := range c.Reads {
+		key, err := toKey(read.Key)
+		if err != nil {
+			return nil, err
+		}
+		out.Reads = append(out.Reads, wireRead{read.Resource.Mode, read.Resource.Type, read.Resource.Name, key})
+	}
 	return out, nil
 }
 
@@ -375,6 +382,18 @@ func (d *decoder) change(in *wireChange) (*plans.InstanceChange, error) {
 			return nil, err
 		}
 		out.Importing = &plans.Importing{ID: in.Importing.ID, Identity: identity}
+	}
+	for _, wire := range in.Reads {
+		key, err := wire.Key.key()
+		if err != nil {
+			return nil, err
+		}
+		if wire.Mode > addrs.Ephemeral {
+			return nil, fmt.Errorf("unknown resource mode %d", wire.Mode)
+		}
+		out.Reads = append(out.Reads, plans.InstanceRead{
+			Resource: addrs.Resource{Mode: wire.Mode, Type: wire.Type, Name: wire.Name}, Key: key,
+		})
 	}
 	return out, nil
 }

@@ -273,6 +273,10 @@ func (g generator) change(s *states.State) *plans.InstanceChange {
 	if c.Action == plans.NoOp && g.yes() {
 		c.After = c.Before
 	}
+	for range g.n("reads", 2) {
+		i := g.instance()
+		c.Reads = append(c.Reads, plans.InstanceRead{Resource: i.Resource, Key: i.Key})
+	}
 	for range g.n("replace paths", 2) {
 		c.RequiredReplace = append(c.RequiredReplace, g.path())
 	}

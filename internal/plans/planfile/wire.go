@@ -12,7 +12,7 @@ import (
 
 // format is the version of the form. It is raised for changes that older readers would
 // misunderstand.
-const format = 1
+const format = 2
 
 var errFormat = errors.New("the plan file was written by another version of this program; make the plan anew")
 
@@ -101,6 +101,14 @@ type (
 		ReplaceDeposed addrs.DeposedKey
 		Importing      *wireImport
 		Generated      string
+		Reads          []wireRead
+	}
+
+	wireRead struct {
+		Mode addrs.ResourceMode
+		Type string
+		Name string
+		Key  wireKey
 	}
 
 	wireImport struct {
