@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -125,7 +126,7 @@ func brief(v cty.Value) string {
 		}
 		return "tuple with " + Count(ty.Length(), "element")
 	case ty.IsObjectType():
-		names := attributeNames(ty)
+		names := slices.Sorted(maps.Keys(ty.AttributeTypes()))
 		switch len(names) {
 		case 0:
 			return "object with no attributes"

@@ -7,6 +7,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/plans"
+	"tofu/internal/ui/valuediff"
 )
 
 // shownDrift returns the changes made outside. It includes moved objects only in a refresh-only
@@ -62,7 +63,7 @@ func (v *PlanView) relevantPaths(c *plans.InstanceChange) []cty.Path {
 // differAt reports whether two objects differ at a path or at its longest existing prefix.
 func differAt(before, after cty.Value, path cty.Path) bool {
 	for _, step := range path {
-		before, after = unmarked(before), unmarked(after)
+		before, after = valuediff.Unmarked(before), valuediff.Unmarked(after)
 		if before.IsNull() || after.IsNull() || !before.IsKnown() || !after.IsKnown() {
 			break
 		}
@@ -73,5 +74,5 @@ func differAt(before, after cty.Value, path cty.Path) bool {
 		}
 		before, after = b, a
 	}
-	return !sameValue(before, after)
+	return !valuediff.SameValue(before, after)
 }

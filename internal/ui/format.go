@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/lang/marks"
 	"tofu/internal/states"
+	"tofu/internal/ui/valuediff"
 )
 
 // FormatValue formats a value as the console and `output` print it: as an expression that evaluates
@@ -21,14 +22,14 @@ func FormatValue(v cty.Value) string { return formatValue(v, 0, false) }
 func formatValue(v cty.Value, depth int, showSensitive bool) string {
 	switch {
 	case marks.Has(v, marks.Ephemeral):
-		return ephemeralText
+		return valuediff.EphemeralText
 	case marks.Has(v, marks.Sensitive) && !showSensitive:
-		return sensitiveText
+		return valuediff.SensitiveText
 	}
 	v, _ = v.Unmark()
 	switch {
 	case !v.IsKnown():
-		return unknownText
+		return valuediff.UnknownText
 	case v.IsNull():
 		return formatNull(v.Type())
 	}
@@ -38,7 +39,7 @@ func formatValue(v cty.Value, depth int, showSensitive bool) string {
 	case ty == cty.String:
 		return formatString(v.AsString(), depth)
 	case ty.IsPrimitiveType():
-		return leafText(v)
+		return valuediff.LeafText(v)
 	case ty.IsListType():
 		return elems("tolist([", "])")
 	case ty.IsSetType():
@@ -110,7 +111,7 @@ func formatMembers(v cty.Value, open, end string, depth int, showSensitive bool)
 	pad := strings.Repeat("  ", depth)
 	var b strings.Builder
 	b.WriteString(open + "\n")
-	for name, elem := range members(v) {
+	for name, elem := range valuediff.Members(v) {
 		b.WriteString(pad + "  " + quoted(name) + " = " + formatValue(elem, depth+1, showSensitive) + "\n")
 	}
 	return b.String() + pad + end

@@ -13,6 +13,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui/valuediff"
 )
 
 // NewHuman returns a Printer for humans.
@@ -145,7 +146,7 @@ func (h *human) Plan(v *PlanView) {
 		return
 	}
 	h.stream(func(out *bufio.Writer) {
-		p := &planText{PlanView: v, style: h.style, differ: &differ{showSensitive: h.ShowSensitive},
+		p := &planText{PlanView: v, style: h.style, differ: &valuediff.Differ{ShowSensitive: h.ShowSensitive},
 			width: columns(h.Width), out: out}
 		p.render()
 	})
@@ -194,7 +195,7 @@ func (h *human) Message(m Message) {
 
 // valueDiff formats the difference between two values without sensitive parts.
 func valueDiff(before, after cty.Value, s style) string {
-	n := (&differ{}).value(before, after, nil)
+	n := (&valuediff.Differ{}).Value(before, after)
 	r := &renderer{style: s}
 	r.node(n, 0)
 	return r.b.String()

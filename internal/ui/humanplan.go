@@ -15,6 +15,7 @@ import (
 	"tofu/internal/parallel"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
+	"tofu/internal/ui/valuediff"
 )
 
 // legend explains the symbols before resource headers, in the order in which they are listed.
@@ -52,7 +53,7 @@ func headerSymbol(s style, action plans.Action) string {
 type planText struct {
 	*PlanView
 	style  style
-	differ *differ
+	differ *valuediff.Differ
 	width  int
 	out    *bufio.Writer
 }
@@ -175,7 +176,7 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 	if action == plans.Forget { // the object itself does not change
 		after, action = before, plans.NoOp
 	}
-	n := p.differ.resource(action, before, after, sch.Block, newReplacePaths(c.RequiredReplace))
+	n := p.differ.Resource(action, before, after, sch.Block, c.RequiredReplace)
 	if drift && p.Plan.Mode != plans.RefreshOnly {
 		p.onlyRelevant(n, c, before, sch.Block)
 	}
@@ -185,7 +186,7 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 }
 
 // onlyRelevant marks attributes that do not matter to the plan as unchanged.
-func (p *planText) onlyRelevant(n *node, c *plans.InstanceChange, before cty.Value, sch *configschema.Block) {
+func (p *planText) onlyRelevant(n *valuediff.Node, c *plans.InstanceChange, before cty.Value, sch *configschema.Block) {
 	relevant := make(map[string]bool)
 	for _, path := range p.relevantPaths(c) {
 		if len(path) == 0 {
@@ -195,24 +196,13 @@ func (p *planText) onlyRelevant(n *node, c *plans.InstanceChange, before cty.Val
 			relevant[step.Name] = true
 		}
 	}
-	for _, m := range n.members {
-		if attr := sch.Attributes[m.name]; !relevant[m.name] && !attr.WriteOnly {
-			m.node = p.differ.attribute(part(before, m.name), part(before, m.name), attr, nil)
-		}
-	}
-	n.members = slices.DeleteFunc(n.members, func(m *member) bool { return m.node == nil })
-	for _, b := range n.blocks {
-		if !relevant[b.name] {
-			at := part(before, b.name)
-			b.items = p.differ.nested(at, at, sch.BlockTypes[b.name], nil)
-		}
-	}
+	p.differ.Only(n, before, sch, relevant)
 }
 
 func (p *planText) outputChanges() []*plans.OutputChange {
 	var out []*plans.OutputChange
 	for _, o := range p.Plan.Changes.Outputs {
-		if o.Action != plans.NoOp && (o.Action != plans.Update || !sameValue(o.Before, o.After)) {
+		if o.Action != plans.NoOp && (o.Action != plans.Update || !valuediff.SameValue(o.Before, o.After)) {
 			out = append(out, o)
 		}
 	}
@@ -224,35 +214,35 @@ func (p *planText) outputSection(outputs []*plans.OutputChange) {
 	if len(outputs) == 0 {
 		return
 	}
-	n := &node{form: objectForm, action: plans.Update}
+	n := &valuediff.Node{Form: valuediff.ObjectForm, Action: plans.Update}
 	changing := make(map[*plans.OutputChange]bool)
 	for _, o := range outputs {
 		changing[o] = true
 	}
 	for _, o := range p.Plan.Changes.Outputs { // unchanged outputs are hidden whatever their names
-		m := &member{name: o.Name, node: leaf(plans.NoOp, "")}
+		m := &valuediff.Member{Name: o.Name, Node: valuediff.Leaf(plans.NoOp, "")}
 		if changing[o] {
-			m.node = p.output(o)
+			m.Node = p.output(o)
 		}
-		n.members = append(n.members, m)
+		n.Members = append(n.Members, m)
 	}
 	r := &renderer{style: p.style, margin: 4, strict: true}
 	r.members(n, 0)
 	p.write("\nChanges to Outputs:\n" + r.b.String())
 }
 
-func (p *planText) output(o *plans.OutputChange) *node {
-	before, after := absentIfNull(o.Before), o.After
+func (p *planText) output(o *plans.OutputChange) *valuediff.Node {
+	before, after := valuediff.AbsentIfNull(o.Before), o.After
 	if o.Action == plans.Delete || after.IsNull() && before != cty.NilVal {
 		after = cty.NilVal
 	}
-	if o.Sensitive && !p.differ.showSensitive {
-		n := leaf(actionOf(before, after, true), sensitiveText)
-		n.toNull = n.action == plans.Delete
+	if o.Sensitive && !p.differ.ShowSensitive {
+		n := valuediff.Leaf(valuediff.ActionOf(before, after, true), valuediff.SensitiveText)
+		n.ToNull = n.Action == plans.Delete
 		return n
 	}
-	n := p.differ.value(before, after, nil)
-	n.toNull = n.action == plans.Delete
+	n := p.differ.Value(before, after)
+	n.ToNull = n.Action == plans.Delete
 	return n
 }
 

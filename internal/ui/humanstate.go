@@ -10,6 +10,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/plans"
 	"tofu/internal/states"
+	"tofu/internal/ui/valuediff"
 )
 
 // stateText writes a state for humans. The caller checks for write errors.
@@ -18,7 +19,7 @@ func stateText(out *bufio.Writer, v *StateView, s style, showSensitive bool) {
 		_, _ = out.WriteString("The state is empty.\n")
 		return
 	}
-	d := &differ{showSensitive: showSensitive}
+	d := &valuediff.Differ{ShowSensitive: showSensitive}
 	first := true
 	write := func(text string) { // every part starts with an empty line, except the first
 		if first {
@@ -55,7 +56,7 @@ func stateItems(v *StateView) []stateItem {
 }
 
 func stateObject(
-	v *StateView, d *differ, s style, item stateItem, obj *states.Object, deposed addrs.DeposedKey,
+	v *StateView, d *valuediff.Differ, s style, item stateItem, obj *states.Object, deposed addrs.DeposedKey,
 ) string {
 	note := ""
 	switch {
@@ -80,17 +81,17 @@ func stateObject(
 		return r.b.String() + "{\n    # (" + printable(err.Error()) + ")\n}\n"
 	}
 	value = markShown(value, sch, item.provider, item.addr.Resource)
-	r.block(d.resource(plans.NoOp, value, value, sch.Block, nil), 0)
+	r.block(d.Resource(plans.NoOp, value, value, sch.Block, nil), 0)
 	return r.b.String() + "\n"
 }
 
-func stateOutputs(st *states.State, names []string, d *differ, s style) string {
+func stateOutputs(st *states.State, names []string, d *valuediff.Differ, s style) string {
 	r := &renderer{style: s, full: true}
 	for _, name := range names {
 		o := st.Output(name)
-		n := leaf(plans.NoOp, sensitiveText)
-		if !o.Sensitive || d.showSensitive {
-			n = d.value(o.Value, o.Value, nil)
+		n := valuediff.Leaf(plans.NoOp, valuediff.SensitiveText)
+		if !o.Sensitive || d.ShowSensitive {
+			n = d.Value(o.Value, o.Value)
 		}
 		r.b.WriteString(name + " = ")
 		r.node(n, 0)

@@ -3,12 +3,12 @@ package ui
 import (
 	"encoding/json"
 	"math/big"
-	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/lang/marks"
 	"tofu/internal/states"
+	"tofu/internal/ui/valuediff"
 )
 
 // The JSON documents describe a value up to three times: as itself, as a map of its unknown parts,
@@ -72,7 +72,7 @@ func appendNumber(b []byte, f *big.Float) []byte {
 func appendMembers(b []byte, v cty.Value, write func([]byte, cty.Value) ([]byte, bool)) []byte {
 	b = append(b, '{')
 	first := true
-	for name, elem := range members(v) {
+	for name, elem := range valuediff.Members(v) {
 		start := len(b)
 		if !first {
 			b = append(b, ',')
@@ -101,38 +101,6 @@ func appendElements(b []byte, v cty.Value, write func([]byte, cty.Value) []byte)
 		b = write(b, elem)
 	}
 	return append(b, ']')
-}
-
-// members iterates over a known, unmarked object or map by name.
-func members(v cty.Value) func(yield func(string, cty.Value) bool) {
-	return func(yield func(string, cty.Value) bool) {
-		ty := v.Type()
-		if ty.IsMapType() {
-			for it := v.ElementIterator(); it.Next(); {
-				key, elem := it.Element()
-				key, _ = key.Unmark()
-				if !yield(key.AsString(), elem) {
-					return
-				}
-			}
-			return
-		}
-		for _, name := range attributeNames(ty) {
-			if !yield(name, v.GetAttr(name)) {
-				return
-			}
-		}
-	}
-}
-
-func attributeNames(ty cty.Type) []string {
-	attrs := ty.AttributeTypes()
-	names := make([]string, 0, len(attrs))
-	for name := range attrs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // unknownJSON returns the map of the unknown parts of v.
@@ -206,7 +174,7 @@ func typeJSON(ty cty.Type) json.RawMessage {
 func pathJSON(path cty.Path) json.RawMessage {
 	b := []byte{'['}
 	for i, step := range path {
-		key, ok := stepValue(step)
+		key, ok := valuediff.StepValue(step)
 		if !ok {
 			break
 		}
@@ -216,18 +184,4 @@ func pathJSON(path cty.Path) json.RawMessage {
 		b = appendValue(b, key)
 	}
 	return append(b, ']')
-}
-
-// stepValue returns a step as a string or number, and false for the element of a set.
-func stepValue(step cty.PathStep) (cty.Value, bool) {
-	switch step := step.(type) {
-	case cty.GetAttrStep:
-		return cty.StringVal(step.Name), true
-	case cty.IndexStep:
-		key, _ := step.Key.Unmark()
-		if key.IsKnown() && !key.IsNull() && (key.Type() == cty.String || key.Type() == cty.Number) {
-			return key, true
-		}
-	}
-	return cty.NilVal, false
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/plans"
+	"tofu/internal/ui/valuediff"
 )
 
 // renderer renders trees as text. Text starts at column margin + 4*depth, and its symbol two
@@ -63,27 +64,27 @@ func (r *renderer) close(depth int, text string) {
 }
 
 // node writes a node after its name or symbol, whose line has been started at depth.
-func (r *renderer) node(n *node, depth int) {
-	switch n.form {
-	case leafForm:
+func (r *renderer) node(n *valuediff.Node, depth int) {
+	switch n.Form {
+	case valuediff.LeafForm:
 		r.leaf(n)
-	case objectForm, mapForm, nestedMapForm:
+	case valuediff.ObjectForm, valuediff.MapForm, valuediff.NestedMapForm:
 		r.object(n, depth)
-	case listForm, nestedListForm, setForm:
+	case valuediff.ListForm, valuediff.NestedListForm, valuediff.SetForm:
 		r.list(n, depth)
-	case becomesForm:
-		r.node(n.from, depth)
+	case valuediff.BecomesForm:
+		r.node(n.From, depth)
 		r.b.WriteString(r.arrow())
-		r.node(n.to, depth)
-	case textForm:
+		r.node(n.To, depth)
+	case valuediff.TextForm:
 		r.text(n, depth)
-	case jsonForm:
+	case valuediff.JSONForm:
 		r.json(n, depth)
 	}
-	if n.toNull {
+	if n.ToNull {
 		r.b.WriteString(r.style.as(grey, " -> null"))
 	}
-	if n.replace && (n.form == leafForm || n.form == becomesForm && !opens(n)) {
+	if n.Replace && (n.Form == valuediff.LeafForm || n.Form == valuediff.BecomesForm && !opens(n)) {
 		r.forces()
 	}
 }
@@ -94,40 +95,40 @@ func (r *renderer) forces() { r.b.WriteString(" " + r.style.as(red, "# forces re
 
 // opens reports whether a node begins with a bracket, after which the reason for a replacement is
 // written.
-func opens(n *node) bool {
-	switch n.form {
-	case objectForm, mapForm, nestedMapForm:
-		return len(n.members) > 0
-	case listForm, nestedListForm, setForm:
-		return len(n.elements) > 0
-	case jsonForm, textForm:
+func opens(n *valuediff.Node) bool {
+	switch n.Form {
+	case valuediff.ObjectForm, valuediff.MapForm, valuediff.NestedMapForm:
+		return len(n.Members) > 0
+	case valuediff.ListForm, valuediff.NestedListForm, valuediff.SetForm:
+		return len(n.Elements) > 0
+	case valuediff.JSONForm, valuediff.TextForm:
 		return true
 	}
 	return false
 }
 
 // open writes an opening bracket with the reason for a replacement.
-func (r *renderer) open(n *node, text string) {
+func (r *renderer) open(n *valuediff.Node, text string) {
 	r.b.WriteString(text)
-	if n.replace {
+	if n.Replace {
 		r.forces()
 	}
 	r.b.WriteByte('\n')
 }
 
-func (r *renderer) leaf(n *node) {
-	if n.before == "" && n.after == "" {
-		r.b.WriteString(printable(n.text))
+func (r *renderer) leaf(n *valuediff.Node) {
+	if n.Before == "" && n.After == "" {
+		r.b.WriteString(printable(n.Text))
 		return
 	}
-	r.b.WriteString(printable(n.before) + r.arrow() + printable(n.after))
+	r.b.WriteString(printable(n.Before) + r.arrow() + printable(n.After))
 }
 
 // object writes an object or a map.
-func (r *renderer) object(n *node, depth int) {
-	if len(n.members) == 0 {
+func (r *renderer) object(n *valuediff.Node, depth int) {
+	if len(n.Members) == 0 {
 		r.b.WriteString("{}")
-		if n.replace {
+		if n.Replace {
 			r.forces()
 		}
 		return
@@ -136,7 +137,7 @@ func (r *renderer) object(n *node, depth int) {
 	hidden := r.members(n, depth+1)
 	if hidden > 0 {
 		what := "attribute"
-		if n.form == nestedMapForm || n.form == mapForm {
+		if n.Form == valuediff.NestedMapForm || n.Form == valuediff.MapForm {
 			what = "element"
 		}
 		r.comment(depth+1, "# ("+Count(hidden, "unchanged "+what)+" hidden)")
@@ -145,29 +146,29 @@ func (r *renderer) object(n *node, depth int) {
 }
 
 // members writes the members of a node and returns the number of unchanged ones that it omitted.
-func (r *renderer) members(n *node, depth int) (hidden int) {
-	var shown []*member
+func (r *renderer) members(n *valuediff.Node, depth int) (hidden int) {
+	var shown []*valuediff.Member
 	width := 0
-	for _, m := range n.members {
-		width = max(width, utf8.RuneCountInString(m.label()))
+	for _, m := range n.Members {
+		width = max(width, utf8.RuneCountInString(label(m)))
 		if r.shows(n, m) {
 			shown = append(shown, m)
 		}
 	}
-	hidden = len(n.members) - len(shown)
-	if n.form == nestedMapForm {
+	hidden = len(n.Members) - len(shown)
+	if n.Form == valuediff.NestedMapForm {
 		width = 0 // elements take several lines
 	}
 	for _, m := range shown {
-		r.warnings(m.node, depth)
-		r.start(depth, m.node.action)
-		label := m.label()
+		r.warnings(m.Node, depth)
+		r.start(depth, m.Node.Action)
+		label := label(m)
 		fmt.Fprintf(&r.b, "%s%s = ", printable(label), strings.Repeat(" ", max(width-utf8.RuneCountInString(label), 0)))
 		full, strict := r.full, r.strict
-		r.full, r.strict = full || importantNames[m.name] && !strict, false
-		r.node(m.node, depth)
+		r.full, r.strict = full || importantNames[m.Name] && !strict, false
+		r.node(m.Node, depth)
 		r.full, r.strict = full, strict
-		if n.form == nestedMapForm {
+		if n.Form == valuediff.NestedMapForm {
 			r.b.WriteByte(',')
 		}
 		r.b.WriteByte('\n')
@@ -175,28 +176,28 @@ func (r *renderer) members(n *node, depth int) (hidden int) {
 	return hidden
 }
 
-func (r *renderer) shows(parent *node, m *member) bool {
+func (r *renderer) shows(parent *valuediff.Node, m *valuediff.Member) bool {
 	switch {
-	case r.full || changed(m.node):
+	case r.full || m.Node.Changed():
 		return true
-	case parent.action == plans.NoOp && parent.form != blockForm: // unchanged, shown as a whole for its position
+	case parent.Action == plans.NoOp && parent.Form != valuediff.BlockForm: // unchanged, shown as a whole for its position
 		return true
 	}
-	return parent.form != mapForm && parent.form != nestedMapForm && importantNames[m.name] && !r.strict
+	return parent.Form != valuediff.MapForm && parent.Form != valuediff.NestedMapForm && importantNames[m.Name] && !r.strict
 }
 
-func (r *renderer) warnings(n *node, depth int) {
-	for _, w := range n.warnings {
+func (r *renderer) warnings(n *valuediff.Node, depth int) {
+	for _, w := range n.Warnings {
 		r.b.WriteString(strings.Repeat(" ", max(r.margin+4*depth-2, 0)) + r.style.as(yellow, w) + "\n")
 	}
 }
 
 // label returns a member's name in the syntax of the language.
-func (m *member) label() string {
-	if !m.quote && (isWord(m.name) || hclsyntax.ValidIdentifier(m.name)) {
-		return m.name
+func label(m *valuediff.Member) string {
+	if !m.Quote && (isWord(m.Name) || hclsyntax.ValidIdentifier(m.Name)) {
+		return m.Name
 	}
-	return quoted(m.name)
+	return quoted(m.Name)
 }
 
 // isWord reports whether a name is a plain ASCII identifier. Most names are, and hclsyntax is slow.
@@ -213,10 +214,10 @@ func isWord(name string) bool {
 }
 
 // list writes a list or a set.
-func (r *renderer) list(n *node, depth int) {
-	if len(n.elements) == 0 {
+func (r *renderer) list(n *valuediff.Node, depth int) {
+	if len(n.Elements) == 0 {
 		r.b.WriteString("[]")
-		if n.replace {
+		if n.Replace {
 			r.forces()
 		}
 		return
@@ -229,14 +230,14 @@ func (r *renderer) list(n *node, depth int) {
 		}
 		hidden = 0
 	}
-	for i, e := range n.elements {
+	for i, e := range n.Elements {
 		if !r.showsElement(n, i) {
 			hidden++
 			continue
 		}
 		flush()
 		r.warnings(e, depth+1)
-		r.start(depth+1, e.action)
+		r.start(depth+1, e.Action)
 		r.node(e, depth+1)
 		r.b.WriteString(",\n")
 	}
@@ -246,49 +247,49 @@ func (r *renderer) list(n *node, depth int) {
 
 // showsElement reports whether to show an element. Unchanged elements are shown only next to
 // changed ones, and never in sets.
-func (r *renderer) showsElement(n *node, i int) bool {
-	if r.full || n.action != plans.Update || changed(n.elements[i]) {
+func (r *renderer) showsElement(n *valuediff.Node, i int) bool {
+	if r.full || n.Action != plans.Update || n.Elements[i].Changed() {
 		return true
 	}
-	if n.form != listForm {
+	if n.Form != valuediff.ListForm {
 		return false
 	}
-	return i > 0 && changed(n.elements[i-1]) || i+1 < len(n.elements) && changed(n.elements[i+1])
+	return i > 0 && n.Elements[i-1].Changed() || i+1 < len(n.Elements) && n.Elements[i+1].Changed()
 }
 
 // text writes a string with several lines.
-func (r *renderer) text(n *node, depth int) {
+func (r *renderer) text(n *valuediff.Node, depth int) {
 	r.open(n, "<<-EOT")
-	for _, l := range n.lines {
-		r.start(depth+1, l.action)
-		r.b.WriteString(printable(l.text) + "\n")
+	for _, l := range n.Lines {
+		r.start(depth+1, l.Action)
+		r.b.WriteString(printable(l.Text) + "\n")
 	}
 	r.close(depth, "EOT")
 }
 
 // json writes a string that contains JSON.
-func (r *renderer) json(n *node, depth int) {
-	inner := n.elements[0]
+func (r *renderer) json(n *valuediff.Node, depth int) {
+	inner := n.Elements[0]
 	r.b.WriteString("jsonencode(")
-	if len(inner.elements)+len(inner.members) == 0 && n.text == "" && !n.replace { // empty
+	if len(inner.Elements)+len(inner.Members) == 0 && n.Text == "" && !n.Replace { // empty
 		r.node(inner, depth)
 		r.b.WriteByte(')')
 		return
 	}
-	if n.text != "" {
-		r.b.WriteString(" # " + n.text)
+	if n.Text != "" {
+		r.b.WriteString(" # " + n.Text)
 	}
-	if n.replace {
+	if n.Replace {
 		r.forces()
 	}
 	r.b.WriteByte('\n')
-	action := inner.action
+	action := inner.Action
 	if action != plans.Update {
 		action = plans.NoOp
 	}
 	r.start(depth+1, action)
 	full := r.full
-	r.full = full || inner.action == plans.NoOp
+	r.full = full || inner.Action == plans.NoOp
 	r.node(inner, depth+1)
 	r.full = full
 	r.b.WriteByte('\n')
@@ -296,19 +297,19 @@ func (r *renderer) json(n *node, depth int) {
 }
 
 // block writes the content of a block between its braces, after its header at depth.
-func (r *renderer) block(n *node, depth int) {
-	if n.form == hiddenBlockForm {
+func (r *renderer) block(n *valuediff.Node, depth int) {
+	if n.Form == valuediff.HiddenBlockForm {
 		r.b.WriteString("{\n")
 		r.comment(depth+1, "# (hidden, because it has or had sensitive values)")
 		r.close(depth, "}")
 		return
 	}
-	if len(n.members) == 0 && len(n.blocks) == 0 && len(n.warnings) == 0 {
+	if len(n.Members) == 0 && len(n.Blocks) == 0 && len(n.Warnings) == 0 {
 		r.b.WriteString("{}")
 		return
 	}
 	r.b.WriteString("{\n")
-	for _, text := range n.warnings {
+	for _, text := range n.Warnings {
 		r.comment(depth+1, text)
 	}
 	hidden := r.members(n, depth+1)
@@ -320,12 +321,12 @@ func (r *renderer) block(n *node, depth int) {
 }
 
 // blocks writes nested blocks, grouped by type.
-func (r *renderer) blocks(n *node, depth int) {
+func (r *renderer) blocks(n *valuediff.Node, depth int) {
 	hidden := 0
-	for _, group := range n.blocks {
+	for _, group := range n.Blocks {
 		first := true
-		for _, item := range group.items {
-			if !r.full && !changed(item.node) {
+		for _, item := range group.Items {
+			if !r.full && !item.Node.Changed() {
 				hidden++
 				continue
 			}
@@ -333,12 +334,12 @@ func (r *renderer) blocks(n *node, depth int) {
 				r.b.WriteByte('\n')
 			}
 			first = false
-			r.start(depth, item.node.action)
-			r.b.WriteString(group.name + " ")
-			if item.name != "" {
-				r.b.WriteString(quoted(item.name) + " ")
+			r.start(depth, item.Node.Action)
+			r.b.WriteString(group.Name + " ")
+			if item.Name != "" {
+				r.b.WriteString(quoted(item.Name) + " ")
 			}
-			r.block(item.node, depth)
+			r.block(item.Node, depth)
 			r.b.WriteByte('\n')
 		}
 	}

@@ -1,4 +1,4 @@
-package ui
+package valuediff
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 )
 
 // text compares strings: JSON by its content, and other strings of several lines line by line.
-func (d *differ) text(before, after cty.Value) *node {
+func (d *Differ) text(before, after cty.Value) *Node {
 	if n := d.jsonText(before, after); n != nil {
 		return n
 	}
@@ -20,14 +20,14 @@ func (d *differ) text(before, after cty.Value) *node {
 	if !strings.Contains(was, "\n") && !strings.Contains(is, "\n") {
 		return d.leaves(before, after)
 	}
-	n := container(textForm, before, after, was != is)
-	switch n.action {
+	n := container(TextForm, before, after, was != is)
+	switch n.Action {
 	case plans.Update:
-		n.lines = alignLines(splitLines(was), splitLines(is))
+		n.Lines = alignLines(splitLines(was), splitLines(is))
 	case plans.Create:
-		n.lines = unchangedLines(splitLines(is))
+		n.Lines = unchangedLines(splitLines(is))
 	default:
-		n.lines = unchangedLines(splitLines(was))
+		n.Lines = unchangedLines(splitLines(was))
 	}
 	return n
 }
@@ -41,16 +41,16 @@ func stringOf(v cty.Value) string {
 
 func splitLines(s string) []string { return strings.Split(strings.TrimSuffix(s, "\n"), "\n") }
 
-func unchangedLines(texts []string) []line {
-	out := make([]line, len(texts))
+func unchangedLines(texts []string) []Line {
+	out := make([]Line, len(texts))
 	for i, t := range texts {
-		out[i] = line{plans.NoOp, t}
+		out[i] = Line{plans.NoOp, t}
 	}
 	return out
 }
 
 // jsonText compares strings that contain JSON objects or lists. It returns nil for other strings.
-func (d *differ) jsonText(before, after cty.Value) *node {
+func (d *Differ) jsonText(before, after cty.Value) *Node {
 	was, isJSON := parseJSON(before)
 	is, alsoJSON := parseJSON(after)
 	switch {
@@ -60,12 +60,12 @@ func (d *differ) jsonText(before, after cty.Value) *node {
 	case isJSON != alsoJSON: // only one of them
 		return d.becomes(before, after)
 	}
-	inner := (&differ{}).value(was, is, nil)
-	n := container(jsonForm, before, after, changed(inner))
-	n.elements = []*node{inner}
-	if n.action == plans.NoOp && before.AsString() != after.AsString() {
-		n.action = plans.Update
-		n.text = "whitespace changes"
+	inner := (&Differ{}).value(was, is, nil)
+	n := container(JSONForm, before, after, inner.Changed())
+	n.Elements = []*Node{inner}
+	if n.Action == plans.NoOp && before.AsString() != after.AsString() {
+		n.Action = plans.Update
+		n.Text = "whitespace changes"
 	}
 	return n
 }

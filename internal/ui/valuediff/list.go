@@ -1,4 +1,4 @@
-package ui
+package valuediff
 
 import (
 	"github.com/zclconf/go-cty/cty"
@@ -9,15 +9,15 @@ import (
 
 // list aligns and compares two lists. If a run of changes removes as many objects as it adds, the
 // objects count as updated.
-func (d *differ) list(before, after cty.Value) *node {
+func (d *Differ) list(before, after cty.Value) *Node {
 	was, is := elementsOf(before), elementsOf(after)
 	pairs := diff.Align(elementKeys(was, "-"), elementKeys(is, "+"))
-	var elements []*node
+	var elements []*Node
 	differs := false
 	for i := 0; i < len(pairs); {
 		if p := pairs[i]; p.Old >= 0 && p.New >= 0 {
 			n := d.value(was[p.Old], is[p.New], nil)
-			differs = differs || changed(n)
+			differs = differs || n.Changed()
 			elements = append(elements, n)
 			i++
 			continue
@@ -30,13 +30,13 @@ func (d *differ) list(before, after cty.Value) *node {
 		elements = append(elements, d.stretch(was, is, pairs[i:j])...)
 		i = j
 	}
-	n := container(listForm, before, after, differs)
-	n.elements = elements
+	n := container(ListForm, before, after, differs)
+	n.Elements = elements
 	return n
 }
 
 // stretch compares a run of removed elements followed by added ones.
-func (d *differ) stretch(was, is []cty.Value, pairs []diff.Pair) []*node {
+func (d *Differ) stretch(was, is []cty.Value, pairs []diff.Pair) []*Node {
 	var gone, added []cty.Value
 	for _, p := range pairs {
 		if p.New < 0 {
@@ -45,7 +45,7 @@ func (d *differ) stretch(was, is []cty.Value, pairs []diff.Pair) []*node {
 			added = append(added, is[p.New])
 		}
 	}
-	var out []*node
+	var out []*Node
 	for len(gone) > 0 && len(added) > 0 && isObject(gone[0]) && isObject(added[0]) {
 		out = append(out, d.value(gone[0], added[0], nil))
 		gone, added = gone[1:], added[1:]
@@ -65,7 +65,7 @@ func isObject(v cty.Value) bool {
 }
 
 // elementKeys returns the keys by which elements are matched. Unknown elements match nothing; side
-// makes their keys differ.
+// makes their keys Differ.
 func elementKeys(values []cty.Value, side string) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
@@ -78,16 +78,16 @@ func elementKeys(values []cty.Value, side string) []string {
 }
 
 // alignLines aligns the lines of two texts.
-func alignLines(old, new []string) []line {
-	var out []line
+func alignLines(old, new []string) []Line {
+	var out []Line
 	for _, p := range diff.Align(old, new) {
 		switch {
 		case p.New < 0:
-			out = append(out, line{plans.Delete, old[p.Old]})
+			out = append(out, Line{plans.Delete, old[p.Old]})
 		case p.Old < 0:
-			out = append(out, line{plans.Create, new[p.New]})
+			out = append(out, Line{plans.Create, new[p.New]})
 		default:
-			out = append(out, line{plans.NoOp, old[p.Old]})
+			out = append(out, Line{plans.NoOp, old[p.Old]})
 		}
 	}
 	return out

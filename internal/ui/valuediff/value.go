@@ -1,8 +1,9 @@
-package ui
+package valuediff
 
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -11,31 +12,34 @@ import (
 	"tofu/internal/states"
 )
 
-// differ builds trees.
-type differ struct {
-	showSensitive bool
+// A Differ builds trees.
+type Differ struct {
+	ShowSensitive bool // sensitive values are shown
 	// static says that a schema determines the types of the values, so that null attributes count
 	// as absent.
 	static bool
 }
 
-// value compares two values of any types. NilVal is a value that does not exist.
-func (d *differ) value(before, after cty.Value, r *replacePaths) *node {
+// Value compares two values of any types. NilVal is a value that does not exist.
+func (d *Differ) Value(before, after cty.Value) *Node { return d.value(before, after, nil) }
+
+// value compares two values whose replacement paths are r.
+func (d *Differ) value(before, after cty.Value, r *replacePaths) *Node {
 	n := d.bare(before, after, r)
-	n.replace = n.replace || r.forced() && changed(n)
+	n.Replace = n.Replace || r.forced() && n.Changed()
 	return n
 }
 
-func (d *differ) bare(before, after cty.Value, r *replacePaths) *node {
+func (d *Differ) bare(before, after cty.Value, r *replacePaths) *Node {
 	if n := d.hidden(before, after); n != nil {
 		return n
 	}
-	before, after = unmarked(before), unmarked(after)
+	before, after = Unmarked(before), Unmarked(after)
 	switch {
 	case after != cty.NilVal && !after.IsKnown():
 		return d.becomesUnknown(before)
 	case before != cty.NilVal && !before.IsKnown():
-		return leaf(actionOf(before, after, false), unknownText)
+		return Leaf(ActionOf(before, after, false), UnknownText)
 	case before == cty.NilVal || after == cty.NilVal || before.IsNull() && after.IsNull():
 		return d.oneSided(before, after, r)
 	case before.IsNull() || after.IsNull():
@@ -44,7 +48,8 @@ func (d *differ) bare(before, after cty.Value, r *replacePaths) *node {
 	return d.known(before, after, r)
 }
 
-func unmarked(v cty.Value) cty.Value {
+// Unmarked returns v without its own marks, and NilVal as it is.
+func Unmarked(v cty.Value) cty.Value {
 	if v == cty.NilVal {
 		return v
 	}
@@ -52,8 +57,8 @@ func unmarked(v cty.Value) cty.Value {
 	return v
 }
 
-// actionOf returns the change of a value, given whether it differs.
-func actionOf(before, after cty.Value, differs bool) plans.Action {
+// ActionOf returns the change of a value, given whether it differs.
+func ActionOf(before, after cty.Value, differs bool) plans.Action {
 	switch {
 	case before == cty.NilVal:
 		return plans.Create
@@ -66,24 +71,24 @@ func actionOf(before, after cty.Value, differs bool) plans.Action {
 }
 
 // hidden returns the node of a value that may not be shown, and nil for all others.
-func (d *differ) hidden(before, after cty.Value) *node {
+func (d *Differ) hidden(before, after cty.Value) *Node {
 	has := func(v cty.Value, mark any) bool { return v != cty.NilVal && marks.Has(v, mark) }
 	text := ""
 	was, is := has(before, marks.Sensitive), has(after, marks.Sensitive)
 	switch {
 	case has(before, marks.Ephemeral) || has(after, marks.Ephemeral):
-		text = ephemeralText
-	case (was || is) && !d.showSensitive:
-		text = sensitiveText
+		text = EphemeralText
+	case (was || is) && !d.ShowSensitive:
+		text = SensitiveText
 	default:
 		return nil
 	}
-	same := before != cty.NilVal && after != cty.NilVal && sameValue(before, after)
-	n := leaf(actionOf(before, after, !same), text)
-	if text == sensitiveText && was != is && before != cty.NilVal && after != cty.NilVal &&
-		!unmarked(before).IsNull() && !unmarked(after).IsNull() {
-		n.action = plans.Update
-		n.warnings = markWarning(is, same)
+	same := before != cty.NilVal && after != cty.NilVal && SameValue(before, after)
+	n := Leaf(ActionOf(before, after, !same), text)
+	if text == SensitiveText && was != is && before != cty.NilVal && after != cty.NilVal &&
+		!Unmarked(before).IsNull() && !Unmarked(after).IsNull() {
+		n.Action = plans.Update
+		n.Warnings = markWarning(is, same)
 	}
 	return n
 }
@@ -100,41 +105,42 @@ func markWarning(becomes, same bool) []string {
 	return []string{text}
 }
 
-func sameValue(a, b cty.Value) bool {
+// SameValue reports whether two values are equal apart from marks.
+func SameValue(a, b cty.Value) bool {
 	a, _ = a.UnmarkDeep()
 	b, _ = b.UnmarkDeep()
 	return a.RawEquals(b)
 }
 
 // becomesUnknown returns the node of a value that becomes unknown.
-func (d *differ) becomesUnknown(before cty.Value) *node {
+func (d *Differ) becomesUnknown(before cty.Value) *Node {
 	if before == cty.NilVal || before.IsNull() {
-		return leaf(plans.Create, unknownText)
+		return Leaf(plans.Create, UnknownText)
 	}
-	return &node{action: plans.Update, form: becomesForm, from: d.value(before, cty.NilVal, nil),
-		to: leaf(plans.NoOp, unknownText)}
+	return &Node{Action: plans.Update, Form: BecomesForm, From: d.value(before, cty.NilVal, nil),
+		To: Leaf(plans.NoOp, UnknownText)}
 }
 
 // becomes returns the node of a value that becomes one of another kind.
-func (d *differ) becomes(before, after cty.Value) *node {
-	return &node{action: plans.Update, form: becomesForm, from: d.value(before, cty.NilVal, nil),
-		to: d.value(cty.NilVal, after, nil)}
+func (d *Differ) becomes(before, after cty.Value) *Node {
+	return &Node{Action: plans.Update, Form: BecomesForm, From: d.value(before, cty.NilVal, nil),
+		To: d.value(cty.NilVal, after, nil)}
 }
 
 // oneSided returns the node of a value that is added, removed or still null.
-func (d *differ) oneSided(before, after cty.Value, r *replacePaths) *node {
+func (d *Differ) oneSided(before, after cty.Value, r *replacePaths) *Node {
 	v := before
 	if v == cty.NilVal {
 		v = after
 	}
 	if v == cty.NilVal || v.IsNull() {
-		return leaf(actionOf(before, after, false), "null")
+		return Leaf(ActionOf(before, after, false), "null")
 	}
 	return d.known(before, after, r)
 }
 
-// known compares known, unmarked values that are not null. One of them may be NilVal.
-func (d *differ) known(before, after cty.Value, r *replacePaths) *node {
+// known compares known, Unmarked values that are not null. One of them may be NilVal.
+func (d *Differ) known(before, after cty.Value, r *replacePaths) *Node {
 	k := kindOf(before)
 	if before == cty.NilVal {
 		k = kindOf(after)
@@ -145,7 +151,7 @@ func (d *differ) known(before, after cty.Value, r *replacePaths) *node {
 	case objectKind:
 		return d.object(before, after, r)
 	case mapKind:
-		return d.mapping(mapForm, before, after, r, d.value)
+		return d.mapping(MapForm, before, after, r, d.value)
 	case listKind:
 		return d.list(before, after)
 	case setKind:
@@ -188,37 +194,37 @@ func kindOf(v cty.Value) kind {
 }
 
 // leaves compares primitive values.
-func (d *differ) leaves(before, after cty.Value) *node {
-	action := actionOf(before, after, before != cty.NilVal && after != cty.NilVal && !before.RawEquals(after))
+func (d *Differ) leaves(before, after cty.Value) *Node {
+	action := ActionOf(before, after, before != cty.NilVal && after != cty.NilVal && !before.RawEquals(after))
 	if action == plans.Update {
-		return &node{action: action, before: leafText(before), after: leafText(after)}
+		return &Node{Action: action, Before: LeafText(before), After: LeafText(after)}
 	}
 	if before == cty.NilVal {
 		before = after
 	}
-	return leaf(action, leafText(before))
+	return Leaf(action, LeafText(before))
 }
 
-// leafText formats a primitive value.
-func leafText(v cty.Value) string {
+// LeafText formats a primitive value.
+func LeafText(v cty.Value) string {
 	switch ty := v.Type(); {
 	case ty == cty.String:
-		return quoted(v.AsString())
+		return strconv.Quote(v.AsString())
 	case ty == cty.Number:
 		return string(states.AppendNumber(nil, v.AsBigFloat()))
 	case ty == cty.Bool:
-		return string(valueJSON(v))
+		return strconv.FormatBool(v.True())
 	}
 	return "(" + v.Type().FriendlyName() + ")"
 }
 
 // object compares objects of any types by their attributes.
-func (d *differ) object(before, after cty.Value, r *replacePaths) *node {
+func (d *Differ) object(before, after cty.Value, r *replacePaths) *Node {
 	if !d.static {
-		return d.membersOf(objectForm, before, after, r, d.value)
+		return d.membersOf(ObjectForm, before, after, r, d.value)
 	}
-	return d.membersOf(objectForm, before, after, r, func(before, after cty.Value, r *replacePaths) *node {
-		before, after = absentIfNull(before), absentIfNull(after)
+	return d.membersOf(ObjectForm, before, after, r, func(before, after cty.Value, r *replacePaths) *Node {
+		before, after = AbsentIfNull(before), AbsentIfNull(after)
 		if before == cty.NilVal && after == cty.NilVal {
 			return nil
 		}
@@ -227,19 +233,19 @@ func (d *differ) object(before, after cty.Value, r *replacePaths) *node {
 }
 
 // mapping compares maps, whose keys are always quoted.
-func (d *differ) mapping(form nodeForm, before, after cty.Value, r *replacePaths, compare compareFunc) *node {
+func (d *Differ) mapping(form Form, before, after cty.Value, r *replacePaths, compare compareFunc) *Node {
 	n := d.membersOf(form, before, after, r, compare)
-	for _, m := range n.members {
-		m.quote = true
-		m.node.toNull = form == mapForm && n.action == plans.Update && m.node.action == plans.Delete
+	for _, m := range n.Members {
+		m.Quote = true
+		m.Node.ToNull = form == MapForm && n.Action == plans.Update && m.Node.Action == plans.Delete
 	}
 	return n
 }
 
 // compareFunc compares two parts. It returns nil if there is nothing to show.
-type compareFunc func(before, after cty.Value, r *replacePaths) *node
+type compareFunc func(before, after cty.Value, r *replacePaths) *Node
 
-func (d *differ) membersOf(form nodeForm, before, after cty.Value, r *replacePaths, compare compareFunc) *node {
+func (d *Differ) membersOf(form Form, before, after cty.Value, r *replacePaths, compare compareFunc) *Node {
 	was, is := memberValues(before), memberValues(after)
 	names := slices.Collect(maps.Keys(was))
 	for name := range is {
@@ -248,18 +254,18 @@ func (d *differ) membersOf(form nodeForm, before, after cty.Value, r *replacePat
 		}
 	}
 	slices.Sort(names)
-	var list []*member
+	var list []*Member
 	differs := false
 	for _, name := range names { // a missing name yields NilVal
 		n := compare(was[name], is[name], r.name(name))
 		if n == nil {
 			continue
 		}
-		differs = differs || changed(n)
-		list = append(list, &member{name: name, node: n})
+		differs = differs || n.Changed()
+		list = append(list, &Member{Name: name, Node: n})
 	}
 	n := container(form, before, after, differs)
-	n.members = list
+	n.Members = list
 	return n
 }
 
@@ -271,7 +277,7 @@ func memberValues(v cty.Value) map[string]cty.Value {
 }
 
 // set compares sets: removed, added and kept elements.
-func (d *differ) set(before, after cty.Value, compare compareFunc) *node {
+func (d *Differ) set(before, after cty.Value, compare compareFunc) *Node {
 	was, is := elementsOf(before), elementsOf(after)
 	old, kept := make(map[string]bool, len(was)), make(map[string]bool)
 	for _, v := range was {
@@ -282,7 +288,7 @@ func (d *differ) set(before, after cty.Value, compare compareFunc) *node {
 			kept[key] = true
 		}
 	}
-	var same, gone, added []*node
+	var same, gone, added []*Node
 	for _, v := range was {
 		if kept[valueKey(v)] {
 			same = append(same, compare(v, v, nil))
@@ -295,8 +301,8 @@ func (d *differ) set(before, after cty.Value, compare compareFunc) *node {
 			added = append(added, compare(cty.NilVal, v, nil))
 		}
 	}
-	n := container(setForm, before, after, len(gone)+len(added) > 0)
-	n.elements = slices.Concat(gone, added, same)
+	n := container(SetForm, before, after, len(gone)+len(added) > 0)
+	n.Elements = slices.Concat(gone, added, same)
 	return n
 }
 
@@ -305,28 +311,4 @@ func elementsOf(v cty.Value) []cty.Value {
 		return nil
 	}
 	return v.AsValueSlice()
-}
-
-// valueKey returns a text that is equal for two values if the values are equal apart from marks.
-// Unknown values have their own text.
-func valueKey(v cty.Value) string { return string(appendKey(nil, v)) }
-
-func appendKey(b []byte, v cty.Value) []byte {
-	v, own := v.Unmark()
-	if _, secret := own[marks.Sensitive]; secret {
-		b = append(b, 's')
-	}
-	switch {
-	case !v.IsKnown():
-		return append(b, '?')
-	case v.IsNull():
-		return append(b, "null"...)
-	}
-	switch kindOf(v) {
-	case objectKind, mapKind:
-		return appendMembers(b, v, func(b []byte, elem cty.Value) ([]byte, bool) { return appendKey(b, elem), true })
-	case listKind, setKind:
-		return appendElements(b, v, appendKey)
-	}
-	return appendValue(b, v)
 }

@@ -1,0 +1,289 @@
+package valuediff
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/configschema"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+)
+
+// Resource compares the objects of a resource, of which either may be null. It omits attributes
+// that are null on both sides and blocks that are on neither. Changes at the paths in replace force
+// a replacement.
+func (d *Differ) Resource(
+	action plans.Action, before, after cty.Value, sch *configschema.Block, replace []cty.Path,
+) *Node {
+	n := d.block(AbsentIfNull(before), AbsentIfNull(after), sch, newReplacePaths(replace))
+	if sch != nil {
+		d.writeOnly(n, sch, action)
+	}
+	return n
+}
+
+// Only marks the attributes and blocks of a Resource as unchanged that names does not have. before
+// is the object before the change.
+func (d *Differ) Only(n *Node, before cty.Value, sch *configschema.Block, names map[string]bool) {
+	for _, m := range n.Members {
+		if attr := sch.Attributes[m.Name]; !names[m.Name] && !attr.WriteOnly {
+			m.Node = d.attribute(part(before, m.Name), part(before, m.Name), attr, nil)
+		}
+	}
+	n.Members = slices.DeleteFunc(n.Members, func(m *Member) bool { return m.Node == nil })
+	for _, b := range n.Blocks {
+		if !names[b.Name] {
+			at := part(before, b.Name)
+			b.Items = d.nested(at, at, sch.BlockTypes[b.Name], nil)
+		}
+	}
+}
+
+// AbsentIfNull returns NilVal for null and other values as they are.
+func AbsentIfNull(v cty.Value) cty.Value {
+	if v == cty.NilVal || v.IsNull() {
+		return cty.NilVal
+	}
+	return v
+}
+
+// block compares the contents of two blocks.
+func (d *Differ) block(before, after cty.Value, sch *configschema.Block, r *replacePaths) *Node {
+	before, after = AbsentIfNull(before), AbsentIfNull(after)
+	if d.secretBlock(before, after) {
+		return &Node{Action: ActionOf(before, after, true), Form: HiddenBlockForm}
+	}
+	before, after = Unmarked(before), Unmarked(after)
+	if after != cty.NilVal && !after.IsKnown() || before != cty.NilVal && !before.IsKnown() {
+		return &Node{Action: ActionOf(before, after, true), Form: BlockForm, Warnings: []string{"# " + UnknownText}}
+	}
+	n := container(BlockForm, before, after, false)
+	n.Members = d.attributes(before, after, sch.Attributes, r)
+	for _, name := range slices.Sorted(maps.Keys(sch.BlockTypes)) {
+		nested := sch.BlockTypes[name]
+		if items := d.nested(part(before, name), part(after, name), nested, r.name(name)); len(items) > 0 {
+			n.Blocks = append(n.Blocks, &Blocks{name, items})
+		}
+	}
+	return n.settle()
+}
+
+// settle makes a block an update if one of its parts changes.
+func (n *Node) settle() *Node {
+	if n.Action != plans.NoOp {
+		return n
+	}
+	for _, m := range n.Members {
+		if m.Node.Changed() {
+			n.Action = plans.Update
+		}
+	}
+	for _, b := range n.Blocks {
+		for _, item := range b.Items {
+			if item.Node.Changed() {
+				n.Action = plans.Update
+			}
+		}
+	}
+	return n
+}
+
+func (d *Differ) secretBlock(before, after cty.Value) bool {
+	if d.ShowSensitive {
+		return false
+	}
+	for _, v := range []cty.Value{before, after} {
+		if v != cty.NilVal && (marks.Has(v, marks.Sensitive) || marks.Has(v, marks.Ephemeral)) {
+			return true
+		}
+	}
+	return false
+}
+
+// part returns a member of an object, or NilVal if there is no object.
+func part(v cty.Value, name string) cty.Value {
+	if v == cty.NilVal || !v.Type().HasAttribute(name) {
+		return cty.NilVal
+	}
+	return v.GetAttr(name)
+}
+
+// attributes compares the attributes of a block or a nested object.
+func (d *Differ) attributes(
+	before, after cty.Value, attrs map[string]*configschema.Attribute, r *replacePaths,
+) []*Member {
+	var out []*Member
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
+		attr := attrs[name]
+		if attr.WriteOnly {
+			action := ActionOf(before, after, false)
+			out = append(out, &Member{Name: name, Node: &Node{Action: action, Text: WriteOnlyText,
+				ToNull: action == plans.Delete}})
+			continue
+		}
+		if n := d.attribute(part(before, name), part(after, name), attr, r.name(name)); n != nil {
+			out = append(out, &Member{Name: name, Node: n})
+		}
+	}
+	return out
+}
+
+// attribute compares an attribute. It returns nil if the attribute is null on both sides. Null
+// counts as absent, and so does an empty string, because many providers can't tell them apart.
+func (d *Differ) attribute(before, after cty.Value, attr *configschema.Attribute, r *replacePaths) *Node {
+	before, after = absentIfNothing(before), absentIfNothing(after)
+	if before == cty.NilVal && after == cty.NilVal {
+		return nil
+	}
+	if n := d.hidden(before, after); n != nil {
+		n.Replace = r.forced() && n.Changed()
+		n.ToNull = n.Action == plans.Delete
+		return n
+	}
+	var n *Node
+	known := (before == cty.NilVal || Unmarked(before).IsKnown()) && (after == cty.NilVal || Unmarked(after).IsKnown())
+	switch {
+	case attr.NestedType != nil && known:
+		n = d.nestedAttribute(Unmarked(before), Unmarked(after), attr.NestedType, r)
+		n.Replace = n.Replace || r.forced() && n.Changed()
+	case attr.NestedType != nil && before != cty.NilVal && Unmarked(before).IsKnown():
+		from := d.nestedAttribute(Unmarked(before), cty.NilVal, attr.NestedType, nil)
+		n = &Node{Action: plans.Update, Form: BecomesForm, From: from, To: Leaf(plans.NoOp, UnknownText),
+			Replace: r.forced()}
+	default:
+		typed := &Differ{ShowSensitive: d.ShowSensitive, static: attr.Type != cty.NilType &&
+			!attr.Type.HasDynamicTypes()}
+		n = typed.value(before, after, r)
+	}
+	n.ToNull = n.Action == plans.Delete
+	return n
+}
+
+func absentIfNothing(v cty.Value) cty.Value {
+	if bare := Unmarked(v); bare == cty.NilVal || bare.IsNull() || bare.IsKnown() &&
+		bare.Type() == cty.String && bare.AsString() == "" {
+		return cty.NilVal
+	}
+	return v
+}
+
+// nestedAttribute compares known values of an attribute with a nested type.
+func (d *Differ) nestedAttribute(before, after cty.Value, obj *configschema.Object, r *replacePaths) *Node {
+	element := func(before, after cty.Value, r *replacePaths) *Node { return d.nestedObject(before, after, obj, r) }
+	switch obj.Nesting {
+	case configschema.NestingList:
+		return d.positions(before, after, r, element)
+	case configschema.NestingSet:
+		return d.set(before, after, element)
+	case configschema.NestingMap:
+		return d.mapping(NestedMapForm, before, after, r, element)
+	}
+	return element(before, after, r)
+}
+
+func (d *Differ) nestedObject(before, after cty.Value, obj *configschema.Object, r *replacePaths) *Node {
+	before, after = AbsentIfNull(before), AbsentIfNull(after)
+	if n := d.hidden(before, after); n != nil {
+		return n
+	}
+	before, after = Unmarked(before), Unmarked(after)
+	if after != cty.NilVal && !after.IsKnown() {
+		if before == cty.NilVal {
+			return Leaf(plans.Create, UnknownText)
+		}
+		return &Node{Action: plans.Update, Form: BecomesForm, From: d.nestedObject(before, cty.NilVal, obj,
+			nil), To: Leaf(plans.NoOp, UnknownText)}
+	}
+	n := container(ObjectForm, before, after, false)
+	n.Members = d.attributes(before, after, obj.Attributes, r)
+	return n.settle()
+}
+
+// positions compares lists element by element.
+func (d *Differ) positions(before, after cty.Value, r *replacePaths, compare compareFunc) *Node {
+	was, is := elementsOf(before), elementsOf(after)
+	at := func(list []cty.Value, i int) cty.Value {
+		if i < len(list) {
+			return list[i]
+		}
+		return cty.NilVal
+	}
+	var elements []*Node
+	differs := false
+	for i := range max(len(was), len(is)) {
+		n := compare(at(was, i), at(is, i), r.index(i))
+		differs = differs || n.Changed()
+		elements = append(elements, n)
+	}
+	n := container(NestedListForm, before, after, differs)
+	n.Elements = elements
+	return n
+}
+
+// nested compares the blocks of one type.
+func (d *Differ) nested(before, after cty.Value, sch *configschema.NestedBlock, r *replacePaths) []*Member {
+	element := func(before, after cty.Value, r *replacePaths) *Node { return d.block(before, after, &sch.Block, r) }
+	if sch.Nesting == configschema.NestingSingle || sch.Nesting == configschema.NestingGroup {
+		before, after = AbsentIfNull(before), AbsentIfNull(after)
+		if before == cty.NilVal && after == cty.NilVal {
+			return nil
+		}
+		return []*Member{{Node: element(before, after, r)}}
+	}
+	if d.secretBlock(before, after) {
+		return d.secretBlocks(before, after)
+	}
+	before, after = Unmarked(before), Unmarked(after)
+	if after != cty.NilVal && !after.IsKnown() {
+		items := d.nested(before, cty.NilVal, sch, nil)
+		return append(items, &Member{Node: element(cty.NilVal, cty.UnknownVal(sch.Block.ImpliedType()), nil)})
+	}
+	switch {
+	case sch.Nesting == configschema.NestingSet:
+		return unnamed(d.set(AbsentIfNull(before), AbsentIfNull(after), element).Elements)
+	case sch.Nesting == configschema.NestingMap:
+		return d.membersOf(MapForm, AbsentIfNull(before), AbsentIfNull(after), r, element).Members
+	}
+	return unnamed(d.positions(AbsentIfNull(before), AbsentIfNull(after), r, element).Elements)
+}
+
+func unnamed(nodes []*Node) []*Member {
+	out := make([]*Member, len(nodes))
+	for i, n := range nodes {
+		out[i] = &Member{Node: n}
+	}
+	return out
+}
+
+// secretBlocks returns a placeholder for blocks of which none may be shown.
+func (d *Differ) secretBlocks(before, after cty.Value) []*Member {
+	was, is := AbsentIfNull(Unmarked(before)), AbsentIfNull(Unmarked(after))
+	if was != cty.NilVal && is != cty.NilVal && SameValue(was, is) {
+		return []*Member{{Node: &Node{Action: plans.NoOp, Form: HiddenBlockForm}}}
+	}
+	var out []*Member
+	if len(elementsOf(was)) > 0 {
+		out = append(out, &Member{Node: &Node{Action: plans.Delete, Form: HiddenBlockForm}})
+	}
+	if is != cty.NilVal && (!is.IsKnown() || len(elementsOf(is)) > 0) {
+		out = append(out, &Member{Node: &Node{Action: plans.Create, Form: HiddenBlockForm}})
+	}
+	return out
+}
+
+// writeOnly gives write-only attributes the action of the resource, because whether their values
+// change is not known.
+func (d *Differ) writeOnly(n *Node, sch *configschema.Block, action plans.Action) {
+	shown := map[plans.Action]plans.Action{plans.Create: plans.Create, plans.Read: plans.Create,
+		plans.Delete: plans.Delete}[action]
+	if action == plans.Update || action.IsReplace() {
+		shown = plans.Update
+	}
+	for _, m := range n.Members {
+		if attr := sch.Attributes[m.Name]; attr != nil && attr.WriteOnly {
+			m.Node.Action, m.Node.ToNull = shown, shown == plans.Delete
+		}
+	}
+}
