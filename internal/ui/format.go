@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/lang/marks"
 	"tofu/internal/states"
+	"tofu/internal/ui/termtext"
 	"tofu/internal/ui/valuediff"
 )
 
@@ -76,7 +77,7 @@ func formatString(s string, depth int) string {
 	end := "EOT"
 	for i, text := range lines {
 		body, returns := strings.CutSuffix(text, "\r")
-		if lines[i] = printable(body); returns {
+		if lines[i] = termtext.Printable(body); returns {
 			lines[i] += "\r"
 		}
 		for strings.TrimSpace(body) == end {

@@ -13,6 +13,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui/termtext"
 	"tofu/internal/ui/valuediff"
 )
 
@@ -21,9 +22,9 @@ func NewHuman(o Options) Printer {
 	o = o.withDefaults()
 	src := newSources(o.Sources)
 	h := &human{
-		Options: o, style: style{o.Color},
-		warnings: &diagWriter{src, style{o.Color}, columns(o.Width)},
-		errors:   &diagWriter{src, style{o.ErrColor}, columns(o.ErrWidth)},
+		Options: o, style: termtext.Style{On: o.Color},
+		warnings: &diagWriter{src, termtext.Style{On: o.Color}, columns(o.Width)},
+		errors:   &diagWriter{src, termtext.Style{On: o.ErrColor}, columns(o.ErrWidth)},
 	}
 	h.progress = newProgress(h.still)
 	return h
@@ -31,7 +32,7 @@ func NewHuman(o Options) Printer {
 
 type human struct {
 	Options
-	style            style
+	style            termtext.Style
 	warnings, errors *diagWriter
 	progress         *progress
 	mu               sync.Mutex
@@ -54,7 +55,7 @@ func (h *human) stream(f func(out *bufio.Writer)) {
 	_ = out.Flush()
 }
 
-func (h *human) line(text string) { h.write(h.Out, h.style.as(bold, text)+"\n") }
+func (h *human) line(text string) { h.write(h.Out, h.style.As(termtext.Bold, text)+"\n") }
 
 // Diagnostics implements Printer.
 func (h *human) Diagnostics(diags tfdiags.Diagnostics) {
@@ -106,7 +107,7 @@ func eventText(e engine.Event) string {
 	case engine.RefreshStart:
 		return objectName(e.Object) + ": Refreshing state..." + identified(e.Object)
 	case engine.ImportStart:
-		return fmt.Sprintf("%s: Preparing import... [id=%s]", e.Addr, printable(shortID(e.ID)))
+		return fmt.Sprintf("%s: Preparing import... [id=%s]", e.Addr, termtext.Printable(shortID(e.ID)))
 	case engine.ProvisionStart:
 		return fmt.Sprintf("%s: Provisioning with '%s'...", e.Addr, e.Type)
 	case engine.EphemeralStart:
@@ -124,7 +125,7 @@ func (h *human) provisionOutput(e engine.ProvisionOutput) {
 	var b strings.Builder
 	for _, text := range strings.Split(strings.TrimRight(e.Line, "\r\n"), "\n") {
 		if text = strings.TrimSuffix(text, "\r"); text != "" {
-			fmt.Fprintf(&b, "%s %s\n", h.style.as(bold, fmt.Sprintf("%s (%s):", e.Addr, e.Type)), printable(text))
+			fmt.Fprintf(&b, "%s %s\n", h.style.As(termtext.Bold, fmt.Sprintf("%s (%s):", e.Addr, e.Type)), termtext.Printable(text))
 		}
 	}
 	h.write(h.Out, b.String())
@@ -162,21 +163,21 @@ func (h *human) State(v *StateView) error {
 func (h *human) Message(m Message) {
 	switch m := m.(type) {
 	case Text:
-		h.write(h.Out, printableText(m.Text)+"\n")
+		h.write(h.Out, termtext.PrintableText(m.Text)+"\n")
 	case Rule:
-		h.write(h.Out, "\n"+h.style.as(grey, rule(columns(h.Width)))+"\n")
+		h.write(h.Out, "\n"+h.style.As(termtext.Grey, rule(columns(h.Width)))+"\n")
 	case PlanSaved:
 		h.write(h.Out, m.text(columns(h.Width)))
 	case Applied:
-		h.write(h.Out, "\n"+h.style.as(bold, h.style.as(green, m.done()))+"\n")
+		h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.style.As(termtext.Green, m.done()))+"\n")
 	case Outputs:
 		if len(m.Values) > 0 {
-			h.write(h.Out, "\n"+h.style.as(bold, h.style.as(green, "Outputs:"))+"\n\n"+
+			h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.style.As(termtext.Green, "Outputs:"))+"\n\n"+
 				OutputsText(m.Values, h.ShowSensitive))
 		}
 	case Addresses:
 		if len(m.Addrs) > 0 {
-			h.write(h.Out, printable(strings.Join(m.Addrs, "\n"))+"\n")
+			h.write(h.Out, termtext.Printable(strings.Join(m.Addrs, "\n"))+"\n")
 		}
 	case Workspaces:
 		var b strings.Builder
@@ -185,7 +186,7 @@ func (h *human) Message(m Message) {
 			if name == m.Current {
 				mark = "* "
 			}
-			b.WriteString(mark + printable(name) + "\n")
+			b.WriteString(mark + termtext.Printable(name) + "\n")
 		}
 		h.write(h.Out, b.String()+"\n")
 	default:
@@ -194,7 +195,7 @@ func (h *human) Message(m Message) {
 }
 
 // valueDiff formats the difference between two values without sensitive parts.
-func valueDiff(before, after cty.Value, s style) string {
+func valueDiff(before, after cty.Value, s termtext.Style) string {
 	n := (&valuediff.Differ{}).Value(before, after)
 	r := &renderer{style: s}
 	r.node(n, 0)

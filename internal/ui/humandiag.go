@@ -6,56 +6,57 @@ import (
 	"strings"
 
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui/termtext"
 )
 
 // diagWriter formats diagnostics for humans: in a box if colors are enabled, and without one
 // otherwise.
 type diagWriter struct {
 	sources *sources
-	style   style
+	style   termtext.Style
 	width   int // columns; 0 means unlimited
 }
 
 // one formats one diagnostic. more says how many similar ones there are.
 func (w *diagWriter) one(d tfdiags.Diagnostic, more string) string {
 	desc := w.sources.describe(d)
-	title, edge := "Error: ", red
+	title, edge := "Error: ", termtext.Red
 	if d.Severity == tfdiags.Warning {
-		title, edge = "Warning: ", yellow
+		title, edge = "Warning: ", termtext.Yellow
 	}
 	width := w.width - 1
-	if w.style.on {
+	if w.style.On {
 		width -= 2 // the width of the box
 	}
 	var b strings.Builder
-	b.WriteString(w.style.as(bold, w.style.as(edge, title)) + w.style.as(bold, printable(desc.Summary)) + "\n\n")
+	b.WriteString(w.style.As(termtext.Bold, w.style.As(edge, title)) + w.style.As(termtext.Bold, termtext.Printable(desc.Summary)) + "\n\n")
 	w.place(&b, desc)
 	if desc.Detail != "" {
-		b.WriteString(wrap(printable(desc.Detail), width) + "\n")
+		b.WriteString(termtext.Wrap(termtext.Printable(desc.Detail), width) + "\n")
 	}
 	if more != "" {
 		b.WriteString("\n" + more + "\n")
 	}
-	if !w.style.on {
+	if !w.style.On {
 		return "\n" + b.String()
 	}
 	return w.boxed(b.String(), edge)
 }
 
-func (w *diagWriter) boxed(text string, edge color) string {
+func (w *diagWriter) boxed(text string, edge termtext.Color) string {
 	var b strings.Builder
-	b.WriteString(w.style.as(edge, "╷") + "\n")
+	b.WriteString(w.style.As(edge, "╷") + "\n")
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		b.WriteString(w.style.as(edge, "│") + " " + line + "\n")
+		b.WriteString(w.style.As(edge, "│") + " " + line + "\n")
 	}
-	b.WriteString(w.style.as(edge, "╵") + "\n")
+	b.WriteString(w.style.As(edge, "╵") + "\n")
 	return b.String()
 }
 
 // place writes the location of the problem, its source code and the values involved.
 func (w *diagWriter) place(b *strings.Builder, d *diagnostic) {
 	if d.Address != "" {
-		fmt.Fprintf(b, "  with %s,\n", printable(d.Address))
+		fmt.Fprintf(b, "  with %s,\n", termtext.Printable(d.Address))
 	}
 	switch {
 	case d.Range == nil:
@@ -64,16 +65,16 @@ func (w *diagWriter) place(b *strings.Builder, d *diagnostic) {
 		}
 		return
 	case d.Snippet == nil:
-		fmt.Fprintf(b, "  on %s line %d:\n  (source code not available)\n\n", printable(d.Range.Filename),
+		fmt.Fprintf(b, "  on %s line %d:\n  (source code not available)\n\n", termtext.Printable(d.Range.Filename),
 			d.Range.Start.Line)
 		return
 	}
 	s := d.Snippet
 	context := ""
 	if s.Context != nil {
-		context = ", in " + printable(*s.Context)
+		context = ", in " + termtext.Printable(*s.Context)
 	}
-	fmt.Fprintf(b, "  on %s line %d%s:\n", printable(d.Range.Filename), d.Range.Start.Line, context)
+	fmt.Fprintf(b, "  on %s line %d%s:\n", termtext.Printable(d.Range.Filename), d.Range.Start.Line, context)
 	w.code(b, s)
 	w.involved(b, d)
 	b.WriteByte('\n')
@@ -83,25 +84,27 @@ func (w *diagWriter) place(b *strings.Builder, d *diagnostic) {
 // comparison differ.
 func (w *diagWriter) involved(b *strings.Builder, d *diagnostic) {
 	rule := func() {
-		b.WriteString("    " + w.style.as(grey, "├────────────────") + "\n")
+		b.WriteString("    " + w.style.As(termtext.Grey, "├────────────────") + "\n")
 	}
-	line := func(text string) { b.WriteString("    " + w.style.as(grey, "│") + " " + printable(text) + "\n") }
+	line := func(text string) {
+		b.WriteString("    " + w.style.As(termtext.Grey, "│") + " " + termtext.Printable(text) + "\n")
+	}
 	if call := d.Snippet.FunctionCall; len(d.Snippet.Values) > 0 || call != nil && call.Signature != nil {
 		rule()
 		if call != nil && call.Signature != nil {
-			b.WriteString("    " + w.style.as(grey, "│") + " while calling " + w.style.as(bold, call.CalledAs) +
+			b.WriteString("    " + w.style.As(termtext.Grey, "│") + " while calling " + w.style.As(termtext.Bold, call.CalledAs) +
 				"(" + parameterNames(call.Signature) + ")\n")
 		}
 		for _, v := range d.Snippet.Values {
-			b.WriteString("    " + w.style.as(grey, "│") + " " + w.style.as(bold, printable(v.Traversal)) +
-				" " + printable(v.Statement) + "\n")
+			b.WriteString("    " + w.style.As(termtext.Grey, "│") + " " + w.style.As(termtext.Bold, termtext.Printable(v.Traversal)) +
+				" " + termtext.Printable(v.Statement) + "\n")
 		}
 	}
 	if d.Difference != nil {
 		rule()
 		line("Diff: ")
 		for _, text := range strings.Split(valueDiff(d.difference[0], d.difference[1], w.style), "\n") {
-			b.WriteString("    " + w.style.as(grey, "│") + "     " + text + "\n")
+			b.WriteString("    " + w.style.As(termtext.Grey, "│") + "     " + text + "\n")
 		}
 	}
 }
@@ -162,11 +165,11 @@ func (g group) similar() string {
 // compact formats warnings in a few words each.
 func (w *diagWriter) compact(groups []group) string {
 	var b strings.Builder
-	b.WriteString("\n" + w.style.as(bold, w.style.as(yellow, "Warnings:")) + "\n\n")
+	b.WriteString("\n" + w.style.As(termtext.Bold, w.style.As(termtext.Yellow, "Warnings:")) + "\n\n")
 	for _, g := range groups {
-		fmt.Fprintf(&b, "- %s\n", printable(g.first.Summary))
+		fmt.Fprintf(&b, "- %s\n", termtext.Printable(g.first.Summary))
 		if s := g.first.Subject; s != nil {
-			fmt.Fprintf(&b, "  on %s line %d", printable(s.Filename), s.Start.Line)
+			fmt.Fprintf(&b, "  on %s line %d", termtext.Printable(s.Filename), s.Start.Line)
 			if g.others > 0 {
 				fmt.Fprintf(&b, " (and %d more)", g.others)
 			}

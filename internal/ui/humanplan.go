@@ -15,6 +15,7 @@ import (
 	"tofu/internal/parallel"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
+	"tofu/internal/ui/termtext"
 	"tofu/internal/ui/valuediff"
 )
 
@@ -22,16 +23,16 @@ import (
 var legend = []struct {
 	action       plans.Action
 	symbol, text string
-	color        color
+	color        termtext.Color
 }{
-	{plans.Create, "  +", "create", green},
-	{plans.Update, "  ~", "change in place (old -> new)", yellow},
-	{plans.Delete, "  -", "destroy", red},
-	{plans.DeleteThenCreate, "-/+", "replace: destroy, then create", red},
-	{plans.CreateThenDelete, "+/-", "replace: create, then destroy", green},
-	{plans.Read, " <=", "read (data resources)", cyan},
-	{plans.ForgetThenCreate, "./+", "replace: forget, then create", yellow},
-	{plans.Forget, "  .", "forget", yellow},
+	{plans.Create, "  +", "create", termtext.Green},
+	{plans.Update, "  ~", "change in place (old -> new)", termtext.Yellow},
+	{plans.Delete, "  -", "destroy", termtext.Red},
+	{plans.DeleteThenCreate, "-/+", "replace: destroy, then create", termtext.Red},
+	{plans.CreateThenDelete, "+/-", "replace: create, then destroy", termtext.Green},
+	{plans.Read, " <=", "read (data resources)", termtext.Cyan},
+	{plans.ForgetThenCreate, "./+", "replace: forget, then create", termtext.Yellow},
+	{plans.Forget, "  .", "forget", termtext.Yellow},
 }
 
 // onlyOutputs is printed if a plan changes nothing but outputs. Other programs search for this
@@ -39,10 +40,10 @@ var legend = []struct {
 const onlyOutputs = "You can apply this plan to save these new output values to the OpenTofu state, without " +
 	"changing any real infrastructure."
 
-func headerSymbol(s style, action plans.Action) string {
+func headerSymbol(s termtext.Style, action plans.Action) string {
 	for _, l := range legend {
 		if l.action == action {
-			return s.as(l.color, l.symbol)
+			return s.As(l.color, l.symbol)
 		}
 	}
 	return "   "
@@ -52,7 +53,7 @@ func headerSymbol(s style, action plans.Action) string {
 // large plan takes as much memory as the plan.
 type planText struct {
 	*PlanView
-	style  style
+	style  termtext.Style
 	differ *valuediff.Differ
 	width  int
 	out    *bufio.Writer
@@ -61,7 +62,7 @@ type planText struct {
 // write writes text. The error of the last write is returned by out.Flush.
 func (p *planText) write(text string) { _, _ = p.out.WriteString(text) }
 
-func (p *planText) para(text string) { p.write(wrap(text, p.width-1) + "\n") }
+func (p *planText) para(text string) { p.write(termtext.Wrap(text, p.width-1) + "\n") }
 
 // render writes the whole plan.
 func (p *planText) render() {
@@ -86,13 +87,13 @@ func (p *planText) render() {
 	if len(changes) > 0 {
 		p.legend(changes)
 		if p.Plan.Errored {
-			p.write("\n" + p.style.as(bold,
+			p.write("\n" + p.style.As(termtext.Bold,
 				"OpenTofu planned the following actions, but then encountered a problem:") + "\n")
 		} else {
 			p.write("\nOpenTofu will perform the following actions:\n")
 		}
 		p.changes(changes)
-		p.write("\n" + p.style.as(bold, "Plan:") + strings.TrimPrefix(counts.planned(), "Plan:") + "\n")
+		p.write("\n" + p.style.As(termtext.Bold, "Plan:") + strings.TrimPrefix(counts.planned(), "Plan:") + "\n")
 	}
 	p.outputSection(outputs)
 	if counts == (Counts{Import: counts.Import}) && len(outputs) > 0 && !p.Plan.Errored {
@@ -124,7 +125,7 @@ func (p *planText) legend(changes []*plans.InstanceChange) {
 	p.para("In this plan, the symbols before the resources mean:")
 	for _, l := range legend {
 		if used[l.action] {
-			p.write(p.style.as(l.color, l.symbol) + " " + l.text + "\n")
+			p.write(p.style.As(l.color, l.symbol) + " " + l.text + "\n")
 		}
 	}
 }
@@ -153,9 +154,9 @@ func (p *planText) schema(c *plans.InstanceChange) *providers.ResourceSchema {
 func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema, drift bool) string {
 	r := &renderer{style: p.style, margin: 4}
 	heading, notes := changeHeading(c, drift)
-	r.b.WriteString("  " + p.style.as(bold, "# "+printable(heading)) + "\n")
+	r.b.WriteString("  " + p.style.As(termtext.Bold, "# "+termtext.Printable(heading)) + "\n")
 	for _, note := range notes {
-		for _, text := range strings.Split(printable(note), "\n") {
+		for _, text := range strings.Split(termtext.Printable(note), "\n") {
 			r.b.WriteString("  # " + text + "\n")
 		}
 	}
@@ -252,7 +253,7 @@ func (p *planText) driftSection() bool {
 	if len(drift) == 0 {
 		return false
 	}
-	p.write("\n" + p.style.as(bold, p.style.as(cyan, "Note:")+
+	p.write("\n" + p.style.As(termtext.Bold, p.style.As(termtext.Cyan, "Note:")+
 		" Objects have changed outside of OpenTofu") + "\n\n")
 	p.para("These changes since the last apply were not made by tofu, and they may matter for this plan:")
 	for _, c := range drift {
@@ -267,7 +268,7 @@ func rule(width int) string { return strings.Repeat("─", max(width-1, 1)) }
 // text returns the message in lines of at most width columns. Programs search for a long path at
 // the start of the line after "Saved the plan to:", so a path is never broken.
 func (m PlanSaved) text(width int) string {
-	path, space := printable(m.Path), " "
+	path, space := termtext.Printable(m.Path), " "
 	if len("Saved the plan to: ")+utf8.RuneCountInString(path) >= width {
 		space = "\n"
 	}
@@ -279,7 +280,7 @@ func (m PlanSaved) text(width int) string {
 // noChanges writes that nothing is to be done and, if it isn't obvious, what that means.
 func (p *planText) noChanges(drift bool) {
 	none := func(what, detail string) {
-		p.write("\n" + p.style.as(bold, p.style.as(green, "No changes.")+" "+what) + "\n")
+		p.write("\n" + p.style.As(termtext.Bold, p.style.As(termtext.Green, "No changes.")+" "+what) + "\n")
 		if detail != "" {
 			p.write("\n")
 			p.para(detail)
@@ -287,7 +288,7 @@ func (p *planText) noChanges(drift bool) {
 	}
 	switch {
 	case p.Plan.Errored:
-		p.write("\n" + p.style.as(bold, p.style.as(red, "Planning failed.")+
+		p.write("\n" + p.style.As(termtext.Bold, p.style.As(termtext.Red, "Planning failed.")+
 			" No plan could be made because of errors.") + "\n")
 	case p.Plan.Mode == plans.RefreshOnly && drift:
 		p.refreshNote()

@@ -10,11 +10,12 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/plans"
 	"tofu/internal/states"
+	"tofu/internal/ui/termtext"
 	"tofu/internal/ui/valuediff"
 )
 
 // stateText writes a state for humans. The caller checks for write errors.
-func stateText(out *bufio.Writer, v *StateView, s style, showSensitive bool) {
+func stateText(out *bufio.Writer, v *StateView, s termtext.Style, showSensitive bool) {
 	if v.State.Empty() {
 		_, _ = out.WriteString("The state is empty.\n")
 		return
@@ -37,7 +38,7 @@ func stateText(out *bufio.Writer, v *StateView, s style, showSensitive bool) {
 		}
 	}
 	if names := v.State.OutputNames(); len(names) > 0 && v.Only == nil {
-		write("\n\n" + s.as(bold, "Outputs:") + "\n\n" + stateOutputs(v.State, names, d, s))
+		write("\n\n" + s.As(termtext.Bold, "Outputs:") + "\n\n" + stateOutputs(v.State, names, d, s))
 	}
 }
 
@@ -56,7 +57,7 @@ func stateItems(v *StateView) []stateItem {
 }
 
 func stateObject(
-	v *StateView, d *valuediff.Differ, s style, item stateItem, obj *states.Object, deposed addrs.DeposedKey,
+	v *StateView, d *valuediff.Differ, s termtext.Style, item stateItem, obj *states.Object, deposed addrs.DeposedKey,
 ) string {
 	note := ""
 	switch {
@@ -78,14 +79,14 @@ func stateObject(
 	}
 	value, err := obj.Decode(sch.Block.ImpliedType())
 	if err != nil {
-		return r.b.String() + "{\n    # (" + printable(err.Error()) + ")\n}\n"
+		return r.b.String() + "{\n    # (" + termtext.Printable(err.Error()) + ")\n}\n"
 	}
 	value = markShown(value, sch, item.provider, item.addr.Resource)
 	r.block(d.Resource(plans.NoOp, value, value, sch.Block, nil), 0)
 	return r.b.String() + "\n"
 }
 
-func stateOutputs(st *states.State, names []string, d *valuediff.Differ, s style) string {
+func stateOutputs(st *states.State, names []string, d *valuediff.Differ, s termtext.Style) string {
 	r := &renderer{style: s, full: true}
 	for _, name := range names {
 		o := st.Output(name)

@@ -3,7 +3,6 @@ package ui
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui/termtext"
 )
 
 // uiVersion is the version of the event format.
@@ -320,7 +320,5 @@ func (p *jsonPrinter) Message(m Message) {
 	}
 }
 
-var colorCodes = regexp.MustCompile(`\x1b\[[0-9;]*m`)
-
 // plainText returns text without colors.
-func plainText(text string) string { return colorCodes.ReplaceAllString(text, "") }
+func plainText(text string) string { return termtext.Plain(text) }

@@ -7,6 +7,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/engine"
 	"tofu/internal/plans"
+	"tofu/internal/ui/termtext"
 )
 
 // verbs are the verbs for actions on objects.
@@ -87,7 +88,7 @@ func identified(o engine.Object) string {
 	if o.IDValue == "" {
 		return ""
 	}
-	return " [" + o.IDKey + "=" + printable(shortID(o.IDValue)) + "]"
+	return " [" + o.IDKey + "=" + termtext.Printable(shortID(o.IDValue)) + "]"
 }
 
 // objectName returns the name of an object for humans.

@@ -9,13 +9,14 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/plans"
+	"tofu/internal/ui/termtext"
 	"tofu/internal/ui/valuediff"
 )
 
 // renderer renders trees as text. Text starts at column margin + 4*depth, and its symbol two
 // columns before.
 type renderer struct {
-	style  style
+	style  termtext.Style
 	margin int
 	full   bool // show unchanged parts too
 	strict bool // at the top level, hide unchanged parts even if they are in importantNames
@@ -29,12 +30,12 @@ var importantNames = map[string]bool{"id": true, "name": true, "tags": true}
 // symbols precede changes.
 var symbols = map[plans.Action]struct {
 	text  string
-	color color
+	color termtext.Color
 }{
 	plans.NoOp:   {" ", ""},
-	plans.Create: {"+", green},
-	plans.Delete: {"-", red},
-	plans.Update: {"~", yellow},
+	plans.Create: {"+", termtext.Green},
+	plans.Delete: {"-", termtext.Red},
+	plans.Update: {"~", termtext.Yellow},
 }
 
 // start starts a line.
@@ -49,13 +50,13 @@ func (r *renderer) start(depth int, action plans.Action) {
 		r.b.WriteString("  ")
 		return
 	}
-	r.b.WriteString(r.style.as(s.color, s.text) + " ")
+	r.b.WriteString(r.style.As(s.color, s.text) + " ")
 }
 
 // comment writes a line with a comment.
 func (r *renderer) comment(depth int, text string) {
 	r.start(depth, plans.NoOp)
-	r.b.WriteString(r.style.as(grey, text) + "\n")
+	r.b.WriteString(r.style.As(termtext.Grey, text) + "\n")
 }
 
 // close writes a closing bracket at a depth.
@@ -82,16 +83,16 @@ func (r *renderer) node(n *valuediff.Node, depth int) {
 		r.json(n, depth)
 	}
 	if n.ToNull {
-		r.b.WriteString(r.style.as(grey, " -> null"))
+		r.b.WriteString(r.style.As(termtext.Grey, " -> null"))
 	}
 	if n.Replace && (n.Form == valuediff.LeafForm || n.Form == valuediff.BecomesForm && !opens(n)) {
 		r.forces()
 	}
 }
 
-func (r *renderer) arrow() string { return " " + r.style.as(yellow, "->") + " " }
+func (r *renderer) arrow() string { return " " + r.style.As(termtext.Yellow, "->") + " " }
 
-func (r *renderer) forces() { r.b.WriteString(" " + r.style.as(red, "# forces replacement")) }
+func (r *renderer) forces() { r.b.WriteString(" " + r.style.As(termtext.Red, "# forces replacement")) }
 
 // opens reports whether a node begins with a bracket, after which the reason for a replacement is
 // written.
@@ -118,10 +119,10 @@ func (r *renderer) open(n *valuediff.Node, text string) {
 
 func (r *renderer) leaf(n *valuediff.Node) {
 	if n.Before == "" && n.After == "" {
-		r.b.WriteString(printable(n.Text))
+		r.b.WriteString(termtext.Printable(n.Text))
 		return
 	}
-	r.b.WriteString(printable(n.Before) + r.arrow() + printable(n.After))
+	r.b.WriteString(termtext.Printable(n.Before) + r.arrow() + termtext.Printable(n.After))
 }
 
 // object writes an object or a map.
@@ -163,7 +164,7 @@ func (r *renderer) members(n *valuediff.Node, depth int) (hidden int) {
 		r.warnings(m.Node, depth)
 		r.start(depth, m.Node.Action)
 		label := label(m)
-		fmt.Fprintf(&r.b, "%s%s = ", printable(label), strings.Repeat(" ", max(width-utf8.RuneCountInString(label), 0)))
+		fmt.Fprintf(&r.b, "%s%s = ", termtext.Printable(label), strings.Repeat(" ", max(width-utf8.RuneCountInString(label), 0)))
 		full, strict := r.full, r.strict
 		r.full, r.strict = full || importantNames[m.Name] && !strict, false
 		r.node(m.Node, depth)
@@ -188,7 +189,7 @@ func (r *renderer) shows(parent *valuediff.Node, m *valuediff.Member) bool {
 
 func (r *renderer) warnings(n *valuediff.Node, depth int) {
 	for _, w := range n.Warnings {
-		r.b.WriteString(strings.Repeat(" ", max(r.margin+4*depth-2, 0)) + r.style.as(yellow, w) + "\n")
+		r.b.WriteString(strings.Repeat(" ", max(r.margin+4*depth-2, 0)) + r.style.As(termtext.Yellow, w) + "\n")
 	}
 }
 
@@ -262,7 +263,7 @@ func (r *renderer) text(n *valuediff.Node, depth int) {
 	r.open(n, "<<-EOT")
 	for _, l := range n.Lines {
 		r.start(depth+1, l.Action)
-		r.b.WriteString(printable(l.Text) + "\n")
+		r.b.WriteString(termtext.Printable(l.Text) + "\n")
 	}
 	r.close(depth, "EOT")
 }

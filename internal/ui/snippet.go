@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"tofu/internal/ui/termtext"
 )
 
 // Limits of source excerpts in the human form. The JSON form is complete.
@@ -99,12 +101,12 @@ func (w *diagWriter) code(b *strings.Builder, s *snippet) {
 	leftOut(before)
 	for _, l := range shown {
 		number := fmt.Sprintf("%4d", l.number)
-		if !w.style.on && l.wrong() && wrong < len(all) {
+		if !w.style.On && l.wrong() && wrong < len(all) {
 			number = ">" + strings.TrimPrefix(number, " ")
 		}
 		l = l.cut()
-		b.WriteString(number + ": " + printable(l.text[:l.from]) +
-			w.style.as(underline, printable(l.text[l.from:l.to])) + printable(l.text[l.to:]) + "\n")
+		b.WriteString(number + ": " + termtext.Printable(l.text[:l.from]) +
+			w.style.As(termtext.Underline, termtext.Printable(l.text[l.from:l.to])) + termtext.Printable(l.text[l.to:]) + "\n")
 	}
 	leftOut(len(all) - len(shown) - before)
 }

@@ -15,6 +15,7 @@ import (
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/states"
+	"tofu/internal/ui/termtext"
 )
 
 var cloud = addrs.Provider{Host: addrs.DefaultHost, Namespace: "example", Type: "cloud"}
@@ -238,7 +239,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		var human bytes.Buffer
 		p := NewHuman(Options{Out: &human})
 		p.Plan(view)
-		p.Message(Text{valueDiff(before, after, style{}) + FormatValue(before)})
+		p.Message(Text{valueDiff(before, after, termtext.Style{}) + FormatValue(before)})
 		if strings.Contains(human.String(), "hush") {
 			t.Fatalf("a secret is shown:\n%s", human.String())
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui/termtext"
 )
 
 // TestStatus is the result of a test file or a run.
@@ -72,16 +73,16 @@ func (TestInterrupt) message() {}
 func (TestSummary) message()   {}
 
 // word returns a status for humans in its color.
-func (s TestStatus) word(st style) string {
+func (s TestStatus) word(st termtext.Style) string {
 	switch s {
 	case TestPass:
-		return st.as(green, "pass")
+		return st.As(termtext.Green, "pass")
 	case TestFail, TestError:
-		return st.as(red, "fail")
+		return st.As(termtext.Red, "fail")
 	case TestSkip:
-		return st.as(grey, "skip")
+		return st.As(termtext.Grey, "skip")
 	}
-	return st.as(grey, "pending")
+	return st.As(termtext.Grey, "pending")
 }
 
 func (m TestAbstract) text() string {
@@ -144,30 +145,30 @@ func (h *human) testMessage(m Message) {
 	case TestInterrupt:
 		h.write(h.Err, interruptText(m, columns(h.ErrWidth)))
 	case TestSummary:
-		c := green
+		c := termtext.Green
 		if m.Status == TestFail || m.Status == TestError {
-			c = red
+			c = termtext.Red
 		}
 		verdict, rest, _ := strings.Cut(m.text(), "!")
-		h.write(h.Out, "\n"+st.as(c, verdict+"!")+st.as(bold, rest)+"\n")
+		h.write(h.Out, "\n"+st.As(c, verdict+"!")+st.As(termtext.Bold, rest)+"\n")
 	}
 }
 
 func (h *human) testCleanup(m TestCleanup) {
 	if m.Diagnostics.HasErrors() {
-		h.write(h.Err, wrap(fmt.Sprintf("Not everything that %s created could be destroyed.",
+		h.write(h.Err, termtext.Wrap(fmt.Sprintf("Not everything that %s created could be destroyed.",
 			where(m.Path, m.Run)), columns(h.ErrWidth)-1)+"\n")
 	}
 	h.Diagnostics(m.Diagnostics)
 	if len(m.Left) == 0 {
 		return
 	}
-	h.write(h.Err, "\n"+wrap(strings.TrimSuffix(m.text(), ".")+":", columns(h.ErrWidth)-1)+"\n"+leftText(m.Left))
+	h.write(h.Err, "\n"+termtext.Wrap(strings.TrimSuffix(m.text(), ".")+":", columns(h.ErrWidth)-1)+"\n"+leftText(m.Left))
 	if m.StateFile != "" {
 		how := fmt.Sprintf("To destroy them, solve the problem and run \"tofu destroy -state=%s\" in the "+
 			"directory of the module under test, with the path of that file and the values that the run gave "+
 			"to the module's variables.", m.StateFile)
-		h.write(h.Err, "\n"+wrap(how, columns(h.ErrWidth)-1)+"\n")
+		h.write(h.Err, "\n"+termtext.Wrap(how, columns(h.ErrWidth)-1)+"\n")
 	}
 }
 
@@ -186,13 +187,13 @@ func leftText(left []TestLeft) string {
 func interruptText(m TestInterrupt, width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b,
-		"\n%s\n", wrap(fmt.Sprintf("The test was interrupted in %s, so what it created may still exist.",
+		"\n%s\n", termtext.Wrap(fmt.Sprintf("The test was interrupted in %s, so what it created may still exist.",
 			where(m.Path, m.Run)), width-1))
 	if len(m.Left) > 0 {
-		b.WriteString("\n" + wrap("These objects were created:", width-1) + "\n" + leftText(m.Left))
+		b.WriteString("\n" + termtext.Wrap("These objects were created:", width-1) + "\n" + leftText(m.Left))
 	}
 	if len(m.Planned) > 0 {
-		b.WriteString("\n" + wrap("These were being created at that time, and may exist as well:", width-1) + "\n")
+		b.WriteString("\n" + termtext.Wrap("These were being created at that time, and may exist as well:", width-1) + "\n")
 		for _, addr := range m.Planned {
 			b.WriteString("  - " + addr + "\n")
 		}
@@ -210,7 +211,7 @@ func (p *jsonPrinter) testMessage(m Message) {
 		}
 		p.line("info", m.text(), "test_abstract", entry{"test_abstract": runs})
 	case TestFile:
-		p.line("info", m.Path+"... "+m.Status.word(style{}), "test_file", entry{
+		p.line("info", m.Path+"... "+m.Status.word(termtext.Style{}), "test_file", entry{
 			"@testfile": m.Path, "test_file": map[string]any{"path": m.Path, "status": m.Status},
 		})
 		p.diagnostics(m.Diagnostics, entry{"@testfile": m.Path})
@@ -241,7 +242,7 @@ type testInterrupt struct {
 
 func (p *jsonPrinter) testRun(m TestRun) {
 	about := entry{"@testfile": m.Path, "@testrun": m.Run}
-	p.line("info", fmt.Sprintf("  %q... %s", m.Run, m.Status.word(style{})), "test_run", about.with(entry{
+	p.line("info", fmt.Sprintf("  %q... %s", m.Run, m.Status.word(termtext.Style{})), "test_run", about.with(entry{
 		"test_run": map[string]any{"path": m.Path, "run": m.Run, "status": m.Status},
 	}))
 	switch {

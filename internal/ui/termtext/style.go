@@ -1,40 +1,42 @@
-package ui
+package termtext
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// style colors text for a terminal, unless colors are off.
-type style struct{ on bool }
+// Style colors text for a terminal if it is on.
+type Style struct{ On bool }
 
-// color is the number of an ANSI text attribute.
-type color string
+// Color is the number of an ANSI text attribute.
+type Color string
 
+// The text attributes.
 const (
-	bold      color = "1"
-	underline color = "4"
-	red       color = "31"
-	green     color = "32"
-	yellow    color = "33"
-	blue      color = "34"
-	magenta   color = "35"
-	cyan      color = "36"
-	grey      color = "90"
+	Bold      Color = "1"
+	Underline Color = "4"
+	Red       Color = "31"
+	Green     Color = "32"
+	Yellow    Color = "33"
+	Blue      Color = "34"
+	Magenta   Color = "35"
+	Cyan      Color = "36"
+	Grey      Color = "90"
 )
 
-// as returns text in a color.
-func (s style) as(c color, text string) string {
-	if !s.on || text == "" {
+// As returns text in a color.
+func (s Style) As(c Color, text string) string {
+	if !s.On || text == "" {
 		return text
 	}
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-// wrap breaks text into lines of at most width columns at spaces. It keeps lines that start with a
+// Wrap breaks text into lines of at most width columns at spaces. It keeps lines that start with a
 // space, because they are examples. A width of 0 keeps all lines.
-func wrap(text string, width int) string {
+func Wrap(text string, width int) string {
 	if width <= 0 {
 		return text
 	}
@@ -70,9 +72,9 @@ func wrapLine(line string, width int) string {
 	return b.String()
 }
 
-// printable replaces control characters, which could move the cursor or hide text, with visible
+// Printable replaces control characters, which could move the cursor or hide text, with visible
 // symbols. It keeps tabs and line ends.
-func printable(text string) string {
+func Printable(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, isControl) {
 		return text
 	}
@@ -96,15 +98,20 @@ func controlSymbol(r rune) rune {
 	return unicode.ReplacementChar
 }
 
-// printableText is printable for text that may contain colors of this program.
-func printableText(text string) string {
+// PrintableText is Printable for text that may contain colors of this program.
+func PrintableText(text string) string {
 	var b strings.Builder
 	end := 0
 	for _, code := range colorCodes.FindAllStringIndex(text, -1) {
-		b.WriteString(printable(text[end:code[0]]) + text[code[0]:code[1]])
+		b.WriteString(Printable(text[end:code[0]]) + text[code[0]:code[1]])
 		end = code[1]
 	}
-	return b.String() + printable(text[end:])
+	return b.String() + Printable(text[end:])
 }
 
 func isControl(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }
+
+var colorCodes = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// Plain returns text without colors.
+func Plain(text string) string { return colorCodes.ReplaceAllString(text, "") }

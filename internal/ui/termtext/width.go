@@ -1,0 +1,127 @@
+package termtext
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/apparentlymart/go-textseg/v17/textseg"
+	"golang.org/x/text/width"
+)
+
+// Width returns the number of columns that a line takes on a terminal. The line has no control
+// characters and no colors.
+func Width(line string) int {
+	if isASCII(line) {
+		return len(line)
+	}
+	columns := 0
+	eachCluster(line, func(_ string, n int) bool {
+		columns += n
+		return true
+	})
+	return columns
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// eachCluster calls f with each grapheme cluster of a text and its number of columns, until f
+// returns false.
+func eachCluster(text string, f func(cluster string, columns int) bool) {
+	for text != "" {
+		n, _, err := textseg.ScanGraphemeClusters([]byte(text[:min(len(text), maxCluster)]), true)
+		if err != nil || n == 0 {
+			_, n = utf8.DecodeRuneInString(text)
+		}
+		if !f(text[:n], clusterWidth(text[:n])) {
+			return
+		}
+		text = text[n:]
+	}
+}
+
+// maxCluster bounds the bytes that are searched for the end of a cluster.
+const maxCluster = 256
+
+// clusterWidth returns the columns of a grapheme cluster, which are those of its widest character.
+func clusterWidth(cluster string) int {
+	columns := 0
+	for _, r := range cluster {
+		columns = max(columns, runeWidth(r))
+	}
+	return columns
+}
+
+func runeWidth(r rune) int {
+	if r < utf8.RuneSelf {
+		return 1
+	}
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// Cut returns a line that is shortened to at most the given number of columns. Its end becomes "…".
+func Cut(line string, columns int) string {
+	if Width(line) <= columns {
+		return line
+	}
+	return head(line, columns-1) + "…"
+}
+
+// CutMiddle is Cut for names and addresses, whose ends tell more than their middles.
+func CutMiddle(line string, columns int) string {
+	if Width(line) <= columns {
+		return line
+	}
+	if columns < 3 {
+		return Cut(line, columns)
+	}
+	left := (columns - 1) / 3
+	return head(line, left) + "…" + tail(line, columns-1-left)
+}
+
+// head returns the longest start of a line that takes at most the given number of columns.
+func head(line string, columns int) string {
+	end := 0
+	eachCluster(line, func(cluster string, n int) bool {
+		if columns -= n; columns < 0 {
+			return false
+		}
+		end += len(cluster)
+		return true
+	})
+	return line[:end]
+}
+
+// tail returns the longest end of a line that takes at most the given number of columns.
+func tail(line string, columns int) string {
+	skip := Width(line) - columns
+	start := 0
+	eachCluster(line, func(cluster string, n int) bool {
+		if skip <= 0 {
+			return false
+		}
+		skip -= n
+		start += len(cluster)
+		return true
+	})
+	return line[start:]
+}
+
+// Pad returns a line with spaces up to the given number of columns.
+func Pad(line string, columns int) string {
+	return line + strings.Repeat(" ", max(columns-Width(line), 0))
+}
