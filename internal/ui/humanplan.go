@@ -15,6 +15,7 @@ import (
 	"tofu/internal/parallel"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
+	"tofu/internal/ui/planview"
 	"tofu/internal/ui/termtext"
 	"tofu/internal/ui/valuediff"
 )
@@ -67,9 +68,9 @@ func (p *planText) para(text string) { p.write(termtext.Wrap(text, p.width-1) + 
 // render writes the whole plan.
 func (p *planText) render() {
 	drift := p.driftSection()
-	counts := PlanCounts(p.Plan)
+	counts := planview.Count(p.Plan)
 	changes := p.shownChanges()
-	outputs := p.outputChanges()
+	outputs := p.Source().ChangedOutputs()
 	if len(changes) == 0 && len(outputs) == 0 {
 		p.noChanges(drift)
 		return
@@ -93,10 +94,10 @@ func (p *planText) render() {
 			p.write("\nOpenTofu will perform the following actions:\n")
 		}
 		p.changes(changes)
-		p.write("\n" + p.style.As(termtext.Bold, "Plan:") + strings.TrimPrefix(counts.planned(), "Plan:") + "\n")
+		p.write("\n" + p.style.As(termtext.Bold, "Plan:") + strings.TrimPrefix(counts.String(), "Plan:") + "\n")
 	}
 	p.outputSection(outputs)
-	if counts == (Counts{Import: counts.Import}) && len(outputs) > 0 && !p.Plan.Errored {
+	if counts == (planview.Counts{Import: counts.Import}) && len(outputs) > 0 && !p.Plan.Errored {
 		p.write("\n")
 		p.para(onlyOutputs)
 	}
@@ -105,7 +106,7 @@ func (p *planText) render() {
 // shownChanges returns the changes to show.
 func (p *planText) shownChanges() []*plans.InstanceChange {
 	var out []*plans.InstanceChange
-	for _, c := range p.listed() {
+	for _, c := range p.Source().Listed() {
 		if c.Action != plans.NoOp || c.MovedFrom != nil || c.Importing != nil {
 			out = append(out, c)
 		}
@@ -153,7 +154,7 @@ func (p *planText) schema(c *plans.InstanceChange) *providers.ResourceSchema {
 // change renders one change with its heading.
 func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema, drift bool) string {
 	r := &renderer{style: p.style, margin: 4}
-	heading, notes := changeHeading(c, drift)
+	heading, notes := planview.Heading(c, drift)
 	r.b.WriteString("  " + p.style.As(termtext.Bold, "# "+termtext.Printable(heading)) + "\n")
 	for _, note := range notes {
 		for _, text := range strings.Split(termtext.Printable(note), "\n") {
@@ -172,7 +173,9 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 		r.b.WriteString("{\n        # (the schema of the provider is not available)\n    }\n")
 		return r.b.String()
 	}
-	shown := func(v cty.Value) cty.Value { return markShown(v, sch, c.Provider.Config.Provider, c.Addr.Resource) }
+	shown := func(v cty.Value) cty.Value {
+		return planview.MarkShown(v, sch, c.Provider.Config.Provider, c.Addr.Resource)
+	}
 	before, after := shown(c.Before), shown(c.After)
 	if action == plans.Forget { // the object itself does not change
 		after, action = before, plans.NoOp
@@ -189,7 +192,7 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 // onlyRelevant marks attributes that do not matter to the plan as unchanged.
 func (p *planText) onlyRelevant(n *valuediff.Node, c *plans.InstanceChange, before cty.Value, sch *configschema.Block) {
 	relevant := make(map[string]bool)
-	for _, path := range p.relevantPaths(c) {
+	for _, path := range p.Source().RelevantPaths(c) {
 		if len(path) == 0 {
 			return
 		}
@@ -198,16 +201,6 @@ func (p *planText) onlyRelevant(n *valuediff.Node, c *plans.InstanceChange, befo
 		}
 	}
 	p.differ.Only(n, before, sch, relevant)
-}
-
-func (p *planText) outputChanges() []*plans.OutputChange {
-	var out []*plans.OutputChange
-	for _, o := range p.Plan.Changes.Outputs {
-		if o.Action != plans.NoOp && (o.Action != plans.Update || !valuediff.SameValue(o.Before, o.After)) {
-			out = append(out, o)
-		}
-	}
-	return out
 }
 
 // outputSection lists the outputs that change.
@@ -249,7 +242,7 @@ func (p *planText) output(o *plans.OutputChange) *valuediff.Node {
 
 // driftSection writes the changes made outside, and reports whether there were any.
 func (p *planText) driftSection() bool {
-	drift := p.relevantDrift()
+	drift := p.Source().RelevantDrift()
 	if len(drift) == 0 {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/plans"
 	"tofu/internal/states"
+	"tofu/internal/ui/planview"
 	"tofu/internal/ui/termtext"
 	"tofu/internal/ui/valuediff"
 )
@@ -81,7 +82,7 @@ func stateObject(
 	if err != nil {
 		return r.b.String() + "{\n    # (" + termtext.Printable(err.Error()) + ")\n}\n"
 	}
-	value = markShown(value, sch, item.provider, item.addr.Resource)
+	value = planview.MarkShown(value, sch, item.provider, item.addr.Resource)
 	r.block(d.Resource(plans.NoOp, value, value, sch.Block, nil), 0)
 	return r.b.String() + "\n"
 }

@@ -12,6 +12,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/plans"
 	"tofu/internal/states"
+	"tofu/internal/ui/planview"
 )
 
 const (
@@ -93,8 +94,8 @@ func WritePlan(w io.Writer, view *PlanView, version string) error {
 		p.variables()
 		p.name("planned_values")
 		p.plannedValues()
-		p.changes("resource_drift", p.shownDrift(), false)
-		p.changes("resource_changes", p.listed(), true)
+		p.changes("resource_drift", p.Source().ShownDrift(), false)
+		p.changes("resource_changes", p.Source().Listed(), true)
 		p.outputChanges()
 		if prior := p.priorState(); !prior.Empty() {
 			p.name("prior_state")
@@ -171,7 +172,7 @@ func (p *planWriter) plannedResource(c *plans.InstanceChange) *stateResource {
 	sch := p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
 	after := c.After
 	if !c.Action.IsReplace() && c.Action != plans.Read { // for these, OpenTofu does not mark what only the schema declares sensitive
-		after = markSecrets(after, sch)
+		after = planview.MarkSecrets(after, sch)
 	}
 	out := &stateResource{
 		resourceAddress: objectAddress(c.Addr, c.Provider.Config.Provider),
@@ -239,8 +240,8 @@ func (p *planWriter) resourceChange(c *plans.InstanceChange) *resourceChange {
 			Before:          valueJSON(c.Before),
 			After:           valueJSON(c.After),
 			AfterUnknown:    jsonEmpty,
-			BeforeSensitive: objectSensitive(markSecrets(c.Before, sch)),
-			AfterSensitive:  objectSensitive(markSecrets(c.After, sch)),
+			BeforeSensitive: objectSensitive(planview.MarkSecrets(c.Before, sch)),
+			AfterSensitive:  objectSensitive(planview.MarkSecrets(c.After, sch)),
 			GeneratedConfig: c.GeneratedConfig,
 			BeforeIdentity:  identityJSON(c.BeforeIdentity),
 			AfterIdentity:   identityJSON(c.AfterIdentity),

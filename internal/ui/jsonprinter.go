@@ -11,6 +11,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui/planview"
 	"tofu/internal/ui/termtext"
 )
 
@@ -237,13 +238,13 @@ func changeLine(c *plans.InstanceChange) lineChange {
 // Plan implements Printer. For a saved plan it prints the changes of objects only.
 func (p *jsonPrinter) Plan(v *PlanView) {
 	if !v.Saved {
-		for _, c := range v.shownDrift() {
+		for _, c := range v.Source().ShownDrift() {
 			l := changeLine(c)
 			p.line("info", fmt.Sprintf("%s: Drift detected (%s)", c.Addr, l.Action), "resource_drift",
 				entry{"change": l})
 		}
 	}
-	for _, c := range v.listed() {
+	for _, c := range v.Source().Listed() {
 		if c.Action == plans.NoOp && (v.Saved || c.MovedFrom == nil && c.Importing == nil) {
 			continue
 		}
@@ -253,8 +254,8 @@ func (p *jsonPrinter) Plan(v *PlanView) {
 	if v.Saved {
 		return
 	}
-	counts := PlanCounts(v.Plan)
-	p.summary(counts.planned(), counts, "plan")
+	counts := planview.Count(v.Plan)
+	p.summary(counts.String(), counts, "plan")
 	if len(v.Plan.Changes.Outputs) > 0 {
 		outputs := make(map[string]outputJSON)
 		for _, o := range v.Plan.Changes.Outputs {
@@ -264,7 +265,7 @@ func (p *jsonPrinter) Plan(v *PlanView) {
 	}
 }
 
-func (p *jsonPrinter) summary(text string, c Counts, operation string) {
+func (p *jsonPrinter) summary(text string, c planview.Counts, operation string) {
 	p.line("info", text, "change_summary", entry{"changes": struct {
 		Add       int    `json:"add"`
 		Change    int    `json:"change"`

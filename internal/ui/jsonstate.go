@@ -11,6 +11,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/states"
+	"tofu/internal/ui/planview"
 )
 
 type stateResource struct {
@@ -107,7 +108,7 @@ func (w *stateWriter) resource(it stateItem, obj *states.Object, deposed addrs.D
 		resourceAddress: objectAddress(it.addr, it.provider),
 		SchemaVersion:   obj.SchemaVersion,
 		Values:          valueJSON(v),
-		SensitiveValues: sensitiveJSON(markSecrets(v, sch)),
+		SensitiveValues: sensitiveJSON(planview.MarkSecrets(v, sch)),
 		Tainted:         obj.Status == states.Tainted,
 		DeposedKey:      string(deposed),
 	}

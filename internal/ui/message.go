@@ -8,6 +8,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/plans"
 	"tofu/internal/states"
+	"tofu/internal/ui/planview"
 )
 
 // Message is a message of a command: one of the types below.
@@ -22,7 +23,7 @@ type (
 	PlanSaved struct{ Path string }
 	// Applied is the summary of a successful apply.
 	Applied struct {
-		Counts  Counts
+		Counts  planview.Counts
 		Destroy bool // the command is destroy
 	}
 	// Outputs are the root outputs after an operation.
@@ -43,51 +44,6 @@ func (Applied) message()    {}
 func (Outputs) message()    {}
 func (Addresses) message()  {}
 func (Workspaces) message() {}
-
-// Counts are numbers of objects.
-type Counts struct{ Import, Add, Change, Remove, Forget int }
-
-// PlanCounts counts the changes of a plan. A replacement counts as an addition and a removal.
-func PlanCounts(p *plans.Plan) Counts {
-	var c Counts
-	for _, change := range listedChanges(p) {
-		if change.Importing != nil {
-			c.Import++
-		}
-		switch change.Action {
-		case plans.Create:
-			c.Add++
-		case plans.Update:
-			c.Change++
-		case plans.DeleteThenCreate, plans.CreateThenDelete:
-			c.Add++
-			c.Remove++
-		case plans.Delete:
-			c.Remove++
-		case plans.Forget:
-			c.Forget++
-		case plans.ForgetThenCreate:
-			c.Add++
-			c.Forget++
-		}
-	}
-	return c
-}
-
-// planned returns the summary of a plan.
-func (c Counts) planned() string {
-	var b strings.Builder
-	b.WriteString("Plan: ")
-	if c.Import > 0 {
-		fmt.Fprintf(&b, "%d to import, ", c.Import)
-	}
-	fmt.Fprintf(&b, "%d to add, %d to change, %d to destroy", c.Add, c.Change, c.Remove)
-	if c.Forget > 0 {
-		fmt.Fprintf(&b, ", %d to forget", c.Forget)
-	}
-	b.WriteByte('.')
-	return b.String()
-}
 
 // done returns the summary of an apply.
 func (m Applied) done() string {
@@ -113,7 +69,7 @@ func (m Applied) done() string {
 // concurrent use.
 type Tally struct {
 	mu     sync.Mutex
-	counts Counts
+	counts planview.Counts
 }
 
 // Expect counts changes without provider calls: imports and forgotten objects.
@@ -149,7 +105,7 @@ func (t *Tally) Observe(e engine.Event) {
 }
 
 // Counts returns the counts so far.
-func (t *Tally) Counts() Counts {
+func (t *Tally) Counts() planview.Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.counts

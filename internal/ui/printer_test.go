@@ -16,6 +16,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui/planview"
 )
 
 // story is what happens in a run, as a printer is told of it.
@@ -55,9 +56,9 @@ func story(p Printer) {
 	p.Diagnostics(tfdiags.Diagnostics{tfdiags.Errorf("Too bad", "It didn't work."), tfdiags.Warningf("Beware",
 		"It may not work.")})
 	p.Message(Text{"Some \x1b[1mtext\x1b[0m."})
-	p.Message(Applied{Counts: Counts{Add: 1, Change: 2, Remove: 3}})
-	p.Message(Applied{Counts: Counts{Import: 1, Forget: 2}})
-	p.Message(Applied{Counts: Counts{Remove: 3}, Destroy: true})
+	p.Message(Applied{Counts: planview.Counts{Add: 1, Change: 2, Remove: 3}})
+	p.Message(Applied{Counts: planview.Counts{Import: 1, Forget: 2}})
+	p.Message(Applied{Counts: planview.Counts{Remove: 3}, Destroy: true})
 	p.Message(Outputs{map[string]*states.Output{
 		"o": {Value: cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("<b>")}), Deprecated: "use p"},
 		"s": {Value: cty.StringVal("hush"), Sensitive: true},
@@ -139,7 +140,7 @@ func TestTally(t *testing.T) {
 	}
 	tally.Observe(engine.ApplyDone{Action: plans.Delete, Failed: true})
 	tally.Observe(engine.ApplyStart{Action: plans.Delete})
-	if got, want := tally.Counts(), (Counts{Import: 1, Add: 2, Change: 1, Remove: 1, Forget: 1}); got != want {
+	if got, want := tally.Counts(), (planview.Counts{Import: 1, Add: 2, Change: 1, Remove: 1, Forget: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -1,15 +1,19 @@
-package ui
+package planview
 
 import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
 	"tofu/internal/addrs"
 	"tofu/internal/plans"
 )
 
-// changeHeading describes what happens to an object, or has happened outside, and why.
-func changeHeading(c *plans.InstanceChange, drift bool) (heading string, notes []string) {
+// Heading describes what happens to an object, or has happened outside, and why. Notes may have
+// several lines.
+func Heading(c *plans.InstanceChange, drift bool) (heading string, notes []string) {
 	name := c.Addr.String()
 	if c.Deposed != addrs.NotDeposed {
 		name += fmt.Sprintf(" (deposed object %s)", c.Deposed)
@@ -116,12 +120,8 @@ func importNotes(c *plans.InstanceChange) []string {
 	if c.GeneratedConfig != "" && c.Action == plans.NoOp {
 		notes = append(notes, "(config will be generated)")
 	}
-	if identity := identityJSON(c.Importing.Identity); identity != nil {
-		text, err := json.MarshalIndent(identity, "", "  ")
-		if err != nil {
-			panic("unreachable: an identity is JSON: " + err.Error())
-		}
-		notes = append(notes, "imported by its identity: "+string(text))
+	if identity := c.Importing.Identity; identity != cty.NilVal && !identity.IsNull() && identity.IsWhollyKnown() {
+		notes = append(notes, "imported by its identity: "+indentedJSON(identity))
 	} else {
 		notes = append(notes, `(imported from "`+c.Importing.ID+`")`)
 	}
@@ -129,4 +129,12 @@ func importNotes(c *plans.InstanceChange) []string {
 		notes = append(notes, "Warning: the imported object will be destroyed")
 	}
 	return notes
+}
+
+func indentedJSON(v cty.Value) string {
+	text, err := json.MarshalIndent(ctyjson.SimpleJSONValue{Value: v}, "", "  ")
+	if err != nil {
+		panic("unreachable: an identity is JSON: " + err.Error())
+	}
+	return string(text)
 }

@@ -1,0 +1,57 @@
+package planview
+
+import (
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang/marks"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+)
+
+// MarkSecrets marks the parts of a value that the schema declares sensitive. Without a schema it
+// returns the value unchanged.
+func MarkSecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
+	if sch == nil || v.IsNull() || !sch.Block.ContainsSensitive() {
+		return v
+	}
+	paths := sch.Block.SensitivePaths(v)
+	missing := slices.ContainsFunc(paths, func(path cty.Path) bool {
+		at, err := path.Apply(v)
+		return err != nil || !marks.Has(at, marks.Sensitive)
+	})
+	if !missing { // usually the value is already marked
+		return v
+	}
+	return states.MarkSensitive(v, paths)
+}
+
+// MarkShown is MarkSecrets for the human form, which also hides the output of a terraform_data
+// resource with a sensitive input. JSON documents and the state have no such marks, and neither do
+// references to the output: OpenTofu has none, and marks would make root outputs invalid and change
+// plans.
+func MarkShown(v cty.Value, sch *providers.ResourceSchema, p addrs.Provider, r addrs.Resource) cty.Value {
+	v = MarkSecrets(v, sch)
+	if p != addrs.BuiltinTerraform || r.Mode != addrs.Managed || r.Type != "terraform_data" || v.IsNull() ||
+		!v.IsKnown() {
+		return v
+	}
+	input := v.GetAttr("input")
+	if !marks.Contains(input, marks.Sensitive) {
+		return v
+	}
+	_, secrets := input.UnmarkDeepWithPaths()
+	output := v.GetAttr("output")
+	whole := cty.GetAttrPath("output")
+	var paths []cty.Path
+	for _, secret := range secrets {
+		if _, err := secret.Path.Apply(output); err == nil {
+			paths = append(paths, append(whole.Copy(), secret.Path...))
+		} else if output.IsKnown() {
+			paths = append(paths, whole) // the output is that of another input, for example after a failed apply
+		}
+	}
+	return states.MarkSensitive(v, paths)
+}

@@ -1,0 +1,121 @@
+package planview
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/plans"
+	"tofu/internal/providers"
+	"tofu/internal/ui/valuediff"
+)
+
+// A Source is a plan with what is required to show it. It doesn't change after its first use.
+type Source struct {
+	Plan   *plans.Plan
+	Config *configs.Config // the root module; may be nil
+	// Schema returns the schema of a resource type, or nil if it is not available.
+	Schema func(addrs.Provider, addrs.Resource) *providers.ResourceSchema
+
+	indexRelevant sync.Once
+	relevant      map[addrs.AbsResource][]plans.RelevantAttribute
+}
+
+// Listed returns the changes to show and count, in the order of the module tree. It omits the
+// removal of data source results from the state by a destroy plan.
+func (s *Source) Listed() []*plans.InstanceChange {
+	out := slices.Clone(counted(s.Plan))
+	addrs.SortByModuleTree(out, func(c *plans.InstanceChange) addrs.AbsInstance { return c.Addr })
+	return out
+}
+
+func counted(p *plans.Plan) []*plans.InstanceChange {
+	quiet := func(c *plans.InstanceChange) bool {
+		return c.Action == plans.Delete && c.Addr.Resource.Mode == addrs.Data
+	}
+	if !slices.ContainsFunc(p.Changes.Instances, quiet) {
+		return p.Changes.Instances
+	}
+	return slices.DeleteFunc(slices.Clone(p.Changes.Instances), quiet)
+}
+
+// ChangedOutputs returns the root outputs that change.
+func (s *Source) ChangedOutputs() []*plans.OutputChange {
+	var out []*plans.OutputChange
+	for _, o := range s.Plan.Changes.Outputs {
+		if o.Action != plans.NoOp && (o.Action != plans.Update || !valuediff.SameValue(o.Before, o.After)) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// ShownDrift returns the changes made outside. It includes moved objects only in a refresh-only
+// plan, and nothing in a destroy plan.
+func (s *Source) ShownDrift() []*plans.InstanceChange {
+	if s.Plan.Mode == plans.Destroy {
+		return nil
+	}
+	var out []*plans.InstanceChange
+	for _, c := range s.Plan.Drift {
+		if c.Action != plans.NoOp || s.Plan.Mode == plans.RefreshOnly && c.MovedFrom != nil {
+			out = append(out, c)
+		}
+	}
+	addrs.SortByModuleTree(out, func(c *plans.InstanceChange) addrs.AbsInstance { return c.Addr })
+	return out
+}
+
+// RelevantDrift returns the drift to show to users: changes that may have affected the plan.
+func (s *Source) RelevantDrift() []*plans.InstanceChange {
+	all := s.ShownDrift()
+	if s.Plan.Mode == plans.RefreshOnly {
+		return all
+	}
+	var out []*plans.InstanceChange
+	for _, c := range all {
+		if slices.ContainsFunc(s.RelevantPaths(c),
+			func(path cty.Path) bool { return differAt(c.Before, c.After, path) }) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// RelevantPaths returns the attributes of an object that the plan depends on.
+func (s *Source) RelevantPaths(c *plans.InstanceChange) []cty.Path {
+	s.indexRelevant.Do(func() {
+		s.relevant = make(map[addrs.AbsResource][]plans.RelevantAttribute)
+		for _, r := range s.Plan.RelevantAttributes {
+			at := addrs.AbsResource{Module: r.Resource.Module, Resource: r.Resource.Resource}
+			s.relevant[at] = append(s.relevant[at], r)
+		}
+	})
+	var out []cty.Path
+	for _, r := range s.relevant[c.Addr.Abs()] {
+		if !r.Resource.HasKey || r.Resource.Key == c.Addr.Key {
+			out = append(out, r.Attr)
+		}
+	}
+	return out
+}
+
+// differAt reports whether two objects differ at a path or at its longest existing prefix.
+func differAt(before, after cty.Value, path cty.Path) bool {
+	for _, step := range path {
+		before, after = valuediff.Unmarked(before), valuediff.Unmarked(after)
+		if before.IsNull() || after.IsNull() || !before.IsKnown() || !after.IsKnown() {
+			break
+		}
+		b, err := step.Apply(before)
+		a, err2 := step.Apply(after)
+		if err != nil || err2 != nil {
+			break
+		}
+		before, after = b, a
+	}
+	return !valuediff.SameValue(before, after)
+}
