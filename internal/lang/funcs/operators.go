@@ -1,6 +1,8 @@
 package funcs
 
 import (
+	"errors"
+
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
@@ -34,6 +36,10 @@ func limitOperator(op function.Function) function.Function {
 				}
 			}
 			v, err := op.Call(args)
+			var panicked function.PanicError
+			if errors.As(err, &panicked) { // cty's modulo panics for an infinite dividend
+				return cty.NilVal, errors.New("the result is undefined for infinity")
+			}
 			if err == nil && coerce.HasLongNumber(v) {
 				return cty.NilVal, coerce.ErrLongNumber
 			}
