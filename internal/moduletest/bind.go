@@ -74,6 +74,9 @@ func (e *boundExpr) Variables() []hcl.Traversal {
 	return slices.DeleteFunc(slices.Clone(funcs.Variables(e.Expression)), isRun)
 }
 
+// UnwrapExpression returns the expression as written, in which function calls are found.
+func (e *boundExpr) UnwrapExpression() hcl.Expression { return e.Expression }
+
 // Value implements hcl.Expression.
 func (e *boundExpr) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	for _, tr := range e.Expression.Variables() {

@@ -41,8 +41,9 @@ func (w TypeWords) Without(traversals []hcl.Traversal) []hcl.Traversal {
 	return slices.DeleteFunc(slices.Clone(traversals), func(tr hcl.Traversal) bool { return w[tr.SourceRange()] })
 }
 
-// VisitCalls calls visit for each function call in expr.
+// VisitCalls calls visit for each function call in expr, or in the expression that expr wraps.
 func VisitCalls(expr hcl.Expression, visit func(*hclsyntax.FunctionCallExpr)) {
+	expr = hcl.UnwrapExpression(expr)
 	if node, ok := expr.(hclsyntax.Node); ok {
 		VisitCallsInNode(node, visit)
 	} else {
