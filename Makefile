@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build providers quickstart test check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
+.PHONY: all build providers services backends quickstart test check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
 
 export CGO_ENABLED ?= 0
 GOBUILD := go build -trimpath -buildvcs=false
@@ -72,6 +72,30 @@ vulnerabilities:
 unit: build providers
 	go test ./...
 	cd testing/providers && TF_ACC_TERRAFORM_PATH=$(abspath $(OUT)) go test ./...
+
+# The services that tests need, into build/services: commands of the Go module in testing/services and
+# packages from npm. testing/services/run.sh starts them.
+SERVICES := build/services
+services: $(SERVICES)/bin $(if $(shell command -v npm),$(SERVICES)/node_modules)
+$(SERVICES)/bin: testing/services/go.mod testing/services/go.sum
+	@mkdir -p $@
+	go -C testing/services build -o $(CURDIR)/$@/ tool
+	@touch $@
+$(SERVICES)/node_modules: testing/services/package.json testing/services/package-lock.json
+	@mkdir -p $(SERVICES)
+	cp testing/services/package.json testing/services/package-lock.json $(SERVICES)
+	npm ci --prefix $(SERVICES) --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+# Tests the backends and key providers with all services. Tests without their service say so.
+backends: build providers services
+	testing/services/run.sh all $(MAKE) -s backend-tests
+.PHONY: backend-tests
+backend-tests:
+	go test -v -count=1 ./internal/backend/... ./internal/encryption/... > build/backends.log || \
+		{ grep -vE '^(=== |--- PASS|    --- PASS)' build/backends.log; exit 1; }
+	@sed -n '/--- SKIP/,/^ .*;/p' build/backends.log | sort -u
+	go test -run 'TestScript/.*(backend|encryption)' ./cmd/tofu
 
 # Packages with concurrent code. The race detector needs cgo.
 RACE := ./internal/dag/... ./internal/engine/... ./internal/plugin/... ./internal/states/...

@@ -13,6 +13,8 @@ wanted=(
 	"ssh openssh-client"
 	"python3 python3"
 	"gcc gcc"
+	"node nodejs"
+	"npm npm"
 )
 
 PATH=$PATH:/usr/sbin

@@ -35,11 +35,14 @@ type Locker interface {
 	Unlock(ctx context.Context, workspace, id string) error
 }
 
-// A Swapper is a Store that can refuse to overwrite concurrent changes.
+// A Swapper is a Store that can refuse to overwrite concurrent changes. A version identifies the
+// content of a snapshot, or its last write, in the way of the store.
 type Swapper interface {
-	// Swap stores data if the current snapshot equals old (nil: there is none). Otherwise it
-	// returns ErrChanged.
-	Swap(ctx context.Context, workspace string, old, data []byte) error
+	// GetVersion is Get, and also returns the version of the snapshot: "" if there is none.
+	GetVersion(ctx context.Context, workspace string) (data []byte, version string, err error)
+	// Swap stores data if the current snapshot has that version, and returns the new version.
+	// Otherwise it returns ErrChanged.
+	Swap(ctx context.Context, workspace, version string, data []byte) (string, error)
 }
 
 // A Prober is a Store that can check in advance whether Put will work.

@@ -75,11 +75,15 @@ func inBackendBlock(err error, root *session.Config) error {
 		return err
 	}
 	return tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-		return diags.Map(func(d *tfdiags.Diagnostic) {
-			if d.Path != nil {
-				*d = d.List().InConfigBody(root.Module.Backend.Config, "")[0]
-			}
-		})
+		return placeInBackend(diags, root)
+	})
+}
+
+func placeInBackend(diags tfdiags.Diagnostics, root *session.Config) tfdiags.Diagnostics {
+	return diags.Map(func(d *tfdiags.Diagnostic) {
+		if d.Path != nil {
+			*d = d.List().InConfigBody(root.Module.Backend.Config, "")[0]
+		}
 	})
 }
 
@@ -98,6 +102,9 @@ func (a *App) recordBackend(
 	if _, err := p.Store.List(ctx); err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
 		return tfdiags.Errorf("Failed to use the backend", "The backend %q can't be used: %s.", wanted.Driver.Name,
 			err)
+	}
+	if warnings := wanted.Warnings(a.Env); len(warnings) > 0 {
+		a.Warnings.Add(placeInBackend(warnings, root)...)
 	}
 	record, err := session.NewBackendRecord(wanted.Driver.Name, wanted.Block, wanted.Config)
 	if err == nil {

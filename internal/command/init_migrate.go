@@ -25,7 +25,7 @@ func recordedSettings(record *session.BackendRecord) (*session.BackendSettings, 
 		return nil, err
 	}
 	schema := blocks.Schema(driver.Config())
-	config, err := record.Value(schema.ImpliedType())
+	config, err := record.Value(schema)
 	if err != nil {
 		return nil, err
 	}

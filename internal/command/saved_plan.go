@@ -310,8 +310,7 @@ func (a *App) planLocation(
 				"selected now. Select the plan's workspace to apply it.", saved.Backend.Workspace, workspace)
 	}
 	schema := blocks.Schema(driver.Config())
-	config, err := (&session.BackendRecord{Type: saved.Backend.Type, Config: saved.Backend.Config}).Value(
-		schema.ImpliedType())
+	config, err := (&session.BackendRecord{Type: saved.Backend.Type, Config: saved.Backend.Config}).Value(schema)
 	if err != nil {
 		return nil, err
 	}

@@ -364,14 +364,14 @@ func (l *loader) decode(attrs map[string]*hcl.Attribute, at hcl.Range, config an
 			l.errorf(attr.NameRange, "Unsupported argument", "An argument named %q is not expected here.", name)
 			continue
 		}
-		v, err := l.src.Eval(attr.Expr, schema.Attributes[name].Type)
+		v, err := l.src.Eval(attr.Expr, schema.Attributes[name].ConfigType())
 		l.errs = l.errs.AppendError(err)
 		values[name] = v
 	}
 	if len(l.errs) > before {
 		return false
 	}
-	for _, d := range tfdiags.FromError(blocks.Decode(cty.ObjectVal(values), config, l.src.Getenv)) {
+	for _, d := range tfdiags.FromError(blocks.Decode(cty.ObjectVal(values), config, l.src.Getenv, tfdiags.Drop)) {
 		rng := at
 		if step, ok := d.Path[0].(cty.GetAttrStep); ok && attrs[step.Name] != nil {
 			rng = attrs[step.Name].Range

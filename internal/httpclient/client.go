@@ -2,6 +2,7 @@ package httpclient
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -28,6 +29,8 @@ type Options struct {
 	// Silence is how long a server may be silent; 0 means DefaultSilence. The environment takes
 	// precedence.
 	Silence time.Duration
+	// Proxy returns the proxy of a request; nil for the one in the environment.
+	Proxy func(*http.Request) (*url.URL, error)
 }
 
 // Client is an HTTP client that follows the policy.
@@ -43,6 +46,9 @@ func New(o Options) *Client {
 		base.TLSClientConfig = o.TLS.Clone()
 	}
 	base.TLSClientConfig.MinVersion = max(base.TLSClientConfig.MinVersion, tls.VersionTLS12)
+	if o.Proxy != nil {
+		base.Proxy = o.Proxy
+	}
 	t := &transport{base: base, silence: o.Silence, userAgent: UserAgent(version.String)}
 	if t.silence == 0 {
 		t.silence = DefaultSilence
@@ -56,6 +62,22 @@ func New(o Options) *Client {
 		t.silence = time.Duration(seconds * float64(time.Second))
 	}
 	return &Client{&http.Client{Transport: t, CheckRedirect: checkRedirect}}
+}
+
+// ReadCertificates returns the system's certificates and those of a file with PEM text.
+func ReadCertificates(path string) (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // as if the system had none
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s contains no certificate in PEM format", path)
+	}
+	return pool, nil
 }
 
 // UserAgent returns the value of the User-Agent header for a version of this program.

@@ -68,7 +68,7 @@ func (s *BackendSettings) open(
 	ctx context.Context, getenv func(string) string, paths StatePaths,
 ) (backend.Store, error) {
 	config := s.Driver.Config()
-	if err := blocks.Decode(s.Config, config, getenv); err != nil {
+	if err := blocks.Decode(s.Config, config, getenv, tfdiags.Drop); err != nil {
 		return nil, err
 	}
 	if c, ok := config.(*local.Config); ok {
@@ -81,11 +81,21 @@ func (s *BackendSettings) open(
 		return local.New(c, &local.Options{State: paths.State, StateOut: paths.StateOut, Backup: paths.Backup}), nil
 	}
 	store, err := s.Driver.Open(ctx, config)
+	if diags := tfdiags.FromError(err); len(diags) > 0 && diags[0].Path != nil {
+		return nil, err // about one argument
+	}
 	if err != nil {
 		return nil, tfdiags.Errorf("Failed to open the backend",
 			"The backend %q could not be opened: %s.", s.Driver.Name, err)
 	}
 	return store, nil
+}
+
+// Warnings returns the warnings about the settings, which have attribute paths.
+func (s *BackendSettings) Warnings(getenv func(string) string) tfdiags.Diagnostics {
+	var warnings tfdiags.Diagnostics
+	_ = blocks.Decode(s.Config, s.Driver.Config(), getenv, warnings.Add) // errors are reported by open
+	return warnings
 }
 
 // CurrentBackend returns the settings of the backend that the working directory is initialized for.
@@ -110,7 +120,7 @@ func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, error) {
 		return nil, needInit("The backend %q was set up, and the configuration has %q", record.Type,
 			settings.Driver.Name)
 	}
-	stored, err := record.Value(settings.Schema.ImpliedType())
+	stored, err := record.Value(settings.Schema)
 	if err != nil {
 		return nil, err
 	}

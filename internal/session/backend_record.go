@@ -9,9 +9,12 @@ import (
 	"path/filepath"
 
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/atomicfile"
+	"tofu/internal/configs/configschema"
+	"tofu/internal/tfdiags"
 )
 
 // BackendRecord is what init records about the backend in the data directory: its settings,
@@ -101,23 +104,34 @@ func NewBackendRecord(typ string, block, complete cty.Value) (*BackendRecord, er
 }
 
 // Value returns the recorded settings as a value of the backend's schema. It drops settings that
-// the schema no longer has.
-func (r *BackendRecord) Value(ty cty.Type) (cty.Value, error) {
+// the schema doesn't have.
+func (r *BackendRecord) Value(schema *configschema.Block) (cty.Value, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(r.Config, &given); err != nil {
 		return cty.NilVal, fmt.Errorf("reading the recorded settings of the backend %q: %w", r.Type, err)
 	}
 	values := make(map[string]cty.Value)
-	for name, attr := range ty.AttributeTypes() {
-		values[name] = cty.NullVal(attr)
-		if text, ok := given[name]; ok {
-			v, err := ctyjson.Unmarshal(text, attr)
-			if err != nil {
-				return cty.NilVal, fmt.Errorf("reading the recorded setting %s of the backend %q: %w", name,
-					r.Type, err)
-			}
-			values[name] = v
+	for name := range schema.ImpliedType().AttributeTypes() {
+		text, ok := given[name]
+		if !ok || string(text) == "null" {
+			continue
+		}
+		// Objects in records of other versions may have other attributes.
+		ty, err := ctyjson.ImpliedType(text)
+		if err == nil {
+			values[name], err = ctyjson.Unmarshal(text, ty)
+		}
+		if err == nil && schema.Attributes[name] != nil {
+			values[name], err = convert.Convert(values[name], schema.Attributes[name].ConfigType())
+		}
+		if err != nil {
+			return cty.NilVal, fmt.Errorf("reading the recorded setting %s of the backend %q: %w", name, r.Type, err)
 		}
 	}
-	return cty.ObjectVal(values), nil
+	v, err := OptionalSchema(schema).CoerceValue(cty.ObjectVal(values))
+	if err != nil {
+		return cty.NilVal, fmt.Errorf("reading the recorded settings of the backend %q: %s", r.Type,
+			tfdiags.FormatError(err))
+	}
+	return v, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/configs/configschema"
 	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
@@ -109,7 +110,14 @@ func TestBackendRecord(t *testing.T) {
 	if r, err := s.ReadBackendRecord(); r != nil || err != nil {
 		t.Errorf("without a file: %v, %v", r, err)
 	}
-	ty := cty.Object(map[string]cty.Type{"address": cty.String, "retries": cty.Number})
+	optional := func(types map[string]cty.Type) *configschema.Block {
+		b := &configschema.Block{Attributes: make(map[string]*configschema.Attribute)}
+		for name, ty := range types {
+			b.Attributes[name] = &configschema.Attribute{Type: ty, Optional: true}
+		}
+		return b
+	}
+	schema := optional(map[string]cty.Type{"address": cty.String, "retries": cty.Number})
 	complete := cty.ObjectVal(map[string]cty.Value{"address": cty.StringVal("https://x.example"),
 		"retries": cty.NullVal(cty.Number)})
 	record, err := session.NewBackendRecord("http", cty.EmptyObjectVal, complete)
@@ -123,16 +131,16 @@ func TestBackendRecord(t *testing.T) {
 	if err != nil || stored.Type != "http" || stored.Hash != session.BackendHash("http", cty.EmptyObjectVal) {
 		t.Fatalf("got %+v, %v", stored, err)
 	}
-	if v, err := stored.Value(ty); err != nil || !v.RawEquals(complete) {
+	if v, err := stored.Value(schema); err != nil || !v.RawEquals(complete) {
 		t.Errorf("got the settings %#v, %v", v, err)
 	}
 	// A later version of the program may have other settings.
-	other := cty.Object(map[string]cty.Type{"retries": cty.Number, "added": cty.Bool})
+	other := optional(map[string]cty.Type{"retries": cty.Number, "added": cty.Bool})
 	want := cty.ObjectVal(map[string]cty.Value{"retries": cty.NullVal(cty.Number), "added": cty.NullVal(cty.Bool)})
 	if v, err := stored.Value(other); err != nil || !v.RawEquals(want) {
 		t.Errorf("got the settings %#v, %v", v, err)
 	}
-	_, err = stored.Value(cty.Object(map[string]cty.Type{"address": cty.Number}))
+	_, err = stored.Value(optional(map[string]cty.Type{"address": cty.Number}))
 	checkError(t, err, "setting address")
 	for range 2 { // removing it twice is not an error
 		if err := s.WriteBackendRecord(nil); err != nil {

@@ -159,7 +159,7 @@ func (s *Session) OpenSettings(
 
 func localConfig(s *BackendSettings) *local.Config {
 	config := local.Driver.Config()
-	_ = blocks.Decode(s.Config, config, func(string) string { return "" }) // decoded before without errors
+	_ = blocks.Decode(s.Config, config, func(string) string { return "" }, tfdiags.Drop) // decoded before without errors
 	return config.(*local.Config)
 }
 

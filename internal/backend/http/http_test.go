@@ -21,6 +21,7 @@ import (
 	driver "tofu/internal/backend/http"
 	"tofu/internal/backend/storetest"
 	"tofu/internal/configs/blocks"
+	"tofu/internal/tfdiags"
 )
 
 // server is a minimal but correct server for states.
@@ -126,7 +127,7 @@ func open(t *testing.T, config map[string]cty.Value) backend.Store {
 
 func tryOpen(config map[string]cty.Value) (backend.Store, error) {
 	c := driver.Driver.Config()
-	if err := blocks.Decode(cty.ObjectVal(config), c, func(string) string { return "" }); err != nil {
+	if err := blocks.Decode(cty.ObjectVal(config), c, func(string) string { return "" }, tfdiags.Drop); err != nil {
 		return nil, err
 	}
 	return driver.Driver.Open(context.Background(), c)

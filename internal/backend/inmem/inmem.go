@@ -3,6 +3,8 @@ package inmem
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -65,19 +67,32 @@ func (s *Store) put(workspace string, data []byte) {
 	s.snapshots[workspace] = append([]byte{}, data...)
 }
 
+// GetVersion implements backend.Swapper. The version is a hash of the snapshot.
+func (s *Store) GetVersion(ctx context.Context, workspace string) ([]byte, string, error) {
+	data, err := s.Get(ctx, workspace)
+	return data, version(data), err
+}
+
+func version(data []byte) string {
+	if data == nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
 // Swap implements backend.Swapper.
-func (s *Store) Swap(ctx context.Context, workspace string, old, data []byte) error {
+func (s *Store) Swap(ctx context.Context, workspace, old string, data []byte) (string, error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return "", err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	present, ok := s.snapshots[workspace]
-	if ok != (old != nil) || !bytes.Equal(present, old) {
-		return backend.ErrChanged
+	if version(s.snapshots[workspace]) != old {
+		return "", backend.ErrChanged
 	}
 	s.put(workspace, data)
-	return nil
+	return version(data), nil
 }
 
 // Delete implements backend.Store.

@@ -208,25 +208,40 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	})
 }
 
+// GetVersion implements backend.Swapper. The version is the MD5 hash of the snapshot, which the
+// server can compute.
+func (s *Store) GetVersion(ctx context.Context, workspace string) ([]byte, string, error) {
+	data, err := s.Get(ctx, workspace)
+	if data == nil {
+		return nil, "", err
+	}
+	return data, version(data), nil
+}
+
+func version(data []byte) string {
+	sum := md5.Sum(data)
+	return hex.EncodeToString(sum[:])
+}
+
 // Swap implements backend.Swapper.
-func (s *Store) Swap(ctx context.Context, workspace string, old, data []byte) error {
-	return s.write(ctx, workspace, func(tx pgx.Tx) (id int64, err error) {
-		if old == nil {
+func (s *Store) Swap(ctx context.Context, workspace, old string, data []byte) (string, error) {
+	err := s.write(ctx, workspace, func(tx pgx.Tx) (id int64, err error) {
+		if old == "" {
 			err = tx.QueryRow(ctx, "INSERT INTO "+s.table+" (name, data) VALUES ($1, $2) ON CONFLICT (name) "+
 				"DO NOTHING RETURNING id",
 				workspace, string(data)).Scan(&id)
 		} else {
-			sum := md5.Sum(old)
 			err = tx.QueryRow(ctx,
 				"UPDATE "+s.table+" SET data = $2 WHERE name = $1 AND md5(convert_to(coalesce(data, ''), "+
 					"'UTF8')) = $3 RETURNING id",
-				workspace, string(data), hex.EncodeToString(sum[:])).Scan(&id)
+				workspace, string(data), old).Scan(&id)
 		}
 		if errors.Is(err, pgx.ErrNoRows) {
 			err = backend.ErrChanged
 		}
 		return id, err
 	})
+	return version(data), err
 }
 
 // write runs a statement that writes a row. If the row is new and the workspace is locked, the lock

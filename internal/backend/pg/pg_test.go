@@ -23,6 +23,7 @@ import (
 	"tofu/internal/backend/storetest"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/testenv"
+	"tofu/internal/tfdiags"
 )
 
 const ws = backend.DefaultWorkspace
@@ -114,7 +115,7 @@ func open(t *testing.T, config map[string]cty.Value) *pg.Store {
 func tryOpen(t *testing.T, config map[string]cty.Value) (backend.Store, error) {
 	t.Helper()
 	c := pg.Driver.Config()
-	if err := blocks.Decode(cty.ObjectVal(config), c, func(string) string { return "" }); err != nil {
+	if err := blocks.Decode(cty.ObjectVal(config), c, func(string) string { return "" }, tfdiags.Drop); err != nil {
 		t.Fatal(err)
 	}
 	return pg.Driver.Open(t.Context(), c)

@@ -235,21 +235,35 @@ func swap(t *testing.T, a, b backend.Store) {
 		t.Skip("the store has no conditional write")
 	}
 	sb := b.(backend.Swapper)
+	versions := map[string]string{} // by snapshot
 	step := func(s backend.Swapper, old, data string, want error) {
 		t.Helper()
-		var before []byte
-		if old != "" {
-			before = []byte(old)
-		}
-		if err := s.Swap(t.Context(), ws, before, []byte(data)); !errors.Is(err, want) {
+		version, err := s.Swap(t.Context(), ws, versions[old], []byte(data))
+		if !errors.Is(err, want) {
 			t.Fatalf("from %q to %q: %v, want %v", old, data, err, want)
 		}
+		if err != nil {
+			return
+		}
+		versions[data] = version
+		got, found, err := s.GetVersion(t.Context(), ws)
+		if err != nil || string(got) != data || found != version || version == "" {
+			t.Fatalf("after writing %q with the version %q: %q with %q, %v", data, version, got, found, err)
+		}
+	}
+	if data, version, err := sa.GetVersion(t.Context(), ws); data != nil || version != "" || err != nil {
+		t.Fatalf("an empty store has %q with the version %q, %v", data, version, err)
 	}
 	step(sa, "", "1", nil)
 	step(sb, "", "x", backend.ErrChanged)
 	step(sb, "1", "2", nil)
 	step(sa, "1", "y", backend.ErrChanged)
 	step(sa, "2", "3", nil)
+	if err := b.Delete(t.Context(), ws); err != nil {
+		t.Fatal(err)
+	}
+	step(sa, "3", "z", backend.ErrChanged)
+	step(sb, "", "3", nil)
 	if data, err := b.Get(t.Context(), ws); err != nil || string(data) != "3" {
 		t.Errorf("%q, %v", data, err)
 	}

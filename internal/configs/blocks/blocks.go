@@ -1,10 +1,29 @@
 // Package blocks describes configuration blocks as Go structs with tags, and decodes them. Drivers of
 // backends, key providers and encryption methods use it.
+//
+// Struct fields have the tags
+//
+//	cfg:"name[,required][,sensitive][,block]"   the attribute, or the nested block
+//	env:"VAR[,VAR…]"         environment variables used if it is absent, in order
+//	default:"text"           the default value
+//	doc:"Sentence."          the description
+//	deprecated:"Sentence."   the advice of the warning if it is set
+//	conflicts:"name[,name…]" attributes of the same block that can't be set too
+//	oneof:"text[,text…]"     the values that are allowed
+//
+// and the type string, bool, int, []string, []int or map[string]string. A field of a struct type is
+// an attribute that holds an object with the attributes of that struct, or with the word block a
+// nested block. A pointer to a struct is nil if the attribute or block is absent, and a struct then
+// has its values from the environment and its defaults. A slice of structs holds blocks that may be
+// repeated. Fields without tags belong to the driver.
+//
+// A configuration that implements [Checker] checks what tags can't express.
 package blocks
 
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,21 +35,38 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// field is an attribute of a configuration struct. Struct fields have the tags
-//
-//	cfg:"name[,required][,sensitive]"   the attribute
-//	env:"VAR[,VAR…]"                    environment variables used if it is absent, in order
-//	default:"text"                      the default value
-//	doc:"Sentence."                     the description
-//
-// and the type string, bool, int, []string, []int or map[string]string. Fields without tags belong
-// to the driver.
+// A Checker is a configuration that can check its decoded values. Its error is best made with
+// [Invalid], so that it names the line of the argument.
+type Checker interface{ Check() error }
+
+// Invalid returns an error about an argument; path leads from the block to the argument. The reason
+// is a phrase that continues "The argument NAME is invalid:".
+func Invalid(path []string, reason string, args ...any) error {
+	return invalid(attrPath(nil, path...), reason, args...)
+}
+
+func invalid(path cty.Path, reason string, args ...any) tfdiags.Diagnostic {
+	d := tfdiags.Errorf("Invalid configuration", "The argument %q is invalid: %s.", tfdiags.FormatPath(path)[1:],
+		fmt.Sprintf(reason, args...))
+	d.Path = path
+	return d
+}
+
+func attrPath(in cty.Path, names ...string) cty.Path {
+	out := slices.Clone(in)
+	for _, name := range names {
+		out = out.GetAttr(name)
+	}
+	return out
+}
+
+// field is an attribute or a nested block of a configuration struct.
 type field struct {
-	name                string
-	required, sensitive bool
-	env                 []string
-	def, doc            string
-	value               reflect.Value
+	name                       string
+	required, sensitive, block bool
+	env, conflicts, allowed    []string
+	def, doc, deprecated       string
+	value                      reflect.Value
 }
 
 var attributeTypes = map[reflect.Type]cty.Type{
@@ -42,6 +78,15 @@ var attributeTypes = map[reflect.Type]cty.Type{
 	reflect.TypeFor[map[string]string](): cty.Map(cty.String),
 }
 
+// nested returns the struct type of a field that holds one struct or several.
+func (f *field) nested() (reflect.Type, bool) {
+	t := f.value.Type()
+	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	return t, t.Kind() == reflect.Struct
+}
+
 func (f *field) attributeType() cty.Type {
 	ty, ok := attributeTypes[f.value.Type()]
 	if !ok {
@@ -50,67 +95,181 @@ func (f *field) attributeType() cty.Type {
 	return ty
 }
 
-func fields(config any) []field {
+func fields(v reflect.Value) []field {
 	var out []field
-	v := reflect.ValueOf(config).Elem()
+	list := func(text string) []string {
+		if text == "" {
+			return nil
+		}
+		return strings.Split(text, ",")
+	}
 	for i := range v.NumField() {
 		sf := v.Type().Field(i)
 		tag, ok := sf.Tag.Lookup("cfg")
+		if sf.Anonymous && !ok && sf.Type.Kind() == reflect.Struct { // arguments that several drivers share
+			out = append(out, fields(v.Field(i))...)
+			continue
+		}
 		if !ok {
 			continue
 		}
 		words := strings.Split(tag, ",")
-		f := field{name: words[0], def: sf.Tag.Get("default"), doc: sf.Tag.Get("doc"), value: v.Field(i)}
-		for _, word := range words[1:] {
-			f.required = f.required || word == "required"
-			f.sensitive = f.sensitive || word == "sensitive"
-		}
-		if env := sf.Tag.Get("env"); env != "" {
-			f.env = strings.Split(env, ",")
-		}
-		out = append(out, f)
+		has := func(word string) bool { return slices.Contains(words[1:], word) }
+		out = append(out, field{name: words[0], required: has("required"), sensitive: has("sensitive"),
+			block: has("block"), env: list(sf.Tag.Get("env")), conflicts: list(sf.Tag.Get("conflicts")),
+			allowed: list(sf.Tag.Get("oneof")), def: sf.Tag.Get("default"), doc: sf.Tag.Get("doc"),
+			deprecated: sf.Tag.Get("deprecated"), value: v.Field(i)})
 	}
 	return out
 }
 
 // Schema returns the schema of a configuration block. Attributes with environment variables are
 // optional.
-func Schema(config any) *configschema.Block {
+func Schema(config any) *configschema.Block { return schemaOf(reflect.ValueOf(config).Elem()) }
+
+func schemaOf(v reflect.Value) *configschema.Block {
 	out := &configschema.Block{Attributes: make(map[string]*configschema.Attribute)}
-	for _, f := range fields(config) {
-		required := f.required && len(f.env) == 0
-		out.Attributes[f.name] = &configschema.Attribute{
-			Type: f.attributeType(), Required: required, Optional: !required, Sensitive: f.sensitive,
-			Description: f.doc,
+	for _, f := range fields(v) {
+		if !f.block {
+			out.Attributes[f.name] = f.attribute()
+			continue
 		}
+		t, _ := f.nested()
+		inner := schemaOf(reflect.New(t).Elem())
+		nested := &configschema.NestedBlock{Nesting: configschema.NestingList}
+		nested.Attributes, nested.BlockTypes, nested.Description = inner.Attributes, inner.BlockTypes, f.doc
+		if f.value.Kind() != reflect.Slice {
+			nested.MaxItems = 1
+		}
+		if out.BlockTypes == nil {
+			out.BlockTypes = make(map[string]*configschema.NestedBlock)
+		}
+		out.BlockTypes[f.name] = nested
 	}
 	return out
 }
 
+func (f *field) attribute() *configschema.Attribute {
+	required := f.required && len(f.env) == 0
+	a := &configschema.Attribute{Required: required, Optional: !required, Sensitive: f.sensitive, Description: f.doc,
+		Deprecated: f.deprecated != "", DeprecationMessage: f.deprecated}
+	if t, ok := f.nested(); ok {
+		a.NestedType = &configschema.Object{Nesting: configschema.NestingSingle,
+			Attributes: schemaOf(reflect.New(t).Elem()).Attributes}
+	} else {
+		a.Type = f.attributeType()
+	}
+	return a
+}
+
 // Decode decodes an object that conforms to the schema into config. Absent and null attributes are
-// set from the environment or to their defaults. The diagnostics of the error have attribute paths.
-func Decode(v cty.Value, config any, getenv func(string) string) error {
-	var errs tfdiags.Diagnostics
+// set from the environment or to their defaults. The diagnostics of the error have attribute paths,
+// and so do the warnings about deprecated attributes.
+func Decode(v cty.Value, config any, getenv func(string) string, warn tfdiags.Sink) error {
 	v, _ = v.UnmarkDeep()
-	for _, f := range fields(config) {
-		attr, source := cty.NullVal(f.attributeType()), ""
-		if !v.IsNull() && v.Type().HasAttribute(f.name) {
-			attr = v.GetAttr(f.name)
+	d := &decoder{getenv: getenv, warn: warn}
+	d.block(v, reflect.ValueOf(config).Elem(), nil)
+	if c, ok := config.(Checker); ok && !d.errs.HasErrors() {
+		return c.Check()
+	}
+	return d.errs.Err()
+}
+
+type decoder struct {
+	getenv func(string) string
+	warn   tfdiags.Sink
+	errs   tfdiags.Diagnostics
+}
+
+// block decodes an object into a struct. A null object has only values from the environment and
+// defaults.
+func (d *decoder) block(v cty.Value, into reflect.Value, path cty.Path) {
+	isSet := func(name string) bool {
+		return !v.IsNull() && v.Type().HasAttribute(name) && !v.GetAttr(name).IsNull()
+	}
+	for _, f := range fields(into) {
+		at := attrPath(path, f.name)
+		given := cty.NullVal(cty.DynamicPseudoType)
+		if isSet(f.name) {
+			given = v.GetAttr(f.name)
+			d.advise(&f, isSet, at)
 		}
-		if attr.IsNull() {
-			attr, source = f.fallback(getenv)
-		}
-		if err := f.set(attr); err != nil {
-			d := tfdiags.Errorf("Invalid configuration", "The argument %q is invalid: %s.", f.name, err)
-			if source != "" {
-				d.Detail = fmt.Sprintf("The environment variable %s, which sets the argument %q, is "+
-					"invalid: %s.", source, f.name, err)
-			}
-			d.Path = cty.GetAttrPath(f.name)
-			errs = errs.Append(d)
+		if _, ok := f.nested(); ok {
+			d.nested(given, &f, at)
+		} else {
+			d.attribute(given, &f, at)
 		}
 	}
-	return errs.Err()
+}
+
+// advise reports the use of a deprecated argument, and of two that exclude one another.
+func (d *decoder) advise(f *field, isSet func(string) bool, at cty.Path) {
+	if f.deprecated != "" {
+		w := tfdiags.Warningf("Deprecated argument", "The argument %q is deprecated. %s",
+			tfdiags.FormatPath(at)[1:], f.deprecated)
+		w.Path = at
+		d.warn(w)
+	}
+	for _, other := range f.conflicts {
+		if isSet(other) {
+			d.errs = d.errs.Append(invalid(at, "it can't be set together with %q", other))
+		}
+	}
+}
+
+func (d *decoder) nested(v cty.Value, f *field, path cty.Path) {
+	t, _ := f.nested()
+	if !v.IsWhollyKnown() {
+		d.errs = d.errs.Append(invalid(path, "its value must be known before planning"))
+		return
+	}
+	items := []cty.Value{v}
+	isList := !v.IsNull() && (v.Type().IsListType() || v.Type().IsTupleType() || v.Type().IsSetType())
+	if isList {
+		items = v.AsValueSlice()
+	}
+	absent := v.IsNull() || len(items) == 0
+	if absent {
+		items, isList = []cty.Value{cty.NullVal(cty.EmptyObject)}, false
+	}
+	switch {
+	case absent && f.required:
+		d.errs = d.errs.Append(invalid(path, "it is required"))
+	case absent && f.value.Kind() != reflect.Struct:
+	case f.value.Kind() == reflect.Slice:
+		for i, item := range items {
+			one := reflect.New(t).Elem()
+			d.block(item, one, path.IndexInt(i))
+			f.value.Set(reflect.Append(f.value, one))
+		}
+	default:
+		if isList {
+			path = path.IndexInt(0)
+		}
+		one := f.value
+		if one.Kind() == reflect.Pointer {
+			one.Set(reflect.New(t))
+			one = one.Elem()
+		}
+		d.block(items[0], one, path)
+	}
+}
+
+func (d *decoder) attribute(v cty.Value, f *field, path cty.Path) {
+	source := ""
+	if v.IsNull() {
+		v, source = f.fallback(d.getenv)
+	}
+	err := f.set(v)
+	if err == nil {
+		return
+	}
+	one := invalid(path, "%s", err)
+	if source != "" {
+		one.Detail = fmt.Sprintf("The environment variable %s, which sets the argument %q, is invalid: %s.", source,
+			f.name, err)
+	}
+	d.errs = d.errs.Append(one)
 }
 
 // fallback returns the value from the environment or the default, and the name of the variable.
@@ -131,23 +290,41 @@ func (f *field) set(v cty.Value) error {
 	case !v.IsWhollyKnown():
 		return fmt.Errorf("its value must be known before planning")
 	case v.IsNull() && f.required && len(f.env) > 0:
-		return fmt.Errorf("it is required, here or in the environment variable %s", f.env[0])
+		return fmt.Errorf("it is required, here or in the environment variable %s", strings.Join(f.env, " or "))
 	case v.IsNull() && f.required:
 		return fmt.Errorf("it is required")
 	case v.IsNull():
 		return nil
 	}
-	if f.value.Kind() == reflect.Bool && v.Type() == cty.String { // variables may also be 1 or 0
-		if b, err := strconv.ParseBool(v.AsString()); err == nil {
-			v = cty.BoolVal(b)
-		}
-	}
-	converted, err := convert.Convert(v, f.attributeType())
+	v, err := f.convert(v)
 	if err != nil {
 		return err
 	}
-	if f.required && converted.Type() == cty.String && converted.AsString() == "" {
+	switch {
+	case v.Type() != cty.String:
+	case f.required && v.AsString() == "":
 		return fmt.Errorf("it must not be empty")
+	case len(f.allowed) > 0 && v.AsString() != "" && !slices.Contains(f.allowed, v.AsString()):
+		return fmt.Errorf("%q is not one of %s", v.AsString(), strings.Join(f.allowed, ", "))
 	}
-	return gocty.FromCtyValue(converted, f.value.Addr().Interface())
+	return gocty.FromCtyValue(v, f.value.Addr().Interface())
+}
+
+// convert converts a value to the type of the attribute. In environment variables, a boolean may also
+// be 1 or 0, and elements of a list are separated by commas.
+func (f *field) convert(v cty.Value) (cty.Value, error) {
+	want := f.attributeType()
+	if v.Type() == cty.String && want == cty.Bool {
+		if b, err := strconv.ParseBool(v.AsString()); err == nil {
+			return cty.BoolVal(b), nil
+		}
+	}
+	if v.Type() == cty.String && want.IsListType() {
+		var items []cty.Value
+		for text := range strings.SplitSeq(v.AsString(), ",") {
+			items = append(items, cty.StringVal(strings.TrimSpace(text)))
+		}
+		v = cty.TupleVal(items)
+	}
+	return convert.Convert(v, want)
 }

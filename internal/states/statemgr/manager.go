@@ -81,7 +81,7 @@ type stored struct {
 	version string // of the program that wrote it
 	state   *states.State
 	migrate bool   // it must be written even if nothing changed
-	bytes   []byte // only for stores that are a backend.Swapper
+	written string // version in the store, if that is a backend.Swapper
 }
 
 func (s *stored) snapshot() *Snapshot {
@@ -157,13 +157,10 @@ func (m *Manager) Read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error
 
 // load reads the snapshot from the store.
 func (m *Manager) load(ctx context.Context) (*stored, error) {
-	data, err := m.store.Get(ctx, m.workspace)
+	out := &stored{state: states.New()}
+	data, err := m.get(ctx, out)
 	if err != nil {
 		return nil, err
-	}
-	out := &stored{state: states.New()}
-	if _, ok := m.store.(backend.Swapper); ok {
-		out.bytes = data
 	}
 	if len(data) == 0 {
 		if data != nil {
@@ -185,6 +182,15 @@ func (m *Manager) load(ctx context.Context) (*stored, error) {
 	}
 	out.exists, out.serial, out.lineage, out.version, out.state = true, f.Serial, f.Lineage, f.TerraformVersion, f.State
 	return out, nil
+}
+
+// get reads the text of the snapshot, and its version into out.
+func (m *Manager) get(ctx context.Context, out *stored) (data []byte, err error) {
+	if swapper, ok := m.store.(backend.Swapper); ok {
+		data, out.written, err = swapper.GetVersion(ctx, m.workspace)
+		return data, err
+	}
+	return m.store.Get(ctx, m.workspace)
 }
 
 func (m *Manager) noWorkspaces() error {

@@ -28,6 +28,7 @@ type Repair struct {
 	serial  uint64
 	lineage string
 	damaged []byte
+	written string // version of the damaged snapshot, if the store is a backend.Swapper
 }
 
 // Examine collects the readable parts of a damaged state. It returns nil if the state can be read.
@@ -37,7 +38,8 @@ type Repair struct {
 func (m *Manager) Examine(ctx context.Context) (*Repair, error) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
-	data, err := m.store.Get(ctx, m.workspace)
+	present := new(stored)
+	data, err := m.get(ctx, present)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +50,7 @@ func (m *Manager) Examine(ctx context.Context) (*Repair, error) {
 	if !errors.As(cause, new(statefile.DamagedError)) {
 		return nil, cause // not damaged, but encrypted with an unknown key or written by a newer program
 	}
-	r := &Repair{Cause: cause, State: states.New(), damaged: data}
+	r := &Repair{Cause: cause, State: states.New(), damaged: data, written: present.written}
 	sources := []*source{m.source(ctx, "the damaged state", data)}
 	for _, path := range m.otherFiles() {
 		if text, err := os.ReadFile(path); err == nil {
@@ -190,7 +192,7 @@ func (m *Manager) WriteRepair(ctx context.Context, r *Repair) (kept string, err 
 	if next.lineage == "" {
 		next.lineage = uuid.NewString()
 	}
-	m.stored.bytes = r.damaged
+	m.stored.written = r.written
 	if err := m.put(ctx, &next); err != nil {
 		return kept, err
 	}

@@ -47,10 +47,9 @@ func (m *Manager) put(ctx context.Context, next *stored) error {
 		return err
 	}
 	if swapper, ok := m.store.(backend.Swapper); ok {
-		if err := swapper.Swap(ctx, m.workspace, m.stored.bytes, data); err != nil {
+		if next.written, err = swapper.Swap(ctx, m.workspace, m.stored.written, data); err != nil {
 			return err
 		}
-		next.bytes = data
 	} else if err := m.store.Put(ctx, m.workspace, data); err != nil {
 		return err
 	}

@@ -29,22 +29,22 @@ type failing struct {
 	err error
 }
 
-func (f *failing) Swap(ctx context.Context, workspace string, old, data []byte) error {
+func (f *failing) Swap(ctx context.Context, workspace, version string, data []byte) (string, error) {
 	f.mu.Lock()
 	err := f.err
 	f.mu.Unlock()
 	if err != nil {
-		return err
+		return "", err
 	}
-	return f.Store.Swap(ctx, workspace, old, data)
+	return f.Store.Swap(ctx, workspace, version, data)
 }
 
 // stuck is a store whose writes block until they are canceled.
 type stuck struct{ *inmem.Store }
 
-func (s *stuck) Swap(ctx context.Context, _ string, _, _ []byte) error {
+func (s *stuck) Swap(ctx context.Context, _, _ string, _ []byte) (string, error) {
 	<-ctx.Done()
-	return ctx.Err()
+	return "", ctx.Err()
 }
 
 // A blocked store delays Save by seconds after an abort, even during a snapshot, and by minutes

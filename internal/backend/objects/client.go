@@ -1,0 +1,52 @@
+package objects
+
+import (
+	"context"
+	"errors"
+)
+
+var (
+	// ErrNotFound is returned by Client.Get if there is no such object.
+	ErrNotFound = errors.New("there is no such object")
+	// ErrPrecondition is returned by Client.Put and Client.Delete if the object doesn't have the
+	// version that the condition demands.
+	ErrPrecondition = errors.New("the object has another version")
+)
+
+// A Client calls an object store. It repeats requests that failed for a reason that may pass. It is
+// safe for concurrent use.
+type Client interface {
+	// Get returns the content of an object and its version: an ETag, a generation, or whatever the
+	// service compares in conditional writes. The error is ErrNotFound if there is no such object.
+	Get(ctx context.Context, key string) (data []byte, version string, err error)
+	// Put writes an object, completely or not at all, and returns its new version. The error is
+	// ErrPrecondition if the condition doesn't hold. If a response was lost, Put may return that
+	// error, or another, although the object was written.
+	Put(ctx context.Context, key string, data []byte, c Condition) (version string, err error)
+	// Delete removes an object. It succeeds if there is none. If version isn't "" and the service
+	// can compare versions on deletion, the error is ErrPrecondition for another version.
+	Delete(ctx context.Context, key, version string) error
+	// List calls found with the key of each object with that prefix, in any order.
+	List(ctx context.Context, prefix string, found func(key string)) error
+}
+
+// A Condition says which object a write may replace. The zero value allows any.
+type Condition struct {
+	Absent  bool   // only if there is no object
+	Version string // only an object with this version; "" for any
+}
+
+// A Layout names the objects of workspaces.
+type Layout struct {
+	// State returns the key of a workspace's state.
+	State func(workspace string) string
+	// Lock returns the key of a workspace's lock.
+	Lock func(workspace string) string
+	// Prefix is the prefix of all keys of states but possibly that of the default workspace.
+	Prefix string
+	// Workspace returns the workspace whose state has that key. It reports false for other objects.
+	Workspace func(key string) (string, bool)
+	// Path returns the description of a workspace's state in the information about a lock, such as
+	// BUCKET/KEY; nil for the key of the state.
+	Path func(workspace string) string
+}

@@ -1,0 +1,161 @@
+package restapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"tofu/internal/httpclient"
+	"tofu/internal/limits"
+)
+
+const (
+	// DefaultRetries is how often a request is repeated if Client.Retries is not set.
+	DefaultRetries = 5
+
+	firstDelay   = 200 * time.Millisecond
+	longestDelay = 20 * time.Second
+)
+
+// A Client calls a service. Its fields must not be changed after the first call.
+type Client struct {
+	HTTP *httpclient.Client
+	// Sign authenticates a request. It is called for each attempt, so that signatures don't
+	// expire. It may be nil. Errors end the call.
+	Sign func(ctx context.Context, req *http.Request, body []byte) error
+	// Retries is how often a request is repeated; negative for never, 0 for DefaultRetries.
+	Retries int
+	// Again reports whether a response asks for another attempt, besides those that Do repeats
+	// anyway. It may be nil.
+	Again func(*Response) bool
+}
+
+// A Request is a request to a service.
+type Request struct {
+	Method string
+	URL    *url.URL
+	Header http.Header
+	Body   []byte
+	Limit  int64 // maximum size of the response in bytes; 0 for 1 MiB
+}
+
+// A Response is a complete response of a service.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	// Repeated reports whether the request was sent more than once, so an earlier attempt may have
+	// been executed.
+	Repeated bool
+}
+
+// Do sends a request and returns the response, whatever its status. Errors don't contain secrets.
+func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
+	retries := c.Retries
+	if retries == 0 {
+		retries = DefaultRetries
+	}
+	delay := firstDelay
+	for attempt := 0; ; attempt++ {
+		resp, err := c.once(ctx, r)
+		if resp != nil {
+			resp.Repeated = attempt > 0
+		}
+		if attempt >= retries || ctx.Err() != nil || !c.again(resp, err) {
+			return resp, err
+		}
+		// The delay varies, so that clients that failed together don't try again together.
+		now := delay/2 + rand.N(delay)
+		if resp != nil {
+			now = max(now, min(resp.retryAfter(), longestDelay))
+		}
+		select {
+		case <-ctx.Done():
+			return resp, errors.Join(err, context.Cause(ctx))
+		case <-time.After(now):
+		}
+		delay = min(2*delay, longestDelay)
+	}
+}
+
+// again reports whether another attempt may have another result.
+func (c *Client) again(resp *Response, err error) bool {
+	if err != nil {
+		return !errors.As(err, new(*final))
+	}
+	return resp.Status == http.StatusTooManyRequests || resp.Status == http.StatusRequestTimeout ||
+		resp.Status >= 500 && resp.Status != http.StatusNotImplemented || c.Again != nil && c.Again(resp)
+}
+
+// final is an error that another attempt can't change.
+type final struct{ error }
+
+func (e *final) Unwrap() error { return e.error }
+
+func (c *Client) once(ctx context.Context, r *Request) (*Response, error) {
+	var body io.Reader
+	if r.Body != nil {
+		body = bytes.NewReader(r.Body) // with a length, and not copied
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL.String(), body)
+	if err != nil {
+		return nil, &final{err}
+	}
+	req.URL = r.URL // as it is: escaping it again could change what was signed
+	for name, values := range r.Header {
+		req.Header[name] = values
+	}
+	if c.Sign != nil {
+		if err := c.Sign(ctx, req, r.Body); err != nil {
+			return nil, &final{err}
+		}
+	}
+	resp, err := c.HTTP.Do(req)
+	if err != nil {
+		var redirect *httpclient.RedirectError
+		if errors.As(err, &redirect) {
+			err = &final{err}
+		}
+		return nil, err
+	}
+	defer resp.Body.Close()
+	limit := r.Limit
+	if limit == 0 {
+		limit = 1 << 20
+	}
+	out := &Response{Status: resp.StatusCode, Header: resp.Header}
+	if out.Body, err = readAll(resp, limit); err != nil {
+		return nil, fmt.Errorf("reading the response of %s: %w", r.URL.Host, err)
+	}
+	return out, nil
+}
+
+// readAll reads a response. If its length is known, it is not copied while it grows.
+func readAll(resp *http.Response, limit int64) ([]byte, error) {
+	if resp.ContentLength < 0 || resp.Request.Method == http.MethodHead {
+		return limits.ReadAll(resp.Body, limit, "the response")
+	}
+	if resp.ContentLength > limit {
+		return nil, &final{limits.TooLarge("the response", limit)}
+	}
+	data := make([]byte, resp.ContentLength)
+	_, err := io.ReadFull(resp.Body, data)
+	return data, err
+}
+
+// retryAfter returns the delay that the service asks for, or zero.
+func (r *Response) retryAfter() time.Duration {
+	value := r.Header.Get("Retry-After")
+	if at, err := http.ParseTime(value); err == nil {
+		return time.Until(at)
+	}
+	seconds, _ := strconv.ParseUint(value, 10, 16)
+	return time.Duration(seconds) * time.Second
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Starts the services that tests need, runs a command with their addresses in its environment, and
+# stops them:
+#
+#     testing/services/run.sh light COMMAND…       the services that start quickly
+#     testing/services/run.sh all COMMAND…         all services
+#     testing/services/run.sh s3,dynamodb COMMAND…
+#
+# Each service is a row of the table below and a function start_NAME. The function starts the
+# service in the background and exports its address. If the service isn't installed, it calls missing
+# and returns 0; the tests that need it are then skipped, or fail with REQUIRE_SERVICES=1.
+# testing/setup.sh and `make services` install what can be installed.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+installed=$root/build/services
+
+# name      weight
+table="
+postgres    light
+s3          light
+dynamodb    light
+kms         light
+"
+
+cleanup=()
+stop_all() {
+	local command
+	for command in ${cleanup[@]+"${cleanup[@]}"}; do eval "$command" || true; done
+}
+trap stop_all EXIT
+
+# Everything that services write is in one directory, below /tmp because paths of sockets must be short.
+dir=$(mktemp -d /tmp/services.XXXXXX)
+chmod 711 "$dir"
+cleanup+=("rm -rf $dir")
+
+missing() { echo "$1 is not installed, so there is no server for its tests" >&2; }
+
+free_port() {
+	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# background NAME PORT COMMAND…: starts a server and waits until it accepts connections on the port.
+background() {
+	local name=$1 port=$2 i
+	shift 2
+	"$@" >"$dir/$name.log" 2>&1 &
+	cleanup=("kill $! 2>/dev/null; wait $! 2>/dev/null" "${cleanup[@]}")
+	for ((i = 0; i < 300; i++)); do
+		if (: </dev/tcp/127.0.0.1/"$port") 2>/dev/null; then return 0; fi
+		if ! kill -0 $! 2>/dev/null; then break; fi
+		sleep 0.1
+	done
+	printf 'the service %s does not start:\n' "$name" >&2
+	tail -n 20 "$dir/$name.log" >&2
+	return 1
+}
+
+# ---- services
+
+# A PostgreSQL server on a socket. PostgreSQL refuses to run as root, so root runs it as the user that
+# its package created.
+start_postgres() {
+	local bin data=$dir/postgres
+	local as=()
+	bin=$(compgen -G '/usr/lib/postgresql/*/bin' | sort -V | tail -n 1) || {
+		missing PostgreSQL
+		return 0
+	}
+	mkdir "$data"
+	if [ "$(id -u)" = 0 ]; then
+		as=(runuser -u postgres --)
+		chown postgres "$data"
+	fi
+	chmod 711 "$data"
+	# From /, because that user may not be able to read the repository.
+	(cd / && "${as[@]}" "$bin/initdb" -D "$data/data" -U postgres -A trust --no-sync) >"$data.log" 2>&1 ||
+		{ cat "$data.log" >&2; return 1; }
+	cleanup=("cd / && ${as[*]} $bin/pg_ctl -D $data/data -m immediate stop >/dev/null" "${cleanup[@]}")
+	(cd / && "${as[@]}" "$bin/pg_ctl" -D "$data/data" -l "$data/log" -w -o "-c listen_addresses='' -c fsync=off -k $data" start) >>"$data.log" 2>&1 ||
+		{ cat "$data.log" "$data/log" >&2; return 1; }
+	export TEST_POSTGRES_URL="postgres://postgres@/postgres?host=$data"
+}
+
+# An S3 server: the gateway versitygw over a directory. The URL holds the access key and the secret key
+# of its administrator.
+start_s3() {
+	local port
+	[ -x "$installed/bin/versitygw" ] || { missing versitygw; return 0; }
+	port=$(free_port)
+	mkdir "$dir/s3" "$dir/s3/data" "$dir/s3/users" "$dir/s3/attributes"
+	background s3 "$port" "$installed/bin/versitygw" --quiet --access tester --secret verysecret \
+		--port "127.0.0.1:$port" --iam-dir "$dir/s3/users" posix --sidecar "$dir/s3/attributes" "$dir/s3/data"
+	export TEST_S3_URL="http://tester:verysecret@127.0.0.1:$port"
+}
+
+# DynamoDB: dynalite, which keeps its tables in memory.
+start_dynamodb() {
+	local port
+	[ -e "$installed/node_modules/.bin/dynalite" ] || { missing dynalite; return 0; }
+	port=$(free_port)
+	background dynamodb "$port" "$installed/node_modules/.bin/dynalite" --host 127.0.0.1 --port "$port" \
+		--createTableMs 0 --deleteTableMs 0 --updateTableMs 0
+	export TEST_DYNAMODB_URL="http://127.0.0.1:$port"
+}
+
+# The key management service of AWS: local-kms.
+start_kms() {
+	local port
+	[ -x "$installed/bin/local-kms" ] || { missing local-kms; return 0; }
+	port=$(free_port)
+	mkdir "$dir/kms"
+	background kms "$port" env PORT="$port" KMS_DATA_PATH="$dir/kms" KMS_SEED_PATH=/dev/null KMS_REGION=us-east-1 \
+		"$installed/bin/local-kms"
+	export TEST_KMS_URL="http://127.0.0.1:$port"
+}
+
+# ---- start
+
+if [ $# -lt 2 ]; then
+	sed -n 's/^# \?//p' "${BASH_SOURCE[0]}" | sed -n 2,8p >&2
+	exit 2
+fi
+wanted=,$1,
+shift
+while read -r name weight; do
+	if [ -n "$name" ] && [[ $wanted = ,all, || $wanted = *",$name,"* || $wanted = *",$weight,"* ]]; then
+		"start_$name"
+	fi
+done <<<"$table"
+"$@"
