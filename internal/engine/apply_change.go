@@ -20,7 +20,7 @@ func (a *applyStep) storeMarks(prior *objectState, after cty.Value) error {
 	if err != nil {
 		return err
 	}
-	obj.Dependencies = a.r.Recorded.Dependencies
+	obj.Dependencies, obj.DependencyInstances = a.r.Recorded.Dependencies, dependencyInstances(a.planned)
 	what := Object{Addr: a.addr}
 	what.IDKey, what.IDValue = identify(after)
 	a.w.out.observe(ApplyStart{Object: what, Action: plans.Update, Provider: a.prov.addr, Builtin: true})
@@ -187,7 +187,9 @@ func (a *applyStep) store(
 	like := states.Object{Private: resp.Private, Identity: encodeIdentity(resp.Identity),
 		IdentityVersion:     r.Schema.IdentityVersion,
 		CreateBeforeDestroy: a.forced || a.planned.Action == plans.CreateThenDelete,
-		SkipDestroy:         r.Config.Lifecycle.Destroy.Set && !r.Config.Lifecycle.Destroy.Value, Dependencies: r.Recorded.Dependencies}
+		SkipDestroy:         r.Config.Lifecycle.Destroy.Set && !r.Config.Lifecycle.Destroy.Value,
+		Dependencies:        r.Recorded.Dependencies,
+		DependencyInstances: dependencyInstances(a.planned)}
 	if prior.exists() {
 		like.Status = prior.obj.Status
 		if like.Identity == nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -114,6 +115,7 @@ func sameObject(now, old *states.Object) bool {
 	return sameJSON(now.Attrs, old.Attrs) && samePaths(now.SensitivePaths, old.SensitivePaths) &&
 		sameJSON(now.Identity, old.Identity) &&
 		bytes.Equal(now.Private, old.Private) && now.Dependencies.Equal(old.Dependencies) &&
+		slices.Equal(now.DependencyInstances, old.DependencyInstances) &&
 		now.SchemaVersion == old.SchemaVersion &&
 		now.Status == old.Status && now.CreateBeforeDestroy == old.CreateBeforeDestroy &&
 		now.SkipDestroy == old.SkipDestroy

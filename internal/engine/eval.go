@@ -29,7 +29,8 @@ type evalContext struct {
 	rep  repetition
 	self cty.Value // NilVal if there is none
 
-	// reads holds the instances that the plan of this change recorded; see withReads.
+	// reads holds the instances that can be read before their resources are complete; see withReads
+	// and resourceVisit.inOrder.
 	reads map[addrs.Resource][]addrs.InstanceKey
 
 	blockAddr          string // the object that warnings name; may be empty
@@ -63,7 +64,7 @@ func (c *evalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, error) {
 		return cty.UnknownVal(want), err
 	}
 	v, err := c.scope().Eval(e, want)
-	return c.takeDeprecations(v, e.Range(), nil), c.offerOutputs(&e.Refs, err)
+	return c.takeDeprecations(v, e.Range(), nil), c.explainRefs(&e.Refs, err)
 }
 
 func (c *evalContext) evalBody(b *lang.Body) (cty.Value, error) {
@@ -71,7 +72,7 @@ func (c *evalContext) evalBody(b *lang.Body) (cty.Value, error) {
 		return cty.UnknownVal(b.Schema.ImpliedType()), err
 	}
 	v, err := c.scope().EvalBody(b)
-	return c.takeDeprecations(v, hcl.Range{}, b.Body), c.offerOutputs(&b.Refs, err)
+	return c.takeDeprecations(v, hcl.Range{}, b.Body), c.explainRefs(&b.Refs, err)
 }
 
 // resourceBody evaluates the body of a resource block. Invalid references in the content of dynamic
@@ -110,12 +111,55 @@ func (c *evalContext) expandBody(r *graph.Resource) (*lang.Body, error) {
 	return body, tfdiags.Join(err, objects.Err())
 }
 
-// offerOutputs adds the names of the existing outputs to errors about references to undeclared
-// outputs.
-func (c *evalContext) offerOutputs(refs *lang.Refs, err error) error {
+// explainRefs adds to errors about references what could have been referred to instead.
+func (c *evalContext) explainRefs(refs *lang.Refs, err error) error {
 	if err == nil {
 		return nil
 	}
+	return c.offerInstances(refs, c.offerOutputs(refs, err))
+}
+
+// offerInstances adds the keys of the existing instances to errors about references to instances
+// that don't exist.
+func (c *evalContext) offerInstances(refs *lang.Refs, err error) error {
+	return tfdiags.MapError(err, func(errs tfdiags.Diagnostics) tfdiags.Diagnostics {
+		return errs.Map(func(d *tfdiags.Diagnostic) {
+			if d.Summary != "Invalid index" || d.Subject == nil {
+				return
+			}
+			for _, ref := range refs.Objects {
+				r := c.in.module.ResourceOf(ref.Subject)
+				if r == nil || !refs.SelectsInstance(ref) || !d.Subject.Overlaps(refs.IndexRange(ref)) {
+					continue
+				}
+				if x := c.in.resources[r.Slot]; x != nil {
+					d.Detail += " " + x.describeKeys(r.Addr.Resource)
+				}
+				return
+			}
+		})
+	})
+}
+
+// describeKeys returns a sentence that names the instances of a resource, or some of them.
+func (x *expansion) describeKeys(r addrs.Resource) string {
+	const most = 10
+	names := make([]string, 0, most)
+	for _, key := range x.keys[:min(len(x.keys), most)] {
+		names = append(names, key.String())
+	}
+	switch more := len(x.keys) - len(names); {
+	case len(names) == 0:
+		return fmt.Sprintf("%s has no instances.", r)
+	case more > 0:
+		return fmt.Sprintf("%s has the instances %s and %d more.", r, strings.Join(names, ", "), more)
+	}
+	return fmt.Sprintf("%s has the instances %s.", r, strings.Join(names, ", "))
+}
+
+// offerOutputs adds the names of the existing outputs to errors about references to undeclared
+// outputs.
+func (c *evalContext) offerOutputs(refs *lang.Refs, err error) error {
 	errs := tfdiags.FromError(err)
 	for _, ref := range refs.Objects {
 		s, ok := ref.Subject.(addrs.ModuleCallOutput)

@@ -152,6 +152,10 @@ type expansion struct {
 	expandedKeys
 	objs  []cty.Value // parallel to keys; NilVal if there is none
 	value cty.Value   // the whole, built once
+
+	// own holds the keys that each instance reads of its own resource, parallel to keys; nil unless
+	// the block reads any. See resourceVisit.orderInstances.
+	own [][]addrs.InstanceKey
 }
 
 func newExpansion(of expandedKeys) *expansion {

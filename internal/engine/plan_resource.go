@@ -8,6 +8,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
+	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/states"
@@ -32,12 +33,15 @@ func (v resourceVisit) plan() error {
 		w.result(r).deferral = findDeferral(r)
 	}
 	var errs tfdiags.Diagnostics
-	var jobs []func() error
+	var jobs instanceJobs
+	if r.OwnInstances() != nil {
+		jobs.order = &dag.Graph{}
+	}
 	var broken map[addrs.ModuleInstance]bool
 	var done []*expansion
 	if r.Config != nil {
 		for _, in := range w.modules.of(r.Module) {
-			x, err := w.eval.values(r).expand(in)
+			x, err := v.expand(in)
 			if err != nil {
 				errs = errs.AppendError(err)
 				if broken == nil {
@@ -46,14 +50,13 @@ func (v resourceVisit) plan() error {
 				broken[in.addr] = true
 				continue
 			}
-			in.resources[r.Slot] = x
 			done = append(done, x)
-			for i := range x.keys {
-				jobs = append(jobs, func() error { return v.planInstance(in, x, i) })
-			}
+			jobs.addInstances(x, func(i int) func() error {
+				return func() error { return v.planInstance(in, x, i) }
+			})
 		}
 	}
-	if len(jobs) == 0 && len(broken) == 0 && r.HasConditions() {
+	if len(jobs.run) == 0 && len(broken) == 0 && r.HasConditions() {
 		w.out.recordNoObjects(checks.KindResource, r.Addr.String())
 	}
 	v.checkForceReplace(done)
@@ -62,11 +65,11 @@ func (v resourceVisit) plan() error {
 	}
 	for _, prior := range r.Prior {
 		if !broken[prior.Addr.Module] {
-			jobs = append(jobs, v.orphanJobs(prior)...)
+			jobs.add(v.orphanJobs(prior)...)
 		}
 	}
-	if len(jobs) > 0 {
-		errs = errs.AppendError(w.each(len(jobs), func(i int) error { return jobs[i]() }))
+	if len(jobs.run) > 0 {
+		errs = errs.AppendError(jobs.do(w))
 	}
 	if r.Schema == nil || r.Config == nil {
 		return errs.Err()
@@ -83,12 +86,29 @@ func (v resourceVisit) plan() error {
 	return errs.Err()
 }
 
+// expand decides the instances in one module instance, and their order.
+func (v resourceVisit) expand(in *moduleInstance) (*expansion, error) {
+	x, err := v.w.eval.values(v.r).expand(in)
+	if err != nil {
+		return nil, err
+	}
+	in.resources[v.r.Slot] = x
+	if err := v.orderInstances(in, x); err != nil {
+		in.resources[v.r.Slot] = nil
+		return nil, err
+	}
+	return x, nil
+}
+
 // planInstance plans one declared instance.
 func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) (err error) {
 	w, r := v.w, v.r
 	addr := r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
 	p := &instancePlan{instance: instance{w: w, r: r, addr: addr, in: in,
 		c: w.eval.newContext(in, x.repetition(i))}, x: x, at: i}
+	if x.own != nil {
+		p.c.reads = map[addrs.Resource][]addrs.InstanceKey{r.Addr.Resource: x.own[i]}
+	}
 	defer w.trackWork("plan", addr)(&err)
 	if !r.Selected.Has(addr) {
 		if r.HasConditions() { // the instances that take part may not be all
@@ -109,28 +129,24 @@ func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) (er
 	return p.planManaged()
 }
 
-// selfReferences reports whether the instance's block refers to its own resource, and returns the
-// errors. A reference to one instance is an error of that instance. A reference to the whole
-// resource is one error of a repeated block; a block without repetition reports it twice, as
-// OpenTofu does.
+// selfReferences reports whether the instance's block refers to its own resource as a whole, and
+// returns the errors. That is one error of a repeated block; a block without repetition reports it
+// twice, as OpenTofu does.
 func (p *instancePlan) selfReferences() (named bool, err error) {
 	if p.r.Exprs.Body == nil {
 		return false, nil
 	}
+	times := 1
+	switch {
+	case p.addr.Key == addrs.NoKey:
+		times = 2
+	case p.at > 0:
+		times = 0 // reported by the first instance
+	}
 	var errs tfdiags.Diagnostics
-	for _, ref := range p.r.Exprs.Body.Refs.Objects {
-		subject, times := ref.Subject, 1
-		if inst, ok := subject.(addrs.ResourceInstance); ok {
-			if _, exists := p.x.has(inst.Key); exists && inst.Key != p.addr.Key {
-				times = 0 // reported by that instance
-			}
-			subject = inst.Resource
-		} else if p.addr.Key == addrs.NoKey {
-			times = 2
-		} else if p.at > 0 {
-			times = 0 // reported by the first instance
-		}
-		if subject != p.r.Addr.Resource {
+	refs := &p.r.Exprs.Body.Refs
+	for _, ref := range refs.Objects {
+		if ref.Whole() != addrs.Referenceable(p.r.Addr.Resource) || p.x.own != nil && refs.SelectsInstance(ref) {
 			continue
 		}
 		named = true
@@ -284,7 +300,7 @@ func (p *instancePlan) planManaged() error {
 		p.x.objs[p.at] = markStored(r.Schema.Block, change.After, nil)
 	}
 	if change.Action == plans.NoOp && prior.exists() {
-		p.store(prior.obj, r.Recorded.Dependencies)
+		p.store(prior.obj, r.Recorded.Dependencies, dependencyInstances(change))
 	}
 	if err != nil {
 		return err
@@ -327,15 +343,15 @@ func (p *instancePlan) prior() (*objectState, *plans.Importing, error) {
 		w.out.setObject(p.addr, "", nil, p.prov.addr)
 		return l, nil, nil
 	}
-	p.store(l.obj, deps)
+	p.store(l.obj, deps, l.obj.DependencyInstances)
 	l.obj = w.out.current(p.addr)
 	return l, nil, nil
 }
 
 // store puts the object with the given dependencies into the refreshed state.
-func (p *instancePlan) store(obj *states.Object, deps *states.Dependencies) {
-	if !obj.Dependencies.Equal(deps) {
-		obj = changed(obj, func(o *states.Object) { o.Dependencies = deps })
+func (p *instancePlan) store(obj *states.Object, deps *states.Dependencies, instances []addrs.AbsInstance) {
+	if !obj.Dependencies.Equal(deps) || !slices.Equal(obj.DependencyInstances, instances) {
+		obj = changed(obj, func(o *states.Object) { o.Dependencies, o.DependencyInstances = deps, instances })
 	}
 	p.w.out.setObject(p.addr, "", obj, p.prov.addr)
 }

@@ -18,41 +18,111 @@ import (
 func (t *instance) instanceReads() []plans.InstanceRead {
 	var out []plans.InstanceRead
 	for _, indexed := range t.r.Indexed {
-		keys := t.c.indexKeys(indexed)
+		of := indexed.Of.Addr.Resource
+		keys, err := t.c.keysRead(indexed)
+		if err != nil {
+			continue
+		}
+		if len(keys) == 0 {
+			out = append(out, plans.InstanceRead{Resource: of, Key: addrs.NoKey})
+		}
 		for _, key := range keys {
-			out = append(out, plans.InstanceRead{Resource: indexed.Of.Addr.Resource, Key: key})
+			out = append(out, plans.InstanceRead{Resource: of, Key: key})
 		}
 	}
 	return out
 }
 
-// indexKeys returns the instance keys that indexes select. It returns nil if an index is unknown,
-// marked or not valid: the block then waits for the whole resource, and its evaluation reports the
-// error.
-func (c *evalContext) indexKeys(indexed graph.IndexedRead) []addrs.InstanceKey {
-	want := cty.String
-	if indexed.Of.Exprs.Repetition.Count != nil {
-		want = cty.Number
+// dependencyInstances returns the instances that a changed object depends on, as the state stores
+// them.
+func dependencyInstances(change *plans.InstanceChange) []addrs.AbsInstance {
+	var out []addrs.AbsInstance
+	for _, read := range change.Reads {
+		if read.Key != addrs.NoKey && read.Resource.Mode == addrs.Managed {
+			out = append(out, read.Resource.InInstance(change.Addr.Module).Instance(read.Key))
+		}
 	}
-	keys := make([]addrs.InstanceKey, 0, len(indexed.Indexes))
-	for _, index := range indexed.Indexes {
-		v, err := c.scope().Eval(index, cty.DynamicPseudoType)
-		if err != nil || v.IsMarked() {
-			return nil
+	return out
+}
+
+// keysRead returns the keys of the instances that references select, without keys of instances that
+// don't exist: if such a reference is evaluated at all, that is an error then. It returns an error if
+// a key is not known, or not valid. The block then waits for the whole resource.
+func (c *evalContext) keysRead(indexed graph.IndexedRead) ([]addrs.InstanceKey, error) {
+	own, x := indexed.Of.Exprs.Repetition, c.in.resources[indexed.Of.Slot]
+	keys := make([]addrs.InstanceKey, 0, len(indexed.Refs))
+	for _, ref := range indexed.Refs {
+		if c.unused(ref) {
+			continue
 		}
-		if v, err = coerce.Convert(v, want); err != nil {
-			return nil
-		}
-		key, err := addrs.KeyFromValue(v)
+		key, err := c.keyOf(ref, own)
 		if err != nil {
-			return nil
+			return nil, err
 		}
-		if !slices.Contains(keys, key) {
+		if key == addrs.NoKey || slices.Contains(keys, key) {
+			continue
+		}
+		if _, exists := x.has(key); exists || c.e.op.Partial() {
 			keys = append(keys, key)
 		}
 	}
-	return keys
+	return keys, nil
 }
+
+// unused reports whether a reference is in the unused result of a conditional expression.
+func (c *evalContext) unused(ref lang.InstanceRef) bool {
+	for _, guard := range ref.Guards {
+		v, err := c.scope().Eval(guard.Condition, cty.Bool)
+		if err != nil {
+			continue
+		}
+		if v, _ = v.Unmark(); v.IsKnown() && !v.IsNull() && v.True() != guard.Holds {
+			return true
+		}
+	}
+	return false
+}
+
+// keyOf returns the key that a reference to an instance selects; NoKey if its index is null, which
+// selects nothing.
+func (c *evalContext) keyOf(ref lang.InstanceRef, of graph.Repetition) (addrs.InstanceKey, error) {
+	if ref.Index == nil {
+		return ref.Key, nil
+	}
+	want := cty.String
+	if of.Count != nil {
+		want = cty.Number
+	}
+	v, err := c.scope().Eval(ref.Index, cty.DynamicPseudoType)
+	if err != nil {
+		return addrs.NoKey, err
+	}
+	if v.IsMarked() {
+		return addrs.NoKey, &keyProblem{ref, "its key is sensitive or ephemeral"}
+	}
+	if v, err = coerce.Convert(v, want); err != nil {
+		return addrs.NoKey, &keyProblem{ref, "its key has the wrong type: " + tfdiags.FormatError(err)}
+	}
+	switch {
+	case !v.IsKnown():
+		return addrs.NoKey, &keyProblem{ref, "its key is known only after apply"}
+	case v.IsNull():
+		return addrs.NoKey, nil
+	}
+	key, err := addrs.KeyFromValue(v)
+	if err != nil {
+		return addrs.NoKey, &keyProblem{ref, "its key is not valid: " + err.Error()}
+	}
+	return key, nil
+}
+
+// keyProblem says why the key of a reference can't be used.
+type keyProblem struct {
+	ref    lang.InstanceRef
+	reason string
+}
+
+func (p *keyProblem) Error() string { return p.reason }
 
 // withReads returns the context of a planned change, in which the instances that the plan recorded
 // can be read before their resources are complete. It is an error if the block reads others now.
@@ -68,8 +138,15 @@ func (c *evalContext) withReads(r *graph.Resource, change *plans.InstanceChange)
 	for _, indexed := range r.Indexed {
 		addr := indexed.Of.Addr.Resource
 		planned := out.reads[addr]
-		for _, key := range out.indexKeys(indexed) {
-			if planned != nil && !slices.Contains(planned, key) {
+		if planned == nil {
+			continue
+		}
+		keys, err := out.keysRead(indexed)
+		if err != nil {
+			continue // reported by the evaluation of the block
+		}
+		for _, key := range keys {
+			if !slices.Contains(planned, key) {
 				return nil, tfdiags.Errorf("Reference changed after planning",
 					"%s was planned with other instances of %s than %s%s, to which it refers now. A file or an "+
 						"environment variable that decides this has probably changed. Create a new plan.",
@@ -80,24 +157,21 @@ func (c *evalContext) withReads(r *graph.Resource, change *plans.InstanceChange)
 	return &out, nil
 }
 
-// Instances implements lang.Data: during an apply, instances with nodes of their own have values
-// before the resource has one.
+// Instances implements lang.Data: instances have values before their resource has one, for blocks
+// that refer to instances of their own resource, and during an apply.
 func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Value, bool) {
 	r := c.in.module.Resources[addr]
 	if r == nil || c.in.resources[r.Slot] == nil {
 		return cty.NilVal, false
 	}
-	keys := of.Keys
-	for _, key := range keys {
-		if r.Barriers[key] == nil {
-			return cty.NilVal, false // the expression has waited for the whole resource
+	keys, found := c.reads[addr]
+	if !found {
+		for _, one := range of {
+			if one.Index != nil || r.Barriers[one.Key] == nil {
+				return cty.NilVal, false // the expression has waited for the whole resource
+			}
+			keys = append(keys, one.Key)
 		}
-	}
-	if len(of.Indexes) > 0 {
-		if len(c.reads[addr]) == 0 {
-			return cty.NilVal, false // so has this one
-		}
-		keys = append(slices.Clip(keys), c.reads[addr]...)
 	}
 	byKey := make(map[string]cty.Value, len(keys))
 	for _, key := range keys {

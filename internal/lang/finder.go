@@ -21,8 +21,27 @@ type finder struct {
 	typeWords funcs.TypeWords // type keywords, which variables includes
 	errs      tfdiags.Diagnostics
 
-	// indexes holds INDEX of each OBJECT[INDEX], by the range of OBJECT; nil if there is none.
-	indexes map[hcl.Range]hcl.Expression
+	// indexes holds OBJECT[INDEX], by the start of OBJECT; nil if there is none.
+	indexes map[place]*hclsyntax.IndexExpr
+
+	// within holds the conditions around the expression that is visited, and guarded those around
+	// objects that may be resources; nil if there are none.
+	within  []condition
+	guarded map[place][]condition
+}
+
+// place is a position in a file.
+type place struct {
+	file string
+	pos  hcl.Pos
+}
+
+func startOf(rng hcl.Range) place { return place{rng.Filename, rng.Start} }
+
+// condition is the condition of the conditional expression around one of its results.
+type condition struct {
+	expr  hclsyntax.Expression
+	holds bool
 }
 
 // refs returns the references and calls found so far.
@@ -31,31 +50,58 @@ func (f *finder) refs(scope addrs.Scope) Refs {
 	objects, err := references(f.variables, scope)
 	out := Refs{
 		Objects: objects, Functions: f.functions, Problems: tfdiags.FromError(err).Append(f.errs...),
-		longForm: longForm(f.variables), computed: f.computed(objects, scope),
+		longForm: longForm(f.variables), selected: f.selected(objects, scope),
 	}
-	out.instances = instancesOf(out.Objects, out.computed)
+	out.instances = instancesOf(out.Objects, out.selected)
 	return out
 }
 
-// computed returns the indexes of references to resources, by reference. An index
-// with errors or with a reference to "self" is not among them: it can't be evaluated on its own.
-func (f *finder) computed(objects []*addrs.Reference, scope addrs.Scope) map[*addrs.Reference]*Expr {
-	if len(f.indexes) == 0 {
+// selected returns the references that select an instance by a computed index, or under a
+// condition.
+func (f *finder) selected(objects []*addrs.Reference, scope addrs.Scope) map[*addrs.Reference]InstanceRef {
+	if len(f.indexes)+len(f.guarded) == 0 {
 		return nil
 	}
-	out := map[*addrs.Reference]*Expr{}
+	out := map[*addrs.Reference]InstanceRef{}
+	conditions := map[hclsyntax.Expression]*Expr{}
 	for _, ref := range objects {
-		key := f.indexes[ref.Range]
-		if _, whole := ref.Subject.(addrs.Resource); !whole || key == nil || len(ref.Remaining) > 0 {
+		at := startOf(ref.Range)
+		index, guards := f.indexes[at], f.guarded[at]
+		one := InstanceRef{Range: ref.Range}
+		switch ref.Subject.(type) {
+		case addrs.Resource:
+			if index == nil || len(ref.Remaining) > 0 {
+				continue
+			}
+			if one.Index = Analyze(index.Key, scope); !one.Index.standsAlone() {
+				continue
+			}
+			one.Range = index.BracketRange
+		case addrs.ResourceInstance:
+			if guards == nil {
+				continue
+			}
+		default:
 			continue
 		}
-		expr := Analyze(key, scope)
-		isSelf := func(ref *addrs.Reference) bool { return ref.Subject == addrs.Self{} }
-		if len(expr.Refs.Problems) == 0 && !slices.ContainsFunc(expr.Refs.Objects, isSelf) {
-			out[ref] = expr
+		for _, g := range guards {
+			if conditions[g.expr] == nil {
+				conditions[g.expr] = Analyze(g.expr, scope)
+			}
+			if cond := conditions[g.expr]; cond.standsAlone() {
+				one.Guards = append(one.Guards, Guard{cond, g.holds})
+			}
 		}
+		out[ref] = one
 	}
 	return out
+}
+
+// standsAlone reports whether an expression can be evaluated on its own: it has no errors and does
+// not refer to "self".
+func (e *Expr) standsAlone() bool {
+	isSelf := func(ref *addrs.Reference) bool { return ref.Subject == addrs.Self{} }
+	return len(e.Refs.Problems) == 0 && !slices.ContainsFunc(e.Refs.Objects, isSelf)
 }
 
 func (f *finder) inExpr(expr hcl.Expression) {
@@ -75,6 +121,7 @@ func (f *finder) inNative(expr hclsyntax.Expression) {
 	case *hclsyntax.LiteralValueExpr:
 	case *hclsyntax.ScopeTraversalExpr:
 		f.variables = append(f.variables, e.Traversal)
+		f.noteConditions(e)
 	case *hclsyntax.TemplateExpr:
 		f.inEach(e.Parts)
 	case *hclsyntax.TemplateWrapExpr:
@@ -95,8 +142,11 @@ func (f *finder) inNative(expr hclsyntax.Expression) {
 		f.inNative(e.Source)
 	case *hclsyntax.ConditionalExpr:
 		f.inNative(e.Condition)
+		f.within = append(f.within, condition{e.Condition, true})
 		f.inNative(e.TrueResult)
+		f.within[len(f.within)-1].holds = false
 		f.inNative(e.FalseResult)
+		f.within = f.within[:len(f.within)-1]
 	case *hclsyntax.BinaryOpExpr:
 		f.inNative(e.LHS)
 		f.inNative(e.RHS)
@@ -104,6 +154,12 @@ func (f *finder) inNative(expr hclsyntax.Expression) {
 		f.inNative(e.Val)
 	case *hclsyntax.IndexExpr:
 		f.inIndex(e)
+	case *hclsyntax.SplatExpr:
+		f.inNative(e.Source)
+		f.inNative(e.Each)
+	case *hclsyntax.ForExpr:
+		f.inNative(e.CollExpr)
+		f.inScope(e)
 	default:
 		f.variables = append(f.variables, e.Variables()...)
 		funcs.VisitCallsInNode(e, f.call)
@@ -116,6 +172,37 @@ func (f *finder) inIndex(e *hclsyntax.IndexExpr) {
 	f.inNative(e.Key)
 }
 
+// noteConditions records the conditions around an object that may be a resource.
+func (f *finder) noteConditions(e *hclsyntax.ScopeTraversalExpr) {
+	if len(f.within) == 0 {
+		return
+	}
+	switch e.Traversal.RootName() {
+	case "var", "local", "each", "count", "path", "terraform", "self":
+		return
+	}
+	if f.guarded == nil {
+		f.guarded = map[place][]condition{}
+	}
+	f.guarded[startOf(e.Traversal.SourceRange())] = slices.Clone(f.within)
+}
+
+// inScope finds references in the parts of a "for" expression that can use the names which it
+// defines.
+func (f *finder) inScope(e *hclsyntax.ForExpr) {
+	for _, part := range []hclsyntax.Expression{e.KeyExpr, e.ValExpr, e.CondExpr} {
+		if part == nil {
+			continue
+		}
+		for _, tr := range part.Variables() {
+			if name := tr.RootName(); name != e.KeyVar && name != e.ValVar {
+				f.variables = append(f.variables, tr)
+			}
+		}
+		funcs.VisitCallsInNode(part, f.call)
+	}
+}
+
 // noteIndex records the index of OBJECT[INDEX].
 func (f *finder) noteIndex(e *hclsyntax.IndexExpr) {
 	object, ok := e.Collection.(*hclsyntax.ScopeTraversalExpr)
@@ -123,9 +210,9 @@ func (f *finder) noteIndex(e *hclsyntax.IndexExpr) {
 		return
 	}
 	if f.indexes == nil {
-		f.indexes = map[hcl.Range]hcl.Expression{}
+		f.indexes = map[place]*hclsyntax.IndexExpr{}
 	}
-	f.indexes[object.Traversal.SourceRange()] = e.Key
+	f.indexes[startOf(object.Traversal.SourceRange())] = e
 }
 
 // indexesInBody records the indexes in a body with dynamic blocks, except those that use names

@@ -140,6 +140,12 @@ func TestComputedIndexes(t *testing.T) {
 		`v = [for i in range(3) : a.b[i].id]`:                                          "",
 		`v = a.b[self.x].id`:                                                           "",
 		`v = a.b[x].id`:                                                                "", // x is not a reference
+		`v = [for i in a.b[count.index].list : i.id]`:                                  "a.b count.index",
+		`v = a.b[each.key].list[*].id`:                                                 "a.b each.key",
+		`v = var.x ? a.b[0].id : 1`:                                                    "a.b (var.x = true) 0",
+		`v = var.x ? 1 : "${var.y ? a.b[var.z].id : ""}"`:                              "a.b (var.x = false) (var.y = true) var.z",
+		`v = self.x ? a.b[0].id : 1`:                                                   "a.b 0",
+		`v = a.b[0].x ? 1 : 2`:                                                         "a.b 0",
 		`v = a.b.c[count.index].id`:                                                    "",
 		"dynamic \"b\" {\n for_each = var.x\n content {\n v = a.b[each.key].id\n }\n}": "a.b each.key",
 		"dynamic \"b\" {\n for_each = var.x\n content {\n v = a.b[b.value].id\n }\n}":  "",
@@ -166,11 +172,16 @@ func TestComputedIndexes(t *testing.T) {
 			}
 			seen[r] = true
 			text := r.String()
-			for _, key := range of.Keys {
-				text += " " + strings.Trim(key.String(), "[]")
-			}
-			for _, index := range of.Indexes {
-				rng := index.Range()
+			for _, one := range of {
+				for _, guard := range one.Guards {
+					rng := guard.Condition.Range()
+					text += fmt.Sprintf(" (%s = %t)", src[rng.Start.Byte:rng.End.Byte], guard.Holds)
+				}
+				if one.Index == nil {
+					text += " " + strings.Trim(one.Key.String(), "[]")
+					continue
+				}
+				rng := one.Index.Range()
 				text += " " + src[rng.Start.Byte:rng.End.Byte]
 			}
 			got = append(got, text)

@@ -20,15 +20,31 @@ type Refs struct {
 
 	longForm bool // a reference has the form resource.TYPE.NAME
 
-	computed  map[*addrs.Reference]*Expr   // computed indexes, by the reference that is indexed
-	instances map[addrs.Resource]Instances // resources that are referenced only by instance; nil if there is none
+	selected  map[*addrs.Reference]InstanceRef // references that select an instance by a computed index, or in a guard
+	instances map[addrs.Resource]Instances     // resources that are referenced only by instance; nil if there is none
 }
 
-// Instances are the instances of a resource that are referenced: by a constant key, or by an index
-// that is computed.
-type Instances struct {
-	Keys    []addrs.InstanceKey
-	Indexes []*Expr
+// Instances are references to single instances of a resource.
+type Instances []InstanceRef
+
+// Computed reports whether one of the instances is selected by a computed index.
+func (i Instances) Computed() bool {
+	return slices.ContainsFunc(i, func(ref InstanceRef) bool { return ref.Index != nil })
+}
+
+// InstanceRef is a reference to one instance of a resource: by a constant key, or by an index that
+// is computed.
+type InstanceRef struct {
+	Key    addrs.InstanceKey // if Index is nil
+	Index  *Expr
+	Guards []Guard   // the reference counts only if all of them hold
+	Range  hcl.Range // of the index
+}
+
+// Guard is the condition of an expression CONDITION ? A : B around a reference in A or B.
+type Guard struct {
+	Condition *Expr
+	Holds     bool // the result of Condition with which the reference is used
 }
 
 // ByInstance returns the referenced instances of a resource. It returns false unless all references
@@ -50,44 +66,70 @@ func (r *Refs) Add(other Refs) {
 	r.Functions = append(r.Functions, other.Functions...)
 	r.Problems = r.Problems.Append(other.Problems...)
 	r.longForm = r.longForm || other.longForm
-	if len(other.computed) > 0 {
-		r.computed = maps.Clone(r.computed)
-		if r.computed == nil {
-			r.computed = map[*addrs.Reference]*Expr{}
+	if len(other.selected) > 0 {
+		r.selected = maps.Clone(r.selected)
+		if r.selected == nil {
+			r.selected = map[*addrs.Reference]InstanceRef{}
 		}
-		maps.Copy(r.computed, other.computed)
+		maps.Copy(r.selected, other.selected)
 	}
-	r.instances = instancesOf(r.Objects, r.computed)
+	r.instances = instancesOf(r.Objects, r.selected)
 }
 
-// instancesOf returns the instances of each resource that is referenced only by instance.
-func instancesOf(refs []*addrs.Reference, computed map[*addrs.Reference]*Expr) map[addrs.Resource]Instances {
+// SelectsInstance reports whether a reference to a resource is used only for one of its instances.
+func (r *Refs) SelectsInstance(ref *addrs.Reference) bool {
+	_, instance := ref.Subject.(addrs.ResourceInstance)
+	return instance || r.selected[ref].Index != nil
+}
+
+// IndexRange returns the range of the index of a reference that selects an instance.
+func (r *Refs) IndexRange(ref *addrs.Reference) hcl.Range { return instanceRef(ref, r.selected).Range }
+
+// SelectedInstances returns the references that select an instance of a resource, whether or not
+// other references are to the whole resource.
+func (r *Refs) SelectedInstances(of addrs.Resource) Instances {
+	var out Instances
+	for _, ref := range r.Objects {
+		if ref.Whole() == addrs.Referenceable(of) && r.SelectsInstance(ref) {
+			out = append(out, instanceRef(ref, r.selected))
+		}
+	}
+	return out
+}
+
+func instanceRef(ref *addrs.Reference, selected map[*addrs.Reference]InstanceRef) InstanceRef {
+	out, ok := selected[ref]
+	if !ok {
+		out.Range = ref.Range
+	}
+	if instance, constant := ref.Subject.(addrs.ResourceInstance); constant {
+		out.Key = instance.Key
+	}
+	return out
+}
+
+// instancesOf returns the references to instances of each resource that is referenced only by
+// instance.
+func instancesOf(refs []*addrs.Reference, selected map[*addrs.Reference]InstanceRef) map[addrs.Resource]Instances {
 	var out map[addrs.Resource]Instances
-	add := func(r addrs.Resource, add func(*Instances)) {
+	var whole []addrs.Resource
+	for _, ref := range refs {
+		r, ok := ref.Whole().(addrs.Resource)
+		if !ok {
+			continue
+		}
+		one := instanceRef(ref, selected)
+		if _, constant := ref.Subject.(addrs.ResourceInstance); !constant && one.Index == nil {
+			whole = append(whole, r)
+			continue
+		}
 		if out == nil {
 			out = map[addrs.Resource]Instances{}
 		}
-		found := out[r]
-		add(&found)
-		out[r] = found
+		out[r] = append(out[r], one)
 	}
-	for _, ref := range refs {
-		switch subject := ref.Subject.(type) {
-		case addrs.ResourceInstance:
-			add(subject.Resource, func(i *Instances) { i.Keys = append(i.Keys, subject.Key) })
-		case addrs.Resource:
-			if index := computed[ref]; index != nil {
-				add(subject, func(i *Instances) { i.Indexes = append(i.Indexes, index) })
-			}
-		}
-	}
-	if out == nil {
-		return nil
-	}
-	for _, ref := range refs {
-		if whole, ok := ref.Subject.(addrs.Resource); ok && computed[ref] == nil {
-			delete(out, whole)
-		}
+	for _, r := range whole {
+		delete(out, r)
 	}
 	return out
 }
@@ -157,7 +199,7 @@ func (b *Body) InContent() map[hcl.Pos]bool {
 func (b *Body) without(drop func(*addrs.Reference) bool) *Body {
 	out := *b
 	out.Refs.Objects = slices.DeleteFunc(slices.Clone(b.Refs.Objects), drop)
-	out.Refs.instances = instancesOf(out.Refs.Objects, out.Refs.computed)
+	out.Refs.instances = instancesOf(out.Refs.Objects, out.Refs.selected)
 	return &out
 }
 

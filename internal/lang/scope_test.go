@@ -39,9 +39,13 @@ func (d *values) Instances(r addrs.Resource, of Instances) (cty.Value, bool) {
 	if r.Name == "whole" {
 		return cty.NilVal, false
 	}
-	d.log = append(d.log, fmt.Sprint(r, " instances ", of.Keys))
+	var keys []addrs.InstanceKey
+	for _, one := range of {
+		keys = append(keys, one.Key)
+	}
+	d.log = append(d.log, fmt.Sprint(r, " instances ", keys))
 	out := map[string]cty.Value{}
-	for _, key := range of.Keys {
+	for _, key := range keys {
 		if s, ok := key.IsString(); ok {
 			out[s] = cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("id-" + s)})
 		}
@@ -274,11 +278,11 @@ func TestAdd(t *testing.T) {
 	refs.Add(parse(`[resource.lab_object.many["l"], lab_object.other["k"], provider::lab::upper("")]`))
 	many := addrs.Resource{Mode: addrs.Managed, Type: "lab_object", Name: "many"}
 	of, only := refs.ByInstance(many)
-	if !refs.longForm || !only || len(of.Keys) != 2 || len(refs.Functions) != 1 || len(refs.Objects) != 3 {
+	if !refs.longForm || !only || len(of) != 2 || of.Computed() || len(refs.Functions) != 1 || len(refs.Objects) != 3 {
 		t.Errorf("got %+v", refs)
 	}
 	refs.Add(parse(`lab_object.many[count.index]`))
-	if of, only := refs.ByInstance(many); !only || len(of.Keys) != 2 || len(of.Indexes) != 1 {
+	if of, only := refs.ByInstance(many); !only || len(of) != 3 || !of.Computed() {
 		t.Errorf("with a computed index: %+v", of)
 	}
 	refs.Add(parse(`lab_object.many`))

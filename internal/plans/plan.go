@@ -106,13 +106,14 @@ type InstanceChange struct {
 	Importing       *Importing
 	GeneratedConfig string
 
-	// Reads are the instances of other resources of the module that the configuration reads by
-	// computed indexes, such as a[each.key]. A resource is among them only if all of these indexes
-	// are known and the configuration reads no other of its instances.
+	// Reads are the instances of resources of the module that the configuration reads by computed
+	// indexes, such as a[each.key]. A resource is among them only if all of these indexes are known
+	// and the configuration reads no other of its instances. If it reads none at all, the only key of
+	// the resource is NoKey.
 	Reads []InstanceRead
 }
 
-// InstanceRead is an instance of a resource in the same module instance.
+// InstanceRead is an instance of a resource in the same module instance; the key is NoKey for none.
 type InstanceRead struct {
 	Resource addrs.Resource
 	Key      addrs.InstanceKey

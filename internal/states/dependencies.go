@@ -102,6 +102,37 @@ func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance)
 	s.changeDependencies(func(addr addrs.AbsInstance, _ bool, o *Object) *Dependencies {
 		return n.rename(old(addr).Module, o.Dependencies)
 	})
+	s.renameInstances(from)
+}
+
+// renameInstances updates the instances on which objects depend after some moved to other addresses.
+func (s *State) renameInstances(from map[addrs.AbsInstance]addrs.AbsInstance) {
+	now := make(map[addrs.AbsInstance]addrs.AbsInstance, len(from))
+	for to, was := range from {
+		now[was] = to
+	}
+	renamed := func(o *Object) *Object {
+		moved := func(addr addrs.AbsInstance) bool { _, ok := now[addr]; return ok }
+		if o == nil || !slices.ContainsFunc(o.DependencyInstances, moved) {
+			return o
+		}
+		out := *o
+		out.DependencyInstances = slices.Clone(o.DependencyInstances)
+		for i, addr := range out.DependencyInstances {
+			if moved(addr) {
+				out.DependencyInstances[i] = now[addr]
+			}
+		}
+		return &out
+	}
+	for r := range s.Resources() {
+		for _, inst := range r.Instances {
+			inst.Current = renamed(inst.Current)
+			for key, o := range inst.Deposed {
+				inst.Deposed[key] = renamed(o)
+			}
+		}
+	}
 }
 
 // appendUnique appends addr to list unless it is already there.

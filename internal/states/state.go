@@ -63,7 +63,11 @@ type Object struct {
 	// Dependencies holds the resources that the object depended on when it was last written,
 	// sorted. Only the nearest ones are stored; states written by OpenTofu hold the transitive
 	// closure.
-	Dependencies        *Dependencies
+	Dependencies *Dependencies
+	// DependencyInstances says which instances of some resources the object depended on, where that is
+	// known: for a resource that is named here, only these instances count. They may be instances of
+	// the object's own resource, which is not among the Dependencies.
+	DependencyInstances []addrs.AbsInstance
 	CreateBeforeDestroy bool
 	// SkipDestroy reports whether the object is removed from the state instead of being destroyed.
 	SkipDestroy bool

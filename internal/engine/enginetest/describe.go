@@ -165,6 +165,12 @@ func describeObject(b *strings.Builder, addr string, o *states.Object) {
 	for dep := range o.Dependencies.All() {
 		b.WriteString(" " + dep.String())
 	}
+	if len(o.DependencyInstances) > 0 {
+		b.WriteString(" instances")
+	}
+	for _, dep := range o.DependencyInstances {
+		b.WriteString(" " + dep.String())
+	}
 	b.WriteByte('\n')
 }
 

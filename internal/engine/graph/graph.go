@@ -122,7 +122,7 @@ type Resource struct {
 
 	Prior []*states.Resource // objects in the state, by module instance
 
-	Indexed []IndexedRead // resources of the module that the block reads by a computed index
+	Indexed []IndexedRead // resources of the module that the block reads by a computed index; also itself
 	EachOf  *Resource     // one of them, whose keys are those of the block; see setEachOf
 
 	Recorded            Recorded
@@ -145,13 +145,23 @@ type resourceNodes struct {
 }
 
 // ReadByIndex reports whether Steps read instances of the resource before it is complete.
-func (r *resourceNodes) ReadByIndex() bool { return r.indexed != nil }
+func (r *Resource) ReadByIndex() bool { return r.indexed != nil || r.OwnInstances() != nil }
 
 // IndexedRead is a resource of which a block reads instances only, some of them by indexes that are
 // computed.
 type IndexedRead struct {
-	Of      *Resource
-	Indexes []*lang.Expr
+	Of   *Resource
+	Refs lang.Instances
+}
+
+// OwnInstances returns the references of a block to instances of its own resource.
+func (r *Resource) OwnInstances() lang.Instances {
+	for _, read := range r.Indexed {
+		if read.Of == r {
+			return read.Refs
+		}
+	}
+	return nil
 }
 
 // Recorded holds what the state records with each object of a resource.

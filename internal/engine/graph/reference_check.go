@@ -198,18 +198,40 @@ func SelfReference(block string, ref *addrs.Reference) tfdiags.Diagnostic {
 }
 
 // SelfReferences returns an error for each reference of a repeated block to the whole of its own
-// resource. No number of instances makes such a reference valid, so it is reported while
-// validating.
+// resource, and the errors of OwnKeyErrors. No number of instances makes such a reference valid, so
+// it is reported while validating.
 func (r *Resource) SelfReferences() error {
 	if r.Exprs.Body == nil || !r.Exprs.Repetition.Repeats() {
 		return nil
 	}
 	var errs tfdiags.Diagnostics
-	for _, ref := range r.Exprs.Body.Refs.Objects {
-		if ref.Subject != r.Addr.Resource || r.checkAccess(addrs.NoKey, false, ref.Remaining) != nil {
+	refs := &r.Exprs.Body.Refs
+	for _, ref := range refs.Objects {
+		if ref.Subject != r.Addr.Resource || refs.SelectsInstance(ref) ||
+			r.checkAccess(addrs.NoKey, false, ref.Remaining) != nil {
 			continue // its other errors are reported with the rest of the body
 		}
 		errs = errs.Append(SelfReference(r.Addr.String(), ref))
+	}
+	return errs.AppendError(r.OwnKeyErrors()).Err()
+}
+
+// OwnKeyErrors returns an error for each reference of a block to an instance of its own resource
+// whose key is computed from another instance: the keys must be known before any instance is.
+func (r *Resource) OwnKeyErrors() error {
+	var errs tfdiags.Diagnostics
+	for _, ref := range r.Exprs.ownInstances(r.Addr.Resource) {
+		if ref.Index == nil {
+			continue
+		}
+		for _, used := range ref.Index.Refs.Objects {
+			if used.Whole() == addrs.Referenceable(r.Addr.Resource) {
+				errs = errs.Append(tfdiags.Errorf("Self-referential key",
+					"This index selects an instance of %s and is computed from another one. The keys of such "+
+						"references decide the order of the instances, so compute them from other values.",
+					r.Addr.Resource).At(used.Range))
+			}
+		}
 	}
 	return errs.Err()
 }

@@ -41,10 +41,10 @@ func (e *ResourceExprs) units() iter.Seq[*lang.Refs] {
 	}
 }
 
-// computedIndexes returns the computed indexes by which the block reads each resource, and the
-// resources in the order of their first reference. Resources of which some expression reads the
-// whole are not among them.
-func (e *ResourceExprs) computedIndexes() (order []addrs.Resource, indexes map[addrs.Resource][]*lang.Expr) {
+// instancesRead returns the references by which the block reads instances of each resource that it
+// reads by a computed index, and the resources in the order of their first reference. Resources of
+// which some expression reads the whole are not among them.
+func (e *ResourceExprs) instancesRead() (order []addrs.Resource, refs map[addrs.Resource]lang.Instances) {
 	whole := map[addrs.Resource]bool{}
 	if e.DependsOn != nil {
 		for _, ref := range e.DependsOn.Objects {
@@ -53,33 +53,46 @@ func (e *ResourceExprs) computedIndexes() (order []addrs.Resource, indexes map[a
 			}
 		}
 	}
-	indexes = map[addrs.Resource][]*lang.Expr{}
+	refs = map[addrs.Resource]lang.Instances{}
 	if r, chained := e.Repetition.chainedTo(); chained {
-		order, indexes[r] = append(order, r), []*lang.Expr{eachKey}
+		order, refs[r] = append(order, r), lang.Instances{{Index: eachKey}}
 	}
-	for refs := range e.units() {
+	for unit := range e.units() {
 		seen := map[addrs.Resource]bool{}
-		for _, ref := range refs.Objects {
+		for _, ref := range unit.Objects {
 			r, ok := ref.Whole().(addrs.Resource)
 			if !ok || seen[r] {
 				continue
 			}
 			seen[r] = true
-			of, only := refs.ByInstance(r)
+			of, only := unit.ByInstance(r)
 			whole[r] = whole[r] || !only
-			if len(of.Indexes) > 0 && indexes[r] == nil {
+			if of.Computed() && !refs[r].Computed() {
 				order = append(order, r)
 			}
-			indexes[r] = append(indexes[r], of.Indexes...)
+			refs[r] = append(refs[r], of...)
 		}
 	}
-	return slices.DeleteFunc(order, func(r addrs.Resource) bool { return whole[r] }), indexes
+	return slices.DeleteFunc(order, func(r addrs.Resource) bool { return whole[r] }), refs
+}
+
+// ownInstances returns the references of the block to instances of its own resource. A for_each or
+// count can't have any.
+func (e *ResourceExprs) ownInstances(itself addrs.Resource) lang.Instances {
+	var out lang.Instances
+	for unit := range e.units() {
+		out = append(out, unit.SelectedInstances(itself)...)
+	}
+	return out
 }
 
 // setIndexed sets the resources that the block reads by a computed index. In a partial run, a
 // for_each over a resource is not such a reading: its instances are those that exist in the end.
 func (b *build) setIndexed(r *Resource) {
-	order, indexes := r.Exprs.computedIndexes()
+	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 && r.Exprs.Repetition.Repeats() {
+		r.Indexed = append(r.Indexed, IndexedRead{r, own})
+	}
+	order, refs := r.Exprs.instancesRead()
 	chain, chained := r.Exprs.Repetition.chainedTo()
 	for _, addr := range order {
 		of := r.Module.Resources[addr]
@@ -88,7 +101,7 @@ func (b *build) setIndexed(r *Resource) {
 		case !of.Exprs.Repetition.Repeats():
 		case chained && chain == addr && (of.Exprs.Repetition.ForEach == nil || b.op.Partial()):
 		default:
-			r.Indexed = append(r.Indexed, IndexedRead{of, indexes[addr]})
+			r.Indexed = append(r.Indexed, IndexedRead{of, refs[addr]})
 		}
 	}
 }
@@ -106,6 +119,6 @@ func (c *connector) setEachOf(r *Resource) {
 // instances of the resource that they read.
 func (c *connector) readsByIndex(n *Node, of *Resource) bool {
 	r := n.Resource
-	return r != nil && (n == r.Inputs || n == r.expand) && len(c.steps[r]) > 0 &&
+	return r != nil && of != r && (n == r.Inputs || n == r.expand) && len(c.steps[r]) > 0 &&
 		slices.ContainsFunc(r.Indexed, func(read IndexedRead) bool { return read.Of == of })
 }

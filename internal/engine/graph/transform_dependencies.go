@@ -21,14 +21,21 @@ type depGraph struct {
 	hubs       map[addrs.ConfigResource]*depNode
 	// setHubs holds the hubs of large sets of dependencies.
 	setHubs map[dependenciesIn]*depNode
+	// split holds the resources whose instances have nodes of their own, because the state says which
+	// instances depend on which; instances holds these nodes.
+	split     map[addrs.AbsResource]bool
+	instances map[addrs.AbsInstance]*depNode
 }
 
-// depNode is a resource in one module instance. A hub is a depNode without Steps that stands for
-// several others: a resource in all of its module instances, or a set of dependencies.
+// depNode is a resource in one module instance, or one instance of it. A hub is a depNode without
+// Steps that stands for several others: the instances of a resource, a resource in all of its module
+// instances, or a set of dependencies.
 type depNode struct {
 	index    int
 	name     string
 	addr     addrs.AbsResource // zero for a hub of module instances
+	instance bool              // one instance of the resource
+	key      addrs.InstanceKey // of that instance
 	resource *Resource
 	hub      bool
 	set      bool // hub of a set of dependencies
@@ -62,7 +69,9 @@ func (x *depNode) allUsers() iter.Seq[*depNode] {
 
 func newDepGraph(b *build) depGraph {
 	d := depGraph{b: b, at: map[addrs.AbsResource]*depNode{}, byResource: map[addrs.ConfigResource][]*depNode{},
-		hubs: map[addrs.ConfigResource]*depNode{}, setHubs: map[dependenciesIn]*depNode{}}
+		hubs: map[addrs.ConfigResource]*depNode{}, setHubs: map[dependenciesIn]*depNode{},
+		split: map[addrs.AbsResource]bool{}, instances: map[addrs.AbsInstance]*depNode{}}
+	d.findSplit()
 	for _, r := range b.g.Resources {
 		if r.nested() {
 			continue // it is read after all changes, deletions included
@@ -71,14 +80,18 @@ func newDepGraph(b *build) depGraph {
 			x := d.ensure(prior.Addr, r)
 			d.byResource[r.Addr] = append(d.byResource[r.Addr], x)
 			x.exists = true
+			d.ensureInstances(prior, r)
 		}
 		for _, s := range b.steps[r] {
-			x := d.ensure(s.Change.Addr.Abs(), r)
+			x := d.ensureInstance(s.Change.Addr, r)
 			x.steps = append(x.steps, s)
 		}
 	}
 	d.addMissing()
 	for _, x := range slices.Clone(d.all) {
+		if x.hub {
+			continue
+		}
 		stored, guess := d.storedDeps(x)
 		d.connectNeeds(x, stored, guess)
 	}
@@ -103,14 +116,55 @@ func (d *depGraph) addMissing() {
 			x.exists = true
 			d.byResource[r.Addr] = append(d.byResource[r.Addr], x)
 		}
+		d.ensureInstances(prior, r)
 	}
+}
+
+// findSplit finds the resources whose instances have nodes of their own: those with an object that
+// depends on single instances, and those of which single instances are depended on.
+func (d *depGraph) findSplit() {
+	for prior := range d.b.op.Plan.PrevRun.Resources() {
+		for _, inst := range prior.Instances {
+			for o := range inst.Objects() {
+				for _, dep := range o.DependencyInstances {
+					d.split[prior.Addr], d.split[dep.Abs()] = true, true
+				}
+			}
+		}
+	}
+}
+
+// ensureInstances adds the nodes of the instances in the state, if the resource has a node for each.
+func (d *depGraph) ensureInstances(prior *states.Resource, r *Resource) {
+	if !d.split[prior.Addr] {
+		return
+	}
+	for _, key := range prior.SortedKeys() {
+		d.ensureInstance(prior.Addr.Instance(key), r).exists = true
+	}
+}
+
+// ensureInstance returns the node of an instance, which is that of its resource unless the resource
+// is split, and adds it if there is none.
+func (d *depGraph) ensureInstance(addr addrs.AbsInstance, r *Resource) *depNode {
+	whole := d.ensure(addr.Abs(), r)
+	if !d.split[addr.Abs()] {
+		return whole
+	}
+	x := d.instances[addr]
+	if x == nil {
+		x = d.add(&depNode{addr: addr.Abs(), instance: true, key: addr.Key, resource: r, name: addr.String()})
+		d.instances[addr] = x
+		whole.needs = append(whole.needs, x)
+	}
+	return x
 }
 
 // ensure returns the node of a resource in a module instance, and adds it if there is none.
 func (d *depGraph) ensure(addr addrs.AbsResource, r *Resource) *depNode {
 	x := d.at[addr]
 	if x == nil {
-		x = d.add(&depNode{addr: addr, resource: r, name: addr.String()})
+		x = d.add(&depNode{addr: addr, resource: r, name: addr.String(), hub: d.split[addr]})
 		d.at[addr] = x
 	}
 	return x
@@ -129,11 +183,12 @@ func (d *depGraph) connectNeeds(x *depNode, stored []*states.Dependencies, guess
 	if guess != nil {
 		sets = append(sets, guess)
 	}
+	seen := map[addrs.ConfigResource]bool{x.resource.Addr: true}
+	d.connectInstances(x, seen)
 	if len(sets) == 1 && sets[0].Len() >= largeSet && !sets[0].Has(x.resource.Addr) {
-		x.needs = []*depNode{d.hub(x, sets[0])}
+		x.needs = append(x.needs, d.hub(x, sets[0], seen))
 		return
 	}
-	seen := map[addrs.ConfigResource]bool{x.resource.Addr: true}
 	for i, set := range sets {
 		for dep := range set.All() {
 			if seen[dep] {
@@ -155,6 +210,28 @@ func (d *depGraph) connectNeeds(x *depNode, stored []*states.Dependencies, guess
 	}
 }
 
+// connectInstances sets the needs of x to the instances that its objects depend on, and adds their
+// resources to seen.
+func (d *depGraph) connectInstances(x *depNode, seen map[addrs.ConfigResource]bool) {
+	if !x.instance {
+		return
+	}
+	prior := d.b.op.Plan.PrevRun.Resource(x.addr)
+	if prior == nil || prior.Instances[x.key] == nil {
+		return
+	}
+	for o := range prior.Instances[x.key].Objects() {
+		for _, dep := range o.DependencyInstances {
+			q := d.instances[dep]
+			if q == nil || !q.exists || q == x || slices.Contains(x.needs, q) {
+				continue
+			}
+			x.needs = append(x.needs, q)
+			seen[dep.Config()] = true
+		}
+	}
+}
+
 // largeSet is the size from which a set of dependencies has a hub, so that n resources that all
 // depend on the same m cost n+m edges, not n·m.
 const largeSet = 8
@@ -164,15 +241,24 @@ const largeSet = 8
 type dependenciesIn struct {
 	set    *states.Dependencies
 	module addrs.ModuleInstance
+	except string // the dependencies of the set that the hub leaves out
 }
 
-// hub returns the hub of a set of dependencies.
-func (d *depGraph) hub(x *depNode, set *states.Dependencies) *depNode {
-	key := dependenciesIn{set, x.addr.Module}
+// hub returns the hub of a set of dependencies of x, without those in except.
+func (d *depGraph) hub(x *depNode, set *states.Dependencies, except map[addrs.ConfigResource]bool) *depNode {
+	key := dependenciesIn{set: set, module: x.addr.Module}
+	for dep := range set.All() {
+		if except[dep] {
+			key.except += dep.String() + "\n"
+		}
+	}
 	h := d.setHubs[key]
 	if h == nil {
 		h = d.add(&depNode{addr: x.addr, resource: x.resource, name: x.name + " (dependencies)", hub: true, set: true})
 		for dep := range set.All() {
+			if except[dep] {
+				continue
+			}
 			if q := d.dependency(h, dep); q != nil {
 				h.needs = append(h.needs, q)
 			}
@@ -192,10 +278,11 @@ func (d *depGraph) hub(x *depNode, set *states.Dependencies) *depNode {
 func (d *depGraph) storedDeps(x *depNode) (stored []*states.Dependencies, guess *states.Dependencies) {
 	managed := x.addr.Resource.Mode == addrs.Managed
 	prior := d.b.op.Plan.PrevRun.Resource(x.addr)
+	isNew := prior == nil || x.instance && prior.Instances[x.key] == nil
 	switch {
-	case prior == nil && managed:
+	case isNew && managed:
 		return []*states.Dependencies{x.resource.Recorded.Dependencies}, nil
-	case prior == nil:
+	case isNew:
 		return nil, x.resource.Recorded.Dependencies
 	}
 	seen := map[*states.Dependencies]bool{nil: true} // instances mostly share one set
@@ -204,7 +291,10 @@ func (d *depGraph) storedDeps(x *depNode) (stored []*states.Dependencies, guess 
 			guess = x.resource.Recorded.Dependencies
 		}
 	}
-	for _, inst := range prior.Instances {
+	for key, inst := range prior.Instances {
+		if x.instance && key != x.key {
+			continue
+		}
 		for o := range inst.Objects() {
 			switch set := o.Dependencies; {
 			case set == nil && (!managed || d.b.op.Phase.Destroys()):

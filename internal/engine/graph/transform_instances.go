@@ -246,19 +246,25 @@ func (o *instanceOrder) connectReads(n *Node, r *Resource, change *plans.Instanc
 	for _, indexed := range r.Indexed {
 		recorded := false
 		for _, read := range change.Reads {
-			if read.Resource == indexed.Of.Addr.Resource {
-				recorded = true
-				o.after(n, o.instanceNode(indexed.Of, change.Addr.Module, read.Key))
+			if read.Resource != indexed.Of.Addr.Resource {
+				continue
+			}
+			recorded = true
+			if read.Key != addrs.NoKey {
+				o.after(n, o.instanceNode(indexed.Of, change.Addr.Module, read.Key, r))
 			}
 		}
-		if !recorded {
+		if !recorded && indexed.Of != r {
 			o.after(n, o.nodesIn(indexed.Of.Node, change.Addr.Module)...)
 		}
 	}
 }
 
-// instanceNode returns the node after which an instance has its final value.
-func (o *instanceOrder) instanceNode(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey) *Node {
+// instanceNode returns the node after which an instance has its final value for a reader. An
+// instance that takes no part in the run has it as soon as the instances are decided.
+func (o *instanceOrder) instanceNode(
+	r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey, reader *Resource,
+) *Node {
 	addr := r.Addr.Resource.InInstance(in).Instance(key)
 	if s := o.applyStep(r, addr); s != nil {
 		return s.node
@@ -267,7 +273,10 @@ func (o *instanceOrder) instanceNode(r *Resource, in addrs.ModuleInstance, key a
 		return n
 	}
 	change := o.op.Plan.Changes.Instance(addr, addrs.NotDeposed)
-	if change == nil {
+	switch {
+	case change == nil && reader == r:
+		return r.Inputs
+	case change == nil:
 		return r.Node
 	}
 	n := o.node(KindBarrier, nil, addr.String()+" (unchanged)", nil)

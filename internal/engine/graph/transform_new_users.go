@@ -71,7 +71,7 @@ func (d *destroyOrder) addNewUsers(s *newUsers, dep addrs.ConfigResource) {
 
 // newUsersGate returns the gate that waits for the new users of x, nil if there are none.
 func (c *connecting) newUsersGate() *Node {
-	of := c.x.newUsers
+	of := c.at[c.x.addr].newUsers
 	if elsewhere := c.newUsers[c.x.resource.Addr]; len(elsewhere) > 0 {
 		of = append(slices.Clip(of), elsewhere...)
 	}

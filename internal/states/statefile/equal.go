@@ -87,6 +87,7 @@ func (c *comparer) objects(x, y *states.Object) bool {
 		x.IdentityVersion == y.IdentityVersion &&
 		bytes.Equal(x.Private, y.Private) &&
 		x.Dependencies.Equal(y.Dependencies) &&
+		slices.Equal(x.DependencyInstances, y.DependencyInstances) &&
 		slices.EqualFunc(x.SensitivePaths, y.SensitivePaths, samePath) &&
 		maps.Equal(x.Flatmap, y.Flatmap) &&
 		c.json(x.Identity, y.Identity) && c.json(x.Attrs, y.Attrs)

@@ -19,6 +19,12 @@ func (e *Encoder) Object(obj *states.Object) ([]byte, error) {
 	if err := e.writeObject(w, addrs.NoKey, addrs.NotDeposed, "", obj); err != nil {
 		return nil, err
 	}
+	if len(obj.DependencyInstances) > 0 {
+		w.buf = w.buf[:len(w.buf)-1] // the bracket
+		w.depth++
+		writeInstanceList(&w.writer, dependencyInstances, obj.DependencyInstances)
+		w.close('}')
+	}
 	return w.buf, nil
 }
 

@@ -21,6 +21,8 @@ type reader struct {
 
 	salvage  bool // skip invalid parts and record them as problems
 	problems []string
+
+	instances []dependencyInstancesV4 // set after everything is read, since other programs may reorder members
 }
 
 func newReader(data []byte) *reader {
@@ -30,7 +32,7 @@ func newReader(data []byte) *reader {
 // readV4 reads a file of version 4.
 func readV4(data []byte) (*File, error) {
 	r := newReader(data)
-	if !r.Members(r.top) || !r.End() {
+	if !r.Members(r.top) || !r.End() || !r.check(addDependencyInstances(r.file.State, r.instances)) {
 		return nil, DamagedError{r.failure()}
 	}
 	if v := r.file.TerraformVersion; v != "" && !versionPattern.MatchString(v) {
@@ -47,6 +49,9 @@ func Salvage(data []byte) (*File, []string) {
 	r.salvage = true
 	if !r.Members(r.top) || !r.End() {
 		r.problem("the text after %s can't be read: %s", place(data, int64(r.Pos)+1), r.failure())
+	}
+	if err := addDependencyInstances(r.file.State, r.instances); err != nil {
+		r.problem("some dependencies are missing: %s", err)
 	}
 	r.file.State.Prune()
 	return r.file, r.problems
@@ -195,6 +200,10 @@ func (r *reader) top(name []byte) bool {
 			r.file.State.Checks = checkResults(list)
 			return ok
 		})
+	case dependencyInstances:
+		return r.part(func() string { return "the list of dependencies by instance" }, func() bool {
+			return r.unmarshal(dependencyInstances, &r.instances)
+		})
 	}
 	return r.Skip()
 }
@@ -309,6 +318,8 @@ func (r *reader) fields(in *instanceV4) bool {
 			return r.bytes("private", &in.Private)
 		case "dependencies":
 			return r.raw(&in.Dependencies)
+		case dependencyInstances:
+			return r.unmarshal(dependencyInstances, &in.DependencyInstances)
 		case "create_before_destroy":
 			return r.bool("create_before_destroy", &in.CreateBeforeDestroy)
 		case "skip_destroy":

@@ -32,6 +32,7 @@ type (
 		SensitiveAttributes []byte            // JSON text
 		Private             []byte
 		Dependencies        []byte // JSON text
+		DependencyInstances []string
 		CreateBeforeDestroy bool
 		SkipDestroy         bool
 		Identity            []byte // JSON text
@@ -231,7 +232,10 @@ func (d *decoder) object(in *instanceV4) (*states.Object, error) {
 		obj.SensitivePaths = paths
 	}
 	var err error
-	obj.Dependencies, err = d.dependencies(in.Dependencies)
+	if obj.Dependencies, err = d.dependencies(in.Dependencies); err != nil || in.DependencyInstances == nil {
+		return obj, err
+	}
+	obj.DependencyInstances, err = parseInstances(in.DependencyInstances)
 	return obj, err
 }
 

@@ -61,7 +61,8 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 		return nil, err
 	}
 	w.key("resources")
-	if err := e.writeResources(w, inFileOrder(f.State)); err != nil {
+	resources := inFileOrder(f.State)
+	if err := e.writeResources(w, resources); err != nil {
 		return nil, err
 	}
 	w.key("check_results")
@@ -70,6 +71,7 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 	} else {
 		writeChecks(w, nil)
 	}
+	writeDependencyInstances(w, resources)
 	w.close('}')
 	w.buf = append(w.buf, '\n')
 	return w.buf, nil

@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/engine/graph"
+	"tofu/internal/tfdiags"
+)
+
+// A block may refer to other instances of its own resource, as in a[count.index - 1]. Its instances
+// are then planned in the order of these references. Which instances an instance reads follows from
+// the indexes alone, which are evaluated before the first instance is planned.
+
+// instanceJobs are the plans of the instances of a resource, and of its other objects.
+type instanceJobs struct {
+	run   []func() error
+	order *dag.Graph // by position in run; nil if the order doesn't matter
+}
+
+// add adds the plan of an instance or object.
+func (j *instanceJobs) add(jobs ...func() error) {
+	j.run = append(j.run, jobs...)
+	for j.order != nil && j.order.Len() < len(j.run) {
+		j.order.Add()
+	}
+}
+
+// addInstances adds the plans of the instances in one module instance.
+func (j *instanceJobs) addInstances(x *expansion, job func(i int) func() error) {
+	first := len(j.run)
+	for i := range x.keys {
+		j.add(job(i))
+	}
+	for i, keys := range x.own {
+		for _, key := range keys {
+			at, _ := x.has(key)
+			j.order.Connect(dag.ID(first+i), dag.ID(first+at))
+		}
+	}
+}
+
+// do runs all jobs and returns all errors. An instance that refers to one that failed is skipped.
+func (j *instanceJobs) do(w *walk) error {
+	if j.order == nil {
+		return w.each(len(j.run), func(i int) error { return j.run[i]() })
+	}
+	errs := make([]error, len(j.run))
+	dag.Walk(w.begin, j.order, w.calls.limit(), func(id dag.ID) bool {
+		errs[id] = w.guard("", j.run[id])
+		return errs[id] == nil
+	})
+	return tfdiags.Join(errs...)
+}
+
+// orderInstances finds the keys by which each instance reads its own resource. It returns an error
+// if a key is not known, or if instances refer to each other in a circle.
+func (v resourceVisit) orderInstances(in *moduleInstance, x *expansion) error {
+	own := v.r.OwnInstances()
+	if own == nil {
+		return nil
+	}
+	if err := v.r.OwnKeyErrors(); err != nil {
+		return err
+	}
+	var errs tfdiags.Diagnostics
+	reported := map[hcl.Range]bool{} // references that are wrong for all instances are one error
+	report := func(d tfdiags.Diagnostic) {
+		if d.Subject == nil || !reported[*d.Subject] {
+			errs = errs.Append(d)
+		}
+		if d.Subject != nil {
+			reported[*d.Subject] = true
+		}
+	}
+	order := &dag.Graph{}
+	x.own = make([][]addrs.InstanceKey, len(x.keys))
+	for range x.keys {
+		order.Add()
+	}
+	for i := range x.keys {
+		c := v.w.eval.newContext(in, x.repetition(i))
+		keys, err := c.keysRead(graph.IndexedRead{Of: v.r, Refs: own})
+		if err != nil {
+			for _, d := range tfdiags.FromError(v.keyError(in, x.keys[i], err)) {
+				report(d)
+			}
+			continue
+		}
+		for _, key := range keys {
+			at, exists := x.has(key)
+			if !exists {
+				continue
+			}
+			x.own[i] = append(x.own[i], key)
+			if at == i {
+				report(v.ownCycle(in, x, []dag.ID{dag.ID(i)}))
+			} else {
+				order.Connect(dag.ID(i), dag.ID(at))
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return errs.Err()
+	}
+	if _, ok := order.Order(); ok {
+		return nil
+	}
+	for _, cycle := range order.Cycles() {
+		errs = errs.Append(v.ownCycle(in, x, cycle))
+	}
+	return errs.Err()
+}
+
+// keyError returns the error about a key that can't be used to order the instances.
+func (v resourceVisit) keyError(in *moduleInstance, key addrs.InstanceKey, err error) error {
+	var problem *keyProblem
+	if !errors.As(err, &problem) {
+		return err
+	}
+	return tfdiags.Errorf("Unusable instance key",
+		"%s refers to an instance of its own resource, and %s. The keys of such references decide the order of the "+
+			"instances, so they must be known while planning, and neither sensitive nor ephemeral.",
+		v.r.Addr.Resource.InInstance(in.addr).Instance(key), problem.reason).At(problem.ref.Range)
+}
+
+// ownCycle returns the error for instances that refer to each other in a circle, or for one that
+// refers to itself.
+func (v resourceVisit) ownCycle(in *moduleInstance, x *expansion, cycle []dag.ID) tfdiags.Diagnostic {
+	abs := v.r.Addr.Resource.InInstance(in.addr)
+	var text strings.Builder
+	var names []string
+	at := v.r.Config.Range
+	for n, id := range cycle {
+		from, to := x.keys[id], x.keys[cycle[(n+1)%len(cycle)]]
+		c := v.w.eval.newContext(in, x.repetition(int(id)))
+		for _, ref := range v.r.OwnInstances() {
+			if key, err := c.keyOf(ref, v.r.Exprs.Repetition); err == nil && key == to && !c.unused(ref) {
+				at = ref.Range
+				break
+			}
+		}
+		names = append(names, abs.Instance(from).String())
+		fmt.Fprintf(&text, "\n  - %s refers to %s at %s", abs.Instance(from), abs.Instance(to), tfdiags.Place(at))
+	}
+	if len(cycle) == 1 {
+		return tfdiags.Errorf("Self-referential block", "The block of %s refers to the object that it configures. "+
+			"It can refer to other instances of its resource only.", names[0]).At(at)
+	}
+	return tfdiags.Errorf("Cycle: "+strings.Join(names, ", "),
+		"These instances refer to each other, so none of them can come first:%s", text.String()).At(at)
+}

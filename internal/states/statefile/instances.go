@@ -1,0 +1,105 @@
+package statefile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+)
+
+// The instances on which objects depend are a list of their own at the end of a snapshot: other
+// programs that read version 4 ignore it, and drop it when they write the file. Journal entries have
+// it in the object.
+
+const dependencyInstances = "dependency_instances"
+
+// dependencyInstancesV4 holds the instances on which one object depends.
+type dependencyInstancesV4 struct {
+	Object    string   `json:"object"`
+	Deposed   string   `json:"deposed"`
+	Instances []string `json:"instances"`
+}
+
+// writeDependencyInstances writes the instances on which the objects of resources depend, unless
+// there are none.
+func writeDependencyInstances(w *writer, resources []*states.Resource) {
+	open := false
+	write := func(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object) {
+		if obj == nil || len(obj.DependencyInstances) == 0 {
+			return
+		}
+		if !open {
+			w.key(dependencyInstances)
+			w.open('[')
+			open = true
+		}
+		w.item()
+		w.open('{')
+		w.string("object", addr.String())
+		w.optional("deposed", string(deposed))
+		writeInstanceList(w, "instances", obj.DependencyInstances)
+		w.close('}')
+	}
+	for _, r := range resources {
+		for _, key := range r.SortedKeys() {
+			inst := r.Instances[key]
+			write(r.Addr.Instance(key), addrs.NotDeposed, inst.Current)
+			for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
+				write(r.Addr.Instance(key), deposed, inst.Deposed[deposed])
+			}
+		}
+	}
+	if open {
+		w.close(']')
+	}
+}
+
+func writeInstanceList(w *writer, name string, list []addrs.AbsInstance) {
+	w.key(name)
+	w.open('[')
+	for _, addr := range list {
+		w.item()
+		w.text(addr.String())
+	}
+	w.close(']')
+}
+
+// addDependencyInstances sets the instances on which objects depend. It ignores objects that the
+// state doesn't have: another program may have removed them.
+func addDependencyInstances(s *states.State, list []dependencyInstancesV4) error {
+	for _, in := range list {
+		addr, err := addrs.ParseInstanceText(in.Object)
+		if err != nil {
+			return fmt.Errorf("the state has the invalid address %q in %q", in.Object, dependencyInstances)
+		}
+		instances, err := parseInstances(in.Instances)
+		if err != nil {
+			return err
+		}
+		inst := s.Instance(addr)
+		if inst == nil {
+			continue
+		}
+		obj := inst.Current
+		if in.Deposed != "" {
+			obj = inst.Deposed[addrs.DeposedKey(in.Deposed)]
+		}
+		if obj != nil {
+			obj.DependencyInstances = instances
+		}
+	}
+	return nil
+}
+
+func parseInstances(texts []string) ([]addrs.AbsInstance, error) {
+	out := make([]addrs.AbsInstance, len(texts))
+	for i, text := range texts {
+		var err error
+		if out[i], err = addrs.ParseInstanceText(text); err != nil {
+			return nil, fmt.Errorf("the state has the invalid address %q in %q", text, dependencyInstances)
+		}
+	}
+	return out, nil
+}
