@@ -64,9 +64,11 @@ func ParseModuleSource(text string, versioned bool) (ModuleSource, error) {
 	return parseRemoteSource(text)
 }
 
+// cleanLocal returns the shortest form that begins with "./" or "../", as OpenTofu writes it in the
+// modules manifest. The parent directory is "./..".
 func cleanLocal(text string) string {
 	clean := path.Clean(text)
-	if clean == ".." || strings.HasPrefix(clean, "../") {
+	if strings.HasPrefix(clean, "../") {
 		return clean
 	}
 	return "./" + clean
@@ -120,18 +122,19 @@ func parseRegistrySource(text string) (ModuleSource, error) {
 	return ModuleSource{Kind: RegistryModule, Address: host + "/" + strings.Join(parts, "/"), Subdir: subdir}, nil
 }
 
-// splitSubdir splits "//SUBDIR" from an address. The "//" of a URL scheme does not count.
+// splitSubdir splits "//SUBDIR" from an address. The "//" of a URL scheme does not count, nor does one
+// in the query.
 func splitSubdir(text string) (address, subdir string, err error) {
+	place, query, hasQuery := strings.Cut(text, "?")
 	start := 0
-	if i := strings.Index(text, "://"); i >= 0 {
-		start = i + len("://")
+	if i := strings.Index(place, "/"); i > 0 && strings.HasPrefix(place[i-1:], "://") {
+		start = i + len("//")
 	}
-	i := strings.Index(text[start:], "//")
+	i := strings.Index(place[start:], "//")
 	if i < 0 {
 		return text, "", nil
 	}
-	address, subdir = text[:start+i], text[start+i+2:]
-	subdir, query, hasQuery := strings.Cut(subdir, "?")
+	address, subdir = place[:start+i], place[start+i+2:]
 	if hasQuery {
 		address += "?" + query
 	}
@@ -173,8 +176,8 @@ func parseRemoteSource(text string) (ModuleSource, error) {
 	}
 	for _, s := range shorthands {
 		if match := s.match(); match.MatchString(address) {
-			return ModuleSource{Kind: RemoteModule, Address: match.ReplaceAllString(address, s.full),
-				Subdir: subdir}, nil
+			address = match.ReplaceAllString(address, s.full)
+			break
 		}
 	}
 	place := method().ReplaceAllString(address, "")

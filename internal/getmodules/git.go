@@ -12,12 +12,18 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	"tofu/internal/httpclient"
 )
 
 // gitSchemes are the supported URL schemes. git knows others, some of which run programs.
 var gitSchemes = map[string]bool{"https": true, "http": true, "ssh": true, "git": true, "file": true}
+
+// notInHosts are characters that Go accepts in the host of a URL. The host becomes part of a name in
+// git's configuration ("credential.https://HOST.helper=PROGRAM"), where they could set another
+// program.
+const notInHosts = "!$&'()*+,;=<>\"`\\ "
 
 // git clones a repository at a ref. It fetches a single commit if the server supports that.
 // Abbreviated commit names require the whole repository.
@@ -91,7 +97,9 @@ func gitRemote(j job) (string, *gitLogin, error) {
 	if !gitSchemes[u.Scheme] {
 		return "", nil, fmt.Errorf("git repositories can't be fetched by %q", u.Scheme)
 	}
-	if strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-") {
+	password, _ := u.User.Password()
+	if strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-") ||
+		strings.ContainsAny(u.Host, notInHosts) || strings.ContainsFunc(u.User.Username()+password, unicode.IsControl) {
 		return "", nil, fmt.Errorf("%q is not a valid address of a git repository", httpclient.Redact(&u))
 	}
 	u.RawQuery = without(j.query, "ref", "depth", "sshkey").Encode()

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -164,4 +165,59 @@ func TestSecretsStayOutOfMessages(t *testing.T) {
 	if _, err := c.Get(t.Context(), u, ""); err == nil || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("%v", err)
 	}
+}
+
+// FuzzAnswers checks what the client makes of arbitrary documents: an error, or a service and a
+// location that can be used. Only a registry that asks for it gets its token with a download.
+func FuzzAnswers(f *testing.F) {
+	var offers, versions, location, header string
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/terraform.json"):
+			io.WriteString(w, offers)
+		case strings.HasSuffix(r.URL.Path, "/download"):
+			w.Header().Set("X-Terraform-Get", header)
+			io.WriteString(w, location)
+		default:
+			io.WriteString(w, versions)
+		}
+	}))
+	f.Cleanup(server.Close)
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(`{"modules.v1": "/m/"}`, `{"modules": [{"versions": [{"version": "1.0.0"}]}]}`, `{"location": "./x.zip"}`, "")
+	f.Add(`{"modules.v1": "//`+u.Host+`/"}`, `{"modules": [null, {}]}`, `{"location": "git::https://x//y",
+		"use_registry_credentials": true}`, "/x?archive=zip")
+	f.Add(`{"modules.v1": {"a": []}}`, `{"modules": [{"versions": [{"version": "1"}, null]}]}`,
+		`{"location": "..", "use_registry_credentials": "yes"}`, "../%zz")
+	f.Add(`{"modules.v1": "https://me:secret@example.com/"}`, `{"modules": {}}`, `[]`, "\x1b[2J")
+	f.Fuzz(func(t *testing.T, a, b, c, d string) {
+		offers, versions, location, header = a, b, c, d
+		client := New(&cliconfig.Config{RegistryTimeout: time.Second}, "test")
+		base, err := client.Service(t.Context(), u.Host, "modules.v1")
+		if err != nil {
+			return
+		}
+		if base.Scheme != "https" && base.Scheme != "http" || base.User != nil || !strings.HasSuffix(base.Path, "/") {
+			t.Fatalf("the service is at %s", base)
+		}
+		if base.Host != u.Host {
+			return // another server
+		}
+		found, err := client.ModuleVersions(t.Context(), u.Host, "acme/net/aws")
+		if err == nil && len(found.List)+len(found.Odd) > len(b) {
+			t.Errorf("%d versions in %q", len(found.List), b)
+		}
+		place, err := client.ModuleLocation(t.Context(), u.Host, "acme/net/aws", "1.0.0")
+		switch {
+		case err != nil:
+		case place.Address == "" || strings.HasPrefix(place.Address, "."):
+			t.Errorf("%q, %q: the location is %q", c, d, place.Address)
+		case place.Host != "" && (place.Host != u.Host || !strings.Contains(c, "true")):
+			t.Errorf("%q: the token of %q is sent", c, place.Host)
+		}
+	})
 }
