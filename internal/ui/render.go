@@ -19,6 +19,7 @@ type renderer struct {
 	style  termtext.Style
 	margin int
 	full   bool // show unchanged parts too
+	review bool // leave out unchanged parts of long texts
 	strict bool // at the top level, hide unchanged parts even if they are in importantNames
 	b      strings.Builder
 }
@@ -260,21 +261,55 @@ func (r *renderer) showsElement(n *valuediff.Node, i int) bool {
 
 // text writes a string with several lines.
 func (r *renderer) text(n *valuediff.Node, depth int) {
-	r.open(n, "<<-EOT")
-	for _, l := range n.Lines {
-		r.start(depth+1, l.Action)
-		r.b.WriteString(termtext.Printable(l.Text) + "\n")
+	r.open(n, calls(n)+"<<-EOT")
+	lines := n.Lines
+	if r.review && n.Action == plans.Update && len(lines) > wholeText {
+		lines = valuediff.Hunks(lines, contextLines)
 	}
-	r.close(depth, "EOT")
+	for _, l := range lines {
+		if l.Skipped > 0 {
+			r.comment(depth+1, "# ("+Count(l.Skipped, "unchanged line")+" hidden)")
+			continue
+		}
+		r.start(depth+1, l.Action)
+		r.b.WriteString(markedWords(r.style, l) + "\n")
+	}
+	r.close(depth, "EOT"+strings.Repeat(")", len(n.Calls)))
 }
 
-// json writes a string that contains JSON.
+// calls returns the calls, up to their brackets, of the functions that make a text.
+func calls(n *valuediff.Node) string {
+	if len(n.Calls) == 0 {
+		return ""
+	}
+	return strings.Join(n.Calls, "(") + "("
+}
+
+// markedWords returns a line with its changed words underlined.
+func markedWords(s termtext.Style, l valuediff.Line) string {
+	var b strings.Builder
+	end := 0
+	for _, w := range l.Changed {
+		b.WriteString(termtext.Printable(l.Text[end:w.Start]) + s.As(termtext.Underline, termtext.Printable(l.Text[w.Start:w.End])))
+		end = w.End
+	}
+	return b.String() + termtext.Printable(l.Text[end:])
+}
+
+// For review, texts with more lines than wholeText are shown with contextLines around each change.
+const (
+	wholeText    = 20
+	contextLines = 3
+)
+
+// json writes a string with structure.
 func (r *renderer) json(n *valuediff.Node, depth int) {
 	inner := n.Elements[0]
-	r.b.WriteString("jsonencode(")
+	r.b.WriteString(calls(n))
+	end := strings.Repeat(")", len(n.Calls))
 	if len(inner.Elements)+len(inner.Members) == 0 && n.Text == "" && !n.Replace { // empty
 		r.node(inner, depth)
-		r.b.WriteByte(')')
+		r.b.WriteString(end)
 		return
 	}
 	if n.Text != "" {
@@ -294,7 +329,7 @@ func (r *renderer) json(n *valuediff.Node, depth int) {
 	r.node(inner, depth+1)
 	r.full = full
 	r.b.WriteByte('\n')
-	r.close(depth, ")")
+	r.close(depth, end)
 }
 
 // block writes the content of a block between its braces, after its header at depth.

@@ -84,3 +84,8 @@ func countTypes(ty cty.Type, limit int) int {
 	}
 	return total
 }
+
+// DecodeYAML returns the value of a YAML document, as yamldecode does.
+func DecodeYAML(text string) (cty.Value, error) {
+	return yamldecodeFunc.Call([]cty.Value{cty.StringVal(text)})
+}

@@ -14,10 +14,7 @@ import (
 // Heading describes what happens to an object, or has happened outside, and why. Notes may have
 // several lines.
 func Heading(c *plans.InstanceChange, drift bool) (heading string, notes []string) {
-	name := c.Addr.String()
-	if c.Deposed != addrs.NotDeposed {
-		name += fmt.Sprintf(" (deposed object %s)", c.Deposed)
-	}
+	name := objectName(c)
 	if c.Action == plans.NoOp && c.MovedFrom != nil && c.Importing == nil {
 		return fmt.Sprintf("%s has moved to %s", c.MovedFrom, name), nil
 	}
@@ -31,6 +28,14 @@ func Heading(c *plans.InstanceChange, drift bool) (heading string, notes []strin
 		notes = append(notes, fmt.Sprintf("(moved from %s)", c.MovedFrom))
 	}
 	return heading, append(notes, importNotes(c)...)
+}
+
+// objectName returns the address of an object, with the key of a deposed one.
+func objectName(c *plans.InstanceChange) string {
+	if c.Deposed == addrs.NotDeposed {
+		return c.Addr.String()
+	}
+	return fmt.Sprintf("%s (deposed object %s)", c.Addr, c.Deposed)
 }
 
 // driftText describes a change made outside.

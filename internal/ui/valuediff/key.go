@@ -10,9 +10,9 @@ import (
 	"tofu/internal/states"
 )
 
-// valueKey returns a text that is equal for two values if the values are equal apart from marks.
+// Key returns a text that is equal for two values if the values are equal apart from marks.
 // Unknown values have their own text.
-func valueKey(v cty.Value) string { return string(appendKey(nil, v)) }
+func Key(v cty.Value) string { return string(appendKey(nil, v)) }
 
 func appendKey(b []byte, v cty.Value) []byte {
 	v, own := v.Unmark()

@@ -45,6 +45,12 @@ func (d *Differ) stretch(was, is []cty.Value, pairs []diff.Pair) []*Node {
 			added = append(added, is[p.New])
 		}
 	}
+	if d.Review {
+		out, _ := alike(gone, added, func(old, new int) *Node {
+			return d.value(at(gone, old), at(added, new), nil)
+		})
+		return out
+	}
 	var out []*Node
 	for len(gone) > 0 && len(added) > 0 && isObject(gone[0]) && isObject(added[0]) {
 		out = append(out, d.value(gone[0], added[0], nil))
@@ -59,6 +65,14 @@ func (d *Differ) stretch(was, is []cty.Value, pairs []diff.Pair) []*Node {
 	return out
 }
 
+// at returns an element, or NilVal if there is none.
+func at(list []cty.Value, i int) cty.Value {
+	if i < 0 || i >= len(list) {
+		return cty.NilVal
+	}
+	return list[i]
+}
+
 func isObject(v cty.Value) bool {
 	v, _ = v.Unmark()
 	return v.IsKnown() && !v.IsNull() && (v.Type().IsObjectType() || v.Type().IsMapType())
@@ -69,7 +83,7 @@ func isObject(v cty.Value) bool {
 func elementKeys(values []cty.Value, side string) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
-		out[i] = valueKey(v)
+		out[i] = Key(v)
 		if !v.IsWhollyKnown() {
 			out[i] = side + out[i]
 		}
@@ -83,11 +97,11 @@ func alignLines(old, new []string) []Line {
 	for _, p := range diff.Align(old, new) {
 		switch {
 		case p.New < 0:
-			out = append(out, Line{plans.Delete, old[p.Old]})
+			out = append(out, Line{Action: plans.Delete, Text: old[p.Old]})
 		case p.Old < 0:
-			out = append(out, Line{plans.Create, new[p.New]})
+			out = append(out, Line{Action: plans.Create, Text: new[p.New]})
 		default:
-			out = append(out, Line{plans.NoOp, old[p.Old]})
+			out = append(out, Line{Text: old[p.Old]})
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package valuediff
 import (
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/configs/configschema"
 	"tofu/internal/plans"
 )
 
@@ -18,9 +19,11 @@ type Node struct {
 	Blocks        []*Blocks // nested blocks by type
 	From, To      *Node     // a value of one kind becomes another
 	Lines         []Line    // texts
+	Calls         []string  // functions that make a text of the content, the outermost first
 
 	ToNull   bool     // ends with "-> null"
 	Replace  bool     // forces a replacement
+	Reformed bool     // an unchanged number that is written in another form
 	Warnings []string // comments above the node
 }
 
@@ -39,7 +42,7 @@ const (
 	BlockForm
 	BecomesForm // From -> To
 	TextForm    // several lines
-	JSONForm    // jsonencode(Elements[0])
+	JSONForm    // a text with structure: Calls(Elements[0])
 	HiddenBlockForm
 )
 
@@ -52,14 +55,17 @@ type Member struct {
 
 // Blocks are the nested blocks of one type.
 type Blocks struct {
-	Name  string
-	Items []*Member // named by their key, or ""
+	Name    string
+	Nesting configschema.NestingMode
+	Items   []*Member // named by their key, or ""
 }
 
 // A Line is a line of a text.
 type Line struct {
-	Action plans.Action
-	Text   string
+	Action  plans.Action
+	Text    string
+	Changed []Span // changed words of a line that replaces another, or is replaced
+	Skipped int    // the number of unchanged lines that this one stands for
 }
 
 // Texts in place of values that are not shown.
@@ -91,7 +97,7 @@ func newReplacePaths(paths []cty.Path) *replacePaths {
 			if !ok {
 				break // inside a set
 			}
-			at = at.enter(valueKey(key))
+			at = at.enter(Key(key))
 		}
 		at.here = true
 	}
@@ -116,7 +122,7 @@ func (r *replacePaths) step(key cty.Value) *replacePaths {
 	if r == nil || r.next == nil {
 		return nil
 	}
-	return r.next[valueKey(key)]
+	return r.next[Key(key)]
 }
 
 func (r *replacePaths) forced() bool { return r != nil && r.here }
@@ -137,3 +143,28 @@ func container(form Form, before, after cty.Value, changed bool) *Node {
 
 // Changed reports whether a node differs.
 func (n *Node) Changed() bool { return n.Action != plans.NoOp }
+
+// ForcesReplacement reports whether a node or a part of it forces a replacement.
+func (n *Node) ForcesReplacement() bool {
+	if n.Replace {
+		return true
+	}
+	for _, m := range n.Members {
+		if m.Node.ForcesReplacement() {
+			return true
+		}
+	}
+	for _, e := range n.Elements {
+		if e.ForcesReplacement() {
+			return true
+		}
+	}
+	for _, b := range n.Blocks {
+		for _, item := range b.Items {
+			if item.Node.ForcesReplacement() {
+				return true
+			}
+		}
+	}
+	return false
+}

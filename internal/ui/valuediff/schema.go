@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/configs/configschema"
+	"tofu/internal/diff"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 )
@@ -64,7 +65,7 @@ func (d *Differ) block(before, after cty.Value, sch *configschema.Block, r *repl
 	for _, name := range slices.Sorted(maps.Keys(sch.BlockTypes)) {
 		nested := sch.BlockTypes[name]
 		if items := d.nested(part(before, name), part(after, name), nested, r.name(name)); len(items) > 0 {
-			n.Blocks = append(n.Blocks, &Blocks{name, items})
+			n.Blocks = append(n.Blocks, &Blocks{name, nested.Nesting, items})
 		}
 	}
 	return n.settle()
@@ -153,7 +154,7 @@ func (d *Differ) attribute(before, after cty.Value, attr *configschema.Attribute
 		n = &Node{Action: plans.Update, Form: BecomesForm, From: from, To: Leaf(plans.NoOp, UnknownText),
 			Replace: r.forced()}
 	default:
-		typed := &Differ{ShowSensitive: d.ShowSensitive, static: attr.Type != cty.NilType &&
+		typed := &Differ{ShowSensitive: d.ShowSensitive, Review: d.Review, static: attr.Type != cty.NilType &&
 			!attr.Type.HasDynamicTypes()}
 		n = typed.value(before, after, r)
 	}
@@ -201,25 +202,70 @@ func (d *Differ) nestedObject(before, after cty.Value, obj *configschema.Object,
 	return n.settle()
 }
 
-// positions compares lists element by element.
+// positions compares lists element by element, or by likeness for review.
 func (d *Differ) positions(before, after cty.Value, r *replacePaths, compare compareFunc) *Node {
 	was, is := elementsOf(before), elementsOf(after)
-	at := func(list []cty.Value, i int) cty.Value {
-		if i < len(list) {
-			return list[i]
-		}
-		return cty.NilVal
-	}
-	var elements []*Node
-	differs := false
-	for i := range max(len(was), len(is)) {
-		n := compare(at(was, i), at(is, i), r.index(i))
-		differs = differs || n.Changed()
-		elements = append(elements, n)
-	}
+	elements, differs := d.aligned(was, is, r, compare)
 	n := container(NestedListForm, before, after, differs)
 	n.Elements = elements
 	return n
+}
+
+// aligned compares the elements of two lists. Replacement paths are those of the new elements, or of
+// removed ones.
+func (d *Differ) aligned(was, is []cty.Value, r *replacePaths, compare compareFunc) (out []*Node, differs bool) {
+	add := func(old, new int) {
+		index := new
+		if new < 0 {
+			index = old
+		}
+		n := compare(at(was, old), at(is, new), r.index(index))
+		differs = differs || n.Changed()
+		out = append(out, n)
+	}
+	if !d.Review {
+		for i := range max(len(was), len(is)) {
+			add(i, i)
+		}
+		return out, differs
+	}
+	pairs := diff.Align(elementKeys(was, "-"), elementKeys(is, "+"))
+	for i := 0; i < len(pairs); {
+		if p := pairs[i]; p.Old >= 0 && p.New >= 0 {
+			add(p.Old, p.New)
+			i++
+			continue
+		}
+		var gone, added []int
+		for ; i < len(pairs) && (pairs[i].Old < 0 || pairs[i].New < 0); i++ {
+			if pairs[i].New < 0 {
+				gone = append(gone, pairs[i].Old)
+			} else {
+				added = append(added, pairs[i].New)
+			}
+		}
+		alike(pick(was, gone), pick(is, added), func(old, new int) *Node {
+			add(position(gone, old), position(added, new))
+			return nil
+		})
+	}
+	return out, differs
+}
+
+// pick returns the elements at some positions.
+func pick(list []cty.Value, positions []int) []cty.Value {
+	out := make([]cty.Value, len(positions))
+	for i, p := range positions {
+		out[i] = list[p]
+	}
+	return out
+}
+
+func position(positions []int, i int) int {
+	if i < 0 {
+		return -1
+	}
+	return positions[i]
 }
 
 // nested compares the blocks of one type.

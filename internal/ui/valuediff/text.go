@@ -13,23 +13,64 @@ import (
 
 // text compares strings: JSON by its content, and other strings of several lines line by line.
 func (d *Differ) text(before, after cty.Value) *Node {
-	if n := d.jsonText(before, after); n != nil {
+	if d.Review {
+		if n := d.short(before, after); n != nil {
+			return n
+		}
+		if n := d.structured(before, after); n != nil {
+			return n
+		}
+	} else if n := d.jsonText(before, after); n != nil {
 		return n
 	}
-	was, is := stringOf(before), stringOf(after)
-	if !strings.Contains(was, "\n") && !strings.Contains(is, "\n") {
+	if !strings.Contains(stringOf(before), "\n") && !strings.Contains(stringOf(after), "\n") {
 		return d.leaves(before, after)
 	}
+	return d.lines(before, after)
+}
+
+// lines compares texts line by line.
+func (d *Differ) lines(before, after cty.Value) *Node {
+	was, is := stringOf(before), stringOf(after)
 	n := container(TextForm, before, after, was != is)
 	switch n.Action {
 	case plans.Update:
 		n.Lines = alignLines(splitLines(was), splitLines(is))
+		if d.Review {
+			markWords(n.Lines)
+		}
 	case plans.Create:
 		n.Lines = unchangedLines(splitLines(is))
 	default:
 		n.Lines = unchangedLines(splitLines(was))
 	}
 	return n
+}
+
+// short compares strings that are shown in a few words: certificates and hashes, and numbers that
+// only change their form. It returns nil for other strings.
+func (d *Differ) short(before, after cty.Value) *Node {
+	if before != cty.NilVal && after != cty.NilVal && sameNumber(before.AsString(), after.AsString()) {
+		return &Node{Text: LeafText(after), Reformed: true}
+	}
+	was, is := shortText(stringOf(before)), shortText(stringOf(after))
+	if was == "" && is == "" {
+		return nil
+	}
+	if was == "" && before != cty.NilVal {
+		was = LeafText(before)
+	}
+	if is == "" && after != cty.NilVal {
+		is = LeafText(after)
+	}
+	switch action := ActionOf(before, after, stringOf(before) != stringOf(after)); action {
+	case plans.Update:
+		return &Node{Action: action, Before: was, After: is}
+	case plans.Delete:
+		return Leaf(action, was)
+	default:
+		return Leaf(action, is)
+	}
 }
 
 func stringOf(v cty.Value) string {
@@ -44,7 +85,7 @@ func splitLines(s string) []string { return strings.Split(strings.TrimSuffix(s, 
 func unchangedLines(texts []string) []Line {
 	out := make([]Line, len(texts))
 	for i, t := range texts {
-		out[i] = Line{plans.NoOp, t}
+		out[i] = Line{Text: t}
 	}
 	return out
 }
@@ -60,8 +101,9 @@ func (d *Differ) jsonText(before, after cty.Value) *Node {
 	case isJSON != alsoJSON: // only one of them
 		return d.becomes(before, after)
 	}
-	inner := (&Differ{}).value(was, is, nil)
+	inner := d.inText().value(was, is, nil)
 	n := container(JSONForm, before, after, inner.Changed())
+	n.Calls = []string{"jsonencode"}
 	n.Elements = []*Node{inner}
 	if n.Action == plans.NoOp && before.AsString() != after.AsString() {
 		n.Action = plans.Update

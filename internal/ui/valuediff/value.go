@@ -15,6 +15,9 @@ import (
 // A Differ builds trees.
 type Differ struct {
 	ShowSensitive bool // sensitive values are shown
+	// Review compares for readers rather than programs: texts by their structure, elements of lists
+	// and sets by likeness, and numbers by their value. Certificates and hashes are shortened.
+	Review bool
 	// static says that a schema determines the types of the values, so that null attributes count
 	// as absent.
 	static bool
@@ -281,28 +284,39 @@ func (d *Differ) set(before, after cty.Value, compare compareFunc) *Node {
 	was, is := elementsOf(before), elementsOf(after)
 	old, kept := make(map[string]bool, len(was)), make(map[string]bool)
 	for _, v := range was {
-		old[valueKey(v)] = true
+		old[Key(v)] = true
 	}
 	for _, v := range is {
-		if key := valueKey(v); old[key] {
+		if key := Key(v); old[key] {
 			kept[key] = true
 		}
 	}
-	var same, gone, added []*Node
+	var same, changes []*Node
+	var gone, added []cty.Value
 	for _, v := range was {
-		if kept[valueKey(v)] {
+		if kept[Key(v)] {
 			same = append(same, compare(v, v, nil))
 		} else {
-			gone = append(gone, compare(v, cty.NilVal, nil))
+			gone = append(gone, v)
 		}
 	}
 	for _, v := range is {
-		if !kept[valueKey(v)] {
-			added = append(added, compare(cty.NilVal, v, nil))
+		if !kept[Key(v)] {
+			added = append(added, v)
 		}
 	}
-	n := container(SetForm, before, after, len(gone)+len(added) > 0)
-	n.Elements = slices.Concat(gone, added, same)
+	if d.Review {
+		changes, _ = alike(gone, added, func(old, new int) *Node { return compare(at(gone, old), at(added, new), nil) })
+	} else {
+		for _, v := range gone {
+			changes = append(changes, compare(v, cty.NilVal, nil))
+		}
+		for _, v := range added {
+			changes = append(changes, compare(cty.NilVal, v, nil))
+		}
+	}
+	n := container(SetForm, before, after, len(changes) > 0)
+	n.Elements = append(changes, same...)
 	return n
 }
 

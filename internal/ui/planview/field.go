@@ -1,0 +1,199 @@
+package planview
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"tofu/internal/configs/configschema"
+	"tofu/internal/plans"
+	"tofu/internal/ui/valuediff"
+)
+
+// A Field is one difference between an object before and after a change.
+type Field struct {
+	// Path leads to the value: `tags["Name"]`, `ingress[1].port`, or `rule{port = 443}.cidr` for an
+	// element of a set.
+	Path   string
+	Action plans.Action // Create, Update, Delete; NoOp for a number that only changes its form
+	// Before and After are the values in the syntax of the language, on one line. "" is an absent
+	// value.
+	Before, After string
+	Lines         []valuediff.Line // a text that changes, in place of Before and After
+	Note          string           // a remark, such as "whitespace changes"
+	Forces        bool             // it forces a replacement
+	Unknown       bool             // the new value is known after apply
+	Causes        []string         // what makes it unknown, such as "aws_vpc.main is created"
+	At            hcl.Range        // of the argument in the configuration; empty if it isn't set there
+}
+
+// flattener collects fields.
+type flattener struct {
+	plan   *Plan
+	change *Change // nil for outputs
+	out    []Field
+	hidden int
+}
+
+// members adds the differences of the members and blocks of a node.
+func (f *flattener) members(path string, n *valuediff.Node, forces bool) {
+	for _, m := range n.Members {
+		if path == "" && f.hides(m.Name, m.Node) {
+			continue
+		}
+		f.node(join(path, m.Name, m.Quote || n.Form == valuediff.MapForm), m.Node, forces)
+	}
+	for _, b := range n.Blocks {
+		for i, item := range b.Items {
+			if path == "" && f.hides(b.Name, item.Node) {
+				continue
+			}
+			f.node(blockPath(join(path, b.Name, false), b, i), item.Node, forces)
+		}
+	}
+}
+
+// hides reports whether a rule hides the differences at an attribute of the object.
+func (f *flattener) hides(name string, n *valuediff.Node) bool {
+	if !f.plan.hidden[name] || !n.Changed() || n.ForcesReplacement() || f.change == nil ||
+		f.change.Action == plans.Delete {
+		return false
+	}
+	f.hidden++
+	return true
+}
+
+func blockPath(path string, b *valuediff.Blocks, i int) string {
+	item := b.Items[i]
+	switch {
+	case item.Name != "":
+		return path + "[" + strconv.Quote(item.Name) + "]"
+	case b.Nesting == configschema.NestingSet:
+		return path + identity(item.Node)
+	case b.Nesting == configschema.NestingList && len(b.Items) > 1:
+		return path + "[" + strconv.Itoa(i) + "]"
+	}
+	return path
+}
+
+// join appends the name of a member to a path.
+func join(path, name string, quote bool) string {
+	switch {
+	case quote || path != "" && !hclsyntax.ValidIdentifier(name):
+		return path + "[" + strconv.Quote(name) + "]"
+	case path == "":
+		return name
+	}
+	return path + "." + name
+}
+
+// node adds the differences at a node.
+func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
+	forces = forces || n.Replace
+	if n.Reformed {
+		f.add(Field{Path: path, After: n.Text, Note: "only the form of the number changes"})
+		return
+	}
+	if !n.Changed() {
+		return
+	}
+	field := Field{Path: path, Action: n.Action, Forces: forces}
+	if n.Action == plans.Update {
+		switch n.Form {
+		case valuediff.ObjectForm, valuediff.MapForm, valuediff.NestedMapForm, valuediff.BlockForm:
+			f.members(path, n, forces)
+			return
+		case valuediff.ListForm, valuediff.NestedListForm, valuediff.SetForm:
+			f.elements(path, n, forces)
+			return
+		case valuediff.JSONForm:
+			if n.Elements[0].Changed() {
+				f.node(path, n.Elements[0], forces)
+				return
+			}
+			field.Note = n.Text
+		case valuediff.TextForm:
+			field.Lines = n.Lines
+		case valuediff.BecomesForm:
+			field.Before, field.After = Inline(n.From), Inline(n.To)
+			field.Unknown = n.To.Text == valuediff.UnknownText
+		default:
+			field.Before, field.After = n.Before, n.After
+			if n.Before == "" && n.After == "" {
+				field.Before, field.After = "", Inline(n)
+			}
+		}
+	} else if text := Inline(n); n.Action == plans.Delete {
+		field.Before = text
+	} else {
+		field.After = text
+		field.Unknown = text == valuediff.UnknownText
+	}
+	f.add(field)
+}
+
+// elements adds the differences of the elements of a list or set.
+func (f *flattener) elements(path string, n *valuediff.Node, forces bool) {
+	old, new := 0, 0
+	for _, e := range n.Elements {
+		at := path
+		switch {
+		case n.Form == valuediff.SetForm && e.Action == plans.Update:
+			at += identity(e)
+		case n.Form == valuediff.SetForm:
+		case e.Action == plans.Delete:
+			at += "[" + strconv.Itoa(old) + "]"
+		default:
+			at += "[" + strconv.Itoa(new) + "]"
+		}
+		f.node(at, e, forces)
+		if e.Action != plans.Create {
+			old++
+		}
+		if e.Action != plans.Delete {
+			new++
+		}
+	}
+}
+
+// add adds a field with what the configuration says about it.
+func (f *flattener) add(field Field) {
+	if f.change != nil && f.change.Block != nil && (field.Unknown || field.Forces) {
+		name := field.Path
+		if i := strings.IndexAny(name, ".[{"); i >= 0 {
+			name = name[:i]
+		}
+		field.At, field.Causes = f.plan.origins.attribute(f.change, name, field.Unknown)
+	}
+	f.out = append(f.out, field)
+}
+
+// identities are the members that identify an element of a set, if they don't change.
+var identities = []string{"id", "name", "key", "sid", "Sid", "type", "protocol", "from_port", "port"}
+
+// identity returns the unchanged members that identify an element of a set: `{port = 443}`.
+func identity(n *valuediff.Node) string {
+	if n.Action != plans.Update {
+		return ""
+	}
+	texts := make(map[string]string)
+	var names []string
+	for _, m := range n.Members {
+		if m.Node.Form == valuediff.LeafForm && !m.Node.Changed() && len(m.Node.Text) <= 40 && m.Node.Text != "null" {
+			texts[m.Name] = m.Node.Text
+			names = append(names, m.Name)
+		}
+	}
+	var parts []string
+	for _, list := range [][]string{identities, names} {
+		for _, name := range list {
+			if text := texts[name]; text != "" && len(parts) < 2 {
+				parts = append(parts, name+" = "+text)
+				delete(texts, name)
+			}
+		}
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}

@@ -1,0 +1,166 @@
+package planview
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"tofu/internal/addrs"
+	"tofu/internal/parallel"
+	"tofu/internal/plans"
+)
+
+// A Kind is what happens to an object, by its danger: those of least value come first in reviews.
+type Kind uint8
+
+// The kinds of changes.
+const (
+	Destroyed Kind = iota
+	Replaced
+	Forgotten
+	Updated
+	Created
+	Imported // without a change
+	Read
+	Moved // without a change
+)
+
+// Kind returns the kind of a change.
+func (c *Change) Kind() Kind {
+	switch {
+	case c.Action == plans.Delete:
+		return Destroyed
+	case c.Action.IsReplace():
+		return Replaced
+	case c.Action == plans.Forget:
+		return Forgotten
+	case c.Action == plans.Update:
+		return Updated
+	case c.Action == plans.Create:
+		return Created
+	case c.Action == plans.Read:
+		return Read
+	case c.Importing != nil:
+		return Imported
+	}
+	return Moved
+}
+
+// A Group is a change, or equal changes of several instances of one resource.
+type Group struct {
+	*Change // the first
+	Kind    Kind
+	Changes []*Change
+	// Fields are the differences of all members. In a group of several, KeyText stands for the key of
+	// each instance.
+	Fields []Field
+	Hidden int // differences of the first one that hide rules leave out
+}
+
+// The texts in place of the key of an instance, as in the configuration.
+const (
+	countText = "${count.index}"
+	eachText  = "${each.key}"
+)
+
+// Groups folds equal changes of the instances of a resource into one. Groups are in the order of
+// kinds, then of the module tree. Deleted, forgotten and moved objects need no fields, because
+// nothing about them differs.
+func (p *Plan) Groups() []*Group {
+	byKey := make(map[string]*Group)
+	var out []*Group
+	for some := range slices.Chunk(p.Changes, 512) {
+		made := make([]*Group, len(some))
+		keys := make([]string, len(some))
+		parallel.Each(len(some), runtime.GOMAXPROCS(0), func(i int) { made[i], keys[i] = group(some[i]) })
+		for i, g := range made {
+			if first := byKey[keys[i]]; first != nil {
+				first.Changes = append(first.Changes, g.Change)
+				continue
+			}
+			byKey[keys[i]] = g
+			out = append(out, g)
+		}
+	}
+	for _, g := range out {
+		if len(g.Changes) > 1 {
+			g.Fields = withoutKey(g.Fields, g.Addr.Key)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Group) int { return int(a.Kind) - int(b.Kind) })
+	return out
+}
+
+// group returns the group of a single change, and a key that is equal for changes that belong
+// together.
+func group(c *Change) (*Group, string) {
+	g := &Group{Change: c, Kind: c.Kind(), Changes: []*Change{c}}
+	switch g.Kind {
+	case Updated, Replaced, Created, Read:
+		g.Fields, g.Hidden = c.Fields()
+	}
+	hash := sha256.New()
+	fmt.Fprintln(hash, c.Addr.Module.Module(), c.Addr.Resource, c.Action, g.Kind, c.Reason, c.Deposed, c.Importing != nil)
+	if c.MovedFrom != nil {
+		fmt.Fprintln(hash, c.MovedFrom.Config())
+	}
+	for _, f := range withoutKey(g.Fields, c.Addr.Key) {
+		fmt.Fprintf(hash, "%q %d %q %q %q %v %v %q\n", f.Path, f.Action, f.Before, f.After, f.Note, f.Forces, f.Unknown, f.Causes)
+		for _, l := range f.Lines {
+			fmt.Fprintf(hash, "%d%q", l.Action, l.Text)
+		}
+	}
+	return g, string(hash.Sum(nil))
+}
+
+// withoutKey replaces the key of an instance in its fields by the expression for it.
+func withoutKey(fields []Field, key addrs.InstanceKey) []Field {
+	text, stands := "", ""
+	if _, ok := key.IsInt(); ok {
+		text, stands = strings.Trim(key.String(), "[]"), countText
+	} else if s, ok := key.IsString(); ok && len(s) > 1 {
+		text, stands = s, eachText
+	}
+	if text == "" {
+		return fields
+	}
+	out := slices.Clone(fields)
+	for i := range out {
+		f := &out[i]
+		f.Before, f.After = replaceKey(f.Before, text, stands), replaceKey(f.After, text, stands)
+	}
+	return out
+}
+
+// replaceKey replaces a key where it stands alone in quoted text: next to letters and digits it is
+// part of a word, and next to dots and slashes part of a number or an address.
+func replaceKey(text, key, stands string) string {
+	if !strings.HasPrefix(text, `"`) || !strings.Contains(text, key) {
+		return text
+	}
+	var b strings.Builder
+	for rest := text; ; {
+		i := strings.Index(rest, key)
+		if i < 0 {
+			b.WriteString(rest)
+			return b.String()
+		}
+		before, _ := utf8.DecodeLastRuneInString(text[:len(text)-len(rest)+i])
+		after, _ := utf8.DecodeRuneInString(rest[i+len(key):])
+		b.WriteString(rest[:i])
+		if separates(before) && separates(after) {
+			b.WriteString(stands)
+		} else {
+			b.WriteString(key)
+		}
+		rest = rest[i+len(key):]
+	}
+}
+
+func separates(r rune) bool {
+	return r != '.' && r != '/' && r != ':' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+}

@@ -1,0 +1,103 @@
+package planview
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"tofu/internal/plans"
+	"tofu/internal/ui/valuediff"
+)
+
+// Inline returns a value that exists on one side of a change as a text on one line.
+func Inline(n *valuediff.Node) string {
+	var b strings.Builder
+	inline(&b, n)
+	return b.String()
+}
+
+func inline(b *strings.Builder, n *valuediff.Node) {
+	switch n.Form {
+	case valuediff.ObjectForm, valuediff.MapForm, valuediff.NestedMapForm, valuediff.BlockForm:
+		inlineMembers(b, n)
+	case valuediff.ListForm, valuediff.NestedListForm, valuediff.SetForm:
+		b.WriteByte('[')
+		for i, e := range n.Elements {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			inline(b, e)
+		}
+		b.WriteByte(']')
+	case valuediff.BecomesForm:
+		inline(b, n.From)
+		b.WriteString(" -> ")
+		inline(b, n.To)
+	case valuediff.JSONForm:
+		b.WriteString(strings.Join(n.Calls, "(") + "(")
+		inline(b, n.Elements[0])
+		b.WriteString(strings.Repeat(")", len(n.Calls)))
+	case valuediff.TextForm:
+		inlineText(b, n)
+	case valuediff.HiddenBlockForm:
+		b.WriteString(valuediff.SensitiveText)
+	default:
+		b.WriteString(n.Text)
+	}
+}
+
+func inlineMembers(b *strings.Builder, n *valuediff.Node) {
+	b.WriteByte('{')
+	separator := " "
+	for _, m := range n.Members {
+		b.WriteString(separator)
+		separator = ", "
+		if m.Quote || !hclsyntax.ValidIdentifier(m.Name) {
+			b.WriteString(strconv.Quote(m.Name))
+		} else {
+			b.WriteString(m.Name)
+		}
+		b.WriteString(" = ")
+		inline(b, m.Node)
+	}
+	for _, group := range n.Blocks {
+		for _, item := range group.Items {
+			b.WriteString(separator + group.Name + " ")
+			separator = ", "
+			if item.Name != "" {
+				b.WriteString(strconv.Quote(item.Name) + " ")
+			}
+			inline(b, item.Node)
+		}
+	}
+	if separator != " " {
+		b.WriteByte(' ')
+	}
+	b.WriteByte('}')
+}
+
+// inlineText describes a text of several lines by its first line and their number.
+func inlineText(b *strings.Builder, n *valuediff.Node) {
+	var first string
+	for _, l := range n.Lines {
+		if first = strings.TrimSpace(l.Text); first != "" {
+			break
+		}
+	}
+	text := fmt.Sprintf("%s … (%d lines)", strconv.Quote(first), len(n.Lines))
+	if len(n.Calls) > 0 {
+		text = strings.Join(n.Calls, "(") + "(" + text + strings.Repeat(")", len(n.Calls))
+	}
+	b.WriteString(text)
+}
+
+// symbols are the symbols of actions, as in the legend of the full view.
+var symbols = map[plans.Action]string{
+	plans.NoOp: " ", plans.Create: "+", plans.Update: "~", plans.Delete: "-", plans.DeleteThenCreate: "-/+",
+	plans.CreateThenDelete: "+/-", plans.Read: "<=", plans.Forget: ".", plans.ForgetThenCreate: "./+",
+}
+
+// Symbol returns the symbol of an action: "+", "~", "-/+" and so on.
+func Symbol(a plans.Action) string { return symbols[a] }

@@ -1,0 +1,144 @@
+package planview
+
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/plans"
+	"tofu/internal/providers"
+	"tofu/internal/ui/valuediff"
+)
+
+// Options control what a view contains.
+type Options struct {
+	ShowSensitive bool
+	// Hide names top-level attributes whose differences are left out, such as "tags". It has no
+	// effect on deletions and on attributes that force a replacement.
+	Hide []string
+}
+
+// A Plan is a plan prepared for review.
+type Plan struct {
+	*Source
+	Options Options
+	Counts  Counts
+	Changes []*Change // everything that changes, moves or is imported, in the order of the module tree
+	Drift   []*Change // changes made outside that may matter to the plan
+	Outputs []*Output // root outputs that change
+	Renames []Rename  // pairs of a deletion and a creation that look like a renaming
+
+	differ  *valuediff.Differ
+	hidden  map[string]bool
+	origins *origins
+}
+
+// A Change is what happens to one object, or has happened to it outside.
+type Change struct {
+	*plans.InstanceChange
+	Schema *providers.ResourceSchema // nil if it is not available
+	Block  *configs.Resource         // nil if the configuration doesn't declare the resource
+	Drift  bool                      // it happened outside
+
+	plan *Plan
+}
+
+// An Output is a root output that changes.
+type Output struct {
+	*plans.OutputChange
+	Fields []Field // with paths that start with the name of the output
+}
+
+// New prepares a plan.
+func New(s *Source, o Options) *Plan {
+	p := &Plan{
+		Source: s, Options: o, Counts: Count(s.Plan), hidden: make(map[string]bool),
+		differ:  &valuediff.Differ{ShowSensitive: o.ShowSensitive, Review: true},
+		origins: newOrigins(s),
+	}
+	for _, name := range o.Hide {
+		p.hidden[name] = true
+	}
+	modules := make(map[addrs.ModuleInstance]*configs.Config)
+	change := func(c *plans.InstanceChange, drift bool) *Change {
+		module, known := modules[c.Addr.Module]
+		if !known && s.Config != nil {
+			module = s.Config.Descendant(c.Addr.Module.Module())
+			modules[c.Addr.Module] = module
+		}
+		out := &Change{InstanceChange: c, Drift: drift, plan: p,
+			Schema: s.Schema(c.Provider.Config.Provider, c.Addr.Resource)}
+		if module != nil {
+			out.Block = module.Module.Resources[c.Addr.Resource]
+		}
+		return out
+	}
+	for _, c := range s.Listed() {
+		if c.Action != plans.NoOp || c.MovedFrom != nil || c.Importing != nil {
+			p.Changes = append(p.Changes, change(c, false))
+		}
+	}
+	for _, c := range s.RelevantDrift() {
+		p.Drift = append(p.Drift, change(c, true))
+	}
+	for _, o := range s.ChangedOutputs() {
+		p.Outputs = append(p.Outputs, p.output(o))
+	}
+	p.Renames = renames(p)
+	return p
+}
+
+func (p *Plan) output(o *plans.OutputChange) *Output {
+	before, after := valuediff.AbsentIfNull(o.Before), o.After
+	if o.Action == plans.Delete || after.IsNull() {
+		after = valuediff.AbsentIfNull(after)
+	}
+	n := p.differ.Value(before, after)
+	if o.Sensitive && !p.Options.ShowSensitive {
+		n = valuediff.Leaf(valuediff.ActionOf(before, after, true), valuediff.SensitiveText)
+	}
+	f := &flattener{plan: p}
+	f.node(o.Name, n, false)
+	return &Output{o, f.out}
+}
+
+// At returns the place of the resource in the configuration. It is empty if there is none.
+func (c *Change) At() hcl.Range {
+	if c.Block == nil {
+		return hcl.Range{}
+	}
+	return c.Block.Range
+}
+
+// Name returns the address of the object, with the key of a deposed one.
+func (c *Change) Name() string { return objectName(c.InstanceChange) }
+
+// Why returns why the action was chosen, or "" if that is obvious.
+func (c *Change) Why() string { return reasonText(c.InstanceChange) }
+
+// Diff compares the object before and after the change. It returns nil if the schema is not
+// available.
+func (c *Change) Diff() *valuediff.Node {
+	if c.Schema == nil {
+		return nil
+	}
+	before := MarkShown(c.Before, c.Schema, c.Provider.Config.Provider, c.Addr.Resource)
+	after := MarkShown(c.After, c.Schema, c.Provider.Config.Provider, c.Addr.Resource)
+	action := c.Action
+	if action == plans.Forget { // the object itself doesn't change
+		after, action = before, plans.NoOp
+	}
+	return c.plan.differ.Resource(action, before, after, c.Schema.Block, c.RequiredReplace)
+}
+
+// Fields returns the differences of a change in the order of their names, and the number of those
+// that hide rules leave out.
+func (c *Change) Fields() (fields []Field, hidden int) {
+	root := c.Diff()
+	if root == nil {
+		return nil, 0
+	}
+	f := &flattener{plan: c.plan, change: c}
+	f.members("", root, false)
+	return f.out, f.hidden
+}

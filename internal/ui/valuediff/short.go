@@ -1,0 +1,99 @@
+package valuediff
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"strings"
+)
+
+// shortText describes a certificate, key or hash with its fingerprint. It returns "" for other
+// strings.
+func shortText(text string) string {
+	if strings.Contains(text, "-----BEGIN ") {
+		return shortPEM(text)
+	}
+	return shortHash(text)
+}
+
+// shortPEM describes PEM blocks: what each holds, and the SHA-256 fingerprint of its bytes.
+func shortPEM(text string) string {
+	var parts []string
+	rest := []byte(strings.TrimSpace(text))
+	for len(rest) > 0 {
+		block, after := pem.Decode(rest)
+		if block == nil || !strings.HasPrefix(string(rest), "-----BEGIN ") {
+			return "" // something else as well
+		}
+		rest = []byte(strings.TrimSpace(string(after)))
+		sum := sha256.Sum256(block.Bytes)
+		parts = append(parts, describePEM(block)+" sha256:"+hex.EncodeToString(sum[:8]))
+	}
+	return "(" + strings.Join(parts, "; ") + ")"
+}
+
+func describePEM(block *pem.Block) string {
+	what := strings.ToLower(block.Type)
+	if block.Type != "CERTIFICATE" {
+		return what
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return what
+	}
+	name := cert.Subject.CommonName
+	if name == "" && len(cert.DNSNames) > 0 {
+		name = cert.DNSNames[0]
+	}
+	return fmt.Sprintf("%s %s, expires %s,", what, name, cert.NotAfter.UTC().Format("2006-01-02"))
+}
+
+// hashDigits are the numbers of hexadecimal digits of MD5, SHA-1, SHA-224, SHA-256, SHA-384 and
+// SHA-512.
+var hashDigits = map[int]bool{32: true, 40: true, 56: true, 64: true, 96: true, 128: true}
+
+// shortHash shortens a hash in hexadecimal digits, with or without a prefix such as "sha256:".
+func shortHash(text string) string {
+	prefix, digits := "", text
+	if i := strings.LastIndexByte(text, ':'); i >= 0 && i < 16 {
+		prefix, digits = text[:i+1], text[i+1:]
+	}
+	if !hashDigits[len(digits)] || strings.Trim(digits, "0123456789abcdef") != "" &&
+		strings.Trim(digits, "0123456789ABCDEF") != "" || strings.Trim(digits, "0123456789") == "" {
+		return ""
+	}
+	return fmt.Sprintf(`"%s%s…%s"`, prefix, digits[:8], digits[len(digits)-4:])
+}
+
+// sameNumber reports whether two different texts are the same number, such as "1.0" and "1". Numbers
+// with leading zeros are modes or identifiers, and so are long ones.
+func sameNumber(a, b string) bool {
+	if a == b || !plainNumber(a) || !plainNumber(b) {
+		return false
+	}
+	x, ok := new(big.Rat).SetString(a)
+	y, also := new(big.Rat).SetString(b)
+	return ok && also && x.Cmp(y) == 0
+}
+
+// plainNumber reports whether a text is a number in the syntax of JSON without large exponents.
+func plainNumber(s string) bool {
+	if len(s) > 40 {
+		return false
+	}
+	digits := strings.TrimPrefix(s, "-")
+	mantissa, exponent, scientific := strings.Cut(strings.ToLower(digits), "e")
+	if scientific {
+		exponent = strings.TrimLeft(exponent, "+-")
+		if len(exponent) == 0 || len(exponent) > 2 || !isDigits(exponent) {
+			return false
+		}
+	}
+	whole, fraction, pointed := strings.Cut(mantissa, ".")
+	return isDigits(whole) && (whole == "0" || whole[0] != '0') && (!pointed || isDigits(fraction))
+}
+
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -1,0 +1,129 @@
+package valuediff
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"tofu/internal/diff"
+	"tofu/internal/plans"
+)
+
+// A Span is a part of a text, in bytes.
+type Span struct{ Start, End int }
+
+// Words returns the parts of two texts that differ, in whole words. It returns nil for texts that
+// have little in common.
+func Words(before, after string) (gone, added []Span) {
+	was, is := words(before), words(after)
+	common := 0
+	atOld, atNew := 0, 0
+	for _, p := range diff.Align(was, is) {
+		switch {
+		case p.New < 0:
+			gone = extend(gone, atOld, atOld+len(was[p.Old]))
+			atOld += len(was[p.Old])
+		case p.Old < 0:
+			added = extend(added, atNew, atNew+len(is[p.New]))
+			atNew += len(is[p.New])
+		default:
+			common += len(was[p.Old])
+			atOld += len(was[p.Old])
+			atNew += len(is[p.New])
+		}
+	}
+	if 3*common < min(len(before), len(after)) || common == 0 {
+		return nil, nil
+	}
+	return gone, added
+}
+
+// extend appends a span, joined with the last one if they touch.
+func extend(spans []Span, start, end int) []Span {
+	if n := len(spans); n > 0 && spans[n-1].End == start {
+		spans[n-1].End = end
+		return spans
+	}
+	return append(spans, Span{start, end})
+}
+
+// words divides a text into runs of letters and digits, and single other characters.
+func words(text string) []string {
+	var out []string
+	start := 0
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.Is(unicode.M, r) {
+			if i > start {
+				out = append(out, text[start:i])
+			}
+			out = append(out, text[i:i+n])
+			start = i + n
+		}
+		i += n
+	}
+	if start < len(text) {
+		out = append(out, text[start:])
+	}
+	return out
+}
+
+// markWords marks the changed words of lines that were replaced: the first removed line of a run is
+// compared with the first added one, and so on.
+func markWords(lines []Line) {
+	for i := 0; i < len(lines); {
+		gone := i
+		for i < len(lines) && lines[i].Action == plans.Delete {
+			i++
+		}
+		added := i
+		for i < len(lines) && lines[i].Action == plans.Create {
+			i++
+		}
+		for k := range min(added-gone, i-added) {
+			old, new := &lines[gone+k], &lines[added+k]
+			old.Changed, new.Changed = Words(old.Text, new.Text)
+		}
+		if i == gone {
+			i++
+		}
+	}
+}
+
+// Hunks divides the lines of a text into the changed ones, with the given number of unchanged lines
+// around them. A run of other lines becomes one Line with their number in Skipped.
+func Hunks(lines []Line, context int) []Line {
+	near := make([]bool, len(lines))
+	distance := context + 1
+	for i := range lines {
+		if distance++; lines[i].Action != plans.NoOp {
+			distance = 0
+		}
+		near[i] = distance <= context
+	}
+	distance = context + 1
+	for i := len(lines) - 1; i >= 0; i-- {
+		if distance++; lines[i].Action != plans.NoOp {
+			distance = 0
+		}
+		near[i] = near[i] || distance <= context
+	}
+	var out []Line
+	for i := 0; i < len(lines); {
+		if near[i] {
+			out = append(out, lines[i])
+			i++
+			continue
+		}
+		j := i
+		for j < len(lines) && !near[j] {
+			j++
+		}
+		if j-i == 1 { // as long as the remark
+			out = append(out, lines[i])
+		} else {
+			out = append(out, Line{Skipped: j - i})
+		}
+		i = j
+	}
+	return out
+}
