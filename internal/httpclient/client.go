@@ -1,10 +1,12 @@
 package httpclient
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -31,6 +33,9 @@ type Options struct {
 	Silence time.Duration
 	// Proxy returns the proxy of a request; nil for the one in the environment.
 	Proxy func(*http.Request) (*url.URL, error)
+	// Socket is the path of the Unix socket that all connections are made to, whatever the host; ""
+	// for none.
+	Socket string
 }
 
 // Client is an HTTP client that follows the policy.
@@ -48,6 +53,12 @@ func New(o Options) *Client {
 	base.TLSClientConfig.MinVersion = max(base.TLSClientConfig.MinVersion, tls.VersionTLS12)
 	if o.Proxy != nil {
 		base.Proxy = o.Proxy
+	}
+	if o.Socket != "" {
+		base.Proxy = nil
+		base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", o.Socket)
+		}
 	}
 	t := &transport{base: base, silence: o.Silence, userAgent: UserAgent(version.String)}
 	if t.silence == 0 {

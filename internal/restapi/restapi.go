@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"tofu/internal/httpclient"
@@ -44,6 +45,10 @@ type Request struct {
 	Header http.Header
 	Body   []byte
 	Limit  int64 // maximum size of the response in bytes; 0 for 1 MiB
+	// Stream opens the body if it is not in Body; Length is its length in bytes. The service may
+	// refuse the request before anything is read from it.
+	Stream func() io.Reader
+	Length int64
 }
 
 // A Response is a complete response of a service.
@@ -104,6 +109,9 @@ func (c *Client) once(ctx context.Context, r *Request) (*Response, error) {
 	if r.Body != nil {
 		body = bytes.NewReader(r.Body) // with a length, and not copied
 	}
+	if r.Stream != nil {
+		body = r.Stream()
+	}
 	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL.String(), body)
 	if err != nil {
 		return nil, &final{err}
@@ -111,6 +119,10 @@ func (c *Client) once(ctx context.Context, r *Request) (*Response, error) {
 	req.URL = r.URL // as it is: escaping it again could change what was signed
 	for name, values := range r.Header {
 		req.Header[name] = values
+	}
+	if r.Stream != nil {
+		req.ContentLength = r.Length
+		req.Header.Set("Expect", "100-continue")
 	}
 	if c.Sign != nil {
 		if err := c.Sign(ctx, req, r.Body); err != nil {
@@ -158,4 +170,19 @@ func (r *Response) retryAfter() time.Duration {
 	}
 	seconds, _ := strconv.ParseUint(value, 10, 16)
 	return time.Duration(seconds) * time.Second
+}
+
+// Failure returns an error with the status and the text of a response. Texts in HTML, which come from
+// proxies, are left out.
+func (r *Response) Failure() error {
+	const most = 500
+	text := strings.TrimSpace(string(r.Body))
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	status := fmt.Sprintf("the server responded with the status %d %s", r.Status, http.StatusText(r.Status))
+	if text == "" || strings.HasPrefix(text, "<") {
+		return errors.New(status)
+	}
+	return fmt.Errorf("%s: %s", status, text)
 }

@@ -3,6 +3,7 @@ package restapi_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -95,5 +96,45 @@ func TestErrors(t *testing.T) {
 	}
 	if len(*bodies) != 1 {
 		t.Errorf("%d requests, want 1", len(*bodies))
+	}
+}
+
+// A body that the server refuses because of its length is not read.
+func TestRefusedStream(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+	}))
+	t.Cleanup(server.Close)
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := false
+	c := &restapi.Client{HTTP: httpclient.New(httpclient.Options{})}
+	resp, err := c.Do(t.Context(), &restapi.Request{Method: "PUT", URL: u, Length: 1 << 30, Stream: func() io.Reader {
+		return readerFunc(func(p []byte) (int, error) {
+			read = true
+			return len(p), nil
+		})
+	}})
+	if err != nil || resp.Status != http.StatusRequestEntityTooLarge || read {
+		t.Errorf("%+v, %v; read: %v", resp, err, read)
+	}
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestFailure(t *testing.T) {
+	for _, test := range []struct{ body, want string }{
+		{"", "the server responded with the status 403 Forbidden"},
+		{" no\n", "the server responded with the status 403 Forbidden: no"},
+		{"<html>", "the server responded with the status 403 Forbidden"},
+		{strings.Repeat("x", 600), "the server responded with the status 403 Forbidden: " + strings.Repeat("x", 500) + "…"},
+	} {
+		if got := (&restapi.Response{Status: 403, Body: []byte(test.body)}).Failure().Error(); got != test.want {
+			t.Errorf("%q: %s", test.body, got)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tofu/internal/backend"
+	"tofu/internal/backend/consul"
 	"tofu/internal/backend/http"
 	"tofu/internal/backend/inmem"
 	"tofu/internal/backend/local"
@@ -18,9 +19,9 @@ var drivers = []*backend.Driver{
 	http.Driver,
 	pg.Driver,
 	inmem.Driver,
+	consul.Driver,
 	unsupported("azurerm"),
 	unsupported("cloud"),
-	unsupported("consul"),
 	unsupported("cos"),
 	unsupported("gcs"),
 	unsupported("kubernetes"),
@@ -33,7 +34,7 @@ func unsupported(name string) *backend.Driver {
 	return &backend.Driver{Name: name, Unsupported: "Supported backends: " + strings.Join(supported, ", ") + "."}
 }
 
-var supported = []string{"local", "http", "pg", "inmem"}
+var supported = []string{"local", "http", "pg", "inmem", "consul"}
 
 // removed explains the removal of backends that older versions had.
 var removed = map[string]string{

@@ -1,0 +1,347 @@
+package consul
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tofu/internal/backend"
+	"tofu/internal/limits"
+	"tofu/internal/restapi"
+)
+
+// maxChunk is the maximum size of a value in bytes.
+const maxChunk = 512 << 10
+
+// workspaceMark separates the path and the name of a workspace in its key.
+const workspaceMark = "-env:"
+
+// version identifies what is stored: the index of the last change of a key, and the hash of the
+// chunks that its value lists. The zero value is that of an absent key.
+type version struct {
+	index  uint64
+	chunks string // "" if there are none
+}
+
+// String returns the text for backend.Swapper: "", INDEX or INDEX/HASH.
+func (v version) String() string {
+	if v == (version{}) {
+		return ""
+	}
+	return strings.TrimSuffix(strconv.FormatUint(v.index, 10)+"/"+v.chunks, "/")
+}
+
+func parseVersion(text string) version {
+	index, chunks, _ := strings.Cut(text, "/")
+	n, _ := strconv.ParseUint(index, 10, 64)
+	return version{n, chunks}
+}
+
+// manifest is the value of a key whose state is cut into chunks.
+type manifest struct {
+	Chunks []string `json:"chunks"`
+	Hash   string   `json:"current-hash"` // MD5 of the state before it is compressed
+}
+
+// entry is a key in the form of the HTTP interface.
+type entry struct {
+	Key         string
+	Value       []byte
+	Session     string
+	ModifyIndex uint64
+}
+
+func (s *Store) key(workspace string) string {
+	if workspace == backend.DefaultWorkspace {
+		return s.config.Path
+	}
+	return s.config.Path + workspaceMark + workspace
+}
+
+// keyPath returns the path of a key in the HTTP interface.
+func keyPath(key string) string { return "/v1/kv/" + key }
+
+// List implements backend.Store.
+func (s *Store) List(ctx context.Context) ([]string, error) {
+	resp, err := s.do(ctx, http.MethodGet, keyPath(s.config.Path), restapi.Request{Limit: limits.State},
+		"keys", "", "separator", "/")
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	switch resp.Status {
+	case http.StatusOK:
+		if err := json.Unmarshal(resp.Body, &keys); err != nil {
+			return nil, fmt.Errorf("listing the workspaces: %w", err)
+		}
+	case http.StatusNotFound:
+	default:
+		return nil, s.failure(resp)
+	}
+	var names []string
+	for _, key := range keys {
+		name, isWorkspace := strings.CutPrefix(key, s.config.Path+workspaceMark)
+		switch {
+		case key == s.config.Path:
+			names = append(names, backend.DefaultWorkspace)
+		case isWorkspace && name != "" && !strings.HasSuffix(name, "/"): // not its chunks or its lock
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// get returns the entry of a key, nil if there is none.
+func (s *Store) get(ctx context.Context, key string) (*entry, error) {
+	resp, err := s.do(ctx, http.MethodGet, keyPath(key), restapi.Request{Limit: limits.State}, "consistent", "")
+	if err != nil {
+		return nil, err
+	}
+	switch resp.Status {
+	case http.StatusNotFound:
+		return nil, nil
+	case http.StatusOK:
+		var entries []entry
+		if err := json.Unmarshal(resp.Body, &entries); err != nil || len(entries) != 1 {
+			return nil, fmt.Errorf("the server's answer about the key %s is invalid (%w)", key, err)
+		}
+		return &entries[0], nil
+	}
+	return nil, s.failure(resp)
+}
+
+// errChunks reports that the chunks of a state are not those that its key lists.
+var errChunks = errors.New("the chunks of the state don't have the content that its key lists")
+
+// Get implements backend.Store.
+func (s *Store) Get(ctx context.Context, workspace string) ([]byte, error) {
+	data, _, err := s.GetVersion(ctx, workspace)
+	return data, err
+}
+
+// GetVersion implements backend.Swapper.
+func (s *Store) GetVersion(ctx context.Context, workspace string) ([]byte, string, error) {
+	data, v, err := s.read(ctx, workspace)
+	for range 2 { // another process may have replaced the state and removed its chunks meanwhile
+		if !errors.Is(err, errChunks) {
+			break
+		}
+		data, v, err = s.read(ctx, workspace)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the state: %w", err)
+	}
+	return data, v.String(), nil
+}
+
+func (s *Store) read(ctx context.Context, workspace string) ([]byte, version, error) {
+	e, err := s.get(ctx, s.key(workspace))
+	if err != nil || e == nil {
+		return nil, version{}, err
+	}
+	data, v := e.Value, e.version()
+	if data == nil {
+		data = []byte{}
+	}
+	if v.chunks != "" {
+		if data, err = s.readChunks(ctx, parseManifest(data)); err != nil {
+			return nil, v, err
+		}
+	}
+	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		if data, err = unzip(data); err != nil {
+			return nil, v, err
+		}
+	}
+	if v.chunks != "" && v.chunks != hashOf(data) {
+		return nil, v, errChunks
+	}
+	return data, v, nil
+}
+
+// version returns the version of the state in a key.
+func (e *entry) version() version {
+	if e == nil {
+		return version{}
+	}
+	v := version{index: e.ModifyIndex}
+	if m := parseManifest(e.Value); m != nil {
+		v.chunks = m.Hash
+	}
+	return v
+}
+
+func hashOf(data []byte) string {
+	sum := md5.Sum(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// parseManifest returns the manifest if a value is one.
+func parseManifest(value []byte) *manifest {
+	var m manifest
+	if !bytes.Contains(value, []byte(`"current-hash"`)) || json.Unmarshal(value, &m) != nil || m.Hash == "" {
+		return nil
+	}
+	return &m
+}
+
+func (s *Store) readChunks(ctx context.Context, m *manifest) ([]byte, error) {
+	out := make([]byte, 0, len(m.Chunks)*maxChunk)
+	for _, key := range m.Chunks {
+		resp, err := s.do(ctx, http.MethodGet, keyPath(key), restapi.Request{Limit: limits.State}, "raw", "",
+			"consistent", "")
+		switch {
+		case err != nil:
+			return nil, err
+		case resp.Status == http.StatusNotFound:
+			return nil, fmt.Errorf("%w: there is no key %s", errChunks, key)
+		case resp.Status != http.StatusOK:
+			return nil, s.failure(resp)
+		}
+		out = append(out, resp.Body...)
+		if len(out) > limits.State {
+			return nil, limits.TooLarge("the state", limits.State)
+		}
+	}
+	return out, nil
+}
+
+func unzip(data []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("decompressing: %w", err)
+	}
+	out, err := limits.ReadAll(r, limits.State, "the state")
+	if err != nil {
+		return nil, fmt.Errorf("decompressing: %w", err)
+	}
+	return out, nil
+}
+
+func zip(data []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, err := w.Write(data)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, fmt.Errorf("compressing: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// Put implements backend.Store.
+func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
+	for attempt := 0; ; attempt++ {
+		e, err := s.get(ctx, s.key(workspace))
+		if err != nil {
+			return fmt.Errorf("writing the state: %w", err)
+		}
+		_, err = s.write(ctx, workspace, e.version(), data)
+		if !errors.Is(err, backend.ErrChanged) || attempt == 2 {
+			return err
+		}
+	}
+}
+
+// Swap implements backend.Swapper.
+func (s *Store) Swap(ctx context.Context, workspace, version string, data []byte) (string, error) {
+	v, err := s.write(ctx, workspace, parseVersion(version), data)
+	return v.String(), err
+}
+
+// write replaces the state that has a version, in chunks if it is too large for a value, and removes
+// the chunks of the replaced one.
+func (s *Store) write(ctx context.Context, workspace string, old version, data []byte) (version, error) {
+	payload := data
+	if s.config.Gzip {
+		var err error
+		if payload, err = zip(data); err != nil {
+			return version{}, fmt.Errorf("writing the state: %w", err)
+		}
+	}
+	var now version
+	op := operation{Verb: "cas", Index: old.index, Key: s.key(workspace), Value: payload}
+	index, err := s.replace(ctx, workspace, op)
+	if errors.Is(err, errTooLarge) {
+		now.chunks = hashOf(data)
+		if op.Value, err = s.writeChunks(ctx, op.Key, now.chunks, payload); err == nil {
+			index, err = s.replace(ctx, workspace, op)
+		}
+		if errors.Is(err, backend.ErrChanged) {
+			s.dropChunks(ctx, op.Key, now.chunks)
+		}
+	}
+	if err != nil {
+		return version{}, fmt.Errorf("writing the state: %w", err)
+	}
+	now.index = index
+	if old.chunks != "" && old.chunks != now.chunks {
+		s.removeChunks(ctx, op.Key, old.chunks)
+	}
+	return now, nil
+}
+
+func chunkFolder(key, hash string) string { return key + "/tfstate." + hash + "/" }
+
+// writeChunks writes the chunks of a state and returns the manifest.
+func (s *Store) writeChunks(ctx context.Context, key, hash string, payload []byte) ([]byte, error) {
+	m := manifest{Hash: hash}
+	for chunk := range slices.Chunk(payload, maxChunk) {
+		name := chunkFolder(key, hash) + strconv.Itoa(len(m.Chunks))
+		resp, err := s.do(ctx, http.MethodPut, keyPath(name), restapi.Request{Body: chunk})
+		if err != nil {
+			return nil, err
+		}
+		if resp.Status != http.StatusOK {
+			return nil, s.failure(resp)
+		}
+		m.Chunks = append(m.Chunks, name)
+	}
+	return json.Marshal(m)
+}
+
+// dropChunks removes the chunks of a state that was not written because another process was faster,
+// unless that process has written the same.
+func (s *Store) dropChunks(ctx context.Context, key, hash string) {
+	e, err := s.get(ctx, key)
+	if err == nil && e.version().chunks != hash {
+		s.removeChunks(ctx, key, hash)
+	}
+}
+
+// removeChunks removes chunks that no key lists any more. Leftovers do no harm.
+func (s *Store) removeChunks(ctx context.Context, key, hash string) {
+	resp, err := s.do(ctx, http.MethodDelete, keyPath(chunkFolder(key, hash)), restapi.Request{}, "recurse", "")
+	if err == nil && resp.Status != http.StatusOK {
+		err = s.failure(resp)
+	}
+	if err != nil {
+		slog.Warn("could not remove the chunks of the replaced state", "key", key, "error", err)
+	}
+}
+
+// Delete implements backend.Store.
+func (s *Store) Delete(ctx context.Context, workspace string) error {
+	key := s.key(workspace)
+	e, err := s.get(ctx, key)
+	if err == nil && e != nil {
+		_, err = s.transact(ctx, []operation{{Verb: "delete", Key: key}})
+		if m := parseManifest(e.Value); err == nil && m != nil {
+			s.removeChunks(ctx, key, m.Hash)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("deleting the state: %w", err)
+	}
+	return nil
+}
