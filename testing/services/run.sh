@@ -20,6 +20,7 @@ postgres    light
 s3          light
 dynamodb    light
 kms         light
+azure       light
 "
 
 cleanup=()
@@ -113,6 +114,20 @@ start_kms() {
 	background kms "$port" env PORT="$port" KMS_DATA_PATH="$dir/kms" KMS_SEED_PATH=/dev/null KMS_REGION=us-east-1 \
 		"$installed/bin/local-kms"
 	export TEST_KMS_URL="http://127.0.0.1:$port"
+}
+
+# Azure's blob service: azurite, which keeps its blobs in memory. Its certificate is needed to accept
+# tokens. The URL holds the name and the access key of its storage account.
+start_azure() {
+	local port
+	[ -e "$installed/node_modules/.bin/azurite-blob" ] || { missing azurite; return 0; }
+	port=$(free_port)
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=azurite \
+		-keyout "$dir/azure.key" -out "$dir/azure.pem" 2>/dev/null
+	background azure "$port" "$installed/node_modules/.bin/azurite-blob" --inMemoryPersistence --silent \
+		--disableTelemetry --skipApiVersionCheck --loose --oauth basic --cert "$dir/azure.pem" --key "$dir/azure.key" \
+		--blobHost 127.0.0.1 --blobPort "$port"
+	export TEST_AZURE_URL="https://devstoreaccount1:Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq%2FK1SZFPTOtr%2FKBHBeksoGMGw%3D%3D@127.0.0.1:$port"
 }
 
 # ---- start

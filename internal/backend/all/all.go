@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tofu/internal/backend"
+	"tofu/internal/backend/azurerm"
 	"tofu/internal/backend/consul"
 	"tofu/internal/backend/http"
 	"tofu/internal/backend/inmem"
@@ -19,8 +20,8 @@ var drivers = []*backend.Driver{
 	http.Driver,
 	pg.Driver,
 	inmem.Driver,
+	azurerm.Driver,
 	consul.Driver,
-	unsupported("azurerm"),
 	unsupported("cloud"),
 	unsupported("cos"),
 	unsupported("gcs"),
@@ -34,7 +35,7 @@ func unsupported(name string) *backend.Driver {
 	return &backend.Driver{Name: name, Unsupported: "Supported backends: " + strings.Join(supported, ", ") + "."}
 }
 
-var supported = []string{"local", "http", "pg", "inmem", "consul"}
+var supported = []string{"local", "http", "pg", "inmem", "azurerm", "consul"}
 
 // removed explains the removal of backends that older versions had.
 var removed = map[string]string{

@@ -9,13 +9,13 @@ import (
 
 func TestDriver(t *testing.T) {
 	for name, want := range map[string]string{
-		"local": "", "inmem": "", "http": "", "pg": "", "consul": "",
+		"local": "", "inmem": "", "http": "", "pg": "", "azurerm": "", "consul": "",
 		"s3":      `The backend "s3" is known but not supported.`,
 		"cloud":   `The backend "cloud" is known but not supported.`,
 		"etcd":    `The backend "etcd" is no longer supported.`,
-		"floppy":  `There is no backend named "floppy". Use one of: local, http, pg, inmem, consul.`,
+		"floppy":  `There is no backend named "floppy". Use one of: local, http, pg, inmem, azurerm, consul.`,
 		"Local":   `There is no backend named "Local".`,
-		"azurerm": `Supported backends: local, http, pg, inmem, consul.`,
+		"gcs":     `Supported backends: local, http, pg, inmem, azurerm, consul.`,
 	} {
 		d, err := all.Driver(name)
 		switch {

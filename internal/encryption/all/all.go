@@ -3,6 +3,7 @@ package all
 import (
 	"tofu/internal/encryption"
 	"tofu/internal/encryption/aesgcm"
+	"tofu/internal/encryption/azurevault"
 	"tofu/internal/encryption/external"
 	"tofu/internal/encryption/openbao"
 	"tofu/internal/encryption/pbkdf2"
@@ -13,7 +14,7 @@ var keyDrivers = []*encryption.KeyDriver{
 	external.KeyDriver,
 	openbao.Driver,
 	unsupported("aws_kms"),
-	unsupported("azure_vault"),
+	azurevault.Driver,
 	unsupported("gcp_kms"),
 }
 

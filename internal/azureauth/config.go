@@ -1,0 +1,82 @@
+package azureauth
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"tofu/internal/configs/blocks"
+)
+
+// Config holds the shared arguments. Drivers embed it in their configuration.
+type Config struct {
+	Environment  string `cfg:"environment" env:"ARM_ENVIRONMENT" default:"public" doc:"The Azure cloud: public, china or usgovernment."`
+	MetadataHost string `cfg:"metadata_host" env:"ARM_METADATA_HOSTNAME" doc:"The host of a metadata service that describes another Azure cloud."`
+
+	SubscriptionID string `cfg:"subscription_id" env:"ARM_SUBSCRIPTION_ID" doc:"The ID of the subscription."`
+	TenantID       string `cfg:"tenant_id" env:"ARM_TENANT_ID" doc:"The ID of the Microsoft Entra tenant."`
+	ClientID       string `cfg:"client_id" env:"ARM_CLIENT_ID" doc:"The client ID of the service principal or managed identity."`
+	ClientIDFile   string `cfg:"client_id_file_path" env:"ARM_CLIENT_ID_FILE_PATH" doc:"A file with the client ID."`
+
+	ClientSecret     string `cfg:"client_secret,sensitive" env:"ARM_CLIENT_SECRET" doc:"The secret of the service principal."`
+	ClientSecretFile string `cfg:"client_secret_file_path" env:"ARM_CLIENT_SECRET_FILE_PATH" doc:"A file with the secret of the service principal."`
+
+	Certificate         string `cfg:"client_certificate,sensitive" env:"ARM_CLIENT_CERTIFICATE" doc:"The certificate of the service principal and its private key, as PKCS#12 in Base64."`
+	CertificatePath     string `cfg:"client_certificate_path" env:"ARM_CLIENT_CERTIFICATE_PATH" doc:"A PKCS#12 file with the certificate of the service principal and its private key."`
+	CertificatePassword string `cfg:"client_certificate_password,sensitive" env:"ARM_CLIENT_CERTIFICATE_PASSWORD" doc:"The password of the certificate."`
+
+	UseOIDC          bool   `cfg:"use_oidc" env:"ARM_USE_OIDC" doc:"Whether to authenticate with an OpenID Connect token."`
+	OIDCRequestURL   string `cfg:"oidc_request_url" env:"ARM_OIDC_REQUEST_URL,ACTIONS_ID_TOKEN_REQUEST_URL,SYSTEM_OIDCREQUESTURI" doc:"The URL that issues OpenID Connect tokens."`
+	OIDCRequestToken string `cfg:"oidc_request_token,sensitive" env:"ARM_OIDC_REQUEST_TOKEN,ACTIONS_ID_TOKEN_REQUEST_TOKEN,SYSTEM_ACCESSTOKEN" doc:"The bearer token for oidc_request_url."`
+	OIDCToken        string `cfg:"oidc_token,sensitive" env:"ARM_OIDC_TOKEN" doc:"An OpenID Connect token."`
+	OIDCTokenFile    string `cfg:"oidc_token_file_path" env:"ARM_OIDC_TOKEN_FILE_PATH,AZURE_FEDERATED_TOKEN_FILE" doc:"A file with an OpenID Connect token."`
+	ADOConnection    string `cfg:"ado_service_connection_id" env:"AZURESUBSCRIPTION_SERVICE_CONNECTION_ID,ARM_OIDC_AZURE_SERVICE_CONNECTION_ID,ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID" doc:"The ID of the service connection in Azure Pipelines."`
+
+	UseMSI bool `cfg:"use_msi" env:"ARM_USE_MSI" doc:"Whether to authenticate with a managed identity."`
+	UseAKS bool `cfg:"use_aks_workload_identity" env:"ARM_USE_AKS_WORKLOAD_IDENTITY" doc:"Whether to authenticate with the workload identity of Azure Kubernetes Service."`
+	UseCLI bool `cfg:"use_cli" env:"ARM_USE_CLI" default:"true" doc:"Whether to authenticate with the Azure command line."`
+}
+
+// Check implements blocks.Checker.
+func (c *Config) Check() error {
+	for _, pair := range []struct{ name, value, file, path string }{
+		{"client_id", c.ClientID, "client_id_file_path", c.ClientIDFile},
+		{"client_secret", c.ClientSecret, "client_secret_file_path", c.ClientSecretFile},
+	} {
+		if pair.path == "" {
+			continue
+		}
+		text, err := readText(pair.path)
+		if err != nil {
+			return blocks.Invalid([]string{pair.file}, "%s", err)
+		}
+		if pair.value != "" && pair.value != text {
+			return blocks.Invalid([]string{pair.file}, "the file has another value than %q; keep one of the two", pair.name)
+		}
+	}
+	if c.Certificate != "" && c.CertificatePath != "" {
+		return blocks.Invalid([]string{"client_certificate_path"}, "it can't be set together with \"client_certificate\"")
+	}
+	return nil
+}
+
+// value returns a value, or else the content of a file without surrounding white space. The file was
+// read by Check.
+func value(text, path string) string {
+	if text == "" && path != "" {
+		text, _ = readText(path)
+	}
+	return text
+}
+
+func readText(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(string(data))
+	if text == "" {
+		return "", fmt.Errorf("the file %s is empty", path)
+	}
+	return text, nil
+}

@@ -1,0 +1,46 @@
+package azurerm
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"tofu/internal/backend"
+	"tofu/internal/backend/objects"
+	"tofu/internal/httpclient"
+	"tofu/internal/restapi"
+)
+
+// Driver is the azurerm backend.
+var Driver = backend.New("azurerm", func(_ context.Context, c *Config) (backend.Store, error) { return open(c), nil })
+
+func open(c *Config) *Store {
+	b := &blobs{config: *c, known: make(map[string]*blob)}
+	b.login = &login{config: c, http: httpclient.New(httpclient.Options{Silence: silence})}
+	b.api = restapi.Client{HTTP: b.login.http, Sign: b.login.sign}
+	layout := objects.Layout{
+		State: c.blobName, Prefix: c.Key + workspaceMark,
+		Workspace: func(name string) (string, bool) { return strings.CutPrefix(name, c.Key+workspaceMark) },
+	}
+	return &Store{Store: objects.New(b, layout), blobs: b}
+}
+
+// silence is how long the service may be silent.
+const silence = 2 * time.Minute
+
+// workspaceMark is between the key and the name of a workspace in the name of a blob.
+const workspaceMark = "env:"
+
+func (c *Config) blobName(workspace string) string {
+	if workspace == backend.DefaultWorkspace {
+		return c.Key
+	}
+	return c.Key + workspaceMark + workspace
+}
+
+// Store keeps states in a container. It implements backend.Store, backend.Swapper and
+// backend.Locker.
+type Store struct {
+	*objects.Store
+	blobs *blobs
+}

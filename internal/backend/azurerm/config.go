@@ -1,0 +1,86 @@
+package azurerm
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"regexp"
+
+	"tofu/internal/azureauth"
+	"tofu/internal/configs/blocks"
+)
+
+// Config is the configuration of the backend block.
+type Config struct {
+	Account       string `cfg:"storage_account_name,required" doc:"The name of the storage account."`
+	Container     string `cfg:"container_name,required" doc:"The name of the container in the storage account."`
+	Key           string `cfg:"key,required" doc:"The name of the blob with the state of the default workspace."`
+	ResourceGroup string `cfg:"resource_group_name" doc:"The resource group of the storage account, to look up its access key."`
+
+	AccessKey  string `cfg:"access_key,sensitive" env:"ARM_ACCESS_KEY" doc:"An access key of the storage account."`
+	SASToken   string `cfg:"sas_token,sensitive" env:"ARM_SAS_TOKEN" doc:"A shared access signature for the container."`
+	UseAzureAD bool   `cfg:"use_azuread_auth" env:"ARM_USE_AZUREAD" doc:"Whether to access blobs with a Microsoft Entra token instead of an access key."`
+	azureauth.Config
+
+	Snapshot        bool   `cfg:"snapshot" env:"ARM_SNAPSHOT" doc:"Whether to take a snapshot of the blob before it is replaced."`
+	CustomerKey     string `cfg:"customer_provided_key,sensitive" env:"ARM_CUSTOMER_PROVIDED_KEY" conflicts:"encryption_scope" doc:"The key with which the service encrypts the blob: 32 bytes in Base64."`
+	EncryptionScope string `cfg:"encryption_scope" env:"ARM_ENCRYPTION_SCOPE" doc:"The encryption scope with which the service encrypts the blob."`
+	Timeout         int    `cfg:"timeout_seconds" env:"ARM_TIMEOUT_SECONDS" default:"300" doc:"The maximum duration of an operation in seconds, 0 for no limit."`
+
+	Endpoint    string `cfg:"endpoint" env:"ARM_ENDPOINT" deprecated:"It has no effect. For Azure Stack, set metadata_host." doc:"No longer used."`
+	MSIEndpoint string `cfg:"msi_endpoint" env:"ARM_MSI_ENDPOINT" deprecated:"It has no effect. Set the environment variable MSI_ENDPOINT." doc:"No longer used."`
+}
+
+// accountName matches names of storage accounts, which are parts of host names.
+var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+
+// Check implements blocks.Checker.
+func (c *Config) Check() error {
+	if !accountName.MatchString(c.Account) {
+		return blocks.Invalid([]string{"storage_account_name"}, "it must have 3 to 24 lowercase letters and digits")
+	}
+	if c.Timeout < 0 {
+		return blocks.Invalid([]string{"timeout_seconds"}, "it must not be negative")
+	}
+	if c.CustomerKey != "" {
+		if key, err := base64.StdEncoding.DecodeString(c.CustomerKey); err != nil || len(key) != 32 {
+			return blocks.Invalid([]string{"customer_provided_key"}, "it must be 32 bytes in Base64")
+		}
+		if c.EncryptionScope != "" {
+			return blocks.Invalid([]string{"encryption_scope"}, "it can't be set together with \"customer_provided_key\"")
+		}
+	}
+	if c.AccessKey != "" {
+		if _, err := base64.StdEncoding.DecodeString(c.AccessKey); err != nil {
+			return blocks.Invalid([]string{"access_key"}, "it is not in Base64, as access keys are")
+		}
+		return nil
+	}
+	if c.SASToken != "" {
+		return nil
+	}
+	if !c.UseAzureAD && c.ResourceGroup == "" {
+		return blocks.Invalid([]string{"resource_group_name"}, "it is required to look up the access key of the storage "+
+			"account. Set it, or set \"use_azuread_auth\", \"access_key\" or \"sas_token\"")
+	}
+	return c.Config.Check()
+}
+
+// encrypt adds the headers for the encryption by the service.
+func (c *Config) encrypt(header http.Header, writes bool) {
+	if c.CustomerKey != "" {
+		header.Set("X-Ms-Encryption-Key", c.CustomerKey)
+		header.Set("X-Ms-Encryption-Key-Sha256", c.customerKeySum())
+		header.Set("X-Ms-Encryption-Algorithm", "AES256")
+	}
+	if c.EncryptionScope != "" && writes {
+		header.Set("X-Ms-Encryption-Scope", c.EncryptionScope)
+	}
+}
+
+// customerKeySum returns the checksum of the customer's key in Base64.
+func (c *Config) customerKeySum() string {
+	key, _ := base64.StdEncoding.DecodeString(c.CustomerKey) // decoded by Check before
+	sum := sha256.Sum256(key)
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
