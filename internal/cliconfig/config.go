@@ -41,11 +41,17 @@ type Config struct {
 	OCICredentials []OCICredentials
 	OCIDefault     OCIDefault
 
+	// View is how plans are shown on a terminal, one of Views; "" is the default.
+	View string
+
 	// Dir is the user's configuration directory.
 	Dir string
 	// CacheDir is the directory for data that can be fetched or computed again. It may be empty.
 	CacheDir string
 }
+
+// Views are the views of a plan, the default first.
+var Views = []string{"full", "brief", "tree", "table"}
 
 // Host holds the services of a host by name. Values are URLs or other JSON-like data.
 type Host struct{ Services map[string]any }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tofu/internal/addrs"
@@ -25,6 +26,7 @@ type decoder struct {
 var settings = map[string]func(*decoder, item) error{
 	"plugin_cache_dir": (*decoder).cacheDir,
 	"plugin_cache_may_break_dependency_lock_file": func(d *decoder, it item) error { return assign(&d.cfg.PluginCacheMayBreakLock, it.flag) },
+	"view":                    (*decoder).view,
 	"credentials":             (*decoder).credentials,
 	"credentials_helper":      (*decoder).helper,
 	"host":                    (*decoder).host,
@@ -38,6 +40,18 @@ var settings = map[string]func(*decoder, item) error{
 // plugins are found in other ways.
 var obsolete = map[string]bool{"providers": true, "provisioners": true, "disable_checkpoint": true,
 	"disable_checkpoint_signature": true}
+
+// view reads how plans are shown.
+func (d *decoder) view(it item) error {
+	text, err := it.text()
+	if err == nil && !slices.Contains(Views, text) {
+		err = fmt.Errorf("\"view\" must be one of %s, not %q", strings.Join(Views, ", "), text)
+	}
+	if err == nil {
+		d.cfg.View = text
+	}
+	return err
+}
 
 func assign[T any](to *T, read func() (T, error)) error {
 	v, err := read()

@@ -26,6 +26,7 @@ type App struct {
 	*session.Session
 	Automated bool // print no hints on what to run next
 	view      viewFlags
+	planView  ui.PlanTextView
 }
 
 // NewApp returns the App of this process.
@@ -211,7 +212,13 @@ func (a *App) useOptions(o *options) (closeView func() error, err error) {
 	a.Input = true
 	if o.view != nil {
 		view := *o.view
+		a.view = view
+		planView, err := a.planTextView(view.PlanView)
+		a.planView = planView
 		a.setView(view)
+		if err != nil {
+			return closeView, err
+		}
 		if view.JSON && view.JSONInto != "" {
 			return closeView, errors.New("-json and -json-into can't be used together")
 		}
@@ -254,6 +261,7 @@ func (a *App) viewOptions(out io.Writer) ui.Options {
 		CompactWarnings: a.view.CompactWarnings, SeparateWarnings: !a.view.ConsolidateWarnings,
 		GroupErrors: a.view.ConsolidateErrors,
 		Concise:     a.view.Concise, ShowSensitive: a.view.ShowSensitive,
+		Terminal: a.OutTerminal && out == a.Out, View: a.planView,
 	}
 }
 

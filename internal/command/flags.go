@@ -26,6 +26,7 @@ type viewFlags struct {
 	Concise             bool
 	ShowSensitive       bool
 	Deprecation         string
+	PlanView            *planViewFlags // nil if the command shows no plans
 }
 
 // add declares the options that every command has.

@@ -28,6 +28,7 @@ func (f *planFlags) add(fs *options) {
 	f.operationFlags.add(fs)
 	f.targetFlags.add(fs)
 	f.addSensitive(fs)
+	f.addPlanView(fs)
 	fs.BoolVar(&f.Destroy, "destroy", false, "Plan to destroy everything that the configuration manages.")
 	fs.BoolVar(&f.RefreshOnly, "refresh-only", false,
 		"Only check whether objects changed outside, and plan to take note of it without changing anything.")

@@ -25,6 +25,7 @@ Shows the current state, or the contents of a file: a saved plan or a state.`,
 	New: with(func(f *showFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.addSensitive(fs)
+		f.addPlanView(fs)
 		f.varFlags.add(fs)
 		fs.BoolVar(&f.State, "state", false, "Show the latest state. This is the default.")
 		fs.StringVar(&f.Plan, "plan", "", "Show the saved plan in `FILE`.")
@@ -57,6 +58,8 @@ func runShow(ctx context.Context, app *App, f *showFlags, args []string) (err er
 	case (f.Config || f.Module != "") && !f.Document:
 		return badUsage("The -json option is required",
 			"Configuration can only be shown as JSON: use the -json option with -config and -module.")
+	case f.Document && f.PlanView.View != "":
+		return badUsage("Incompatible options", "-view is for humans, and can't be used with -json.")
 	}
 	show := &shower{app: app, flags: f}
 	into, err := f.documentFlags.open()

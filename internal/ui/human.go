@@ -147,9 +147,16 @@ func (h *human) Plan(v *PlanView) {
 		return
 	}
 	h.stream(func(out *bufio.Writer) {
-		p := &planText{PlanView: v, style: h.style, differ: &valuediff.Differ{ShowSensitive: h.ShowSensitive},
-			width: columns(h.Width), out: out}
-		p.render()
+		p := &planText{PlanView: v, style: h.style, width: columns(h.Width), out: out,
+			differ: &valuediff.Differ{ShowSensitive: h.ShowSensitive, Review: h.Terminal}}
+		if h.View.Name == "" || !p.changesAnything() {
+			p.render()
+			if h.Terminal {
+				p.hints()
+			}
+			return
+		}
+		p.view(h.View)
 	})
 }
 

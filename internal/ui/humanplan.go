@@ -15,6 +15,7 @@ import (
 	"tofu/internal/parallel"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
+	"tofu/internal/ui/plantext"
 	"tofu/internal/ui/planview"
 	"tofu/internal/ui/termtext"
 	"tofu/internal/ui/valuediff"
@@ -88,8 +89,7 @@ func (p *planText) render() {
 	if len(changes) > 0 {
 		p.legend(changes)
 		if p.Plan.Errored {
-			p.write("\n" + p.style.As(termtext.Bold,
-				"OpenTofu planned the following actions, but then encountered a problem:") + "\n")
+			p.write("\n" + p.style.As(termtext.Bold, problemText) + "\n")
 		} else {
 			p.write("\nOpenTofu will perform the following actions:\n")
 		}
@@ -101,6 +101,34 @@ func (p *planText) render() {
 		p.write("\n")
 		p.para(onlyOutputs)
 	}
+}
+
+// problemText introduces the changes of a plan with errors.
+const problemText = "OpenTofu planned the following actions, but then encountered a problem:"
+
+// changesAnything reports whether a view has more to show than that nothing changes. Refresh-only
+// plans are always shown in full.
+func (p *planText) changesAnything() bool {
+	return p.Plan.Mode != plans.RefreshOnly && len(p.shownChanges())+len(p.Source().ChangedOutputs()) > 0
+}
+
+// view writes the plan in another view than the full one.
+func (p *planText) view(v PlanTextView) {
+	if p.Plan.Errored {
+		p.write("\n")
+		p.para(problemText)
+	}
+	plan := planview.New(p.Source(), planview.Options{ShowSensitive: p.differ.ShowSensitive, Hide: v.Hide})
+	plantext.Views[v.Name](p.screen(v.Sort), plan)
+}
+
+func (p *planText) screen(sort string) *plantext.Screen {
+	return &plantext.Screen{Out: p.out, Style: p.style, Width: p.width, Sort: sort}
+}
+
+// hints writes moved blocks for objects that look renamed.
+func (p *planText) hints() {
+	p.screen("").Renames(planview.New(p.Source(), planview.Options{}))
 }
 
 // shownChanges returns the changes to show.
@@ -153,7 +181,7 @@ func (p *planText) schema(c *plans.InstanceChange) *providers.ResourceSchema {
 
 // change renders one change with its heading.
 func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema, drift bool) string {
-	r := &renderer{style: p.style, margin: 4}
+	r := &renderer{style: p.style, margin: 4, review: p.differ.Review}
 	heading, notes := planview.Heading(c, drift)
 	r.b.WriteString("  " + p.style.As(termtext.Bold, "# "+termtext.Printable(heading)) + "\n")
 	for _, note := range notes {

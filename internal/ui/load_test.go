@@ -1,10 +1,12 @@
 package ui
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -30,6 +32,7 @@ type planDoc struct {
 	Timestamp string               `json:"timestamp"`
 	Errored   bool                 `json:"errored"`
 	Mode      string               `json:"mode"` // tests only
+	Hide      []string             `json:"hide"` // of options, tests only
 	Targets   []string             `json:"targets"`
 }
 
@@ -45,6 +48,8 @@ type changeDoc struct {
 	Deposed  string     `json:"deposed"`
 	Reason   string     `json:"action_reason"`
 	Change   *changeDoc `json:"change"`
+	// Instances repeats the change, with the number of each instance in place of "%d"; tests only.
+	Instances int `json:"instances"`
 
 	Actions         []string `json:"actions"`
 	Before          any      `json:"before"`
@@ -72,7 +77,7 @@ func loadPlan(t testing.TB, text []byte, schemas Schemas) *PlanView {
 	plan.Mode = map[string]plans.Mode{"": plans.Normal, "destroy": plans.Destroy,
 		"refresh-only": plans.RefreshOnly}[doc.Mode]
 	plan.Timestamp, _ = time.Parse(time.RFC3339, doc.Timestamp)
-	for _, c := range doc.Changes {
+	for _, c := range repeated(t, text, doc.Changes) {
 		plan.Changes.Instances = append(plan.Changes.Instances, c.instance(t, schemas))
 	}
 	for _, c := range doc.Drift {
@@ -96,6 +101,32 @@ func loadPlan(t testing.TB, text []byte, schemas Schemas) *PlanView {
 			plans.RelevantAttribute{Resource: parse(r.Resource), Attr: pathOf(r.Attribute)})
 	}
 	return &PlanView{Plan: plan, Config: &configs.Config{Module: &configs.Module{}}, Schemas: schemas}
+}
+
+// repeated returns the changes with all instances of those that are repeated.
+func repeated(t testing.TB, text []byte, list []changeDoc) []changeDoc {
+	t.Helper()
+	var raw struct {
+		Changes []json.RawMessage `json:"resource_changes"`
+	}
+	if err := json.Unmarshal(text, &raw); err != nil {
+		t.Fatal(err)
+	}
+	var out []changeDoc
+	for i, c := range list {
+		for n := range max(c.Instances, 1) {
+			if c.Instances > 0 {
+				var one changeDoc
+				if err := json.Unmarshal(bytes.ReplaceAll(raw.Changes[i], []byte("%d"), []byte(strconv.Itoa(n))), &one); err != nil {
+					t.Fatal(err)
+				}
+				one.Instances = c.Instances
+				c = one
+			}
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 func (c changeDoc) instance(t testing.TB, schemas Schemas) *plans.InstanceChange {

@@ -32,6 +32,10 @@ type Options struct {
 	// and text wraps at 78 columns.
 	Width, ErrWidth int
 	Color, ErrColor bool
+	// Terminal says that Out is a terminal, where plans are compared for readers rather than for
+	// programs.
+	Terminal bool
+	View     PlanTextView // of plans in the human form
 	// Version is the program's version.
 	Version string
 	// Sources returns the text of a configuration file, or nil. If Sources is nil, diagnostics have
@@ -45,6 +49,13 @@ type Options struct {
 	ShowSensitive    bool // show sensitive values in the human form
 
 	Now func() time.Time // nil means time.Now
+}
+
+// PlanTextView is how plans are shown to humans.
+type PlanTextView struct {
+	Name string   // one of plantext.Views, or "" for the full view
+	Hide []string // attributes whose differences are left out
+	Sort string   // the order of a table, one of plantext.Orders
 }
 
 func (o Options) withDefaults() Options {

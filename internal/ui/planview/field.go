@@ -29,6 +29,14 @@ type Field struct {
 	At            hcl.Range        // of the argument in the configuration; empty if it isn't set there
 }
 
+// Name returns the name of the argument or block that a field belongs to.
+func (f Field) Name() string {
+	if i := strings.IndexAny(f.Path, ".[{"); i > 0 {
+		return f.Path[:i]
+	}
+	return f.Path
+}
+
 // flattener collects fields.
 type flattener struct {
 	plan   *Plan
@@ -96,7 +104,7 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 		f.add(Field{Path: path, After: n.Text, Note: "only the form of the number changes"})
 		return
 	}
-	if !n.Changed() {
+	if !n.Changed() || n.Text == valuediff.WriteOnlyText { // whether such an attribute changes is not known
 		return
 	}
 	field := Field{Path: path, Action: n.Action, Forces: forces}
@@ -143,6 +151,7 @@ func (f *flattener) elements(path string, n *valuediff.Node, forces bool) {
 		case n.Form == valuediff.SetForm && e.Action == plans.Update:
 			at += identity(e)
 		case n.Form == valuediff.SetForm:
+			at += "[]"
 		case e.Action == plans.Delete:
 			at += "[" + strconv.Itoa(old) + "]"
 		default:
@@ -161,11 +170,7 @@ func (f *flattener) elements(path string, n *valuediff.Node, forces bool) {
 // add adds a field with what the configuration says about it.
 func (f *flattener) add(field Field) {
 	if f.change != nil && f.change.Block != nil && (field.Unknown || field.Forces) {
-		name := field.Path
-		if i := strings.IndexAny(name, ".[{"); i >= 0 {
-			name = name[:i]
-		}
-		field.At, field.Causes = f.plan.origins.attribute(f.change, name, field.Unknown)
+		field.At, field.Causes = f.plan.origins.attribute(f.change, field.Name(), field.Unknown)
 	}
 	f.out = append(f.out, field)
 }

@@ -119,10 +119,10 @@ func group(c *Change) (*Group, string) {
 
 // withoutKey replaces the key of an instance in its fields by the expression for it.
 func withoutKey(fields []Field, key addrs.InstanceKey) []Field {
-	text, stands := "", ""
+	text, stands, alone := "", "", besideWords
 	if _, ok := key.IsInt(); ok {
-		text, stands = strings.Trim(key.String(), "[]"), countText
-	} else if s, ok := key.IsString(); ok && len(s) > 1 {
+		text, stands, alone = strings.Trim(key.String(), "[]"), countText, besideDashes
+	} else if s, ok := key.IsString(); ok && strings.ContainsFunc(s, unicode.IsLetter) {
 		text, stands = s, eachText
 	}
 	if text == "" {
@@ -131,15 +131,14 @@ func withoutKey(fields []Field, key addrs.InstanceKey) []Field {
 	out := slices.Clone(fields)
 	for i := range out {
 		f := &out[i]
-		f.Before, f.After = replaceKey(f.Before, text, stands), replaceKey(f.After, text, stands)
+		f.Before, f.After = replaceKey(f.Before, text, stands, alone), replaceKey(f.After, text, stands, alone)
 	}
 	return out
 }
 
-// replaceKey replaces a key where it stands alone in quoted text: next to letters and digits it is
-// part of a word, and next to dots and slashes part of a number or an address.
-func replaceKey(text, key, stands string) string {
-	if !strings.HasPrefix(text, `"`) || !strings.Contains(text, key) {
+// replaceKey replaces a key where it stands alone.
+func replaceKey(text, key, stands string, alone func(before, after rune) bool) string {
+	if !strings.Contains(text, key) {
 		return text
 	}
 	var b strings.Builder
@@ -152,7 +151,7 @@ func replaceKey(text, key, stands string) string {
 		before, _ := utf8.DecodeLastRuneInString(text[:len(text)-len(rest)+i])
 		after, _ := utf8.DecodeRuneInString(rest[i+len(key):])
 		b.WriteString(rest[:i])
-		if separates(before) && separates(after) {
+		if alone(before, after) {
 			b.WriteString(stands)
 		} else {
 			b.WriteString(key)
@@ -161,6 +160,15 @@ func replaceKey(text, key, stands string) string {
 	}
 }
 
-func separates(r rune) bool {
-	return r != '.' && r != '/' && r != ':' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+// besideWords reports whether a key between two characters is a word of its own.
+func besideWords(before, after rune) bool {
+	part := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	return !part(before) && !part(after)
+}
+
+// besideDashes reports whether a number between two characters belongs to a name such as "web-1".
+// Anywhere else it may be a number that has nothing to do with the key.
+func besideDashes(before, after rune) bool {
+	dash := func(r rune) bool { return r == '-' || r == '_' }
+	return dash(before) && (dash(after) || after == '"') || before == '"' && dash(after)
 }

@@ -117,6 +117,30 @@ func reasonText(c *plans.InstanceChange) string {
 	return reasonTexts[c.Reason]
 }
 
+// ReplaceReason returns why an object is replaced, or "" if attributes force that.
+func ReplaceReason(c *plans.InstanceChange) string {
+	if !c.Action.IsReplace() {
+		return ""
+	}
+	text := replaceReasons[c.Reason]
+	if c.Action == plans.ForgetThenCreate {
+		if text != "" {
+			text += "; "
+		}
+		text += "the old object is kept, because lifecycle.destroy is false"
+	}
+	if text == "" {
+		return ""
+	}
+	return "(" + text + ")"
+}
+
+var replaceReasons = map[plans.Reason]string{
+	plans.ReplaceTainted:    "because it is tainted",
+	plans.ReplaceByRequest:  "as requested",
+	plans.ReplaceByTriggers: "due to changes in replace_triggered_by",
+}
+
 func importNotes(c *plans.InstanceChange) []string {
 	if c.Importing == nil {
 		return nil

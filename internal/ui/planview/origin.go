@@ -92,10 +92,7 @@ func (o *origins) attribute(c *Change, name string, unknown bool) (at hcl.Range,
 	defer o.mu.Unlock()
 	arg := o.arguments(c.Block, c.Schema)[name]
 	if arg == nil { // the provider decides it
-		if unknown && c.Action != plans.Update {
-			causes = []string{c.Addr.Config().String() + " " + causeTexts[c.Action]}
-		}
-		return at, causes
+		return at, nil
 	}
 	if !unknown {
 		return arg.at, nil

@@ -1,7 +1,10 @@
 package planview
 
 import (
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
@@ -141,4 +144,22 @@ func (c *Change) Fields() (fields []Field, hidden int) {
 	f := &flattener{plan: c.plan, change: c}
 	f.members("", root, false)
 	return f.out, f.hidden
+}
+
+// RelevantFields returns the differences of a change made outside that matter to the plan.
+func (c *Change) RelevantFields() []Field {
+	all, _ := c.Fields()
+	names := make(map[string]bool)
+	for _, path := range c.plan.RelevantPaths(c.InstanceChange) {
+		if len(path) == 0 {
+			return all
+		}
+		if step, ok := path[0].(cty.GetAttrStep); ok {
+			names[step.Name] = true
+		}
+	}
+	if c.plan.Source.Plan.Mode == plans.RefreshOnly {
+		return all
+	}
+	return slices.DeleteFunc(all, func(f Field) bool { return !names[f.Name()] })
 }

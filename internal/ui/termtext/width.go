@@ -78,7 +78,7 @@ func Cut(line string, columns int) string {
 	if Width(line) <= columns {
 		return line
 	}
-	return head(line, columns-1) + "…"
+	return Head(line, columns-1) + "…"
 }
 
 // CutMiddle is Cut for names and addresses, whose ends tell more than their middles.
@@ -90,11 +90,11 @@ func CutMiddle(line string, columns int) string {
 		return Cut(line, columns)
 	}
 	left := (columns - 1) / 3
-	return head(line, left) + "…" + tail(line, columns-1-left)
+	return Head(line, left) + "…" + Tail(line, columns-1-left)
 }
 
-// head returns the longest start of a line that takes at most the given number of columns.
-func head(line string, columns int) string {
+// Head returns the longest start of a line that takes at most the given number of columns.
+func Head(line string, columns int) string {
 	end := 0
 	eachCluster(line, func(cluster string, n int) bool {
 		if columns -= n; columns < 0 {
@@ -106,8 +106,8 @@ func head(line string, columns int) string {
 	return line[:end]
 }
 
-// tail returns the longest end of a line that takes at most the given number of columns.
-func tail(line string, columns int) string {
+// Tail returns the longest end of a line that takes at most the given number of columns.
+func Tail(line string, columns int) string {
 	skip := Width(line) - columns
 	start := 0
 	eachCluster(line, func(cluster string, n int) bool {
@@ -124,4 +124,42 @@ func tail(line string, columns int) string {
 // Pad returns a line with spaces up to the given number of columns.
 func Pad(line string, columns int) string {
 	return line + strings.Repeat(" ", max(columns-Width(line), 0))
+}
+
+// WrapWords breaks a text without line ends into lines of at most the given number of columns, at
+// spaces where possible.
+func WrapWords(text string, columns int) []string {
+	columns = max(columns, 1)
+	var lines []string
+	line, used := "", 0
+	flush := func() {
+		lines = append(lines, line)
+		line, used = "", 0
+	}
+	for i, word := range strings.Split(text, " ") {
+		n := Width(word)
+		switch {
+		case i == 0:
+		case used+1+n > columns && used > 0:
+			flush()
+		default:
+			line, used = line+" ", used+1
+		}
+		for n > columns-used { // the word alone is too long
+			part := Head(word, columns-used)
+			if part == "" {
+				if used == 0 {
+					break
+				}
+				flush()
+				continue
+			}
+			line += part
+			flush()
+			word = word[len(part):]
+			n = Width(word)
+		}
+		line, used = line+word, used+n
+	}
+	return append(lines, line)
 }

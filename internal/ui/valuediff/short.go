@@ -30,13 +30,13 @@ func shortPEM(text string) string {
 		}
 		rest = []byte(strings.TrimSpace(string(after)))
 		sum := sha256.Sum256(block.Bytes)
-		parts = append(parts, describePEM(block)+" sha256:"+hex.EncodeToString(sum[:8]))
+		parts = append(parts, describePEM(block, "sha256:"+hex.EncodeToString(sum[:8])))
 	}
 	return "(" + strings.Join(parts, "; ") + ")"
 }
 
-func describePEM(block *pem.Block) string {
-	what := strings.ToLower(block.Type)
+func describePEM(block *pem.Block, fingerprint string) string {
+	what := strings.ToLower(block.Type) + " " + fingerprint
 	if block.Type != "CERTIFICATE" {
 		return what
 	}
@@ -48,7 +48,7 @@ func describePEM(block *pem.Block) string {
 	if name == "" && len(cert.DNSNames) > 0 {
 		name = cert.DNSNames[0]
 	}
-	return fmt.Sprintf("%s %s, expires %s,", what, name, cert.NotAfter.UTC().Format("2006-01-02"))
+	return fmt.Sprintf("%s of %s, expires %s", what, name, cert.NotAfter.UTC().Format("2006-01-02"))
 }
 
 // hashDigits are the numbers of hexadecimal digits of MD5, SHA-1, SHA-224, SHA-256, SHA-384 and

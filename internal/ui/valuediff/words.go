@@ -1,6 +1,7 @@
 package valuediff
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -26,12 +27,14 @@ func Words(before, after string) (gone, added []Span) {
 			added = extend(added, atNew, atNew+len(is[p.New]))
 			atNew += len(is[p.New])
 		default:
-			common += len(was[p.Old])
+			if strings.TrimSpace(was[p.Old]) != "" {
+				common += len(was[p.Old])
+			}
 			atOld += len(was[p.Old])
 			atNew += len(is[p.New])
 		}
 	}
-	if 3*common < min(len(before), len(after)) || common == 0 {
+	if 3*common < max(len(before), len(after)) || common == 0 {
 		return nil, nil
 	}
 	return gone, added

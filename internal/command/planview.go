@@ -1,0 +1,94 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tofu/internal/cliconfig"
+	"tofu/internal/suggest"
+	"tofu/internal/ui"
+	"tofu/internal/ui/plantext"
+)
+
+// planViewEnv is the environment variable with the view of plans, for users and pipelines that want
+// another one than the full view everywhere.
+const planViewEnv = "TOFU_VIEW"
+
+// planViewFlags select the view of a plan.
+type planViewFlags struct {
+	View, Sort string
+	Hide       []string
+}
+
+// addPlanView declares the options of commands that show plans.
+func (f *viewFlags) addPlanView(fs *options) {
+	p := &planViewFlags{}
+	f.PlanView = p
+	fs.Func("view", "How to show the plan: `full` (the default), brief, tree or table.", func(text string) error {
+		p.View = text
+		return planViewNamed(text)
+	})
+	fs.Func("hide", "With -view=brief, tree or table, leave out differences of these `attributes`, such as "+
+		"tags,tags_all. Deletions and replacements are always shown.", func(text string) error {
+		for _, name := range strings.Split(text, ",") {
+			if name == "" {
+				return errors.New("needs names of attributes, separated by commas")
+			}
+			p.Hide = append(p.Hide, name)
+		}
+		return nil
+	})
+	fs.Func("sort", "With -view=table, sort by `action` (the default), address, type or file.", func(text string) error {
+		p.Sort = text
+		return oneOf(text, plantext.Orders)
+	})
+}
+
+func planViewNamed(text string) error { return oneOf(text, cliconfig.Views) }
+
+// oneOf returns an error unless a text is among the allowed ones.
+func oneOf(text string, allowed []string) error {
+	if slices.Contains(allowed, text) {
+		return nil
+	}
+	list := strings.Join(allowed[:len(allowed)-1], ", ") + " or " + allowed[len(allowed)-1]
+	if near := suggest.Nearest(text, allowed); near != "" {
+		return fmt.Errorf("must be %s; did you mean %s?", list, near)
+	}
+	return fmt.Errorf("must be %s", list)
+}
+
+// planTextView returns how to show plans: as the option says, the environment, or, on a terminal,
+// the CLI configuration.
+func (a *App) planTextView(f *planViewFlags) (ui.PlanTextView, error) {
+	var out ui.PlanTextView
+	if f == nil {
+		return out, nil
+	}
+	out.Hide, out.Sort = f.Hide, f.Sort
+	switch env := a.Env(planViewEnv); {
+	case f.View != "" && a.view.JSON:
+		return out, errors.New("-view is for humans, and can't be used with -json")
+	case f.View != "":
+		out.Name = f.View
+	case env != "":
+		if err := planViewNamed(env); err != nil {
+			return out, fmt.Errorf("the environment variable %s has the value %q, but it %w", planViewEnv, env, err)
+		}
+		out.Name = env
+	case a.OutTerminal && a.CLI != nil:
+		out.Name = a.CLI.View
+	}
+	if out.Name == "full" {
+		out.Name = ""
+	}
+	if len(out.Hide) > 0 && out.Name == "" {
+		return out, errors.New("-hide needs -view=brief, tree or table: the full view shows everything")
+	}
+	if out.Sort != "" && out.Name != "table" {
+		return out, errors.New("-sort needs -view=table")
+	}
+	return out, nil
+}

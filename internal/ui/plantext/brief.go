@@ -1,0 +1,260 @@
+package plantext
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+	"tofu/internal/ui/planview"
+	"tofu/internal/ui/termtext"
+)
+
+// kinds are the headings and colors of kinds of changes.
+var kinds = [...]struct {
+	heading string
+	color   termtext.Color
+}{
+	planview.Destroyed: {"Destroy", termtext.Red},
+	planview.Replaced:  {"Replace", termtext.Red},
+	planview.Forgotten: {"Forget", termtext.Yellow},
+	planview.Updated:   {"Change", termtext.Yellow},
+	planview.Created:   {"Create", termtext.Green},
+	planview.Imported:  {"Import", termtext.Green},
+	planview.Read:      {"Read", termtext.Cyan},
+	planview.Moved:     {"Move", termtext.Cyan},
+}
+
+// Brief writes what a reviewer must see: deletions and replacements first, with the attribute that
+// forces them, and equal changes of many instances as one.
+func Brief(s *Screen, p *planview.Plan) {
+	b := &brief{Screen: s, plan: p, drift: make(map[addrs.AbsInstance]*planview.Change)}
+	for _, c := range p.Drift {
+		b.drift[c.Addr] = c
+	}
+	groups := p.Groups()
+	groups = slices.DeleteFunc(groups, b.hidden.add)
+	for len(groups) > 0 {
+		end := slices.IndexFunc(groups, func(g *planview.Group) bool { return g.Kind != groups[0].Kind })
+		if end < 0 {
+			end = len(groups)
+		}
+		b.section(groups[:end])
+		groups = groups[end:]
+	}
+	b.outside()
+	s.end(p, b.hidden)
+}
+
+// brief is one run of Brief.
+type brief struct {
+	*Screen
+	plan   *planview.Plan
+	drift  map[addrs.AbsInstance]*planview.Change // what isn't explained yet
+	hidden hiddenCounts
+}
+
+// section writes the groups of one kind.
+func (b *brief) section(groups []*planview.Group) {
+	total := 0
+	for _, g := range groups {
+		total += len(g.Changes)
+	}
+	kind := kinds[groups[0].Kind]
+	b.write("\n" + b.Style.As(termtext.Bold, kind.heading+" "+strconv.Itoa(total)+":") + "\n")
+	for _, g := range groups {
+		if g.Kind == planview.Moved {
+			b.wrapped(2, moveText(g))
+			continue
+		}
+		b.group(g, kind.color)
+	}
+}
+
+// moveText describes objects that only move, in one line.
+func moveText(g *planview.Group) string {
+	if len(g.Changes) == 1 {
+		return g.MovedFrom.String() + " -> " + g.Name()
+	}
+	return fmt.Sprintf("%s -> %s (%d instances)", g.MovedFrom.Config(), g.Addr.Config(), len(g.Changes))
+}
+
+func (b *brief) group(g *planview.Group, color termtext.Color) {
+	b.titled(2, symbolOf(g.Change), color, title(g), place(g.At()))
+	if len(g.Changes) > 1 {
+		b.line(6, "", count(len(g.Changes), "instance")+": "+b.members(g))
+	}
+	for _, note := range notes(g) {
+		b.wrapped(6, note)
+	}
+	b.explain(g)
+	switch g.Kind {
+	case planview.Updated, planview.Replaced:
+		b.fields(6, g.Fields, true)
+	case planview.Created, planview.Read:
+		b.fields(6, g.Fields, false)
+	}
+	if g.Schema == nil {
+		b.wrapped(6, "(the schema of the provider is not available)")
+	}
+	if g.Hidden > 0 {
+		b.line(6, termtext.Grey, "("+count(g.Hidden, "difference")+" hidden by -hide)")
+	}
+}
+
+// title returns the address of a group: of the object, or of the resource of several.
+func title(g *planview.Group) string {
+	switch {
+	case len(g.Changes) == 1:
+		return g.Name()
+	case oneModule(g):
+		return g.Addr.Abs().String()
+	}
+	return g.Addr.Config().String()
+}
+
+func oneModule(g *planview.Group) bool {
+	return !slices.ContainsFunc(g.Changes, func(c *planview.Change) bool { return c.Addr.Module != g.Addr.Module })
+}
+
+// maxMembers bounds the instances of a group that are named.
+const maxMembers = 50
+
+// members names the instances of a group by what tells them apart. Runs of numbers are ranges.
+func (b *brief) members(g *planview.Group) string {
+	within := oneModule(g)
+	var parts []string
+	for i := 0; i < len(g.Changes); {
+		if len(parts) == maxMembers {
+			break
+		}
+		c := g.Changes[i]
+		last := i
+		if n, ok := c.Addr.Key.IsInt(); ok {
+			for last+1 < len(g.Changes) && g.Changes[last+1].Addr == c.Addr.Abs().Instance(addrs.IntKey(n+last+1-i)) {
+				last++
+			}
+		}
+		text := memberName(c, within)
+		switch {
+		case last > i+1:
+			text += " to " + memberName(g.Changes[last], true)
+		default:
+			last = i
+		}
+		parts = append(parts, text)
+		i = last + 1
+	}
+	return fit(parts, len(g.Changes), b.Width-6-len("1234567 instances: "))
+}
+
+func memberName(c *planview.Change, within bool) string {
+	switch key := c.Addr.Key.String(); {
+	case within && key != "":
+		return key
+	case within:
+		return c.Name()
+	default:
+		return c.Addr.Module.String() + key
+	}
+}
+
+// fit joins as many parts as fit into some columns.
+func fit(parts []string, total, columns int) string {
+	text := strings.Join(parts, ", ")
+	if termtext.Width(text) <= columns && len(parts) < maxMembers {
+		return text
+	}
+	used := 0
+	for i, part := range parts {
+		if used += termtext.Width(part) + 2; used > columns-len(", …") && i > 0 {
+			parts = parts[:i]
+			break
+		}
+	}
+	return strings.Join(parts, ", ") + ", …"
+}
+
+// notes returns why a change happens, where the object was before, and what is imported.
+func notes(g *planview.Group) []string {
+	_, list := planview.Heading(g.InstanceChange, false)
+	out := make([]string, 0, len(list)+1)
+	if text := planview.ReplaceReason(g.InstanceChange); text != "" {
+		out = append(out, text)
+	}
+	if len(g.Changes) > 1 {
+		if g.MovedFrom != nil {
+			out = append(out, "(moved from "+g.MovedFrom.Config().String()+")")
+		}
+		if why := g.Why(); why != "" && !strings.Contains(why, g.Addr.Key.String()) {
+			out = append(out, "("+why+")")
+		} else if why != "" {
+			out = append(out, reasonWithoutKey(g.InstanceChange))
+		}
+		return out
+	}
+	for _, note := range list {
+		out = append(out, strings.Join(strings.Fields(note), " "))
+	}
+	return out
+}
+
+// reasonWithoutKey is the reason of several deletions that differ in their keys.
+func reasonWithoutKey(c *plans.InstanceChange) string {
+	if c.Reason == plans.DeleteCountIndex {
+		return "(because the indexes are out of range for count)"
+	}
+	return "(because for_each no longer has the keys)"
+}
+
+// explain writes what changed outside, if the change may be due to that.
+func (b *brief) explain(g *planview.Group) {
+	outside := 0
+	for _, c := range g.Changes {
+		drift := b.drift[c.Addr]
+		if drift == nil {
+			continue
+		}
+		delete(b.drift, c.Addr)
+		if len(g.Changes) == 1 {
+			b.outsideChange(6, drift)
+		}
+		outside++
+	}
+	if outside > 0 && len(g.Changes) > 1 {
+		b.wrapped(6, strconv.Itoa(outside)+" of them changed outside of OpenTofu")
+	}
+}
+
+// outsideChange writes what changed outside, as far as it matters to the plan.
+func (b *brief) outsideChange(indent int, c *planview.Change) {
+	if c.Action == plans.Delete {
+		b.wrapped(indent, "It was deleted outside of OpenTofu.")
+		return
+	}
+	b.wrapped(indent, "Changed outside of OpenTofu:")
+	fields := c.RelevantFields()
+	b.fields(indent+2, fields, true)
+}
+
+// outside writes the other objects whose changes outside may explain the plan.
+func (b *brief) outside() {
+	if len(b.drift) == 0 {
+		return
+	}
+	b.write("\n" + b.Style.As(termtext.Bold, fmt.Sprintf("Changed outside %d:", len(b.drift))) + "\n")
+	b.wrapped(2, "These changes were not made by OpenTofu, and they matter for this plan.")
+	for _, c := range b.plan.Drift {
+		if b.drift[c.Addr] == nil {
+			continue
+		}
+		b.titled(2, planview.Symbol(c.Action), termtext.Cyan, c.Name(), place(c.At()))
+		if c.Action == plans.Delete {
+			b.wrapped(6, "It was deleted outside of OpenTofu.")
+			continue
+		}
+		b.fields(6, c.RelevantFields(), true)
+	}
+}

@@ -1,0 +1,158 @@
+package plantext
+
+import (
+	"bufio"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/ui/planview"
+	"tofu/internal/ui/termtext"
+)
+
+// A View renders a plan.
+type View func(*Screen, *planview.Plan)
+
+// Views are the views by name.
+var Views = map[string]View{"brief": Brief, "tree": Tree, "table": Table}
+
+// A Screen is where a view is written.
+type Screen struct {
+	Out   *bufio.Writer // its error is that of the last write
+	Style termtext.Style
+	Width int    // columns of a line
+	Sort  string // the order of a table, one of Orders; "" for the first
+}
+
+func (s *Screen) write(text string) { _, _ = s.Out.WriteString(text) }
+
+// line writes a line after an indentation and cuts it to the width of the screen.
+func (s *Screen) line(indent int, color termtext.Color, text string) {
+	text = termtext.Cut(oneLine(text), max(s.Width-indent, 10))
+	if color != "" {
+		text = s.Style.As(color, text)
+	}
+	s.write(strings.Repeat(" ", indent) + text + "\n")
+}
+
+// wrapped writes a text after an indentation, on as many lines as it takes.
+func (s *Screen) wrapped(indent int, text string) {
+	for _, line := range termtext.WrapWords(oneLine(text), max(s.Width-indent, 10)) {
+		s.line(indent, "", line)
+	}
+}
+
+// oneLine returns a text with symbols in place of control characters, including line ends and tabs.
+func oneLine(text string) string {
+	return strings.NewReplacer("\n", "␊", "\t", "  ").Replace(termtext.Printable(text))
+}
+
+// titled writes a line with an address in bold, and what follows it if there is room.
+func (s *Screen) titled(indent int, symbol string, color termtext.Color, title, note string) {
+	room := s.Width - indent - termtext.Width(symbol) - 1
+	title = termtext.CutMiddle(oneLine(title), max(room, 10))
+	text := strings.Repeat(" ", indent) + s.Style.As(color, symbol) + " " + s.Style.As(termtext.Bold, title)
+	if room -= termtext.Width(title) + 2; note != "" && room >= min(termtext.Width(note), 12) {
+		text += "  " + s.Style.As(termtext.Grey, termtext.CutMiddle(oneLine(note), room))
+	}
+	s.write(text + "\n")
+}
+
+// place returns a place in the configuration as FILE:LINE, or "" if it is empty.
+func place(at hcl.Range) string {
+	if at.Filename == "" {
+		return ""
+	}
+	return at.Filename + ":" + strconv.Itoa(at.Start.Line)
+}
+
+// end writes the parts that all views have at their end.
+func (s *Screen) end(p *planview.Plan, hidden hiddenCounts) {
+	s.Outputs(p)
+	s.Renames(p)
+	if text := hidden.text(p); text != "" {
+		s.write("\n")
+		s.wrapped(0, text)
+	}
+	s.write("\n" + s.Style.As(termtext.Bold, "Plan:") + strings.TrimPrefix(p.Counts.String(), "Plan:") + "\n")
+}
+
+// hiddenCounts are what hide rules leave out.
+type hiddenCounts struct{ objects, differences int }
+
+// add counts the hidden differences of a group, and reports whether nothing else is left of it.
+func (h *hiddenCounts) add(g *planview.Group) (whole bool) {
+	h.differences += g.Hidden * len(g.Changes)
+	whole = g.Hidden > 0 && len(g.Fields) == 0 && g.Kind == planview.Updated
+	if whole {
+		h.objects += len(g.Changes)
+	}
+	return whole
+}
+
+func (h hiddenCounts) text(p *planview.Plan) string {
+	if h.differences == 0 {
+		return ""
+	}
+	text := count(h.differences, "difference") + " hidden by -hide=" + strings.Join(p.Options.Hide, ",")
+	if h.objects > 0 {
+		text += ", with all changes of " + count(h.objects, "object")
+	}
+	return text + "."
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Outputs writes the root outputs that change.
+func (s *Screen) Outputs(p *planview.Plan) {
+	if len(p.Outputs) == 0 {
+		return
+	}
+	s.write("\n" + s.Style.As(termtext.Bold, "Outputs "+strconv.Itoa(len(p.Outputs))+":") + "\n")
+	for _, o := range p.Outputs {
+		s.fields(2, o.Fields, true)
+	}
+}
+
+// maxRenames bounds the blocks that are suggested at a time.
+const maxRenames = 5
+
+// Renames writes moved blocks for objects that look renamed.
+func (s *Screen) Renames(p *planview.Plan) {
+	if len(p.Renames) == 0 {
+		return
+	}
+	objects, blocks := 0, "this block"
+	for _, r := range p.Renames {
+		objects += r.Objects
+	}
+	if len(p.Renames) > 1 {
+		blocks = "these blocks"
+	}
+	what := "1 object that is destroyed looks like one that is created. If only its name changes, keep it with "
+	if objects > 1 {
+		what = strconv.Itoa(objects) + " objects that are destroyed look like others that are created. If only their " +
+			"names change, keep them with "
+	}
+	s.write("\n")
+	s.wrapped(0, "Hint: "+what+blocks+":")
+	for i, r := range p.Renames {
+		if i == maxRenames {
+			s.write("\n")
+			s.wrapped(4, "(and "+count(len(p.Renames)-i, "more block")+" like these)")
+			return
+		}
+		s.write("\n")
+		if r.Module != "" {
+			s.wrapped(4, "# in "+r.Module.String())
+		}
+		s.write("    " + strings.ReplaceAll(r.MovedBlock(), "\n", "\n    ") + "\n")
+	}
+}

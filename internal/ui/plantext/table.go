@@ -1,0 +1,199 @@
+package plantext
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"tofu/internal/parallel"
+	"tofu/internal/plans"
+	"tofu/internal/ui/planview"
+	"tofu/internal/ui/termtext"
+)
+
+// Orders are the orders of a table.
+var Orders = []string{"action", "address", "type", "file"}
+
+// row is a line of the table.
+type row struct {
+	change *planview.Change
+	kind   planview.Kind
+	name   string
+	what   string
+	at     string
+	hidden int
+	whole  bool // hide rules hide all of it
+}
+
+// Table writes a line for each change.
+func Table(s *Screen, p *planview.Plan) {
+	rows := make([]row, len(p.Changes))
+	parallel.Each(len(rows), runtime.GOMAXPROCS(0), func(i int) { rows[i] = newRow(p.Changes[i]) })
+	var hidden hiddenCounts
+	shown := rows[:0]
+	for _, r := range rows {
+		hidden.differences += r.hidden
+		if r.whole {
+			hidden.objects++
+		} else {
+			shown = append(shown, r)
+		}
+	}
+	sortRows(shown, s.Sort)
+	s.table(shown)
+	s.end(p, hidden)
+}
+
+func newRow(c *planview.Change) row {
+	r := row{change: c, kind: c.Kind(), name: c.Name(), at: place(c.At())}
+	switch r.kind {
+	case planview.Updated, planview.Replaced:
+		var fields []planview.Field
+		fields, r.hidden = c.Fields()
+		r.what = changedNames(fields)
+		if reason := planview.ReplaceReason(c.InstanceChange); reason != "" {
+			r.what = strings.TrimSuffix(strings.TrimPrefix(reason, "("), ")") + cmp.Or(" "+r.what, "")
+		}
+		r.whole = r.kind == planview.Updated && len(fields) == 0 && r.hidden > 0
+	case planview.Moved:
+		r.what = "from " + c.MovedFrom.String()
+	default:
+		r.what = c.Why()
+		if c.Importing != nil && c.Importing.ID != "" {
+			r.what = "imported from " + c.Importing.ID
+		}
+	}
+	return r
+}
+
+// changedNames lists the arguments that change, those that force a replacement first, with "!".
+func changedNames(fields []planview.Field) string {
+	var forced, plain []string
+	seen := make(map[string]bool)
+	for _, f := range fields {
+		name := f.Name()
+		switch {
+		case f.Forces && !seen[name+"!"]:
+			seen[name], seen[name+"!"] = true, true
+			forced = append(forced, name+"!")
+		case !seen[name] && !f.Forces && !(f.Unknown && f.At.Filename == ""): // not what the provider decides
+			seen[name] = true
+			plain = append(plain, name)
+		}
+	}
+	plain = slices.DeleteFunc(plain, func(name string) bool { return seen[name+"!"] })
+	return strings.Join(append(forced, plain...), " ")
+}
+
+// sortRows sorts rows that are in the order of the module tree.
+func sortRows(rows []row, order string) {
+	slices.SortStableFunc(rows, func(a, b row) int {
+		switch order {
+		case "address":
+			return a.change.Addr.Compare(b.change.Addr)
+		case "type":
+			return strings.Compare(a.change.Addr.Resource.Type, b.change.Addr.Resource.Type)
+		case "file":
+			x, y := a.change.At(), b.change.At()
+			return cmp.Or(strings.Compare(x.Filename, y.Filename), cmp.Compare(x.Start.Line, y.Start.Line))
+		}
+		return cmp.Compare(a.kind, b.kind)
+	})
+}
+
+// layout is the width of each column; 0 leaves a column out.
+type layout struct{ name, what, at int }
+
+// Widths of a screen from which a table has further columns.
+const (
+	withWhat  = 60
+	withPlace = 100
+)
+
+func newLayout(rows []row, width int) layout {
+	l := layout{name: len(header.name), what: len(header.what)}
+	anyWhat := false
+	for _, r := range rows {
+		l.name = max(l.name, termtext.Width(r.name))
+		l.what = max(l.what, termtext.Width(r.what))
+		anyWhat = anyWhat || r.what != ""
+		l.at = max(l.at, len(r.at))
+	}
+	room := width - len("-/+ ")
+	if width < withPlace || l.at == 0 {
+		l.at = 0
+	} else {
+		l.at = min(l.at, 30)
+		room -= l.at + 2
+	}
+	if width < withWhat || !anyWhat {
+		l.what = 0
+		l.name = min(l.name, room)
+		return l
+	}
+	l.what = max(min(l.what, room-l.name-2), min(l.what, room/3))
+	l.name = min(l.name, room-l.what-2)
+	return l
+}
+
+var header = row{name: "resource", what: "what changes", at: "place"}
+
+func (s *Screen) table(rows []row) {
+	if len(rows) == 0 {
+		return
+	}
+	l := newLayout(rows, s.Width)
+	s.write("\n" + s.Style.As(termtext.Bold, s.cells(l, "   ", "", header.name, header.what, header.at)))
+	for _, r := range rows {
+		symbol := symbolOf(r.change)
+		s.write(s.cells(l, strings.Repeat(" ", 3-termtext.Width(symbol))+symbol, kinds[r.kind].color, oneLine(r.name),
+			oneLine(r.what), r.at))
+	}
+}
+
+// cells returns a line of a table.
+func (s *Screen) cells(l layout, symbol string, color termtext.Color, name, what, at string) string {
+	var b strings.Builder
+	b.WriteString(termtext.Pad(termtext.CutMiddle(name, l.name), l.name))
+	if l.what > 0 {
+		b.WriteString("  " + termtext.Pad(termtext.Cut(what, l.what), l.what))
+	}
+	if l.at > 0 {
+		b.WriteString("  " + termtext.CutMiddle(at, l.at))
+	}
+	return s.Style.As(color, symbol) + " " + strings.TrimRight(b.String(), " ") + "\n"
+}
+
+// symbolOf returns the symbol of a change, with arrows for objects that are only moved or imported.
+func symbolOf(c *planview.Change) string {
+	switch c.Kind() {
+	case planview.Moved:
+		return "→"
+	case planview.Imported:
+		return "←"
+	}
+	return planview.Symbol(c.Action)
+}
+
+// counts are numbers of objects by symbol.
+type counts map[plans.Action]int
+
+// text lists the counts by danger: "-1 -/+2 ~3 +4".
+func (c counts) text(s *Screen) string {
+	var parts []string
+	for _, a := range []plans.Action{plans.Delete, plans.DeleteThenCreate, plans.CreateThenDelete, plans.ForgetThenCreate,
+		plans.Forget, plans.Update, plans.Create, plans.Read} {
+		if c[a] > 0 {
+			parts = append(parts, s.Style.As(actionColors[a], planview.Symbol(a))+fmt.Sprint(c[a]))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+var actionColors = map[plans.Action]termtext.Color{
+	plans.Create: termtext.Green, plans.Update: termtext.Yellow, plans.Delete: termtext.Red,
+	plans.DeleteThenCreate: termtext.Red, plans.CreateThenDelete: termtext.Red, plans.Read: termtext.Cyan,
+	plans.Forget: termtext.Yellow, plans.ForgetThenCreate: termtext.Yellow,
+}

@@ -1,0 +1,193 @@
+package plantext
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+	"tofu/internal/ui/planview"
+	"tofu/internal/ui/termtext"
+)
+
+// Tree writes modules and resources as a tree, with symbols and counts. Instances of a resource with
+// the same action are one line, and so are instances of a module in which the same happens.
+func Tree(s *Screen, p *planview.Plan) {
+	root := &branch{}
+	modules := map[addrs.ModuleInstance]*branch{addrs.RootInstance: root}
+	var hidden hiddenCounts
+	for _, c := range p.Changes {
+		if len(p.Options.Hide) > 0 && c.Kind() == planview.Updated {
+			fields, n := c.Fields()
+			hidden.differences += n
+			if len(fields) == 0 && n > 0 {
+				hidden.objects++
+				continue
+			}
+		}
+		branchOf(modules, c.Addr.Module).add(c)
+	}
+	root.finish()
+	s.write("\n")
+	s.branch("", root)
+	s.end(p, hidden)
+}
+
+// branch is a module instance, or several in which the same happens.
+type branch struct {
+	step     addrs.Step
+	keys     []addrs.InstanceKey // of folded instances, if there are several
+	leaves   []*leaf
+	children []*branch
+	index    map[leafKey]*leaf
+	counts   counts
+	digest   [sha256.Size]byte // equal for branches in which the same happens
+}
+
+// leaf is the instances of a resource with the same action.
+type leaf struct {
+	changes []*planview.Change
+}
+
+// branchOf returns the branch of a module instance, and makes those above it.
+func branchOf(all map[addrs.ModuleInstance]*branch, module addrs.ModuleInstance) *branch {
+	if b := all[module]; b != nil {
+		return b
+	}
+	parent, step := module.Parent()
+	above := branchOf(all, parent)
+	b := &branch{step: step}
+	above.children = append(above.children, b)
+	all[module] = b
+	return b
+}
+
+// leafKey is what the changes of a leaf have in common.
+type leafKey struct {
+	resource addrs.Resource
+	action   plans.Action
+	kind     planview.Kind
+}
+
+func (b *branch) add(c *planview.Change) {
+	key := leafKey{c.Addr.Resource, c.Action, c.Kind()}
+	l := b.index[key]
+	if l == nil {
+		l = &leaf{}
+		if b.index == nil {
+			b.index = make(map[leafKey]*leaf)
+		}
+		b.index[key] = l
+		b.leaves = append(b.leaves, l)
+	}
+	l.changes = append(l.changes, c)
+}
+
+// finish counts what is in a branch and folds equal children.
+func (b *branch) finish() {
+	b.counts = make(counts)
+	hash := sha256.New()
+	for _, l := range b.leaves {
+		first := l.changes[0]
+		b.counts[first.Action] += len(l.changes)
+		fmt.Fprintln(hash, first.Addr.Resource, first.Action, first.Kind())
+		for _, c := range l.changes {
+			fmt.Fprintln(hash, c.Addr.Key, c.Deposed)
+		}
+	}
+	var folded []*branch
+	type same struct {
+		name   string
+		digest [sha256.Size]byte
+	}
+	index := make(map[same]*branch)
+	for _, child := range b.children {
+		child.finish()
+		for action, n := range child.counts {
+			b.counts[action] += n
+		}
+		key := same{child.step.Name, child.digest}
+		if first := index[key]; first != nil {
+			first.keys = append(first.keys, child.step.Key)
+			for _, action := range slices.Collect(maps.Keys(child.counts)) {
+				first.counts[action] += child.counts[action]
+			}
+			continue
+		}
+		child.keys = []addrs.InstanceKey{child.step.Key}
+		index[key] = child
+		folded = append(folded, child)
+		fmt.Fprintf(hash, "%s %x\n", child.step.Name, child.digest)
+	}
+	b.children = folded
+	b.digest = [sha256.Size]byte(hash.Sum(nil))
+}
+
+// branch writes what is in a branch, below a prefix of lines.
+func (s *Screen) branch(prefix string, b *branch) {
+	total := len(b.leaves) + len(b.children)
+	next := func() (mark, below string) {
+		if total--; total == 0 {
+			return "└─ ", "   "
+		}
+		return "├─ ", "│  "
+	}
+	for _, l := range b.leaves {
+		mark, _ := next()
+		c := l.changes[0]
+		s.treeLine(prefix+mark, symbolOf(c), kinds[c.Kind()].color, c.Addr.Resource.String(), leafNote(l))
+	}
+	for _, child := range b.children {
+		mark, below := next()
+		name := "module." + child.step.Name
+		note := child.counts.text(s)
+		if len(child.keys) == 1 {
+			name += child.keys[0].String()
+		} else {
+			note = count(len(child.keys), "instance") + " " + note
+		}
+		s.treeLine(prefix+mark, "", "", name, note)
+		s.branch(prefix+below, child)
+	}
+}
+
+// treeLine writes a line. The name is cut if it takes too much room, and the note follows if there
+// is some left.
+func (s *Screen) treeLine(prefix, symbol string, color termtext.Color, name, note string) {
+	if symbol != "" {
+		symbol += " "
+	}
+	room := max(s.Width-termtext.Width(prefix)-termtext.Width(symbol), 8)
+	name = termtext.CutMiddle(oneLine(name), room)
+	room -= termtext.Width(name)
+	if plain := termtext.Plain(note); termtext.Width(plain)+2 > room {
+		note = termtext.Cut(oneLine(plain), max(room-2, 0))
+	}
+	if note != "" && room > 4 {
+		note = "  " + note
+	} else {
+		note = ""
+	}
+	s.write(prefix + s.Style.As(color, symbol) + name + note + "\n")
+}
+
+// leafNote says which instances a line is about.
+func leafNote(l *leaf) string {
+	first := l.changes[0]
+	if len(l.changes) == 1 {
+		note := first.Addr.Key.String()
+		if first.Deposed != addrs.NotDeposed {
+			note += " deposed object " + string(first.Deposed)
+		}
+		if first.MovedFrom != nil && first.Action == plans.NoOp {
+			note += " from " + first.MovedFrom.String()
+		}
+		return strings.TrimSpace(note)
+	}
+	g := &planview.Group{Change: first, Changes: l.changes}
+	b := &brief{Screen: &Screen{Width: 60}}
+	return count(len(l.changes), "instance") + ": " + b.members(g)
+}
