@@ -46,7 +46,10 @@ func (s *Screen) wrapped(indent int, text string) {
 
 // oneLine returns a text with symbols in place of control characters, including line ends and tabs.
 func oneLine(text string) string {
-	return strings.NewReplacer("\n", "␊", "\t", "  ").Replace(termtext.Printable(text))
+	if text = termtext.Printable(text); strings.ContainsAny(text, "\n\t") {
+		text = strings.ReplaceAll(strings.ReplaceAll(text, "\n", "␊"), "\t", "  ")
+	}
+	return text
 }
 
 // titled writes a line with an address in bold, and what follows it if there is room.
