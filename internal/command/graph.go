@@ -2,29 +2,58 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
 	"tofu/internal/engine"
 	"tofu/internal/engine/graph"
+	"tofu/internal/graphview"
 	"tofu/internal/plans"
+	"tofu/internal/providers"
+	"tofu/internal/provisioner"
 	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/terminal"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+	"tofu/internal/ui/page"
+	"tofu/internal/version"
 )
 
 var cmdGraph = &Command{
-	Name: "graph", Short: "Draw the order of the steps of an operation (DOT)",
+	Name: "graph", Short: "Draw the graph of a configuration or a plan",
 	Long: `
-Prints the dependency graph of the configuration or of a plan in the DOT
-language, which GraphViz and many other programs read.`,
+Prints the order of the steps of an operation in the DOT language, which
+GraphViz and many other programs read.
+
+With -format=mermaid, json or html, or with -focus or -modules, it prints what
+refers to what instead: resources, with their planned changes if -plan is given,
+and in the formats json and html also values.`,
 	New: with(func(f *graphFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
 		fs.StringVar(&f.Plan, "plan", "", "Draw the graph of the saved plan in `file`.")
+		fs.StringVar(&f.Format, "format", "dot", "The `format` of the output: dot, mermaid, json or html (a page that "+
+			"needs no network).")
+		fs.StringVar(&f.Focus, "focus", "", "Draw only what is near this `address`: a resource, a module or a value.")
+		f.Depth = -1
+		fs.Func("depth", "With -focus: draw what is at most `n` resources away, in both directions (default 1).",
+			func(text string) (err error) {
+				f.Depth, err = strconv.Atoi(text)
+				if err != nil || f.Depth < 0 {
+					return errors.New("must be a whole number that is not negative")
+				}
+				return nil
+			})
+		fs.BoolVar(&f.Modules, "modules", false, "Draw only modules, with the changes in each.")
+		fs.StringVar(&f.Out, "out", "", "Write to `path` instead of standard output.")
 		fs.StringVar(&f.Type, "type", "",
 			"The graph's `type`: plan (the default), plan-refresh-only, plan-destroy or apply (the default "+
 				"with -plan).")
@@ -38,7 +67,9 @@ language, which GraphViz and many other programs read.`,
 type graphFlags struct {
 	viewFlags
 	varFlags
-	Plan, Type string
+	Plan, Type, Format, Focus, Out string
+	Depth                          int
+	Modules                        bool
 }
 
 var graphKinds = map[string]engine.GraphKind{
@@ -46,65 +77,209 @@ var graphKinds = map[string]engine.GraphKind{
 	"apply": engine.GraphApply,
 }
 
-func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) error {
-	if err := noArguments(args); err != nil {
-		return err
-	}
+// graphFormats are the writers of the formats, except that of a page.
+var graphFormats = map[string]func(*graphview.Graph, io.Writer) error{
+	"dot": (*graphview.Graph).WriteDOT, "mermaid": (*graphview.Graph).WriteMermaid, "json": (*graphview.Graph).WriteJSON,
+	formatHTML: nil,
+}
+
+// formatHTML is the format that writes a page.
+const formatHTML = "html"
+
+// check returns an error unless the options fit together. It completes the type and the depth.
+func (f *graphFlags) check() error {
 	if f.Type == "" {
 		f.Type = map[bool]string{true: "apply", false: "plan"}[f.Plan != ""]
 	}
-	kind, ok := graphKinds[f.Type]
-	if !ok {
+	_, knownType := graphKinds[f.Type]
+	_, knownFormat := graphFormats[f.Format]
+	switch {
+	case !knownType:
 		return badUsage("Graph type not available", "There is no graph type %q. Use one of: %s.", f.Type,
 			strings.Join(slices.Sorted(maps.Keys(graphKinds)), ", "))
+	case !knownFormat:
+		return badUsage("Graph format not available", "There is no format %q. Use one of: %s.", f.Format,
+			strings.Join(slices.Sorted(maps.Keys(graphFormats)), ", "))
+	case f.Depth >= 0 && f.Focus == "":
+		return badUsage("Nothing to focus on", "The option -depth needs -focus with the address to start from.")
+	case f.Modules && f.Format == formatHTML:
+		return badUsage("Incompatible options", "A page begins with modules, so -format=html has no use for -modules.")
 	}
-	var cfg *session.Config
-	var prior *states.State
-	var plan *plans.Plan
-	if f.Plan != "" {
-		saved, err := app.readPlan(ctx, f.Plan, f.Variables)
-		if err != nil {
-			return err
-		}
-		cfg, plan, prior = saved.cfg, saved.Plan, saved.Plan.Prior
-	} else {
-		var err error
-		if cfg, err = app.LoadConfig(ctx, f.Variables); err != nil {
-			return err
-		}
-		open, err := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
-		if err != nil {
-			return err
-		}
-		defer app.Release(open)
-		prior = app.Adopt(open.State(), cfg.Config)
+	if f.Depth < 0 {
+		f.Depth = 1
 	}
-	running, err := app.OpenProviders(session.Requirements(cfg.Config, prior))
+	return nil
+}
+
+// operation reports whether to draw the order of the steps of an operation, as OpenTofu does.
+func (f *graphFlags) operation() bool { return f.Format == "dot" && f.Focus == "" && !f.Modules }
+
+func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) (err error) {
+	if err := noArguments(args); err != nil {
+		return err
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
+	out, err := app.openDocument(f.Out)
 	if err != nil {
 		return err
 	}
-	defer running.Close()
-	workspace, err := app.Workspace()
+	defer func() { err = out.close(err) }()
+	subject, end, err := app.openGraph(ctx, f)
+	defer end()
 	if err != nil {
 		return err
 	}
-	env := app.Environment(running, workspace)
-	env.Observe = nil
-	if kind == engine.GraphApply && plan == nil { // an apply requires a plan, so without a plan there is no such graph
-		quiet := *env
-		quiet.Warn = nil // the other graph has the same warnings
-		if _, err := graph.Draw(terminal.UntilAbort(ctx), engine.GraphOperation(cfg.Config, prior, &quiet,
-			engine.GraphPlan, nil)); err != nil {
+	if f.operation() {
+		drawing, err := subject.draw(ctx)
+		if err != nil {
 			return err
 		}
+		app.printOnStderr(app.Warnings.Take())
+		writeDOT(out, drawing)
+		return nil
 	}
-	drawing, err := graph.Draw(terminal.UntilAbort(ctx), engine.GraphOperation(cfg.Config, prior, env, kind, plan))
+	view, err := subject.view(ctx)
+	if err == nil && f.Focus != "" {
+		view, err = view.Focus(f.Focus, f.Depth)
+	}
 	if err != nil {
 		return err
 	}
 	app.printOnStderr(app.Warnings.Take())
-	writeDOT(app.Out, drawing)
+	switch {
+	case f.Format == formatHTML:
+		return page.Write(out, &page.Content{Title: subject.name, Graph: view, View: subject.planView(), Version: version.String})
+	case f.Modules:
+		view = view.Resources().Modules()
+	case f.Format != "json":
+		view = view.Resources()
+	}
+	return graphFormats[f.Format](view, out)
+}
+
+// graphSubject is what a graph is about.
+type graphSubject struct {
+	name    string // of the plan; "" for a configuration
+	cfg     *configs.Config
+	prior   *states.State
+	plan    *plans.Plan // nil for a configuration
+	env     *engine.Env
+	kind    engine.GraphKind
+	schemas ui.Schemas
+}
+
+// openGraph opens the saved plan, or the configuration and the state, that a graph is about. The
+// returned function closes them.
+func (a *App) openGraph(ctx context.Context, f *graphFlags) (s *graphSubject, end func(), err error) {
+	var ends []func()
+	end = func() {
+		for _, one := range slices.Backward(ends) {
+			one()
+		}
+	}
+	s = &graphSubject{kind: graphKinds[f.Type]}
+	if f.Plan != "" {
+		saved, err := a.readPlan(ctx, f.Plan, f.Variables)
+		if err != nil {
+			return nil, end, err
+		}
+		if !f.operation() {
+			of, endOf, err := a.planSubject(ctx, saved)
+			return of, endOf, err
+		}
+		s.cfg, s.plan, s.prior = saved.cfg.Config, saved.Plan, saved.Plan.Prior
+	} else {
+		cfg, err := a.LoadConfig(ctx, f.Variables)
+		if err != nil {
+			return nil, end, err
+		}
+		open, err := a.OpenState(ctx, session.StateRequest{Vars: f.Variables})
+		if err != nil {
+			return nil, end, err
+		}
+		ends = append(ends, func() { a.Release(open) })
+		s.cfg, s.prior = cfg.Config, a.Adopt(open.State(), cfg.Config)
+	}
+	running, err := a.OpenProviders(session.Requirements(s.cfg, s.prior))
+	if err != nil {
+		return nil, end, err
+	}
+	ends = append(ends, running.Close)
+	workspace, err := a.Workspace()
+	if err != nil {
+		return nil, end, err
+	}
+	s.env = a.Environment(running, workspace)
+	s.env.Observe = nil
+	return s, end, nil
+}
+
+// planSubject returns the graph of a saved plan. It needs the providers only if the plan has no
+// schemas.
+func (a *App) planSubject(ctx context.Context, saved *savedPlan) (s *graphSubject, end func(), err error) {
+	schemas, end, err := a.planSchemas(ctx, saved)
+	if err != nil {
+		return nil, end, err
+	}
+	env := &engine.Env{Warn: a.Warnings.Add, Timings: a.Timings, Provisioner: builtinProvisioner,
+		Schema: func(_ context.Context, p addrs.Provider) (*providers.Schema, tfdiags.Diagnostics) {
+			schema := schemas(p)
+			if schema == nil {
+				schema = &providers.Schema{}
+			}
+			return schema, nil
+		}}
+	return &graphSubject{name: saved.name, cfg: saved.cfg.Config, plan: saved.Plan, prior: saved.Plan.Prior, env: env,
+		kind: engine.GraphApply, schemas: schemas}, end, nil
+}
+
+// builtinProvisioner returns a provisioner that needs no plugin, or nil.
+func builtinProvisioner(typ string) engine.Provisioner {
+	if p := provisioner.Builtin(typ); p != nil {
+		return p
+	}
 	return nil
+}
+
+// draw returns the drawing of the operation.
+func (s *graphSubject) draw(ctx context.Context) (*graph.Drawing, error) {
+	if s.kind == engine.GraphApply && s.plan == nil { // an apply requires a plan, so without one there is no such graph
+		quiet := *s.env
+		quiet.Warn = nil // the other graph has the same warnings
+		if _, err := graph.Draw(terminal.UntilAbort(ctx), engine.GraphOperation(s.cfg, s.prior, &quiet,
+			engine.GraphPlan, nil)); err != nil {
+			return nil, err
+		}
+	}
+	return graph.Draw(terminal.UntilAbort(ctx), s.operation())
+}
+
+func (s *graphSubject) operation() *graph.Operation {
+	return engine.GraphOperation(s.cfg, s.prior, s.env, s.kind, s.plan)
+}
+
+// build returns the graph that the engine walks.
+func (s *graphSubject) build(ctx context.Context) (*graph.Graph, error) {
+	return graph.Build(terminal.UntilAbort(ctx), s.operation())
+}
+
+// view returns the graph to look at.
+func (s *graphSubject) view(ctx context.Context) (*graphview.Graph, error) {
+	built, err := s.build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return graphview.Build(built, s.plan), nil
+}
+
+// planView returns the plan with what showing it requires, or nil for a configuration.
+func (s *graphSubject) planView() *ui.PlanView {
+	if s.plan == nil {
+		return nil
+	}
+	return &ui.PlanView{Plan: s.plan, Config: s.cfg, Schemas: s.schemas}
 }
 
 // writeDOT writes a graph in the DOT language.

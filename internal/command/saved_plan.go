@@ -69,12 +69,20 @@ func planTarget(path string) error {
 	if path == "" {
 		return nil
 	}
+	if err := writable(path); err != nil {
+		return notSaved(path, err)
+	}
+	return nil
+}
+
+// writable returns an error if there obviously can't be a file at a path.
+func writable(path string) error {
 	switch info, err := os.Stat(path); {
 	case err == nil && info.IsDir():
-		return notSaved(path, errors.New("it is a directory"))
+		return errors.New("it is a directory")
 	case errors.Is(err, fs.ErrNotExist):
 		if _, err = os.Stat(filepath.Dir(path)); err != nil {
-			return notSaved(path, errors.New("there is no such directory"))
+			return errors.New("there is no such directory")
 		}
 	}
 	return nil
@@ -153,7 +161,8 @@ func unpackSnapshot(files map[string][]byte) (*configs.Snapshot, error) {
 // savedPlan is a plan file with its configuration loaded.
 type savedPlan struct {
 	*planfile.File
-	cfg *session.Config
+	name string // of the file, without its directory
+	cfg  *session.Config
 }
 
 // readPlan reads a plan file.
@@ -205,7 +214,7 @@ func (a *App) readPlan(ctx context.Context, path string, vars session.Variables)
 	if err != nil {
 		return nil, err
 	}
-	return &savedPlan{file, &session.Config{Config: cfg, Given: given}}, nil
+	return &savedPlan{file, filepath.Base(path), &session.Config{Config: cfg, Given: given}}, nil
 }
 
 func notAPlan(path string, data []byte) error {

@@ -6,15 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"tofu/internal/encryption"
+	"tofu/internal/graphview"
 	"tofu/internal/plans/planfile"
 	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
+	"tofu/internal/ui/page"
+	"tofu/internal/ui/review"
 	"tofu/internal/version"
 )
 
@@ -32,6 +38,12 @@ Shows the current state, or the contents of a file: a saved plan or a state.`,
 		fs.BoolVar(&f.Config, "config", false, "Show the configuration. Needs -json.")
 		fs.StringVar(&f.Module, "module", "", "Show the module in `DIR` alone, which need not be initialized. "+
 			"Needs -json.")
+		fs.StringVar(&f.Format, "format", "", "Show a saved plan in this `format`: markdown, for a comment on a pull "+
+			"request, or html, one page that needs no network.")
+		fs.IntVar(&f.Limit, "limit", review.DefaultLimit, "With -format=markdown: the most `characters` that the text may have.")
+		fs.StringVar(&f.Events, "events", "", "With -format=html: take the durations of an apply of the plan from "+
+			"`file`, which \"tofu apply -json\" printed.")
+		fs.StringVar(&f.Out, "out", "", "With -format: write to `path` instead of standard output.")
 		f.documentFlags.add(fs)
 	}, runShow),
 }
@@ -40,8 +52,34 @@ type showFlags struct {
 	viewFlags
 	varFlags
 	documentFlags
-	State, Config bool
-	Plan, Module  string
+	State, Config       bool
+	Plan, Module        string
+	Format, Events, Out string
+	Limit               int
+}
+
+// showFormats write a plan in the formats of -format.
+var showFormats = map[string]func(context.Context, *shower, *savedPlan, io.Writer) error{
+	"markdown": showMarkdown, formatHTML: showPage,
+}
+
+// checkFormat returns an error unless the options of formats fit together.
+func (f *showFlags) checkFormat() error {
+	_, known := showFormats[f.Format]
+	switch {
+	case f.Format != "" && !known:
+		return badUsage("Format not available", "There is no format %q. Use one of: %s.", f.Format,
+			strings.Join(slices.Sorted(maps.Keys(showFormats)), ", "))
+	case f.Format != "" && (f.Document || f.DocumentInto != ""):
+		return badUsage("Incompatible options", "-format can't be used together with -json and -json-into.")
+	case f.Format == "" && f.Out != "":
+		return badUsage("Nothing to write", "The option -out needs -format. The output of the other forms can be redirected.")
+	case f.Events != "" && f.Format != formatHTML:
+		return badUsage("Incompatible options", "The option -events needs -format=html.")
+	case f.Limit < review.LeastLimit:
+		return badUsage("Invalid limit", "The option -limit must be at least %d.", review.LeastLimit)
+	}
+	return nil
 }
 
 func runShow(ctx context.Context, app *App, f *showFlags, args []string) (err error) {
@@ -55,11 +93,16 @@ func runShow(ctx context.Context, app *App, f *showFlags, args []string) (err er
 	case targets > 1:
 		return badUsage("Too many things to show",
 			"Specify only one of a FILE argument, -state, -plan, -config and -module.")
+	case f.Format != "" && len(args) == 0 && f.Plan == "":
+		return badUsage("A saved plan is required", "The formats show saved plans: name the file of one.")
 	case (f.Config || f.Module != "") && !f.Document:
 		return badUsage("The -json option is required",
 			"Configuration can only be shown as JSON: use the -json option with -config and -module.")
 	case f.Document && f.PlanView.View != "":
 		return badUsage("Incompatible options", "-view is for humans, and can't be used with -json.")
+	}
+	if err := f.checkFormat(); err != nil {
+		return err
 	}
 	show := &shower{app: app, flags: f}
 	into, err := f.documentFlags.open()
@@ -176,7 +219,7 @@ func (s *shower) file(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if planfile.Is(data) || s.flags.Plan != "" {
+	if planfile.Is(data) || s.flags.Plan != "" || s.flags.Format != "" {
 		return s.plan(ctx, path)
 	}
 	if encryption.IsEncrypted(data) {
@@ -200,6 +243,9 @@ func (s *shower) plan(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
+	if write := showFormats[s.flags.Format]; write != nil {
+		return s.formatted(ctx, saved, write)
+	}
 	schemas, end, err := s.app.planSchemas(ctx, saved)
 	defer end()
 	if err != nil {
@@ -211,4 +257,61 @@ func (s *shower) plan(ctx context.Context, path string) error {
 	}
 	s.app.printOnStderr(s.app.Warnings.Take())
 	return s.write(func(w io.Writer) error { return ui.WritePlan(w, view, version.String) })
+}
+
+// formatted writes a plan to the document of -out.
+func (s *shower) formatted(
+	ctx context.Context, saved *savedPlan, write func(context.Context, *shower, *savedPlan, io.Writer) error,
+) error {
+	out, err := s.app.openDocument(s.flags.Out)
+	if err != nil {
+		return err
+	}
+	err = write(ctx, s, saved, out)
+	s.app.printOnStderr(s.app.Warnings.Take())
+	return out.close(err)
+}
+
+func showMarkdown(ctx context.Context, s *shower, saved *savedPlan, out io.Writer) error {
+	schemas, end, err := s.app.planSchemas(ctx, saved)
+	defer end()
+	if err != nil {
+		return err
+	}
+	return review.Write(out, &ui.PlanView{Plan: saved.Plan, Config: saved.cfg.Config, Schemas: schemas}, s.flags.Limit)
+}
+
+func showPage(ctx context.Context, s *shower, saved *savedPlan, out io.Writer) error {
+	run, err := readRun(s.flags.Events)
+	if err != nil {
+		return err
+	}
+	subject, end, err := s.app.planSubject(ctx, saved)
+	defer end()
+	if err != nil {
+		return err
+	}
+	view, err := subject.view(ctx)
+	if err != nil {
+		return err
+	}
+	return page.Write(out, &page.Content{Title: saved.name, Graph: view, View: subject.planView(), Run: run,
+		Version: version.String})
+}
+
+// readRun reads the durations of an apply. It returns nil if path is empty.
+func readRun(path string) (*graphview.Run, error) {
+	if path == "" {
+		return nil, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, tfdiags.Errorf("Can't read the events", "%s.", err)
+	}
+	defer file.Close()
+	run, err := graphview.ReadRun(file)
+	if err != nil {
+		return nil, tfdiags.Errorf("Can't read the events", "%s can't be used: %s.", path, err)
+	}
+	return run, nil
 }

@@ -41,6 +41,24 @@ func (e *ResourceExprs) units() iter.Seq[*lang.Refs] {
 	}
 }
 
+// References returns the references of each expression and body of the block, with those of
+// depends_on.
+func (e *ResourceExprs) References() iter.Seq[*lang.Refs] {
+	return func(yield func(*lang.Refs) bool) {
+		if _, chained := e.Repetition.chainedTo(); chained && !yield(&e.Repetition.ForEach.Refs) {
+			return
+		}
+		for refs := range e.units() {
+			if !yield(refs) {
+				return
+			}
+		}
+		if e.DependsOn != nil {
+			yield(e.DependsOn)
+		}
+	}
+}
+
 // instancesRead returns the references by which the block reads instances of each resource that it
 // reads by a computed index, and the resources in the order of their first reference. Resources of
 // which some expression reads the whole are not among them.

@@ -265,6 +265,10 @@ func (t *targeting) usersByStored() map[addrs.ConfigResource][]*Resource {
 	return users
 }
 
+// StoredDependencies returns the resources that the state records as dependencies of the resource's
+// current objects. It may return one several times.
+func (r *Resource) StoredDependencies() iter.Seq[addrs.ConfigResource] { return r.storedDeps() }
+
 // storedDeps returns the stored dependencies of a resource's current objects. It may return one
 // several times if the objects' dependencies differ.
 func (r *Resource) storedDeps() iter.Seq[addrs.ConfigResource] { return storedDependencies(r.Prior...) }

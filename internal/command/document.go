@@ -1,0 +1,53 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+
+	"tofu/internal/atomicfile"
+	"tofu/internal/tfdiags"
+)
+
+// document is where a command writes a document: standard output, or a file that appears when the
+// document is complete.
+type document struct {
+	io.Writer
+	path string       // "" for standard output
+	text bytes.Buffer // of a file
+}
+
+// openDocument returns the document of an -out option. It returns an error at once if there can't be
+// such a file, because making a document may take long.
+func (a *App) openDocument(path string) (*document, error) {
+	d := &document{Writer: a.Out, path: path}
+	if path != "" {
+		d.Writer = &d.text
+		if err := writable(path); err != nil {
+			return nil, documentNotWritten(path, err)
+		}
+	}
+	return d, nil
+}
+
+// close writes the file, unless err is an error of the command, which it returns.
+func (d *document) close(err error) error {
+	if err != nil || d.path == "" {
+		return err
+	}
+	err = atomicfile.WriteNamed(d.path, d.text.Bytes(), 0o600) // it may say more about the plan than others should know
+	var atPath *fs.PathError
+	if errors.As(err, &atPath) {
+		err = atPath.Err // err has the path of a temporary file
+	}
+	if err != nil {
+		return documentNotWritten(d.path, err)
+	}
+	return nil
+}
+
+func documentNotWritten(path string, err error) error {
+	return tfdiags.Errorf("Failed to write the document", "It could not be written to %s: %s. Choose another path "+
+		"with -out.", path, err)
+}

@@ -1,0 +1,197 @@
+package graphview
+
+import (
+	"slices"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/suggest"
+	"tofu/internal/tfdiags"
+)
+
+// Focus returns the part of the graph around an address: what it needs and what needs it, over at
+// most depth steps between resources. Values and calls between two resources are no steps of their
+// own. The address is that of a node, with or without instance keys, or of a module, which stands
+// for everything in it.
+func (g *Graph) Focus(address string, depth int) (*Graph, error) {
+	from := g.find(address)
+	if len(from) == 0 {
+		return nil, tfdiags.Errorf("Address not in the graph", "The graph has no node for %s.%s", address,
+			suggest.DidYouMean(address, g.names()))
+	}
+	keep := make([]bool, len(g.Nodes))
+	for _, adjacent := range [][][]int{
+		g.neighbors(g.Needs(), func(e Edge) int { return e.To }),
+		g.neighbors(g.Users(), func(e Edge) int { return e.From }),
+	} {
+		for i, steps := range g.distances(from, adjacent) {
+			keep[i] = keep[i] || steps >= 0 && steps <= depth
+		}
+	}
+	return g.subgraph(keep), nil
+}
+
+// names returns the addresses of the nodes and of the modules.
+func (g *Graph) names() []string {
+	var out []string
+	for i, n := range g.Nodes {
+		if i == 0 || n.Module != g.Nodes[i-1].Module {
+			out = append(out, n.Module.String())
+		}
+		out = append(out, n.Address)
+	}
+	return out
+}
+
+// find returns the nodes that an address names.
+func (g *Graph) find(address string) []int {
+	match := func(n Node) bool { return n.Address == address }
+	target, err := addrs.ParseTargetText(address)
+	switch {
+	case err != nil: // other kinds of nodes have names that are no addresses
+	case target.IsModule():
+		match = func(n Node) bool { return !n.Module.IsRoot() && target.Module.Module().Contains(n.Module) }
+	default:
+		config := target.Resource.In(target.Module.Module()).String()
+		match = func(n Node) bool { return n.Address == config || n.Address == address }
+	}
+	var out []int
+	for i, n := range g.Nodes {
+		if match(n) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// neighbors turns lists of edges into lists of nodes.
+func (g *Graph) neighbors(edges [][]int, end func(Edge) int) [][]int {
+	out := make([][]int, len(edges))
+	for i, list := range edges {
+		for _, e := range list {
+			out[i] = append(out[i], end(g.Edges[e]))
+		}
+	}
+	return out
+}
+
+// distances returns, by node, the least number of resources on a path from the given nodes, without
+// those nodes themselves, or -1 for nodes out of reach.
+func (g *Graph) distances(from []int, adjacent [][]int) []int {
+	out := make([]int, len(g.Nodes))
+	for i := range out {
+		out[i] = -1
+	}
+	now, next := slices.Clone(from), []int(nil)
+	for steps := 0; len(now) > 0; steps++ {
+		for len(now) > 0 {
+			id := now[len(now)-1]
+			now = now[:len(now)-1]
+			if out[id] >= 0 {
+				continue
+			}
+			out[id] = steps
+			for _, to := range adjacent[id] {
+				if g.Nodes[to].Kind.HasObjects() {
+					next = append(next, to)
+				} else {
+					now = append(now, to)
+				}
+			}
+		}
+		now, next = next, nil
+	}
+	return out
+}
+
+// Modules returns the graph of the modules: a node for each, with the changes of everything in it,
+// and an edge if something in one refers to something in the other.
+func (g *Graph) Modules() *Graph {
+	var nodes []Node
+	at := map[addrs.Module]int{}
+	add := func(m addrs.Module) int {
+		id, ok := at[m]
+		if !ok {
+			id = len(nodes)
+			at[m] = id
+			nodes = append(nodes, Node{Kind: Whole, Module: m, Address: moduleName(m)})
+		}
+		return id
+	}
+	module := make([]int, len(g.Nodes))
+	for i, n := range g.Nodes {
+		id := add(n.Module)
+		module[i] = id
+		nodes[id].Changes = append(nodes[id].Changes, n.Changes...)
+	}
+	var edges []Edge
+	for _, e := range g.Edges {
+		edges = append(edges, Edge{module[e.From], module[e.To], e.At})
+	}
+	return sorted(nodes, edges)
+}
+
+func moduleName(m addrs.Module) string {
+	if m.IsRoot() {
+		return "(root module)"
+	}
+	return m.String()
+}
+
+// few is the number of edges up to which a value is left out.
+const few = 8
+
+// Resources returns the graph without values and calls: what refers to a resource through them
+// refers to it directly. A value with many edges on both sides stays, because it stands for the
+// product of their numbers. Values that lead to no resource are left out.
+func (g *Graph) Resources() *Graph {
+	var d dag.Graph
+	for range g.Nodes {
+		d.Add()
+	}
+	for _, e := range g.Edges {
+		d.Connect(dag.ID(e.From), dag.ID(e.To))
+	}
+	topological, ok := d.Order()
+	if !ok { // references of a block to its own values; nothing is left out
+		return g
+	}
+	needs, users := g.Needs(), g.Users()
+	out := make([][]Edge, len(g.Nodes)) // edges from each node that stays or is passed
+	keep := make([]bool, len(g.Nodes))
+	for _, id := range topological {
+		i := int(id)
+		seen := map[int]bool{}
+		add := func(e Edge) {
+			if !seen[e.To] {
+				seen[e.To] = true
+				out[i] = append(out[i], e)
+			}
+		}
+		for _, e := range needs[i] {
+			edge := g.Edges[e]
+			if keep[edge.To] {
+				add(edge)
+				continue
+			}
+			for _, further := range out[edge.To] {
+				add(Edge{i, further.To, edge.At})
+			}
+		}
+		n := g.Nodes[i]
+		keep[i] = n.Kind.HasObjects() || n.Kind == Provider && len(out[i]) > 0 ||
+			min(len(out[i]), len(users[i])) > few
+	}
+	edges := slices.Concat(out...)
+	slices.SortStableFunc(edges, compareEnds)
+	return (&Graph{Nodes: g.Nodes, Edges: edges}).subgraph(keep)
+}
+
+// label returns the text of a node in a drawing: its address within the module.
+func (n *Node) label() string {
+	if n.Module.IsRoot() || n.Kind == Whole {
+		return n.Address
+	}
+	return strings.TrimPrefix(n.Address, n.Module.String()+".")
+}

@@ -1,0 +1,150 @@
+package graphview
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+)
+
+// Kind says what a node stands for. Its text is the form in documents.
+type Kind string
+
+const (
+	Resource  Kind = "resource"
+	Data      Kind = "data"
+	Ephemeral Kind = "ephemeral"
+	Variable  Kind = "variable"
+	Local     Kind = "local"
+	Output    Kind = "output"
+	Check     Kind = "check"
+	Provider  Kind = "provider" // a provider configuration that refers to something
+	Call      Kind = "call"     // the arguments of a module call that decide its instances
+	Whole     Kind = "module"   // everything in a module
+)
+
+// modes maps the mode of a resource to the kind of its node.
+var modes = map[addrs.ResourceMode]Kind{addrs.Managed: Resource, addrs.Data: Data, addrs.Ephemeral: Ephemeral}
+
+// HasObjects reports whether nodes of the kind are resources.
+func (k Kind) HasObjects() bool { return k == Resource || k == Data || k == Ephemeral }
+
+// Graph is a graph to look at. The caller must not change it.
+type Graph struct {
+	Nodes []Node // sorted by address
+	Edges []Edge // sorted by From, then by To
+}
+
+// Node is a vertex of a Graph.
+type Node struct {
+	Kind    Kind
+	Address string // without instance keys; unique
+	Module  addrs.Module
+	Type    string     // of resources
+	At      *hcl.Range // the block; nil if the configuration has none
+	// Changes are the planned changes of the resource's objects, or of all objects in the module.
+	Changes []*plans.InstanceChange
+}
+
+// Edge says that the node with the index From refers to the node with the index To.
+type Edge struct {
+	From, To int
+	At       *hcl.Range // the first reference; nil if only the state knows the dependency
+}
+
+// ActionCount is a number of changes with one action.
+type ActionCount struct {
+	Action plans.Action
+	Count  int
+}
+
+// order lists actions with the most dangerous ones first.
+var order = []plans.Action{plans.Delete, plans.DeleteThenCreate, plans.CreateThenDelete, plans.ForgetThenCreate,
+	plans.Forget, plans.Update, plans.Create, plans.Read, plans.NoOp}
+
+// Actions counts the node's changes by action. The most dangerous actions come first.
+func (n *Node) Actions() []ActionCount {
+	var counts [plans.Open + 1]int
+	for _, c := range n.Changes {
+		counts[c.Action]++
+	}
+	var out []ActionCount
+	for _, a := range order {
+		if counts[a] > 0 {
+			out = append(out, ActionCount{a, counts[a]})
+		}
+	}
+	return out
+}
+
+// Worst returns the most dangerous action of the node's changes, or NoOp if there is no change.
+func (n *Node) Worst() plans.Action {
+	if counts := n.Actions(); len(counts) > 0 {
+		return counts[0].Action
+	}
+	return plans.NoOp
+}
+
+// Needs returns, by node, the indexes of the edges from the node.
+func (g *Graph) Needs() [][]int { return g.index(func(e Edge) int { return e.From }) }
+
+// Users returns, by node, the indexes of the edges to the node.
+func (g *Graph) Users() [][]int { return g.index(func(e Edge) int { return e.To }) }
+
+func (g *Graph) index(end func(Edge) int) [][]int {
+	out := make([][]int, len(g.Nodes))
+	for i, e := range g.Edges {
+		out[end(e)] = append(out[end(e)], i)
+	}
+	return out
+}
+
+// sorted puts nodes and edges into order and drops repeated edges.
+func sorted(nodes []Node, edges []Edge) *Graph {
+	by := make([]int, len(nodes))
+	for i := range by {
+		by[i] = i
+	}
+	slices.SortFunc(by, func(x, y int) int { return strings.Compare(nodes[x].Address, nodes[y].Address) })
+	g := &Graph{Nodes: make([]Node, len(nodes))}
+	at := make([]int, len(nodes))
+	for i, old := range by {
+		g.Nodes[i], at[old] = nodes[old], i
+	}
+	for _, e := range edges {
+		if e.From != e.To {
+			g.Edges = append(g.Edges, Edge{at[e.From], at[e.To], e.At})
+		}
+	}
+	slices.SortStableFunc(g.Edges, compareEnds)
+	g.Edges = slices.CompactFunc(g.Edges, func(x, y Edge) bool { return compareEnds(x, y) == 0 })
+	return g
+}
+
+func compareEnds(x, y Edge) int {
+	if x.From != y.From {
+		return x.From - y.From
+	}
+	return x.To - y.To
+}
+
+// subgraph returns the graph of the nodes for which keep is true.
+func (g *Graph) subgraph(keep []bool) *Graph {
+	out := &Graph{}
+	at := make([]int, len(g.Nodes))
+	for i, n := range g.Nodes {
+		if keep[i] {
+			at[i] = len(out.Nodes)
+			out.Nodes = append(out.Nodes, n)
+		}
+	}
+	for _, e := range g.Edges {
+		if keep[e.From] && keep[e.To] {
+			out.Edges = append(out.Edges, Edge{at[e.From], at[e.To], e.At})
+		}
+	}
+	return out
+}

@@ -1,0 +1,230 @@
+package page
+
+import (
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/graphview"
+	"tofu/internal/plans"
+)
+
+// chunkSize is the number of changes whose differences are in one element.
+const chunkSize = 200
+
+// overview is the part of the content that the script reads when the page opens. Lists refer to one
+// another by position, to keep the page small.
+type overview struct {
+	Title    string       `json:"title"`
+	Mode     string       `json:"mode"` // of the plan: normal, destroy, refresh-only; "" for a configuration
+	Version  string       `json:"version"`
+	Chunk    int          `json:"chunk"`
+	Files    []string     `json:"files"`
+	Modules  []moduleJSON `json:"modules"` // the root module is the first
+	Nodes    []nodeJSON   `json:"nodes"`
+	Edges    []int        `json:"edges"`   // from, to, file and line of each; file is -1 if there is none
+	Changes  []changeJSON `json:"changes"` // sorted by node
+	Critical []int        `json:"critical,omitempty"`
+}
+
+type moduleJSON struct {
+	Name   string `json:"n"` // name of the call
+	Parent int    `json:"p"`
+}
+
+type nodeJSON struct {
+	Kind    graphview.Kind `json:"k"`
+	Address string         `json:"a"`
+	Module  int            `json:"m"`
+	Type    string         `json:"t,omitempty"`
+	File    int            `json:"f"` // -1 if the configuration has no such block
+	Line    int            `json:"l,omitempty"`
+	First   int            `json:"c,omitempty"` // the first of its changes
+	Count   int            `json:"n,omitempty"`
+}
+
+type changeJSON struct {
+	Address string  `json:"a"`
+	Class   string  `json:"x"` // see graphview.Class; "move" for objects that only get another address
+	Began   float64 `json:"b,omitempty"`
+	Took    float64 `json:"d,omitempty"` // seconds
+}
+
+// details is the difference of one object.
+type details struct {
+	Heading string     `json:"h"`
+	Notes   []string   `json:"n,omitempty"`
+	Lines   []lineJSON `json:"l,omitempty"`
+}
+
+type lineJSON struct {
+	Sign   string `json:"s"`
+	Indent int    `json:"i"`
+	Text   string `json:"t"`
+	Line   int    `json:"n,omitempty"` // where the configuration sets the attribute
+	Forces bool   `json:"r,omitempty"`
+}
+
+// document collects the content of a page.
+type document struct {
+	*Content
+	modules map[addrs.Module]int
+	files   map[string]int
+	changes []*plans.InstanceChange
+	lines   map[addrs.ConfigResource]map[string]int // see linesOf
+	out     overview
+}
+
+func newDocument(c *Content) *document {
+	return &document{Content: c, modules: map[addrs.Module]int{}, files: map[string]int{},
+		lines: map[addrs.ConfigResource]map[string]int{}}
+}
+
+var modeNames = [...]string{plans.Normal: "normal", plans.Destroy: "destroy", plans.RefreshOnly: "refresh-only"}
+
+// overview returns the overview, and sets the changes in its order.
+func (d *document) overview() *overview {
+	d.out = overview{Title: d.Title, Version: d.Version, Chunk: chunkSize, Nodes: []nodeJSON{}, Edges: []int{},
+		Changes: []changeJSON{}}
+	if d.View != nil {
+		d.out.Mode = modeNames[d.View.Plan.Mode]
+	}
+	d.module("")
+	for i := range d.Graph.Nodes {
+		d.node(&d.Graph.Nodes[i])
+	}
+	for _, e := range d.Graph.Edges {
+		file, line := d.place(e.At)
+		d.out.Edges = append(d.out.Edges, e.From, e.To, file, line)
+	}
+	if d.Run != nil {
+		at := make(map[*plans.InstanceChange]int, len(d.changes))
+		for i, c := range d.changes {
+			at[c] = i
+		}
+		for _, c := range d.Graph.CriticalPath(d.Run) {
+			d.out.Critical = append(d.out.Critical, at[c])
+		}
+	}
+	return &d.out
+}
+
+func (d *document) module(m addrs.Module) int {
+	if id, ok := d.modules[m]; ok {
+		return id
+	}
+	at := moduleJSON{Parent: -1}
+	if !m.IsRoot() {
+		var parent addrs.Module
+		parent, at.Name = m.Parent()
+		at.Parent = d.module(parent)
+	}
+	id := len(d.out.Modules)
+	d.modules[m] = id
+	d.out.Modules = append(d.out.Modules, at)
+	return id
+}
+
+func (d *document) place(at *hcl.Range) (file, line int) {
+	if at == nil {
+		return -1, 0
+	}
+	id, ok := d.files[at.Filename]
+	if !ok {
+		id = len(d.files)
+		d.files[at.Filename] = id
+		d.out.Files = append(d.out.Files, at.Filename)
+	}
+	return id, at.Start.Line
+}
+
+func (d *document) node(n *graphview.Node) {
+	out := nodeJSON{Kind: n.Kind, Address: n.Address, Module: d.module(n.Module), Type: n.Type}
+	out.File, out.Line = d.place(n.At)
+	out.First = len(d.changes)
+	if n.Kind.HasObjects() {
+		for _, c := range n.Changes {
+			d.change(c)
+		}
+	}
+	out.Count = len(d.changes) - out.First
+	d.out.Nodes = append(d.out.Nodes, out)
+}
+
+func (d *document) change(c *plans.InstanceChange) {
+	out := changeJSON{Address: c.Addr.String(), Class: graphview.Class(c.Action)}
+	if c.Deposed != addrs.NotDeposed {
+		out.Address += " (deposed " + string(c.Deposed) + ")"
+	}
+	if c.Action == plans.NoOp && c.MovedFrom != nil {
+		out.Class = "move"
+	}
+	if c.Action == plans.NoOp && c.Importing != nil {
+		out.Class = "import"
+	}
+	if span, ok := d.Run.Span(c); ok {
+		out.Began, out.Took = span.Began.Seconds(), (span.Ended - span.Began).Seconds()
+	}
+	d.changes = append(d.changes, c)
+	d.out.Changes = append(d.out.Changes, out)
+}
+
+// chunk returns the differences of the changes in an element.
+func (d *document) chunk(i int) []*details {
+	part := d.changes[i*chunkSize : min((i+1)*chunkSize, len(d.changes))]
+	out := make([]*details, len(part))
+	for j, c := range part {
+		out[j] = d.details(c)
+	}
+	return out
+}
+
+// details describes a change. Objects without a change have no difference.
+func (d *document) details(c *plans.InstanceChange) *details {
+	if c.Action == plans.NoOp && c.MovedFrom == nil && c.Importing == nil {
+		return &details{Heading: c.Addr.String() + " does not change"}
+	}
+	text := d.View.ChangeText(c)
+	out := &details{Heading: text.Heading, Notes: text.Notes}
+	places := d.linesOf(c.Addr.Config())
+	for _, l := range text.Lines {
+		line := lineJSON{Sign: l.Sign(), Indent: max(l.Indent-topIndent, 0), Text: l.Text, Forces: l.Forces}
+		if l.Indent == topIndent {
+			name, _, _ := strings.Cut(l.Text, " ")
+			line.Line = places[name]
+		}
+		out.Lines = append(out.Lines, line)
+	}
+	return out
+}
+
+// topIndent is the indentation of an object's attributes.
+const topIndent = 8
+
+// linesOf returns the lines of the attributes and blocks of a resource block, by name.
+func (d *document) linesOf(addr addrs.ConfigResource) map[string]int {
+	if lines, ok := d.lines[addr]; ok {
+		return lines
+	}
+	lines := map[string]int{}
+	d.lines[addr] = lines
+	module := d.View.Config
+	for _, name := range addr.Module.Names() {
+		if module != nil {
+			module = module.Children[name]
+		}
+	}
+	if module == nil || module.Module.Resources[addr.Resource] == nil {
+		return lines
+	}
+	schema := d.View.Schema(module.Module.Resources[addr.Resource].ProviderAddr, addr.Resource)
+	if schema == nil {
+		return lines
+	}
+	for name, at := range configs.Places(module.Module.Resources[addr.Resource].Config, schema.Block) {
+		lines[name] = at.Start.Line
+	}
+	return lines
+}

@@ -1,0 +1,89 @@
+package page
+
+import (
+	"bufio"
+	"crypto/sha256"
+	_ "embed" // for the assets
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+
+	"tofu/internal/graphview"
+	"tofu/internal/ui"
+)
+
+//go:embed page.css
+var style string
+
+//go:embed page.js
+var script string
+
+//go:embed page.html
+var body string
+
+// Content is what a page shows.
+type Content struct {
+	Title string // the name of the plan; "" for a configuration
+	Graph *graphview.Graph
+	View  *ui.PlanView // nil for a configuration
+	// Run holds the durations of the changes if the plan was applied; nil if they are not known.
+	Run     *graphview.Run
+	Version string // of this program
+}
+
+// Write writes a page.
+func Write(w io.Writer, c *Content) error {
+	out := bufio.NewWriterSize(w, 1<<16)
+	title := c.Title
+	if title == "" {
+		title = "configuration"
+	}
+	fmt.Fprintf(out, `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="%s">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>%s</title>
+<style>%s</style>
+</head>
+%s`, policy(), html.EscapeString(title), style, body)
+	d := newDocument(c)
+	if err := element(out, "data", d.overview()); err != nil {
+		return err
+	}
+	for i := 0; i*chunkSize < len(d.changes); i++ {
+		if err := element(out, fmt.Sprintf("details-%d", i), d.chunk(i)); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "<script>%s</script>\n</body>\n</html>\n", script)
+	return out.Flush()
+}
+
+// policy returns the content-security policy. A browser compares the hashes with the text of the
+// elements.
+func policy() string {
+	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; base-uri 'none'; form-action 'none'; "+
+		"require-trusted-types-for 'script'; trusted-types 'none'", hash(script), hash(style))
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// element writes a value as JSON in a script element that browsers don't run. The encoder escapes
+// the characters of markup, so no text can end the element.
+func element(w io.Writer, id string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	fmt.Fprintf(w, "<script type=\"application/json\" id=%q>%s</script>\n", id, text)
+	return nil
+}

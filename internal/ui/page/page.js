@@ -1,0 +1,846 @@
+'use strict';
+// The script of the page. It reads the content from elements with JSON, and creates nodes and sets
+// their text: it never parses markup.
+(() => {
+const LIMIT = 500; // nodes in a drawing
+const PAGE = 200; // entries of a list at a time
+const SVG = 'http://www.w3.org/2000/svg';
+
+// ---- the content
+
+const $ = (id) => document.getElementById(id);
+const data = JSON.parse($('data').textContent);
+const { nodes, modules, changes, files } = data;
+const hasPlan = data.mode !== '';
+
+const ACTIONS = {
+  delete: ['\u2212', 'Destroy'], replace: ['\u00b1', 'Replace'], forget: ['.', 'Forget'], update: ['~', 'Update'],
+  create: ['+', 'Create'], read: ['\u2264', 'Read'], move: ['\u2192', 'Move'], import: ['\u21e3', 'Import'],
+  none: ['\u00b7', 'No change'],
+};
+const ORDER = Object.keys(ACTIONS);
+const OBJECTS = new Set(['resource', 'data', 'ephemeral']);
+const classOf = (change) => change.x || 'none';
+
+const EDGE = 4; // numbers in data.edges for each edge
+const edgeCount = data.edges.length / EDGE;
+const from = (e) => data.edges[e * EDGE];
+const to = (e) => data.edges[e * EDGE + 1];
+const needs = nodes.map(() => []);
+const users = nodes.map(() => []);
+for (let e = 0; e < edgeCount; e++) {
+  needs[from(e)].push(e);
+  users[to(e)].push(e);
+}
+modules.forEach((m) => { m.children = []; m.nodes = []; });
+modules.forEach((m, id) => {
+  m.path = m.p < 0 ? '' : (modules[m.p].path ? modules[m.p].path + '.' : '') + 'module.' + m.n;
+  if (m.p >= 0) modules[m.p].children.push(id);
+});
+nodes.forEach((n, id) => {
+  modules[n.m].nodes.push(id);
+  n.changes = [];
+  for (let i = 0; i < (n.n || 0); i++) {
+    n.changes.push((n.c || 0) + i);
+    changes[(n.c || 0) + i].node = id;
+  }
+});
+
+const place = (file, line) => (file < 0 || file === undefined ? '' : files[file] + ':' + line);
+const nodePlace = (n) => place(n.f, n.l);
+const moduleName = (m) => modules[m].path || 'root module';
+const inside = (m, outer) => { for (; m >= 0; m = modules[m].p) if (m === outer) return true; return false; };
+
+const chunks = new Map();
+function details(change) {
+  const at = Math.floor(change / data.chunk);
+  if (!chunks.has(at)) chunks.set(at, JSON.parse($('details-' + at).textContent));
+  return chunks.get(at)[change % data.chunk];
+}
+
+// ---- elements
+
+// shown replaces characters that change the direction of text by their codes.
+const shown = (text) => String(text).replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+  (c) => '\\u' + c.charCodeAt(0).toString(16));
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (value !== undefined && value !== null) element.setAttribute(name, value);
+  }
+  for (const child of children) {
+    if (child === null || child === undefined || child === '') continue;
+    element.append(child instanceof Node ? child : shown(child));
+  }
+  return element;
+}
+const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+const say = (text) => { $('status').textContent = shown(text); };
+const plural = (n, word) => n.toLocaleString('en') + ' ' + word + (n === 1 ? '' : 's');
+const seconds = (d) => (d < 10 ? d.toFixed(1) : Math.round(d)) + ' s';
+
+// ---- what is shown
+
+const state = {
+  off: new Set(hasPlan ? ['none'] : []), // actions that are hidden
+  query: '', type: '', module: '',
+  expanded: new Set(), // modules
+  only: null, // {nodes, edges, text}: a neighborhood or a path instead of everything
+  selected: null, // {node} or {change} or {module}
+  list: false,
+};
+
+const words = () => state.query.toLowerCase().split(/\s+/).filter(Boolean);
+const matches = (text, all) => { const t = text.toLowerCase(); return all.every((w) => t.includes(w)); };
+
+// passes reports whether the filters show a node, without the search.
+function passes(n) {
+  if (!OBJECTS.has(n.k)) return false;
+  if (state.type && n.t !== state.type) return false;
+  if (state.module !== '' && !inside(n.m, +state.module)) return false;
+  if (!n.changes.length) return !hasPlan || !state.off.has('none');
+  return n.changes.some((c) => !state.off.has(classOf(changes[c])));
+}
+
+// tally counts changes by action.
+function tally(ids) {
+  const counts = new Map();
+  for (const id of ids) for (const c of nodes[id].changes) counts.set(classOf(changes[c]), (counts.get(classOf(changes[c])) || 0) + 1);
+  return ORDER.filter((a) => counts.has(a)).map((a) => [a, counts.get(a)]);
+}
+
+// items returns what is drawn: nodes, and modules that stand for everything in them.
+function items() {
+  if (state.only) return state.only.nodes.slice(0, LIMIT).map((id) => ({ node: id, members: [id] }));
+  const passing = [];
+  nodes.forEach((n, id) => { if (passes(n)) passing.push(id); });
+  for (;;) {
+    const byKey = new Map();
+    for (const id of passing) {
+      const box = boxOf(nodes[id].m);
+      const key = box === null ? 'n' + id : 'm' + box;
+      if (!byKey.has(key)) byKey.set(key, box === null ? { node: id, members: [] } : { module: box, members: [] });
+      byKey.get(key).members.push(id);
+    }
+    if (byKey.size <= LIMIT) return [...byKey.values()];
+    const largest = largestExpanded(byKey);
+    if (largest === null) return [...byKey.values()].slice(0, LIMIT);
+    state.expanded.delete(largest);
+    say(moduleName(largest) + ' has too much to draw at once (' + plural(byKey.size, 'node') + '). The list has all of it.');
+  }
+}
+
+// boxOf returns the outermost module that is closed and contains module m, or null.
+function boxOf(m) {
+  let box = null;
+  for (; m >= 0; m = modules[m].p) if (!state.expanded.has(m)) box = m;
+  return box;
+}
+
+// largestExpanded returns the open module that contributes most of the items.
+function largestExpanded(byKey) {
+  const counts = new Map();
+  for (const item of byKey.values()) {
+    const m = item.module === undefined ? nodes[item.node].m : modules[item.module].p;
+    counts.set(m, (counts.get(m) || 0) + 1);
+  }
+  let best = null;
+  for (const [m, count] of counts) if (state.expanded.has(m) && (best === null || count > counts.get(best))) best = m;
+  return best;
+}
+
+// links returns the edges between items. An edge may pass through nodes that are not drawn.
+function links(list) {
+  const owner = new Int32Array(nodes.length).fill(-1);
+  list.forEach((item, i) => item.members.forEach((id) => { owner[id] = i; }));
+  const seen = new Int32Array(nodes.length).fill(-1);
+  const out = [];
+  list.forEach((item, i) => {
+    const found = new Set();
+    const todo = item.members.slice();
+    todo.forEach((id) => { seen[id] = i; });
+    while (todo.length) {
+      for (const e of needs[todo.pop()]) {
+        const next = to(e);
+        if (seen[next] === i) continue;
+        seen[next] = i;
+        if (owner[next] < 0) todo.push(next);
+        else if (owner[next] !== i && !found.has(owner[next])) { found.add(owner[next]); out.push([i, owner[next]]); }
+      }
+    }
+  });
+  return out;
+}
+
+// ---- layout: layers from left to right, each item after all that it needs
+
+const WIDTH = 236, GAP_X = 76, GAP_Y = 16, TALL = 26;
+
+function layout(list, edges) {
+  const n = list.length;
+  const before = list.map(() => []), after = list.map(() => []);
+  const acyclic = withoutCycles(n, edges);
+  for (const [a, b] of acyclic) { before[a].push(b); after[b].push(a); }
+  const rank = ranks(n, before, after);
+  const layers = [];
+  const loose = [];
+  list.forEach((item, i) => {
+    item.height = 44;
+    if (!before[i].length && !after[i].length) loose.push(i);
+    else (layers[rank[i]] = layers[rank[i]] || []).push(i);
+  });
+  order(layers, before, after);
+  let x = 0, bottom = 0;
+  for (const layer of layers) {
+    x = column(list, layer, x, before);
+    for (const i of layer) bottom = Math.max(bottom, list[i].y + list[i].height);
+  }
+  const columns = Math.max(1, Math.min(Math.max(layers.length, 4), Math.ceil(Math.sqrt(loose.length / 2))));
+  const top = layers.length ? bottom + 48 : 0;
+  loose.forEach((i, at) => {
+    list[i].x = (at % columns) * (WIDTH + 28);
+    list[i].y = top + Math.floor(at / columns) * (44 + GAP_Y);
+  });
+}
+
+// withoutCycles turns around the edges that close a cycle: modules may need one another.
+function withoutCycles(n, edges) {
+  const out = Array.from({ length: n }, () => []);
+  edges.forEach(([a, b], e) => out[a].push([b, e]));
+  const mark = new Uint8Array(n); // 1 open, 2 done
+  const turned = new Set();
+  for (let s = 0; s < n; s++) {
+    if (mark[s]) continue;
+    const stack = [[s, 0]];
+    mark[s] = 1;
+    while (stack.length) {
+      const top = stack[stack.length - 1];
+      if (top[1] === out[top[0]].length) { mark[top[0]] = 2; stack.pop(); continue; }
+      const [b, e] = out[top[0]][top[1]++];
+      if (mark[b] === 1) turned.add(e);
+      else if (!mark[b]) { mark[b] = 1; stack.push([b, 0]); }
+    }
+  }
+  return edges.map(([a, b], e) => (turned.has(e) ? [b, a] : [a, b]));
+}
+
+function ranks(n, before, after) {
+  const rank = new Int32Array(n);
+  const pending = before.map((b) => b.length);
+  const ready = [];
+  pending.forEach((p, i) => { if (!p) ready.push(i); });
+  while (ready.length) {
+    const i = ready.pop();
+    for (const next of after[i]) {
+      rank[next] = Math.max(rank[next], rank[i] + 1);
+      if (!--pending[next]) ready.push(next);
+    }
+  }
+  return rank;
+}
+
+// order sorts each layer by the mean position of what its items are connected to.
+function order(layers, before, after) {
+  const at = new Map();
+  const number = (layer) => layer.forEach((i, k) => at.set(i, (k + 0.5) / layer.length));
+  layers.forEach(number);
+  for (let sweep = 0; sweep < 8; sweep++) {
+    const side = sweep % 2 ? after : before;
+    const sequence = sweep % 2 ? layers.slice().reverse() : layers;
+    for (const layer of sequence) {
+      const mean = new Map(layer.map((i) => [i,
+        side[i].length ? side[i].reduce((sum, j) => sum + at.get(j), 0) / side[i].length : at.get(i)]));
+      layer.sort((a, b) => mean.get(a) - mean.get(b));
+      number(layer);
+    }
+  }
+}
+
+// column places the items of a layer, in several columns if there are many, and returns where the
+// next layer starts.
+function column(list, layer, x, before) {
+  const most = 24;
+  const parts = Math.ceil(layer.length / most);
+  const size = Math.ceil(layer.length / parts);
+  for (let p = 0; p < parts; p++) {
+    const part = layer.slice(p * size, (p + 1) * size);
+    const wish = part.map((i) => {
+      const ys = before[i].map((j) => list[j].y).filter((y) => y !== undefined);
+      return ys.length ? ys.reduce((a, b) => a + b, 0) / ys.length : null;
+    });
+    let y = 0, shift = 0, wishes = 0;
+    part.forEach((i, k) => {
+      list[i].x = x;
+      list[i].y = wish[k] === null ? y : Math.max(y, wish[k]);
+      if (wish[k] !== null) { shift += wish[k] - list[i].y; wishes++; }
+      y = list[i].y + list[i].height + GAP_Y;
+    });
+    if (wishes) part.forEach((i) => { list[i].y += shift / wishes; });
+    x += WIDTH + (p + 1 < parts ? 28 : GAP_X);
+  }
+  return x;
+}
+
+// ---- the drawing
+
+const world = $('world');
+let drawn = []; // items with their elements
+const view = { x: 0, y: 0, scale: 1 };
+
+const short = (text, n) => (text.length > n ? '\u2026' + text.slice(text.length - n + 1) : text);
+
+function draw(keepView) {
+  if (state.list) return;
+  const list = items();
+  const edges = links(list);
+  layout(list, edges);
+  const lines = edges.map(([a, b]) => {
+    const s = list[b], t = list[a];
+    const x1 = s.x + WIDTH, y1 = s.y + s.height / 2, x2 = t.x, y2 = t.y + t.height / 2;
+    const bend = Math.max(40, Math.abs(x2 - x1) / 2);
+    const path = svg('path', { class: 'edge', 'marker-end': 'url(#arrow)',
+      d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2 - 3} ${y2}` });
+    path.ends = [a, b];
+    return path;
+  });
+  drawn = list;
+  list.forEach((item, i) => { item.el = box(item, i); });
+  world.replaceChildren(
+    svg('defs', {}, svg('marker', { id: 'arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7,
+      orient: 'auto' }, svg('path', { class: 'tip', d: 'M0 0.5L8 4L0 7.5z' }))),
+    ...lines, ...list.map((item) => item.el));
+  $('empty').hidden = list.length > 0;
+  $('empty').textContent = 'Nothing to draw. ' + (nodes.some((n) => OBJECTS.has(n.k)) ? 'Change the filters above.' : '');
+  light();
+  places();
+  if (!keepView) fit();
+}
+
+// box draws an item.
+function box(item, index) {
+  const isModule = item.module !== undefined;
+  const n = isModule ? null : nodes[item.node];
+  const counts = tally(item.members);
+  const worst = counts.length ? counts[0][0] : 'none';
+  const path = isModule ? '' : modules[n.m].path;
+  const name = isModule ? moduleName(item.module) : path ? n.a.slice(path.length + 1) : n.a;
+  const total = counts.reduce((sum, [, count]) => sum + count, 0);
+  let under = [];
+  if (isModule || total > 1) {
+    under = counts.slice(0, 4).map(([a, count], i) => svg('tspan', { class: 'count x-' + a, dx: i ? 8 : 0 }, ACTIONS[a][0] + count));
+    if (!counts.length) under = [plural(item.members.length, 'resource')];
+  } else {
+    under = [counts.length ? ACTIONS[worst][1].toLowerCase() : n.k, path ? '  in ' + short(path, 24) : ''];
+  }
+  const label = (isModule ? 'Module ' + name + ', closed' : name + (path ? ' in ' + path : '')) + ': ' +
+    (counts.map(([a, count]) => count + ' ' + ACTIONS[a][1].toLowerCase()).join(', ') || 'no change');
+  return svg('g', {
+    class: 'item x-' + worst + (isModule ? ' module' : ''), transform: `translate(${item.x} ${item.y})`, tabindex: index ? -1 : 0,
+    role: 'button', 'aria-label': shown(label), 'data-address': isModule ? modules[item.module].path : n.a,
+    onclick: () => open(item), onkeydown: (event) => steer(event, index),
+  },
+  svg('title', {}, isModule ? name : n.a),
+  isModule ? svg('rect', { class: 'behind', x: 5, y: 5, width: WIDTH, height: item.height, rx: 7 }) : null,
+  svg('rect', { class: 'box', width: WIDTH, height: item.height, rx: 7 }),
+  svg('rect', { class: 'strip', x: 0, y: 8, width: 4, height: item.height - 16, rx: 2 }),
+  svg('text', { x: 14, y: 18 }, short(name, 28)),
+  svg('text', { class: 'under', x: 14, y: 34 }, ...under));
+}
+
+function open(item) {
+  if (item.module === undefined) { select({ node: item.node }); return; }
+  expand(item.module);
+  select({ module: item.module });
+}
+
+function expand(m) {
+  for (; m >= 0; m = modules[m].p) state.expanded.add(m);
+  draw();
+}
+
+function collapse(m) {
+  for (const other of [...state.expanded]) if (inside(other, m)) state.expanded.delete(other);
+  draw();
+}
+
+// places lists the open modules, each with a button that closes it.
+function places() {
+  if (state.only) {
+    $('places').replaceChildren(el('span', { class: 'note' }, state.only.text + ' '),
+      el('button', { type: 'button', id: 'everything', onclick: showEverything }, 'Show everything'));
+    return;
+  }
+  const open = [...state.expanded].filter((m) => boxOf(m) === null && (modules.length > 1)).sort((a, b) => a - b);
+  $('places').replaceChildren(...open.slice(0, 12).map((m) => el('button', { type: 'button', onclick: () => collapse(m),
+    'aria-label': 'Close ' + moduleName(m) }, short(moduleName(m), 32) + ' \u00d7')),
+  ...(open.length > 12 ? [el('span', { class: 'note' }, 'and ' + (open.length - 12) + ' more')] : []));
+}
+
+function showEverything() {
+  state.only = null;
+  draw();
+}
+
+// light marks the selected item, what it is connected to, and the results of a search.
+function light() {
+  const chosen = state.selected;
+  const lit = new Set();
+  drawn.forEach((item, i) => {
+    const is = chosen && (chosen.module !== undefined ? item.module === chosen.module : item.members.includes(chosen.node));
+    item.el.classList.toggle('selected', !!is);
+    if (is) lit.add(i);
+  });
+  const near = new Set(lit);
+  for (const line of world.querySelectorAll('.edge')) {
+    const on = !!state.only && !!state.only.steps || line.ends.some((i) => lit.has(i));
+    line.classList.toggle('lit', on && (lit.size > 0 || !!state.only));
+    if (line.ends.some((i) => lit.has(i))) line.ends.forEach((i) => near.add(i));
+  }
+  const all = words();
+  if (all.length) {
+    near.clear();
+    drawn.forEach((item, i) => {
+      if (item.members.some((id) => matches(nodes[id].a, all) || nodes[id].changes.some((c) => matches(changes[c].a, all)))) near.add(i);
+    });
+  }
+  drawn.forEach((item, i) => item.el.classList.toggle('lit', near.has(i)));
+  world.classList.toggle('faded', (all.length > 0 || near.size > 0) && near.size < drawn.length && !(state.only && !all.length));
+}
+
+// steer moves the focus between items with the arrow keys.
+function steer(event, index) {
+  const item = drawn[index];
+  if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); open(item); return; }
+  const move = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+  if (!move) return;
+  event.preventDefault();
+  let best = null, least = Infinity;
+  for (const other of drawn) {
+    const dx = other.x - item.x, dy = other.y - item.y;
+    const along = dx * move[0] + dy * move[1], aside = Math.abs(dx * move[1]) + Math.abs(dy * move[0]);
+    if (along > 4 && along + 2 * aside < least) { best = other; least = along + 2 * aside; }
+  }
+  if (!best) return;
+  item.el.setAttribute('tabindex', -1);
+  best.el.setAttribute('tabindex', 0);
+  best.el.focus();
+  reveal(best);
+}
+
+// ---- pan and zoom
+
+function apply() { world.setAttribute('transform', `translate(${view.x} ${view.y}) scale(${view.scale})`); }
+
+function fit() {
+  const area = $('drawing').getBoundingClientRect();
+  if (!drawn.length || !area.width) return;
+  const left = Math.min(...drawn.map((i) => i.x)), top = Math.min(...drawn.map((i) => i.y));
+  const right = Math.max(...drawn.map((i) => i.x + WIDTH)), bottom = Math.max(...drawn.map((i) => i.y + i.height));
+  view.scale = Math.min(1.15, (area.width - 60) / (right - left), (area.height - 60) / (bottom - top));
+  view.x = (area.width - (right - left) * view.scale) / 2 - left * view.scale;
+  view.y = (area.height - (bottom - top) * view.scale) / 2 - top * view.scale;
+  apply();
+}
+
+function zoom(factor, x, y) {
+  const area = $('drawing').getBoundingClientRect();
+  const cx = x === undefined ? area.width / 2 : x - area.left, cy = y === undefined ? area.height / 2 : y - area.top;
+  const scale = Math.min(3, Math.max(0.04, view.scale * factor));
+  view.x = cx - (cx - view.x) * (scale / view.scale);
+  view.y = cy - (cy - view.y) * (scale / view.scale);
+  view.scale = scale;
+  apply();
+}
+
+// reveal moves the drawing so that an item is in view.
+function reveal(item) {
+  const area = $('drawing').getBoundingClientRect();
+  const x = view.x + (item.x + WIDTH / 2) * view.scale, y = view.y + (item.y + item.height / 2) * view.scale;
+  if (x < 20 || x > area.width - 20) view.x += area.width / 2 - x;
+  if (y < 20 || y > area.height - 20) view.y += area.height / 2 - y;
+  apply();
+}
+
+// ---- details
+
+// select shows something in the panel. What it is about is also marked in the drawing.
+function select(what) {
+  state.selected = what;
+  if (what && what.change !== undefined) what.node = changes[what.change].node;
+  light();
+  showPanel();
+  document.querySelectorAll('.entry[aria-current]').forEach((e) => e.removeAttribute('aria-current'));
+  if (what && what.change !== undefined) {
+    document.querySelectorAll(`.entry[data-change="${what.change}"]`).forEach((e) => e.setAttribute('aria-current', 'true'));
+  }
+}
+
+function panel(...children) {
+  $('panel').replaceChildren(...children.filter(Boolean));
+  $('panel').scrollTop = 0;
+}
+
+function showPanel() {
+  const s = state.selected;
+  if (!s) welcome();
+  else if (s.module !== undefined) showModule(s.module);
+  else showNode(s.node, s.change);
+}
+
+function welcome() {
+  const dangerous = changes.map((c, id) => id).filter((id) => ['delete', 'replace', 'forget'].includes(changes[id].x));
+  dangerous.sort((a, b) => ORDER.indexOf(changes[a].x) - ORDER.indexOf(changes[b].x));
+  panel(el('h2', {}, data.title || 'Configuration'),
+    hasPlan ? null : el('p', { class: 'note' }, 'The graph of a configuration. Open a plan to see changes.'),
+    el('p', { class: 'note' }, plural(nodes.filter((n) => OBJECTS.has(n.k)).length, 'resource') + ' in ' +
+      plural(modules.length, 'module') + '. Select a node to see what happens to it and why.'),
+    ...(dangerous.length ? [el('h3', {}, 'Destroyed or replaced'), entries(dangerous)] : []),
+    el('p', { class: 'note' }, 'An arrow leads from what is needed to what needs it. Written by tofu ' + data.version + '.'));
+}
+
+function showModule(m) {
+  const members = [];
+  nodes.forEach((n, id) => { if (inside(n.m, m) && passes(n)) members.push(id); });
+  const all = members.flatMap((id) => nodes[id].changes.filter((c) => !state.off.has(classOf(changes[c]))));
+  panel(el('h2', {}, moduleName(m)),
+    el('p', { class: 'note' }, plural(members.length, 'resource') + ' shown'),
+    el('div', { class: 'buttons' },
+      el('button', { type: 'button', onclick: () => (state.expanded.has(m) ? collapse(m) : expand(m)) },
+        state.expanded.has(m) ? 'Close in the graph' : 'Open in the graph')),
+    ...(hasPlan ? [el('h3', {}, 'Changes'), entries(all)] : [el('h3', {}, 'Resources'), nodeEntries(members)]));
+}
+
+function showNode(id, change) {
+  const n = nodes[id];
+  if (change === undefined && n.changes.length === 1) change = n.changes[0];
+  const about = change === undefined ? null : details(change);
+  const many = n.changes.length > 1;
+  panel(
+    el('h2', {}, change === undefined ? n.a : changes[change].a),
+    el('p', { class: 'place' }, nodePlace(n) || (OBJECTS.has(n.k) ? 'only in the state' : '')),
+    about ? el('p', { id: 'heading' }, about.h) : el('p', { class: 'note' }, n.k + (n.t ? ' of type ' + n.t : '')),
+    ...(about ? (about.n || []).map((note) => el('p', { class: 'note' }, note)) : []),
+    change !== undefined && changes[change].d ? el('p', { class: 'note' }, 'took ' + seconds(changes[change].d)) : null,
+    about && about.l ? difference(n, about.l) : null,
+    el('div', { class: 'buttons' },
+      el('button', { type: 'button', id: 'near', onclick: () => neighborhood(id, 1) }, 'Neighborhood'),
+      el('button', { type: 'button', onclick: () => neighborhood(id, 3) }, 'Three steps'),
+      el('button', { type: 'button', onclick: () => { $('first').value = n.a; $('second').focus(); } }, 'Why before \u2026'),
+      el('button', { type: 'button', onclick: () => { $('second').value = n.a; $('first').focus(); } }, 'Why after \u2026')),
+    ...(many ? [el('h3', {}, plural(n.changes.length, 'instance')), entries(n.changes)] : []),
+    ...relations('Needs', needs[id].map((e) => [to(e), e])),
+    ...relations('Needed by', users[id].map((e) => [from(e), e])));
+}
+
+// difference shows the lines of a change.
+function difference(n, lines) {
+  const kinds = { '+': 'create', '-': 'delete', '~': 'update' };
+  const signs = { '+': '+', '-': '\u2212', '~': '~' };
+  return el('div', { class: 'diff', role: 'group', 'aria-label': 'Difference', tabindex: 0 }, ...lines.map((l) => {
+    const text = el('span', { class: 'text' }, l.t);
+    text.style.paddingLeft = l.i + 'ch';
+    return el('div', { class: 'row' + (kinds[l.s] ? ' x-' + kinds[l.s] : '') + (l.r ? ' forces' : '') },
+      el('span', { class: 'sign' }, signs[l.s] || ' '), text, l.n ? el('span', { class: 'place' }, place(n.f, l.n)) : null);
+  }));
+}
+
+function relations(title, list) {
+  if (!list.length) return [];
+  return [el('h3', {}, title), paged(list, ([id, e]) => nodeEntry(id, place(data.edges[e * EDGE + 2], data.edges[e * EDGE + 3])))];
+}
+
+// paged returns a list that shows some entries at a time.
+function paged(list, entry) {
+  const ul = el('ul', {});
+  let at = 0;
+  const more = () => {
+    const last = ul.lastElementChild;
+    if (last && last.dataset.more) last.remove();
+    for (const one of list.slice(at, at + PAGE)) ul.append(el('li', {}, entry(one)));
+    at += PAGE;
+    if (at < list.length) {
+      ul.append(el('li', { 'data-more': 1 }, el('button', { type: 'button', onclick: () => {
+        const index = ul.children.length - 1;
+        more();
+        ul.children[index].querySelector('button').focus();
+      } }, 'Show more (' + (list.length - at).toLocaleString('en') + ' left)')));
+    }
+  };
+  more();
+  return ul;
+}
+
+const entries = (ids) => paged(ids, changeEntry);
+const nodeEntries = (ids) => paged(ids, (id) => nodeEntry(id, nodePlace(nodes[id])));
+
+function changeEntry(id) {
+  const c = changes[id], action = classOf(c);
+  return el('button', { type: 'button', class: 'entry x-' + action, 'data-change': id,
+    'aria-current': state.selected && state.selected.change === id ? 'true' : null, onclick: () => go({ change: id }) },
+  el('span', { class: 'sign', 'aria-hidden': 'true' }, ACTIONS[action][0]), el('span', { class: 'unseen' }, ACTIONS[action][1] + ' '),
+  el('span', { class: 'address' }, c.a), el('span', { class: 'place' }, nodePlace(nodes[c.node])),
+  c.d ? el('span', { class: 'took' }, seconds(c.d)) : null);
+}
+
+function nodeEntry(id, where) {
+  const n = nodes[id], counts = tally([id]);
+  const action = counts.length ? counts[0][0] : 'none';
+  return el('button', { type: 'button', class: 'entry x-' + action, 'data-node': id, onclick: () => go({ node: id }) },
+    el('span', { class: 'sign', 'aria-hidden': 'true' }, OBJECTS.has(n.k) ? ACTIONS[action][0] : ' '),
+    el('span', { class: 'address' }, n.a), el('span', { class: 'place' }, where));
+}
+
+// go selects something and shows it in the drawing.
+function go(what) {
+  const id = what.change !== undefined ? changes[what.change].node : what.node;
+  if (!state.list && OBJECTS.has(nodes[id].k)) {
+    if (state.only && !state.only.nodes.includes(id)) state.only = null;
+    if (!state.only) for (let m = nodes[id].m; m >= 0; m = modules[m].p) state.expanded.add(m);
+    draw(true);
+    const item = drawn.find((i) => i.members.includes(id));
+    if (item) reveal(item);
+  }
+  select(what);
+  if (state.list) $('panel').focus();
+}
+
+// ---- neighborhoods and paths
+
+// neighborhood draws what a node needs and what needs it, over some resources.
+function neighborhood(id, depth) {
+  const near = new Set([id]);
+  for (const [adjacent, end] of [[needs, to], [users, from]]) {
+    const distance = new Map([[id, 0]]);
+    let now = [id], next = [];
+    for (let steps = 0; steps <= depth && now.length; steps++) {
+      while (now.length) {
+        const at = now.pop();
+        near.add(at);
+        for (const e of adjacent[at]) {
+          const other = end(e);
+          if (distance.has(other)) continue;
+          const far = OBJECTS.has(nodes[other].k);
+          if (far && steps === depth) continue;
+          distance.set(other, steps);
+          (far ? next : now).push(other);
+        }
+      }
+      now = next;
+      next = [];
+    }
+  }
+  const list = [...near].filter((other) => OBJECTS.has(nodes[other].k) || other === id);
+  state.only = { nodes: list, text: 'Near ' + nodes[id].a };
+  if (list.length > LIMIT) say('Only ' + LIMIT + ' of ' + plural(list.length, 'node') + ' are drawn.');
+  setView(false);
+  draw();
+  select({ node: id });
+}
+
+// resolve finds the node that a text names.
+function resolve(text) {
+  const wanted = text.trim();
+  if (!wanted) return null;
+  let id = nodes.findIndex((n) => n.a === wanted);
+  if (id >= 0) return id;
+  const change = changes.find((c) => c.a === wanted);
+  if (change) return change.node;
+  const all = wanted.toLowerCase().split(/\s+/);
+  id = nodes.findIndex((n) => OBJECTS.has(n.k) && matches(n.a, all));
+  return id >= 0 ? id : null;
+}
+
+// path returns the edges of a shortest path from a node to one that it needs, or null.
+function path(start, end) {
+  const via = new Map([[start, -1]]);
+  let now = [start];
+  while (now.length && !via.has(end)) {
+    const next = [];
+    for (const at of now) for (const e of needs[at]) if (!via.has(to(e))) { via.set(to(e), e); next.push(to(e)); }
+    now = next;
+  }
+  if (!via.has(end)) return null;
+  const out = [];
+  for (let at = end; at !== start; at = from(out[0])) out.unshift(via.get(at));
+  return out;
+}
+
+function why(event) {
+  event.preventDefault();
+  const first = resolve($('first').value), second = resolve($('second').value);
+  for (const [id, input] of [[first, 'first'], [second, 'second']]) {
+    if (id === null) { say('There is no address \u201c' + $(input).value + '\u201d.'); $(input).focus(); return; }
+  }
+  let edges = path(second, first), early = first, late = second;
+  let text = nodes[first].a + ' is before ' + nodes[second].a;
+  if (!edges) {
+    edges = path(first, second);
+    [early, late] = [second, first];
+    text = 'It is the other way around: ' + nodes[second].a + ' is before ' + nodes[first].a;
+  }
+  if (!edges) {
+    state.only = null;
+    draw();
+    state.selected = null;
+    panel(el('h2', {}, 'Independent'), el('p', { id: 'answer' }, nodes[first].a + ' and ' + nodes[second].a +
+      ' don\u2019t wait for one another.'));
+    return;
+  }
+  const destroyed = [early, late].every((id) => nodes[id].changes.length && nodes[id].changes.every((c) => classOf(changes[c]) === 'delete'));
+  const steps = edges.slice().reverse();
+  state.only = { nodes: [early, ...steps.map(from)], steps, text: 'Path' };
+  state.selected = null;
+  setView(false);
+  draw();
+  panel(el('h2', {}, text), destroyed ? el('p', { class: 'note' }, 'Both are destroyed, so the order is reversed: ' +
+    nodes[late].a + ' is destroyed first.') : null,
+  el('ol', { class: 'steps', id: 'answer' }, ...steps.map((e) => el('li', {},
+    nodeEntry(from(e), place(data.edges[e * EDGE + 2], data.edges[e * EDGE + 3])), el('span', { class: 'note' },
+      data.edges[e * EDGE + 2] < 0 ? 'depends, as the state says, on ' + nodes[to(e)].a : 'refers to ' + nodes[to(e)].a)))));
+}
+
+function critical() {
+  const list = data.critical;
+  state.only = { nodes: [...new Set(list.map((c) => changes[c].node))], steps: [], text: 'Critical path' };
+  state.selected = null;
+  setView(false);
+  draw();
+  const longest = Math.max(...list.map((c) => changes[c].d || 0), 0.001);
+  const last = changes[list[list.length - 1]];
+  panel(el('h2', {}, 'Critical path'), el('p', { class: 'note' }, 'These changes determined how long the apply took: ' +
+    seconds((last.b || 0) + (last.d || 0)) + '. Making another change faster would not have shortened it.'),
+  el('ol', { class: 'steps', id: 'answer' }, ...list.map((c) => {
+    const bar = el('span', { class: 'bar' });
+    bar.style.width = Math.max(1, 100 * (changes[c].d || 0) / longest) + '%';
+    return el('li', {}, changeEntry(c), bar);
+  })));
+}
+
+// ---- the list
+
+function drawList() {
+  if (!state.list) return;
+  const all = words();
+  const groups = new Map(ORDER.map((a) => [a, []]));
+  nodes.forEach((n, id) => {
+    if (!passes(n)) return;
+    if (!n.changes.length && matches(n.a, all)) groups.get('none').push({ node: id });
+    for (const c of n.changes) {
+      const action = classOf(changes[c]);
+      if (!state.off.has(action) && matches(changes[c].a, all)) groups.get(action).push({ change: c });
+    }
+  });
+  const sections = [];
+  for (const [action, list] of groups) {
+    if (!list.length) continue;
+    sections.push(el('h2', { class: 'x-' + action }, el('span', { class: 'sign', 'aria-hidden': 'true' }, ACTIONS[action][0]),
+      (hasPlan ? ACTIONS[action][1] : 'Resources') + ' (' + list.length.toLocaleString('en') + ')'),
+    paged(list, (one) => (one.change !== undefined ? changeEntry(one.change) : nodeEntry(one.node, nodePlace(nodes[one.node])))));
+  }
+  const total = [...groups.values()].reduce((sum, list) => sum + list.length, 0);
+  say(plural(total, hasPlan ? 'object' : 'resource') + ' shown');
+  $('list').replaceChildren(...(sections.length ? sections : [el('p', { class: 'note' }, 'Nothing matches.')]));
+}
+
+// found shows the results of a search beside the graph.
+function found() {
+  const all = words();
+  if (state.list) { drawList(); return; }
+  light();
+  if (!all.length) { showPanel(); return; }
+  const list = [], named = [];
+  changes.forEach((c, id) => { if (matches(c.a, all)) list.push(id); });
+  nodes.forEach((n, id) => { if (!n.changes.length && matches(n.a, all)) named.push(id); });
+  say(plural(list.length + named.length, 'result'));
+  panel(el('h2', { id: 'results' }, plural(list.length + named.length, 'result')), entries(list), nodeEntries(named));
+}
+
+// ---- controls
+
+function setView(list) {
+  state.list = list;
+  $('graph').hidden = list;
+  $('list').hidden = !list;
+  $('view-graph').setAttribute('aria-pressed', !list);
+  $('view-list').setAttribute('aria-pressed', list);
+}
+
+function refresh() {
+  if (state.list) drawList();
+  else { draw(); if (words().length) found(); }
+}
+
+function begin() {
+  $('title').textContent = data.title ? 'Plan ' + shown(data.title) : 'Graph of the configuration';
+  $('mode').textContent = { destroy: 'destroys everything', 'refresh-only': 'only records changes made outside' }[data.mode] || '';
+  for (const [action, count] of tally(nodes.keys())) {
+    const chip = el('button', { type: 'button', class: 'chip x-' + action, 'aria-pressed': !state.off.has(action), 'data-action': action,
+      onclick: () => {
+        if (!state.off.delete(action)) state.off.add(action);
+        chip.setAttribute('aria-pressed', !state.off.has(action));
+        refresh();
+      } }, el('span', { class: 'sign', 'aria-hidden': 'true' }, ACTIONS[action][0]), count.toLocaleString('en') + (action === 'none' ? ' unchanged' : ' to ' + ACTIONS[action][1].toLowerCase()));
+    $('actions').append(chip);
+  }
+  const types = [...new Set(nodes.filter((n) => n.t).map((n) => n.t))].sort();
+  $('type').append(...types.map((t) => el('option', { value: t }, t)));
+  modules.forEach((m, id) => { if (m.path) $('module').append(el('option', { value: id }, short(m.path, 60))); });
+  $('module').parentElement.hidden = modules.length === 1;
+
+  let timer = 0;
+  $('search').addEventListener('input', () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => { state.query = $('search').value; found(); }, 120);
+  });
+  $('type').addEventListener('change', () => { state.type = $('type').value; refresh(); });
+  $('module').addEventListener('change', () => {
+    state.module = $('module').value;
+    if (state.module !== '') for (let m = +state.module; m >= 0; m = modules[m].p) state.expanded.add(m);
+    refresh();
+  });
+  $('view-graph').addEventListener('click', () => { setView(false); draw(); });
+  $('view-list').addEventListener('click', () => { setView(true); drawList(); });
+  $('why').addEventListener('submit', why);
+  $('critical').hidden = !data.critical;
+  $('critical').addEventListener('click', critical);
+  $('in').addEventListener('click', () => zoom(1.3));
+  $('out').addEventListener('click', () => zoom(1 / 1.3));
+  $('fit').addEventListener('click', fit);
+  $('theme').addEventListener('click', () => {
+    const root = document.documentElement;
+    const next = { auto: 'light', light: 'dark', dark: 'auto' }[root.dataset.theme || 'auto'];
+    if (next === 'auto') delete root.dataset.theme; else root.dataset.theme = next;
+    $('theme').textContent = 'Theme: ' + next;
+  });
+  document.addEventListener('keydown', (event) => {
+    const typing = ['INPUT', 'SELECT'].includes(document.activeElement.tagName);
+    if (event.key === '/' && !typing) { event.preventDefault(); $('search').focus(); }
+    if (event.key === 'Escape' && !typing) { state.selected = null; light(); showPanel(); }
+  });
+  const drawing = $('drawing');
+  let drag = null;
+  drawing.addEventListener('wheel', (event) => { event.preventDefault(); zoom(Math.exp(-event.deltaY / 500), event.clientX, event.clientY); }, { passive: false });
+  drawing.addEventListener('pointerdown', (event) => { if (!event.target.closest('.item')) { drag = event; drawing.classList.add('dragging'); drawing.setPointerCapture(event.pointerId); } });
+  drawing.addEventListener('pointermove', (event) => {
+    if (!drag) return;
+    view.x += event.clientX - drag.clientX;
+    view.y += event.clientY - drag.clientY;
+    drag = event;
+    apply();
+  });
+  drawing.addEventListener('pointerup', () => { drag = null; drawing.classList.remove('dragging'); });
+  window.addEventListener('resize', () => apply());
+
+  // Modules are closed at first, except that a small root module, or the only one, is open.
+  const direct = modules[0].nodes.filter((id) => passes(nodes[id])).length;
+  if (direct + modules[0].children.length <= 60 || modules.length === 1) state.expanded.add(0);
+  welcome();
+  setView(false);
+  draw();
+}
+
+begin();
+document.documentElement.dataset.ready = 'true';
+})();
