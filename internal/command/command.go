@@ -69,7 +69,7 @@ func with[F any](
 func commands() []*Command {
 	return []*Command{
 		cmdInit, cmdValidate, cmdPlan, cmdApply, cmdDestroy,
-		cmdConsole, cmdEnv, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, cmdImport, cmdLogin, cmdLogout,
+		cmdConsole, cmdEnv, cmdExplain, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, cmdImport, cmdLogin, cmdLogout,
 		cmdMetadata, cmdOutput, cmdProviders, cmdRefresh, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
 		cmdUpdate, cmdVersion,
 		cmdWorkspace,

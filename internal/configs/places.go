@@ -2,13 +2,14 @@ package configs
 
 import (
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/configs/configschema"
 )
 
-// Places returns where a body sets attributes and has blocks of the schema, by name: the whole
-// attribute, and the header of the first block of a type.
-func Places(body hcl.Body, schema *configschema.Block) map[string]hcl.Range {
+// Places returns where a body sets attributes and has blocks of the schema, by name: the ranges of
+// whole attributes and blocks. In the JSON syntax the range of a block is only its beginning.
+func Places(body hcl.Body, schema *configschema.Block) map[string][]hcl.Range {
 	want := &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "dynamic", LabelNames: []string{"type"}}}}
 	for name := range schema.Attributes {
 		want.Attributes = append(want.Attributes, hcl.AttributeSchema{Name: name})
@@ -16,22 +17,23 @@ func Places(body hcl.Body, schema *configschema.Block) map[string]hcl.Range {
 	for name := range schema.BlockTypes {
 		want.Blocks = append(want.Blocks, hcl.BlockHeaderSchema{Type: name})
 	}
-	out := map[string]hcl.Range{}
+	out := map[string][]hcl.Range{}
 	content, _, _ := body.PartialContent(want) // errors were reported when the block was evaluated
 	if content == nil {
 		return out
 	}
 	for name, attr := range content.Attributes {
-		out[name] = attr.Range
+		out[name] = append(out[name], attr.Range)
 	}
 	for _, block := range content.Blocks {
-		name := block.Type
+		name, at := block.Type, block.DefRange
 		if len(block.Labels) > 0 {
 			name = block.Labels[0]
 		}
-		if _, ok := out[name]; !ok {
-			out[name] = block.DefRange
+		if native, ok := block.Body.(*hclsyntax.Body); ok {
+			at = hcl.RangeBetween(at, native.EndRange)
 		}
+		out[name] = append(out[name], at)
 	}
 	return out
 }

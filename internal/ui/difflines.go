@@ -3,6 +3,8 @@ package ui
 import (
 	"strings"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"tofu/internal/addrs"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
@@ -33,11 +35,7 @@ func (v *PlanView) Listed() []*plans.InstanceChange { return v.listed() }
 // ChangeText describes a change. Sensitive and ephemeral values are hidden. Control characters are
 // replaced by visible symbols.
 func (v *PlanView) ChangeText(c *plans.InstanceChange) *ChangeText {
-	heading, notes := changeHeading(c, false)
-	out := &ChangeText{Heading: printable(heading)}
-	for _, note := range notes {
-		out.Notes = append(out.Notes, strings.Split(printable(note), "\n")...)
-	}
+	out := v.Heading(c)
 	p := &planText{PlanView: v, style: style{on: true}, differ: &differ{}}
 	text := p.change(c, p.schema(c), false)
 	_, text, _ = strings.Cut(text, "{\n") // the header of the block
@@ -71,3 +69,23 @@ func diffLine(line string) DiffLine {
 func (v *PlanView) Schema(p addrs.Provider, r addrs.Resource) *providers.ResourceSchema {
 	return v.Schemas.resource(p, r)
 }
+
+// Heading describes a change without its difference.
+func (v *PlanView) Heading(c *plans.InstanceChange) *ChangeText {
+	heading, notes := changeHeading(c, false)
+	out := &ChangeText{Heading: printable(heading)}
+	for _, note := range notes {
+		out.Notes = append(out.Notes, strings.Split(printable(note), "\n")...)
+	}
+	return out
+}
+
+// Shown returns a value of a change with marks on everything that must not be shown.
+func (v *PlanView) Shown(val cty.Value, c *plans.InstanceChange) cty.Value {
+	return markShown(val, v.Schema(c.Provider.Config.Provider, c.Addr.Resource), c.Provider.Config.Provider,
+		c.Addr.Resource)
+}
+
+// Printable replaces control characters, which could move the cursor or hide text, with visible
+// symbols.
+func Printable(text string) string { return printable(text) }

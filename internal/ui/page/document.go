@@ -224,7 +224,7 @@ func (d *document) linesOf(addr addrs.ConfigResource) map[string]int {
 		return lines
 	}
 	for name, at := range configs.Places(module.Module.Resources[addr.Resource].Config, schema.Block) {
-		lines[name] = at.Start.Line
+		lines[name] = at[0].Start.Line
 	}
 	return lines
 }

@@ -1,0 +1,130 @@
+package command
+
+import (
+	"context"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
+	"tofu/internal/engine"
+	"tofu/internal/explain"
+	"tofu/internal/session"
+	"tofu/internal/terminal"
+	"tofu/internal/tfdiags"
+)
+
+var cmdExplain = &Command{
+	Name: "explain", Args: "ADDRESS [PLAN]", Short: "Say why something is in a plan, or why not",
+	Long: `
+Says why a resource or an instance is in the saved plan in the file PLAN, or in
+a plan that is made for the answer: the action, the attributes that cause it and
+where their values come from, what it waits for, and what waits for it.
+
+For something that is not in the plan it says why not: for example because of
+-target, ignore_changes or a count of 0.`,
+	New: with(func(f *explainFlags, fs *options) {
+		f.planFlags.viewFlags.add(fs)
+		f.varFlags.add(fs)
+		f.lockFlags.add(fs)
+		f.stateFlags.addIn(fs)
+		f.targetFlags.add(fs)
+		fs.BoolVar(&f.Destroy, "destroy", false, "Explain a plan to destroy everything.")
+		fs.BoolVar(&f.RefreshOnly, "refresh-only", false, "Explain a plan that only takes note of changes made outside.")
+		fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside.")
+		fs.Var((*list)(&f.Replace), "replace", "Replace the resource instance at this `address`. May be repeated.")
+		fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
+		fs.BoolVar(&f.WhyNot, "why-not", false, "Only say why it is not in the plan, or that it is.")
+	}, runExplain),
+}
+
+type explainFlags struct {
+	planFlags
+	Document, WhyNot bool
+}
+
+func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) error {
+	if len(args) == 0 || len(args) > 2 {
+		return badUsage("One or two arguments are required",
+			"Explain needs the address of a resource or an instance, and optionally the file of a saved plan.")
+	}
+	target, err := addrs.ParseTargetText(args[0])
+	if err != nil {
+		return err
+	}
+	subject, end, err := app.explained(ctx, f, args[1:])
+	defer end()
+	if err != nil {
+		return err
+	}
+	answer, err := explain.Explain(subject, target)
+	if err != nil {
+		return err
+	}
+	app.printOnStderr(app.Warnings.Take())
+	if f.WhyNot && answer.InPlan {
+		answer.Objects, answer.Omitted = nil, 0
+	}
+	switch {
+	case f.Document:
+		return answer.WriteJSON(app.Out)
+	case f.WhyNot && answer.InPlan:
+		app.Say("%s is in the plan. Without -why-not, the command says why.", target)
+		return nil
+	}
+	return answer.WriteText(app.Out)
+}
+
+// explained returns the saved plan in the file in args, or a new plan. The returned function closes
+// what it needs.
+func (a *App) explained(ctx context.Context, f *explainFlags, args []string) (*explain.Subject, func(), error) {
+	if len(args) > 0 {
+		saved, err := a.readPlan(ctx, args[0], f.Variables)
+		if err != nil {
+			return nil, func() {}, err
+		}
+		locks, err := depsfile.Parse(saved.LockFile, "the plan's "+depsfile.FileName, a.Warnings.Add)
+		if err != nil {
+			return nil, func() {}, err
+		}
+		subject, end, err := a.planSubject(ctx, saved)
+		if err != nil {
+			return nil, end, err
+		}
+		of, err := subject.explain(ctx, locks)
+		return of, end, err
+	}
+	opts, err := f.options()
+	if err != nil {
+		return nil, func() {}, err
+	}
+	op, err := a.StartOperation(ctx, f.operation(), session.OperationPlan)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	op.Env.Observe = nil
+	plan, err := op.PlanQuietly(ctx, opts)
+	if plan == nil || err != nil {
+		return nil, op.Close, err
+	}
+	schemas := op.Providers.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)
+	quiet := op.QuietEnv()
+	quiet.Warn = nil // the plan had the same warnings
+	subject := &graphSubject{cfg: op.Config.Config, plan: plan, prior: plan.Prior, env: quiet, kind: engine.GraphApply,
+		schemas: schemas}
+	of, err := subject.explain(ctx, op.Providers.Locks)
+	return of, op.Close, err
+}
+
+// explain returns the plan as package explain needs it.
+func (s *graphSubject) explain(ctx context.Context, locks *depsfile.Locks) (*explain.Subject, error) {
+	built, err := s.build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	versions := map[addrs.Provider]string{}
+	for _, addr := range locks.Providers() {
+		if lock, ok := locks.Provider(addr); ok {
+			versions[addr] = lock.Version.String()
+		}
+	}
+	return &explain.Subject{View: s.planView(), Graph: built, Versions: versions}, nil
+}

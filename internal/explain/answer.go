@@ -1,0 +1,113 @@
+package explain
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// Answer is the answer about one address. Its JSON form is the document of `explain -json`.
+type Answer struct {
+	FormatVersion string    `json:"format_version"`
+	Address       string    `json:"address"`
+	InPlan        bool      `json:"in_plan"` // some object changes
+	Objects       []*Object `json:"objects,omitempty"`
+	Omitted       int       `json:"omitted_objects,omitempty"` // changes that are not among Objects
+	WhyNot        []*Ground `json:"why_not,omitempty"`
+}
+
+// Object explains the change of one object.
+type Object struct {
+	Address         string       `json:"address"`
+	Deposed         string       `json:"deposed,omitempty"`
+	PreviousAddress string       `json:"previous_address,omitempty"`
+	Action          string       `json:"action"`
+	Reason          string       `json:"action_reason,omitempty"`
+	Summary         string       `json:"summary"`
+	Notes           []string     `json:"notes,omitempty"`
+	Place           *Place       `json:"place,omitempty"` // of the block
+	Attributes      []*Attribute `json:"attributes,omitempty"`
+	WaitsFor        []*Other     `json:"waits_for,omitempty"`
+	WaitedForBy     []*Other     `json:"waited_for_by,omitempty"`
+	TakesAlong      []*Other     `json:"takes_along,omitempty"` // objects that change because this one is destroyed
+	Provider        *Provider    `json:"provider"`
+	Conditions      *Conditions  `json:"conditions,omitempty"`
+}
+
+// Place is a line of a file.
+type Place struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+}
+
+func (p *Place) String() string {
+	if p == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}
+
+func placeOf(at *hcl.Range) *Place {
+	if at == nil || at.Filename == "" {
+		return nil
+	}
+	return &Place{at.Filename, at.Start.Line}
+}
+
+// Attribute explains why an attribute or a block changes.
+type Attribute struct {
+	Name    string    `json:"name"`
+	Before  string    `json:"before,omitempty"` // as an expression; sensitive values are hidden
+	After   string    `json:"after,omitempty"`
+	Forces  bool      `json:"forces_replacement,omitempty"`
+	Unknown bool      `json:"known_after_apply,omitempty"`
+	Place   *Place    `json:"place,omitempty"` // where the configuration sets it
+	Cause   string    `json:"cause,omitempty"`
+	Sources []*Source `json:"sources,omitempty"`
+}
+
+// Certainty says whether a source changed.
+type Certainty string
+
+const (
+	Changed  Certainty = "changed"
+	Possible Certainty = "possible" // the plan doesn't say what the value was before
+	Same     Certainty = "unchanged"
+)
+
+// Source is something that a value comes from.
+type Source struct {
+	Reference string    `json:"reference"`
+	Place     *Place    `json:"place,omitempty"` // where it is referred to
+	Text      string    `json:"text,omitempty"`  // what is known about it
+	Changed   Certainty `json:"changed"`
+	Sources   []*Source `json:"sources,omitempty"` // what its own value comes from
+}
+
+// Other is another object, or several objects of one resource with the same action.
+type Other struct {
+	Address string `json:"address"`
+	Count   int    `json:"count"`
+	Action  string `json:"action"`
+}
+
+// Provider is the provider that makes a change.
+type Provider struct {
+	Address string `json:"address"` // of the provider configuration
+	Version string `json:"version,omitempty"`
+	Place   *Place `json:"place,omitempty"` // of the provider block
+}
+
+// Conditions are the conditions of an object and their result.
+type Conditions struct {
+	Status   string   `json:"status"`
+	Messages []string `json:"messages,omitempty"` // of those that failed
+	Places   []*Place `json:"places"`
+}
+
+// Ground is why something is not in the plan.
+type Ground struct {
+	Code  string `json:"code"`
+	Text  string `json:"text"`
+	Place *Place `json:"place,omitempty"`
+}

@@ -1,0 +1,180 @@
+package explain
+
+import (
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/plans"
+	"tofu/internal/suggest"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+const formatVersion = "1.0"
+
+// maxObjects limits the objects of a resource that are explained one by one.
+const maxObjects = 20
+
+// Subject is a plan with what explaining it requires.
+type Subject struct {
+	View     *ui.PlanView
+	Graph    *graph.Graph // that of applying the plan
+	Versions map[addrs.Provider]string
+}
+
+// Explain explains why the objects at an address are in the plan or are not. The address is that of
+// a resource or of an instance.
+func Explain(s *Subject, target addrs.Target) (*Answer, error) {
+	e := newExplainer(s)
+	if target.IsModule() {
+		return nil, tfdiags.Errorf("Address of a module", "%s is a module, and only resources and their instances can be "+
+			"explained. \"tofu graph -focus=%s -plan=FILE\" shows what is in it.", target, target)
+	}
+	of := e.covered(target)
+	r := s.Graph.Resource(target.Resource.In(target.Module.Module()))
+	if len(of) == 0 && r == nil {
+		return nil, tfdiags.Errorf("No such address", "Neither the configuration nor the state has %s.%s", target,
+			suggest.DidYouMean(target.String(), e.names()))
+	}
+	answer := &Answer{FormatVersion: formatVersion, Address: target.String()}
+	for _, c := range of {
+		if !acts(c) {
+			continue
+		}
+		answer.InPlan = true
+		if len(answer.Objects) == maxObjects {
+			answer.Omitted++
+			continue
+		}
+		answer.Objects = append(answer.Objects, e.object(c))
+	}
+	if !answer.InPlan {
+		answer.WhyNot = e.whyNot(target, r, of)
+	}
+	return answer, nil
+}
+
+// acts reports whether an apply does something for a change.
+func acts(c *plans.InstanceChange) bool {
+	return c.Action != plans.NoOp || c.MovedFrom != nil || c.Importing != nil
+}
+
+// explainer answers questions about one plan.
+type explainer struct {
+	*Subject
+	plan     *plans.Plan
+	byConfig map[addrs.ConfigResource][]*plans.InstanceChange
+	drift    map[addrs.AbsInstance]*plans.InstanceChange
+	known    graph.Known // analyzed expressions of single attributes
+}
+
+func newExplainer(s *Subject) *explainer {
+	e := &explainer{Subject: s, plan: s.View.Plan, byConfig: map[addrs.ConfigResource][]*plans.InstanceChange{},
+		drift: map[addrs.AbsInstance]*plans.InstanceChange{}}
+	for _, c := range e.plan.Changes.Instances {
+		e.byConfig[c.Addr.Config()] = append(e.byConfig[c.Addr.Config()], c)
+	}
+	for _, c := range e.plan.Drift {
+		if c.Action != plans.NoOp {
+			e.drift[c.Addr] = c
+		}
+	}
+	return e
+}
+
+// covered returns the changes of the objects at an address.
+func (e *explainer) covered(t addrs.Target) []*plans.InstanceChange {
+	var out []*plans.InstanceChange
+	for _, c := range e.byConfig[t.Resource.In(t.Module.Module())] {
+		if t.ContainsInstance(c.Addr) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// names returns all addresses that can be explained.
+func (e *explainer) names() []string {
+	var out []string
+	for _, r := range e.Graph.Resources {
+		out = append(out, r.Addr.String())
+		for _, c := range e.byConfig[r.Addr] {
+			out = append(out, c.Addr.String())
+		}
+	}
+	return out
+}
+
+// object explains one change.
+func (e *explainer) object(c *plans.InstanceChange) *Object {
+	text := e.View.Heading(c)
+	out := &Object{Address: c.Addr.String(), Deposed: string(c.Deposed), Action: c.Action.String(),
+		Reason: string(c.Reason), Summary: text.Heading, Notes: text.Notes}
+	if c.MovedFrom != nil {
+		out.PreviousAddress = c.MovedFrom.String()
+	}
+	r := e.Graph.Resource(c.Addr.Config())
+	if r != nil {
+		out.Place = placeOf(r.Node.Range)
+		out.Conditions = e.conditions(r, c)
+	}
+	out.Notes = append(out.Notes, cause(c)...)
+	out.Attributes = append(e.arguments(r, c), e.attributes(r, c)...)
+	out.WaitsFor, out.WaitedForBy = e.waits(c)
+	if removes(c.Action) {
+		out.TakesAlong = e.takesAlong(c)
+	}
+	out.Provider = e.provider(c)
+	return out
+}
+
+// removes reports whether an action destroys an object.
+func removes(a plans.Action) bool {
+	return a == plans.Delete || a == plans.DeleteThenCreate || a == plans.CreateThenDelete
+}
+
+// causes are the reasons of actions that no attribute causes.
+var causes = map[plans.Reason]string{
+	plans.ReplaceTainted:         "an earlier apply left the object tainted: it failed after the object was created, or \"tofu taint\" marked it",
+	plans.ReplaceByRequest:       "the option -replace requested it",
+	plans.ReplaceByTriggers:      "something in lifecycle.replace_triggered_by changes",
+	plans.DeleteNoResourceConfig: "the configuration no longer has the resource",
+}
+
+// cause says what caused an action if no attribute did.
+func cause(c *plans.InstanceChange) []string {
+	if text := causes[c.Reason]; text != "" {
+		return []string{text}
+	}
+	if c.Action == plans.Create && c.Importing == nil {
+		return []string{"the configuration has it, and the state has no such object"}
+	}
+	return nil
+}
+
+func (e *explainer) provider(c *plans.InstanceChange) *Provider {
+	out := &Provider{Address: c.Provider.String(), Version: e.Versions[c.Provider.Config.Provider]}
+	if p := e.Graph.Providers[c.Provider.Config]; p != nil && p.Config != nil {
+		out.Place = placeOf(&p.Config.Range)
+	}
+	return out
+}
+
+func (e *explainer) conditions(r *graph.Resource, c *plans.InstanceChange) *Conditions {
+	if r.Exprs == nil {
+		return nil
+	}
+	rules := slices.Concat(r.Exprs.Preconditions, r.Exprs.Postconditions)
+	if len(rules) == 0 {
+		return nil
+	}
+	out := &Conditions{Status: "unknown"}
+	if found := e.plan.Checks.Object("resource", r.Addr.String(), c.Addr.String()); found != nil {
+		out.Status, out.Messages = found.Status.String(), found.Messages
+	}
+	for _, rule := range rules {
+		out.Places = append(out.Places, placeOf(&rule.Config.Range))
+	}
+	return out
+}

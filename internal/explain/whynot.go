@@ -1,0 +1,167 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/lang"
+	"tofu/internal/plans"
+)
+
+// whyNot returns why nothing happens to what is at an address. of are its changes, none of which
+// does anything. The grounds that decide come first.
+func (e *explainer) whyNot(target addrs.Target, r *graph.Resource, of []*plans.InstanceChange) []*Ground {
+	w := &denial{explainer: e, target: target, resource: r, of: of}
+	for _, find := range []func(*denial){
+		(*denial).mode, (*denial).failed, (*denial).selection, (*denial).instances, (*denial).kind,
+		(*denial).ignored, (*denial).steady,
+	} {
+		find(w)
+	}
+	return w.grounds
+}
+
+// denial collects why something is not in a plan. Each method looks for one kind of ground, so a new
+// kind, such as a deferral, is a method of its own.
+type denial struct {
+	*explainer
+	target   addrs.Target
+	resource *graph.Resource // nil if only the state has it
+	of       []*plans.InstanceChange
+	grounds  []*Ground
+}
+
+func (d *denial) add(code string, place *Place, format string, args ...any) {
+	d.grounds = append(d.grounds, &Ground{Code: code, Place: place, Text: fmt.Sprintf(format, args...)})
+}
+
+func (d *denial) mode() {
+	switch d.plan.Mode {
+	case plans.RefreshOnly:
+		d.add("refresh_only", nil, "the plan is made with -refresh-only, which changes no object")
+	case plans.Destroy:
+		if len(d.of) == 0 {
+			d.add("nothing_to_destroy", nil, "the plan destroys everything in the state, and the state has no such object")
+		}
+	}
+}
+
+func (d *denial) failed() {
+	if d.plan.Errored && len(d.of) == 0 {
+		d.add("errored", nil, "planning failed, so the plan may not have got to it")
+	}
+}
+
+// selection looks for -target and -exclude.
+func (d *denial) selection() {
+	if len(d.of) > 0 {
+		return
+	}
+	for _, t := range d.plan.Excludes {
+		if d.overlaps(t) {
+			d.add("exclude", nil, "-exclude=%s leaves it out", t)
+			return
+		}
+	}
+	switch {
+	case len(d.plan.Excludes) > 0:
+		d.add("exclude", nil, "it may depend on what -exclude=%s leaves out", join(d.plan.Excludes))
+	case len(d.plan.Targets) > 0:
+		d.add("target", nil, "neither is it among the targets nor do they need it: -target=%s", join(d.plan.Targets))
+	}
+}
+
+func join(targets []addrs.Target) string {
+	texts := make([]string, len(targets))
+	for i, t := range targets {
+		texts[i] = t.String()
+	}
+	return strings.Join(texts, " -target=")
+}
+
+// overlaps reports whether a target of the plan covers what is asked for.
+func (d *denial) overlaps(t addrs.Target) bool {
+	return t.ContainsInstance(addrs.AbsInstance{Module: d.target.Module, Resource: d.target.Resource, Key: d.target.Key})
+}
+
+// instances looks for a repetition that has no such instance.
+func (d *denial) instances() {
+	if len(d.of) > 0 || d.resource == nil || d.resource.Config == nil || len(d.grounds) > 0 {
+		return
+	}
+	r := d.resource
+	if r.Exprs != nil && d.without(r.Exprs.Repetition, r.Addr.Resource.String(), len(d.byConfig[r.Addr]) > 0) {
+		return
+	}
+	for m := r.Module; m != nil && m.Parent != nil; m = m.Parent {
+		if d.without(m.Repetition, m.Path.String(), false) {
+			return
+		}
+	}
+}
+
+// without adds the ground that a repetition has no instance, or others than the wanted one. It
+// returns false if nothing is repeated.
+func (d *denial) without(rep graph.Repetition, of string, others bool) bool {
+	for _, arg := range []struct {
+		name, none string
+		expr       *lang.Expr
+	}{
+		{"count", "count is 0", rep.Count}, {"for_each", "for_each has no element", rep.ForEach},
+		{"enabled", "enabled is false", rep.Enabled},
+	} {
+		if arg.expr == nil {
+			continue
+		}
+		at := arg.expr.Range()
+		text := arg.none
+		if others {
+			text = arg.name + " has no instance " + d.target.String()
+		}
+		d.add(arg.name, placeOf(&at), "%s: %s", of, text)
+		return true
+	}
+	return false
+}
+
+// kind looks for resources that are never in a plan, or only if they must wait.
+func (d *denial) kind() {
+	switch d.target.Resource.Mode {
+	case addrs.Ephemeral:
+		d.add("ephemeral", nil, "ephemeral resources are opened when they are needed and are never in a plan")
+	case addrs.Data:
+		if len(d.grounds) == 0 {
+			d.add("read", nil, "the data source was read while planning; only those that must wait for the apply are in the plan")
+		}
+	}
+}
+
+// ignored looks for ignore_changes.
+func (d *denial) ignored() {
+	if len(d.of) == 0 || d.resource == nil || d.resource.Config == nil {
+		return
+	}
+	l := d.resource.Config.Lifecycle
+	if l.IgnoreAll {
+		d.add("ignore_changes", placeOf(d.resource.Node.Range), "lifecycle.ignore_changes = all: differences between the "+
+			"configuration and the object are ignored")
+	}
+	for _, tr := range l.IgnoreChanges {
+		at := tr.SourceRange()
+		name, _ := addrs.StepsText(tr[1:])
+		d.add("ignore_changes", placeOf(&at), "lifecycle.ignore_changes: differences in %s are ignored",
+			addrs.StepName(tr[0])+name)
+	}
+}
+
+// steady says that an object is as the configuration wants it.
+func (d *denial) steady() {
+	if len(d.of) > 0 && d.plan.Mode == plans.Normal {
+		d.add("no_change", nil, "the object is as the configuration says")
+	}
+	if len(d.grounds) == 0 {
+		d.add("no_object", nil, "the configuration has no such instance, and neither has the state")
+	}
+}

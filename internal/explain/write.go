@@ -1,0 +1,198 @@
+package explain
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"tofu/internal/ui"
+)
+
+// WriteJSON writes the answer as a JSON document.
+func (a *Answer) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(a); err != nil {
+		return fmt.Errorf("writing the answer: %w", err)
+	}
+	return nil
+}
+
+// WriteText writes the answer for people.
+func (a *Answer) WriteText(w io.Writer) error {
+	t := &text{bufio.NewWriter(w)}
+	for i, o := range a.Objects {
+		if i > 0 {
+			t.line(0, "")
+		}
+		t.object(o)
+	}
+	if a.Omitted > 0 {
+		t.line(0, "")
+		t.line(0, "%s of %s not explained here. Name one with its key.", verbed(a.Omitted, "more change"), a.Address)
+	}
+	if len(a.WhyNot) > 0 {
+		t.line(0, "%s is not in the plan:", a.Address)
+		for _, g := range a.WhyNot {
+			t.line(1, "- %s%s", g.Text, at(g.Place))
+		}
+	}
+	return t.out.Flush()
+}
+
+func verbed(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, what)
+}
+
+// text writes lines. The error of the first failed write is that of out.Flush.
+type text struct{ out *bufio.Writer }
+
+// line writes a line at a depth of indentation. Control characters become visible symbols.
+func (t *text) line(depth int, format string, args ...any) {
+	line := strings.Repeat("  ", depth) + ui.Printable(fmt.Sprintf(format, args...))
+	_, _ = t.out.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+func at(p *Place) string {
+	if p == nil {
+		return ""
+	}
+	return "  (" + p.String() + ")"
+}
+
+func (t *text) object(o *Object) {
+	t.line(0, "%s%s", o.Summary, at(o.Place))
+	for _, note := range o.Notes {
+		t.line(1, "%s", note)
+	}
+	var decided []string
+	title := "Attributes:"
+	for _, a := range o.Attributes {
+		if a.Place == nil && len(a.Sources) == 0 && a.Unknown {
+			decided = append(decided, a.Name)
+			continue
+		}
+		t.title(&title)
+		t.attribute(a)
+	}
+	if len(decided) > 0 {
+		t.title(&title)
+		t.line(2, "%s: known after the apply, because the provider decides", strings.Join(decided, ", "))
+	}
+	t.others("Waits for:", o.WaitsFor)
+	t.others("What waits for it:", o.WaitedForBy)
+	t.others("Destroyed or replaced with it:", o.TakesAlong)
+	t.conditions(o.Conditions)
+	version := ""
+	if o.Provider.Version != "" {
+		version = " " + o.Provider.Version
+	}
+	t.line(1, "Provider: %s%s%s", o.Provider.Address, version, at(o.Provider.Place))
+}
+
+// title writes the title of a part once.
+func (t *text) title(title *string) {
+	if *title != "" {
+		t.line(1, "%s", *title)
+		*title = ""
+	}
+}
+
+func (t *text) attribute(a *Attribute) {
+	change := a.After
+	switch {
+	case a.Before != "" && multiline(a.Before, a.After):
+		change = "changes"
+	case a.Before != "":
+		change = a.Before + " -> " + a.After
+	case multiline(a.After):
+		change = "is set"
+	}
+	forces := ""
+	if a.Forces {
+		forces = "  # forces replacement"
+	}
+	if change != "" {
+		change = ": " + change
+	}
+	t.line(2, "%s%s%s%s", a.Name, change, forces, at(a.Place))
+	if a.Cause != "" {
+		t.line(3, "%s", a.Cause)
+	}
+	t.sources(a.Sources, 3)
+}
+
+func multiline(values ...string) bool {
+	return strings.Contains(strings.Join(values, ""), "\n")
+}
+
+// sources writes what a value comes from: what changed, and what may have.
+func (t *text) sources(list []*Source, depth int) {
+	for _, s := range list {
+		if s.Changed == Same {
+			continue
+		}
+		text := s.Reference
+		if s.Text != "" {
+			text += ": " + firstLine(s.Text)
+		}
+		t.line(depth, "<- %s%s", text, at(s.Place))
+		t.sources(s.Sources, depth+1)
+	}
+}
+
+// has reports whether a source has a certainty.
+func has(list []*Source, c Certainty) bool {
+	for _, s := range list {
+		if s.Changed == c {
+			return true
+		}
+	}
+	return false
+}
+
+func firstLine(text string) string {
+	line, rest, _ := strings.Cut(text, "\n")
+	if rest != "" {
+		line += " ..."
+	}
+	return line
+}
+
+// maxOthers limits the lines of other objects.
+const maxOthers = 20
+
+func (t *text) others(title string, list []*Other) {
+	for i, o := range list {
+		t.title(&title)
+		if i == maxOthers {
+			t.line(2, "and %d more", len(list)-i)
+			return
+		}
+		count := ""
+		if o.Count > 1 {
+			count = fmt.Sprintf(", %d objects", o.Count)
+		}
+		t.line(2, "%s (%s%s)", o.Address, o.Action, count)
+	}
+}
+
+func (t *text) conditions(c *Conditions) {
+	if c == nil {
+		return
+	}
+	places := make([]string, len(c.Places))
+	for i, p := range c.Places {
+		places[i] = p.String()
+	}
+	t.line(1, "Conditions: %s  (%s)", c.Status, strings.Join(places, ", "))
+	for _, message := range c.Messages {
+		t.line(2, "%s", message)
+	}
+}
