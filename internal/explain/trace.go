@@ -145,7 +145,6 @@ func (e *explainer) setCause(
 		was, is := member(e.View.Shown(drift.Before, c), a.Name), member(e.View.Shown(drift.After, c), a.Name)
 		if !sameValue(was, is) {
 			a.Cause = fmt.Sprintf("changed outside: the last apply left %s", ui.FormatValue(was))
-			a.Sources = append(a.Sources, &Source{Reference: c.Addr.String(), Changed: Changed, Text: a.Cause})
 		}
 	}
 	if len(places) == 0 || r.Exprs == nil || r.Exprs.Body == nil {
@@ -408,6 +407,9 @@ func (t *tracer) value(out *Source, v *graph.Value, at addrs.ModuleInstance) *So
 func (t *tracer) variable(out *Source, v *graph.Value) *Source {
 	out.Place, out.Changed = placeOf(v.Node.Range), Possible
 	given, ok := t.plan.Variables[v.Name]
+	if ok {
+		given, _ = v.Variable.Final(given) // it was valid for the plan
+	}
 	secret := v.Variable.Sensitive.Value || v.Variable.Ephemeral.Value
 	switch {
 	case v.Module.Parent == nil && ok && secret:

@@ -29,7 +29,7 @@ func (e *explainer) waits(c *plans.InstanceChange) (before, after []*Other) {
 
 // nearest returns the changes of the nearest Steps that next leads to.
 func (e *explainer) nearest(own []dag.ID, next func(dag.ID) []dag.ID) []*Other {
-	var found []*plans.InstanceChange
+	var found []part
 	mine := map[*plans.InstanceChange]bool{}
 	for _, id := range own {
 		mine[e.Graph.Nodes[id].Object.(*graph.Step).Change] = true
@@ -41,29 +41,49 @@ func (e *explainer) nearest(own []dag.ID, next func(dag.ID) []dag.ID) []*Other {
 		return next(id)
 	}) {
 		if s, ok := e.Graph.Nodes[id].Object.(*graph.Step); ok && s.Change.Action != plans.NoOp && !mine[s.Change] {
-			found = append(found, s.Change)
+			found = append(found, part{s.Change, partName(s)})
 		}
 	}
 	return grouped(found)
 }
 
-// grouped counts changes by resource and action. A single object has its own address.
-func grouped(changes []*plans.InstanceChange) []*Other {
+// part is a part of a change: a replacement has two.
+type part struct {
+	change *plans.InstanceChange
+	action string
+}
+
+// partNames are the names of the parts that remove an object.
+var partNames = map[any]string{graph.StepDelete: "delete", graph.StepDeposed: "delete", graph.StepForget: "forget"}
+
+func partName(s *graph.Step) string {
+	switch name := partNames[s.Part]; {
+	case name != "":
+		return name
+	case s.Change.Action.IsReplace():
+		return plans.Create.String()
+	}
+	return s.Change.Action.String()
+}
+
+// grouped counts parts of changes by resource and action. A single object has its own address.
+func grouped(parts []part) []*Other {
 	type group struct {
 		addr   addrs.AbsResource
-		action plans.Action
+		action string
 	}
-	seen := map[*plans.InstanceChange]bool{}
+	seen := map[part]bool{}
 	groups := map[group]*Other{}
 	var out []*Other
-	for _, c := range changes {
-		if seen[c] {
+	for _, p := range parts {
+		if seen[p] {
 			continue
 		}
-		seen[c] = true
-		g := group{c.Addr.Abs(), c.Action}
+		seen[p] = true
+		c := p.change
+		g := group{c.Addr.Abs(), p.action}
 		if groups[g] == nil {
-			groups[g] = &Other{Address: c.Addr.String(), Action: c.Action.String()}
+			groups[g] = &Other{Address: c.Addr.String(), Action: p.action}
 			out = append(out, groups[g])
 		}
 		if groups[g].Count++; groups[g].Count > 1 {
@@ -85,12 +105,12 @@ func (e *explainer) takesAlong(c *plans.InstanceChange) []*Other {
 			users[dep] = append(users[dep], r.Addr)
 		}
 	}
-	var found []*plans.InstanceChange
+	var found []part
 	for addr := range dag.Reachable([]addrs.ConfigResource{c.Addr.Config()},
 		func(r addrs.ConfigResource) []addrs.ConfigResource { return users[r] }) {
 		for _, other := range e.byConfig[addr] {
 			if other.Addr.Config() != c.Addr.Config() && removes(other.Action) {
-				found = append(found, other)
+				found = append(found, part{other, other.Action.String()})
 			}
 		}
 	}
