@@ -126,5 +126,5 @@ func (s *graphSubject) explain(ctx context.Context, locks *depsfile.Locks) (*exp
 			versions[addr] = lock.Version.String()
 		}
 	}
-	return &explain.Subject{View: s.planView(), Graph: built, Versions: versions}, nil
+	return &explain.Subject{View: s.planView().Source(), Graph: built, Versions: versions}, nil
 }

@@ -8,7 +8,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
-	"tofu/internal/ui"
+	"tofu/internal/ui/planview"
 )
 
 const formatVersion = "1.0"
@@ -18,7 +18,7 @@ const maxObjects = 20
 
 // Subject is a plan with what explaining it requires.
 type Subject struct {
-	View     *ui.PlanView
+	View     *planview.Source
 	Graph    *graph.Graph // that of applying the plan
 	Versions map[addrs.Provider]string
 }
@@ -108,9 +108,9 @@ func (e *explainer) names() []string {
 
 // object explains one change.
 func (e *explainer) object(c *plans.InstanceChange) *Object {
-	text := e.View.Heading(c)
+	heading, notes := planview.Heading(c, false)
 	out := &Object{Address: c.Addr.String(), Deposed: string(c.Deposed), Action: c.Action.String(),
-		Reason: string(c.Reason), Summary: text.Heading, Notes: text.Notes}
+		Reason: string(c.Reason), Summary: heading, Notes: notes}
 	if c.MovedFrom != nil {
 		out.PreviousAddress = c.MovedFrom.String()
 	}

@@ -17,6 +17,8 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/ui"
+	"tofu/internal/ui/planview"
+	"tofu/internal/ui/valuediff"
 )
 
 // arguments explains what the meta-arguments of a block have to do with a change: the repetition that
@@ -59,7 +61,7 @@ func (e *explainer) attributes(r *graph.Resource, c *plans.InstanceChange) []*At
 	if sch == nil || c.After.IsNull() || c.Action == plans.NoOp || c.Action == plans.Forget {
 		return nil
 	}
-	shown := func(v cty.Value) cty.Value { return e.View.Shown(v, c) }
+	shown := func(v cty.Value) cty.Value { return e.shown(v, c) }
 	before, after := shown(c.Before), shown(c.After)
 	places := map[string][]hcl.Range{}
 	if r != nil && r.Config != nil {
@@ -87,6 +89,12 @@ func (e *explainer) attributes(r *graph.Resource, c *plans.InstanceChange) []*At
 	}
 	slices.SortStableFunc(out, func(x, y *Attribute) int { return weight(x) - weight(y) })
 	return out
+}
+
+// shown returns a value of a change with marks on everything that must not be shown.
+func (e *explainer) shown(v cty.Value, c *plans.InstanceChange) cty.Value {
+	provider := c.Provider.Config.Provider
+	return planview.MarkShown(v, e.View.Schema(provider, c.Addr.Resource), provider, c.Addr.Resource)
 }
 
 // weight orders attributes: those that force a replacement, those that the configuration sets, and
@@ -132,9 +140,7 @@ func wholly(v cty.Value) bool {
 }
 
 func sameValue(x, y cty.Value) bool {
-	x, _ = x.UnmarkDeep()
-	y, _ = y.UnmarkDeep()
-	return x.RawEquals(y) || x.IsNull() && y.IsNull()
+	return valuediff.SameValue(x, y) || x.IsNull() && y.IsNull()
 }
 
 // setCause sets where the new value of an attribute comes from.
@@ -142,7 +148,7 @@ func (e *explainer) setCause(
 	a *Attribute, r *graph.Resource, c *plans.InstanceChange, sch *providers.ResourceSchema, places []hcl.Range,
 ) {
 	if drift := e.drift[c.Addr]; drift != nil {
-		was, is := member(e.View.Shown(drift.Before, c), a.Name), member(e.View.Shown(drift.After, c), a.Name)
+		was, is := member(e.shown(drift.Before, c), a.Name), member(e.shown(drift.After, c), a.Name)
 		if !sameValue(was, is) {
 			a.Cause = fmt.Sprintf("changed outside: the last apply left %s", ui.FormatValue(was))
 		}
@@ -491,12 +497,12 @@ func (t *tracer) happens(c *plans.InstanceChange, name string, count int) string
 	if sch == nil || name == "" || c.After.IsNull() || !slices.Contains(members(sch.Block), name) {
 		return text
 	}
-	is := member(t.View.Shown(c.After, c), name)
+	is := member(t.shown(c.After, c), name)
 	switch {
 	case !wholly(is):
 		text += "; " + name + " is known after the apply"
 	case !c.Before.IsNull():
-		text += fmt.Sprintf("; %s: %s -> %s", name, ui.FormatValue(member(t.View.Shown(c.Before, c), name)), ui.FormatValue(is))
+		text += fmt.Sprintf("; %s: %s -> %s", name, ui.FormatValue(member(t.shown(c.Before, c), name)), ui.FormatValue(is))
 	}
 	return text
 }

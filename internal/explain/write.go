@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"tofu/internal/ui"
+	"tofu/internal/ui/termtext"
 )
 
 // WriteJSON writes the answer as a JSON document.
@@ -55,7 +55,7 @@ type text struct{ out *bufio.Writer }
 
 // line writes a line at a depth of indentation. Control characters become visible symbols.
 func (t *text) line(depth int, format string, args ...any) {
-	line := strings.Repeat("  ", depth) + ui.Printable(fmt.Sprintf(format, args...))
+	line := strings.Repeat("  ", depth) + termtext.Printable(fmt.Sprintf(format, args...))
 	_, _ = t.out.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 

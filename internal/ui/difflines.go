@@ -3,11 +3,10 @@ package ui
 import (
 	"strings"
 
-	"github.com/zclconf/go-cty/cty"
-
-	"tofu/internal/addrs"
 	"tofu/internal/plans"
-	"tofu/internal/providers"
+	"tofu/internal/ui/planview"
+	"tofu/internal/ui/termtext"
+	"tofu/internal/ui/valuediff"
 )
 
 // ChangeText is one planned change in words and lines, for documents other than a terminal's.
@@ -20,23 +19,23 @@ type ChangeText struct {
 // DiffLine is a line of the difference between two objects.
 type DiffLine struct {
 	Action plans.Action // NoOp, Create, Update or Delete
-	Indent int          // columns before the text
+	Indent int          // columns before the text, counted from the object's attributes
 	Text   string
 	Forces bool // the change replaces the object
 }
 
-// Sign returns the symbol of the line's action, a space for none.
-func (l DiffLine) Sign() string { return symbols[l.Action].text }
-
-// Listed returns the changes to show, by module and address. It omits the removal of data source
-// results from the state by a destroy plan.
-func (v *PlanView) Listed() []*plans.InstanceChange { return v.listed() }
+// attributeIndent is the indentation of an object's attributes in the text of a plan.
+const attributeIndent = 8
 
 // ChangeText describes a change. Sensitive and ephemeral values are hidden. Control characters are
 // replaced by visible symbols.
 func (v *PlanView) ChangeText(c *plans.InstanceChange) *ChangeText {
-	out := v.Heading(c)
-	p := &planText{PlanView: v, style: style{on: true}, differ: &differ{}}
+	heading, notes := planview.Heading(c, false)
+	out := &ChangeText{Heading: termtext.Printable(heading)}
+	for _, note := range notes {
+		out.Notes = append(out.Notes, strings.Split(termtext.Printable(note), "\n")...)
+	}
+	p := &planText{PlanView: v, style: termtext.Style{On: true}, differ: &valuediff.Differ{}}
 	text := p.change(c, p.schema(c), false)
 	_, text, _ = strings.Cut(text, "{\n") // the header of the block
 	for line := range strings.Lines(text) {
@@ -52,40 +51,18 @@ func (v *PlanView) ChangeText(c *plans.InstanceChange) *ChangeText {
 // values may look like symbols, but can't contain colors.
 func diffLine(line string) DiffLine {
 	rest := strings.TrimLeft(line, " ")
-	out := DiffLine{Indent: len(line) - len(rest), Forces: strings.Contains(line, "\x1b["+string(red)+"m# forces")}
+	style := termtext.Style{On: true}
+	indent := len(line) - len(rest)
+	out := DiffLine{Forces: strings.Contains(line, style.As(termtext.Red, forcesText))}
 	for action, symbol := range symbols {
-		if colored := (style{on: true}).as(symbol.color, symbol.text) + " "; symbol.color != "" &&
-			strings.HasPrefix(rest, colored) {
+		colored := style.As(symbol.color, symbol.text) + " "
+		if symbol.color != "" && strings.HasPrefix(rest, colored) {
 			out.Action, rest = action, strings.TrimPrefix(rest, colored)
-			out.Indent += 2
+			indent += 2
 			break
 		}
 	}
-	out.Text = colorCodes.ReplaceAllString(rest, "")
+	out.Indent = max(indent-attributeIndent, 0)
+	out.Text = termtext.Plain(rest)
 	return out
 }
-
-// Schema returns the schema of a resource type, or nil if it is not available.
-func (v *PlanView) Schema(p addrs.Provider, r addrs.Resource) *providers.ResourceSchema {
-	return v.Schemas.resource(p, r)
-}
-
-// Heading describes a change without its difference.
-func (v *PlanView) Heading(c *plans.InstanceChange) *ChangeText {
-	heading, notes := changeHeading(c, false)
-	out := &ChangeText{Heading: printable(heading)}
-	for _, note := range notes {
-		out.Notes = append(out.Notes, strings.Split(printable(note), "\n")...)
-	}
-	return out
-}
-
-// Shown returns a value of a change with marks on everything that must not be shown.
-func (v *PlanView) Shown(val cty.Value, c *plans.InstanceChange) cty.Value {
-	return markShown(val, v.Schema(c.Provider.Config.Provider, c.Addr.Resource), c.Provider.Config.Provider,
-		c.Addr.Resource)
-}
-
-// Printable replaces control characters, which could move the cursor or hide text, with visible
-// symbols.
-func Printable(text string) string { return printable(text) }

@@ -28,6 +28,9 @@ type renderer struct {
 // them.
 var importantNames = map[string]bool{"id": true, "name": true, "tags": true}
 
+// forcesText follows a value that forces a replacement.
+const forcesText = "# forces replacement"
+
 // symbols precede changes.
 var symbols = map[plans.Action]struct {
 	text  string
@@ -93,7 +96,7 @@ func (r *renderer) node(n *valuediff.Node, depth int) {
 
 func (r *renderer) arrow() string { return " " + r.style.As(termtext.Yellow, "->") + " " }
 
-func (r *renderer) forces() { r.b.WriteString(" " + r.style.As(termtext.Red, "# forces replacement")) }
+func (r *renderer) forces() { r.b.WriteString(" " + r.style.As(termtext.Red, forcesText)) }
 
 // opens reports whether a node begins with a bracket, after which the reason for a replacement is
 // written.

@@ -60,8 +60,8 @@ type details struct {
 }
 
 type lineJSON struct {
-	Sign   string `json:"s"`
-	Indent int    `json:"i"`
+	Sign   string `json:"s,omitempty"`
+	Indent int    `json:"i,omitempty"`
 	Text   string `json:"t"`
 	Line   int    `json:"n,omitempty"` // where the configuration sets the attribute
 	Forces bool   `json:"r,omitempty"`
@@ -190,8 +190,8 @@ func (d *document) details(c *plans.InstanceChange) *details {
 	out := &details{Heading: text.Heading, Notes: text.Notes}
 	places := d.linesOf(c.Addr.Config())
 	for _, l := range text.Lines {
-		line := lineJSON{Sign: l.Sign(), Indent: max(l.Indent-topIndent, 0), Text: l.Text, Forces: l.Forces}
-		if l.Indent == topIndent {
+		line := lineJSON{Sign: signs[l.Action], Indent: l.Indent, Text: l.Text, Forces: l.Forces}
+		if l.Indent == 0 {
 			name, _, _ := strings.Cut(l.Text, " ")
 			line.Line = places[name]
 		}
@@ -200,8 +200,8 @@ func (d *document) details(c *plans.InstanceChange) *details {
 	return out
 }
 
-// topIndent is the indentation of an object's attributes.
-const topIndent = 8
+// signs are the signs of lines.
+var signs = map[plans.Action]string{plans.Create: "+", plans.Delete: "-", plans.Update: "~"}
 
 // linesOf returns the lines of the attributes and blocks of a resource block, by name.
 func (d *document) linesOf(addr addrs.ConfigResource) map[string]int {
@@ -219,7 +219,7 @@ func (d *document) linesOf(addr addrs.ConfigResource) map[string]int {
 	if module == nil || module.Module.Resources[addr.Resource] == nil {
 		return lines
 	}
-	schema := d.View.Schema(module.Module.Resources[addr.Resource].ProviderAddr, addr.Resource)
+	schema := d.View.Source().Schema(module.Module.Resources[addr.Resource].ProviderAddr, addr.Resource)
 	if schema == nil {
 		return lines
 	}

@@ -540,7 +540,7 @@ function difference(n, lines) {
   const signs = { '+': '+', '-': '\u2212', '~': '~' };
   return el('div', { class: 'diff', role: 'group', 'aria-label': 'Difference', tabindex: 0 }, ...lines.map((l) => {
     const text = el('span', { class: 'text' }, l.t);
-    text.style.paddingLeft = l.i + 'ch';
+    text.style.paddingLeft = (l.i || 0) + 'ch';
     return el('div', { class: 'row' + (kinds[l.s] ? ' x-' + kinds[l.s] : '') + (l.r ? ' forces' : '') },
       el('span', { class: 'sign' }, signs[l.s] || ' '), text, l.n ? el('span', { class: 'place' }, place(n.f, l.n)) : null);
   }));

@@ -2,15 +2,15 @@ package review
 
 import (
 	"fmt"
-	"html"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"tofu/internal/addrs"
 	"tofu/internal/plans"
 	"tofu/internal/ui"
+	"tofu/internal/ui/planview"
+	"tofu/internal/ui/termtext"
 )
 
 // DefaultLimit is a length that the comments of all common code hosts may have. Lengths are in
@@ -18,53 +18,40 @@ import (
 const DefaultLimit = 65000
 
 // LeastLimit is the smallest limit: there is room for the table and for what was left out.
-const LeastLimit = 1000
+const LeastLimit = 2000
 
-// section is the group of changes with one kind of action.
-type section struct {
-	title   string // of the list
-	column  string // of the table
-	sign    string
-	actions []plans.Action
-	changes []*plans.InstanceChange
+// titles are the titles of the sections, and words and signs those of the table. The order is that
+// of danger.
+var titles = map[planview.Kind]struct{ title, word, sign string }{
+	planview.Destroyed: {"Destroyed", "destroy", "−"}, planview.Replaced: {"Replaced", "replace", "±"},
+	planview.Forgotten: {"Forgotten: left as they are, and no longer managed", "forget", "."},
+	planview.Updated:   {"Updated", "update", "~"}, planview.Created: {"Created", "create", "+"},
+	planview.Imported: {"Imported without a change", "import", "⇣"}, planview.Read: {"Read during the apply", "read", "≤"},
+	planview.Moved: {"Moved", "move", "→"},
 }
 
-// sections returns the empty sections, the most dangerous first.
-func sections() []*section {
-	return []*section{
-		{title: "Destroyed", column: "destroy", sign: "−", actions: []plans.Action{plans.Delete}},
-		{title: "Replaced", column: "replace", sign: "±",
-			actions: []plans.Action{plans.DeleteThenCreate, plans.CreateThenDelete, plans.ForgetThenCreate}},
-		{title: "Forgotten", column: "forget", sign: ".", actions: []plans.Action{plans.Forget}},
-		{title: "Updated", column: "update", sign: "~", actions: []plans.Action{plans.Update}},
-		{title: "Created", column: "create", sign: "+", actions: []plans.Action{plans.Create}},
-		{title: "Read", column: "read", sign: "≤", actions: []plans.Action{plans.Read}},
-		{title: "Imported or moved only", column: "move", sign: "→", actions: []plans.Action{plans.NoOp}},
-	}
-}
+const kinds = planview.Moved + 1
+
+// lastDangerous is the last kind whose addresses have precedence over all differences.
+const lastDangerous = planview.Forgotten
 
 // writer writes one text.
 type writer struct {
-	view     *ui.PlanView
-	sections []*section
-	out      strings.Builder
-	left     int // characters
-	due      int // characters of the addresses of dangerous changes that are not written yet
+	view   *ui.PlanView
+	plan   *planview.Plan
+	groups [kinds][]*planview.Group
+	counts [kinds]int // objects
+	out    strings.Builder
+	left   int // characters
+	due    int // characters of the addresses of dangerous changes that are not written yet
 }
 
 // Write writes a plan as Markdown of at most limit characters.
 func Write(out io.Writer, view *ui.PlanView, limit int) error {
-	w := &writer{view: view, sections: sections(), left: limit}
-	of := map[plans.Action]*section{}
-	for _, s := range w.sections {
-		for _, a := range s.actions {
-			of[a] = s
-		}
-	}
-	for _, c := range view.Listed() {
-		if s := of[c.Action]; s != nil && (c.Action != plans.NoOp || c.MovedFrom != nil || c.Importing != nil) {
-			s.changes = append(s.changes, c)
-		}
+	w := &writer{view: view, left: limit, plan: planview.New(view.Source(), planview.Options{})}
+	for _, g := range w.plan.Groups() {
+		w.groups[g.Kind] = append(w.groups[g.Kind], g)
+		w.counts[g.Kind] += len(g.Changes)
 	}
 	w.head()
 	w.table()
@@ -81,106 +68,98 @@ func (w *writer) add(text string) {
 	w.left -= length(text)
 }
 
+func length(text string) int { return utf8.RuneCountInString(text) }
+
 func (w *writer) head() {
 	var parts []string
-	for _, s := range w.sections {
-		if len(s.changes) > 0 {
-			parts = append(parts, fmt.Sprintf("**%d to %s**", len(s.changes), s.column))
+	for k, n := range w.counts {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("**%d to %s**", n, titles[planview.Kind(k)].word))
 		}
 	}
 	switch {
-	case w.view.Plan.Errored:
+	case w.plan.Source.Plan.Errored:
 		w.add("### Planning failed\n\nThe plan is incomplete and can't be applied.\n\n")
-	case len(parts) == 0 && !w.view.Plan.Applyable:
+	case len(parts) == 0 && len(w.plan.Outputs) == 0:
 		w.add("### No changes\n\n")
 	default:
 		w.add("### Plan\n\n")
 	}
-	if w.view.Plan.Mode == plans.Destroy {
+	if w.plan.Source.Plan.Mode == plans.Destroy {
 		w.add("> [!CAUTION]\n> This plan destroys everything that the configuration manages.\n\n")
 	}
 	if len(parts) > 0 {
 		w.add(strings.Join(parts, ", ") + "\n\n")
 	}
-	if outputs := w.outputs(); outputs > 0 {
-		w.add(ui.Count(outputs, "output") + " will change.\n\n")
+	if n := len(w.plan.Drift); n > 0 {
+		w.add(ui.Count(n, "object") + " changed outside since the last apply.\n\n")
 	}
-}
-
-// outputs returns the number of outputs that change.
-func (w *writer) outputs() int {
-	n := 0
-	for _, o := range w.view.Plan.Changes.Outputs {
-		if o.Action != plans.NoOp {
-			n++
-		}
+	if n := len(w.plan.Outputs); n > 0 {
+		w.add(ui.Count(n, "output") + " will change.\n\n")
 	}
-	return n
 }
 
 // maxRows limits the table. The rows with the most dangerous changes stay.
 const maxRows = 30
 
-// table writes the counts by resource type.
+// table writes the numbers of objects by resource type.
 func (w *writer) table() {
-	counts := map[string][]int{}
-	var types []string
-	var columns []int
-	for i, s := range w.sections {
-		if len(s.changes) > 0 {
-			columns = append(columns, i)
-		}
-		for _, c := range s.changes {
-			name := typeName(c.Addr.Resource)
-			if counts[name] == nil {
-				counts[name] = make([]int, len(w.sections))
-				types = append(types, name)
-			}
-			counts[name][i]++
+	types, counts := w.byType()
+	head, rule := "| Type |", "|---|"
+	var columns []planview.Kind
+	for k, n := range w.counts {
+		if n > 0 {
+			columns = append(columns, planview.Kind(k))
+			about := titles[planview.Kind(k)]
+			head += " " + about.sign + " " + about.word + " |"
+			rule += "---:|"
 		}
 	}
 	if len(columns) == 0 {
 		return
 	}
-	head, rule := "| Type |", "|---|"
-	for _, i := range columns {
-		head += " " + w.sections[i].sign + " " + w.sections[i].column + " |"
-		rule += "---:|"
-	}
 	w.add(head + "\n" + rule + "\n")
-	room := w.left / 2
+	room := w.left / 3
 	for n, name := range types {
 		row := "| " + code(name) + " |"
-		for _, i := range columns {
+		for _, k := range columns {
 			cell := ""
-			if counts[name][i] > 0 {
-				cell = fmt.Sprint(counts[name][i])
+			if counts[name][k] > 0 {
+				cell = fmt.Sprint(counts[name][k])
 			}
 			row += " " + cell + " |"
 		}
-		if n == maxRows || length(row) > room {
-			w.add(fmt.Sprintf("| and %s | %s\n", ui.Count(len(types)-n, "more type"), strings.Repeat(" |", len(columns))))
+		if room -= length(row) + 1; n == maxRows || room < 0 {
+			w.add(fmt.Sprintf("| and %s |%s\n", ui.Count(len(types)-n, "more type"), strings.Repeat(" |", len(columns))))
 			break
 		}
-		room -= length(row) + 1
 		w.add(row + "\n")
 	}
 	w.add("\n")
 }
 
-func typeName(r addrs.Resource) string {
-	if r.Mode == addrs.Data {
-		return "data." + r.Type
+// byType counts the objects of each resource type by kind. Types are in the order of danger.
+func (w *writer) byType() (types []string, counts map[string]*[kinds]int) {
+	counts = map[string]*[kinds]int{}
+	for k, groups := range w.groups {
+		for _, g := range groups {
+			name := g.Addr.Resource.Type
+			if g.Addr.Resource.Mode == addrs.Data {
+				name = "data." + name
+			}
+			if counts[name] == nil {
+				counts[name] = &[kinds]int{}
+				types = append(types, name)
+			}
+			counts[name][k] += len(g.Changes)
+		}
 	}
-	return r.Type
+	return types, counts
 }
 
 // reserve is the room that is kept for the numbers of changes that are left out: a line for each
 // section and a last one.
-const reserve = 450
-
-// dangerous is the number of sections whose addresses have precedence over all differences.
-const dangerous = 3
+const reserve = 600
 
 // least is the room without which no difference is tried.
 const least = 120
@@ -188,54 +167,47 @@ const least = 120
 // body writes the changes, as many as there is room for.
 func (w *writer) body() {
 	w.left -= reserve
-	for _, s := range w.sections[:dangerous] {
-		for _, c := range s.changes {
-			w.due += length(line(c))
+	for _, groups := range w.groups[:lastDangerous+1] {
+		for _, g := range groups {
+			w.due += length(line(g))
 		}
 	}
 	hidden := 0
-	for i, s := range w.sections {
-		if len(s.changes) == 0 {
+	for k, groups := range w.groups {
+		if len(groups) == 0 {
 			continue
 		}
-		title := fmt.Sprintf("#### %s %s (%d)\n\n", s.sign, s.title, len(s.changes))
+		about := titles[planview.Kind(k)]
+		title := fmt.Sprintf("#### %s %s (%d)\n\n", about.sign, about.title, w.counts[k])
 		if length(title) > w.left {
-			hidden += len(s.changes)
+			hidden += w.counts[k]
 			continue
 		}
 		w.add(title)
-		hidden += w.changes(s, i < dangerous)
+		hidden += w.section(groups, planview.Kind(k) <= lastDangerous)
 	}
 	w.left += reserve
-	if hidden > 0 {
-		w.add(fmt.Sprintf("> The length of this text is limited: %s not shown. `tofu show` shows the whole plan.\n",
-			counted(hidden, "change is", "changes are")))
+	switch hidden {
+	case 0:
+	case 1:
+		w.add("> The length of this text is limited: 1 change is not shown. `tofu show` shows the whole plan.\n")
+	default:
+		w.add(fmt.Sprintf("> The length of this text is limited: %d changes are not shown. `tofu show` shows the whole "+
+			"plan.\n", hidden))
 	}
 }
 
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// line returns the line of a change whose difference is left out.
-func line(c *plans.InstanceChange) string { return "- " + code(name(c)) + "\n" }
-
-func length(text string) int { return utf8.RuneCountInString(text) }
-
-// changes writes the changes of a section and returns the number of those that it left out. A change
+// section writes the changes of one kind and returns the number of those that it left out. A change
 // whose difference would take the room of dangerous addresses has only its address.
-func (w *writer) changes(s *section, due bool) (hidden int) {
+func (w *writer) section(groups []*planview.Group, dangerous bool) (hidden int) {
 	inList := false
-	for i, c := range s.changes {
-		short := line(c)
-		if due {
+	for i, g := range groups {
+		short := line(g)
+		if dangerous {
 			w.due -= length(short)
 		}
 		if w.left-w.due > least {
-			text := w.folded(c)
+			text := w.folded(g)
 			if inList {
 				text = "\n" + text // Markdown would add the block to the list
 			}
@@ -246,13 +218,7 @@ func (w *writer) changes(s *section, due bool) (hidden int) {
 			}
 		}
 		if length(short) > w.left {
-			hidden = len(s.changes) - i
-			for _, rest := range s.changes[i+1:] {
-				if due {
-					w.due -= length(line(rest))
-				}
-			}
-			w.add(fmt.Sprintf("- and %d more\n", hidden))
+			hidden = w.leaveOut(groups[i:], dangerous)
 			break
 		}
 		w.add(short)
@@ -262,45 +228,124 @@ func (w *writer) changes(s *section, due bool) (hidden int) {
 	return hidden
 }
 
-func name(c *plans.InstanceChange) string {
-	if c.Deposed != addrs.NotDeposed {
-		return c.Addr.String() + " (deposed " + string(c.Deposed) + ")"
+// leaveOut writes how many objects are left out, and returns their number. The first group is no
+// longer due.
+func (w *writer) leaveOut(groups []*planview.Group, dangerous bool) int {
+	n := 0
+	for i, g := range groups {
+		n += len(g.Changes)
+		if dangerous && i > 0 {
+			w.due -= length(line(g))
+		}
 	}
-	return c.Addr.String()
+	w.add(fmt.Sprintf("- and %d more\n", n))
+	return n
 }
 
-// folded returns a change with its difference in a folded block.
-func (w *writer) folded(c *plans.InstanceChange) string {
-	text := w.view.ChangeText(c)
+// line is the line of a group whose difference is left out.
+func line(g *planview.Group) string {
+	text := "- " + code(name(g))
+	if n := len(g.Changes); n > 1 {
+		text += fmt.Sprintf(" (%d instances)", n)
+	}
+	return text + "\n"
+}
+
+// name returns the address of an object, or of the resource of several.
+func name(g *planview.Group) string {
+	if len(g.Changes) > 1 {
+		return termtext.Printable(g.Addr.Config().String())
+	}
+	return termtext.Printable(g.Name())
+}
+
+// maxKeys limits the instances that a group lists.
+const maxKeys = 30
+
+// folded returns the differences of a group in a folded block.
+func (w *writer) folded(g *planview.Group) string {
+	text := w.view.ChangeText(g.InstanceChange)
 	var b strings.Builder
-	fmt.Fprintf(&b, "<details><summary><code>%s</code>", escape(name(c)))
-	if forced := forcing(text); len(forced) > 0 {
-		fmt.Fprintf(&b, " forced by <code>%s</code>", escape(strings.Join(forced, ", ")))
+	fmt.Fprintf(&b, "<details><summary><code>%s</code>", escape(name(g)))
+	if n := len(g.Changes); n > 1 {
+		fmt.Fprintf(&b, " (%d instances)", n)
+	}
+	if forced := forcing(text); forced != "" {
+		fmt.Fprintf(&b, ", forced by <code>%s</code>", escape(forced))
 	}
 	b.WriteString("</summary>\n\n")
-	var lines []string
-	for _, note := range append([]string{text.Heading}, text.Notes...) {
-		lines = append(lines, "# "+note)
+	if at := g.At(); at.Filename != "" {
+		fmt.Fprintf(&b, "%s\n\n", code(fmt.Sprintf("%s:%d", at.Filename, at.Start.Line)))
 	}
-	for _, l := range text.Lines {
-		lines = append(lines, strings.TrimRight(sign(l.Action)+" "+strings.Repeat(" ", max(l.Indent-topIndent, 0))+l.Text, " "))
-	}
-	content := strings.Join(lines, "\n")
-	fence := fenceFor(content)
+	content := strings.Join(content(g, text), "\n")
+	fence := strings.Repeat("`", max(3, longest(content, '`')+1))
 	fmt.Fprintf(&b, "%sdiff\n%s\n%s\n\n</details>\n", fence, content, fence)
 	return b.String()
 }
 
-// topIndent is the indentation of an object's attributes.
-const topIndent = 8
+// content returns the lines of a group: the difference of its only object, or its instances and what
+// changes in all of them.
+func content(g *planview.Group, text *ui.ChangeText) []string {
+	lines := []string{"# " + text.Heading}
+	if len(g.Changes) > 1 {
+		lines = nil
+		for i, c := range g.Changes {
+			if i == maxKeys {
+				lines = append(lines, fmt.Sprintf("# and %d more", len(g.Changes)-i))
+				break
+			}
+			lines = append(lines, "# "+termtext.Printable(c.Name()))
+		}
+	}
+	for _, note := range text.Notes {
+		lines = append(lines, "# "+note)
+	}
+	if len(g.Changes) > 1 && len(g.Fields) > 0 {
+		return append(lines, fields(g)...)
+	}
+	if len(g.Changes) > 1 && len(text.Lines) > 0 {
+		lines = append(lines, "# the first of them:")
+	}
+	for _, l := range text.Lines {
+		lines = append(lines, strings.TrimRight(signs[l.Action]+" "+strings.Repeat(" ", l.Indent)+l.Text, " "))
+	}
+	return lines
+}
 
-// sign returns the symbol that a code block of the language diff colors.
-func sign(a plans.Action) string {
-	return map[plans.Action]string{plans.NoOp: " ", plans.Create: "+", plans.Delete: "-", plans.Update: "!"}[a]
+// signs are the symbols that a code block of the language diff colors.
+var signs = map[plans.Action]string{plans.NoOp: " ", plans.Create: "+", plans.Delete: "-", plans.Update: "!"}
+
+// fields returns the differences that the members of a group have in common.
+func fields(g *planview.Group) []string {
+	var out []string
+	for _, f := range g.Fields {
+		text := f.Path
+		switch {
+		case len(f.Lines) > 0:
+			text += ":"
+		case f.Before != "" && f.After != "":
+			text += " = " + f.Before + " -> " + f.After
+		case f.After != "":
+			text += " = " + f.After
+		default:
+			text += " = " + f.Before
+		}
+		if f.Forces {
+			text += " # forces replacement"
+		}
+		if len(f.Causes) > 0 {
+			text += " # because " + strings.Join(f.Causes, ", ")
+		}
+		out = append(out, signs[f.Action]+" "+strings.ReplaceAll(termtext.Printable(text), "\n", " "))
+		for _, l := range f.Lines {
+			out = append(out, signs[l.Action]+"   "+termtext.Printable(l.Text))
+		}
+	}
+	return out
 }
 
 // forcing returns the attributes that force a replacement.
-func forcing(text *ui.ChangeText) []string {
+func forcing(text *ui.ChangeText) string {
 	var out []string
 	for _, l := range text.Lines {
 		if l.Forces {
@@ -308,41 +353,5 @@ func forcing(text *ui.ChangeText) []string {
 			out = append(out, word)
 		}
 	}
-	return slices.Compact(out)
-}
-
-// escape escapes text for an HTML element in Markdown: also the characters that are markup there.
-func escape(text string) string {
-	return escapesMarkdown.Replace(html.EscapeString(text))
-}
-
-var escapesMarkdown = strings.NewReplacer("`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;", "]", "&#93;",
-	"@", "&#64;", "\\", "&#92;", "~", "&#126;", "|", "&#124;", ":", "&#58;")
-
-// code returns text as a code span, also within a table.
-func code(text string) string {
-	text = strings.ReplaceAll(text, "|", "\\|")
-	fence := strings.Repeat("`", longest(text, '`')+1)
-	pad := ""
-	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
-		pad = " "
-	}
-	return fence + pad + text + pad + fence
-}
-
-// fenceFor returns a fence that the text can't close.
-func fenceFor(text string) string { return strings.Repeat("`", max(3, longest(text, '`')+1)) }
-
-// longest returns the length of the longest run of a character.
-func longest(text string, char rune) int {
-	most, run := 0, 0
-	for _, c := range text {
-		if c == char {
-			run++
-		} else {
-			run = 0
-		}
-		most = max(most, run)
-	}
-	return most
+	return strings.Join(out, ", ")
 }
