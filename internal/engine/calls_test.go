@@ -12,8 +12,8 @@ import (
 
 // checkCalls checks the calls of an apply against the dependencies stored before and after it.
 func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed bool, of *chapter) error {
-	c := callCheck{relaxed: relaxed, single: of.single, indexed: of.indexed, resources: map[string]addrs.AbsResource{},
-		before: closedNeeds(before), after: objectNeeds(after)}
+	c := callCheck{relaxed: relaxed, single: of.single, indexed: of.indexed, instances: map[string]addrs.AbsInstance{},
+		before: closedNeeds(before), after: objectNeeds(after), own: instanceNeeds(after)}
 	for r := range c.before {
 		if c.before[r][r] {
 			c.before = nil // the stored dependencies have a cycle, so there is no order to check
@@ -43,24 +43,25 @@ type callCheck struct {
 	relaxed   bool
 	single    bool                         // a creation may wait for the first instance only
 	indexed   bool                         // a creation may wait for the instance with the same key only
-	resources map[string]addrs.AbsResource // by object ID
+	instances map[string]addrs.AbsInstance // by object ID
 	before    dependencyMap
 	after     map[string]map[addrs.AbsResource]bool // current objects, by ID
+	own       map[string]map[addrs.AbsInstance]bool // the instances that they depend on, as far as known
 }
 
 // operation is a call that changes an object.
 type operation struct {
 	enginetest.Call
 	kind, id string
-	resource addrs.AbsResource
+	instance addrs.AbsInstance
 }
 
 // learn records which objects belong to which resource.
 func (c *callCheck) learn(s *states.State) {
 	for r := range s.Resources() {
-		for _, inst := range r.Instances {
+		for key, inst := range r.Instances {
 			for o := range inst.Objects() {
-				c.resources[idOf(o.Attrs)] = r.Addr
+				c.instances[idOf(o.Attrs)] = r.Addr.Instance(key)
 			}
 		}
 	}
@@ -71,23 +72,26 @@ func (c *callCheck) operation(call enginetest.Call) (operation, bool) {
 	if kind != "create" && kind != "update" && kind != "delete" {
 		return operation{}, false
 	}
-	r, ok := c.resources[id]
-	return operation{call, kind, id, r}, ok
+	instance, ok := c.instances[id]
+	return operation{call, kind, id, instance}, ok
 }
 
-// pair checks two operations. The resource of the first depends on that of the second.
+// pair checks two operations: the instance of the first may depend on that of the second.
 func (c *callCheck) pair(x, y operation) error {
 	fail := func(rule string) error {
 		return fmt.Errorf("%q (%d to %d) and %q (%d to %d), of %s which depends on %s: %s", x.What, x.Start,
-			x.End, y.What, y.Start, y.End, x.resource, y.resource, rule)
+			x.End, y.What, y.Start, y.End, x.instance, y.instance, rule)
 	}
 	overlap := x.Start < y.End && y.Start < x.End
-	stored := c.before[x.resource][y.resource] && x.resource != y.resource
+	stored := c.before[x.instance][y.instance] && x.instance != y.instance
 	if x.kind != "delete" && y.kind != "delete" {
 		if strings.HasPrefix(x.What, "fail update ") {
 			return nil // its stored dependencies may no longer be in the configuration
 		}
-		if c.after[x.id][y.resource] && x.Start < y.End && (!c.single || isFirst(y.id)) &&
+		if c.own[x.id][y.instance] && x.Start < y.End {
+			return fail("the instance that is referred to is made first")
+		}
+		if c.after[x.id][y.instance.Abs()] && x.Start < y.End && (!c.single || isFirst(y.id)) &&
 			(!c.indexed || lastKey(x.id) == lastKey(y.id)) {
 			return fail("what is depended on is made first")
 		}
@@ -127,15 +131,15 @@ func isFirst(id string) bool {
 // their replacements.
 func (n dependencyMap) hasOther() bool {
 	for r := range n {
-		if r.Resource.Type == "other_thing" {
+		if r.Abs().Resource.Type == "other_thing" {
 			return true
 		}
 	}
 	return false
 }
 
-// dependencyMap holds the dependencies between resources of single module instances.
-type dependencyMap map[addrs.AbsResource]map[addrs.AbsResource]bool
+// dependencyMap holds the dependencies between resource instances.
+type dependencyMap map[addrs.AbsInstance]map[addrs.AbsInstance]bool
 
 // eachNeed calls visit for each stored dependency of an object: in the same module instance if both
 // are in one module, and otherwise in all.
@@ -176,30 +180,82 @@ func objectNeeds(s *states.State) map[string]map[addrs.AbsResource]bool {
 	return out
 }
 
-// closedNeeds returns the direct and indirect dependencies of each resource.
-func closedNeeds(s *states.State) dependencyMap {
-	direct := dependencyMap{}
-	eachNeed(s, func(r *states.Resource, _ *states.Instance, _ *states.Object, q addrs.AbsResource) {
-		if direct[r.Addr] == nil {
-			direct[r.Addr] = map[addrs.AbsResource]bool{}
+// instanceNeeds returns the instances that the state names as dependencies of each current object.
+func instanceNeeds(s *states.State) map[string]map[addrs.AbsInstance]bool {
+	out := map[string]map[addrs.AbsInstance]bool{}
+	for r := range s.Resources() {
+		for _, inst := range r.Instances {
+			if inst.Current == nil {
+				continue
+			}
+			needs := map[addrs.AbsInstance]bool{}
+			for _, addr := range inst.Current.DependencyInstances {
+				needs[addr] = true
+			}
+			out[idOf(inst.Current.Attrs)] = needs
 		}
-		direct[r.Addr][q] = true
-	})
-	out := dependencyMap{}
-	for r := range direct {
-		seen := map[addrs.AbsResource]bool{}
-		todo := []addrs.AbsResource{r}
-		for len(todo) > 0 {
-			x := todo[0]
-			todo = todo[1:]
-			for q := range direct[x] {
-				if !seen[q] {
-					seen[q] = true
-					todo = append(todo, q)
+	}
+	return out
+}
+
+// closedNeeds returns the direct and indirect dependencies of each instance. The instances of a
+// resource share their dependencies, unless the state names instances of or in it.
+func closedNeeds(s *states.State) dependencyMap {
+	split := map[addrs.AbsResource]bool{}
+	for r := range s.Resources() {
+		for _, inst := range r.Instances {
+			for o := range inst.Objects() {
+				for _, dep := range o.DependencyInstances {
+					split[r.Addr], split[dep.Abs()] = true, true
 				}
 			}
 		}
-		out[r] = seen
+	}
+	direct := dependencyMap{}
+	add := func(x, y addrs.AbsInstance) {
+		if direct[x] == nil {
+			direct[x] = map[addrs.AbsInstance]bool{}
+		}
+		direct[x][y] = true
+	}
+	exists := func(addr addrs.AbsInstance) bool { return s.Instance(addr) != nil }
+	for r := range s.Resources() {
+		for key, inst := range r.Instances {
+			for o := range inst.Objects() {
+				for _, dep := range o.DependencyInstances {
+					if exists(dep) {
+						add(r.Addr.Instance(key), dep)
+					}
+				}
+			}
+		}
+	}
+	eachNeed(s, func(r *states.Resource, inst *states.Instance, o *states.Object, q addrs.AbsResource) {
+		named := func(addr addrs.AbsInstance) bool { return addr.Abs() == q && exists(addr) }
+		for key, user := range r.Instances {
+			if split[r.Addr] && (user != inst || slices.ContainsFunc(o.DependencyInstances, named)) {
+				continue
+			}
+			for other := range s.Resource(q).Instances {
+				add(r.Addr.Instance(key), q.Instance(other))
+			}
+		}
+	})
+	out := dependencyMap{}
+	for x := range direct {
+		seen := map[addrs.AbsInstance]bool{}
+		todo := []addrs.AbsInstance{x}
+		for len(todo) > 0 {
+			x := todo[0]
+			todo = todo[1:]
+			for y := range direct[x] {
+				if !seen[y] {
+					seen[y] = true
+					todo = append(todo, y)
+				}
+			}
+		}
+		out[x] = seen
 	}
 	return out
 }

@@ -167,7 +167,8 @@ func (p *plot) drawFiles() *page {
 		g.writef("provider \"other\" {\n  host = \"here\"\n}\n")
 	}
 	g.writef("provider \"fake\" {\n  alias    = \"by\"\n  for_each = toset([\"x\", \"y\"])\n  host     = each.key\n}\n")
-	g.writef("locals {\n  keys = { 0 = 0, 1 = 1, x = \"x\", y = \"y\" }\n}\n")
+	g.writef("locals {\n  keys = { 0 = 0, 1 = 1, x = \"x\", y = \"y\" }\n" +
+		"  before = { 0 = null, 1 = 0, x = null, y = \"x\" }\n  after = { x = \"y\", y = null }\n}\n")
 	g.drawCheck()
 	if len(g.order) > 0 {
 		g.writef("output \"o\" {\n  value = %s\n}\n", g.order[len(g.order)-1].expr())
@@ -365,7 +366,21 @@ func (g *page) drawValue(u *unit) (v, dependsOn string) {
 			v += "${" + g.drawSame(u, ref) + "}"
 		}
 	}
-	return `"` + v + `"`, dependsOn
+	return `"` + v + g.drawOwn(u) + `"`, dependsOn
+}
+
+// drawOwn draws a part of a text that changes with another instance of the unit itself, or with
+// none.
+func (g *page) drawOwn(u *unit) string {
+	if u.isModule() || u.isData() || u.mode != "count" && u.mode != "for_each" || !g.odds("own", 30) {
+		return ""
+	}
+	g.indexed = true
+	index := map[string][]string{
+		"count":    {"count.index - 1", "count.index + 1", "local.before[count.index]"},
+		"for_each": {"local.before[each.key]", "local.after[each.key]"},
+	}[u.mode]
+	return fmt.Sprintf("${try(%s[%s].id, \"end\")}", u.address(), g.pick("own index", index...))
 }
 
 // drawFlags draws arguments that affect replacement. refers says whether they may refer to

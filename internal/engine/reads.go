@@ -83,8 +83,8 @@ func (c *evalContext) unused(ref lang.InstanceRef) bool {
 	return false
 }
 
-// keyOf returns the key that a reference to an instance selects; NoKey if its index is null, which
-// selects nothing.
+// keyOf returns the key that a reference to an instance selects; NoKey if its index selects nothing,
+// because it is null or a number such as -1.
 func (c *evalContext) keyOf(ref lang.InstanceRef, of graph.Repetition) (addrs.InstanceKey, error) {
 	if ref.Index == nil {
 		return ref.Key, nil
@@ -111,7 +111,7 @@ func (c *evalContext) keyOf(ref lang.InstanceRef, of graph.Repetition) (addrs.In
 	}
 	key, err := addrs.KeyFromValue(v)
 	if err != nil {
-		return addrs.NoKey, &keyProblem{ref, "its key is not valid: " + err.Error()}
+		return addrs.NoKey, nil // no instance has such a key
 	}
 	return key, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tofu/internal/dag"
+	"tofu/internal/plans"
 )
 
 // CompareOrders orders the Steps of a plan twice: with Barriers over the nearest dependencies, and
@@ -50,7 +51,9 @@ func CheckReads(ctx context.Context, op *Operation) error {
 	whole.Plan, plan.Changes, changes.Instances = &plan, &changes, nil
 	for _, c := range op.Plan.Changes.Instances {
 		without := *c
-		without.Reads = nil
+		without.Reads = slices.DeleteFunc(slices.Clone(c.Reads), func(read plans.InstanceRead) bool {
+			return read.Resource != c.Addr.Resource // a resource does not order its own instances
+		})
 		changes.Instances = append(changes.Instances, &without)
 	}
 	byResource := newBuild(ctx, &whole)

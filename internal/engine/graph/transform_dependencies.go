@@ -45,7 +45,7 @@ type depNode struct {
 	users    []*depNode
 	newUsers []*newUsers       // resources whose configuration adds a dependency on this one
 	guessed  map[*depNode]bool // needs taken from the configuration, because an object has none stored
-	guesses  bool              // all needs are guessed
+	guesses  bool              // all needs are guessed, except instances
 }
 
 // allUsers returns the resources that depend on x, directly or through hubs.
@@ -338,7 +338,7 @@ func (d *depGraph) dependency(x *depNode, dep addrs.ConfigResource) *depNode {
 // resource that now depends on its successor. On and between cycles, the guessed dependencies are
 // dropped first; if there are still cycles, only dependencies that the configuration has remain.
 func (d *depGraph) breakCycles() {
-	d.cutCycles(func(x, q *depNode) bool { return !x.guesses && !x.guessed[q] })
+	d.cutCycles(func(x, q *depNode) bool { return q.instance || !x.guesses && !x.guessed[q] })
 	d.cutCycles(func(x, q *depNode) bool { return x.resource.Config != nil && x.resource.refersTo(q.resource.Addr) })
 }
 
