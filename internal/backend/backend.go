@@ -14,8 +14,8 @@ const DefaultWorkspace = "default"
 // A Store keeps one state snapshot per workspace. Stores that hold resources such as connections
 // also implement io.Closer.
 type Store interface {
-	// List returns the names of the workspaces that have a snapshot, sorted. The error is
-	// ErrNoWorkspaces if the backend only has the default one.
+	// List returns the names of the workspaces that have a snapshot, sorted. It may leave out the
+	// default workspace. The error is ErrNoWorkspaces if the backend only has that one.
 	List(ctx context.Context) ([]string, error)
 	// Get returns a workspace's snapshot: nil if there is none, not nil if it is empty.
 	Get(ctx context.Context, workspace string) ([]byte, error)

@@ -116,7 +116,7 @@ func (c *Client) once(ctx context.Context, r *Request) (*Response, error) {
 	if err != nil {
 		return nil, &final{err}
 	}
-	req.URL = r.URL // as it is: escaping it again could change what was signed
+	*req.URL = *r.URL // as it is: escaping it again could change what is signed
 	for name, values := range r.Header {
 		req.Header[name] = values
 	}

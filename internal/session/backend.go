@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
@@ -81,8 +82,9 @@ func (s *BackendSettings) open(
 		return local.New(c, &local.Options{State: paths.State, StateOut: paths.StateOut, Backup: paths.Backup}), nil
 	}
 	store, err := s.Driver.Open(ctx, config)
-	if diags := tfdiags.FromError(err); len(diags) > 0 && diags[0].Path != nil {
-		return nil, err // about one argument
+	var own tfdiags.Diagnostic
+	if errors.As(err, &own) {
+		return nil, err // it explains itself
 	}
 	if err != nil {
 		return nil, tfdiags.Errorf("Failed to open the backend",

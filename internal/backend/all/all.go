@@ -11,6 +11,7 @@ import (
 	"tofu/internal/backend/inmem"
 	"tofu/internal/backend/local"
 	"tofu/internal/backend/pg"
+	"tofu/internal/backend/s3"
 	"tofu/internal/tfdiags"
 )
 
@@ -22,20 +23,20 @@ var drivers = []*backend.Driver{
 	inmem.Driver,
 	azurerm.Driver,
 	consul.Driver,
+	s3.Driver,
 	unsupported("cloud"),
 	unsupported("cos"),
 	unsupported("gcs"),
 	unsupported("kubernetes"),
 	unsupported("oss"),
 	unsupported("remote"),
-	unsupported("s3"),
 }
 
 func unsupported(name string) *backend.Driver {
 	return &backend.Driver{Name: name, Unsupported: "Supported backends: " + strings.Join(supported, ", ") + "."}
 }
 
-var supported = []string{"local", "http", "pg", "inmem", "azurerm", "consul"}
+var supported = []string{"local", "http", "pg", "inmem", "azurerm", "consul", "s3"}
 
 // removed explains the removal of backends that older versions had.
 var removed = map[string]string{

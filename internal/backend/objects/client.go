@@ -11,6 +11,8 @@ var (
 	// ErrPrecondition is returned by Client.Put and Client.Delete if the object doesn't have the
 	// version that the condition demands.
 	ErrPrecondition = errors.New("the object has another version")
+	// ErrUnlocked is returned by Unlock if there is no lock.
+	ErrUnlocked = errors.New("the state isn't locked")
 )
 
 // A Client calls an object store. It repeats requests that failed for a reason that may pass. It is

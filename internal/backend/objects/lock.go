@@ -85,7 +85,7 @@ func (s *Locked) Unlock(ctx context.Context, workspace, id string) error {
 	info, version, err := s.holder(ctx, key)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return errors.New("the state isn't locked")
+		return fmt.Errorf("unlocking the state: %w", ErrUnlocked)
 	case err != nil:
 		return fmt.Errorf("unlocking the state: %w", err)
 	case info.ID != id:

@@ -106,8 +106,10 @@ func workspaces(t *testing.T, a, b backend.Store) {
 	}
 	put(t, a, ws, "of default")
 	got, err = a.List(t.Context())
-	if want := append(slices.DeleteFunc(names, func(n string) bool { return n == "a" }), ws); err != nil ||
-		!slices.Equal(got, sorted(want)) {
+	isSorted := slices.IsSorted(got)
+	got = slices.DeleteFunc(got, func(n string) bool { return n == ws }) // it exists anyway
+	if want := slices.DeleteFunc(names, func(n string) bool { return n == "a" }); err != nil || !isSorted ||
+		!slices.Equal(got, want) {
 		t.Errorf("lists %q, %v; want %q", got, err, want)
 	}
 }
@@ -324,9 +326,4 @@ func lockers(t *testing.T, a, b backend.Store) (backend.Locker, backend.Locker) 
 func info(operation string) backend.LockInfo {
 	return backend.LockInfo{ID: "id of " + operation, Operation: operation, Who: "somebody@somewhere",
 		Version: "1.0.0", Created: time.Now().UTC()}
-}
-
-func sorted(names []string) []string {
-	slices.Sort(names)
-	return names
 }

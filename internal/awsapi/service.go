@@ -1,0 +1,213 @@
+package awsapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"tofu/internal/restapi"
+)
+
+// A Service is a service of an account.
+type Service struct {
+	ID       ServiceID
+	Endpoint *url.URL
+	Custom   bool // whether the endpoint was configured
+
+	account *Account
+	rest    *restapi.Client
+}
+
+// Service returns a service. endpoint is the argument with its address, "" for none, and path names
+// that argument in errors. again reports whether an error may pass, besides those of a busy service;
+// it may be nil.
+func (a *Account) Service(
+	ctx context.Context, id ServiceID, endpoint string, path []string, again func(*Error) bool,
+) (*Service, error) {
+	u, err := a.endpoint(ctx, id, []string{endpoint}, path...)
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{ID: id, Endpoint: u, Custom: u != nil, account: a}
+	if u == nil {
+		s.Endpoint = &url.URL{Scheme: "https", Host: host(id, a.Region, a.fips(ctx), a.dualStack(ctx))}
+	}
+	s.rest = &restapi.Client{HTTP: a.http, Retries: a.retries, Sign: s.sign, Again: func(r *restapi.Response) bool {
+		if r.Status < 300 {
+			return false
+		}
+		err := s.failure("", r)
+		return err.throttled() || a.adjustClock(err) || again != nil && again(err)
+	}}
+	return s, nil
+}
+
+// DualStack and FIPS report which endpoints are to be used.
+func (s *Service) DualStack(ctx context.Context) bool { return s.account.dualStack(ctx) }
+
+// FIPS reports whether endpoints with FIPS cryptography are to be used.
+func (s *Service) FIPS(ctx context.Context) bool { return s.account.fips(ctx) }
+
+func (s *Service) sign(ctx context.Context, req *http.Request, body []byte) error {
+	creds, err := s.account.config.Credentials.Retrieve(ctx)
+	if err != nil {
+		return fmt.Errorf("renewing the AWS credentials: %w", err)
+	}
+	s.account.source.Store(" from " + creds.Source)
+	sum := req.Header.Get("X-Amz-Content-Sha256")
+	if sum == "" {
+		hash := sha256.Sum256(body)
+		sum = hex.EncodeToString(hash[:])
+	}
+	if s.ID.Signing == "s3" { // it demands the hash in a header
+		req.Header.Set("X-Amz-Content-Sha256", sum)
+	}
+	now := time.Now().Add(time.Duration(s.account.skew.Load()))
+	return v4.NewSigner().SignHTTP(ctx, creds, req, sum, s.ID.Signing, s.account.Region, now,
+		func(o *v4.SignerOptions) { o.DisableURIPathEscaping = s.ID.Signing == "s3" }) // S3 expects the path as it is
+}
+
+// Do sends a request. The name of the call is for errors. If the service refuses the call, the error
+// is an *Error.
+func (s *Service) Do(ctx context.Context, call string, r *restapi.Request) (*restapi.Response, error) {
+	resp, err := s.rest.Do(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("operation error %s: %s: %w", s.ID.Name, call, err)
+	}
+	if resp.Status >= 300 {
+		return nil, s.failure(call, resp)
+	}
+	return resp, nil
+}
+
+// JSON performs a call of a service that speaks JSON. target is the name of its interface and of the
+// call, separated by a dot.
+func (s *Service) JSON(ctx context.Context, version, target string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	u := *s.Endpoint
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	_, call, _ := strings.Cut(target, ".")
+	resp, err := s.Do(ctx, call, &restapi.Request{Method: http.MethodPost, URL: &u, Body: body, Header: http.Header{
+		"Content-Type": {"application/x-amz-json-" + version}, "X-Amz-Target": {target}}})
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(resp.Body, out); err != nil {
+		return fmt.Errorf("operation error %s: %s: the response is not valid: %w", s.ID.Name, call, err)
+	}
+	return nil
+}
+
+// An Error is the refusal of a call.
+type Error struct {
+	Service, Call string
+	Status        int
+	Code, Message string
+	RequestID     string
+	Header        http.Header
+	advice        string
+}
+
+func (s *Service) failure(call string, r *restapi.Response) *Error {
+	e := &Error{Service: s.ID.Name, Call: call, Status: r.Status, Header: r.Header}
+	e.RequestID = r.Header.Get("X-Amz-Request-Id")
+	if e.RequestID == "" {
+		e.RequestID = r.Header.Get("X-Amzn-Requestid")
+	}
+	var asXML struct{ Code, Message string }
+	var asJSON struct {
+		Type    string `json:"__type"`
+		Message string `json:"message"` // in any case
+	}
+	switch {
+	case xml.Unmarshal(r.Body, &asXML) == nil && asXML.Code != "":
+		e.Code, e.Message = asXML.Code, asXML.Message
+	case json.Unmarshal(r.Body, &asJSON) == nil && asJSON.Type != "":
+		e.Code, e.Message = asJSON.Type[strings.LastIndexByte(asJSON.Type, '#')+1:], asJSON.Message
+	}
+	e.advice = s.advice(e)
+	return e
+}
+
+// Error returns the text in the form of the AWS SDK, which users and other programs know.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("operation error %s: %s, https response error StatusCode: %d", e.Service, e.Call, e.Status)
+	if e.RequestID != "" {
+		text += ", RequestID: " + e.RequestID
+	}
+	if e.Code != "" {
+		text += ", " + e.Code
+	}
+	if e.Message != "" {
+		text += ": " + strings.TrimSuffix(e.Message, ".")
+	}
+	if e.advice != "" {
+		text += ". " + e.advice
+	}
+	return text
+}
+
+func (e *Error) throttled() bool {
+	switch e.Code {
+	case "SlowDown", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException",
+		"TooManyRequestsException", "ProvisionedThroughputExceededException", "RequestLimitExceeded", "RequestTimeout",
+		"TransactionInProgressException", "PriorRequestNotComplete", "LimitExceededException":
+		return true
+	}
+	return false
+}
+
+// advice returns a sentence about what to do about an error of the credentials.
+func (s *Service) advice(e *Error) string {
+	source, _ := s.account.source.Load().(string)
+	switch e.Code {
+	case "ExpiredToken", "ExpiredTokenException", "RequestExpired":
+		return "The credentials" + source + " have expired: sign in again"
+	case "InvalidAccessKeyId", "UnrecognizedClientException", "InvalidClientTokenId", "InvalidToken":
+		return "The service doesn't know the credentials" + source + ": check the access key, and that its account is of " +
+			"this service"
+	case "SignatureDoesNotMatch", "InvalidSignatureException":
+		return "The secret access key" + source + " doesn't belong to the access key"
+	case "AccessDenied", "AccessDeniedException":
+		return "The credentials" + source + " have no permission for this call"
+	case "RequestTimeTooSkewed":
+		return fmt.Sprintf("The clock of this machine, %s, differs too much from that of the service, %s: set it",
+			time.Now().UTC().Format(time.RFC3339), e.Header.Get("Date"))
+	}
+	return ""
+}
+
+// adjustClock stores the time of the service if an error says that the clock of this machine is
+// wrong. It reports whether another attempt may succeed.
+func (a *Account) adjustClock(e *Error) bool {
+	const tolerated = 4 * time.Minute
+	switch e.Code {
+	case "RequestTimeTooSkewed", "RequestExpired", "InvalidSignatureException", "SignatureDoesNotMatch", "RequestInTheFuture":
+	default:
+		return false
+	}
+	at, err := http.ParseTime(e.Header.Get("Date"))
+	if err != nil {
+		return false
+	}
+	skew := time.Until(at)
+	if (skew - time.Duration(a.skew.Load())).Abs() < tolerated {
+		return false
+	}
+	a.skew.Store(int64(skew))
+	return true
+}
