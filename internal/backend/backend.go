@@ -64,6 +64,9 @@ type Filer interface {
 var (
 	// ErrNoWorkspaces is returned by stores that have only the default workspace.
 	ErrNoWorkspaces = errors.New("this backend has no workspaces other than \"default\"")
+	// ErrWorkspaceName is returned by stores that can't have a workspace of that name. Errors add the
+	// reason.
+	ErrWorkspaceName = errors.New("the backend can't have a workspace of this name")
 	// ErrChanged is returned by Swap if the snapshot isn't the expected one.
 	ErrChanged = errors.New("the state was changed by another process in the meantime")
 )

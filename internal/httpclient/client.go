@@ -36,10 +36,16 @@ type Options struct {
 	// Socket is the path of the Unix socket that all connections are made to, whatever the host; ""
 	// for none.
 	Socket string
+	// Wrap returns a transport that adds credentials to requests before the given one sends them; nil
+	// for none.
+	Wrap func(http.RoundTripper) (http.RoundTripper, error)
 }
 
 // Client is an HTTP client that follows the policy.
-type Client struct{ std *http.Client }
+type Client struct {
+	std  *http.Client
+	base *http.Transport
+}
 
 // New returns a client. If the environment is invalid, every request of the client returns an
 // error.
@@ -72,7 +78,16 @@ func New(o Options) *Client {
 		}
 		t.silence = time.Duration(seconds * float64(time.Second))
 	}
-	return &Client{&http.Client{Transport: t, CheckRedirect: checkRedirect}}
+	c := &Client{std: &http.Client{Transport: t, CheckRedirect: checkRedirect}, base: base}
+	if o.Wrap != nil {
+		wrapped, err := o.Wrap(t)
+		if err != nil {
+			t.invalid = err
+		} else {
+			c.std.Transport = wrapped
+		}
+	}
+	return c
 }
 
 // ReadCertificates returns the system's certificates and those of a file with PEM text.
@@ -106,7 +121,7 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 func (c *Client) Std() *http.Client { return c.std }
 
 // Close closes idle connections.
-func (c *Client) Close() { c.std.Transport.(*transport).base.CloseIdleConnections() }
+func (c *Client) Close() { c.base.CloseIdleConnections() }
 
 // Clean redacts the URL in the error of a request and returns the error.
 func Clean(err error) error {

@@ -85,9 +85,13 @@ func workspaces(t *testing.T, a, b backend.Store) {
 		t.Skip("the store has no workspaces")
 	}
 	names := []string{"b", "a-long-name_with.dots", "a", "ä"}
-	for _, name := range names {
-		put(t, a, name, "of "+name)
-	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		err := a.Put(t.Context(), name, []byte("of "+name))
+		if err != nil && !errors.Is(err, backend.ErrWorkspaceName) {
+			t.Fatal(err)
+		}
+		return err != nil
+	})
 	slices.Sort(names)
 	got, err := b.List(t.Context())
 	if err != nil || !slices.Equal(got, names) {

@@ -1,0 +1,191 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/transport"
+
+	"tofu/internal/backend"
+	"tofu/internal/configs/blocks"
+	"tofu/internal/httpclient"
+	"tofu/internal/restapi"
+)
+
+// Config is the configuration of the backend block.
+type Config struct {
+	Suffix         string            `cfg:"secret_suffix,required" doc:"The end of the names of secrets, tfstate-{workspace}-{secret_suffix}."`
+	Labels         map[string]string `cfg:"labels" doc:"Additional labels of secrets and leases."`
+	Namespace      string            `cfg:"namespace" env:"KUBE_NAMESPACE" default:"default" doc:"The namespace of secrets and leases."`
+	InCluster      bool              `cfg:"in_cluster_config" env:"KUBE_IN_CLUSTER_CONFIG" default:"false" doc:"Whether to use the service account of the pod that this program runs in."`
+	LoadConfigFile bool              `cfg:"load_config_file" default:"true" deprecated:"It has no effect. Set config_path or config_paths to use a kubeconfig file." doc:"Has no effect."`
+	Host           string            `cfg:"host" env:"KUBE_HOST" doc:"The address of the API server."`
+	Username       string            `cfg:"username" env:"KUBE_USER" doc:"The user for HTTP basic authentication."`
+	Password       string            `cfg:"password,sensitive" env:"KUBE_PASSWORD" doc:"The password for HTTP basic authentication."`
+	Insecure       bool              `cfg:"insecure" env:"KUBE_INSECURE" default:"false" doc:"Whether to skip the verification of the server's certificate."`
+	ClientCert     string            `cfg:"client_certificate" env:"KUBE_CLIENT_CERT_DATA" doc:"The certificate (PEM) that authenticates the client."`
+	ClientKey      string            `cfg:"client_key,sensitive" env:"KUBE_CLIENT_KEY_DATA" doc:"The private key (PEM) of client_certificate."`
+	ClusterCA      string            `cfg:"cluster_ca_certificate" env:"KUBE_CLUSTER_CA_CERT_DATA" doc:"The CA certificates (PEM) used to verify the server."`
+	ConfigPaths    []string          `cfg:"config_paths" doc:"The paths of kubeconfig files, also in the environment variable KUBE_CONFIG_PATHS."`
+	ConfigPath     string            `cfg:"config_path" env:"KUBE_CONFIG_PATH" doc:"The path of the kubeconfig file."`
+	Context        string            `cfg:"config_context" env:"KUBE_CTX" doc:"The context to choose in the kubeconfig file."`
+	ContextUser    string            `cfg:"config_context_auth_info" env:"KUBE_CTX_AUTH_INFO" doc:"The user to choose in the kubeconfig file."`
+	ContextCluster string            `cfg:"config_context_cluster" env:"KUBE_CTX_CLUSTER" doc:"The cluster to choose in the kubeconfig file."`
+	Token          string            `cfg:"token,sensitive" env:"KUBE_TOKEN" doc:"The bearer token of a service account."`
+	Exec           *Exec             `cfg:"exec,block" doc:"A program that prints credentials."`
+}
+
+// Exec is the block of a credential plugin.
+type Exec struct {
+	APIVersion string            `cfg:"api_version,required" doc:"The version of the plugin's protocol, such as client.authentication.k8s.io/v1."`
+	Command    string            `cfg:"command,required" doc:"The program to run."`
+	Args       []string          `cfg:"args" doc:"The arguments of the program."`
+	Env        map[string]string `cfg:"env" doc:"Additional environment variables of the program."`
+}
+
+// Driver is the kubernetes backend.
+var Driver = backend.New("kubernetes", open)
+
+var (
+	validSuffix = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
+	validLabel  = regexp.MustCompile(`^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?$`)
+)
+
+// longestLabel is the maximum length of a label's value in bytes.
+const longestLabel = 63
+
+// Check implements blocks.Checker.
+func (c *Config) Check() error {
+	if !validSuffix.MatchString(c.Suffix) || len(c.Suffix) > longestLabel {
+		return blocks.Invalid([]string{"secret_suffix"}, "it is part of the names of secrets and of labels, so it must "+
+			"consist of at most %d lower case letters, digits, hyphens and dots", longestLabel)
+	}
+	for name, value := range c.Labels {
+		if !validLabel.MatchString(value) || len(value) > longestLabel {
+			return blocks.Invalid([]string{"labels"}, "the value %q of the label %q must consist of at most %d letters, "+
+				"digits, hyphens, underscores and dots", value, name, longestLabel)
+		}
+	}
+	if (c.ClientCert == "") != (c.ClientKey == "") {
+		return blocks.Invalid([]string{"client_certificate"}, "it must be set together with \"client_key\"")
+	}
+	return nil
+}
+
+func open(_ context.Context, c *Config) (backend.Store, error) {
+	cluster, err := c.cluster()
+	if err != nil {
+		return nil, fmt.Errorf("reading the settings of the cluster: %w", err)
+	}
+	base, err := url.Parse(cluster.Host)
+	if err != nil || base.Host == "" {
+		return nil, fmt.Errorf("the address %q of the cluster is not a URL", cluster.Host)
+	}
+	client, err := newClient(cluster)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{config: *c, client: &restapi.Client{HTTP: client}, base: base}, nil
+}
+
+// newClient returns an HTTP client that authenticates itself to the cluster. Credential plugins run
+// when the first request is sent.
+func newClient(cluster *rest.Config) (*httpclient.Client, error) {
+	settings, err := cluster.TransportConfig()
+	if err != nil {
+		return nil, fmt.Errorf("the credentials of the cluster: %w", err)
+	}
+	tlsConfig, err := transport.TLSConfigFor(settings)
+	if err != nil {
+		return nil, fmt.Errorf("the certificates of the cluster: %w", err)
+	}
+	return httpclient.New(httpclient.Options{TLS: tlsConfig, Proxy: settings.Proxy,
+		Wrap: func(rt http.RoundTripper) (http.RoundTripper, error) {
+			return transport.HTTPWrappersForConfig(settings, rt)
+		}}), nil
+}
+
+// cluster returns the address and credentials of the cluster: those of the kubeconfig files, or of
+// the pod, with the arguments of the block instead of what they set.
+func (c *Config) cluster() (*rest.Config, error) {
+	paths, err := c.configPaths()
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 && c.InCluster {
+		return rest.InClusterConfig()
+	}
+	overrides := &clientcmd.ConfigOverrides{
+		Context:        api.Context{AuthInfo: c.ContextUser, Cluster: c.ContextCluster},
+		CurrentContext: c.Context,
+		AuthInfo: api.AuthInfo{Username: c.Username, Password: c.Password, Token: c.Token,
+			ClientCertificateData: []byte(c.ClientCert), ClientKeyData: []byte(c.ClientKey), Exec: c.plugin()},
+		ClusterInfo: api.Cluster{Server: c.server(paths), InsecureSkipTLSVerify: c.Insecure,
+			CertificateAuthorityData: []byte(c.ClusterCA)},
+	}
+	cluster, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{Precedence: paths}, overrides).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("the files %s have no cluster and no context that is current; set host, config_context or "+
+			"config_context_cluster", strings.Join(paths, ", "))
+	}
+	return cluster, err
+}
+
+// server returns the address of the API server, "" for that of the kubeconfig files.
+func (c *Config) server(paths []string) string {
+	switch {
+	case c.Host == "" && len(paths) == 0:
+		return "https://localhost"
+	case c.Host != "" && !strings.Contains(c.Host, "://"):
+		return "https://" + c.Host
+	}
+	return c.Host
+}
+
+// plugin returns the settings of the credential plugin, or nil.
+func (c *Config) plugin() *api.ExecConfig {
+	if c.Exec == nil {
+		return nil
+	}
+	out := &api.ExecConfig{APIVersion: c.Exec.APIVersion, Command: c.Exec.Command, Args: c.Exec.Args,
+		InteractiveMode: api.IfAvailableExecInteractiveMode}
+	for name, value := range c.Exec.Env {
+		out.Env = append(out.Env, api.ExecEnvVar{Name: name, Value: value})
+	}
+	return out
+}
+
+// configPaths returns the paths of the kubeconfig files.
+func (c *Config) configPaths() ([]string, error) {
+	paths := c.ConfigPaths
+	if c.ConfigPath != "" {
+		paths = []string{c.ConfigPath}
+	} else if len(paths) == 0 {
+		paths = filepath.SplitList(os.Getenv("KUBE_CONFIG_PATHS"))
+	}
+	var out []string
+	for _, path := range paths {
+		if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return nil, err
+			}
+			path = home + rest
+		}
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("the kubeconfig file can't be read: %w", err)
+		}
+		out = append(out, path)
+	}
+	return out, nil
+}

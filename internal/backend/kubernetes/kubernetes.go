@@ -1,0 +1,198 @@
+package kubernetes
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"tofu/internal/backend"
+	"tofu/internal/limits"
+	"tofu/internal/restapi"
+)
+
+const (
+	// dataKey is the key of the state in a secret.
+	dataKey = "tfstate"
+	// maxData is the maximum size of the data of a secret in bytes.
+	maxData = 1 << 20
+)
+
+// Store keeps states in the secrets of a namespace.
+type Store struct {
+	config Config
+	client *restapi.Client
+	base   *url.URL
+}
+
+func (s *Store) secretName(workspace string) string {
+	return "tfstate-" + workspace + "-" + s.config.Suffix
+}
+
+// List implements backend.Store. It doesn't read the data of secrets.
+func (s *Store) List(ctx context.Context) ([]string, error) {
+	var list struct{ Items []object }
+	err := s.list(ctx, secrets, stateLabel+"=true,"+suffixLabel+"="+s.config.Suffix, &list)
+	if err != nil {
+		return nil, fmt.Errorf("listing the workspaces: %w", err)
+	}
+	var names []string
+	for _, secret := range list.Items {
+		if name := secret.Metadata.Labels[workspaceLabel]; name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Get implements backend.Store.
+func (s *Store) Get(ctx context.Context, workspace string) ([]byte, error) {
+	data, _, err := s.GetVersion(ctx, workspace)
+	return data, err
+}
+
+// GetVersion implements backend.Swapper.
+func (s *Store) GetVersion(ctx context.Context, workspace string) ([]byte, string, error) {
+	secret, err := s.secret(ctx, workspace)
+	if errors.Is(err, errNotFound) {
+		return nil, "", nil
+	}
+	var data []byte
+	if err == nil {
+		data, err = unzip(secret.Data[dataKey])
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the state: %w", err)
+	}
+	return data, secret.Metadata.ResourceVersion, nil
+}
+
+func (s *Store) secret(ctx context.Context, workspace string) (*object, error) {
+	if err := checkWorkspace(workspace); err != nil {
+		return nil, err
+	}
+	secret := new(object)
+	err := s.call(ctx, http.MethodGet, secrets, s.secretName(workspace), nil, secret)
+	if err == nil && secret.Metadata.Labels[stateLabel] != "true" {
+		return nil, fmt.Errorf("the secret %q isn't a state: it doesn't have the label %s=true",
+			secret.Metadata.Name, stateLabel)
+	}
+	return secret, err
+}
+
+// unzip returns the state in a secret: an empty one if the secret has no data.
+func unzip(data []byte) ([]byte, error) {
+	if len(data) == 0 {
+		return []byte{}, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("decompressing: %w", err)
+	}
+	out, err := limits.ReadAll(r, limits.State, "the state")
+	if err != nil {
+		return nil, fmt.Errorf("decompressing: %w", err)
+	}
+	return out, nil
+}
+
+// zip compresses a state so that it fits into a secret.
+func zip(data []byte) ([]byte, error) {
+	var out bytes.Buffer
+	for _, level := range []int{gzip.DefaultCompression, gzip.BestCompression} {
+		out.Reset()
+		w, err := gzip.NewWriterLevel(&out, level)
+		if err != nil {
+			return nil, err
+		}
+		_, err = w.Write(data)
+		if err = errors.Join(err, w.Close()); err != nil {
+			return nil, fmt.Errorf("compressing: %w", err)
+		}
+		if out.Len() <= maxData {
+			return out.Bytes(), nil
+		}
+	}
+	return nil, fmt.Errorf("it has %d bytes after compression, but a secret can't have more than %d: divide the "+
+		"configuration, or move the state to a backend without this limit", out.Len(), maxData)
+}
+
+// Put implements backend.Store.
+func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
+	for attempt := 0; ; attempt++ {
+		secret, err := s.secret(ctx, workspace)
+		if err != nil && !errors.Is(err, errNotFound) {
+			return fmt.Errorf("writing the state: %w", err)
+		}
+		version := ""
+		if err == nil {
+			version = secret.Metadata.ResourceVersion
+		}
+		_, err = s.Swap(ctx, workspace, version, data)
+		if !errors.Is(err, backend.ErrChanged) || attempt == 2 {
+			return err
+		}
+	}
+}
+
+// Swap implements backend.Swapper.
+func (s *Store) Swap(ctx context.Context, workspace, version string, data []byte) (string, error) {
+	if err := checkWorkspace(workspace); err != nil {
+		return "", fmt.Errorf("writing the state: %w", err)
+	}
+	secret := s.newObject(secrets, s.secretName(workspace), workspace)
+	secret.Metadata.Annotations = map[string]string{"encoding": "gzip"}
+	secret.Metadata.ResourceVersion = version
+	packed, err := zip(data)
+	if err != nil {
+		return "", fmt.Errorf("writing the state: %w", err)
+	}
+	secret.Data = map[string][]byte{dataKey: packed}
+	method, name := http.MethodPut, secret.Metadata.Name
+	if version == "" {
+		method, name = http.MethodPost, ""
+	}
+	stored := new(object)
+	err = s.call(ctx, method, secrets, name, secret, stored)
+	switch {
+	case err == nil:
+		return stored.Metadata.ResourceVersion, nil
+	case conflicts(err) || errors.Is(err, errNotFound):
+		return s.written(ctx, workspace, version, packed)
+	}
+	return "", fmt.Errorf("writing the state: %w", err)
+}
+
+// written returns the version of a secret that has the data, as after a write whose response was
+// lost. If it has other data, the error is backend.ErrChanged.
+func (s *Store) written(ctx context.Context, workspace, old string, packed []byte) (string, error) {
+	secret, err := s.secret(ctx, workspace)
+	switch {
+	case errors.Is(err, errNotFound):
+	case err != nil:
+		return "", fmt.Errorf("writing the state: %w", err)
+	case secret.Metadata.ResourceVersion != old && bytes.Equal(secret.Data[dataKey], packed):
+		return secret.Metadata.ResourceVersion, nil
+	}
+	return "", fmt.Errorf("writing the state: %w", backend.ErrChanged)
+}
+
+// Delete implements backend.Store.
+func (s *Store) Delete(ctx context.Context, workspace string) error {
+	_, err := s.secret(ctx, workspace) // not a secret that isn't a state
+	if err == nil {
+		err = s.call(ctx, http.MethodDelete, secrets, s.secretName(workspace), nil, nil)
+	}
+	if err == nil || errors.Is(err, errNotFound) {
+		err = s.removeLease(ctx, workspace)
+	}
+	if err != nil {
+		return fmt.Errorf("deleting the state: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,354 @@
+package kubernetes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/backend"
+	"tofu/internal/backend/kubernetes"
+	"tofu/internal/backend/kubernetes/kubetest"
+	"tofu/internal/backend/storetest"
+	"tofu/internal/configs/blocks"
+	"tofu/internal/tfdiags"
+)
+
+const ws = backend.DefaultWorkspace
+
+func start(t *testing.T) *kubetest.Server {
+	s := kubetest.Start()
+	s.Token = "s3cret"
+	t.Cleanup(s.Close)
+	return s
+}
+
+type settings = map[string]cty.Value
+
+func text(s string) cty.Value { return cty.StringVal(s) }
+
+// direct returns settings that name the server itself.
+func direct(s *kubetest.Server) settings {
+	return settings{"host": text(s.URL), "cluster_ca_certificate": text(s.CA), "token": text("s3cret")}
+}
+
+func open(t *testing.T, more settings) backend.Store {
+	t.Helper()
+	store, err := tryOpen(t, more)
+	check(t, err)
+	return store
+}
+
+func tryOpen(t *testing.T, more settings) (backend.Store, error) {
+	values := settings{"secret_suffix": text("state")}
+	for name, value := range more {
+		values[name] = value
+	}
+	c := kubernetes.Driver.Config()
+	if err := blocks.Decode(cty.ObjectVal(values), c, func(string) string { return "" }, tfdiags.Drop); err != nil {
+		return nil, err
+	}
+	return kubernetes.Driver.Open(context.Background(), c)
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantError(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("error %v, want %s", err, text)
+	}
+}
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) (backend.Store, backend.Store) {
+		s := start(t)
+		return open(t, direct(s)), open(t, direct(s))
+	})
+}
+
+// write writes a file and returns its path.
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	check(t, os.WriteFile(path, []byte(content), 0o700))
+	return path
+}
+
+// kubeconfig returns the path of a kubeconfig file with a context for the server, which isn't the
+// current one, and the given user.
+func kubeconfig(t *testing.T, s *kubetest.Server, user string) string {
+	return write(t, "config", fmt.Sprintf(`
+apiVersion: v1
+kind: Config
+current-context: elsewhere
+contexts:
+- {name: elsewhere, context: {cluster: elsewhere, user: nobody, namespace: ignored}}
+- {name: here, context: {cluster: here, user: me}}
+clusters:
+- {name: elsewhere, cluster: {server: "https://127.0.0.1:1"}}
+- name: here
+  cluster:
+    server: %q
+    certificate-authority: %q
+users:
+- {name: nobody, user: {}}
+- {name: me, user: %s}
+`, s.URL, write(t, "ca.pem", s.CA), user))
+}
+
+// The ways to find the cluster and the credentials.
+func TestCredentials(t *testing.T) {
+	s := start(t)
+	plugin := write(t, "plugin", `#!/bin/sh
+echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\",\"status\":{\"token\":\"$WHAT\"}}"
+`)
+	exec := func(secret string) cty.Value {
+		return cty.ListVal([]cty.Value{cty.ObjectVal(settings{
+			"api_version": text("client.authentication.k8s.io/v1"), "command": text(plugin),
+			"env": cty.MapVal(settings{"WHAT": text(secret)})})})
+	}
+	file := kubeconfig(t, s, `{token: s3cret}`)
+	without := func(names ...string) settings {
+		out := direct(s)
+		for _, name := range names {
+			delete(out, name)
+		}
+		return out
+	}
+	with := func(in settings, name string, v cty.Value) settings {
+		in[name] = v
+		return in
+	}
+	for name, test := range map[string]struct {
+		settings settings
+		want     string
+	}{
+		"direct":           {direct(s), ""},
+		"insecure":         {with(without("cluster_ca_certificate"), "insecure", cty.True), ""},
+		"unknown CA":       {without("cluster_ca_certificate"), "certificate signed by unknown authority"},
+		"no token":         {without("token"), "which come from nowhere: set config_path"},
+		"wrong token":      {with(direct(s), "token", text("x")), `which come from the argument "token" or KUBE_TOKEN`},
+		"wrong password":   {with(with(without("token"), "username", text("a")), "password", text("b")), `"username" and "password"`},
+		"file":             {settings{"config_path": text(file), "config_context": text("here")}, ""},
+		"files":            {settings{"config_paths": cty.ListVal([]cty.Value{text(file)}), "config_context": text("here")}, ""},
+		"cluster and user": {settings{"config_path": text(file), "config_context_cluster": text("here"), "config_context_auth_info": text("me")}, ""},
+		"token over file":  {settings{"config_path": text(kubeconfig(t, s, `{token: x}`)), "config_context": text("here"), "token": text("s3cret")}, ""},
+		"wrong file": {settings{"config_path": text(kubeconfig(t, s, `{token: x}`)), "config_context": text("here")},
+			"which come from " + filepath.Dir(filepath.Dir(file))},
+		"no context":   {settings{"config_path": text(file), "config_context": text("x")}, `context "x" does not exist`},
+		"no file":      {settings{"config_path": text("/nonexistent")}, "the kubeconfig file can't be read"},
+		"plugin":       {with(without("token"), "exec", exec("s3cret")), ""},
+		"wrong plugin": {with(without("token"), "exec", exec("x")), `in the "exec" block`},
+		"plugin in file": {settings{"config_context": text("here"), "config_path": text(kubeconfig(t, s,
+			fmt.Sprintf(`{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: %q, env: [{name: WHAT, value: s3cret}]}}`, plugin)))}, ""},
+		"no pod":        {settings{"in_cluster_config": cty.True}, "unable to load in-cluster configuration"},
+		"suffix":        {with(direct(s), "secret_suffix", text("A_b")), "it is part of the names of secrets and of labels"},
+		"label":         {with(direct(s), "labels", cty.MapVal(settings{"a": text("b c")})), `the value "b c" of the label "a"`},
+		"half a pair":   {with(direct(s), "client_key", text("x")), `it must be set together with "client_key"`},
+		"bad key pair":  {with(with(direct(s), "client_key", text("x")), "client_certificate", text("x")), "certificates of the cluster"},
+		"bad authority": {with(direct(s), "cluster_ca_certificate", text("x")), "certificates of the cluster"},
+		"bad address":   {with(direct(s), "host", text("https://")), "is not a URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBE_CONFIG_PATHS", "")
+			t.Setenv("KUBERNETES_SERVICE_HOST", "")
+			store, err := tryOpen(t, test.settings)
+			if err == nil {
+				_, err = store.List(t.Context())
+			}
+			if test.want == "" {
+				check(t, err)
+			} else {
+				wantError(t, err, test.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("the error contains a secret: %v", err)
+			}
+		})
+	}
+}
+
+func TestConfigPathsVariable(t *testing.T) {
+	s := start(t)
+	file := kubeconfig(t, s, `{token: s3cret}`)
+	t.Setenv("KUBE_CONFIG_PATHS", file)
+	_, err := open(t, settings{"config_context": text("here")}).List(t.Context())
+	check(t, err)
+}
+
+// What lies in the cluster is what OpenTofu writes.
+func TestLayout(t *testing.T) {
+	s := start(t)
+	more := direct(s)
+	more["labels"] = cty.MapVal(settings{"team": text("a")})
+	a := open(t, more)
+	id, err := a.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{ID: "lock-id", Who: "me"})
+	check(t, err)
+	check(t, a.Put(t.Context(), ws, []byte("{}")))
+	objects := s.Objects()
+	for name, want := range map[string]string{
+		"Secret/tfstate-default-state": "map[encoding:gzip] map[app.kubernetes.io/managed-by:terraform team:a " +
+			"tfstate:true tfstateSecretSuffix:state tfstateWorkspace:default]",
+		"Lease/lock-tfstate-default-state": `map[app.terraform.io/lock-info:{"ID":"lock-id","Operation":"","Info":"",` +
+			`"Who":"me","Version":"","Created":"0001-01-01T00:00:00Z","Path":""}] map[app.kubernetes.io/` +
+			`managed-by:terraform team:a tfstate:true tfstateSecretSuffix:state tfstateWorkspace:default]`,
+	} {
+		m, _ := objects[name]["metadata"].(kubetest.Object)
+		if got := fmt.Sprint(m["annotations"], " ", m["labels"]); got != want {
+			t.Errorf("%s has %s, want %s", name, got, want)
+		}
+	}
+	if spec := fmt.Sprint(objects["Lease/lock-tfstate-default-state"]["spec"]); spec != "map[holderIdentity:lock-id]" {
+		t.Errorf("the lease has %s", spec)
+	}
+	check(t, a.(backend.Locker).Unlock(t.Context(), ws, id))
+	lease := s.Objects()["Lease/lock-tfstate-default-state"]
+	if spec, m := lease["spec"], lease["metadata"].(kubetest.Object); fmt.Sprint(spec) != "map[]" || m["annotations"] != nil {
+		t.Errorf("the released lease is %v", lease)
+	}
+	check(t, a.Delete(t.Context(), ws))
+	if left := s.Objects(); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// noise returns data that can't be compressed much.
+func noise(size int) []byte {
+	out := make([]byte, size)
+	for i, n := 0, uint32(1); i < size; i++ {
+		n = n*1664525 + 1013904223
+		out[i] = byte(n >> 24)
+	}
+	return out
+}
+
+func TestTooLarge(t *testing.T) {
+	s := start(t)
+	a := open(t, direct(s))
+	check(t, a.Put(t.Context(), ws, slices.Repeat([]byte(`{"a":"b"}`), 50<<20/9))) // compressed, it is small
+	check(t, a.Put(t.Context(), ws, noise(1<<20-1000)))
+	wantError(t, a.Put(t.Context(), ws, noise(1<<20)), "but a secret can't have more than 1048576: divide the configuration")
+	if data, err := a.Get(t.Context(), ws); err != nil || len(data) != 1<<20-1000 {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+}
+
+// A write whose response is lost was carried out, and is not an error.
+func TestLostResponses(t *testing.T) {
+	s := start(t)
+	a := open(t, direct(s))
+	lose := func(method string) {
+		lost := false
+		s.Drop = func(r *http.Request) bool {
+			drop := !lost && r.Method == method
+			lost = lost || drop
+			return drop
+		}
+	}
+	locker := a.(backend.Locker)
+	for _, method := range []string{http.MethodPost, http.MethodPut} { // the lease is new, then it exists
+		lose(method)
+		id, err := locker.Lock(t.Context(), ws, backend.LockInfo{ID: "of " + method})
+		check(t, err)
+		lose(http.MethodPut)
+		check(t, locker.Unlock(t.Context(), ws, id))
+	}
+	version := ""
+	for _, method := range []string{http.MethodPost, http.MethodPut} {
+		var err error
+		lose(method)
+		version, err = a.(backend.Swapper).Swap(t.Context(), ws, version, []byte(method))
+		check(t, err)
+	}
+	lose(http.MethodDelete)
+	check(t, a.Delete(t.Context(), ws))
+}
+
+func TestForceUnlock(t *testing.T) {
+	s := start(t)
+	a, b := open(t, direct(s)), open(t, direct(s))
+	unlock := func(id string) error { return b.(backend.Locker).Unlock(t.Context(), ws, id) }
+	wantError(t, unlock("x"), "the state isn't locked")
+	_, err := a.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{ID: "first"})
+	check(t, err)
+	wantError(t, unlock("x"), `the lock has the ID "first", not "x"`)
+	check(t, unlock("first"))
+	wantError(t, unlock("first"), "the state isn't locked")
+}
+
+// The requests of an apply, whose lease exists, and of listing workspaces.
+func TestRequests(t *testing.T) {
+	s := start(t)
+	a := open(t, direct(s))
+	locker := a.(backend.Locker)
+	id, err := locker.Lock(t.Context(), ws, backend.LockInfo{ID: "1"})
+	check(t, err)
+	check(t, locker.Unlock(t.Context(), ws, id))
+	before := len(s.Requests())
+	id, err = locker.Lock(t.Context(), ws, backend.LockInfo{ID: "2"})
+	check(t, err)
+	_, version, err := a.(backend.Swapper).GetVersion(t.Context(), ws)
+	check(t, err)
+	_, err = a.(backend.Swapper).Swap(t.Context(), ws, version, []byte("{}"))
+	check(t, err)
+	check(t, locker.Unlock(t.Context(), ws, id))
+	_, err = a.List(t.Context())
+	check(t, err)
+	const api, lease = "/api/v1/namespaces/default/secrets", "/apis/coordination.k8s.io/v1/namespaces/default/leases/lock-tfstate-default-state"
+	want := []string{"GET " + lease, "PUT " + lease, "GET " + api + "/tfstate-default-state", "POST " + api, "GET " + lease,
+		"PUT " + lease, "GET " + api + "?labelSelector=tfstate%3Dtrue%2CtfstateSecretSuffix%3Dstate"}
+	if got := s.Requests()[before:]; !slices.Equal(got, want) {
+		t.Errorf("requests %q, want %q", got, want)
+	}
+}
+
+// An account that may only read can read the state, and gets a clear error when it locks.
+func TestReadOnly(t *testing.T) {
+	s := start(t)
+	a := open(t, direct(s))
+	check(t, a.Put(t.Context(), ws, []byte("1")))
+	s.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet {
+			return false
+		}
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = fmt.Fprint(w, `{"kind":"Status","reason":"Forbidden","message":"leases is forbidden: User \"me\" cannot create resource \"leases\""}`)
+		return true
+	}
+	if data, err := a.Get(t.Context(), ws); err != nil || string(data) != "1" {
+		t.Errorf("%q, %v", data, err)
+	}
+	_, err := a.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{ID: "x"})
+	wantError(t, err, `cannot create resource "leases"`)
+}
+
+// Secrets that aren't states are neither read nor overwritten nor deleted.
+func TestForeignSecret(t *testing.T) {
+	s := start(t)
+	a := open(t, direct(s))
+	check(t, a.Put(t.Context(), ws, []byte("1")))
+	delete(s.Objects()["Secret/tfstate-default-state"]["metadata"].(kubetest.Object)["labels"].(kubetest.Object), "tfstate")
+	for _, err := range []error{
+		func() error { _, err := a.Get(t.Context(), ws); return err }(),
+		a.Put(t.Context(), ws, []byte("2")), a.Delete(t.Context(), ws),
+		func() error { _, err := a.(backend.Swapper).Swap(t.Context(), ws, "", []byte("2")); return err }(),
+	} {
+		wantError(t, err, "isn't a state: it doesn't have the label tfstate=true")
+	}
+	if _, err := a.Get(t.Context(), "A_b"); !errors.Is(err, backend.ErrWorkspaceName) {
+		t.Errorf("an impossible name: %v", err)
+	}
+}

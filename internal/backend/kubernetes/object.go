@@ -1,0 +1,175 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"tofu/internal/backend"
+	"tofu/internal/restapi"
+)
+
+// maxResponse is the maximum size of a response in bytes. Objects are smaller than 2 MiB, and a list
+// has no data of secrets.
+const maxResponse = 16 << 20
+
+// object is a secret or a lease. Its fields are those that this package reads or writes.
+type object struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   metadata          `json:"metadata"`
+	Type       string            `json:"type,omitempty"` // of a secret
+	Data       map[string][]byte `json:"data,omitempty"` // of a secret
+	Spec       *leaseSpec        `json:"spec,omitempty"` // of a lease
+}
+
+type metadata struct {
+	Name            string            `json:"name"`
+	Namespace       string            `json:"namespace"`
+	Labels          map[string]string `json:"labels,omitempty"`
+	Annotations     map[string]string `json:"annotations,omitempty"`
+	ResourceVersion string            `json:"resourceVersion,omitempty"`
+	UID             string            `json:"uid,omitempty"`
+}
+
+type leaseSpec struct {
+	Holder string `json:"holderIdentity,omitempty"`
+}
+
+// kind is a kind of objects and where the API server keeps them.
+type kind struct {
+	name, apiVersion, path, collection string
+}
+
+var (
+	secrets = kind{"Secret", "v1", "/api/v1", "secrets"}
+	leases  = kind{"Lease", "coordination.k8s.io/v1", "/apis/coordination.k8s.io/v1", "leases"}
+)
+
+const (
+	suffixLabel    = "tfstateSecretSuffix"
+	workspaceLabel = "tfstateWorkspace"
+	stateLabel     = "tfstate"
+	managerLabel   = "app.kubernetes.io/managed-by"
+)
+
+// errNotFound is returned for an object that doesn't exist.
+var errNotFound = errors.New("the object doesn't exist")
+
+// statusError is a refusal of the API server.
+type statusError struct {
+	status  int
+	Reason  string
+	Message string
+}
+
+func (e *statusError) Error() string { return e.Message }
+
+// conflicts reports whether an error says that an object was changed, or created, meanwhile.
+func conflicts(err error) bool {
+	var refused *statusError
+	return errors.As(err, &refused) && refused.status == http.StatusConflict
+}
+
+// newObject returns an object of a workspace with its labels.
+func (s *Store) newObject(k kind, name, workspace string) *object {
+	labels := map[string]string{stateLabel: "true", suffixLabel: s.config.Suffix, workspaceLabel: workspace,
+		managerLabel: "terraform"}
+	for name, value := range s.config.Labels {
+		labels[name] = value
+	}
+	return &object{APIVersion: k.apiVersion, Kind: k.name,
+		Metadata: metadata{Name: name, Namespace: s.config.Namespace, Labels: labels}}
+}
+
+// call sends a request for an object of a kind, or for their collection if name is "", and decodes the
+// response into out.
+func (s *Store) call(ctx context.Context, method string, k kind, name string, in, out any) error {
+	return s.send(ctx, method, k, name, "", "application/json", in, out)
+}
+
+// list decodes all objects of a kind that a label selector matches into out, without their data.
+func (s *Store) list(ctx context.Context, k kind, selector string, out any) error {
+	const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json"
+	return s.send(ctx, http.MethodGet, k, "", "labelSelector="+url.QueryEscape(selector), metadataOnly, nil, out)
+}
+
+func (s *Store) send(ctx context.Context, method string, k kind, name, query, accept string, in, out any) error {
+	to := *s.base
+	to.Path = strings.TrimSuffix(to.Path, "/") + k.path + "/namespaces/" + s.config.Namespace + "/" + k.collection
+	if name != "" {
+		to.Path += "/" + name
+	}
+	to.RawQuery = query
+	r := &restapi.Request{Method: method, URL: &to, Limit: maxResponse, Header: http.Header{"Accept": {accept}}}
+	if in != nil {
+		var err error
+		if r.Body, err = json.Marshal(in); err != nil {
+			return err
+		}
+		r.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := s.client.Do(ctx, r)
+	switch {
+	case err != nil:
+		return err
+	case resp.Status >= http.StatusMultipleChoices:
+		return s.failure(resp, name != "" && method != http.MethodPost)
+	case out == nil:
+		return nil
+	}
+	if err := json.Unmarshal(resp.Body, out); err != nil {
+		return fmt.Errorf("the response of the API server is invalid: %w", err)
+	}
+	return nil
+}
+
+// failure returns the error of a response that isn't a success. one reports whether the request was
+// for one object, so that its absence isn't unexpected.
+func (s *Store) failure(resp *restapi.Response, one bool) error {
+	refused := &statusError{status: resp.Status}
+	if json.Unmarshal(resp.Body, refused) != nil || refused.Message == "" {
+		refused.Message = resp.Failure().Error()
+	}
+	switch {
+	case resp.Status == http.StatusNotFound && one:
+		return errNotFound
+	case resp.Status == http.StatusUnauthorized:
+		return fmt.Errorf("the cluster refused the credentials (%w), which come from %s", refused, s.config.source())
+	case resp.Status == http.StatusForbidden:
+		return fmt.Errorf("the cluster refused the request: %w", refused)
+	}
+	return refused
+}
+
+// source describes where the credentials come from.
+func (c *Config) source() string {
+	switch paths, _ := c.configPaths(); {
+	case c.Exec != nil:
+		return fmt.Sprintf("the program %q in the \"exec\" block", c.Exec.Command)
+	case c.Token != "":
+		return "the argument \"token\" or KUBE_TOKEN"
+	case c.Username != "":
+		return "the arguments \"username\" and \"password\", or KUBE_USER and KUBE_PASSWORD"
+	case c.ClientCert != "":
+		return "the argument \"client_certificate\" or KUBE_CLIENT_CERT_DATA"
+	case len(paths) > 0:
+		return strings.Join(paths, ", ")
+	case c.InCluster:
+		return "the service account of the pod"
+	}
+	return "nowhere: set config_path, in_cluster_config, token, client_certificate or exec"
+}
+
+// checkWorkspace returns an error if a workspace can't be part of the names of objects.
+func checkWorkspace(name string) error {
+	if !validSuffix.MatchString(name) || len(name) > longestLabel {
+		return fmt.Errorf("%w: it is part of the names of secrets, so it must consist of at most %d lower case letters, "+
+			"digits, hyphens and dots", backend.ErrWorkspaceName, longestLabel)
+	}
+	return nil
+}
