@@ -120,8 +120,6 @@ type Driver struct {
 	Config func() any
 	// Open connects to the store. config is the decoded result of Config.
 	Open func(ctx context.Context, config any) (Store, error)
-	// Unsupported is the error message for a backend that is known only by name.
-	Unsupported string
 }
 
 // New returns a driver for a function that opens its store.

@@ -9,13 +9,14 @@ import (
 	"tofu/internal/backend/consul"
 	"tofu/internal/backend/http"
 	"tofu/internal/backend/inmem"
+	"tofu/internal/backend/kubernetes"
 	"tofu/internal/backend/local"
 	"tofu/internal/backend/pg"
 	"tofu/internal/backend/s3"
 	"tofu/internal/tfdiags"
 )
 
-// drivers lists the backends.
+// drivers lists the backends, in the order in which messages name them.
 var drivers = []*backend.Driver{
 	local.Driver,
 	http.Driver,
@@ -23,20 +24,12 @@ var drivers = []*backend.Driver{
 	inmem.Driver,
 	azurerm.Driver,
 	consul.Driver,
+	kubernetes.Driver,
 	s3.Driver,
-	unsupported("cloud"),
-	unsupported("cos"),
-	unsupported("gcs"),
-	unsupported("kubernetes"),
-	unsupported("oss"),
-	unsupported("remote"),
 }
 
-func unsupported(name string) *backend.Driver {
-	return &backend.Driver{Name: name, Unsupported: "Supported backends: " + strings.Join(supported, ", ") + "."}
-}
-
-var supported = []string{"local", "http", "pg", "inmem", "azurerm", "consul", "s3"}
+// unsupported lists the backends of which only the names are known.
+var unsupported = []string{"cloud", "cos", "gcs", "oss", "remote"}
 
 // removed explains the removal of backends that older versions had.
 var removed = map[string]string{
@@ -50,22 +43,25 @@ var removed = map[string]string{
 
 // Driver returns the driver with that name, or an error that explains why there is none.
 func Driver(name string) (*backend.Driver, error) {
-	i := slices.IndexFunc(drivers, func(d *backend.Driver) bool { return d.Name == name })
+	var names []string
+	for _, d := range drivers {
+		if d.Name == name {
+			return d, nil
+		}
+		names = append(names, d.Name)
+	}
+	supported := strings.Join(names, ", ")
 	switch {
-	case i < 0 && removed[name] != "":
+	case removed[name] != "":
 		return nil, tfdiags.Errorf("Unsupported backend type", "The backend %q is no longer supported. %s",
 			name, removed[name])
-	case i < 0:
-		return nil, tfdiags.Errorf("Unsupported backend type", "There is no backend named %q. Use one of: %s.",
-			name, strings.Join(supported, ", "))
-	case drivers[i].Unsupported != "":
-		return nil, tfdiags.Errorf("Unsupported backend type", "The backend %q is known but not supported. %s",
-			name, drivers[i].Unsupported)
+	case Unsupported(name):
+		return nil, tfdiags.Errorf("Unsupported backend type", "The backend %q is known but not supported. "+
+			"Supported backends: %s.", name, supported)
 	}
-	return drivers[i], nil
+	return nil, tfdiags.Errorf("Unsupported backend type", "There is no backend named %q. Use one of: %s.",
+		name, supported)
 }
 
 // Unsupported reports whether this program only knows the name of a backend.
-func Unsupported(name string) bool {
-	return slices.ContainsFunc(drivers, func(d *backend.Driver) bool { return d.Name == name && d.Unsupported != "" })
-}
+func Unsupported(name string) bool { return slices.Contains(unsupported, name) }

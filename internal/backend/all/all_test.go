@@ -9,13 +9,12 @@ import (
 
 func TestDriver(t *testing.T) {
 	for name, want := range map[string]string{
-		"local": "", "inmem": "", "http": "", "pg": "", "azurerm": "", "consul": "",
-		"s3":      `The backend "s3" is known but not supported.`,
-		"cloud":   `The backend "cloud" is known but not supported.`,
-		"etcd":    `The backend "etcd" is no longer supported.`,
-		"floppy":  `There is no backend named "floppy". Use one of: local, http, pg, inmem, azurerm, consul.`,
-		"Local":   `There is no backend named "Local".`,
-		"gcs":     `Supported backends: local, http, pg, inmem, azurerm, consul.`,
+		"local": "", "inmem": "", "http": "", "pg": "", "azurerm": "", "consul": "", "kubernetes": "", "s3": "",
+		"cloud":  `The backend "cloud" is known but not supported.`,
+		"etcd":   `The backend "etcd" is no longer supported.`,
+		"floppy": `There is no backend named "floppy". Use one of: local, http, pg, inmem, `,
+		"Local":  `There is no backend named "Local".`,
+		"oss":    `Supported backends: local, http, pg, inmem, `,
 	} {
 		d, err := all.Driver(name)
 		switch {
