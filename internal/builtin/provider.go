@@ -166,6 +166,9 @@ func (p *provider) CloseEphemeral(_ context.Context, typ string, _ []byte) tfdia
 	return unknown(kindEphemeral, typ)
 }
 
+// AllowDeferral implements providers.Interface.
+func (p *provider) AllowDeferral() {}
+
 // Stop implements providers.Interface: no call takes long but reading a state, which ends with its
 // context.
 func (p *provider) Stop(context.Context) error { return nil }

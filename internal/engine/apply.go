@@ -58,6 +58,7 @@ func Apply(
 func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) *operation {
 	op := newOperation(graph.PhaseApply, cfg, plan.Prior, env)
 	op.Plan, op.Mode, op.Targets, op.Excludes = plan, plan.Mode, plan.Targets, plan.Excludes
+	op.setDeferred(plan)
 	op.timestamp, op.variables = plan.Timestamp, map[string]Variable{}
 	if plan.Mode == plans.Destroy {
 		op.Phase = graph.PhaseDestroy

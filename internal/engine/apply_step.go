@@ -32,7 +32,7 @@ func (v resourceVisit) expandForSteps() error {
 			continue
 		}
 		in.resources[r.Slot] = x
-		if len(x.keys) == 0 {
+		if len(x.keys) == 0 && x.mode != repeatUnknown {
 			w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr) // no step declares it
 		}
 		errs = errs.AppendError(w.eval.values(r).fillBarriers(in, x))

@@ -226,7 +226,7 @@ func (p *instancePlan) planObject(
 		return resp, err
 	}
 	if resp.Deferred != "" {
-		return resp, deferred(p.prov, p.addr, resp.Deferred)
+		return resp, deferred(p.prov, p.addr, plans.DeferReason(resp.Deferred))
 	}
 	if err := p.checkType("Provider produced invalid plan", resp.Planned, schema.ImpliedType()); err != nil {
 		return resp, err

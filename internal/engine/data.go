@@ -125,7 +125,7 @@ func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, error) {
 		return cty.NilVal, err
 	}
 	if resp.Deferred != "" {
-		return cty.NilVal, deferred(p.prov, p.addr, resp.Deferred)
+		return cty.NilVal, deferred(p.prov, p.addr, plans.DeferReason(resp.Deferred))
 	}
 	const bug = "Provider produced invalid object"
 	if err := p.checkType(bug, resp.State, r.Schema.Block.ImpliedType()); err != nil {

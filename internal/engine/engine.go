@@ -73,8 +73,10 @@ type Variable struct {
 
 // PlanOptions are the options of [Plan]. A nil pointer means a normal plan without variables.
 type PlanOptions struct {
-	Mode         plans.Mode
-	SkipRefresh  bool
+	Mode        plans.Mode
+	SkipRefresh bool
+	// Defer says that changes that can't be planned yet are put off instead of being errors.
+	Defer        bool
 	Variables    map[string]Variable
 	Targets      []addrs.Target
 	Excludes     []addrs.Target

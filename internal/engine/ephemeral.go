@@ -11,6 +11,7 @@ import (
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
 	"tofu/internal/parallel"
+	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
@@ -99,7 +100,7 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, error) {
 	switch {
 	case err != nil:
 	case resp.Deferred != "":
-		err = deferred(p.prov, p.addr, resp.Deferred)
+		err = deferred(p.prov, p.addr, plans.DeferReason(resp.Deferred))
 	default:
 		err = p.checkType("Provider produced invalid object", resp.Result, r.Schema.Block.ImpliedType())
 	}

@@ -279,7 +279,7 @@ func (c *evalContext) Module(
 		return unknownValue(child, outputs), nil
 	}
 	instances := c.in.calls[child.CallSlot]
-	if instances == nil {
+	if instances == nil || instances.mode == repeatUnknown {
 		return cty.DynamicVal, nil
 	}
 	return instances.value(child, outputs), nil

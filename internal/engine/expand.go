@@ -9,6 +9,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
+	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
 
@@ -41,9 +42,10 @@ func (c *evalContext) expandCount(e *lang.Expr, what string) (*expandedKeys, err
 		out.mode = repeatUnknown
 		return out, nil
 	case !v.IsKnown():
-		return fail("The \"count\" value depends on values that are known only after apply, so the number of "+
-			"instances can't be planned. Apply what the count depends on first (with -target), or exclude "+
-			"this for now: -exclude=%s.%s", what, c.unknownBecause(e))
+		return out, c.unknownArgument(plans.DeferredCount, countArgument.summary, fmt.Sprintf(
+			"The \"count\" value depends on values that are known only after apply, so the number of "+
+				"instances can't be planned. Apply what the count depends on first (with -target), or exclude "+
+				"this for now: -exclude=%s.", what), e, v, "count of "+what)
 	}
 	f := v.AsBigFloat()
 	switch i, acc := f.Int64(); {
@@ -72,10 +74,10 @@ func (c *evalContext) expandForEach(e *lang.Expr, what string) (*expandedKeys, e
 		out.mode = repeatUnknown
 		return out, nil
 	case errors.Is(err, lang.ErrUnknownKeys):
-		return out, c.argError(invalidForEach, fmt.Sprintf(
+		return out, c.unknownArgument(plans.DeferredCount, invalidForEach, fmt.Sprintf(
 			"The \"for_each\" value has keys or elements that are known only after apply, so the instances "+
 				"can't be planned. Use keys that are known, apply what they depend on first (with -target), or "+
-				"exclude this for now: -exclude=%s.%s", what, c.unknownBecause(e)), e, cty.DynamicVal)
+				"exclude this for now: -exclude=%s.", what), e, cty.DynamicVal, "for_each of "+what)
 	case err != nil:
 		return out, err
 	}
@@ -115,9 +117,9 @@ func (c *evalContext) expandEnabled(e *lang.Expr, what string) (*expandedKeys, e
 	case err != nil:
 		return singleInstance, err
 	case !v.IsKnown():
-		return singleInstance, c.argError(enabledArgument.summary, fmt.Sprintf(
+		return singleInstance, c.unknownArgument(plans.DeferredCount, enabledArgument.summary, fmt.Sprintf(
 			"The \"enabled\" value depends on values that are known only after apply, so whether the object "+
-				"will exist can't be planned. Exclude it for now: -exclude=%s.%s", what, c.unknownBecause(e)), e, v)
+				"will exist can't be planned. Exclude it for now: -exclude=%s.", what), e, v, "enabled of "+what)
 	case v.True():
 		return singleInstance, nil
 	}

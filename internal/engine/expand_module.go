@@ -8,18 +8,24 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// expandModule determines the instances of a module call in every instance of the calling module.
-func (e *evaluator) expandModule(m *graph.Module) error {
+// expandModule determines the instances of a module call in every instance of the calling module. A
+// call whose instances are unknown has one instance with an unknown key.
+func (w *walk) expandModule(n *graph.Node) error {
+	e, m := w.eval, n.Object.(*graph.Module)
 	errs := tfdiags.FromError(e.refErrors(m.Parent, m.DependsOn))
 	for _, parent := range e.modules.of(m.Parent) {
 		c := e.newContext(parent, repetition{})
-		x, err := c.expand(m.Repetition, m.Path.String())
+		x, err := c.expandCall(m)
+		if d := e.deferredBy(err); d != nil {
+			w.deferModule(n, d)
+			x, err = &expandedKeys{mode: repeatUnknown}, nil
+		}
 		if err != nil {
 			errs = errs.AppendError(err)
 			continue
 		}
 		ci := &callInstances{expandedKeys: *x}
-		if e.op.Phase == graph.PhaseValidate && (m.Repetition.Repeats() || x.mode == repeatUnknown) {
+		if x.mode == repeatUnknown || e.op.Phase == graph.PhaseValidate && m.Repetition.Repeats() {
 			ci.mode = repeatUnknown
 			e.addInstance(m, parent, ci, addrs.UnknownKey, unknownRepetition(m.Repetition))
 		} else {
@@ -30,6 +36,15 @@ func (e *evaluator) expandModule(m *graph.Module) error {
 		parent.calls[m.CallSlot] = ci
 	}
 	return errs.Err()
+}
+
+// expandCall returns the instances of a module call. In an apply of a plan that defers the call, they
+// are unknown.
+func (c *evalContext) expandCall(m *graph.Module) (*expandedKeys, error) {
+	if c.e.op.deferredModules[m.Path] {
+		return &expandedKeys{mode: repeatUnknown}, nil
+	}
+	return c.expand(m.Repetition, m.Path.String())
 }
 
 func (e *evaluator) addInstance(

@@ -26,6 +26,9 @@ func (rv resourceValues) expand(in *moduleInstance) (*expansion, error) {
 	if err := r.Exprs.SelfReferences.Err(); err != nil {
 		return nil, err
 	}
+	if e.op.isDeferred(r) {
+		return newExpansion(expandedKeys{mode: repeatUnknown}), nil
+	}
 	if r.EachOf != nil {
 		return newExpansion(expandedKeys{mode: repeatForEach, keys: in.resources[r.EachOf.Slot].keys}), nil
 	}
@@ -44,7 +47,7 @@ func (rv resourceValues) expand(in *moduleInstance) (*expansion, error) {
 func (rv resourceValues) resulting(in *moduleInstance, x *expansion) (*expansion, error) {
 	e, r := rv.e, rv.r
 	rep := r.Exprs.Repetition
-	if !e.op.Partial() || !rep.Repeats() && rep.Enabled == nil {
+	if x.mode == repeatUnknown || !e.op.Partial() || !rep.Repeats() && rep.Enabled == nil {
 		return x, nil
 	}
 	there := map[addrs.InstanceKey]cty.Value{}

@@ -91,8 +91,8 @@ func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t
 		return v.addImportRequest(out, t,
 			w.eval.newContext(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))
 	case errors.Is(err, lang.ErrUnknownKeys):
-		return c.argError(invalidForEach, "The \"for_each\" value is known only after apply. Import targets must "+
-			"be known during the plan."+c.unknownBecause(t.ForEach), t.ForEach, cty.DynamicVal)
+		return c.unknownArgument(plans.DeferredConfig, invalidForEach, "The \"for_each\" value is known only after "+
+			"apply. Import targets must be known during the plan.", t.ForEach, cty.DynamicVal, "for_each of an import block")
 	case err != nil:
 		return err
 	}
@@ -142,8 +142,8 @@ func (c *evalContext) importedAs(req *importRequest) error {
 	case !v.IsWhollyKnown() && c.e.op.Phase == graph.PhaseValidate:
 		return nil
 	case !v.IsWhollyKnown():
-		return c.argError(arg.summary, "The value is known only after apply. Import targets must be known "+
-			"during the plan."+c.unknownBecause(e), e, v)
+		return c.unknownArgument(plans.DeferredConfig, arg.summary, "The value is known only after apply. Import "+
+			"targets must be known during the plan.", e, v, "the target of an import block")
 	}
 	if arg == importIDArgument {
 		req.id = v.AsString()
@@ -330,7 +330,7 @@ func (p *instancePlan) importObject(req *importRequest) (*objectState, error) {
 	}
 	switch {
 	case resp.Deferred != "":
-		return nil, deferred(p.prov, p.addr, resp.Deferred)
+		return nil, deferred(p.prov, p.addr, plans.DeferReason(resp.Deferred))
 	case len(resp.Imported) == 0:
 		return fail("Import returned no resources", "The provider found no object to import to %s for the ID %q.",
 			p.addr, id)

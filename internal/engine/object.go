@@ -11,6 +11,7 @@ import (
 	"tofu/internal/configs/configschema"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -234,7 +235,7 @@ func (t *instance) read(l *objectState) (*objectState, error) {
 		return nil, err
 	}
 	if resp.Deferred != "" {
-		return nil, deferred(prov, addr, resp.Deferred)
+		return nil, deferred(prov, addr, plans.DeferReason(resp.Deferred))
 	}
 	ty := r.Schema.Block.ImpliedType()
 	if err := t.checkType("Provider produced invalid object", resp.State, ty); err != nil {
@@ -275,11 +276,14 @@ func (t *instance) read(l *objectState) (*objectState, error) {
 	return out, nil
 }
 
-func deferred(prov *providerInstance, addr addrs.AbsInstance, reason string) tfdiags.Diagnostic {
-	return tfdiags.Errorf("Provider deferred its answer",
-		"The provider %s can't work on %s yet (%s), and deferred actions are not supported. Apply what it "+
-			"depends on first, for example with -target, or exclude it with -exclude=%s.",
-		prov.addr.Config.Provider.ForDisplay(), addr, reason, addr)
+// deferred returns the error about a provider that can't work on an object yet.
+func deferred(prov *providerInstance, addr addrs.AbsInstance, why plans.DeferReason) tfdiags.Diagnostic {
+	d := tfdiags.Errorf("Provider deferred its answer",
+		"The provider %s can't work on %s yet: %s. Apply what it depends on first, for example with -target, or "+
+			"exclude it with -exclude=%s.", prov.addr.Config.Provider.ForDisplay(), addr, why.Text(), addr)
+	d.Extra = notYet{why: why, chain: []plans.DeferralStep{{What: "the answer of the provider " +
+		prov.addr.Config.Provider.ForDisplay()}}}
+	return d
 }
 
 // identify returns the attribute that identifies an object to users: its id, or its name if its

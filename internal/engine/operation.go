@@ -18,6 +18,7 @@ type operation struct {
 	env *Env
 
 	skipRefresh   bool
+	defers        bool // puts off what can't be planned yet; see defer.go
 	variables     map[string]Variable
 	forceReplace  map[addrs.AbsInstance]bool
 	forceWhole    map[addrs.ConfigResource][]addrs.AbsInstance // forceReplace addresses without keys
@@ -25,6 +26,10 @@ type operation struct {
 	inspection    *Inspection
 	moves         *moves.Results
 	timestamp     time.Time
+
+	// What the plan that is being applied defers.
+	deferredResources map[addrs.ConfigResource]bool
+	deferredModules   map[addrs.Module]bool
 }
 
 func newOperation(phase graph.Phase, cfg *configs.Config, prior *states.State, env *Env) *operation {

@@ -175,7 +175,7 @@ func (t *instance) planDeletion(l *objectState) (private []byte, err error) {
 		return nil, err
 	}
 	if resp.Deferred != "" {
-		return nil, t.explained(deferred(prov, addr, resp.Deferred))
+		return nil, t.explained(deferred(prov, addr, plans.DeferReason(resp.Deferred)))
 	}
 	if resp.Planned != cty.NilVal && !resp.Planned.IsNull() {
 		return nil, t.explained(providerBug("Provider produced invalid plan", prov.addr.Config.Provider,

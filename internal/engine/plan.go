@@ -72,6 +72,7 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 	op := newOperation(graph.PhasePlan, cfg, prior, env)
 	op.Mode, op.Targets, op.Excludes, op.CommandImports, op.Generate = o.Mode, o.Targets, o.Excludes, o.Imports,
 		o.GenerateConfig
+	op.defers = o.Defer && o.Mode != plans.Destroy
 	op.skipRefresh, op.variables, op.timestamp = o.SkipRefresh, o.Variables, env.now().UTC().Truncate(time.Second)
 	op.inspect(o.Inspect)
 	if len(o.ForceReplace) > 0 {
@@ -120,6 +121,7 @@ func planNormal(
 		return nil, undone
 	}
 	err = tfdiags.Join(undone, err) // the former may have caused the latter
+	f.deferNeeded()
 	f.planCheckReads()
 	f.checkImportedOnce()
 	plan := f.plan(opts, err != nil)
@@ -223,7 +225,9 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 		w.out.prevRun.Prune()
 	}
 	plan := &plans.Plan{
-		Mode: opts.Mode, Errored: errored, Complete: !w.op.Selective(), Timestamp: w.op.timestamp,
+		Mode: opts.Mode, Errored: errored, Timestamp: w.op.timestamp,
+		Complete: !w.op.Selective() && len(w.out.deferred)+len(w.deferredModules) == 0,
+		Deferred: w.out.deferred, DeferredModules: w.deferredModules,
 		Variables: map[string]cty.Value{}, EphemeralVariables: map[string]bool{},
 		Targets: opts.Targets, Excludes: opts.Excludes, ForceReplace: opts.ForceReplace,
 		Changes: w.out.changes, PrevRun: w.out.prevRun, Prior: w.out.state, Checks: w.out.checks,
@@ -238,6 +242,8 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 		}
 	}
 	plan.Changes.Sort()
+	plans.SortDeferred(plan.Deferred)
+	slices.Sort(plan.DeferredModules)
 	for _, c := range plan.Changes.Instances {
 		if c.Action == plans.CreateThenDelete {
 			c.ReplaceDeposed = newDeposedKey(w.out.state.Instance(c.Addr))

@@ -26,7 +26,15 @@ func (w *walk) visitor(r *graph.Resource) resourceVisit { return resourceVisit{w
 // plan plans all instances of a resource: declared instances, orphans and deposed objects.
 func (v resourceVisit) plan() error {
 	w, r := v.w, v.r
+	if w.deferred != nil {
+		if d := w.deferred[r.Node.ID]; d != nil {
+			return v.deferAll(d)
+		}
+	}
 	if err := v.resolveImports(); err != nil {
+		if d := w.eval.deferredBy(err); d != nil {
+			return v.deferAll(d)
+		}
 		return err
 	}
 	if r.Config != nil && r.Addr.Resource.Mode != addrs.Managed && w.pendingBefore(r.Inputs) {
@@ -42,6 +50,9 @@ func (v resourceVisit) plan() error {
 	if r.Config != nil {
 		for _, in := range w.modules.of(r.Module) {
 			x, err := v.expand(in)
+			if d := w.eval.deferredBy(err); d != nil {
+				return v.deferAll(d)
+			}
 			if err != nil {
 				errs = errs.AppendError(err)
 				if broken == nil {
@@ -100,17 +111,35 @@ func (v resourceVisit) expand(in *moduleInstance) (*expansion, error) {
 	return x, nil
 }
 
-// planInstance plans one declared instance.
-func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) (err error) {
-	w, r := v.w, v.r
-	addr := r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
-	p := &instancePlan{instance: instance{w: w, r: r, addr: addr, in: in,
-		c: w.eval.newContext(in, x.repetition(i))}, x: x, at: i}
+// instanceAt returns the planning of the declared instance at a position.
+func (v resourceVisit) instanceAt(in *moduleInstance, x *expansion, i int) *instancePlan {
+	addr := v.r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
+	p := &instancePlan{instance: instance{w: v.w, r: v.r, addr: addr, in: in,
+		c: v.w.eval.newContext(in, x.repetition(i))}, x: x, at: i}
 	if x.own != nil {
-		p.c.reads = map[addrs.Resource][]addrs.InstanceKey{r.Addr.Resource: x.own[i]}
+		p.c.reads = map[addrs.Resource][]addrs.InstanceKey{v.r.Addr.Resource: x.own[i]}
 	}
-	defer w.trackWork("plan", addr)(&err)
-	if !r.Selected.Has(addr) {
+	return p
+}
+
+// planInstance plans one declared instance, or puts off its change.
+func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) error {
+	p := v.instanceAt(in, x, i)
+	err := p.planDeclared()
+	d := v.w.eval.deferredBy(err)
+	if d == nil {
+		return err
+	}
+	v.w.deferNode(v.r.Node.ID, d.behind(v.r.Addr.String()))
+	d.alone = true
+	return p.deferChange(d)
+}
+
+// planDeclared plans the instance.
+func (p *instancePlan) planDeclared() (err error) {
+	w, r := p.w, p.r
+	defer w.trackWork("plan", p.addr)(&err)
+	if !r.Selected.Has(p.addr) {
 		if r.HasConditions() { // the instances that take part may not be all
 			w.out.recordCheck(p.conditionSet(""), checks.Unknown, nil)
 		}

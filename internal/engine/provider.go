@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
 )
@@ -54,14 +55,23 @@ func (v providerVisit) startInstance(key addrs.InstanceKey) error {
 	if err != nil {
 		return err
 	}
+	if w.deferred != nil && w.deferred[p.Node.ID] != nil && !config.IsWhollyKnown() {
+		return nil // its resources are deferred too
+	}
 	diags := callProvider(w.calls, &p.Addr.Provider, "ConfigureProvider", addrs.AbsInstance{},
 		func() tfdiags.Diagnostics {
 			diags := impl.ValidateProviderConfig(w.ctx, config)
 			if diags.HasErrors() || w.op.Phase == graph.PhaseValidate {
 				return diags
 			}
+			if w.op.defers {
+				impl.AllowDeferral()
+			}
 			return diags.Append(impl.Configure(w.ctx, config)...)
 		})
+	if v.deferProvider(config, diags.Err()) {
+		return nil
+	}
 	return explainProvider(p, diags).Report(w.out.warn)
 }
 
@@ -131,8 +141,9 @@ func (e *evaluator) providerKey(key *graph.ProviderKey, c *evalContext) (addrs.I
 	case err != nil:
 		return addrs.NoKey, err
 	case !v.IsKnown():
-		return addrs.NoKey, at.argError(providerKeyArgument.summary,
-			"The provider instance key is known only after apply. It must be known during the plan.", key.Expr, v)
+		return addrs.NoKey, at.unknownArgument(plans.DeferredProvider, providerKeyArgument.summary,
+			"The provider instance key is known only after apply. It must be known during the plan.", key.Expr, v,
+			"the provider instance key")
 	}
 	return addrs.StringKey(v.AsString()), nil
 }

@@ -25,6 +25,7 @@ type results struct {
 	changes    *plans.Changes
 	planned    map[addrs.AbsInstance]*plans.InstanceChange // index of changes, made when first needed
 	checks     *checks.Results
+	deferred   []*plans.Deferred
 	errs       tfdiags.Diagnostics
 	forgotten  int                     // number of objects
 	checkReads []*plans.InstanceChange // data sources in check blocks that were read during the plan
@@ -135,6 +136,13 @@ func (s *results) undeclare(addr addrs.AbsResource) {
 	if r := s.state.Resource(addr); r != nil && len(r.Instances) == 0 {
 		s.state.RemoveResource(addr)
 	}
+}
+
+// deferChange adds a change that is put off.
+func (s *results) deferChange(d *plans.Deferred) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deferred = append(s.deferred, d)
 }
 
 // addChange adds a planned change and reports it to the observer.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -8,12 +9,13 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/lang"
+	"tofu/internal/plans"
 )
 
-// unknownBecause returns a sentence with the chain of references through which a value became
-// unknown.
-func (c *evalContext) unknownBecause(e *lang.Expr) string {
-	var chain []string
+// unknownChain returns the references through which the value of e became unknown, from what is
+// unknown to the reference in e.
+func (c *evalContext) unknownChain(e *lang.Expr) []plans.DeferralStep {
+	var chain []plans.DeferralStep
 	in := c.in
 	for seen := map[*lang.Expr]bool{}; e != nil && !seen[e]; {
 		seen[e] = true
@@ -22,13 +24,28 @@ func (c *evalContext) unknownBecause(e *lang.Expr) string {
 			break
 		}
 		rest, _ := addrs.StepsText(ref.Remaining)
-		chain = append(chain, ref.Subject.String()+rest)
+		chain = append(chain, place(ref.Subject.String()+rest, ref.Range))
 		e, in = nextExpr(in, ref)
 	}
+	slices.Reverse(chain)
+	return chain
+}
+
+// unknownIn returns the chain to the first of some references whose value is unknown.
+func (c *evalContext) unknownIn(refs *lang.Refs) []plans.DeferralStep {
+	return c.unknownChain(&lang.Expr{Refs: *refs})
+}
+
+// becauseOf returns a sentence about a chain of references, with the paragraph that it begins.
+func becauseOf(chain []plans.DeferralStep) string {
 	if len(chain) == 0 {
 		return ""
 	}
-	return "\n\nIt is unknown because of " + strings.Join(chain, ", which depends on ") + "."
+	var texts []string
+	for _, step := range slices.Backward(chain) {
+		texts = append(texts, step.What)
+	}
+	return "\n\nIt is unknown because of " + strings.Join(texts, ", which depends on ") + "."
 }
 
 func (c *evalContext) firstUnknown(in *moduleInstance, e *lang.Expr) *addrs.Reference {

@@ -207,11 +207,18 @@ func (e *evaluator) recordOutput(v *graph.Value, val cty.Value) {
 			e.out.storeOutput(v.Output, val)
 		}
 	case e.op.Phase.Applies():
-		if bare, _ := val.UnmarkDeep(); !bare.IsWhollyKnown() && e.op.Selective() && e.out.state.Output(v.Name) != nil {
-			return // there is a gap between counted instances: keep the stored value until it is closed
+		if bare, _ := val.UnmarkDeep(); !bare.IsWhollyKnown() && e.keepsUnknown(v.Name) {
+			return
 		}
 		e.out.storeOutput(v.Output, val)
 	}
+}
+
+// keepsUnknown reports whether an apply leaves a root output as it is if its value is unknown. It
+// depends on something deferred, or a targeted apply leaves a gap between counted instances.
+func (e *evaluator) keepsUnknown(output string) bool {
+	return len(e.op.deferredResources)+len(e.op.deferredModules) > 0 ||
+		e.op.Selective() && e.out.state.Output(output) != nil
 }
 
 // outputChange returns the change of a root output from its stored value.

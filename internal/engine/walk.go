@@ -30,13 +30,16 @@ type walk struct {
 	times      *timings.Walk
 
 	// Slices indexed by node or resource. Each node writes only its own entries.
-	upstreamPending []bool // a resource upstream of the node has a pending change
+	upstreamPending []bool          // a resource upstream of the node has a pending change
+	deferred        []*deferredNode // why dependents of the node are deferred; nil unless the operation defers
 	failed          []bool
 	resources       []resourceResult
 
 	eval      *evaluator
 	modules   moduleTree
 	providers *providerPool
+
+	deferredModules []addrs.Module // guarded by out.mu
 
 	inspected bool // the inspection ran at its node
 	generated generatedBlocks
@@ -80,6 +83,9 @@ func (w *walk) run() error {
 	w.eval.deprecates = w.eval.deprecatesAny()
 	w.upstreamPending = make([]bool, w.graph.Edges.Len())
 	w.failed = make([]bool, w.graph.Edges.Len())
+	if w.op.defers {
+		w.deferred = make([]*deferredNode, w.graph.Edges.Len())
+	}
 	defer w.watchStop()()
 	defer w.op.env.Timings.Phase("walk")()
 	w.times = w.op.env.Timings.Walk(w.op.Phase.String(), len(w.graph.Nodes))
@@ -138,6 +144,9 @@ func (w *walk) visitNode(id dag.ID, n *graph.Node) {
 			break
 		}
 	}
+	if w.deferred != nil {
+		w.deferred[id] = w.deferredBefore(id)
+	}
 	err := n.Problems.Err()
 	if err == nil && !n.Dropped {
 		err = w.execute(n)
@@ -159,7 +168,7 @@ func (w *walk) execute(n *graph.Node) error {
 	case graph.KindInspection:
 		w.inspect()
 	case graph.KindModule:
-		return w.eval.expandModule(n.Object.(*graph.Module))
+		return w.expandModule(n)
 	case graph.KindExpand:
 		return w.visitor(n.Resource).expandForSteps()
 	case graph.KindResource:

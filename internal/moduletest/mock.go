@@ -174,6 +174,9 @@ func (m *mockObject) CallFunction(_ context.Context, name string, _ []cty.Value)
 	return cty.NilVal, errors.New("a mocked object has no function " + name)
 }
 
+// AllowDeferral implements providers.Interface.
+func (m *mockObject) AllowDeferral() {}
+
 // Stop implements providers.Interface.
 func (m *mockObject) Stop(context.Context) error { return nil }
 

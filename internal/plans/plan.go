@@ -30,6 +30,10 @@ type Plan struct {
 	Applyable bool
 	// Complete says that targeting and deferral excluded nothing.
 	Complete bool
+	// Deferred are the changes that can't be planned yet. DeferredModules are the module calls whose
+	// instances are unknown.
+	Deferred        []*Deferred
+	DeferredModules []addrs.Module
 
 	Timestamp time.Time // result of plantimestamp()
 

@@ -34,6 +34,8 @@ type client struct {
 	schema    *providers.Schema // set when the provider is ready for calls
 	functions map[string]*providers.Function
 
+	defers bool // deferred responses are allowed
+
 	mourned atomic.Bool // the stack trace was reported
 }
 
@@ -41,10 +43,13 @@ func newClient(l Launch, p *process, conn *grpc.ClientConn, version int) *client
 	return &client{launch: l, process: p, conn: conn, version: version}
 }
 
-// capabilities returns the capabilities of the engine, which does not support deferral.
-func capabilities() *tfplugin.ClientCapabilities {
-	return &tfplugin.ClientCapabilities{WriteOnlyAttributesAllowed: true}
+// capabilities returns the capabilities of the engine.
+func (c *client) capabilities() *tfplugin.ClientCapabilities {
+	return &tfplugin.ClientCapabilities{DeferralAllowed: c.defers, WriteOnlyAttributesAllowed: true}
 }
+
+// AllowDeferral implements providers.Interface.
+func (c *client) AllowDeferral() { c.defers = true }
 
 // invoke makes a call.
 func (c *client) invoke(ctx context.Context, m method, in, out proto.Message) error {
@@ -175,7 +180,7 @@ func (c *client) Configure(ctx context.Context, config cty.Value) tfdiags.Diagno
 	in := &tfplugin.ConfigureProviderRequest{
 		TerraformVersion:   impersonated,
 		Config:             x.encode(config, block(x.schema.Provider).ImpliedType()),
-		ClientCapabilities: capabilities(),
+		ClientCapabilities: c.capabilities(),
 	}
 	out := &tfplugin.ConfigureProviderResponse{}
 	if x.invoke(in, out) {

@@ -43,7 +43,7 @@ func (c *client) ReadDataSource(ctx context.Context, req providers.ReadDataReque
 	ty := rs.Block.ImpliedType()
 	in := &tfplugin.ReadDataSourceRequest{
 		TypeName: req.Type, Config: x.encode(req.Config, ty), ProviderMeta: x.meta(req.Meta),
-		ClientCapabilities: capabilities(),
+		ClientCapabilities: c.capabilities(),
 	}
 	out := &tfplugin.ReadDataSourceResponse{}
 	if x.invoke(in, out) {
@@ -63,7 +63,7 @@ func (c *client) OpenEphemeral(ctx context.Context, typ string, config cty.Value
 	}
 	ty := rs.Block.ImpliedType()
 	in := &tfplugin.OpenEphemeralResourceRequest{TypeName: typ, Config: x.encode(config, ty),
-		ClientCapabilities: capabilities()}
+		ClientCapabilities: c.capabilities()}
 	out := &tfplugin.OpenEphemeralResourceResponse{}
 	if x.invoke(in, out) {
 		x.said(out.Diagnostics)

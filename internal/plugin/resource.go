@@ -13,7 +13,7 @@ import (
 // ValidateResource implements providers.Interface.
 func (c *client) ValidateResource(ctx context.Context, typ string, config cty.Value) tfdiags.Diagnostics {
 	x, rs := c.resource(ctx, validateResource, typ)
-	return x.validate(rs, typ, config, capabilities())
+	return x.validate(rs, typ, config, c.capabilities())
 }
 
 // validate makes any of the calls that validate a configuration. All have the same form.
@@ -81,7 +81,7 @@ func (c *client) ReadResource(ctx context.Context, req providers.ReadRequest) (r
 	ty := rs.Block.ImpliedType()
 	in := &tfplugin.ReadResourceRequest{
 		TypeName: req.Type, CurrentState: x.encode(req.Prior, ty), Private: req.Private, ProviderMeta: x.meta(req.Meta),
-		ClientCapabilities: capabilities(), CurrentIdentity: x.encodeIdentity(req.Identity, rs.Identity),
+		ClientCapabilities: c.capabilities(), CurrentIdentity: x.encodeIdentity(req.Identity, rs.Identity),
 	}
 	out := &tfplugin.ReadResourceResponse{}
 	if x.invoke(in, out) {
@@ -104,7 +104,7 @@ func (c *client) PlanResourceChange(ctx context.Context, req providers.PlanReque
 	in := &tfplugin.PlanResourceChangeRequest{
 		TypeName: req.Type, PriorState: x.encode(req.Prior, ty), ProposedNewState: x.encode(req.Proposed, ty),
 		Config:       x.encode(req.Config, ty),
-		PriorPrivate: req.Private, ProviderMeta: x.meta(req.Meta), ClientCapabilities: capabilities(),
+		PriorPrivate: req.Private, ProviderMeta: x.meta(req.Meta), ClientCapabilities: c.capabilities(),
 		PriorIdentity: x.encodeIdentity(req.Identity, rs.Identity),
 	}
 	out := &tfplugin.PlanResourceChangeResponse{}
@@ -156,7 +156,7 @@ func (c *client) ImportResourceState(ctx context.Context, req providers.ImportRe
 		return providers.ImportResponse{Diagnostics: x.diags}
 	}
 	in := &tfplugin.ImportResourceStateRequest{
-		TypeName: req.Type, Id: req.ID, ClientCapabilities: capabilities(),
+		TypeName: req.Type, Id: req.ID, ClientCapabilities: c.capabilities(),
 		Identity: x.encodeIdentity(req.Identity, rs.Identity),
 	}
 	out := &tfplugin.ImportResourceStateResponse{}

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -110,22 +111,18 @@ func decodePath(in *tfplugin.AttributePath) cty.Path {
 	return path
 }
 
-// deferReasons says in words why a provider doesn't answer yet.
 var deferReasons = map[tfplugin.Deferred_Reason]string{
-	tfplugin.Deferred_UNKNOWN:                 "the provider gave no reason",
-	tfplugin.Deferred_RESOURCE_CONFIG_UNKNOWN: "values of the configuration are not known yet",
-	tfplugin.Deferred_PROVIDER_CONFIG_UNKNOWN: "the provider's configuration is not known yet",
-	tfplugin.Deferred_ABSENT_PREREQ:           "something that the object needs does not exist yet",
+	tfplugin.Deferred_RESOURCE_CONFIG_UNKNOWN: providers.DeferredConfig,
+	tfplugin.Deferred_PROVIDER_CONFIG_UNKNOWN: providers.DeferredProvider,
+	tfplugin.Deferred_ABSENT_PREREQ:           providers.DeferredAbsent,
 }
 
+// deferred returns the reason for a deferred response, "" if it is not deferred.
 func deferred(d *tfplugin.Deferred) string {
 	if d == nil {
 		return ""
 	}
-	if text, ok := deferReasons[d.Reason]; ok {
-		return text
-	}
-	return deferReasons[tfplugin.Deferred_UNKNOWN]
+	return cmp.Or(deferReasons[d.Reason], providers.DeferredOther)
 }
 
 func decodeTime(t *timestamppb.Timestamp) time.Time {

@@ -45,6 +45,10 @@ type Interface interface {
 	// CallFunction calls a function. A *FunctionError says which argument is wrong.
 	CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error)
 
+	// AllowDeferral lets the provider answer that it can't work on an object yet. It is called before
+	// Configure.
+	AllowDeferral()
+
 	// Stop asks the provider to end its current calls soon. It returns at once.
 	Stop(ctx context.Context) error
 	// Close ends the provider. No other method may be called after it.
@@ -155,12 +159,20 @@ type ReadRequest struct {
 	Identity cty.Value // cty.NilVal for none
 }
 
+// Reasons for deferred responses.
+const (
+	DeferredConfig   = "resource_config_unknown" // the configuration of the object is unknown
+	DeferredProvider = "provider_config_unknown" // the configuration of the provider is unknown
+	DeferredAbsent   = "absent_prereq"           // something that the object needs does not exist
+	DeferredOther    = "unknown"
+)
+
 // ReadResponse holds the object. A null State means that it is gone.
 type ReadResponse struct {
 	State       cty.Value
 	Private     []byte
 	Identity    cty.Value
-	Deferred    string // reason for a deferred response; "" if not deferred
+	Deferred    string // one of the reasons below; "" if not deferred
 	Diagnostics tfdiags.Diagnostics
 }
 

@@ -51,6 +51,9 @@ func DescribePlan(plan *plans.Plan) string {
 		b.WriteString("drift ")
 		describeChange(&b, d)
 	}
+	for _, d := range plan.Deferred {
+		describeDeferred(&b, d)
+	}
 	switch {
 	case plan.Errored:
 		b.WriteString("errored\n")
@@ -60,6 +63,20 @@ func DescribePlan(plan *plans.Plan) string {
 		b.WriteString("not applyable\n")
 	}
 	return b.String()
+}
+
+func describeDeferred(b *strings.Builder, d *plans.Deferred) {
+	fmt.Fprintf(b, "defer %s %s %s", d.Action, d.Addr, d.Why)
+	if d.Via != "" {
+		b.WriteString(" via " + d.Via)
+	}
+	for i, step := range d.Chain {
+		b.WriteString([]string{": ", " > "}[min(i, 1)] + step.What)
+		if file, line, found := strings.Cut(step.Where, ":"); found {
+			fmt.Fprintf(b, " (%s:%s)", filepath.Base(file), line)
+		}
+	}
+	b.WriteByte('\n')
 }
 
 func describeChange(b *strings.Builder, c *plans.InstanceChange) {

@@ -42,7 +42,7 @@ var Address = addrs.DefaultProvider("fake")
 //
 // The values of Cloud.Fail: "" is an error; "partial" an error with an object; "other" a result
 // that wasn't planned; "legacy" the same, excused; "unknown" an unknown result; "type" one of
-// another type; "nothing" no answer; "null" a null one.
+// another type; "nothing" no answer; "null" a null one; "deferred" a deferred one.
 type Provider struct {
 	Cloud *Cloud
 	Type  string // type of the provider: "fake", or another name
@@ -189,6 +189,8 @@ func (p *Provider) PlanResourceChange(ctx context.Context, req providers.PlanReq
 		case !asked:
 		case fail == "":
 			out = providers.PlanResponse{Diagnostics: failure("plan", req.Config)}
+		case fail == "deferred":
+			out.Deferred = providers.DeferredAbsent
 		default:
 			out.LegacyTypes = fail == "legacy"
 			out.Planned = with(out.Planned, "v", cty.StringVal("planned otherwise"))
@@ -448,6 +450,9 @@ func (p *Provider) CallFunction(_ context.Context, name string, args []cty.Value
 	}
 	return args[0], nil
 }
+
+// AllowDeferral implements providers.Interface.
+func (p *Provider) AllowDeferral() {}
 
 // Stop implements providers.Interface. Running calls complete nevertheless.
 func (p *Provider) Stop(context.Context) error { return nil }

@@ -108,7 +108,7 @@ func (r *run) edit(text string) {
 }
 
 // ways are the ways in which calls can fail besides a plain error, see Provider.
-var ways = []string{"partial", "other", "legacy", "unknown", "type", "nothing", "null"}
+var ways = []string{"partial", "other", "legacy", "unknown", "type", "nothing", "null", "deferred"}
 
 func (r *run) setFailures(text string) {
 	r.s.Cloud.Fail = map[string]string{}

@@ -167,12 +167,13 @@ func (s *Session) Do(step *Step) (*Result, error) {
 // again plans once more. After a complete apply nothing may be left to do.
 func (s *Session) again(ctx context.Context, cfg *configs.Config, step *Step) string {
 	s.Cloud.Fail, s.Cloud.On = nil, nil
-	plan, err := engine.Plan(ctx, cfg, s.State, s.Env(), &engine.PlanOptions{Variables: step.Plan.Variables})
+	plan, err := engine.Plan(ctx, cfg, s.State, s.Env(), &engine.PlanOptions{Variables: step.Plan.Variables,
+		Defer: step.Plan.Defer})
 	out := ""
 	if err != nil {
 		out = describeProblems(tfdiags.FromError(err), step.Details)
 	}
-	if plan != nil && (plan.Applyable || plan.Errored) {
+	if plan != nil && (plan.Applyable || plan.Errored || len(plan.Deferred) > 0) {
 		out += DescribePlan(plan)
 	}
 	return out
@@ -186,7 +187,7 @@ func (o option) set(step *Step) error {
 	var target addrs.Target
 	opts := &step.Plan
 	step.Again = step.Again && slices.Contains([]string{"-var", "-apply-var", "-log", "-details",
-		"-parallelism"}, o.name)
+		"-parallelism", "-defer"}, o.name)
 	switch o.name {
 	case "-destroy":
 		opts.Mode = plans.Destroy
@@ -213,6 +214,8 @@ func (o option) set(step *Step) error {
 		setVariable(&opts.Variables, o.value)
 	case "-apply-var":
 		setVariable(&step.Apply.Variables, o.value)
+	case "-defer":
+		opts.Defer = true
 	case "-generate":
 		opts.GenerateConfig = true
 	case "-suppress-forget-errors":

@@ -63,6 +63,15 @@ func writePlan(w io.Writer, f *File) error {
 			}
 		}
 	}
+	for _, d := range p.Deferred {
+		wire, err := e.deferred(d)
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.Addr, err)
+		}
+		if err := out.Encode(wire); err != nil {
+			return err
+		}
+	}
 	return buffered.Flush()
 }
 
@@ -72,7 +81,10 @@ func (e *encoder) head(f *File) (*wirePlan, error) {
 		Program: version.Own, ID: f.ID, Backend: f.Backend,
 		Mode: p.Mode, Errored: p.Errored, Applyable: p.Applyable, Complete: p.Complete, Timestamp: p.Timestamp,
 		EphemeralVariables: p.EphemeralVariables, GeneratedConfig: p.GeneratedConfig,
-		HasChanges: p.Changes != nil, Drift: len(p.Drift),
+		HasChanges: p.Changes != nil, Drift: len(p.Drift), Deferred: len(p.Deferred),
+	}
+	for _, m := range p.DeferredModules {
+		out.DeferredModules = append(out.DeferredModules, string(m))
 	}
 	if p.Changes != nil {
 		out.Changes, out.Outputs = len(p.Changes.Instances), len(p.Changes.Outputs)
@@ -263,6 +275,13 @@ func (d *decoder) read(in *msgpack.Decoder, f *File) error {
 		}
 		p.Changes.AddOutput(o)
 	}
+	for range head.Deferred {
+		c, err := d.nextDeferred(in)
+		if err != nil {
+			return err
+		}
+		p.Deferred = append(p.Deferred, c)
+	}
 	p.Changes.Sort()
 	return nil
 }
@@ -289,6 +308,9 @@ func (d *decoder) head(in *wirePlan, f *File) error {
 			p.Variables = make(map[string]cty.Value)
 		}
 		p.Variables[wire.Name] = v
+	}
+	for _, m := range in.DeferredModules {
+		p.DeferredModules = append(p.DeferredModules, addrs.Module(m))
 	}
 	var err error
 	for _, list := range []struct {

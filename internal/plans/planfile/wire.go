@@ -12,13 +12,13 @@ import (
 
 // format is the version of the form. It is raised for changes that older readers would
 // misunderstand.
-const format = 2
+const format = 3
 
 var errFormat = errors.New("the plan file was written by another version of this program; make the plan anew")
 
 // The stream consists of the format number, one wirePlan, wirePlan.Changes times wireChange,
-// wirePlan.Drift times wireChange, and wirePlan.Outputs times wireOutput. Fields have no names in
-// it, so their order is part of the format.
+// wirePlan.Drift times wireChange, wirePlan.Outputs times wireOutput, and wirePlan.Deferred times
+// wireDeferred. Fields have no names in it, so their order is part of the format.
 type (
 	wirePlan struct {
 		Program string
@@ -37,8 +37,10 @@ type (
 		HasChecks                    bool
 		GeneratedConfig              map[string]string
 
-		HasChanges              bool
-		Changes, Drift, Outputs int
+		DeferredModules []string
+
+		HasChanges                        bool
+		Changes, Drift, Outputs, Deferred int
 	}
 
 	wireVariable struct {
@@ -116,6 +118,22 @@ type (
 		Identity wireValue
 	}
 
+	// wireDeferred has the module in steps, because an instance key in it may be unknown. Change has
+	// no module.
+	wireDeferred struct {
+		Change wireChange
+		Module []wireModuleStep
+		Why    plans.DeferReason
+		Chain  []plans.DeferralStep
+		Via    string
+		Alone  bool
+	}
+
+	wireModuleStep struct {
+		Name string
+		Key  wireKey
+	}
+
 	wireOutput struct {
 		Name       string
 		Action     plans.Action
@@ -130,6 +148,7 @@ const (
 	noKey uint8 = iota
 	intKey
 	stringKey
+	unknownKey // of deferred changes only
 )
 
 func toKey(k addrs.InstanceKey) (wireKey, error) {
@@ -139,8 +158,8 @@ func toKey(k addrs.InstanceKey) (wireKey, error) {
 	if s, ok := k.IsString(); ok {
 		return wireKey{Kind: stringKey, S: s}, nil
 	}
-	if k != addrs.NoKey {
-		return wireKey{}, errors.New("an instance key isn't known")
+	if k == addrs.UnknownKey {
+		return wireKey{Kind: unknownKey}, nil
 	}
 	return wireKey{}, nil
 }
@@ -153,6 +172,8 @@ func (k wireKey) key() (addrs.InstanceKey, error) {
 		return addrs.IntKey(k.N), nil
 	case stringKey:
 		return addrs.StringKey(k.S), nil
+	case unknownKey:
+		return addrs.UnknownKey, nil
 	}
 	return addrs.NoKey, fmt.Errorf("unknown kind of instance key %d", k.Kind)
 }

@@ -1,0 +1,353 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/checks"
+	"tofu/internal/dag"
+	"tofu/internal/engine/graph"
+	"tofu/internal/lang"
+	"tofu/internal/plans"
+	"tofu/internal/plans/objchange"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// Deferral
+//
+// A plan puts off what can't be planned yet instead of failing. Deferral begins at three kinds of
+// nodes: a resource or module whose instances are unknown, a provider that can't be configured
+// because its configuration is unknown, and a resource of which the provider itself defers an
+// instance. Each node that depends on a deferred one is deferred too. Values, conditions and outputs
+// among them are evaluated, with unknown values for the deferred objects; resources put off all
+// changes. Their objects stay in the state as they are.
+//
+// An apply treats the same resources and modules as deferred, although their instances may be known
+// by then: the plan that the user approved says nothing about them. The next plan does.
+
+// notYet is the Extra of a diagnostic about something that can't be planned yet. The diagnostic is
+// an error only if the operation doesn't defer.
+type notYet struct {
+	why   plans.DeferReason
+	chain []plans.DeferralStep
+	extra any // Extra for the printer
+}
+
+// UnwrapDiagnosticExtra is for hcl.DiagnosticExtra.
+func (n notYet) UnwrapDiagnosticExtra() any { return n.extra }
+
+// unknownArgument returns the error about the unknown argument e of a block, with the references
+// through which it became unknown.
+func (c *evalContext) unknownArgument(
+	why plans.DeferReason, summary, detail string, e *lang.Expr, v cty.Value, what string,
+) tfdiags.Diagnostic {
+	chain := c.unknownChain(e)
+	d := c.argError(summary, detail+becauseOf(chain), e, v)
+	chain = append(chain, plans.DeferralStep{What: what, Where: tfdiags.Place(e.Range())})
+	d.Extra = notYet{why: why, chain: chain, extra: d.Extra}
+	return d
+}
+
+// deferredNode says why a node is deferred.
+type deferredNode struct {
+	why   plans.DeferReason
+	chain []plans.DeferralStep // from what is unknown to the argument that requires it
+	via   string               // the deferred block that the node depends on; "" if deferral begins here
+	alone bool                 // a single instance is deferred, and not its resource
+}
+
+// behind returns why the dependents of the block called name are deferred.
+func (d *deferredNode) behind(name string) *deferredNode {
+	return &deferredNode{why: plans.DeferredPrereq, chain: d.chain, via: name}
+}
+
+// deferredBy returns why an operation that defers goes on in spite of err. It returns nil if err
+// has any other cause.
+func (e *evaluator) deferredBy(err error) *deferredNode {
+	if err == nil || !e.op.defers {
+		return nil
+	}
+	var out *deferredNode
+	for _, d := range tfdiags.FromError(err) {
+		cause, ok := d.Extra.(notYet)
+		if !ok {
+			return nil
+		}
+		if out == nil {
+			out = &deferredNode{why: cause.why, chain: cause.chain}
+		}
+	}
+	return out
+}
+
+// deferredBefore returns why a node is deferred because of the nodes that it needs, nil if it isn't.
+func (w *walk) deferredBefore(id dag.ID) *deferredNode {
+	for _, need := range w.graph.Edges.Needs(id) {
+		if d := w.deferred[need]; d != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// deferAll puts off all changes of a resource.
+func (v resourceVisit) deferAll(d *deferredNode) error {
+	w, r := v.w, v.r
+	w.deferred[r.Node.ID] = d.behind(r.Addr.String())
+	if r.Config == nil {
+		for _, prior := range r.Prior {
+			v.deferOrphans(prior, nil, d)
+		}
+		return nil
+	}
+	var errs tfdiags.Diagnostics
+	for _, in := range w.modules.of(r.Module) {
+		x, err := w.eval.values(r).expand(in)
+		if err != nil && w.eval.deferredBy(err) == nil {
+			errs = errs.AppendError(err)
+			continue
+		}
+		if err != nil {
+			v.deferUnknown(in, d)
+			continue
+		}
+		in.resources[r.Slot] = x
+		errs = errs.AppendError(w.each(len(x.keys), func(i int) error { return v.instanceAt(in, x, i).deferChange(d) }))
+		x.value = w.eval.values(r).whole(x)
+	}
+	for _, prior := range r.Prior {
+		in := w.modules.at(r.Module, prior.Addr.Module)
+		if in == nil || in.resources[r.Slot] == nil || in.resources[r.Slot].mode == repeatUnknown {
+			continue // which instances are declared is not known
+		}
+		v.deferOrphans(prior, in.resources[r.Slot], d)
+	}
+	return errs.Err()
+}
+
+// deferUnknown puts off the changes of a resource in a module instance where its instances are
+// unknown.
+func (v resourceVisit) deferUnknown(in *moduleInstance, d *deferredNode) {
+	w, r := v.w, v.r
+	in.resources[r.Slot] = newExpansion(expandedKeys{mode: repeatUnknown})
+	in.resources[r.Slot].value = cty.DynamicVal
+	addr := r.Addr.Resource.InInstance(in.addr).Instance(addrs.UnknownKey)
+	if r.Selected.Has(addr) {
+		ty := r.Schema.Block.ImpliedType()
+		v.record(&plans.Deferred{InstanceChange: plans.InstanceChange{Addr: addr, Action: v.expected(false),
+			Before: cty.NullVal(ty), After: cty.UnknownVal(ty)}}, d)
+	}
+	if r.HasConditions() {
+		w.out.recordCheck(v.conditionSet(addr), checks.Unknown, nil)
+	}
+}
+
+// deferOrphans puts off the deletion of stored instances that x doesn't have.
+func (v resourceVisit) deferOrphans(prior *states.Resource, x *expansion, d *deferredNode) {
+	r := v.r
+	if r.Addr.Resource.Mode != addrs.Managed || r.Schema == nil {
+		return
+	}
+	for _, key := range prior.SortedKeys() {
+		addr, inst := prior.Addr.Instance(key), prior.Instances[key]
+		_, declared := x.has(key)
+		if declared || inst.Current == nil || !r.Selected.HasOrphan(addr) {
+			continue
+		}
+		v.record(&plans.Deferred{InstanceChange: plans.InstanceChange{Addr: addr, Action: plans.Delete,
+			Before: v.stored(addr, inst.Current), After: cty.NullVal(r.Schema.Block.ImpliedType())}}, d)
+	}
+}
+
+// deferChange puts off the change of one declared instance.
+func (p *instancePlan) deferChange(d *deferredNode) error {
+	w, r := p.w, p.r
+	v := resourceVisit{w, r}
+	if r.HasConditions() {
+		w.out.recordCheck(p.conditionSet(""), checks.Unknown, nil)
+	}
+	if !r.Selected.Has(p.addr) {
+		p.keepStored()
+		return nil
+	}
+	marked, err := p.evalBody()
+	if err != nil {
+		return err
+	}
+	config, pvms, err := p.splitMarks(marked)
+	if err != nil {
+		return err
+	}
+	after := objchange.PlannedUnknown(r.Schema.Block, config)
+	if len(pvms) > 0 {
+		after = after.MarkWithPaths(pvms)
+	}
+	after = markStored(r.Schema.Block, after, nil)
+	if r.Addr.Resource.Mode == addrs.Ephemeral {
+		p.x.objs[p.at] = ephemeralValue(after)
+		return nil
+	}
+	p.x.objs[p.at] = after
+	before := cty.NullVal(r.Schema.Block.ImpliedType())
+	inst := w.op.Prior.Instance(p.addr)
+	exists := inst != nil && inst.Current != nil && r.Addr.Resource.Mode == addrs.Managed
+	if exists {
+		before = v.stored(p.addr, inst.Current)
+	}
+	v.record(&plans.Deferred{InstanceChange: plans.InstanceChange{Addr: p.addr,
+		MovedFrom: w.op.moves.Previous(p.addr), Action: v.expected(exists), Before: before, After: after}}, d)
+	return nil
+}
+
+// stored returns the value of a stored object, unknown if only its provider could decode it.
+func (v resourceVisit) stored(addr addrs.AbsInstance, obj *states.Object) cty.Value {
+	val, err := decode(v.r, addr, obj)
+	if err != nil {
+		return cty.UnknownVal(v.r.Schema.Block.ImpliedType())
+	}
+	return val
+}
+
+// expected returns the action to expect of a declared instance.
+func (v resourceVisit) expected(exists bool) plans.Action {
+	switch {
+	case v.r.Addr.Resource.Mode == addrs.Data:
+		return plans.Read
+	case exists:
+		return plans.Update
+	}
+	return plans.Create
+}
+
+// record adds a deferred change to the results.
+func (v resourceVisit) record(c *plans.Deferred, d *deferredNode) {
+	if v.r.Addr.Resource.Mode == addrs.Ephemeral {
+		return // nothing would be planned for it
+	}
+	c.Why, c.Chain, c.Via, c.Alone = d.why, d.chain, d.via, d.alone
+	c.Provider = addrs.ProviderInstance{Config: v.r.Provider.Addr}
+	v.w.out.deferChange(c)
+}
+
+// conditionSet returns how the conditions of an instance are reported.
+func (v resourceVisit) conditionSet(addr addrs.AbsInstance) conditionSet {
+	return conditionSet{kind: checks.KindResource, config: v.r.Addr.String(), object: addr.String()}
+}
+
+// deferModule puts off everything in a module whose instances are unknown.
+func (w *walk) deferModule(n *graph.Node, d *deferredNode) {
+	if w.deferred[n.ID] == nil {
+		w.deferred[n.ID] = d
+	}
+	m := n.Object.(*graph.Module)
+	w.out.mu.Lock()
+	defer w.out.mu.Unlock()
+	if !slices.Contains(w.deferredModules, m.Path) {
+		w.deferredModules = append(w.deferredModules, m.Path)
+	}
+}
+
+// deferProvider puts off the use of a provider that can't be configured with a configuration that
+// is not wholly known. It reports whether the provider is deferred.
+func (v providerVisit) deferProvider(config cty.Value, failure error) bool {
+	w, p := v.w, v.p
+	if failure == nil || config == cty.NilVal || config.IsWhollyKnown() || !w.op.defers {
+		return false
+	}
+	step := plans.DeferralStep{What: fmt.Sprintf("the configuration of provider %q (%s)", p.Addr.Provider.Type,
+		tfdiags.FromError(failure)[0].Summary)}
+	if p.Config != nil {
+		step.Where = tfdiags.Place(p.Config.Range)
+	}
+	var chain []plans.DeferralStep
+	if in := w.modules.of(p.Module); len(in) > 0 {
+		chain = w.eval.newContext(in[0], repetition{}).unknownIn(&p.Body.Refs)
+	}
+	w.deferNode(p.Node.ID, &deferredNode{why: plans.DeferredProvider, chain: append(chain, step)})
+	return true
+}
+
+// deferNode defers the dependents of a node. Several instances of a provider may call it at once.
+func (w *walk) deferNode(id dag.ID, d *deferredNode) {
+	w.out.mu.Lock()
+	defer w.out.mu.Unlock()
+	if w.deferred[id] == nil {
+		w.deferred[id] = d
+	}
+}
+
+// deferNeeded puts off the deletion of objects that the stored objects of deferred resources depend
+// on. Replacements go on, because what is deferred may wait for their results.
+func (f finisher) deferNeeded() {
+	w := f.w
+	if len(w.out.deferred) == 0 {
+		return
+	}
+	via := map[addrs.ConfigResource]*plans.Deferred{}
+	var next []addrs.ConfigResource
+	visit := func(addr addrs.ConfigResource, of *plans.Deferred) {
+		if via[addr] == nil {
+			via[addr] = of
+			next = append(next, addr)
+		}
+	}
+	for _, d := range w.out.deferred {
+		visit(d.Addr.Config(), d)
+	}
+	for len(next) > 0 {
+		addr := next[0]
+		next = next[1:]
+		r := w.graph.Resource(addr)
+		if r == nil {
+			continue
+		}
+		var last *states.Dependencies // instances usually share them
+		for _, prior := range r.Prior {
+			for _, inst := range prior.Instances {
+				if inst.Current == nil || inst.Current.Dependencies == last {
+					continue
+				}
+				last = inst.Current.Dependencies
+				for dep := range inst.Current.Dependencies.All() {
+					visit(dep, via[addr])
+				}
+			}
+		}
+	}
+	w.out.changes.Instances = slices.DeleteFunc(w.out.changes.Instances, func(c *plans.InstanceChange) bool {
+		by := via[c.Addr.Config()]
+		if c.Action != plans.Delete || c.Addr.Resource.Mode != addrs.Managed || by == nil {
+			return false
+		}
+		w.out.deferred = append(w.out.deferred, &plans.Deferred{InstanceChange: *c, Why: plans.DeferredPrereq,
+			Chain: by.Chain, Via: by.Addr.Config().String(), Alone: true})
+		return true
+	})
+}
+
+// place returns a reference and its place in the configuration.
+func place(text string, rng hcl.Range) plans.DeferralStep {
+	return plans.DeferralStep{What: text, Where: tfdiags.Place(rng)}
+}
+
+// setDeferred makes the operation treat the resources and modules that a plan defers as deferred.
+func (o *operation) setDeferred(plan *plans.Plan) {
+	if len(plan.Deferred)+len(plan.DeferredModules) == 0 {
+		return
+	}
+	o.deferredResources = plan.DeferredResources()
+	o.deferredModules = map[addrs.Module]bool{}
+	for _, m := range plan.DeferredModules {
+		o.deferredModules[m] = true
+	}
+}
+
+// isDeferred reports whether the plan that is being applied defers a resource.
+func (o *operation) isDeferred(r *graph.Resource) bool {
+	return o.Phase.Applies() && o.deferredResources[r.Addr]
+}

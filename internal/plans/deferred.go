@@ -1,0 +1,76 @@
+package plans
+
+import (
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/providers"
+)
+
+// DeferReason says why a change can't be planned yet. The values are those of "reason" in JSON
+// output.
+type DeferReason string
+
+const (
+	// DeferredCount: the count, for_each or enabled argument is unknown.
+	DeferredCount DeferReason = "instance_count_unknown"
+	// DeferredConfig: an argument that the plan requires is unknown.
+	DeferredConfig DeferReason = providers.DeferredConfig
+	// DeferredProvider: the configuration of the provider is unknown.
+	DeferredProvider DeferReason = providers.DeferredProvider
+	// DeferredAbsent: the provider misses something that the object needs.
+	DeferredAbsent DeferReason = providers.DeferredAbsent
+	// DeferredPrereq: the object depends on another one that is deferred.
+	DeferredPrereq DeferReason = "deferred_prereq"
+	// DeferredOther: the provider has another reason.
+	DeferredOther DeferReason = providers.DeferredOther
+)
+
+var deferTexts = map[DeferReason]string{
+	DeferredCount:    "its instances are known only after apply",
+	DeferredConfig:   "its configuration is known only after apply",
+	DeferredProvider: "the configuration of its provider is known only after apply",
+	DeferredAbsent:   "something that it needs does not exist yet",
+	DeferredPrereq:   "something that it depends on is deferred",
+	DeferredOther:    "its provider can't plan it yet",
+}
+
+// Text returns the reason in words, about the object as "it".
+func (r DeferReason) Text() string { return deferTexts[r] }
+
+// Deferred is a change that a plan puts off until something that is unknown is known. Of the
+// change, Addr, Provider, Action, Before and After are set. The action is the one to expect. The
+// instance key is addrs.UnknownKey if the instances are not known; the change then stands for all
+// instances of the resource in that module instance.
+type Deferred struct {
+	InstanceChange
+	Why DeferReason
+	// Chain leads from what is unknown to the argument that the plan requires.
+	Chain []DeferralStep
+	// Via is the deferred block that the block depends on, if Why is DeferredPrereq.
+	Via string
+	// Alone says that the plan has the changes of the other instances of the resource.
+	Alone bool
+}
+
+// DeferralStep is an element of the chain that explains a deferral.
+type DeferralStep struct {
+	What  string // a reference, or an argument and its block
+	Where string // "main.tf:12"; may be empty
+}
+
+// SortDeferred orders deferred changes by address.
+func SortDeferred(list []*Deferred) {
+	slices.SortFunc(list, func(a, b *Deferred) int { return a.compare(b.Addr, b.Deposed) })
+}
+
+// DeferredResources returns the resources of which the plan puts off all instances.
+func (p *Plan) DeferredResources() map[addrs.ConfigResource]bool {
+	out := make(map[addrs.ConfigResource]bool, len(p.Deferred))
+	for _, d := range p.Deferred {
+		if !d.Alone {
+			out[d.Addr.Config()] = true
+		}
+	}
+	return out
+}
