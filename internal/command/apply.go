@@ -9,6 +9,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/plans"
 	"tofu/internal/session"
+	"tofu/internal/states"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -51,9 +52,10 @@ destroyed.`,
 
 type applyFlags struct {
 	planFlags
-	AutoApprove bool
-	command     bool // the command is destroy
-	given       func(option string) bool
+	AutoApprove      bool
+	DetailedExitCode bool
+	command          bool // the command is destroy
+	given            func(option string) bool
 }
 
 func (f *applyFlags) declare(fs *options) {
@@ -61,6 +63,8 @@ func (f *applyFlags) declare(fs *options) {
 	f.stateFlags.add(fs)
 	f.given = fs.given
 	fs.BoolVar(&f.AutoApprove, "auto-approve", false, "Do not ask for approval.")
+	fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
+		"Exit with status 2 if the saved plan deferred changes that are still to be planned.")
 	fs.BoolVar(&f.SuppressForgetErrors, "suppress-forget-errors", false,
 		"Succeed although a destroy left behind objects that were only forgotten.")
 }
@@ -89,17 +93,8 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 	defer op.Close()
 	op.Env.Parallelism = f.Parallelism
 	opts.NotSaved = true
-	plan, err := op.Plan(ctx, opts)
-	if err != nil {
-		return err
-	}
-	if !f.AutoApprove && plan.Applyable {
-		app.Printer.Diagnostics(app.Warnings.Take()) // before asking the user
-		if err := approve(ctx, op, plan); err != nil {
-			return err
-		}
-	}
-	return applyAndReport(ctx, op, plan, "", f)
+	r := &rounds{op: op, flags: f, opts: opts}
+	return r.run(ctx)
 }
 
 // approve asks the user whether to apply a plan.
@@ -132,12 +127,12 @@ func approve(ctx context.Context, op *session.Operation, plan *plans.Plan) error
 	return nil
 }
 
-// applyAndReport applies a plan and prints the result.
-func applyAndReport(
-	ctx context.Context, op *session.Operation, plan *plans.Plan, planID string, f *applyFlags,
-) error {
+// applyPlan applies a plan and adds what it did to the result.
+func (f *applyFlags) applyPlan(
+	ctx context.Context, op *session.Operation, plan *plans.Plan, planID string, result *ui.Applied,
+) (*states.State, error) {
 	if op.Session.Interrupts.Stopped() {
-		return tfdiags.Errorf("Execution halted", "The operation was interrupted before anything was applied.")
+		return nil, tfdiags.Errorf("Execution halted", "The operation was interrupted before anything was applied.")
 	}
 	warnings := &op.Session.Warnings
 	before := warnings.Take()
@@ -153,13 +148,17 @@ func applyAndReport(
 	during := warnings.Take()
 	warnings.Add(before.Dedup(during)...) // what both plan and apply warn about is reported once
 	warnings.Add(during...)
-	if err != nil {
-		return err
+	if err == nil {
+		result.Counts = result.Counts.Plus(tally.Counts())
 	}
-	op.Session.Printer.Diagnostics(warnings.Take())
-	op.Session.Printer.Message(ui.Applied{Counts: tally.Counts(), Destroy: f.command})
+	return st, err
+}
+
+// report prints the result of an apply and the warnings.
+func (f *applyFlags) report(op *session.Operation, result ui.Applied, st *states.State) {
+	op.Session.Printer.Diagnostics(op.Session.Warnings.Take())
+	op.Session.Printer.Message(result)
 	if !f.command {
 		op.Session.Printer.Message(ui.Outputs{Values: session.Outputs(st)})
 	}
-	return nil
 }

@@ -71,7 +71,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 	}
 	app.Printer.Diagnostics(app.Warnings.Take())
 	app.planNotes(plan, f)
-	if f.DetailedExitCode && plan.Applyable {
+	if f.DetailedExitCode && (plan.Applyable || plan.Defers()) {
 		return exitStatus(2)
 	}
 	return nil
@@ -125,7 +125,7 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 	if err := noArguments(args); err != nil {
 		return err
 	}
-	whole := &planFlags{operationFlags: f.operationFlags, targetFlags: f.targetFlags, Refresh: true}
+	whole := &planFlags{operationFlags: f.operationFlags, targetFlags: f.targetFlags, Refresh: true, Defer: true}
 	opts, err := whole.options()
 	if err != nil {
 		return err

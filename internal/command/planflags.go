@@ -20,6 +20,7 @@ type planFlags struct {
 	Destroy              bool
 	RefreshOnly          bool
 	Refresh              bool
+	Defer                bool
 	Replace              []string
 	SuppressForgetErrors bool
 }
@@ -33,6 +34,7 @@ func (f *planFlags) add(fs *options) {
 	fs.BoolVar(&f.RefreshOnly, "refresh-only", false,
 		"Only check whether objects changed outside, and plan to take note of it without changing anything.")
 	fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside.")
+	fs.BoolVar(&f.Defer, "defer", true, "Fail if anything can't be planned yet, instead of putting it off.")
 	fs.Var((*list)(&f.Replace), "replace", "Replace the resource instance at this `address`. May be repeated.")
 }
 
@@ -40,7 +42,7 @@ func (f *planFlags) add(fs *options) {
 // variables.
 func (f *planFlags) options() (*engine.PlanOptions, error) {
 	var errs tfdiags.Diagnostics
-	opts := &engine.PlanOptions{SkipRefresh: !f.Refresh}
+	opts := &engine.PlanOptions{SkipRefresh: !f.Refresh, Defer: f.Defer}
 	switch {
 	case f.Destroy:
 		opts.Mode = plans.Destroy

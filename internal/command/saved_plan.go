@@ -298,7 +298,20 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 	}
 	op.Env.Parallelism = f.Parallelism
 	op.ShowPlan(ctx, &ui.PlanView{Plan: saved.Plan, Saved: true})
-	return applyAndReport(ctx, op, saved.Plan, saved.ID, f)
+	result := ui.Applied{Destroy: f.command}
+	st, err := f.applyPlan(ctx, op, saved.Plan, saved.ID, &result)
+	if err != nil {
+		return err
+	}
+	f.report(op, result, st)
+	if !saved.Plan.Defers() {
+		return nil
+	}
+	app.Say("\n%s", leftToPlan(saved.Plan))
+	if f.DetailedExitCode {
+		return exitStatus(2)
+	}
+	return nil
 }
 
 // planLocation opens the backend that the plan was made with.

@@ -337,7 +337,7 @@ func place(text string, rng hcl.Range) plans.DeferralStep {
 
 // setDeferred makes the operation treat the resources and modules that a plan defers as deferred.
 func (o *operation) setDeferred(plan *plans.Plan) {
-	if len(plan.Deferred)+len(plan.DeferredModules) == 0 {
+	if !plan.Defers() {
 		return
 	}
 	o.deferredResources = plan.DeferredResources()

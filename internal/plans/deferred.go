@@ -1,7 +1,9 @@
 package plans
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/providers"
@@ -53,6 +55,29 @@ type Deferred struct {
 	Alone bool
 }
 
+// Because returns the reason and what led to it as text.
+func (d *Deferred) Because() string {
+	switch {
+	case d.Why == DeferredPrereq:
+		return fmt.Sprintf("it depends on %s, which is deferred", d.Via)
+	case len(d.Chain) == 0:
+		return d.Why.Text()
+	}
+	steps := make([]string, len(d.Chain))
+	for i, step := range d.Chain {
+		steps[i] = step.String()
+	}
+	return d.Why.Text() + ": " + strings.Join(steps, " → ")
+}
+
+// String returns the step with its place.
+func (s DeferralStep) String() string {
+	if s.Where == "" {
+		return s.What
+	}
+	return s.What + " (" + s.Where + ")"
+}
+
 // DeferralStep is an element of the chain that explains a deferral.
 type DeferralStep struct {
 	What  string // a reference, or an argument and its block
@@ -63,6 +88,9 @@ type DeferralStep struct {
 func SortDeferred(list []*Deferred) {
 	slices.SortFunc(list, func(a, b *Deferred) int { return a.compare(b.Addr, b.Deposed) })
 }
+
+// Defers reports whether the plan puts anything off.
+func (p *Plan) Defers() bool { return len(p.Deferred)+len(p.DeferredModules) > 0 }
 
 // DeferredResources returns the resources of which the plan puts off all instances.
 func (p *Plan) DeferredResources() map[addrs.ConfigResource]bool {

@@ -140,6 +140,10 @@ func (op *Operation) QuietEnv() *engine.Env {
 	return &quiet
 }
 
+// DeferVariable is an environment variable. With the value "off", what can't be planned yet is an
+// error, as in OpenTofu.
+const DeferVariable = "TOFU_DEFER"
+
 // PlanQuietly validates the configuration and plans without printing. Errors in the configuration
 // are returned before anything is read. It can return a plan with an error.
 func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, error) {
@@ -153,6 +157,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 		return nil, err
 	}
 	opts.Variables = op.Variables
+	opts.Defer = opts.Defer && op.Session.Env(DeferVariable) != "off"
 	env := *op.Env
 	env.Warn = planned.Add
 	plan, err := engine.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), &env, opts)
@@ -219,6 +224,9 @@ func (op *Operation) Save(ctx context.Context, st *states.State) error {
 	end := op.Session.Timings.Phase("saving the state")
 	err := op.State.Store(ctx, st)
 	end()
+	if err == nil {
+		op.State.Replace(st) // the next plan of the operation starts from it
+	}
 	for _, d := range tfdiags.FromError(err) {
 		if unsaved, ok := d.Extra.(statemgr.Unsaved); ok {
 			_, _ = op.Session.Err.Write(append(unsaved.Data, '\n'))

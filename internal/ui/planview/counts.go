@@ -7,12 +7,18 @@ import (
 	"tofu/internal/plans"
 )
 
-// Counts are numbers of objects.
-type Counts struct{ Import, Add, Change, Remove, Forget int }
+// Counts are numbers of objects. Deferred counts changes that a plan puts off.
+type Counts struct{ Import, Add, Change, Remove, Forget, Deferred int }
+
+// Plus returns the sums of the numbers.
+func (c Counts) Plus(other Counts) Counts {
+	return Counts{c.Import + other.Import, c.Add + other.Add, c.Change + other.Change, c.Remove + other.Remove,
+		c.Forget + other.Forget, c.Deferred + other.Deferred}
+}
 
 // Count counts the changes of a plan. A replacement counts as an addition and a removal.
 func Count(p *plans.Plan) Counts {
-	var c Counts
+	c := Counts{Deferred: len(p.Deferred)}
 	for _, change := range counted(p) {
 		if change.Importing != nil {
 			c.Import++
@@ -47,6 +53,9 @@ func (c Counts) String() string {
 	fmt.Fprintf(&b, "%d to add, %d to change, %d to destroy", c.Add, c.Change, c.Remove)
 	if c.Forget > 0 {
 		fmt.Fprintf(&b, ", %d to forget", c.Forget)
+	}
+	if c.Deferred > 0 {
+		fmt.Fprintf(&b, "; %d deferred", c.Deferred)
 	}
 	b.WriteByte('.')
 	return b.String()
