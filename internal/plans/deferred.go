@@ -80,8 +80,8 @@ func (s DeferralStep) String() string {
 
 // DeferralStep is an element of the chain that explains a deferral.
 type DeferralStep struct {
-	What  string // a reference, or an argument and its block
-	Where string // "main.tf:12"; may be empty
+	What  string `json:"what"`            // a reference, or an argument and its block
+	Where string `json:"where,omitempty"` // "main.tf:12"
 }
 
 // SortDeferred orders deferred changes by address.

@@ -72,7 +72,7 @@ func (p *planText) render() {
 	counts := planview.Count(p.Plan)
 	changes := p.shownChanges()
 	outputs := p.Source().ChangedOutputs()
-	if len(changes) == 0 && len(outputs) == 0 {
+	if len(changes) == 0 && len(outputs) == 0 && (len(p.Plan.Deferred) == 0 || p.Plan.Errored) {
 		p.noChanges(drift)
 		return
 	}
@@ -94,6 +94,9 @@ func (p *planText) render() {
 			p.write("\nOpenTofu will perform the following actions:\n")
 		}
 		p.changes(changes)
+	}
+	p.deferred()
+	if len(changes)+len(p.Plan.Deferred) > 0 {
 		p.write("\n" + p.style.As(termtext.Bold, "Plan:") + strings.TrimPrefix(counts.String(), "Plan:") + "\n")
 	}
 	p.outputSection(outputs)
@@ -109,7 +112,8 @@ const problemText = "OpenTofu planned the following actions, but then encountere
 // changesAnything reports whether a view has more to show than that nothing changes. Refresh-only
 // plans are always shown in full.
 func (p *planText) changesAnything() bool {
-	return p.Plan.Mode != plans.RefreshOnly && len(p.shownChanges())+len(p.Source().ChangedOutputs()) > 0
+	changed := len(p.shownChanges()) + len(p.Source().ChangedOutputs()) + len(p.Plan.Deferred)
+	return p.Plan.Mode != plans.RefreshOnly && changed > 0
 }
 
 // view writes the plan in another view than the full one.
@@ -120,6 +124,7 @@ func (p *planText) view(v PlanTextView) {
 	}
 	plan := planview.New(p.Source(), planview.Options{ShowSensitive: p.differ.ShowSensitive, Hide: v.Hide})
 	plantext.Views[v.Name](p.screen(v.Sort), plan)
+	p.deferred()
 }
 
 func (p *planText) screen(sort string) *plantext.Screen {
@@ -129,6 +134,23 @@ func (p *planText) screen(sort string) *plantext.Screen {
 // hints writes moved blocks for objects that look renamed.
 func (p *planText) hints() {
 	p.screen("").Renames(planview.New(p.Source(), planview.Options{}))
+}
+
+// deferred lists the changes that are put off, with what they wait for.
+func (p *planText) deferred() {
+	list := p.Source().Deferred()
+	if len(list) == 0 {
+		return
+	}
+	p.write("\n")
+	p.para("These changes can't be planned yet. They are planned when what they wait for is known:")
+	for _, d := range list {
+		p.write("\n  " + p.style.As(termtext.Bold, "# "+termtext.Printable(d.Addr.String())) + " is deferred, because\n")
+		for line := range strings.Lines(termtext.Wrap(termtext.Printable(d.Because()), p.width-5)) {
+			p.write("    " + line)
+		}
+		p.write("\n")
+	}
 }
 
 // shownChanges returns the changes to show.

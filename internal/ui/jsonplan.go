@@ -29,6 +29,7 @@ type resourceAddress struct {
 	Type            string          `json:"type"`
 	Name            string          `json:"name"`
 	Index           json.RawMessage `json:"index,omitempty"`
+	IndexUnknown    bool            `json:"index_unknown,omitempty"` // of deferred changes
 	ProviderName    string          `json:"provider_name"`
 }
 
@@ -96,6 +97,7 @@ func WritePlan(w io.Writer, view *PlanView, version string) error {
 		p.plannedValues()
 		p.changes("resource_drift", p.Source().ShownDrift(), false)
 		p.changes("resource_changes", p.Source().Listed(), true)
+		p.deferredChanges()
 		p.outputChanges()
 		if prior := p.priorState(); !prior.Empty() {
 			p.name("prior_state")
@@ -198,7 +200,11 @@ func objectAddress(addr addrs.AbsInstance, provider addrs.Provider) resourceAddr
 		Name:          addr.Resource.Name,
 		ProviderName:  provider.String(),
 	}
-	if addr.Key != addrs.NoKey {
+	switch addr.Key {
+	case addrs.NoKey:
+	case addrs.UnknownKey:
+		out.IndexUnknown = true
+	default:
 		out.Index = valueJSON(addr.Key.Value())
 	}
 	return out
@@ -227,6 +233,31 @@ func (p *planWriter) changes(name string, list []*plans.InstanceChange, planned 
 			p.item(out)
 		}
 	})
+}
+
+// deferredChange is a change that is put off. Chain leads from what is unknown to the argument that
+// requires it.
+type deferredChange struct {
+	Reason plans.DeferReason    `json:"reason"`
+	Change *resourceChange      `json:"resource_change"`
+	Via    string               `json:"deferred_by,omitempty"`
+	Chain  []plans.DeferralStep `json:"chain,omitempty"`
+}
+
+// deferredChanges writes the changes that are put off, and whether the plan can be applied, if there
+// are any.
+func (p *planWriter) deferredChanges() {
+	if !p.Plan.Defers() {
+		return
+	}
+	p.name("deferred_changes")
+	p.list(func() {
+		for _, d := range p.Source().Deferred() {
+			p.item(&deferredChange{d.Why, p.resourceChange(&d.InstanceChange), d.Via, d.Chain})
+		}
+	})
+	p.field("applyable", p.Plan.Applyable)
+	p.field("complete", p.Plan.Complete)
 }
 
 func (p *planWriter) resourceChange(c *plans.InstanceChange) *resourceChange {

@@ -251,6 +251,12 @@ func (p *jsonPrinter) Plan(v *PlanView) {
 		l := changeLine(c)
 		p.line("info", fmt.Sprintf("%s: Plan to %s", c.Addr, l.Action), "planned_change", entry{"change": l})
 	}
+	for _, d := range v.Source().Deferred() {
+		l := changeLine(&d.InstanceChange)
+		l.Reason = string(d.Why)
+		p.line("info", fmt.Sprintf("%s: Deferred, because %s", d.Addr, d.Because()), "deferred_change",
+			entry{"change": l, "chain": d.Chain})
+	}
 	if v.Saved {
 		return
 	}
@@ -272,8 +278,9 @@ func (p *jsonPrinter) summary(text string, c planview.Counts, operation string) 
 		Import    int    `json:"import"`
 		Remove    int    `json:"remove"`
 		Forget    int    `json:"forget"`
+		Deferred  int    `json:"deferred,omitempty"`
 		Operation string `json:"operation"`
-	}{c.Add, c.Change, c.Import, c.Remove, c.Forget, operation}})
+	}{c.Add, c.Change, c.Import, c.Remove, c.Forget, c.Deferred, operation}})
 }
 
 func (p *jsonPrinter) outputs(outputs map[string]outputJSON) {

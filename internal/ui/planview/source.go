@@ -42,6 +42,13 @@ func counted(p *plans.Plan) []*plans.InstanceChange {
 	return slices.DeleteFunc(slices.Clone(p.Changes.Instances), quiet)
 }
 
+// Deferred returns the changes that the plan puts off, in the order of the module tree.
+func (s *Source) Deferred() []*plans.Deferred {
+	out := slices.Clone(s.Plan.Deferred)
+	addrs.SortByModuleTree(out, func(d *plans.Deferred) addrs.AbsInstance { return d.Addr })
+	return out
+}
+
 // ChangedOutputs returns the root outputs that change.
 func (s *Source) ChangedOutputs() []*plans.OutputChange {
 	var out []*plans.OutputChange
