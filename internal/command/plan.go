@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 
+	"tofu/internal/configs/inputs"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/session"
@@ -24,6 +25,12 @@ the changes that were shown.`,
 		f.add(fs)
 		f.stateFlags.addIn(fs)
 		f.stateFlags.addUnused(fs)
+		fs.Func("var-unknown", "Plan as if the value of the variable `name` were not known yet; name.attribute is a "+
+			"part of one. An apply of the saved plan requires the value. May be repeated.",
+			func(text string) error {
+				f.Vars = append(f.Vars, inputs.Flag{Unknown: true, Text: text})
+				return nil
+			})
 		fs.StringVar(&f.Out, "out", "", "Save the plan to `path`, for the apply command.")
 		fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
 			"Exit with status 0 without changes, 1 after an error, and 2 with changes.")

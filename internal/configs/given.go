@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -25,6 +26,8 @@ type Given struct {
 	// Undeclared is the severity if the root module does not declare the variable.
 	Undeclared Undeclared
 	Range      hcl.Range // of the definition in a file, else empty
+	// Unknown are the parts that are not known yet; an empty path is the whole value.
+	Unknown []cty.Path
 }
 
 // Undeclared is the severity of a value for an undeclared variable.
@@ -36,8 +39,43 @@ const (
 	UndeclaredError                     // values from options
 )
 
-// Value returns the value for v, before conversion to the variable's type.
+// Value returns the value for v, before conversion to the variable's type. Parts that are not known
+// yet are unknown.
 func (g Given) Value(v *Variable) (cty.Value, error) {
+	for _, path := range g.Unknown {
+		if len(path) == 0 {
+			return cty.DynamicVal, nil
+		}
+	}
+	val, err := g.known(v)
+	for _, path := range g.Unknown {
+		if err == nil {
+			val, err = forgetPart(val, path, v)
+		}
+	}
+	return val, err
+}
+
+// forgetPart returns val with an unknown part at path.
+func forgetPart(val cty.Value, path cty.Path, v *Variable) (cty.Value, error) {
+	found := false
+	out, err := cty.Transform(val, func(at cty.Path, part cty.Value) (cty.Value, error) {
+		if !at.Equals(path) {
+			return part, nil
+		}
+		found = true
+		return cty.DynamicVal, nil
+	})
+	if err == nil && !found {
+		err = tfdiags.Errorf("Invalid -var-unknown option",
+			"The value of var.%s has no part %s. Give it any value, or make the whole variable unknown.", v.Name,
+			strings.TrimPrefix(tfdiags.FormatPath(path), "."))
+	}
+	return out, err
+}
+
+// known returns the value that the user set.
+func (g Given) known(v *Variable) (cty.Value, error) {
 	switch {
 	case g.Val != cty.NilVal:
 		return g.Val, nil

@@ -30,6 +30,7 @@ type staticEnv struct {
 	workspace string
 	workDir   string
 	rootDir   string
+	unknown   bool       // some root variables are not known yet
 	mu        sync.Mutex // held during evaluation, which caches results
 	depth     int        // nesting depth of symbols under evaluation
 }
@@ -39,6 +40,9 @@ func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv 
 		parser: parser, given: opts.Variables, ask: opts.Ask, workspace: opts.Workspace, workDir: opts.WorkDir,
 		rootDir:   rootDir,
 		functions: sync.OnceValue(func() map[string]function.Function { return funcs.Table(funcs.Options{}) }),
+	}
+	for _, given := range opts.Variables {
+		env.unknown = env.unknown || len(given.Unknown) > 0
 	}
 	if env.workspace == "" {
 		env.workspace = "default"
@@ -79,7 +83,7 @@ func (c *Config) StaticEval(expr hcl.Expression, want cty.Type, user string) (ct
 	if err = tfdiags.Join(err, refuseMarks(v, user, expr.Range())); err != nil {
 		return cty.UnknownVal(want), err
 	}
-	return staticConvert(v, want, expr)
+	return c.staticConvert(v, want, expr, user)
 }
 
 // StaticSecret is like StaticEval, for settings that may be secret, such as the configuration of
@@ -90,7 +94,7 @@ func (c *Config) StaticSecret(expr hcl.Expression, want cty.Type, user string) (
 		return cty.UnknownVal(want), err
 	}
 	v, _ = v.UnmarkDeep()
-	return staticConvert(v, want, expr)
+	return c.staticConvert(v, want, expr, user)
 }
 
 func (c *Config) staticValue(expr hcl.Expression, user string) (cty.Value, error) {
@@ -99,13 +103,27 @@ func (c *Config) staticValue(expr hcl.Expression, user string) (cty.Value, error
 	return c.static.eval(expr, cty.DynamicPseudoType, user, expr.Range())
 }
 
-func staticConvert(v cty.Value, want cty.Type, expr hcl.Expression) (cty.Value, error) {
+func (c *Config) staticConvert(v cty.Value, want cty.Type, expr hcl.Expression, user string) (cty.Value, error) {
+	if err := c.static.env.checkKnown(v, user, expr.Range()); err != nil {
+		return cty.UnknownVal(want), err
+	}
 	v, err := convert.Convert(v, want)
 	if err != nil {
 		return cty.UnknownVal(want),
 			tfdiags.Errorf("Unsuitable value type", "Unsuitable value: %s.", tfdiags.FormatError(err)).At(expr.Range())
 	}
 	return v, nil
+}
+
+// checkKnown returns an error if a value is not wholly known because root variables are not known
+// yet.
+func (e *staticEnv) checkKnown(v cty.Value, user string, at hcl.Range) error {
+	if !e.unknown || v.IsWhollyKnown() {
+		return nil
+	}
+	return tfdiags.Errorf("Unknown value not allowed",
+		"%s must be known before anything is planned, and its value depends on a variable that is given with "+
+			"-var-unknown. Give that variable a value.", user).At(at)
 }
 
 // StaticBody decodes a body of this module with a schema, with the limits of StaticEval. The value
@@ -117,7 +135,11 @@ func (c *Config) StaticBody(body hcl.Body, schema *configschema.Block, user stri
 	if err := analyzed.Refs.Problems.Err(); err != nil {
 		return cty.UnknownVal(schema.ImpliedType()), err
 	}
-	return c.static.scope(user, body.MissingItemRange()).EvalBody(analyzed)
+	v, err := c.static.scope(user, body.MissingItemRange()).EvalBody(analyzed)
+	if err != nil {
+		return v, err
+	}
+	return v, c.static.env.checkKnown(v, user, body.MissingItemRange())
 }
 
 // StaticScope returns an evaluation scope with the limits of StaticEval, for callers that decode
@@ -133,7 +155,11 @@ type lockedData struct{ *staticData }
 func (d lockedData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
 	d.scope.env.mu.Lock()
 	defer d.scope.env.mu.Unlock()
-	return d.staticData.Value(subject, rng)
+	v, err := d.staticData.Value(subject, rng)
+	if err != nil {
+		return v, err
+	}
+	return v, d.scope.env.checkKnown(v, d.user, rng)
 }
 
 func refuseMarks(v cty.Value, user string, at hcl.Range) error {

@@ -69,6 +69,11 @@ func (s *staticScope) evaluate(subject addrs.Referenceable) (cty.Value, error) {
 		return s.eval(local.Expr, cty.DynamicPseudoType, subject.String(), local.Range)
 	case addrs.InputVariable:
 		v := s.cfg.Module.Variables[subject.Name]
+		if given := s.env.given[v.Name]; v.Const.Value && s.cfg.Call == nil && len(given.Unknown) > 0 {
+			return cty.DynamicVal, tfdiags.Errorf("Unknown value not allowed",
+				"The variable %q is constant, so its value must be known before anything is planned. Give it a "+
+					"value instead of -var-unknown.", v.Name).At(v.Range)
+		}
 		val, err := s.argument(v)
 		if err != nil {
 			return cty.DynamicVal, err

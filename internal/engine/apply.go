@@ -9,6 +9,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
+	"tofu/internal/plans/objchange"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
@@ -37,6 +38,11 @@ func Apply(
 	w.out.changes = plan.Changes
 	w.observeImports()
 	walkErr := w.run()
+	for _, name := range plan.UnknownVariables() {
+		if v := w.graph.Root.Variables[name]; v != nil && w.failed[v.Node.ID] {
+			return plan.Prior, walkErr // all Steps have waited for it
+		}
+	}
 	err = tfdiags.Join(walkErr, w.guard("", func() error {
 		finisher{w}.finishState(plan)
 		return nil
@@ -69,7 +75,8 @@ func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *Apply
 	if opts != nil {
 		op.inspect(opts.Inspect)
 		op.showSensitive = opts.ShowSensitive
-		for name := range plan.EphemeralVariables {
+		again := slices.AppendSeq(plan.UnknownVariables(), maps.Keys(plan.EphemeralVariables))
+		for _, name := range again {
 			if v, ok := opts.Variables[name]; ok {
 				op.variables[name] = v
 			}
@@ -88,9 +95,12 @@ func (o *operation) checkVariables(opts *ApplyOptions) error {
 			continue
 		}
 		planned, ok := o.Plan.Variables[name]
-		a, _ := v.Final(given.Value)
+		a, err := v.Final(given.Value)
 		same := false
-		if ok {
+		if ok && !planned.IsWhollyKnown() {
+			was, _ := v.Final(planned)
+			same = err != nil || objchange.Possible(unmark(was), unmark(a)) // evaluation reports the former
+		} else if ok {
 			was, _ := v.Final(planned)
 			same = unmark(a).RawEquals(unmark(was))
 		} else if v.Default.Set {
@@ -100,6 +110,13 @@ func (o *operation) checkVariables(opts *ApplyOptions) error {
 			errs = errs.Append(tfdiags.Errorf("Mismatch between input and plan variable value",
 				"The given value of %q differs from its value in the saved plan. A saved plan is applied with "+
 					"the values that it was made with. Do not set the variable, or create a new plan.", name))
+		}
+	}
+	for _, name := range o.Plan.UnknownVariables() {
+		if _, again := opts.Variables[name]; !again {
+			errs = errs.Append(tfdiags.Errorf("No value for required variable",
+				"The plan was made while the value of %q was not known (-var-unknown). It must be set to apply the "+
+					"plan: -var %s=VALUE.", name, name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Plan.EphemeralVariables)) {

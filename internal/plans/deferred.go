@@ -2,6 +2,7 @@ package plans
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -87,6 +88,17 @@ type DeferralStep struct {
 // SortDeferred orders deferred changes by address.
 func SortDeferred(list []*Deferred) {
 	slices.SortFunc(list, func(a, b *Deferred) int { return a.compare(b.Addr, b.Deposed) })
+}
+
+// UnknownVariables returns the names of the root variables that are not wholly known, sorted.
+func (p *Plan) UnknownVariables() []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
+		if !p.Variables[name].IsWhollyKnown() {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // Defers reports whether the plan puts anything off.

@@ -38,7 +38,7 @@ type Plan struct {
 	Timestamp time.Time // result of plantimestamp()
 
 	// Variables are the root input values as given, before conversion and defaults, without
-	// ephemeral ones.
+	// ephemeral ones. Those that are not wholly known must be set to apply the plan.
 	Variables map[string]cty.Value
 	// EphemeralVariables are the root variables that must be set again to apply the plan. The value
 	// says whether the variable was set for the plan.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/configs"
 	"tofu/internal/tfdiags"
@@ -17,10 +18,11 @@ import (
 // EnvPrefix is the prefix of environment variables that set input variables.
 const EnvPrefix = "TF_VAR_"
 
-// Flag is one -var or -var-file option.
+// Flag is one -var, -var-file or -var-unknown option.
 type Flag struct {
-	File bool   // -var-file
-	Text string // NAME=VALUE, or the file's path
+	File    bool   // -var-file
+	Unknown bool   // -var-unknown
+	Text    string // NAME=VALUE, the file's path, or NAME with the path of a part
 }
 
 // Options are the sources of values.
@@ -56,10 +58,16 @@ func Collect(p *configs.Parser, o Options) (map[string]configs.Given, error) {
 		}
 	}
 	for _, flag := range o.Flags {
-		if flag.File {
+		switch {
+		case flag.File:
 			c.file(flag.Text)
-		} else {
+		case !flag.Unknown:
 			c.option(flag.Text)
+		}
+	}
+	for _, flag := range o.Flags { // last, because a part belongs to a value
+		if flag.Unknown {
+			c.unknown(flag.Text)
 		}
 	}
 	return c.given, c.errs.Err()
@@ -110,6 +118,39 @@ func (c *collection) option(text string) {
 		return
 	}
 	c.given[name] = configs.Given{Text: value, From: "the -var option", Undeclared: configs.UndeclaredError}
+}
+
+// unknown handles one -var-unknown option.
+func (c *collection) unknown(text string) {
+	invalid := func(problem string) {
+		c.errs.Add(tfdiags.Errorf("Invalid -var-unknown option",
+			"The -var-unknown option %q %s.", text, problem))
+	}
+	traversal, diags := hclsyntax.ParseTraversalAbs([]byte(text), "", hcl.InitialPos)
+	if diags.HasErrors() {
+		invalid("must be the name of a variable, or the path of a part of one, such as net.vpc_id")
+		return
+	}
+	var path cty.Path
+	for _, step := range traversal[1:] {
+		switch step := step.(type) {
+		case hcl.TraverseAttr:
+			path = path.GetAttr(step.Name)
+		case hcl.TraverseIndex:
+			path = path.Index(step.Key)
+		}
+	}
+	name := traversal.RootName()
+	given, ok := c.given[name]
+	if !ok && len(path) > 0 {
+		invalid("names a part of a variable that has no value. Set the value too")
+		return
+	}
+	if given.From == "" || len(path) == 0 {
+		given.From, given.Undeclared = "the -var-unknown option", configs.UndeclaredError
+	}
+	given.Unknown = append(given.Unknown, path)
+	c.given[name] = given
 }
 
 // file reads a variable file. A file with errors sets no values.

@@ -45,6 +45,7 @@ var changesTransformer = &Transformer{
 		if !b.op.Phase.Applies() {
 			return nil
 		}
+		b.openInputs()
 		var errs tfdiags.Diagnostics
 		for _, change := range b.op.Plan.Changes.Instances {
 			r := b.g.Resource(change.Addr.Config())
@@ -94,6 +95,21 @@ var stepNames = [...]string{
 	StepForget:  " (forget)",
 }
 
+// openInputs makes all Steps wait for the root variables that the plan didn't know, so that nothing
+// is changed if one of them has an invalid value.
+func (b *build) openInputs() {
+	for _, name := range b.op.Plan.UnknownVariables() {
+		v := b.g.Root.Variables[name]
+		if v == nil {
+			continue
+		}
+		if b.inputs == nil {
+			b.inputs = b.node(KindBarrier, nil, "(variables)", nil)
+		}
+		b.after(b.inputs, v.Node)
+	}
+}
+
 func (b *build) addStep(s *Step) {
 	r := s.Resource
 	name := s.Change.Addr.String()
@@ -103,7 +119,7 @@ func (b *build) addStep(s *Step) {
 	s.node = b.node(KindStep, r.Module, name+stepNames[s.Part], r.Node.Range)
 	s.node.Resource, s.node.Object = r, s
 	s.node.Problems = r.Node.Problems
-	b.after(s.node, r.Provider.Node)
+	b.after(s.node, r.Provider.Node, b.inputs)
 	if s.Part == stepApply {
 		b.instances.noteSteps(r.Module, s.Change.Addr.Module)
 	}

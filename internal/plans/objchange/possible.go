@@ -1,0 +1,29 @@
+package objchange
+
+import "github.com/zclconf/go-cty/cty"
+
+// Possible reports whether actual may be what planned was before all of it was known: the known
+// parts are equal, and the others have the types and refinements of the unknown ones. Neither value
+// may have marks.
+func Possible(planned, actual cty.Value) bool {
+	same := true
+	_ = cty.Walk(planned, func(path cty.Path, was cty.Value) (bool, error) {
+		now, err := path.Apply(actual)
+		switch {
+		case err != nil:
+			same = false
+		case !was.IsKnown():
+			within := was.Range().Includes(now)
+			same = same && (!within.IsKnown() || within.True())
+		case was.IsNull() || now.IsNull() || was.Type().IsPrimitiveType():
+			same = same && was.RawEquals(now)
+		case was.Type().IsSetType():
+			same = same && (!was.IsWhollyKnown() || was.RawEquals(now))
+			return false, nil // the elements of a set have no paths in another one
+		case was.CanIterateElements() && now.CanIterateElements():
+			same = same && was.LengthInt() == now.LengthInt()
+		}
+		return same, nil
+	})
+	return same
+}
