@@ -66,6 +66,13 @@ func (d *deferredNode) behind(name string) *deferredNode {
 	return &deferredNode{why: plans.DeferredPrereq, chain: d.chain, via: name}
 }
 
+// only returns the same for a single instance instead of its whole resource.
+func (d *deferredNode) only() *deferredNode {
+	out := *d
+	out.alone = true
+	return &out
+}
+
 // deferredBy returns why an operation that defers goes on in spite of err. It returns nil if err
 // has any other cause.
 func (e *evaluator) deferredBy(err error) *deferredNode {
@@ -90,6 +97,20 @@ func (w *walk) deferredBefore(id dag.ID) *deferredNode {
 	for _, need := range w.graph.Edges.Needs(id) {
 		if d := w.deferred[need]; d != nil {
 			return d
+		}
+	}
+	return nil
+}
+
+// deferredBefore returns why an instance is deferred because of the instances of its own resource
+// that it reads, nil if it isn't.
+func (x *expansion) deferredBefore(i int) *deferredNode {
+	if x.own == nil {
+		return nil
+	}
+	for _, key := range x.own[i] {
+		if at, _ := x.has(key); x.deferred[at] != nil {
+			return x.deferred[at]
 		}
 	}
 	return nil

@@ -156,6 +156,8 @@ type expansion struct {
 	// own holds the keys that each instance reads of its own resource, parallel to keys; nil unless
 	// the block reads any. See resourceVisit.orderInstances.
 	own [][]addrs.InstanceKey
+	// deferred says why the instances that read an instance are deferred, parallel to own.
+	deferred []*deferredNode
 }
 
 func newExpansion(of expandedKeys) *expansion {

@@ -79,7 +79,7 @@ func (v resourceVisit) orderInstances(in *moduleInstance, x *expansion) error {
 		}
 	}
 	order := &dag.Graph{}
-	x.own = make([][]addrs.InstanceKey, len(x.keys))
+	x.own, x.deferred = make([][]addrs.InstanceKey, len(x.keys)), make([]*deferredNode, len(x.keys))
 	for range x.keys {
 		order.Add()
 	}

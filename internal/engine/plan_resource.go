@@ -125,14 +125,18 @@ func (v resourceVisit) instanceAt(in *moduleInstance, x *expansion, i int) *inst
 // planInstance plans one declared instance, or puts off its change.
 func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) error {
 	p := v.instanceAt(in, x, i)
-	err := p.planDeclared()
-	d := v.w.eval.deferredBy(err)
+	d := x.deferredBefore(i)
 	if d == nil {
-		return err
+		err := p.planDeclared()
+		if d = v.w.eval.deferredBy(err); d == nil {
+			return err
+		}
+	}
+	if x.own != nil {
+		x.deferred[i] = d.behind(p.addr.String())
 	}
 	v.w.deferNode(v.r.Node.ID, d.behind(v.r.Addr.String()))
-	d.alone = true
-	return p.deferChange(d)
+	return p.deferChange(d.only())
 }
 
 // planDeclared plans the instance.
