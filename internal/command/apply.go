@@ -93,8 +93,7 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 	defer op.Close()
 	op.Env.Parallelism = f.Parallelism
 	opts.NotSaved = true
-	r := &rounds{op: op, flags: f, opts: opts}
-	return r.run(ctx)
+	return f.applyRounds(ctx, op, opts)
 }
 
 // approve asks the user whether to apply a plan.

@@ -307,7 +307,7 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 	if !saved.Plan.Defers() {
 		return nil
 	}
-	app.Say("\n%s", leftToPlan(saved.Plan))
+	app.Say("\nNot everything is done: the plan deferred %s. Make a new plan to continue.", deferredCount(saved.Plan))
 	if f.DetailedExitCode {
 		return exitStatus(2)
 	}

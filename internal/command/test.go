@@ -89,7 +89,7 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 	app.Printer.Diagnostics(app.Warnings.Take())
 	schemas := running.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)
 	runner := &moduletest.Runner{
-		Suite: suite, Env: *app.Environment(running, workspace), Variables: given,
+		Suite: suite, Env: *app.Environment(running, workspace), Variables: given, Defer: app.Defers(),
 		Observe: func(e moduletest.Event) { app.reportTest(e, schemas, f.Verbose) },
 		Keep:    app.keeper(cfg),
 	}

@@ -142,9 +142,32 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 		return append(found, unreachable(found, expected)...)
 	}
 	found = withoutPending(found)
-	st, err := e.apply(ctx, module, attempt, plan, found.Add)
+	st, err := e.applyRounds(ctx, module, attempt, plan, opts, found.Add)
 	done.State, e.checks = st, st.Checks
 	return judge(found.AppendError(err), e.checks, expected)
+}
+
+// applyRounds applies the plan, and plans and applies what it deferred until nothing is.
+func (e *execution) applyRounds(
+	ctx context.Context, module *moduleState, attempt *attempt, plan *plans.Plan, opts *engine.PlanOptions,
+	warn tfdiags.Sink,
+) (*states.State, error) {
+	st := attempt.prior
+	for rounds := (engine.Rounds{}); ; {
+		err := rounds.Check(plan)
+		if err != nil {
+			return st, err
+		}
+		st, err = e.apply(ctx, module, attempt, plan, warn)
+		if err != nil || !plan.Defers() {
+			return st, err
+		}
+		attempt, opts = module.prepare(e), rounds.Next(opts, plan)
+		plan, err = engine.Plan(ctx, e.config, attempt.prior, e.env(warn), opts)
+		if err != nil {
+			return st, err
+		}
+	}
 }
 
 // apply applies the plan and keeps the resulting state, even after errors.
@@ -153,7 +176,7 @@ func (e *execution) apply(
 ) (*states.State, error) {
 	opts := &engine.ApplyOptions{Variables: e.values}
 	targeted := len(plan.Targets) > 0
-	if !targeted {
+	if !targeted && !plan.Defers() {
 		opts.Inspect = e.inspection(e.evaluateAsserts)
 	}
 	env := e.env(warn)
@@ -161,7 +184,7 @@ func (e *execution) apply(
 	module.take(e, attempt, st)
 	e.outputs[e.run.Name] = outputsOf(st)
 	delete(e.planned, e.run.Name)
-	if !targeted || err != nil {
+	if !targeted || err != nil || plan.Defers() {
 		return st, err
 	}
 	// Assertions may refer to objects that the targets excluded.
@@ -176,7 +199,8 @@ func (e *execution) apply(
 
 // planOptions returns the options in the plan_options block.
 func (e *execution) planOptions() (*engine.PlanOptions, error) {
-	opts := &engine.PlanOptions{SkipRefresh: e.run.Options.SkipRefresh, Variables: e.values}
+	opts := &engine.PlanOptions{SkipRefresh: e.run.Options.SkipRefresh, Variables: e.values,
+		Defer: e.Defer}
 	if e.run.Options.RefreshOnly {
 		opts.Mode = plans.RefreshOnly
 	}

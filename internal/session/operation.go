@@ -140,9 +140,9 @@ func (op *Operation) QuietEnv() *engine.Env {
 	return &quiet
 }
 
-// DeferVariable is an environment variable. With the value "off", what can't be planned yet is an
-// error, as in OpenTofu.
-const DeferVariable = "TOFU_DEFER"
+// Defers reports whether plans put off what can't be planned yet. With TOFU_DEFER=off in the
+// environment, it is an error, as in OpenTofu.
+func (s *Session) Defers() bool { return s.Env("TOFU_DEFER") != "off" }
 
 // PlanQuietly validates the configuration and plans without printing. Errors in the configuration
 // are returned before anything is read. It can return a plan with an error.
@@ -157,7 +157,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 		return nil, err
 	}
 	opts.Variables = op.Variables
-	opts.Defer = opts.Defer && op.Session.Env(DeferVariable) != "off"
+	opts.Defer = opts.Defer && op.Session.Defers()
 	env := *op.Env
 	env.Warn = planned.Add
 	plan, err := engine.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), &env, opts)

@@ -108,6 +108,10 @@ func (p *filesProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	if root == "" {
 		root = "."
 	}
+	if m.Root.IsUnknown() && os.Getenv("FILES_DEFER") != "" && req.ClientCapabilities.DeferralAllowed {
+		resp.Deferred = &provider.Deferred{Reason: provider.DeferredReasonProviderConfigUnknown}
+		return
+	}
 	p.env.check(ctx, &resp.Diagnostics, "configure", root)
 	if !m.Root.IsUnknown() {
 		if info, err := os.Stat(root); err == nil && !info.IsDir() {
