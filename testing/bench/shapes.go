@@ -49,6 +49,8 @@ var shapes = []shape{
 	{name: "splat", about: "a block with N instances, and 100 blocks that refer to all of them with a splat",
 		write: splat},
 	{name: "outputs", about: "a block with N instances, and 10 outputs that list all of them", write: outputs},
+	{name: "deferred", about: "N blocks that are deferred, because they refer to a block whose count is unknown",
+		write: deferred},
 	{name: "data", about: "N data sources", write: dataSources, needsMirror: true},
 	{name: "one", about: "one resource of a provider with 1,500 types", write: oneOfMany, needsMirror: true,
 		fixed: true},
@@ -239,6 +241,14 @@ func outputs(m *module, n int) {
 	m.block("a", `"value-${count.index}"`, fmt.Sprintf("count = %d", n))
 	for i := range 10 {
 		m.printf("output \"o%d\" {\n  value = %s\n}\n", i, m.ref("a[*]"))
+	}
+}
+
+func deferred(m *module, n int) {
+	m.block("first", `"x"`)
+	m.block("late", `"late"`, "count = length("+m.ref("first")+")")
+	for i := range n {
+		m.block(fmt.Sprintf("r%d", i), fmt.Sprintf(`"${length(%s)}-%d"`, m.ref("late[*]"), i))
 	}
 }
 
