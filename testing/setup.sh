@@ -15,6 +15,7 @@ wanted=(
 	"gcc gcc"
 	"node nodejs"
 	"npm npm"
+	"tmux tmux"
 )
 
 PATH=$PATH:/usr/sbin

@@ -77,6 +77,7 @@ func TestScript(t *testing.T) {
 			"ociregistry": cmdOCIRegistry,
 			"phrases":     cmdPhrases,
 			"replace":     cmdReplace,
+			"screen":      cmdScreen,
 			"stateserver": cmdStateServer,
 			"wait4":       cmdWait,
 		},

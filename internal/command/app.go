@@ -174,7 +174,9 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	ctx, cancel := a.Interrupts.Context(context.Background())
 	defer cancel()
 	err = run(ctx, a, fs.Args())
+	a.Live.Phase("", 0)
 	status = a.finish(err, path)
+	fmt.Fprint(a.Out, a.Live.Slowest())
 	if status == 1 { // others are results, not errors
 		problem = err
 	}
@@ -213,6 +215,14 @@ func (a *App) useOptions(o *options) (closeView func() error, err error) {
 	if o.view != nil {
 		view := *o.view
 		a.view = view
+		endProgress, err := a.startProgress(&view)
+		if err != nil {
+			return closeView, err
+		}
+		closeView = func() error {
+			endProgress()
+			return nil
+		}
 		planView, err := a.planTextView(view.PlanView)
 		a.planView = planView
 		a.setView(view)
@@ -228,7 +238,10 @@ func (a *App) useOptions(o *options) (closeView func() error, err error) {
 				return closeView, err
 			}
 			lossy := &terminal.LossyWriter{W: file}
-			closeView = func() error { return errors.Join(lossy.Failure(), file.Close()) }
+			closeView = func() error {
+				endProgress()
+				return errors.Join(lossy.Failure(), file.Close())
+			}
 			a.Printer = ui.Tee(a.Printer, ui.NewJSON(a.viewOptions(lossy)))
 		}
 	}
@@ -261,7 +274,7 @@ func (a *App) viewOptions(out io.Writer) ui.Options {
 		CompactWarnings: a.view.CompactWarnings, SeparateWarnings: !a.view.ConsolidateWarnings,
 		GroupErrors: a.view.ConsolidateErrors,
 		Concise:     a.view.Concise, ShowSensitive: a.view.ShowSensitive,
-		Terminal: a.OutTerminal && out == a.Out, View: a.planView,
+		Live: a.Live, Terminal: a.OutTerminal && out == a.Out, View: a.planView,
 	}
 }
 

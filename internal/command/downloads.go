@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -10,12 +11,14 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/install"
 	"tofu/internal/getmodules"
+	"tofu/internal/ui/progress"
 )
 
-// downloads shows the progress of provider and module downloads in one line at the bottom of a
-// terminal. Other output during downloads must be printed within around.
+// downloads shows the progress of provider and module downloads in one line: of the live display, or
+// at the bottom of a terminal without one. Other output during downloads must be printed within around.
 type downloads struct {
 	out   io.Writer // nil to show nothing
+	live  *progress.Live
 	width int
 	now   func() time.Time
 	spans *packageSpans // receives the same events
@@ -39,7 +42,10 @@ const refreshInterval = 100 * time.Millisecond
 // newDownloads returns a progress line, which shows nothing without a terminal.
 func (a *App) newDownloads() *downloads {
 	d := &downloads{width: a.Width, now: time.Now, spans: a.newPackageSpans(), running: make(map[string]download)}
-	if a.OutTerminal && !a.view.JSON {
+	switch {
+	case a.Live.Visible():
+		d.live = a.Live
+	case a.OutTerminal && !a.view.JSON && a.view.Progress != "plain" && a.view.Progress != "off":
 		d.out = a.Out
 	}
 	return d
@@ -130,11 +136,12 @@ func (d *downloads) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.clear()
-	d.out = nil
+	d.out, d.live = nil, nil
 	d.spans.end()
 }
 
 func (d *downloads) clear() {
+	d.live.Note("")
 	if d.visible {
 		fmt.Fprint(d.out, "\r\x1b[K")
 		d.visible = false
@@ -143,6 +150,10 @@ func (d *downloads) clear() {
 
 // draw redraws the line, unless it was drawn a moment ago.
 func (d *downloads) draw() {
+	if d.live != nil {
+		d.live.Note(strings.TrimSpace(d.line()))
+		return
+	}
 	now := d.now()
 	if d.out == nil || now.Sub(d.last) < refreshInterval {
 		return

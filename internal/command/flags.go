@@ -26,6 +26,7 @@ type viewFlags struct {
 	Concise             bool
 	ShowSensitive       bool
 	Deprecation         string
+	Progress            string         // one of progressModes; "" if the command shows no progress
 	PlanView            *planViewFlags // nil if the command shows no plans
 }
 
@@ -198,6 +199,7 @@ func (f *operationFlags) operation() session.OperationOptions {
 
 func (f *operationFlags) add(fs *options) {
 	f.addJSON(fs)
+	f.addProgress(fs)
 	f.varFlags.add(fs)
 	f.lockFlags.add(fs)
 	f.Input.add(fs)

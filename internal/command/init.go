@@ -44,6 +44,7 @@ type initFlags struct {
 func (f *initFlags) declare(fs *options) {
 	f.given = fs.given
 	f.addJSON(fs)
+	f.addProgress(fs)
 	f.varFlags.add(fs)
 	f.lockFlags.add(fs)
 	f.Input.add(fs)
@@ -119,6 +120,7 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 	}
 	if f.Backend {
 		app.Say("\n%s", app.emphasis("Initializing the backend..."))
+		app.Live.Phase("Initializing the backend", 0)
 		if err := app.initBackend(ctx, root, f); err != nil {
 			return err
 		}
@@ -126,6 +128,7 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 			return err
 		}
 	}
+	app.Live.Phase("Installing modules", 0)
 	cfg, err := app.installModules(ctx, given, &installOptions{Get: f.Get, Upgrade: f.Upgrade,
 		TestDirectory: f.TestDirectory, Pin: f.PinModules, ReadOnly: f.readOnly()}, client)
 	if err != nil {
@@ -135,9 +138,11 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 		app.CheckEncryption(root)
 	}
 	app.Say("\n%s", app.emphasis("Initializing provider plugins..."))
+	app.Live.Phase("Installing providers", 0)
 	if err := app.installProviders(ctx, cfg, f, client); err != nil {
 		return err
 	}
+	app.Live.Phase("", 0)
 	app.Printer.Diagnostics(app.Warnings.Take())
 	app.Success("\nOpenTofu has been successfully initialized!")
 	if !app.Automated {

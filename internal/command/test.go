@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 
 	"github.com/google/uuid"
 
@@ -21,6 +22,7 @@ import (
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
+	"tofu/internal/ui/progress"
 )
 
 var cmdTest = &Command{
@@ -33,6 +35,7 @@ objects are destroyed at the end of the file. The state of the working directory
 is neither read nor written.`,
 	New: with(func(f *testFlags, fs *options) {
 		f.addJSON(fs)
+		f.addProgress(fs)
 		f.varFlags.add(fs)
 		fs.Var((*list)(&f.Filter), "filter", "Run only this test `file`. May be repeated.")
 		fs.StringVar(&f.TestDirectory, "test-directory", configs.DefaultTestDirectory,
@@ -150,7 +153,18 @@ func filterTests(suite *moduletest.Suite, names []string, warn tfdiags.Sink) {
 func (a *App) reportTest(e moduletest.Event, schemas ui.Schemas, verbose bool) {
 	var m ui.Message
 	switch e := e.(type) {
+	case moduletest.Started:
+		a.Live.Begin(runName(e.Path, e.Run), "running")
+		return
+	case moduletest.Finished:
+		a.Live.End(runName(e.Path, e.Run))
+		return
 	case moduletest.Begun:
+		total := 0
+		for _, runs := range e.Runs {
+			total += len(runs)
+		}
+		a.Live.Phase(progress.Testing, total)
 		m = ui.TestAbstract{Runs: e.Runs}
 	case moduletest.FileDone:
 		m = ui.TestFile{Path: e.Path, Status: ui.TestStatus(e.Status.String())}
@@ -175,6 +189,8 @@ func (a *App) reportTest(e moduletest.Event, schemas ui.Schemas, verbose bool) {
 	}
 	a.Printer.Message(m)
 }
+
+func runName(path, run string) string { return path + ", run " + strconv.Quote(run) }
 
 func left(list []moduletest.Object) []ui.TestLeft {
 	out := make([]ui.TestLeft, len(list))

@@ -68,13 +68,14 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 	return w, nil
 }
 
-const defaultParallelism = 10
+// DefaultParallelism is the number of concurrent calls if none is set.
+const DefaultParallelism = 10
 
 // run walks the graph and returns all errors.
 func (w *walk) run() error {
 	parallelism := w.op.env.Parallelism
 	if parallelism <= 0 {
-		parallelism = defaultParallelism
+		parallelism = DefaultParallelism
 	}
 	w.calls = newCalls(parallelism, w.op.env.Timings)
 	w.eval.calls = w.calls

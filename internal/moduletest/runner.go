@@ -89,7 +89,9 @@ func (f *fileRun) execute(ctx context.Context, ended *Ended) {
 		done := RunDone{Path: f.file.Name, Run: run.Name, Status: Skip}
 		if status != Error && !stopped(f.Env.Stop) {
 			e := &execution{fileRun: f, run: run, subject: f.Suite.subjects[run]}
+			f.Observe(Started{f.file.Name, run.Name})
 			done = e.execute(ctx)
+			f.Observe(Finished{f.file.Name, run.Name})
 			status = max(status, done.Status)
 		}
 		ended.count(done.Status)

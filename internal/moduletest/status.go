@@ -29,6 +29,10 @@ type Event interface{ event() }
 type (
 	// Begun is sent before the first run, with the runs of every file.
 	Begun struct{ Runs map[string][]string }
+	// Started is sent before a run is executed.
+	Started struct{ Path, Run string }
+	// Finished is sent when it was executed. Its result follows in RunDone, with those of its file.
+	Finished struct{ Path, Run string }
 	// FileDone is sent after the runs of a file, and before the RunDone events of these.
 	FileDone struct {
 		Path   string
@@ -71,6 +75,8 @@ func (FileDone) event()  {}
 func (RunDone) event()   {}
 func (Cleaned) event()   {}
 func (Abandoned) event() {}
+func (Started) event()   {}
+func (Finished) event()  {}
 func (Ended) event()     {}
 
 // Object is an object that still exists.

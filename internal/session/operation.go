@@ -1,9 +1,11 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"time"
 
+	"tofu/internal/addrs"
 	"tofu/internal/backend"
 	"tofu/internal/engine"
 	"tofu/internal/engine/graph"
@@ -13,6 +15,7 @@ import (
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
+	"tofu/internal/ui/progress"
 )
 
 // Names of operations in lock information.
@@ -45,6 +48,8 @@ type OperationOptions struct {
 // opens the backend, locks and reads the state, and checks the providers. Unless there are errors,
 // the caller must close the operation, which releases the lock.
 func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, name string) (*Operation, error) {
+	s.Live.Phase("Loading the configuration", 0)
+	defer s.Live.Phase("", 0)
 	root, err := s.LoadRootModule(ctx, opts.Variables)
 	if err != nil {
 		return nil, err
@@ -84,10 +89,12 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 // Open locks and reads the state and checks the providers. It leaves nothing open if there are
 // errors.
 func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
+	op.Session.Live.Phase("Reading the state", 0)
 	op.State, err = op.Session.ReadState(ctx, op.Location, req)
 	if err != nil {
 		return err
 	}
+	op.Session.Live.Phase("Checking the providers", 0)
 	op.State.Replace(op.Session.Adopt(op.State.State(), op.Config.Config))
 	// Providers that only the state needs are checked after planning, where the error can say which
 	// objects need them.
@@ -147,6 +154,9 @@ func (s *Session) Defers() bool { return s.Env("TOFU_DEFER") != "off" }
 // PlanQuietly validates the configuration and plans without printing. Errors in the configuration
 // are returned before anything is read. It can return a plan with an error.
 func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, error) {
+	live := op.Session.Live
+	live.Phase("Validating", 0)
+	defer live.Phase("", 0)
 	warn := op.Session.Warnings.Add
 	var validated, planned tfdiags.Diagnostics
 	quiet := op.QuietEnv()
@@ -160,6 +170,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	opts.Defer = opts.Defer && op.Session.Defers()
 	env := *op.Env
 	env.Warn = planned.Add
+	live.Phase(progress.Planning, managedInstances(op.State.State()))
 	plan, err := engine.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), &env, opts)
 	// validation names resources, planning names instances
 	reported := validated.Map(func(d *tfdiags.Diagnostic) { d.Address = "" })
@@ -171,6 +182,33 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 		return nil, err
 	}
 	return plan, nil
+}
+
+// managedInstances counts the instances of managed resources, which a plan visits.
+func managedInstances(st *states.State) int {
+	n := 0
+	for r := range st.Resources() {
+		if r.Addr.Resource.Mode == addrs.Managed {
+			n += len(r.Instances)
+		}
+	}
+	return n
+}
+
+// applySteps counts the provider calls that a plan needs.
+func applySteps(plan *plans.Plan) int {
+	n := 0
+	for _, c := range plan.Changes.Instances {
+		switch {
+		case c.Action == plans.DeleteThenCreate, c.Action == plans.CreateThenDelete:
+			n += 2
+		case c.Action == plans.Delete && c.Addr.Resource.Mode == addrs.Data, c.Action == plans.NoOp,
+			c.Action == plans.Forget, c.Action == plans.Open:
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 // HasChanges reports whether the plan changes any object.
@@ -208,6 +246,9 @@ func (op *Operation) Apply(
 		tally.Observe(e)
 		op.Session.Printer.Event(e)
 	}
+	op.Session.Live.Phase(progress.Applying, applySteps(plan))
+	op.Session.Live.Parallel(cmp.Or(op.Env.Parallelism, engine.DefaultParallelism))
+	defer op.Session.Live.Phase("", 0)
 	st, err := engine.Apply(terminal.UntilAbort(ctx), op.Config.Config, plan, &env, opts)
 	if op.Session.Interrupts.Stopped() && err == nil {
 		err = tfdiags.Errorf("Execution halted",
@@ -221,6 +262,7 @@ func (op *Operation) Apply(
 
 // Save writes the final state. If it can't be saved anywhere, Save prints it as a last resort.
 func (op *Operation) Save(ctx context.Context, st *states.State) error {
+	op.Session.Live.Phase("Saving the state", 0)
 	end := op.Session.Timings.Phase("saving the state")
 	err := op.State.Store(ctx, st)
 	end()

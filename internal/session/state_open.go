@@ -230,6 +230,10 @@ func (s *Session) Lock(ctx context.Context, m *statemgr.Manager, operation strin
 	}
 	defer s.Timings.Phase("state lock")()
 	progress := func(w statemgr.Waiting) {
+		if s.Live.Visible() {
+			s.Live.Note(waitingFor(w))
+			return
+		}
 		if w.Elapsed < time.Second {
 			s.Say("Waiting for the state lock, which another process holds...")
 			return
@@ -240,6 +244,18 @@ func (s *Session) Lock(ctx context.Context, m *statemgr.Manager, operation strin
 		return s.lockPlan(ctx, m, f.Timeout, progress)
 	}
 	return m.Lock(ctx, operation, f.Timeout, progress)
+}
+
+// waitingFor says who holds a lock, and since when.
+func waitingFor(w statemgr.Waiting) string {
+	text := "waiting for the state lock, which another process holds"
+	if w.Holder != nil && w.Holder.Who != "" {
+		text = "waiting for the state lock, which " + w.Holder.Who + " holds"
+		if !w.Holder.Created.IsZero() {
+			text += " since " + w.Holder.Created.Local().Format("15:04:05")
+		}
+	}
+	return text
 }
 
 // Store writes a changed state.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,6 +31,17 @@ func logEnv(getenv func(string) string, suffix string) string {
 		return v
 	}
 	return getenv("TF_LOG" + suffix)
+}
+
+// LogsOnTerminal reports whether the environment requires a log on standard error.
+func LogsOnTerminal(getenv func(string) string) bool {
+	if logEnv(getenv, "_PATH") != "" {
+		return false
+	}
+	return slices.ContainsFunc([]string{"", "_CORE", "_PROVIDER"}, func(suffix string) bool {
+		word := strings.ToUpper(logEnv(getenv, suffix))
+		return word != "" && word != "OFF"
+	})
 }
 
 // OpenLogs opens the loggers. An unknown level counts as TRACE, and if the log file can't be

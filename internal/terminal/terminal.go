@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"tofu/internal/ui"
+	"tofu/internal/ui/progress"
 )
 
 // Streams are the process's standard streams.
@@ -22,8 +23,10 @@ type Streams struct {
 	Out, Err io.Writer
 	// InTerminal and OutTerminal report whether the stream is a terminal. Width is the terminal's,
 	// 0 if it is unknown.
-	InTerminal, OutTerminal bool
-	Width                   int
+	InTerminal, OutTerminal, ErrTerminal bool
+	Width                                int
+	// Size returns the present size of the terminal; zeros if it is unknown.
+	Size func() (columns, rows int)
 }
 
 // StandardStreams returns the streams of this process.
@@ -31,9 +34,14 @@ func StandardStreams() *Streams {
 	s := &Streams{
 		In: os.Stdin, Out: &LossyWriter{W: os.Stdout}, Err: &LossyWriter{W: os.Stderr},
 		InTerminal: term.IsTerminal(int(os.Stdin.Fd())), OutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+	s.Size = func() (columns, rows int) {
+		columns, rows, _ = term.GetSize(int(os.Stdout.Fd()))
+		return columns, rows
 	}
 	if s.OutTerminal {
-		s.Width, _, _ = term.GetSize(int(os.Stdout.Fd()))
+		s.Width, _ = s.Size()
 	}
 	return s
 }
@@ -44,6 +52,8 @@ type Terminal struct {
 	Printer  ui.Printer
 	Color    bool // output may have colors
 	Scripted bool // a program reads the output: no approval is asked for
+	// Live shows what goes on, above which everything else is printed; nil if nothing is shown.
+	Live *progress.Live
 
 	lines lineReader
 }
@@ -148,6 +158,7 @@ var ErrNoInput = errors.New("input is disabled")
 // Ask asks the user and returns the answer. The caller decides whether it may: -input=false forbids
 // asking for values, but not for approval.
 func (t *Terminal) Ask(ctx context.Context, q Question) (string, error) {
+	t.Live.Phase("", 0)
 	bold, reset := t.Bold()
 	fmt.Fprintf(t.Out, "%s%s%s\n", bold, q.Title, reset)
 	if q.Text != "" {

@@ -26,7 +26,7 @@ func NewHuman(o Options) Printer {
 		warnings: &diagWriter{src, termtext.Style{On: o.Color}, columns(o.Width)},
 		errors:   &diagWriter{src, termtext.Style{On: o.ErrColor}, columns(o.ErrWidth)},
 	}
-	h.progress = newProgress(h.still)
+	h.heartbeats = newHeartbeats(h.still)
 	return h
 }
 
@@ -34,7 +34,7 @@ type human struct {
 	Options
 	style            termtext.Style
 	warnings, errors *diagWriter
-	progress         *progress
+	heartbeats       *heartbeats
 	mu               sync.Mutex
 }
 
@@ -77,20 +77,21 @@ func (h *human) Diagnostics(diags tfdiags.Diagnostics) {
 
 // Event implements Printer.
 func (h *human) Event(e engine.Event) {
+	h.Live.Event(e)
+	if h.Live.Visible() {
+		h.finished(e)
+		return
+	}
 	switch e := e.(type) {
 	case engine.ApplyStart:
 		if !h.Concise {
-			h.progress.start(e)
+			h.heartbeats.start(e)
 			h.line(objectName(e.Object) + ": " + verbs[e.Action].start + identified(e.Object))
 		}
 	case engine.ApplyDone:
-		h.progress.stop(e.Object)
+		h.heartbeats.stop(e.Object)
 		if !h.Concise && !e.Failed {
-			if e.Action == plans.Delete {
-				e.IDKey, e.IDValue, e.Deposed = "", "", ""
-			}
-			h.line(fmt.Sprintf("%s: %s after %s%s", objectName(e.Object), verbs[e.Action].done,
-				seconds(e.Elapsed), identified(e.Object)))
+			h.line(doneText(e))
 		}
 	case engine.ProvisionOutput:
 		h.provisionOutput(e)
@@ -99,6 +100,41 @@ func (h *human) Event(e engine.Event) {
 			h.line(text)
 		}
 	}
+}
+
+// finished prints an event above a live display, which shows what runs: changes that are over, and the
+// output of provisioners.
+func (h *human) finished(e engine.Event) {
+	switch e := e.(type) {
+	case engine.ApplyDone:
+		change := e.Action == plans.Create || e.Action == plans.Update || e.Action == plans.Delete
+		switch {
+		case e.Failed:
+			h.write(h.Out, h.style.As(termtext.Red, h.fitting(fmt.Sprintf("%s: %s after %s", objectName(e.Object),
+				verbs[e.Action].failed, seconds(e.Elapsed))))+"\n")
+		case change:
+			h.line(h.fitting(doneText(e)))
+		}
+	case engine.ProvisionOutput:
+		h.provisionOutput(e)
+	}
+}
+
+// fitting cuts a line to the width of the terminal, so that each change takes one.
+func (h *human) fitting(text string) string {
+	if columns := h.Live.Columns(); columns > 0 {
+		return termtext.Cut(text, columns)
+	}
+	return text
+}
+
+// doneText says that a step is over.
+func doneText(e engine.ApplyDone) string {
+	if e.Action == plans.Delete {
+		e.IDKey, e.IDValue, e.Deposed = "", "", ""
+	}
+	return fmt.Sprintf("%s: %s after %s%s", objectName(e.Object), verbs[e.Action].done, seconds(e.Elapsed),
+		identified(e.Object))
 }
 
 // eventText describes an event in one line. It is "" for events that are not shown.

@@ -22,16 +22,16 @@ const uiVersion = "1.2"
 // "version" line at once.
 func NewJSON(o Options) Printer {
 	p := &jsonPrinter{Options: o.withDefaults(), sources: newSources(o.Sources)}
-	p.progress = newProgress(p.still)
+	p.heartbeats = newHeartbeats(p.still)
 	p.line("info", "OpenTofu "+p.Version, "version", entry{"tofu": p.Version, "ui": uiVersion})
 	return p
 }
 
 type jsonPrinter struct {
 	Options
-	sources  *sources
-	progress *progress
-	mu       sync.Mutex
+	sources    *sources
+	heartbeats *heartbeats
+	mu         sync.Mutex
 }
 
 // entry holds the fields of a line that not all lines have.
@@ -116,11 +116,11 @@ func (p *jsonPrinter) Event(e engine.Event) {
 		if e.Action == plans.Open {
 			return
 		}
-		p.progress.start(e)
+		p.heartbeats.start(e)
 		p.hook("apply_start", e.Object, lineVerbs(e.Action).start+identified(e.Object),
 			hook{Action: e.Action.String(), IDKey: e.IDKey, IDValue: e.IDValue})
 	case engine.ApplyDone:
-		p.progress.stop(e.Object)
+		p.heartbeats.stop(e.Object)
 		if e.Action != plans.Open {
 			p.applyDone(e)
 		}

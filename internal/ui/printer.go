@@ -7,6 +7,7 @@ import (
 
 	"tofu/internal/engine"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui/progress"
 )
 
 // Printer shows what a command does. Its methods are safe for concurrent use; the output of each
@@ -47,6 +48,10 @@ type Options struct {
 	GroupErrors      bool // group similar errors too
 	Concise          bool // no progress messages
 	ShowSensitive    bool // show sensitive values in the human form
+
+	// Live is told of all events in the human form. If it is visible, it replaces messages about what
+	// begins and goes on.
+	Live *progress.Live
 
 	Now func() time.Time // nil means time.Now
 }

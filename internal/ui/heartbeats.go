@@ -22,8 +22,8 @@ var verbs = map[plans.Action]struct{ start, still, done, failed string }{
 // stillInterval is the interval of messages about a step that takes long.
 const stillInterval = 10 * time.Second
 
-// progress repeats messages about steps that take long. Each running step has a timer.
-type progress struct {
+// heartbeats repeats messages about steps that take long. Each running step has a timer.
+type heartbeats struct {
 	tell func(engine.ApplyStart, time.Duration)
 
 	mu      sync.Mutex
@@ -35,11 +35,11 @@ type stepID struct {
 	deposed addrs.DeposedKey
 }
 
-func newProgress(tell func(engine.ApplyStart, time.Duration)) *progress {
-	return &progress{tell: tell, running: make(map[stepID]*time.Timer)}
+func newHeartbeats(tell func(engine.ApplyStart, time.Duration)) *heartbeats {
+	return &heartbeats{tell: tell, running: make(map[stepID]*time.Timer)}
 }
 
-func (p *progress) start(e engine.ApplyStart) {
+func (p *heartbeats) start(e engine.ApplyStart) {
 	begin := time.Now()
 	id := stepID{e.Addr, e.Deposed}
 	p.mu.Lock()
@@ -59,7 +59,7 @@ func (p *progress) start(e engine.ApplyStart) {
 	p.running[id] = timer
 }
 
-func (p *progress) stop(o engine.Object) {
+func (p *heartbeats) stop(o engine.Object) {
 	id := stepID{o.Addr, o.Deposed}
 	p.mu.Lock()
 	defer p.mu.Unlock()

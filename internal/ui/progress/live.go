@@ -1,0 +1,407 @@
+package progress
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/ui/termtext"
+)
+
+// A Live knows what a command does at the moment. Its methods are safe for concurrent use and do
+// nothing if it is nil.
+type Live struct {
+	style termtext.Style
+	now   func() time.Time
+	began time.Time
+
+	mu       sync.Mutex
+	region   *Region
+	phase    string
+	since    time.Time // the start of the phase
+	done     int
+	total    int    // steps of the phase; 0 if unknown
+	parallel int    // operations that run at a time; 0 if unlimited
+	note     string // what else there is to say
+	running  map[task]*operation
+	slowest  []Took // the slowest operations, longest first
+}
+
+// task identifies an operation.
+type task struct {
+	addr    addrs.AbsInstance
+	deposed addrs.DeposedKey
+	name    string // of operations without an address
+}
+
+// operation is what runs on an object.
+type operation struct {
+	what  string // "creating"
+	since time.Time
+}
+
+// Took is how long an operation took.
+type Took struct {
+	Name, What string
+	Elapsed    time.Duration
+}
+
+// slowestKept is the number of operations in the table of the slowest.
+const slowestKept = 10
+
+// longRun is the time of a run after which the slowest operations are listed.
+const longRun = time.Minute
+
+// New returns a Live without a region. now is usually time.Now.
+func New(style termtext.Style, now func() time.Time) *Live {
+	return &Live{style: style, now: now, began: now(), running: make(map[task]*operation)}
+}
+
+// Attach shows the progress in a region, which draws Lines.
+func (l *Live) Attach(r *Region) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.region = r
+}
+
+// Visible reports whether the progress is shown in a region, so that lines about it are not needed.
+func (l *Live) Visible() bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.region != nil
+}
+
+// Columns returns the number of columns that a line above the region has; 0 if there is no region.
+func (l *Live) Columns() int {
+	l.mu.Lock()
+	region := l.region
+	l.mu.Unlock()
+	if region == nil {
+		return 0
+	}
+	columns, _ := region.dimensions()
+	return columns
+}
+
+// Phase begins a phase with a number of steps; 0 if that is unknown. The phase "" hides everything.
+func (l *Live) Phase(name string, total int) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	l.phase, l.total, l.done, l.since, l.note = name, total, 0, l.now(), ""
+	clear(l.running)
+	region := l.region
+	l.mu.Unlock()
+	if name == "" && region != nil {
+		region.Hide()
+	}
+}
+
+// Parallel sets the number of operations that run at a time.
+func (l *Live) Parallel(n int) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.parallel = n
+}
+
+// Note sets a line about what the phase waits for; "" removes it.
+func (l *Live) Note(text string) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.note = text
+}
+
+// Begin records the start of an operation without an address.
+func (l *Live) Begin(name, what string) {
+	if l != nil {
+		l.begin(task{name: name}, what)
+	}
+}
+
+// End records the end of such an operation as a step of the phase.
+func (l *Live) End(name string) {
+	if l == nil {
+		return
+	}
+	l.end(task{name: name})
+	l.step()
+}
+
+// Close erases the region for good.
+func (l *Live) Close() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	region := l.region
+	l.region, l.phase = nil, ""
+	l.mu.Unlock()
+	if region != nil {
+		region.Close()
+	}
+}
+
+// doing says what an action does to an object.
+var doing = map[plans.Action]string{plans.Create: "creating", plans.Update: "modifying", plans.Delete: "destroying",
+	plans.Read: "reading", plans.Open: "opening"}
+
+// Event records an event of the engine.
+func (l *Live) Event(e engine.Event) {
+	if l == nil {
+		return
+	}
+	switch e := e.(type) {
+	case engine.RefreshStart:
+		l.begin(taskOf(e.Object), "refreshing")
+	case engine.RefreshDone:
+		l.end(taskOf(e.Object))
+	case engine.ImportStart:
+		l.begin(taskOf(e.Object), "importing")
+	case engine.ImportDone:
+		l.end(taskOf(e.Object))
+	case engine.Planned:
+		l.step()
+	case engine.ApplyStart:
+		l.begin(taskOf(e.Object), doing[e.Action])
+	case engine.ApplyDone:
+		l.end(taskOf(e.Object))
+		if e.Action != plans.Open {
+			l.applied()
+		}
+	case engine.ProvisionStart:
+		l.becomes(taskOf(e.Object), "provisioning with "+e.Type)
+	case engine.EphemeralStart:
+		l.begin(taskOf(e.Object), map[string]string{"open": "opening", "renew": "renewing", "close": "closing"}[e.Verb])
+	case engine.EphemeralDone:
+		l.end(taskOf(e.Object))
+	}
+}
+
+// applied counts a step of an apply. While planning, only planned changes count, because data sources
+// are read as well.
+func (l *Live) applied() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.phase == Applying {
+		l.done++
+	}
+}
+
+func taskOf(o engine.Object) task { return task{addr: o.Addr, deposed: o.Deposed} }
+
+func (t task) String() string {
+	switch {
+	case t.name != "":
+		return t.name
+	case t.deposed != addrs.NotDeposed:
+		return t.addr.String() + " (deposed object " + string(t.deposed) + ")"
+	}
+	return t.addr.String()
+}
+
+func (l *Live) begin(t task, what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running[t] = &operation{what, l.now()}
+}
+
+// becomes changes what a running operation does.
+func (l *Live) becomes(t task, what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if op := l.running[t]; op != nil {
+		op.what = what
+	}
+}
+
+func (l *Live) end(t task) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	op := l.running[t]
+	if op == nil {
+		return
+	}
+	delete(l.running, t)
+	took := Took{t.String(), op.what, l.now().Sub(op.since)}
+	if len(l.slowest) == slowestKept && took.Elapsed <= l.slowest[slowestKept-1].Elapsed {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(l.slowest, took, func(a, b Took) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	l.slowest = slices.Insert(l.slowest, at, took)
+	l.slowest = l.slowest[:min(len(l.slowest), slowestKept)]
+}
+
+func (l *Live) step() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done++
+}
+
+// Names of phases that count steps.
+const (
+	Planning = "Planning"
+	Applying = "Applying"
+	Testing  = "Testing"
+)
+
+// Lines returns what to show, in at most the given numbers of columns and rows.
+func (l *Live) Lines(columns, rows int) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.phase == "" {
+		return nil
+	}
+	lines := []string{l.head(columns)}
+	last := l.waiting()
+	room := rows - 1
+	if last != "" && room > 1 {
+		room--
+	} else if len(l.running) > 0 {
+		last = ""
+	}
+	lines = append(lines, l.operations(columns, room)...)
+	if last != "" && rows > 1 {
+		lines = append(lines, l.style.As(termtext.Grey, termtext.Cut("  "+last, columns)))
+	}
+	return lines
+}
+
+// head returns the line about the phase.
+func (l *Live) head(columns int) string {
+	elapsed := l.now().Sub(l.since)
+	text := l.phase
+	rest := ""
+	if l.total > 0 && l.done <= l.total {
+		text += fmt.Sprintf(" %d/%d", l.done, l.total)
+		rest = fmt.Sprintf("%d%% ", l.done*100/l.total)
+	} else if l.done > 0 {
+		text += fmt.Sprintf(" %d", l.done)
+	}
+	rest += Duration(elapsed)
+	if left := l.left(elapsed); left > 0 && columns >= 50 {
+		rest += ", about " + Duration(left) + " left"
+	}
+	room := columns - termtext.Width(text) - termtext.Width(rest) - 4
+	bar := ""
+	if room = min(room, 30); l.total > 0 && l.done <= l.total && room >= 8 {
+		full := l.done * room / l.total
+		bar = " [" + l.style.As(termtext.Green, strings.Repeat("#", full)) + strings.Repeat(".", room-full) + "]"
+	}
+	if termtext.Width(text)+1+termtext.Width(rest) > columns {
+		return termtext.Cut(text+" "+rest, columns)
+	}
+	return l.style.As(termtext.Bold, text) + bar + " " + rest
+}
+
+// Estimates need some steps and some time.
+const (
+	minSteps = 3
+	minTime  = 3 * time.Second
+)
+
+// left estimates the rest of the phase from its own rate; 0 if that is unknown.
+func (l *Live) left(elapsed time.Duration) time.Duration {
+	if l.total <= l.done || l.done < minSteps || elapsed < minTime {
+		return 0
+	}
+	left := time.Duration(float64(elapsed) / float64(l.done) * float64(l.total-l.done))
+	if left > time.Minute {
+		return left.Round(10 * time.Second)
+	}
+	return max(left.Round(time.Second), time.Second)
+}
+
+// operations returns what runs, the longest first, on at most the given number of rows.
+func (l *Live) operations(columns, rows int) []string {
+	type item struct {
+		task
+		*operation
+	}
+	var items []item
+	for t, op := range l.running {
+		items = append(items, item{t, op})
+	}
+	slices.SortFunc(items, func(a, b item) int {
+		return cmp.Or(a.since.Compare(b.since), strings.Compare(a.task.String(), b.task.String()))
+	})
+	more := 0
+	if len(items) > rows {
+		more = len(items) - max(rows-1, 0)
+		items = items[:max(rows-1, 0)]
+	}
+	var out []string
+	for _, it := range items {
+		start := fmt.Sprintf("%7s  ", Duration(l.now().Sub(it.since)))
+		note := ": " + it.what
+		room := columns - len(start)
+		name := termtext.CutMiddle(termtext.Printable(it.task.String()), max(room-termtext.Width(note), 2*room/3, 2))
+		out = append(out, start+termtext.Cut(name+note, room))
+	}
+	if more > 0 && rows > 0 {
+		out = append(out, termtext.Cut(fmt.Sprintf("         and %d more at the same time", more), columns))
+	}
+	return out
+}
+
+// waiting says what isn't running yet.
+func (l *Live) waiting() string {
+	if l.note != "" {
+		return termtext.Printable(l.note)
+	}
+	waiting := l.total - l.done - len(l.running)
+	switch {
+	case l.phase != Applying || waiting <= 0 || len(l.running) == 0:
+		return ""
+	case l.parallel > 0 && len(l.running) >= l.parallel:
+		return fmt.Sprintf("%d more wait for one of the %d slots", waiting, l.parallel)
+	}
+	return fmt.Sprintf("%d more wait for these", waiting)
+}
+
+// Slowest returns a table of the slowest operations, or "" if the run was short.
+func (l *Live) Slowest() string {
+	if l == nil {
+		return ""
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now().Sub(l.began) < longRun || len(l.slowest) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n" + l.style.As(termtext.Bold, "What took longest in "+Duration(l.now().Sub(l.began))+":") + "\n")
+	for _, took := range l.slowest {
+		if took.Elapsed >= time.Second {
+			fmt.Fprintf(&b, "%8s  %s: %s\n", Duration(took.Elapsed), termtext.Printable(took.Name), took.What)
+		}
+	}
+	return b.String()
+}
+
+// Duration formats a time in seconds, minutes or hours: "5s", "1m05s", "2h03m".
+func Duration(d time.Duration) string {
+	s := int(d.Round(time.Second) / time.Second)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+	}
+	return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
+}

@@ -1,0 +1,160 @@
+package progress
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tofu/internal/ui/termtext"
+)
+
+// interval is the time between two drawings.
+const interval = 100 * time.Millisecond
+
+// Sizes of terminals that don't know theirs, and limits for those that report impossible ones.
+const (
+	defaultColumns, defaultRows = 80, 24
+	maxColumns, maxRows         = 1000, 500
+)
+
+// A Region is lines at the bottom of a terminal.
+type Region struct {
+	out  io.Writer
+	size func() (columns, rows int)
+	draw func(columns, rows int) []string
+
+	mu      sync.Mutex
+	shown   []string // the lines on the terminal
+	columns int      // of the terminal when they were drawn
+	midLine bool     // the last output doesn't end with a line end
+	closed  bool
+	stop    chan struct{}
+	stopped chan struct{}
+}
+
+// NewRegion returns a region that shows what draw returns until it is closed. The lines of draw may
+// have colors, but no control characters, and at most the given number of columns. size returns the
+// present size of the terminal.
+func NewRegion(out io.Writer, size func() (columns, rows int), draw func(columns, rows int) []string) *Region {
+	r := &Region{out: out, size: size, draw: draw, stop: make(chan struct{}), stopped: make(chan struct{})}
+	go func() {
+		defer close(r.stopped)
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				r.refresh()
+			case <-r.stop:
+				return
+			}
+		}
+	}()
+	return r
+}
+
+// Writer returns a writer to the same terminal. Text that is written to it appears above the region.
+func (r *Region) Writer(to io.Writer) io.Writer { return &aboveRegion{r, to} }
+
+type aboveRegion struct {
+	region *Region
+	to     io.Writer
+}
+
+// Write implements io.Writer.
+func (w *aboveRegion) Write(p []byte) (int, error) {
+	r := w.region
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.erase()
+	if len(p) > 0 {
+		r.midLine = p[len(p)-1] != '\n'
+	}
+	n, err := w.to.Write(p)
+	if err != nil {
+		return n, fmt.Errorf("writing to the terminal: %w", err)
+	}
+	return n, nil
+}
+
+// Close erases the region for good.
+func (r *Region) Close() {
+	r.mu.Lock()
+	again := r.closed
+	r.closed = true
+	r.erase()
+	r.mu.Unlock()
+	if !again {
+		close(r.stop)
+		<-r.stopped
+	}
+}
+
+// Hide erases the region until the next tick at which there is something to draw.
+func (r *Region) Hide() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.erase()
+}
+
+// refresh draws the region if it changed. Errors have no place where they could be reported.
+func (r *Region) refresh() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || r.midLine {
+		return
+	}
+	columns, rows := r.dimensions()
+	lines := r.draw(columns-1, max(rows/3, 1))
+	if slices.Equal(lines, r.shown) && columns == r.columns {
+		return
+	}
+	var b strings.Builder
+	b.WriteString(r.toTop(columns))
+	for i, line := range lines {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(line + "\x1b[K")
+	}
+	b.WriteString("\x1b[J")
+	r.shown, r.columns = lines, columns
+	_, _ = io.WriteString(r.out, b.String())
+}
+
+func (r *Region) erase() {
+	if len(r.shown) == 0 {
+		return
+	}
+	columns, _ := r.dimensions()
+	_, _ = io.WriteString(r.out, r.toTop(columns)+"\x1b[J")
+	r.shown = nil
+}
+
+// toTop returns the sequence that moves the cursor from the end of the region to its start. A
+// terminal that became narrower has broken the lines.
+func (r *Region) toTop(columns int) string {
+	up := -1
+	for _, line := range r.shown {
+		up += max((termtext.Width(termtext.Plain(line))+columns-1)/columns, 1)
+	}
+	if up <= 0 {
+		return "\r"
+	}
+	return fmt.Sprintf("\r\x1b[%dA", up)
+}
+
+// dimensions returns the size of the terminal within reason.
+func (r *Region) dimensions() (columns, rows int) {
+	columns, rows = r.size()
+	if columns <= 0 {
+		columns = defaultColumns
+	}
+	if rows <= 0 {
+		rows = defaultRows
+	}
+	return max(min(columns, maxColumns), 2), min(rows, maxRows)
+}
