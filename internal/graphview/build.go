@@ -15,7 +15,7 @@ import (
 // Build returns the graph to look at for a graph of the engine. plan may be nil.
 func Build(g *graph.Graph, plan *plans.Plan) *Graph {
 	b := &builder{
-		graph: g, deleted: map[addrs.ConfigResource]bool{}, changes: map[addrs.ConfigResource][]*plans.InstanceChange{},
+		graph: g, changes: map[addrs.ConfigResource][]*plans.InstanceChange{},
 		resources: map[*graph.Resource]int{}, values: map[*graph.Value]int{}, calls: map[*graph.Module]int{},
 		wholes: map[*graph.Module]int{},
 	}
@@ -23,7 +23,6 @@ func Build(g *graph.Graph, plan *plans.Plan) *Graph {
 		for _, c := range plan.Changes.Instances {
 			addr := c.Addr.Config()
 			b.changes[addr] = append(b.changes[addr], c)
-			b.deleted[addr] = b.deleted[addr] || c.Action == plans.Delete
 		}
 	}
 	for _, m := range b.modules() {
@@ -47,7 +46,6 @@ type builder struct {
 	nodes   []Node
 	edges   []Edge
 	changes map[addrs.ConfigResource][]*plans.InstanceChange
-	deleted map[addrs.ConfigResource]bool // resources of which an object is deleted
 
 	resources     map[*graph.Resource]int
 	values        map[*graph.Value]int
@@ -133,7 +131,7 @@ func (b *builder) connectResource(r *graph.Resource) {
 			b.refs(id, r.Module, refs)
 		}
 	}
-	if r.Config == nil || b.deleted[r.Addr] {
+	if r.Config == nil {
 		for dep := range r.StoredDependencies() {
 			if other, ok := b.resources[b.graph.Resource(dep)]; ok {
 				b.edge(id, other, nil)

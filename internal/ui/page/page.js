@@ -176,7 +176,7 @@ function links(list) {
 
 // ---- layout: layers from left to right, each item after all that it needs
 
-const WIDTH = 236, GAP_X = 76, GAP_Y = 16, TALL = 26;
+const WIDTH = 228, GAP_X = 58, GAP_Y = 16, TALL = 26;
 
 function layout(list, edges) {
   const n = list.length;
@@ -308,7 +308,7 @@ function draw(keepView) {
   drawn = list;
   list.forEach((item, i) => { item.el = box(item, i); });
   world.replaceChildren(
-    svg('defs', {}, svg('marker', { id: 'arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7,
+    svg('defs', {}, svg('marker', { id: 'arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: 'userSpaceOnUse',
       orient: 'auto' }, svg('path', { class: 'tip', d: 'M0 0.5L8 4L0 7.5z' }))),
     ...lines, ...list.map((item) => item.el));
   $('empty').hidden = list.length > 0;
@@ -438,9 +438,11 @@ function fit() {
   if (!drawn.length || !area.width) return;
   const left = Math.min(...drawn.map((i) => i.x)), top = Math.min(...drawn.map((i) => i.y));
   const right = Math.max(...drawn.map((i) => i.x + WIDTH)), bottom = Math.max(...drawn.map((i) => i.y + i.height));
-  view.scale = Math.min(1.15, (area.width - 60) / (right - left), (area.height - 60) / (bottom - top));
-  view.x = (area.width - (right - left) * view.scale) / 2 - left * view.scale;
-  view.y = (area.height - (bottom - top) * view.scale) / 2 - top * view.scale;
+  const whole = Math.min((area.width - 40) / (right - left), (area.height - 40) / (bottom - top));
+  view.scale = Math.min(1.15, drawn.length < 60 ? Math.max(whole, 0.6) : whole);
+  // Center the drawing, or begin at its start if it is larger than the area.
+  view.x = Math.max(20, (area.width - (right - left) * view.scale) / 2) - left * view.scale;
+  view.y = Math.max(20, (area.height - (bottom - top) * view.scale) / 2) - top * view.scale;
   apply();
 }
 
@@ -542,7 +544,8 @@ function difference(n, lines) {
     const text = el('span', { class: 'text' }, l.t);
     text.style.paddingLeft = (l.i || 0) + 'ch';
     return el('div', { class: 'row' + (kinds[l.s] ? ' x-' + kinds[l.s] : '') + (l.r ? ' forces' : '') },
-      el('span', { class: 'sign' }, signs[l.s] || ' '), text, l.n ? el('span', { class: 'place' }, place(n.f, l.n)) : null);
+      el('span', { class: 'place' }, ...(l.n ? [el('span', { class: 'unseen' }, files[n.f] + ':'), String(l.n)] : [])),
+      el('span', { class: 'sign' }, signs[l.s] || ' '), text);
   }));
 }
 
@@ -842,5 +845,6 @@ function begin() {
 }
 
 begin();
-document.documentElement.dataset.ready = 'true';
+// Tests wait for this, and read how long it took to open the page.
+document.documentElement.dataset.ready = Math.round(performance.now());
 })();
