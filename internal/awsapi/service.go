@@ -211,3 +211,18 @@ func (a *Account) adjustClock(e *Error) bool {
 	a.skew.Store(int64(skew))
 	return true
 }
+
+// EscapePath encodes the path of a URL as S3 does for signatures.
+func EscapePath(path string) string {
+	const hexDigits = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(path) {
+		c := path[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~/", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			b.Write([]byte{'%', hexDigits[c>>4], hexDigits[c&15]})
+		}
+	}
+	return b.String()
+}

@@ -28,3 +28,14 @@ func Problem(what, remedy string) string {
 	}
 	return "REQUIRE_SERVICES is set, but " + what + "; " + remedy
 }
+
+// Service returns the address of a service, which is in an environment variable that
+// testing/services/run.sh sets. Without it, the test is skipped or fails as by [Missing].
+func Service(t testing.TB, variable string) string {
+	t.Helper()
+	address := os.Getenv(variable)
+	if address == "" {
+		Missing(t, variable+" isn't set", "run the test with testing/services/run.sh")
+	}
+	return address
+}

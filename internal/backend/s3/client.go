@@ -42,23 +42,8 @@ func conflict(e *awsapi.Error) bool {
 func (c *client) object(key string) *url.URL {
 	u := *c.base
 	u.Path += "/" + key
-	u.RawPath = escape(u.Path)
+	u.RawPath = awsapi.EscapePath(u.Path)
 	return &u
-}
-
-// escape encodes a path as S3 does for signatures.
-func escape(path string) string {
-	const hexDigits = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := range len(path) {
-		c := path[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~/", c) >= 0 {
-			b.WriteByte(c)
-		} else {
-			b.Write([]byte{'%', hexDigits[c>>4], hexDigits[c&15]})
-		}
-	}
-	return b.String()
 }
 
 // customerKey adds the headers of an encryption with the customer's key.
