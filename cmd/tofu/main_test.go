@@ -46,6 +46,7 @@ func TestScript(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("MIRROR", mirror)
 			env.Setenv("POSTGRES", os.Getenv("TEST_POSTGRES_URL"))
+			env.Setenv("REFERENCE", os.Getenv("TEST_REFERENCE_TOFU"))
 			env.Setenv("PLATFORM", runtime.GOOS+"_"+runtime.GOARCH)
 			rc := filepath.Join(env.WorkDir, ".tofurc")
 			env.Setenv("TF_CLI_CONFIG_FILE", rc)
@@ -62,8 +63,15 @@ func TestScript(t *testing.T) {
 			case "postgres":
 				there, problem = os.Getenv("TEST_POSTGRES_URL") != "",
 					testenv.Problem("TEST_POSTGRES_URL isn't set", "start PostgreSQL")
+			case "reference":
+				there = os.Getenv("TEST_REFERENCE_TOFU") != ""
 			default:
-				return false, os.ErrInvalid
+				kind, ok := storeKinds[cond]
+				if !ok {
+					return false, os.ErrInvalid
+				}
+				missing := kind.missing()
+				there, problem = missing == "", testenv.Problem(missing+" isn't set", "use testing/services/run.sh")
 			}
 			if !there && problem != "" {
 				return false, errors.New(problem)
@@ -72,6 +80,7 @@ func TestScript(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"collector":   cmdCollector,
+			"dump":        cmdDump,
 			"json":        cmdJSON,
 			"nowhere":     cmdNowhere,
 			"ociregistry": cmdOCIRegistry,
@@ -79,6 +88,7 @@ func TestScript(t *testing.T) {
 			"replace":     cmdReplace,
 			"screen":      cmdScreen,
 			"stateserver": cmdStateServer,
+			"store":       cmdStore,
 			"wait4":       cmdWait,
 		},
 	})

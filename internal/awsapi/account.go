@@ -107,12 +107,7 @@ func (c *Config) connect() (httpclient.Options, error) {
 // loadOptions returns the options of the SDK. For signing in, the SDK uses a client of its own, because
 // AWS_CA_BUNDLE is an error with any other, and because the metadata service needs short timeouts.
 func (c *Config) loadOptions(connect httpclient.Options) []func(*config.LoadOptions) error {
-	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		t.TLSClientConfig = connect.TLS.Clone()
-		if connect.Proxy != nil {
-			t.Proxy = connect.Proxy
-		}
-	})
+	client := awshttp.NewBuildableClient().WithTransportOptions(connect.Apply)
 	out := []func(*config.LoadOptions) error{config.WithHTTPClient(client),
 		config.WithLogger(logging.LoggerFunc(func(_ logging.Classification, format string, args ...any) {
 			slog.Debug("AWS SDK", "message", fmt.Sprintf(format, args...))

@@ -41,6 +41,24 @@ type Options struct {
 	Wrap func(http.RoundTripper) (http.RoundTripper, error)
 }
 
+// Apply sets the options of a library's transport, except the limit of silence.
+func (o Options) Apply(t *http.Transport) {
+	t.TLSClientConfig = &tls.Config{}
+	if o.TLS != nil {
+		t.TLSClientConfig = o.TLS.Clone()
+	}
+	t.TLSClientConfig.MinVersion = max(t.TLSClientConfig.MinVersion, tls.VersionTLS12)
+	if o.Proxy != nil {
+		t.Proxy = o.Proxy
+	}
+	if o.Socket != "" {
+		t.Proxy = nil
+		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", o.Socket)
+		}
+	}
+}
+
 // Client is an HTTP client that follows the policy.
 type Client struct {
 	std  *http.Client
@@ -52,20 +70,7 @@ type Client struct {
 func New(o Options) *Client {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost = 16
-	base.TLSClientConfig = &tls.Config{}
-	if o.TLS != nil {
-		base.TLSClientConfig = o.TLS.Clone()
-	}
-	base.TLSClientConfig.MinVersion = max(base.TLSClientConfig.MinVersion, tls.VersionTLS12)
-	if o.Proxy != nil {
-		base.Proxy = o.Proxy
-	}
-	if o.Socket != "" {
-		base.Proxy = nil
-		base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", o.Socket)
-		}
-	}
+	o.Apply(base)
 	t := &transport{base: base, silence: o.Silence, userAgent: UserAgent(version.String)}
 	if t.silence == 0 {
 		t.silence = DefaultSilence

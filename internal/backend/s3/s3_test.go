@@ -135,7 +135,6 @@ func TestStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got = strings.ReplaceAll(got, server.Bucket, "BUCKET")
 	want := `object dir/state Content-Type=application/json X-Amz-Tagging-Count=2 {"version":4}
 object dir/state.tflock Content-Type=application/json X-Amz-Tagging-Count=1 {"ID":"id-default","Operation":"OperationTypeApply","Info":"…","Who":"…","Version":"…","Created":"…","Path":"BUCKET/dir/state"}
 object env:/other/dir/state Content-Type=application/json X-Amz-Tagging-Count=2 {"version":4}

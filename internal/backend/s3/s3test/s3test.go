@@ -1,4 +1,5 @@
-// Package s3test makes buckets and tables for tests, and looks into them.
+// Package s3test makes buckets and tables of real services for tests, and describes their content as
+// text that doesn't depend on the program that wrote it.
 package s3test
 
 import (
@@ -144,6 +145,7 @@ func (s *Store) Dump(ctx context.Context) (string, error) {
 	}
 	var out strings.Builder
 	plain := func(text string) string {
+		text = strings.ReplaceAll(text, s.Bucket, "BUCKET")
 		return varying.ReplaceAllStringFunc(text, func(found string) string {
 			if name, _, ok := strings.Cut(found, ":\""); ok {
 				return name + `:"…"`

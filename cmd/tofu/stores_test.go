@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"tofu/internal/backend/s3/s3test"
+)
+
+// A store is where a script keeps states: an own part of a service.
+type store interface {
+	// Dump describes the content of the store, as in any run and by any program.
+	Dump(ctx context.Context) (string, error)
+}
+
+// A storeKind makes stores of a service.
+type storeKind struct {
+	services []string // the environment variables with the addresses of the services
+	// make makes an empty store with that name, and sets environment variables for scripts.
+	make func(ts *testscript.TestScript, name string) store
+}
+
+// storeKinds holds the kinds by name. The name is also a condition of scripts: whether the services are
+// there.
+var storeKinds = map[string]storeKind{
+	"s3": {[]string{"TEST_S3_URL", "TEST_DYNAMODB_URL"}, s3Store},
+}
+
+// missing returns the first service of a kind that is not there.
+func (k storeKind) missing() string {
+	for _, name := range k.services {
+		if os.Getenv(name) == "" {
+			return name
+		}
+	}
+	return ""
+}
+
+var (
+	storeCount   atomic.Int32
+	scriptStores sync.Map // the store that was made last, by *testscript.TestScript
+)
+
+// cmdStore implements `store KIND`. It makes an empty store and sets environment variables so that the
+// backend KIND uses it.
+func cmdStore(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 || storeKinds[args[0]].make == nil {
+		ts.Fatalf("usage: store KIND")
+	}
+	scriptStores.Store(ts, storeKinds[args[0]].make(ts, fmt.Sprintf("script-%d-%d", os.Getpid(), storeCount.Add(1))))
+}
+
+// cmdDump implements `dump FILE`. It describes the content of the store that was made last.
+func cmdDump(ts *testscript.TestScript, neg bool, args []string) {
+	made, ok := scriptStores.Load(ts)
+	if neg || len(args) != 1 || !ok {
+		ts.Fatalf("usage: store KIND, then dump FILE")
+	}
+	text, err := made.(store).Dump(context.Background())
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
+
+// s3Store makes a bucket and a table. The name of both is in BUCKET.
+func s3Store(ts *testscript.TestScript, name string) store {
+	s, err := s3test.New(context.Background(), os.Getenv("TEST_S3_URL"), os.Getenv("TEST_DYNAMODB_URL"), name)
+	ts.Check(err)
+	for variable, value := range map[string]string{"BUCKET": name, "AWS_ENDPOINT_URL_S3": s.S3,
+		"AWS_ENDPOINT_URL_DYNAMODB": s.DynamoDB, "AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey,
+		"AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"} {
+		ts.Setenv(variable, value)
+	}
+	return s
+}
