@@ -28,7 +28,8 @@ type storeKind struct {
 // storeKinds holds the kinds by name. The name is also a condition of scripts: whether the services are
 // there.
 var storeKinds = map[string]storeKind{
-	"s3": {[]string{"TEST_S3_URL", "TEST_DYNAMODB_URL"}, s3Store},
+	"aws_kms": {[]string{"TEST_KMS_URL"}, kmsStore},
+	"s3":      {[]string{"TEST_S3_URL", "TEST_DYNAMODB_URL"}, s3Store},
 }
 
 // missing returns the first service of a kind that is not there.
@@ -76,4 +77,14 @@ func s3Store(ts *testscript.TestScript, name string) store {
 		ts.Setenv(variable, value)
 	}
 	return s
+}
+
+// kmsStore sets the address and the credentials of the key management service of AWS.
+func kmsStore(ts *testscript.TestScript, _ string) store {
+	for variable, value := range map[string]string{"AWS_ENDPOINT_URL_KMS": os.Getenv("TEST_KMS_URL"),
+		"AWS_ACCESS_KEY_ID": "tester", "AWS_SECRET_ACCESS_KEY": "verysecret", "AWS_REGION": "us-east-1",
+		"AWS_EC2_METADATA_DISABLED": "true"} {
+		ts.Setenv(variable, value)
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs/blocks"
+	"tofu/internal/configs/configschema"
 	"tofu/internal/tfdiags"
 )
 
@@ -210,7 +211,7 @@ func (l *loader) newMethod(name string, at hcl.Range) *method {
 		return nil
 	}
 	config := driver.Config()
-	if !l.decode(attrs, b.rng, config) {
+	if !l.decode(attrs, b.nested, b.rng, config) {
 		return nil
 	}
 	var err error
@@ -342,7 +343,7 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 		}
 	}
 	config := driver.Config()
-	if !l.decode(attrs, b.rng, config) {
+	if !l.decode(attrs, b.nested, b.rng, config) {
 		return nil
 	}
 	var err error
@@ -353,20 +354,20 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 	return p
 }
 
-// decode evaluates arguments and decodes them to a driver's configuration.
-func (l *loader) decode(attrs map[string]*hcl.Attribute, at hcl.Range, config any) bool {
+// decode evaluates arguments and nested blocks and decodes them to a driver's configuration.
+func (l *loader) decode(attrs map[string]*hcl.Attribute, nested hcl.Blocks, at hcl.Range, config any) bool {
 	schema := blocks.Schema(config)
-	values := make(map[string]cty.Value)
 	before := len(l.errs)
-	for _, name := range slices.Sorted(maps.Keys(attrs)) {
-		attr := attrs[name]
-		if schema.Attributes[name] == nil {
-			l.errorf(attr.NameRange, "Unsupported argument", "An argument named %q is not expected here.", name)
+	values := l.evaluate(attrs, schema)
+	for _, b := range nested {
+		inner := schema.BlockTypes[b.Type]
+		if _, again := values[b.Type]; inner == nil || again {
+			l.errorf(b.DefRange, "Unsupported block type", "No further block of type %q is expected here.", b.Type)
 			continue
 		}
-		v, err := l.src.Eval(attr.Expr, schema.Attributes[name].ConfigType())
-		l.errs = l.errs.AppendError(err)
-		values[name] = v
+		attrs, diags := b.Body.JustAttributes()
+		l.errs = l.errs.AppendHCL(diags)
+		values[b.Type] = cty.TupleVal([]cty.Value{cty.ObjectVal(l.evaluate(attrs, &inner.Block))})
 	}
 	if len(l.errs) > before {
 		return false
@@ -379,4 +380,20 @@ func (l *loader) decode(attrs map[string]*hcl.Attribute, at hcl.Range, config an
 		l.errs = l.errs.Append(d.At(rng))
 	}
 	return len(l.errs) == before
+}
+
+// evaluate evaluates the arguments of a block.
+func (l *loader) evaluate(attrs map[string]*hcl.Attribute, schema *configschema.Block) map[string]cty.Value {
+	values := make(map[string]cty.Value)
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
+		attr := attrs[name]
+		if schema.Attributes[name] == nil {
+			l.errorf(attr.NameRange, "Unsupported argument", "An argument named %q is not expected here.", name)
+			continue
+		}
+		v, err := l.src.Eval(attr.Expr, schema.Attributes[name].ConfigType())
+		l.errs = l.errs.AppendError(err)
+		values[name] = v
+	}
+	return values
 }

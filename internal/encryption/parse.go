@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/configs"
 	"tofu/internal/lang/nesting"
@@ -13,8 +14,9 @@ import (
 
 // block holds a block's arguments. Arguments of later bodies replace those of earlier ones.
 type block struct {
-	rng   hcl.Range
-	attrs map[string]*hcl.Attribute
+	rng    hcl.Range
+	attrs  map[string]*hcl.Attribute
+	nested hcl.Blocks
 }
 
 // targetBlock is a state, plan, fallback or remote state block.
@@ -97,9 +99,35 @@ func merge(into *map[string]*block, b *hcl.Block) error {
 	if (*into)[key] == nil {
 		(*into)[key] = &block{}
 	}
-	attrs, diags := b.Body.JustAttributes()
+	content, _, diags := b.Body.PartialContent(nestedBlocks)
+	attrs, more := b.Body.JustAttributes()
+	if !onlyNested(b.Body) {
+		diags = append(diags, more...)
+	}
+	for _, inner := range content.Blocks {
+		delete(attrs, inner.Type) // in JSON it looks like an attribute
+		(*into)[key].nested = append((*into)[key].nested, inner)
+	}
 	(*into)[key].set(attrs, b.DefRange)
 	return tfdiags.FromHCL(diags).Err()
+}
+
+// nestedBlocks has the blocks that a key provider may have. Its driver decides which ones it has.
+var nestedBlocks = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "endpoints"}}}
+
+// onlyNested reports whether a body has blocks, and only those of nestedBlocks. JustAttributes returns
+// the attributes of such a body with an error.
+func onlyNested(body hcl.Body) bool {
+	syntax, ok := body.(*hclsyntax.Body)
+	if !ok || len(syntax.Blocks) == 0 {
+		return false
+	}
+	for _, b := range syntax.Blocks {
+		if b.Type != nestedBlocks.Blocks[0].Type {
+			return false
+		}
+	}
+	return true
 }
 
 func (b *block) set(attrs hcl.Attributes, rng hcl.Range) {

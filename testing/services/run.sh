@@ -111,7 +111,7 @@ start_kms() {
 	[ -x "$installed/bin/local-kms" ] || { missing local-kms; return 0; }
 	port=$(free_port)
 	mkdir "$dir/kms"
-	background kms "$port" env PORT="$port" KMS_DATA_PATH="$dir/kms" KMS_SEED_PATH=/dev/null KMS_REGION=us-east-1 \
+	background kms "$port" env PORT="$port" KMS_DATA_PATH="$dir/kms" KMS_SEED_PATH="$root/testing/services/kms.yaml" KMS_REGION=us-east-1 \
 		"$installed/bin/local-kms"
 	export TEST_KMS_URL="http://127.0.0.1:$port"
 }

@@ -3,6 +3,7 @@ package all
 import (
 	"tofu/internal/encryption"
 	"tofu/internal/encryption/aesgcm"
+	"tofu/internal/encryption/awskms"
 	"tofu/internal/encryption/azurevault"
 	"tofu/internal/encryption/external"
 	"tofu/internal/encryption/openbao"
@@ -13,7 +14,7 @@ var keyDrivers = []*encryption.KeyDriver{
 	pbkdf2.Driver,
 	external.KeyDriver,
 	openbao.Driver,
-	unsupported("aws_kms"),
+	awskms.Driver,
 	azurevault.Driver,
 	unsupported("gcp_kms"),
 }
