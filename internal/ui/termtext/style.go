@@ -3,6 +3,7 @@ package termtext
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -98,11 +99,16 @@ func controlSymbol(r rune) rune {
 	return unicode.ReplacementChar
 }
 
+// ownColors matches the attributes that Style.As writes. Others could hide text.
+var ownColors = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\x1b\[(?:0|1|4|3[1-6]|90)m`)
+})
+
 // PrintableText is Printable for text that may contain colors of this program.
 func PrintableText(text string) string {
 	var b strings.Builder
 	end := 0
-	for _, code := range colorCodes.FindAllStringIndex(text, -1) {
+	for _, code := range ownColors().FindAllStringIndex(text, -1) {
 		b.WriteString(Printable(text[end:code[0]]) + text[code[0]:code[1]])
 		end = code[1]
 	}

@@ -1,0 +1,41 @@
+package ui
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/tfdiags"
+)
+
+// FuzzControlCharacters checks that no diagnostic sends control characters to a terminal: neither
+// its text nor the name of its file nor the excerpt from it.
+func FuzzControlCharacters(f *testing.F) {
+	f.Add("a", "mod\x1b[31m\x1b[2J/m.tf", "resource \"a\" \"\x1b]0;x\x07\" {\r\n}\r\n", uint8(3), uint8(9))
+	f.Add("\x1b[8mhidden\x1b[0m", "\x9b2J", "a = \"\u009b2J\u202e\"", uint8(0), uint8(200))
+	f.Add("one\ttwo\rthree\x00\x7f", "\xff\xfe", "\x1b", uint8(0), uint8(1))
+	f.Add("\x1b[\x1b[31m31m", "a\nb", "", uint8(1), uint8(0))
+	f.Fuzz(func(t *testing.T, text, file, source string, start, end uint8) {
+		d := tfdiags.Errorf("Summary "+text, "%s", text).At(hcl.Range{Filename: file,
+			Start: hcl.Pos{Line: 1, Column: 1, Byte: int(start)}, End: hcl.Pos{Line: 1, Column: 2, Byte: int(end)}})
+		for _, width := range []int{0, 20} {
+			var out bytes.Buffer
+			p := NewHuman(Options{Out: &out, ErrWidth: width, Sources: func(string) []byte { return []byte(source) }})
+			p.Diagnostics(d.List())
+			checkControl(t, out.String())
+		}
+	})
+}
+
+// checkControl fails for control characters other than tabs and line ends.
+func checkControl(t *testing.T, shown string) {
+	t.Helper()
+	rest := strings.NewReplacer("\r\n", "", "\n", "", "\t", "").Replace(shown)
+	if strings.ContainsFunc(rest, unicode.IsControl) || !utf8.ValidString(shown) {
+		t.Errorf("control characters are shown: %q", shown)
+	}
+}

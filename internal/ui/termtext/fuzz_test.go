@@ -1,0 +1,39 @@
+package termtext
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+// FuzzPrintable checks that printable text has no control characters, and colors of this program
+// only.
+func FuzzPrintable(f *testing.F) {
+	for _, text := range []string{"mod\x1b[31m\x1b[2J/m.tf", "\x1b[8mhidden\x1b[0m", "\x9b2J", "\u009b2J\u202e", "one\ttwo\rthree\x00\x7f",
+		"\xff\xfe", "\x1b[\x1b[31m31m", "a\r\nb"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		shown := Printable(text)
+		checkControl(t, shown)
+		if again := Printable(shown); again != shown {
+			t.Errorf("%q becomes %q and then %q", text, shown, again)
+		}
+		if !strings.ContainsFunc(text, unicode.IsControl) && utf8.ValidString(text) && shown != text {
+			t.Errorf("%q becomes %q", text, shown)
+		}
+		// What is left beside colors is checked without them: "\x1b[" can't be put together from what
+		// surrounds one.
+		checkControl(t, strings.Join(ownColors().Split(PrintableText(text), -1), "\n"))
+	})
+}
+
+// checkControl fails for control characters other than tabs and line ends.
+func checkControl(t *testing.T, shown string) {
+	t.Helper()
+	rest := strings.NewReplacer("\r\n", "", "\n", "", "\t", "").Replace(shown)
+	if strings.ContainsFunc(rest, unicode.IsControl) || !utf8.ValidString(shown) {
+		t.Errorf("control characters are shown: %q", shown)
+	}
+}
