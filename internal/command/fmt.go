@@ -63,8 +63,8 @@ func runFmt(_ context.Context, app *App, flags *fmtFlags, args []string) error {
 	}
 	if slices.Contains(args, "-") {
 		if len(args) > 1 {
-			return tfdiags.Errorf("Standard input and other targets",
-				`The target "-" must be the only one.`)
+			app.printOnStderr(tfdiags.Warningf("Ignored targets",
+				`With the target "-" only standard input is formatted. The other targets were ignored.`).List())
 		}
 		f.List, f.Write = false, false
 		f.source(app.In, "<stdin>")

@@ -219,8 +219,8 @@ func (m *mover) move(r *states.Resource, from, to addrs.AbsInstance) {
 		first = prev
 		delete(m.results.From, from)
 	}
-	m.noteSource(from, to, r.Provider)
 	target := m.targetProvider(to, r.Provider)
+	m.noteSource(from, to, r.Provider, target)
 	m.state.Forget(from)
 	if len(r.Instances) == 0 {
 		m.state.RemoveResource(from.Abs())
@@ -247,14 +247,14 @@ func exactly(m addrs.ModuleInstance) []endStep {
 	return out
 }
 
-// noteSource records where an object came from while its type there differs.
-func (m *mover) noteSource(from, to addrs.AbsInstance, provider addrs.AbsProviderConfig) {
+// noteSource records where an object came from while its type or provider there differs.
+func (m *mover) noteSource(from, to addrs.AbsInstance, provider, target addrs.AbsProviderConfig) {
 	source := m.results.sources[from]
 	delete(m.results.sources, from)
 	if source == nil {
 		source = &Source{Addr: from, Provider: provider}
 	}
-	if source.Addr.Resource.Type != to.Resource.Type {
+	if source.Addr.Resource.Type != to.Resource.Type || source.Provider.Provider != target.Provider {
 		m.results.sources[to] = source
 	}
 }

@@ -17,12 +17,12 @@ import (
 // Results says what Apply did. A nil pointer means that nothing was moved.
 type Results struct {
 	From    map[addrs.AbsInstance]addrs.AbsInstance // former address by new address
-	sources map[addrs.AbsInstance]*Source           // by new address, of objects that came from another resource type
+	sources map[addrs.AbsInstance]*Source           // by new address, of objects of another type or provider
 	blocked []blockedMove
 	Cycle   error // set if the explicit statements form a cycle; then nothing was moved
 }
 
-// Source is where an object of another resource type came from.
+// Source is where an object of another resource type or provider came from.
 type Source struct {
 	Addr     addrs.AbsInstance
 	Provider addrs.AbsProviderConfig
@@ -49,10 +49,11 @@ func (m *Results) Previous(addr addrs.AbsInstance) *addrs.AbsInstance {
 	return nil
 }
 
-// Retyped reports whether the object at addr came from another resource type.
+// Retyped reports whether the object at addr came from another resource type or provider.
 func (m *Results) Retyped(addr addrs.AbsInstance) bool { return m.Source(addr) != nil }
 
-// Source returns where an object of another resource type came from; nil for all other objects.
+// Source returns where an object of another resource type or provider came from; nil for all other
+// objects.
 func (m *Results) Source(addr addrs.AbsInstance) *Source {
 	if m == nil {
 		return nil

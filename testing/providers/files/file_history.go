@@ -47,6 +47,7 @@ func (r *fileResource) UpgradeState(context.Context) map[int64]resource.StateUpg
 var moves = []struct{ provider, resourceType, pathAttribute string }{
 	{"/files", "files_document", "path"},
 	{"/files5", "files_document", "path"},
+	{"/files5", "files_file", "path"},
 	{"/notes", "notes_note", "file"},
 }
 
