@@ -247,7 +247,8 @@ func TestKilledInit(t *testing.T) {
 		if err == nil {
 			break
 		}
-		if killed++; killed > 500 {
+		killed++
+		if killed > 500 {
 			t.Fatal("it never gets done")
 		}
 	}

@@ -73,8 +73,8 @@ func TestCompareKeys(t *testing.T) {
 	}
 }
 
-// TestCompareAddresses checks the order of addresses: by the module's text, then by mode, type, name
-// and key.
+// TestCompareAddresses checks the order of addresses: by the module's text, then by mode, type,
+// name and key.
 func TestCompareAddresses(t *testing.T) {
 	texts := []string{
 		"lab_a.x", "lab_a.x[0]", "lab_a.x[9]", "lab_a.x[10]", `lab_a.x["a"]`, "lab_a.y", "lab_b.a",

@@ -22,7 +22,8 @@ func TestSummaries(t *testing.T) {
 		{"lab_object.a[3]", Error, Error},
 		{"lab_object.a[3]", Pass, Fail}, {"lab_object.a[2]", Pass, Unknown}, {"lab_object.a[1]", Pass, Pass},
 	} {
-		if block.Set(step.addr, step.status, nil); block.Status != step.want {
+		block.Set(step.addr, step.status, nil)
+		if block.Status != step.want {
 			t.Errorf("after %s %s: block status %s, want %s", step.addr, step.status, block.Status, step.want)
 		}
 	}

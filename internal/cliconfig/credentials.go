@@ -176,7 +176,8 @@ func (t *Tokens) editFile(change func(map[string]any)) error {
 	if err := os.MkdirAll(t.cfg.Dir, 0o755); err != nil {
 		return err
 	}
-	if err := atomicfile.WriteNamed(t.File(), data, 0o600); err != nil { // users may keep the file elsewhere and link to it
+	// WriteNamed follows links: users may keep the file elsewhere.
+	if err := atomicfile.WriteNamed(t.File(), data, 0o600); err != nil {
 		return fmt.Errorf("writing %s: %w", t.File(), err)
 	}
 	return nil

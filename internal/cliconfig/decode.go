@@ -25,7 +25,9 @@ type decoder struct {
 // settings lists the top-level settings.
 var settings = map[string]func(*decoder, item) error{
 	"plugin_cache_dir": (*decoder).cacheDir,
-	"plugin_cache_may_break_dependency_lock_file": func(d *decoder, it item) error { return assign(&d.cfg.PluginCacheMayBreakLock, it.flag) },
+	"plugin_cache_may_break_dependency_lock_file": func(d *decoder, it item) error {
+		return assign(&d.cfg.PluginCacheMayBreakLock, it.flag)
+	},
 	"view":                    (*decoder).view,
 	"credentials":             (*decoder).credentials,
 	"credentials_helper":      (*decoder).helper,

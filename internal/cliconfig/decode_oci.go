@@ -25,7 +25,8 @@ func (d *decoder) ociCredentials(it item) error {
 		if err == nil {
 			err = c.check(in.key)
 		}
-		if same := func(o OCICredentials) bool { return o.Registry == c.Registry && o.Path == c.Path }; err == nil && slices.ContainsFunc(d.cfg.OCICredentials, same) {
+		same := func(o OCICredentials) bool { return o.Registry == c.Registry && o.Path == c.Path }
+		if err == nil && slices.ContainsFunc(d.cfg.OCICredentials, same) {
 			err = fmt.Errorf("duplicate oci_credentials block for %q", in.key)
 		}
 		if err != nil {

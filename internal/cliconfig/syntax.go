@@ -191,7 +191,8 @@ func (p *parser) quoted() string {
 		case hclsyntax.TokenOQuote:
 			depth++
 		case hclsyntax.TokenCQuote:
-			if depth--; depth == 0 {
+			depth--
+			if depth == 0 {
 				raw := p.src[open.Range.Start.Byte:t.Range.End.Byte]
 				text, err := strconv.Unquote(string(raw))
 				if err != nil {

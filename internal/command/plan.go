@@ -116,7 +116,8 @@ without -auto-approve, that command shows the changes first.`,
 		f.targetFlags.add(fs)
 		f.stateFlags.add(fs)
 		f.addSensitive(fs)
-		for _, name := range []string{"destroy", "refresh", "refresh-only"} { // accepted for compatibility, without effect
+		// These are accepted for compatibility, without effect.
+		for _, name := range []string{"destroy", "refresh", "refresh-only"} {
 			fs.Bool(name, true, "")
 		}
 		fs.Var(&list{}, "replace", "")

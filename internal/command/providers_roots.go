@@ -152,8 +152,8 @@ type candidate struct {
 	err   error
 }
 
-// readCandidate loads a module and all modules that it calls. It drops warnings, because the command
-// is not about the configuration.
+// readCandidate loads a module and all modules that it calls. It drops warnings, because the
+// command is not about the configuration.
 func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodules.Shared, m moduleDir) candidate {
 	var c candidate
 	find, err := shared.Resolver(m.dir)

@@ -167,9 +167,8 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, erro
 		errs = errs.AppendError(err)
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
-			if e.IsDir() || !configs.IsConfigFile(e.Name()) ||
-				slices.ContainsFunc(f.Ignore,
-					func(pattern string) bool { return doublestar.PathMatchUnvalidated(pattern, path) }) {
+			matches := func(pattern string) bool { return doublestar.PathMatchUnvalidated(pattern, path) }
+			if e.IsDir() || !configs.IsConfigFile(e.Name()) || slices.ContainsFunc(f.Ignore, matches) {
 				continue
 			}
 			source, err := os.ReadFile(path)

@@ -59,7 +59,8 @@ func decodeImport(d *decoder, block *hcl.Block) {
 
 // importTarget decodes the "to" address, in which instance keys may be arbitrary expressions.
 func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
-	if expr = d.nativeExpr(expr); expr == nil {
+	expr = d.nativeExpr(expr)
+	if expr == nil {
 		return false
 	}
 	im.To = expr

@@ -119,7 +119,8 @@ func programConstraint(attr *hcl.Attribute) (text string, set versions.Set, err 
 	if err != nil || strings.TrimSpace(text) == "" {
 		return "", set, tfdiags.Errorf("Invalid version constraint", badConstraint, text).At(attr.Expr.Range())
 	}
-	if slices.ContainsFunc(spec, func(s constraints.SelectionSpec) bool { return s.Boundary.Prerelease != "" }) {
+	isPrerelease := func(s constraints.SelectionSpec) bool { return s.Boundary.Prerelease != "" }
+	if slices.ContainsFunc(spec, isPrerelease) {
 		return "", set, tfdiags.Errorf("Invalid required_version constraint",
 			"Prerelease versions are not supported here: %s. Remove the prerelease suffix.", text).At(attr.Range)
 	}

@@ -137,7 +137,8 @@ func (d *decoder) replaceTriggers(r *Resource, attr *hcl.Attribute) {
 	exprs, diags := hcl.ExprList(attr.Expr)
 	d.addHCL(diags)
 	for _, expr := range exprs {
-		if expr = d.nativeExpr(expr); expr != nil && d.replaceTrigger(expr) {
+		expr = d.nativeExpr(expr)
+		if expr != nil && d.replaceTrigger(expr) {
 			r.Lifecycle.ReplaceTriggeredBy = append(r.Lifecycle.ReplaceTriggeredBy, expr)
 		}
 	}

@@ -287,7 +287,8 @@ func (c *Config) each(yield func(*Config) bool) bool {
 func (c *Config) Descendant(path addrs.Module) *Config {
 	at := c.Root
 	for _, name := range path.Names() {
-		if at = at.Children[name]; at == nil {
+		at = at.Children[name]
+		if at == nil {
 			return nil
 		}
 	}

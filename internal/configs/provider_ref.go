@@ -12,7 +12,8 @@ import (
 // reference. Messages name the argument that contains it.
 func (d *decoder) providerRef(expr hcl.Expression, argument string) *ProviderRef {
 	const summary = "Invalid provider configuration reference"
-	if expr = d.nativeExpr(expr); expr == nil {
+	expr = d.nativeExpr(expr)
+	if expr == nil {
 		return nil
 	}
 	var key hcl.Expression

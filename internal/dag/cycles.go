@@ -125,7 +125,8 @@ func unordered(needs, dependents [][]ID) []bool {
 	var ready []ID
 	for id := range needs {
 		left[id] = true
-		if pending[id] = len(needs[id]); pending[id] == 0 {
+		pending[id] = len(needs[id])
+		if pending[id] == 0 {
 			ready = append(ready, ID(id))
 		}
 	}
@@ -134,7 +135,8 @@ func unordered(needs, dependents [][]ID) []bool {
 		ready = ready[:len(ready)-1]
 		left[id] = false
 		for _, from := range dependents[id] {
-			if pending[from]--; pending[from] == 0 {
+			pending[from]--
+			if pending[from] == 0 {
 				ready = append(ready, from)
 			}
 		}

@@ -88,7 +88,8 @@ func (g *Graph) Order() (order []ID, ok bool) {
 	dependents := g.Dependents()
 	for at := 0; at < len(order); at++ {
 		for _, from := range dependents[order[at]] {
-			if pending[from]--; pending[from] == 0 {
+			pending[from]--
+			if pending[from] == 0 {
 				order = append(order, from)
 			}
 		}

@@ -115,7 +115,8 @@ func (w *walker) finish(id ID) {
 		if w.outcome[id] != Done {
 			w.blocked[from] = true
 		}
-		if w.pending[from]--; w.pending[from] == 0 {
+		w.pending[from]--
+		if w.pending[from] == 0 {
 			w.ready = append(w.ready, from)
 			woken++
 		}

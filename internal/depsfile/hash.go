@@ -28,7 +28,8 @@ func ParseHash(text string) (Hash, error) {
 	if value == "" && (scheme == SchemeContent || scheme == SchemeArchive) {
 		return "", fmt.Errorf("%q has no value after the scheme", text)
 	}
-	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	notAllowed := func(r rune) bool { return r <= ' ' || r > '~' }
+	if strings.ContainsFunc(text, notAllowed) {
 		return "", fmt.Errorf("%q contains characters that are not allowed in a hash", text)
 	}
 	return Hash(text), nil

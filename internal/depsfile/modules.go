@@ -91,16 +91,19 @@ func (p *parser) module(block *hclsyntax.Block) ModuleLock {
 		text, ok := p.text(attr)
 		switch attr.Name {
 		case "version":
-			if lock.Version = text; ok {
+			lock.Version = text
+			if ok {
 				p.moduleVersion(text, attr)
 			}
 		case "revision":
-			if lock.Revision = text; ok && (text == "" || strings.HasPrefix(text, "-")) {
+			lock.Revision = text
+			if ok && (text == "" || strings.HasPrefix(text, "-")) {
 				p.errorf(attr.Expr.Range(), "Invalid revision", "%q is not a valid revision.", text)
 			}
 		case "hash":
 			h, err := ParseHash(text)
-			if lock.Hash = h; ok && (err != nil || h.Scheme() != SchemeContent) {
+			lock.Hash = h
+			if ok && (err != nil || h.Scheme() != SchemeContent) {
 				p.errorf(attr.Expr.Range(), "Invalid module hash",
 					"The hash of a module package must be an \"h1:\" hash.")
 			}

@@ -2,8 +2,8 @@ package diff
 
 import "slices"
 
-// Pair is one step of an alignment: an element that is kept (both set), removed (New is -1) or added
-// (Old is -1).
+// Pair is one step of an alignment: an element that is kept (both set), removed (New is -1) or
+// added (Old is -1).
 type Pair struct{ Old, New int }
 
 // Aligning long lists with little in common takes quadratic time. The search stops after maxEdits
@@ -15,8 +15,9 @@ const (
 )
 
 // Align returns an alignment of two lists, with removed elements before added ones in every run of
-// changes. It has the fewest edits unless finding that would take too long. Then elements that occur
-// once in each list are kept where their order allows it, and the parts between them are aligned.
+// changes. It has the fewest edits unless finding that would take too long. Then elements that
+// occur once in each list are kept where their order allows it, and the parts between them are
+// aligned.
 func Align[T comparable](old, new []T) []Pair {
 	return goneFirst(appendAligned(nil, old, new, Pair{}, true))
 }
@@ -75,9 +76,9 @@ func appendShifted(out, pairs []Pair, at Pair) []Pair {
 }
 
 // myers returns the alignment with the fewest edits (Myers, "An O(ND) Difference Algorithm and Its
-// Variations"), or false if finding it would take too long. It searches forwards: after each edit it
-// records the furthest point on every diagonal x - y. When it reaches the end, it walks back over
-// the records.
+// Variations"), or false if finding it would take too long. It searches forwards: after each edit
+// it records the furthest point on every diagonal x - y. When it reaches the end, it walks back
+// over the records.
 func myers[T comparable](a, b []T) ([]Pair, bool) {
 	n, m := len(a), len(b)
 	most := min(n+m, maxEdits)
@@ -101,7 +102,8 @@ func myers[T comparable](a, b []T) ([]Pair, bool) {
 				return walkBack(trace, n, m), true
 			}
 		}
-		if budget -= d; budget < 0 {
+		budget -= d
+		if budget < 0 {
 			break
 		}
 	}

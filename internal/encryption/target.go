@@ -177,7 +177,8 @@ func (t *Target) open(ctx context.Context, m *method, w *wire) (plain []byte, ou
 	var keys Keys
 	switch {
 	case m.fixed != nil:
-		if keys = *m.fixed; keys.Decryption == nil {
+		keys = *m.fixed
+		if keys.Decryption == nil {
 			keys.Decryption = keys.Encryption
 		}
 	case m.provider != nil:

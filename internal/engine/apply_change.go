@@ -189,7 +189,8 @@ func (a *applyStep) store(
 		CreateBeforeDestroy: a.forced || a.planned.Action == plans.CreateThenDelete,
 		SkipDestroy:         r.Config.Lifecycle.Destroy.Set && !r.Config.Lifecycle.Destroy.Value,
 		Dependencies:        r.Recorded.Dependencies,
-		DependencyInstances: dependencyInstances(a.planned)}
+		DependencyInstances: dependencyInstances(a.planned),
+	}
 	if prior.exists() {
 		like.Status = prior.obj.Status
 		if like.Identity == nil {

@@ -37,7 +37,8 @@ func (p *instancePlan) evaluate() (*desired, error) {
 	}
 	var path cty.Path
 	var infinite bool
-	if out.config, path, infinite = objchange.StorableNumbers(out.config); infinite {
+	out.config, path, infinite = objchange.StorableNumbers(out.config)
+	if infinite {
 		d := infiniteNumber(path)
 		d.Path = p.argument(path)
 		return nil, p.explained(d)

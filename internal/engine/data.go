@@ -79,7 +79,8 @@ func (p *instancePlan) deferData(config cty.Value, pvms []cty.PathValueMarks, re
 		return markStored(schema, v, nil)
 	}
 	p.w.addChange(p.r, &plans.InstanceChange{
-		Addr: p.addr, MovedFrom: p.w.op.moves.Previous(p.addr), Provider: p.prov.addr, Action: plans.Read, Reason: reason,
+		Addr: p.addr, MovedFrom: p.w.op.moves.Previous(p.addr), Provider: p.prov.addr,
+		Action: plans.Read, Reason: reason,
 		Before: cty.NullVal(schema.ImpliedType()), After: v, Reads: p.instanceReads(),
 	})
 	return markStored(schema, v, nil)

@@ -112,8 +112,8 @@ func (v resourceVisit) evaluate() error {
 			}
 		}
 		errs = errs.AppendError(w.eval.values(r).fillFromState(in, x))
-		if x.mode != repeatSingle && len(x.objs) > 0 &&
-			!slices.ContainsFunc(x.objs, func(v cty.Value) bool { return v != cty.NilVal }) {
+		exists := func(v cty.Value) bool { return v != cty.NilVal }
+		if x.mode != repeatSingle && len(x.objs) > 0 && !slices.ContainsFunc(x.objs, exists) {
 			x.mode = repeatUnknown // no instance exists yet
 		}
 		x.value = w.eval.values(r).whole(x)

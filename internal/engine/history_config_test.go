@@ -211,8 +211,8 @@ func (g *page) drawExpr(u *unit) string {
 	return u.expr()
 }
 
-// drawSame draws an expression for a text that changes with some of a unit's objects. It may be only
-// the object with the same key as that of user.
+// drawSame draws an expression for a text that changes with some of a unit's objects. It may be
+// only the object with the same key as that of user.
 func (g *page) drawSame(user, u *unit) string {
 	if user.chained == u && g.odds("each.value", 60) {
 		return "each.value.id"
@@ -238,7 +238,8 @@ func (g *page) drawUnit(u *unit) {
 	case u.isData():
 		g.drawData(u, arg)
 	default:
-		if u.chained = g.drawChain(u); u.chained != nil {
+		u.chained = g.drawChain(u)
+		if u.chained != nil {
 			g.indexed = true
 			arg = "  for_each = " + u.chained.address() + "\n"
 		}

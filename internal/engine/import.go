@@ -236,9 +236,9 @@ func (f finisher) checkImportedOnce() {
 			}
 		}
 	}
+	isImported := func(a addrs.AbsInstance) bool { return imported[a] }
 	for _, o := range objects {
-		if of := owners[o]; len(of) > 1 &&
-			slices.ContainsFunc(of, func(a addrs.AbsInstance) bool { return imported[a] }) {
+		if of := owners[o]; len(of) > 1 && slices.ContainsFunc(of, isImported) {
 			w.out.warn(tfdiags.Warningf("Object imported to more than one address",
 				"The object %q of type %s would be managed by %s. Only one resource should manage an object: "+
 					"leave out the import, or remove the others from the state first.", o.id, o.typ, joinAddresses(of)))

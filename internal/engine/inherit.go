@@ -30,5 +30,6 @@ func (f finisher) upToDate(addr addrs.AbsInstance, obj *states.Object) bool {
 		return true
 	}
 	r := w.graph.Resource(addr.Config())
-	return w.op.Phase.Applies() && r != nil && r.Recorded.Dependencies != nil && obj.Dependencies == r.Recorded.Dependencies
+	return w.op.Phase.Applies() && r != nil && r.Recorded.Dependencies != nil &&
+		obj.Dependencies == r.Recorded.Dependencies
 }

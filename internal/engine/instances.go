@@ -75,7 +75,9 @@ type repetition struct {
 type expandedKeys struct {
 	mode repetitionMode
 	keys []addrs.InstanceKey // sorted
-	each []cty.Value         // parallel to keys, for_each only; nil if they have no values yet, see graph.Resource.EachOf
+	// each is parallel to keys, for for_each only. It is nil if the values are not known yet; see
+	// graph.Resource.EachOf.
+	each []cty.Value
 }
 
 // repetition returns count and each for the instance at a position.

@@ -114,7 +114,8 @@ func (o *orphanPlan) change(l *objectState, action plans.Action, reason plans.Re
 func forgets(r *graph.Resource, obj *states.Object) (bool, plans.Reason) {
 	switch {
 	case r.Config != nil && r.Config.Lifecycle.Destroy.Set:
-		return !r.Config.Lifecycle.Destroy.Value, reasonIf(!r.Config.Lifecycle.Destroy.Value, plans.ForgotLifecycleDestroyConfig)
+		keep := !r.Config.Lifecycle.Destroy.Value
+		return keep, reasonIf(keep, plans.ForgotLifecycleDestroyConfig)
 	case obj.SkipDestroy:
 		return true, plans.ForgotLifecycleDestroyState
 	}

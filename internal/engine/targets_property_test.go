@@ -73,7 +73,8 @@ func (p *part) play(dir string) error {
 	}
 	player.files = p.after.files()
 	o := newOracle(p.after, player.s.State)
-	if p.list = p.existing(o, player.s.State); len(p.list) == 0 {
+	p.list = p.existing(o, player.s.State)
+	if len(p.list) == 0 {
 		return nil
 	}
 	whole, err := planOf(player, engine.PlanOptions{})

@@ -76,7 +76,8 @@ func (tr *tree) fill(m *item) {
 			continue
 		}
 		it.in = m
-		if tr.refer(it); it.kind == "data" && len(it.refs) == 0 {
+		tr.refer(it)
+		if it.kind == "data" && len(it.refs) == 0 {
 			continue
 		}
 		tr.repeat(it)

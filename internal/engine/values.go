@@ -137,7 +137,8 @@ func (e *evaluator) evalOutput(v *graph.Value, in *moduleInstance) error {
 	if root && e.op.Phase != graph.PhaseValidate {
 		var path cty.Path
 		var infinite bool
-		if val, path, infinite = objchange.StorableNumbers(val); infinite {
+		val, path, infinite = objchange.StorableNumbers(val)
+		if infinite {
 			err = tfdiags.Join(err, infiniteNumber(path).At(v.Output.Expr.Range()))
 		}
 	}

@@ -209,7 +209,8 @@ func (u *unpacker) entry(name string, mode fs.FileMode, link string, content io.
 	if !filepath.IsLocal(filepath.FromSlash(clean)) || strings.ContainsAny(clean, "\\\x00") {
 		return fmt.Errorf("the archive has an entry %q, which is outside of the module's directory", name)
 	}
-	if u.files++; u.files > maxArchiveFiles {
+	u.files++
+	if u.files > maxArchiveFiles {
 		return errors.New("the archive has more entries than the limit for a module")
 	}
 	local := filepath.FromSlash(clean)
@@ -274,7 +275,8 @@ func (u *unpacker) file(name string, mode fs.FileMode, content io.Reader) error 
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
-	if u.bytes += n; err == nil && u.bytes > u.limit {
+	u.bytes += n
+	if err == nil && u.bytes > u.limit {
 		err = fmt.Errorf("the archive inflates to more than %d MB, the limit for a module archive of its size",
 			u.limit>>20)
 	}

@@ -36,7 +36,8 @@ func newFetcher(client *registry.Client) *fetcher {
 	f := &fetcher{client: client, images: oci.New(client), done: make(map[string]found),
 		profiles: make(map[string]func(context.Context) (aws.Credentials, error))}
 	server, emulated := gcsEndpoint()
-	if f.gcsServer = server; !emulated {
+	f.gcsServer = server
+	if !emulated {
 		f.googleToken = googleCredentials()
 	}
 	return f

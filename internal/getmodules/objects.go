@@ -51,7 +51,8 @@ func (f *fetcher) objects(ctx context.Context, j job, b bucket, key string) erro
 		if !ok || name == "" || strings.HasSuffix(name, "/") { // consoles create empty objects for directories
 			continue
 		}
-		if files++; files > maxArchiveFiles {
+		files++
+		if files > maxArchiveFiles {
 			return errors.New("there are more objects than the limit for a module")
 		}
 		if err := f.oneObject(ctx, root, name, registry.Download{URL: b.object(key),

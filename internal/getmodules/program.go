@@ -70,7 +70,8 @@ func (a *answer) Write(p []byte) (int, error) {
 type tail []byte
 
 func (t *tail) Write(p []byte) (int, error) {
-	if *t = append(*t, p...); len(*t) > 2*longestTail {
+	*t = append(*t, p...)
+	if len(*t) > 2*longestTail {
 		*t = append((*t)[:0], (*t)[len(*t)-longestTail:]...)
 	}
 	return len(p), nil
@@ -87,7 +88,8 @@ func programError(err error, program, text string) error {
 	if !errors.As(err, &status) {
 		return err
 	}
-	if text = strings.TrimSuffix(strings.TrimSpace(text), "."); text != "" {
+	text = strings.TrimSuffix(strings.TrimSpace(text), ".")
+	if text != "" {
 		return fmt.Errorf("%s: %s", program, text)
 	}
 	return fmt.Errorf("%s: %w", program, err)

@@ -157,7 +157,8 @@ func (w *watch) pause() {
 func (w *watch) came(bytes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.bytes += bytes; w.bytes < minimum {
+	w.bytes += bytes
+	if w.bytes < minimum {
 		return
 	}
 	w.bytes, w.left, w.since = 0, w.limit, time.Now()

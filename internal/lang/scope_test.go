@@ -232,7 +232,8 @@ func TestEvalBody(t *testing.T) {
 // bodyText formats a known value of dynamicSchema.
 func bodyText(v cty.Value) string {
 	text := func(v cty.Value) string {
-		if v = v.GetAttr("v"); v.IsNull() {
+		v = v.GetAttr("v")
+		if v.IsNull() {
 			return "null"
 		}
 		return v.AsString()

@@ -45,7 +45,8 @@ func subtractSize(v cty.Value, room int) int {
 		return room - len(v.AsString())
 	case ty.IsObjectType(): // an iterator would sort the names
 		for name := range ty.AttributeTypes() {
-			if room = subtractSize(v.GetAttr(name), room); room < 0 {
+			room = subtractSize(v.GetAttr(name), room)
+			if room < 0 {
 				break
 			}
 		}

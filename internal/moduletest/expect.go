@@ -120,10 +120,11 @@ func unreachable(diags tfdiags.Diagnostics, expected []*expectation) tfdiags.Dia
 	var out tfdiags.Diagnostics
 	for _, x := range expected {
 		v, ok := x.subject.(addrs.InputVariable)
-		if !ok || !slices.ContainsFunc(diags, func(d tfdiags.Diagnostic) bool {
-			rule, is := d.Extra.(tfdiags.CheckRule)
-			return is && x.covers(rule.Address)
-		}) {
+		fails := func(d tfdiags.Diagnostic) bool {
+			rule, ok := d.Extra.(tfdiags.CheckRule)
+			return ok && x.covers(rule.Address)
+		}
+		if !ok || !slices.ContainsFunc(diags, fails) {
 			continue
 		}
 		out = append(out, tfdiags.Warningf("Invalid variable in test file",

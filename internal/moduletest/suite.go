@@ -159,7 +159,8 @@ func (s *Suite) Only(names []string) (unknown []string) {
 	wanted := map[string]bool{}
 	for _, name := range names {
 		clean := filepath.Clean(name)
-		if name == "" || !slices.ContainsFunc(s.Files, func(f *configs.TestFile) bool { return f.Name == clean }) {
+		isNamed := func(f *configs.TestFile) bool { return f.Name == clean }
+		if name == "" || !slices.ContainsFunc(s.Files, isNamed) {
 			unknown = append(unknown, name)
 		}
 		wanted[clean] = name != ""

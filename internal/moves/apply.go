@@ -89,8 +89,8 @@ func (m *mover) suppressed(st *statement, p *stateModule) bool {
 	for _, s := range p.addr.Steps() {
 		at.steps = append(at.steps, endStep{name: s.Name, key: s.Key})
 	}
-	if st.from.isModule() &&
-		slices.ContainsFunc(m.explicitWithin[st.from.module()], func(e *endpoint) bool { return e.overlaps(&at) }) {
+	overlaps := func(e *endpoint) bool { return e.overlaps(&at) }
+	if st.from.isModule() && slices.ContainsFunc(m.explicitWithin[st.from.module()], overlaps) {
 		return true
 	}
 	for _, e := range m.explicit[endKey{module: st.from.module(), res: st.from.res}] {

@@ -215,7 +215,8 @@ func impliedMoves(cfg *configs.Config, state *states.State) []*statement {
 		steps := r.Addr.Module.Steps()
 		c := cfg
 		for i, step := range steps {
-			if c = c.Children[step.Name]; c == nil {
+			c = c.Children[step.Name]
+			if c == nil {
 				break
 			}
 			w.call(c, i, step)

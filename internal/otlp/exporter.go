@@ -150,7 +150,8 @@ func (e *Exporter) run(ctx context.Context) {
 	for {
 		select {
 		case s := <-e.waiting:
-			if spans = append(spans, s); len(spans) == batch {
+			spans = append(spans, s)
+			if len(spans) == batch {
 				deliver()
 			}
 			continue
@@ -160,7 +161,8 @@ func (e *Exporter) run(ctx context.Context) {
 		case <-e.closing:
 		}
 		for len(e.waiting) > 0 { // no more spans are added
-			if spans = append(spans, <-e.waiting); len(spans) == batch {
+			spans = append(spans, <-e.waiting)
+			if len(spans) == batch {
 				deliver()
 			}
 		}

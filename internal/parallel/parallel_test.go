@@ -57,7 +57,8 @@ func TestPanic(t *testing.T) {
 		}
 	}()
 	parallel.Each(1000, 1, func(i int) {
-		if calls++; i == 10 {
+		calls++
+		if i == 10 {
 			parallel.Each(2, 2, func(int) { fail() })
 		}
 	})

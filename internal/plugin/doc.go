@@ -1,8 +1,9 @@
 // Package plugin starts provider plugins and communicates with them. The engine uses them as
 // [providers.Interface]; only this package knows that there are two protocol versions.
 //
-//	Pool ──Start──▶ process (go-plugin: handshake, mutual TLS, gRPC) ◀──conn.Invoke── client (calls by name, one message set)
-//	  └─ schemas: decoded per type on first use, shared by all processes of a package, cached on disk by package hash
+//	Pool ──Start──▶ process (go-plugin: handshake, TLS, gRPC) ◀──conn.Invoke── client (calls by name)
+//	  └─ schemas: decoded per type on first use, shared by all processes of a package,
+//	     cached on disk by package hash
 //
 // A call without a response, because the process crashed, was killed, or hung until the context
 // ended, returns a diagnostic that names the provider and the call, with the stack trace of a

@@ -139,7 +139,8 @@ type stderrTail struct {
 func (t *stderrTail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.text = append(t.text, p...); len(t.text) > 2*tailSize {
+	t.text = append(t.text, p...)
+	if len(t.text) > 2*tailSize {
 		t.text = append(t.text[:0], t.text[len(t.text)-tailSize:]...)
 	}
 	return len(p), nil

@@ -57,7 +57,8 @@ func (p *Pool) Schema(ctx context.Context, addr addrs.Provider) (*providers.Sche
 	if err := p.find(ctx, m, addr); err != nil {
 		return nil, tfdiags.FromError(err)
 	}
-	if m.schema = m.launch.cachedSchema(); m.schema != nil {
+	m.schema = m.launch.cachedSchema()
+	if m.schema != nil {
 		m.launch.Schema = m.schema
 		return m.schema, nil
 	}

@@ -212,7 +212,8 @@ func (p *Provisioner) Run(
 func encodeConnection(connection cty.Value) (*tfplugin.DynamicValue, error) {
 	ty := cty.Map(cty.String)
 	texts := cty.NullVal(ty)
-	if connection, _ = connection.UnmarkDeep(); !connection.IsNull() {
+	connection, _ = connection.UnmarkDeep()
+	if !connection.IsNull() {
 		attrs := connection.AsValueMap()
 		for name, v := range attrs {
 			text, err := convert.Convert(v, cty.String)

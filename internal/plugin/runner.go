@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// outputGrace is how long to read the output of a plugin that has ended, if another process keeps the
-// output open.
+// outputGrace is how long to read the output of a plugin that has ended, if another process keeps
+// the output open.
 const outputGrace = time.Second
 
 // runner runs the process of a plugin for go-plugin. go-plugin's own runner detects the end of a

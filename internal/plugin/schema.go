@@ -183,7 +183,8 @@ func fixVersion5(a *tfplugin.Schema_Attribute) {
 			v, _ := protowire.ConsumeBytes(rest)
 			a.DeprecationMessage = string(v)
 		}
-		if n = protowire.ConsumeFieldValue(number, kind, rest); n < 0 {
+		n = protowire.ConsumeFieldValue(number, kind, rest)
+		if n < 0 {
 			return
 		}
 		rest = rest[n:]

@@ -85,7 +85,8 @@ func (e *endpoint) signers() ([]ssh.Signer, error) {
 // knownHost accepts hosts that have the key, or a certificate for their name signed by it.
 func knownHost(key ssh.PublicKey) ssh.HostKeyCallback {
 	same := func(other ssh.PublicKey) bool { return bytes.Equal(key.Marshal(), other.Marshal()) }
-	checker := &ssh.CertChecker{IsHostAuthority: func(authority ssh.PublicKey, _ string) bool { return same(authority) }}
+	isAuthority := func(authority ssh.PublicKey, _ string) bool { return same(authority) }
+	checker := &ssh.CertChecker{IsHostAuthority: isAuthority}
 	return func(host string, remote net.Addr, offered ssh.PublicKey) error {
 		cert, ok := offered.(*ssh.Certificate)
 		if ok && !same(cert.SignatureKey) && same(cert.Key) || !ok && same(offered) {

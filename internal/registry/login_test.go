@@ -38,7 +38,8 @@ func TestLoginService(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			service := maps.Clone(good)
 			for key, value := range c.change {
-				if service[key] = value; value == nil {
+				service[key] = value
+				if value == nil {
 					delete(service, key)
 				}
 			}

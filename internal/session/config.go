@@ -39,8 +39,8 @@ func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.G
 }
 
 // LoadRootModule loads the root module only, which is enough for the backend, encryption and
-// variables. It reports warnings only if there are errors: commands that are about the configuration
-// load all of it and report them then, and others print values that programs read.
+// variables. It reports warnings only if there are errors: commands that are about the
+// configuration load all of it and report them then, and others print values that programs read.
 func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, error) {
 	given, err := s.Collect(vars)
 	if err != nil {

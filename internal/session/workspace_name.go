@@ -43,4 +43,6 @@ func (s *Session) SelectWorkspace(name string) error {
 const WorkspaceNameRule = "a name must be usable as a part of a URL without escaping, so it may not have " +
 	"spaces or slashes"
 
+// ValidWorkspaceName reports whether a workspace may have the name: it becomes part of paths and
+// URLs, so it must not need escaping there.
 func ValidWorkspaceName(name string) bool { return name != "" && url.PathEscape(name) == name }

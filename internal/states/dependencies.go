@@ -177,7 +177,8 @@ func (n *dependencyRenaming) rename(module addrs.ModuleInstance, deps *Dependenc
 			}
 			list = append(list, now...)
 		}
-		if out = NewDependencies(list); out.Equal(deps) {
+		out = NewDependencies(list)
+		if out.Equal(deps) {
 			out = deps
 		}
 		n.memo[key] = out

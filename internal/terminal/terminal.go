@@ -87,7 +87,8 @@ func (l *LossyWriter) Write(p []byte) (int, error) {
 	}
 	if _, err := l.W.Write(p); err != nil {
 		l.gone = true
-		if !slices.ContainsFunc(readerLeft, func(left error) bool { return errors.Is(err, left) }) {
+		matches := func(left error) bool { return errors.Is(err, left) }
+		if !slices.ContainsFunc(readerLeft, matches) {
 			l.err = err
 		}
 	}
@@ -262,6 +263,7 @@ func (t *Terminal) Confirm(ctx context.Context, q Question) (bool, error) {
 	return answer == "yes" || q.AnyCase && strings.EqualFold(answer, "yes"), nil
 }
 
+// Indent puts indent before each line of text, without its first and last line breaks.
 func Indent(text, indent string) string {
 	lines := strings.Split(strings.Trim(text, "\n"), "\n")
 	for i, l := range lines {

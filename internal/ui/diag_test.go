@@ -73,7 +73,8 @@ func problems(t *testing.T, name, text string) tfdiags.Diagnostics {
 			case "assert":
 				d.Extra = tfdiags.CheckRule{Address: block.Labels[0]}
 			}
-			if v, _ = v.Unmark(); v.IsKnown() && v.Type() == cty.Bool && v.True() {
+			v, _ = v.Unmark()
+			if v.IsKnown() && v.Type() == cty.Bool && v.True() {
 				continue
 			}
 			diags = append(diags, d)

@@ -65,7 +65,7 @@ func statementAbout(v cty.Value, d tfdiags.Diagnostic) string {
 	case marks.Has(v, marks.Ephemeral):
 		return ""
 	case marks.Has(v, marks.Sensitive):
-		if ask(d, func(c interface{ DiagnosticCausedBySensitive() bool }) bool { return c.DiagnosticCausedBySensitive() }) {
+		if extraReports(d, causedBySensitive.DiagnosticCausedBySensitive) {
 			return "has a sensitive value"
 		}
 		return ""
@@ -80,15 +80,21 @@ func statementAbout(v cty.Value, d tfdiags.Diagnostic) string {
 	return "is " + brief(v)
 }
 
-// ask calls question with the extra information of a diagnostic, if that has type T.
-func ask[T any](d tfdiags.Diagnostic, question func(T) bool) bool {
+// Extra information with these methods says why a diagnostic was reported.
+type (
+	causedBySensitive interface{ DiagnosticCausedBySensitive() bool }
+	causedByUnknown   interface{ DiagnosticCausedByUnknown() bool }
+)
+
+// extraReports calls question with the extra information of a diagnostic. It returns false if there
+// is none of type T.
+func extraReports[T any](d tfdiags.Diagnostic, question func(T) bool) bool {
 	extra, ok := hcl.DiagnosticExtra[T](&hcl.Diagnostic{Extra: d.Extra})
 	return ok && question(extra)
 }
 
 func statementAboutUnknown(ty cty.Type, d tfdiags.Diagnostic) string {
-	caused := ask(d,
-		func(c interface{ DiagnosticCausedByUnknown() bool }) bool { return c.DiagnosticCausedByUnknown() })
+	caused := extraReports(d, causedByUnknown.DiagnosticCausedByUnknown)
 	switch {
 	case ty == cty.DynamicPseudoType && caused:
 		return "is known only after apply"

@@ -77,7 +77,8 @@ func formatString(s string, depth int) string {
 	end := "EOT"
 	for i, text := range lines {
 		body, returns := strings.CutSuffix(text, "\r")
-		if lines[i] = termtext.Printable(body); returns {
+		lines[i] = termtext.Printable(body)
+		if returns {
 			lines[i] += "\r"
 		}
 		for strings.TrimSpace(body) == end {

@@ -160,7 +160,8 @@ func eventText(e engine.Event) string {
 func (h *human) provisionOutput(e engine.ProvisionOutput) {
 	var b strings.Builder
 	for _, text := range strings.Split(strings.TrimRight(e.Line, "\r\n"), "\n") {
-		if text = strings.TrimSuffix(text, "\r"); text != "" {
+		text = strings.TrimSuffix(text, "\r")
+		if text != "" {
 			fmt.Fprintf(&b, "%s %s\n", h.style.As(termtext.Bold, fmt.Sprintf("%s (%s):", e.Addr, e.Type)), termtext.Printable(text))
 		}
 	}

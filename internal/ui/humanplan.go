@@ -212,7 +212,8 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 		}
 	}
 	action := c.Action
-	if c.Importing != nil || action == plans.Forget { // show the whole object: it is new to users, or shown for the last time
+	// Show the whole object if it is new to users, or shown for the last time.
+	if c.Importing != nil || action == plans.Forget {
 		r.full = true
 	}
 	word := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data",

@@ -173,7 +173,8 @@ func (p *planWriter) plannedValues() {
 func (p *planWriter) plannedResource(c *plans.InstanceChange) *stateResource {
 	sch := p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
 	after := c.After
-	if !c.Action.IsReplace() && c.Action != plans.Read { // for these, OpenTofu does not mark what only the schema declares sensitive
+	// For the other actions, OpenTofu does not mark what only the schema declares sensitive.
+	if !c.Action.IsReplace() && c.Action != plans.Read {
 		after = planview.MarkSecrets(after, sch)
 	}
 	out := &stateResource{
@@ -185,7 +186,8 @@ func (p *planWriter) plannedResource(c *plans.InstanceChange) *stateResource {
 	if sch != nil {
 		out.SchemaVersion = sch.Version
 	}
-	if out.Identity = identityJSON(c.AfterIdentity); out.Identity != nil && sch != nil {
+	out.Identity = identityJSON(c.AfterIdentity)
+	if out.Identity != nil && sch != nil {
 		out.IdentitySchemaVersion = &sch.IdentityVersion
 	}
 	return out

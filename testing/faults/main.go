@@ -113,7 +113,8 @@ func (o *options) operations() []operation {
 
 func (o *options) check() error {
 	for _, k := range o.kinds {
-		if !slices.ContainsFunc(kinds, func(known kind) bool { return known.name == k }) {
+		isNamed := func(known kind) bool { return known.name == k }
+		if !slices.ContainsFunc(kinds, isNamed) {
 			return fmt.Errorf("-kinds: unknown kind %q", k)
 		}
 	}
@@ -123,7 +124,8 @@ func (o *options) check() error {
 		}
 	}
 	for _, name := range o.ops {
-		if !slices.ContainsFunc(operations, func(op operation) bool { return op.name == name }) {
+		isNamed := func(op operation) bool { return op.name == name }
+		if !slices.ContainsFunc(operations, isNamed) {
 			return fmt.Errorf("-ops: unknown operation %q", name)
 		}
 	}

@@ -72,7 +72,8 @@ func (s *Store) paths(workspace string) (in, out, backup string) {
 	default:
 		in = defaultFile
 	}
-	if out = s.options.StateOut; out == "" {
+	out = s.options.StateOut
+	if out == "" {
 		out = in
 	}
 	switch backup = s.options.Backup; backup {

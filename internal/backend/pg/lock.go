@@ -91,8 +91,8 @@ func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInf
 	return info.ID, nil
 }
 
-// acquire takes the locks of a workspace: first of its name, so that no other session creates its row
-// in the meantime, then of the row, if there is one.
+// acquire takes the locks of a workspace: first of its name, so that no other session creates its
+// row in the meantime, then of the row, if there is one.
 func (s *Store) acquire(ctx context.Context, conn *pgx.Conn, workspace string, h *held) error {
 	if err := h.acquire(ctx, conn, s.nameKey(workspace)); err != nil {
 		return err

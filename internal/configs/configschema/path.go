@@ -14,7 +14,8 @@ func (b *Block) AttributeByPath(path cty.Path) *Attribute {
 		if attr := block.Attributes[name]; attr != nil {
 			return attr.byPath(rest[1:])
 		}
-		if block, rest = block.into(name, rest[1:]); block == nil {
+		block, rest = block.into(name, rest[1:])
+		if block == nil {
 			return nil
 		}
 	}

@@ -236,7 +236,8 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 // versions asks the source for the versions of a provider.
 func (in *installer) versions(ctx context.Context, p addrs.Provider) (sources.Versions, error) {
 	list, err := in.Source.Versions(ctx, p)
-	if none := new(sources.NoProviderError); err != nil && !errors.As(err, &none) { // such an error already names the provider
+	// A NoProviderError already names the provider.
+	if none := new(sources.NoProviderError); err != nil && !errors.As(err, &none) {
 		err = fmt.Errorf("could not resolve provider %s: %w", p.ForDisplay(), err)
 	}
 	return list, err
@@ -258,8 +259,8 @@ func explain(ctx context.Context, err error, locked bool) error {
 func choose(p addrs.Provider, c depsfile.Constraints, list []depsfile.Version) (depsfile.Version, error) {
 	acceptable := depsfile.Acceptable(c)
 	if acceptable.Exactly(depsfile.Version{}) {
-		return depsfile.Version{},
-			fmt.Errorf("provider %s is required in version 0.0.0, which denotes an unreleased development build", p.ForDisplay())
+		return depsfile.Version{}, fmt.Errorf(
+			"provider %s is required in version 0.0.0, which denotes an unreleased development build", p.ForDisplay())
 	}
 	v, ok := sources.Newest(list, acceptable.Has)
 	switch {

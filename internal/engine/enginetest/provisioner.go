@@ -14,7 +14,9 @@ import (
 // contains "note " and its text. It ends at once when it is interrupted.
 type Note struct{ Cloud *Cloud }
 
-var noteSchema = &providers.ResourceSchema{Block: &configschema.Block{Attributes: map[string]*configschema.Attribute{"say": required}}}
+var noteSchema = &providers.ResourceSchema{
+	Block: &configschema.Block{Attributes: map[string]*configschema.Attribute{"say": required}},
+}
 
 // Schema implements engine.Provisioner.
 func (n *Note) Schema() (*providers.ResourceSchema, error) { return noteSchema, nil }
@@ -27,7 +29,8 @@ func (n *Note) Run(ctx context.Context, config, _ cty.Value, out func(string)) t
 	what := "note " + textOf(config, "say")
 	var failed bool
 	_ = n.Cloud.call(ctx, what, n.Cloud.Delay, func(_ string, asked bool) string {
-		if failed = asked; failed {
+		failed = asked
+		if failed {
 			return "fail " + what
 		}
 		return what

@@ -137,11 +137,12 @@ type Resource struct {
 
 // resourceNodes are the nodes of a resource, other than its Steps.
 type resourceNodes struct {
-	Node     *Node                                  // completes the resource; its value is final afterwards
-	Inputs   *Node                                  // waits for all references of the block; Node unless there are Steps
-	expand   *Node                                  // decides the instances; see separateExpansion
-	Barriers map[addrs.InstanceKey]*InstanceBarrier // instances that references with a constant key wait for
-	indexed  *Node                                  // for blocks that read the resource by a computed index; see indexedNode
+	Node   *Node // completes the resource; its value is final afterwards
+	Inputs *Node // waits for all references of the block; Node unless there are Steps
+	expand *Node // decides the instances; see separateExpansion
+	// Barriers order instances before references with a constant key.
+	Barriers map[addrs.InstanceKey]*InstanceBarrier
+	indexed  *Node // for blocks that read the resource by a computed index; see indexedNode
 }
 
 // ReadByIndex reports whether Steps read instances of the resource before it is complete.
@@ -166,8 +167,10 @@ func (r *Resource) OwnInstances() lang.Instances {
 
 // Recorded holds what the state records with each object of a resource.
 type Recorded struct {
-	Dependencies        *states.Dependencies // the nearest dependencies
-	CreateBeforeDestroy bool                 // differs from that of Resource if a dependent is not part of the operation
+	Dependencies *states.Dependencies // the nearest dependencies
+	// CreateBeforeDestroy differs from that of Resource if a dependent is not part of the
+	// operation.
+	CreateBeforeDestroy bool
 }
 
 // ResourceExprs holds the analyzed expressions of a resource block. All instances of the module in

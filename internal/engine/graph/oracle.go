@@ -38,9 +38,9 @@ func CompareOrders(ctx context.Context, op *Operation) (relaxed bool, err error)
 	return false, nil
 }
 
-// CheckReads orders the Steps of a plan twice: by the instances that the plan says they read, and by
-// whole resources. It returns an error if a Step does not come after an instance that it reads, or
-// comes after a Step that the order by resources doesn't put before it. It is for tests.
+// CheckReads orders the Steps of a plan twice: by the instances that the plan says they read, and
+// by whole resources. It returns an error if a Step does not come after an instance that it reads,
+// or comes after a Step that the order by resources doesn't put before it. It is for tests.
 func CheckReads(ctx context.Context, op *Operation) error {
 	byInstance := newBuild(ctx, op)
 	if err := byInstance.run(transformers); err != nil {

@@ -161,11 +161,13 @@ func (m *Module) suggestion(addr addrs.Resource) string {
 	slices.Sort(names)
 	slices.Sort(types)
 	near := addr
-	if near.Name = suggest.Nearest(addr.Name, names); near.Name != "" {
+	near.Name = suggest.Nearest(addr.Name, names)
+	if near.Name != "" {
 		return near.String()
 	}
 	near = addr
-	if near.Type = suggest.Nearest(addr.Type, types); near.Type != "" {
+	near.Type = suggest.Nearest(addr.Type, types)
+	if near.Type != "" {
 		return near.String()
 	}
 	if addr.Mode != addrs.Managed {

@@ -25,8 +25,8 @@ func (r Repetition) Refs() []*lang.Refs {
 	return out
 }
 
-// chainedTo returns the resource of for_each = TYPE.NAME, whose instances decide those of the block.
-// It returns false for any other repetition.
+// chainedTo returns the resource of for_each = TYPE.NAME, whose instances decide those of the
+// block. It returns false for any other repetition.
 func (r Repetition) chainedTo() (addrs.Resource, bool) {
 	if r.ForEach == nil || len(r.ForEach.Refs.Objects) != 1 {
 		return addrs.Resource{}, false

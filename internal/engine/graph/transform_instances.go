@@ -17,11 +17,12 @@ import (
 //   - A reference with a constant key, such as a[0] or a["x"], needs one instance, and proceeds if
 //     a[1] fails. This applies to references through values, too.
 //
-// A third kind is a reference with a computed index, such as a[count.index] or a[each.value.parent],
-// directly in a resource block. The plan records with each change which instances its block reads in
-// this way (plans.InstanceChange.Reads), so that b[1] begins when a[1] is done. An instance that does
-// not change has a Barrier instead of a Step, which waits for the instances that it reads itself:
-// the order passes through it as it does through resources that don't change.
+// A third kind is a reference with a computed index, such as a[count.index] or
+// a[each.value.parent], directly in a resource block. The plan records with each change which
+// instances its block reads in this way (plans.InstanceChange.Reads), so that b[1] begins when a[1]
+// is done. An instance that does not change has a Barrier instead of a Step, which waits for the
+// instances that it reads itself: the order passes through it as it does through resources that
+// don't change.
 //
 // All other references wait for the resource as a whole. So do references with a constant key if
 // the instance does not change, and references with an index that was unknown to the plan.

@@ -44,8 +44,9 @@ func (s *resourceSet) has(index int32) bool {
 
 // containsAll reports whether the set contains the elements of all sets.
 func (s *resourceSet) containsAll(sets []*resourceSet) bool {
+	lacks := func(i int32) bool { return !s.has(i) }
 	for _, other := range sets {
-		if other != s && slices.ContainsFunc(other.indexes, func(i int32) bool { return !s.has(i) }) {
+		if other != s && slices.ContainsFunc(other.indexes, lacks) {
 			return false
 		}
 	}
@@ -196,7 +197,8 @@ func (f *nearest) withoutImplied(m *Module, set *resourceSet) *resourceSet {
 		return out
 	}
 	out := set
-	if slices.ContainsFunc(set.indexes, func(i int32) bool { return f.b.g.Resources[i].managedIn(m) }) {
+	inModule := func(i int32) bool { return f.b.g.Resources[i].managedIn(m) }
+	if slices.ContainsFunc(set.indexes, inModule) {
 		out = set.filter(func(i int32) bool { return !outer.has(i) })
 	}
 	f.without[key] = out

@@ -46,8 +46,8 @@ var providerTransformer = &Transformer{
 	},
 }
 
-// providerSet finds provider configurations, adds those in use to the graph, and fetches the schemas
-// of their providers.
+// providerSet finds provider configurations, adds those in use to the graph, and fetches the
+// schemas of their providers.
 type providerSet struct {
 	*build
 	ctx     context.Context // of the build; for fetching schemas

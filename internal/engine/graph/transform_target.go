@@ -48,9 +48,9 @@ type Selection struct {
 	// kept holds module instances in which, at any depth, no instance takes part.
 	kept map[addrs.ModuleInstance]bool
 
-	// orphans selects among the instances that the configuration no longer declares, and the deposed
-	// objects. No other resource depends on them, so only targets that name them select them. Nil
-	// selects all.
+	// orphans selects among the instances that the configuration no longer declares, and the
+	// deposed objects. No other resource depends on them, so only targets that name them select
+	// them. Nil selects all.
 	orphans *Selection
 }
 

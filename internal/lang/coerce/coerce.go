@@ -5,8 +5,8 @@
 // the same.
 //
 // [Convert] returns the result of convert.Convert and fails if that fails, except that it keeps the
-// marks of null values and rejects numbers with too many digits. It compares only distinct types with
-// each other.
+// marks of null values and rejects numbers with too many digits. It compares only distinct types
+// with each other.
 package coerce
 
 import (
@@ -164,7 +164,9 @@ func elementType(types []cty.Type, collection cty.Type) (cty.Type, bool) {
 		return elem, false
 	}
 	if elem == cty.DynamicPseudoType {
-		if elem = types[0]; slices.ContainsFunc(types[1:], func(ty cty.Type) bool { return !ty.Equals(elem) }) {
+		elem = types[0]
+		differs := func(ty cty.Type) bool { return !ty.Equals(elem) }
+		if slices.ContainsFunc(types[1:], differs) {
 			elem, _ = convert.UnifyUnsafe(distinct(types))
 		}
 	}

@@ -216,7 +216,8 @@ func anyElement(v cty.Value, f func(cty.Value) bool) bool {
 	}
 	for it := v.ElementIterator(); it.Next(); {
 		_, elem := it.Element()
-		if elem, _ = elem.Unmark(); f(elem) {
+		elem, _ = elem.Unmark()
+		if f(elem) {
 			return true
 		}
 	}

@@ -59,7 +59,8 @@ func (t *acyclicTree) ReadDir(name string) ([]fs.DirEntry, error) {
 		return nil, nil
 	}
 	entries, err := fs.ReadDir(t.StatFS, name)
-	if t.entries += len(entries); t.entries > maxElements {
+	t.entries += len(entries)
+	if t.entries > maxElements {
 		t.err = fmt.Errorf(
 			"there are more than %d files below %s; use a pattern that matches fewer directories", maxElements, t.base)
 		return nil, t.err

@@ -106,7 +106,8 @@ func subnet(network *net.IPNet, newbits int, num *big.Int) (*net.IPNet, error) {
 	size := 8 * len(network.IP) // more than addrLen for an IPv4 address in IPv6 form
 	addr := new(big.Int).SetBytes(network.IP)
 	addr.Or(addr, num.Lsh(num, uint(size-length)))
-	if addr.Abs(addr); addr.BitLen() > size {
+	addr.Abs(addr)
+	if addr.BitLen() > size {
 		return nil, fmt.Errorf("the number %s does not fit into the address", num)
 	}
 	ip := addr.FillBytes(make(net.IP, len(network.IP)))

@@ -10,11 +10,11 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// LimitOperators makes HCL's arithmetic operators fail for numbers with too many digits. HCL converts
-// their operands itself, so "1e100000000" + 0 would be a number that takes minutes to write out.
-// Expressions in JSON are parsed within HCL when they are evaluated, so the operators can't be
-// replaced in the syntax tree, but only for the whole program. The program calls LimitOperators once,
-// before it evaluates any expression.
+// LimitOperators makes HCL's arithmetic operators fail for numbers with too many digits. HCL
+// converts their operands itself, so "1e100000000" + 0 would be a number that takes minutes to
+// write out. Expressions in JSON are parsed within HCL when they are evaluated, so the operators
+// can't be replaced in the syntax tree, but only for the whole program. The program calls
+// LimitOperators once, before it evaluates any expression.
 func LimitOperators() {
 	for _, op := range []*hclsyntax.Operation{hclsyntax.OpAdd, hclsyntax.OpSubtract, hclsyntax.OpMultiply,
 		hclsyntax.OpDivide, hclsyntax.OpModulo, hclsyntax.OpNegate} {

@@ -114,7 +114,8 @@ func LongNumber[T string | []byte](src T) bool {
 	digits := 0
 	for i := range len(src) {
 		if digit(i) {
-			if digits++; digits > maxDigits {
+			digits++
+			if digits > maxDigits {
 				return true
 			}
 			continue
@@ -177,7 +178,8 @@ func checkJSON(src []byte) (problem func(hcl.Range) *hcl.Diagnostic, at int) {
 			}
 			i, number = end-1, end
 		case '{', '[':
-			if depth++; depth > maxNesting {
+			depth++
+			if depth > maxNesting {
 				return tooDeep, i
 			}
 		case '}', ']':

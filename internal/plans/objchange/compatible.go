@@ -134,7 +134,8 @@ func isPlaceholder(v cty.Value) bool {
 				return false
 			}
 		case elem.CanIterateElements():
-			if slices.ContainsFunc(elem.AsValueSlice(), func(v cty.Value) bool { return !isPlaceholder(v) }) {
+			isReal := func(v cty.Value) bool { return !isPlaceholder(v) }
+			if slices.ContainsFunc(elem.AsValueSlice(), isReal) {
 				return false
 			}
 		default:

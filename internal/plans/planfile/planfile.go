@@ -163,7 +163,8 @@ func Parse(data []byte) (*File, error) {
 		if e.UncompressedSize64 > maxEntry {
 			return nil, fmt.Errorf("%s in the plan file is larger than %d MiB", e.Name, maxEntry>>20)
 		}
-		if size += e.UncompressedSize64; size > maxSize {
+		size += e.UncompressedSize64
+		if size > maxSize {
 			return nil, fmt.Errorf("what is in the plan file is larger than %d MiB", maxSize>>20)
 		}
 		entries[e.Name] = e

@@ -73,8 +73,8 @@ func (c *Client) repository(name string) (*remote.Repository, error) {
 	return repo, nil
 }
 
-// retries is the policy for repeating requests, which are all reads. Requests to a silent server are
-// not repeated: they took long enough.
+// retries is the policy for repeating requests, which are all reads. Requests to a silent server
+// are not repeated: they took long enough.
 var retries retry.Policy = &retry.GenericPolicy{
 	Retryable: func(resp *http.Response, err error) (bool, error) {
 		if silent := (*httpclient.SilenceError)(nil); errors.As(err, &silent) {

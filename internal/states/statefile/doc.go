@@ -4,6 +4,6 @@
 // for files on disk, on one line for other stores.
 //
 // Invariants: equal states have equal bytes. Reading and writing a snapshot loses nothing. Parse
-// never panics and never reads more than [limits.State]. Only this package knows older format versions.
-// An error names the position of the first problem.
+// never panics and never reads more than [limits.State]. Only this package knows older format
+// versions. An error names the position of the first problem.
 package statefile

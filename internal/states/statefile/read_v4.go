@@ -274,7 +274,8 @@ func (r *reader) resource() bool {
 		}
 		if instances >= 0 {
 			r.Pos = instances
-			if !r.array("instances", func() bool { return r.instance(res) }) {
+			ok := r.array("instances", func() bool { return r.instance(res) })
+			if !ok {
 				return false
 			}
 			r.Pos = end

@@ -45,7 +45,8 @@ func TestGoldenFilesRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		compact.WriteByte('\n')
-		if got, _ = statefile.Encode(f, nil); compact.String() != string(got) {
+		got, _ = statefile.Encode(f, nil)
+		if compact.String() != string(got) {
 			t.Errorf("%s on one line (-want +got):\n%s", path, cmp.Diff(compact.String(), string(got)))
 		}
 	}

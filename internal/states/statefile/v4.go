@@ -213,7 +213,8 @@ func (d *decoder) object(in *instanceV4) (*states.Object, error) {
 		return nil, fmt.Errorf("unknown status %q", in.Status)
 	}
 	if in.Attributes == nil {
-		if obj.Flatmap = in.AttributesFlat; obj.Flatmap == nil {
+		obj.Flatmap = in.AttributesFlat
+		if obj.Flatmap == nil {
 			obj.Attrs = []byte("{}")
 		}
 	}
@@ -288,7 +289,8 @@ func (d *decoder) provider(text string) (addrs.ProviderInstance, error) {
 	p, err := addrs.ParseProviderInstanceText(text)
 	if err != nil {
 		var legacy bool
-		if p.Config, legacy = legacyProvider(text); !legacy {
+		p.Config, legacy = legacyProvider(text)
+		if !legacy {
 			return p, err
 		}
 	}

@@ -100,7 +100,8 @@ func (e *Encoder) writeResources(w *writer, resources []*states.Resource) error 
 		c := &chunks[i]
 		c.writer = writer{indent: w.indent, depth: w.depth, first: i == 0}
 		for _, r := range resources[i*chunkSize : min((i+1)*chunkSize, len(resources))] {
-			if c.err = e.writeResource(c, r); c.err != nil {
+			c.err = e.writeResource(c, r)
+			if c.err != nil {
 				c.err = fmt.Errorf("%s can't be written to the state: %w", r.Addr, c.err)
 				return
 			}

@@ -86,7 +86,8 @@ func openJournal(path string, codec Codec, fail func(error), first []*entry) (*j
 		return nil, err
 	}
 	j.f = f
-	if err = filelock.Lock(f); !errors.Is(err, filelock.ErrHeld) { // without file locks, the begin entry names the process
+	err = filelock.Lock(f)
+	if !errors.Is(err, filelock.ErrHeld) { // without file locks, the begin entry names the process
 		err = j.write(text)
 	}
 	if err == nil {
@@ -286,7 +287,8 @@ func readJournal(ctx context.Context, path string, codec Codec) (entries []*entr
 			}
 			text = plain
 		}
-		if last = json.Unmarshal(text, e) != nil; !last {
+		last = json.Unmarshal(text, e) != nil
+		if !last {
 			entries = append(entries, e)
 		}
 	}

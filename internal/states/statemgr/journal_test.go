@@ -165,7 +165,8 @@ func TestInterruptedStepsAreKept(t *testing.T) {
 	m.Stored(addr(1), addrs.NotDeposed, object("z"), provider)
 	crash(t)
 	check(t, m.Unlock())
-	if snap, _ = read(t, open(t)); len(snap.Interrupted) != 0 {
+	snap, _ = read(t, open(t))
+	if len(snap.Interrupted) != 0 {
 		t.Errorf("still reported after a later run stored the object: %+v", snap.Interrupted)
 	}
 }
@@ -192,7 +193,8 @@ func TestOpenStepsAreKept(t *testing.T) {
 	begin(t, m, nil)
 	check(t, m.Save(t.Context(), final))
 	check(t, m.Unlock())
-	if snap, diags = read(t, open(t)); len(snap.Interrupted) > 0 || len(diags) > 0 {
+	snap, diags = read(t, open(t))
+	if len(snap.Interrupted) > 0 || len(diags) > 0 {
 		t.Errorf("still reported: %v", diags)
 	}
 }

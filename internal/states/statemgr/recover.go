@@ -235,7 +235,8 @@ func (op *Operation) describe() string {
 			shown[name] = json.RawMessage(`"(sensitive)"`)
 			continue
 		}
-		if v, _ = v.UnmarkDeep(); v.IsNull() || !v.IsWhollyKnown() {
+		v, _ = v.UnmarkDeep()
+		if v.IsNull() || !v.IsWhollyKnown() {
 			continue
 		}
 		if raw, err := ctyjson.Marshal(v, v.Type()); err == nil {

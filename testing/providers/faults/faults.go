@@ -57,7 +57,8 @@ func FromEnv(prefix string) (*Plan, error) {
 		{"_RUN", &p.run, parseRule},
 	} {
 		for text := range strings.SplitSeq(os.Getenv(prefix+v.suffix), ",") {
-			if text = strings.TrimSpace(text); text == "" {
+			text = strings.TrimSpace(text)
+			if text == "" {
 				continue
 			}
 			rules, err := v.parse(text)
