@@ -43,8 +43,8 @@ func object(t testing.TB, b *configschema.Block, attrs map[string]cty.Value) cty
 	return v
 }
 
-// TestDataPlan has the rules of planning terraform_data; objects are given as id, input, output,
-// triggers_replace.
+// TestDataPlan checks how changes of terraform_data are planned. Objects are written as id, input,
+// output, triggers_replace.
 func TestDataPlan(t *testing.T) {
 	s, n := cty.StringVal, cty.NumberIntVal
 	null := cty.NullVal(cty.DynamicPseudoType)

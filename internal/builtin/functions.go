@@ -67,13 +67,13 @@ func (p *provider) CallFunction(_ context.Context, name string, args []cty.Value
 	case !args[0].IsWhollyKnown():
 		return cty.UnknownVal(f.description.Return), nil
 	case args[0].IsNull():
-		return cty.NilVal, complaint("must not be null")
+		return cty.NilVal, argumentError("must not be null")
 	}
 	return f.call(args[0])
 }
 
-// complaint returns an error about the only argument.
-func complaint(format string, args ...any) error {
+// argumentError returns an error about the only argument.
+func argumentError(format string, args ...any) error {
 	return &providers.FunctionError{Text: fmt.Sprintf(format, args...), Arg: 0}
 }
 
@@ -105,21 +105,21 @@ func badTFVars(diags hcl.Diagnostics) error {
 			if d.Subject != nil {
 				line = d.Subject.Start.Line
 			}
-			return complaint("not the content of a variables file, line %d: %s; %s", line, d.Summary, d.Detail)
+			return argumentError("not the content of a variables file, line %d: %s; %s", line, d.Summary, d.Detail)
 		}
 	}
-	return complaint("not the content of a variables file")
+	return argumentError("not the content of a variables file")
 }
 
 func encodeTFVars(input cty.Value) (cty.Value, error) {
 	if ty := input.Type(); !ty.IsObjectType() && !ty.IsMapType() {
-		return cty.NilVal, complaint("must be an object, not %s", ty.FriendlyName())
+		return cty.NilVal, argumentError("must be an object, not %s", ty.FriendlyName())
 	}
 	file := hclwrite.NewEmptyFile()
 	vals := input.AsValueMap()
 	for _, name := range slices.Sorted(maps.Keys(vals)) {
 		if !hclsyntax.ValidIdentifier(name) {
-			return cty.NilVal, complaint("the key %q is not a valid identifier", name)
+			return cty.NilVal, argumentError("the key %q is not a valid identifier", name)
 		}
 		file.Body().SetAttributeValue(name, vals[name])
 	}

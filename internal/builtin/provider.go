@@ -102,8 +102,8 @@ func (p *provider) UpgradeResourceIdentity(_ context.Context, req providers.Upgr
 		"The resource type %q of the built-in provider has no identity.", req.Type).List()}
 }
 
-// ReadResource implements providers.Interface: objects exist in the state alone, so there is
-// nothing to find out.
+// ReadResource implements providers.Interface. Objects exist only in the state, so there is nothing
+// to read.
 func (p *provider) ReadResource(_ context.Context, req providers.ReadRequest) providers.ReadResponse {
 	if req.Type != dataType {
 		return providers.ReadResponse{Diagnostics: unknown(kindResource, req.Type)}
@@ -169,8 +169,8 @@ func (p *provider) CloseEphemeral(_ context.Context, typ string, _ []byte) tfdia
 // AllowDeferral implements providers.Interface.
 func (p *provider) AllowDeferral() {}
 
-// Stop implements providers.Interface: no call takes long but reading a state, which ends with its
-// context.
+// Stop implements providers.Interface. The only call that can take long is reading a state, which
+// ends with its context.
 func (p *provider) Stop(context.Context) error { return nil }
 
 // Close implements providers.Interface.

@@ -163,7 +163,7 @@ func (d *decoder) helper(it item) error {
 	switch {
 	case d.cfg.Helper != nil:
 		return fmt.Errorf("only one credentials_helper block is allowed; another one names %q", d.cfg.Helper.Name)
-	case err != nil || it.form != labelled && len(obj) != 1:
+	case err != nil || it.form != labeled && len(obj) != 1:
 		return errors.New("a credentials_helper block requires the helper's name as its label")
 	}
 	h := &Helper{Name: obj[0].key}

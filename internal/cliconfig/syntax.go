@@ -34,7 +34,7 @@ type form int
 const (
 	block    form = iota // key { … }
 	assigned             // key = value
-	labelled             // key "label" { … }
+	labeled              // key "label" { … }
 )
 
 type object []item
@@ -133,7 +133,7 @@ func (p *parser) itemAfterKey(key string, at hcl.Range) item {
 		return item{key, p.value(), at, block}
 	case hclsyntax.TokenIdent, hclsyntax.TokenOQuote:
 		label, _ := p.key()
-		return item{key, object{p.itemAfterKey(label, t.Range)}, at, labelled}
+		return item{key, object{p.itemAfterKey(label, t.Range)}, at, labeled}
 	default:
 		p.fail(t.Range, "A value or a block is expected here.")
 		return item{}

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestCompletionLines: the lines in the shells' files start a program wherever it is.
+// TestCompletionLines checks that the lines for the files of each shell start the program whatever
+// characters its path contains.
 func TestCompletionLines(t *testing.T) {
 	for shell, run := range map[string]string{
 		"bash": `. "$0" && eval "set -- $(complete -p tofu)" && eval "$5"`,

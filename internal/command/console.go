@@ -181,7 +181,7 @@ func (c *console) run(ctx context.Context) error {
 			}
 			c.app.Printer.Diagnostics(tfdiags.FromError(err))
 		} else if !c.app.InTerminal {
-			c.app.Printer.Message(ui.Text{}) // an empty line for an empty line
+			c.app.Printer.Message(ui.Text{}) // answers an empty line
 		}
 		e.reset()
 	}
@@ -199,7 +199,7 @@ func (c *console) print(ctx context.Context, text string) error {
 // evaluate returns the result of an expression as text. It does not wait for an evaluation that is
 // interrupted, because HCL can't cancel it.
 func (c *console) evaluate(ctx context.Context, text string) (result string, err error) {
-	done := make(chan any, 1) // receives what a panic left, or nil
+	done := make(chan any, 1) // receives the value of a panic, or nil
 	var value string
 	var failure error
 	go func() {

@@ -9,7 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// What the lines up to each one leave open must be what one finds who reads them all at once.
+// entries are expressions of several lines. After each line, entry.add must report the same as
+// goesOn for the lines up to it.
 var entries = []string{
 	"[\n1,\n2\n]",
 	"f(<<EOT\n)\n}\nEOT\n)",
@@ -51,7 +52,8 @@ func checkEntry(t *testing.T, text string) {
 	}
 }
 
-// goesOn reads a text as a whole.
+// goesOn reports whether an expression continues after text, by scanning all of it. It is the
+// reference for entry.add, which scans one line at a time.
 func goesOn(text string) bool {
 	tokens, _ := hclsyntax.LexExpression([]byte(text+"\n"), "", hcl.InitialPos)
 	open := 0
@@ -71,8 +73,8 @@ func goesOn(text string) bool {
 	return open > 0
 }
 
-// FuzzEntry leaves out text of which there is no telling what it leaves open: brackets that don't
-// match, and quotes that a line's end cuts off.
+// FuzzEntry compares entry.add with goesOn. It skips text with brackets that do not match or with
+// quotes that are open at the end of a line, for which what is open is not defined.
 func FuzzEntry(f *testing.F) {
 	for _, text := range entries {
 		f.Add(text)
@@ -84,7 +86,7 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// opener has for each closing token the ones that it may close.
+// opener maps each closing token to the tokens that it can close.
 var opener = map[hclsyntax.TokenType][]hclsyntax.TokenType{
 	hclsyntax.TokenCBrace: {hclsyntax.TokenOBrace}, hclsyntax.TokenCBrack: {hclsyntax.TokenOBrack},
 	hclsyntax.TokenCParen:         {hclsyntax.TokenOParen},

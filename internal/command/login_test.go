@@ -18,8 +18,8 @@ import (
 	"tofu/internal/terminal"
 )
 
-// TestLogin goes through the whole exchange: the user agrees on the host's page, the code comes
-// back, the token is kept, and logout removes it.
+// TestLogin performs a whole login: the user grants access on the page of the host, the program
+// receives the code and exchanges it for a token, which it stores. Logout removes the token.
 func TestLogin(t *testing.T) {
 	challenges := make(map[string]bool)
 	mux := http.NewServeMux()

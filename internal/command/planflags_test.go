@@ -8,7 +8,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestTargetFile: a mistake is shown where it stands, also in a file with the line ends of Windows.
+// TestTargetFile checks that an error in a file of targets has the right position, also if lines
+// end as on Windows.
 func TestTargetFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "targets")
 	text := "# what is deployed first\r\na.b\r\n  é.[\r\nmodule.m"

@@ -225,9 +225,9 @@ func notAPlan(path string, data []byte) error {
 	return tfdiags.Errorf("Not a saved plan", "%s is not a plan that was saved with \"tofu plan -out\".", path)
 }
 
-// agrees returns an error if an option requests something else than the saved plan does. Options
-// that can no longer change the plan, such as -refresh=false, are accepted, because programs pass
-// them to every apply.
+// agrees returns an error if an option requests something other than what the saved plan does.
+// Options that can no longer change the plan, such as -refresh=false, are accepted, because
+// programs pass them to every apply.
 func (f *applyFlags) agrees(plan *plans.Plan, path string) error {
 	opts, err := f.options()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"tofu/internal/terminal"
 )
 
-// TestUpdateToNewest: the newest releases come from the registries, each list once, and from the
-// tags of repositories.
+// TestUpdateToNewest checks that the newest releases are found in registries, each of whose lists
+// is requested once, and in the tags of repositories.
 func TestUpdateToNewest(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git on this machine")

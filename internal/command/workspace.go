@@ -20,10 +20,11 @@ var cmdWorkspace = &Command{
 	Sub:  []*Command{cmdWorkspaceDelete, cmdWorkspaceList, cmdWorkspaceNew, cmdWorkspaceSelect, cmdWorkspaceShow},
 }
 
-// cmdEnv is the group under its old name.
+// cmdEnv is the workspace command under its old name.
 var cmdEnv = outdated("env", cmdWorkspace)
 
-// outdated returns a group of commands under an old name, with a warning in each command.
+// outdated returns a group of commands under an old name. Each of the commands warns about the
+// name.
 func outdated(name string, group *Command) *Command {
 	old := *group
 	old.Name, old.Hidden, old.Sub = name, true, nil

@@ -173,7 +173,7 @@ func (m *moving) play(dir string) error {
 func (p *player) under(files moveFiles, fail map[string]string, stop string) error {
 	p.files = files
 	c := &chapter{files: files, fail: fail, stop: stop}
-	p.beset(c)
+	p.setFailures(c)
 	return p.apply(c)
 }
 

@@ -76,11 +76,11 @@ func (p *player) chapter(c *chapter) error {
 			p.outside[e[0]] = true
 		}
 	}
-	p.beset(c)
+	p.setFailures(c)
 	if err := p.apply(c); err != nil {
 		return err
 	}
-	p.beset(&chapter{})
+	p.setFailures(&chapter{})
 	p.files = maps.Clone(c.files)
 	delete(p.files, "imports.tf") // their targets may be gone
 	if err := p.apply(&chapter{files: p.files, single: c.single, indexed: c.indexed}); err != nil {
@@ -89,8 +89,8 @@ func (p *player) chapter(c *chapter) error {
 	return p.settled()
 }
 
-// beset sets up the failures of a chapter.
-func (p *player) beset(c *chapter) {
+// setFailures sets up the failures of a chapter.
+func (p *player) setFailures(c *chapter) {
 	p.s.Cloud.Fail, p.s.Cloud.On, p.s.Stop = c.fail, nil, nil
 	if c.stop == "" {
 		return

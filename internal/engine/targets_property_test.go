@@ -183,7 +183,7 @@ func (p *part) allows(o *oracle, addr addrs.AbsInstance, action plans.Action, re
 	case p.exclude && named(p.list, addr):
 		return false
 	case p.exclude:
-		return at.it == nil || action == plans.Delete || !o.lacks(at, p.list)
+		return at.it == nil || action == plans.Delete || !o.dependsOnAny(at, p.list)
 	case named(p.list, addr):
 		return true
 	}

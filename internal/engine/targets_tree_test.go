@@ -326,8 +326,8 @@ func (o *oracle) reach(p place, seen map[place]bool) {
 	}
 }
 
-// lacks reports whether the list names a dependency of a place.
-func (o *oracle) lacks(p place, list []addrs.Target) bool {
+// dependsOnAny reports whether a place depends on one that the list names.
+func (o *oracle) dependsOnAny(p place, list []addrs.Target) bool {
 	seen := map[place]bool{}
 	o.reach(p, seen)
 	for next := range seen {

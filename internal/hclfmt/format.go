@@ -25,12 +25,12 @@ func Format(src []byte, name string) ([]byte, error) {
 	if diags.HasErrors() {
 		return nil, tfdiags.FromHCL(diags).Err()
 	}
-	modernise(file.Body(), nil)
+	modernize(file.Body(), nil)
 	return file.Bytes(), nil
 }
 
-// modernise replaces old notations in a body. Path holds the types of the enclosing blocks.
-func modernise(body *hclwrite.Body, path []string) {
+// modernize replaces old notations in a body. Path holds the types of the enclosing blocks.
+func modernize(body *hclwrite.Body, path []string) {
 	isVariable := len(path) == 1 && path[0] == "variable"
 	for name, attr := range body.Attributes() {
 		before := attr.Expr().BuildTokens(nil)
@@ -44,7 +44,7 @@ func modernise(body *hclwrite.Body, path []string) {
 	}
 	for _, block := range body.Blocks() {
 		block.SetLabels(block.Labels()) // quotes all labels
-		modernise(block.Body(), append(path, block.Type()))
+		modernize(block.Body(), append(path, block.Type()))
 	}
 }
 
@@ -85,7 +85,7 @@ func unwrap(tokens hclwrite.Tokens) hclwrite.Tokens {
 		return tokens
 	}
 	inside = trimNewlines(inside)
-	if len(inside) == 0 || !slices.ContainsFunc(inside[:len(inside)-1], endsLine) || parenthesised(inside) {
+	if len(inside) == 0 || !slices.ContainsFunc(inside[:len(inside)-1], endsLine) || parenthesized(inside) {
 		return inside
 	}
 	// Without quotes, the end of the line would end the argument.
@@ -113,8 +113,8 @@ func singleInterpolation(inside hclwrite.Tokens) bool {
 	return true
 }
 
-// parenthesised reports whether one pair of parentheses encloses all tokens.
-func parenthesised(tokens hclwrite.Tokens) bool {
+// parenthesized reports whether one pair of parentheses encloses all tokens.
+func parenthesized(tokens hclwrite.Tokens) bool {
 	depth := 0
 	for i, t := range tokens {
 		switch t.Type {

@@ -36,7 +36,7 @@ func TestGolden(t *testing.T) {
 func runArchive(t *testing.T, archive *txtar.Archive) string {
 	t.Helper()
 	session := enginetest.NewSession("")
-	session.Cloud.Delay = time.Second // calls of one time are listed together
+	session.Cloud.Delay = time.Second // calls that start at the same time are listed together
 	for line := range strings.Lines(string(archive.Comment)) {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "fail "); ok {
 			call, how, _ := strings.Cut(rest, ": ")
@@ -131,8 +131,8 @@ func writeEvent(out *strings.Builder, e Event) {
 	}
 }
 
-// TestInterrupt ends a test in the middle of a run: what was made is destroyed all the same, unless
-// it is interrupted again.
+// TestInterrupt interrupts a test in the middle of a run. The objects that it created must be
+// destroyed, unless a second interrupt follows.
 func TestInterrupt(t *testing.T) {
 	archive := txtar.Parse([]byte(`
 -- main.tf --
@@ -163,7 +163,7 @@ func interruptTest(t *testing.T, archive *txtar.Archive, twice bool) {
 	interrupt := func(how func()) func() {
 		return func() {
 			how()
-			synctest.Wait() // until the engine has heard of it
+			synctest.Wait() // until the engine has noticed it
 		}
 	}
 	session.Cloud.On = map[string]func(){"create b": interrupt(func() { close(session.Stop) })}

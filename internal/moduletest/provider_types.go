@@ -44,7 +44,8 @@ func (s *Suite) checkProviderTypes(file *configs.TestFile) error {
 	return t.errs.Err()
 }
 
-// use records that a run uses the file's configurations of a name for a provider of its module.
+// use records that a run passes a provider configuration of the file, by its name, to the provider
+// that its module knows as inModule.
 func (t *providerTypes) use(run *configs.TestRun, subject *subject, name, inModule string, at hcl.Range) {
 	if !subject.knows(inModule) {
 		return

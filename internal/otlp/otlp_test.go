@@ -176,8 +176,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// A collector that asks for patience gets the message again; one that refuses or is away costs the
-// trace and no time.
+// TestTrouble checks that a message is sent again if the collector asks for that, and that a
+// collector that refuses messages or is unavailable causes no delay.
 func TestTrouble(t *testing.T) {
 	collector := otlptest.New(t)
 	asked := 0
@@ -219,7 +219,8 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// A collector that never answers is not waited for longer than the caller allows.
+// TestSilence checks that Close does not wait longer than its context for a collector that never
+// responds.
 func TestSilence(t *testing.T) {
 	collector := otlptest.New(t)
 	released := make(chan struct{})
@@ -232,7 +233,7 @@ func TestSilence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 30_000 { // more than wait at a time
+	for range 30_000 { // more than the queue holds
 		e.Span(timings.Span{Name: "x"})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -19,9 +19,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// impersonated is the Terraform version that providers are told. Some reject older versions or
-// disable features for them.
-const impersonated = "1.13.0"
+// advertisedVersion is the Terraform version that this program reports to providers. Some providers
+// reject older versions or disable features for them.
+const advertisedVersion = "1.13.0"
 
 // client speaks to one provider process. It implements providers.Interface.
 type client struct {
@@ -36,7 +36,7 @@ type client struct {
 
 	defers bool // deferred responses are allowed
 
-	mourned atomic.Bool // the stack trace was reported
+	panicReported atomic.Bool // the stack trace was reported
 }
 
 func newClient(l Launch, p *process, conn *grpc.ClientConn, version int) *client {
@@ -69,7 +69,7 @@ func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 		d.Detail += ", because its process ended."
 		if words := c.process.tail.panicText(); words != "" {
 			d.Detail += " " + providers.BugNotice
-			if c.mourned.CompareAndSwap(false, true) {
+			if c.panicReported.CompareAndSwap(false, true) {
 				d.Detail += "\n\nStack trace of the provider:\n\n" + words
 			}
 		} else {
@@ -166,7 +166,7 @@ func (c *client) ValidateProviderConfig(ctx context.Context, config cty.Value) t
 	out := &tfplugin.ValidateProviderConfigResponse{}
 	if x.invoke(&tfplugin.ValidateProviderConfigRequest{Config: x.encode(config,
 		block(x.schema.Provider).ImpliedType())}, out) {
-		x.said(out.Diagnostics)
+		x.addDiagnostics(out.Diagnostics)
 	}
 	return x.diags
 }
@@ -178,13 +178,13 @@ func (c *client) Configure(ctx context.Context, config cty.Value) tfdiags.Diagno
 		return x.diags
 	}
 	in := &tfplugin.ConfigureProviderRequest{
-		TerraformVersion:   impersonated,
+		TerraformVersion:   advertisedVersion,
 		Config:             x.encode(config, block(x.schema.Provider).ImpliedType()),
 		ClientCapabilities: c.capabilities(),
 	}
 	out := &tfplugin.ConfigureProviderResponse{}
 	if x.invoke(in, out) {
-		x.said(out.Diagnostics)
+		x.addDiagnostics(out.Diagnostics)
 	}
 	return x.diags
 }

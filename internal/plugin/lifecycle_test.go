@@ -13,8 +13,8 @@ import (
 	"tofu/internal/providers"
 )
 
-// speakers are providers of both protocol versions and SDKs with a resource type each.
-var speakers = []struct {
+// testProviders are providers of both protocol versions and SDKs, with one resource type of each.
+var testProviders = []struct {
 	name, typ      string
 	version        int
 	legacy         bool
@@ -34,9 +34,9 @@ var speakers = []struct {
 		map[string]cty.Value{"key": cty.StringVal("n"), "body": cty.StringVal("two")}, "n.json"},
 }
 
-// TestLifecycle takes an object from creation to deletion, with the checks that the engine makes.
+// TestLifecycle creates, reads, updates and deletes an object, with the checks of the engine.
 func TestLifecycle(t *testing.T) {
-	for _, s := range speakers {
+	for _, s := range testProviders {
 		t.Run(s.name, func(t *testing.T) {
 			p, dir := configured(t, s.name)
 			if p.version != s.version {
@@ -106,7 +106,8 @@ func change(
 	return applied
 }
 
-// TestTwoVersionsAgree compares what both protocol versions say about the same provider.
+// TestTwoVersionsAgree checks that a provider has the same schema and results over both protocol
+// versions.
 func TestTwoVersionsAgree(t *testing.T) {
 	p6, _ := configured(t, "files")
 	p5, _ := configured(t, "files5")

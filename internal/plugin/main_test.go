@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// holdPluginEnv names a provider that the test program starts, to be killed while it waits.
+// holdPluginEnv makes the test binary start the named provider and wait until it is killed.
 const holdPluginEnv = "TOFU_TEST_HOLD_PLUGIN"
 
 func holdPlugin(path string) {
@@ -89,13 +89,13 @@ func address(name string) addrs.Provider {
 	return addrs.Provider{Host: "example.com", Namespace: "tofu", Type: name}
 }
 
-// launch is how to start a test provider; env is added to the environment.
+// launch returns how to start a test provider. env is added to its environment.
 func launch(t testing.TB, name string, env ...string) Launch {
 	t.Helper()
 	return Launch{Provider: address(name), Exec: executable(t, name), Env: append(os.Environ(), env...)}
 }
 
-// start starts a test provider that works in a folder of its own.
+// start starts a test provider that works in a new directory.
 func start(t testing.TB, name string, env ...string) (*client, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -112,7 +112,7 @@ func start(t testing.TB, name string, env ...string) (*client, string) {
 	return p.(*client), dir
 }
 
-// configured is start with an empty configuration.
+// configured is start with an empty provider configuration.
 func configured(t testing.TB, name string, env ...string) (*client, string) {
 	t.Helper()
 	p, dir := start(t, name, env...)
@@ -134,7 +134,7 @@ func noErrors(t testing.TB, diags tfdiags.Diagnostics) {
 	}
 }
 
-// object makes a value of a schema from some of its attributes.
+// object returns a value of the schema with the given attributes. The others are null.
 func object(t testing.TB, block *configschema.Block, attrs map[string]cty.Value) cty.Value {
 	t.Helper()
 	v, err := block.CoerceValue(cty.ObjectVal(attrs))
@@ -155,7 +155,7 @@ func resourceType(t testing.TB, p providers.Interface, typ string) *providers.Re
 	return rs
 }
 
-// wantError expects an error with all the words.
+// wantError fails the test unless the error contains all words.
 func wantError(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if err == nil {
@@ -168,7 +168,7 @@ func wantError(t *testing.T, err error, words ...string) {
 	}
 }
 
-// within fails the test when f takes longer.
+// within fails the test if f takes longer than the limit.
 func within(t testing.TB, limit time.Duration, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})

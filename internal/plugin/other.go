@@ -47,7 +47,7 @@ func (c *client) ReadDataSource(ctx context.Context, req providers.ReadDataReque
 	}
 	out := &tfplugin.ReadDataSourceResponse{}
 	if x.invoke(in, out) {
-		x.said(out.Diagnostics)
+		x.addDiagnostics(out.Diagnostics)
 		resp.State = x.decode(out.State, ty)
 		resp.Deferred = deferred(out.Deferred)
 	}
@@ -66,7 +66,7 @@ func (c *client) OpenEphemeral(ctx context.Context, typ string, config cty.Value
 		ClientCapabilities: c.capabilities()}
 	out := &tfplugin.OpenEphemeralResourceResponse{}
 	if x.invoke(in, out) {
-		x.said(out.Diagnostics)
+		x.addDiagnostics(out.Diagnostics)
 		resp.Result = x.decode(out.Result, ty)
 		resp.Private, resp.RenewAt, resp.Deferred = out.Private, decodeTime(out.RenewAt), deferred(out.Deferred)
 	}
@@ -79,7 +79,7 @@ func (c *client) RenewEphemeral(ctx context.Context, typ string, private []byte)
 	x, _ := c.ephemeral(ctx, renewEphemeral, typ)
 	out := &tfplugin.RenewEphemeralResourceResponse{}
 	if x.invoke(&tfplugin.RenewEphemeralResourceRequest{TypeName: typ, Private: private}, out) {
-		x.said(out.Diagnostics)
+		x.addDiagnostics(out.Diagnostics)
 		resp.Private, resp.RenewAt = out.Private, decodeTime(out.RenewAt)
 	}
 	resp.Diagnostics = x.diags
@@ -91,7 +91,7 @@ func (c *client) CloseEphemeral(ctx context.Context, typ string, private []byte)
 	x, _ := c.ephemeral(ctx, closeEphemeral, typ)
 	out := &tfplugin.CloseEphemeralResourceResponse{}
 	if x.invoke(&tfplugin.CloseEphemeralResourceRequest{TypeName: typ, Private: private}, out) {
-		x.said(out.Diagnostics)
+		x.addDiagnostics(out.Diagnostics)
 	}
 	return x.diags
 }
@@ -103,7 +103,7 @@ func (c *client) Functions(ctx context.Context) (map[string]*providers.Function,
 	if !x.invoke(&tfplugin.GetFunctionsRequest{}, out) {
 		return nil, x.diags
 	}
-	x.said(out.Diagnostics)
+	x.addDiagnostics(out.Diagnostics)
 	functions, err := convertFunctions(out.Functions)
 	if err != nil {
 		x.fail("Invalid provider schema", "The provider %s describes its functions in a way that can't be "+

@@ -24,7 +24,7 @@ type Pool struct {
 
 	mu      sync.Mutex
 	members map[addrs.Provider]*member
-	running map[*lent]bool
+	running map[*pooled]bool
 }
 
 // member is a provider. Its mutex is held while a process is started for its schema.
@@ -32,15 +32,15 @@ type member struct {
 	mu     sync.Mutex
 	launch *Launch
 	schema *providers.Schema
-	idle   []*lent // unused, unconfigured processes: those started by validation serve the plan
+	idle   []*pooled // unused, unconfigured processes: those started by validation serve the plan
 }
 
-// lent is a process in the hands of a user. It goes back to the pool when it is as good as new.
-type lent struct {
+// A pooled provider is a process in use. Close returns it to the pool unless it is dirty.
+type pooled struct {
 	providers.Interface
 	pool   *Pool
 	member *member
-	spent  atomic.Bool // configured or stopped
+	dirty  atomic.Bool // configured or stopped
 }
 
 // Schema returns the schema of a provider. It starts a process only if the schema is not cached.
@@ -146,7 +146,7 @@ func (p *Pool) find(ctx context.Context, m *member, addr addrs.Provider) error {
 }
 
 // take returns an idle process or a new one. m is locked.
-func (p *Pool) take(ctx context.Context, m *member) (*lent, error) {
+func (p *Pool) take(ctx context.Context, m *member) (*pooled, error) {
 	if proc := m.takeIdle(); proc != nil {
 		return proc, nil
 	}
@@ -154,7 +154,7 @@ func (p *Pool) take(ctx context.Context, m *member) (*lent, error) {
 }
 
 // takeIdle returns an idle process, or nil. m is locked.
-func (m *member) takeIdle() *lent {
+func (m *member) takeIdle() *pooled {
 	n := len(m.idle)
 	if n == 0 {
 		return nil
@@ -164,23 +164,23 @@ func (m *member) takeIdle() *lent {
 	return proc
 }
 
-func (p *Pool) start(ctx context.Context, m *member, launch Launch) (*lent, error) {
+func (p *Pool) start(ctx context.Context, m *member, launch Launch) (*pooled, error) {
 	started, err := Start(ctx, launch)
 	if err != nil {
 		return nil, err
 	}
-	proc := &lent{Interface: started, pool: p, member: m}
+	proc := &pooled{Interface: started, pool: p, member: m}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.running == nil {
-		p.running = make(map[*lent]bool)
+		p.running = make(map[*pooled]bool)
 	}
 	p.running[proc] = true
 	return proc, nil
 }
 
 // end ends a process, unless Close has ended it.
-func (p *Pool) end(proc *lent) error {
+func (p *Pool) end(proc *pooled) error {
 	p.mu.Lock()
 	mine := p.running[proc]
 	delete(p.running, proc)
@@ -192,20 +192,20 @@ func (p *Pool) end(proc *lent) error {
 }
 
 // Configure records that no other user can use the process.
-func (l *lent) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
-	l.spent.Store(true)
+func (l *pooled) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
+	l.dirty.Store(true)
 	return l.Interface.Configure(ctx, config)
 }
 
 // Stop records the same, because a stopped provider rejects further calls.
-func (l *lent) Stop(ctx context.Context) error {
-	l.spent.Store(true)
+func (l *pooled) Stop(ctx context.Context) error {
+	l.dirty.Store(true)
 	return l.Interface.Stop(ctx)
 }
 
 // Close returns the process to the pool or ends it.
-func (l *lent) Close() error {
-	if l.spent.Load() || l.exited() {
+func (l *pooled) Close() error {
+	if l.dirty.Load() || l.exited() {
 		return l.pool.end(l)
 	}
 	l.member.mu.Lock()
@@ -214,7 +214,7 @@ func (l *lent) Close() error {
 	return nil
 }
 
-func (l *lent) exited() bool {
+func (l *pooled) exited() bool {
 	c, ok := l.Interface.(*client)
 	return ok && c.process.client.Exited()
 }

@@ -27,7 +27,7 @@ func newPool(t *testing.T, find func(addrs.Provider) (Launch, error)) *Pool {
 
 func processID(t *testing.T, p providers.Interface) string {
 	t.Helper()
-	return p.(*lent).Interface.(*client).process.client.ID()
+	return p.(*pooled).Interface.(*client).process.client.ID()
 }
 
 func TestPoolReusesProcesses(t *testing.T) {
@@ -78,7 +78,8 @@ func TestPoolReusesProcesses(t *testing.T) {
 	}
 }
 
-// Several configurations of a provider that were validated plan with the same processes.
+// TestPoolKeepsAllProcesses checks that the processes that validated several configurations of a
+// provider are used again for planning.
 func TestPoolKeepsAllProcesses(t *testing.T) {
 	pool := newPool(t,
 		func(addrs.Provider) (Launch, error) { return launch(t, "files", "FILES_ROOT="+t.TempDir()), nil })
@@ -126,7 +127,8 @@ func TestPoolInParallel(t *testing.T) {
 	wantError(t, err, "not installed")
 }
 
-// TestSchemaCache shows that a kept schema serves without a process, unless it can't be trusted.
+// TestSchemaCache checks that a cached schema is used without starting a process, unless it is
+// damaged or outdated.
 func TestSchemaCache(t *testing.T) {
 	cache := t.TempDir()
 	l := launch(t, "synth", "SYNTH_TYPES=30")

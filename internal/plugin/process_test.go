@@ -100,8 +100,8 @@ func TestStop(t *testing.T) {
 		if resp := createFile(t.Context(), t, p); !resp.Diagnostics.HasErrors() {
 			t.Error("the stopped operation reports no error")
 		}
-		// The operation may end before Stop has its answer, and the provider is closed with the
-		// test.
+		// The operation may end before Stop receives its response, and the provider is closed with
+		// the test.
 		if err := <-stopped; err != nil {
 			t.Error(err)
 		}
@@ -169,7 +169,7 @@ func TestReattach(t *testing.T) {
 	if err != nil || running[address("files")] == nil {
 		t.Fatalf("%q gives %v, %v", value, running, err)
 	}
-	for range 2 { // it goes on when a user has gone
+	for range 2 { // it continues after a client has disconnected
 		p, err := Start(t.Context(), Launch{Provider: address("files"), Reattach: running[address("files")]})
 		if err != nil {
 			t.Fatal(err)

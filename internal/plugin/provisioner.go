@@ -103,7 +103,7 @@ func (p *Provisioner) Schema() (*providers.ResourceSchema, error) {
 		out); err != nil {
 		return nil, p.failed("asking for its schema", err)
 	}
-	if err := said(out.Diagnostics).Err(); err != nil {
+	if err := convertDiagnostics(out.Diagnostics).Err(); err != nil {
 		return nil, err
 	}
 	block, err := schemaBlock(out.Provisioner, 5)
@@ -130,10 +130,10 @@ func (p *Provisioner) failed(doing string, err error) error {
 	return fmt.Errorf("provisioner plugin %s: %s: %w", p.typ, doing, err)
 }
 
-// said converts the diagnostics of a plugin.
-func said(in []*tfplugin.Diagnostic) tfdiags.Diagnostics {
+// convertDiagnostics converts the diagnostics of a plugin.
+func convertDiagnostics(in []*tfplugin.Diagnostic) tfdiags.Diagnostics {
 	x := &exchange{}
-	x.said(in)
+	x.addDiagnostics(in)
 	return x.diags
 }
 
@@ -162,7 +162,7 @@ func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
 		&tfplugin.ValidateProvisionerConfigRequest{Config: value}, out); err != nil {
 		return diags.AppendError(p.failed("validating its configuration", err))
 	}
-	return said(out.Diagnostics)
+	return convertDiagnostics(out.Diagnostics)
 }
 
 // Run runs the provisioner. connection is null if there is none. Output goes to out, which is nil
@@ -200,7 +200,7 @@ func (p *Provisioner) Run(
 				out(strings.TrimRight(line, "\r\n"))
 			}
 		}
-		diags = diags.Append(said(answer.Diagnostics)...)
+		diags = diags.Append(convertDiagnostics(answer.Diagnostics)...)
 	}
 	if !errors.Is(err, io.EOF) {
 		diags = diags.AppendError(p.failed("running", err))

@@ -20,7 +20,7 @@ import (
 	"tofu/internal/plugin/tfplugin"
 )
 
-// serveProvisionerEnv makes the test program a provisioner plugin: one that prints its
+// serveProvisionerEnv makes the test binary act as a provisioner plugin, which prints its
 // configuration and connection.
 const serveProvisionerEnv = "TOFU_TEST_SERVE_PROVISIONER"
 
@@ -46,7 +46,7 @@ func serveProvisioner() {
 	})
 }
 
-// unary makes the description of a call that is answered once.
+// unary returns the description of a call with one request and one response.
 func unary[In, Out any](name string, answer func(*echoServer, *In) *Out) grpc.MethodDesc {
 	return grpc.MethodDesc{MethodName: name,
 		Handler: func(srv any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
@@ -120,7 +120,7 @@ var echoService = grpc.ServiceDesc{
 		}}},
 }
 
-// echo installs the test program as a plugin.
+// echo installs the test binary as a provisioner plugin and returns the provisioner.
 func echo(t *testing.T) *Provisioner {
 	t.Helper()
 	if runtime.GOOS == "windows" {

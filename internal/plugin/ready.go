@@ -52,14 +52,14 @@ func (c *client) fetchSchema(ctx context.Context) (*providers.Schema, tfdiags.Di
 		return nil, c.callError(getSchema, err).List()
 	}
 	x := &exchange{client: c, method: getSchema}
-	x.said(out.Diagnostics)
+	x.addDiagnostics(out.Diagnostics)
 
 	ids := &tfplugin.GetResourceIdentitySchemasResponse{}
 	err := c.invoke(ctx, getIdentities, &tfplugin.GetResourceIdentitySchemasRequest{}, ids)
 	if err != nil && status.Code(err) != codes.Unimplemented { // the provider does not support identities
 		x.diags = x.diags.Append(c.callError(getIdentities, err))
 	}
-	x.said(ids.Diagnostics)
+	x.addDiagnostics(ids.Diagnostics)
 	if x.failed() {
 		return nil, x.diags
 	}

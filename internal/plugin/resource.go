@@ -27,7 +27,7 @@ func (x *exchange) validate(
 		ClientCapabilities: caps}
 	out := &tfplugin.ValidateConfigResponse{}
 	if x.invoke(in, out) {
-		x.said(out.Diagnostics)
+		x.addDiagnostics(out.Diagnostics)
 	}
 	return x.diags
 }
@@ -44,7 +44,7 @@ func (c *client) UpgradeResourceState(
 		}
 		out := &tfplugin.UpgradeResourceStateResponse{}
 		if x.invoke(in, out) {
-			x.said(out.Diagnostics)
+			x.addDiagnostics(out.Diagnostics)
 			resp.Value = x.decode(out.UpgradedState, rs.Block.ImpliedType())
 		}
 	}
@@ -65,7 +65,7 @@ func (c *client) UpgradeResourceIdentity(
 		RawIdentity: &tfplugin.RawState{Json: req.JSON}}
 	out := &tfplugin.UpgradeResourceIdentityResponse{}
 	if x.invoke(in, out) {
-		x.said(out.Diagnostics)
+		x.addDiagnostics(out.Diagnostics)
 		resp.Value = x.decodeIdentity(out.UpgradedIdentity, rs.Identity)
 	}
 	resp.Diagnostics = x.diags
@@ -85,7 +85,7 @@ func (c *client) ReadResource(ctx context.Context, req providers.ReadRequest) (r
 	}
 	out := &tfplugin.ReadResourceResponse{}
 	if x.invoke(in, out) {
-		x.said(out.Diagnostics)
+		x.addDiagnostics(out.Diagnostics)
 		resp.State = x.decode(out.NewState, ty)
 		resp.Identity = x.decodeIdentity(out.NewIdentity, rs.Identity)
 		resp.Private, resp.Deferred = out.Private, deferred(out.Deferred)
@@ -109,7 +109,7 @@ func (c *client) PlanResourceChange(ctx context.Context, req providers.PlanReque
 	}
 	out := &tfplugin.PlanResourceChangeResponse{}
 	if x.invoke(in, out) {
-		x.said(out.Diagnostics)
+		x.addDiagnostics(out.Diagnostics)
 		resp.Planned = x.decode(out.PlannedState, ty)
 		resp.Identity = x.decodeIdentity(out.PlannedIdentity, rs.Identity)
 		for _, path := range out.RequiresReplace {
@@ -136,7 +136,7 @@ func (c *client) ApplyResourceChange(ctx context.Context, req providers.ApplyReq
 	}
 	out := &tfplugin.ApplyResourceChangeResponse{}
 	if x.invoke(in, out) {
-		x.said(out.Diagnostics)
+		x.addDiagnostics(out.Diagnostics)
 		if before := len(x.diags); !isMissing(out.NewState) {
 			if v := x.decode(out.NewState, ty); len(x.diags) == before { // an undecodable value counts as absent
 				resp.New = v
@@ -163,7 +163,7 @@ func (c *client) ImportResourceState(ctx context.Context, req providers.ImportRe
 	if !x.invoke(in, out) {
 		return providers.ImportResponse{Diagnostics: x.diags}
 	}
-	x.said(out.Diagnostics)
+	x.addDiagnostics(out.Diagnostics)
 	resp.Deferred = deferred(out.Deferred)
 	for _, one := range out.ImportedResources {
 		// A provider may return objects of other types.
@@ -196,7 +196,7 @@ func (c *client) MoveResourceState(ctx context.Context, req providers.MoveReques
 	}
 	out := &tfplugin.MoveResourceStateResponse{}
 	if x.invoke(in, out) {
-		x.said(out.Diagnostics)
+		x.addDiagnostics(out.Diagnostics)
 		resp.State = x.decode(out.TargetState, rs.Block.ImpliedType())
 		resp.Identity = x.decodeIdentity(out.TargetIdentity, rs.Identity)
 		resp.Private = out.TargetPrivate

@@ -61,7 +61,7 @@ type output struct {
 
 func newOutput(read *os.File) *output { return &output{File: read, ended: make(chan struct{})} }
 
-// Read reads until nothing holds the stream open, or the runner doesn't wait for that any more.
+// Read reads until all processes have closed the stream, or the runner stops waiting for it.
 func (o *output) Read(p []byte) (int, error) {
 	n, err := o.File.Read(p)
 	if err != nil {
@@ -93,8 +93,8 @@ func (r *runner) Start(context.Context) error {
 	return nil
 }
 
-// wait waits for the process, ends what it left behind in its group, and lets the rest of its
-// output be read.
+// wait waits for the process and kills the remaining processes of its group. Then the rest of its
+// output can be read.
 func (r *runner) wait() {
 	r.status = r.cmd.Wait()
 	killGroup(r.cmd)
@@ -106,7 +106,7 @@ func (r *runner) wait() {
 	close(r.ended)
 }
 
-// kill ends the process and its group by force.
+// kill kills the process and its group.
 func (r *runner) kill() error {
 	killGroup(r.cmd)
 	return r.cmd.Process.Kill()

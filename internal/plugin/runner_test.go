@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// script writes a shell script.
+// script writes a shell script and returns its path.
 func script(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "plugin")
@@ -26,7 +26,7 @@ func script(t *testing.T, text string) string {
 	return path
 }
 
-// readPID reads the number of a process that a script wrote into a file.
+// readPID reads the process ID that a script wrote into a file.
 func readPID(t *testing.T, path string) int {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -40,10 +40,11 @@ func readPID(t *testing.T, path string) int {
 	return pid
 }
 
-// gone waits for the end of a process that isn't this program's own child.
+// gone waits for the end of a process that is not a child of this one, and reports whether it
+// ended.
 func gone(pid int) bool {
 	for range 100 {
-		// A process that nothing waits for stays as a zombie where there is no init.
+		// Without an init process, a process that ended stays as a zombie.
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || err == nil && strings.Contains(string(stat), ") Z ") {
 			return true
@@ -53,8 +54,9 @@ func gone(pid int) bool {
 	return false
 }
 
-// TestChildKeepsOutput: a plugin that ends without a handshake is known to have ended, although its
-// child holds its output open. The child ends with it, unless it left the group.
+// TestChildKeepsOutput checks that the end of a plugin without a handshake is noticed even if a
+// child process keeps its output open. The child is killed too, unless it has left the process
+// group.
 func TestChildKeepsOutput(t *testing.T) {
 	for name, leaves := range map[string]string{"in the group": "", "out of the group": "setsid "} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +83,7 @@ func TestChildKeepsOutput(t *testing.T) {
 	}
 }
 
-// socketFolders counts the folders that starts leave behind.
+// socketFolders returns the number of socket directories that starts have left behind.
 func socketFolders(t *testing.T) int {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(os.TempDir(), "plugin-dir*"))
@@ -91,7 +93,8 @@ func socketFolders(t *testing.T) int {
 	return len(found)
 }
 
-// TestWrapper: a script that starts the plugin, and more, ends with all of it.
+// TestWrapper checks that a script that starts the plugin and another process ends together with
+// both.
 func TestWrapper(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	l := launch(t, "files", "FILES_ROOT="+t.TempDir())
@@ -111,7 +114,7 @@ func TestWrapper(t *testing.T) {
 	}
 }
 
-// TestKilledParent: a plugin doesn't outlive a program that was killed.
+// TestKilledParent checks that a plugin ends if the program that started it is killed.
 func TestKilledParent(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has the signal for it")

@@ -25,7 +25,7 @@ var types = []cty.Type{
 	cty.Set(cty.Object(map[string]cty.Type{"a": cty.String})), cty.Tuple([]cty.Type{cty.Bool}),
 }
 
-// genAttribute makes an attribute; nested types exist only in version 6.
+// genAttribute draws an attribute. Nested types exist only in version 6.
 func genAttribute(t *rapid.T, depth int, nested bool) *tfplugin.Schema_Attribute {
 	a := &tfplugin.Schema_Attribute{
 		Name:        rapid.StringMatching(`[a-z][a-z0-9_]{0,8}`).Draw(t, "name"),
@@ -68,7 +68,8 @@ func genBlock(t *rapid.T, depth int, nested bool) *tfplugin.Schema_Block {
 	return b
 }
 
-// asVersion5 renumbers what version 5 numbers otherwise, as a version 5 provider would send it.
+// asVersion5 gives fields the numbers of protocol version 5 where they differ, as a provider of
+// that version sends them.
 func asVersion5(b *tfplugin.Schema_Block) {
 	for _, a := range b.Attributes {
 		var extra []byte
@@ -94,7 +95,8 @@ var compareSchemas = cmp.Options{
 	}),
 }
 
-// TestVersionsDecodeAlike sends the same schema in both encodings.
+// TestVersionsDecodeAlike checks that a schema decodes to the same value from the messages of both
+// protocol versions.
 func TestVersionsDecodeAlike(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		msg := &tfplugin.Schema{Version: int64(rapid.IntRange(0, 9).Draw(t, "version")), Block: genBlock(t, 3, false)}
@@ -118,7 +120,7 @@ func TestVersionsDecodeAlike(t *testing.T) {
 	})
 }
 
-// TestSchemaKeepsEverything compares a decoded schema with what was sent.
+// TestSchemaKeepsEverything checks that a decoded schema has everything that was in the message.
 func TestSchemaKeepsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		msg := genBlock(t, 3, true)
@@ -217,8 +219,8 @@ func TestInvalidSchemasAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzCachedSchema reads cache files whose checksum is right whatever they hold; what is accepted
-// must be readable.
+// FuzzCachedSchema reads cache files with arbitrary content and a valid checksum. The types of an
+// accepted file must be readable.
 func FuzzCachedSchema(f *testing.F) {
 	raw, err := proto.Marshal(&tfplugin.Schema{Version: 7})
 	if err != nil {
@@ -248,7 +250,7 @@ func FuzzCachedSchema(f *testing.F) {
 	})
 }
 
-// FuzzSchema decodes whatever a provider may send; what is accepted must be usable.
+// FuzzSchema decodes arbitrary messages of a provider. An accepted schema must be usable.
 func FuzzSchema(f *testing.F) {
 	raw, err := proto.Marshal(&tfplugin.Schema{Version: 1, Block: &tfplugin.Schema_Block{
 		Attributes: []*tfplugin.Schema_Attribute{{Name: "a", Type: []byte(`"string"`), Optional: true},

@@ -15,7 +15,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// encode writes a value for the provider; cty.NilVal is left out.
+// encode encodes a value for the provider. It omits cty.NilVal.
 func (x *exchange) encode(v cty.Value, ty cty.Type) *tfplugin.DynamicValue {
 	if v == cty.NilVal || x.failed() {
 		return nil
@@ -29,7 +29,7 @@ func (x *exchange) encode(v cty.Value, ty cty.Type) *tfplugin.DynamicValue {
 	return &tfplugin.DynamicValue{Msgpack: raw}
 }
 
-// meta encodes provider_meta, which providers that declare it expect in every call.
+// meta encodes the value of provider_meta. Providers that declare it expect it in every call.
 func (x *exchange) meta(v cty.Value) *tfplugin.DynamicValue {
 	if x.failed() || x.schema.ProviderMeta == nil {
 		return nil
@@ -41,7 +41,7 @@ func (x *exchange) meta(v cty.Value) *tfplugin.DynamicValue {
 	return x.encode(v, ty)
 }
 
-// decode reads a value from the provider; one that is missing is null.
+// decode decodes a value from the provider. A missing value becomes null.
 func (x *exchange) decode(v *tfplugin.DynamicValue, ty cty.Type) cty.Value {
 	out, err := decodeValue(v, ty)
 	if err != nil {
@@ -67,7 +67,7 @@ func isMissing(v *tfplugin.DynamicValue) bool {
 	return len(v.GetMsgpack()) == 0 && len(v.GetJson()) == 0
 }
 
-// encodeIdentity writes an identity; without one, or for a type that has none, nothing is sent.
+// encodeIdentity encodes an identity. It returns nil without an identity, or if the type has none.
 func (x *exchange) encodeIdentity(v cty.Value, schema *configschema.Object) *tfplugin.ResourceIdentityData {
 	if v == cty.NilVal || schema == nil || v.IsNull() {
 		return nil
@@ -82,8 +82,8 @@ func (x *exchange) decodeIdentity(v *tfplugin.ResourceIdentityData, schema *conf
 	return x.decode(v.IdentityData, schema.ImpliedType())
 }
 
-// said adds what the provider has to say.
-func (x *exchange) said(in []*tfplugin.Diagnostic) {
+// addDiagnostics adds the diagnostics in a response.
+func (x *exchange) addDiagnostics(in []*tfplugin.Diagnostic) {
 	for _, d := range in {
 		one := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: d.Summary, Detail: d.Detail,
 			Path: decodePath(d.Attribute)}
@@ -104,7 +104,7 @@ func decodePath(in *tfplugin.AttributePath) cty.Path {
 			path = path.IndexString(sel.ElementKeyString)
 		case *tfplugin.AttributePath_Step_ElementKeyInt:
 			path = path.Index(cty.NumberIntVal(sel.ElementKeyInt))
-		default: // a step without a selector: what follows can't be placed
+		default: // a step without a selector: the rest of the path can't be resolved
 			return path
 		}
 	}

@@ -85,7 +85,8 @@ func TestLocalExecSaysNothing(t *testing.T) {
 	}
 }
 
-// TestLocalExecInterrupted ends a command and what it started, and lets both clean up first.
+// TestLocalExecInterrupted checks that an interrupted command and its child processes end, and have
+// time to clean up.
 func TestLocalExecInterrupted(t *testing.T) {
 	needShell(t)
 	if !ownGroup() {
@@ -93,7 +94,7 @@ func TestLocalExecInterrupted(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name, command string
-		killed        bool // after the time it is given
+		killed        bool // after the grace period
 	}{
 		{"polite", `trap 'echo over; exit 1' INT; echo ready; while :; do sleep 0.1; done`, false},
 		{"grandchild", `(trap 'echo over; exit 1' INT; echo ready; while :; do sleep 0.1; done); exit 1`, false},
@@ -128,8 +129,8 @@ func TestLocalExecInterrupted(t *testing.T) {
 	}
 }
 
-// TestLocalExecBackground waits for the output of what a command leaves behind, but not beyond an
-// interruption.
+// TestLocalExecBackground checks that the output of background processes is read to its end, but
+// not after an interruption.
 func TestLocalExecBackground(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -140,11 +141,11 @@ func TestLocalExecBackground(t *testing.T) {
 		t.Errorf("printed %q, %v; want %q", p.all(), diags, want)
 	}
 	if !ownGroup() {
-		return // nothing is known then of what a command leaves behind
+		return // background processes are not in a group of their own
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// What is left behind has the pipe open for writing until it ends, and speaks when the command
+	// The background process keeps the pipe open until it ends, and prints a line when the command
 	// has ended.
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	check(t, exec.Command("mkfifo", pipe).Run())
@@ -168,7 +169,7 @@ func TestLocalExecBackground(t *testing.T) {
 	}
 }
 
-// ownGroup reports whether commands get a process group of their own.
+// ownGroup reports whether commands run in a process group of their own.
 func ownGroup() bool {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err == nil {

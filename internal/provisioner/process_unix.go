@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// prepare puts the process into its own group, so that its children can be signalled too. With a
+// prepare puts the process into its own group, so that its children can be signaled too. With a
 // terminal it stays in the foreground group: a background process is stopped when it reads from the
 // terminal, and Ctrl-C reaches it anyway.
 func (p *process) prepare() {

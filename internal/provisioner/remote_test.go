@@ -27,7 +27,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// values are a block's arguments; those left out are null.
+// values holds the arguments of a block. Others are null.
 type values map[string]cty.Value
 
 func (v values) with(more values) values {
@@ -59,7 +59,7 @@ func list(items ...string) cty.Value {
 
 func str(s string) cty.Value { return cty.StringVal(s) }
 
-// printed collects lines.
+// printed collects lines of output.
 type printed struct {
 	mu    sync.Mutex
 	lines []string
@@ -77,7 +77,7 @@ func (p *printed) all() []string {
 	return slices.Clone(p.lines)
 }
 
-// after are the lines from the one after text.
+// after returns the lines after the one that is equal to text.
 func (p *printed) after(text string) []string {
 	all := p.all()
 	return all[slices.Index(all, text)+1:]
@@ -152,7 +152,8 @@ func TestRelativeScriptPath(t *testing.T) {
 	}
 }
 
-// TestScriptPathIsOneWord: a path can't bring further commands to the other machine.
+// TestScriptPathIsOneWord checks that a path cannot contain a command that the remote machine
+// executes.
 func TestScriptPathIsOneWord(t *testing.T) {
 	t.Parallel()
 	s := startSSHD(t)
@@ -304,7 +305,7 @@ func TestHostKeys(t *testing.T) {
 			}
 		}
 	}
-	// The certificate is for the address alone.
+	// The certificate is valid for the IP address only.
 	conn := s.connection().with(values{"host": str("localhost"), "host_key": str(authorized(s.ca.PublicKey()))})
 	_, diags := run(t, "remote-exec", values{"inline": list("true")}, conn)
 	wantError(t, diags, "is not the host that host_key names")
@@ -327,7 +328,7 @@ func TestUserCertificate(t *testing.T) {
 func TestAgent(t *testing.T) {
 	s := startSSHD(t)
 	keyring := agent.NewKeyring()
-	for i := range 8 { // more than the server lets anybody try
+	for i := range 8 { // more keys than the server accepts attempts
 		text, _ := newKey(t)
 		key, err := ssh.ParseRawPrivateKey([]byte(text))
 		check(t, err)
@@ -380,7 +381,7 @@ func serveAgent(t *testing.T, keyring agent.Agent) {
 	listenAsAgent(t, func(conn net.Conn) { agent.ServeAgent(keyring, conn) })
 }
 
-// listenAsAgent makes an agent that serves each connection with a function.
+// listenAsAgent listens as the SSH agent of this process and calls serve for each connection.
 func listenAsAgent(t *testing.T, serve func(net.Conn)) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -468,8 +469,8 @@ func TestProxy(t *testing.T) {
 	wantError(t, diags, "proxy_scheme")
 }
 
-// TestProxyHangsUp: a proxy that closes the connection instead of answering is an error that names
-// it.
+// TestProxyHangsUp checks that the error names the proxy if it closes the connection instead of
+// responding.
 func TestProxyHangsUp(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -524,7 +525,8 @@ func TestSecretConnection(t *testing.T) {
 	}
 }
 
-// TestPassword logs in to a server that knows passwords only, in both ways of asking for them.
+// TestPassword logs in to servers that accept only passwords, in each of the two ways of the
+// protocol.
 func TestPassword(t *testing.T) {
 	t.Parallel()
 	_, hostKey := newKey(t)
@@ -572,7 +574,7 @@ func TestPassword(t *testing.T) {
 	}
 }
 
-// TestConnectionRetries reaches a machine that hangs up the first time.
+// TestConnectionRetries connects to a machine that closes the first connection.
 func TestConnectionRetries(t *testing.T) {
 	t.Parallel()
 	s := startSSHD(t)
@@ -586,7 +588,7 @@ func TestConnectionRetries(t *testing.T) {
 	check(t, errors.Join(diags.Err(), <-served))
 }
 
-// hangUpOnce ends the first connection that comes in and joins the second one to the address
+// hangUpOnce closes the first incoming connection and forwards the second one to the address
 // onward.
 func hangUpOnce(l net.Listener, onward string) error {
 	first, err := l.Accept()

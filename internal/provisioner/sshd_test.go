@@ -24,9 +24,9 @@ type sshd struct {
 	dir  string
 	port int
 	user string
-	key  string // a private key that it lets in
+	key  string // a private key that the server accepts
 	host ssh.PublicKey
-	ca   ssh.Signer // has signed its host certificate; signs users' certificates too
+	ca   ssh.Signer // signs the host certificate and those of users
 	pub  ssh.PublicKey
 }
 
@@ -40,7 +40,7 @@ func startSSHD(t *testing.T) *sshd {
 	me, err := user.Current()
 	check(t, err)
 	if me.Uid == "0" {
-		check(t, os.MkdirAll("/run/sshd", 0o755)) // where the server's unprivileged part lives
+		check(t, os.MkdirAll("/run/sshd", 0o755)) // the chroot directory of the server's unprivileged process
 	}
 	s := &sshd{dir: t.TempDir(), user: me.Username, port: freePort(t)}
 	check(t, os.Chmod(s.dir, 0o755))
@@ -90,7 +90,7 @@ StrictModes no
 	return s
 }
 
-// eventually waits until something is so.
+// eventually waits until is returns true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for start := time.Now(); !is(); time.Sleep(20 * time.Millisecond) {
@@ -126,7 +126,7 @@ func (s *sshd) certify(t *testing.T, key ssh.PublicKey, kind uint32, principal s
 	return cert
 }
 
-// path is a path in the server's directory.
+// path returns the path of a file in the directory of the server.
 func (s *sshd) path(name string) string { return filepath.Join(s.dir, name) }
 
 func newKey(t *testing.T) (string, ssh.Signer) {

@@ -96,10 +96,10 @@ func whole(data []byte, size int, n uint64) (head, error) {
 	return head{size + int(n), 0}, nil
 }
 
-// A form is the layout of the values with one code.
+// A form is the layout of all values that start with one code.
 type form struct {
-	length int    // the number of bytes of the length after the code
-	more   uint64 // the number of bytes that the length does not count
+	length int    // the size in bytes of the length that follows the code
+	more   uint64 // further bytes of the value, which the length does not include
 	values int    // the number of values for each unit of length; 0 if the length counts bytes
 }
 

@@ -16,7 +16,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// testContext has something of everything that expressions can name.
+// testContext returns a context with a value of every kind that expressions can refer to.
 func testContext() *hcl.EvalContext {
 	table := funcs.Table(funcs.Options{})
 	return &hcl.EvalContext{
@@ -42,8 +42,8 @@ func testContext() *hcl.EvalContext {
 	}
 }
 
-// problems evaluates the conditions of the check blocks in a file: a condition that fails or can't
-// be evaluated is a problem.
+// problems evaluates the conditions of the check blocks in a file, and returns an error for each
+// that fails or cannot be evaluated.
 func problems(t *testing.T, name, text string) tfdiags.Diagnostics {
 	t.Helper()
 	file, hclDiags := hclsyntax.ParseConfig([]byte(text), name, hcl.InitialPos)
@@ -138,7 +138,8 @@ func TestDiagnosticWithoutSource(t *testing.T) {
 	}
 }
 
-// TestDiagnosticBeforeALongCharacter: what is pointed at is never a part of a character.
+// TestDiagnosticBeforeALongCharacter checks that the highlighted text contains whole characters
+// only.
 func TestDiagnosticBeforeALongCharacter(t *testing.T) {
 	at := hcl.Pos{Line: 1, Column: 5, Byte: 4}
 	d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "s", Subject: &hcl.Range{Filename: "x.tf",
@@ -167,8 +168,8 @@ func TestDiagnosticAtTheEndOfAFile(t *testing.T) {
 	}
 }
 
-// TestNamesOnTerminals: a name from the disk or a backend can't control the terminal, and JSON has
-// it as it is.
+// TestNamesOnTerminals checks that control characters in a name from a disk or backend do not reach
+// the terminal. JSON output has the name unchanged.
 func TestNamesOnTerminals(t *testing.T) {
 	const name = "w\x1b[2Jx"
 	var b, j bytes.Buffer

@@ -25,8 +25,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestConfig describes the configurations of the archives, whose files are in place of modules to
-// be installed.
+// TestConfig compares the documents of configurations with golden files. Each archive holds the
+// files of all modules.
 func TestConfig(t *testing.T) {
 	schemas := testSchemas(t)
 	golden(t, "config", func(t *testing.T, files map[string]string) map[string]string {
@@ -65,9 +65,9 @@ func TestConfig(t *testing.T) {
 	})
 }
 
-// keysOf lists the entries of provider configurations, and the key of each resource's. The entry
-// must be about the resource's provider, and the entry of a block about the block that serves the
-// resource.
+// keysOf returns the entries of provider configurations and the keys by which resources refer to
+// them. It checks that an entry is for the provider of the resource, and that an entry with a block
+// is for the block that the resource uses.
 func keysOf(t *testing.T, root *configs.Config) string {
 	t.Helper()
 	var out strings.Builder
@@ -104,7 +104,7 @@ func keysOf(t *testing.T, root *configs.Config) string {
 	return out.String()
 }
 
-// TestSchemas writes what was read from a document, which must give the document again.
+// TestSchemas reads a document of schemas and writes it again. Both must be equal.
 func TestSchemas(t *testing.T) {
 	text, err := os.ReadFile("testdata/schemas.json")
 	if err != nil {
@@ -171,8 +171,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestSecretsOfReplacements: the planned values of what is planned anew don't say what is a secret
-// by its schema alone; the changes do.
+// TestSecretsOfReplacements checks that in a plan for a new object, the planned values do not mark
+// what only the schema declares sensitive, and the changes do.
 func TestSecretsOfReplacements(t *testing.T) {
 	secret := cty.StringVal("hush").Mark(marks.Sensitive)
 	for _, c := range []struct {
@@ -225,7 +225,7 @@ func TestWritersReportErrors(t *testing.T) {
 	}
 }
 
-// limited is a writer that fails after so many bytes.
+// limited is a writer that fails after a number of bytes.
 type limited struct{ left int }
 
 func (l *limited) Write(p []byte) (int, error) {

@@ -6,8 +6,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// A line names what happens to an object that stays where it is by how the configuration came to
-// it.
+// TestLinesOfChanges checks the action in the line of a change that keeps the object: it may be
+// moved or imported.
 func TestLinesOfChanges(t *testing.T) {
 	imported := &plans.Importing{ID: "x"}
 	for _, c := range []struct {

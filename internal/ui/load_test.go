@@ -21,8 +21,8 @@ import (
 	"tofu/internal/states"
 )
 
-// The tests make plans from plan documents: what WritePlan writes is read back here, so that a
-// document is both the input of a test and, written again, its expectation.
+// The tests read plans from documents as WritePlan writes them. So one document is both the input
+// of a test and, when it is written again, its expected output.
 
 type planDoc struct {
 	Changes   []changeDoc          `json:"resource_changes"`
@@ -206,7 +206,7 @@ func pathOf(steps []any) cty.Path {
 	return path
 }
 
-// decodeDoc makes a value of a type from its JSON forms.
+// decodeDoc returns the value of a type that the three JSON forms of a value describe.
 func decodeDoc(ty cty.Type, v, unknown, sensitive any) cty.Value {
 	out := decodeBare(ty, v, unknown, sensitive)
 	if sensitive == true {
@@ -217,7 +217,7 @@ func decodeDoc(ty cty.Type, v, unknown, sensitive any) cty.Value {
 
 func decodeBare(ty cty.Type, v, unknown, sensitive any) cty.Value {
 	switch {
-	case unknown == true && ty == cty.DynamicPseudoType: // the shape of what is sensitive tells the type
+	case unknown == true && ty == cty.DynamicPseudoType: // only the sensitive form shows the type
 		switch sensitive.(type) {
 		case map[string]any:
 			return cty.UnknownVal(cty.EmptyObject)
@@ -449,7 +449,7 @@ func loadType(text json.RawMessage) cty.Type {
 	return ty
 }
 
-// lookup gives the schemas as the package wants them.
+// lookup returns the schemas as a function, in the form that views require.
 func lookup(all map[addrs.Provider]*providers.Schema) Schemas {
 	return func(p addrs.Provider) *providers.Schema { return all[p] }
 }

@@ -19,7 +19,7 @@ import (
 	"tofu/internal/ui/planview"
 )
 
-// story is what happens in a run, as a printer is told of it.
+// story sends a printer the events of a run.
 func story(p Printer) {
 	server := engine.Object{Addr: instance("cloud_server.web")}
 	keyed := engine.Object{Addr: instance(`module.m["a"].cloud_server.web[1]`), IDKey: "id", IDValue: "i-1"}
@@ -95,10 +95,10 @@ func TestPrinters(t *testing.T) {
 	golden(t, "printer", func(t *testing.T, _ map[string]string) map[string]string {
 		now := func() time.Time { return time.Date(2030, 1, 2, 3, 4, 5, 6000, time.UTC) }
 		got := make(map[string]string)
-		print := func(name string, tell func(Printer), make func(Options) Printer, o Options) {
+		show := func(name string, run func(Printer), newPrinter func(Options) Printer, o Options) {
 			var out, errs bytes.Buffer
 			o.Out, o.Err, o.Now, o.Version = &out, &errs, now, "1.12.6"
-			tell(make(o))
+			run(newPrinter(o))
 			got[name] = out.String()
 			if strings.Contains(out.String(), "hush") {
 				t.Errorf("%s shows a secret", name)
@@ -107,9 +107,9 @@ func TestPrinters(t *testing.T) {
 				got[name] += "--- on the error stream:\n" + errs.String()
 			}
 		}
-		print("human", story, NewHuman, Options{})
-		print("concise", story, NewHuman, Options{Concise: true})
-		print("json", story, NewJSON, Options{})
+		show("human", story, NewHuman, Options{})
+		show("concise", story, NewHuman, Options{Concise: true})
+		show("json", story, NewJSON, Options{})
 		return got
 	})
 }
@@ -167,7 +167,8 @@ func TestStillGoingOn(t *testing.T) {
 	}
 }
 
-// TestHeartbeats: a step that takes long is reported at every interval until it ends.
+// TestHeartbeats checks that a step that takes long is reported again at every interval until it
+// ends.
 func TestHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer

@@ -302,7 +302,7 @@ func TestCancelKeepsTheSession(t *testing.T) {
 	}
 	var locked *backend.LockedError
 	if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "b"}); !errors.As(err, &locked) {
-		t.Errorf("cancelled writes cost the lock: %v", err)
+		t.Errorf("canceled writes cost the lock: %v", err)
 	}
 	// Using a here keeps its session from being garbage collected before b has tried.
 	if err := a.Unlock(t.Context(), ws, id); err != nil {

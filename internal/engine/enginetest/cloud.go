@@ -13,13 +13,13 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Cloud is what all instances of the provider share: objects, and the log of calls.
+// Cloud holds what all instances of the provider share: the objects and the log of calls.
 type Cloud struct {
-	// Delay is what every call takes whose object doesn't say otherwise. Within testing/synctest it
-	// costs nothing and shows which calls run at the same time.
+	// Delay is how long each call takes, unless its object specifies a time. Within
+	// testing/synctest it costs nothing and shows which calls run at the same time.
 	Delay time.Duration
-	// Fail says which calls fail, and how: see Provider. The key is the call as the log has it, but
-	// with the name instead of the ID for creations and plans.
+	// Fail says which calls fail, and how; see Provider. The keys are calls in the form of the log,
+	// except that creations and plans have the name of the object instead of its ID.
 	Fail map[string]string
 	// On is run when a call starts; keys are those of Fail.
 	On map[string]func()

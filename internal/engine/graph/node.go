@@ -33,7 +33,8 @@ func (k Kind) IsValue() bool { return k <= KindInspection }
 // IsResource reports whether the node stands for a resource as a whole.
 func (k Kind) IsResource() bool { return k >= KindExpand && k <= KindResourceIn }
 
-// isBarrier reports whether the node orders others, whatever else it does.
+// isBarrier reports whether the node is a Barrier. Some Barriers also close what the nodes before
+// them have used.
 func (k Kind) isBarrier() bool { return k >= KindBarrier }
 
 // Node is a vertex of the graph.

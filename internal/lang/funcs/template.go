@@ -127,7 +127,7 @@ func (r *rendering) nest(name string) (*rendering, error) {
 	return nested, nil
 }
 
-// A depthError reports that templates nested too deeplyly. It is returned to the configuration
+// A depthError reports that templates nested too deeply. It is returned to the configuration
 // unwrapped, without one prefix for each level.
 type depthError struct {
 	limit int

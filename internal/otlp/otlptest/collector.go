@@ -20,10 +20,11 @@ type Collector struct {
 	URL  string // over HTTP, for OTEL_EXPORTER_OTLP_ENDPOINT
 	GRPC string // over gRPC, likewise
 
-	// Refuse, if set, may answer a request over HTTP; it reports whether it did.
+	// Refuse, if not nil, may respond to a request over HTTP instead of the collector. It reports
+	// whether it did.
 	Refuse func(http.ResponseWriter, *http.Request) bool
 
-	// Got, if set, is told of the spans of each request; its error is the answer.
+	// Got, if not nil, receives the spans of each request. The collector responds with its error.
 	Got func([]Span) error
 
 	mu    sync.Mutex

@@ -13,8 +13,8 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// testSchema has an item for every rule. Attributes are named by what they are: a required one, an
-// optional one, optional and computed, computed, sensitive, write-only.
+// testSchema returns a schema with an item for every rule. The names of attributes say what they
+// are: required, optional, optional and computed, computed, sensitive, or write-only.
 func testSchema() *configschema.Block {
 	str := func(a configschema.Attribute) *configschema.Attribute { a.Type = cty.String; return &a }
 	content := func() map[string]*configschema.Attribute {
@@ -58,9 +58,9 @@ func testSchema() *configschema.Block {
 	}
 }
 
-// value reads an object of the test schema from the text of an object expression; "null" is no
-// object. What is left out is null or empty. `unknown` stands for an unknown value, `prefixed` for
-// an unknown string that starts with "p-", `hidden` for a marked one.
+// value returns the object of the test schema that an object expression describes; "null" is no
+// object. Omitted attributes are null, omitted blocks empty. `unknown` is an unknown value,
+// `prefixed` an unknown string that starts with "p-", and `hidden` a marked value.
 func value(t testing.TB, schema *configschema.Block, text string) cty.Value {
 	t.Helper()
 	if text == "null" {
@@ -92,7 +92,7 @@ func value(t testing.TB, schema *configschema.Block, text string) cty.Value {
 	return v
 }
 
-// text is the reverse of value: what is null or empty is left out, and so is the "req" that value
+// text is the inverse of value: it omits null attributes, empty blocks and the "req" that value
 // adds.
 func text(v cty.Value) string {
 	return strings.TrimSuffix(strings.TrimPrefix(render(v, true), "{"), "}")

@@ -10,7 +10,7 @@ import (
 
 func pair(a, b cty.Value) cty.Value { return cty.ObjectVal(map[string]cty.Value{"a": a, "b": b}) }
 
-// becomes is how objects of a plan and results are compared; tries counts.
+// becomes returns a comparison of planned and actual objects that counts its calls in tries.
 func becomes(tries *int) func(planned, actual cty.Value) bool {
 	return func(planned, actual cty.Value) bool {
 		*tries++
@@ -20,9 +20,9 @@ func becomes(tries *int) func(planned, actual cty.Value) bool {
 	}
 }
 
-// TestUnmatchedIsAsTryingAll checks that comparing with some candidates only does not change the
-// result.
-func TestUnmatchedIsAsTryingAll(t *testing.T) {
+// TestUnmatchedComparesEnough checks that comparing an element with only some of the candidates has
+// the same result as comparing it with all of them.
+func TestUnmatchedComparesEnough(t *testing.T) {
 	var tries int
 	match := becomes(&tries)
 	stems := func(actual, planned cty.Value) bool { return match(planned, actual) }
@@ -56,9 +56,9 @@ func TestUnmatchedIsAsTryingAll(t *testing.T) {
 	}
 }
 
-// TestSetsAreNotTriedInPairs: a set whose elements the provider completes takes about one
-// comparison for each.
-func TestSetsAreNotTriedInPairs(t *testing.T) {
+// TestSetComparisonsAreLinear checks that a set whose elements the provider completes takes about
+// one comparison for each element.
+func TestSetComparisonsAreLinear(t *testing.T) {
 	const n = 1000
 	var plans, actuals []cty.Value
 	for i := range n {

@@ -102,7 +102,7 @@ func (g generator) object(depth int) cty.Type {
 	return cty.Object(attrs)
 }
 
-// value draws a value of a type; inside sets there are no marks and nothing unknown.
+// value draws a value of a type. Inside a set it draws neither marks nor unknown values.
 func (g generator) value(ty cty.Type, inSet bool) cty.Value {
 	v := g.bare(ty, inSet)
 	if inSet {
@@ -178,7 +178,7 @@ func (g generator) bare(ty cty.Type, inSet bool) cty.Value {
 		}
 		return cty.ObjectVal(out)
 	}
-	return cty.NullVal(ty) // a collection of what isn't one type
+	return cty.NullVal(ty) // a collection without a single element type
 }
 
 func (g generator) key() addrs.InstanceKey {
@@ -283,7 +283,7 @@ func (g generator) change(s *states.State) *plans.InstanceChange {
 	if g.yes() {
 		c.Importing = &plans.Importing{ID: g.text(), Identity: g.identity()}
 	}
-	if g.yes() { // what the state has may be what the plan says
+	if g.yes() { // the state may contain the same object as the plan
 		if attrs, secret, err := states.EncodeValue(c.Before, c.Before.Type()); err == nil &&
 			!c.Before.Type().HasDynamicTypes() {
 			obj := &states.Object{Attrs: attrs, SensitivePaths: secret}
@@ -373,7 +373,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// wide is a plan that changes nothing about n objects.
+// wide returns a plan with the given action for n objects.
 func wide(tb testing.TB, n int, action plans.Action) *planfile.File {
 	tb.Helper()
 	p := &plans.Plan{Changes: &plans.Changes{}, Prior: states.New()}
@@ -404,8 +404,8 @@ func wide(tb testing.TB, n int, action plans.Action) *planfile.File {
 	return &planfile.File{Plan: p, ID: "id"}
 }
 
-// TestUnchangedObjectsAreCompact: an object that doesn't change costs the plan next to nothing
-// beyond the state.
+// TestUnchangedObjectsAreCompact checks that an object that does not change takes hardly any space
+// in the plan, besides that in the state.
 func TestUnchangedObjectsAreCompact(t *testing.T) {
 	size := func(data []byte, name string) int {
 		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -471,7 +471,7 @@ func archive(t *testing.T, entries ...string) []byte {
 	return buf.Bytes()
 }
 
-// bomb makes a small archive of which every entry claims to be large.
+// bomb returns a small archive, each of whose entries claims to be large.
 func bomb(t *testing.T, entries int, size uint64) []byte {
 	var buf bytes.Buffer
 	z := zip.NewWriter(&buf)
@@ -526,8 +526,8 @@ func TestIs(t *testing.T) {
 	}
 }
 
-// FuzzParse changes the plan inside of an archive, since the archive's checksums keep out any other
-// change.
+// FuzzParse changes the plan inside an archive. Changes of the archive itself would be detected by
+// its checksums.
 func FuzzParse(f *testing.F) {
 	for i := range 40 {
 		file := rapid.Custom(func(t *rapid.T) *planfile.File { return generator{t}.file() }).Example(i)
@@ -554,7 +554,7 @@ func FuzzParse(f *testing.F) {
 		}
 		var buf bytes.Buffer
 		if err := planfile.Write(&buf, file); err != nil {
-			return // values that no plan has
+			return // values that cannot be in a plan
 		}
 		if _, err := planfile.Parse(buf.Bytes()); err != nil {
 			t.Fatalf("a plan that was written can't be read: %v", err)

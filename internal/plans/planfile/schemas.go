@@ -74,7 +74,8 @@ type schemaWriter struct {
 	err error
 }
 
-// writeSchemas writes schemas, each of which has a table of every mode.
+// writeSchemas writes the schemas of providers. Each of them must have a table for every resource
+// mode.
 func writeSchemas(w io.Writer, schemas map[addrs.Provider]*providers.Schema) error {
 	buffered := bufio.NewWriterSize(w, 64<<10)
 	out := msgpack.NewEncoder(buffered)

@@ -43,7 +43,7 @@ func TestLockWaits(t *testing.T) {
 	cancel(errors.New("interrupted"))
 	if err := a.Lock(ctx, "x", time.Hour, nil); err == nil ||
 		!strings.Contains(err.Error(), "interrupted") {
-		t.Errorf("a cancelled wait: %v", err)
+		t.Errorf("a canceled wait: %v", err)
 	}
 	if err := a.ForceUnlock(t.Context(), "wrong"); err == nil {
 		t.Error("a wrong ID releases the lock")
