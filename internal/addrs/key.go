@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/tfdiags"
 )
 
 type keyKind uint8
@@ -82,7 +84,7 @@ func (k InstanceKey) String() string {
 	case intKey:
 		return "[" + strconv.Itoa(k.n) + "]"
 	case stringKey:
-		return "[" + quote(k.s) + "]"
+		return "[" + tfdiags.Quote(k.s) + "]"
 	case unknownKey:
 		return "[*]"
 	}
@@ -98,48 +100,6 @@ func (k InstanceKey) Compare(other InstanceKey) int {
 		return k.n - other.n
 	}
 	return strings.Compare(k.s, other.s)
-}
-
-// quote returns s as a string literal of the language.
-func quote(s string) string {
-	plain := true
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c == '$' || c == '%' || c >= 0x7f {
-			plain = false
-			break
-		}
-	}
-	if plain {
-		return `"` + s + `"`
-	}
-	var b strings.Builder
-	b.WriteByte('"')
-	for i, r := range s {
-		switch {
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r == '"', r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case (r == '$' || r == '%') && strings.HasPrefix(s[i+1:], "{"):
-			b.WriteRune(r)
-			b.WriteRune(r)
-		case !strconv.IsPrint(r):
-			if r > 0xffff {
-				fmt.Fprintf(&b, `\U%08x`, r)
-			} else {
-				fmt.Fprintf(&b, `\u%04x`, r)
-			}
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
 }
 
 // parseKey parses the index at the start of canonical address text and returns the text after it.

@@ -4,7 +4,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/tfdiags"
 )
 
 // Reference is a reference to an object in an expression.
@@ -122,14 +123,7 @@ func StepsText(steps hcl.Traversal) (string, bool) {
 		case hcl.TraverseAttr:
 			b.WriteString("." + step.Name)
 		case hcl.TraverseIndex:
-			key := "[...]"
-			switch known := step.Key.IsKnown() && !step.Key.IsNull(); {
-			case known && step.Key.Type() == cty.String:
-				key = StringKey(step.Key.AsString()).String()
-			case known && step.Key.Type() == cty.Number:
-				key = "[" + step.Key.AsBigFloat().Text('g', -1) + "]"
-			}
-			b.WriteString(key)
+			b.WriteString("[" + tfdiags.FormatKey(step.Key) + "]")
 		default:
 			return "", false
 		}

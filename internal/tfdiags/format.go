@@ -3,6 +3,7 @@ package tfdiags
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -42,21 +43,65 @@ func FormatPath(path cty.Path) string {
 		case cty.GetAttrStep:
 			b.WriteString("." + step.Name)
 		case cty.IndexStep:
-			b.WriteString("[" + formatKey(step.Key) + "]")
+			b.WriteString("[" + FormatKey(step.Key) + "]")
 		}
 	}
 	return b.String()
 }
 
-func formatKey(key cty.Value) string {
+// FormatKey returns an index in the notation of the language. Unknown indexes, and those that are
+// neither strings nor numbers, become "...".
+func FormatKey(key cty.Value) string {
 	key, _ = key.Unmark()
 	switch {
 	case !key.IsKnown() || key.IsNull():
-		return "…"
+		return "..."
 	case key.Type() == cty.String:
-		return fmt.Sprintf("%q", key.AsString())
+		return Quote(key.AsString())
 	case key.Type() == cty.Number:
 		return key.AsBigFloat().Text('f', -1)
 	}
-	return "…"
+	return "..."
+}
+
+// Quote returns s as a string literal of the language.
+func Quote(s string) string {
+	plain := true
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c == '$' || c == '%' || c >= 0x7f {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return `"` + s + `"`
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for i, r := range s {
+		switch {
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '"', r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case (r == '$' || r == '%') && strings.HasPrefix(s[i+1:], "{"):
+			b.WriteRune(r)
+			b.WriteRune(r)
+		case !strconv.IsPrint(r):
+			if r > 0xffff {
+				fmt.Fprintf(&b, `\U%08x`, r)
+			} else {
+				fmt.Fprintf(&b, `\u%04x`, r)
+			}
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
 }
