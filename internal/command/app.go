@@ -315,8 +315,8 @@ func (a *App) enter(chdir string) error {
 	a.printOnStderr(a.Warnings.Take().AppendError(err)) // standard output may be a document
 	if err != nil {
 		// continue: the other settings are valid, and most commands use none
-		fmt.Fprintf(a.Err, "\nWithout these settings of the CLI configuration, tofu may do something else "+
-			"than you want.\n\n")
+		fmt.Fprintf(a.Err, "\nWithout these settings of the CLI configuration, tofu may not do "+
+			"what you expect.\n\n")
 	}
 	a.Logs.Core.Info("OpenTofu version: "+version.String, "own_version", version.Own)
 	a.Logs.Core.Info("Go runtime version: " + runtime.Version())

@@ -120,7 +120,11 @@ func approve(ctx context.Context, op *session.Operation, plan *plans.Plan) error
 		return err
 	}
 	if !ok {
-		op.Session.Say("\n%s cancelled.", map[bool]string{true: "Destroy", false: "Apply"}[plan.Mode == plans.Destroy])
+		what := "Apply"
+		if plan.Mode == plans.Destroy {
+			what = "Destroy"
+		}
+		op.Session.Say("\n%s cancelled.", what)
 		return exitStatus(1)
 	}
 	return nil

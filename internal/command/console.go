@@ -111,9 +111,9 @@ var noPlanTimestamp = function.New(&function.Spec{
 })
 
 // consoleHelp is the help text of the console.
-const consoleHelp = `Type an expression as it would stand in the configuration, and its value is
-shown: terraform_data.example.id, length(var.names), [for k, v in local.all : k].
-It may go on over several lines as long as a bracket is open. type(EXPRESSION)
+const consoleHelp = `Type an expression of the configuration language to see its value, such as
+terraform_data.example.id, length(var.names) or [for k, v in local.all : k].
+It continues on the next line as long as a bracket is open. type(EXPRESSION)
 shows the type of a value, and "exit" ends the console.`
 
 // console reads expressions and prints values.

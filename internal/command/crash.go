@@ -14,7 +14,7 @@ const crashStatus = 11
 const crashText = `
 This is a bug in tofu, not in your configuration%s.
 
-What was done so far is recorded; the next command goes on from there.
+All changes so far are recorded, and the next command continues from there.
 Please report the bug with the text below, after removing what is confidential.
 
 version %s

@@ -27,8 +27,8 @@ alone.
 
 Without a target, the files of the working directory are rewritten. A target
 is a directory, a single file, or a single dash ("-") for standard input,
-whose formatted text is written to standard output. So is that of files with
--list=false and -write=false.`,
+whose formatted text is written to standard output. With -list=false and
+-write=false, the formatted text of files is written there too.`,
 	New: with(func(f *fmtFlags, fs *options) {
 		f.viewFlags.add(fs)
 		fs.BoolVar(&f.List, "list", true, "Do not list the files that were not formatted. Always so for "+

@@ -15,8 +15,8 @@ import (
 	"tofu/internal/version"
 )
 
-const pinModulesHelp = "Pin modules that are not local in the file .terraform.modules.lock.hcl, which every " +
-	"later init and get keeps to until the file is removed."
+const pinModulesHelp = "Pin modules that are not local in the file .terraform.modules.lock.hcl, which later " +
+	"runs of init and get use until the file is removed."
 
 var cmdGet = &Command{
 	Name: "get", Short: "Install the modules",

@@ -59,7 +59,7 @@ and in the formats json and html also values.`,
 				"with -plan).")
 		fs.Bool("draw-cycles", false, "Has no effect: a configuration with a cycle has no graph, but an error "+
 			"that names its references.")
-		fs.Int("module-depth", -1, "Has no effect, and has had none for a long time.")
+		fs.Int("module-depth", -1, "Has no effect; accepted for compatibility.")
 		fs.Bool("verbose", false, "")
 	}, runGraph),
 }
@@ -89,7 +89,10 @@ const formatHTML = "html"
 // check returns an error unless the options fit together. It completes the type and the depth.
 func (f *graphFlags) check() error {
 	if f.Type == "" {
-		f.Type = map[bool]string{true: "apply", false: "plan"}[f.Plan != ""]
+		f.Type = "plan"
+		if f.Plan != "" {
+			f.Type = "apply"
+		}
 	}
 	_, knownType := graphKinds[f.Type]
 	_, knownFormat := graphFormats[f.Format]

@@ -130,7 +130,7 @@ func (k knownConfig) Configure(ctx context.Context, config cty.Value) tfdiags.Di
 func canImport(op *session.Operation, addr addrs.AbsInstance) error {
 	if inst := op.State.State().Instance(addr); inst != nil && inst.Current != nil {
 		return tfdiags.Errorf("Resource already managed by OpenTofu",
-			"The state has an object for %s already. \"tofu state rm\" makes room for another.", addr)
+			"The state already has an object for %s. To import another one, remove it with \"tofu state rm\".", addr)
 	}
 	var block *configs.Resource
 	if module := op.Config.Descendant(addr.Module.Module()); module != nil {

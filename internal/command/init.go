@@ -147,7 +147,7 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 	app.Success("\nOpenTofu has been successfully initialized!")
 	if !app.Automated {
 		app.Say("\n\"tofu plan\" shows what there is to do. Run \"tofu init\" again when modules,\n" +
-			"providers or the backend change; other commands tell when it is needed.")
+			"providers or the backend change; other commands say when that is necessary.")
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ import (
 )
 
 var cmdLogin = &Command{
-	Name: "login", Args: "HOSTNAME", Short: "Get a token for a host and keep it",
+	Name: "login", Args: "HOSTNAME", Short: "Get and store a token for a host",
 	Long: `
 Obtains an API token for a host and stores it: with the credentials helper if
 the CLI configuration names one, otherwise in credentials.tfrc.json in the
@@ -82,7 +82,7 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 	if tokens.Written(host) {
 		return tfdiags.Errorf("The credentials are maintained by hand",
 			"The CLI configuration has a \"credentials\" block for %s, "+
-				"which would go on to be used. Remove it, and log in again.", host)
+				"which would still be used. Remove it, and log in again.", host)
 	}
 	where := "the file " + tokens.File() + ", in plain text"
 	if app.CLI.Helper != nil {
@@ -91,8 +91,8 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 	ok, err := app.Confirm(ctx, terminal.Question{
 		AnyCase: true,
 		Title:   "Do you want to proceed?",
-		Text: fmt.Sprintf("A token for %s is going to be requested in your browser. If that goes well,\nit is "+
-			"kept for use by other commands in %s.",
+		Text: fmt.Sprintf("tofu will request a token for %s in your browser and store it\nfor other "+
+			"commands in %s.",
 			host, where),
 	})
 	if err != nil {
@@ -107,9 +107,9 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 		return fmt.Errorf("getting a token from %s: %w", host, err)
 	}
 	if err := tokens.Store(ctx, host, token); err != nil {
-		return fmt.Errorf("keeping the token: %w", err)
+		return fmt.Errorf("storing the token: %w", err)
 	}
-	app.Success("\nSuccess! A token for " + host + " was obtained and kept in " + where + ".")
+	app.Success("\nSuccess! A token for " + host + " was obtained and stored in " + where + ".")
 	return nil
 }
 
@@ -142,8 +142,8 @@ func (a *App) browserLogin(ctx context.Context, client *registry.Client, service
 		case q.Get("code") == "":
 			http.Error(w, "The login was not granted. You can close this page.", http.StatusBadRequest)
 		default:
-			fmt.Fprintln(w, "<!DOCTYPE html>\n<title>Login</title>\n<p>The login went well. You can close "+
-				"this page and go back to the terminal.</p>")
+			fmt.Fprintln(w, "<!DOCTYPE html>\n<title>Login</title>\n<p>The login was granted. You can close "+
+				"this page and return to the terminal.</p>")
 		}
 		select {
 		case answers <- q:

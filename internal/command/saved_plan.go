@@ -379,7 +379,7 @@ func notStale(op *session.Operation, saved *savedPlan) error {
 				"objects. Make a new plan.")
 	case now.Serial != saved.Serial:
 		return tfdiags.Errorf("Saved plan is stale",
-			"The state was changed after the plan was made, so the plan may not fit any more. Make a new plan.")
+			"The state was changed after the plan was made, so the plan may no longer match it. Make a new plan.")
 	}
 	return nil
 }

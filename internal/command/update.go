@@ -93,7 +93,7 @@ func (a *App) update(ctx context.Context, f *updateFlags, dirs []string) error {
 	if f.Check {
 		verb = "to be raised"
 	}
-	a.Say("\n%s in %s %s; %d as they should be.", ui.Count(tally.raised, "constraint"), ui.Count(tally.files,
+	a.Say("\n%s in %s %s; %d up to date.", ui.Count(tally.raised, "constraint"), ui.Count(tally.files,
 		"file"), verb, tally.current)
 	switch {
 	case f.Check && tally.raised > 0:

@@ -34,7 +34,7 @@ func outdated(name string, group *Command) *Command {
 			run := sub.New(o)
 			return func(ctx context.Context, app *App, args []string) error {
 				app.printOnStderr(tfdiags.Warningf("Deprecated command",
-					"The commands \"tofu %s\" are called \"tofu %s\" now; the old name will go away.", name,
+					"The commands \"tofu %s\" are now called \"tofu %s\"; the old name will be removed.", name,
 					group.Name).List())
 				return run(ctx, app, args)
 			}

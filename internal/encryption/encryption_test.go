@@ -343,11 +343,11 @@ func TestDamage(t *testing.T) {
 		return out
 	}
 	for want, data := range map[string][]byte{
-		"the key is another one, or the data was changed": change(func() { w["encrypted_data"] = "AAAA" + w["encrypted_data"].(string)[4:] }),
-		"the encrypted data is cut off":                   change(func() { w["encrypted_data"] = "AAAA" }),
-		"it is damaged: ":                                 change(func() { w["encrypted_data"] = 7 }),
-		`in the format "v1"`:                              change(func() { w["encryption_version"] = "v1" }),
-		"its metadata is damaged":                         change(func() { w["meta"] = map[string]string{"key_provider.pbkdf2.other": "e30="} }),
+		"the key is wrong, or the data was changed": change(func() { w["encrypted_data"] = "AAAA" + w["encrypted_data"].(string)[4:] }),
+		"the encrypted data is truncated":           change(func() { w["encrypted_data"] = "AAAA" }),
+		"it is damaged: ":                           change(func() { w["encrypted_data"] = 7 }),
+		`in the format "v1"`:                        change(func() { w["encryption_version"] = "v1" }),
+		"its metadata is damaged":                   change(func() { w["meta"] = map[string]string{"key_provider.pbkdf2.other": "e30="} }),
 		// Creating the key to find this out would take more than a minute.
 		"16, 24 or 32 bytes is needed; the key provider returns one of 33": change(func() {
 			w["meta"] = map[string]string{"key_provider.pbkdf2.other": base64.StdEncoding.EncodeToString([]byte(`{"salt":"AA==","iterations":90000000,"hash_function":"sha512","key_length":33}`))}

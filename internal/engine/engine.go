@@ -92,6 +92,8 @@ type PlanOptions struct {
 	NotSaved bool
 	// Inspect receives the planned values. Optional.
 	Inspect *Inspection
+
+	preDestroy bool // see graph.Operation.PreDestroy
 }
 
 // ApplyOptions are the options of [Apply] besides the plan. A nil pointer means none.

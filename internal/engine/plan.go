@@ -46,7 +46,7 @@ func Plan(
 	if opts.Mode == plans.Destroy {
 		return planDestroy(ctx, cfg, prior, &own, opts)
 	}
-	return planNormal(ctx, cfg, prior, &own, opts, false)
+	return planNormal(ctx, cfg, prior, &own, opts)
 }
 
 func (o *PlanOptions) check(warn tfdiags.Sink) error {
@@ -88,8 +88,9 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 	return op
 }
 
+// planNormal plans to match the configuration, or only to record changes made outside.
 func planNormal(
-	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions, preDestroy bool,
+	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions,
 ) (*plans.Plan, error) {
 	if err := moves.Validate(cfg); err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func planNormal(
 		}
 	}
 	op := opts.operation(cfg, moved, env)
-	op.moves, op.PreDestroy = results, preDestroy
+	op.moves, op.PreDestroy = results, opts.preDestroy
 	if err := op.checkMovedTargets(); err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func planNormal(
 	f.checkImportedOnce()
 	plan := f.plan(opts, err != nil)
 	f.warnOfMissing(plan.Drift)
-	if err == nil && opts.Mode == plans.Normal && !preDestroy && plan.Destroys() {
+	if err == nil && opts.Mode == plans.Normal && !opts.preDestroy && plan.Destroys() {
 		// Report cycles now instead of during apply. Only deletions can introduce one.
 		defer env.Timings.Phase("order of the changes")()
 		_, err = graph.Build(ctx, &applyOperation(cfg, plan, env, nil).Operation)
@@ -171,9 +172,9 @@ func (o *operation) checkMovedTargets() error {
 	if !o.Selective() {
 		return nil
 	}
-	sel := graph.NewSelection(o.Excludes, false)
+	sel := graph.SelectOthers(o.Excludes)
 	if len(o.Targets) > 0 {
-		sel = graph.NewSelection(o.Targets, true)
+		sel = graph.Select(o.Targets)
 	}
 	var missing []string
 	for to, from := range o.moves.From {
@@ -311,11 +312,11 @@ func planDestroy(
 		prevRun = start.Clone()
 	} else {
 		refresh := *opts
-		refresh.Mode = plans.Normal
+		refresh.Mode, refresh.preDestroy = plans.Normal, true
 		own := *env
 		var warnings tfdiags.Diagnostics
 		own.Warn = warnings.Add
-		plan, err := planNormal(ctx, cfg, prior, &own, &refresh, true)
+		plan, err := planNormal(ctx, cfg, prior, &own, &refresh)
 		if err != nil {
 			env.Warn(warnings...)
 			return nil, err // that plan does not say what would be destroyed

@@ -23,7 +23,7 @@ import (
 	"tofu/internal/registry"
 )
 
-// s3 fetches from S3 or from a server that speaks its protocol.
+// s3 fetches from S3 or from another server with the same protocol.
 func (f *fetcher) s3(ctx context.Context, j job) error {
 	b, key, err := parseS3(j.url, j.query)
 	if err != nil {

@@ -105,7 +105,7 @@ func withoutSensitive(v cty.Value) cty.Value { return marks.Without(v, marks.Sen
 func (v *variables) value(at variable) (cty.Value, error) {
 	if f := v.found[at]; f != nil {
 		if f.busy {
-			return cty.NilVal, tfdiags.Errorf("Variables that need each other",
+			return cty.NilVal, tfdiags.Errorf("Circular variable values",
 				"The value of variable %q depends on itself.", at.name)
 		}
 		return f.value, f.err

@@ -72,7 +72,7 @@ func readSettings(getenv func(string) string, version string) (*settings, error)
 	if text := value("TIMEOUT"); text != "" {
 		ms, err := strconv.Atoi(text)
 		if err != nil || ms <= 0 {
-			return nil, fmt.Errorf("%s is %q; it is a number of milliseconds", name("TIMEOUT"), text)
+			return nil, fmt.Errorf("%s is %q; it must be a number of milliseconds", name("TIMEOUT"), text)
 		}
 		s.timeout = time.Duration(ms) * time.Millisecond
 	}
@@ -129,7 +129,7 @@ func list(text string) ([]pair, error) {
 		name = strings.TrimSpace(name)
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if !ok || name == "" || err != nil {
-			return nil, errors.New("it is a list of name=value, separated by commas") // values may be secret
+			return nil, errors.New("it must be a list of name=value, separated by commas") // values may be secret
 		}
 		out = append(out, pair{name, value})
 	}

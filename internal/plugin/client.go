@@ -23,7 +23,7 @@ import (
 // reject older versions or disable features for them.
 const advertisedVersion = "1.13.0"
 
-// client speaks to one provider process. It implements providers.Interface.
+// client calls one provider process. It implements providers.Interface.
 type client struct {
 	launch  Launch
 	process *process
@@ -61,7 +61,7 @@ func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 	name := c.launch.Provider.ForDisplay()
 	switch {
 	case status.Code(err) == codes.Unavailable:
-		d := tfdiags.Errorf("Plugin did not respond", "The provider %s gave no answer to the call %s", name, m)
+		d := tfdiags.Errorf("Plugin did not respond", "The provider %s did not respond to the call %s", name, m)
 		if !c.process.exited() {
 			d.Detail += ": " + status.Convert(err).Message() + "."
 			return d
@@ -79,14 +79,14 @@ func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 	case status.Code(err) == codes.Canceled || status.Code(err) == codes.DeadlineExceeded ||
 		errors.Is(err, context.Canceled):
 		return tfdiags.Errorf("Request cancelled",
-			"The call %s to the provider %s was given up before an answer came. "+
-				"What the provider did in the meantime is not known.", m, name)
+			"The call %s to the provider %s was canceled before the provider responded. "+
+				"It is not known what the provider has done.", m, name)
 	case status.Code(err) == codes.Unimplemented:
 		return tfdiags.Errorf("Plugin error", "The provider %s does not know the call %s. A newer version of "+
 			"the provider may.", name, m)
 	case status.Code(err) == codes.ResourceExhausted:
 		return tfdiags.Errorf("Plugin error",
-			"The provider %s answered the call %s with more than can be taken: %s.", name, m,
+			"The response of the provider %s to the call %s is too large: %s.", name, m,
 			status.Convert(err).Message())
 	}
 	return tfdiags.Errorf("Plugin error", "The provider %s answered the call %s with an error: %s", name, m,
@@ -125,7 +125,7 @@ func (x *exchange) find(kind, typ string, table func(*providers.Schema) provider
 	case found == nil:
 		x.fail("Unknown "+kind, "The provider %s has no %s %q.", x.client.launch.Provider.ForDisplay(), kind, typ)
 	case found.Invalid != nil:
-		x.fail("Invalid provider schema", "The provider %s describes its %s %q in a way that can't be used: %s.",
+		x.fail("Invalid provider schema", "The provider %s has an invalid schema for its %s %q: %s.",
 			x.client.launch.Provider.ForDisplay(), kind, typ, found.Invalid)
 	}
 	return found

@@ -125,8 +125,8 @@ func run(
 func startError(l Launch, err error, tail *stderrTail) error {
 	text := strings.TrimSpace(err.Error())
 	if strings.Contains(text, "incompatible API version") {
-		err = fmt.Errorf("the plugin speaks none of the protocol versions 5 and 6; another version of the "+
-			"provider may (%s)", text)
+		err = fmt.Errorf("the plugin supports neither protocol version 5 nor 6; use a version of the "+
+			"provider that does (%s)", text)
 	}
 	if words := tail.panicText(); words != "" {
 		err = fmt.Errorf("%w\n\n%s", err, words)

@@ -106,8 +106,8 @@ func (c *client) Functions(ctx context.Context) (map[string]*providers.Function,
 	x.addDiagnostics(out.Diagnostics)
 	functions, err := convertFunctions(out.Functions)
 	if err != nil {
-		x.fail("Invalid provider schema", "The provider %s describes its functions in a way that can't be "+
-			"used: %s.", c.launch.Provider.ForDisplay(), err)
+		x.fail("Invalid provider schema", "The provider %s returned invalid descriptions of its "+
+			"functions: %s.", c.launch.Provider.ForDisplay(), err)
 		return nil, x.diags
 	}
 	c.mu.Lock()

@@ -65,7 +65,7 @@ func (c *client) fetchSchema(ctx context.Context) (*providers.Schema, tfdiags.Di
 	}
 	schema, err := convertSchemas(c.version, out, ids.IdentitySchemas, nil)
 	if err != nil {
-		x.fail("Invalid provider schema", "The provider %s describes itself in a way that can't be used: %s.",
+		x.fail("Invalid provider schema", "The provider %s returned an invalid schema: %s.",
 			c.launch.Provider.ForDisplay(), err)
 		return nil, x.diags
 	}

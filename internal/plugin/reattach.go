@@ -45,14 +45,14 @@ func ParseReattach(text string) (map[addrs.Provider]*Reattach, error) {
 			return nil, fmt.Errorf("%s: %w", ReattachEnv, err)
 		}
 		if e.Protocol != "" && e.Protocol != string(goplugin.ProtocolGRPC) {
-			return nil, fmt.Errorf("%s: provider %s speaks %q; only grpc can be attached to", ReattachEnv,
+			return nil, fmt.Errorf("%s: provider %s uses the protocol %q; only grpc is supported", ReattachEnv,
 				source, e.Protocol)
 		}
 		if e.ProtocolVersion == 0 {
 			e.ProtocolVersion = 5 // older plugins do not send the field
 		}
 		if e.ProtocolVersion != 5 && e.ProtocolVersion != 6 {
-			return nil, fmt.Errorf("%s: provider %s speaks protocol version %d, not 5 or 6", ReattachEnv,
+			return nil, fmt.Errorf("%s: provider %s uses protocol version %d, not 5 or 6", ReattachEnv,
 				source, e.ProtocolVersion)
 		}
 		addr, err := resolve(e.Addr.Network, e.Addr.String)

@@ -12,7 +12,7 @@ import (
 )
 
 // BugNotice ends errors about violations of the protocol.
-const BugNotice = "This is a bug in the provider: please report it to its makers."
+const BugNotice = "This is a bug in the provider: please report it to its developers."
 
 // Interface is a running provider. It has many methods because it mirrors a protocol.
 type Interface interface {

@@ -107,7 +107,7 @@ func decodeConnection(r *request) (*connection, error) {
 		if d, err := time.ParseDuration(given); err == nil {
 			c.timeout = d
 		} else {
-			r.warn(fmt.Sprintf("The connection's timeout %q is no duration like \"30s\" or \"5m\"; %s is used "+
+			r.warn(fmt.Sprintf("The connection's timeout %q is not a duration like \"30s\" or \"5m\"; %s is used "+
 				"instead.", given, defaultTimeout))
 		}
 	}

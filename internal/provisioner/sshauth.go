@@ -22,7 +22,7 @@ func clientConfig(e *endpoint, agent *sshAgent) (*ssh.ClientConfig, error) {
 	if e.hostKey != "" {
 		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(e.hostKey))
 		if err != nil {
-			return nil, fmt.Errorf("the host_key is no public key in the form \"ssh-ed25519 AAAA...\": %w", err)
+			return nil, fmt.Errorf("the host_key is not a public key in the form \"ssh-ed25519 AAAA...\": %w", err)
 		}
 		config.HostKeyCallback, config.HostKeyAlgorithms = knownHost(key), hostKeyAlgorithms(key)
 	}
@@ -92,7 +92,7 @@ func knownHost(key ssh.PublicKey) ssh.HostKeyCallback {
 		if ok && !same(cert.SignatureKey) && same(cert.Key) || !ok && same(offered) {
 			return nil
 		}
-		err := fmt.Errorf("the host's key %s is another one", ssh.FingerprintSHA256(offered))
+		err := fmt.Errorf("the host has a different key, %s", ssh.FingerprintSHA256(offered))
 		if ok {
 			err = checker.CheckHostKey(host, remote, offered)
 		}
@@ -138,9 +138,9 @@ func openAgent(ctx context.Context, c *connection) (*sshAgent, error) {
 	case c.agent == nil:
 		return nil, nil // not requested
 	case err == nil:
-		return nil, errors.New("the connection wants an SSH agent, but none is running: SSH_AUTH_SOCK is not set")
+		return nil, errors.New("the connection requires an SSH agent, but none is running: SSH_AUTH_SOCK is not set")
 	}
-	return nil, fmt.Errorf("the connection wants an SSH agent, but none answers: %w", err)
+	return nil, fmt.Errorf("the connection requires an SSH agent, but it can't be reached: %w", err)
 }
 
 // ordered returns the keys of the agent, the preferred one first, because servers accept only a few

@@ -37,7 +37,7 @@ func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err e
 	block := cfg.Module.Backend
 	if cfg.Module.Cloud != nil {
 		return nil, true, tfdiags.Errorf("Cloud services are not supported",
-			"A \"cloud\" block makes a cloud service run the operations, which this program can't ask for. "+
+			"A \"cloud\" block runs operations in a cloud service, which this program does not support. "+
 				"Use a backend that stores the state, such as \"http\" or \"pg\".").At(cfg.Module.Cloud.Range)
 	}
 	if block == nil {

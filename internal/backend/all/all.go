@@ -37,7 +37,7 @@ var removed = map[string]string{
 	"etcd":        "It was removed in version 1.3.",
 	"etcdv3":      "It was removed in version 1.3.",
 	"manta":       "It was removed in version 1.3.",
-	"swift":       "It was removed in version 1.3; use \"s3\" where the service speaks that protocol.",
+	"swift":       "It was removed in version 1.3; use \"s3\" if the service supports that protocol.",
 	"azure":       "It was renamed to \"azurerm\".",
 }
 

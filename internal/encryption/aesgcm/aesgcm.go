@@ -72,11 +72,11 @@ func (m *method) Decrypt(_ context.Context, data []byte, keys encryption.Keys) (
 		return nil, err
 	}
 	if len(data) < gcm.NonceSize() {
-		return nil, errors.New("the encrypted data is cut off")
+		return nil, errors.New("the encrypted data is truncated")
 	}
 	plain, err := gcm.Open(nil, data[:gcm.NonceSize()], data[gcm.NonceSize():], m.aad)
 	if err != nil {
-		return nil, errors.New("the key is another one, or the data was changed")
+		return nil, errors.New("the key is wrong, or the data was changed")
 	}
 	return plain, nil
 }

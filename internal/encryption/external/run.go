@@ -42,7 +42,7 @@ func call(ctx context.Context, command []string, magic string, request, response
 			magic, version)
 	}
 	if h.Version != version {
-		return fmt.Errorf("the program %s speaks version %d of the protocol; version %d is needed", command[0],
+		return fmt.Errorf("the program %s uses version %d of the protocol; version %d is required", command[0],
 			h.Version, version)
 	}
 	if err := json.Unmarshal(rest, response); err != nil {

@@ -101,14 +101,27 @@ func within(set map[addrs.ModuleInstance]bool, m addrs.ModuleInstance) bool {
 	return false
 }
 
-// NewSelection returns a Selection of the instances that the targets name if only is true,
-// otherwise of all other instances.
-func NewSelection(list []addrs.Target, only bool) *Selection {
-	s := &Selection{
+// Select returns a Selection of the instances that the targets name.
+func Select(targets []addrs.Target) *Selection {
+	s, rest := newSelection(targets)
+	s.only = rest
+	return s
+}
+
+// SelectOthers returns a Selection of all instances that the targets do not name.
+func SelectOthers(targets []addrs.Target) *Selection {
+	s, rest := newSelection(targets)
+	s.not = rest
+	return s
+}
+
+// newSelection returns a Selection with the targets that can be looked up, and the other targets.
+func newSelection(list []addrs.Target) (s *Selection, rest []addrs.Target) {
+	s = &Selection{
 		named: map[addrs.AbsInstance]bool{}, resources: map[addrs.AbsResource]bool{},
 		modules: map[addrs.ModuleInstance]bool{},
 	}
-	rest := []addrs.Target{}
+	rest = []addrs.Target{}
 	for _, t := range list {
 		switch {
 		case hasOpenStep(t.Module):
@@ -121,12 +134,7 @@ func NewSelection(list []addrs.Target, only bool) *Selection {
 			s.resources[t.Resource.InInstance(t.Module)] = true
 		}
 	}
-	if only {
-		s.only = rest
-	} else {
-		s.not = rest
-	}
-	return s
+	return s, rest
 }
 
 // hasOpenStep reports whether a step of a target's module has no key, so that it may cover several
@@ -202,11 +210,11 @@ func (t *targeting) keepTargets() {
 	for _, r := range t.g.Resources {
 		named := nothingSelected
 		if t.matches[r] != nil {
-			named = NewSelection(t.matches[r], true)
+			named = Select(t.matches[r])
 			r.Selected = named
 		}
 		if at := needed[r.Node.ID]; at != nil {
-			r.Selected = t.selection(r, at, true)
+			r.Selected = t.selectAt(r, at)
 		}
 		r.Selected = r.Selected.withOrphans(named)
 	}
@@ -227,14 +235,14 @@ func (t *targeting) destroyTargets() {
 	}
 	var roots []dag.ID
 	for _, r := range targeted {
-		r.Selected = NewSelection(t.matches[r], true)
+		r.Selected = Select(t.matches[r])
 		roots = append(roots, r.Node.ID)
 	}
 	there := slices.DeleteFunc(targeted, func(r *Resource) bool { return !r.hasAny(r.Selected) })
 	users := t.spread(t.modulesOf(there), t.storedUsers())
 	for _, r := range t.g.Resources {
 		if at := users[r.Node.ID]; at != nil {
-			r.Selected = t.selection(r, at, true)
+			r.Selected = t.selectAt(r, at)
 			roots = append(roots, r.Node.ID)
 		}
 	}

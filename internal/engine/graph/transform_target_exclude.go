@@ -13,7 +13,7 @@ import (
 // instances of the module.
 func (t *targeting) keepExcluded() {
 	for _, r := range t.match(t.op.Excludes) {
-		r.Selected = NewSelection(t.matches[r], false)
+		r.Selected = SelectOthers(t.matches[r])
 	}
 	var users []*states.Resource
 	for r := range t.matches {
@@ -61,7 +61,7 @@ func (t *targeting) keepDependency(r *Resource, user addrs.AbsResource) []*state
 		return r.Prior
 	}
 	if r.Selected == nil {
-		r.Selected = NewSelection(nil, false)
+		r.Selected = SelectOthers(nil)
 	}
 	if r.Selected.kept[at] {
 		return nil
@@ -120,7 +120,7 @@ func (t *targeting) dropExcluded() {
 	excluded := t.match(t.op.Excludes)
 	from := t.modulesOf(excluded)
 	for _, r := range excluded {
-		r.Selected = NewSelection(t.matches[r], false)
+		r.Selected = SelectOthers(t.matches[r])
 		if t.whole(r) {
 			from[r] = []addrs.ModuleInstance{everywhere}
 		}
@@ -135,7 +135,7 @@ func (t *targeting) dropExcluded() {
 			continue
 		}
 		if at != nil {
-			r.Selected = t.selection(r, at, false)
+			r.Selected = SelectOthers(t.targetsAt(r, at))
 		}
 		roots = append(roots, r.Node.ID)
 	}

@@ -66,17 +66,22 @@ func (t *targeting) modulesOf(resources []*Resource) map[*Resource][]addrs.Modul
 	return out
 }
 
-// selection returns a Selection of the instances of r that the targets name and of those at some
-// places if only is true, otherwise of all other instances.
-func (t *targeting) selection(r *Resource, at places, only bool) *Selection {
-	if at[everywhere] && only {
+// selectAt returns a Selection of the instances of r that the targets name and of those at some
+// places.
+func (t *targeting) selectAt(r *Resource, at places) *Selection {
+	if at[everywhere] {
 		return nil
 	}
+	return Select(t.targetsAt(r, at))
+}
+
+// targetsAt returns the targets that name instances of r, and the module instances at some places.
+func (t *targeting) targetsAt(r *Resource, at places) []addrs.Target {
 	list := slices.Clone(t.matches[r])
 	for m := range at {
 		list = append(list, addrs.Target{Module: m})
 	}
-	return NewSelection(list, only)
+	return list
 }
 
 // outermost returns the module instance at a depth that contains at, or at itself if it is not

@@ -297,7 +297,7 @@ func (d *decoder) head(in *wirePlan, f *File) error {
 	if in.HasChanges {
 		p.Changes = &plans.Changes{}
 	} else if in.Changes+in.Outputs > 0 {
-		return errors.New("its plan contradicts itself")
+		return errors.New("the plan has a number of changes, but no changes")
 	}
 	for _, wire := range in.Variables {
 		v, err := d.value(wire.Value, cty.NilVal, nil)

@@ -118,7 +118,7 @@ func writeEntries(z *zip.Writer, f *File) error {
 	}
 	for _, path := range slices.Sorted(maps.Keys(f.Config)) {
 		if !fs.ValidPath(path) {
-			return fmt.Errorf("%q is no relative path", path)
+			return fmt.Errorf("%q is not a relative path", path)
 		}
 		if err := writeEntry(z, configDir+path, f.Config[path]); err != nil {
 			return err
@@ -147,7 +147,7 @@ func writeEntry(z *zip.Writer, name string, data []byte) error {
 // Parse reads a plan file.
 func Parse(data []byte) (*File, error) {
 	if !Is(data) {
-		return nil, errors.New("this is no plan file")
+		return nil, errors.New("this is not a plan file")
 	}
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -165,15 +165,15 @@ func Parse(data []byte) (*File, error) {
 		}
 		size += e.UncompressedSize64
 		if size > maxSize {
-			return nil, fmt.Errorf("what is in the plan file is larger than %d MiB", maxSize>>20)
+			return nil, fmt.Errorf("the content of the plan file is larger than %d MiB", maxSize>>20)
 		}
 		entries[e.Name] = e
 	}
 	switch {
 	case entries[foreignPlan] != nil:
-		return nil, errors.New("the plan file was written by another program; make the plan anew")
+		return nil, errors.New("the plan file was written by another program; create a new plan")
 	case entries[planEntry] == nil || entries[stateEntry] == nil:
-		return nil, errors.New("this is no plan file: it is an archive of something else")
+		return nil, errors.New("this is not a plan file: it is an archive of something else")
 	}
 	f, err := readEntries(entries)
 	if errors.Is(err, errFormat) {

@@ -498,8 +498,8 @@ func TestParseErrors(t *testing.T) {
 		data []byte
 		want string
 	}{
-		{"empty", nil, "this is no plan file"},
-		{"state", []byte(state), "this is no plan file"},
+		{"empty", nil, "this is not a plan file"},
+		{"state", []byte(state), "this is not a plan file"},
 		{"foreign", archive(t, "tfplan", "x", "tfstate", state), "written by another program"},
 		{"other archive", archive(t, "readme", "x"), "an archive of something else"},
 		{"truncated", good[:len(good)/2], "the plan file is damaged: zip: not a valid zip file"},

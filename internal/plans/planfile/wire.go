@@ -14,7 +14,7 @@ import (
 // misunderstand.
 const format = 3
 
-var errFormat = errors.New("the plan file was written by another version of this program; make the plan anew")
+var errFormat = errors.New("the plan file was written by another version of this program; create a new plan")
 
 // The stream consists of the format number, one wirePlan, wirePlan.Changes times wireChange,
 // wirePlan.Drift times wireChange, wirePlan.Outputs times wireOutput, and wirePlan.Deferred times
