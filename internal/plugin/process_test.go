@@ -128,7 +128,7 @@ func TestStartErrors(t *testing.T) {
 		{"panics", script("panics", "#!/bin/sh\necho 'panic: bad build' >&2\nexit 2\n", 0o755),
 			[]string{"panic: bad build"}},
 		{"old protocol", script("old", "#!/bin/sh\necho '1|4|tcp|127.0.0.1:1|grpc'\nsleep 5\n", 0o755),
-			[]string{"protocol versions 5 and 6"}},
+			[]string{"neither protocol version 5 nor 6"}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

@@ -290,7 +290,7 @@ func TestHostKeys(t *testing.T) {
 		{"plain key", authorized(s.host), ""},
 		{"authority", authorized(s.ca.PublicKey()), ""},
 		{"other key", authorized(other.PublicKey()), "is not the host that host_key names"},
-		{"no key", "nonsense", "no public key"},
+		{"no key", "nonsense", "not a public key"},
 	} {
 		start := time.Now()
 		_, diags := run(t, "remote-exec", values{"inline": list("true")},

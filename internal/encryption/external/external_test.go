@@ -65,7 +65,7 @@ func TestMetadata(t *testing.T) {
 func TestBadPrograms(t *testing.T) {
 	for role, want := range map[string]string{
 		"keyless": "returned no key",
-		"newer":   "speaks version 2 of the protocol",
+		"newer":   "uses version 2 of the protocol",
 		"garbled": "returned invalid JSON",
 	} {
 		t.Setenv("EXTERNAL_TEST_PROGRAM", role)

@@ -510,7 +510,7 @@ func TestParseErrors(t *testing.T) {
 		{"bad state", archive(t, "plan", "\x01", "state", "{"),
 			"the plan file is damaged: the state is not valid JSON"},
 		{"large entry", bomb(t, 1, 1<<30+1), "config/0.tf in the plan file is larger than 1024 MiB"},
-		{"many entries", bomb(t, 5000, 1<<20), "what is in the plan file is larger than 4096 MiB"},
+		{"many entries", bomb(t, 5000, 1<<20), "the content of the plan file is larger than 4096 MiB"},
 		{"sizes beyond numbers", bomb(t, 3, 1<<63), "is larger than 1024 MiB"},
 	} {
 		_, err := planfile.Parse(test.data)
