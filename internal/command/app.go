@@ -91,7 +91,7 @@ func (a *App) run(args []string) int {
 		return 1
 	}
 	a.plainIfAsked(args)
-	if err := a.enter(global.chdir); err != nil {
+	if err := a.setup(global.chdir); err != nil {
 		fmt.Fprintln(a.Err, tfdiags.Sentence(err))
 		return 1
 	}
@@ -159,7 +159,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	}
 	if parseErr != nil {
 		return a.finish(badUsage("Failed to parse command-line options", "%s%s", tfdiags.Sentence(parseErr),
-			optionMeant(parseErr, fs.FlagSet)), path)
+			suggestOption(parseErr, fs.FlagSet)), path)
 	}
 
 	unwatch := a.Interrupts.Watch()
@@ -303,8 +303,8 @@ func (a *App) unknownCommand(table []*Command, path []string, word string) {
 		whole("-help"))
 }
 
-// enter opens the logs and changes to the -chdir directory.
-func (a *App) enter(chdir string) error {
+// setup opens the logs and changes to the -chdir directory.
+func (a *App) setup(chdir string) error {
 	a.Logs = terminal.OpenLogs(a.Env, a.Err)
 	slog.SetDefault(a.Logs.Core) // for packages without a logger
 	var err error
@@ -394,8 +394,8 @@ func misplaced(args []string) error {
 // globalNames are the names of the options before the command.
 var globalNames = []string{"chdir", "help", "version", "timings", "profile"}
 
-// optionMeant returns a line that suggests the nearest option if err reports an unknown one.
-func optionMeant(err error, fs *flag.FlagSet) string {
+// suggestOption returns a line that suggests the nearest option if err reports an unknown one.
+func suggestOption(err error, fs *flag.FlagSet) string {
 	_, name, ok := strings.Cut(err.Error(), "flag provided but not defined: -")
 	if !ok {
 		return ""

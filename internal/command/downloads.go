@@ -51,8 +51,8 @@ func (a *App) newDownloads() *downloads {
 	return d
 }
 
-// providers returns an observer that updates the line and calls tell, which prints lines.
-func (d *downloads) providers(tell func(install.Event)) func(install.Event) {
+// providers returns an observer that updates the line and calls report, which prints lines.
+func (d *downloads) providers(report func(install.Event)) func(install.Event) {
 	return func(e install.Event) {
 		switch e := e.(type) {
 		case install.Progress:
@@ -65,7 +65,7 @@ func (d *downloads) providers(tell func(install.Event)) func(install.Event) {
 		}
 		d.around(func() {
 			d.spans.provider(e)
-			tell(e)
+			report(e)
 		})
 	}
 }
@@ -74,8 +74,8 @@ func packageName(p addrs.Provider, v depsfile.Version, platform depsfile.Platfor
 	return fmt.Sprintf("%s %s for %s", p.ForDisplay(), v, platform)
 }
 
-// modules returns an observer that updates the line and calls tell, which prints lines.
-func (d *downloads) modules(tell func(getmodules.Event)) func(getmodules.Event) {
+// modules returns an observer that updates the line and calls report, which prints lines.
+func (d *downloads) modules(report func(getmodules.Event)) func(getmodules.Event) {
 	return func(e getmodules.Event) {
 		if p, ok := e.(getmodules.Progress); ok {
 			d.module(p)
@@ -83,7 +83,7 @@ func (d *downloads) modules(tell func(getmodules.Event)) func(getmodules.Event) 
 		}
 		d.around(func() {
 			d.spans.module(e)
-			tell(e)
+			report(e)
 		})
 	}
 }

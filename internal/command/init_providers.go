@@ -173,7 +173,7 @@ func (a *App) reportInstall(e install.Event) {
 	case install.Waiting:
 		a.Say("- Waiting for another process to install %s v%s...", e.Provider.ForDisplay(), e.Version)
 	case install.Installed:
-		a.Say("- Installed %s v%s (%s)", e.Provider.ForDisplay(), e.Version, vouched(e.Auth, e.KeyID))
+		a.Say("- Installed %s v%s (%s)", e.Provider.ForDisplay(), e.Version, describeAuth(e.Auth, e.KeyID))
 	case install.Mirroring:
 		a.Say("- Mirroring %s...", e.Provider.ForDisplay())
 		if e.Locked {
@@ -186,11 +186,11 @@ func (a *App) reportInstall(e install.Event) {
 	case install.Fetching:
 		a.Say("- Fetching %s %s for %s...", e.Provider.ForDisplay(), e.Version, e.Platform)
 	case install.Fetched:
-		a.Say("- Retrieved %s %s for %s (%s)", e.Provider.ForDisplay(), e.Version, e.Platform, vouched(e.Auth, e.KeyID))
+		a.Say("- Retrieved %s %s for %s (%s)", e.Provider.ForDisplay(), e.Version, e.Platform, describeAuth(e.Auth, e.KeyID))
 	}
 }
 
-func vouched(auth, key string) string {
+func describeAuth(auth, key string) string {
 	if key != "" {
 		return auth + ", key ID " + key
 	}

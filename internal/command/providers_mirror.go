@@ -85,6 +85,6 @@ func (a *App) reportMirror(e install.Event) {
 		a.Say("  - Downloading package of %s for %s...", e.Provider.ForDisplay(), e.Platform)
 	case install.Fetched:
 		a.Say("  - Package of %s for %s authenticated: %s", e.Provider.ForDisplay(), e.Platform,
-			vouched(e.Auth, e.KeyID))
+			describeAuth(e.Auth, e.KeyID))
 	}
 }

@@ -59,7 +59,7 @@ type showFlags struct {
 }
 
 // showFormats write a plan in the formats of -format.
-var showFormats = map[string]func(context.Context, *shower, *savedPlan, io.Writer) error{
+var showFormats = map[string]func(context.Context, *showRun, *savedPlan, io.Writer) error{
 	"markdown": showMarkdown, formatHTML: showPage,
 }
 
@@ -104,7 +104,7 @@ func runShow(ctx context.Context, app *App, f *showFlags, args []string) (err er
 	if err := f.checkFormat(); err != nil {
 		return err
 	}
-	show := &shower{app: app, flags: f}
+	show := &showRun{app: app, flags: f}
 	into, err := f.documentFlags.open()
 	if err != nil {
 		return err
@@ -129,15 +129,15 @@ func runShow(ctx context.Context, app *App, f *showFlags, args []string) (err er
 	return show.current(ctx)
 }
 
-// shower is one run of show.
-type shower struct {
+// showRun is one run of show.
+type showRun struct {
 	app       *App
 	flags     *showFlags
 	documents []io.Writer // destinations of JSON
 }
 
 // write prints a JSON document to all destinations.
-func (s *shower) write(document func(io.Writer) error) error {
+func (s *showRun) write(document func(io.Writer) error) error {
 	for _, w := range s.documents {
 		if err := document(w); err != nil {
 			return fmt.Errorf("writing the document: %w", err)
@@ -146,7 +146,7 @@ func (s *shower) write(document func(io.Writer) error) error {
 	return nil
 }
 
-func (s *shower) module() error {
+func (s *showRun) module() error {
 	m, err := s.app.Parser.Module(s.flags.Module, s.app.Warnings.Add)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (s *shower) module() error {
 	return s.write(func(w io.Writer) error { return ui.WriteModule(w, m) })
 }
 
-func (s *shower) config(ctx context.Context) error {
+func (s *showRun) config(ctx context.Context) error {
 	cfg, err := s.app.LoadConfig(ctx, s.flags.Variables)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (s *shower) config(ctx context.Context) error {
 }
 
 // current shows the state of the current workspace.
-func (s *shower) current(ctx context.Context) error {
+func (s *showRun) current(ctx context.Context) error {
 	open, err := s.app.OpenState(ctx, session.StateRequest{Vars: s.flags.Variables})
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (s *shower) current(ctx context.Context) error {
 }
 
 // state shows a state that the given version of a program wrote.
-func (s *shower) state(ctx context.Context, st *states.State, writer string) error {
+func (s *showRun) state(ctx context.Context, st *states.State, writer string) error {
 	view, err := s.app.viewState(ctx, st)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (s *shower) state(ctx context.Context, st *states.State, writer string) err
 }
 
 // file shows a saved plan or a state file.
-func (s *shower) file(ctx context.Context, path string) error {
+func (s *showRun) file(ctx context.Context, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return tfdiags.Errorf("Failed to read the file to show",
@@ -238,7 +238,7 @@ func (s *shower) file(ctx context.Context, path string) error {
 	return s.state(ctx, found.State, found.TerraformVersion)
 }
 
-func (s *shower) plan(ctx context.Context, path string) error {
+func (s *showRun) plan(ctx context.Context, path string) error {
 	saved, err := s.app.readPlan(ctx, path, s.flags.Variables)
 	if err != nil {
 		return err
@@ -260,8 +260,8 @@ func (s *shower) plan(ctx context.Context, path string) error {
 }
 
 // formatted writes a plan to the document of -out.
-func (s *shower) formatted(
-	ctx context.Context, saved *savedPlan, write func(context.Context, *shower, *savedPlan, io.Writer) error,
+func (s *showRun) formatted(
+	ctx context.Context, saved *savedPlan, write func(context.Context, *showRun, *savedPlan, io.Writer) error,
 ) error {
 	out, err := s.app.openDocument(s.flags.Out)
 	if err != nil {
@@ -272,7 +272,7 @@ func (s *shower) formatted(
 	return out.close(err)
 }
 
-func showMarkdown(ctx context.Context, s *shower, saved *savedPlan, out io.Writer) error {
+func showMarkdown(ctx context.Context, s *showRun, saved *savedPlan, out io.Writer) error {
 	schemas, end, err := s.app.planSchemas(ctx, saved)
 	defer end()
 	if err != nil {
@@ -281,7 +281,7 @@ func showMarkdown(ctx context.Context, s *shower, saved *savedPlan, out io.Write
 	return review.Write(out, &ui.PlanView{Plan: saved.Plan, Config: saved.cfg.Config, Schemas: schemas}, s.flags.Limit)
 }
 
-func showPage(ctx context.Context, s *shower, saved *savedPlan, out io.Writer) error {
+func showPage(ctx context.Context, s *showRun, saved *savedPlan, out io.Writer) error {
 	run, err := readRun(s.flags.Events)
 	if err != nil {
 		return err

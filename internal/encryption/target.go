@@ -16,8 +16,8 @@ import (
 // wireVersion is the version of the file format.
 const wireVersion = "v0"
 
-// patience limits the run time of key providers and external programs.
-const patience = 5 * time.Minute
+// keyTimeout limits the run time of key providers and external programs.
+const keyTimeout = 5 * time.Minute
 
 // wire is the file format of encrypted data.
 type wire struct {
@@ -81,7 +81,7 @@ func (t *Target) Encrypt(plain []byte) ([]byte, error) {
 	if m.cipher == nil {
 		return plain, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), keyTimeout)
 	defer cancel()
 	s, err := t.seal(ctx, m)
 	if err != nil {
@@ -147,7 +147,7 @@ func (t *Target) Decrypt(ctx context.Context, data []byte) (plain []byte, migrat
 	if err != nil {
 		return nil, false, fmt.Errorf("%s can't be decrypted: %w", t.what, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, keyTimeout)
 	defer cancel()
 	var failures []string
 	for i, m := range t.methods {

@@ -22,7 +22,7 @@ type operation struct {
 	variables     map[string]Variable
 	forceReplace  map[addrs.AbsInstance]bool
 	forceWhole    map[addrs.ConfigResource][]addrs.AbsInstance // forceReplace addresses without keys
-	showSensitive bool                                         // includes provisioner output
+	showSensitive bool                                         // also in the output of provisioners
 	inspection    *Inspection
 	moves         *moves.Results
 	timestamp     time.Time

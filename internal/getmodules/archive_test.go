@@ -220,11 +220,11 @@ func TestEndlessOutput(t *testing.T) {
 	const each = 1 << 20
 	long := bytes.Repeat([]byte("x"), each)
 	var out answer
-	var complaints tail
-	steps := stepWriter{tell: func(string) {}}
+	var errorOutput tail
+	steps := stepWriter{report: func(string) {}}
 	var err error
 	for n := 0; n <= longestAnswer; n += each {
-		_, _ = complaints.Write(long)
+		_, _ = errorOutput.Write(long)
 		_, _ = steps.Write(long)
 		_, _ = steps.Write([]byte("\nremote: wait\n"))
 		_, err = out.Write(long)
@@ -232,9 +232,9 @@ func TestEndlessOutput(t *testing.T) {
 	if err == nil || len(out) > longestAnswer {
 		t.Errorf("an answer of %d bytes: %v", len(out), err)
 	}
-	_, _ = complaints.Write([]byte("why"))
+	_, _ = errorOutput.Write([]byte("why"))
 	_, _ = steps.Write([]byte("why\n"))
-	for _, kept := range []string{string(complaints), string(steps.complaints)} {
+	for _, kept := range []string{string(errorOutput), string(steps.errorOutput)} {
 		if len(kept) > 2*longestTail || !strings.HasSuffix(strings.TrimSpace(kept), "why") {
 			t.Errorf("%d bytes are kept, which end in %q", len(kept), kept[len(kept)-8:])
 		}

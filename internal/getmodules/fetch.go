@@ -132,21 +132,21 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 
 // compare sets the hash of a package fetched into dir and compares it with the expected hash, if
 // there is one.
-func (p *found) compare(dir string, demanded depsfile.Hash) (err error) {
+func (p *found) compare(dir string, required depsfile.Hash) (err error) {
 	p.hash, err = hashTree(dir)
-	if err == nil && demanded != "" && p.hash != demanded {
-		err = &changedError{p.hash, demanded}
+	if err == nil && required != "" && p.hash != required {
+		err = &changedError{p.hash, required}
 	}
 	return err
 }
 
 // changedError reports a package that does not match its pin.
-type changedError struct{ got, demanded depsfile.Hash }
+type changedError struct{ got, required depsfile.Hash }
 
 func (e *changedError) Error() string {
 	return fmt.Sprintf("the package has the hash %s, but %s requires %s: the content at the address has "+
 		"changed. If that is intended, run \"tofu init -upgrade\" to update the pin",
-		e.got, depsfile.ModulesFileName, e.demanded)
+		e.got, depsfile.ModulesFileName, e.required)
 }
 
 // repeatedError repeats the error of an earlier attempt to fetch the same package in this run.

@@ -77,8 +77,8 @@ func NewInstaller(opts *Options) (*Installer, error) {
 }
 
 // checkDir returns an error if modules must not be installed in dir. A link below the data
-// directory must not lead out of it. If the data directory is itself a link, it could lead to any
-// directory that has one of the same name, so dir must contain only modules.
+// directory must not lead out of it. If the data directory is itself a link, it could lead to a
+// directory in which "modules" is something else, so dir must contain only modules.
 func checkDir(dir string) error {
 	data := filepath.Dir(dir)
 	if err := atomicfile.CheckBelow(data, dir); err != nil {

@@ -27,10 +27,10 @@ type pins struct {
 
 type pinKey struct{ source, version string }
 
-func newPins(demanded depsfile.ModuleLocks) *pins {
+func newPins(locks depsfile.ModuleLocks) *pins {
 	p := &pins{known: make(map[pinKey]depsfile.ModuleLock), chosen: make(map[string][]depsfile.Version),
 		used: make(map[pinKey]depsfile.ModuleLock), intact: make(map[string]bool)}
-	for _, lock := range demanded {
+	for _, lock := range locks {
 		p.known[pinKey{lock.Source, lock.Version}] = lock
 		if v, err := depsfile.ParseVersion(lock.Version); err == nil {
 			p.chosen[lock.Source] = append(p.chosen[lock.Source], v)

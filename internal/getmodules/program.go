@@ -22,29 +22,29 @@ func run(ctx context.Context, env []string, program string, args ...string) erro
 // output is like run and returns the standard output.
 func output(ctx context.Context, env []string, program string, args ...string) (string, error) {
 	var out answer
-	var complaints tail
-	err := start(ctx, env, &out, &complaints, program, args...)
-	return string(out), programError(err, program, string(complaints))
+	var errorOutput tail
+	err := start(ctx, env, &out, &errorOutput, program, args...)
+	return string(out), programError(err, program, string(errorOutput))
 }
 
 // watched is like run for programs that print their progress on standard error.
 func (f *fetcher) watched(ctx context.Context, j job, env []string, program string, args ...string) error {
-	w := &stepWriter{tell: func(step string) {
+	w := &stepWriter{report: func(step string) {
 		if f.progress != nil {
 			f.progress(Progress{Source: j.shown, Step: step})
 		}
 	}}
 	err := start(ctx, env, io.Discard, w, program, args...)
-	return programError(err, program, string(w.complaints)+string(w.line))
+	return programError(err, program, string(w.errorOutput)+string(w.line))
 }
 
-func start(ctx context.Context, env []string, out, complaints io.Writer, program string, args ...string) error {
+func start(ctx context.Context, env []string, out, errorOutput io.Writer, program string, args ...string) error {
 	path, err := exec.LookPath(program)
 	if err != nil {
 		return fmt.Errorf("the program %q must be installed to fetch this module", program)
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, out, complaints, outputGrace
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, out, errorOutput, outputGrace
 	return cmd.Run()
 }
 
@@ -98,9 +98,9 @@ func programError(err error, program, text string) error {
 // stepWriter processes a program's standard error. It reports progress such as "Receiving objects:
 // 45% (9/20)" and keeps everything else.
 type stepWriter struct {
-	tell       func(step string)
-	line       []byte // incomplete
-	complaints tail
+	report      func(step string)
+	line        []byte // incomplete
+	errorOutput tail
 }
 
 var stepForm = sync.OnceValue(func() *regexp.Regexp {
@@ -114,7 +114,7 @@ func (w *stepWriter) Write(p []byte) (int, error) {
 		i := bytes.IndexAny(w.line, "\r\n")
 		if i < 0 {
 			if len(w.line) > longestTail { // not a progress message
-				_, _ = w.complaints.Write(w.line)
+				_, _ = w.errorOutput.Write(w.line)
 				w.line = nil
 			}
 			return len(p), nil
@@ -122,9 +122,9 @@ func (w *stepWriter) Write(p []byte) (int, error) {
 		line := string(w.line[:i])
 		w.line = w.line[i+1:]
 		if m := stepForm().FindStringSubmatch(line); m != nil {
-			w.tell(m[1] + " " + m[2])
+			w.report(m[1] + " " + m[2])
 		} else {
-			_, _ = w.complaints.Write([]byte(line + "\n"))
+			_, _ = w.errorOutput.Write([]byte(line + "\n"))
 		}
 	}
 }

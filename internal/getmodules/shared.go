@@ -58,9 +58,9 @@ func (s *Shared) Resolver(root string) (configs.Resolver, error) {
 	if err != nil {
 		return nil, err
 	}
-	var demanded *pins
+	var rootPins *pins
 	if pinned {
-		demanded = newPins(locks)
+		rootPins = newPins(locks)
 	}
 	return func(ctx context.Context, req *configs.ModuleRequest) (found configs.ResolvedModule, err error) {
 		if req.Source.Kind == 0 {
@@ -76,7 +76,7 @@ func (s *Shared) Resolver(root string) (configs.Resolver, error) {
 				return configs.ResolvedModule{Dir: dir, Version: r.Version}, nil
 			}
 		}
-		dir, version, err := s.find(ctx, demanded, req)
+		dir, version, err := s.find(ctx, rootPins, req)
 		if err != nil {
 			return found, unavailable(req, err)
 		}

@@ -47,7 +47,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		out.Header.Set("User-Agent", t.userAgent)
 	}
 	if out.Body != nil && out.Body != http.NoBody {
-		out.Body = &question{out.Body, w}
+		out.Body = &requestBody{out.Body, w}
 	}
 	log := slog.Default().With("method", req.Method, "url", Redact(req.URL))
 	start := time.Now()
@@ -61,7 +61,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	log.Debug("HTTP request", "status", resp.StatusCode, "took", time.Since(start))
-	resp.Body = &answer{resp.Body, w, func(err error) error { return silence(ctx, err) }, func() { cancel(nil) }}
+	resp.Body = &responseBody{resp.Body, w, func(err error) error { return silence(ctx, err) }, func() { cancel(nil) }}
 	return resp, nil
 }
 
@@ -73,42 +73,42 @@ func silence(ctx context.Context, err error) error {
 	return err
 }
 
-// question is the body of a request. Reading it means that the server is alive.
-type question struct {
+// requestBody is the body of a request. Reading it means that the server is alive.
+type requestBody struct {
 	io.ReadCloser
 	watch *watch
 }
 
-func (q *question) Read(p []byte) (int, error) {
+func (q *requestBody) Read(p []byte) (int, error) {
 	n, err := q.ReadCloser.Read(p)
 	if err == io.EOF {
-		q.watch.came(minimum) // the request is complete: restart the time for the response
+		q.watch.received(minimum) // the request is complete: restart the time for the response
 	} else {
-		q.watch.came(n)
+		q.watch.received(n)
 	}
 	return n, err
 }
 
-// answer is the body of a response.
-type answer struct {
+// responseBody is the body of a response.
+type responseBody struct {
 	io.ReadCloser
 	watch   *watch
 	explain func(error) error // returns the SilenceError instead of an error that it caused
 	cancel  func()
 }
 
-func (a *answer) Read(p []byte) (int, error) {
+func (a *responseBody) Read(p []byte) (int, error) {
 	a.watch.run()
 	n, err := a.ReadCloser.Read(p)
 	a.watch.pause()
-	a.watch.came(n)
+	a.watch.received(n)
 	if err != nil && err != io.EOF {
 		err = a.explain(err)
 	}
 	return n, err
 }
 
-func (a *answer) Close() error {
+func (a *responseBody) Close() error {
 	err := a.ReadCloser.Close()
 	a.cancel()
 	return err
@@ -153,8 +153,8 @@ func (w *watch) pause() {
 	}
 }
 
-// came counts bytes and resets the limit if there are enough.
-func (w *watch) came(bytes int) {
+// received counts bytes and resets the limit if there are enough.
+func (w *watch) received(bytes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.bytes += bytes

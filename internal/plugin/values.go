@@ -111,6 +111,7 @@ func decodePath(in *tfplugin.AttributePath) cty.Path {
 	return path
 }
 
+// deferReasons maps the reasons in responses to those of package providers.
 var deferReasons = map[tfplugin.Deferred_Reason]string{
 	tfplugin.Deferred_RESOURCE_CONFIG_UNKNOWN: providers.DeferredConfig,
 	tfplugin.Deferred_PROVIDER_CONFIG_UNKNOWN: providers.DeferredProvider,

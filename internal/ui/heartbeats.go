@@ -24,7 +24,7 @@ const stillInterval = 10 * time.Second
 
 // heartbeats repeats messages about steps that take long. Each running step has a timer.
 type heartbeats struct {
-	tell func(engine.ApplyStart, time.Duration)
+	report func(engine.ApplyStart, time.Duration)
 
 	mu      sync.Mutex
 	running map[stepID]*time.Timer
@@ -35,8 +35,8 @@ type stepID struct {
 	deposed addrs.DeposedKey
 }
 
-func newHeartbeats(tell func(engine.ApplyStart, time.Duration)) *heartbeats {
-	return &heartbeats{tell: tell, running: make(map[stepID]*time.Timer)}
+func newHeartbeats(report func(engine.ApplyStart, time.Duration)) *heartbeats {
+	return &heartbeats{report: report, running: make(map[stepID]*time.Timer)}
 }
 
 func (p *heartbeats) start(e engine.ApplyStart) {
@@ -53,7 +53,7 @@ func (p *heartbeats) start(e engine.ApplyStart) {
 		}
 		p.mu.Unlock()
 		if current {
-			p.tell(e, time.Since(begin).Round(stillInterval))
+			p.report(e, time.Since(begin).Round(stillInterval))
 		}
 	})
 	p.running[id] = timer

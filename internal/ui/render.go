@@ -77,7 +77,7 @@ func (r *renderer) node(n *valuediff.Node, depth int) {
 		r.object(n, depth)
 	case valuediff.ListForm, valuediff.NestedListForm, valuediff.SetForm:
 		r.list(n, depth)
-	case valuediff.BecomesForm:
+	case valuediff.TypeChangeForm:
 		r.node(n.From, depth)
 		r.b.WriteString(r.arrow())
 		r.node(n.To, depth)
@@ -89,7 +89,7 @@ func (r *renderer) node(n *valuediff.Node, depth int) {
 	if n.ToNull {
 		r.b.WriteString(r.style.As(termtext.Grey, " -> null"))
 	}
-	if n.Replace && (n.Form == valuediff.LeafForm || n.Form == valuediff.BecomesForm && !opens(n)) {
+	if n.Replace && (n.Form == valuediff.LeafForm || n.Form == valuediff.TypeChangeForm && !opens(n)) {
 		r.forces()
 	}
 }

@@ -273,15 +273,15 @@ func (s *Store) write(ctx context.Context, workspace string, statement func(pgx.
 // canceled with ctx: the client closes a session if beginning or ending a transaction is
 // canceled, and the lock would be lost.
 func inTransaction(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error {
-	const patience = 30 * time.Second
-	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	const maxDuration = 30 * time.Second
+	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxDuration)
 	tx, err := conn.Begin(steady)
 	cancel()
 	if err != nil {
 		return err
 	}
 	err = f(tx)
-	steady, cancel = context.WithTimeout(context.WithoutCancel(ctx), patience)
+	steady, cancel = context.WithTimeout(context.WithoutCancel(ctx), maxDuration)
 	defer cancel()
 	if err != nil {
 		return errors.Join(err, tx.Rollback(steady))

@@ -26,10 +26,10 @@ var spare = addrs.Provider{Host: "example.com", Namespace: "acme", Type: "spare"
 // bench is a mirror directory, a store and the directories of root modules.
 type bench struct {
 	*testing.T
-	top   string
-	store *pkgstore.Store
-	opts  *Options
-	told  []Event
+	top    string
+	store  *pkgstore.Store
+	opts   *Options
+	events []Event
 }
 
 func newBench(t *testing.T) *bench {
@@ -40,7 +40,7 @@ func newBench(t *testing.T) *bench {
 	}
 	b.store = store
 	b.opts = &Options{Dir: filepath.Join(b.top, "work/providers"), Store: store, Source: sources.Filesystem{Dir: b.path("mirror")},
-		Observe: func(e Event) { b.told = append(b.told, e) }}
+		Observe: func(e Event) { b.events = append(b.events, e) }}
 	return b
 }
 
@@ -160,14 +160,14 @@ func TestEnsurePacked(t *testing.T) {
 		t.Errorf("%s has %s, %v", target, h, err)
 	}
 	// Nothing to install: no source is needed.
-	b.opts.Source, b.told = sources.Multi{}, nil
+	b.opts.Source, b.events = sources.Multi{}, nil
 	warnings = nil
 	again, err := Ensure(t.Context(), b.reqs(tool, "~> 1.0"), locks, b.opts, warnings.Add)
 	if err != nil || len(warnings) != 0 || !again.Equal(locks) {
 		t.Errorf("%v %v\n%s", err, warnings, again.Bytes())
 	}
-	if want := []Event{Reusing{tool}, AlreadyInstalled{tool, lock.Version}}; !slices.Equal(b.told, want) {
-		t.Errorf("events: %v", b.told)
+	if want := []Event{Reusing{tool}, AlreadyInstalled{tool, lock.Version}}; !slices.Equal(b.events, want) {
+		t.Errorf("events: %v", b.events)
 	}
 	// Another directory is filled from the store.
 	b.opts.Dir = b.path("other/providers")
@@ -291,10 +291,10 @@ func TestEnsureCache(t *testing.T) {
 	if to, err := os.Readlink(pkgstore.PackageDir(b.opts.Dir, tool, lock.Version, depsfile.CurrentPlatform())); err != nil || to != cached {
 		t.Errorf("link to %q, %v", to, err)
 	}
-	b.opts.Source, b.opts.Dir, b.told = sources.Multi{}, b.path("b"), nil
+	b.opts.Source, b.opts.Dir, b.events = sources.Multi{}, b.path("b"), nil
 	b.ensure(b.reqs(tool, ""), locks)
-	if want := []Event{Reusing{tool}, FromCache{tool, lock.Version}}; !slices.Equal(b.told, want) {
-		t.Errorf("events: %v", b.told)
+	if want := []Event{Reusing{tool}, FromCache{tool, lock.Version}}; !slices.Equal(b.events, want) {
+		t.Errorf("events: %v", b.events)
 	}
 }
 
@@ -403,10 +403,10 @@ func TestLocker(t *testing.T) {
 	if len(lock.Hashes) != 3 || !slices.Contains(lock.Hashes, wrong) || len(added) != 2 || !added[0].More || added[0].New {
 		t.Errorf("%v %v", lock, added)
 	}
-	fetched := len(b.told)
+	fetched := len(b.events)
 	again, added, err := l.Lock(t.Context(), b.reqs(tool, "~> 1.0"), locks, platforms)
-	if err != nil || !again.Equal(locks) || added[0].More || len(b.told) != fetched {
-		t.Errorf("%v %v, %d events more", err, added, len(b.told)-fetched)
+	if err != nil || !again.Equal(locks) || added[0].More || len(b.events) != fetched {
+		t.Errorf("%v %v, %d events more", err, added, len(b.events)-fetched)
 	}
 	if _, _, err := l.Lock(t.Context(), b.reqs(tool, ""), nil, []depsfile.Platform{{OS: "os", Arch: "none"}}); err == nil {
 		t.Error("a platform without package is locked")

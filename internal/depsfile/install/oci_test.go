@@ -148,7 +148,7 @@ func TestOCITemplates(t *testing.T) {
 	client := oci.New(registry.New(&cliconfig.Config{}, "test"))
 	for template, ok := range map[string]bool{
 		"x.example/${hostname}/${namespace}/${type}": true,
-		"x.example/${namespace}/${type}":             false, // the host is open
+		"x.example/${namespace}/${type}":             false, // providers of all hosts would share a repository
 		"x.example/${hostname}/${namespace}/${typ}":  false,
 		"x.example/${hostname":                       false,
 	} {

@@ -18,14 +18,14 @@ func LockFile(ctx context.Context, path string, waiting func()) (func(), error) 
 	if err != nil {
 		return nil, fmt.Errorf("opening a lock file: %w", err)
 	}
-	start, told := time.Now(), waiting == nil
+	start, notified := time.Now(), waiting == nil
 	for wait := 5 * time.Millisecond; ; wait = min(wait*2, 250*time.Millisecond) {
 		// Other errors mean that locks don't work here. They are optional: locks only save work.
 		if err := filelock.Lock(f); !errors.Is(err, filelock.ErrHeld) {
 			return func() { f.Close() }, nil
 		}
-		if !told && time.Since(start) > 5*time.Second {
-			told = true
+		if !notified && time.Since(start) > 5*time.Second {
+			notified = true
 			waiting()
 		}
 		select {

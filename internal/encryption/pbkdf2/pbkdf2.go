@@ -97,8 +97,8 @@ func (p *provider) Keys(ctx context.Context, stored []byte, chained encryption.K
 	}
 	if then.work() > max(maxWork, now.work()) {
 		return encryption.Keys{}, nil,
-			fmt.Errorf("its metadata is damaged, or the key was created with %d iterations and %d bytes: "+
-				"that exceeds the limits, unless the configuration has the same values", then.Iterations,
+			fmt.Errorf("its metadata is damaged, or the key was created with %d iterations and %d bytes, "+
+				"which exceeds the limits; to allow that, set the same values in the configuration", then.Iterations,
 				then.KeyLength)
 	}
 	key, err := then.derive(ctx, secret(chained.Decryption))

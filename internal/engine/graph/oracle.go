@@ -131,7 +131,7 @@ func connectPairwise(b *build) error {
 		needs := closed(x, func(y *depNode) []*depNode { return y.needs })
 		users := closed(x, func(y *depNode) []*depNode { return y.users })
 		for _, s := range x.steps {
-			d.connectPlainly(s, x, needs, users)
+			d.connectAllPairs(s, x, needs, users)
 		}
 	}
 	return nil
@@ -143,8 +143,8 @@ func closed(x *depNode, next func(*depNode) []*depNode) []*depNode {
 	return all[1:]
 }
 
-// connectPlainly connects one Step of x; needs and users are the transitive ones.
-func (d *destroyOrder) connectPlainly(s *Step, x *depNode, needs, users []*depNode) {
+// connectAllPairs connects one Step of x; needs and users are the transitive ones.
+func (d *destroyOrder) connectAllPairs(s *Step, x *depNode, needs, users []*depNode) {
 	after := func(of []*depNode, which func(*Step) bool) {
 		for _, y := range of {
 			for _, t := range y.steps {

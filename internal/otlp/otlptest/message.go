@@ -129,7 +129,7 @@ func readSpan(m message) (Span, error) {
 		Ended: m.number(8),
 	}
 	if len(s.Trace) != 32 || len(s.ID) != 16 || len(s.Parent) != 16 && s.Parent != "" {
-		return s, fmt.Errorf("the span %q has IDs of other lengths than they should have", s.Name)
+		return s, fmt.Errorf("the span %q has an ID of the wrong length", s.Name)
 	}
 	var err error
 	if s.Attributes, err = m.attributes(9); err != nil {

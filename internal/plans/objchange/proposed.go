@@ -147,7 +147,7 @@ func (p *pool) take(config cty.Value) cty.Value {
 	}
 	key := attrsHash(config, p.names)
 	for i, prior := range p.buckets[key] {
-		if p.shape.couldStem(prior, config) {
+		if p.shape.couldResult(prior, config) {
 			p.buckets[key] = slices.Delete(p.buckets[key], i, i+1)
 			return prior
 		}
@@ -155,9 +155,9 @@ func (p *pool) take(config cty.Value) cty.Value {
 	return none
 }
 
-// couldStem reports whether a prior object can be the result of applying the configuration: they
+// couldResult reports whether a prior object can be the result of applying the configuration: they
 // differ only in computed attributes that are not configured.
-func (s shape) couldStem(prior, config cty.Value) bool {
+func (s shape) couldResult(prior, config cty.Value) bool {
 	if prior.IsNull() || config.IsNull() {
 		return prior.IsNull() && config.IsNull()
 	}
@@ -171,26 +171,26 @@ func (s shape) couldStem(prior, config cty.Value) bool {
 			}
 		case a.NestedType == nil || p.IsNull() || c.IsNull():
 			return false
-		case !objectShape(a.NestedType).couldAllStem(a.NestedType.Nesting, p, c):
+		case !objectShape(a.NestedType).couldResultAll(a.NestedType.Nesting, p, c):
 			return false
 		}
 	}
 	for name, n := range s.blocks {
-		if !shapeOf(&n.Block).couldAllStem(n.Nesting, prior.GetAttr(name), config.GetAttr(name)) {
+		if !shapeOf(&n.Block).couldResultAll(n.Nesting, prior.GetAttr(name), config.GetAttr(name)) {
 			return false
 		}
 	}
 	return true
 }
 
-func (s shape) couldAllStem(mode configschema.NestingMode, prior, config cty.Value) bool {
+func (s shape) couldResultAll(mode configschema.NestingMode, prior, config cty.Value) bool {
 	switch {
 	case singular(mode):
-		return s.couldStem(prior, config)
+		return s.couldResult(prior, config)
 	case mode == configschema.NestingMap:
 		priors, configs := entries(prior), entries(config)
 		for key, c := range configs {
-			if p, ok := priors[key]; !ok || !s.couldStem(p, c) {
+			if p, ok := priors[key]; !ok || !s.couldResult(p, c) {
 				return false
 			}
 		}
@@ -210,7 +210,7 @@ func (s shape) couldAllStem(mode configschema.NestingMode, prior, config cty.Val
 		return false
 	}
 	for i, c := range configs {
-		if !s.couldStem(priors[i], c) {
+		if !s.couldResult(priors[i], c) {
 			return false
 		}
 	}

@@ -124,7 +124,7 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 			field.Note = n.Text
 		case valuediff.TextForm:
 			field.Lines = n.Lines
-		case valuediff.BecomesForm:
+		case valuediff.TypeChangeForm:
 			field.Before, field.After = Inline(n.From), Inline(n.To)
 			field.Unknown = n.To.Text == valuediff.UnknownText
 		default:

@@ -31,7 +31,7 @@ func inline(b *strings.Builder, n *valuediff.Node) {
 			inline(b, e)
 		}
 		b.WriteByte(']')
-	case valuediff.BecomesForm:
+	case valuediff.TypeChangeForm:
 		inline(b, n.From)
 		b.WriteString(" -> ")
 		inline(b, n.To)

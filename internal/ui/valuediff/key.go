@@ -1,6 +1,7 @@
 package valuediff
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 
@@ -53,7 +54,7 @@ func appendKey(b []byte, v cty.Value) []byte {
 }
 
 // Members iterates over a known, Unmarked object or map by name.
-func Members(v cty.Value) func(yield func(string, cty.Value) bool) {
+func Members(v cty.Value) iter.Seq2[string, cty.Value] {
 	return func(yield func(string, cty.Value) bool) {
 		ty := v.Type()
 		if ty.IsMapType() {

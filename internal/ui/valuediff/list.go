@@ -27,7 +27,7 @@ func (d *Differ) list(before, after cty.Value) *Node {
 		for j < len(pairs) && (pairs[j].Old < 0 || pairs[j].New < 0) {
 			j++
 		}
-		elements = append(elements, d.stretch(was, is, pairs[i:j])...)
+		elements = append(elements, d.hunk(was, is, pairs[i:j])...)
 		i = j
 	}
 	n := container(ListForm, before, after, differs)
@@ -35,8 +35,8 @@ func (d *Differ) list(before, after cty.Value) *Node {
 	return n
 }
 
-// stretch compares a run of removed elements followed by added ones.
-func (d *Differ) stretch(was, is []cty.Value, pairs []diff.Pair) []*Node {
+// hunk compares a run of removed elements followed by added ones.
+func (d *Differ) hunk(was, is []cty.Value, pairs []diff.Pair) []*Node {
 	var gone, added []cty.Value
 	for _, p := range pairs {
 		if p.New < 0 {

@@ -40,9 +40,9 @@ const (
 	NestedListForm // a list of nested attributes, compared by position
 	SetForm
 	BlockForm
-	BecomesForm // From -> To
-	TextForm    // several lines
-	JSONForm    // a text with structure: Calls(Elements[0])
+	TypeChangeForm // From -> To
+	TextForm       // several lines
+	JSONForm       // a text with structure: Calls(Elements[0])
 	HiddenBlockForm
 )
 

@@ -68,11 +68,11 @@ func (d *Differ) block(before, after cty.Value, sch *configschema.Block, r *repl
 			n.Blocks = append(n.Blocks, &Blocks{name, nested.Nesting, items})
 		}
 	}
-	return n.settle()
+	return n.finish()
 }
 
-// settle makes a block an update if one of its parts changes.
-func (n *Node) settle() *Node {
+// finish makes a block an update if one of its parts changes.
+func (n *Node) finish() *Node {
 	if n.Action != plans.NoOp {
 		return n
 	}
@@ -151,7 +151,7 @@ func (d *Differ) attribute(before, after cty.Value, attr *configschema.Attribute
 		n.Replace = n.Replace || r.forced() && n.Changed()
 	case attr.NestedType != nil && before != cty.NilVal && Unmarked(before).IsKnown():
 		from := d.nestedAttribute(Unmarked(before), cty.NilVal, attr.NestedType, nil)
-		n = &Node{Action: plans.Update, Form: BecomesForm, From: from, To: Leaf(plans.NoOp, UnknownText),
+		n = &Node{Action: plans.Update, Form: TypeChangeForm, From: from, To: Leaf(plans.NoOp, UnknownText),
 			Replace: r.forced()}
 	default:
 		typed := &Differ{ShowSensitive: d.ShowSensitive, Review: d.Review, static: attr.Type != cty.NilType &&
@@ -194,12 +194,12 @@ func (d *Differ) nestedObject(before, after cty.Value, obj *configschema.Object,
 		if before == cty.NilVal {
 			return Leaf(plans.Create, UnknownText)
 		}
-		return &Node{Action: plans.Update, Form: BecomesForm, From: d.nestedObject(before, cty.NilVal, obj,
+		return &Node{Action: plans.Update, Form: TypeChangeForm, From: d.nestedObject(before, cty.NilVal, obj,
 			nil), To: Leaf(plans.NoOp, UnknownText)}
 	}
 	n := container(ObjectForm, before, after, false)
 	n.Members = d.attributes(before, after, obj.Attributes, r)
-	return n.settle()
+	return n.finish()
 }
 
 // positions compares lists element by element, or by likeness for review.

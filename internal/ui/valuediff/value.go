@@ -120,13 +120,13 @@ func (d *Differ) becomesUnknown(before cty.Value) *Node {
 	if before == cty.NilVal || before.IsNull() {
 		return Leaf(plans.Create, UnknownText)
 	}
-	return &Node{Action: plans.Update, Form: BecomesForm, From: d.value(before, cty.NilVal, nil),
+	return &Node{Action: plans.Update, Form: TypeChangeForm, From: d.value(before, cty.NilVal, nil),
 		To: Leaf(plans.NoOp, UnknownText)}
 }
 
 // becomes returns the node of a value that becomes one of another kind.
 func (d *Differ) becomes(before, after cty.Value) *Node {
-	return &Node{Action: plans.Update, Form: BecomesForm, From: d.value(before, cty.NilVal, nil),
+	return &Node{Action: plans.Update, Form: TypeChangeForm, From: d.value(before, cty.NilVal, nil),
 		To: d.value(cty.NilVal, after, nil)}
 }
 
