@@ -6,6 +6,12 @@
 // key again (a salt, a wrapped key) beside the encrypted data. Key providers and methods are
 // packages below this one; package all lists them.
 //
+//	config, err := encryption.Load(source)
+//	…
+//	if target := config.State(); target != nil { // nil: not encrypted
+//		data, err = target.Encrypt(data)
+//	}
+//
 // The file format is OpenTofu's, so that each program can read the other's files: JSON with the
 // metadata by key provider, the encrypted bytes, and for a state the serial and lineage in clear
 // text.

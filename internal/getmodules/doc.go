@@ -5,6 +5,11 @@
 // modules. Other commands use [Installed], which only reads modules.json. Commands that handle many
 // root modules use [Shared], which fetches missing modules into a temporary directory.
 //
+//	installer, err := getmodules.NewInstaller(&getmodules.Options{Dir: dir, Client: client})
+//	…
+//	config, err := configs.LoadRoot(ctx, ".", &configs.LoadOptions{Resolve: installer.Resolve}, warn)
+//	err = tfdiags.Join(err, installer.Finish())
+//
 // Invariants: an address is fetched once per run, so that all calls of a moving branch get the same
 // commit; a package is complete before it appears under its final name; nothing is written outside
 // the modules directory, whatever an archive or repository contains; text from users or servers

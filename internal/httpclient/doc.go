@@ -6,6 +6,9 @@
 // TLS 1.2 or later, and proxies come from the environment. Each request is logged. Neither logs nor
 // errors contain headers, passwords or query parameters that look like secrets.
 //
+//	client := httpclient.New(httpclient.Options{})
+//	resp, err := client.Do(req)
+//
 // The package never repeats requests: its users know which ones are safe to repeat. They also know
 // the maximum size of a response and enforce it with ReadAll.
 package httpclient

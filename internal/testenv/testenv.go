@@ -1,6 +1,11 @@
 // Package testenv helps tests that need servers, tools or file systems which are not available on
 // every machine, and tests with golden files.
 //
+//	program, err := exec.LookPath("hg")
+//	if err != nil {
+//		testenv.Missing(t, "Mercurial is not installed", "install it")
+//	}
+//
 // Invariant: if REQUIRE_SERVICES is set, as in continuous integration, a test that would be skipped
 // fails.
 package testenv

@@ -3,6 +3,12 @@
 // calls, waits, the slowest instances and, for each walk over a graph, the chain of nodes that
 // determined its duration.
 //
+//	recorder := timings.New()
+//	end := recorder.Phase("configuration")
+//	config, err := load()
+//	end()
+//	recorder.Report(os.Stderr)
+//
 // Invariants: a nil Recorder does nothing and costs one comparison; memory use does not grow with
 // the number of instances, except for a start and an end per node during a walk.
 package timings

@@ -6,6 +6,13 @@
 // stat data of directories it has hashed, so that packages of some hundred megabytes are not read
 // again by each command.
 //
+//	store, err := pkgstore.Open(dir)
+//	…
+//	defer store.Close()
+//	if content, ok := store.Find(lock.Hashes); ok {
+//		err = store.Place(content, target)
+//	}
+//
 // Invariants: a directory is filled under a temporary name and renamed when complete, so that no
 // reader sees a part of a package, even where file locks don't work; an archive is unpacked only
 // within its directory and only up to a reasonable size; packages from the store have been verified

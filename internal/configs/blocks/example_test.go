@@ -1,0 +1,28 @@
+package blocks_test
+
+import (
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/blocks"
+)
+
+// example is the configuration of a backend with a required and an optional argument.
+type example struct {
+	Address string `cfg:"address,required" env:"EXAMPLE_ADDRESS" doc:"Address of the server."`
+	Retries int    `cfg:"retries" default:"2" doc:"Number of retries."`
+}
+
+func Example() {
+	schema := blocks.Schema(new(example))
+	block, err := schema.CoerceValue(cty.ObjectVal(map[string]cty.Value{"address": cty.StringVal("a.example")}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var c example
+	err = blocks.Decode(block, &c, func(string) string { return "" })
+	fmt.Println(c.Address, c.Retries, err)
+	// Output: a.example 2 <nil>
+}
