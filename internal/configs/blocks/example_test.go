@@ -6,6 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/configs/blocks"
+	"tofu/internal/tfdiags"
 )
 
 // example is the configuration of a backend with a required and an optional argument.
@@ -22,7 +23,7 @@ func Example() {
 		return
 	}
 	var c example
-	err = blocks.Decode(block, &c, func(string) string { return "" })
+	err = blocks.Decode(block, &c, func(string) string { return "" }, tfdiags.Drop)
 	fmt.Println(c.Address, c.Retries, err)
 	// Output: a.example 2 <nil>
 }
