@@ -7,7 +7,8 @@
 //
 //	installer, err := getmodules.NewInstaller(&getmodules.Options{Dir: dir, Client: client})
 //	…
-//	config, err := configs.LoadRoot(ctx, ".", &configs.LoadOptions{Resolve: installer.Resolve}, warn)
+//	opts := &configs.LoadOptions{Resolve: installer.Resolve}
+//	config, err := configs.LoadRoot(ctx, ".", opts, warn)
 //	err = tfdiags.Join(err, installer.Finish())
 //
 // Invariants: an address is fetched once per run, so that all calls of a moving branch get the same
