@@ -153,7 +153,7 @@ fuzz:
 RUNS ?= 5
 EVERY ?= 1
 FROM ?= 0
-KINDS ?= signals,calls,space,requests
+KINDS ?= signals,calls,space,requests,stores
 faults: build providers
 	go run ./testing/faults -bin bin/tofu -mirror $(MIRROR) -kinds $(KINDS) -runs $(RUNS) -every $(EVERY) -from $(FROM)
 

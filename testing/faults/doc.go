@@ -13,6 +13,8 @@
 //	          lock file, so that each write is once the first to fail; or the disk fills up at each
 //	          provider call in turn
 //	requests  a failure of each request to a remote state in turn
+//	stores    a failure of each request to a real object store in turn: a kill before and after it, an
+//	          error, a silent service, a lost response, a response that is cut off
 //
 // Afterwards the engine's state is compared with the files on disk. A file is lost if it was
 // written before the process ended (for a KILL at a random time: 0.1 s before) and the state does

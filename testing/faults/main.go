@@ -33,6 +33,7 @@ var kinds = []kind{
 	{"calls", (*options).atEveryCall},
 	{"space", (*options).onFullDisks},
 	{"requests", (*options).atEveryRequest},
+	{"stores", (*options).atEveryStoreRequest},
 }
 
 // tally counts the results of the runs of one kind.
@@ -59,7 +60,7 @@ func faults(args []string) error {
 	f := flag.NewFlagSet("faults", flag.ExitOnError)
 	f.StringVar(&o.bin, "bin", "bin/tofu", "the `program` to interrupt")
 	f.StringVar(&o.mirror, "mirror", "build/mirror", "the `directory` of the provider plugins (see make providers)")
-	f.StringVar(&kindNames, "kinds", "signals,calls,space,requests", "kinds of faults")
+	f.StringVar(&kindNames, "kinds", "signals,calls,space,requests,stores", "kinds of faults")
 	f.StringVar(&opNames, "ops", "create,update,delete", "operations to interrupt")
 	f.StringVar(&signalNames, "signals", "KILL,INT,TERM,HUP,PIPE", "the signals of the kind signals")
 	f.IntVar(&o.runs, "runs", 5, "number of runs with each signal")

@@ -1,0 +1,295 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"tofu/internal/backend/s3/s3test"
+)
+
+// storeKind is a backend whose service runs behind a proxy, which fails requests.
+type storeKind struct {
+	name     string
+	services []string // the environment variables with the addresses of the services
+	// prepare makes an empty store with that name. It returns the backend block for proxies of the
+	// services, in the order of services, and environment variables for the program.
+	prepare func(name string, proxies []string) (block string, env []string, err error)
+}
+
+var storeKinds = []storeKind{
+	{"s3", []string{"TEST_S3_URL", "TEST_DYNAMODB_URL"}, prepareS3},
+}
+
+// prepareS3 makes a bucket and a table, which both lock the state.
+func prepareS3(name string, proxies []string) (block string, env []string, err error) {
+	s, err := s3test.New(context.Background(), os.Getenv("TEST_S3_URL"), os.Getenv("TEST_DYNAMODB_URL"), name)
+	if err != nil {
+		return "", nil, err
+	}
+	return fmt.Sprintf(`
+terraform {
+  backend "s3" {
+    bucket         = %[1]q
+    key            = "state"
+    region         = "us-east-1"
+    use_path_style = true
+    use_lockfile   = true
+    dynamodb_table = %[1]q
+    max_retries    = 1
+    endpoints      = { s3 = %[2]q, dynamodb = %[3]q }
+  }
+}
+`, name, proxies[0], proxies[1]), []string{"AWS_ACCESS_KEY_ID=" + s.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s.SecretKey,
+			"AWS_EC2_METADATA_DISABLED=true"}, nil
+}
+
+// storeFault is what happens to a request.
+type storeFault struct {
+	name    string
+	forever bool // also to all later requests of the run
+	// fail handles the request; forward sends it to the service and returns the response. The process
+	// of the program can be killed.
+	fail func(w http.ResponseWriter, forward func() *httptest.ResponseRecorder, kill func())
+}
+
+// hanging is how long a service hangs; the program waits for a second.
+const hanging = 3 * time.Second
+
+func status(code int) func(http.ResponseWriter, func() *httptest.ResponseRecorder, func()) {
+	return func(w http.ResponseWriter, _ func() *httptest.ResponseRecorder, _ func()) { w.WriteHeader(code) }
+}
+
+func cutOff(http.ResponseWriter, func() *httptest.ResponseRecorder, func()) {
+	panic(http.ErrAbortHandler)
+}
+
+var storeFaults = []storeFault{
+	{"killed before it", false, func(w http.ResponseWriter, _ func() *httptest.ResponseRecorder, kill func()) {
+		kill()
+		panic(http.ErrAbortHandler)
+	}},
+	{"killed after it", false, func(w http.ResponseWriter, forward func() *httptest.ResponseRecorder, kill func()) {
+		forward()
+		kill()
+		panic(http.ErrAbortHandler)
+	}},
+	{"status 500", false, status(http.StatusInternalServerError)},
+	{"status 500 from then on", true, status(http.StatusInternalServerError)},
+	{"status 503", false, status(http.StatusServiceUnavailable)},
+	{"no connection", false, cutOff},
+	{"no connection from then on", true, cutOff},
+	{"response lost", false, func(_ http.ResponseWriter, forward func() *httptest.ResponseRecorder, _ func()) {
+		forward()
+		panic(http.ErrAbortHandler)
+	}},
+	{"responses lost from then on", true, func(_ http.ResponseWriter, forward func() *httptest.ResponseRecorder, _ func()) {
+		forward()
+		panic(http.ErrAbortHandler)
+	}},
+	{"hangs", false, func(http.ResponseWriter, func() *httptest.ResponseRecorder, func()) { time.Sleep(hanging) }},
+	{"response cut off", false, func(w http.ResponseWriter, forward func() *httptest.ResponseRecorder, _ func()) {
+		got := forward()
+		for name, values := range got.Header() {
+			w.Header()[name] = values
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(got.Body.Len()+1)) // one more than there are
+		w.WriteHeader(got.Code)
+		_, _ = w.Write(got.Body.Bytes())
+	}},
+}
+
+// gateway is the proxies of the services of one store. It counts requests and fails some.
+type gateway struct {
+	mu       sync.Mutex
+	requests int
+	first    int // the first request that fails; 0 for none
+	fault    storeFault
+	kill     func()
+}
+
+// serve starts a proxy of a service.
+func (g *gateway) serve(address string) (*httptest.Server, error) {
+	to, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	to.User = nil
+	// The host stays that of the proxy, which signatures include.
+	proxy := &httputil.ReverseProxy{ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host }}
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		g.mu.Lock()
+		g.requests++
+		bad := g.first > 0 && (g.requests == g.first || g.fault.forever && g.requests > g.first)
+		fail, kill := g.fault.fail, g.kill
+		g.mu.Unlock()
+		if !bad {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		forward := func() *httptest.ResponseRecorder {
+			out := httptest.NewRecorder()
+			proxy.ServeHTTP(out, r.WithContext(context.WithoutCancel(r.Context())))
+			return out
+		}
+		fail(w, forward, kill)
+	})), nil
+}
+
+// arm makes the n-th request from now on fail.
+func (g *gateway) arm(n int, f storeFault, kill func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.requests, g.first, g.fault, g.kill = 0, n, f, kill
+}
+
+// disarm ends the faults. It reports whether there were fewer requests than the first one to fail.
+func (g *gateway) disarm() (fewer bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	fewer = g.requests < g.first
+	g.first = 0
+	return fewer
+}
+
+// atEveryStoreRequest fails each request to each kind of store in turn, in each way.
+func (o *options) atEveryStoreRequest(report func(string, *tally)) error {
+	for _, kind := range storeKinds {
+		if missing := kind.missing(); missing != "" {
+			fmt.Printf("stores: %s skipped, because %s isn't set; run this with testing/services/run.sh\n", kind.name, missing)
+			continue
+		}
+		for _, op := range o.operations() {
+			sum := &tally{}
+			point := 0
+			for i, fault := range storeFaults {
+				for n := 1; ; n++ {
+					point++
+					if !o.chosen(point) && n > 1 {
+						if n > mostRequests {
+							break
+						}
+						continue
+					}
+					fewer, err := o.badStoreRequest(kind, op, fault, n, fmt.Sprintf("faults-%d-%s-%d-%d", os.Getpid(), op.name, i, n), sum)
+					if err != nil {
+						return fmt.Errorf("%s: %w", kind.name, err)
+					}
+					if fewer {
+						break
+					}
+				}
+			}
+			report(kind.name+" requests of "+op.name, sum)
+		}
+	}
+	return nil
+}
+
+// mostRequests is more than the number of requests of an operation.
+const mostRequests = 14
+
+func (k storeKind) missing() string {
+	for _, name := range k.services {
+		if os.Getenv(name) == "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// badStoreRequest performs one run in which the n-th request fails. It reports whether the run had
+// fewer requests.
+func (o *options) badStoreRequest(kind storeKind, op operation, fault storeFault, n int, name string, sum *tally) (fewer bool, err error) {
+	g := &gateway{}
+	var proxies []string
+	for _, service := range kind.services {
+		server, err := g.serve(os.Getenv(service))
+		if err != nil {
+			return false, err
+		}
+		defer server.Close()
+		proxies = append(proxies, server.URL)
+	}
+	block, env, err := kind.prepare(name, proxies)
+	if err != nil {
+		return false, err
+	}
+	t, err := o.newTrial(10)
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(t.top)
+	t = t.with(append(env, "TOFU_HTTP_TIMEOUT=1")...)
+	if err := os.WriteFile(filepath.Join(t.work, "backend.tf"), []byte(block), 0o644); err != nil {
+		return false, err
+	}
+	if err := t.must("init", "-input=false"); err != nil {
+		return false, err
+	}
+	if op.before != nil {
+		if err := t.must(op.before...); err != nil {
+			return false, err
+		}
+	}
+	cmd := t.command(op.args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = time.Second // plugins of a killed program keep the pipes open for a moment
+	if err := cmd.Start(); err != nil {
+		return false, err
+	}
+	killed := false
+	g.arm(n, fault, func() { killed = true; _ = cmd.Process.Kill() })
+	runErr := cmd.Wait()
+	fewer = g.disarm()
+	what := fmt.Sprintf("%s: request %d %s", op.name, n, fault.name)
+	if killed {
+		runErr = nil // it prints no error
+	}
+	t.ended(what, out.Bytes(), runErr, sum)
+	t.unlock(what, sum)
+	t.finish(op, sum)
+	return fewer, nil
+}
+
+var lockID = regexp.MustCompile(` ID: +(\S+)`)
+
+// unlock removes the lock that a run left, as users do.
+func (t *trial) unlock(what string, sum *tally) {
+	plan := func() string {
+		out, _ := t.command("plan", "-input=false").CombinedOutput() // a failure shows in the output
+		return string(out)
+	}
+	out := plan()
+	if !strings.Contains(out, "Error acquiring the state lock") {
+		return
+	}
+	id := lockID.FindStringSubmatch(out)
+	if id == nil {
+		sum.problem("%s: the lock that was left has no ID: %s", what, out)
+		return
+	}
+	if text, err := t.command("force-unlock", "-force", id[1]).CombinedOutput(); err != nil {
+		sum.problem("%s: force-unlock fails: %v: %s", what, err, text)
+	}
+}
