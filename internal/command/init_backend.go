@@ -7,6 +7,8 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -153,7 +155,7 @@ func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) e
 				"The backend %q has no argument %q, which is given with -backend-config.", s.Driver.Name, name))
 			continue
 		}
-		v, err := convert.Convert(cty.StringVal(text), attr.ImpliedType())
+		v, err := backendOption(text, attr.ConfigType())
 		if err != nil {
 			errs = errs.Append(tfdiags.Errorf("Invalid backend configuration argument",
 				"The value given with -backend-config for %q can't be used: %s.", name, err))
@@ -163,6 +165,23 @@ func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) e
 	}
 	s.Config = cty.ObjectVal(values)
 	return errs.Err()
+}
+
+// backendOption returns the value of a -backend-config option: the text itself, or for a list, map or
+// object an expression such as {s3="https://…"}.
+func backendOption(text string, want cty.Type) (cty.Value, error) {
+	if want.IsPrimitiveType() {
+		return convert.Convert(cty.StringVal(text), want)
+	}
+	expr, diags := hclsyntax.ParseExpression([]byte(text), "-backend-config", hcl.InitialPos)
+	if diags.HasErrors() {
+		return cty.NilVal, fmt.Errorf("%s", diags[0].Detail)
+	}
+	v, diags := expr.Value(nil)
+	if diags.HasErrors() {
+		return cty.NilVal, fmt.Errorf("%s", diags[0].Detail)
+	}
+	return convert.Convert(v, want)
 }
 
 // backendConfigFile reads a file of backend settings and returns them.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -532,5 +533,34 @@ func TestStoreWithoutConditions(t *testing.T) {
 	}
 	if _, err := s.(backend.Swapper).Swap(t.Context(), ws, version, []byte("3")); !errors.Is(err, backend.ErrChanged) {
 		t.Errorf("a write over another one: %v", err)
+	}
+}
+
+// TestLargeState checks that a state of 50 MB is held once while it is read, and not copied to be
+// written.
+func TestLargeState(t *testing.T) {
+	server := newStore(t)
+	s := open(t, arguments(server, nil))
+	const size = 50 << 20
+	data := bytes.Repeat([]byte("0123456789abcdef"), size/16)
+	allocated := func(f func() error) uint64 {
+		t.Helper()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := f(); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if n := allocated(func() error { return s.Put(t.Context(), ws, data) }); n > size/4 {
+		t.Errorf("writing %d bytes allocates %d", size, n)
+	}
+	var got []byte
+	if n := allocated(func() (err error) { got, err = s.Get(t.Context(), ws); return err }); n > size+size/4 {
+		t.Errorf("reading %d bytes allocates %d", size, n)
+	}
+	if !bytes.Equal(got, data) {
+		t.Errorf("%d bytes come back", len(got))
 	}
 }
