@@ -67,11 +67,14 @@ func cmdDump(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
 
-// s3Store makes a bucket and a table. The name of both is in BUCKET.
+// s3Store makes a bucket and a table. The name of both is in BUCKET. The user of READER_KEY and
+// READER_SECRET may only read.
 func s3Store(ts *testscript.TestScript, name string) store {
 	s, err := s3test.New(context.Background(), os.Getenv("TEST_S3_URL"), os.Getenv("TEST_DYNAMODB_URL"), name)
 	ts.Check(err)
-	for variable, value := range map[string]string{"BUCKET": name, "AWS_ENDPOINT_URL_S3": s.S3,
+	ts.Check(s.AllowReading(context.Background()))
+	for variable, value := range map[string]string{"BUCKET": name, "READER_KEY": s3test.ReaderKey,
+		"READER_SECRET": s3test.ReaderSecret, "AWS_ENDPOINT_URL_S3": s.S3,
 		"AWS_ENDPOINT_URL_DYNAMODB": s.DynamoDB, "AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey,
 		"AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"} {
 		ts.Setenv(variable, value)

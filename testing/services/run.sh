@@ -92,6 +92,9 @@ start_s3() {
 	mkdir "$dir/s3" "$dir/s3/data" "$dir/s3/users" "$dir/s3/attributes"
 	background s3 "$port" "$installed/bin/versitygw" --quiet --access tester --secret verysecret \
 		--port "127.0.0.1:$port" --iam-dir "$dir/s3/users" posix --sidecar "$dir/s3/attributes" "$dir/s3/data"
+	# A user who may do what the policy of a bucket allows.
+	"$installed/bin/versitygw" admin --access tester --secret verysecret --endpoint-url "http://127.0.0.1:$port" \
+		create-user --access reader --secret readersecret --role user >/dev/null
 	export TEST_S3_URL="http://tester:verysecret@127.0.0.1:$port"
 }
 

@@ -30,13 +30,10 @@ func newProxy(t *testing.T, address string) *proxy {
 		t.Fatal(err)
 	}
 	p := &proxy{}
-	pass := httputil.NewSingleHostReverseProxy(to)
-	pass.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
-	director := pass.Director
-	pass.Director = func(r *http.Request) { // signatures include the host: the server must see the one of the client
-		host := r.Host
-		director(r)
-		r.Host = host
+	// Signatures include the host: the server must see the one of the client.
+	pass := &httputil.ReverseProxy{
+		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host },
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

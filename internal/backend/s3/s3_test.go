@@ -417,8 +417,7 @@ func TestKilled(t *testing.T) {
 	server := newStore(t)
 	args := arguments(server, locks(server)["Table"])
 	s := open(t, args).(backend.Swapper)
-	version, err := s.Swap(t.Context(), ws, "", []byte("old"))
-	if err != nil {
+	if _, err := s.Swap(t.Context(), ws, "", []byte("old")); err != nil {
 		t.Fatal(err)
 	}
 	for kill := 1; kill <= 3; kill++ {
@@ -436,7 +435,8 @@ func TestKilled(t *testing.T) {
 		args["endpoints"] = cty.ObjectVal(map[string]cty.Value{"s3": cty.StringVal(p.URL), "dynamodb": cty.StringVal(tables.URL)})
 		args["max_retries"] = cty.Zero
 		dying := open(t, args).(backend.Swapper)
-		if _, version, err = dying.GetVersion(t.Context(), ws); err != nil {
+		_, version, err := dying.GetVersion(t.Context(), ws)
+		if err != nil {
 			t.Fatal(err)
 		}
 		text := fmt.Sprint("new ", kill)
@@ -444,6 +444,33 @@ func TestKilled(t *testing.T) {
 		data, _, err := s.GetVersion(t.Context(), ws)
 		if err != nil || string(data) == text != (kill > 1) {
 			t.Errorf("killed after %d requests: %q, %v", kill, data, err)
+		}
+	}
+}
+
+// TestRace checks that a write that is refused, because another process has written without a lock,
+// leaves the digest of the other.
+func TestRace(t *testing.T) {
+	server := newStore(t)
+	args := arguments(server, locks(server)["Table"])
+	first, second := open(t, args).(backend.Swapper), open(t, args).(backend.Swapper)
+	for _, text := range []string{"1", "2"} {
+		_, seen, err := first.GetVersion(t.Context(), ws)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, version, err := second.GetVersion(t.Context(), ws)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := second.Swap(t.Context(), ws, version, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := first.Swap(t.Context(), ws, seen, []byte("other")); !errors.Is(err, backend.ErrChanged) {
+			t.Errorf("the late write: %v", err)
+		}
+		if data, _, err := second.GetVersion(t.Context(), ws); string(data) != text || err != nil {
+			t.Errorf("after the late write: %q, %v", data, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"context"
 	"crypto/md5"
 	"encoding/hex"
@@ -50,7 +51,10 @@ func (s *Store) GetVersion(ctx context.Context, workspace string) ([]byte, strin
 		}
 		switch {
 		case want.matches(present):
-			s.table.remember(workspace, present)
+			if want.current == "" {
+				present = ""
+			}
+			s.table.remember(workspace, known{version, present})
 			return data, version, nil
 		case attempt == len(digestWait):
 			return nil, "", s.mismatch(workspace, present, want)
@@ -78,44 +82,65 @@ func (s *Store) mismatch(workspace, present string, want digests) error {
 
 // Put implements backend.Store.
 func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
-	_, err := s.write(ctx, workspace, data, func() (string, error) { return "", s.Store.Put(ctx, workspace, data) })
+	if s.table == nil {
+		return s.Store.Put(ctx, workspace, data)
+	}
+	_, _, err := s.GetVersion(ctx, workspace) // the digest of the present state is needed
+	if err != nil {
+		return err
+	}
+	present, _ := s.table.remembered(workspace)
+	_, err = s.write(ctx, workspace, present.digest, data, func() (string, error) {
+		return "", s.Store.Put(ctx, workspace, data)
+	})
 	return err
 }
 
 // Swap implements backend.Swapper.
 func (s *Store) Swap(ctx context.Context, workspace, version string, data []byte) (string, error) {
-	return s.write(ctx, workspace, data, func() (string, error) {
+	if s.table == nil {
+		return s.Store.Swap(ctx, workspace, version, data)
+	}
+	present, ok := s.table.remembered(workspace)
+	if !ok || present.version != version {
+		there, found, err := s.GetVersion(ctx, workspace)
+		switch {
+		case err != nil:
+			return "", err
+		case found != version && bytes.Equal(there, data): // only the digest of an earlier attempt failed
+			return found, s.confirm(ctx, workspace, digest(data))
+		case found != version:
+			return "", backend.ErrChanged
+		}
+		present, _ = s.table.remembered(workspace)
+	}
+	return s.write(ctx, workspace, present.digest, data, func() (string, error) {
 		return s.Store.Swap(ctx, workspace, version, data)
 	})
 }
 
-// write writes a state between two updates of its digest.
+// write writes a state between two updates of its digest. present is the digest of the state that is
+// replaced.
 func (s *Store) write(
-	ctx context.Context, workspace string, data []byte, write func() (string, error),
+	ctx context.Context, workspace, present string, data []byte, write func() (string, error),
 ) (string, error) {
-	if s.table == nil {
-		return write()
-	}
-	present, ok := s.table.remembered(workspace)
-	if !ok {
-		if _, _, err := s.GetVersion(ctx, workspace); err != nil {
-			return "", err
-		}
-		present, _ = s.table.remembered(workspace)
-	}
 	next := digest(data)
-	if err := s.table.setDigests(ctx, workspace, digests{present, next}); err != nil {
+	if err := s.table.announce(ctx, workspace, present, next); err != nil {
 		return "", fmt.Errorf("writing the digest of the state: %w", err)
 	}
 	version, err := write()
 	if err != nil {
 		return "", err
 	}
-	s.table.remember(workspace, next)
-	if err := s.table.setDigests(ctx, workspace, digests{current: next}); err != nil {
-		return "", fmt.Errorf("the state was written, but not its digest: %w", err)
+	s.table.remember(workspace, known{version, next})
+	return version, s.confirm(ctx, workspace, next)
+}
+
+func (s *Store) confirm(ctx context.Context, workspace, next string) error {
+	if err := s.table.confirm(ctx, workspace, next); err != nil {
+		return fmt.Errorf("the state was written, but not its digest: %w", err)
 	}
-	return version, nil
+	return nil
 }
 
 // Delete implements backend.Store.
@@ -123,7 +148,7 @@ func (s *Store) Delete(ctx context.Context, workspace string) error {
 	if err := s.Store.Delete(ctx, workspace); err != nil || s.table == nil {
 		return err
 	}
-	s.table.remember(workspace, "")
+	s.table.remember(workspace, known{})
 	if err := s.table.deleteDigests(ctx, workspace); err != nil {
 		return fmt.Errorf("deleting the digest of the state: %w", err)
 	}

@@ -22,8 +22,11 @@ type table struct {
 	path    func(workspace string) string
 
 	mu    sync.Mutex
-	known map[string]string // the digests of states as last read or written, by workspace
+	known map[string]known // the states as last read or written, by workspace
 }
+
+// known is a version of a state and its digest, "" if the table has none.
+type known struct{ version, digest string }
 
 const digestSuffix = "-md5"
 
@@ -137,12 +140,12 @@ func (t *table) Unlock(ctx context.Context, workspace, id string) error {
 	return fmt.Errorf("unlocking the state in the DynamoDB table %q: %w", t.name, err)
 }
 
-// digests are the digests of a state: the current one, and another while the state is being replaced.
-// Both are empty if there is none.
+// digests are the digests of a state: the current one, and another while the state is being replaced. The
+// current one is "" for a state that was never written with the table.
 type digests struct{ current, next string }
 
 func (d digests) matches(digest string) bool {
-	return digest == d.current || d.next != "" && digest == d.next || d == digests{}
+	return d.current == "" || digest == d.current || d.next != "" && digest == d.next
 }
 
 // digests reads the digests of a workspace's state.
@@ -155,12 +158,32 @@ func (t *table) digestKey(workspace string) item {
 	return attributes(attributeKey, t.path(workspace)+digestSuffix)
 }
 
-// setDigests replaces the digests of a workspace's state.
-func (t *table) setDigests(ctx context.Context, workspace string, d digests) error {
-	new := t.digestKey(workspace)
-	maps.Copy(new, attributes(attributeDigest, d.current, attributeNext, d.next))
-	maps.DeleteFunc(new, func(_ string, v struct{ S string }) bool { return v.S == "" })
-	_, err := t.call(ctx, "PutItem", request{Item: new})
+// announce adds the digest that the state is about to have. present is that of the state that was read,
+// "" if the table has none. If it has another one now, the error is backend.ErrChanged.
+func (t *table) announce(ctx context.Context, workspace, present, next string) error {
+	r := request{Item: attributes(attributeKey, t.path(workspace)+digestSuffix, attributeNext, next),
+		ConditionExpression: "attribute_not_exists(" + attributeDigest + ")"}
+	if present != "" {
+		maps.Copy(r.Item, attributes(attributeDigest, present))
+		r.ConditionExpression = attributeDigest + " = :present OR " + attributeNext + " = :present"
+		r.ExpressionAttributeValues = attributes(":present", present)
+	}
+	_, err := t.call(ctx, "PutItem", r)
+	if conditionFailed(err) {
+		return backend.ErrChanged
+	}
+	return err
+}
+
+// confirm makes the announced digest the only one. It does nothing if another process has announced or
+// confirmed one in the meantime.
+func (t *table) confirm(ctx context.Context, workspace, next string) error {
+	_, err := t.call(ctx, "PutItem", request{
+		Item:                attributes(attributeKey, t.path(workspace)+digestSuffix, attributeDigest, next),
+		ConditionExpression: attributeNext + " = :next", ExpressionAttributeValues: attributes(":next", next)})
+	if conditionFailed(err) {
+		return nil
+	}
 	return err
 }
 
@@ -169,20 +192,20 @@ func (t *table) deleteDigests(ctx context.Context, workspace string) error {
 	return err
 }
 
-// remember records the digest of the state in the bucket: "" if there is none.
-func (t *table) remember(workspace, digest string) {
+// remember records the state in the bucket.
+func (t *table) remember(workspace string, k known) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.known == nil {
-		t.known = make(map[string]string)
+		t.known = make(map[string]known)
 	}
-	t.known[workspace] = digest
+	t.known[workspace] = k
 }
 
-// remembered returns the digest of the state in the bucket, and whether it is known.
-func (t *table) remembered(workspace string) (string, bool) {
+// remembered returns the state in the bucket, as far as it is known.
+func (t *table) remembered(workspace string) (known, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	digest, ok := t.known[workspace]
-	return digest, ok
+	k, ok := t.known[workspace]
+	return k, ok
 }

@@ -73,6 +73,20 @@ func (s *Store) call(ctx context.Context, method, path string, body []byte) (*re
 	return s.s3.Do(ctx, method, &restapi.Request{Method: method, URL: &u, Body: body, Limit: 1 << 30})
 }
 
+// Access keys of a user who may read the buckets of AllowReading. testing/services/run.sh makes it.
+const (
+	ReaderKey    = "reader"
+	ReaderSecret = "readersecret"
+)
+
+// AllowReading lets the other user read the bucket, but not write it.
+func (s *Store) AllowReading(ctx context.Context) error {
+	const policy = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"AWS": [%q]},
+		"Action": ["s3:GetObject", "s3:ListBucket"], "Resource": ["arn:aws:s3:::%[2]s", "arn:aws:s3:::%[2]s/*"]}]}`
+	_, err := s.call(ctx, http.MethodPut, "/"+s.Bucket+"?policy", fmt.Appendf(nil, policy, ReaderKey, s.Bucket))
+	return err
+}
+
 // Put writes an object.
 func (s *Store) Put(ctx context.Context, key, text string) error {
 	_, err := s.call(ctx, http.MethodPut, "/"+s.Bucket+"/"+key, []byte(text))
