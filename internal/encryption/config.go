@@ -300,22 +300,9 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 	}
 	typ, _, _ := strings.Cut(name, ".")
 	driver := l.src.Registry.KeyProviders[typ]
-	if driver == nil || driver.Unsupported != "" {
-		var known []string
-		for n, d := range l.src.Registry.KeyProviders {
-			if d.Unsupported == "" {
-				known = append(known, n)
-			}
-		}
-		slices.Sort(known)
-		if driver == nil {
-			l.errorf(b.rng, "Unknown key provider", "There is no key provider %q. Use one of: %s.", typ,
-				strings.Join(known, ", "))
-		} else {
-			l.errorf(b.rng, "Unsupported key provider",
-				"The key provider %q is known but not supported. %s Use one of: %s.", typ, driver.Unsupported,
-				strings.Join(known, ", "))
-		}
+	if driver == nil {
+		l.errorf(b.rng, "Unknown key provider", "There is no key provider %q. Use one of: %s.", typ,
+			strings.Join(slices.Sorted(maps.Keys(l.src.Registry.KeyProviders)), ", "))
 		return nil
 	}
 	p := &provider{addr: "key_provider." + name, meta: "key_provider." + name}

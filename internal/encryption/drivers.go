@@ -38,8 +38,6 @@ type KeyDriver struct {
 	// Open checks the configuration and returns the provider. chained reports whether there is
 	// another provider.
 	Open func(config any, chained bool) (KeyProvider, error)
-	// Unsupported is the error message for a provider that is known only by name.
-	Unsupported string
 }
 
 // NewKeyDriver returns a driver for a function that opens its provider.

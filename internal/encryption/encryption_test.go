@@ -454,7 +454,6 @@ func TestLoadErrors(t *testing.T) {
 		keys("pbkdf2", "passphrase = local.pass\nfoo = 1"):                     `An argument named "foo" is not expected here`,
 		keys("pbkdf2", "chain = key_provider.pbkdf2.k"):                        `chained to itself`,
 		keys("pbkdf2", "passphrase = local.nope"):                              `does not have an attribute named "nope"`,
-		keys("gcp_kms", "kms_key_id = 1"):                                      `"gcp_kms" is known but not supported.`,
 		keys("stone", ""):                                                      `There is no key provider "stone"`,
 		keys("external", "command = []"):                                       `"command" must name a program`,
 		keys("external", ""):                                                   `"command" is invalid: it is required`,

@@ -21,6 +21,7 @@ s3          light
 dynamodb    light
 kms         light
 azure       light
+gcs         light
 "
 
 cleanup=()
@@ -131,6 +132,16 @@ start_azure() {
 		--disableTelemetry --skipApiVersionCheck --loose --oauth basic --cert "$dir/azure.pem" --key "$dir/azure.key" \
 		--blobHost 127.0.0.1 --blobPort "$port"
 	export TEST_AZURE_URL="https://devstoreaccount1:Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq%2FK1SZFPTOtr%2FKBHBeksoGMGw%3D%3D@127.0.0.1:$port"
+}
+
+# Google Cloud Storage: fake-gcs-server, which keeps its objects in memory.
+start_gcs() {
+	local port
+	[ -x "$installed/bin/fake-gcs-server" ] || { missing fake-gcs-server; return 0; }
+	port=$(free_port)
+	background gcs "$port" "$installed/bin/fake-gcs-server" -backend memory -scheme http -host 127.0.0.1 -port "$port" \
+		-log-level error
+	export TEST_GCS_URL="http://127.0.0.1:$port"
 }
 
 # ---- start

@@ -7,6 +7,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/backend/azurerm"
 	"tofu/internal/backend/consul"
+	"tofu/internal/backend/gcs"
 	"tofu/internal/backend/http"
 	"tofu/internal/backend/inmem"
 	"tofu/internal/backend/kubernetes"
@@ -24,12 +25,13 @@ var drivers = []*backend.Driver{
 	inmem.Driver,
 	azurerm.Driver,
 	consul.Driver,
+	gcs.Driver,
 	kubernetes.Driver,
 	s3.Driver,
 }
 
 // unsupported lists the backends of which only the names are known.
-var unsupported = []string{"cloud", "cos", "gcs", "oss", "remote"}
+var unsupported = []string{"cloud", "cos", "oss", "remote"}
 
 // removed explains the removal of backends that older versions had.
 var removed = map[string]string{

@@ -9,7 +9,7 @@ import (
 
 func TestDriver(t *testing.T) {
 	for name, want := range map[string]string{
-		"local": "", "inmem": "", "http": "", "pg": "", "azurerm": "", "consul": "", "kubernetes": "", "s3": "",
+		"local": "", "inmem": "", "http": "", "pg": "", "azurerm": "", "consul": "", "gcs": "", "kubernetes": "", "s3": "",
 		"cloud":  `The backend "cloud" is known but not supported.`,
 		"etcd":   `The backend "etcd" is no longer supported.`,
 		"floppy": `There is no backend named "floppy". Use one of: local, http, pg, inmem, `,

@@ -6,6 +6,7 @@ import (
 	"tofu/internal/encryption/awskms"
 	"tofu/internal/encryption/azurevault"
 	"tofu/internal/encryption/external"
+	"tofu/internal/encryption/gcpkms"
 	"tofu/internal/encryption/openbao"
 	"tofu/internal/encryption/pbkdf2"
 )
@@ -16,17 +17,13 @@ var keyDrivers = []*encryption.KeyDriver{
 	openbao.Driver,
 	awskms.Driver,
 	azurevault.Driver,
-	unsupported("gcp_kms"),
+	gcpkms.Driver,
 }
 
 var methodDrivers = []*encryption.MethodDriver{
 	aesgcm.Driver,
 	external.MethodDriver,
 	encryption.Unencrypted,
-}
-
-func unsupported(name string) *encryption.KeyDriver {
-	return &encryption.KeyDriver{Name: name, Unsupported: "This version can't use it yet."}
 }
 
 // Registry returns the drivers by name.

@@ -164,7 +164,8 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, h http.Handler) 
 		return
 	}
 	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
-	secure := tls.Server(&bufferedConn{conn, buffered.Reader}, &tls.Config{Certificates: []tls.Certificate{*cert}})
+	secure := tls.Server(&bufferedConn{conn, buffered.Reader}, &tls.Config{Certificates: []tls.Certificate{*cert},
+		NextProtos: []string{"h2", "http/1.1"}})
 	once := &onceListener{conn: make(chan net.Conn, 1), addr: conn.LocalAddr()}
 	once.conn <- secure
 	server := &http.Server{Handler: h, ConnState: func(_ net.Conn, state http.ConnState) {

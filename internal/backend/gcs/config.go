@@ -1,0 +1,84 @@
+package gcs
+
+import (
+	"encoding/base64"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+
+	"tofu/internal/configs/blocks"
+	"tofu/internal/gcpauth"
+)
+
+// Config is the configuration of the backend block.
+type Config struct {
+	Bucket string `cfg:"bucket,required" doc:"The name of the bucket."`
+	Prefix string `cfg:"prefix" doc:"The directory of the states in the bucket."`
+	gcpauth.Config
+	EncryptionKey string `cfg:"encryption_key,sensitive" env:"GOOGLE_ENCRYPTION_KEY" conflicts:"kms_encryption_key" doc:"The key with which the service encrypts states: 32 bytes in Base64."`
+	KMSKey        string `cfg:"kms_encryption_key" env:"GOOGLE_KMS_ENCRYPTION_KEY" doc:"The Cloud KMS key with which the service encrypts states."`
+	Endpoint      string `cfg:"storage_custom_endpoint" env:"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT,GOOGLE_STORAGE_CUSTOM_ENDPOINT" doc:"The URL of the service, as https://HOST/storage/v1/b."`
+	Universe      string `cfg:"universe_domain" env:"GOOGLE_BACKEND_UNIVERSE_DOMAIN,GOOGLE_CLOUD_UNIVERSE_DOMAIN" doc:"The domain of a sovereign cloud."`
+}
+
+// kmsKey matches names of Cloud KMS keys.
+var kmsKey = regexp.MustCompile(`^projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+$`)
+
+// Check implements blocks.Checker.
+func (c *Config) Check() error {
+	if strings.ContainsAny(c.Bucket, "/ ") {
+		return blocks.Invalid([]string{"bucket"}, "it is the name of a bucket, without a path; set \"prefix\" for that")
+	}
+	if _, err := c.customerKey(); err != nil {
+		return blocks.Invalid([]string{"encryption_key"}, "%s", err)
+	}
+	if c.KMSKey != "" && !kmsKey.MatchString(c.KMSKey) {
+		return blocks.Invalid([]string{"kms_encryption_key"}, "it must have the form "+
+			"projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY")
+	}
+	if c.KMSKey != "" && c.EncryptionKey != "" {
+		return blocks.Invalid([]string{"encryption_key"}, "it can't be set together with \"kms_encryption_key\"")
+	}
+	if _, err := c.base(); err != nil {
+		return blocks.Invalid([]string{"storage_custom_endpoint"}, "%s", err)
+	}
+	return nil
+}
+
+// customerKey returns the customer's key, or nil. The argument may name a file with the key.
+func (c *Config) customerKey() ([]byte, error) {
+	if c.EncryptionKey == "" {
+		return nil, nil
+	}
+	text := c.EncryptionKey
+	if content, err := os.ReadFile(text); err == nil {
+		text = string(content)
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil || len(key) != 32 {
+		return nil, errInvalidKey
+	}
+	return key, nil
+}
+
+// base returns the URL of the service's JSON interface, without a slash at the end.
+func (c *Config) base() (*url.URL, error) {
+	universe := c.Universe
+	if universe == "" {
+		universe = gcpauth.DefaultUniverse
+	}
+	text := c.Endpoint
+	if text == "" {
+		text = "https://storage." + universe
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, errInvalidURL
+	}
+	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/b")
+	if u.Path == "" {
+		u.Path = "/storage/v1"
+	}
+	return u, nil
+}

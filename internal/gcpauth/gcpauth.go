@@ -1,0 +1,227 @@
+package gcpauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+
+	"tofu/internal/httpclient"
+	"tofu/internal/restapi"
+)
+
+// Config holds the shared arguments. Drivers embed it in their configuration.
+type Config struct {
+	Credentials string   `cfg:"credentials,sensitive" env:"GOOGLE_BACKEND_CREDENTIALS,GOOGLE_CREDENTIALS" doc:"A JSON file with Google credentials, or its content."`
+	AccessToken string   `cfg:"access_token,sensitive" env:"GOOGLE_OAUTH_ACCESS_TOKEN" doc:"An OAuth 2.0 access token, used instead of credentials."`
+	Impersonate string   `cfg:"impersonate_service_account" env:"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT,GOOGLE_IMPERSONATE_SERVICE_ACCOUNT" doc:"The service account to impersonate."`
+	Delegates   []string `cfg:"impersonate_service_account_delegates" doc:"The chain of service accounts that delegate to the impersonated one."`
+}
+
+// Source authenticates requests. It is safe for concurrent use.
+type Source struct {
+	config   Config
+	scope    string
+	universe string
+	client   *httpclient.Client
+
+	mu           sync.Mutex
+	tokens       oauth2.TokenSource
+	impersonated oauth2.Token
+}
+
+// DefaultUniverse is the domain of Google Cloud.
+const DefaultUniverse = "googleapis.com"
+
+// Source returns the source of tokens that the arguments describe. The universe is the domain of a
+// sovereign cloud; "" is Google's own.
+func (c *Config) Source(scope, universe string, client *httpclient.Client) *Source {
+	if universe == "" {
+		universe = DefaultUniverse
+	}
+	return &Source{config: *c, scope: scope, universe: universe, client: client}
+}
+
+// Sign adds a token to a request. It has the form of restapi.Client.Sign.
+func (s *Source) Sign(ctx context.Context, req *http.Request, _ []byte) error {
+	token, err := s.token(ctx)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	return nil
+}
+
+// cloudScope is the scope of all services. It is needed to impersonate a service account.
+const cloudScope = "https://www.googleapis.com/auth/cloud-platform"
+
+func (s *Source) token(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.impersonated.Valid() {
+		return s.impersonated.AccessToken, nil
+	}
+	if s.tokens == nil {
+		tokens, err := s.find()
+		if err != nil {
+			return "", err
+		}
+		s.tokens = tokens
+	}
+	token, err := s.tokens.Token()
+	if err != nil {
+		return "", explain(err)
+	}
+	if s.config.Impersonate == "" {
+		return token.AccessToken, nil
+	}
+	if err := s.impersonate(ctx, token.AccessToken); err != nil {
+		return "", fmt.Errorf("impersonating the service account %s: %w", s.config.Impersonate, err)
+	}
+	return s.impersonated.AccessToken, nil
+}
+
+// find returns the source of the tokens of the caller itself.
+func (s *Source) find() (oauth2.TokenSource, error) {
+	if s.config.AccessToken != "" {
+		return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: s.config.AccessToken}), nil
+	}
+	scope := s.scope
+	if s.config.Impersonate != "" {
+		scope = cloudScope
+	}
+	// Tokens are requested with the client in this context, also later ones.
+	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, s.client.Std())
+	params := google.CredentialsParams{Scopes: []string{scope}}
+	if s.universe != DefaultUniverse {
+		params.UniverseDomain = s.universe
+	}
+	if s.config.Credentials == "" {
+		found, err := google.FindDefaultCredentialsWithParams(ctx, params)
+		if err != nil {
+			return nil, s.nothingFound(err)
+		}
+		return found.TokenSource, nil
+	}
+	text, err := s.config.read()
+	if err != nil {
+		return nil, err
+	}
+	found, err := google.CredentialsFromJSONWithParams(ctx, text, params)
+	if err != nil {
+		return nil, fmt.Errorf("\"credentials\" is not a JSON file with Google credentials: %w", err)
+	}
+	return found.TokenSource, nil
+}
+
+// read returns the content of the credentials.
+func (c *Config) read() ([]byte, error) {
+	if strings.HasPrefix(strings.TrimSpace(c.Credentials), "{") {
+		return []byte(c.Credentials), nil
+	}
+	path := c.Credentials
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, err
+		}
+		path = filepath.Join(home, rest)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		var failed *os.PathError
+		if errors.As(err, &failed) && len(path) > 200 { // may be a mangled content
+			err = failed.Err
+		}
+		return nil, fmt.Errorf("reading the file that \"credentials\" names: %w", err)
+	}
+	return text, nil
+}
+
+func (s *Source) nothingFound(err error) error {
+	if path := os.Getenv("GOOGLE_APPLICATION_CREDENTIALS"); path != "" {
+		return fmt.Errorf("reading GOOGLE_APPLICATION_CREDENTIALS, %s: %w", path, err)
+	}
+	return errors.New("there are no Google credentials. These places were looked at: the arguments \"access_token\" and " +
+		"\"credentials\" with their environment variables GOOGLE_OAUTH_ACCESS_TOKEN, GOOGLE_BACKEND_CREDENTIALS and " +
+		"GOOGLE_CREDENTIALS; GOOGLE_APPLICATION_CREDENTIALS; the file that \"gcloud auth application-default login\" " +
+		"writes; the metadata server of Google Cloud")
+}
+
+// explain returns the reason for which there is no token.
+func explain(err error) error {
+	var refused *oauth2.RetrieveError
+	if !errors.As(err, &refused) {
+		return fmt.Errorf("requesting a token from Google: %w", httpclient.Clean(err))
+	}
+	text := strings.TrimSpace(refused.ErrorCode + " " + refused.ErrorDescription)
+	if refused.ErrorCode == "invalid_grant" {
+		return fmt.Errorf("Google doesn't accept the credentials: they have expired or were revoked, or the clock of this "+
+			"machine is wrong (%s). User credentials are renewed by \"gcloud auth application-default login\"", text)
+	}
+	if text == "" && refused.Response != nil {
+		text = refused.Response.Status
+	}
+	return fmt.Errorf("requesting a token from Google: %s", text)
+}
+
+// impersonate gets a token of the service account.
+func (s *Source) impersonate(ctx context.Context, own string) error {
+	const lifetime = "3600s"
+	account := func(name string) string { return "projects/-/serviceAccounts/" + name }
+	request := struct {
+		Scope     []string `json:"scope"`
+		Lifetime  string   `json:"lifetime"`
+		Delegates []string `json:"delegates,omitempty"`
+	}{Scope: []string{s.scope}, Lifetime: lifetime}
+	for _, name := range s.config.Delegates {
+		request.Delegates = append(request.Delegates, account(name))
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	to := &url.URL{Scheme: "https", Host: "iamcredentials." + s.universe,
+		Path: "/v1/" + account(s.config.Impersonate) + ":generateAccessToken"}
+	api := restapi.Client{HTTP: s.client}
+	resp, err := api.Do(ctx, &restapi.Request{Method: http.MethodPost, URL: to, Body: body,
+		Header: http.Header{"Authorization": {"Bearer " + own}, "Content-Type": {"application/json"}}})
+	if err != nil {
+		return err
+	}
+	if resp.Status != http.StatusOK {
+		return Failure(resp)
+	}
+	var answer struct {
+		AccessToken string
+		ExpireTime  time.Time
+	}
+	if err := json.Unmarshal(resp.Body, &answer); err != nil || answer.AccessToken == "" {
+		return errors.New("the answer has no token")
+	}
+	s.impersonated = oauth2.Token{AccessToken: answer.AccessToken, Expiry: answer.ExpireTime}
+	return nil
+}
+
+// Failure returns the error in a response of a Google service.
+func Failure(resp *restapi.Response) error {
+	var body struct {
+		Error struct{ Status, Message string }
+	}
+	_ = json.Unmarshal(resp.Body, &body) // other bodies are not shown
+	status := fmt.Sprintf("%d %s", resp.Status, http.StatusText(resp.Status))
+	if body.Error.Message == "" {
+		return fmt.Errorf("the service answered %s", status)
+	}
+	return fmt.Errorf("the service answered %s: %s", status, body.Error.Message)
+}
