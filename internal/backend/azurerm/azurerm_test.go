@@ -201,7 +201,7 @@ func TestLockInformation(t *testing.T) {
 	var stored backend.LockInfo
 	data, err := base64.StdEncoding.DecodeString(header.Get("X-Ms-Meta-Terraformlockid"))
 	if err != nil || json.Unmarshal(data, &stored) != nil || stored.ID != id || stored.Who != "me@here" ||
-		!strings.HasSuffix(stored.Path, "/prod/a b.tfstate") {
+		!strings.HasSuffix(stored.Path, "/prod%2Fa%20b.tfstate") {
 		t.Errorf("the lock information is %s, %v", data, err)
 	}
 	if header.Get("X-Ms-Lease-Duration") != "infinite" || header.Get("X-Ms-Meta-Team") != "blue" ||

@@ -81,7 +81,7 @@ func (b *blobs) describeHolder(ctx context.Context, name string, info *backend.L
 	if err != nil {
 		return err
 	}
-	info.Path = to.String() + "/" + name
+	info.Path = to.String() + "/" + url.PathEscape(name)
 	text, err := json.Marshal(info)
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func newBucket(t *testing.T) settings {
 			"run testing/services/run.sh gcs go test ./internal/backend/gcs")
 	}
 	name := fmt.Sprintf("b-%d-%d", os.Getpid(), buckets.Add(1))
-	if err := google.MakeBucket(t.Context(), name); err != nil {
+	if _, err := google.MakeBucket(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 	return settings{}.with("bucket", name, "access_token", google.Token("https://www.googleapis.com/auth/cloud-platform"))

@@ -1,7 +1,6 @@
 package gcptest
 
 import (
-	"context"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
@@ -10,9 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -245,17 +242,4 @@ func (s *Server) buckets(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Host = "storage.googleapis.com"
 	s.storage.ServeHTTP(w, r)
-}
-
-// MakeBucket makes a bucket in the bucket service.
-func (s *Server) MakeBucket(ctx context.Context, name string) error {
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "https://storage.googleapis.com/storage/v1/b?project=project",
-		strings.NewReader(fmt.Sprintf(`{"name": %q}`, name)))
-	r.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	s.storage.ServeHTTP(w, r)
-	if w.Code != http.StatusOK {
-		return fmt.Errorf("making the bucket %s: %d %s", name, w.Code, w.Body)
-	}
-	return nil
 }

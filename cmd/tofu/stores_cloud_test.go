@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"tofu/internal/testenv/azuretest"
+	"tofu/internal/testenv/gcptest"
+	"tofu/internal/testenv/hosts"
+)
+
+// clouds are the test servers of Azure and Google Cloud, and the proxy to them.
+type clouds struct {
+	azure *azuretest.Server
+	gcp   *gcptest.Server
+	proxy *hosts.Proxy
+}
+
+// startClouds starts the servers when a script first needs them. They run until the tests end.
+var startClouds = sync.OnceValues(func() (*clouds, error) {
+	service := func(variable string) *url.URL {
+		u, err := url.Parse(os.Getenv(variable))
+		if err != nil || u.Host == "" {
+			return nil
+		}
+		return u
+	}
+	gcp, err := gcptest.New(service("TEST_GCS_URL"))
+	if err != nil {
+		return nil, err
+	}
+	c := &clouds{azure: azuretest.New(service("TEST_AZURE_URL")), gcp: gcp}
+	for host, key := range map[string]string{"states.vault.azure.net": "rsa", "states.managedhsm.azure.net": "aes256"} {
+		if err := c.azure.Rotate(host, key); err != nil {
+			return nil, err
+		}
+	}
+	all := c.azure.Hosts()
+	for host, h := range c.gcp.Hosts() {
+		all[host] = h
+	}
+	dir, err := os.MkdirTemp("", "clouds")
+	if err != nil {
+		return nil, err
+	}
+	c.proxy, err = hosts.New(dir, all)
+	return c, err
+})
+
+// useClouds sends the requests of a script's programs to the test servers.
+func useClouds(ts *testscript.TestScript) *clouds {
+	c, err := startClouds()
+	ts.Check(err)
+	for name, value := range c.proxy.Env() {
+		ts.Setenv(name, value)
+	}
+	return c
+}
+
+// cmdClouds implements `clouds`. It gives programs access to the test servers of Azure and Google Cloud
+// with the credentials in environment variables.
+func cmdClouds(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: clouds")
+	}
+	c := useClouds(ts)
+	ts.Setenv("ARM_TENANT_ID", azuretest.Tenant)
+	ts.Setenv("ARM_CLIENT_ID", azuretest.ClientID)
+	ts.Setenv("ARM_CLIENT_SECRET", azuretest.Secret)
+	ts.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", c.gcp.Token("https://www.googleapis.com/auth/cloud-platform"))
+	ts.Setenv("KMS_KEY", gcptest.Key)
+}
+
+// azureStore makes a container. Its name is in CONTAINER, the access key of the storage account in the
+// backend's variable.
+func azureStore(ts *testscript.TestScript, name string) store {
+	c := useClouds(ts)
+	container, err := c.azure.MakeContainer(context.Background(), name)
+	ts.Check(err)
+	ts.Setenv("CONTAINER", name)
+	ts.Setenv("ACCOUNT", azuretest.Account)
+	ts.Setenv("ARM_ACCESS_KEY", c.azure.AccessKey())
+	return container
+}
+
+// gcsStore makes a bucket. Its name is in BUCKET, an access token in the backend's variable.
+func gcsStore(ts *testscript.TestScript, name string) store {
+	c := useClouds(ts)
+	bucket, err := c.gcp.MakeBucket(context.Background(), name)
+	ts.Check(err)
+	ts.Setenv("BUCKET", name)
+	ts.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", c.gcp.Token("https://www.googleapis.com/auth/cloud-platform"))
+	return bucket
+}
