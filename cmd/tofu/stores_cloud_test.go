@@ -61,18 +61,22 @@ func useClouds(ts *testscript.TestScript) *clouds {
 	return c
 }
 
-// cmdClouds implements `clouds`. It gives programs access to the test servers of Azure and Google Cloud
-// with the credentials in environment variables.
-func cmdClouds(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: clouds")
-	}
-	c := useClouds(ts)
+// vaultStore gives programs access to the key vaults, with the credentials in the variables of the key
+// provider.
+func vaultStore(ts *testscript.TestScript, _ string) store {
+	useClouds(ts)
 	ts.Setenv("ARM_TENANT_ID", azuretest.Tenant)
 	ts.Setenv("ARM_CLIENT_ID", azuretest.ClientID)
 	ts.Setenv("ARM_CLIENT_SECRET", azuretest.Secret)
-	ts.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", c.gcp.Token("https://www.googleapis.com/auth/cloud-platform"))
-	ts.Setenv("KMS_KEY", gcptest.Key)
+	return nil
+}
+
+// gcpKMSStore gives programs access to Cloud KMS, with a token in the variable of the key provider. The
+// name of the key is in KEY.
+func gcpKMSStore(ts *testscript.TestScript, _ string) store {
+	ts.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", useClouds(ts).gcp.Token("https://www.googleapis.com/auth/cloud-platform"))
+	ts.Setenv("KEY", gcptest.Key)
+	return nil
 }
 
 // azureStore makes a container. Its name is in CONTAINER, the access key of the storage account in the

@@ -28,8 +28,12 @@ type storeKind struct {
 // storeKinds holds the kinds by name. The name is also a condition of scripts: whether the services are
 // there.
 var storeKinds = map[string]storeKind{
-	"aws_kms": {[]string{"TEST_KMS_URL"}, kmsStore},
-	"s3":      {[]string{"TEST_S3_URL", "TEST_DYNAMODB_URL"}, s3Store},
+	"aws_kms":     {[]string{"TEST_KMS_URL"}, kmsStore},
+	"azure_vault": {nil, vaultStore},
+	"azurerm":     {[]string{"TEST_AZURE_URL"}, azureStore},
+	"gcp_kms":     {nil, gcpKMSStore},
+	"gcs":         {[]string{"TEST_GCS_URL"}, gcsStore},
+	"s3":          {[]string{"TEST_S3_URL", "TEST_DYNAMODB_URL"}, s3Store},
 }
 
 // missing returns the first service of a kind that is not there.

@@ -63,6 +63,7 @@ func explain(err error) error {
 	if _, answer, ok := strings.Cut(text, `"error_description": "`); ok {
 		answer, _, _ = strings.Cut(answer, `"`)
 		answer, _, _ = strings.Cut(strings.ReplaceAll(answer, `\r\n`, "\n"), "\n")
+		answer, _, _ = strings.Cut(answer, " Trace ID:")
 		return errors.New(answer)
 	}
 	var lines []string
