@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,22 +26,45 @@ import (
 type storeKind struct {
 	name     string
 	services []string // the environment variables with the addresses of the services
-	// prepare makes an empty store with that name. It returns the backend block for proxies of the
-	// services, in the order of services, and environment variables for the program.
-	prepare func(name string, proxies []string) (block string, env []string, err error)
+	// prepare makes an empty store with that name, behind the proxies of a gateway.
+	prepare func(g *gateway, name string) (*preparedStore, error)
+	faults  []storeFault // besides storeFaults
 }
 
 var storeKinds = []storeKind{
-	{"s3", []string{"TEST_S3_URL", "TEST_DYNAMODB_URL"}, prepareS3},
+	{"s3", []string{"TEST_S3_URL", "TEST_DYNAMODB_URL"}, prepareS3, nil},
+	{"azurerm", []string{"TEST_AZURE_URL"}, prepareAzure, azureFaults},
+	{"gcs", []string{"TEST_GCS_URL"}, prepareGCS, nil},
+}
+
+// preparedStore is an empty store behind proxies.
+type preparedStore struct {
+	block string   // the backend block
+	env   []string // environment variables for the program
+	close func()   // stops the proxies
 }
 
 // prepareS3 makes a bucket and a table, which both lock the state.
-func prepareS3(name string, proxies []string) (block string, env []string, err error) {
+func prepareS3(g *gateway, name string) (*preparedStore, error) {
+	var proxies []string
+	out := &preparedStore{close: func() {}}
+	for _, service := range []string{"TEST_S3_URL", "TEST_DYNAMODB_URL"} {
+		server, err := g.serve(os.Getenv(service))
+		if err != nil {
+			return nil, err
+		}
+		proxies = append(proxies, server.URL)
+		stopOthers := out.close
+		out.close = func() {
+			stopOthers()
+			server.Close()
+		}
+	}
 	s, err := s3test.New(context.Background(), os.Getenv("TEST_S3_URL"), os.Getenv("TEST_DYNAMODB_URL"), name)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	return fmt.Sprintf(`
+	out.block = fmt.Sprintf(`
 terraform {
   backend "s3" {
     bucket         = %[1]q
@@ -53,8 +77,10 @@ terraform {
     endpoints      = { s3 = %[2]q, dynamodb = %[3]q }
   }
 }
-`, name, proxies[0], proxies[1]), []string{"AWS_ACCESS_KEY_ID=" + s.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s.SecretKey,
-			"AWS_EC2_METADATA_DISABLED=true"}, nil
+`, name, proxies[0], proxies[1])
+	out.env = []string{"AWS_ACCESS_KEY_ID=" + s.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s.SecretKey,
+		"AWS_EC2_METADATA_DISABLED=true"}
+	return out, nil
 }
 
 // storeFault is what happens to a request.
@@ -62,7 +88,8 @@ type storeFault struct {
 	name    string
 	forever bool // also to all later requests of the run
 	// fail handles the request; forward sends it to the service and returns the response. The process
-	// of the program can be killed.
+	// of the program can be killed. nil: the request is handled after the lock was removed in the
+	// service.
 	fail func(w http.ResponseWriter, forward func() *httptest.ResponseRecorder, kill func())
 }
 
@@ -119,6 +146,7 @@ type gateway struct {
 	first    int // the first request that fails; 0 for none
 	fault    storeFault
 	kill     func()
+	unlock   func() // removes the lock in the service
 }
 
 // serve starts a proxy of a service.
@@ -131,7 +159,12 @@ func (g *gateway) serve(address string) (*httptest.Server, error) {
 	// The host stays that of the proxy, which signatures include.
 	proxy := &httputil.ReverseProxy{ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host }}
-	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return httptest.NewServer(g.watch(proxy)), nil
+}
+
+// watch counts the requests to a service and fails some.
+func (g *gateway) watch(service http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			panic(http.ErrAbortHandler)
@@ -143,16 +176,21 @@ func (g *gateway) serve(address string) (*httptest.Server, error) {
 		fail, kill := g.fault.fail, g.kill
 		g.mu.Unlock()
 		if !bad {
-			proxy.ServeHTTP(w, r)
+			service.ServeHTTP(w, r)
 			return
 		}
 		forward := func() *httptest.ResponseRecorder {
 			out := httptest.NewRecorder()
-			proxy.ServeHTTP(out, r.WithContext(context.WithoutCancel(r.Context())))
+			service.ServeHTTP(out, r.WithContext(context.WithoutCancel(r.Context())))
 			return out
 		}
+		if fail == nil {
+			g.unlock()
+			service.ServeHTTP(w, r)
+			return
+		}
 		fail(w, forward, kill)
-	})), nil
+	})
 }
 
 // arm makes the n-th request from now on fail.
@@ -181,7 +219,7 @@ func (o *options) atEveryStoreRequest(report func(string, *tally)) error {
 		for _, op := range o.operations() {
 			sum := &tally{}
 			point := 0
-			for i, fault := range storeFaults {
+			for i, fault := range slices.Concat(storeFaults, kind.faults) {
 				for n := 1; ; n++ {
 					point++
 					if !o.chosen(point) && n > 1 {
@@ -221,26 +259,18 @@ func (k storeKind) missing() string {
 // fewer requests.
 func (o *options) badStoreRequest(kind storeKind, op operation, fault storeFault, n int, name string, sum *tally) (fewer bool, err error) {
 	g := &gateway{}
-	var proxies []string
-	for _, service := range kind.services {
-		server, err := g.serve(os.Getenv(service))
-		if err != nil {
-			return false, err
-		}
-		defer server.Close()
-		proxies = append(proxies, server.URL)
-	}
-	block, env, err := kind.prepare(name, proxies)
+	store, err := kind.prepare(g, name)
 	if err != nil {
 		return false, err
 	}
+	defer store.close()
 	t, err := o.newTrial(10)
 	if err != nil {
 		return false, err
 	}
 	defer os.RemoveAll(t.top)
-	t = t.with(append(env, "TOFU_HTTP_TIMEOUT=1")...)
-	if err := os.WriteFile(filepath.Join(t.work, "backend.tf"), []byte(block), 0o644); err != nil {
+	t = t.with(append(store.env, "TOFU_HTTP_TIMEOUT=1")...)
+	if err := os.WriteFile(filepath.Join(t.work, "backend.tf"), []byte(store.block), 0o644); err != nil {
 		return false, err
 	}
 	if err := t.must("init", "-input=false"); err != nil {

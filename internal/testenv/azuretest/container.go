@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/xml"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -26,15 +27,18 @@ type Container struct {
 // MakeContainer makes a container.
 func (s *Server) MakeContainer(ctx context.Context, name string) (*Container, error) {
 	c := &Container{s, name}
-	_, err := c.call(ctx, http.MethodPut, "?restype=container", http.StatusCreated)
+	_, err := c.call(ctx, http.MethodPut, "?restype=container", nil, http.StatusCreated)
 	return c, err
 }
 
 // call sends a request to the service with a token.
-func (c *Container) call(ctx context.Context, method, path string, want int) (*httptest.ResponseRecorder, error) {
+func (c *Container) call(
+	ctx context.Context, method, path string, header http.Header, want int,
+) (*httptest.ResponseRecorder, error) {
 	r := httptest.NewRequestWithContext(ctx, method, "https://"+Account+".blob.core.windows.net/"+c.name+path, nil)
 	r.Header.Set("Authorization", "Bearer "+c.server.Token("https://storage.azure.com"))
 	r.Header.Set("X-Ms-Version", "2021-12-02")
+	maps.Copy(r.Header, header)
 	w := httptest.NewRecorder()
 	c.server.blobs.ServeHTTP(w, r)
 	if w.Code != want {
@@ -43,9 +47,16 @@ func (c *Container) call(ctx context.Context, method, path string, want int) (*h
 	return w, nil
 }
 
+// BreakLease removes the lease of a blob at once. It returns an error if there is none.
+func (c *Container) BreakLease(ctx context.Context, name string) error {
+	_, err := c.call(ctx, http.MethodPut, "/"+url.PathEscape(name)+"?comp=lease",
+		http.Header{"X-Ms-Lease-Action": {"break"}, "X-Ms-Lease-Break-Period": {"0"}}, http.StatusAccepted)
+	return err
+}
+
 // Dump describes all blobs, one per line, without what varies between runs and programs.
 func (c *Container) Dump(ctx context.Context) (string, error) {
-	w, err := c.call(ctx, http.MethodGet, "?restype=container&comp=list", http.StatusOK)
+	w, err := c.call(ctx, http.MethodGet, "?restype=container&comp=list", nil, http.StatusOK)
 	if err != nil {
 		return "", err
 	}
@@ -58,7 +69,7 @@ func (c *Container) Dump(ctx context.Context) (string, error) {
 	slices.Sort(page.Names)
 	var out strings.Builder
 	for _, name := range page.Names {
-		w, err := c.call(ctx, http.MethodGet, "/"+url.PathEscape(name), http.StatusOK)
+		w, err := c.call(ctx, http.MethodGet, "/"+url.PathEscape(name), nil, http.StatusOK)
 		if err != nil {
 			return "", err
 		}
