@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -60,6 +61,9 @@ func TestScript(t *testing.T) {
 			case "providers":
 				_, err := os.Stat(mirror)
 				there, problem = err == nil, testenv.Problem("there are no provider plugins", "run make providers")
+			case "tmux":
+				_, err := exec.LookPath("tmux")
+				there, problem = err == nil, testenv.Problem("there is no tmux", "install it, for example with testing/setup.sh")
 			case "postgres":
 				there, problem = os.Getenv("TEST_POSTGRES_URL") != "",
 					testenv.Problem("TEST_POSTGRES_URL isn't set", "start PostgreSQL")

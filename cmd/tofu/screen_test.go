@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,7 +26,10 @@ func cmdScreen(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: screen start|wait|keys|resize|show ...")
 	}
-	socket := ts.MkAbs(".tmux")
+	if args[0] == "start" { // a server that ends would refuse the next window
+		ts.Setenv("SCREEN", ts.MkAbs(fmt.Sprintf(".screen%d", time.Now().UnixNano())))
+	}
+	socket := ts.Getenv("SCREEN")
 	tmux := func(args ...string) string {
 		cmd := exec.Command("tmux", append([]string{"-S", socket, "-f", "/dev/null", "-u"}, args...)...)
 		cmd.Dir = ts.MkAbs(".")
@@ -50,11 +54,9 @@ func cmdScreen(ts *testscript.TestScript, neg bool, args []string) {
 	switch rest := args[1:]; args[0] {
 	case "start":
 		columns, rows := size(rest[0])
-		end := func() { _ = exec.Command("tmux", "-S", socket, "kill-server").Run() }
-		end() // the terminal before
 		tmux("new-session", "-d", "-x", columns, "-y", rows, strings.Join(rest[1:], " ")+"; echo ENDED $?; sleep 600")
 		tmux("set-option", "-g", "status", "off")
-		ts.Defer(end)
+		ts.Defer(func() { _ = exec.Command("tmux", "-S", socket, "kill-server").Run() })
 	case "wait":
 		want, err := regexp.Compile("(?m)" + rest[0])
 		ts.Check(err)

@@ -214,19 +214,15 @@ func (a *App) useOptions(o *options) (closeView func() error, err error) {
 	a.Input = true
 	if o.view != nil {
 		view := *o.view
-		a.view = view
-		endProgress, err := a.startProgress(&view)
-		if err != nil {
-			return closeView, err
-		}
+		endProgress, progressErr := a.startProgress(&view)
+		var viewErr error
+		a.planView, viewErr = a.planTextView(&view)
+		a.setView(view)
 		closeView = func() error {
 			endProgress()
 			return nil
 		}
-		planView, err := a.planTextView(view.PlanView)
-		a.planView = planView
-		a.setView(view)
-		if err != nil {
+		if err := errors.Join(progressErr, viewErr); err != nil {
 			return closeView, err
 		}
 		if view.JSON && view.JSONInto != "" {

@@ -55,21 +55,22 @@ func oneOf(text string, allowed []string) error {
 	}
 	list := strings.Join(allowed[:len(allowed)-1], ", ") + " or " + allowed[len(allowed)-1]
 	if near := suggest.Nearest(text, allowed); near != "" {
-		return fmt.Errorf("must be %s; did you mean %s?", list, near)
+		return fmt.Errorf("must be %s (did you mean %q?)", list, near)
 	}
 	return fmt.Errorf("must be %s", list)
 }
 
 // planTextView returns how to show plans: as the option says, the environment, or, on a terminal,
 // the CLI configuration.
-func (a *App) planTextView(f *planViewFlags) (ui.PlanTextView, error) {
+func (a *App) planTextView(view *viewFlags) (ui.PlanTextView, error) {
 	var out ui.PlanTextView
+	f := view.PlanView
 	if f == nil {
 		return out, nil
 	}
 	out.Hide, out.Sort = f.Hide, f.Sort
 	switch env := a.Env(planViewEnv); {
-	case f.View != "" && a.view.JSON:
+	case f.View != "" && view.JSON:
 		return out, errors.New("-view is for humans, and can't be used with -json")
 	case f.View != "":
 		out.Name = f.View
