@@ -1,0 +1,140 @@
+package valuediff
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+	"pgregory.net/rapid"
+
+	"tofu/internal/plans"
+)
+
+func TestSameNumber(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want bool
+	}{
+		{"1", "1.0", true}, {"1000", "1e3", true}, {"2.50", "2.5", true}, {"-1", "-1.00", true}, {"0", "-0", true},
+		{"1", "1", false}, {"1", "2", false}, {"0644", "644", false}, {"1.", "1", false}, {"", "0", false},
+		{"1e999", "1e999.0", false}, {"0x10", "16", false}, {"1_000", "1000", false}, {"+1", "1", false},
+		{strings.Repeat("9", 41), strings.Repeat("9", 41) + ".0", false},
+	} {
+		if got := sameNumber(test.a, test.b); got != test.want {
+			t.Errorf("%q and %q: got %v", test.a, test.b, got)
+		}
+	}
+}
+
+func TestShortHash(t *testing.T) {
+	sha := "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+	for text, want := range map[string]string{
+		sha:                              `"9f86d081…0a08"`,
+		"sha256:" + sha:                  `"sha256:9f86d081…0a08"`,
+		strings.ToUpper(sha):             `"9F86D081…0A08"`,
+		sha[:32]:                         `"9f86d081…d015"`,
+		sha[:33]:                         "",
+		strings.Repeat("1", 32):          "", // a number
+		"not a hash":                     "",
+		strings.Repeat("g", 64):          "",
+		"a long prefix of a text:" + sha: "",
+	} {
+		if got := shortText(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestWords checks that the two texts are equal without their changed words.
+func TestWords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.SampledFrom([]string{"alpha", "beta", " ", ",", "π", "1", "\n"})
+		before := strings.Join(rapid.SliceOfN(word, 0, 20).Draw(t, "before"), "")
+		after := strings.Join(rapid.SliceOfN(word, 0, 20).Draw(t, "after"), "")
+		gone, added := Words(before, after)
+		if gone == nil && added == nil {
+			return // equal, or too different
+		}
+		if x, y := without(before, gone), without(after, added); x != y {
+			t.Errorf("%q and %q: %q and %q remain", before, after, x, y)
+		}
+	})
+}
+
+func without(text string, spans []Span) string {
+	var b strings.Builder
+	end := 0
+	for _, s := range spans {
+		b.WriteString(text[end:s.Start])
+		end = s.End
+	}
+	return b.String() + text[end:]
+}
+
+// TestHunks checks that hunks keep every change, with the lines around it, and count the others.
+func TestHunks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lines := rapid.SliceOf(rapid.Custom(func(t *rapid.T) Line {
+			return Line{Action: rapid.SampledFrom([]plans.Action{plans.NoOp, plans.NoOp, plans.NoOp, plans.NoOp,
+				plans.Create, plans.Delete}).Draw(t, "action"), Text: rapid.StringN(0, 3, -1).Draw(t, "text")}
+		})).Draw(t, "lines")
+		total := 0
+		for i, l := range Hunks(lines, 2) {
+			if l.Skipped == 0 {
+				total++
+				continue
+			}
+			for j := total; j < total+l.Skipped; j++ {
+				if lines[j].Action != plans.NoOp {
+					t.Fatalf("line %d is left out by hunk %d", j, i)
+				}
+			}
+			total += l.Skipped
+		}
+		if total != len(lines) {
+			t.Errorf("%d lines of %d", total, len(lines))
+		}
+	})
+}
+
+// FuzzReview checks that a comparison for review finds a difference exactly if there is one, except
+// for the form of numbers.
+func FuzzReview(f *testing.F) {
+	for _, text := range []string{"", "a", "1.0", "a: 1\nb:\n  - x\n", `{"a": [1, 2]}`, "-----BEGIN CERTIFICATE-----\nAA==\n" +
+		"-----END CERTIFICATE-----\n", base64.StdEncoding.EncodeToString([]byte("key: value\nother: value\n")),
+		"&a [*a]\n: x\n", "9f86d081884c7d659a2feaa0c55ad015", "[[[[[[{}]]]]]]", "- \x00\n- a: b\n"} {
+		f.Add(text, text+" ")
+		f.Add(text, "1.0")
+	}
+	f.Fuzz(func(t *testing.T, before, after string) {
+		was, is := cty.StringVal(before), cty.StringVal(after)
+		n := (&Differ{Review: true}).Value(was, is)
+		if same := was.RawEquals(is); n.Changed() == same && !n.Reformed {
+			t.Errorf("%q and %q: changed is %v", before, after, n.Changed())
+		}
+	})
+}
+
+// TestLikeness checks that elements are paired with the most similar ones, also in long sets.
+func TestLikeness(t *testing.T) {
+	const n = 5000
+	object := func(i int, note string) cty.Value {
+		return cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal(fmt.Sprint("name", i)),
+			"port": cty.NumberIntVal(int64(i)), "note": cty.StringVal(note)})
+	}
+	var old, new []cty.Value
+	for i := range n {
+		old, new = append(old, object(i, "before")), append(new, object(n-1-i, "after"))
+	}
+	root := (&Differ{Review: true}).Value(cty.SetVal(old), cty.SetVal(new))
+	for _, e := range root.Elements {
+		if e.Action != plans.Update || e.Members[0].Node.Changed() || e.Members[2].Node.Changed() {
+			t.Fatalf("an element is not paired with its like: %+v", e)
+		}
+	}
+	if len(root.Elements) != n {
+		t.Errorf("%d elements", len(root.Elements))
+	}
+}
