@@ -96,12 +96,13 @@ func (a *App) explained(ctx context.Context, f *explainFlags, args []string) (*e
 	if err != nil {
 		return nil, func() {}, err
 	}
+	a.onStderr()
 	op, err := a.StartOperation(ctx, f.operation(), session.OperationPlan)
 	if err != nil {
 		return nil, func() {}, err
 	}
 	op.Env.Observe = nil
-	plan, err := op.PlanQuietly(ctx, opts)
+	plan, err := op.PlanUnseen(ctx, opts)
 	if plan == nil || err != nil {
 		return nil, op.Close, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"tofu/internal/configs/inputs"
+	"tofu/internal/engine"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/session"
@@ -34,6 +35,8 @@ the changes that were shown.`,
 		fs.StringVar(&f.Out, "out", "", "Save the plan to `path`, for the apply command.")
 		fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
 			"Exit with status 0 without changes, 1 after an error, and 2 with changes.")
+		fs.BoolVar(&f.Summary, "summary-json", false, "Print only a JSON document with the numbers of changes by action, "+
+			"type and module.")
 		fs.StringVar(&f.GenerateConfig, "generate-config-out", "",
 			"(Experimental) Write configuration for import blocks that have none to `path`, which must not exist.")
 	}, runPlan),
@@ -43,15 +46,22 @@ type planCommandFlags struct {
 	planFlags
 	Out, GenerateConfig string
 	DetailedExitCode    bool
+	Summary             bool
 }
 
 func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) error {
 	if err := noArguments(args); err != nil {
 		return err
 	}
+	if f.Summary && (f.JSON || f.JSONInto != "") {
+		return badUsage("Incompatible options", "-summary-json can't be used together with -json and -json-into.")
+	}
 	opts, err := f.options()
 	if err != nil {
 		return err
+	}
+	if f.Summary {
+		app.onStderr()
 	}
 	opts.GenerateConfig, opts.NotSaved = f.GenerateConfig != "", f.Out == ""
 	if err := tfdiags.Join(generateTarget(f.GenerateConfig, opts.Mode), planTarget(f.Out)); err != nil {
@@ -66,7 +76,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 	}
 	defer op.Close()
 	op.Env.Parallelism = f.Parallelism
-	plan, err := op.Plan(ctx, opts)
+	plan, err := f.plan(ctx, op, opts)
 	if plan != nil && f.GenerateConfig != "" {
 		err = tfdiags.Join(err, writeGenerated(f.GenerateConfig, plan, app.Warnings.Add))
 	}
@@ -84,9 +94,24 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 	return nil
 }
 
+// plan plans, and prints the plan or its summary.
+func (f *planCommandFlags) plan(
+	ctx context.Context, op *session.Operation, opts *engine.PlanOptions,
+) (*plans.Plan, error) {
+	if !f.Summary {
+		return op.Plan(ctx, opts)
+	}
+	op.Env.Observe = nil
+	plan, err := op.PlanUnseen(ctx, opts)
+	if plan != nil {
+		err = tfdiags.Join(err, ui.WriteSummary(op.Session.Out, plan))
+	}
+	return plan, err
+}
+
 // planNotes prints what can be done with a plan.
 func (a *App) planNotes(plan *plans.Plan, f *planCommandFlags) {
-	if a.view.JSON {
+	if a.view.JSON || f.Summary {
 		return
 	}
 	switch {

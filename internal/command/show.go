@@ -39,7 +39,7 @@ Shows the current state, or the contents of a file: a saved plan or a state.`,
 		fs.StringVar(&f.Module, "module", "", "Show the module in `DIR` alone, which need not be initialized. "+
 			"Needs -json.")
 		fs.StringVar(&f.Format, "format", "", "Show a saved plan in this `format`: markdown, for a comment on a pull "+
-			"request, or html, one page that needs no network.")
+			"request; html, one page that needs no network; or summary-json, the numbers of changes.")
 		fs.IntVar(&f.Limit, "limit", review.DefaultLimit, "With -format=markdown: the most `characters` that the text may have.")
 		fs.StringVar(&f.Events, "events", "", "With -format=html: take the durations of an apply of the plan from "+
 			"`file`, which \"tofu apply -json\" printed.")
@@ -60,7 +60,7 @@ type showFlags struct {
 
 // showFormats write a plan in the formats of -format.
 var showFormats = map[string]func(context.Context, *showRun, *savedPlan, io.Writer) error{
-	"markdown": showMarkdown, formatHTML: showPage,
+	"markdown": showMarkdown, formatHTML: showPage, "summary-json": showSummary,
 }
 
 // checkFormat returns an error unless the options of formats fit together.
@@ -279,6 +279,10 @@ func showMarkdown(ctx context.Context, s *showRun, saved *savedPlan, out io.Writ
 		return err
 	}
 	return review.Write(out, &ui.PlanView{Plan: saved.Plan, Config: saved.cfg.Config, Schemas: schemas}, s.flags.Limit)
+}
+
+func showSummary(_ context.Context, _ *showRun, saved *savedPlan, out io.Writer) error {
+	return ui.WriteSummary(out, saved.Plan)
 }
 
 func showPage(ctx context.Context, s *showRun, saved *savedPlan, out io.Writer) error {

@@ -129,13 +129,19 @@ func (op *Operation) Close() {
 // Plan validates the configuration, plans, and prints the plan. It also prints and returns a plan
 // with errors, except that an apply prints none without any objects.
 func (op *Operation) Plan(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, error) {
-	plan, err := op.PlanQuietly(ctx, opts)
-	if op.Session.Interrupts.Stopped() && err == nil {
-		err = tfdiags.Errorf("Execution halted", "The operation was interrupted while planning. Nothing was changed.")
-	}
+	plan, err := op.PlanUnseen(ctx, opts)
 	if plan != nil && (err == nil || HasChanges(plan) || opts.Mode != plans.Destroy &&
 		(op.Name != OperationApply || len(plan.Changes.Instances) > 0)) {
 		op.ShowPlan(ctx, &ui.PlanView{Plan: plan})
+	}
+	return plan, err
+}
+
+// PlanUnseen is Plan without printing. It can return a plan with an error.
+func (op *Operation) PlanUnseen(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, error) {
+	plan, err := op.PlanQuietly(ctx, opts)
+	if op.Session.Interrupts.Stopped() && err == nil {
+		err = tfdiags.Errorf("Execution halted", "The operation was interrupted while planning. Nothing was changed.")
 	}
 	return plan, err
 }

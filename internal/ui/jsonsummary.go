@@ -1,0 +1,82 @@
+package ui
+
+import (
+	"io"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+	"tofu/internal/ui/planview"
+)
+
+// actionCounts are numbers of objects by action: "create", "delete-create" and so on.
+type actionCounts map[string]int
+
+// planSummary is the document of `plan -summary-json`.
+type planSummary struct {
+	FormatVersion  string                  `json:"format_version"`
+	Mode           string                  `json:"mode"`
+	Errored        bool                    `json:"errored"`
+	Applyable      bool                    `json:"applyable"`
+	Complete       bool                    `json:"complete"`
+	Actions        actionCounts            `json:"actions"`
+	Types          map[string]actionCounts `json:"types"`   // by resource type; data sources as "data.TYPE"
+	Modules        map[string]actionCounts `json:"modules"` // by address without keys; the root module is "root"
+	Imported       int                     `json:"imported"`
+	Moved          int                     `json:"moved"`
+	ChangedOutside int                     `json:"changed_outside"` // objects changed since the last apply
+	Outputs        actionCounts            `json:"outputs"`
+}
+
+const summaryFormat = "1.0"
+
+// modeNames are the names of modes in documents.
+var modeNames = [...]string{plans.Normal: "normal", plans.Destroy: "destroy", plans.RefreshOnly: "refresh-only"}
+
+// WriteSummary writes the numbers of objects that a plan changes as a JSON document. Objects without
+// a change are not counted, except as imported or moved.
+func WriteSummary(w io.Writer, plan *plans.Plan) error {
+	out := planSummary{FormatVersion: summaryFormat, Mode: modeNames[plan.Mode], Errored: plan.Errored,
+		Applyable: plan.Applyable, Complete: plan.Complete, Actions: actionCounts{}, Types: map[string]actionCounts{},
+		Modules: map[string]actionCounts{}, Outputs: actionCounts{}}
+	source := &planview.Source{Plan: plan}
+	for _, c := range source.Listed() {
+		if c.Importing != nil {
+			out.Imported++
+		}
+		if c.MovedFrom != nil {
+			out.Moved++
+		}
+		if c.Action != plans.NoOp {
+			action := c.Action.String()
+			out.Actions[action]++
+			count(out.Types, typeName(c.Addr.Resource), action)
+			count(out.Modules, moduleName(c.Addr.Module.Module()), action)
+		}
+	}
+	for _, o := range source.ChangedOutputs() {
+		out.Outputs[o.Action.String()]++
+	}
+	out.ChangedOutside = len(source.ShownDrift())
+	return writeIndented(w, out)
+}
+
+func count(in map[string]actionCounts, key, action string) {
+	if in[key] == nil {
+		in[key] = actionCounts{}
+	}
+	in[key][action]++
+}
+
+func typeName(r addrs.Resource) string {
+	if r.Mode == addrs.Data {
+		return "data." + r.Type
+	}
+	return r.Type
+}
+
+func moduleName(m addrs.Module) string {
+	if m.IsRoot() {
+		return "root"
+	}
+	return m.String()
+}
