@@ -1,6 +1,7 @@
 package page
 
 import (
+	"runtime"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -8,6 +9,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/graphview"
+	"tofu/internal/parallel"
 	"tofu/internal/plans"
 )
 
@@ -175,20 +177,22 @@ func (d *document) change(c *plans.InstanceChange) {
 func (d *document) chunk(i int) []*details {
 	part := d.changes[i*chunkSize : min((i+1)*chunkSize, len(d.changes))]
 	out := make([]*details, len(part))
+	places := make([]map[string]int, len(part))
 	for j, c := range part {
-		out[j] = d.details(c)
+		places[j] = d.linesOf(c.Addr.Config())
 	}
+	parallel.Each(len(part), runtime.GOMAXPROCS(0), func(j int) { out[j] = d.details(part[j], places[j]) })
 	return out
 }
 
-// details describes a change. Objects without a change have no difference.
-func (d *document) details(c *plans.InstanceChange) *details {
+// details describes a change. Objects without a change have no difference. places has the lines of
+// the attributes in the configuration.
+func (d *document) details(c *plans.InstanceChange, places map[string]int) *details {
 	if c.Action == plans.NoOp && c.MovedFrom == nil && c.Importing == nil {
 		return &details{Heading: c.Addr.String() + " does not change"}
 	}
 	text := d.View.ChangeText(c)
 	out := &details{Heading: text.Heading, Notes: text.Notes}
-	places := d.linesOf(c.Addr.Config())
 	for _, l := range text.Lines {
 		line := lineJSON{Sign: signs[l.Action], Indent: l.Indent, Text: l.Text, Forces: l.Forces}
 		if l.Indent == 0 {

@@ -1,0 +1,175 @@
+package graphview
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+)
+
+// graphOf returns a graph from lines such as "a b c": a refers to b and c. Names that begin with v
+// are locals.
+func graphOf(lines ...string) *Graph {
+	at := map[string]int{}
+	var nodes []Node
+	var edges []Edge
+	add := func(name string) int {
+		id, ok := at[name]
+		if !ok {
+			id = len(nodes)
+			at[name] = id
+			n := Node{Kind: Resource, Address: name, Type: "t"}
+			if name[0] == 'v' {
+				n.Kind = Local
+			}
+			nodes = append(nodes, n)
+		}
+		return id
+	}
+	for _, line := range lines {
+		names := strings.Fields(line)
+		from := add(names[0])
+		for _, to := range names[1:] {
+			edges = append(edges, Edge{From: from, To: add(to)})
+		}
+	}
+	return sorted(nodes, edges)
+}
+
+// text returns a graph in the form of graphOf, without nodes that have no edge.
+func text(g *Graph) string {
+	var out []string
+	for i, needs := range g.Needs() {
+		line := g.Nodes[i].Address
+		for _, e := range needs {
+			line += " " + g.Nodes[g.Edges[e].To].Address
+		}
+		if len(needs) > 0 {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestResources(t *testing.T) {
+	var hub []string
+	for i := range 10 {
+		hub = append(hub, fmt.Sprintf("u%d vhub", i), fmt.Sprintf("vhub n%d", i))
+	}
+	for name, test := range map[string]struct {
+		in   []string
+		want string
+	}{
+		"through values": {[]string{"a v1 b", "v1 v2 b", "v2 c"}, "a b c"},
+		"only values":    {[]string{"v1 v2", "v2 v3"}, ""},
+		"hub":            {hub, "u0 vhub; u1 vhub; u2 vhub; u3 vhub; u4 vhub; u5 vhub; u6 vhub; u7 vhub; u8 vhub; u9 vhub; vhub n0 n1 n2 n3 n4 n5 n6 n7 n8 n9"},
+	} {
+		if got := text(graphOf(test.in...).Resources()); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestFocus(t *testing.T) {
+	g := graphOf("a v1", "v1 b", "b c", "c d", "x b")
+	for _, test := range []struct {
+		address string
+		depth   int
+		want    []string
+	}{
+		{"b", 0, []string{"b", "v1"}}, {"b", 1, []string{"a", "b", "c", "v1", "x"}},
+		{"a", 1, []string{"a", "b", "v1"}}, {"d", 2, []string{"b", "c", "d", "v1"}}, {"v1", 1, []string{"a", "b", "v1"}},
+	} {
+		part, err := g.Focus(test.address, test.depth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, n := range part.Nodes {
+			got = append(got, n.Address)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("focus on %s with depth %d: %q, want %q", test.address, test.depth, got, test.want)
+		}
+	}
+	if _, err := g.Focus("nothing", 1); err == nil {
+		t.Error("a focus on nothing is no error")
+	}
+}
+
+func TestMermaidEscapes(t *testing.T) {
+	g := &Graph{Nodes: []Node{{Kind: Provider, Address: `provider["a"].<b>` + "`#;\n"}}}
+	var out strings.Builder
+	if err := g.WriteMermaid(&out); err != nil {
+		t.Fatal(err)
+	}
+	if want := `["provider[#quot;a#quot;].#lt;b#gt;#96;#35;; "]`; !strings.Contains(out.String(), want) {
+		t.Errorf("got %s, want a label %s", out.String(), want)
+	}
+}
+
+func TestCriticalPath(t *testing.T) {
+	g := graphOf("a v1", "v1 b c", "b d", "z")
+	run := &Run{spans: map[string]Span{}}
+	for i, n := range g.Nodes {
+		if n.Kind == Local {
+			continue
+		}
+		c := &plans.InstanceChange{Addr: addrs.AbsInstance{Resource: addrs.Resource{Mode: addrs.Managed, Type: "t", Name: n.Address}}}
+		g.Nodes[i].Changes = []*plans.InstanceChange{c}
+		ended := map[string]time.Duration{"a": 9, "b": 5, "c": 4, "d": 2, "z": 8}[n.Address]
+		run.spans[c.Addr.String()] = Span{ended - 1, ended}
+	}
+	var got []string
+	for _, c := range g.CriticalPath(run) {
+		got = append(got, c.Addr.Resource.Name)
+	}
+	if want := []string{"d", "b", "a"}; !slices.Equal(got, want) {
+		t.Errorf("the critical path is %q, want %q", got, want)
+	}
+}
+
+func TestReadRun(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                  "no event about an object",
+		"{}":                "no event about an object",
+		"{}\nplain text\n":  "line 2 is not an event",
+		`{"@timestamp": 5}`: "line 1 is not an event",
+	} {
+		if _, err := ReadRun(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", in, err, want)
+		}
+	}
+}
+
+// BenchmarkResources shows that the time for each node doesn't depend on their number, in layers of
+// resources between which all references go through a few values.
+func BenchmarkResources(b *testing.B) {
+	for _, n := range []int{1000, 10_000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			var lines []string
+			for i := range n {
+				layer := i / 100
+				lines = append(lines, fmt.Sprintf("r%d v%d", i, layer), fmt.Sprintf("v%d r%d", layer+1, i))
+			}
+			g := graphOf(lines...)
+			b.ResetTimer()
+			for b.Loop() {
+				if err := g.Resources().WriteMermaid(io.Discard); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := g.Focus("r0", 3); err != nil {
+					b.Fatal(err)
+				}
+				g.Modules()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/node")
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package review
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"tofu/internal/ui/plantest"
+)
+
+// TestLimit checks texts of all lengths: none is longer than its limit, each block and each fence is
+// whole, and what is dangerous has precedence.
+func TestLimit(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(0, 400).Draw(rt, "changes")
+		limit := rapid.IntRange(LeastLimit, 40_000).Draw(rt, "limit")
+		text := rapid.SampledFrom([]string{"plain", "```", "`````\n```diff", "</details>", "| a |", "é✓"}).Draw(rt, "text")
+		view, _ := plantest.Plan(t, n, text)
+		var out strings.Builder
+		if err := Write(&out, view, limit); err != nil {
+			rt.Fatal(err)
+		}
+		got := out.String()
+		if length := utf8.RuneCountInString(got); length > limit {
+			rt.Errorf("the text has %d characters, want at most %d", length, limit)
+		}
+		checkWhole(rt, got)
+		checkOrder(rt, got, n)
+	})
+}
+
+// checkWhole checks that each folded block and each fence ends.
+func checkWhole(t *rapid.T, text string) {
+	fence, open := "", 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case fence != "" && line == fence:
+			fence = ""
+		case fence != "":
+		case strings.HasPrefix(line, "```"):
+			fence = strings.TrimSuffix(line, "diff")
+		case strings.HasPrefix(line, "<details>"):
+			open++
+		case line == "</details>":
+			open--
+		}
+	}
+	if fence != "" || open != 0 {
+		t.Errorf("a fence %q or %d blocks are not closed:\n%s", fence, open, text)
+	}
+}
+
+// checkOrder checks that no difference of a harmless change is there if an address of a dangerous
+// one is missing.
+func checkOrder(t *rapid.T, text string, n int) {
+	deleted := (n + 3) / 5
+	shown := strings.Count(text, "will be destroyed") + strings.Count(between(text, "Destroyed (", "####"), "\n- `")
+	if shown < deleted && strings.Contains(text, "will be updated in-place") {
+		t.Errorf("%d of %d deletions are shown, but also updates:\n%s", shown, deleted, text)
+	}
+}
+
+func between(text, from, to string) string {
+	_, text, _ = strings.Cut(text, from)
+	text, _, _ = strings.Cut(text, to)
+	return text
+}
+
+func TestEscapes(t *testing.T) {
+	for in, want := range map[string]string{
+		`a["x"]`: "`a[\"x\"]`", "a`b": "``a`b``", "`a": "`` `a ``", "a|b": "`a\\|b`",
+	} {
+		if got := code(in); got != want {
+			t.Errorf("code(%q) = %s, want %s", in, got, want)
+		}
+	}
+	if got, want := escape("<a>*_`@x"), "&lt;a&gt;&#42;&#95;&#96;&#64;x"; got != want {
+		t.Errorf("escape = %s, want %s", got, want)
+	}
+}
+
+// reviewLimit is the time within which a hundred thousand changes are written.
+const reviewLimit = 5 * time.Second
+
+// BenchmarkWrite shows that the time for each change doesn't depend on their number.
+func BenchmarkWrite(b *testing.B) {
+	for _, limit := range []int{DefaultLimit, 1 << 30} {
+		for _, n := range []int{1000, 10_000, 100_000} {
+			b.Run(fmt.Sprintf("limit=%d/%s", limit, strconv.Itoa(n)), func(b *testing.B) {
+				view, _ := plantest.Plan(b, n, "text")
+				for b.Loop() {
+					if err := Write(io.Discard, view, limit); err != nil {
+						b.Fatal(err)
+					}
+				}
+				took := b.Elapsed() / time.Duration(b.N)
+				b.ReportMetric(float64(took.Nanoseconds())/float64(n), "ns/change")
+				if n == 100_000 && took > reviewLimit {
+					b.Errorf("it takes %s", took)
+				}
+			})
+		}
+	}
+}
