@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build providers services backends quickstart test check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
+.PHONY: all build providers services backends quickstart test browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
 
 export CGO_ENABLED ?= 0
 GOBUILD := go build -trimpath -buildvcs=false
@@ -58,6 +58,7 @@ check:
 	go vet ./...
 	$(STATICCHECK) ./...
 	cd testing/providers && go vet ./... && $(STATICCHECK) ./...
+	cd testing/browser && go vet ./... && $(STATICCHECK) ./...
 	@$(MAKE) -s vulnerabilities
 
 # Reports known vulnerabilities in dependencies. Without network access it prints a notice and succeeds.
@@ -72,6 +73,14 @@ vulnerabilities:
 unit: build providers
 	go test ./...
 	cd testing/providers && TF_ACC_TERRAFORM_PATH=$(abspath $(OUT)) go test ./...
+	@$(MAKE) -s browser
+
+# Drives the page of a plan in Chromium.
+browser:
+	cd testing/browser && go test ./...
+
+pictures:
+	cd testing/browser && go test -run TestPictures . -args -pictures=$(CURDIR)/docs/pictures
 
 # The services that tests need, into build/services: commands of the Go module in testing/services and
 # packages from npm. testing/services/run.sh starts them.
@@ -159,7 +168,7 @@ faults: build providers
 
 # Compiles for systems on which no tests run.
 cross:
-	for os in darwin windows; do for module in . testing/providers; do \
+	for os in darwin windows; do for module in . testing/providers testing/browser; do \
 		echo "== $$os $$module"; cd $(CURDIR)/$$module; \
 		GOOS=$$os go build ./...; GOOS=$$os go vet ./...; \
 	done; done

@@ -13,6 +13,7 @@ wanted=(
 	"ssh openssh-client"
 	"python3 python3"
 	"gcc gcc"
+	"chromium chromium"
 	"node nodejs"
 	"npm npm"
 	"tmux tmux"

@@ -176,7 +176,7 @@ function links(list) {
 
 // ---- layout: layers from left to right, each item after all that it needs
 
-const WIDTH = 228, GAP_X = 58, GAP_Y = 16, TALL = 26;
+const WIDTH = 212, GAP_X = 46, GAP_Y = 16, TALL = 26;
 
 function layout(list, edges) {
   const n = list.length;
@@ -299,7 +299,7 @@ function draw(keepView) {
   const lines = edges.map(([a, b]) => {
     const s = list[b], t = list[a];
     const x1 = s.x + WIDTH, y1 = s.y + s.height / 2, x2 = t.x, y2 = t.y + t.height / 2;
-    const bend = Math.max(40, Math.abs(x2 - x1) / 2);
+    const bend = Math.max(24, Math.abs(x2 - x1) / 2);
     const path = svg('path', { class: 'edge', 'marker-end': 'url(#arrow)',
       d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2 - 3} ${y2}` });
     path.ends = [a, b];
@@ -345,7 +345,7 @@ function box(item, index) {
   isModule ? svg('rect', { class: 'behind', x: 5, y: 5, width: WIDTH, height: item.height, rx: 7 }) : null,
   svg('rect', { class: 'box', width: WIDTH, height: item.height, rx: 7 }),
   svg('rect', { class: 'strip', x: 0, y: 8, width: 4, height: item.height - 16, rx: 2 }),
-  svg('text', { x: 14, y: 18 }, short(name, 28)),
+  svg('text', { x: 14, y: 18 }, short(name, 26)),
   svg('text', { class: 'under', x: 14, y: 34 }, ...under));
 }
 
