@@ -15,7 +15,7 @@ import (
 func (e *explainer) whyNot(target addrs.Target, r *graph.Resource, of []*plans.InstanceChange) []*Ground {
 	w := &denial{explainer: e, target: target, resource: r, of: of}
 	for _, find := range []func(*denial){
-		(*denial).mode, (*denial).failed, (*denial).selection, (*denial).instances, (*denial).kind,
+		(*denial).mode, (*denial).failed, (*denial).deferred, (*denial).selection, (*denial).instances, (*denial).kind,
 		(*denial).ignored, (*denial).steady,
 	} {
 		find(w)
@@ -23,8 +23,7 @@ func (e *explainer) whyNot(target addrs.Target, r *graph.Resource, of []*plans.I
 	return w.grounds
 }
 
-// denial collects why something is not in a plan. Each method looks for one kind of ground, so a new
-// kind, such as a deferral, is a method of its own.
+// denial collects why something is not in a plan. Each method looks for one kind of ground.
 type denial struct {
 	*explainer
 	target   addrs.Target
@@ -54,9 +53,34 @@ func (d *denial) failed() {
 	}
 }
 
+// deferred looks for changes that can't be planned yet.
+func (d *denial) deferred() {
+	for _, c := range d.plan.Deferred {
+		if d.target.ContainsInstance(c.Addr) || c.Addr.Abs().Config() == d.target.Resource.In(d.target.Module.Module()) &&
+			c.Addr.Key == addrs.UnknownKey {
+			d.add("deferred", d.block(), "%s is deferred until after an apply, because %s", c.Addr, c.Because())
+			return
+		}
+	}
+	for _, m := range d.plan.DeferredModules {
+		if len(d.of) == 0 && m.Contains(d.target.Module.Module()) {
+			d.add("deferred", d.block(), "%s is deferred until after an apply, because its instances are known only then", m)
+			return
+		}
+	}
+}
+
+// block returns the place of the resource block, nil if there is none.
+func (d *denial) block() *Place {
+	if d.resource == nil {
+		return nil
+	}
+	return placeOf(d.resource.Node.Range)
+}
+
 // selection looks for -target and -exclude.
 func (d *denial) selection() {
-	if len(d.of) > 0 {
+	if len(d.of)+len(d.grounds) > 0 {
 		return
 	}
 	for _, t := range d.plan.Excludes {
@@ -145,7 +169,7 @@ func (d *denial) ignored() {
 	}
 	l := d.resource.Config.Lifecycle
 	if l.IgnoreAll {
-		d.add("ignore_changes", placeOf(d.resource.Node.Range), "lifecycle.ignore_changes = all: differences between the "+
+		d.add("ignore_changes", d.block(), "lifecycle.ignore_changes = all: differences between the "+
 			"configuration and the object are ignored")
 	}
 	for _, tr := range l.IgnoreChanges {

@@ -16,6 +16,7 @@ import (
 func Build(g *graph.Graph, plan *plans.Plan) *Graph {
 	b := &builder{
 		graph: g, changes: map[addrs.ConfigResource][]*plans.InstanceChange{},
+		deferred:  map[addrs.ConfigResource][]*plans.Deferred{},
 		resources: map[*graph.Resource]int{}, values: map[*graph.Value]int{}, calls: map[*graph.Module]int{},
 		wholes: map[*graph.Module]int{},
 	}
@@ -23,6 +24,10 @@ func Build(g *graph.Graph, plan *plans.Plan) *Graph {
 		for _, c := range plan.Changes.Instances {
 			addr := c.Addr.Config()
 			b.changes[addr] = append(b.changes[addr], c)
+		}
+		for _, d := range plan.Deferred {
+			addr := d.Addr.Config()
+			b.deferred[addr] = append(b.deferred[addr], d)
 		}
 	}
 	for _, m := range b.modules() {
@@ -42,10 +47,11 @@ func Build(g *graph.Graph, plan *plans.Plan) *Graph {
 var valueKinds = [...]Kind{graph.Variable: Variable, graph.Local: Local, graph.Output: Output}
 
 type builder struct {
-	graph   *graph.Graph
-	nodes   []Node
-	edges   []Edge
-	changes map[addrs.ConfigResource][]*plans.InstanceChange
+	graph    *graph.Graph
+	nodes    []Node
+	edges    []Edge
+	changes  map[addrs.ConfigResource][]*plans.InstanceChange
+	deferred map[addrs.ConfigResource][]*plans.Deferred
 
 	resources     map[*graph.Resource]int
 	values        map[*graph.Value]int
@@ -67,7 +73,7 @@ func (b *builder) edge(from, to int, at *hcl.Range) { b.edges = append(b.edges, 
 func (b *builder) addResource(r *graph.Resource) {
 	id := b.node(modes[r.Addr.Resource.Mode], r.Module, r.Addr.String(), r.Node.Range)
 	b.nodes[id].Type = r.Addr.Resource.Type
-	b.nodes[id].Changes = b.changes[r.Addr]
+	b.nodes[id].Changes, b.nodes[id].Deferred = b.changes[r.Addr], b.deferred[r.Addr]
 	b.resources[r] = id
 }
 

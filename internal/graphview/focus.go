@@ -124,6 +124,7 @@ func (g *Graph) Modules() *Graph {
 		id := add(n.Module)
 		module[i] = id
 		nodes[id].Changes = append(nodes[id].Changes, n.Changes...)
+		nodes[id].Deferred = append(nodes[id].Deferred, n.Deferred...)
 	}
 	var edges []Edge
 	for _, e := range g.Edges {

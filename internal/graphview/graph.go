@@ -45,8 +45,9 @@ type Node struct {
 	Module  addrs.Module
 	Type    string     // of resources
 	At      *hcl.Range // the block; nil if the configuration has none
-	// Changes are the planned changes of the resource's objects, or of all objects in the module.
-	Changes []*plans.InstanceChange
+	// Changes and Deferred are the planned changes of the resource's objects, or of all objects in the module.
+	Changes  []*plans.InstanceChange
+	Deferred []*plans.Deferred // changes that can't be planned yet
 }
 
 // Edge says that the node with the index From refers to the node with the index To.

@@ -18,6 +18,7 @@ const classesMermaid = `  classDef delete fill:#fbe3e1,stroke:#b3261e,color:#1d1
   classDef update fill:#fdf3d0,stroke:#8a6d00,color:#1d1b1a
   classDef create fill:#e0f2e5,stroke:#1a7f37,color:#1d1b1a
   classDef read fill:#e1eefb,stroke:#1f6feb,color:#1d1b1a
+  classDef deferred fill:#eeeeee,stroke:#5b6672,color:#1d1b1a
 `
 
 // Class returns the name under which drawings show an action: that of the action, "replace" for all
@@ -30,6 +31,17 @@ func Class(a plans.Action) string {
 		return "replace"
 	}
 	return a.String()
+}
+
+// Deferred is the name under which drawings show changes that can't be planned yet.
+const Deferred = "deferred"
+
+// class returns the name of the worst of the node's changes.
+func (n *Node) class() string {
+	if class := Class(n.Worst()); class != "" || len(n.Deferred) == 0 {
+		return class
+	}
+	return Deferred
 }
 
 // escapesMermaid replaces what would end a label or be markup in it.
@@ -56,7 +68,7 @@ func (g *Graph) WriteMermaid(w io.Writer) error {
 	for _, e := range g.Edges {
 		fmt.Fprintf(m.out, "  n%d --> n%d\n", e.To, e.From)
 	}
-	if slices.ContainsFunc(g.Nodes, func(n Node) bool { return Class(n.Worst()) != "" }) {
+	if slices.ContainsFunc(g.Nodes, func(n Node) bool { return n.class() != "" }) {
 		fmt.Fprint(m.out, classesMermaid)
 	}
 	return m.out.Flush()
@@ -89,7 +101,7 @@ func (m *mermaid) module(path addrs.Module, indent string) {
 			label += "<br/>" + counts
 		}
 		fmt.Fprintf(m.out, "%sn%d[\"%s\"]", indent, i, label)
-		if class := Class(n.Worst()); class != "" {
+		if class := n.class(); class != "" {
 			fmt.Fprintf(m.out, ":::%s", class)
 		}
 		fmt.Fprintln(m.out)

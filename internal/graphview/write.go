@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"tofu/internal/plans"
 )
 
 // formatVersion is the version of the JSON document.
@@ -20,6 +22,7 @@ type nodeJSON struct {
 	Line      int            `json:"line,omitempty"`
 	Actions   map[string]int `json:"actions,omitempty"`
 	Instances []instanceJSON `json:"instances,omitempty"`
+	Deferred  []deferredJSON `json:"deferred,omitempty"`
 }
 
 type instanceJSON struct {
@@ -27,6 +30,12 @@ type instanceJSON struct {
 	Deposed string `json:"deposed,omitempty"`
 	Action  string `json:"action"`
 	Reason  string `json:"action_reason,omitempty"`
+}
+
+type deferredJSON struct {
+	Address string            `json:"address"`
+	Action  string            `json:"action"` // to expect
+	Reason  plans.DeferReason `json:"reason"`
 }
 
 type edgeJSON struct {
@@ -87,6 +96,9 @@ func (n *Node) document() *nodeJSON {
 		out.Instances = append(out.Instances, instanceJSON{Address: c.Addr.String(), Deposed: string(c.Deposed),
 			Action: c.Action.String(), Reason: string(c.Reason)})
 	}
+	for _, d := range n.Deferred {
+		out.Deferred = append(out.Deferred, deferredJSON{d.Addr.String(), d.Action.String(), d.Why})
+	}
 	return out
 }
 
@@ -121,6 +133,9 @@ func (n *Node) counts(sep string) string {
 	var parts []string
 	for _, c := range n.Actions() {
 		parts = append(parts, fmt.Sprintf("%d %s", c.Count, c.Action))
+	}
+	if len(n.Deferred) > 0 {
+		parts = append(parts, fmt.Sprintf("%d deferred", len(n.Deferred)))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -24,6 +24,7 @@ type planSummary struct {
 	Imported       int                     `json:"imported"`
 	Moved          int                     `json:"moved"`
 	ChangedOutside int                     `json:"changed_outside"` // objects changed since the last apply
+	Deferred       int                     `json:"deferred"`        // changes that can't be planned yet
 	Outputs        actionCounts            `json:"outputs"`
 }
 
@@ -56,6 +57,7 @@ func WriteSummary(w io.Writer, plan *plans.Plan) error {
 	for _, o := range source.ChangedOutputs() {
 		out.Outputs[o.Action.String()]++
 	}
+	out.Deferred = len(plan.Deferred)
 	out.ChangedOutside = len(source.ShownDrift())
 	return writeIndented(w, out)
 }

@@ -49,7 +49,7 @@ type nodeJSON struct {
 
 type changeJSON struct {
 	Address string  `json:"a"`
-	Class   string  `json:"x"` // see graphview.Class; "move" for objects that only get another address
+	Class   string  `json:"x"` // see graphview.Class; "move" and "import" for objects that don't change
 	Began   float64 `json:"b,omitempty"`
 	Took    float64 `json:"d,omitempty"` // seconds
 }
@@ -74,9 +74,15 @@ type document struct {
 	*Content
 	modules map[addrs.Module]int
 	files   map[string]int
-	changes []*plans.InstanceChange
+	changes []change
 	lines   map[addrs.ConfigResource]map[string]int // see linesOf
 	out     overview
+}
+
+// change is a planned change, or one that can't be planned yet.
+type change struct {
+	*plans.InstanceChange
+	deferred *plans.Deferred // nil for a planned one
 }
 
 func newDocument(c *Content) *document {
@@ -104,7 +110,7 @@ func (d *document) overview() *overview {
 	if d.Run != nil {
 		at := make(map[*plans.InstanceChange]int, len(d.changes))
 		for i, c := range d.changes {
-			at[c] = i
+			at[c.InstanceChange] = i
 		}
 		for _, c := range d.Graph.CriticalPath(d.Run) {
 			d.out.Critical = append(d.out.Critical, at[c])
@@ -148,14 +154,17 @@ func (d *document) node(n *graphview.Node) {
 	out.First = len(d.changes)
 	if n.Kind.HasObjects() {
 		for _, c := range n.Changes {
-			d.change(c)
+			d.change(change{InstanceChange: c})
+		}
+		for _, c := range n.Deferred {
+			d.change(change{&c.InstanceChange, c})
 		}
 	}
 	out.Count = len(d.changes) - out.First
 	d.out.Nodes = append(d.out.Nodes, out)
 }
 
-func (d *document) change(c *plans.InstanceChange) {
+func (d *document) change(c change) {
 	out := changeJSON{Address: c.Addr.String(), Class: graphview.Class(c.Action)}
 	if c.Deposed != addrs.NotDeposed {
 		out.Address += " (deposed " + string(c.Deposed) + ")"
@@ -166,7 +175,10 @@ func (d *document) change(c *plans.InstanceChange) {
 	if c.Action == plans.NoOp && c.Importing != nil {
 		out.Class = "import"
 	}
-	if span, ok := d.Run.Span(c); ok {
+	if c.deferred != nil {
+		out.Class = graphview.Deferred
+	}
+	if span, ok := d.Run.Span(c.InstanceChange); ok {
 		out.Began, out.Took = span.Began.Seconds(), (span.Ended - span.Began).Seconds()
 	}
 	d.changes = append(d.changes, c)
@@ -187,11 +199,15 @@ func (d *document) chunk(i int) []*details {
 
 // details describes a change. Objects without a change have no difference. places has the lines of
 // the attributes in the configuration.
-func (d *document) details(c *plans.InstanceChange, places map[string]int) *details {
+func (d *document) details(c change, places map[string]int) *details {
+	if c.deferred != nil {
+		return &details{Heading: c.Addr.String() + " is deferred until after an apply", Notes: []string{"because " +
+			c.deferred.Because()}}
+	}
 	if c.Action == plans.NoOp && c.MovedFrom == nil && c.Importing == nil {
 		return &details{Heading: c.Addr.String() + " does not change"}
 	}
-	text := d.View.ChangeText(c)
+	text := d.View.ChangeText(c.InstanceChange)
 	out := &details{Heading: text.Heading, Notes: text.Notes}
 	for _, l := range text.Lines {
 		line := lineJSON{Sign: signs[l.Action], Indent: l.Indent, Text: l.Text, Forces: l.Forces}

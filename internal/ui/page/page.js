@@ -16,7 +16,7 @@ const hasPlan = data.mode !== '';
 const ACTIONS = {
   delete: ['\u2212', 'Destroy'], replace: ['\u00b1', 'Replace'], forget: ['.', 'Forget'], update: ['~', 'Update'],
   create: ['+', 'Create'], read: ['\u2264', 'Read'], move: ['\u2192', 'Move'], import: ['\u21e3', 'Import'],
-  none: ['\u00b7', 'No change'],
+  deferred: ['\u2026', 'Defer'], none: ['\u00b7', 'No change'],
 };
 const ORDER = Object.keys(ACTIONS);
 const OBJECTS = new Set(['resource', 'data', 'ephemeral']);

@@ -77,6 +77,9 @@ func (w *writer) head() {
 			parts = append(parts, fmt.Sprintf("**%d to %s**", n, titles[planview.Kind(k)].word))
 		}
 	}
+	if n := len(w.plan.Source.Plan.Deferred); n > 0 {
+		parts = append(parts, fmt.Sprintf("**%d deferred**", n))
+	}
 	switch {
 	case w.plan.Source.Plan.Errored:
 		w.add("### Planning failed\n\nThe plan is incomplete and can't be applied.\n\n")
@@ -186,6 +189,7 @@ func (w *writer) body() {
 		w.add(title)
 		hidden += w.section(groups, planview.Kind(k) <= lastDangerous)
 	}
+	hidden += w.deferred()
 	w.left += reserve
 	switch hidden {
 	case 0:
@@ -195,6 +199,23 @@ func (w *writer) body() {
 		w.add(fmt.Sprintf("> The length of this text is limited: %d changes are not shown. `tofu show` shows the whole "+
 			"plan.\n", hidden))
 	}
+}
+
+// deferred writes the changes that can't be planned yet, and returns the number of those that it left
+// out.
+func (w *writer) deferred() (hidden int) {
+	list := w.plan.Source.Deferred()
+	for i, d := range list {
+		text := fmt.Sprintf("- %s: %s\n", code(termtext.Printable(d.Addr.String())), escape(termtext.Printable(d.Because())))
+		if i == 0 {
+			text = fmt.Sprintf("#### … Deferred until after an apply (%d)\n\n", len(list)) + text
+		}
+		if length(text) > w.left {
+			return len(list) - i
+		}
+		w.add(text)
+	}
+	return 0
 }
 
 // section writes the changes of one kind and returns the number of those that it left out. A change
