@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -55,6 +56,32 @@ type Prober interface {
 type Maker interface {
 	Make(ctx context.Context, workspace string) error
 }
+
+// An Undefaulted is a Store without the default workspace. Only returns the name of the only workspace
+// that it can have, "" if it can have several.
+type Undefaulted interface{ Only() string }
+
+// A Runner is a Store in a service that can run operations. LocalOperations returns an error that says
+// what to do if operations on a workspace don't run here.
+type Runner interface {
+	LocalOperations(ctx context.Context, workspace string) error
+}
+
+// An OutputStore is a Store that can let a user read the outputs of a state without the rest of it.
+type OutputStore interface {
+	// GetOutputs is Get, but the snapshot may lack everything besides the outputs.
+	GetOutputs(ctx context.Context, workspace string) ([]byte, error)
+}
+
+// Services finds services of hosts, and the tokens for them in the CLI configuration.
+type Services interface {
+	Service(ctx context.Context, host, name string) (*url.URL, error)
+	Token(ctx context.Context, host string) (string, error)
+}
+
+// A ServiceUser is a configuration whose driver needs services of hosts. UseServices is called before
+// the store is opened.
+type ServiceUser interface{ UseServices(Services) }
 
 // A Filer is a Store whose snapshots are local files.
 type Filer interface {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/backend"
+	"tofu/internal/configs"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
@@ -73,7 +75,7 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 // inBackendBlock sets the range of diagnostics about an argument to the argument in the backend
 // block.
 func inBackendBlock(err error, root *session.Config) error {
-	if root.Module.Backend == nil {
+	if backendBlock(root) == nil {
 		return err
 	}
 	return tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
@@ -81,10 +83,18 @@ func inBackendBlock(err error, root *session.Config) error {
 	})
 }
 
+// backendBlock returns the backend block or the cloud block, nil if there is neither.
+func backendBlock(root *session.Config) *configs.Backend {
+	if root.Module.Cloud != nil {
+		return root.Module.Cloud
+	}
+	return root.Module.Backend
+}
+
 func placeInBackend(diags tfdiags.Diagnostics, root *session.Config) tfdiags.Diagnostics {
 	return diags.Map(func(d *tfdiags.Diagnostic) {
 		if d.Path != nil {
-			*d = d.List().InConfigBody(root.Module.Backend.Config, "")[0]
+			*d = d.List().InConfigBody(backendBlock(root).Config, "")[0]
 		}
 	})
 }
@@ -108,6 +118,9 @@ func (a *App) recordBackend(
 	if warnings := wanted.Warnings(a.Env); len(warnings) > 0 {
 		a.Warnings.Add(placeInBackend(warnings, root)...)
 	}
+	if err := a.selectExisting(ctx, p); err != nil {
+		return err
+	}
 	record, err := session.NewBackendRecord(wanted.Driver.Name, wanted.Block, wanted.Config)
 	if err == nil {
 		err = a.WriteBackendRecord(record)
@@ -118,6 +131,42 @@ func (a *App) recordBackend(
 	if old == nil || old.Type != record.Type || string(old.Config) != string(record.Config) {
 		a.Success(fmt.Sprintf("\nThe backend %q is set up and will be used from now on.", record.Type))
 	}
+	return nil
+}
+
+// selectExisting selects a workspace of a backend without the default one if none of its workspaces is
+// selected: the only one. If there are several, the user has to select one.
+func (a *App) selectExisting(ctx context.Context, p *session.Location) error {
+	only, ok := p.Store.(backend.Undefaulted)
+	if !ok || a.Env("TF_WORKSPACE") != "" {
+		return nil
+	}
+	selected, err := a.Workspace()
+	if err != nil {
+		return err
+	}
+	if name := only.Only(); name != "" {
+		if name == selected {
+			return nil
+		}
+		return a.SelectWorkspace(name)
+	}
+	names, err := p.Store.List(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("listing the workspaces: %w", err)
+	case slices.Contains(names, selected):
+		return nil
+	case len(names) == 1:
+		a.Say("Selected the only workspace, %q.", names[0])
+		return a.SelectWorkspace(names[0])
+	case len(names) == 0:
+		a.Warnings.Add(tfdiags.Warningf("No workspaces", "The backend has no workspaces that match its settings. Create one "+
+			"with \"tofu workspace new\"."))
+		return nil
+	}
+	a.Warnings.Add(tfdiags.Warningf("No workspace is selected", "The workspace %q doesn't exist in this backend. Select one "+
+		"of these with \"tofu workspace select\": %s.", selected, strings.Join(names, ", ")))
 	return nil
 }
 

@@ -62,6 +62,9 @@ func (m *migration) run(ctx context.Context, root *session.Config, from, to *ses
 	if len(names) == 0 {
 		return nil
 	}
+	if without, ok := m.to.Store.(backend.Undefaulted); ok {
+		return m.renamed(ctx, names, workspace, without.Only())
+	}
 	if len(names) > 1 || names[0] != backend.DefaultWorkspace {
 		if _, err := m.to.Store.List(ctx); errors.Is(err, backend.ErrNoWorkspaces) {
 			return m.onlySelected(ctx, names, workspace)
@@ -81,6 +84,36 @@ func (m *migration) run(ctx context.Context, root *session.Config, from, to *ses
 	}
 	for _, name := range names {
 		if err := m.take(ctx, name, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renamed copies the states to a backend without the default workspace. If that backend has only one
+// workspace, it gets the state of the selected workspace. Otherwise the state of the default workspace
+// gets the name in TF_WORKSPACE.
+func (m *migration) renamed(ctx context.Context, names []string, selected, only string) error {
+	if only != "" {
+		source := names[0]
+		for _, name := range []string{backend.DefaultWorkspace, selected} {
+			if slices.Contains(names, name) {
+				source = name
+			}
+		}
+		return m.take(ctx, source, only)
+	}
+	for _, name := range names {
+		dest := name
+		if name == backend.DefaultWorkspace {
+			dest = m.app.Env("TF_WORKSPACE")
+		}
+		if dest == "" {
+			return tfdiags.Errorf("The state needs the name of a workspace",
+				"The new backend has no workspace \"default\". Set TF_WORKSPACE to the name of the workspace that the state "+
+					"becomes, and run the command again.")
+		}
+		if err := m.take(ctx, name, dest); err != nil {
 			return err
 		}
 	}

@@ -173,8 +173,10 @@ func (a *App) openWorkspaces(ctx context.Context, f *workspaceFlags) (*workspace
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == backend.DefaultWorkspace })
 	slices.Sort(names)
-	// the default workspace always exists
-	return &workspaces{p, slices.Insert(names, 0, backend.DefaultWorkspace)}, nil
+	if _, without := p.Store.(backend.Undefaulted); !without { // elsewhere, the default workspace always exists
+		names = slices.Insert(names, 0, backend.DefaultWorkspace)
+	}
+	return &workspaces{p, names}, nil
 }
 
 // canSelect returns an error if TF_WORKSPACE selects the workspace.

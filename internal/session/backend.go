@@ -13,7 +13,9 @@ import (
 	"tofu/internal/configs/blocks"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/lang/marks"
+	"tofu/internal/registry"
 	"tofu/internal/tfdiags"
+	"tofu/internal/version"
 )
 
 // BackendSettings are a backend and its complete settings.
@@ -35,13 +37,15 @@ func LocalSettings() *BackendSettings {
 // command line. The second result is false if there is no block.
 func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err error) {
 	block := cfg.Module.Backend
-	if cfg.Module.Cloud != nil {
-		return nil, true, tfdiags.Errorf("Cloud services are not supported",
-			"A \"cloud\" block runs operations in a cloud service, which this program does not support. "+
-				"Use a backend that stores the state, such as \"http\" or \"pg\".").At(cfg.Module.Cloud.Range)
-	}
-	if block == nil {
+	switch {
+	case cfg.Module.Cloud != nil:
+		block = cfg.Module.Cloud
+	case block == nil:
 		return LocalSettings(), false, nil
+	case block.Type == "cloud":
+		return nil, true, tfdiags.Errorf("Unsupported backend type",
+			"The settings of a cloud service belong into a \"cloud\" block instead of a \"backend\" "+
+				"block.").At(block.TypeRange)
 	}
 	driver, err := all.Driver(block.Type)
 	if err != nil {
@@ -64,16 +68,17 @@ func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err e
 	return &BackendSettings{Driver: driver, Schema: schema, Block: value, Config: value}, true, nil
 }
 
-// open opens the store of the backend.
-func (s *BackendSettings) open(
-	ctx context.Context, getenv func(string) string, paths StatePaths,
-) (backend.Store, error) {
-	config := s.Driver.Config()
-	if err := blocks.Decode(s.Config, config, getenv, tfdiags.Drop); err != nil {
+// openStore opens the store of a backend.
+func (s *Session) openStore(ctx context.Context, b *BackendSettings, paths StatePaths) (backend.Store, error) {
+	config := b.Driver.Config()
+	if err := blocks.Decode(b.Config, config, s.Env, tfdiags.Drop); err != nil {
 		return nil, err
 	}
+	if user, ok := config.(backend.ServiceUser); ok {
+		user.UseServices(registry.New(s.CLI, version.String))
+	}
 	if c, ok := config.(*local.Config); ok {
-		if v := s.Config.GetAttr("path"); !v.IsNull() && v.AsString() == "" {
+		if v := b.Config.GetAttr("path"); !v.IsNull() && v.AsString() == "" {
 			d := tfdiags.Errorf("Invalid path of the state file",
 				"The \"path\" attribute value must not be empty. Leave it out for terraform.tfstate.")
 			d.Path = cty.GetAttrPath("path")
@@ -81,14 +86,14 @@ func (s *BackendSettings) open(
 		}
 		return local.New(c, &local.Options{State: paths.State, StateOut: paths.StateOut, Backup: paths.Backup}), nil
 	}
-	store, err := s.Driver.Open(ctx, config)
+	store, err := b.Driver.Open(ctx, config)
 	var own tfdiags.Diagnostic
 	if errors.As(err, &own) {
 		return nil, err // it explains itself
 	}
 	if err != nil {
 		return nil, tfdiags.Errorf("Failed to open the backend",
-			"The backend %q could not be opened: %s.", s.Driver.Name, err)
+			"The backend %q could not be opened: %s.", b.Driver.Name, err)
 	}
 	return store, nil
 }

@@ -59,6 +59,11 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 	if err != nil {
 		return nil, err
 	}
+	if runner, ok := p.Store.(backend.Runner); ok {
+		if err := runner.LocalOperations(ctx, p.Workspace); err != nil {
+			return nil, tfdiags.Errorf("The operation can't run here", "%s", tfdiags.Sentence(err))
+		}
+	}
 	if maker, ok := p.Store.(backend.Maker); ok && opts.Paths.State == "" {
 		if err := maker.Make(ctx, p.Workspace); err != nil {
 			return nil, err

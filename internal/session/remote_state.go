@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/backend"
 	"tofu/internal/backend/all"
 	"tofu/internal/builtin"
 	"tofu/internal/configs/blocks"
@@ -43,14 +44,21 @@ func (s *Session) remoteOutputs(
 		return nil, false, err
 	}
 	settings := &BackendSettings{Driver: driver, Config: config}
-	store, err := settings.open(ctx, s.Env, StatePaths{})
+	store, err := s.openStore(ctx, settings, StatePaths{})
 	if err != nil {
 		return nil, false, err
 	}
 	if c, ok := store.(io.Closer); ok { // many data sources would use up the connections of a server
 		defer func() { _ = c.Close() }()
 	}
-	data, err := store.Get(ctx, workspace)
+	get := store.Get
+	if outputs, ok := store.(backend.OutputStore); ok {
+		get = outputs.GetOutputs
+	}
+	if only, ok := store.(backend.Undefaulted); ok && workspace == backend.DefaultWorkspace {
+		workspace = only.Only()
+	}
+	data, err := get(ctx, workspace)
 	if err != nil {
 		return nil, false, err
 	}

@@ -178,7 +178,7 @@ func TestCurrentBackend(t *testing.T) {
 		"unknown type":     {local("a"), in(`backend "floppy" {}`), "floppy"},
 		"unknown argument": {local("a"), in(`backend "local" { track = 1 }`), "main.tf:2"},
 		"secret":           {local("a"), in(`backend "local" { path = sensitive("a") }`), "may not be secret"},
-		"cloud":            {local("a"), in(`cloud {}`), "Cloud services"},
+		"cloud":            {local("a"), in(`cloud {}`), "was set up"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSession(t, map[string]string{"main.tf": test.before})

@@ -150,9 +150,12 @@ func (s *Session) OpenSettings(
 		store := local.New(localConfig(settings), nil)
 		req.Paths.Backup = TimedBackupName(store.File(workspace))
 	}
-	store, err := settings.open(ctx, s.Env, req.Paths)
+	store, err := s.openStore(ctx, settings, req.Paths)
 	if err != nil {
 		return nil, err
+	}
+	if only, ok := store.(backend.Undefaulted); ok && workspace == backend.DefaultWorkspace && only.Only() != "" {
+		workspace = only.Only()
 	}
 	return &Location{Settings: settings, Store: store, Workspace: workspace, codec: codec, Paths: req.Paths}, nil
 }

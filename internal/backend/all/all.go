@@ -13,6 +13,7 @@ import (
 	"tofu/internal/backend/kubernetes"
 	"tofu/internal/backend/local"
 	"tofu/internal/backend/pg"
+	"tofu/internal/backend/remote"
 	"tofu/internal/backend/s3"
 	"tofu/internal/tfdiags"
 )
@@ -28,10 +29,12 @@ var drivers = []*backend.Driver{
 	gcs.Driver,
 	kubernetes.Driver,
 	s3.Driver,
+	remote.Driver,
+	remote.CloudDriver,
 }
 
 // unsupported lists the backends of which only the names are known.
-var unsupported = []string{"cloud", "cos", "oss", "remote"}
+var unsupported = []string{"cos", "oss"}
 
 // removed explains the removal of backends that older versions had.
 var removed = map[string]string{

@@ -3,7 +3,7 @@
 //
 // Struct fields have the tags
 //
-//	cfg:"name[,required][,sensitive][,block]"   the attribute, or the nested block
+//	cfg:"name[,required][,sensitive][,block][,single]"   the attribute, or the nested block
 //	env:"VAR[,VAR…]"         environment variables used if it is absent, in order
 //	default:"text"           the default value
 //	doc:"Sentence."          the description
@@ -62,11 +62,11 @@ func attrPath(in cty.Path, names ...string) cty.Path {
 
 // field is an attribute or a nested block of a configuration struct.
 type field struct {
-	name                       string
-	required, sensitive, block bool
-	env, conflicts, allowed    []string
-	def, doc, deprecated       string
-	value                      reflect.Value
+	name                               string
+	required, sensitive, block, single bool
+	env, conflicts, allowed            []string
+	def, doc, deprecated               string
+	value                              reflect.Value
 }
 
 var attributeTypes = map[reflect.Type]cty.Type{
@@ -116,7 +116,7 @@ func fields(v reflect.Value) []field {
 		words := strings.Split(tag, ",")
 		has := func(word string) bool { return slices.Contains(words[1:], word) }
 		out = append(out, field{name: words[0], required: has("required"), sensitive: has("sensitive"),
-			block: has("block"), env: list(sf.Tag.Get("env")), conflicts: list(sf.Tag.Get("conflicts")),
+			block: has("block"), single: has("single"), env: list(sf.Tag.Get("env")), conflicts: list(sf.Tag.Get("conflicts")),
 			allowed: list(sf.Tag.Get("oneof")), def: sf.Tag.Get("default"), doc: sf.Tag.Get("doc"),
 			deprecated: sf.Tag.Get("deprecated"), value: v.Field(i)})
 	}
@@ -138,7 +138,10 @@ func schemaOf(v reflect.Value) *configschema.Block {
 		inner := schemaOf(reflect.New(t).Elem())
 		nested := &configschema.NestedBlock{Nesting: configschema.NestingList}
 		nested.Attributes, nested.BlockTypes, nested.Description = inner.Attributes, inner.BlockTypes, f.doc
-		if f.value.Kind() != reflect.Slice {
+		switch {
+		case f.single:
+			nested.Nesting = configschema.NestingSingle
+		case f.value.Kind() != reflect.Slice:
 			nested.MaxItems = 1
 		}
 		if out.BlockTypes == nil {

@@ -1,0 +1,165 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+
+	"tofu/internal/backend"
+	"tofu/internal/configs/blocks"
+	"tofu/internal/httpclient"
+	"tofu/internal/registry"
+	"tofu/internal/restapi"
+)
+
+// Config is the configuration of the remote backend's block.
+type Config struct {
+	Hostname     string `cfg:"hostname,required" doc:"The host of the service."`
+	Organization string `cfg:"organization,required" doc:"The organization that has the workspaces."`
+	Token        string `cfg:"token,sensitive" doc:"The token of the user; that of \"tofu login\" by default."`
+	Workspaces   *Named `cfg:"workspaces,required,block,single" doc:"Which workspaces to use."`
+
+	services backend.Services
+}
+
+// Named is the workspaces block of the remote backend.
+type Named struct {
+	Name   string `cfg:"name" conflicts:"prefix" doc:"The name of the only workspace."`
+	Prefix string `cfg:"prefix" doc:"The beginning of the names of all workspaces; names here are without it."`
+}
+
+// CloudConfig is the configuration of a cloud block.
+type CloudConfig struct {
+	Hostname     string `cfg:"hostname,required" env:"TF_CLOUD_HOSTNAME" doc:"The host of the service."`
+	Organization string `cfg:"organization,required" env:"TF_CLOUD_ORGANIZATION" doc:"The organization that has the workspaces."`
+	Token        string `cfg:"token,sensitive" doc:"The token of the user; that of \"tofu login\" by default."`
+	Workspaces   Tagged `cfg:"workspaces,block,single" doc:"Which workspaces to use."`
+
+	services backend.Services
+}
+
+// Tagged is the workspaces block of a cloud block.
+type Tagged struct {
+	Name    string   `cfg:"name" conflicts:"tags" doc:"The name of the only workspace."`
+	Tags    []string `cfg:"tags" doc:"Tags that all workspaces have. New workspaces get them."`
+	Project string   `cfg:"project" env:"TF_CLOUD_PROJECT" doc:"The project of the workspaces."`
+}
+
+// Driver is the remote backend, and CloudDriver that of a cloud block.
+var (
+	Driver      = backend.New("remote", open)
+	CloudDriver = backend.New("cloud", openCloud)
+)
+
+// UseServices implements backend.ServiceUser.
+func (c *Config) UseServices(s backend.Services) { c.services = s }
+
+// UseServices implements backend.ServiceUser.
+func (c *CloudConfig) UseServices(s backend.Services) { c.services = s }
+
+// Check implements blocks.Checker.
+func (c *Config) Check() error {
+	if c.Workspaces.Name == "" && c.Workspaces.Prefix == "" {
+		return blocks.Invalid([]string{"workspaces"}, "it needs a name, for one workspace, or a prefix, for several")
+	}
+	return nil
+}
+
+// Check implements blocks.Checker.
+func (c *CloudConfig) Check() error {
+	if c.Workspaces.Name == "" && len(c.Workspaces.Tags) == 0 && os.Getenv("TF_WORKSPACE") == "" {
+		return blocks.Invalid([]string{"workspaces"}, "it needs a name, for one workspace, or tags, for several; without "+
+			"both, TF_WORKSPACE names the workspace")
+	}
+	return nil
+}
+
+func open(ctx context.Context, c *Config) (backend.Store, error) {
+	s := &Store{organization: c.Organization, name: c.Workspaces.Name, prefix: c.Workspaces.Prefix, create: true,
+		local: backend.DefaultWorkspace}
+	if err := s.connect(ctx, c.services, c.Hostname, c.Token, "tfe.v2.1", "tfe.v2"); err != nil {
+		return nil, err
+	}
+	if s.prefix != "" {
+		return prefixed{s}, nil
+	}
+	return s, nil
+}
+
+func openCloud(ctx context.Context, c *CloudConfig) (backend.Store, error) {
+	w := c.Workspaces
+	s := &Store{organization: c.Organization, name: w.Name, tags: w.Tags, project: w.Project, create: true}
+	if w.Name == "" && len(w.Tags) == 0 {
+		s.name, s.create = os.Getenv("TF_WORKSPACE"), false
+	}
+	s.local = s.name
+	if err := s.connect(ctx, c.services, c.Hostname, c.Token, "tfe.v2"); err != nil {
+		return nil, err
+	}
+	return cloud{s}, nil
+}
+
+// Store is the workspaces of an organization.
+type Store struct {
+	organization string
+	name         string // of the only workspace; "" if there may be several
+	local        string // name of the only workspace in this program
+	prefix       string // of the names of workspaces
+	tags         []string
+	project      string
+	create       bool // missing workspaces are created
+
+	host   string
+	base   *url.URL
+	client *restapi.Client
+	token  string
+
+	mu     sync.Mutex
+	known  map[string]*workspace // by name in the service
+	locked map[string]bool       // those that this process has locked, by name in the service
+}
+
+// cloud is a store whose workspaces have the names that they have in the service.
+type cloud struct{ *Store }
+
+// Only implements backend.Undefaulted.
+func (c cloud) Only() string { return c.name }
+
+// prefixed is like cloud for the remote backend with a prefix.
+type prefixed struct{ *Store }
+
+// Only implements backend.Undefaulted.
+func (prefixed) Only() string { return "" }
+
+// connect finds the service and the token.
+func (s *Store) connect(ctx context.Context, services backend.Services, host, token string, names ...string) error {
+	s.host, s.known, s.locked = host, make(map[string]*workspace), make(map[string]bool)
+	var err error
+	for _, name := range names {
+		if s.base, err = services.Service(ctx, host, name); err == nil || !registry.IsNoService(err) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the host must be a service that keeps states", err)
+	}
+	if s.token = token; token == "" {
+		if s.token, err = services.Token(ctx, host); err != nil {
+			return fmt.Errorf("reading the token for %s: %w", host, err)
+		}
+	}
+	if s.token == "" {
+		return fmt.Errorf("there is no token for %s: run \"tofu login %s\", or set the token in the environment variable "+
+			"TF_TOKEN_%s or in a credentials block of the CLI configuration", host, host, tokenVariable(host))
+	}
+	s.client = &restapi.Client{HTTP: httpclient.New(httpclient.Options{})}
+	return nil
+}
+
+// tokenVariable returns the end of the name of the environment variable for the token of a host.
+func tokenVariable(host string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(host, "-", "__"), ".", "_")
+}
