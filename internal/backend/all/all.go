@@ -7,6 +7,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/backend/azurerm"
 	"tofu/internal/backend/consul"
+	"tofu/internal/backend/cos"
 	"tofu/internal/backend/gcs"
 	"tofu/internal/backend/http"
 	"tofu/internal/backend/inmem"
@@ -31,10 +32,11 @@ var drivers = []*backend.Driver{
 	s3.Driver,
 	remote.Driver,
 	remote.CloudDriver,
+	cos.Driver,
 }
 
 // unsupported lists the backends of which only the names are known.
-var unsupported = []string{"cos", "oss"}
+var unsupported = []string{"oss"}
 
 // removed explains the removal of backends that older versions had.
 var removed = map[string]string{

@@ -1,0 +1,102 @@
+package cos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"tofu/internal/backend"
+	"tofu/internal/backend/objects"
+	"tofu/internal/configs/blocks"
+	"tofu/internal/httpclient"
+	"tofu/internal/restapi"
+)
+
+// Config is the configuration of the backend block.
+type Config struct {
+	SecretID   string `cfg:"secret_id" env:"TENCENTCLOUD_SECRET_ID" doc:"The ID of the access key."`
+	SecretKey  string `cfg:"secret_key,sensitive" env:"TENCENTCLOUD_SECRET_KEY" doc:"The secret of the access key."`
+	Token      string `cfg:"security_token,sensitive" env:"TENCENTCLOUD_SECURITY_TOKEN" doc:"The token of temporary access keys."`
+	Region     string `cfg:"region,required" env:"TENCENTCLOUD_REGION" doc:"The region of the bucket."`
+	Bucket     string `cfg:"bucket,required" doc:"The name of the bucket, with the ID of the account at its end."`
+	Prefix     string `cfg:"prefix" default:"env:" doc:"The folder of the states."`
+	Key        string `cfg:"key" default:"terraform.tfstate" doc:"The name of a state."`
+	Encrypt    bool   `cfg:"encrypt" default:"true" doc:"Whether the storage encrypts the state with AES256."`
+	ACL        string `cfg:"acl" default:"private" oneof:"private,public-read" doc:"The access control list of the state."`
+	Accelerate bool   `cfg:"accelerate" default:"false" doc:"Whether to use global acceleration."`
+	AssumeRole *Role  `cfg:"assume_role,block" doc:"The role to assume."`
+
+	// HTTP is the client to use instead of a new one.
+	HTTP *httpclient.Client
+}
+
+// Role is the block of a role to assume.
+type Role struct {
+	ARN      string `cfg:"role_arn,required" env:"TENCENTCLOUD_ASSUME_ROLE_ARN" doc:"The ARN of the role."`
+	Session  string `cfg:"session_name,required" env:"TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME" doc:"The name of the session."`
+	Duration int    `cfg:"session_duration,required" env:"TENCENTCLOUD_ASSUME_ROLE_SESSION_DURATION" default:"7200" doc:"The duration of the session in seconds."`
+	Policy   string `cfg:"policy" doc:"A policy that restricts the session further."`
+}
+
+// Driver is the cos backend.
+var Driver = backend.New("cos", open)
+
+// longestSession is the maximum duration of a session in seconds.
+const longestSession = 43200
+
+// Check implements blocks.Checker.
+func (c *Config) Check() error {
+	if c.AssumeRole != nil && (c.AssumeRole.Duration < 0 || c.AssumeRole.Duration > longestSession) {
+		return blocks.Invalid([]string{"assume_role", "session_duration"}, "it must be a number of seconds from 0 to %d",
+			longestSession)
+	}
+	for name, value := range map[string]string{"prefix": c.Prefix, "key": c.Key} {
+		if strings.HasPrefix(value, "/") || strings.HasSuffix(value, "/") || value == "" || value == "." {
+			return blocks.Invalid([]string{name}, "it must be the name of a folder or object, without a slash at its ends")
+		}
+	}
+	return nil
+}
+
+func open(_ context.Context, c *Config) (backend.Store, error) {
+	if c.SecretID == "" || c.SecretKey == "" {
+		return nil, errors.New("there are no credentials: set secret_id and secret_key, or the environment variables " +
+			"TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY")
+	}
+	if c.HTTP == nil {
+		c.HTTP = httpclient.New(httpclient.Options{})
+	}
+	services := &restapi.Client{HTTP: c.HTTP}
+	keys := &credentials{config: c, services: services, static: keyPair{c.SecretID, c.SecretKey, c.Token}}
+	host := fmt.Sprintf("%s.cos.%s.myqcloud.com", c.Bucket, c.Region)
+	if c.Accelerate {
+		host = c.Bucket + ".cos.accelerate.myqcloud.com"
+	}
+	objectClient := &client{config: c, host: host, http: &restapi.Client{HTTP: c.HTTP, Sign: keys.signObject}}
+	store := objects.WithLocks(objects.New(objectClient, c.layout()))
+	store.LockClient = &guarded{client: objectClient, tags: &tags{keys: keys, region: c.Region, services: services}}
+	return store, nil
+}
+
+// lockSuffix ends the names of locks.
+const lockSuffix = ".tflock"
+
+func (c *Config) layout() objects.Layout {
+	state := func(workspace string) string {
+		if workspace == backend.DefaultWorkspace {
+			return c.Prefix + "/" + c.Key
+		}
+		return c.Prefix + "/" + workspace + "/" + c.Key
+	}
+	lock := func(workspace string) string { return state(workspace) + lockSuffix }
+	return objects.Layout{State: state, Lock: lock, Path: lock, Prefix: c.Prefix + "/",
+		Workspace: func(key string) (string, bool) {
+			rest, _ := strings.CutPrefix(key, c.Prefix+"/")
+			if rest == c.Key {
+				return backend.DefaultWorkspace, true
+			}
+			name, ok := strings.CutSuffix(rest, "/"+c.Key)
+			return name, ok && name != "" && !strings.Contains(name, "/")
+		}}
+}

@@ -1,0 +1,323 @@
+// Package costest serves the object storage of Tencent Cloud with the services for tags and for
+// assuming roles, in memory. It checks signatures as the documentation of these services describes. It
+// is for tests only; package proxytest passes it the requests for the services' hosts.
+//
+// Invariants: a request without a valid signature of a known access key changes nothing; an object is
+// replaced whole; a tag can't be created twice.
+package costest
+
+import (
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"hash"
+	"hash/crc64"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Server has one bucket.
+type Server struct {
+	Bucket string
+	// Keys maps IDs of access keys to their secrets.
+	Keys map[string]string
+	// Tokens maps IDs of temporary access keys to their tokens.
+	Tokens map[string]string
+	// Drop reports whether the answer of a request that was carried out is lost. It may be nil.
+	Drop func(r *http.Request) bool
+
+	mu       sync.Mutex
+	objects  map[string]*Object
+	tags     map[string]bool
+	requests []string
+	last     int
+}
+
+// Object is an object with the headers that were stored with it.
+type Object struct {
+	Data   []byte
+	Header http.Header
+	etag   string
+}
+
+// New returns an empty server with the access key "AKIDtest" and the secret "s3cret".
+func New(bucket string) *Server {
+	return &Server{Bucket: bucket, Keys: map[string]string{"AKIDtest": "s3cret"}, Tokens: make(map[string]string),
+		objects: make(map[string]*Object), tags: make(map[string]bool)}
+}
+
+// Objects returns the objects by key.
+func (s *Server) Objects() map[string]Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[string]Object)
+	for key, o := range s.objects {
+		out[key] = *o
+	}
+	return out
+}
+
+// Tags returns the number of tags.
+func (s *Server) Tags() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.tags)
+}
+
+// SetTag creates a tag, as a process that is killed afterwards.
+func (s *Server) SetTag(key, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tags[key+"="+value] = true
+}
+
+// Requests returns the methods, hosts, paths and actions of all requests so far.
+func (s *Server) Requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, strings.TrimSpace(r.Method+" "+r.Host+r.URL.Path+" "+r.Header.Get("X-Tc-Action")))
+	service, isService := strings.CutSuffix(r.Host, ".tencentcloudapi.com")
+	answer := func() {}
+	if isService {
+		text := s.service(r, service, body)
+		answer = func() { _, _ = io.WriteString(w, `{"Response":`+text+`}`) }
+	} else {
+		answer = s.storage(w, r, body)
+	}
+	if s.Drop != nil && s.Drop(r) {
+		panic(http.ErrAbortHandler)
+	}
+	answer()
+}
+
+func mac(h func() hash.Hash, key, text string) string {
+	m := hmac.New(h, []byte(key))
+	m.Write([]byte(text))
+	return string(m.Sum(nil))
+}
+
+func hexOf(text string) string { return hex.EncodeToString([]byte(text)) }
+
+// refuse answers with an error document of the storage.
+func refuse(w http.ResponseWriter, status int, code, message string) func() {
+	return func() {
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>%s</Message></Error>", code, message)
+	}
+}
+
+func (s *Server) storage(w http.ResponseWriter, r *http.Request, body []byte) func() {
+	if !strings.HasPrefix(r.Host, s.Bucket+".cos.") {
+		return refuse(w, http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist.")
+	}
+	if code := s.checkObjectSignature(r); code != "" {
+		return refuse(w, http.StatusForbidden, code, "The request is refused.")
+	}
+	key := strings.TrimPrefix(r.URL.Path, "/")
+	if key == "" {
+		return s.list(w, r)
+	}
+	o := s.objects[key]
+	switch r.Method {
+	case http.MethodPut:
+		return s.put(w, r, key, body)
+	case http.MethodDelete:
+		delete(s.objects, key)
+		return func() { w.WriteHeader(http.StatusNoContent) }
+	}
+	if o == nil {
+		return refuse(w, http.StatusNotFound, "NoSuchKey", "The specified key does not exist.")
+	}
+	return func() {
+		for name, values := range o.Header {
+			w.Header()[name] = values
+		}
+		w.Header().Set("ETag", o.etag)
+		w.Header().Set("Content-Length", strconv.Itoa(len(o.Data)))
+		if r.Method == http.MethodGet {
+			_, _ = w.Write(o.Data)
+		}
+	}
+}
+
+func (s *Server) put(w http.ResponseWriter, r *http.Request, key string, body []byte) func() {
+	if s.objects[key] != nil && r.Header.Get("X-Cos-Forbid-Overwrite") == "true" {
+		return refuse(w, http.StatusConflict, "FileAlreadyExists", "The object you specified already exists.")
+	}
+	s.last++
+	o := &Object{Data: body, Header: make(http.Header), etag: fmt.Sprintf(`"%d"`, s.last)}
+	for name, values := range r.Header {
+		if strings.HasPrefix(name, "X-Cos-Meta-") || name == "X-Cos-Acl" || name == "X-Cos-Server-Side-Encryption" {
+			o.Header[name] = values
+		}
+	}
+	crc := crc64.Checksum(body, crc64.MakeTable(crc64.ECMA))
+	o.Header.Set("X-Cos-Hash-Crc64ecma", strconv.FormatUint(crc, 10))
+	s.objects[key] = o
+	return func() {
+		w.Header().Set("ETag", o.etag)
+		w.Header().Set("X-Cos-Hash-Crc64ecma", o.Header.Get("X-Cos-Hash-Crc64ecma"))
+	}
+}
+
+// list lists at most two objects a page.
+func (s *Server) list(w http.ResponseWriter, r *http.Request) func() {
+	const pageSize = 2
+	type content struct{ Key string }
+	var page struct {
+		XMLName     xml.Name `xml:"ListBucketResult"`
+		IsTruncated bool
+		NextMarker  string `xml:",omitempty"`
+		Contents    []content
+	}
+	var keys []string
+	for key := range s.objects {
+		if strings.HasPrefix(key, r.URL.Query().Get("prefix")) && key > r.URL.Query().Get("marker") {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	if len(keys) > pageSize {
+		keys, page.IsTruncated, page.NextMarker = keys[:pageSize], true, keys[pageSize-1]
+	}
+	for _, key := range keys {
+		page.Contents = append(page.Contents, content{key})
+	}
+	return func() { _ = xml.NewEncoder(w).Encode(page) }
+}
+
+// checkObjectSignature returns the code of the error of a request to the storage, or "".
+func (s *Server) checkObjectSignature(r *http.Request) string {
+	given := make(map[string]string)
+	for part := range strings.SplitSeq(r.Header.Get("Authorization"), "&") {
+		name, value, _ := strings.Cut(part, "=")
+		given[name] = value
+	}
+	secret, ok := s.Keys[given["q-ak"]]
+	switch {
+	case given["q-signature"] == "":
+		return "AccessDenied"
+	case !ok:
+		return "InvalidAccessKeyId"
+	case s.Tokens[given["q-ak"]] != r.Header.Get("X-Cos-Security-Token"):
+		return "InvalidSecurityToken"
+	}
+	from, to, _ := strings.Cut(given["q-sign-time"], ";")
+	if start, end := seconds(from), seconds(to); time.Now().Before(start) || time.Now().After(end) {
+		return "RequestIsExpired"
+	}
+	escape := func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
+	pairs := func(list string, value func(name string) string) string {
+		var out []string
+		for name := range strings.SplitSeq(list, ";") {
+			if name != "" {
+				out = append(out, name+"="+escape(value(name)))
+			}
+		}
+		return strings.Join(out, "&")
+	}
+	headers := pairs(given["q-header-list"], func(name string) string {
+		if name == "host" {
+			return r.Host
+		}
+		return r.Header.Get(name)
+	})
+	params := pairs(given["q-url-param-list"], func(name string) string { return r.URL.Query().Get(name) })
+	sum := sha1.Sum([]byte(strings.ToLower(r.Method) + "\n" + r.URL.Path + "\n" + params + "\n" + headers + "\n"))
+	text := "sha1\n" + given["q-sign-time"] + "\n" + hex.EncodeToString(sum[:]) + "\n"
+	if hexOf(mac(sha1.New, hexOf(mac(sha1.New, secret, given["q-key-time"])), text)) != given["q-signature"] {
+		return "SignatureDoesNotMatch"
+	}
+	return ""
+}
+
+func seconds(text string) time.Time {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return time.Unix(n, 0)
+}
+
+func failed(code string) string {
+	return `{"Error":{"Code":"` + code + `","Message":"refused"},"RequestId":"1"}`
+}
+
+// service answers an action of another service.
+func (s *Server) service(r *http.Request, service string, body []byte) string {
+	if !s.checkServiceSignature(r, service, body) {
+		return failed("AuthFailure.SignatureFailure")
+	}
+	var in struct{ TagKey, TagValue, RoleArn, RoleSessionName string }
+	if err := json.Unmarshal(body, &in); err != nil {
+		return failed("InvalidParameter")
+	}
+	tag := in.TagKey + "=" + in.TagValue
+	switch action := r.Header.Get("X-Tc-Action"); {
+	case action == "CreateTag" && s.tags[tag]:
+		return failed("ResourceInUse.TagDuplicate")
+	case action == "CreateTag":
+		s.tags[tag] = true
+	case action == "DeleteTag" && !s.tags[tag]:
+		return failed("ResourceNotFound.TagNonExist")
+	case action == "DeleteTag":
+		delete(s.tags, tag)
+	case action == "DescribeTags" && s.tags[tag]:
+		return fmt.Sprintf(`{"TotalCount":1,"Tags":[{"TagKey":%q,"TagValue":%q}],"RequestId":"1"}`, in.TagKey, in.TagValue)
+	case action == "DescribeTags":
+		return `{"TotalCount":0,"Tags":[],"RequestId":"1"}`
+	case action == "AssumeRole" && strings.HasSuffix(in.RoleArn, "/allowed"):
+		s.Keys["AKIDtmp"], s.Tokens["AKIDtmp"] = "temporary", "token"
+		return fmt.Sprintf(`{"Credentials":{"Token":"token","TmpSecretId":"AKIDtmp","TmpSecretKey":"temporary"},"ExpiredTime":%d}`,
+			time.Now().Add(time.Hour).Unix())
+	case action == "AssumeRole":
+		return failed("InvalidParameter.RoleNotExist")
+	default:
+		return failed("InvalidAction")
+	}
+	return `{"RequestId":"1"}`
+}
+
+func (s *Server) checkServiceSignature(r *http.Request, service string, body []byte) bool {
+	auth := r.Header.Get("Authorization")
+	_, credential, _ := strings.Cut(auth, "Credential=")
+	id, rest, _ := strings.Cut(credential, "/")
+	scope, rest, _ := strings.Cut(rest, ", SignedHeaders=")
+	signed, signature, _ := strings.Cut(rest, ", Signature=")
+	secret, ok := s.Keys[id]
+	if !ok || r.Header.Get("X-Tc-Token") != s.Tokens[id] {
+		return false
+	}
+	hashed := func(text string) string { sum := sha256.Sum256([]byte(text)); return hex.EncodeToString(sum[:]) }
+	headers := ""
+	for name := range strings.SplitSeq(signed, ";") {
+		value := r.Header.Get(name)
+		if name == "host" {
+			value = r.Host
+		}
+		headers += name + ":" + strings.ToLower(value) + "\n"
+	}
+	date := seconds(r.Header.Get("X-Tc-Timestamp")).UTC().Format(time.DateOnly)
+	text := "TC3-HMAC-SHA256\n" + r.Header.Get("X-Tc-Timestamp") + "\n" + scope + "\n" +
+		hashed("POST\n/\n\n"+headers+"\n"+signed+"\n"+hashed(string(body)))
+	key := mac(sha256.New, mac(sha256.New, mac(sha256.New, "TC3"+secret, date), service), "tc3_request")
+	return scope == date+"/"+service+"/tc3_request" && hexOf(mac(sha256.New, key, text)) == signature
+}

@@ -1,0 +1,249 @@
+package cos
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"tofu/internal/backend/objects"
+	"tofu/internal/restapi"
+)
+
+// keyPair is an access key. Only temporary ones have a token.
+type keyPair struct{ id, secret, token string }
+
+// credentials are the access key of the configuration, or that of the role to assume.
+type credentials struct {
+	config   *Config
+	services *restapi.Client
+	static   keyPair
+
+	mu      sync.Mutex
+	assumed keyPair
+	expires time.Time
+}
+
+// get returns the access key. It assumes the role when it is first needed, and again before the
+// session ends.
+func (k *credentials) get(ctx context.Context) (keyPair, error) {
+	role := k.config.AssumeRole
+	if role == nil {
+		return k.static, nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	const margin = 5 * time.Minute
+	if time.Until(k.expires) > margin {
+		return k.assumed, nil
+	}
+	in := map[string]any{"RoleArn": role.ARN, "RoleSessionName": role.Session, "DurationSeconds": role.Duration}
+	if role.Policy != "" {
+		in["Policy"] = url.QueryEscape(role.Policy)
+	}
+	var out struct {
+		Credentials struct{ Token, TmpSecretId, TmpSecretKey string }
+		ExpiredTime int64
+	}
+	err := callService(ctx, k.services, k.static, "sts", "2018-08-13", k.config.Region, "AssumeRole", in, &out)
+	if err != nil {
+		return keyPair{}, fmt.Errorf("assuming the role %q: %w", role.ARN, err)
+	}
+	c := out.Credentials
+	k.assumed, k.expires = keyPair{c.TmpSecretId, c.TmpSecretKey, c.Token}, time.Unix(out.ExpiredTime, 0)
+	return k.assumed, nil
+}
+
+func mac(h func() hash.Hash, key, text string) string {
+	m := hmac.New(h, []byte(key))
+	m.Write([]byte(text))
+	return string(m.Sum(nil))
+}
+
+func hexOf(text string) string { return hex.EncodeToString([]byte(text)) }
+
+// signObject signs a request to the storage, as its documentation of signatures says.
+func (k *credentials) signObject(ctx context.Context, req *http.Request, _ []byte) error {
+	key, err := k.get(ctx)
+	if err != nil {
+		return err
+	}
+	if key.token != "" {
+		req.Header.Set("X-Cos-Security-Token", key.token)
+	}
+	const clockSkew, validity = time.Minute, time.Hour
+	now := time.Now()
+	span := fmt.Sprintf("%d;%d", now.Add(-clockSkew).Unix(), now.Add(validity).Unix())
+	params := make(map[string]string)
+	for name, values := range req.URL.Query() {
+		params[name] = values[0]
+	}
+	headers := map[string]string{"host": req.URL.Host}
+	for name, values := range req.Header {
+		if name = strings.ToLower(name); strings.HasPrefix(name, "x-cos-") || name == "content-type" {
+			headers[name] = values[0]
+		}
+	}
+	paramNames, paramText := canonical(params)
+	headerNames, headerText := canonical(headers)
+	sum := sha1.Sum([]byte(strings.ToLower(req.Method) + "\n" + req.URL.Path + "\n" + paramText + "\n" + headerText + "\n"))
+	signKey := hexOf(mac(sha1.New, key.secret, span))
+	signature := hexOf(mac(sha1.New, signKey, "sha1\n"+span+"\n"+hex.EncodeToString(sum[:])+"\n"))
+	req.Header.Set("Authorization", "q-sign-algorithm=sha1&q-ak="+key.id+"&q-sign-time="+span+"&q-key-time="+span+
+		"&q-header-list="+headerNames+"&q-url-param-list="+paramNames+"&q-signature="+signature)
+	return nil
+}
+
+// canonical returns the sorted names of parameters, and the names with their values, both escaped.
+func canonical(values map[string]string) (names, text string) {
+	escape := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+	var keys, pairs []string
+	for name, value := range values {
+		name = strings.ToLower(escape(name))
+		keys, pairs = append(keys, name), append(pairs, name+"="+escape(value))
+	}
+	slices.Sort(keys)
+	slices.Sort(pairs)
+	return strings.Join(keys, ";"), strings.Join(pairs, "&")
+}
+
+// serviceError is an error of a service other than the storage.
+type serviceError struct{ Code, Message string }
+
+func (e *serviceError) Error() string { return e.Code + ": " + e.Message }
+
+// callService calls an action of a service and decodes its response into out. Requests are signed
+// with TC3-HMAC-SHA256.
+func callService(
+	ctx context.Context, c *restapi.Client, key keyPair, service, version, region, action string, in, out any,
+) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	host := service + ".tencentcloudapi.com"
+	header := http.Header{"Content-Type": {"application/json"}, "X-Tc-Action": {action}, "X-Tc-Version": {version},
+		"X-Tc-Region": {region}}
+	signed := &restapi.Client{HTTP: c.HTTP, Sign: func(_ context.Context, req *http.Request, body []byte) error {
+		signService(req, key, service, host, body)
+		return nil
+	}}
+	resp, err := signed.Do(ctx, &restapi.Request{Method: http.MethodPost, Header: header, Body: body,
+		URL: &url.URL{Scheme: "https", Host: host, Path: "/"}})
+	if err != nil {
+		return err
+	}
+	var envelope struct{ Response json.RawMessage }
+	var failed struct{ Error *serviceError }
+	err = json.Unmarshal(resp.Body, &envelope)
+	if err == nil {
+		err = json.Unmarshal(envelope.Response, &failed)
+	}
+	switch {
+	case resp.Status != http.StatusOK || err != nil:
+		return fmt.Errorf("%s: %w", host, resp.Failure())
+	case failed.Error != nil:
+		return failed.Error
+	}
+	return json.Unmarshal(envelope.Response, out)
+}
+
+func signService(req *http.Request, key keyPair, service, host string, body []byte) {
+	now := time.Now().UTC()
+	stamp, date := strconv.FormatInt(now.Unix(), 10), now.Format(time.DateOnly)
+	const signedHeaders = "content-type;host"
+	hashed := func(text string) string { sum := sha256.Sum256([]byte(text)); return hex.EncodeToString(sum[:]) }
+	canonicalRequest := "POST\n/\n\ncontent-type:application/json\nhost:" + host + "\n\n" + signedHeaders + "\n" +
+		hashed(string(body))
+	scope := date + "/" + service + "/tc3_request"
+	text := "TC3-HMAC-SHA256\n" + stamp + "\n" + scope + "\n" + hashed(canonicalRequest)
+	signing := mac(sha256.New, mac(sha256.New, mac(sha256.New, "TC3"+key.secret, date), service), "tc3_request")
+	req.Header.Set("X-Tc-Timestamp", stamp)
+	if key.token != "" {
+		req.Header.Set("X-Tc-Token", key.token)
+	}
+	req.Header.Set("Authorization", "TC3-HMAC-SHA256 Credential="+key.id+"/"+scope+", SignedHeaders="+signedHeaders+
+		", Signature="+hexOf(mac(sha256.New, signing, text)))
+}
+
+// tags are the tags of the account, of which one guards the creation of a lock.
+type tags struct {
+	keys     *credentials
+	region   string
+	services *restapi.Client
+}
+
+const (
+	tagKey     = "tencentcloud-terraform-lock"
+	tagVersion = "2018-08-13"
+)
+
+func (t *tags) call(ctx context.Context, action, value string) error {
+	key, err := t.keys.get(ctx)
+	if err != nil {
+		return err
+	}
+	var out struct{}
+	return callService(ctx, t.services, key, "tag", tagVersion, t.region, action,
+		map[string]string{"TagKey": tagKey, "TagValue": value}, &out)
+}
+
+// guarded writes lock objects. The tag makes sure that only one process at a time looks for the object
+// and creates it.
+type guarded struct {
+	*client
+	tags *tags
+}
+
+// tagPatience is how long a process waits for others that are creating the same lock.
+const tagPatience = 5 * time.Second
+
+// Put implements objects.Client.
+func (g *guarded) Put(ctx context.Context, key string, data []byte, cond objects.Condition) (string, error) {
+	sum := md5.Sum([]byte(g.config.Bucket + ":" + key))
+	value := hex.EncodeToString(sum[:])
+	if err := g.take(ctx, value); err != nil {
+		return "", err
+	}
+	version, err := g.client.Put(ctx, key, data, cond)
+	if tagErr := g.tags.call(context.WithoutCancel(ctx), "DeleteTag", value); tagErr != nil {
+		err = errors.Join(err, fmt.Errorf("removing the tag %s=%s, which guards locks: %w", tagKey, value, tagErr))
+	}
+	return version, err
+}
+
+// take creates the tag.
+func (g *guarded) take(ctx context.Context, value string) error {
+	limit := time.Now().Add(tagPatience)
+	for {
+		err := g.tags.call(ctx, "CreateTag", value)
+		var failed *serviceError
+		switch {
+		case err == nil:
+			return nil
+		case !errors.As(err, &failed) || !strings.Contains(failed.Code, "TagDuplicate"):
+			return fmt.Errorf("creating the tag %s=%s, which guards locks: %w", tagKey, value, err)
+		case time.Now().After(limit):
+			return fmt.Errorf("the tag %s=%s exists: a process is creating a lock, or was killed doing so. If no process "+
+				"is, delete the tag", tagKey, value)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
