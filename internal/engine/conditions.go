@@ -86,7 +86,9 @@ func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set 
 			break // the other rules of the variable most likely fail in the same way
 		}
 	}
-	e.out.recordCheck(set, status, messages)
+	if !c.in.unknown {
+		e.out.recordCheck(set, status, messages)
+	}
 	return errs.Err()
 }
 

@@ -152,9 +152,9 @@ func (v resourceVisit) deferAll(d *deferredNode) error {
 }
 
 // deferUnknown puts off the changes of a resource in a module instance where its instances are
-// unknown.
+// unknown. Its conditions have no results; see moduleInstance.unknown.
 func (v resourceVisit) deferUnknown(in *moduleInstance, d *deferredNode) {
-	w, r := v.w, v.r
+	r := v.r
 	in.resources[r.Slot] = newExpansion(expandedKeys{mode: repeatUnknown})
 	in.resources[r.Slot].value = cty.DynamicVal
 	addr := r.Addr.Resource.InInstance(in.addr).Instance(addrs.UnknownKey)
@@ -162,9 +162,6 @@ func (v resourceVisit) deferUnknown(in *moduleInstance, d *deferredNode) {
 		ty := r.Schema.Block.ImpliedType()
 		v.record(&plans.Deferred{InstanceChange: plans.InstanceChange{Addr: addr, Action: v.expected(false),
 			Before: cty.NullVal(ty), After: cty.UnknownVal(ty)}}, d)
-	}
-	if r.HasConditions() {
-		w.out.recordCheck(v.conditionSet(addr), checks.Unknown, nil)
 	}
 }
 
@@ -189,7 +186,7 @@ func (v resourceVisit) deferOrphans(prior *states.Resource, x *expansion, d *def
 func (p *instancePlan) deferChange(d *deferredNode) error {
 	w, r := p.w, p.r
 	v := resourceVisit{w, r}
-	if r.HasConditions() {
+	if r.HasConditions() && !p.in.unknown {
 		w.out.recordCheck(p.conditionSet(""), checks.Unknown, nil)
 	}
 	if !r.Selected.Has(p.addr) {
@@ -253,11 +250,6 @@ func (v resourceVisit) record(c *plans.Deferred, d *deferredNode) {
 	c.Why, c.Chain, c.Via, c.Alone = d.why, d.chain, d.via, d.alone
 	c.Provider = addrs.ProviderInstance{Config: v.r.Provider.Addr}
 	v.w.out.deferChange(c)
-}
-
-// conditionSet returns how the conditions of an instance are reported.
-func (v resourceVisit) conditionSet(addr addrs.AbsInstance) conditionSet {
-	return conditionSet{kind: checks.KindResource, config: v.r.Addr.String(), object: addr.String()}
 }
 
 // deferModule puts off everything in a module whose instances are unknown.

@@ -52,6 +52,7 @@ func (e *evaluator) addInstance(
 ) {
 	inst := newModuleInstance(m, parent.addr.Child(m.Call.Name, key))
 	inst.parent, inst.rep = parent, rep
+	inst.unknown = parent.unknown || key == addrs.UnknownKey && e.op.Phase != graph.PhaseValidate
 	e.modules.add(inst)
 	ci.of = append(ci.of, inst)
 }

@@ -44,7 +44,7 @@ func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 			continue
 		}
 		for _, in := range w.modules.of(v.Module) {
-			if val := in.values[v.Slot]; !v.Node.Dropped && val != cty.NilVal && !unmark(val).IsNull() {
+			if val := in.values[v.Slot]; !in.unknown && !v.Node.Dropped && val != cty.NilVal && !unmark(val).IsNull() {
 				t.value(v, in.addr)
 			}
 		}

@@ -153,10 +153,15 @@ func (e *execution) applyRounds(
 	warn tfdiags.Sink,
 ) (*states.State, error) {
 	st := attempt.prior
+	final := warn
+	warn = func(warnings ...tfdiags.Diagnostic) { final(withoutPending(warnings)...) } // a later round decides
 	for rounds := (engine.Rounds{}); ; {
 		err := rounds.Check(plan)
 		if err != nil {
 			return st, err
+		}
+		if !plan.Defers() {
+			warn = final
 		}
 		st, err = e.apply(ctx, module, attempt, plan, warn)
 		if err != nil || !plan.Defers() {
