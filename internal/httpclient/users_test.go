@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"tofu/internal/addrs"
+	"tofu/internal/awsapi"
 	"tofu/internal/backend"
 	httpbackend "tofu/internal/backend/http"
+	"tofu/internal/backend/s3"
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
 	"tofu/internal/depsfile/sources"
@@ -53,6 +55,7 @@ var users = []user{
 	{name: "http backend, reading", send: readState, repeats: true, large: true},
 	{name: "http backend, writing", send: writeState, writes: true, repeats: true, deaf: true},
 	{name: "http backend, locking", send: lockState, writes: true, repeats: true, deaf: true},
+	{name: "s3 backend, reading", send: readS3, repeats: true, large: true, bare: true},
 	{name: "registry, document", send: document, repeats: true},
 	{name: "registry, discovery", send: discovery, repeats: true, bare: true},
 	{name: "registry, download", send: download, repeats: true},
@@ -86,6 +89,15 @@ func writeState(t *testing.T, at *url.URL) error {
 
 func lockState(t *testing.T, at *url.URL) error {
 	_, err := store(t, at).(backend.Locker).Lock(t.Context(), backend.DefaultWorkspace, backend.LockInfo{ID: secret})
+	return err
+}
+
+func readS3(t *testing.T, at *url.URL) error {
+	s, err := s3.Driver.Open(t.Context(), &s3.Config{Bucket: "b", Key: "k", PathStyle: true, Endpoints: s3.Endpoints{S3: at.Scheme + "://" + at.Host},
+		Config: awsapi.Config{Region: "us-east-1", AccessKey: "a", SecretKey: secret, Token: secret, MaxRetries: 1, CABundle: os.Getenv("SSL_CERT_FILE")}})
+	if err == nil {
+		_, err = s.Get(t.Context(), backend.DefaultWorkspace)
+	}
 	return err
 }
 
