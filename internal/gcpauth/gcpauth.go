@@ -117,7 +117,11 @@ func (s *Source) find() (oauth2.TokenSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := google.CredentialsFromJSONWithParams(ctx, text, params)
+	var file struct{ Type google.CredentialsType }
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("\"credentials\" is not a JSON file with Google credentials: %w", err)
+	}
+	found, err := google.CredentialsFromJSONWithTypeAndParams(ctx, text, file.Type, params)
 	if err != nil {
 		return nil, fmt.Errorf("\"credentials\" is not a JSON file with Google credentials: %w", err)
 	}
@@ -166,8 +170,8 @@ func explain(err error) error {
 	}
 	text := strings.TrimSpace(refused.ErrorCode + " " + refused.ErrorDescription)
 	if refused.ErrorCode == "invalid_grant" {
-		return fmt.Errorf("Google doesn't accept the credentials: they have expired or were revoked, or the clock of this "+
-			"machine is wrong (%s). User credentials are renewed by \"gcloud auth application-default login\"", text)
+		return fmt.Errorf("the credentials are not accepted by Google: they have expired or were revoked, or the clock of "+
+			"this machine is wrong (%s). User credentials are renewed by \"gcloud auth application-default login\"", text)
 	}
 	if text == "" && refused.Response != nil {
 		text = refused.Response.Status

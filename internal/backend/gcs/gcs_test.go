@@ -263,7 +263,7 @@ func TestErrors(t *testing.T) {
 		{"there is no bucket \"other\". Create it, or correct \"bucket\"", good.with("bucket", "other"), reply(404, "The specified bucket does not exist.")},
 		{"the credentials are not valid, or have expired", good.with("access_token", "hunter2"), nil},
 		{"reading the file that \"credentials\" names: open none: no such file", good.with("access_token", "", "credentials", "none"), nil},
-		{"Google doesn't accept the credentials", good.with("access_token", "", "credentials", string(google.UserFile("hunter2"))), nil},
+		{"the credentials are not accepted by Google", good.with("access_token", "", "credentials", string(google.UserFile("hunter2"))), nil},
 		{"impersonating the service account other@x", good.with("impersonate_service_account", "other@x"), nil},
 		{"the role \"Storage Object Admin\"", good, reply(403, "x@y does not have storage.objects.get access to the Google Cloud Storage object.")},
 		{"is encrypted with another key than \"encryption_key\"", good, reply(400, "The target object is encrypted by a customer-supplied encryption key.")},

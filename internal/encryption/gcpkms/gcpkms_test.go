@@ -135,7 +135,7 @@ func TestData(t *testing.T) {
 	if got, _, err := with("prod").Keys(t.Context(), meta, encryption.Keys{}); err != nil || !bytes.Equal(got.Decryption, made.Encryption) {
 		t.Errorf("got %x, %v", got.Decryption, err)
 	}
-	if _, _, err := with("test").Keys(t.Context(), meta, encryption.Keys{}); err == nil || !strings.Contains(err.Error(), "Decryption failed") {
+	if _, _, err := with("test").Keys(t.Context(), meta, encryption.Keys{}); err == nil || !strings.Contains(err.Error(), "decryption failed") {
 		t.Error(err)
 	}
 }
@@ -158,7 +158,7 @@ func TestErrors(t *testing.T) {
 		{"the credentials are not valid, or have expired", good("access_token", "hunter2"), nil},
 		{"\"credentials\" is not a JSON file with Google credentials", good("access_token", "", "credentials", "{"), nil},
 		{"reading the file that \"credentials\" names: open none: no such file", good("access_token", "", "credentials", "none"), nil},
-		{"Google doesn't accept the credentials: they have expired", good("access_token", "", "credentials", string(google.UserFile("hunter2"))), nil},
+		{"the credentials are not accepted by Google: they have expired", good("access_token", "", "credentials", string(google.UserFile("hunter2"))), nil},
 		{"impersonating the service account other@x: the service answered 403 Forbidden: Permission 'iam.serviceAccounts.getAccessToken' denied", good("access_token", "", "credentials", string(account), "impersonate_service_account", "other@x"), nil},
 		{"the role \"Cloud KMS CryptoKey Encrypter/Decrypter\"", good(), func(w http.ResponseWriter, _ *http.Request) bool {
 			w.WriteHeader(http.StatusForbidden)

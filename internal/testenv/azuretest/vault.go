@@ -111,7 +111,7 @@ func compute(key any, operation string, q parameters) (out parameters, err error
 	switch key := key.(type) {
 	case *rsa.PrivateKey:
 		if q.Alg != "RSA-OAEP-256" {
-			return out, fmt.Errorf("Operation is not allowed: algorithm %s for a key of type RSA", q.Alg)
+			return out, fmt.Errorf("operation is not allowed: algorithm %s for a key of type RSA", q.Alg)
 		}
 		var result []byte
 		if operation == "encrypt" {
@@ -122,7 +122,7 @@ func compute(key any, operation string, q parameters) (out parameters, err error
 		return parameters{Value: encode(result)}, err
 	case []byte:
 		if q.Alg != fmt.Sprintf("A%dGCM", 8*len(key)) {
-			return out, fmt.Errorf("Operation is not allowed: algorithm %s for a key of %d bits", q.Alg, 8*len(key))
+			return out, fmt.Errorf("operation is not allowed: algorithm %s for a key of %d bits", q.Alg, 8*len(key))
 		}
 		return computeGCM(key, operation, value, iv, tag, aad)
 	}

@@ -32,7 +32,7 @@ func newKMS() *kms {
 	return &kms{gcm}
 }
 
-var errDecrypt = errors.New("Decryption failed: verify that 'name' refers to the correct CryptoKey.")
+var errDecrypt = errors.New("decryption failed: verify that 'name' refers to the correct CryptoKey")
 
 // compute performs an operation: encrypt or decrypt.
 func (k *kms) compute(operation string, data, additional []byte) ([]byte, error) {
@@ -72,7 +72,7 @@ func (s *Server) cloudKMS(w http.ResponseWriter, r *http.Request) {
 		text, _ := json.Marshal(q[name])
 		err = errors.Join(err, json.Unmarshal(text, into))
 		if sum := q[name+"Crc32c"]; sum != "" && sum != strconv.FormatUint(uint64(checksum(*into)), 10) {
-			err = errors.Join(err, fmt.Errorf("The checksum in field %s_crc32c did not match.", name))
+			err = errors.Join(err, fmt.Errorf("the checksum in field %s_crc32c did not match", name))
 		}
 	}
 	switch {
