@@ -11,9 +11,11 @@ func escape(text string) string { return escapesMarkdown.Replace(html.EscapeStri
 var escapesMarkdown = strings.NewReplacer("`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;", "]", "&#93;",
 	"@", "&#64;", "\\", "&#92;", "~", "&#126;", "|", "&#124;", ":", "&#58;", "\n", " ")
 
+var escapesCode = strings.NewReplacer("|", `\|`, "\n", " ")
+
 // code returns text as a code span, also within a table.
 func code(text string) string {
-	text = strings.NewReplacer("|", `\|`, "\n", " ").Replace(text)
+	text = escapesCode.Replace(text)
 	fence := strings.Repeat("`", longest(text, '`')+1)
 	pad := ""
 	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {

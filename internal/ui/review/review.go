@@ -3,10 +3,12 @@ package review
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"unicode/utf8"
 
 	"tofu/internal/addrs"
+	"tofu/internal/parallel"
 	"tofu/internal/plans"
 	"tofu/internal/ui"
 	"tofu/internal/ui/planview"
@@ -222,13 +224,16 @@ func (w *writer) deferred() (hidden int) {
 // whose difference would take the room of dangerous addresses has only its address.
 func (w *writer) section(groups []*planview.Group, dangerous bool) (hidden int) {
 	inList := false
+	var texts []string // of the next groups
 	for i, g := range groups {
+		if i%batch == 0 {
+			texts = w.texts(groups[i:min(i+batch, len(groups))])
+		}
 		short := line(g)
 		if dangerous {
 			w.due -= length(short)
 		}
-		if w.left-w.due > least {
-			text := w.folded(g)
+		if text := texts[i%batch]; text != "" {
 			if inList {
 				text = "\n" + text // Markdown would add the block to the list
 			}
@@ -247,6 +252,19 @@ func (w *writer) section(groups []*planview.Group, dangerous bool) (hidden int) 
 	}
 	w.add("\n")
 	return hidden
+}
+
+// batch is the number of groups that are rendered at a time.
+const batch = 256
+
+// texts returns the folded differences of groups, which it renders concurrently. They are empty if
+// there is no room for any.
+func (w *writer) texts(groups []*planview.Group) []string {
+	out := make([]string, len(groups))
+	if w.left-w.due > least {
+		parallel.Each(len(groups), runtime.GOMAXPROCS(0), func(i int) { out[i] = w.folded(groups[i]) })
+	}
+	return out
 }
 
 // leaveOut writes how many objects are left out, and returns their number. The first group is no
