@@ -347,3 +347,20 @@ func TestSocket(t *testing.T) {
 		t.Error("the state didn't reach the server")
 	}
 }
+
+// A state of 50 MB is written and read in a few seconds.
+func TestLarge(t *testing.T) {
+	s := start(t)
+	a := open(t, s, nil)
+	id, err := a.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{Who: "me"})
+	check(t, err)
+	large := noise(50 << 20)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err = a.(backend.Swapper).Swap(ctx, ws, "", large)
+	check(t, err)
+	if data, err := a.Get(ctx, ws); err != nil || !bytes.Equal(data, large) {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+	check(t, a.(backend.Locker).Unlock(t.Context(), ws, id))
+}

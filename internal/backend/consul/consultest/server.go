@@ -103,13 +103,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, problem.text, problem.status)
 		return
 	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
+	if r.ContentLength > MaxValue && (strings.HasPrefix(r.URL.Path, "/v1/kv/") || r.URL.Path == "/v1/txn") {
+		http.Error(w, fmt.Sprintf("Request body(%d bytes) too large, max size: %d bytes.", r.ContentLength, MaxValue),
+			http.StatusRequestEntityTooLarge)
 		return
 	}
-	if len(body) > MaxValue && (strings.HasPrefix(r.URL.Path, "/v1/kv/") || r.URL.Path == "/v1/txn") {
-		http.Error(w, fmt.Sprintf("Request body(%d bytes) too large, max size: %d bytes.", len(body), MaxValue),
-			http.StatusRequestEntityTooLarge)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
 		return
 	}
 	out, problem := s.route(w, r, body)
