@@ -39,8 +39,13 @@ func TestScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{
-		Dir:           "testdata/script",
+	testscript.Run(t, scriptParams(mirror, "testdata/script"))
+}
+
+// scriptParams returns the parameters of the scripts in a folder.
+func scriptParams(mirror, dir string) testscript.Params {
+	return testscript.Params{
+		Dir:           dir,
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, ".home"))
@@ -95,7 +100,7 @@ func TestScript(t *testing.T) {
 			"store":       cmdStore,
 			"wait4":       cmdWait,
 		},
-	})
+	}
 }
 
 // cmdCollector implements `collector FILE`. It starts a trace collector, whose URL is in COLLECTOR.

@@ -31,8 +31,12 @@ var storeKinds = map[string]storeKind{
 	"aws_kms":     {[]string{"TEST_KMS_URL"}, kmsStore},
 	"azure_vault": {nil, vaultStore},
 	"azurerm":     {[]string{"TEST_AZURE_URL"}, azureStore},
+	"consul":      {nil, consulStore},
+	"cos":         {nil, cosStore},
 	"gcp_kms":     {nil, gcpKMSStore},
 	"gcs":         {[]string{"TEST_GCS_URL"}, gcsStore},
+	"kubernetes":  {nil, kubernetesStore},
+	"remote":      {nil, remoteStore},
 	"s3":          {[]string{"TEST_S3_URL", "TEST_DYNAMODB_URL"}, s3Store},
 }
 

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"tofu/internal/backend/consul/consultest"
+	"tofu/internal/backend/cos/costest"
+	"tofu/internal/backend/kubernetes/kubetest"
+	"tofu/internal/backend/remote/remotetest"
+	"tofu/internal/httpclient/proxytest"
+)
+
+// interop lists the backends whose servers run in the process of the test. The scripts in which this
+// program and OpenTofu take turns on them differ only in these parts.
+var interop = []struct {
+	name, kind string
+	block      string // the backend block or the cloud block
+	reader     string // the backend of terraform_remote_state, with its configuration
+	config     string
+	first      string // the workspace that the script begins with
+}{
+	{"consul", "consul", `backend "consul" { path = "full/path" }`, "consul", `path = "full/path"`, "default"},
+	{"consul_gzip", "consul", "backend \"consul\" {\n path = \"full/path\"\n gzip = true\n}", "consul",
+		`path = "full/path"`, "default"},
+	{"kubernetes", "kubernetes", "backend \"kubernetes\" {\n secret_suffix = \"state\"\n labels = { team = \"a\" }\n}",
+		"kubernetes", `secret_suffix = "state"`, "default"},
+	{"remote", "remote", "backend \"remote\" {\n hostname = \"tfe.example.com\"\n organization = \"acme\"\n" +
+		" workspaces {\n  prefix = \"net-\"\n }\n}", "remote",
+		"hostname = \"tfe.example.com\"\n organization = \"acme\"\n workspaces = { name = \"net-one\" }", "one"},
+	{"cloud", "remote", "cloud {\n hostname = \"tfe.example.com\"\n organization = \"acme\"\n workspaces {\n" +
+		"  tags = [\"app\"]\n }\n}", "remote",
+		"hostname = \"tfe.example.com\"\n organization = \"acme\"\n workspaces = { name = \"one\" }", "one"},
+	{"cos", "cos", "backend \"cos\" {\n bucket = \"bucket-125\"\n prefix = \"a/b\"\n}", "cos",
+		"bucket = \"bucket-125\"\n prefix = \"a/b\"", "default"},
+}
+
+// TestInterop runs testdata/interop.txtar for each of these backends.
+func TestInterop(t *testing.T) {
+	mirror, err := filepath.Abs("../../build/mirror")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := os.ReadFile("testdata/interop.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, b := range interop {
+		text := strings.NewReplacer("$$KIND", b.kind, "$$BLOCK", b.block, "$$READER", b.reader, "$$CONFIG", b.config,
+			"$$FIRST", b.first).Replace(string(script))
+		if err := os.WriteFile(filepath.Join(dir, b.name+".txtar"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testscript.Run(t, scriptParams(mirror, dir))
+}
+
+// describe returns a state without what differs between two runs.
+func describe(data []byte) string {
+	how := ""
+	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		r, err := gzip.NewReader(bytes.NewReader(data))
+		if err != nil {
+			return err.Error()
+		}
+		if data, err = io.ReadAll(r); err != nil {
+			return err.Error()
+		}
+		how = "compressed "
+	}
+	var state struct{ Version int }
+	if err := json.Unmarshal(data, &state); err != nil || state.Version == 0 {
+		return how + volatile.ReplaceAllString(string(data), "…")
+	}
+	return how + "state"
+}
+
+// volatile matches IDs, times, hashes and versions.
+var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}|[0-9-]{10}T[0-9:.]+Z|"Version":"[^"]*"|"Info":"[^"]*"`)
+
+// memoryStore describes a server in this process.
+type memoryStore func() map[string]string
+
+// Dump implements store.
+func (m memoryStore) Dump(context.Context) (string, error) {
+	var out strings.Builder
+	content := m()
+	for _, name := range slices.Sorted(maps.Keys(content)) {
+		fmt.Fprintf(&out, "%s: %s\n", volatile.ReplaceAllString(name, "…"), content[name])
+	}
+	return out.String(), nil
+}
+
+func consulStore(ts *testscript.TestScript, _ string) store {
+	s := consultest.Start()
+	ts.Defer(s.Close)
+	ts.Setenv("CONSUL_HTTP_ADDR", s.URL)
+	return memoryStore(func() map[string]string {
+		out := make(map[string]string)
+		for key, e := range s.Entries() {
+			out[key] = fmt.Sprintf("flags %d, held %v, %s", e.Flags, e.Session != "", describe(e.Value))
+		}
+		return out
+	})
+}
+
+func kubernetesStore(ts *testscript.TestScript, _ string) store {
+	s := kubetest.Start()
+	ts.Defer(s.Close)
+	s.Token = "s3cret"
+	path := ts.MkAbs("kubeconfig")
+	ts.Check(os.WriteFile(path, fmt.Appendf(nil, `
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: %q, insecure-skip-tls-verify: true}}]
+users: [{name: u, user: {token: s3cret}}]
+`, s.URL), 0o600))
+	ts.Setenv("KUBE_CONFIG_PATH", path)
+	return memoryStore(func() map[string]string {
+		out := make(map[string]string)
+		for name, o := range s.Objects() {
+			m := o["metadata"].(kubetest.Object)
+			text := fmt.Sprint(m["labels"], " ", m["annotations"], " ", o["spec"])
+			if data, ok := o["data"].(kubetest.Object); ok {
+				for key, value := range data {
+					var raw []byte
+					ts.Check(json.Unmarshal(fmt.Appendf(nil, "%q", value), &raw))
+					text += " " + key + " is " + describe(raw)
+				}
+			}
+			out[name] = volatile.ReplaceAllString(text, "…")
+		}
+		return out
+	})
+}
+
+func remoteStore(ts *testscript.TestScript, _ string) store {
+	s := remotetest.Start()
+	ts.Defer(s.Close)
+	for _, name := range []string{"one", "other"} { // OpenTofu creates those that it can't use itself
+		s.Create(name, "local", "app")
+		s.Create("net-"+name, "local")
+	}
+	rc, err := os.ReadFile(ts.Getenv("TF_CLI_CONFIG_FILE"))
+	ts.Check(err)
+	before, _, _ := strings.Cut(string(rc), "host ")
+	ts.Check(os.WriteFile(ts.Getenv("TF_CLI_CONFIG_FILE"), fmt.Appendf(nil, `%shost "tfe.example.com" {
+  services = { "tfe.v2" = %q, "tfe.v2.1" = %[2]q }
+}
+credentials "tfe.example.com" {
+  token = "s3cret"
+}
+`, before, s.URL), 0o600))
+	return memoryStore(func() map[string]string {
+		out := make(map[string]string)
+		for name, w := range s.Workspaces() {
+			text := fmt.Sprint(w.Tags, w.Mode, w.LockedBy)
+			if n := len(w.States); n > 0 {
+				text += fmt.Sprintf(" %v %s", w.States[n-1].Outputs, describe(w.States[n-1].Data))
+			}
+			out[name] = text
+		}
+		return out
+	})
+}
+
+func cosStore(ts *testscript.TestScript, _ string) store {
+	s := costest.New("bucket-125")
+	proxy, err := proxytest.Start(s)
+	ts.Check(err)
+	ts.Defer(proxy.Close)
+	ca := ts.MkAbs("ca.pem")
+	ts.Check(os.WriteFile(ca, []byte(proxy.CA), 0o600))
+	for name, value := range map[string]string{"HTTPS_PROXY": proxy.URL.String(), "SSL_CERT_FILE": ca,
+		"TENCENTCLOUD_REGION": "ap-guangzhou", "TENCENTCLOUD_SECRET_ID": "AKIDtest", "TENCENTCLOUD_SECRET_KEY": "s3cret"} {
+		ts.Setenv(name, value)
+	}
+	return memoryStore(func() map[string]string {
+		out := make(map[string]string)
+		for key, o := range s.Objects() {
+			out[key] = fmt.Sprint(o.Header.Get("X-Cos-Acl"), " ", o.Header.Get("X-Cos-Server-Side-Encryption"), " ",
+				describe(o.Data))
+		}
+		return out
+	})
+}
