@@ -242,10 +242,18 @@ func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rn
 	if v == nil {
 		return cty.DynamicVal, missing(subject, rng)
 	}
-	if found := c.in.values[v.Slot]; found != cty.NilVal {
+	if found := c.e.valueIn(v, c.in); found != cty.NilVal {
 		return found, nil
 	}
 	return cty.DynamicVal, nil
+}
+
+// valueIn returns a value in one module instance, NilVal if it has none.
+func (e *evaluator) valueIn(v *graph.Value, in *moduleInstance) cty.Value {
+	if in.values[v.Slot] == cty.NilVal && e.early != nil {
+		e.early.evaluate(v, in)
+	}
+	return in.values[v.Slot]
 }
 
 // path returns an attribute of the path object, or "" if there is no such attribute.
@@ -278,9 +286,18 @@ func (c *evalContext) Module(
 	case c.e.op.Phase == graph.PhaseValidate:
 		return unknownValue(child, outputs), nil
 	}
+	if c.in.calls[child.CallSlot] == nil && c.e.early != nil {
+		c.e.early.expandCall(child, c.in)
+	}
 	instances := c.in.calls[child.CallSlot]
 	if instances == nil || instances.mode == repeatUnknown {
 		return cty.DynamicVal, nil
+	}
+	if c.e.early != nil {
+		if outputs == nil {
+			outputs = slices.Sorted(maps.Keys(child.Outputs))
+		}
+		return instances.build(child, outputs, c.e.valueIn), nil
 	}
 	return instances.value(child, outputs), nil
 }
@@ -323,7 +340,7 @@ func (ci *callInstances) value(child *graph.Module, outputs []string) cty.Value 
 	if v, ok := ci.built[key]; ok {
 		return v
 	}
-	v := ci.build(child, outputs)
+	v := ci.build(child, outputs, func(v *graph.Value, in *moduleInstance) cty.Value { return in.values[v.Slot] })
 	if ci.built == nil {
 		ci.built = map[string]cty.Value{}
 	}
@@ -331,7 +348,10 @@ func (ci *callInstances) value(child *graph.Module, outputs []string) cty.Value 
 	return v
 }
 
-func (ci *callInstances) build(child *graph.Module, outputs []string) cty.Value {
+// valueFunc returns a value in one module instance, NilVal if it has none.
+type valueFunc func(*graph.Value, *moduleInstance) cty.Value
+
+func (ci *callInstances) build(child *graph.Module, outputs []string, valueIn valueFunc) cty.Value {
 	objs := make([]cty.Value, len(ci.of))
 	for i, inst := range ci.of {
 		attrs := make(map[string]cty.Value, len(outputs))
@@ -341,7 +361,7 @@ func (ci *callInstances) build(child *graph.Module, outputs []string) cty.Value 
 				continue
 			}
 			attrs[name] = cty.DynamicVal
-			if found := inst.values[v.Slot]; found != cty.NilVal {
+			if found := valueIn(v, inst); found != cty.NilVal {
 				attrs[name] = found
 			}
 		}

@@ -24,6 +24,10 @@ type evaluator struct {
 	startForFunction func(graph.FunctionUse) (*graph.Provider, error)
 	started          map[graph.FunctionUse]*graph.Provider
 
+	// early evaluates values and modules when they are first read, before there are any results of
+	// resources; nil during a walk.
+	early *earlyValues
+
 	builtins   map[string]function.Function // the functions of the language
 	deprecates bool                         // there are deprecated outputs or attributes
 }

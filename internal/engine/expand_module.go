@@ -14,37 +14,45 @@ func (w *walk) expandModule(n *graph.Node) error {
 	e, m := w.eval, n.Object.(*graph.Module)
 	errs := tfdiags.FromError(e.refErrors(m.Parent, m.DependsOn))
 	for _, parent := range e.modules.of(m.Parent) {
-		c := e.newContext(parent, repetition{})
-		x, err := c.expandCall(m)
+		err := e.expandCall(m, parent)
 		if d := e.deferredBy(err); d != nil {
 			w.deferModule(n, d)
-			x, err = &expandedKeys{mode: repeatUnknown}, nil
-		}
-		if err != nil {
-			errs = errs.AppendError(err)
+			e.expandUnknown(m, parent)
 			continue
 		}
-		ci := &callInstances{expandedKeys: *x}
-		if x.mode == repeatUnknown || e.op.Phase == graph.PhaseValidate && m.Repetition.Repeats() {
-			ci.mode = repeatUnknown
-			e.addInstance(m, parent, ci, addrs.UnknownKey, unknownRepetition(m.Repetition))
-		} else {
-			for i, key := range x.keys {
-				e.addInstance(m, parent, ci, key, x.repetition(i))
-			}
-		}
-		parent.calls[m.CallSlot] = ci
+		errs = errs.AppendError(err)
 	}
 	return errs.Err()
 }
 
-// expandCall returns the instances of a module call. In an apply of a plan that defers the call, they
-// are unknown.
-func (c *evalContext) expandCall(m *graph.Module) (*expandedKeys, error) {
-	if c.e.op.deferredModules[m.Path] {
-		return &expandedKeys{mode: repeatUnknown}, nil
+// expandCall determines the instances of a module call in one instance of the calling module. In an
+// apply of a plan that defers the call, they are unknown.
+func (e *evaluator) expandCall(m *graph.Module, parent *moduleInstance) error {
+	if e.op.deferredModules[m.Path] {
+		e.expandUnknown(m, parent)
+		return nil
 	}
-	return c.expand(m.Repetition, m.Path.String())
+	x, err := e.newContext(parent, repetition{}).expand(m.Repetition, m.Path.String())
+	switch {
+	case err != nil:
+		return err
+	case e.op.Phase == graph.PhaseValidate && (m.Repetition.Repeats() || x.mode == repeatUnknown):
+		e.expandUnknown(m, parent)
+		return nil
+	}
+	ci := &callInstances{expandedKeys: *x}
+	for i, key := range x.keys {
+		e.addInstance(m, parent, ci, key, x.repetition(i))
+	}
+	parent.calls[m.CallSlot] = ci
+	return nil
+}
+
+// expandUnknown adds one instance with an unknown key, which stands for all instances of a call.
+func (e *evaluator) expandUnknown(m *graph.Module, parent *moduleInstance) {
+	ci := &callInstances{expandedKeys: expandedKeys{mode: repeatUnknown}}
+	e.addInstance(m, parent, ci, addrs.UnknownKey, unknownRepetition(m.Repetition))
+	parent.calls[m.CallSlot] = ci
 }
 
 func (e *evaluator) addInstance(

@@ -75,6 +75,7 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 	op.defers = o.Defer && o.Mode != plans.Destroy
 	op.skipRefresh, op.variables, op.timestamp = o.SkipRefresh, o.Variables, env.now().UTC().Truncate(time.Second)
 	op.inspect(o.Inspect)
+	op.Early = func(ctx context.Context, g *graph.Graph) graph.EarlyKeys { return newEarlyValues(ctx, op, g) }
 	if len(o.ForceReplace) > 0 {
 		op.forceReplace = map[addrs.AbsInstance]bool{}
 		op.forceWhole = map[addrs.ConfigResource][]addrs.AbsInstance{}

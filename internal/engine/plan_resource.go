@@ -422,6 +422,7 @@ func (p *instancePlan) refreshOnly(prior *objectState) error {
 
 // addChange adds a planned change of an instance of r.
 func (w *walk) addChange(r *graph.Resource, change *plans.InstanceChange) {
+	change.NeededBy = r.Selected.NeededBy(change.Addr)
 	if change.Action != plans.NoOp && change.Deposed == "" { // nothing reads deposed objects
 		w.result(r).pending.add(change.Addr.Module)
 	}

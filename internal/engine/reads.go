@@ -34,11 +34,12 @@ func (t *instance) instanceReads() []plans.InstanceRead {
 }
 
 // dependencyInstances returns the instances that a changed object depends on, as the state stores
-// them.
+// them: an address without a key says that there are none.
 func dependencyInstances(change *plans.InstanceChange) []addrs.AbsInstance {
 	var out []addrs.AbsInstance
 	for _, read := range change.Reads {
-		if read.Key != addrs.NoKey && read.Resource.Mode == addrs.Managed {
+		own := read.Resource == change.Addr.Resource
+		if read.Resource.Mode == addrs.Managed && (read.Key != addrs.NoKey || !own) {
 			out = append(out, read.Resource.InInstance(change.Addr.Module).Instance(read.Key))
 		}
 	}

@@ -110,6 +110,10 @@ type InstanceChange struct {
 	Importing       *Importing
 	GeneratedConfig string
 
+	// NeededBy says why the object takes part in a run with targets that don't name it: "needed by
+	// ADDRESS at FILE:LINE".
+	NeededBy string
+
 	// Reads are the instances of resources of the module that the configuration reads by computed
 	// indexes, such as a[each.key]. A resource is among them only if all of these indexes are known
 	// and the configuration reads no other of its instances. If it reads none at all, the only key of

@@ -196,6 +196,7 @@ type lineChange struct {
 	Reason          string        `json:"reason,omitempty"`
 	Importing       *importing    `json:"importing,omitempty"`
 	GeneratedConfig string        `json:"generated_config,omitempty"`
+	NeededBy        string        `json:"needed_by,omitempty"`
 }
 
 // lineActions are the names of actions in lines.
@@ -214,7 +215,7 @@ var lineReasons = map[plans.Reason]string{
 func changeLine(c *plans.InstanceChange) lineChange {
 	out := lineChange{
 		Resource: lineAddress(c.Addr), Action: lineActions[c.Action], Reason: string(c.Reason),
-		GeneratedConfig: c.GeneratedConfig,
+		GeneratedConfig: c.GeneratedConfig, NeededBy: c.NeededBy,
 	}
 	if name, ok := lineReasons[c.Reason]; ok {
 		out.Reason = name

@@ -97,6 +97,9 @@ func describeChange(b *strings.Builder, c *plans.InstanceChange) {
 	if c.Reason != "" {
 		b.WriteString(" " + string(c.Reason))
 	}
+	if by, at, ok := strings.Cut(c.NeededBy, " at "); ok {
+		b.WriteString(" (" + by + " at " + filepath.Base(at) + ")")
+	}
 	b.WriteByte('\n')
 }
 

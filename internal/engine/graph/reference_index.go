@@ -59,9 +59,9 @@ func (e *ResourceExprs) References() iter.Seq[*lang.Refs] {
 	}
 }
 
-// instancesRead returns the references by which the block reads instances of each resource that it
-// reads by a computed index, and the resources in the order of their first reference. Resources of
-// which some expression reads the whole are not among them.
+// instancesRead returns the references by which the block reads instances of other resources, and the
+// resources in the order of their first reference. Resources of which some expression reads the whole
+// are not among them.
 func (e *ResourceExprs) instancesRead() (order []addrs.Resource, refs map[addrs.Resource]lang.Instances) {
 	whole := map[addrs.Resource]bool{}
 	if e.DependsOn != nil {
@@ -85,7 +85,7 @@ func (e *ResourceExprs) instancesRead() (order []addrs.Resource, refs map[addrs.
 			seen[r] = true
 			of, only := unit.ByInstance(r)
 			whole[r] = whole[r] || !only
-			if of.Computed() && !refs[r].Computed() {
+			if only && refs[r] == nil {
 				order = append(order, r)
 			}
 			refs[r] = append(refs[r], of...)
@@ -116,6 +116,7 @@ func (b *build) setIndexed(r *Resource) {
 		of := r.Module.Resources[addr]
 		switch {
 		case of == nil, of == r, of.Config == nil, of.Config.Check != nil, addr.Mode == addrs.Ephemeral:
+		case !refs[addr].Computed(): // the graph has Barriers for constant keys
 		case !of.Exprs.Repetition.Repeats():
 		case chained && chain == addr && (of.Exprs.Repetition.ForEach == nil || b.op.Partial()):
 		default:

@@ -223,6 +223,9 @@ func (d *depGraph) connectInstances(x *depNode, seen map[addrs.ConfigResource]bo
 	for o := range prior.Instances[x.key].Objects() {
 		for _, dep := range o.DependencyInstances {
 			q := d.instances[dep]
+			if q == nil && dep.Key == addrs.NoKey {
+				seen[dep.Config()] = true // the object depends on no instance
+			}
 			if q == nil || !q.exists || q == x || slices.Contains(x.needs, q) {
 				continue
 			}

@@ -1,12 +1,14 @@
 package graph
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/states"
+	"tofu/internal/tfdiags"
 )
 
 var targetTransformer = &Transformer{
@@ -18,6 +20,9 @@ var targetTransformer = &Transformer{
 			return nil
 		}
 		t := &targeting{build: b}
+		if b.op.Early != nil {
+			t.early = b.op.Early(b.providers.ctx, b.g)
+		}
 		switch {
 		case b.op.Phase.Applies():
 			t.skipUnplanned() // planning has selected the resources
@@ -52,6 +57,23 @@ type Selection struct {
 	// deposed objects. No other resource depends on them, so only targets that name them select
 	// them. Nil selects all.
 	orphans *Selection
+
+	// reasons says why instances take part that no target names, and reason why the resource does.
+	reasons map[addrs.AbsInstance]string
+	reason  string
+}
+
+// NeededBy says why an instance takes part that no target names; "" if that is not known.
+func (s *Selection) NeededBy(addr addrs.AbsInstance) string {
+	switch {
+	case s == nil:
+		return ""
+	case s.reasons[addr] != "":
+		return s.reasons[addr]
+	case s.reason == "" || s.orphans.Has(addr):
+		return ""
+	}
+	return s.reason
 }
 
 // nothingSelected selects no instance.
@@ -149,6 +171,17 @@ type targeting struct {
 	matches map[*Resource][]addrs.Target // the targets or excludes that name a resource
 
 	priors map[*Resource]map[addrs.ModuleInstance][]*states.Resource // see priorIn
+
+	// For the search by instance; see transform_target_instance.go.
+	early   EarlyKeys // nil: whole resources only
+	reached map[*Resource][]addrs.Target
+	reasons map[*Resource]map[addrs.AbsInstance]string
+	reads   map[*Resource][]IndexedRead
+	readers map[*Resource][]*Resource
+	readBy  map[*Resource]map[addrs.ModuleInstance]*readers
+	stored  *storedInstances
+
+	neededBy map[*Resource]*Resource // the first resource from which spread has reached a resource
 }
 
 // match returns the resources that the addresses name, and sets matches.
@@ -206,17 +239,24 @@ func (t *targeting) keepTargets() {
 	for _, r := range targeted {
 		roots = append(roots, r.Node.ID)
 	}
-	needed := t.spread(t.modulesOf(targeted), t.g.Edges.Needs)
+	needed := t.spread(t.byInstance(targeted, t.needsOf), t.g.Edges.Needs)
 	for _, r := range t.g.Resources {
 		named := nothingSelected
 		if t.matches[r] != nil {
 			named = Select(t.matches[r])
 			r.Selected = named
 		}
-		if at := needed[r.Node.ID]; at != nil {
+		switch at := needed[r.Node.ID]; {
+		case at != nil || len(t.reached[r]) > 0:
 			r.Selected = t.selectAt(r, at)
+		case t.matches[r] == nil:
+			r.Selected = nothingSelected // only instances that don't exist are read
 		}
 		r.Selected = r.Selected.withOrphans(named)
+		r.Selected.reasons = t.reasons[r]
+		if by := t.neededBy[r]; by != nil && by.Config != nil {
+			r.Selected.reason = fmt.Sprintf("needed by %s at %s", by.Addr, tfdiags.Place(by.Config.Range))
+		}
 	}
 	keep := t.g.Edges.Reach(roots...)
 	t.keepOutputs(keep, func(id dag.ID) bool { return keep[id] })
@@ -239,9 +279,9 @@ func (t *targeting) destroyTargets() {
 		roots = append(roots, r.Node.ID)
 	}
 	there := slices.DeleteFunc(targeted, func(r *Resource) bool { return !r.hasAny(r.Selected) })
-	users := t.spread(t.modulesOf(there), t.storedUsers())
+	users := t.spread(t.byInstance(there, t.storedUsersOf), t.storedUsers())
 	for _, r := range t.g.Resources {
-		if at := users[r.Node.ID]; at != nil {
+		if at := users[r.Node.ID]; at != nil || len(t.reached[r]) > 0 {
 			r.Selected = t.selectAt(r, at)
 			roots = append(roots, r.Node.ID)
 		}

@@ -14,6 +14,7 @@ import (
 func (t *targeting) keepExcluded() {
 	for _, r := range t.match(t.op.Excludes) {
 		r.Selected = SelectOthers(t.matches[r])
+		t.keepOwnInstances(r)
 	}
 	var users []*states.Resource
 	for r := range t.matches {
@@ -32,6 +33,38 @@ func (t *targeting) keepExcluded() {
 		return kept
 	}
 	for range dag.Reachable(users, needs) { // needs keeps what it returns
+	}
+}
+
+// keepOwnInstances keeps the instances of a resource that excluded ones depend on.
+func (t *targeting) keepOwnInstances(r *Resource) {
+	for _, prior := range r.Prior {
+		var kept []addrs.AbsInstance
+		for key := range prior.Instances {
+			if addr := prior.Addr.Instance(key); !r.Selected.Has(addr) {
+				kept = append(kept, addr)
+			}
+		}
+		needs := func(addr addrs.AbsInstance) (out []addrs.AbsInstance) {
+			inst := prior.Instances[addr.Key]
+			if inst == nil || inst.Current == nil {
+				return nil
+			}
+			for _, dep := range inst.Current.DependencyInstances {
+				if dep.Abs() == prior.Addr {
+					out = append(out, dep)
+				}
+			}
+			return out
+		}
+		for addr := range dag.Reachable(kept, needs) {
+			if r.Selected.Has(addr) {
+				t.reach(foundInstance{instanceAt: instanceAt{r, addr.Module, addr.Key}})
+			}
+		}
+	}
+	if len(t.reached[r]) > 0 {
+		r.Selected = SelectOthers(t.targetsAt(r, nil))
 	}
 }
 
@@ -118,11 +151,11 @@ func (t *targeting) keepNeedsOfOrphans(excluded []*Resource) {
 // of the innermost module around both.
 func (t *targeting) dropExcluded() {
 	excluded := t.match(t.op.Excludes)
-	from := t.modulesOf(excluded)
+	from := t.byInstance(excluded, t.readersOf)
 	for _, r := range excluded {
 		r.Selected = SelectOthers(t.matches[r])
 		if t.whole(r) {
-			from[r] = []addrs.ModuleInstance{everywhere}
+			from[r] = []origin{{at: everywhere}}
 		}
 	}
 	t.keepNeedsOfOrphans(excluded)
@@ -134,13 +167,15 @@ func (t *targeting) dropExcluded() {
 		if at[everywhere] || t.matches[r] != nil && t.whole(r) {
 			continue
 		}
-		if at != nil {
+		if at != nil || len(t.reached[r]) > 0 {
 			r.Selected = SelectOthers(t.targetsAt(r, at))
 		}
 		roots = append(roots, r.Node.ID)
 	}
 	keep := t.g.Edges.Reach(roots...)
-	t.keepOutputs(keep, func(id dag.ID) bool { return keep[id] && lost[id] == nil })
+	t.keepOutputs(keep, func(id dag.ID) bool {
+		return keep[id] && lost[id] == nil && len(t.reached[t.g.Nodes[id].Resource]) == 0
+	})
 	t.drop(keep)
 }
 

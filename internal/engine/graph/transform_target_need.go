@@ -17,16 +17,21 @@ const everywhere addrs.ModuleInstance = ""
 // reaches each node, by node ID. An edge between two nodes connects them within one instance of the
 // innermost module around both. Each place of a node is visited once, so the cost is that of the
 // references between instances.
-func (t *targeting) spread(from map[*Resource][]addrs.ModuleInstance, next func(dag.ID) []dag.ID) []places {
+func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.ID) []places {
 	type visit struct {
 		node *Node
 		at   addrs.ModuleInstance
+		by   *Resource // the last one on the way
 	}
+	t.neededBy = map[*Resource]*Resource{}
 	out := make([]places, len(t.g.Nodes))
 	var todo []visit
-	lead := func(v visit, start bool) {
+	lead := func(v visit, start bool, skip map[*Resource]bool) {
 		for _, id := range next(v.node.ID) {
 			other, at := t.g.Nodes[id], v.at
+			if skip[other.Resource] && other == other.Resource.Node {
+				continue
+			}
 			if own := other.Resource != nil && other.Resource == v.node.Resource; !own {
 				at = outermost(at, sharedDepth(v.node.Module, other.Module))
 			} else if start {
@@ -39,35 +44,31 @@ func (t *targeting) spread(from map[*Resource][]addrs.ModuleInstance, next func(
 				out[id] = places{}
 			}
 			out[id][at] = true
-			todo = append(todo, visit{other, at})
+			by := v.by
+			if v.node.Resource != nil {
+				by = v.node.Resource
+			}
+			if r := other.Resource; r != nil && t.neededBy[r] == nil && r != by {
+				t.neededBy[r] = by
+			}
+			todo = append(todo, visit{other, at, by})
 		}
 	}
 	for r, list := range from {
-		for _, at := range list {
-			lead(visit{r.Node, at}, true)
+		for _, o := range list {
+			lead(visit{r.Node, o.at, r}, true, o.skip)
 		}
 	}
 	for len(todo) > 0 {
 		v := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		lead(v, false)
+		lead(v, false, nil)
 	}
 	return out
 }
 
-// modulesOf returns the module instances in which targets name each of the resources.
-func (t *targeting) modulesOf(resources []*Resource) map[*Resource][]addrs.ModuleInstance {
-	out := make(map[*Resource][]addrs.ModuleInstance, len(resources))
-	for _, r := range resources {
-		for _, hit := range t.matches[r] {
-			out[r] = append(out[r], hit.Module)
-		}
-	}
-	return out
-}
-
-// selectAt returns a Selection of the instances of r that the targets name and of those at some
-// places.
+// selectAt returns a Selection of the instances of r that the targets name, of those that the search
+// by instance has reached, and of those at some places.
 func (t *targeting) selectAt(r *Resource, at places) *Selection {
 	if at[everywhere] {
 		return nil
@@ -75,9 +76,10 @@ func (t *targeting) selectAt(r *Resource, at places) *Selection {
 	return Select(t.targetsAt(r, at))
 }
 
-// targetsAt returns the targets that name instances of r, and the module instances at some places.
+// targetsAt returns the targets that name instances of r, the instances that the search by instance
+// has reached, and the module instances at some places.
 func (t *targeting) targetsAt(r *Resource, at places) []addrs.Target {
-	list := slices.Clone(t.matches[r])
+	list := slices.Concat(t.matches[r], t.reached[r])
 	for m := range at {
 		list = append(list, addrs.Target{Module: m})
 	}

@@ -144,7 +144,7 @@ func (e *encoder) provider(p addrs.ProviderInstance) (wireProvider, error) {
 func (e *encoder) change(c *plans.InstanceChange) (*wireChange, error) {
 	out := &wireChange{
 		Deposed: c.Deposed, Action: c.Action, Reason: c.Reason, Private: c.Private, ReplaceDeposed: c.ReplaceDeposed,
-		Generated: c.GeneratedConfig,
+		Generated: c.GeneratedConfig, NeededBy: c.NeededBy,
 	}
 	var err error
 	if out.Addr, err = toInstance(c.Addr); err != nil {
@@ -359,7 +359,7 @@ func (d *decoder) change(in *wireChange) (*plans.InstanceChange, error) {
 	out := &plans.InstanceChange{
 		Deposed: in.Deposed, Action: in.Action, Reason: in.Reason, Private: in.Private,
 		ReplaceDeposed:  in.ReplaceDeposed,
-		GeneratedConfig: in.Generated,
+		GeneratedConfig: in.Generated, NeededBy: in.NeededBy,
 	}
 	var err error
 	if out.Addr, err = d.instance(in.Addr); err != nil {

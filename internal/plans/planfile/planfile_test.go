@@ -258,7 +258,7 @@ func (g generator) change(s *states.State) *plans.InstanceChange {
 		Reason: plans.ReplaceByRequest,
 		Before: g.value(ty, false), After: g.value(ty, false), BeforeIdentity: g.identity(),
 		AfterIdentity: g.identity(),
-		Private:       []byte(g.text()), GeneratedConfig: g.text(),
+		Private:       []byte(g.text()), GeneratedConfig: g.text(), NeededBy: g.text(),
 	}
 	if len(c.Private) == 0 {
 		c.Private = nil

@@ -104,6 +104,7 @@ type (
 		Importing      *wireImport
 		Generated      string
 		Reads          []wireRead
+		NeededBy       string
 	}
 
 	wireRead struct {

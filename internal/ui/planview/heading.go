@@ -27,6 +27,9 @@ func Heading(c *plans.InstanceChange, drift bool) (heading string, notes []strin
 	if c.MovedFrom != nil {
 		notes = append(notes, fmt.Sprintf("(moved from %s)", c.MovedFrom))
 	}
+	if c.NeededBy != "" && !drift {
+		notes = append(notes, "("+c.NeededBy+")")
+	}
 	return heading, append(notes, importNotes(c)...)
 }
 

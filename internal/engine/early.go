@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/lang/funcs"
+	"tofu/internal/lang/marks"
+)
+
+// earlyValues evaluates what is known before a walk: everything that depends on no resource. It
+// evaluates a value, a module call or the repetition of a resource when it is first needed, and only
+// once. Results of resources are unknown.
+type earlyValues struct {
+	e          *evaluator
+	expansions map[resourceIn]*expansion // nil for those that are not known
+}
+
+type resourceIn struct {
+	r  *graph.Resource
+	in *moduleInstance
+}
+
+// newEarlyValues returns the early values of an operation. The graph must have its edges.
+func newEarlyValues(ctx context.Context, op *operation, g *graph.Graph) *earlyValues {
+	silent := *op
+	env := *op.env
+	env.Observe, env.Warn = nil, nil
+	silent.env = &env
+	f := &earlyValues{expansions: map[resourceIn]*expansion{}}
+	f.e = &evaluator{op: &silent, graph: g, out: newResults(&silent, nil), providers: &providerPool{}, ctx: ctx,
+		modules: make(moduleTree, len(g.Modules)), early: f,
+		builtins: funcs.Table(funcs.Options{BaseDir: ".", PureOnly: true, PlanTimestamp: op.timestamp})}
+	f.e.modules.add(newModuleInstance(g.Root, addrs.RootInstance))
+	return f
+}
+
+// evaluate evaluates a value in one module instance. A value that depends on itself is unknown.
+func (f *earlyValues) evaluate(v *graph.Value, in *moduleInstance) {
+	in.values[v.Slot] = cty.DynamicVal
+	var val cty.Value
+	var err error
+	switch {
+	case v.Kind == graph.Variable:
+		val, err = f.e.variableValue(v, in)
+	case len(v.Conditions) > 0 && v.Kind == graph.Output:
+		return // it may not exist
+	default:
+		val, err = f.e.newContext(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
+	}
+	if err != nil {
+		return
+	}
+	if v.Kind == graph.Output && v.Output.Sensitive.Value {
+		val = val.Mark(marks.Sensitive)
+	}
+	in.values[v.Slot] = val
+}
+
+// expandCall determines the instances of a module call if they are known.
+func (f *earlyValues) expandCall(m *graph.Module, parent *moduleInstance) {
+	_ = f.e.expandCall(m, parent) // the walk reports errors
+}
+
+// moduleAt returns a module instance, nil if it is not known.
+func (f *earlyValues) moduleAt(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
+	if in := f.e.modules.at(m, addr); in != nil || m.Parent == nil || m.Config == nil {
+		return in
+	}
+	above, _ := addr.Parent()
+	parent := f.moduleAt(m.Parent, above)
+	if parent == nil || parent.calls[m.CallSlot] != nil {
+		return nil
+	}
+	f.expandCall(m, parent)
+	return f.e.modules.at(m, addr)
+}
+
+// expansion returns the instances of a resource in one module instance, nil if they are not known.
+func (f *earlyValues) expansion(r *graph.Resource, in *moduleInstance) *expansion {
+	key := resourceIn{r, in}
+	x, known := f.expansions[key]
+	if known || in == nil || r.Config == nil {
+		return x
+	}
+	f.expansions[key] = nil
+	if of := r.ChainedTo(); of != nil {
+		if x = f.expansion(of, in); x != nil {
+			x = newExpansion(expandedKeys{mode: repeatForEach, keys: x.keys})
+		}
+	} else if found, err := f.e.values(r).expand(in); err == nil {
+		x = found
+	}
+	f.expansions[key] = x
+	return x
+}
+
+// Instances implements graph.EarlyKeys.
+func (f *earlyValues) Instances(r *graph.Resource, at addrs.ModuleInstance) ([]addrs.InstanceKey, bool) {
+	x := f.expansion(r, f.moduleAt(r.Module, at))
+	if x == nil {
+		return nil, false
+	}
+	return x.keys, true
+}
+
+// Read implements graph.EarlyKeys.
+func (f *earlyValues) Read(
+	r *graph.Resource, at addrs.ModuleInstance, key addrs.InstanceKey, read graph.IndexedRead,
+) ([]graph.KeyRead, bool) {
+	in := f.moduleAt(r.Module, at)
+	x := f.expansion(r, in)
+	if x == nil {
+		return nil, false
+	}
+	i, declared := x.has(key)
+	if !declared {
+		return nil, true
+	}
+	c := f.e.newContext(in, x.repetition(i))
+	var out []graph.KeyRead
+	for _, ref := range read.Refs {
+		if c.unused(ref) {
+			continue
+		}
+		found, err := c.keyOf(ref, read.Of.Exprs.Repetition)
+		if err != nil {
+			return nil, false
+		}
+		same := func(k graph.KeyRead) bool { return k.Key == found }
+		if found != addrs.NoKey && !slices.ContainsFunc(out, same) {
+			out = append(out, graph.KeyRead{Key: found, At: placeOf(r, ref.Range)})
+		}
+	}
+	return out, true
+}
+
+// placeOf returns the range of a reference; that of the block if the reference has none.
+func placeOf(r *graph.Resource, rng hcl.Range) hcl.Range {
+	if rng.Filename == "" {
+		return r.Config.Range
+	}
+	return rng
+}

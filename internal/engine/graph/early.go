@@ -1,0 +1,58 @@
+package graph
+
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+)
+
+// EarlyKeys finds, before a walk, the instances that blocks read. Everything that depends on a
+// resource is unknown then.
+type EarlyKeys interface {
+	// Instances returns the keys of the instances that a block declares in one module instance. It
+	// returns false if they are not known.
+	Instances(r *Resource, in addrs.ModuleInstance) ([]addrs.InstanceKey, bool)
+
+	// Read returns the keys by which an instance of r reads another resource. It returns false if not
+	// all of them are known.
+	Read(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey, read IndexedRead) ([]KeyRead, bool)
+}
+
+// KeyRead is the key of an instance, and the reference that selects it.
+type KeyRead struct {
+	Key addrs.InstanceKey
+	At  hcl.Range
+}
+
+// ChainedTo returns the resource of for_each = TYPE.NAME; nil if the block has another repetition.
+func (r *Resource) ChainedTo() *Resource {
+	if r.Exprs == nil {
+		return nil
+	}
+	addr, ok := r.Exprs.Repetition.chainedTo()
+	if of := r.Module.Resources[addr]; ok && of != r && of != nil && of.Config != nil && of.Exprs.Repetition.ForEach != nil {
+		return of
+	}
+	return nil
+}
+
+// readsByInstance returns the resources of the module of which a block reads instances only, and
+// which: itself first.
+func (r *Resource) readsByInstance() []IndexedRead {
+	var out []IndexedRead
+	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 {
+		out = append(out, IndexedRead{r, own})
+	}
+	order, refs := r.Exprs.instancesRead()
+	chain, chained := r.Exprs.Repetition.chainedTo()
+	for _, addr := range order {
+		of := r.Module.Resources[addr]
+		switch {
+		case of == nil, of == r, of.Config == nil, of.Config.Check != nil, !of.Exprs.Repetition.Repeats():
+		case chained && chain == addr && of.Exprs.Repetition.ForEach == nil:
+		default:
+			out = append(out, IndexedRead{of, refs[addr]})
+		}
+	}
+	return out
+}

@@ -1,0 +1,297 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/tfdiags"
+)
+
+// Targets by instance
+//
+// A target in one instance takes along only the instances that it reads, and an exclusion leaves out
+// only the instances that read an excluded one. Where a block reads instances of another resource by
+// keys that are known before the walk (EarlyKeys), or where the state says which instances an object
+// depends on, the search goes from instance to instance. It goes on along the edges of the graph, from
+// resource to resource, everywhere else.
+
+// instanceAt is an instance of a resource.
+type instanceAt struct {
+	r   *Resource
+	in  addrs.ModuleInstance
+	key addrs.InstanceKey
+}
+
+func (x instanceAt) addr() addrs.AbsInstance {
+	return x.r.Addr.Resource.InInstance(x.in).Instance(x.key)
+}
+
+// origin is a place from which a search along edges begins. It doesn't go to the resources in skip,
+// because the search by instance has reached those of their instances that count.
+type origin struct {
+	at   addrs.ModuleInstance
+	skip map[*Resource]bool
+}
+
+// nextInstances returns the instances to which a search goes on from one instance, and the resources
+// to which it need not go along edges.
+type nextInstances func(x instanceAt) (next []foundInstance, skip map[*Resource]bool)
+
+// foundInstance is an instance that a search has reached; reason says why.
+type foundInstance struct {
+	instanceAt
+	reason string
+}
+
+// byInstance searches from the instances that targets name. It returns where a search along edges
+// begins, and adds the instances that it reaches to t.reached.
+func (t *targeting) byInstance(from []*Resource, next nextInstances) map[*Resource][]origin {
+	out := map[*Resource][]origin{}
+	var todo []instanceAt
+	seen := map[instanceAt]bool{}
+	skips := map[*Resource]map[addrs.ModuleInstance]map[*Resource]bool{}
+	for _, r := range from {
+		for _, hit := range t.matches[r] {
+			keys, single := t.keysOf(r, hit)
+			if !single {
+				out[r] = append(out[r], origin{at: hit.Module})
+			}
+			for _, key := range keys {
+				x := instanceAt{r, hit.Module, key}
+				if !seen[x] {
+					seen[x] = true
+					todo = append(todo, x)
+				}
+			}
+		}
+	}
+	for len(todo) > 0 {
+		x := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		found, skip := next(x)
+		for _, y := range found {
+			if !seen[y.instanceAt] {
+				seen[y.instanceAt] = true
+				t.reach(y)
+				todo = append(todo, y.instanceAt)
+			}
+		}
+		if skips[x.r] == nil {
+			skips[x.r] = map[addrs.ModuleInstance]map[*Resource]bool{}
+		}
+		skips[x.r][x.in] = both(skips[x.r][x.in], skip)
+	}
+	for r, places := range skips {
+		for at, skip := range places {
+			out[r] = append(out[r], origin{at, skip})
+		}
+	}
+	return out
+}
+
+// both returns the resources that are in both sets. A nil set has all.
+func both(a, b map[*Resource]bool) map[*Resource]bool {
+	if a == nil {
+		return b
+	}
+	for r := range a {
+		if !b[r] {
+			delete(a, r)
+		}
+	}
+	return a
+}
+
+// reach records an instance that the search by instance has reached.
+func (t *targeting) reach(x foundInstance) {
+	if t.reached == nil {
+		t.reached, t.reasons = map[*Resource][]addrs.Target{}, map[*Resource]map[addrs.AbsInstance]string{}
+	}
+	t.reached[x.r] = append(t.reached[x.r], addrs.Target{Module: x.in, Resource: x.r.Addr.Resource, Key: x.key,
+		HasKey: x.key != addrs.NoKey})
+	if t.reasons[x.r] == nil {
+		t.reasons[x.r] = map[addrs.AbsInstance]string{}
+	}
+	t.reasons[x.r][x.addr()] = x.reason
+}
+
+// keysOf returns the keys of the instances of r that a target names. It returns false if the target
+// may name instances in several module instances, or ones that are not known.
+func (t *targeting) keysOf(r *Resource, hit addrs.Target) ([]addrs.InstanceKey, bool) {
+	switch {
+	case t.early == nil || hit.IsModule() || hasOpenStep(hit.Module):
+		return nil, false
+	case hit.HasKey:
+		return []addrs.InstanceKey{hit.Key}, true
+	case r.Config == nil || t.op.Phase.Destroys():
+		return nil, false
+	case !r.Exprs.Repetition.Repeats():
+		return []addrs.InstanceKey{addrs.NoKey}, true
+	}
+	keys, known := t.early.Instances(r, hit.Module)
+	return keys, known && len(keys) > 0 // without instances, what decides that there is none takes part
+}
+
+// needsOf returns the instances that an instance reads.
+func (t *targeting) needsOf(x instanceAt) (next []foundInstance, skip map[*Resource]bool) {
+	skip = map[*Resource]bool{}
+	for _, read := range t.readsOf(x.r) {
+		keys, known := t.early.Read(x.r, x.in, x.key, read)
+		if !known {
+			continue
+		}
+		skip[read.Of] = true
+		for _, k := range keys {
+			next = append(next, foundInstance{instanceAt{read.Of, x.in, k.Key}, neededBy(x, k.At)})
+		}
+	}
+	return next, skip
+}
+
+func neededBy(x instanceAt, at hcl.Range) string {
+	return fmt.Sprintf("needed by %s at %s", x.addr(), tfdiags.Place(at))
+}
+
+// readsOf is readsByInstance, found once per resource. The expressions of imports and of a provider's
+// key may refer to the resources too, so a block that has any reads whole resources.
+func (t *targeting) readsOf(r *Resource) []IndexedRead {
+	if r.Config == nil || r.ProviderKey != nil || len(r.Imports) > 0 {
+		return nil
+	}
+	out, known := t.reads[r]
+	if !known {
+		out = r.readsByInstance()
+		if t.reads == nil {
+			t.reads = map[*Resource][]IndexedRead{}
+		}
+		t.reads[r] = out
+	}
+	return out
+}
+
+// readersOf returns the instances that read an instance.
+func (t *targeting) readersOf(x instanceAt) (next []foundInstance, skip map[*Resource]bool) {
+	if t.readers == nil {
+		t.readers = map[*Resource][]*Resource{}
+		for _, r := range t.g.Resources {
+			for _, read := range t.readsOf(r) {
+				t.readers[read.Of] = append(t.readers[read.Of], r)
+			}
+		}
+		t.readBy = map[*Resource]map[addrs.ModuleInstance]*readers{}
+	}
+	skip = map[*Resource]bool{}
+	if len(t.readers[x.r]) == 0 {
+		return nil, skip
+	}
+	if t.readBy[x.r] == nil {
+		t.readBy[x.r] = map[addrs.ModuleInstance]*readers{}
+	}
+	found := t.readBy[x.r][x.in]
+	if found == nil {
+		found = t.findReaders(x.r, x.in)
+		t.readBy[x.r][x.in] = found
+	}
+	for _, y := range found.byKey[x.key] {
+		next = append(next, foundInstance{instanceAt: y})
+	}
+	return next, found.known
+}
+
+// readers are the instances that read each instance of a resource in one module instance. known holds
+// the resources of which all such instances are known.
+type readers struct {
+	byKey map[addrs.InstanceKey][]instanceAt
+	known map[*Resource]bool
+}
+
+func (t *targeting) findReaders(of *Resource, in addrs.ModuleInstance) *readers {
+	out := &readers{byKey: map[addrs.InstanceKey][]instanceAt{}, known: map[*Resource]bool{}}
+	for _, r := range t.readers[of] {
+		keys, known := t.early.Instances(r, in)
+		for _, read := range t.readsOf(r) {
+			if read.Of != of {
+				continue
+			}
+			for _, key := range keys {
+				reads, all := t.early.Read(r, in, key, read)
+				known = known && all
+				for _, k := range reads {
+					out.byKey[k.Key] = append(out.byKey[k.Key], instanceAt{r, in, key})
+				}
+			}
+		}
+		if known {
+			out.known[r] = true
+		}
+	}
+	return out
+}
+
+// storedUsersOf returns the instances whose objects depend on an instance according to the state.
+func (t *targeting) storedUsersOf(x instanceAt) (next []foundInstance, skip map[*Resource]bool) {
+	if t.stored == nil {
+		t.findStoredUsers()
+	}
+	for _, y := range t.stored.users[x.addr()] {
+		if y != x {
+			next = append(next, foundInstance{instanceAt: y})
+		}
+	}
+	skip = map[*Resource]bool{}
+	for r := range t.stored.exact[x.r] {
+		skip[r] = true
+	}
+	return next, skip
+}
+
+// storedInstances are the dependencies between instances in the state.
+type storedInstances struct {
+	users map[addrs.AbsInstance][]instanceAt
+	exact map[*Resource]map[*Resource]bool // by resource, those whose objects all say on which instances they depend
+}
+
+func (t *targeting) findStoredUsers() {
+	t.stored = &storedInstances{map[addrs.AbsInstance][]instanceAt{}, map[*Resource]map[*Resource]bool{}}
+	type pair struct{ of, user *Resource }
+	vague := map[pair]bool{}
+	for _, r := range t.g.Resources {
+		for _, prior := range r.Prior {
+			for key, inst := range prior.Instances {
+				if inst.Current == nil {
+					continue
+				}
+				named := map[*Resource]bool{}
+				for _, dep := range inst.Current.DependencyInstances {
+					t.stored.users[dep] = append(t.stored.users[dep], instanceAt{r, prior.Addr.Module, key})
+					if of := t.g.Resource(dep.Config()); of != nil {
+						named[of] = true
+					}
+				}
+				for of := range named {
+					if t.stored.exact[of] == nil {
+						t.stored.exact[of] = map[*Resource]bool{}
+					}
+					t.stored.exact[of][r] = true
+				}
+				if len(named) == 0 && inst.Current.Dependencies == nil {
+					continue
+				}
+				for dep := range inst.Current.Dependencies.All() {
+					if of := t.g.Resource(dep); of != nil && !named[of] {
+						vague[pair{of, r}] = true
+					}
+				}
+			}
+		}
+	}
+	for p := range vague {
+		delete(t.stored.exact[p.of], p.user)
+	}
+	for _, users := range t.stored.users {
+		slices.SortFunc(users, func(a, b instanceAt) int { return a.addr().Compare(b.addr()) })
+	}
+}
