@@ -122,7 +122,23 @@ func (f *earlyValues) Read(
 	if !declared {
 		return nil, true
 	}
-	c := f.e.newContext(in, x.repetition(i))
+	return f.keysOf(f.e.newContext(in, x.repetition(i)), read, r.Config.Range)
+}
+
+// ReadArgument implements graph.EarlyKeys.
+func (f *earlyValues) ReadArgument(
+	v *graph.Value, at addrs.ModuleInstance, read graph.IndexedRead,
+) ([]graph.KeyRead, bool) {
+	in := f.moduleAt(v.Module, at)
+	if in == nil {
+		return nil, false
+	}
+	return f.keysOf(f.e.newContext(in.parent, in.rep), read, v.Expr.Range())
+}
+
+// keysOf returns the keys that references select in a context. block is the place of references that
+// have none.
+func (f *earlyValues) keysOf(c *evalContext, read graph.IndexedRead, block hcl.Range) ([]graph.KeyRead, bool) {
 	var out []graph.KeyRead
 	for _, ref := range read.Refs {
 		if c.unused(ref) {
@@ -134,16 +150,12 @@ func (f *earlyValues) Read(
 		}
 		same := func(k graph.KeyRead) bool { return k.Key == found }
 		if found != addrs.NoKey && !slices.ContainsFunc(out, same) {
-			out = append(out, graph.KeyRead{Key: found, At: placeOf(r, ref.Range)})
+			at := ref.Range
+			if at.Filename == "" {
+				at = block
+			}
+			out = append(out, graph.KeyRead{Key: found, At: at})
 		}
 	}
 	return out, true
-}
-
-// placeOf returns the range of a reference; that of the block if the reference has none.
-func placeOf(r *graph.Resource, rng hcl.Range) hcl.Range {
-	if rng.Filename == "" {
-		return r.Config.Range
-	}
-	return rng
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
@@ -24,6 +25,9 @@ func (e *evaluator) evalValue(v *graph.Value) error {
 		e.out.recordNoObjects(checkKind(v), v.Node.Name)
 	}
 	for _, in := range e.modules.of(v.Module) {
+		if in.values[v.Slot] != cty.NilVal {
+			continue // see evalValueIn
+		}
 		var err error
 		switch v.Kind {
 		case graph.Variable:
@@ -48,6 +52,28 @@ func (e *evaluator) evalValue(v *graph.Value) error {
 	return errs.Err()
 }
 
+// evalValueIn evaluates a value in one instance of its module, before the other instances can be
+// evaluated.
+func (e *evaluator) evalValueIn(v *graph.Value, addr addrs.ModuleInstance) error {
+	in := e.modules.at(v.Module, addr)
+	if in == nil {
+		return nil // its Steps report that it is gone
+	}
+	switch v.Kind {
+	case graph.Variable:
+		var err error
+		if in.values[v.Slot], err = e.variableValue(v, in); err != nil {
+			return err
+		}
+		return e.validateVariable(v, in)
+	case graph.Output:
+		return e.evalOutput(v, in)
+	}
+	var err error
+	in.values[v.Slot], err = e.newContext(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
+	return err
+}
+
 // variableValue returns an input variable's final value in one module instance.
 func (e *evaluator) variableValue(v *graph.Value, in *moduleInstance) (cty.Value, error) {
 	if in.parent == nil {
@@ -60,6 +86,7 @@ func (e *evaluator) variableValue(v *graph.Value, in *moduleInstance) (cty.Value
 		e.out.warn(deprecatedArgument(v))
 	}
 	c := e.newContext(in.parent, in.rep)
+	c.reads = v.Reads[in.addr]
 	given, err := c.eval(v.Expr, cty.DynamicPseudoType)
 	if err != nil {
 		return cty.UnknownVal(v.Variable.Type.Type), err

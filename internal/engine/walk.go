@@ -164,6 +164,8 @@ func (w *walk) execute(n *graph.Node) error {
 	switch n.Kind {
 	case graph.KindValue:
 		return w.eval.evalValue(n.Object.(*graph.Value))
+	case graph.KindValueIn:
+		return w.eval.evalValueIn(n.Object.(*graph.Value), n.In)
 	case graph.KindCheck:
 		return w.eval.evalCheck(n.Object.(*graph.Check))
 	case graph.KindInspection:

@@ -87,6 +87,10 @@ type Value struct {
 	DependsOn   *lang.Refs  // of outputs; nil for none
 	PerInstance bool        // Expr refers to count or each, so that it differs between the instances of the call
 	Conditions  []Condition // validations or preconditions
+
+	// Reads holds the instances that an argument reads before their resources are complete; see
+	// KindValueIn.
+	Reads map[addrs.ModuleInstance]ReadsIn
 }
 
 // Check is a check block.
@@ -141,12 +145,15 @@ type resourceNodes struct {
 	Inputs *Node // waits for all references of the block; Node unless there are Steps
 	expand *Node // decides the instances; see separateExpansion
 	// Barriers order instances before references with a constant key.
-	Barriers map[addrs.InstanceKey]*InstanceBarrier
-	indexed  *Node // for blocks that read the resource by a computed index; see indexedNode
+	Barriers  map[addrs.InstanceKey]*InstanceBarrier
+	readEarly bool  // an argument of a module call reads single instances
+	indexed   *Node // for blocks that read the resource by a computed index; see indexedNode
 }
 
 // ReadByIndex reports whether Steps read instances of the resource before it is complete.
-func (r *Resource) ReadByIndex() bool { return r.indexed != nil || r.OwnInstances() != nil }
+func (r *Resource) ReadByIndex() bool {
+	return r.indexed != nil || r.readEarly || r.OwnInstances() != nil
+}
 
 // IndexedRead is a resource of which a block reads instances only, some of them by indexes that are
 // computed.

@@ -13,6 +13,7 @@ type Kind uint8
 
 const (
 	KindValue      Kind = iota + 1 // variable, local or output: evaluated once per module instance
+	KindValueIn                    // the same in one module instance
 	KindCheck                      // check block
 	KindInspection                 // evaluates expressions that are not part of the configuration
 	KindModule                     // module call: decides the module's instances
@@ -48,7 +49,7 @@ type Node struct {
 	Resource *Resource // of Steps, and of nodes and Barriers of resources
 	Object   any       // by Kind: *Value, *Check, *Module, *Step, *Provider, *Resource or *InstanceBarrier
 
-	// In is the module instance of a KindResourceIn node.
+	// In is the module instance of a KindResourceIn or KindValueIn node.
 	In addrs.ModuleInstance
 
 	// Problems holds the errors and warnings from analyzing the node's expressions. A node with

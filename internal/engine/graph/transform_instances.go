@@ -54,6 +54,11 @@ type instanceOrder struct {
 	unchanged   map[addrs.AbsInstance]*Node                         // see instanceNode
 	moduleSteps map[*Resource]map[addrs.ModuleInstance]*moduleSteps // see separateExpansion
 	spread      map[*Module]stepSpread
+
+	// See value_instances.go.
+	early    EarlyKeys // nil until needed
+	carrying map[*Value]bool
+	values   map[valueIn]*Node
 }
 
 func newInstanceOrder(b *build) *instanceOrder {
@@ -64,6 +69,8 @@ func newInstanceOrder(b *build) *instanceOrder {
 		unchanged:   map[addrs.AbsInstance]*Node{},
 		moduleSteps: map[*Resource]map[addrs.ModuleInstance]*moduleSteps{},
 		spread:      map[*Module]stepSpread{},
+		carrying:    map[*Value]bool{},
+		values:      map[valueIn]*Node{},
 	}
 }
 
@@ -138,7 +145,7 @@ func (o *instanceOrder) connectSteps(r *Resource) {
 			p.open.Resource = r
 			o.after(p.open, others)
 			for _, n := range local {
-				o.after(p.open, o.nodesIn(n, in)...)
+				o.after(p.open, o.localNodes(n, r.Module, in)...)
 			}
 		}
 		o.after(s.node, p.open)
@@ -154,7 +161,7 @@ func (o *instanceOrder) localNeeds(r *Resource) (local []*Node, others *Node) {
 	}
 	var rest []*Node
 	for _, id := range o.g.Edges.Needs(r.Inputs.ID) {
-		if n := o.g.Nodes[id]; n.completes() {
+		if n := o.g.Nodes[id]; n.completes() || o.local(n, r.Module, false) {
 			local = append(local, n)
 		} else {
 			rest = append(rest, n)
@@ -168,9 +175,12 @@ func (o *instanceOrder) localNeeds(r *Resource) (local []*Node, others *Node) {
 	return local, others
 }
 
-// nodesIn returns the nodes that complete a resource, or one instance of it, within one module
-// instance. n completes it in all module instances.
+// nodesIn returns the nodes that complete a resource, or one instance of it, or a value, within one
+// module instance. n completes it in all module instances.
 func (o *instanceOrder) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
+	if v, ok := n.Object.(*Value); ok {
+		return []*Node{o.valueNode(v, in)}
+	}
 	r := n.Resource
 	if o.moduleSteps[r] == nil {
 		return []*Node{n}

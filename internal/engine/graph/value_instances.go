@@ -1,0 +1,166 @@
+package graph
+
+import (
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+)
+
+// How values pass instances on
+//
+// A value is evaluated for all instances of its module by one node. If the Steps of a module are in
+// several of its instances, and a value leads from a resource of the module to another one, a node
+// for each of these instances evaluates the value there: module.m[0].b comes after module.m[0].a also
+// through locals, outputs of modules and their arguments. An argument such as a[each.key].id leads
+// from one instance of the calling module's resource. The node of the value evaluates it for the
+// remaining instances, after all of these nodes.
+
+// valueIn identifies a value in one module instance.
+type valueIn struct {
+	v  *Value
+	in addrs.ModuleInstance
+}
+
+// ReadsIn holds the instances that an argument of a module call reads for one module instance, by
+// resource of the calling module.
+type ReadsIn map[addrs.Resource][]addrs.InstanceKey
+
+// carries reports whether a value leads to its readers from resources of its own module instance, or
+// from single instances of a resource.
+func (o *instanceOrder) carries(v *Value) bool {
+	if known, ok := o.carrying[v]; ok {
+		return known
+	}
+	o.carrying[v] = false // the graph may still have cycles
+	out := len(o.argumentReads(v)) > 0 || slices.ContainsFunc(o.g.Edges.Needs(v.Node.ID), func(id dag.ID) bool {
+		return o.local(o.g.Nodes[id], v.Module, v.Kind == Variable)
+	})
+	o.carrying[v] = out
+	return out
+}
+
+// local reports whether a node that something in module m needs is a resource or value of which it
+// needs only what belongs to the same instance of m. argument says that this is an argument of the
+// call of m, which is evaluated in the calling module.
+func (o *instanceOrder) local(n *Node, m *Module, argument bool) bool {
+	if n.completes() {
+		return o.moduleSteps[n.Resource] != nil && o.shared(n.Resource.Module, m, argument)
+	}
+	return n.Kind == KindValue && o.shared(n.Module, m, argument) && o.carries(n.Object.(*Value))
+}
+
+// shared reports whether an instance of module m needs only what belongs to one instance of other:
+// the same one, the calling one, or the only one of a call.
+func (o *instanceOrder) shared(other, m *Module, argument bool) bool {
+	switch {
+	case other == nil || !o.spread[other].several:
+		return false
+	case argument:
+		return other == m.Parent
+	}
+	return other == m || other.Parent == m && other.Repetition == Repetition{}
+}
+
+// localNodes returns the nodes after which a local node is final for an instance of m.
+func (o *instanceOrder) localNodes(n *Node, m *Module, in addrs.ModuleInstance) []*Node {
+	other := n.Module
+	if n.completes() {
+		other = n.Resource.Module
+	}
+	switch other {
+	case m:
+	case m.Parent:
+		in, _ = in.Parent()
+	default:
+		in = in.Child(other.Call.Name, addrs.NoKey)
+	}
+	return o.nodesIn(n, in)
+}
+
+// argumentReads returns the resources of the calling module that change, and of which an argument
+// reads instances only, some of them by a key that differs between the instances of the call.
+func (o *instanceOrder) argumentReads(v *Value) []IndexedRead {
+	if v.Kind != Variable || !v.PerInstance || o.op.Phase != PhaseApply || o.op.Early == nil {
+		return nil
+	}
+	var out []IndexedRead
+	seen := map[*Resource]bool{}
+	for _, ref := range v.Expr.Refs.Objects {
+		of := v.Module.Parent.ResourceOf(ref.Subject)
+		if of == nil || seen[of] || of.Config == nil || of.Config.Check != nil || len(o.steps[of]) == 0 ||
+			of.Addr.Resource.Mode == addrs.Ephemeral {
+			continue
+		}
+		seen[of] = true
+		if refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource); only && refs.Computed() {
+			out = append(out, IndexedRead{of, refs})
+		}
+	}
+	return out
+}
+
+// valueNode returns the node after which a value is final in one module instance.
+func (o *instanceOrder) valueNode(v *Value, in addrs.ModuleInstance) *Node {
+	if !o.spread[v.Module].several || !o.carries(v) {
+		return v.Node
+	}
+	key := valueIn{v, in}
+	if n := o.values[key]; n != nil {
+		return n
+	}
+	needs := slices.Clone(o.g.Edges.Needs(v.Node.ID))
+	n := o.node(KindValueIn, v.Module, in.String()+"."+v.localName(), v.Node.Range)
+	n.Object, n.In, n.Problems = v, in, v.Node.Problems
+	o.values[key] = n
+	o.after(v.Node, n)
+	read := o.connectArgument(n, v, in)
+	for _, id := range needs {
+		need := o.g.Nodes[id]
+		switch {
+		case read[need.Resource] && need.completes():
+		case o.local(need, v.Module, v.Kind == Variable):
+			o.after(n, o.localNodes(need, v.Module, in)...)
+		case need.Kind != KindValueIn:
+			o.after(n, need)
+		}
+	}
+	return n
+}
+
+// connectArgument makes the node of an argument wait for the instances that it reads, and returns
+// their resources. Where the keys are not known, it doesn't.
+func (o *instanceOrder) connectArgument(n *Node, v *Value, in addrs.ModuleInstance) map[*Resource]bool {
+	read := map[*Resource]bool{}
+	parent, _ := in.Parent()
+	for _, reads := range o.argumentReads(v) {
+		if o.early == nil {
+			o.early = o.op.Early(o.providers.ctx, o.g)
+		}
+		keys, known := o.early.ReadArgument(v, in, reads)
+		if !known {
+			continue
+		}
+		of := reads.Of
+		read[of], of.readEarly = true, true
+		if v.Reads == nil {
+			v.Reads = map[addrs.ModuleInstance]ReadsIn{}
+		}
+		if v.Reads[in] == nil {
+			v.Reads[in] = ReadsIn{}
+		}
+		list := []addrs.InstanceKey{}
+		o.after(n, of.expand)
+		for _, k := range keys {
+			list = append(list, k.Key)
+			o.after(n, o.instanceNode(of, parent, k.Key, nil))
+		}
+		v.Reads[in][of.Addr.Resource] = list
+	}
+	return read
+}
+
+// localName returns the name of a value within its module.
+func (v *Value) localName() string {
+	return map[valueKind]string{Variable: "var.", Local: "local.", Output: "output."}[v.Kind] + v.Name
+}
