@@ -91,7 +91,7 @@ func (c *callCheck) pair(x, y operation) error {
 		if c.own[x.id][y.instance] && x.Start < y.End {
 			return fail("the instance that is referred to is made first")
 		}
-		if c.after[x.id][y.instance.Abs()] && x.Start < y.End && (!c.single || isFirst(y.id)) &&
+		if c.after[x.id][y.instance.Abs()] && !apart(x.instance.Module, y.instance.Module) && x.Start < y.End && (!c.single || isFirst(y.id)) &&
 			(!c.indexed || lastKey(x.id) == lastKey(y.id)) {
 			return fail("what is depended on is made first")
 		}
@@ -107,6 +107,21 @@ func (c *callCheck) pair(x, y operation) error {
 		return fail("dependents are destroyed first")
 	}
 	return nil
+}
+
+// apart reports whether two places are in different instances of one module call. What is in one
+// can't refer to what is in the other.
+func apart(a, b addrs.ModuleInstance) bool {
+	x, y := a.Steps(), b.Steps()
+	for i := range min(len(x), len(y)) {
+		if x[i].Name != y[i].Name {
+			return false
+		}
+		if x[i].Key != y[i].Key {
+			return true
+		}
+	}
+	return false
 }
 
 // lastKey returns the key of an object's instance.
