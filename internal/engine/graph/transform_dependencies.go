@@ -70,7 +70,7 @@ func (x *depNode) allUsers() iter.Seq[*depNode] {
 func newDepGraph(b *build) depGraph {
 	d := depGraph{b: b, at: map[addrs.AbsResource]*depNode{}, byResource: map[addrs.ConfigResource][]*depNode{},
 		hubs: map[addrs.ConfigResource]*depNode{}, setHubs: map[dependenciesIn]*depNode{},
-		split: map[addrs.AbsResource]bool{}, instances: map[addrs.AbsInstance]*depNode{}}
+		split: map[addrs.AbsResource]bool{}}
 	d.findSplit()
 	for _, r := range b.g.Resources {
 		if r.nested() {
@@ -80,11 +80,13 @@ func newDepGraph(b *build) depGraph {
 			x := d.ensure(prior.Addr, r)
 			d.byResource[r.Addr] = append(d.byResource[r.Addr], x)
 			x.exists = true
-			d.ensureInstances(prior, r)
 		}
 		for _, s := range b.steps[r] {
 			x := d.ensureInstance(s.Change.Addr, r)
 			x.steps = append(x.steps, s)
+		}
+		for _, prior := range r.Prior {
+			d.ensureInstances(prior, r)
 		}
 	}
 	d.addMissing()
@@ -96,7 +98,16 @@ func newDepGraph(b *build) depGraph {
 		d.connectNeeds(x, stored, guess)
 	}
 	d.breakCycles()
+	used := make([]bool, len(d.all))
 	for _, x := range d.all {
+		for _, q := range x.needs {
+			used[q.index] = true
+		}
+	}
+	for _, x := range d.all {
+		if x.hub && !used[x.index] {
+			continue // the hub of the instances of a resource on which nothing depends as a whole
+		}
 		for _, q := range x.needs {
 			q.users = append(q.users, x)
 		}
@@ -132,6 +143,13 @@ func (d *depGraph) findSplit() {
 			}
 		}
 	}
+	n := 0
+	for addr := range d.split {
+		if prior := d.b.op.Plan.PrevRun.Resource(addr); prior != nil {
+			n += len(prior.Instances)
+		}
+	}
+	d.instances = make(map[addrs.AbsInstance]*depNode, n)
 }
 
 // ensureInstances adds the nodes of the instances in the state, if the resource has a node for each.
@@ -139,7 +157,16 @@ func (d *depGraph) ensureInstances(prior *states.Resource, r *Resource) {
 	if !d.split[prior.Addr] {
 		return
 	}
-	for _, key := range prior.SortedKeys() {
+	var missing []addrs.InstanceKey
+	for key := range prior.Instances {
+		if x := d.instances[prior.Addr.Instance(key)]; x != nil {
+			x.exists = true
+		} else {
+			missing = append(missing, key)
+		}
+	}
+	slices.SortFunc(missing, addrs.InstanceKey.Compare)
+	for _, key := range missing {
 		d.ensureInstance(prior.Addr.Instance(key), r).exists = true
 	}
 }

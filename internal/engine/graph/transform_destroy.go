@@ -253,6 +253,9 @@ func (c *connecting) gate(kind gateKind) *Node {
 	if len(others) == 0 || !c.present(spec.family) {
 		return nil
 	}
+	if len(others) == 1 && spec.hard && c.x.instance { // there may be many: they need no gate
+		return c.family(spec.family, others)[0]
+	}
 	if c.open[kind] == nil {
 		gate := c.b.node(KindBarrier, nil, c.x.name+" (waits until "+string(spec.family)+")", nil)
 		c.b.after(gate, c.family(spec.family, others)...)
