@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/states"
@@ -69,12 +71,13 @@ func writeInstanceList(w *writer, name string, list []addrs.AbsInstance) {
 // addDependencyInstances sets the instances on which objects depend. It ignores objects that the
 // state doesn't have: another program may have removed them.
 func addDependencyInstances(s *states.State, list []dependencyInstancesV4) error {
+	p := instanceParser{}
 	for _, in := range list {
-		addr, err := addrs.ParseInstanceText(in.Object)
+		addr, err := p.parse(in.Object)
 		if err != nil {
-			return fmt.Errorf("the state has the invalid address %q in %q", in.Object, dependencyInstances)
+			return err
 		}
-		instances, err := parseInstances(in.Instances)
+		instances, err := p.parseAll(in.Instances)
 		if err != nil {
 			return err
 		}
@@ -93,13 +96,58 @@ func addDependencyInstances(s *states.State, list []dependencyInstancesV4) error
 	return nil
 }
 
-func parseInstances(texts []string) ([]addrs.AbsInstance, error) {
+// instanceParser parses addresses of instances. It parses the address of each resource only once.
+type instanceParser map[string]addrs.AbsResource
+
+func (p instanceParser) parseAll(texts []string) ([]addrs.AbsInstance, error) {
 	out := make([]addrs.AbsInstance, len(texts))
 	for i, text := range texts {
 		var err error
-		if out[i], err = addrs.ParseInstanceText(text); err != nil {
-			return nil, fmt.Errorf("the state has the invalid address %q in %q", text, dependencyInstances)
+		if out[i], err = p.parse(text); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
+}
+
+func (p instanceParser) parse(text string) (addrs.AbsInstance, error) {
+	base, key, plain := cutKey(text)
+	if plain {
+		if r, known := p[base]; known {
+			return r.Instance(key), nil
+		}
+	}
+	addr, err := addrs.ParseInstanceText(text)
+	if err != nil {
+		return addr, fmt.Errorf("the state has the invalid address %q in %q", text, dependencyInstances)
+	}
+	if plain && addr.Key == key {
+		p[base] = addr.Abs()
+	}
+	return addr, nil
+}
+
+// cutKey splits an address into that of the resource and the instance key. It returns false for keys
+// with escapes.
+func cutKey(text string) (base string, key addrs.InstanceKey, ok bool) {
+	inner, keyed := strings.CutSuffix(text, "]")
+	switch {
+	case !keyed:
+		return text, addrs.NoKey, true
+	case strings.ContainsAny(text, `\$%`):
+		return "", addrs.NoKey, false
+	}
+	if quoted, isString := strings.CutSuffix(inner, `"`); isString {
+		i := strings.LastIndex(quoted, `["`)
+		if i < 0 {
+			return "", addrs.NoKey, false
+		}
+		return quoted[:i], addrs.StringKey(quoted[i+2:]), true
+	}
+	i := strings.LastIndexByte(inner, '[')
+	if i < 0 {
+		return "", addrs.NoKey, false
+	}
+	n, err := strconv.Atoi(inner[i+1:])
+	return inner[:i], addrs.IntKey(n), err == nil && n >= 0
 }

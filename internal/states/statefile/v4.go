@@ -236,7 +236,7 @@ func (d *decoder) object(in *instanceV4) (*states.Object, error) {
 	if obj.Dependencies, err = d.dependencies(in.Dependencies); err != nil || in.DependencyInstances == nil {
 		return obj, err
 	}
-	obj.DependencyInstances, err = parseInstances(in.DependencyInstances)
+	obj.DependencyInstances, err = instanceParser{}.parseAll(in.DependencyInstances)
 	return obj, err
 }
 
