@@ -130,9 +130,9 @@ b {
 func TestComputedIndexes(t *testing.T) {
 	for src, want := range map[string]string{
 		`v = a.b[count.index].id`:                                                      "a.b count.index",
-		`v = "${a.b[each.value.x]}-${a.b[0].id}"`:                                      "a.b 0 each.value.x",
+		`v = "${a.b[each.value.x]}-${a.b[0].id}"`:                                      "a.b each.value.x 0",
 		`v = try(resource.a.b[local.k[each.key]].id, null)`:                            "a.b local.k[each.key]",
-		`v = var.x ? a.b[var.y].id : -data.c.d[1 + count.index].id`:                    "a.b var.y, data.c.d 1 + count.index",
+		`v = var.x ? a.b[var.y].id : -data.c.d[1 + count.index].id`:                    "a.b (var.x = true) var.y, data.c.d (var.x = false) 1 + count.index",
 		`v = a.b[a.b[count.index].next].id`:                                            "a.b a.b[count.index].next count.index",
 		`v = a.b[count.index].id == a.b.id`:                                            "", // the whole, too
 		`v = length(a.b) + a.b[count.index].n`:                                         "",
