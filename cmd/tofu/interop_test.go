@@ -24,8 +24,8 @@ import (
 	"tofu/internal/httpclient/proxytest"
 )
 
-// interop lists the backends whose servers run in the process of the test. The scripts in which this
-// program and OpenTofu take turns on them differ only in these parts.
+// interop lists the backends whose servers run in the process of the test. The scripts in which
+// this program and OpenTofu take turns on them differ only in these parts.
 var interop = []struct {
 	name, kind string
 	block      string // the backend block or the cloud block

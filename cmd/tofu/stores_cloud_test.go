@@ -61,8 +61,8 @@ func useClouds(ts *testscript.TestScript) *clouds {
 	return c
 }
 
-// vaultStore gives programs access to the key vaults, with the credentials in the variables of the key
-// provider.
+// vaultStore gives programs access to the key vaults, with the credentials in the variables of the
+// key provider.
 func vaultStore(ts *testscript.TestScript, _ string) store {
 	useClouds(ts)
 	ts.Setenv("ARM_TENANT_ID", azuretest.Tenant)
@@ -71,16 +71,16 @@ func vaultStore(ts *testscript.TestScript, _ string) store {
 	return nil
 }
 
-// gcpKMSStore gives programs access to Cloud KMS, with a token in the variable of the key provider. The
-// name of the key is in KEY.
+// gcpKMSStore gives programs access to Cloud KMS, with a token in the variable of the key provider.
+// The name of the key is in KEY.
 func gcpKMSStore(ts *testscript.TestScript, _ string) store {
 	ts.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", useClouds(ts).gcp.Token("https://www.googleapis.com/auth/cloud-platform"))
 	ts.Setenv("KEY", gcptest.Key)
 	return nil
 }
 
-// azureStore makes a container. Its name is in CONTAINER, the access key of the storage account in the
-// backend's variable.
+// azureStore makes a container. Its name is in CONTAINER, the access key of the storage account in
+// the backend's variable.
 func azureStore(ts *testscript.TestScript, name string) store {
 	c := useClouds(ts)
 	container, err := c.azure.MakeContainer(context.Background(), name)

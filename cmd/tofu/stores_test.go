@@ -25,8 +25,8 @@ type storeKind struct {
 	make func(ts *testscript.TestScript, name string) store
 }
 
-// storeKinds holds the kinds by name. The name is also a condition of scripts: whether the services are
-// there.
+// storeKinds holds the kinds by name. The name is also a condition of scripts: whether the services
+// are there.
 var storeKinds = map[string]storeKind{
 	"aws_kms":     {[]string{"TEST_KMS_URL"}, kmsStore},
 	"azure_vault": {nil, vaultStore},
@@ -55,8 +55,8 @@ var (
 	scriptStores sync.Map // the store that was made last, by *testscript.TestScript
 )
 
-// cmdStore implements `store KIND`. It makes an empty store and sets environment variables so that the
-// backend KIND uses it.
+// cmdStore implements `store KIND`. It makes an empty store and sets environment variables so that
+// the backend KIND uses it.
 func cmdStore(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || storeKinds[args[0]].make == nil {
 		ts.Fatalf("usage: store KIND")

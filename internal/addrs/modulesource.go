@@ -122,8 +122,8 @@ func parseRegistrySource(text string) (ModuleSource, error) {
 	return ModuleSource{Kind: RegistryModule, Address: host + "/" + strings.Join(parts, "/"), Subdir: subdir}, nil
 }
 
-// splitSubdir splits "//SUBDIR" from an address. The "//" of a URL scheme does not count, nor does one
-// in the query.
+// splitSubdir splits "//SUBDIR" from an address. The "//" of a URL scheme does not count, nor does
+// one in the query.
 func splitSubdir(text string) (address, subdir string, err error) {
 	place, query, hasQuery := strings.Cut(text, "?")
 	start := 0

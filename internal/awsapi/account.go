@@ -104,8 +104,9 @@ func (c *Config) connect() (httpclient.Options, error) {
 	return o, nil
 }
 
-// loadOptions returns the options of the SDK. For signing in, the SDK uses a client of its own, because
-// AWS_CA_BUNDLE is an error with any other, and because the metadata service needs short timeouts.
+// loadOptions returns the options of the SDK. For signing in, the SDK uses a client of its own,
+// because AWS_CA_BUNDLE is an error with any other, and because the metadata service needs short
+// timeouts.
 func (c *Config) loadOptions(connect httpclient.Options) []func(*config.LoadOptions) error {
 	client := awshttp.NewBuildableClient().WithTransportOptions(connect.Apply)
 	out := []func(*config.LoadOptions) error{config.WithHTTPClient(client),
@@ -243,7 +244,8 @@ func (a *Account) checkAccount(ctx context.Context, o Options) error {
 	return nil
 }
 
-// noCredentials returns the error of a failed search for credentials. Programs look for its summary.
+// noCredentials returns the error of a failed search for credentials. Programs look for its
+// summary.
 func (c *Config) noCredentials(cause error, o Options) error {
 	var missing config.SharedConfigProfileNotExistError
 	if errors.As(cause, &missing) {

@@ -15,7 +15,8 @@ import (
 // A partition is a group of regions with their own domains.
 type partition struct{ prefix, domain, dualStack string }
 
-// partitions holds the partitions by the prefix of their regions. The last one has all other regions.
+// partitions holds the partitions by the prefix of their regions. The last one has all other
+// regions.
 var partitions = []partition{
 	{"cn-", "amazonaws.com.cn", "api.amazonwebservices.com.cn"},
 	{"us-gov-", "amazonaws.com", "api.aws"},

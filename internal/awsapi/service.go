@@ -28,8 +28,8 @@ type Service struct {
 }
 
 // Service returns a service. endpoint is the argument with its address, "" for none, and path names
-// that argument in errors. again reports whether an error may pass, besides those of a busy service;
-// it may be nil.
+// that argument in errors. again reports whether an error may pass, besides those of a busy
+// service; it may be nil.
 func (a *Account) Service(
 	ctx context.Context, id ServiceID, endpoint string, path []string, again func(*Error) bool,
 ) (*Service, error) {
@@ -76,8 +76,8 @@ func (s *Service) sign(ctx context.Context, req *http.Request, body []byte) erro
 		func(o *v4.SignerOptions) { o.DisableURIPathEscaping = s.ID.Signing == "s3" }) // S3 expects the path as it is
 }
 
-// Do sends a request. The name of the call is for errors. If the service refuses the call, the error
-// is an *Error.
+// Do sends a request. The name of the call is for errors. If the service refuses the call, the
+// error is an *Error.
 func (s *Service) Do(ctx context.Context, call string, r *restapi.Request) (*restapi.Response, error) {
 	resp, err := s.rest.Do(ctx, r)
 	if err != nil {
@@ -89,8 +89,8 @@ func (s *Service) Do(ctx context.Context, call string, r *restapi.Request) (*res
 	return resp, nil
 }
 
-// JSON performs a call of a service that speaks JSON. target is the name of its interface and of the
-// call, separated by a dot.
+// JSON performs a call of a service that speaks JSON. target is the name of its interface and of
+// the call, separated by a dot.
 func (s *Service) JSON(ctx context.Context, version, target string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {

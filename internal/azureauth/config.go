@@ -60,8 +60,8 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// value returns a value, or else the content of a file without surrounding white space. The file was
-// read by Check.
+// value returns a value, or else the content of a file without surrounding white space. The file
+// was read by Check.
 func value(text, path string) string {
 	if text == "" && path != "" {
 		text, _ = readText(path)

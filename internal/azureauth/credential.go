@@ -53,7 +53,8 @@ func (c *Credential) Token(ctx context.Context, scope string) (string, error) {
 	return token.Token, nil
 }
 
-// explain returns an error of azidentity without the answer's headers and the pointers to web pages.
+// explain returns an error of azidentity without the answer's headers and the pointers to web
+// pages.
 func explain(err error) error {
 	var failed *azidentity.AuthenticationFailedError
 	if !errors.As(err, &failed) {

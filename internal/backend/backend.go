@@ -57,12 +57,12 @@ type Maker interface {
 	Make(ctx context.Context, workspace string) error
 }
 
-// An Undefaulted is a Store without the default workspace. Only returns the name of the only workspace
-// that it can have, "" if it can have several.
+// An Undefaulted is a Store without the default workspace. Only returns the name of the only
+// workspace that it can have, "" if it can have several.
 type Undefaulted interface{ Only() string }
 
-// A Runner is a Store in a service that can run operations. LocalOperations returns an error that says
-// what to do if operations on a workspace don't run here.
+// A Runner is a Store in a service that can run operations. LocalOperations returns an error that
+// says what to do if operations on a workspace don't run here.
 type Runner interface {
 	LocalOperations(ctx context.Context, workspace string) error
 }
@@ -79,8 +79,8 @@ type Services interface {
 	Token(ctx context.Context, host string) (string, error)
 }
 
-// A ServiceUser is a configuration whose driver needs services of hosts. UseServices is called before
-// the store is opened.
+// A ServiceUser is a configuration whose driver needs services of hosts. UseServices is called
+// before the store is opened.
 type ServiceUser interface{ UseServices(Services) }
 
 // A Filer is a Store whose snapshots are local files.
@@ -91,8 +91,8 @@ type Filer interface {
 var (
 	// ErrNoWorkspaces is returned by stores that have only the default workspace.
 	ErrNoWorkspaces = errors.New("this backend has no workspaces other than \"default\"")
-	// ErrWorkspaceName is returned by stores that can't have a workspace of that name. Errors add the
-	// reason.
+	// ErrWorkspaceName is returned by stores that can't have a workspace of that name. Errors add
+	// the reason.
 	ErrWorkspaceName = errors.New("the backend can't have a workspace of this name")
 	// ErrChanged is returned by Swap if the snapshot isn't the expected one.
 	ErrChanged = errors.New("the state was changed by another process in the meantime")

@@ -18,8 +18,8 @@ type document struct {
 	text bytes.Buffer // of a file
 }
 
-// openDocument returns the document of an -out option. It returns an error at once if there can't be
-// such a file, because making a document may take long.
+// openDocument returns the document of an -out option. It returns an error at once if there can't
+// be such a file, because making a document may take long.
 func (a *App) openDocument(path string) (*document, error) {
 	d := &document{Writer: a.Out, path: path}
 	if path != "" {

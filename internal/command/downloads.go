@@ -14,8 +14,9 @@ import (
 	"tofu/internal/ui/progress"
 )
 
-// downloads shows the progress of provider and module downloads in one line: of the live display, or
-// at the bottom of a terminal without one. Other output during downloads must be printed within around.
+// downloads shows the progress of provider and module downloads in one line: of the live display,
+// or at the bottom of a terminal without one. Other output during downloads must be printed within
+// around.
 type downloads struct {
 	out   io.Writer // nil to show nothing
 	live  *progress.Live

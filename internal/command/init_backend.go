@@ -134,8 +134,8 @@ func (a *App) recordBackend(
 	return nil
 }
 
-// selectExisting selects a workspace of a backend without the default one if none of its workspaces is
-// selected: the only one. If there are several, the user has to select one.
+// selectExisting selects a workspace of a backend without the default one if none of its workspaces
+// is selected: the only one. If there are several, the user has to select one.
 func (a *App) selectExisting(ctx context.Context, p *session.Location) error {
 	only, ok := p.Store.(backend.Undefaulted)
 	if !ok || a.Env("TF_WORKSPACE") != "" {
@@ -216,8 +216,8 @@ func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) e
 	return errs.Err()
 }
 
-// backendOption returns the value of a -backend-config option: the text itself, or for a list, map or
-// object an expression such as {s3="https://…"}.
+// backendOption returns the value of a -backend-config option: the text itself, or for a list, map
+// or object an expression such as {s3="https://…"}.
 func backendOption(text string, want cty.Type) (cty.Value, error) {
 	if want.IsPrimitiveType() {
 		return convert.Convert(cty.StringVal(text), want)

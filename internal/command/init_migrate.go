@@ -90,9 +90,9 @@ func (m *migration) run(ctx context.Context, root *session.Config, from, to *ses
 	return nil
 }
 
-// renamed copies the states to a backend without the default workspace. If that backend has only one
-// workspace, it gets the state of the selected workspace. Otherwise the state of the default workspace
-// gets the name in TF_WORKSPACE.
+// renamed copies the states to a backend without the default workspace. If that backend has only
+// one workspace, it gets the state of the selected workspace. Otherwise the state of the default
+// workspace gets the name in TF_WORKSPACE.
 func (m *migration) renamed(ctx context.Context, names []string, selected, only string) error {
 	if only != "" {
 		source := names[0]

@@ -115,8 +115,8 @@ func merge(into *map[string]*block, b *hcl.Block) error {
 // nestedBlocks has the blocks that a key provider may have. Its driver decides which ones it has.
 var nestedBlocks = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "endpoints"}}}
 
-// onlyNested reports whether a body has blocks, and only those of nestedBlocks. JustAttributes returns
-// the attributes of such a body with an error.
+// onlyNested reports whether a body has blocks, and only those of nestedBlocks. JustAttributes
+// returns the attributes of such a body with an error.
 func onlyNested(body hcl.Body) bool {
 	syntax, ok := body.(*hclsyntax.Body)
 	if !ok || len(syntax.Blocks) == 0 {

@@ -23,9 +23,9 @@ import (
 // A plan puts off what can't be planned yet instead of failing. Deferral begins at three kinds of
 // nodes: a resource or module whose instances are unknown, a provider that can't be configured
 // because its configuration is unknown, and a resource of which the provider itself defers an
-// instance. Each node that depends on a deferred one is deferred too. Values, conditions and outputs
-// among them are evaluated, with unknown values for the deferred objects; resources put off all
-// changes. Their objects stay in the state as they are.
+// instance. Each node that depends on a deferred one is deferred too. Values, conditions and
+// outputs among them are evaluated, with unknown values for the deferred objects; resources put off
+// all changes. Their objects stay in the state as they are.
 //
 // An apply treats the same resources and modules as deferred, although their instances may be known
 // by then: the plan that the user approved says nothing about them. The next plan does.
@@ -92,7 +92,8 @@ func (e *evaluator) deferredBy(err error) *deferredNode {
 	return out
 }
 
-// deferredBefore returns why a node is deferred because of the nodes that it needs, nil if it isn't.
+// deferredBefore returns why a node is deferred because of the nodes that it needs, nil if it
+// isn't.
 func (w *walk) deferredBefore(id dag.ID) *deferredNode {
 	for _, need := range w.graph.Edges.Needs(id) {
 		if d := w.deferred[need]; d != nil {

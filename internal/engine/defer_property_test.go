@@ -81,8 +81,8 @@ output "ids" {
 `}
 }
 
-// unitBlock returns a block and a local value with the IDs of its objects. Its instances depend on the IDs of the blocks in on, or the block depends
-// on them explicitly.
+// unitBlock returns a block and a local value with the IDs of its objects. Its instances depend on
+// the IDs of the blocks in on, or the block depends on them explicitly.
 func unitBlock(name string, module bool, form string, n int, on []string, unknown bool) string {
 	var ids []string
 	for _, other := range on {

@@ -14,8 +14,8 @@ import (
 )
 
 // earlyValues evaluates what is known before a walk: everything that depends on no resource. It
-// evaluates a value, a module call or the repetition of a resource when it is first needed, and only
-// once. Results of resources are unknown.
+// evaluates a value, a module call or the repetition of a resource when it is first needed, and
+// only once. Results of resources are unknown.
 type earlyValues struct {
 	e          *evaluator
 	expansions map[resourceIn]*expansion // nil for those that are not known
@@ -136,8 +136,8 @@ func (f *earlyValues) ReadArgument(
 	return f.keysOf(f.e.newContext(in.parent, in.rep), read, v.Expr.Range())
 }
 
-// keysOf returns the keys that references select in a context. block is the place of references that
-// have none.
+// keysOf returns the keys that references select in a context. block is the place of references
+// that have none.
 func (f *earlyValues) keysOf(c *evalContext, read graph.IndexedRead, block hcl.Range) ([]graph.KeyRead, bool) {
 	var out []graph.KeyRead
 	for _, ref := range read.Refs {

@@ -134,8 +134,8 @@ type moduleInstance struct {
 	module *graph.Module
 	parent *moduleInstance
 	rep    repetition // count and each as the call's arguments see them
-	// unknown says that the module's instances, or those of a module around it, are unknown. Results of
-	// conditions are not recorded then, because a state names their objects.
+	// unknown says that the module's instances, or those of a module around it, are unknown.
+	// Results of conditions are not recorded then, because a state names their objects.
 	unknown bool
 
 	values    []cty.Value      // by value.slot: written by the Value's node

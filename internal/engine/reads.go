@@ -47,8 +47,8 @@ func dependencyInstances(change *plans.InstanceChange) []addrs.AbsInstance {
 }
 
 // keysRead returns the keys of the instances that references select, without keys of instances that
-// don't exist: if such a reference is evaluated at all, that is an error then. It returns an error if
-// a key is not known, or not valid. The block then waits for the whole resource.
+// don't exist: if such a reference is evaluated at all, that is an error then. It returns an error
+// if a key is not known, or not valid. The block then waits for the whole resource.
 func (c *evalContext) keysRead(indexed graph.IndexedRead) ([]addrs.InstanceKey, error) {
 	own, x := indexed.Of.Exprs.Repetition, c.in.resources[indexed.Of.Slot]
 	keys := make([]addrs.InstanceKey, 0, len(indexed.Refs))
@@ -84,8 +84,8 @@ func (c *evalContext) unused(ref lang.InstanceRef) bool {
 	return false
 }
 
-// keyOf returns the key that a reference to an instance selects; NoKey if its index selects nothing,
-// because it is null or a number such as -1.
+// keyOf returns the key that a reference to an instance selects; NoKey if its index selects
+// nothing, because it is null or a number such as -1.
 func (c *evalContext) keyOf(ref lang.InstanceRef, of graph.Repetition) (addrs.InstanceKey, error) {
 	if ref.Index == nil {
 		return ref.Key, nil

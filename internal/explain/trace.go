@@ -21,8 +21,8 @@ import (
 	"tofu/internal/ui/valuediff"
 )
 
-// arguments explains what the meta-arguments of a block have to do with a change: the repetition that
-// no longer has an instance, and the triggers of a replacement.
+// arguments explains what the meta-arguments of a block have to do with a change: the repetition
+// that no longer has an instance, and the triggers of a replacement.
 func (e *explainer) arguments(r *graph.Resource, c *plans.InstanceChange) []*Attribute {
 	if r == nil || r.Exprs == nil {
 		return nil
@@ -442,8 +442,8 @@ func (t *tracer) call(out *Source, child *graph.Module, at addrs.ModuleInstance)
 	return out.with(sources)
 }
 
-// resource says what happens to an attribute of a resource, and follows the attribute if it changes.
-// An empty name stands for the whole object.
+// resource says what happens to an attribute of a resource, and follows the attribute if it
+// changes. An empty name stands for the whole object.
 func (t *tracer) resource(out *Source, r *graph.Resource, target addrs.Target, name string) *Source {
 	if r == nil {
 		return nil

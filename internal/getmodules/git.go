@@ -20,8 +20,8 @@ import (
 // gitSchemes are the supported URL schemes. git knows others, some of which run programs.
 var gitSchemes = map[string]bool{"https": true, "http": true, "ssh": true, "git": true, "file": true}
 
-// notInHosts are characters that Go accepts in the host of a URL. The host becomes part of a name in
-// git's configuration ("credential.https://HOST.helper=PROGRAM"), where they could set another
+// notInHosts are characters that Go accepts in the host of a URL. The host becomes part of a name
+// in git's configuration ("credential.https://HOST.helper=PROGRAM"), where they could set another
 // program.
 const notInHosts = "!$&'()*+,;=<>\"`\\ "
 

@@ -45,7 +45,8 @@ type Node struct {
 	Module  addrs.Module
 	Type    string     // of resources
 	At      *hcl.Range // the block; nil if the configuration has none
-	// Changes and Deferred are the planned changes of the resource's objects, or of all objects in the module.
+	// Changes and Deferred are the planned changes of the resource's objects, or of all objects in
+	// the module.
 	Changes  []*plans.InstanceChange
 	Deferred []*plans.Deferred // changes that can't be planned yet
 }

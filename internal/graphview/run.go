@@ -43,8 +43,8 @@ type runEvent struct {
 // maxLine limits the length of an event.
 const maxLine = 16 << 20
 
-// ReadRun reads the events that `apply -json` printed. A replacement, which is two pieces of work on
-// one object, lasts from the beginning of the first to the end of the second.
+// ReadRun reads the events that `apply -json` printed. A replacement, which is two pieces of work
+// on one object, lasts from the beginning of the first to the end of the second.
 func ReadRun(r io.Reader) (*Run, error) {
 	run := &Run{spans: map[string]Span{}}
 	var first time.Time

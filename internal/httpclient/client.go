@@ -36,8 +36,8 @@ type Options struct {
 	// Socket is the path of the Unix socket that all connections are made to, whatever the host; ""
 	// for none.
 	Socket string
-	// Wrap returns a transport that adds credentials to requests before the given one sends them; nil
-	// for none.
+	// Wrap returns a transport that adds credentials to requests before the given one sends them;
+	// nil for none.
 	Wrap func(http.RoundTripper) (http.RoundTripper, error)
 }
 

@@ -30,8 +30,8 @@ type Plan struct {
 	Applyable bool
 	// Complete says that targeting and deferral excluded nothing.
 	Complete bool
-	// Deferred are the changes that can't be planned yet. DeferredModules are the module calls whose
-	// instances are unknown.
+	// Deferred are the changes that can't be planned yet. DeferredModules are the module calls
+	// whose instances are unknown.
 	Deferred        []*Deferred
 	DeferredModules []addrs.Module
 
@@ -116,8 +116,8 @@ type InstanceChange struct {
 
 	// Reads are the instances of resources of the module that the configuration reads by computed
 	// indexes, such as a[each.key]. A resource is among them only if all of these indexes are known
-	// and the configuration reads no other of its instances. If it reads none at all, the only key of
-	// the resource is NoKey.
+	// and the configuration reads no other of its instances. If it reads none at all, the only key
+	// of the resource is NoKey.
 	Reads []InstanceRead
 }
 

@@ -45,8 +45,8 @@ type Interface interface {
 	// CallFunction calls a function. A *FunctionError says which argument is wrong.
 	CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error)
 
-	// AllowDeferral lets the provider answer that it can't work on an object yet. It is called before
-	// Configure.
+	// AllowDeferral lets the provider answer that it can't work on an object yet. It is called
+	// before Configure.
 	AllowDeferral()
 
 	// Stop asks the provider to end its current calls soon. It returns at once.

@@ -172,8 +172,8 @@ func (r *Response) retryAfter() time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// Failure returns an error with the status and the text of a response. Texts in HTML, which come from
-// proxies, are left out.
+// Failure returns an error with the status and the text of a response. Texts in HTML, which come
+// from proxies, are left out.
 func (r *Response) Failure() error {
 	const most = 500
 	text := strings.TrimSpace(string(r.Body))

@@ -105,7 +105,8 @@ func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance)
 	s.renameInstances(from)
 }
 
-// renameInstances updates the instances on which objects depend after some moved to other addresses.
+// renameInstances updates the instances on which objects depend after some moved to other
+// addresses.
 func (s *State) renameInstances(from map[addrs.AbsInstance]addrs.AbsInstance) {
 	now := make(map[addrs.AbsInstance]addrs.AbsInstance, len(from))
 	for to, was := range from {

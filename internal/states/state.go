@@ -64,10 +64,10 @@ type Object struct {
 	// sorted. Only the nearest ones are stored; states written by OpenTofu hold the transitive
 	// closure.
 	Dependencies *Dependencies
-	// DependencyInstances says which instances of some resources the object depended on, where that is
-	// known: for a resource that is named here, only these instances count; an address without a key
-	// says that none does. They may be instances of the object's own resource, which is not among the
-	// Dependencies.
+	// DependencyInstances says which instances of some resources the object depended on, where that
+	// is known: for a resource that is named here, only these instances count; an address without a
+	// key says that none does. They may be instances of the object's own resource, which is not
+	// among the Dependencies.
 	DependencyInstances []addrs.AbsInstance
 	CreateBeforeDestroy bool
 	// SkipDestroy reports whether the object is removed from the state instead of being destroyed.

@@ -10,8 +10,8 @@ import (
 var varying = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|` +
 	`\d{4}-\d\d-\d\dT[\d:.]+Z|"serial":\d+|"(Who|Version|Info|terraform_version)":"[^"]*"`)
 
-// Plain replaces what varies between runs and programs in the JSON text of a state or a lock, so that
-// texts can be compared.
+// Plain replaces what varies between runs and programs in the JSON text of a state or a lock, so
+// that texts can be compared.
 func Plain(text string) string {
 	return varying.ReplaceAllStringFunc(text, func(found string) string {
 		if name, _, ok := strings.Cut(found, `":`); ok {

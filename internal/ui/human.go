@@ -102,8 +102,8 @@ func (h *human) Event(e engine.Event) {
 	}
 }
 
-// finished prints an event above a live display, which shows what runs: changes that are over, and the
-// output of provisioners.
+// finished prints an event above a live display, which shows what runs: changes that are over, and
+// the output of provisioners.
 func (h *human) finished(e engine.Event) {
 	switch e := e.(type) {
 	case engine.ApplyDone:

@@ -246,8 +246,8 @@ type deferredChange struct {
 	Chain  []plans.DeferralStep `json:"chain,omitempty"`
 }
 
-// deferredChanges writes the changes that are put off, and whether the plan can be applied, if there
-// are any.
+// deferredChanges writes the changes that are put off, and whether the plan can be applied, if
+// there are any.
 func (p *planWriter) deferredChanges() {
 	if !p.Plan.Defers() {
 		return

@@ -33,8 +33,8 @@ const summaryFormat = "1.0"
 // modeNames are the names of modes in documents.
 var modeNames = [...]string{plans.Normal: "normal", plans.Destroy: "destroy", plans.RefreshOnly: "refresh-only"}
 
-// WriteSummary writes the numbers of objects that a plan changes as a JSON document. Objects without
-// a change are not counted, except as imported or moved.
+// WriteSummary writes the numbers of objects that a plan changes as a JSON document. Objects
+// without a change are not counted, except as imported or moved.
 func WriteSummary(w io.Writer, plan *plans.Plan) error {
 	out := planSummary{FormatVersion: summaryFormat, Mode: modeNames[plan.Mode], Errored: plan.Errored,
 		Applyable: plan.Applyable, Complete: plan.Complete, Actions: actionCounts{}, Types: map[string]actionCounts{},

@@ -49,8 +49,8 @@ type Options struct {
 	Concise          bool // no progress messages
 	ShowSensitive    bool // show sensitive values in the human form
 
-	// Live is told of all events in the human form. If it is visible, it replaces messages about what
-	// begins and goes on.
+	// Live is told of all events in the human form. If it is visible, it replaces messages about
+	// what begins and goes on.
 	Live *progress.Live
 
 	Now func() time.Time // nil means time.Now

@@ -74,7 +74,8 @@ terraform {
 	return out, nil
 }
 
-// behindHosts starts a proxy to test servers for well-known hosts, whose requests the gateway counts.
+// behindHosts starts a proxy to test servers for well-known hosts, whose requests the gateway
+// counts.
 func behindHosts(g *gateway, servers map[string]http.Handler) (*preparedStore, error) {
 	for host, server := range servers {
 		servers[host] = g.watch(server)

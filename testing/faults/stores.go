@@ -87,9 +87,9 @@ terraform {
 type storeFault struct {
 	name    string
 	forever bool // also to all later requests of the run
-	// fail handles the request; forward sends it to the service and returns the response. The process
-	// of the program can be killed. nil: the request is handled after the lock was removed in the
-	// service.
+	// fail handles the request; forward sends it to the service and returns the response. The
+	// process of the program can be killed. nil: the request is handled after the lock was removed
+	// in the service.
 	fail func(w http.ResponseWriter, forward func() *httptest.ResponseRecorder, kill func())
 }
 

@@ -5,7 +5,7 @@
 // state that doesn't exist creates an empty blob, which counts as no state.
 //
 // Invariants: a write names the lease if this process has locked the state, and the version that it
-// replaces, so the service refuses it if the lock was lost or another process has written. A version
-// is the checksum of the content, because the ETag also changes when another process locks or
-// unlocks. Metadata of others is kept. Errors never contain keys, tokens or signatures.
+// replaces, so the service refuses it if the lock was lost or another process has written. A
+// version is the checksum of the content, because the ETag also changes when another process locks
+// or unlocks. Metadata of others is kept. Errors never contain keys, tokens or signatures.
 package azurerm

@@ -99,7 +99,8 @@ func (h *held) acquire(ctx context.Context) error {
 	return nil
 }
 
-// explain returns the reason why the lock could not be taken: nil if an earlier attempt has taken it.
+// explain returns the reason why the lock could not be taken: nil if an earlier attempt has taken
+// it.
 func (h *held) explain(ctx context.Context, session string, err error) error {
 	var refused *refusal
 	if !errors.As(err, &refused) {

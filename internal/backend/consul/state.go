@@ -259,8 +259,8 @@ func (s *Store) Swap(ctx context.Context, workspace, version string, data []byte
 	return v.String(), err
 }
 
-// write replaces the state that has a version, in chunks if it is too large for a value, and removes
-// the chunks of the replaced one.
+// write replaces the state that has a version, in chunks if it is too large for a value, and
+// removes the chunks of the replaced one.
 func (s *Store) write(ctx context.Context, workspace string, old version, data []byte) (version, error) {
 	payload := data
 	if s.config.Gzip {

@@ -28,7 +28,8 @@ type operation struct {
 // errTooLarge reports that the server refused a transaction because of its size.
 var errTooLarge = errors.New("the transaction is too large")
 
-// refusal is the error of a transaction whose operations could not be carried out, so that none was.
+// refusal is the error of a transaction whose operations could not be carried out, so that none
+// was.
 type refusal struct {
 	first int // position of the first operation that failed
 	text  string
@@ -135,8 +136,8 @@ func (s *Store) replace(ctx context.Context, workspace string, op operation) (ui
 	}
 }
 
-// decide finds out why the write of a key was refused. An earlier attempt, whose answer was lost, may
-// have written it.
+// decide finds out why the write of a key was refused. An earlier attempt, whose answer was lost,
+// may have written it.
 func (s *Store) decide(ctx context.Context, op operation, refused *refusal) (uint64, error) {
 	e, err := s.get(ctx, op.Key)
 	switch {

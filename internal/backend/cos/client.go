@@ -88,8 +88,8 @@ func checksum(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Put implements objects.Client. The storage can't compare versions, so the version is compared before
-// the write, which only the lock protects.
+// Put implements objects.Client. The storage can't compare versions, so the version is compared
+// before the write, which only the lock protects.
 func (c *client) Put(ctx context.Context, key string, data []byte, cond objects.Condition) (string, error) {
 	header := http.Header{checksumHeader: {checksum(data)}, "X-Cos-Acl": {c.config.ACL},
 		"Content-Type": {"application/json"}}

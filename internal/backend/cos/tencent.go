@@ -201,8 +201,8 @@ func (t *tags) call(ctx context.Context, action, value string) error {
 		map[string]string{"TagKey": tagKey, "TagValue": value}, &out)
 }
 
-// guarded writes lock objects. The tag makes sure that only one process at a time looks for the object
-// and creates it.
+// guarded writes lock objects. The tag makes sure that only one process at a time looks for the
+// object and creates it.
 type guarded struct {
 	*client
 	tags *tags

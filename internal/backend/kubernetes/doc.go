@@ -7,6 +7,6 @@
 //
 // Invariants: a secret and a lease are replaced only if they still have the resource version that
 // was read. A write whose response was lost is recognized by reading the object. Credentials come
-// from kubeconfig files, the arguments of the block, a plugin or the pod, as in kubectl; plugins run
-// with the first request.
+// from kubeconfig files, the arguments of the block, a plugin or the pod, as in kubectl; plugins
+// run with the first request.
 package kubernetes

@@ -66,8 +66,8 @@ func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInf
 	return info.ID, nil
 }
 
-// lost returns the result of an attempt to lock that met another one, maybe an earlier one of the same
-// lock whose response was lost.
+// lost returns the result of an attempt to lock that met another one, maybe an earlier one of the
+// same lock whose response was lost.
 func (s *Store) lost(ctx context.Context, workspace, id string) (string, error) {
 	lease, err := s.lease(ctx, workspace)
 	switch {

@@ -13,8 +13,8 @@ import (
 	"tofu/internal/restapi"
 )
 
-// maxResponse is the maximum size of a response in bytes. Objects are smaller than 2 MiB, and a list
-// has no data of secrets.
+// maxResponse is the maximum size of a response in bytes. Objects are smaller than 2 MiB, and a
+// list has no data of secrets.
 const maxResponse = 16 << 20
 
 // object is a secret or a lease. Its fields are those that this package reads or writes.
@@ -86,8 +86,8 @@ func (s *Store) newObject(k kind, name, workspace string) *object {
 		Metadata: metadata{Name: name, Namespace: s.config.Namespace, Labels: labels}}
 }
 
-// call sends a request for an object of a kind, or for their collection if name is "", and decodes the
-// response into out.
+// call sends a request for an object of a kind, or for their collection if name is "", and decodes
+// the response into out.
 func (s *Store) call(ctx context.Context, method string, k kind, name string, in, out any) error {
 	return s.send(ctx, method, k, name, "", "application/json", in, out)
 }

@@ -78,8 +78,8 @@ func (s *Locked) id(info *backend.LockInfo, version string) string {
 	return s.ID(info, version)
 }
 
-// Unlock implements backend.Locker. It succeeds if the lock object of that ID is gone after a failed
-// attempt, as its deletion may have lost the response.
+// Unlock implements backend.Locker. It succeeds if the lock object of that ID is gone after a
+// failed attempt, as its deletion may have lost the response.
 func (s *Locked) Unlock(ctx context.Context, workspace, id string) error {
 	key := s.layout.Lock(workspace)
 	info, version, err := s.holder(ctx, key)

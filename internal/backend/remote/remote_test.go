@@ -145,7 +145,8 @@ func TestWorkspaces(t *testing.T) {
 	}
 }
 
-// A workspace by name is called "default" by the remote backend, and by its name with a cloud block.
+// A workspace by name is called "default" by the remote backend, and by its name with a cloud
+// block.
 func TestOneWorkspace(t *testing.T) {
 	s := start(t)
 	a := open(t, s, remote.Driver, one)

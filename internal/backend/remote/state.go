@@ -15,8 +15,8 @@ import (
 	"tofu/internal/backend"
 )
 
-// summary is what the service wants to know about a state besides its content. An encrypted state has
-// no outputs.
+// summary is what the service wants to know about a state besides its content. An encrypted state
+// has no outputs.
 type summary struct {
 	Serial  *uint64           `json:"serial"`
 	Lineage string            `json:"lineage"`
@@ -181,8 +181,8 @@ func (s *Store) write(ctx context.Context, w *workspace, present *resource, data
 			return now.ID, nil
 		}
 	case now != nil && hasStatus(err, http.StatusConflict):
-		// The service refuses another lineage, or a serial that isn't greater. The caller knows which state it
-		// replaces, and it is still the current one.
+		// The service refuses another lineage, or a serial that isn't greater. The caller knows
+		// which state it replaces, and it is still the current one.
 		attributes["force"] = true
 		if v, err = s.post(ctx, w, attributes, data); err == nil {
 			return v.ID, nil

@@ -35,8 +35,8 @@ func newWorkspace(r *resource) *workspace {
 	return w
 }
 
-// serviceName returns the name that a workspace of this program has in the service. It reports false
-// for one that can't exist.
+// serviceName returns the name that a workspace of this program has in the service. It reports
+// false for one that can't exist.
 func (s *Store) serviceName(name string) (string, bool) {
 	switch {
 	case s.name != "":
@@ -141,7 +141,8 @@ func (s *Store) learn(w *workspace) *workspace {
 	return w
 }
 
-// mustFind returns the workspace of the service for one of this program, or an error if there is none.
+// mustFind returns the workspace of the service for one of this program, or an error if there is
+// none.
 func (s *Store) mustFind(ctx context.Context, local string) (*workspace, error) {
 	name, ok := s.serviceName(local)
 	if !ok {

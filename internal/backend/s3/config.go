@@ -88,8 +88,8 @@ func (c *Config) Check() error {
 	return c.replaceDeprecated()
 }
 
-// replaceDeprecated moves the values of deprecated arguments to those that replaced them, and checks
-// the common arguments.
+// replaceDeprecated moves the values of deprecated arguments to those that replaced them, and
+// checks the common arguments.
 func (c *Config) replaceDeprecated() error {
 	for _, pair := range []struct{ old, new *string }{
 		{&c.Endpoint, &c.Endpoints.S3}, {&c.DynamoEndpoint, &c.Endpoints.DynamoDB},

@@ -21,8 +21,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// decode decodes the text of a backend block after bucket and key. It returns the configuration, the
-// warnings, and the error, which have the lines of the arguments.
+// decode decodes the text of a backend block after bucket and key. It returns the configuration,
+// the warnings, and the error, which have the lines of the arguments.
 func decode(t *testing.T, text string, env map[string]string) (*s3.Config, string, error) {
 	t.Helper()
 	file, diags := hclparse.NewParser().ParseHCL([]byte("bucket = \"b\"\nkey = \"k\"\n"+text), "main.tf")

@@ -314,8 +314,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestClock checks that a wrong clock of this machine does no harm: requests are signed with the time
-// of the service.
+// TestClock checks that a wrong clock of this machine does no harm: requests are signed with the
+// time of the service.
 func TestClock(t *testing.T) {
 	server := newStore(t)
 	p := newProxy(t, server.S3)
@@ -349,8 +349,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestLostResponses loses the response of each request in turn, of a run with all operations. Nothing
-// may fail, and each write must happen once.
+// TestLostResponses loses the response of each request in turn, of a run with all operations.
+// Nothing may fail, and each write must happen once.
 func TestLostResponses(t *testing.T) {
 	server := newStore(t)
 	p, tables := newProxy(t, server.S3), newProxy(t, server.DynamoDB)
@@ -411,8 +411,8 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// TestKilled checks that a state can be read after a process was killed between any two requests of a
-// write.
+// TestKilled checks that a state can be read after a process was killed between any two requests of
+// a write.
 func TestKilled(t *testing.T) {
 	server := newStore(t)
 	args := arguments(server, locks(server)["Table"])
@@ -501,8 +501,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestOneOfTwoLocks checks that one lock is enough to be locked, and that force-unlock removes what a
-// killed process left.
+// TestOneOfTwoLocks checks that one lock is enough to be locked, and that force-unlock removes what
+// a killed process left.
 func TestOneOfTwoLocks(t *testing.T) {
 	server := newStore(t)
 	all := locks(server)
@@ -531,8 +531,8 @@ func TestOneOfTwoLocks(t *testing.T) {
 	}
 }
 
-// TestStoreWithoutConditions checks that a store without conditional writes can still be used, but not
-// for locks.
+// TestStoreWithoutConditions checks that a store without conditional writes can still be used, but
+// not for locks.
 func TestStoreWithoutConditions(t *testing.T) {
 	server := newStore(t)
 	p := newProxy(t, server.S3)

@@ -24,8 +24,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// digestWait is how long to wait for a state and its digest to agree: another process may be between
-// writing one and the other.
+// digestWait is how long to wait for a state and its digest to agree: another process may be
+// between writing one and the other.
 var digestWait = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 
 // Get implements backend.Store.
@@ -119,8 +119,8 @@ func (s *Store) Swap(ctx context.Context, workspace, version string, data []byte
 	})
 }
 
-// write writes a state between two updates of its digest. present is the digest of the state that is
-// replaced.
+// write writes a state between two updates of its digest. present is the digest of the state that
+// is replaced.
 func (s *Store) write(
 	ctx context.Context, workspace, present string, data []byte, write func() (string, error),
 ) (string, error) {
@@ -182,8 +182,8 @@ func (s *lockedStore) Lock(ctx context.Context, workspace string, info backend.L
 	return info.ID, nil
 }
 
-// Unlock implements backend.Locker. If only one of two locks has that ID, as after a killed process, it
-// releases that one.
+// Unlock implements backend.Locker. If only one of two locks has that ID, as after a killed
+// process, it releases that one.
 func (s *lockedStore) Unlock(ctx context.Context, workspace, id string) error {
 	var errs []error
 	for _, l := range s.locks {

@@ -140,8 +140,8 @@ func (t *table) Unlock(ctx context.Context, workspace, id string) error {
 	return fmt.Errorf("unlocking the state in the DynamoDB table %q: %w", t.name, err)
 }
 
-// digests are the digests of a state: the current one, and another while the state is being replaced. The
-// current one is "" for a state that was never written with the table.
+// digests are the digests of a state: the current one, and another while the state is being
+// replaced. The current one is "" for a state that was never written with the table.
 type digests struct{ current, next string }
 
 func (d digests) matches(digest string) bool {
@@ -158,8 +158,8 @@ func (t *table) digestKey(workspace string) item {
 	return attributes(attributeKey, t.path(workspace)+digestSuffix)
 }
 
-// announce adds the digest that the state is about to have. present is that of the state that was read,
-// "" if the table has none. If it has another one now, the error is backend.ErrChanged.
+// announce adds the digest that the state is about to have. present is that of the state that was
+// read, "" if the table has none. If it has another one now, the error is backend.ErrChanged.
 func (t *table) announce(ctx context.Context, workspace, present, next string) error {
 	r := request{Item: attributes(attributeKey, t.path(workspace)+digestSuffix, attributeNext, next),
 		ConditionExpression: "attribute_not_exists(" + attributeDigest + ")"}
@@ -175,8 +175,8 @@ func (t *table) announce(ctx context.Context, workspace, present, next string) e
 	return err
 }
 
-// confirm makes the announced digest the only one. It does nothing if another process has announced or
-// confirmed one in the meantime.
+// confirm makes the announced digest the only one. It does nothing if another process has announced
+// or confirmed one in the meantime.
 func (t *table) confirm(ctx context.Context, workspace, next string) error {
 	_, err := t.call(ctx, "PutItem", request{
 		Item:                attributes(attributeKey, t.path(workspace)+digestSuffix, attributeDigest, next),

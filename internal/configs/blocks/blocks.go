@@ -1,5 +1,5 @@
-// Package blocks describes configuration blocks as Go structs with tags, and decodes them. Drivers of
-// backends, key providers and encryption methods use it.
+// Package blocks describes configuration blocks as Go structs with tags, and decodes them. Drivers
+// of backends, key providers and encryption methods use it.
 //
 // Struct fields have the tags
 //
@@ -313,8 +313,8 @@ func (f *field) set(v cty.Value) error {
 	return gocty.FromCtyValue(v, f.value.Addr().Interface())
 }
 
-// convert converts a value to the type of the attribute. In environment variables, a boolean may also
-// be 1 or 0, and elements of a list are separated by commas.
+// convert converts a value to the type of the attribute. In environment variables, a boolean may
+// also be 1 or 0, and elements of a list are separated by commas.
 func (f *field) convert(v cty.Value) (cty.Value, error) {
 	want := f.attributeType()
 	if v.Type() == cty.String && want == cty.Bool {

@@ -105,8 +105,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestVersions checks that data keys are found again after the key in the vault got a new version, and
-// after the configuration got another type of key.
+// TestVersions checks that data keys are found again after the key in the vault got a new version,
+// and after the configuration got another type of key.
 func TestVersions(t *testing.T) {
 	symmetric := good("vault_uri", "https://"+hsm, "vault_key_name", "aes256", "symmetric", true, "symmetric_key_size", 256)
 	made, meta, err := open(t, symmetric).Keys(t.Context(), nil, encryption.Keys{})

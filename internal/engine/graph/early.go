@@ -13,12 +13,13 @@ type EarlyKeys interface {
 	// returns false if they are not known.
 	Instances(r *Resource, in addrs.ModuleInstance) ([]addrs.InstanceKey, bool)
 
-	// Read returns the keys by which an instance of r reads another resource. It returns false if not
-	// all of them are known.
+	// Read returns the keys by which an instance of r reads another resource. It returns false if
+	// not all of them are known.
 	Read(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey, read IndexedRead) ([]KeyRead, bool)
 
-	// ReadArgument returns the keys by which the argument for a variable reads a resource of the calling
-	// module, for one instance of the called module. It returns false if not all of them are known.
+	// ReadArgument returns the keys by which the argument for a variable reads a resource of the
+	// calling module, for one instance of the called module. It returns false if not all of them
+	// are known.
 	ReadArgument(v *Value, in addrs.ModuleInstance, read IndexedRead) ([]KeyRead, bool)
 }
 

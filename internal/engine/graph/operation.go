@@ -33,8 +33,8 @@ type Operation struct {
 	Schema      func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
 	Provisioner func(typ string) (*providers.ResourceSchema, bool, error)
 
-	// Early returns what is known about the keys of instances before the walk. If it is nil, targets
-	// select whole resources only.
+	// Early returns what is known about the keys of instances before the walk. If it is nil,
+	// targets select whole resources only.
 	Early func(context.Context, *Graph) EarlyKeys
 
 	Warn    tfdiags.Sink      // receives warnings; nil drops them

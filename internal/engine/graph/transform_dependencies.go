@@ -21,15 +21,15 @@ type depGraph struct {
 	hubs       map[addrs.ConfigResource]*depNode
 	// setHubs holds the hubs of large sets of dependencies.
 	setHubs map[dependenciesIn]*depNode
-	// split holds the resources whose instances have nodes of their own, because the state says which
-	// instances depend on which; instances holds these nodes.
+	// split holds the resources whose instances have nodes of their own, because the state says
+	// which instances depend on which; instances holds these nodes.
 	split     map[addrs.AbsResource]bool
 	instances map[addrs.AbsInstance]*depNode
 }
 
 // depNode is a resource in one module instance, or one instance of it. A hub is a depNode without
-// Steps that stands for several others: the instances of a resource, a resource in all of its module
-// instances, or a set of dependencies.
+// Steps that stands for several others: the instances of a resource, a resource in all of its
+// module instances, or a set of dependencies.
 type depNode struct {
 	index    int
 	name     string
@@ -152,7 +152,8 @@ func (d *depGraph) findSplit() {
 	d.instances = make(map[addrs.AbsInstance]*depNode, n)
 }
 
-// ensureInstances adds the nodes of the instances in the state, if the resource has a node for each.
+// ensureInstances adds the nodes of the instances in the state, if the resource has a node for
+// each.
 func (d *depGraph) ensureInstances(prior *states.Resource, r *Resource) {
 	if !d.split[prior.Addr] {
 		return

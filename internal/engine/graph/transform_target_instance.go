@@ -12,11 +12,11 @@ import (
 
 // Targets by instance
 //
-// A target in one instance takes along only the instances that it reads, and an exclusion leaves out
-// only the instances that read an excluded one. Where a block reads instances of another resource by
-// keys that are known before the walk (EarlyKeys), or where the state says which instances an object
-// depends on, the search goes from instance to instance. It goes on along the edges of the graph, from
-// resource to resource, everywhere else.
+// A target in one instance takes along only the instances that it reads, and an exclusion leaves
+// out only the instances that read an excluded one. Where a block reads instances of another
+// resource by keys that are known before the walk (EarlyKeys), or where the state says which
+// instances an object depends on, the search goes from instance to instance. It goes on along the
+// edges of the graph, from resource to resource, everywhere else.
 
 // instanceAt is an instance of a resource.
 type instanceAt struct {
@@ -36,8 +36,8 @@ type origin struct {
 	skip map[*Resource]bool
 }
 
-// nextInstances returns the instances to which a search goes on from one instance, and the resources
-// to which it need not go along edges.
+// nextInstances returns the instances to which a search goes on from one instance, and the
+// resources to which it need not go along edges.
 type nextInstances func(x instanceAt) (next []foundInstance, skip map[*Resource]bool)
 
 // foundInstance is an instance that a search has reached; reason says why.
@@ -155,8 +155,8 @@ func neededBy(x instanceAt, at hcl.Range) string {
 	return fmt.Sprintf("needed by %s at %s", x.addr(), tfdiags.Place(at))
 }
 
-// readsOf is readsByInstance, found once per resource. The expressions of imports and of a provider's
-// key may refer to the resources too, so a block that has any reads whole resources.
+// readsOf is readsByInstance, found once per resource. The expressions of imports and of a
+// provider's key may refer to the resources too, so a block that has any reads whole resources.
 func (t *targeting) readsOf(r *Resource) []IndexedRead {
 	if r.Config == nil || r.ProviderKey != nil || len(r.Imports) > 0 {
 		return nil
@@ -201,8 +201,8 @@ func (t *targeting) readersOf(x instanceAt) (next []foundInstance, skip map[*Res
 	return next, found.known
 }
 
-// readers are the instances that read each instance of a resource in one module instance. known holds
-// the resources of which all such instances are known.
+// readers are the instances that read each instance of a resource in one module instance. known
+// holds the resources of which all such instances are known.
 type readers struct {
 	byKey map[addrs.InstanceKey][]instanceAt
 	known map[*Resource]bool

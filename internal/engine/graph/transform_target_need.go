@@ -67,8 +67,8 @@ func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.
 	return out
 }
 
-// selectAt returns a Selection of the instances of r that the targets name, of those that the search
-// by instance has reached, and of those at some places.
+// selectAt returns a Selection of the instances of r that the targets name, of those that the
+// search by instance has reached, and of those at some places.
 func (t *targeting) selectAt(r *Resource, at places) *Selection {
 	if at[everywhere] {
 		return nil

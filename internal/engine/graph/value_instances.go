@@ -11,10 +11,10 @@ import (
 //
 // A value is evaluated for all instances of its module by one node. If the Steps of a module are in
 // several of its instances, and a value leads from a resource of the module to another one, a node
-// for each of these instances evaluates the value there: module.m[0].b comes after module.m[0].a also
-// through locals, outputs of modules and their arguments. An argument such as a[each.key].id leads
-// from one instance of the calling module's resource. The node of the value evaluates it for the
-// remaining instances, after all of these nodes.
+// for each of these instances evaluates the value there: module.m[0].b comes after module.m[0].a
+// also through locals, outputs of modules and their arguments. An argument such as a[each.key].id
+// leads from one instance of the calling module's resource. The node of the value evaluates it for
+// the remaining instances, after all of these nodes.
 
 // valueIn identifies a value in one module instance.
 type valueIn struct {
@@ -26,8 +26,8 @@ type valueIn struct {
 // resource of the calling module.
 type ReadsIn map[addrs.Resource][]addrs.InstanceKey
 
-// carries reports whether a value leads to its readers from resources of its own module instance, or
-// from single instances of a resource.
+// carries reports whether a value leads to its readers from resources of its own module instance,
+// or from single instances of a resource.
 func (o *instanceOrder) carries(v *Value) bool {
 	if known, ok := o.carrying[v]; ok {
 		return known

@@ -1,6 +1,6 @@
-// Package proxytest starts an HTTPS proxy that answers all requests itself, in place of the services
-// that they are for. Clients of services with fixed addresses can so be tested as they are, and other
-// programs too. It is for tests only.
+// Package proxytest starts an HTTPS proxy that answers all requests itself, in place of the
+// services that they are for. Clients of services with fixed addresses can so be tested as they
+// are, and other programs too. It is for tests only.
 //
 // Invariant: the certificates that the proxy shows are signed by an authority of its own, which
 // exists only in memory.
@@ -44,7 +44,8 @@ type Proxy struct {
 	certs map[string]*tls.Certificate // by host
 }
 
-// Start starts a proxy. The handler gets the requests for all hosts; their Host field names the host.
+// Start starts a proxy. The handler gets the requests for all hosts; their Host field names the
+// host.
 func Start(handler http.Handler) (*Proxy, error) {
 	p := &Proxy{certs: make(map[string]*tls.Certificate), conns: listener{conns: make(chan net.Conn)}}
 	var err error

@@ -3,8 +3,8 @@
 // theme.
 //
 // A function is a package variable: a function.Spec, or a function of go-cty's standard library
-// with a description. A row of the table in functions.go sets its name. Functions that depend on the
-// Options are created by the row's bind.
+// with a description. A row of the table in functions.go sets its name. Functions that depend on
+// the Options are created by the row's bind.
 //
 // Every function has its own name and the name "core::name". Functions with a result that is
 // unknown before the apply phase are marked impure and are unknown in a table for pure evaluation.

@@ -119,8 +119,8 @@ type (
 		Identity wireValue
 	}
 
-	// wireDeferred has the module in steps, because an instance key in it may be unknown. Change has
-	// no module.
+	// wireDeferred has the module in steps, because an instance key in it may be unknown. Change
+	// has no module.
 	wireDeferred struct {
 		Change wireChange
 		Module []wireModuleStep

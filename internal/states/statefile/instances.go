@@ -12,8 +12,8 @@ import (
 )
 
 // The instances on which objects depend are a list of their own at the end of a snapshot: other
-// programs that read version 4 ignore it, and drop it when they write the file. Journal entries have
-// it in the object.
+// programs that read version 4 ignore it, and drop it when they write the file. Journal entries
+// have it in the object.
 
 const dependencyInstances = "dependency_instances"
 
@@ -127,8 +127,8 @@ func (p instanceParser) parse(text string) (addrs.AbsInstance, error) {
 	return addr, nil
 }
 
-// cutKey splits an address into that of the resource and the instance key. It returns false for keys
-// with escapes.
+// cutKey splits an address into that of the resource and the instance key. It returns false for
+// keys with escapes.
 func cutKey(text string) (base string, key addrs.InstanceKey, ok bool) {
 	inner, keyed := strings.CutSuffix(text, "]")
 	switch {

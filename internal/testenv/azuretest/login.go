@@ -139,7 +139,8 @@ func (s *Server) metadata(w http.ResponseWriter, r *http.Request) {
 	}})
 }
 
-// platform issues tokens as GitHub Actions, and as Azure Pipelines for the service connection "conn".
+// platform issues tokens as GitHub Actions, and as Azure Pipelines for the service connection
+// "conn".
 func (s *Server) platform(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	switch {

@@ -13,13 +13,14 @@ import (
 	"strings"
 )
 
-// vault is a key vault. Each key has versions, of which the last one is current. The keys with names
-// that start with "aes" are symmetric.
+// vault is a key vault. Each key has versions, of which the last one is current. The keys with
+// names that start with "aes" are symmetric.
 type vault struct {
 	keys map[string][]any // *rsa.PrivateKey or []byte
 }
 
-// Rotate adds a version to a key of a vault, and makes the key if there is none: "rsa" or "aesBITS".
+// Rotate adds a version to a key of a vault, and makes the key if there is none: "rsa" or
+// "aesBITS".
 func (s *Server) Rotate(host, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -119,8 +119,8 @@ func (s *Server) newGRPC() *grpc.Server {
 	return grpc.NewServer(grpc.UnknownServiceHandler(handle), grpc.ForceServerCodec(raw{}))
 }
 
-// The numbers of fields of google.cloud.kms.v1. In requests, field 2 is the text to encrypt or decrypt;
-// in responses of encrypt it is the result, in those of decrypt field 1 is.
+// The numbers of fields of google.cloud.kms.v1. In requests, field 2 is the text to encrypt or
+// decrypt; in responses of encrypt it is the result, in those of decrypt field 1 is.
 const (
 	fieldName        = 1
 	fieldText        = 2

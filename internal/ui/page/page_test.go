@@ -25,7 +25,8 @@ func TestScriptIsSmall(t *testing.T) {
 	}
 }
 
-// TestNothingEndsAnElement checks that the page has only its own elements, whatever a plan contains.
+// TestNothingEndsAnElement checks that the page has only its own elements, whatever a plan
+// contains.
 func TestNothingEndsAnElement(t *testing.T) {
 	elements := func(text string) int {
 		view, graph := plantest.Plan(t, 20, text)

@@ -26,8 +26,8 @@ const Resources = 20
 // modules is the number of modules.
 const modules = 50
 
-// Plan returns a plan with n changes of all kinds, and its graph. Each value contains text, which may
-// be hostile.
+// Plan returns a plan with n changes of all kinds, and its graph. Each value contains text, which
+// may be hostile.
 func Plan(t testing.TB, n int, text string) (*ui.PlanView, *graphview.Graph) {
 	t.Helper()
 	schema, diags := builtin.New(builtin.Options{}).Schema(context.Background())

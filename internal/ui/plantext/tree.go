@@ -13,8 +13,8 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// Tree writes modules and resources as a tree, with symbols and counts. Instances of a resource with
-// the same action are one line, and so are instances of a module in which the same happens.
+// Tree writes modules and resources as a tree, with symbols and counts. Instances of a resource
+// with the same action are one line, and so are instances of a module in which the same happens.
 func Tree(s *Screen, p *planview.Plan) {
 	root := &branch{}
 	modules := map[addrs.ModuleInstance]*branch{addrs.RootInstance: root}

@@ -55,8 +55,8 @@ type Group struct {
 	*Change // the first
 	Kind    Kind
 	Changes []*Change
-	// Fields are the differences of all members. In a group of several, KeyText stands for the key of
-	// each instance.
+	// Fields are the differences of all members. In a group of several, KeyText stands for the key
+	// of each instance.
 	Fields []Field
 	Hidden int // differences of the first one that hide rules leave out
 }

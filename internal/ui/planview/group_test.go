@@ -6,8 +6,8 @@ import (
 	"tofu/internal/addrs"
 )
 
-// TestWithoutKey checks where the key of an instance is taken for the expression, and where it may be
-// something else.
+// TestWithoutKey checks where the key of an instance is taken for the expression, and where it may
+// be something else.
 func TestWithoutKey(t *testing.T) {
 	for _, test := range []struct {
 		key        addrs.InstanceKey

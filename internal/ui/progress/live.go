@@ -193,8 +193,8 @@ func (l *Live) Event(e engine.Event) {
 	}
 }
 
-// applied counts a step of an apply. While planning, only planned changes count, because data sources
-// are read as well.
+// applied counts a step of an apply. While planning, only planned changes count, because data
+// sources are read as well.
 func (l *Live) applied() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -56,7 +56,8 @@ func NewRegion(out io.Writer, size func() (columns, rows int), draw func(columns
 	return r
 }
 
-// Writer returns a writer to the same terminal. Text that is written to it appears above the region.
+// Writer returns a writer to the same terminal. Text that is written to it appears above the
+// region.
 func (r *Region) Writer(to io.Writer) io.Writer { return &aboveRegion{r, to} }
 
 type aboveRegion struct {

@@ -25,8 +25,8 @@ import (
 )
 
 // demoEnv makes the test binary a program that shows progress on the terminal, with a clock of its
-// own. The variable names a directory: the program writes the file done0 there after the first scene,
-// and waits for next0 before it goes on.
+// own. The variable names a directory: the program writes the file done0 there after the first
+// scene, and waits for next0 before it goes on.
 const demoEnv = "PROGRESS_DEMO"
 
 func TestMain(m *testing.M) {
@@ -131,8 +131,9 @@ var scenes = []func(*progress.Live, io.Writer, *stoppedClock){
 	},
 }
 
-// TestScreens shows the scenes on terminals of several sizes, in tmux, and compares the screens. The
-// terminal of "narrowed" becomes narrower and wider during the run, and that of "lying" has no size.
+// TestScreens shows the scenes on terminals of several sizes, in tmux, and compares the screens.
+// The terminal of "narrowed" becomes narrower and wider during the run, and that of "lying" has no
+// size.
 func TestScreens(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		testenv.Missing(t, "there is no tmux", "install it, for example with testing/setup.sh")

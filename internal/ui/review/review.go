@@ -203,8 +203,8 @@ func (w *writer) body() {
 	}
 }
 
-// deferred writes the changes that can't be planned yet, and returns the number of those that it left
-// out.
+// deferred writes the changes that can't be planned yet, and returns the number of those that it
+// left out.
 func (w *writer) deferred() (hidden int) {
 	list := w.plan.Source.Deferred()
 	for i, d := range list {
@@ -322,8 +322,8 @@ func (w *writer) folded(g *planview.Group) string {
 	return b.String()
 }
 
-// content returns the lines of a group: the difference of its only object, or its instances and what
-// changes in all of them.
+// content returns the lines of a group: the difference of its only object, or its instances and
+// what changes in all of them.
 func content(g *planview.Group, text *ui.ChangeText) []string {
 	lines := []string{"# " + text.Heading}
 	if len(g.Changes) > 1 {

@@ -14,8 +14,8 @@ import (
 	"tofu/internal/ui/plantest"
 )
 
-// TestLimit checks texts of all lengths: none is longer than its limit, each block and each fence is
-// whole, and what is dangerous has precedence.
+// TestLimit checks texts of all lengths: none is longer than its limit, each block and each fence
+// is whole, and what is dangerous has precedence.
 func TestLimit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(0, 400).Draw(rt, "changes")

@@ -23,8 +23,8 @@ func FuzzPrintable(f *testing.F) {
 		if !strings.ContainsFunc(text, unicode.IsControl) && utf8.ValidString(text) && shown != text {
 			t.Errorf("%q becomes %q", text, shown)
 		}
-		// What is left beside colors is checked without them: "\x1b[" can't be put together from what
-		// surrounds one.
+		// What is left beside colors is checked without them: "\x1b[" can't be put together from
+		// what surrounds one.
 		checkControl(t, strings.Join(ownColors().Split(PrintableText(text), -1), "\n"))
 	})
 }

@@ -211,8 +211,8 @@ func (d *Differ) positions(before, after cty.Value, r *replacePaths, compare com
 	return n
 }
 
-// aligned compares the elements of two lists. Replacement paths are those of the new elements, or of
-// removed ones.
+// aligned compares the elements of two lists. Replacement paths are those of the new elements, or
+// of removed ones.
 func (d *Differ) aligned(was, is []cty.Value, r *replacePaths, compare compareFunc) (out []*Node, differs bool) {
 	add := func(old, new int) {
 		index := new

@@ -68,8 +68,8 @@ func shortHash(text string) string {
 	return fmt.Sprintf(`"%s%s…%s"`, prefix, digits[:8], digits[len(digits)-4:])
 }
 
-// sameNumber reports whether two different texts are the same number, such as "1.0" and "1". Numbers
-// with leading zeros are modes or identifiers, and so are long ones.
+// sameNumber reports whether two different texts are the same number, such as "1.0" and "1".
+// Numbers with leading zeros are modes or identifiers, and so are long ones.
 func sameNumber(a, b string) bool {
 	if a == b || !plainNumber(a) || !plainNumber(b) {
 		return false

@@ -140,7 +140,8 @@ const (
 	errMissing        = operationError("key doesn't exist")
 )
 
-// execute carries out one operation and returns the entry that it returns, if any. s.mu must be held.
+// execute carries out one operation and returns the entry that it returns, if any. s.mu must be
+// held.
 func (s *Server) execute(op operation) (*Entry, error) {
 	e := s.entries[op.Key]
 	var index uint64

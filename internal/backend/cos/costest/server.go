@@ -1,9 +1,9 @@
 // Package costest serves the object storage of Tencent Cloud with the services for tags and for
-// assuming roles, in memory. It checks signatures as the documentation of these services describes. It
-// is for tests only; package proxytest passes it the requests for the services' hosts.
+// assuming roles, in memory. It checks signatures as the documentation of these services describes.
+// It is for tests only; package proxytest passes it the requests for the services' hosts.
 //
-// Invariants: a request without a valid signature of a known access key changes nothing; an object is
-// replaced whole; a tag can't be created twice.
+// Invariants: a request without a valid signature of a known access key changes nothing; an object
+// is replaced whole; a tag can't be created twice.
 package costest
 
 import (
@@ -97,7 +97,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, strings.TrimSpace(r.Method+" "+r.Host+r.URL.Path+" "+r.Header.Get("X-Tc-Action")))
 	service, isService := strings.CutSuffix(r.Host, ".tencentcloudapi.com")
-	answer := func() {}
+	var answer func()
 	if isService {
 		text := s.service(r, service, body)
 		answer = func() { _, _ = io.WriteString(w, `{"Response":`+text+`}`) }

@@ -7,7 +7,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// protobufType is the content type of objects in the binary form, in which some clients write leases.
+// protobufType is the content type of objects in the binary form, in which some clients write
+// leases.
 const protobufType = "application/vnd.kubernetes.protobuf"
 
 // decodeLease decodes a lease in the binary form: a prefix, then an envelope with the object.

@@ -25,8 +25,8 @@ type Server struct {
 	URL string // of the service, with a slash at the end
 	// Users maps tokens to names of users.
 	Users map[string]string
-	// Inline makes the server accept states only as a part of the request for a new version, instead of
-	// uploads.
+	// Inline makes the server accept states only as a part of the request for a new version,
+	// instead of uploads.
 	Inline bool
 	// OutputsOnly makes the server refuse states, but not their outputs.
 	OutputsOnly bool

@@ -1,5 +1,5 @@
-// Package s3test makes buckets and tables of real services for tests, and describes their content as
-// text that doesn't depend on the program that wrote it.
+// Package s3test makes buckets and tables of real services for tests, and describes their content
+// as text that doesn't depend on the program that wrote it.
 package s3test
 
 import (
@@ -28,8 +28,8 @@ type Store struct {
 	s3, dynamo *awsapi.Service
 }
 
-// New makes a bucket, and a table if there is a DynamoDB service. Both have the given name. The URL of
-// S3 holds the access key and the secret key, which DynamoDB accepts too.
+// New makes a bucket, and a table if there is a DynamoDB service. Both have the given name. The URL
+// of S3 holds the access key and the secret key, which DynamoDB accepts too.
 func New(ctx context.Context, s3, dynamoDB, name string) (*Store, error) {
 	u, err := url.Parse(s3)
 	if err != nil {
