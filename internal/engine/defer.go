@@ -157,13 +157,32 @@ func (v resourceVisit) deferAll(d *deferredNode) error {
 func (v resourceVisit) deferUnknown(in *moduleInstance, d *deferredNode) {
 	r := v.r
 	in.resources[r.Slot] = newExpansion(expandedKeys{mode: repeatUnknown})
-	in.resources[r.Slot].value = cty.DynamicVal
+	in.resources[r.Slot].value = v.w.eval.values(r).unknownWhole()
 	addr := r.Addr.Resource.InInstance(in.addr).Instance(addrs.UnknownKey)
 	if r.Selected.Has(addr) {
 		ty := r.Schema.Block.ImpliedType()
-		v.record(&plans.Deferred{InstanceChange: plans.InstanceChange{Addr: addr, Action: v.expected(false),
-			Before: cty.NullVal(ty), After: cty.UnknownVal(ty)}}, d)
+		v.record(&plans.Deferred{Kept: v.kept(in), InstanceChange: plans.InstanceChange{Addr: addr,
+			Action: v.expected(false), Before: cty.NullVal(ty), After: cty.UnknownVal(ty)}}, d)
 	}
+}
+
+// kept returns the number of stored objects of a resource in a module instance, or in all of them if
+// these are unknown.
+func (v resourceVisit) kept(in *moduleInstance) (n int) {
+	if v.r.Addr.Resource.Mode != addrs.Managed {
+		return 0
+	}
+	for _, prior := range v.r.Prior {
+		if !in.unknown && prior.Addr.Module != in.addr {
+			continue
+		}
+		for _, inst := range prior.Instances {
+			if inst.Current != nil {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // deferOrphans puts off the deletion of stored instances that x doesn't have.
@@ -178,7 +197,7 @@ func (v resourceVisit) deferOrphans(prior *states.Resource, x *expansion, d *def
 		if declared || inst.Current == nil || !r.Selected.HasOrphan(addr) {
 			continue
 		}
-		v.record(&plans.Deferred{InstanceChange: plans.InstanceChange{Addr: addr, Action: plans.Delete,
+		v.record(&plans.Deferred{Kept: 1, InstanceChange: plans.InstanceChange{Addr: addr, Action: plans.Delete,
 			Before: v.stored(addr, inst.Current), After: cty.NullVal(r.Schema.Block.ImpliedType())}}, d)
 	}
 }
@@ -218,7 +237,11 @@ func (p *instancePlan) deferChange(d *deferredNode) error {
 	if exists {
 		before = v.stored(p.addr, inst.Current)
 	}
-	v.record(&plans.Deferred{InstanceChange: plans.InstanceChange{Addr: p.addr,
+	kept := 0
+	if exists {
+		kept = 1
+	}
+	v.record(&plans.Deferred{Kept: kept, InstanceChange: plans.InstanceChange{Addr: p.addr,
 		MovedFrom: w.op.moves.Previous(p.addr), Action: v.expected(exists), Before: before, After: after}}, d)
 	return nil
 }

@@ -130,6 +130,20 @@ func (rv resourceValues) whole(x *expansion) cty.Value {
 	return x.whole(objs, cty.NullVal(ty))
 }
 
+// unknownWhole returns the value of a resource whose instances are unknown. Its type is known if
+// that of the instances is.
+func (rv resourceValues) unknownWhole() cty.Value {
+	ty := rv.r.Schema.Block.ImpliedType()
+	switch rep := rv.r.Exprs.Repetition; {
+	case ty.HasDynamicTypes():
+	case rep.Count != nil:
+		return cty.UnknownVal(cty.List(ty)).RefineNotNull()
+	case rep.ForEach != nil:
+		return cty.UnknownVal(cty.Map(ty)).RefineNotNull()
+	}
+	return cty.DynamicVal
+}
+
 // visible returns objects as references see them: with the marks of deprecated attributes.
 func (rv resourceValues) visible(objs []cty.Value) []cty.Value {
 	e, r := rv.e, rv.r

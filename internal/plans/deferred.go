@@ -52,12 +52,24 @@ type Deferred struct {
 	Chain []DeferralStep
 	// Via is the deferred block that the block depends on, if Why is DeferredPrereq.
 	Via string
+	// Kept is the number of stored objects that stay as they are and were not refreshed.
+	Kept int
 	// Alone says that the plan has the changes of the other instances of the resource.
 	Alone bool
 }
 
-// Because returns the reason and what led to it as text.
+// Because returns the reason and what led to it as text, and what happens to stored objects.
 func (d *Deferred) Because() string {
+	switch {
+	case d.Kept == 0:
+		return d.cause()
+	case d.Kept == 1:
+		return d.cause() + "; the existing object stays as it is and was not refreshed"
+	}
+	return fmt.Sprintf("%s; the %d existing objects stay as they are and were not refreshed", d.cause(), d.Kept)
+}
+
+func (d *Deferred) cause() string {
 	switch {
 	case d.Why == DeferredPrereq:
 		return fmt.Sprintf("it depends on %s, which is deferred", d.Via)

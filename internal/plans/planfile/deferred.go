@@ -9,7 +9,7 @@ import (
 
 // deferred returns the form of a deferred change.
 func (e *encoder) deferred(d *plans.Deferred) (*wireDeferred, error) {
-	out := &wireDeferred{Why: d.Why, Chain: d.Chain, Via: d.Via, Alone: d.Alone}
+	out := &wireDeferred{Why: d.Why, Chain: d.Chain, Via: d.Via, Kept: d.Kept, Alone: d.Alone}
 	for _, step := range d.Addr.Module.Steps() {
 		key, err := toKey(step.Key)
 		if err != nil {
@@ -45,5 +45,5 @@ func (d *decoder) nextDeferred(in *msgpack.Decoder) (*plans.Deferred, error) {
 		change.Addr.Module = change.Addr.Module.Child(step.Name, key)
 	}
 	return &plans.Deferred{InstanceChange: *change, Why: wire.Why, Chain: wire.Chain, Via: wire.Via,
-		Alone: wire.Alone}, nil
+		Kept: wire.Kept, Alone: wire.Alone}, nil
 }

@@ -127,6 +127,7 @@ type (
 		Why    plans.DeferReason
 		Chain  []plans.DeferralStep
 		Via    string
+		Kept   int
 		Alone  bool
 	}
 
