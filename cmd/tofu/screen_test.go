@@ -62,7 +62,8 @@ func cmdScreen(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		last := ""
 		for end := time.Now().Add(screenTimeout); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-			if last = screen(); want.MatchString(last) {
+			last = screen()
+			if want.MatchString(last) {
 				return
 			}
 		}

@@ -69,7 +69,8 @@ func explain(err error) error {
 	}
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "---") &&
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "---") &&
 			!strings.HasPrefix(line, "To troubleshoot") {
 			lines = append(lines, line)
 		}

@@ -311,7 +311,8 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 		delete(attrs, "encrypted_metadata_alias")
 		v, err := l.src.Eval(alias.Expr, cty.String)
 		l.errs = l.errs.AppendError(err)
-		if v, _ = v.Unmark(); err != nil || v.IsNull() || !v.IsKnown() || v.AsString() == "" {
+		v, _ = v.Unmark()
+		if err != nil || v.IsNull() || !v.IsKnown() || v.AsString() == "" {
 			l.errorf(alias.Range, "Invalid key provider", "encrypted_metadata_alias must be a string.")
 			return nil
 		}

@@ -90,7 +90,8 @@ func (f *earlyValues) expansion(r *graph.Resource, in *moduleInstance) *expansio
 	}
 	f.expansions[key] = nil
 	if of := r.ChainedTo(); of != nil {
-		if x = f.expansion(of, in); x != nil {
+		x = f.expansion(of, in)
+		if x != nil {
 			x = newExpansion(expandedKeys{mode: repeatForEach, keys: x.keys})
 		}
 	} else if found, err := f.e.values(r).expand(in); err == nil {

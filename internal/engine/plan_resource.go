@@ -128,7 +128,8 @@ func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) err
 	d := x.deferredBefore(i)
 	if d == nil {
 		err := p.planDeclared()
-		if d = v.w.eval.deferredBy(err); d == nil {
+		d = v.w.eval.deferredBy(err)
+		if d == nil {
 			return err
 		}
 	}

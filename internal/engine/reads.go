@@ -77,7 +77,8 @@ func (c *evalContext) unused(ref lang.InstanceRef) bool {
 		if err != nil {
 			continue
 		}
-		if v, _ = v.Unmark(); v.IsKnown() && !v.IsNull() && v.True() != guard.Holds {
+		v, _ = v.Unmark()
+		if v.IsKnown() && !v.IsNull() && v.True() != guard.Holds {
 			return true
 		}
 	}

@@ -86,7 +86,8 @@ func grouped(parts []part) []*Other {
 			groups[g] = &Other{Address: c.Addr.String(), Action: p.action}
 			out = append(out, groups[g])
 		}
-		if groups[g].Count++; groups[g].Count > 1 {
+		groups[g].Count++
+		if groups[g].Count > 1 {
 			groups[g].Address = g.addr.String()
 		}
 	}

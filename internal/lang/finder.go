@@ -73,7 +73,8 @@ func (f *finder) selected(objects []*addrs.Reference, scope addrs.Scope) map[*ad
 			if index == nil || len(ref.Remaining) > 0 {
 				continue
 			}
-			if one.Index = Analyze(index.Key, scope); !one.Index.standsAlone() {
+			one.Index = Analyze(index.Key, scope)
+			if !one.Index.standsAlone() {
 				continue
 			}
 			one.Range = index.BracketRange

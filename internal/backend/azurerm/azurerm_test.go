@@ -325,7 +325,8 @@ func TestLostResponses(t *testing.T) {
 		if r.Method != http.MethodPut || lost > 20 {
 			return false
 		}
-		if lost++; lost%2 == 0 { // each request is lost once
+		lost++
+		if lost%2 == 0 { // each request is lost once
 			return false
 		}
 		azure.Blobs(discard{}, r)

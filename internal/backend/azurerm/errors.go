@@ -70,7 +70,8 @@ func (b *blobs) failure(resp *restapi.Response) error {
 	if body.AuthenticationErrorDetail != "" {
 		detail += " " + body.AuthenticationErrorDetail
 	}
-	if detail = strings.TrimSpace(detail); detail != "" {
+	detail = strings.TrimSpace(detail)
+	if detail != "" {
 		detail = ": " + detail
 	}
 	return fmt.Errorf("the service answered %s%s", status, detail)

@@ -94,7 +94,8 @@ func stringToSign(req *http.Request, account string, length int) string {
 	}
 	own := make(map[string][]string)
 	for name, values := range req.Header {
-		if name = strings.ToLower(name); strings.HasPrefix(name, "x-ms-") {
+		name = strings.ToLower(name)
+		if strings.HasPrefix(name, "x-ms-") {
 			own[name] = values
 		}
 	}

@@ -93,7 +93,8 @@ func (k *credentials) signObject(ctx context.Context, req *http.Request, _ []byt
 	}
 	headers := map[string]string{"host": req.URL.Host}
 	for name, values := range req.Header {
-		if name = strings.ToLower(name); strings.HasPrefix(name, "x-cos-") || name == "content-type" {
+		name = strings.ToLower(name)
+		if strings.HasPrefix(name, "x-cos-") || name == "content-type" {
 			headers[name] = values[0]
 		}
 	}

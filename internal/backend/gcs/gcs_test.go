@@ -190,7 +190,8 @@ func TestLostResponses(t *testing.T) {
 		if r.Method == http.MethodGet {
 			return false
 		}
-		if lost++; lost%2 == 0 { // each request is lost once
+		lost++
+		if lost%2 == 0 { // each request is lost once
 			return false
 		}
 		r.Host = "storage.googleapis.com"

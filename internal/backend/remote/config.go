@@ -146,7 +146,8 @@ func (s *Store) connect(ctx context.Context, services backend.Services, host, to
 	if err != nil {
 		return fmt.Errorf("%w: the host must be a service that keeps states", err)
 	}
-	if s.token = token; token == "" {
+	s.token = token
+	if token == "" {
 		if s.token, err = services.Token(ctx, host); err != nil {
 			return fmt.Errorf("reading the token for %s: %w", host, err)
 		}

@@ -425,7 +425,8 @@ func TestKilled(t *testing.T) {
 		left := kill
 		handle := func(_ int, _ http.ResponseWriter, r *http.Request) bool {
 			if r.Method == http.MethodPut || r.Header.Get("X-Amz-Target") == "DynamoDB_20120810.PutItem" {
-				if left--; left < 0 {
+				left--
+				if left < 0 {
 					panic(http.ErrAbortHandler)
 				}
 			}

@@ -169,7 +169,8 @@ func fit(parts []string, total, columns int) string {
 	}
 	used := 0
 	for i, part := range parts {
-		if used += termtext.Width(part) + 2; used > columns-len(", …") && i > 0 {
+		used += termtext.Width(part) + 2
+		if used > columns-len(", …") && i > 0 {
 			parts = parts[:i]
 			break
 		}

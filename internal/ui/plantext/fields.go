@@ -224,7 +224,8 @@ func markedLine(l valuediff.Line, columns int) (text string, marks []valuediff.S
 	limit := len(strings.TrimSuffix(text, "…"))
 	var visible []valuediff.Span
 	for _, m := range marks {
-		if m = (valuediff.Span{Start: m.Start - skip, End: min(m.End-skip, limit)}); m.Start < m.End {
+		m = valuediff.Span{Start: m.Start - skip, End: min(m.End-skip, limit)}
+		if m.Start < m.End {
 			visible = append(visible, m)
 		}
 	}

@@ -46,7 +46,8 @@ func (s *Screen) wrapped(indent int, text string) {
 
 // oneLine returns a text with symbols in place of control characters, including line ends and tabs.
 func oneLine(text string) string {
-	if text = termtext.Printable(text); strings.ContainsAny(text, "\n\t") {
+	text = termtext.Printable(text)
+	if strings.ContainsAny(text, "\n\t") {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, "\n", "␊"), "\t", "  ")
 	}
 	return text
@@ -57,7 +58,8 @@ func (s *Screen) titled(indent int, symbol string, color termtext.Color, title, 
 	room := s.Width - indent - termtext.Width(symbol) - 1
 	title = termtext.CutMiddle(oneLine(title), max(room, 10))
 	text := strings.Repeat(" ", indent) + s.Style.As(color, symbol) + " " + s.Style.As(termtext.Bold, title)
-	if room -= termtext.Width(title) + 2; note != "" && room >= min(termtext.Width(note), 12) {
+	room -= termtext.Width(title) + 2
+	if note != "" && room >= min(termtext.Width(note), 12) {
 		text += "  " + s.Style.As(termtext.Grey, termtext.CutMiddle(oneLine(note), room))
 	}
 	s.write(text + "\n")

@@ -130,7 +130,8 @@ func (b *branch) finish() {
 func (s *Screen) branch(prefix string, b *branch) {
 	total := len(b.leaves) + len(b.children)
 	next := func() (mark, below string) {
-		if total--; total == 0 {
+		total--
+		if total == 0 {
 			return "└─ ", "   "
 		}
 		return "├─ ", "│  "

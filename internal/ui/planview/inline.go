@@ -82,7 +82,8 @@ func inlineMembers(b *strings.Builder, n *valuediff.Node) {
 func inlineText(b *strings.Builder, n *valuediff.Node) {
 	var first string
 	for _, l := range n.Lines {
-		if first = strings.TrimSpace(l.Text); first != "" {
+		first = strings.TrimSpace(l.Text)
+		if first != "" {
 			break
 		}
 	}

@@ -299,7 +299,8 @@ func (l *Live) head(columns int) string {
 	}
 	room := columns - termtext.Width(text) - termtext.Width(rest) - 4
 	bar := ""
-	if room = min(room, 30); l.total > 0 && l.done <= l.total && room >= 8 {
+	room = min(room, 30)
+	if l.total > 0 && l.done <= l.total && room >= 8 {
 		full := l.done * room / l.total
 		bar = " [" + l.style.As(termtext.Green, strings.Repeat("#", full)) + strings.Repeat(".", room-full) + "]"
 	}

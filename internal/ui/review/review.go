@@ -134,7 +134,8 @@ func (w *writer) table() {
 			}
 			row += " " + cell + " |"
 		}
-		if room -= length(row) + 1; n == maxRows || room < 0 {
+		room -= length(row) + 1
+		if n == maxRows || room < 0 {
 			w.add(fmt.Sprintf("| and %s |%s\n", ui.Count(len(types)-n, "more type"), strings.Repeat(" |", len(columns))))
 			break
 		}

@@ -97,7 +97,8 @@ func CutMiddle(line string, columns int) string {
 func Head(line string, columns int) string {
 	end := 0
 	eachCluster(line, func(cluster string, n int) bool {
-		if columns -= n; columns < 0 {
+		columns -= n
+		if columns < 0 {
 			return false
 		}
 		end += len(cluster)

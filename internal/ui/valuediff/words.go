@@ -98,14 +98,16 @@ func Hunks(lines []Line, context int) []Line {
 	near := make([]bool, len(lines))
 	distance := context + 1
 	for i := range lines {
-		if distance++; lines[i].Action != plans.NoOp {
+		distance++
+		if lines[i].Action != plans.NoOp {
 			distance = 0
 		}
 		near[i] = distance <= context
 	}
 	distance = context + 1
 	for i := len(lines) - 1; i >= 0; i-- {
-		if distance++; lines[i].Action != plans.NoOp {
+		distance++
+		if lines[i].Action != plans.NoOp {
 			distance = 0
 		}
 		near[i] = near[i] || distance <= context

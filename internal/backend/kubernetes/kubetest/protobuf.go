@@ -88,7 +88,8 @@ func fields(data []byte, found func(n protowire.Number, value []byte) error) err
 			size = protowire.ConsumeFieldValue(n, typ, data)
 		} else {
 			var value []byte
-			if value, size = protowire.ConsumeBytes(data); size >= 0 {
+			value, size = protowire.ConsumeBytes(data)
+			if size >= 0 {
 				if err := found(n, value); err != nil {
 					return err
 				}
