@@ -197,9 +197,33 @@ func (v resourceVisit) deferOrphans(prior *states.Resource, x *expansion, d *def
 		if declared || inst.Current == nil || !r.Selected.HasOrphan(addr) {
 			continue
 		}
-		v.record(&plans.Deferred{Kept: 1, InstanceChange: plans.InstanceChange{Addr: addr, Action: plans.Delete,
-			Before: v.stored(addr, inst.Current), After: cty.NullVal(r.Schema.Block.ImpliedType())}}, d)
+		v.deferDeletion(addr, addrs.NotDeposed, inst.Current, d)
 	}
+}
+
+// deferDeletion puts off the deletion of one object.
+func (v resourceVisit) deferDeletion(
+	addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, d *deferredNode,
+) {
+	v.record(&plans.Deferred{Kept: 1, InstanceChange: plans.InstanceChange{Addr: addr, Deposed: deposed,
+		Action: plans.Delete, Before: v.stored(addr, obj), After: cty.NullVal(v.r.Schema.Block.ImpliedType())}}, d)
+}
+
+// planOrDefer plans the object, or puts off its deletion because its provider can't plan it yet.
+func (o *orphanPlan) planOrDefer() error {
+	err := o.plan()
+	d := o.w.eval.deferredBy(err)
+	if d == nil {
+		return err
+	}
+	obj := o.stored.Current
+	if o.deposed != addrs.NotDeposed {
+		obj = o.stored.Deposed[o.deposed]
+	}
+	v := resourceVisit{o.w, o.r}
+	o.w.deferNode(o.r.Node.ID, d.behind(o.r.Addr.String()))
+	v.deferDeletion(o.addr, o.deposed, obj, d.only())
+	return nil
 }
 
 // deferChange puts off the change of one declared instance.

@@ -302,8 +302,13 @@ func (c *evalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, erro
 			return nil, err
 		}
 		if key.IsMarked() || !key.IsKnown() || key.IsNull() {
-			return nil, tfdiags.Errorf("Invalid import address expression",
+			d := tfdiags.Errorf("Invalid import address expression",
 				"An instance key must be known during the plan, and neither null nor sensitive.").At(e.Key.Range())
+			if !key.IsMarked() && !key.IsKnown() {
+				d.Extra = notYet{why: plans.DeferredConfig,
+					chain: []plans.DeferralStep{place("the target of an import block", e.Key.Range())}}
+			}
+			return nil, d
 		}
 		return append(head[:len(head):len(head)], hcl.TraverseIndex{Key: key, SrcRange: e.SrcRange}), nil
 	}

@@ -209,11 +209,11 @@ func (v resourceVisit) orphanJobs(prior *states.Resource) []func() error {
 		}
 		if _, wanted := x.has(key); !wanted && inst.Current != nil {
 			o := &orphanPlan{instance: instance{w: w, r: r, addr: addr, in: in}, stored: inst}
-			jobs = append(jobs, o.plan)
+			jobs = append(jobs, o.planOrDefer)
 		}
 		for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
 			o := &orphanPlan{instance: instance{w: w, r: r, addr: addr, in: in}, stored: inst, deposed: deposed}
-			jobs = append(jobs, o.plan)
+			jobs = append(jobs, o.planOrDefer)
 		}
 	}
 	return jobs

@@ -145,9 +145,12 @@ func (p *Provider) ReadResource(ctx context.Context, req providers.ReadRequest) 
 	id := textOf(req.Prior, "id")
 	p.work("read " + id)
 	out := providers.ReadResponse{Private: req.Private}
-	_ = p.Cloud.call(ctx, "read "+id, p.Cloud.Delay, func(_ string, asked bool) string {
+	_ = p.Cloud.call(ctx, "read "+id, p.Cloud.Delay, func(fail string, asked bool) string {
 		v, ok := p.Cloud.objects[id]
 		switch {
+		case asked && fail == "deferred":
+			out.Deferred = providers.DeferredAbsent
+			return "read " + id
 		case asked:
 			out.Diagnostics = failure("read", req.Prior)
 			return "fail read " + id

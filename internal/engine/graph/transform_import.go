@@ -82,7 +82,7 @@ func (b *build) addImport(cfg *configs.Import) error {
 	t.to, t.ID = b.known.Expr(cfg.To), b.known.Expr(cfg.ID)
 	t.Identity, t.ForEach = b.known.Expr(cfg.Identity), b.known.Expr(cfg.ForEach)
 	if t.to != nil {
-		t.to = indexesOf(t.to)
+		t.to = indexesOf(t.to, cfg.ToResource.Resource)
 	}
 	b.attach(r, t)
 	return nil
@@ -124,12 +124,16 @@ func (b *build) attach(r *Resource, t *Import) {
 
 // indexesOf returns an import's target with only the references in its index expressions: the
 // address itself is not a reference.
-func indexesOf(to *lang.Expr) *lang.Expr {
+func indexesOf(to *lang.Expr, target addrs.Resource) *lang.Expr {
 	out := &lang.Expr{Expression: to.Expression}
 	for _, ref := range to.Refs.Objects {
-		switch ref.Subject.(type) {
+		switch s := ref.Whole().(type) {
 		case addrs.ForEachAttr, addrs.LocalValue, addrs.InputVariable:
 			out.Refs.Objects = append(out.Refs.Objects, ref)
+		case addrs.Resource:
+			if s != target {
+				out.Refs.Objects = append(out.Refs.Objects, ref)
+			}
 		}
 	}
 	return out
