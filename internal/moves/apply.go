@@ -247,14 +247,17 @@ func exactly(m addrs.ModuleInstance) []endStep {
 	return out
 }
 
-// noteSource records where an object came from while its type or provider there differs.
+// noteSource records where an object came from while its type there differs, or the provider of the
+// resource there. A move between instances of one resource does not change the provider: its objects
+// are adopted as they are.
 func (m *mover) noteSource(from, to addrs.AbsInstance, provider, target addrs.AbsProviderConfig) {
 	source := m.results.sources[from]
 	delete(m.results.sources, from)
 	if source == nil {
 		source = &Source{Addr: from, Provider: provider}
 	}
-	if source.Addr.Resource.Type != to.Resource.Type || source.Provider.Provider != target.Provider {
+	otherProvider := source.Provider.Provider != target.Provider && source.Addr.Abs() != to.Abs()
+	if source.Addr.Resource.Type != to.Resource.Type || otherProvider {
 		m.results.sources[to] = source
 	}
 }
