@@ -61,7 +61,7 @@ func useClouds(ts *testscript.TestScript) *clouds {
 	return c
 }
 
-// vaultStore gives programs access to the key vaults, with the credentials in the variables of the
+// vaultStore sets up access to the key vaults, with the credentials in the variables of the
 // key provider.
 func vaultStore(ts *testscript.TestScript, _ string) store {
 	useClouds(ts)
@@ -71,7 +71,7 @@ func vaultStore(ts *testscript.TestScript, _ string) store {
 	return nil
 }
 
-// gcpKMSStore gives programs access to Cloud KMS, with a token in the variable of the key provider.
+// gcpKMSStore sets up access to Cloud KMS, with a token in the variable of the key provider.
 // The name of the key is in KEY.
 func gcpKMSStore(ts *testscript.TestScript, _ string) store {
 	ts.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", useClouds(ts).gcp.Token("https://www.googleapis.com/auth/cloud-platform"))

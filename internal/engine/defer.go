@@ -305,12 +305,9 @@ func (w *walk) deferModule(n *graph.Node, d *deferredNode) {
 	if w.deferred[n.ID] == nil {
 		w.deferred[n.ID] = d
 	}
-	m := n.Object.(*graph.Module)
 	w.out.mu.Lock()
 	defer w.out.mu.Unlock()
-	if !slices.Contains(w.deferredModules, m.Path) {
-		w.deferredModules = append(w.deferredModules, m.Path)
-	}
+	w.deferredModules = append(w.deferredModules, n.Object.(*graph.Module).Path)
 }
 
 // deferProvider puts off the use of a provider that can't be configured with a configuration that

@@ -13,14 +13,18 @@ import (
 func (w *walk) expandModule(n *graph.Node) error {
 	e, m := w.eval, n.Object.(*graph.Module)
 	errs := tfdiags.FromError(e.refErrors(m.Parent, m.DependsOn))
+	var deferred *deferredNode
 	for _, parent := range e.modules.of(m.Parent) {
 		err := e.expandCall(m, parent)
 		if d := e.deferredBy(err); d != nil {
-			w.deferModule(n, d)
+			deferred = d
 			e.expandUnknown(m, parent)
 			continue
 		}
 		errs = errs.AppendError(err)
+	}
+	if deferred != nil {
+		w.deferModule(n, deferred)
 	}
 	return errs.Err()
 }
