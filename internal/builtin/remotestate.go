@@ -22,7 +22,8 @@ type RemoteState struct {
 	Schema func(backend string) (*configschema.Block, error)
 	// Outputs reads the root outputs of the latest state of a workspace for the data source at
 	// addr. found is false if there is no state. The configuration conforms to the schema of the
-	// backend and has no marks.
+	// backend and has no marks. Outputs are unknown as far as changes that are planned in the same
+	// run decide them.
 	Outputs func(
 		ctx context.Context, addr addrs.AbsInstance, backend, workspace string, config cty.Value,
 	) (outputs map[string]cty.Value, found bool, err error)
@@ -145,5 +146,6 @@ func (p *provider) readRemoteState(
 	vals := config.AsValueMap()
 	vals["outputs"] = cty.ObjectVal(merged)
 	resp.State = cty.ObjectVal(vals)
+	resp.Pending = !resp.State.IsWhollyKnown()
 	return resp
 }

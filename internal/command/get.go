@@ -68,13 +68,13 @@ func (a *App) installModules(
 	ctx context.Context, given map[string]configs.Given, want *installOptions, client *registry.Client,
 ) (*session.Config, error) {
 	if !want.Get {
-		resolve, err := getmodules.Installed(a.ModulesDir())
+		resolve, err := getmodules.Installed(a.ModulesDir(), a.Base)
 		if err != nil {
 			return nil, err
 		}
 		return a.loadWithTests(ctx, given, want.TestDirectory, resolve)
 	}
-	locks, pinned, err := depsfile.LoadModules(depsfile.ModulesFileName)
+	locks, pinned, err := depsfile.LoadModules(a.ModuleLockFile())
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (a *App) installModules(
 	progress := a.newDownloads()
 	defer progress.end()
 	in, err := getmodules.NewInstaller(&getmodules.Options{
-		Dir: a.ModulesDir(), Client: client, Upgrade: want.Upgrade, Pin: pinned || want.Pin, Pins: locks,
+		Dir: a.ModulesDir(), Base: a.Base, Client: client, Upgrade: want.Upgrade, Pin: pinned || want.Pin, Pins: locks,
 		Always: want.Always,
 		Observe: progress.modules(func(e getmodules.Event) {
 			if !announced {
@@ -128,7 +128,7 @@ func (u *pinUpdate) save(a *App) error {
 			"The modules that the configuration uses are not those that %s pins, and -lockfile=readonly keeps "+
 				"it as it is. "+withoutReadonly, depsfile.ModulesFileName)
 	}
-	if err := u.locks.Save(depsfile.ModulesFileName); err != nil {
+	if err := u.locks.Save(a.ModuleLockFile()); err != nil {
 		return fmt.Errorf("pinning modules: %w", err)
 	}
 	switch {

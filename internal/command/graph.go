@@ -184,7 +184,7 @@ func (a *App) openGraph(ctx context.Context, f *graphFlags) (s *graphSubject, en
 	}
 	s = &graphSubject{kind: graphKinds[f.Type]}
 	if f.Plan != "" {
-		saved, err := a.readPlan(ctx, f.Plan, f.Variables)
+		saved, err := a.ReadPlan(ctx, f.Plan, f.Variables)
 		if err != nil {
 			return nil, end, err
 		}
@@ -192,7 +192,7 @@ func (a *App) openGraph(ctx context.Context, f *graphFlags) (s *graphSubject, en
 			of, endOf, err := a.planSubject(ctx, saved)
 			return of, endOf, err
 		}
-		s.cfg, s.plan, s.prior = saved.cfg.Config, saved.Plan, saved.Plan.Prior
+		s.cfg, s.plan, s.prior = saved.Configuration.Config, saved.Plan, saved.Plan.Prior
 	} else {
 		cfg, err := a.LoadConfig(ctx, f.Variables)
 		if err != nil {
@@ -221,7 +221,7 @@ func (a *App) openGraph(ctx context.Context, f *graphFlags) (s *graphSubject, en
 
 // planSubject returns the graph of a saved plan. It needs the providers only if the plan has no
 // schemas.
-func (a *App) planSubject(ctx context.Context, saved *savedPlan) (s *graphSubject, end func(), err error) {
+func (a *App) planSubject(ctx context.Context, saved *session.SavedPlan) (s *graphSubject, end func(), err error) {
 	schemas, end, err := a.planSchemas(ctx, saved)
 	if err != nil {
 		return nil, end, err
@@ -234,7 +234,7 @@ func (a *App) planSubject(ctx context.Context, saved *savedPlan) (s *graphSubjec
 			}
 			return schema, nil
 		}}
-	return &graphSubject{name: saved.name, cfg: saved.cfg.Config, plan: saved.Plan, prior: saved.Plan.Prior, env: env,
+	return &graphSubject{name: saved.Name, cfg: saved.Configuration.Config, plan: saved.Plan, prior: saved.Plan.Prior, env: env,
 		kind: engine.GraphApply, schemas: schemas}, end, nil
 }
 

@@ -105,7 +105,7 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 			return err
 		}
 	}
-	if !app.Parser.IsModuleDir(".") {
+	if !app.Parser.IsModuleDir(app.RootDir) {
 		app.Say("%s\n\nThere is nothing else to initialize, because the directory has no configuration\nfiles.",
 			app.emphasis("OpenTofu initialized in an empty directory!"))
 		return nil

@@ -27,7 +27,7 @@ func (a *App) installProviders(
 	ctx context.Context, cfg *session.Config, f *initFlags, client *registry.Client,
 ) error {
 	defer a.Timings.Phase("providers")()
-	prev, prevErr := depsfile.Load(depsfile.FileName, a.Warnings.Add)
+	prev, prevErr := depsfile.Load(a.LockFile(), a.Warnings.Add)
 	attached, err := plugin.ParseReattach(a.Env(plugin.ReattachEnv))
 	if err := tfdiags.Join(prevErr, err); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (a *App) saveLocks(prev, locks *depsfile.Locks, f *initFlags) error {
 				"it as it is. "+withoutReadonly))
 		return nil
 	}
-	if err := locks.Save(depsfile.FileName); err != nil {
+	if err := locks.Save(a.LockFile()); err != nil {
 		return fmt.Errorf("writing the lock file: %w", err)
 	}
 	if prev.Empty() {

@@ -44,7 +44,7 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 		return err
 	}
 	given, collectErr := app.Collect(f.Variables)
-	resolve, err := getmodules.Installed(app.ModulesDir())
+	resolve, err := getmodules.Installed(app.ModulesDir(), app.Base)
 	if err := tfdiags.Join(collectErr, err); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ type showFlags struct {
 }
 
 // showFormats write a plan in the formats of -format.
-var showFormats = map[string]func(context.Context, *showRun, *savedPlan, io.Writer) error{
+var showFormats = map[string]func(context.Context, *showRun, *session.SavedPlan, io.Writer) error{
 	"markdown": showMarkdown, formatHTML: showPage, "summary-json": showSummary,
 }
 
@@ -239,7 +239,7 @@ func (s *showRun) file(ctx context.Context, path string) error {
 }
 
 func (s *showRun) plan(ctx context.Context, path string) error {
-	saved, err := s.app.readPlan(ctx, path, s.flags.Variables)
+	saved, err := s.app.ReadPlan(ctx, path, s.flags.Variables)
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (s *showRun) plan(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	view := &ui.PlanView{Plan: saved.Plan, Config: saved.cfg.Config, Schemas: schemas}
+	view := &ui.PlanView{Plan: saved.Plan, Config: saved.Configuration.Config, Schemas: schemas}
 	if !s.flags.Document {
 		s.app.Printer.Plan(view)
 	}
@@ -261,7 +261,7 @@ func (s *showRun) plan(ctx context.Context, path string) error {
 
 // formatted writes a plan to the document of -out.
 func (s *showRun) formatted(
-	ctx context.Context, saved *savedPlan, write func(context.Context, *showRun, *savedPlan, io.Writer) error,
+	ctx context.Context, saved *session.SavedPlan, write func(context.Context, *showRun, *session.SavedPlan, io.Writer) error,
 ) error {
 	out, err := s.app.openDocument(s.flags.Out)
 	if err != nil {
@@ -272,20 +272,20 @@ func (s *showRun) formatted(
 	return out.close(err)
 }
 
-func showMarkdown(ctx context.Context, s *showRun, saved *savedPlan, out io.Writer) error {
+func showMarkdown(ctx context.Context, s *showRun, saved *session.SavedPlan, out io.Writer) error {
 	schemas, end, err := s.app.planSchemas(ctx, saved)
 	defer end()
 	if err != nil {
 		return err
 	}
-	return review.Write(out, &ui.PlanView{Plan: saved.Plan, Config: saved.cfg.Config, Schemas: schemas}, s.flags.Limit)
+	return review.Write(out, &ui.PlanView{Plan: saved.Plan, Config: saved.Configuration.Config, Schemas: schemas}, s.flags.Limit)
 }
 
-func showSummary(_ context.Context, _ *showRun, saved *savedPlan, out io.Writer) error {
+func showSummary(_ context.Context, _ *showRun, saved *session.SavedPlan, out io.Writer) error {
 	return ui.WriteSummary(out, saved.Plan)
 }
 
-func showPage(ctx context.Context, s *showRun, saved *savedPlan, out io.Writer) error {
+func showPage(ctx context.Context, s *showRun, saved *session.SavedPlan, out io.Writer) error {
 	run, err := readRun(s.flags.Events)
 	if err != nil {
 		return err
@@ -299,7 +299,7 @@ func showPage(ctx context.Context, s *showRun, saved *savedPlan, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	return page.Write(out, &page.Content{Title: saved.name, Graph: view, View: subject.planView(), Run: run,
+	return page.Write(out, &page.Content{Title: saved.Name, Graph: view, View: subject.planView(), Run: run,
 		Version: version.String})
 }
 

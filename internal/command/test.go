@@ -61,7 +61,7 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 	if err != nil {
 		return err
 	}
-	resolve, err := getmodules.Installed(app.ModulesDir())
+	resolve, err := getmodules.Installed(app.ModulesDir(), app.Base)
 	if err != nil {
 		return err
 	}

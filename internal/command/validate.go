@@ -91,7 +91,7 @@ func (a *App) validate(ctx context.Context, f *validateFlags) error {
 	}
 	reqs, subjects := session.Requirements(cfg.Config, nil), []moduletest.Subject{{Dir: a.RootDir, Config: cfg.Config}}
 	if !f.NoTests {
-		resolve, err := getmodules.Installed(a.ModulesDir())
+		resolve, err := getmodules.Installed(a.ModulesDir(), a.Base)
 		if err != nil {
 			return err
 		}

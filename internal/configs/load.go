@@ -34,6 +34,10 @@ type LoadOptions struct {
 
 	Workspace string // terraform.workspace; "" means "default"
 	WorkDir   string // path.cwd: the directory in which the command was started
+	// Base is the directory to which paths in the configuration are relative; "" means the working
+	// directory. The directory of the root module is relative to the working directory, as are those
+	// that Resolve returns.
+	Base string
 
 	Overlay *Overlay // nil means no changes
 	// Called loads the module as if another module called it: rules for root modules don't apply.
@@ -61,6 +65,19 @@ type ModuleRequest struct {
 	Version      string // constraints as written; "" if absent
 	Constraints  constraints.IntersectionSpec
 	VersionRange hcl.Range
+}
+
+// RelativeDir returns a directory relative to base, both relative to the working directory. It
+// returns dir itself if base is "", and if dir is absolute.
+func RelativeDir(base, dir string) string {
+	if base == "" || filepath.IsAbs(dir) {
+		return dir
+	}
+	rel, err := filepath.Rel(base, dir)
+	if err != nil {
+		return dir
+	}
+	return rel
 }
 
 // LoadRoot loads the root module in dir and all modules below it. Even with errors the result can
@@ -252,6 +269,18 @@ func (c *Config) requestVersion(req *ModuleRequest, name string) error {
 	}
 	req.Version, req.Constraints = v.AsString(), spec
 	return nil
+}
+
+// LocalCalls returns the directories of the modules that a module calls by relative paths, sorted.
+func (c *Config) LocalCalls() []string {
+	var out []string
+	for _, req := range c.requests {
+		if req != nil && req.Source.Kind == addrs.LocalModule {
+			out = append(out, req.LocalDir())
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // LocalDir returns the directory of a local source, which is relative to the calling module.

@@ -30,6 +30,7 @@ type staticEnv struct {
 	workspace string
 	workDir   string
 	rootDir   string
+	base      string     // see LoadOptions.Base
 	unknown   bool       // some root variables are not known yet
 	mu        sync.Mutex // held during evaluation, which caches results
 	depth     int        // nesting depth of symbols under evaluation
@@ -38,8 +39,10 @@ type staticEnv struct {
 func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv {
 	env := &staticEnv{
 		parser: parser, given: opts.Variables, ask: opts.Ask, workspace: opts.Workspace, workDir: opts.WorkDir,
-		rootDir:   rootDir,
-		functions: sync.OnceValue(func() map[string]function.Function { return funcs.Table(funcs.Options{}) }),
+		rootDir: rootDir, base: opts.Base,
+		functions: sync.OnceValue(func() map[string]function.Function {
+			return funcs.Table(funcs.Options{BaseDir: opts.Base})
+		}),
 	}
 	for _, given := range opts.Variables {
 		env.unknown = env.unknown || len(given.Unknown) > 0
@@ -292,7 +295,8 @@ func (d *staticData) undefined(what string, subject addrs.Referenceable, name st
 
 func (d *staticData) path(subject addrs.PathAttr, rng hcl.Range) (cty.Value, error) {
 	env := d.scope.env
-	dirs := map[string]string{"module": d.scope.cfg.Module.Dir, "root": env.rootDir, "cwd": env.workDir}
+	dirs := map[string]string{"module": RelativeDir(env.base, d.scope.cfg.Module.Dir),
+		"root": RelativeDir(env.base, env.rootDir), "cwd": env.workDir}
 	if dir, ok := dirs[subject.Name]; ok {
 		return cty.StringVal(filepath.ToSlash(dir)), nil
 	}

@@ -39,10 +39,14 @@ func (p *instancePlan) planData() error {
 		reason = plans.ReadDependencyPending
 	}
 	if reason != plans.NoReason {
-		p.x.objs[p.at] = p.deferData(config, pvms, reason)
+		p.x.objs[p.at] = p.deferData(objchange.PlannedUnknown(r.Schema.Block, config), pvms, reason)
 		return p.postconditions(p.x.objs[p.at])
 	}
 	v, err := p.readData(config, pvms)
+	if err == nil && !v.IsWhollyKnown() {
+		p.x.objs[p.at] = p.deferData(v, nil, plans.ReadDependencyPending)
+		return p.postconditions(p.x.objs[p.at])
+	}
 	if r.Config.Check != nil {
 		v, err = p.checkData(v, err, config)
 	}
@@ -67,10 +71,9 @@ func (p *instancePlan) dataConfig() (cty.Value, []cty.PathValueMarks, error) {
 	return p.splitMarks(marked)
 }
 
-// deferData defers reading the data source to apply and returns the known part of the result.
-func (p *instancePlan) deferData(config cty.Value, pvms []cty.PathValueMarks, reason plans.Reason) cty.Value {
+// deferData defers reading the data source to apply and returns v, the known part of the result.
+func (p *instancePlan) deferData(v cty.Value, pvms []cty.PathValueMarks, reason plans.Reason) cty.Value {
 	schema := p.r.Schema.Block
-	v := objchange.PlannedUnknown(schema, config)
 	if len(pvms) > 0 {
 		v = v.MarkWithPaths(pvms)
 	}
@@ -135,7 +138,7 @@ func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, error) {
 	switch {
 	case resp.State.IsNull():
 		return cty.NilVal, providerBug(bug, p.prov.addr.Config.Provider, "returned no object for %s.", p.addr)
-	case !resp.State.IsWhollyKnown():
+	case !resp.State.IsWhollyKnown() && !(resp.Pending && w.op.Phase.Plans()):
 		return cty.NilVal, providerBug(bug, p.prov.addr.Config.Provider, "returned unknown values for %s.", p.addr)
 	}
 	return objchange.NormalizeFromLegacy(r.Schema.Block, resp.State), nil

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -35,7 +36,7 @@ func newEarlyValues(ctx context.Context, op *operation, g *graph.Graph) *earlyVa
 	f := &earlyValues{expansions: map[resourceIn]*expansion{}}
 	f.e = &evaluator{op: &silent, graph: g, out: newResults(&silent, nil), providers: &providerPool{}, ctx: ctx,
 		modules: make(moduleTree, len(g.Modules)), early: f,
-		builtins: funcs.Table(funcs.Options{BaseDir: ".", PureOnly: true, PlanTimestamp: op.timestamp})}
+		builtins: funcs.Table(funcs.Options{BaseDir: cmp.Or(op.env.Base, "."), PureOnly: true, PlanTimestamp: op.timestamp})}
 	f.e.modules.add(newModuleInstance(g.Root, addrs.RootInstance))
 	return f
 }

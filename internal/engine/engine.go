@@ -51,6 +51,9 @@ type Env struct {
 	Workspace  string // the value of terraform.workspace
 	WorkDir    string // path.cwd: the initial working directory, before -chdir
 	RootModule string // path.root: the directory of the root module, usually "."
+	// Base is the directory to which paths in the configuration are relative; "" means the working
+	// directory.
+	Base string
 
 	// Stop is closed when nothing new may start and running calls should end soon; nil means never.
 	// Canceling the context of an operation abandons running calls.

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"tofu/internal/addrs"
+	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
@@ -258,13 +259,14 @@ func (e *evaluator) valueIn(v *graph.Value, in *moduleInstance) cty.Value {
 
 // path returns an attribute of the path object, or "" if there is no such attribute.
 func (c *evalContext) path(name string) string {
+	env := c.e.op.env
 	switch name {
 	case "cwd":
-		return filepath.ToSlash(cmp.Or(c.e.op.env.WorkDir, "."))
+		return filepath.ToSlash(cmp.Or(env.WorkDir, "."))
 	case "module":
-		return filepath.ToSlash(cmp.Or(c.in.module.Config.Module.Dir, "."))
+		return filepath.ToSlash(configs.RelativeDir(env.Base, cmp.Or(c.in.module.Config.Module.Dir, ".")))
 	case "root":
-		return filepath.ToSlash(cmp.Or(c.e.op.env.RootModule, "."))
+		return filepath.ToSlash(configs.RelativeDir(env.Base, cmp.Or(env.RootModule, ".")))
 	}
 	return ""
 }

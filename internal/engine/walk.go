@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -79,7 +80,7 @@ func (w *walk) run() error {
 	}
 	w.calls = newCalls(parallelism, w.op.env.Timings)
 	w.eval.calls = w.calls
-	w.eval.builtins = funcs.Table(funcs.Options{BaseDir: ".", PureOnly: !w.op.Phase.Applies() &&
+	w.eval.builtins = funcs.Table(funcs.Options{BaseDir: cmp.Or(w.op.env.Base, "."), PureOnly: !w.op.Phase.Applies() &&
 		w.op.Phase != graph.PhaseEval, PlanTimestamp: w.op.timestamp})
 	w.eval.deprecates = w.eval.deprecatesAny()
 	w.upstreamPending = make([]bool, w.graph.Edges.Len())

@@ -141,7 +141,7 @@ func (l *lab) install(main string, upgrade bool) error {
 	if err != nil {
 		return err
 	}
-	resolve, err := Installed(".terraform/modules")
+	resolve, err := Installed(".terraform/modules", "")
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestFailedCall(t *testing.T) {
 	l.good(call("kept", repo))
 	l.bad(call("gone", "git::file://"+l.top+"/nothing")+call("here", "./local")+call("kept", repo)+call("missing", "./missing")+
 		call("new", repo+"//sub"), "There is no directory")
-	m, err := ReadManifest(".terraform/modules")
+	m, err := ReadManifest(".terraform/modules", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestFailedCall(t *testing.T) {
 		t.Errorf("recorded are %q", keys)
 	}
 	l.bad(call("kept", repo+"//none"), "there is no directory \"none\"") // its record stays too, as in OpenTofu
-	if m, err = ReadManifest(".terraform/modules"); err != nil || m["kept"].Source != repo {
+	if m, err = ReadManifest(".terraform/modules", ""); err != nil || m["kept"].Source != repo {
 		t.Errorf("%v, %v", m["kept"], err)
 	}
 }
@@ -207,7 +207,7 @@ func TestLocalModules(t *testing.T) {
 	l := newLab(t)
 	l.write(map[string]string{"work/mods/a/main.tf": call("b", "../b"), "work/mods/b/main.tf": value("b"), "shared/main.tf": value("s"), "outside/main.tf": value("o")})
 	l.good(call("a", "./mods/a") + call("s", "../shared"))
-	manifest, err := ReadManifest(".terraform/modules")
+	manifest, err := ReadManifest(".terraform/modules", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestFailedOnce(t *testing.T) {
 	if _, err := l.pin(main, false, pins); len(tfdiags.FromError(err)) != 1 || !strings.Contains(err.Error(), "has changed") || len(l.seen) != 1 {
 		t.Errorf("%v\n%v", l.seen, err)
 	}
-	if m, err := ReadManifest(".terraform/modules"); err != nil || len(m) != 1 {
+	if m, err := ReadManifest(".terraform/modules", ""); err != nil || len(m) != 1 {
 		t.Errorf("modules that are not there are listed: %v, %v", m, err)
 	}
 }

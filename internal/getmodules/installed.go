@@ -12,9 +12,10 @@ import (
 )
 
 // Installed returns a resolver for the modules installed in dir, ".terraform/modules". Resolving a
-// call that is not installed as currently written fails with advice to run init.
-func Installed(dir string) (configs.Resolver, error) {
-	manifest, err := ReadManifest(dir)
+// call that is not installed as currently written fails with advice to run init. See ReadManifest
+// for base.
+func Installed(dir, base string) (configs.Resolver, error) {
+	manifest, err := ReadManifest(dir, base)
 	if err != nil {
 		return nil, manifestDamaged(err)
 	}

@@ -1,6 +1,7 @@
 package getmodules
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,9 @@ import (
 // Options configure an [Installer].
 type Options struct {
 	// Dir is the directory to install modules in: ".terraform/modules".
-	Dir    string
+	Dir string
+	// Base is the directory of the root module; "" means the working directory.
+	Base   string
 	Client *registry.Client
 	// Upgrade fetches all packages again and selects the newest versions.
 	Upgrade bool
@@ -55,7 +58,7 @@ func NewInstaller(opts *Options) (*Installer, error) {
 			"%s. Installing modules deletes and replaces files there. Remove the link; to keep modules in "+
 				"another place, set TF_DATA_DIR.", err)
 	}
-	manifest, err := ReadManifest(opts.Dir)
+	manifest, err := ReadManifest(opts.Dir, opts.Base)
 	if err != nil {
 		return nil, tfdiags.Join(manifestDamaged(err), tfdiags.Errorf("Modules can't be installed",
 			"Without the list of installed modules the files in %s can't be identified, so they were not changed.",
@@ -105,8 +108,8 @@ func (in *Installer) Finish() error {
 }
 
 func (in *Installer) write() error {
-	in.manifest[""] = Record{Dir: "."}
-	return in.manifest.Write(in.opts.Dir)
+	in.manifest[""] = Record{Dir: cmp.Or(in.opts.Base, ".")}
+	return in.manifest.Write(in.opts.Dir, in.opts.Base)
 }
 
 // Resolve installs a module. It is a configs.Resolver.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tofu/internal/atomicfile"
+	"tofu/internal/configs"
 )
 
 // Record is an installed module call in modules.json.
@@ -28,8 +29,10 @@ type Manifest map[string]Record
 
 func manifestFile(dir string) string { return filepath.Join(dir, "modules.json") }
 
-// ReadManifest reads modules.json in dir. If the file doesn't exist, the manifest is empty.
-func ReadManifest(dir string) (Manifest, error) {
+// ReadManifest reads modules.json in dir. If the file doesn't exist, the manifest is empty. The
+// file names directories relative to base, the directory of the root module, which is relative to
+// the working directory; "" means that both are the same.
+func ReadManifest(dir, base string) (Manifest, error) {
 	m := make(Manifest)
 	data, err := os.ReadFile(manifestFile(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,16 +46,21 @@ func ReadManifest(dir string) (Manifest, error) {
 		return nil, fmt.Errorf("reading the list of installed modules, %s: %w", manifestFile(dir), err)
 	}
 	for _, r := range doc.Modules {
+		if base != "" && !filepath.IsAbs(r.Dir) {
+			r.Dir = filepath.ToSlash(filepath.Join(base, filepath.FromSlash(r.Dir)))
+		}
 		m[r.Key] = r
 	}
 	return m, nil
 }
 
-// Write replaces modules.json.
-func (m Manifest) Write(dir string) error {
+// Write replaces modules.json in dir. See ReadManifest for base.
+func (m Manifest) Write(dir, base string) error {
 	var doc struct{ Modules []Record }
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		doc.Modules = append(doc.Modules, m[key])
+		r := m[key]
+		r.Dir = filepath.ToSlash(configs.RelativeDir(base, filepath.FromSlash(r.Dir)))
+		doc.Modules = append(doc.Modules, r)
 	}
 	data, err := json.Marshal(doc)
 	if err != nil {

@@ -50,7 +50,7 @@ func (s *Shared) Close() error {
 
 // Resolver returns a resolver for the calls of the root module in the directory root.
 func (s *Shared) Resolver(root string) (configs.Resolver, error) {
-	installed, err := ReadManifest(filepath.Join(root, ".terraform", "modules"))
+	installed, err := ReadManifest(filepath.Join(root, ".terraform", "modules"), root)
 	if err != nil {
 		return nil, manifestDamaged(err)
 	}
@@ -70,8 +70,7 @@ func (s *Shared) Resolver(root string) (configs.Resolver, error) {
 			return configs.ResolvedModule{Dir: filepath.Clean(req.LocalDir())}, nil
 		}
 		if r, ok := installed[key(req)]; ok && r.Source == req.Source.String() && r.meets(req.Constraints) {
-			// paths in the manifest are relative to the root module
-			dir := filepath.Join(root, filepath.FromSlash(r.Dir))
+			dir := filepath.FromSlash(r.Dir)
 			if info, err := os.Stat(dir); err == nil && info.IsDir() {
 				return configs.ResolvedModule{Dir: dir, Version: r.Version}, nil
 			}

@@ -33,6 +33,7 @@ type Launch struct {
 	Exec     string // executable of the plugin
 	Args     []string
 	Env      []string // nil for the environment of this process
+	WorkDir  string   // "" for the working directory of this process
 
 	// Reattach is set for a provider that already runs. Exec is then not used.
 	Reattach *Reattach
@@ -104,6 +105,7 @@ func run(
 	life, kill := context.WithCancel(context.Background())
 	config.RunnerFunc = func(_ hclog.Logger, of *exec.Cmd, tmp string) (pluginrunner.Runner, error) {
 		cmd := exec.CommandContext(life, l.Exec, l.Args...)
+		cmd.Dir = l.WorkDir
 		cmd.Env, cmd.Stdin = append(environment(l.Env), of.Env...), of.Stdin
 		return newRunner(cmd, tmp)
 	}

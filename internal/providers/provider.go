@@ -272,7 +272,11 @@ type ReadDataRequest struct {
 
 // ReadDataResponse holds the result.
 type ReadDataResponse struct {
-	State       cty.Value
+	State cty.Value
+	// Pending says that changes decide the unknown parts of State that will be applied before those
+	// of the plan that reads it. The object is read again in the apply. Only the built-in provider
+	// sets it.
+	Pending     bool
 	Deferred    string
 	Diagnostics tfdiags.Diagnostics
 }

@@ -3,6 +3,7 @@ package provisioner
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -15,6 +16,7 @@ import (
 type Provisioner struct {
 	name     string
 	schema   *configschema.Block
+	dir      string // to which paths are relative; "" for the working directory
 	validate func(config cty.Value) error
 	run      func(ctx context.Context, r *request) error
 }
@@ -22,6 +24,7 @@ type Provisioner struct {
 // request is one run of a provisioner.
 type request struct {
 	config     cty.Value
+	dir        string              // to which local paths are relative; "" for the working directory
 	connection cty.Value           // unmarked; null if there is none
 	secret     func(string) bool   // reports whether an argument of the connection is secret
 	out        func(string)        // never nil
@@ -35,9 +38,17 @@ func Builtin(typ string) *Provisioner {
 }
 
 var builtin = map[string]*Provisioner{
-	"file":        {"file", fileSchema, validateFile, runFile},
-	"local-exec":  {"local-exec", localExecSchema, validateLocalExec, runLocalExec},
-	"remote-exec": {"remote-exec", remoteExecSchema, validateRemoteExec, runRemoteExec},
+	"file":        {name: "file", schema: fileSchema, validate: validateFile, run: runFile},
+	"local-exec":  {name: "local-exec", schema: localExecSchema, validate: validateLocalExec, run: runLocalExec},
+	"remote-exec": {name: "remote-exec", schema: remoteExecSchema, validate: validateRemoteExec, run: runRemoteExec},
+}
+
+// In returns the provisioner for a configuration whose paths are relative to dir; "" means the
+// working directory.
+func (p *Provisioner) In(dir string) *Provisioner {
+	in := *p
+	in.dir = dir
+	return &in
 }
 
 // Schema returns the schema of the provisioner block.
@@ -58,6 +69,7 @@ func (p *Provisioner) Run(
 ) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	r := newRequest(config, connection, out)
+	r.dir = p.dir
 	r.warn = func(detail string) {
 		diags.Add(tfdiags.Diagnostic{Severity: tfdiags.Warning, Summary: p.name +
 			" provisioner warning", Detail: detail})
@@ -78,6 +90,14 @@ func newRequest(config, connection cty.Value, out func(line string)) *request {
 		r.hidden, r.out = true, func(string) {}
 	}
 	return r
+}
+
+// path returns a local path of the configuration relative to the working directory.
+func (r *request) path(name string) string {
+	if r.dir == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(r.dir, name)
 }
 
 func optional(ty cty.Type) *configschema.Attribute {

@@ -54,6 +54,7 @@ func runFile(ctx context.Context, r *request) error {
 	if src == "" {
 		return errors.New("one of \"source\" and \"content\" must be set")
 	}
+	src = r.path(src)
 	info, err := os.Stat(src)
 	if err != nil {
 		return err

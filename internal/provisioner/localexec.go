@@ -69,7 +69,7 @@ func runLocalExec(ctx context.Context, r *request) error {
 	}
 	defer pr.Close()
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir = text(r.config, "working_dir")
+	cmd.Dir = r.path(text(r.config, "working_dir"))
 	cmd.Env = os.Environ()
 	if parent := timings.TraceParent(ctx); parent != "" {
 		cmd.Env = append(cmd.Env, "TRACEPARENT="+parent)

@@ -35,7 +35,7 @@ func validateRemoteExec(config cty.Value) error {
 }
 
 func runRemoteExec(ctx context.Context, r *request) error {
-	scripts, err := scripts(r.config)
+	scripts, err := scripts(r)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,8 @@ type script struct {
 
 // scripts returns the scripts to run. It reads all files before anything runs, so that a missing
 // one is reported early.
-func scripts(config cty.Value) ([]script, error) {
+func scripts(r *request) ([]script, error) {
+	config := r.config
 	inline, err := texts(config, "inline")
 	if err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func scripts(config cty.Value) ([]script, error) {
 		if path == "" {
 			return nil, errors.New("a script's path is empty")
 		}
-		data, err := os.ReadFile(path)
+		data, err := os.ReadFile(r.path(path))
 		if err != nil {
 			return nil, fmt.Errorf("reading script: %w", err)
 		}

@@ -84,7 +84,7 @@ func (s *Session) openStore(ctx context.Context, b *BackendSettings, paths State
 			d.Path = cty.GetAttrPath("path")
 			return nil, d
 		}
-		return local.New(c, &local.Options{State: paths.State, StateOut: paths.StateOut, Backup: paths.Backup}), nil
+		return local.New(c, &local.Options{Dir: s.Base, State: paths.State, StateOut: paths.StateOut, Backup: paths.Backup}), nil
 	}
 	store, err := b.Driver.Open(ctx, config)
 	var own tfdiags.Diagnostic

@@ -31,7 +31,7 @@ func (s *Session) LoadConfig(ctx context.Context, vars Variables) (*Config, erro
 
 // LoadConfigWith is [Session.LoadConfig] with values that were collected before.
 func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.Given) (*Config, error) {
-	resolve, err := getmodules.Installed(s.ModulesDir())
+	resolve, err := getmodules.Installed(s.ModulesDir(), s.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 		return nil, err
 	}
 	cfg, err := from(&configs.LoadOptions{
-		Parser: s.Parser, Variables: given, Workspace: workspace, WorkDir: s.WorkDir,
+		Parser: s.Parser, Variables: given, Workspace: workspace, WorkDir: s.WorkDir, Base: s.Base,
 		Ask: func(v *configs.Variable) (configs.Given, error) {
 			g, err := s.askVariable(ctx, v)
 			if err == nil {

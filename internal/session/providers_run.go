@@ -40,7 +40,7 @@ type Providers struct {
 // missingPackages reports providers of the lock file whose packages are not installed, whatever the
 // configuration requires.
 func (s *Session) missingPackages() error {
-	locks, err := depsfile.Load(depsfile.FileName, tfdiags.Drop)
+	locks, err := depsfile.Load(s.LockFile(), tfdiags.Drop)
 	attached, attachErr := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
 	if err != nil || attachErr != nil {
 		return nil // reported by OpenProviders
@@ -56,7 +56,7 @@ func (s *Session) missingPackages() error {
 // that starts them. It starts none.
 func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) {
 	defer s.Timings.Phase("lock file and packages")()
-	locks, locksErr := depsfile.Load(depsfile.FileName, s.Warnings.Add)
+	locks, locksErr := depsfile.Load(s.LockFile(), s.Warnings.Add)
 	attached, err := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
 	if err := tfdiags.Join(locksErr, err); err != nil {
 		return nil, err
@@ -77,6 +77,7 @@ func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) 
 		launch := plugin.Launch{
 			Log: s.Logs.Provider.With("provider", p.String()), CacheDir: s.CLI.CacheDir,
 			NoTLS:    s.Env("TF_DISABLE_PLUGIN_TLS") != "",
+			WorkDir:  s.Base,
 			Reattach: attached[p],
 		}
 		if launch.Reattach != nil {
@@ -95,7 +96,7 @@ func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) 
 	}
 	return &Providers{
 		Pool: &plugin.Pool{Find: find, Builtin: builtins}, Locks: locks, store: store, check: check,
-		provisioners: &provisioners{dirs: s.provisionerDirs(), log: s.Logs.Provider},
+		provisioners: &provisioners{dirs: s.provisionerDirs(), base: s.Base, log: s.Logs.Provider},
 		warn:         s.Warnings.Add, log: s.Logs.Core,
 	}, nil
 }

@@ -15,6 +15,7 @@ import (
 // provisioners finds provisioners by type: built-in ones, and plugins, which it starts and ends.
 type provisioners struct {
 	dirs []string // searched for plugins
+	base string   // see Session.Base
 	log  *slog.Logger
 
 	mu      sync.Mutex
@@ -24,7 +25,7 @@ type provisioners struct {
 // byType returns a provisioner, or nil if there is none of that type.
 func (p *provisioners) byType(typ string) engine.Provisioner {
 	if builtin := provisioner.Builtin(typ); builtin != nil {
-		return builtin
+		return builtin.In(p.base)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +62,7 @@ func (p *provisioners) close() error {
 // provisionerDirs returns the directories of provisioner plugins: the working directory, the
 // directory of this program, and those of the user.
 func (s *Session) provisionerDirs() []string {
-	dirs := []string{"."}
+	dirs := []string{s.path(".")}
 	if self, err := os.Executable(); err == nil {
 		dirs = append(dirs, filepath.Dir(self))
 	}

@@ -44,6 +44,12 @@ func (s *Session) remoteOutputs(
 		return nil, false, err
 	}
 	settings := &BackendSettings{Driver: driver, Config: config}
+	if s.Planned != nil {
+		outputs, ok, err := s.Planned(ctx, settings, workspace)
+		if ok || err != nil {
+			return outputs, ok, err
+		}
+	}
 	store, err := s.openStore(ctx, settings, StatePaths{})
 	if err != nil {
 		return nil, false, err

@@ -1,11 +1,16 @@
 package session
 
 import (
+	"context"
+	"path/filepath"
 	"strings"
+
+	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
 	"tofu/internal/configs/inputs"
+	"tofu/internal/depsfile"
 	"tofu/internal/encryption"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
@@ -25,7 +30,16 @@ type Session struct {
 	WorkDir string // initial working directory, before -chdir (path.cwd)
 	DataDir string // usually ".terraform"
 	RootDir string // the root module
-	Input   bool   // the user may be asked for values
+	// Base is the directory to which the paths of the configuration and the names of files beside it
+	// are relative; "" means the working directory. A process that works on several root modules has
+	// a session for each.
+	Base  string
+	Input bool // the user may be asked for values
+
+	// Planned, if not nil, returns the outputs that a state will have when all changes that the same
+	// run plans are applied. ok is false for states that the run doesn't plan.
+	Planned func(ctx context.Context, state *BackendSettings, workspace string) (
+		outputs map[string]cty.Value, ok bool, err error)
 
 	// Warnings are the warnings that functions reported and that are not printed yet.
 	Warnings Warnings
@@ -53,6 +67,32 @@ func New(t *terminal.Terminal, environ []string) *Session {
 	}
 	return s
 }
+
+// At returns a session for the root module in another directory, relative to the working directory,
+// with the same user settings and parsed modules. Its terminal is t.
+func (s *Session) At(dir string, t *terminal.Terminal) *Session {
+	at := &Session{
+		Terminal: t, Interrupts: s.Interrupts, Logs: s.Logs, Env: s.Env, Environ: s.Environ, CLI: s.CLI,
+		WorkDir: filepath.Join(s.WorkDir, dir), Base: dir, RootDir: dir, Parser: s.Parser, Timings: s.Timings,
+	}
+	at.DataDir = at.path(s.DataDir)
+	return at
+}
+
+// path returns the path relative to the working directory of a file that the configuration or the
+// user names relative to Base.
+func (s *Session) path(name string) string {
+	if s.Base == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(s.Base, name)
+}
+
+// LockFile returns the path of the dependency lock file.
+func (s *Session) LockFile() string { return s.path(depsfile.FileName) }
+
+// ModuleLockFile returns the path of the file that pins modules.
+func (s *Session) ModuleLockFile() string { return s.path(depsfile.ModulesFileName) }
 
 // Warnings collects warnings until they are printed. The zero value is ready to use. It is not safe
 // for concurrent use.

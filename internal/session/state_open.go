@@ -175,7 +175,7 @@ func (p *Location) Encrypted(ctx context.Context) (bool, error) {
 // Manager returns the state manager of the current workspace.
 func (p *Location) Manager(a *Session) *statemgr.Manager {
 	interval, _ := persistInterval(a.Env) // ReadState reports an invalid value
-	opts := &statemgr.Options{DataDir: a.DataDir, Log: a.Logs.Core, Interval: interval,
+	opts := &statemgr.Options{DataDir: a.DataDir, WorkDir: a.Base, Log: a.Logs.Core, Interval: interval,
 		Fail:  func(error) { a.Interrupts.Add() },
 		Abort: a.Interrupts.Kill}
 	if p.Settings != nil {

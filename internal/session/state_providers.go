@@ -29,7 +29,7 @@ func (s *Session) Adopt(st *states.State, cfg *configs.Config) *states.State {
 // stored name are kept.
 func (s *Session) ForDisplay(st *states.State) *states.State {
 	return s.translated(st, func() func(addrs.Provider) bool {
-		locks, err := depsfile.Load(depsfile.FileName, tfdiags.Drop) // init reports them
+		locks, err := depsfile.Load(s.LockFile(), tfdiags.Drop) // init reports them
 		return func(p addrs.Provider) bool {
 			if err != nil {
 				return false

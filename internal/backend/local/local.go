@@ -28,6 +28,7 @@ type Config struct {
 
 // Options are the files selected on the command line. They apply to all workspaces.
 type Options struct {
+	Dir      string // to which relative paths are relative; "" for the working directory
 	State    string // -state: the file to read
 	StateOut string // -state-out: the file to write
 	Backup   string // -backup: the backup's file, "-" for none
@@ -64,32 +65,42 @@ func New(config *Config, opts *Options) *Store {
 func (s *Store) paths(workspace string) (in, out, backup string) {
 	switch {
 	case s.options.State != "":
-		in = s.options.State
+		in = s.at(s.options.State)
 	case workspace != backend.DefaultWorkspace:
 		in = filepath.Join(s.workspaceDir(), workspace, defaultFile)
 	case s.config.Path != "":
-		in = s.config.Path
+		in = s.at(s.config.Path)
 	default:
-		in = defaultFile
+		in = s.at(defaultFile)
 	}
-	out = s.options.StateOut
-	if out == "" {
-		out = in
+	out = in
+	if s.options.StateOut != "" {
+		out = s.at(s.options.StateOut)
 	}
 	switch backup = s.options.Backup; backup {
 	case "-":
 		backup = ""
 	case "":
 		backup = out + ".backup"
+	default:
+		backup = s.at(backup)
 	}
 	return in, out, backup
 }
 
 func (s *Store) workspaceDir() string {
 	if s.config.WorkspaceDir != "" {
-		return s.config.WorkspaceDir
+		return s.at(s.config.WorkspaceDir)
 	}
-	return defaultDir
+	return s.at(defaultDir)
+}
+
+// at returns a path relative to the working directory.
+func (s *Store) at(path string) string {
+	if s.options.Dir == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(s.options.Dir, path)
 }
 
 // File implements backend.Filer.

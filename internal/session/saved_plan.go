@@ -1,0 +1,291 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"tofu/internal/addrs"
+	"tofu/internal/backend/all"
+	"tofu/internal/configs"
+	"tofu/internal/configs/blocks"
+	"tofu/internal/depsfile"
+	"tofu/internal/encryption"
+	"tofu/internal/plans"
+	"tofu/internal/plans/planfile"
+	"tofu/internal/states/statemgr"
+	"tofu/internal/tfdiags"
+)
+
+// EncodePlan returns the file of a plan, with everything that applying it requires.
+func (op *Operation) EncodePlan(ctx context.Context, plan *plans.Plan) ([]byte, error) {
+	file, err := op.planFile(plan)
+	if err != nil {
+		return nil, err
+	}
+	var found tfdiags.Diagnostics
+	schemas := shownSchemas(op.Config.Config, plan, op.Providers.Schemas(ctx, found.Add))
+	if found.Err() == nil { // show starts the provider if a schema is missing
+		file.Schemas = schemas
+	}
+	var text bytes.Buffer
+	if err := planfile.Write(&text, file); err != nil {
+		return nil, err
+	}
+	if target := op.Session.Encrypted.Plan(); target != nil {
+		return target.Encrypt(text.Bytes())
+	}
+	return text.Bytes(), nil
+}
+
+func (op *Operation) planFile(plan *plans.Plan) (*planfile.File, error) {
+	settings := op.Location.Settings
+	config, err := ctyjson.Marshal(settings.Config, settings.Config.Type())
+	if err != nil {
+		return nil, fmt.Errorf("encoding the backend settings: %w", err)
+	}
+	snapshot, err := packSnapshot(op.Config.Snapshot())
+	if err != nil {
+		return nil, err
+	}
+	return &planfile.File{
+		Plan: plan, Serial: op.State.Snapshot.Serial, Lineage: op.State.Snapshot.Lineage, Config: snapshot,
+		LockFile: op.Providers.Locks.Bytes(),
+		Backend: planfile.Backend{
+			Type: settings.Driver.Name, Config: config, Workspace: op.Location.Workspace,
+			State: op.Location.Paths.State, StateOut: op.Location.Paths.StateOut, Backup: op.Location.Paths.Backup,
+		},
+	}, nil
+}
+
+// snapshotIndex is the file of a packed snapshot that describes the others. Files are numbered,
+// because names of configuration files may lead out of the working directory.
+type snapshotIndex struct {
+	Modules []snapshotModule `json:"modules"`
+	Files   []string         `json:"files"`
+}
+
+type snapshotModule struct {
+	Path    string `json:"path"`
+	Dir     string `json:"dir"`
+	Source  string `json:"source,omitempty"`
+	Version string `json:"version,omitempty"`
+}
+
+const snapshotIndexName = "index.json"
+
+func packSnapshot(s *configs.Snapshot) (map[string][]byte, error) {
+	out := make(map[string][]byte, len(s.Files)+1)
+	var index snapshotIndex
+	for _, m := range s.Modules {
+		index.Modules = append(index.Modules, snapshotModule{string(m.Path), m.Dir, m.Source, m.Version})
+	}
+	for i, name := range slices.Sorted(maps.Keys(s.Files)) {
+		out[strconv.Itoa(i)] = s.Files[name]
+		index.Files = append(index.Files, name)
+	}
+	text, err := json.Marshal(index)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the configuration: %w", err)
+	}
+	out[snapshotIndexName] = text
+	return out, nil
+}
+
+func unpackSnapshot(files map[string][]byte) (*configs.Snapshot, error) {
+	var index snapshotIndex
+	if err := json.Unmarshal(files[snapshotIndexName], &index); err != nil {
+		return nil, fmt.Errorf("reading the configuration in the plan: %w", err)
+	}
+	s := &configs.Snapshot{Files: make(map[string][]byte, len(index.Files))}
+	for i, name := range index.Files {
+		s.Files[name] = files[strconv.Itoa(i)]
+	}
+	for _, m := range index.Modules {
+		s.Modules = append(s.Modules, configs.SnapshotModule{Path: addrs.Module(m.Path), Dir: m.Dir,
+			Source: m.Source, Version: m.Version})
+	}
+	return s, nil
+}
+
+// SavedPlan is a plan file with its configuration loaded.
+type SavedPlan struct {
+	*planfile.File
+	Name          string // of the file, without its directory
+	Configuration *Config
+}
+
+// ReadPlan reads a plan file.
+func (s *Session) ReadPlan(ctx context.Context, path string, vars Variables) (*SavedPlan, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, tfdiags.Errorf("Failed to load the plan file", "There is no file %s.", path)
+	}
+	if err != nil {
+		if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+			return nil, tfdiags.Errorf("Failed to load the plan file",
+				"%s is a directory, and not a saved plan. To work with the configuration "+
+					"in it, write the global option -chdir=%s before the command.", path, path)
+		}
+		return nil, tfdiags.Errorf("Failed to load the plan file", "%s.", err)
+	}
+	return s.DecodePlan(ctx, path, data, vars)
+}
+
+// DecodePlan returns the plan in the content of a plan file. path is for messages.
+func (s *Session) DecodePlan(ctx context.Context, path string, data []byte, vars Variables) (*SavedPlan, error) {
+	crypt, err := s.FileEncryption(ctx, vars)
+	if err != nil && planfile.Is(data) && s.Env("TF_ENCRYPTION") == "" {
+		// The plan has its own configuration, so the one in the directory doesn't matter.
+		crypt, err = &encryption.Config{}, nil
+		s.Warnings.Take()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if planfile.Is(data) || encryption.IsEncrypted(data) {
+		if data, err = DecryptFile(ctx, crypt.Plan(), data); err != nil {
+			return nil, tfdiags.Errorf("Failed to load the plan file", "%s: %s.", path, err)
+		}
+	}
+	if !planfile.Is(data) {
+		return nil, notAPlan(path, data)
+	}
+	file, err := planfile.Parse(data)
+	if err != nil {
+		return nil, tfdiags.Errorf("Failed to load the plan file", "%s can't be used: %s.", path, err)
+	}
+	snapshot, err := unpackSnapshot(file.Config)
+	if err != nil {
+		return nil, err
+	}
+	s.Snapshot = snapshot.Files
+	given := make(map[string]configs.Given, len(file.Plan.Variables))
+	for name, v := range file.Plan.Variables {
+		given[name] = configs.Given{Val: v, From: "the plan"}
+	}
+	cfg, err := configs.LoadSnapshot(ctx, snapshot, &configs.LoadOptions{Variables: given,
+		Workspace: file.Backend.Workspace, WorkDir: s.WorkDir,
+		Base: s.Base}, s.Warnings.Add)
+	if err != nil {
+		return nil, err
+	}
+	return &SavedPlan{file, filepath.Base(path), &Config{Config: cfg, Given: given}}, nil
+}
+
+func notAPlan(path string, data []byte) error {
+	if encryption.IsEncrypted(data) {
+		return tfdiags.Errorf("Encrypted plan",
+			"%s is encrypted, and neither the configuration nor TF_ENCRYPTION says how to decrypt plans.", path)
+	}
+	return tfdiags.Errorf("Not a saved plan", "%s is not a plan that was saved with \"tofu plan -out\".", path)
+}
+
+// OpenPlan opens the operation that applies a saved plan, in the state that it was made from. opts
+// has the values of variables that plans don't store. The caller must close the operation.
+func (s *Session) OpenPlan(ctx context.Context, saved *SavedPlan, opts OperationOptions) (*Operation, error) {
+	given, err := s.Collect(opts.Variables)
+	if err != nil {
+		return nil, err
+	}
+	op := &Operation{Name: OperationApply, Session: s,
+		Config: &Config{Config: saved.Configuration.Config, Given: given}}
+	if op.Variables, err = op.Config.PlanVariables(ctx, s, saved.Plan); err != nil {
+		return nil, err
+	}
+	if op.Location, err = s.planLocation(ctx, saved, opts.Paths); err != nil {
+		return nil, err
+	}
+	if err := s.samePackages(saved); err != nil {
+		return nil, err
+	}
+	if err := op.Open(ctx, StateRequest{Paths: op.Location.Paths, Lock: opts.Lock,
+		Operation: OperationApply}); err != nil {
+		return nil, err
+	}
+	if err := notStale(op, saved); err != nil {
+		op.Close()
+		return nil, err
+	}
+	return op, nil
+}
+
+// planLocation opens the backend that the plan was made with.
+func (s *Session) planLocation(
+	ctx context.Context, saved *SavedPlan, paths StatePaths,
+) (*Location, error) {
+	driver, err := all.Driver(saved.Backend.Type)
+	if err != nil {
+		return nil, err
+	}
+	workspace, err := s.Workspace()
+	if err != nil {
+		return nil, err
+	}
+	if workspace != saved.Backend.Workspace {
+		return nil, tfdiags.Errorf("The plan is for another workspace",
+			"The plan was made for the workspace %q, and the workspace %q is "+
+				"selected now. Select the plan's workspace to apply it.", saved.Backend.Workspace, workspace)
+	}
+	schema := blocks.Schema(driver.Config())
+	config, err := (&BackendRecord{Type: saved.Backend.Type, Config: saved.Backend.Config}).Value(schema)
+	if err != nil {
+		return nil, err
+	}
+	if paths == (StatePaths{}) {
+		paths = StatePaths{State: saved.Backend.State, StateOut: saved.Backend.StateOut,
+			Backup: saved.Backend.Backup}
+	}
+	settings := &BackendSettings{Driver: driver, Schema: schema, Block: config, Config: config}
+	return s.OpenSettings(ctx, saved.Configuration, settings, workspace, StateRequest{Paths: paths})
+}
+
+// samePackages returns an error unless the installed providers are those that the plan was made
+// with.
+func (s *Session) samePackages(saved *SavedPlan) error {
+	now, err := depsfile.Load(s.LockFile(), s.Warnings.Add)
+	if err != nil {
+		return err
+	}
+	then, err := depsfile.Parse(saved.LockFile, "the plan's "+depsfile.FileName, s.Warnings.Add)
+	if err != nil {
+		return err
+	}
+	if !now.Equal(then) {
+		return tfdiags.Errorf("Inconsistent dependency lock file",
+			"The lock file has other providers than "+
+				"when the plan was made, and a saved plan can be applied only with the same ones. Make a new plan.")
+	}
+	return nil
+}
+
+// notStale returns an error unless the state is the one that the plan was made from.
+func notStale(op *Operation, saved *SavedPlan) error {
+	now := op.State.Snapshot
+	applied, err := statemgr.Applied(op.Session.DataDir, saved.ID)
+	switch {
+	case err != nil:
+		return err
+	case applied:
+		return tfdiags.Errorf("Saved plan was applied before",
+			"A plan can be applied once. Make a new plan to see what is left to do.")
+	case now.Lineage != saved.Lineage:
+		return tfdiags.Errorf("Saved plan does not match the given state",
+			"The plan was made from a state of another lineage than this one, so it is not about the same "+
+				"objects. Make a new plan.")
+	case now.Serial != saved.Serial:
+		return tfdiags.Errorf("Saved plan is stale",
+			"The state was changed after the plan was made, so the plan may no longer match it. Make a new plan.")
+	}
+	return nil
+}
