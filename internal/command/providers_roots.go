@@ -2,14 +2,8 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -19,6 +13,7 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/install"
 	"tofu/internal/getmodules"
+	"tofu/internal/roots"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 )
@@ -29,17 +24,17 @@ import (
 // goroutines.
 func findRoots(
 	ctx context.Context, dirs []string, shared *getmodules.Shared, remark func(string),
-) (roots []install.Root, broken []string, err error) {
-	found, dirsErr := moduleDirs(dirs)
+) (found []install.Root, broken []string, err error) {
+	modules, dirsErr := roots.Directories(dirs)
 	parser := configs.NewParser(nil) // parse modules that several roots share once
-	candidates := make([]candidate, len(found))
+	candidates := make([]candidate, len(modules))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	var read atomic.Int32
-	for i, m := range found {
+	for i, m := range modules {
 		group.Go(func() error {
 			candidates[i] = readCandidate(ctx, parser, shared, m)
-			remark(fmt.Sprintf("%d of %d modules read", read.Add(1), len(found)))
+			remark(fmt.Sprintf("%d of %d modules read", read.Add(1), len(modules)))
 			return ctx.Err()
 		})
 	}
@@ -49,100 +44,22 @@ func findRoots(
 	called := make(map[string]bool)
 	for _, c := range candidates {
 		for _, dir := range c.calls {
-			called[absolute(dir)] = true
+			called[roots.Absolute(dir)] = true
 		}
 	}
 	var errs []error
 	for i, c := range candidates {
-		if called[found[i].abs] && !found[i].locked {
+		if called[modules[i].Abs] && !modules[i].Locked {
 			continue
 		}
 		switch {
 		case c.err != nil:
-			broken, errs = append(broken, found[i].dir), append(errs, c.err)
-		case len(c.root.Reqs) > 0 || found[i].locked:
-			roots = append(roots, c.root)
+			broken, errs = append(broken, modules[i].Dir), append(errs, c.err)
+		case len(c.root.Reqs) > 0 || modules[i].Locked:
+			found = append(found, c.root)
 		}
 	}
-	return roots, broken, tfdiags.Join(dirsErr, joinByDir(broken, errs))
-}
-
-// moduleDir is a directory with configuration files.
-type moduleDir struct {
-	dir    string
-	abs    string // identifies the directory
-	locked bool   // has a lock file
-}
-
-// moduleDirs searches directory trees, except hidden directories and symbolic links. An unreadable
-// directory is an error, and the search continues.
-func moduleDirs(dirs []string) ([]moduleDir, error) {
-	tree := moduleTree{seen: make(map[string]bool)}
-	for _, dir := range dirs {
-		tree.search(filepath.Clean(dir))
-	}
-	slices.SortFunc(tree.found, func(a, b moduleDir) int { return strings.Compare(a.dir, b.dir) })
-	return tree.found, tree.errs.Err()
-}
-
-// moduleTree collects the directories with configuration files.
-type moduleTree struct {
-	found []moduleDir
-	seen  map[string]bool // by absolute path
-	errs  tfdiags.Diagnostics
-}
-
-func (t *moduleTree) search(dir string) {
-	m := moduleDir{dir: dir, abs: absolute(dir)}
-	if t.seen[m.abs] {
-		return
-	}
-	t.seen[m.abs] = true
-	entries, err := readModuleDir(dir)
-	t.errs = t.errs.AppendError(err)
-	configured := false
-	for _, e := range entries {
-		switch name := e.Name(); {
-		case e.IsDir() && !strings.HasPrefix(name, "."):
-			t.search(filepath.Join(dir, name))
-		case e.IsDir():
-		case name == depsfile.FileName:
-			m.locked = true
-		case configs.IsConfigFile(name):
-			configured = true
-		}
-	}
-	if configured || m.locked {
-		t.found = append(t.found, m)
-	}
-}
-
-// readModuleDir lists a directory that the user named or one below it.
-func readModuleDir(dir string) ([]fs.DirEntry, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, tfdiags.Errorf("Unreadable directory",
-			"The directory %s can't be searched for configuration files: %s.", dir, withoutPath(err))
-	}
-	return entries, nil
-}
-
-// withoutPath returns a file system error without its path, which may be temporary.
-func withoutPath(err error) error {
-	if pathErr := new(fs.PathError); errors.As(err, &pathErr) {
-		return pathErr.Err
-	}
-	return err
-}
-
-// absolute returns a path that identifies a directory, or the path itself if the working directory
-// is unknown.
-func absolute(path string) string {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return filepath.Clean(path)
-	}
-	return abs
+	return found, broken, tfdiags.Join(dirsErr, joinByDir(broken, errs))
 }
 
 // candidate is a module that may be a root module.
@@ -154,9 +71,9 @@ type candidate struct {
 
 // readCandidate loads a module and all modules that it calls. It drops warnings, because the
 // command is not about the configuration.
-func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodules.Shared, m moduleDir) candidate {
+func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodules.Shared, m roots.Directory) candidate {
 	var c candidate
-	find, err := shared.Resolver(m.dir)
+	find, err := shared.Resolver(m.Dir)
 	if err != nil {
 		c.err = err
 		return c
@@ -168,13 +85,13 @@ func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodul
 		}
 		return found, err
 	}
-	cfg, err := configs.LoadRoot(ctx, m.dir, &configs.LoadOptions{Parser: parser, Resolve: resolve,
-		WorkDir: m.dir, Workspace: "default"}, tfdiags.Drop)
+	cfg, err := configs.LoadRoot(ctx, m.Dir, &configs.LoadOptions{Parser: parser, Resolve: resolve,
+		WorkDir: m.Dir, Workspace: "default"}, tfdiags.Drop)
 	if err != nil {
 		c.err = err
 		return c
 	}
-	c.root = install.Root{Dir: m.dir, Reqs: session.Requirements(cfg, nil)}
+	c.root = install.Root{Dir: m.Dir, Reqs: session.Requirements(cfg, nil)}
 	c.root.Prev, c.err = depsfile.Load(c.root.LockFile(), tfdiags.Drop)
 	return c
 }

@@ -14,6 +14,7 @@ import (
 
 	"tofu/internal/atomicfile"
 	"tofu/internal/configs"
+	"tofu/internal/roots"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 	"tofu/internal/upgrade"
@@ -147,15 +148,15 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, erro
 	var modules []string
 	var errs tfdiags.Diagnostics
 	if f.Recursive {
-		found, err := moduleDirs(dirs)
+		found, err := roots.Directories(dirs)
 		errs = errs.AppendError(err)
 		for _, m := range found {
-			modules = append(modules, m.dir)
+			modules = append(modules, m.Dir)
 		}
 	} else {
 		seen := make(map[string]bool)
 		for _, dir := range dirs {
-			if abs := absolute(dir); !seen[abs] {
+			if abs := roots.Absolute(dir); !seen[abs] {
 				seen[abs] = true
 				modules = append(modules, filepath.Clean(dir))
 			}
@@ -163,7 +164,7 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, erro
 	}
 	byDir := make(map[string][]upgrade.File)
 	for _, dir := range modules {
-		entries, err := readModuleDir(dir)
+		entries, err := roots.List(dir)
 		errs = errs.AppendError(err)
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
@@ -174,7 +175,7 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, erro
 			source, err := os.ReadFile(path)
 			if err != nil {
 				errs = errs.Append(tfdiags.Errorf("Unreadable file", "The file %s can't be read: %s.", path,
-					withoutPath(err)))
+					roots.WithoutPath(err)))
 				continue
 			}
 			byDir[dir] = append(byDir[dir], upgrade.File{Name: path, Source: source})
@@ -248,7 +249,7 @@ func writeEdits(files []upgrade.File, edits map[string][]upgrade.Edit, tally *up
 			tally.files--
 			tally.raised -= len(changes)
 			errs = errs.Append(tfdiags.Errorf("Configuration not written", "The file %s stays as it was: %s.",
-				f.Name, withoutPath(err)))
+				f.Name, roots.WithoutPath(err)))
 		}
 	}
 	return errs.Err()

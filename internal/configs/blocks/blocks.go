@@ -165,6 +165,44 @@ func (f *field) attribute() *configschema.Attribute {
 	return a
 }
 
+// Values returns the arguments of a decoded configuration by name. Nested ones are maps of this
+// form or lists of them.
+func Values(config any) map[string]any {
+	v := reflect.ValueOf(config)
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	return values(v)
+}
+
+func values(v reflect.Value) map[string]any {
+	out := make(map[string]any)
+	for _, f := range fields(v) {
+		if _, nested := f.nested(); nested {
+			out[f.name] = nestedValues(f.value)
+			continue
+		}
+		out[f.name] = f.value.Interface()
+	}
+	return out
+}
+
+func nestedValues(v reflect.Value) any {
+	switch {
+	case v.Kind() == reflect.Slice:
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = values(v.Index(i))
+		}
+		return list
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		return nil
+	case v.Kind() == reflect.Pointer:
+		v = v.Elem()
+	}
+	return values(v)
+}
+
 // Decode decodes an object that conforms to the schema into config. Absent and null attributes are
 // set from the environment or to their defaults. The diagnostics of the error have attribute paths,
 // and so do the warnings about deprecated attributes.

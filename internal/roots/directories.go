@@ -1,0 +1,92 @@
+package roots
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tofu/internal/configs"
+	"tofu/internal/depsfile"
+	"tofu/internal/tfdiags"
+)
+
+// Directory is a directory with configuration files or a lock file.
+type Directory struct {
+	Dir    string
+	Abs    string // identifies the directory
+	Locked bool   // has a lock file
+}
+
+// Directories searches directory trees, except hidden directories and symbolic links. An unreadable
+// directory is an error, and the search continues. The result is sorted by path.
+func Directories(dirs []string) ([]Directory, error) {
+	tree := tree{seen: make(map[string]bool)}
+	for _, dir := range dirs {
+		tree.search(filepath.Clean(dir))
+	}
+	slices.SortFunc(tree.found, func(a, b Directory) int { return strings.Compare(a.Dir, b.Dir) })
+	return tree.found, tree.errs.Err()
+}
+
+// tree collects directories.
+type tree struct {
+	found []Directory
+	seen  map[string]bool // by absolute path
+	errs  tfdiags.Diagnostics
+}
+
+func (t *tree) search(dir string) {
+	d := Directory{Dir: dir, Abs: Absolute(dir)}
+	if t.seen[d.Abs] {
+		return
+	}
+	t.seen[d.Abs] = true
+	entries, err := List(dir)
+	t.errs = t.errs.AppendError(err)
+	configured := false
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case e.IsDir() && !strings.HasPrefix(name, "."):
+			t.search(filepath.Join(dir, name))
+		case e.IsDir():
+		case name == depsfile.FileName:
+			d.Locked = true
+		case configs.IsConfigFile(name):
+			configured = true
+		}
+	}
+	if configured || d.Locked {
+		t.found = append(t.found, d)
+	}
+}
+
+// List lists a directory that the user named or one below it.
+func List(dir string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, tfdiags.Errorf("Unreadable directory",
+			"The directory %s can't be searched for configuration files: %s.", dir, WithoutPath(err))
+	}
+	return entries, nil
+}
+
+// WithoutPath returns a file system error without its path, which the message has already.
+func WithoutPath(err error) error {
+	if pathErr := new(fs.PathError); errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}
+
+// Absolute returns a path that identifies a directory, or the path itself if the working directory
+// is unknown.
+func Absolute(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return filepath.Clean(path)
+	}
+	return abs
+}

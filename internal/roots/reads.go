@@ -1,0 +1,149 @@
+package roots
+
+import (
+	"errors"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/backend"
+	"tofu/internal/backend/all"
+	"tofu/internal/configs"
+	"tofu/internal/configs/blocks"
+	"tofu/internal/lang"
+	"tofu/internal/session"
+)
+
+// Read is a terraform_remote_state data source, or one instance of it.
+type Read struct {
+	Data  string    // its address, such as data.terraform_remote_state.net
+	Range hcl.Range // of the block
+	State StateID
+	// Root is the root module whose state it reads; nil if it is no root module of the estate.
+	Root *Root
+}
+
+// errDynamic says that the settings of a data source depend on what is not known before planning.
+var errDynamic = errors.New("the settings are not known before planning")
+
+// remoteStates returns the states that a configuration reads. It leaves out those whose settings are
+// not known before planning.
+func remoteStates(s *session.Session, cfg *configs.Config) []Read {
+	var out []Read
+	for module := range cfg.AllModules() {
+		for _, r := range module.Module.Resources {
+			if r.Addr.Mode != addrs.Data || r.Addr.Type != "terraform_remote_state" {
+				continue
+			}
+			repeated, err := instances(module, r)
+			if err != nil {
+				continue
+			}
+			name := r.Addr.String()
+			if !module.Path.IsRoot() {
+				name = module.Path.String() + "." + name
+			}
+			for _, each := range repeated {
+				if id, err := each.state(s, module, r); err == nil {
+					out = append(out, Read{Data: name, Range: r.Range, State: id})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// repetition holds the values of each and count for one instance.
+type repetition map[addrs.Referenceable]cty.Value
+
+// instances returns the repetition values of each instance of a resource.
+func instances(module *configs.Config, r *configs.Resource) ([]repetition, error) {
+	user := r.Addr.String()
+	switch {
+	case r.ForEach != nil:
+		v, err := module.StaticEval(r.ForEach, cty.DynamicPseudoType, user)
+		if err != nil {
+			return nil, err
+		}
+		elements, err := lang.ForEach(v)
+		var out []repetition
+		for _, e := range elements {
+			out = append(out, repetition{addrs.ForEachAttr{Name: "key"}: e.Key, addrs.ForEachAttr{Name: "value"}: e.Value})
+		}
+		return out, err
+	case r.Count != nil:
+		v, err := module.StaticEval(r.Count, cty.Number, user)
+		if err != nil || v.IsNull() || !v.IsKnown() {
+			return nil, errors.Join(err, errDynamic)
+		}
+		n, _ := v.AsBigFloat().Int64()
+		var out []repetition
+		for i := range n {
+			out = append(out, repetition{addrs.CountAttr{Name: "index"}: cty.NumberIntVal(i)})
+		}
+		return out, nil
+	}
+	return []repetition{nil}, nil
+}
+
+// repeated is static data with the values of each and count.
+type repeated struct {
+	lang.Data
+	values repetition
+}
+
+// Value implements lang.Data.
+func (d repeated) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
+	if v, ok := d.values[subject]; ok {
+		return v, nil
+	}
+	return d.Data.Value(subject, rng)
+}
+
+var remoteStateBody = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+	{Name: "backend"}, {Name: "config"}, {Name: "workspace"},
+}}
+
+// state returns the identity of the state that one instance reads.
+func (v repetition) state(s *session.Session, module *configs.Config, r *configs.Resource) (StateID, error) {
+	content, _, diags := r.Config.PartialContent(remoteStateBody)
+	if diags.HasErrors() {
+		return "", diags
+	}
+	scope := module.StaticScope(r.Addr.String(), r.Range)
+	scope.Data = repeated{scope.Data, v}
+	values := map[string]cty.Value{"backend": cty.NullVal(cty.String), "config": cty.EmptyObjectVal,
+		"workspace": cty.NullVal(cty.String)}
+	for name, attr := range content.Attributes {
+		value, err := scope.EvalExpr(attr.Expr, cty.DynamicPseudoType)
+		if err != nil {
+			return "", err
+		}
+		value, _ = value.UnmarkDeep()
+		if !value.IsWhollyKnown() {
+			return "", errDynamic
+		}
+		values[name] = value
+	}
+	if values["backend"].IsNull() || values["backend"].Type() != cty.String {
+		return "", errDynamic
+	}
+	driver, err := all.Driver(values["backend"].AsString())
+	if err != nil {
+		return "", err
+	}
+	config := values["config"]
+	if config.IsNull() {
+		config = cty.EmptyObjectVal
+	}
+	config, err = blocks.Schema(driver.Config()).CoerceValue(config)
+	if err != nil {
+		return "", err
+	}
+	workspace := backend.DefaultWorkspace
+	if w := values["workspace"]; !w.IsNull() && w.Type() == cty.String && w.AsString() != "" {
+		workspace = w.AsString()
+	}
+	return Identify(s, &session.BackendSettings{Driver: driver, Config: config}, workspace)
+}
