@@ -70,7 +70,7 @@ func commands() []*Command {
 	return []*Command{
 		cmdInit, cmdValidate, cmdPlan, cmdApply, cmdDestroy,
 		cmdConsole, cmdEnv, cmdExplain, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, cmdImport, cmdLogin, cmdLogout,
-		cmdMetadata, cmdOutput, cmdProviders, cmdRefresh, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
+		cmdMetadata, cmdOutput, cmdProviders, cmdRefresh, cmdRoots, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
 		cmdUpdate, cmdVersion,
 		cmdWorkspace,
 	}

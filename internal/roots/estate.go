@@ -159,6 +159,24 @@ func (e *Estate) connect() {
 // ByState returns the root module with a state; nil if none has it.
 func (e *Estate) ByState(id StateID) *Root { return e.byState[id] }
 
+// ByName returns the root module with a name; nil if there is none.
+func (e *Estate) ByName(name string) *Root {
+	i, ok := slices.BinarySearchFunc(e.Roots, name, func(r *Root, name string) int { return strings.Compare(r.Name, name) })
+	if !ok {
+		return nil
+	}
+	return e.Roots[i]
+}
+
+// Names returns the names of all root modules.
+func (e *Estate) Names() []string {
+	names := make([]string, len(e.Roots))
+	for i, r := range e.Roots {
+		names[i] = r.Name
+	}
+	return names
+}
+
 // Needs returns the root modules whose states a root module reads, without duplicates, by name.
 func (e *Estate) Needs(r *Root) []*Root {
 	ids := slices.Clone(e.Graph.Needs(r.id))

@@ -1,0 +1,323 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"tofu/internal/roots"
+	"tofu/internal/session"
+	"tofu/internal/states"
+	"tofu/internal/terminal"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+var cmdRoots = &Command{
+	Name: "roots", Short: "Plan and apply many root modules together",
+	Long: `
+Works on all root modules below a directory in one process: lists them and what
+they read from one another, and plans, applies or destroys all of them in order.
+A root module is a directory with configuration that no other module calls by a
+relative path. It comes after another one if a terraform_remote_state data
+source in it reads the state of that one.`,
+	Sub: []*Command{cmdRootsApply, cmdRootsDestroy, cmdRootsInit, cmdRootsList, cmdRootsOutput, cmdRootsPlan,
+		cmdRootsValidate},
+}
+
+// workerFlags limit how many root modules are worked on at the same time.
+type workerFlags struct{ Workers int }
+
+func (f *workerFlags) addWorkers(fs *options) {
+	f.Workers = 8
+	fs.Func("roots", "Work on at most `n` root modules at the same time (default 8).", func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return errors.New("must be a positive whole number")
+		}
+		f.Workers = n
+		return nil
+	})
+}
+
+// loadEstate finds the root modules below the directories in args, or below the working directory.
+// The estate is complete even after errors.
+func (a *App) loadEstate(ctx context.Context, args []string) (*roots.Estate, error) {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	a.Live.Phase("Reading the root modules", 0)
+	defer a.Live.Phase("", 0)
+	estate, err := roots.Load(ctx, args, func(dir string) *session.Session {
+		return a.Session.At(dir, a.quiet(io.Discard))
+	})
+	if err == nil && len(estate.Roots) == 0 {
+		return nil, tfdiags.Errorf("No root modules", "There are no directories with configuration below %s.",
+			strings.Join(args, ", "))
+	}
+	return estate, err
+}
+
+// quiet returns a terminal without input that prints to out, in the form that the options of the
+// command require.
+func (a *App) quiet(out io.Writer) *terminal.Terminal {
+	t := terminal.New(&terminal.Streams{In: strings.NewReader(""), Out: out, Err: out, Width: a.Width})
+	t.Color, t.Scripted = a.Color, true
+	opts := a.viewOptions(out)
+	opts.Err, opts.Live = out, nil
+	if a.view.JSON {
+		t.Printer = ui.NewJSON(opts)
+	} else {
+		t.Printer = withDeprecation(ui.NewHuman(opts), a.view.Deprecation)
+	}
+	return t
+}
+
+// openRoot returns a session for a root module that prints to out.
+func (a *App) openRoot(r *roots.Root, out io.Writer) *session.Session {
+	return a.Session.At(r.Dir, a.quiet(out))
+}
+
+// at returns an App for the root module in a directory that prints to out.
+func (a *App) at(r *roots.Root, out io.Writer) *App {
+	return &App{Session: a.openRoot(r, out), Automated: true, view: a.view, planView: a.planView}
+}
+
+var cmdRootsList = &Command{
+	Name: "list", Args: "[DIR...]", Short: "List the root modules and what they read from one another",
+	Long: "Lists the root modules below the directories, and the root modules whose outputs each of them reads.",
+	New: with(func(f *rootsListFlags, fs *options) {
+		f.viewFlags.add(fs)
+		f.documentFlags.add(fs)
+	}, runRootsList),
+}
+
+type rootsListFlags struct {
+	viewFlags
+	documentFlags
+}
+
+func runRootsList(ctx context.Context, app *App, f *rootsListFlags, args []string) error {
+	estate, err := app.loadEstate(ctx, args)
+	if estate == nil {
+		return err
+	}
+	into, openErr := f.documentFlags.open()
+	if openErr != nil {
+		return openErr
+	}
+	if into != nil {
+		err = tfdiags.Join(err, writeEstate(into, estate), into.Close())
+	}
+	if f.Document {
+		return tfdiags.Join(err, writeEstate(app.Out, estate))
+	}
+	for _, r := range estate.Roots {
+		line := r.Name
+		switch needs := estate.Needs(r); {
+		case r.Err != nil:
+			line += " (can't be read)"
+		case len(needs) > 0:
+			line += " reads " + namesOf(needs)
+		}
+		app.Say("%s", line)
+	}
+	return err
+}
+
+func namesOf(list []*roots.Root) string {
+	names := make([]string, len(list))
+	for i, r := range list {
+		names[i] = r.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// The JSON form of the list of root modules.
+type (
+	estateDocument struct {
+		FormatVersion string         `json:"format_version"`
+		Roots         []rootDocument `json:"roots"`
+	}
+	rootDocument struct {
+		Name  string         `json:"name"`
+		Dir   string         `json:"dir"`
+		State string         `json:"state,omitempty"`
+		Needs []string       `json:"needs"`
+		Reads []readDocument `json:"reads"`
+		Error string         `json:"error,omitempty"`
+	}
+	readDocument struct {
+		Data string `json:"data"`
+		At   string `json:"at"`
+		Root string `json:"root,omitempty"`
+	}
+)
+
+// writeEstate writes the list of root modules as a JSON document.
+func writeEstate(w io.Writer, estate *roots.Estate) error {
+	doc := estateDocument{FormatVersion: "1.0", Roots: []rootDocument{}}
+	for _, r := range estate.Roots {
+		one := rootDocument{Name: r.Name, Dir: r.Dir, State: string(r.State), Needs: []string{}, Reads: []readDocument{}}
+		for _, need := range estate.Needs(r) {
+			one.Needs = append(one.Needs, need.Name)
+		}
+		for _, read := range r.Reads {
+			d := readDocument{Data: read.Data, At: tfdiags.Place(read.Range)}
+			if read.Root != nil {
+				d.Root = read.Root.Name
+			}
+			one.Reads = append(one.Reads, d)
+		}
+		if r.Err != nil {
+			one.Error = r.Err.Error()
+		}
+		doc.Roots = append(doc.Roots, one)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(doc)
+}
+
+var cmdRootsInit = &Command{
+	Name: "init", Args: "[DIR...]", Short: "Set up all root modules",
+	Long: "Does what \"tofu init\" does, with the same options, in each root module below the directories.",
+	New: with(func(f *rootsInitFlags, fs *options) {
+		f.declare(fs)
+		f.addWorkers(fs)
+	}, func(ctx context.Context, app *App, f *rootsInitFlags, args []string) error {
+		return app.eachRoot(ctx, args, f.Workers, func(sub *App) error {
+			init := f.initFlags
+			return runInit(ctx, sub, &init, nil)
+		})
+	}),
+}
+
+type rootsInitFlags struct {
+	initFlags
+	workerFlags
+}
+
+var cmdRootsValidate = &Command{
+	Name: "validate", Args: "[DIR...]", Short: "Check the configuration of all root modules",
+	Long: "Does what \"tofu validate\" does in each root module below the directories.",
+	New: with(func(f *rootsValidateFlags, fs *options) {
+		f.viewFlags.add(fs)
+		f.varFlags.add(fs)
+		fs.BoolVar(&f.NoTests, "no-tests", false, "Leave out test files.")
+		f.TestDirectory = "tests"
+		f.addWorkers(fs)
+	}, func(ctx context.Context, app *App, f *rootsValidateFlags, args []string) error {
+		return app.eachRoot(ctx, args, f.Workers, func(sub *App) error {
+			one := f.validateFlags
+			return runValidate(ctx, sub, &one, nil)
+		})
+	}),
+}
+
+type rootsValidateFlags struct {
+	validateFlags
+	workerFlags
+}
+
+var cmdRootsOutput = &Command{
+	Name: "output", Args: "[DIR...]", Short: "Show the outputs of all root modules",
+	Long: "Shows the outputs in the states of all root modules below the directories.",
+	New: with(func(f *rootsOutputFlags, fs *options) {
+		f.viewFlags.add(fs)
+		f.addSensitive(fs)
+		f.documentFlags.add(fs)
+	}, runRootsOutput),
+}
+
+type rootsOutputFlags struct {
+	viewFlags
+	documentFlags
+}
+
+func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []string) error {
+	estate, err := app.loadEstate(ctx, args)
+	if estate == nil {
+		return err
+	}
+	all := make(map[string]json.RawMessage, len(estate.Roots))
+	for _, r := range estate.Roots {
+		if r.Err != nil {
+			continue // part of err
+		}
+		st, readErr := app.rootState(ctx, r)
+		if readErr != nil {
+			err = tfdiags.Join(err, readErr)
+			continue
+		}
+		outputs := session.Outputs(st)
+		if f.Document {
+			var text strings.Builder
+			err = tfdiags.Join(err, ui.WriteOutputs(&text, outputs))
+			all[r.Name] = json.RawMessage(text.String())
+			continue
+		}
+		if len(outputs) > 0 {
+			app.Say("%s\n%s", app.emphasis(r.Name+":"), strings.TrimRight(ui.OutputsText(outputs, f.ShowSensitive), "\n"))
+		}
+	}
+	if f.Document {
+		enc := json.NewEncoder(app.Out)
+		enc.SetIndent("", "  ")
+		err = tfdiags.Join(err, enc.Encode(all))
+	}
+	return err
+}
+
+// rootState reads the state of a root module.
+func (a *App) rootState(ctx context.Context, r *roots.Root) (*states.State, error) {
+	open, err := a.openRoot(r, io.Discard).OpenState(ctx, session.StateRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return open.State(), open.Close()
+}
+
+// eachRoot runs a command in each root module, several at a time, and prints what each of them
+// prints, in the order of their names.
+func (a *App) eachRoot(ctx context.Context, args []string, workers int, run func(sub *App) error) error {
+	estate, err := a.loadEstate(ctx, args)
+	if estate == nil {
+		return err
+	}
+	failed := 0
+	eachInOrder(estate.Roots, workers, func(r *roots.Root, out io.Writer) error {
+		if r.Err != nil {
+			return r.Err
+		}
+		sub := a.at(r, out)
+		err := run(sub)
+		sub.Printer.Diagnostics(sub.Warnings.Take())
+		return err
+	}, func(r *roots.Root, text []byte, err error) {
+		a.Say("%s", a.rootHeading(r))
+		_, _ = a.Out.Write(text)
+		var status exitStatus
+		if err == nil || errors.As(err, &status) && status == 0 {
+			return
+		}
+		failed++
+		if !errors.As(err, &status) {
+			a.Printer.Diagnostics(tfdiags.FromError(err))
+		}
+	})
+	if failed > 0 {
+		a.Say("\n%d of %s failed.", failed, ui.Count(len(estate.Roots), "root module"))
+		return exitStatus(1)
+	}
+	return err
+}
+
+// rootHeading returns the line above the output of a root module.
+func (a *App) rootHeading(r *roots.Root) string {
+	return fmt.Sprintf("\n%s", a.emphasis("── "+r.Name+" ──"))
+}
