@@ -24,8 +24,8 @@ import (
 	"tofu/internal/httpclient/proxytest"
 )
 
-// interop lists the backends whose servers run in the process of the test. The scripts in which
-// this program and OpenTofu take turns on them differ only in these parts.
+// interop lists the backends whose servers run in the process of the test. Their scripts, in which
+// this program and OpenTofu take turns, differ only in these parts.
 var interop = []struct {
 	name, kind string
 	block      string // the backend block or the cloud block
@@ -69,7 +69,7 @@ func TestInterop(t *testing.T) {
 	testscript.Run(t, scriptParams(mirror, dir))
 }
 
-// describe returns a state without what differs between two runs.
+// describe returns the text of a state without the parts that differ between two runs.
 func describe(data []byte) string {
 	how := ""
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
@@ -153,7 +153,7 @@ users: [{name: u, user: {token: s3cret}}]
 func remoteStore(ts *testscript.TestScript, _ string) store {
 	s := remotetest.Start()
 	ts.Defer(s.Close)
-	for _, name := range []string{"one", "other"} { // OpenTofu creates those that it can't use itself
+	for _, name := range []string{"one", "other"} { // OpenTofu would create workspaces that it refuses to use
 		s.Create(name, "local", "app")
 		s.Create("net-"+name, "local")
 	}

@@ -26,7 +26,7 @@ func cmdScreen(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: screen start|wait|keys|resize|show ...")
 	}
-	if args[0] == "start" { // a server that ends would refuse the next window
+	if args[0] == "start" { // a server of its own, because one that is ending refuses new windows
 		ts.Setenv("SCREEN", ts.MkAbs(fmt.Sprintf(".screen%d", time.Now().UnixNano())))
 	}
 	socket := ts.Getenv("SCREEN")

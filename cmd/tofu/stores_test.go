@@ -12,9 +12,10 @@ import (
 	"tofu/internal/backend/s3/s3test"
 )
 
-// A store is where a script keeps states: an own part of a service.
+// A store is the part of a service in which a script keeps its states.
 type store interface {
-	// Dump describes the content of the store, as in any run and by any program.
+	// Dump describes the content of the store as text that is the same in any run and for any
+	// program.
 	Dump(ctx context.Context) (string, error)
 }
 
@@ -25,8 +26,8 @@ type storeKind struct {
 	make func(ts *testscript.TestScript, name string) store
 }
 
-// storeKinds holds the kinds by name. The name is also a condition of scripts: whether the services
-// are there.
+// storeKinds holds the kinds by name. In scripts, the name is also a condition: whether the
+// services of the kind are available.
 var storeKinds = map[string]storeKind{
 	"aws_kms":     {[]string{"TEST_KMS_URL"}, kmsStore},
 	"azure_vault": {nil, vaultStore},
@@ -40,7 +41,7 @@ var storeKinds = map[string]storeKind{
 	"s3":          {[]string{"TEST_S3_URL", "TEST_DYNAMODB_URL"}, s3Store},
 }
 
-// missing returns the first service of a kind that is not there.
+// missing returns the first service of a kind that is not available.
 func (k storeKind) missing() string {
 	for _, name := range k.services {
 		if os.Getenv(name) == "" {

@@ -50,7 +50,7 @@ type Account struct {
 type Options struct {
 	STSEndpoint string // address of the STS service; "" for the usual one
 	User        string // names the user in errors, such as "the s3 backend"
-	Docs        string // where its users read about credentials
+	Docs        string // URL of the documentation about credentials
 }
 
 // Open finds the region and the credentials, and checks the account. The error is a diagnostic.
@@ -145,8 +145,8 @@ func expand(paths []string) []string {
 	return out
 }
 
-// assumeRoles replaces the credentials by those of the roles in the configuration: first of the web
-// identity, with these of the other.
+// assumeRoles replaces the credentials with those of the configured roles: first with those of the
+// web identity, which are then used to assume the other role.
 func (c *Config) assumeRoles(cfg *aws.Config, o Options) {
 	client := func() *sts.Client { return c.sts(cfg, o) }
 	if w := c.WebIdentity; w != nil {
@@ -230,7 +230,7 @@ func (a *Account) checkAccount(ctx context.Context, o Options) error {
 	out, err := c.sts(&a.config, o).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
 		return tfdiags.Errorf("Can't determine the AWS account", "The arguments allowed_account_ids and "+
-			"forbidden_account_ids need the account of the credentials, and asking for it failed: %s.", httpclient.Clean(err))
+			"forbidden_account_ids need the account of the credentials, and the request for it failed: %s.", httpclient.Clean(err))
 	}
 	id := aws.ToString(out.Account)
 	switch {

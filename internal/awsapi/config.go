@@ -72,7 +72,7 @@ func (c *Config) Check() error {
 	invalid := func(reason string, path ...string) error { return blocks.Invalid(path, "%s", reason) }
 	switch {
 	case c.Region != "" && !c.SkipRegion && !regionName().MatchString(c.Region):
-		return invalid("no AWS region has such a name; set skip_region_validation if another service has", "region")
+		return invalid("no AWS region has this name; set skip_region_validation for a service other than AWS", "region")
 	case (c.AccessKey == "") != (c.SecretKey == ""):
 		return invalid("access_key and secret_key must be set together", "access_key")
 	case c.MaxRetries < 0:

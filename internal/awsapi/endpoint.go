@@ -37,7 +37,7 @@ func partitionOf(region string) partition {
 	panic("unreachable: the last partition has all regions")
 }
 
-// A ServiceID names a service in the ways that AWS does.
+// A ServiceID holds the names that AWS has for a service.
 type ServiceID struct {
 	Name    string // in messages, and the SDK's name of the service
 	Host    string // the first label of its host names
@@ -74,8 +74,8 @@ func host(id ServiceID, region string, fips, dualStack bool) string {
 	return label + "." + region + "." + domain
 }
 
-// endpoint returns the configured address of a service: of the argument, the environment, or the
-// profile. It returns nil if there is none.
+// endpoint returns the address of a service that the argument, the environment or the profile sets,
+// or nil if none of them does.
 func (a *Account) endpoint(ctx context.Context, id ServiceID, given []string, path ...string) (*url.URL, error) {
 	text, source := "", ""
 	if len(given) > 0 && given[0] != "" {

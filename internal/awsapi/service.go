@@ -27,9 +27,9 @@ type Service struct {
 	rest    *restapi.Client
 }
 
-// Service returns a service. endpoint is the argument with its address, "" for none, and path names
-// that argument in errors. again reports whether an error may pass, besides those of a busy
-// service; it may be nil.
+// Service returns a service. endpoint is the value of the argument that sets its address, or "",
+// and path leads to that argument for errors. again reports whether a call should be repeated after
+// an error; errors of a busy service are always repeated. It may be nil.
 func (a *Account) Service(
 	ctx context.Context, id ServiceID, endpoint string, path []string, again func(*Error) bool,
 ) (*Service, error) {
@@ -51,7 +51,7 @@ func (a *Account) Service(
 	return s, nil
 }
 
-// DualStack and FIPS report which endpoints are to be used.
+// DualStack reports whether endpoints with IPv6 addresses are to be used.
 func (s *Service) DualStack(ctx context.Context) bool { return s.account.dualStack(ctx) }
 
 // FIPS reports whether endpoints with FIPS cryptography are to be used.
@@ -112,7 +112,7 @@ func (s *Service) JSON(ctx context.Context, version, target string, in, out any)
 	return nil
 }
 
-// An Error is the refusal of a call.
+// An Error is an error response of a service.
 type Error struct {
 	Service, Call string
 	Status        int
@@ -131,7 +131,7 @@ func (s *Service) failure(call string, r *restapi.Response) *Error {
 	var asXML struct{ Code, Message string }
 	var asJSON struct {
 		Type    string `json:"__type"`
-		Message string `json:"message"` // in any case
+		Message string `json:"message"` // matches names in upper and lower case
 	}
 	switch {
 	case xml.Unmarshal(r.Body, &asXML) == nil && asXML.Code != "":

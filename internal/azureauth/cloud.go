@@ -94,9 +94,9 @@ func (c *Config) describedCloud(ctx context.Context, client *httpclient.Client) 
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answered %s", resp.Status)
+		return nil, fmt.Errorf("it responded with %s", resp.Status)
 	}
-	body, err := limits.ReadAll(resp.Body, 1<<20, "the answer")
+	body, err := limits.ReadAll(resp.Body, 1<<20, "the response")
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (c *Config) describedCloud(ctx context.Context, client *httpclient.Client) 
 	if err := json.Unmarshal(body, &all); err != nil {
 		var one description // older services describe only their own cloud
 		if err := json.Unmarshal(body, &one); err != nil {
-			return nil, fmt.Errorf("its answer is no description of clouds: %w", err)
+			return nil, fmt.Errorf("its response doesn't describe clouds: %w", err)
 		}
 		all = []description{one}
 	}
@@ -119,7 +119,7 @@ func (c *Config) describedCloud(ctx context.Context, client *httpclient.Client) 
 
 func (d *description) cloud() (*Cloud, error) {
 	if d.Authentication.LoginEndpoint == "" || d.Suffixes.Storage == "" {
-		return nil, errors.New("its answer has no login endpoint or no domain of storage accounts")
+		return nil, errors.New("its response lacks the login endpoint or the domain of storage accounts")
 	}
 	out := &Cloud{Login: d.Authentication.LoginEndpoint, Management: d.ResourceManager, Audience: d.ResourceManager,
 		StorageSuffix: d.Suffixes.Storage, other: true}

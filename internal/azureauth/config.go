@@ -51,7 +51,7 @@ func (c *Config) Check() error {
 			return blocks.Invalid([]string{pair.file}, "%s", err)
 		}
 		if pair.value != "" && pair.value != text {
-			return blocks.Invalid([]string{pair.file}, "the file has another value than %q; keep one of the two", pair.name)
+			return blocks.Invalid([]string{pair.file}, "the value in the file differs from %q; remove one of the two", pair.name)
 		}
 	}
 	if c.Certificate != "" && c.CertificatePath != "" {

@@ -33,8 +33,8 @@ type Credential struct {
 	err    error
 }
 
-// Credential returns the credential that the arguments describe. Its first use reports if they
-// describe none.
+// Credential returns the credential that the arguments describe. If they describe none, its first
+// use returns an error.
 func (c *Config) Credential(cloud *Cloud, client *httpclient.Client) *Credential {
 	return &Credential{config: *c, cloud: cloud, client: client}
 }
@@ -53,7 +53,7 @@ func (c *Credential) Token(ctx context.Context, scope string) (string, error) {
 	return token.Token, nil
 }
 
-// explain returns an error of azidentity without the answer's headers and the pointers to web
+// explain returns an error of azidentity without the headers of the response and the links to web
 // pages.
 func explain(err error) error {
 	var failed *azidentity.AuthenticationFailedError
@@ -81,7 +81,7 @@ func explain(err error) error {
 // method is a way to authenticate.
 type method struct {
 	name string
-	// missing returns what the method lacks, "" if it can be used.
+	// missing returns what the method lacks, or "" if it can be used.
 	missing func(c *Config) string
 	open    func(c *Credential, options azcore.ClientOptions) (azcore.TokenCredential, error)
 }
@@ -208,7 +208,7 @@ func missingCLI(c *Config) string {
 		return "use_cli is false"
 	}
 	if _, err := exec.LookPath("az"); err != nil {
-		return "there is no program az in PATH"
+		return "the program az is not in PATH"
 	}
 	return ""
 }

@@ -66,7 +66,7 @@ func (c *Config) actionsToken(ctx context.Context, client *httpclient.Client) (s
 		return "", err
 	}
 	if answer.Value == "" {
-		return "", fmt.Errorf("the answer of %s has no token", u.Host)
+		return "", fmt.Errorf("the response of %s has no token", u.Host)
 	}
 	return answer.Value, nil
 }
@@ -86,7 +86,7 @@ func (c *Config) pipelinesToken(ctx context.Context, client *httpclient.Client) 
 		return "", err
 	}
 	if answer.OIDCToken == "" {
-		return "", fmt.Errorf("the answer of %s has no token", u.Host)
+		return "", fmt.Errorf("the response of %s has no token", u.Host)
 	}
 	return answer.OIDCToken, nil
 }
@@ -110,22 +110,22 @@ func (c *Config) request(
 	req.Header.Set("Accept", "application/json")
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("X-TFS-FedAuthRedirect", "Suppress") // an answer instead of a page to log in
+		req.Header.Set("X-TFS-FedAuthRedirect", "Suppress") // requests a status instead of a login page
 	}
 	resp, err := client.Do(req)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	body, err := limits.ReadAll(resp.Body, 1<<20, "the answer")
+	body, err := limits.ReadAll(resp.Body, 1<<20, "the response")
 	if err != nil {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s, which issues OpenID Connect tokens, answered %s", u.Host, resp.Status)
+		return fmt.Errorf("%s, which issues OpenID Connect tokens, responded with %s", u.Host, resp.Status)
 	}
 	if err := json.Unmarshal(body, answer); err != nil {
-		return fmt.Errorf("invalid answer of %s: %w", u.Host, err)
+		return fmt.Errorf("invalid response of %s: %w", u.Host, err)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func (t *Tokens) Token(ctx context.Context, host string) (string, error) {
 	}
 	var answer struct{ Token string }
 	if err := json.Unmarshal(out, &answer); err != nil {
-		return "", fmt.Errorf("the answer of the credentials helper %q for %s is not a JSON object",
+		return "", fmt.Errorf("the output of the credentials helper %q for %s is not a JSON object",
 			t.cfg.Helper.Name, host)
 	}
 	t.asked[host] = answer.Token
@@ -206,7 +206,7 @@ func (t *Tokens) runHelper(ctx context.Context, stdin []byte, verb, host string)
 	return out.Bytes(), nil
 }
 
-// program returns the path of the helper in one of the plugin directories, or "" if it is in none.
+// program returns the path of the helper, or "" if none of the plugin directories has it.
 func (h *Helper) program(cfg *Config) string {
 	for _, dir := range append([]string{filepath.Join(cfg.Dir, "plugins")}, cfg.ImpliedDirs...) {
 		for _, suffix := range []string{"", ".exe"} {

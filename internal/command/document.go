@@ -18,8 +18,8 @@ type document struct {
 	text bytes.Buffer // of a file
 }
 
-// openDocument returns the document of an -out option. It returns an error at once if there can't
-// be such a file, because making a document may take long.
+// openDocument returns the document of an -out option. It returns an error at once if the file
+// can't be created, because making a document may take a long time.
 func (a *App) openDocument(path string) (*document, error) {
 	d := &document{Writer: a.Out, path: path}
 	if path != "" {
@@ -36,7 +36,7 @@ func (d *document) close(err error) error {
 	if err != nil || d.path == "" {
 		return err
 	}
-	err = atomicfile.WriteNamed(d.path, d.text.Bytes(), 0o600) // it may say more about the plan than others should know
+	err = atomicfile.WriteNamed(d.path, d.text.Bytes(), 0o600) // other users may not read it: it shows a plan
 	var atPath *fs.PathError
 	if errors.As(err, &atPath) {
 		err = atPath.Err // err has the path of a temporary file

@@ -47,7 +47,7 @@ func (a *App) startProgress(view *viewFlags) (end func(), err error) {
 	style := termtext.Style{On: !view.NoColor && a.Env("NO_COLOR") == ""}
 	a.Live = progress.New(style, time.Now)
 	if view.Progress == "plain" || view.Progress == "auto" && !a.liveFits() {
-		return end, nil // the slowest operations are listed all the same
+		return end, nil // the slowest operations are still listed
 	}
 	region := progress.NewRegion(a.Out, a.Size, a.Live.Lines)
 	a.Live.Attach(region)

@@ -10,8 +10,8 @@ import (
 	"tofu/internal/ui"
 )
 
-// applyRounds plans what can be planned, applies that after asking the user, and goes on with what
-// was deferred until nothing is.
+// applyRounds applies the configuration in rounds, until nothing is deferred. Each round plans what
+// can be planned, asks the user, and applies the plan.
 func (f *applyFlags) applyRounds(ctx context.Context, op *session.Operation, opts *engine.PlanOptions) error {
 	printer, warnings := op.Session.Printer, &op.Session.Warnings
 	result := ui.Applied{Destroy: f.command}

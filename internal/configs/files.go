@@ -31,7 +31,7 @@ var configExtensions = extensions{
 // IsConfigFile reports whether a name has the extension of a configuration file.
 func IsConfigFile(name string) bool { return configExtensions.of(name) != "" }
 
-// of returns the extension of a name, "" for another kind of file.
+// of returns the extension of a name, or "" for other kinds of files.
 func (x extensions) of(name string) string {
 	for _, e := range x {
 		if strings.HasSuffix(name, e.ext) {

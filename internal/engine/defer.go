@@ -73,7 +73,7 @@ func (d *deferredNode) only() *deferredNode {
 	return &out
 }
 
-// deferredBy returns why an operation that defers goes on in spite of err. It returns nil if err
+// deferredBy returns why an operation that defers continues despite err. It returns nil if err
 // has any other cause.
 func (e *evaluator) deferredBy(err error) *deferredNode {
 	if err == nil || !e.op.defers {

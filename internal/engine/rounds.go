@@ -10,15 +10,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Rounds leads an apply of several plans, each of which plans what the one before has deferred. The
-// zero value is ready for the first plan.
+// Rounds checks the plans of an apply in rounds, each of which plans what the one before deferred.
+// The zero value is ready for the first plan.
 type Rounds struct {
 	count int // plans that were checked
 	limit int // the most plans that may be needed
 }
 
-// Check returns an error if the next plan defers changes and nothing shows that applying it would
-// bring them nearer.
+// Check returns an error if the next plan defers changes and applying it would not bring them
+// closer to being planned.
 func (r *Rounds) Check(plan *plans.Plan) error {
 	if r.count == 0 {
 		r.limit = len(plan.Deferred)
@@ -42,8 +42,8 @@ func (r *Rounds) Check(plan *plans.Plan) error {
 // maxCauses is the number of deferred changes that an error lists.
 const maxCauses = 20
 
-// Next returns the options of the plan that follows a plan that was applied. They no longer demand
-// the replacements that are done.
+// Next returns the options of the plan that follows an applied one. They no longer request the
+// replacements that it made.
 func (r *Rounds) Next(opts *PlanOptions, applied *plans.Plan) *PlanOptions {
 	next := *opts
 	next.ForceReplace = slices.DeleteFunc(slices.Clone(opts.ForceReplace), func(addr addrs.AbsInstance) bool {

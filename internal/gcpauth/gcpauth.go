@@ -156,7 +156,7 @@ func (s *Source) nothingFound(err error) error {
 	if path := os.Getenv("GOOGLE_APPLICATION_CREDENTIALS"); path != "" {
 		return fmt.Errorf("reading GOOGLE_APPLICATION_CREDENTIALS, %s: %w", path, err)
 	}
-	return errors.New("there are no Google credentials. These places were looked at: the arguments \"access_token\" and " +
+	return errors.New("there are no Google credentials. These places were searched: the arguments \"access_token\" and " +
 		"\"credentials\" with their environment variables GOOGLE_OAUTH_ACCESS_TOKEN, GOOGLE_BACKEND_CREDENTIALS and " +
 		"GOOGLE_CREDENTIALS; GOOGLE_APPLICATION_CREDENTIALS; the file that \"gcloud auth application-default login\" " +
 		"writes; the metadata server of Google Cloud")
@@ -211,7 +211,7 @@ func (s *Source) impersonate(ctx context.Context, own string) error {
 		ExpireTime  time.Time
 	}
 	if err := json.Unmarshal(resp.Body, &answer); err != nil || answer.AccessToken == "" {
-		return errors.New("the answer has no token")
+		return errors.New("the response has no token")
 	}
 	s.impersonated = oauth2.Token{AccessToken: answer.AccessToken, Expiry: answer.ExpireTime}
 	return nil
@@ -225,7 +225,7 @@ func Failure(resp *restapi.Response) error {
 	_ = json.Unmarshal(resp.Body, &body) // other bodies are not shown
 	status := fmt.Sprintf("%d %s", resp.Status, http.StatusText(resp.Status))
 	if body.Error.Message == "" {
-		return fmt.Errorf("the service answered %s", status)
+		return fmt.Errorf("the service responded with %s", status)
 	}
-	return fmt.Errorf("the service answered %s: %s", status, body.Error.Message)
+	return fmt.Errorf("the service responded with %s: %s", status, body.Error.Message)
 }

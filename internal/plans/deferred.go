@@ -15,17 +15,17 @@ import (
 type DeferReason string
 
 const (
-	// DeferredCount: the count, for_each or enabled argument is unknown.
+	// DeferredCount means that the count, for_each or enabled argument is unknown.
 	DeferredCount DeferReason = "instance_count_unknown"
-	// DeferredConfig: an argument that the plan requires is unknown.
+	// DeferredConfig means that an argument that the plan requires is unknown.
 	DeferredConfig DeferReason = providers.DeferredConfig
-	// DeferredProvider: the configuration of the provider is unknown.
+	// DeferredProvider means that the configuration of the provider is unknown.
 	DeferredProvider DeferReason = providers.DeferredProvider
-	// DeferredAbsent: the provider misses something that the object needs.
+	// DeferredAbsent means that something that the object needs does not exist yet.
 	DeferredAbsent DeferReason = providers.DeferredAbsent
-	// DeferredPrereq: the object depends on another one that is deferred.
+	// DeferredPrereq means that the object depends on another one that is deferred.
 	DeferredPrereq DeferReason = "deferred_prereq"
-	// DeferredOther: the provider has another reason.
+	// DeferredOther means that the provider has another reason.
 	DeferredOther DeferReason = providers.DeferredOther
 )
 

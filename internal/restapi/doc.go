@@ -2,7 +2,7 @@
 // that can help, and reads the response within a limit.
 //
 // Requests are repeated, with delays that double and vary at random, if the connection failed, the
-// service was busy (429) or had an internal error (5xx), or as the user of the package decides. A
+// service was busy (429) or had an internal error (5xx), or if Client.Again says so. A
 // Retry-After header extends the delay. A request may therefore be executed twice; its user must
 // make that harmless.
 //

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// DefaultRetries is how often a request is repeated if Client.Retries is not set.
+	// DefaultRetries is the number of times that a request is repeated if Client.Retries is not
+	// set.
 	DefaultRetries = 5
 
 	firstDelay   = 200 * time.Millisecond
@@ -31,10 +32,11 @@ type Client struct {
 	// Sign authenticates a request. It is called for each attempt, so that signatures don't
 	// expire. It may be nil. Errors end the call.
 	Sign func(ctx context.Context, req *http.Request, body []byte) error
-	// Retries is how often a request is repeated; negative for never, 0 for DefaultRetries.
+	// Retries is the number of times that a request is repeated: 0 means DefaultRetries, and a
+	// negative number means never.
 	Retries int
-	// Again reports whether a response asks for another attempt, besides those that Do repeats
-	// anyway. It may be nil.
+	// Again reports whether a request should be repeated because of its response, besides those
+	// that Do repeats anyway. It may be nil.
 	Again func(*Response) bool
 }
 

@@ -95,7 +95,7 @@ func splitChecked(text string) (module, name string) {
 	return module, name
 }
 
-// cutLast splits text at the last dot. Names contain none.
+// cutLast splits text at the last dot. Names contain no dots.
 func cutLast(text string) (before, after string) {
 	i := strings.LastIndexByte(text, '.')
 	if i < 0 {

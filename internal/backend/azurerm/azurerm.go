@@ -25,10 +25,10 @@ func open(c *Config) *Store {
 	return &Store{Store: objects.New(b, layout), blobs: b}
 }
 
-// silence is how long the service may be silent.
+// silence is the maximum time without data from the service.
 const silence = 2 * time.Minute
 
-// workspaceMark is between the key and the name of a workspace in the name of a blob.
+// workspaceMark separates the key and the name of the workspace in the name of a blob.
 const workspaceMark = "env:"
 
 func (c *Config) blobName(workspace string) string {

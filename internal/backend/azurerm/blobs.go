@@ -131,7 +131,7 @@ func (b *blobs) head(ctx context.Context, name string) (blob, error) {
 	sum := resp.Header.Get("Content-Md5")
 	if resp.Header.Get("Content-Length") == "0" {
 		sum = ""
-	} else if sum == "" { // not written in one piece: only reading it tells
+	} else if sum == "" { // a blob written in blocks has no checksum in its headers
 		if _, sum, err = b.Get(ctx, name); err != nil {
 			return blob{}, err
 		}
@@ -143,7 +143,7 @@ func (b *blobs) head(ctx context.Context, name string) (blob, error) {
 	return b.blob(name), nil
 }
 
-// forget records that there is no such blob.
+// forget records that a blob does not exist.
 func (b *blobs) forget(name string) {
 	b.update(name, func(known *blob) { *known = blob{leaseID: known.leaseID} })
 }
@@ -175,7 +175,8 @@ func (b *blobs) Put(ctx context.Context, name string, data []byte, c objects.Con
 	}
 }
 
-// write replaces a blob that is still as known, or any if there is no condition.
+// write replaces a blob if it still has the known version, or whatever its version if there is no
+// condition.
 func (b *blobs) write(
 	ctx context.Context, name string, data []byte, known *blob, c objects.Condition,
 ) (string, error) {
@@ -284,7 +285,7 @@ func (b *blobs) List(ctx context.Context, prefix string, found func(string)) err
 			NextMarker string
 		}
 		if err := xml.Unmarshal(resp.Body, &page); err != nil {
-			return fmt.Errorf("the service's answer can't be read: %w", err)
+			return fmt.Errorf("the service's response can't be read: %w", err)
 		}
 		for _, name := range page.Names {
 			found(name)

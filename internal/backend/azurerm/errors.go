@@ -74,7 +74,7 @@ func (b *blobs) failure(resp *restapi.Response) error {
 	if detail != "" {
 		detail = ": " + detail
 	}
-	return fmt.Errorf("the service answered %s%s", status, detail)
+	return fmt.Errorf("the service responded with %s%s", status, detail)
 }
 
 // skew returns how far the clock of this machine is ahead of the service's.

@@ -62,7 +62,7 @@ func (b *blobs) acquire(ctx context.Context, name, id string) error {
 	}
 }
 
-// create makes an empty blob, unless there is one by now.
+// create makes an empty blob, unless another process has created it meanwhile.
 func (b *blobs) create(ctx context.Context, name string) error {
 	_, err := b.write(ctx, name, []byte{}, new(blob), objects.Condition{Absent: true})
 	if errors.Is(err, objects.ErrPrecondition) {
@@ -89,7 +89,7 @@ func (b *blobs) describeHolder(ctx context.Context, name string, info *backend.L
 	return b.setMetadata(ctx, name, &present, base64.StdEncoding.EncodeToString(text), info.ID)
 }
 
-// setMetadata replaces the metadata of a blob with those that are known and the lock information.
+// setMetadata replaces the metadata of a blob with the known entries and the lock information.
 func (b *blobs) setMetadata(ctx context.Context, name string, known *blob, lock, leaseID string) error {
 	header := http.Header{"X-Ms-Lease-Id": {leaseID}}
 	known.addMetadata(header, lock)

@@ -57,7 +57,7 @@ const storageScope = "https://storage.azure.com/.default"
 func (l *login) sign(ctx context.Context, req *http.Request, body []byte) error {
 	switch {
 	case l.config.AccessKey == "" && l.config.SASToken != "":
-		u := *req.URL // the one of the request is used again
+		u := *req.URL // a copy, because the request may be sent again
 		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+strings.TrimPrefix(l.config.SASToken, "?"), "&")
 		req.URL = &u
 		return nil
@@ -171,9 +171,9 @@ func (l *login) lookUpKey(ctx context.Context) (string, error) {
 	err = json.Unmarshal(resp.Body, &answer)
 	switch {
 	case resp.Status != http.StatusOK:
-		return "", fmt.Errorf("%s answered %d %s %s", to.Host, resp.Status, answer.Error.Code, answer.Error.Message)
+		return "", fmt.Errorf("%s responded with %d %s %s", to.Host, resp.Status, answer.Error.Code, answer.Error.Message)
 	case err != nil:
-		return "", fmt.Errorf("invalid answer of %s: %w", to.Host, err)
+		return "", fmt.Errorf("invalid response of %s: %w", to.Host, err)
 	}
 	for _, key := range answer.Keys {
 		if key.Value != "" && !strings.EqualFold(key.Permissions, "Read") {

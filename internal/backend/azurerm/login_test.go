@@ -207,10 +207,10 @@ func TestErrors(t *testing.T) {
 		{"AADSTS90002: Tenant", principal.with("client_secret", azuretest.Secret, "tenant_id", "other"), nil},
 		{"\"client_certificate_password\" is wrong", principal.with("client_certificate", base64.StdEncoding.EncodeToString(certificate(t, "pw"))), nil},
 		{"is not a PKCS#12 file with a certificate and its key", principal.with("client_certificate", "eHh4"), nil},
-		{"oidc.azure.example, which issues OpenID Connect tokens, answered 401", principal.with("use_oidc", "true", "oidc_request_url", "https://"+azuretest.RequestHost, "oidc_request_token", "x"), nil},
+		{"oidc.azure.example, which issues OpenID Connect tokens, responded with 401", principal.with("use_oidc", "true", "oidc_request_url", "https://"+azuretest.RequestHost, "oidc_request_token", "x"), nil},
 		{"Identity not found", ad.with("use_msi", "true", "client_id", "unknown"), nil},
 		{"\"subscription_id\" is not set, which is required with a client secret", lookup.with("resource_group_name", azuretest.Group), nil},
-		{"answered 404 ResourceNotFound", lookup.with("resource_group_name", "other", "subscription_id", azuretest.Subscription), nil},
+		{"responded with 404 ResourceNotFound", lookup.with("resource_group_name", "other", "subscription_id", azuretest.Subscription), nil},
 		{"there is no Azure cloud \"mars\"", good.with("environment", "mars"), nil},
 		{"metadata service none.azure.example, which \"metadata_host\" names", good.with("metadata_host", "none.azure.example"), nil},
 		{"the role \"Storage Blob Data Contributor\" for the container c", good, refused(403, "AuthorizationPermissionMismatch")},
@@ -253,7 +253,7 @@ func TestConfigErrors(t *testing.T) {
 		`"timeout_seconds" is invalid: it must not be negative`:            base.with("timeout_seconds", "-1"),
 		`"resource_group_name" is invalid: it is required to look up`:      without,
 		`"client_id_file_path" is invalid: open none: no such file`:        without.with("use_azuread_auth", "true", "client_id_file_path", "none"),
-		`"client_secret_file_path" is invalid: the file has another value`: without.with("use_azuread_auth", "true", "client_secret", "x", "client_secret_file_path", write(t, "s", []byte("y"))),
+		`"client_secret_file_path" is invalid: the value in the file differs`: without.with("use_azuread_auth", "true", "client_secret", "x", "client_secret_file_path", write(t, "s", []byte("y"))),
 		`"client_certificate_path" is invalid: it can't be set together`:   without.with("use_azuread_auth", "true", "client_certificate", "x", "client_certificate_path", "y"),
 	} {
 		if _, err := decode(s, nil, tfdiags.Drop); err == nil || !strings.Contains(err.Error(), want) {

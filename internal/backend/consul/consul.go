@@ -187,7 +187,7 @@ func (s *Store) authorize(_ context.Context, req *http.Request, _ []byte) error 
 	return nil
 }
 
-// do sends a request for a path. The query consists of names and values.
+// do sends a request for a path. The query lists names and values in turn.
 func (s *Store) do(
 	ctx context.Context, method, path string, r restapi.Request, query ...string,
 ) (*restapi.Response, error) {
@@ -202,7 +202,7 @@ func (s *Store) do(
 	return s.client.Do(ctx, &r)
 }
 
-// failure returns the error of an answer that isn't a success.
+// failure returns the error of an unsuccessful response.
 func (s *Store) failure(resp *restapi.Response) error {
 	err := resp.Failure()
 	switch {

@@ -95,7 +95,8 @@ func noise(size int) []byte {
 	return out[:size]
 }
 
-// A state that is too large for a value is cut into chunks, which are removed with it.
+// TestChunks checks that a state that is too large for one value is cut into chunks, and that these
+// are removed with it.
 func TestChunks(t *testing.T) {
 	s := start(t)
 	a, b := open(t, s, nil), open(t, s, nil)
@@ -149,7 +150,7 @@ func TestDamagedChunks(t *testing.T) {
 	wantError(t, err, "don't have the content that its key lists")
 }
 
-// A write whose answer is lost was carried out, and is not an error.
+// TestLostAnswers checks that a write that was carried out is not an error if its response is lost.
 func TestLostAnswers(t *testing.T) {
 	s := start(t)
 	a := open(t, s, nil)
@@ -177,7 +178,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// A lock whose session ended is taken again, unless another process has it.
+// TestLostSession checks that a lock whose session ended is taken again, unless another process has
+// it.
 func TestLostSession(t *testing.T) {
 	s := start(t)
 	a, b := open(t, s, nil), open(t, s, nil)
@@ -212,7 +214,7 @@ func TestLostSession(t *testing.T) {
 	check(t, b.(backend.Locker).Unlock(t.Context(), ws, other))
 }
 
-// The session is renewed, and a lost lock is noticed without a write.
+// TestMonitor checks that the session is renewed, and that a lost lock is noticed without a write.
 func TestMonitor(t *testing.T) {
 	s := start(t)
 	a := open(t, s, nil)
@@ -250,7 +252,7 @@ func TestForceUnlock(t *testing.T) {
 	}
 }
 
-// The requests of an apply and of a plan.
+// TestRequests checks the requests of an apply and of a plan.
 func TestRequests(t *testing.T) {
 	s := start(t)
 	a := open(t, s, nil)
@@ -314,7 +316,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A read-only token can read the state, and gets a clear error when it locks.
+// TestReadOnly checks that a read-only token can read the state and gets a clear error when it
+// locks.
 func TestReadOnly(t *testing.T) {
 	s := start(t)
 	check(t, open(t, s, nil).Put(t.Context(), ws, []byte("1")))
@@ -348,7 +351,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// A state of 50 MB is written and read in a few seconds.
+// TestLarge checks that a state of 50 MB is written and read in a few seconds.
 func TestLarge(t *testing.T) {
 	s := start(t)
 	a := open(t, s, nil)

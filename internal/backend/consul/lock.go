@@ -18,7 +18,7 @@ const (
 	// sessionTTL is the time after which the server ends a session that isn't renewed; the server
 	// may take up to twice as long.
 	sessionTTL = 15 * time.Second
-	// lockDelay is the time during which nobody can take a lock whose session ended.
+	// lockDelay is the time for which a lock can't be taken after its session ended.
 	lockDelay = 5 * time.Second
 	// renewal is the time between renewals of the session.
 	renewal = 5 * time.Second
@@ -99,8 +99,8 @@ func (h *held) acquire(ctx context.Context) error {
 	return nil
 }
 
-// explain returns the reason why the lock could not be taken: nil if an earlier attempt has taken
-// it.
+// explain returns the reason why the lock could not be taken, or nil if an earlier attempt has
+// taken it.
 func (h *held) explain(ctx context.Context, session string, err error) error {
 	var refused *refusal
 	if !errors.As(err, &refused) {
@@ -113,8 +113,8 @@ func (h *held) explain(ctx context.Context, session string, err error) error {
 	case e != nil && e.Session == session:
 		return nil
 	case e == nil || e.Session == "":
-		return &backend.LockedError{Err: fmt.Errorf("a process lost its lock a moment ago, and Consul doesn't "+
-			"give the lock to another one for %s (%w)", lockDelay, err)}
+		return &backend.LockedError{Err: fmt.Errorf("a process lost the lock a moment ago, and Consul doesn't "+
+			"let another process take it for %s (%w)", lockDelay, err)}
 	}
 	holder, readErr := h.store.holder(ctx, h.info.Path)
 	if holder == nil {
@@ -153,7 +153,7 @@ func (s *Store) newSession(ctx context.Context) (string, error) {
 	return session.ID, nil
 }
 
-// endSession ends a session. The server does so too, some time later.
+// endSession ends a session, which would otherwise end by itself some time later.
 func (s *Store) endSession(ctx context.Context, id string) {
 	resp, err := s.do(context.WithoutCancel(ctx), http.MethodPut, "/v1/session/destroy/"+id, restapi.Request{})
 	if err == nil && resp.Status != http.StatusOK {
@@ -206,7 +206,7 @@ func (h *held) regain(ctx context.Context) error {
 		return err
 	}
 	if e != nil && e.Session != "" && e.Session == h.session() {
-		return nil // meanwhile regained
+		return nil // already regained
 	}
 	limit := time.Now().Add(lockDelay + 2*time.Second)
 	for {

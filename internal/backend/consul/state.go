@@ -102,7 +102,7 @@ func (s *Store) List(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// get returns the entry of a key, nil if there is none.
+// get returns the entry of a key, or nil if the key doesn't exist.
 func (s *Store) get(ctx context.Context, key string) (*entry, error) {
 	resp, err := s.do(ctx, http.MethodGet, keyPath(key), restapi.Request{Limit: limits.State}, "consistent", "")
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Store) get(ctx context.Context, key string) (*entry, error) {
 	case http.StatusOK:
 		var entries []entry
 		if err := json.Unmarshal(resp.Body, &entries); err != nil || len(entries) != 1 {
-			return nil, fmt.Errorf("the server's answer about the key %s is invalid (%w)", key, err)
+			return nil, fmt.Errorf("the server's response about the key %s is invalid (%w)", key, err)
 		}
 		return &entries[0], nil
 	}

@@ -28,8 +28,8 @@ type operation struct {
 // errTooLarge reports that the server refused a transaction because of its size.
 var errTooLarge = errors.New("the transaction is too large")
 
-// refusal is the error of a transaction whose operations could not be carried out, so that none
-// was.
+// refusal is the error of a transaction that was not carried out because some of its operations
+// could not be.
 type refusal struct {
 	first int // position of the first operation that failed
 	text  string
@@ -92,7 +92,7 @@ func (s *Store) outcome(resp *restapi.Response) ([]entry, error) {
 		}
 	}
 	if err := json.Unmarshal(resp.Body, &out); err != nil {
-		return nil, fmt.Errorf("the server's answer to a transaction is invalid: %w", err)
+		return nil, fmt.Errorf("the server's response to a transaction is invalid: %w", err)
 	}
 	if len(out.Errors) > 0 {
 		return nil, &refusal{out.Errors[0].OpIndex, out.Errors[0].What}
@@ -124,7 +124,7 @@ func (s *Store) replace(ctx context.Context, workspace string, op operation) (ui
 					return e.ModifyIndex, nil
 				}
 			}
-			return 0, errors.New("the server's answer to a transaction is invalid")
+			return 0, errors.New("the server's response to a transaction is invalid")
 		case !errors.As(err, &refused):
 			return 0, err
 		case lock == nil || refused.first > 0:
@@ -136,7 +136,7 @@ func (s *Store) replace(ctx context.Context, workspace string, op operation) (ui
 	}
 }
 
-// decide finds out why the write of a key was refused. An earlier attempt, whose answer was lost,
+// decide finds out why the write of a key was refused. An earlier attempt, whose response was lost,
 // may have written it.
 func (s *Store) decide(ctx context.Context, op operation, refused *refusal) (uint64, error) {
 	e, err := s.get(ctx, op.Key)

@@ -53,7 +53,7 @@ func (c *Config) Check() error {
 	}
 	for name, value := range map[string]string{"prefix": c.Prefix, "key": c.Key} {
 		if strings.HasPrefix(value, "/") || strings.HasSuffix(value, "/") || value == "" || value == "." {
-			return blocks.Invalid([]string{name}, "it must be the name of a folder or object, without a slash at its ends")
+			return blocks.Invalid([]string{name}, "it must be the name of a folder or object, without a slash at either end")
 		}
 	}
 	return nil

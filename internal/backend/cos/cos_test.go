@@ -77,7 +77,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// What lies in the bucket is what OpenTofu writes.
+// TestLayout checks that the bucket has the objects that OpenTofu writes.
 func TestLayout(t *testing.T) {
 	s, client := start(t)
 	a := open(t, client, nil)
@@ -117,7 +117,8 @@ func TestDamaged(t *testing.T) {
 	wantError(t, err, "doesn't have the checksum that was stored with it")
 }
 
-// A write whose response is lost was carried out, and is not an error.
+// TestLostResponses checks that a write that was carried out is not an error if its response is
+// lost.
 func TestLostResponses(t *testing.T) {
 	s, client := start(t)
 	a := open(t, client, nil)
@@ -146,7 +147,7 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// A tag that a killed process left behind is explained.
+// TestLeftTag checks the error about a tag that a killed process left behind.
 func TestLeftTag(t *testing.T) {
 	s, client := start(t)
 	a := open(t, client, nil)
@@ -177,7 +178,7 @@ func TestErrors(t *testing.T) {
 		"no bucket":      {settings{"bucket": text("other-125")}, `the region "ap-guangzhou" has no bucket "other-125"`},
 		"no region":      {settings{"region": cty.NullVal(cty.String)}, "it is required, here or in the environment variable TENCENTCLOUD_REGION"},
 		"access list":    {settings{"acl": text("x")}, "acl"},
-		"prefix":         {settings{"prefix": text("/x")}, "without a slash at its ends"},
+		"prefix":         {settings{"prefix": text("/x")}, "without a slash at either end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, err := tryOpen(client, test.settings)

@@ -1,8 +1,8 @@
 // Package cos keeps states in the object storage of Tencent Cloud, in the layout of OpenTofu.
 //
 // The state of the default workspace is the object PREFIX/KEY, that of a workspace PREFIX/NAME/KEY.
-// A lock is an object whose name ends with ".tflock". The storage can't create an object only if it
-// is absent in every bucket, so a tag of the account guards the creation: creating a tag that
+// A lock is an object whose name ends with ".tflock". Not every bucket can refuse to overwrite an
+// existing object, so a tag of the account guards the creation of a lock: creating a tag that
 // exists fails.
 //
 // Invariants: the content of an object is compared with the checksum that was stored with it. Every

@@ -58,7 +58,7 @@ func (b *bucket) Get(ctx context.Context, name string) ([]byte, string, error) {
 	}
 	generation := resp.Header.Get("X-Goog-Generation")
 	if generation == "" {
-		return nil, "", fmt.Errorf("the answer of %s doesn't say the generation of the object", b.base.Host)
+		return nil, "", fmt.Errorf("the response of %s doesn't include the generation of the object", b.base.Host)
 	}
 	return resp.Body, generation, nil
 }
@@ -122,7 +122,7 @@ func (b *bucket) Put(ctx context.Context, name string, data []byte, c objects.Co
 	}
 	var answer struct{ Generation string }
 	if err := json.Unmarshal(resp.Body, &answer); err != nil || answer.Generation == "" {
-		return "", fmt.Errorf("the answer of %s doesn't say the generation of the object", b.base.Host)
+		return "", fmt.Errorf("the response of %s doesn't include the generation of the object", b.base.Host)
 	}
 	return answer.Generation, nil
 }
@@ -166,7 +166,7 @@ func (b *bucket) List(ctx context.Context, prefix string, found func(string)) er
 			NextPageToken string
 		}
 		if err := json.Unmarshal(resp.Body, &page); err != nil {
-			return fmt.Errorf("the service's answer can't be read: %w", err)
+			return fmt.Errorf("the service's response can't be read: %w", err)
 		}
 		for _, item := range page.Items {
 			found(item.Name)
@@ -208,7 +208,7 @@ func (b *bucket) failure(resp *restapi.Response) error {
 		return fmt.Errorf("the credentials don't permit this request. They need the role \"Storage Object Admin\" for the "+
 			"bucket %q; for plans with -lock=false, \"Storage Object Viewer\" is enough: %w", b.name, err)
 	case strings.Contains(text, "customer-supplied encryption key") || strings.Contains(text, "ResourceIsEncryptedWithCustomerEncryptionKey"):
-		return fmt.Errorf("the object is encrypted with another key than \"encryption_key\": %w", err)
+		return fmt.Errorf("the object is encrypted with a key other than \"encryption_key\": %w", err)
 	}
 	return err
 }

@@ -21,7 +21,7 @@ var (
 // Driver is the gcs backend.
 var Driver = backend.New("gcs", open)
 
-// silence is how long the service may be silent.
+// silence is the maximum time without data from the service.
 const silence = 2 * time.Minute
 
 // scope is the scope of tokens for the service.

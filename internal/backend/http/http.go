@@ -78,7 +78,7 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	return s, nil
 }
 
-// silence is how long a server may be silent. Some take a while to store a large state.
+// silence is the maximum time without data from a server. Some take a while to store a large state.
 const silence = 2 * time.Minute
 
 // maxBody is the maximum size of a response other than the state.

@@ -135,13 +135,13 @@ func (c *Config) cluster() (*rest.Config, error) {
 	cluster, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{Precedence: paths}, overrides).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, fmt.Errorf("the files %s have no cluster and no context that is current; set host, config_context or "+
+		return nil, fmt.Errorf("the kubeconfig files %s have no cluster and no current context; set host, config_context or "+
 			"config_context_cluster", strings.Join(paths, ", "))
 	}
 	return cluster, err
 }
 
-// server returns the address of the API server, "" for that of the kubeconfig files.
+// server returns the address of the API server, or "" if the kubeconfig files decide.
 func (c *Config) server(paths []string) string {
 	switch {
 	case c.Host == "" && len(paths) == 0:

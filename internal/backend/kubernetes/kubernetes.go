@@ -184,7 +184,7 @@ func (s *Store) written(ctx context.Context, workspace, old string, packed []byt
 
 // Delete implements backend.Store.
 func (s *Store) Delete(ctx context.Context, workspace string) error {
-	_, err := s.secret(ctx, workspace) // not a secret that isn't a state
+	_, err := s.secret(ctx, workspace) // a secret that isn't a state is an error
 	if err == nil {
 		err = s.call(ctx, http.MethodDelete, secrets, s.secretName(workspace), nil, nil)
 	}

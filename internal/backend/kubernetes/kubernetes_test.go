@@ -109,7 +109,7 @@ users:
 `, s.URL, write(t, "ca.pem", s.CA), user))
 }
 
-// The ways to find the cluster and the credentials.
+// TestCredentials checks the ways to find the cluster and the credentials.
 func TestCredentials(t *testing.T) {
 	s := start(t)
 	plugin := write(t, "plugin", `#!/bin/sh
@@ -189,7 +189,7 @@ func TestConfigPathsVariable(t *testing.T) {
 	check(t, err)
 }
 
-// What lies in the cluster is what OpenTofu writes.
+// TestLayout checks that the cluster has the objects that OpenTofu writes.
 func TestLayout(t *testing.T) {
 	s := start(t)
 	more := direct(s)
@@ -246,7 +246,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// A write whose response is lost was carried out, and is not an error.
+// TestLostResponses checks that a write that was carried out is not an error if its response is
+// lost.
 func TestLostResponses(t *testing.T) {
 	s := start(t)
 	a := open(t, direct(s))
@@ -289,7 +290,7 @@ func TestForceUnlock(t *testing.T) {
 	wantError(t, unlock("first"), "the state isn't locked")
 }
 
-// The requests of an apply, whose lease exists, and of listing workspaces.
+// TestRequests checks the requests of an apply whose lease exists, and of listing workspaces.
 func TestRequests(t *testing.T) {
 	s := start(t)
 	a := open(t, direct(s))
@@ -315,7 +316,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// An account that may only read can read the state, and gets a clear error when it locks.
+// TestReadOnly checks that an account that may only read can read the state, and gets a clear error
+// when it locks.
 func TestReadOnly(t *testing.T) {
 	s := start(t)
 	a := open(t, direct(s))
@@ -335,7 +337,8 @@ func TestReadOnly(t *testing.T) {
 	wantError(t, err, `cannot create resource "leases"`)
 }
 
-// Secrets that aren't states are neither read nor overwritten nor deleted.
+// TestForeignSecret checks that secrets that aren't states are neither read nor overwritten nor
+// deleted.
 func TestForeignSecret(t *testing.T) {
 	s := start(t)
 	a := open(t, direct(s))

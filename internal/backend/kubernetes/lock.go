@@ -25,7 +25,7 @@ func (s *Store) lease(ctx context.Context, workspace string) (*object, error) {
 	return lease, err
 }
 
-// holder returns the ID of the lock that a lease is, "" if it isn't held.
+// holder returns the ID of the lock that a lease represents, or "" if it isn't held.
 func (o *object) holder() string {
 	if o.Spec == nil {
 		return ""
@@ -66,8 +66,8 @@ func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInf
 	return info.ID, nil
 }
 
-// lost returns the result of an attempt to lock that met another one, maybe an earlier one of the
-// same lock whose response was lost.
+// lost returns the result of an attempt to lock that conflicted with another one, which may be an
+// earlier attempt of this process whose response was lost.
 func (s *Store) lost(ctx context.Context, workspace, id string) (string, error) {
 	lease, err := s.lease(ctx, workspace)
 	switch {

@@ -60,7 +60,7 @@ const (
 // errNotFound is returned for an object that doesn't exist.
 var errNotFound = errors.New("the object doesn't exist")
 
-// statusError is a refusal of the API server.
+// statusError is an error response of the API server.
 type statusError struct {
 	status  int
 	Reason  string
@@ -128,8 +128,8 @@ func (s *Store) send(ctx context.Context, method string, k kind, name, query, ac
 	return nil
 }
 
-// failure returns the error of a response that isn't a success. one reports whether the request was
-// for one object, so that its absence isn't unexpected.
+// failure returns the error of an unsuccessful response. one reports whether the request was for a
+// single object, which may be missing.
 func (s *Store) failure(resp *restapi.Response, one bool) error {
 	refused := &statusError{status: resp.Status}
 	if json.Unmarshal(resp.Body, refused) != nil || refused.Message == "" {

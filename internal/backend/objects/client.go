@@ -9,13 +9,13 @@ var (
 	// ErrNotFound is returned by Client.Get if there is no such object.
 	ErrNotFound = errors.New("there is no such object")
 	// ErrPrecondition is returned by Client.Put and Client.Delete if the object doesn't have the
-	// version that the condition demands.
+	// version that the condition requires.
 	ErrPrecondition = errors.New("the object has another version")
 	// ErrUnlocked is returned by Unlock if there is no lock.
 	ErrUnlocked = errors.New("the state isn't locked")
 )
 
-// A Client calls an object store. It repeats requests that failed for a reason that may pass. It is
+// A Client calls an object store. It repeats requests after failures that may be temporary. It is
 // safe for concurrent use.
 type Client interface {
 	// Get returns the content of an object and its version: an ETag, a generation, or whatever the
@@ -44,11 +44,12 @@ type Layout struct {
 	State func(workspace string) string
 	// Lock returns the key of a workspace's lock.
 	Lock func(workspace string) string
-	// Prefix is the prefix of all keys of states but possibly that of the default workspace.
+	// Prefix is the common prefix of the keys of states. The key of the default workspace may lack
+	// it.
 	Prefix string
 	// Workspace returns the workspace whose state has that key. It reports false for other objects.
 	Workspace func(key string) (string, bool)
 	// Path returns the description of a workspace's state in the information about a lock, such as
-	// BUCKET/KEY; nil for the key of the state.
+	// BUCKET/KEY. If it is nil, the description is the key of the state.
 	Path func(workspace string) string
 }

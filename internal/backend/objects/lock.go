@@ -15,8 +15,8 @@ type Locked struct {
 	// LockClient writes the lock objects. It differs from the client of the store if lock objects
 	// are written in another way, for instance with other tags.
 	LockClient Client
-	// ID returns the ID of a lock from its information and the version of its object; nil for the
-	// ID in the information.
+	// ID returns the ID of a lock from its information and the version of its object. If it is nil,
+	// the ID is that in the information.
 	ID func(info *backend.LockInfo, version string) string
 }
 
@@ -78,8 +78,8 @@ func (s *Locked) id(info *backend.LockInfo, version string) string {
 	return s.ID(info, version)
 }
 
-// Unlock implements backend.Locker. It succeeds if the lock object of that ID is gone after a
-// failed attempt, as its deletion may have lost the response.
+// Unlock implements backend.Locker. It succeeds if the lock object is gone after a failed attempt,
+// which may have deleted it although the response was lost.
 func (s *Locked) Unlock(ctx context.Context, workspace, id string) error {
 	key := s.layout.Lock(workspace)
 	info, version, err := s.holder(ctx, key)

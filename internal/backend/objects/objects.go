@@ -19,8 +19,8 @@ type Store struct {
 // New returns a store without locks.
 func New(c Client, l Layout) *Store { return &Store{c, l} }
 
-// List implements backend.Store. The default workspace is listed if it has a state and its key is
-// below the prefix of the layout; it exists anyway.
+// List implements backend.Store. It includes the default workspace, which always exists, only if
+// that has a state and its key is below the prefix of the layout.
 func (s *Store) List(ctx context.Context) ([]string, error) {
 	var names []string
 	err := s.client.List(ctx, s.layout.Prefix, func(key string) {

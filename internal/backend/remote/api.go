@@ -53,7 +53,7 @@ func (r *resource) text(name string) string {
 	return value
 }
 
-// apiError is a refusal of the service.
+// apiError is an error response of the service.
 type apiError struct {
 	status int
 	text   string
@@ -61,14 +61,14 @@ type apiError struct {
 
 func (e *apiError) Error() string { return e.text }
 
-// hasStatus reports whether an error is a refusal with that status.
+// hasStatus reports whether an error is an error response with that status.
 func hasStatus(err error, status int) bool {
 	var refused *apiError
 	return errors.As(err, &refused) && refused.status == status
 }
 
-// call sends a request for a path with parameters in the order of names and values, and decodes the
-// response into out. It reports whether the request was repeated.
+// call sends a request for a path and decodes the response into out. The query lists names and
+// values in turn. It reports whether the request was repeated.
 func (s *Store) call(
 	ctx context.Context, method, path string, in, out any, query ...string,
 ) (doc *document, repeated bool, err error) {

@@ -102,7 +102,7 @@ func openCloud(ctx context.Context, c *CloudConfig) (backend.Store, error) {
 	return cloud{s}, nil
 }
 
-// Store is the workspaces of an organization.
+// Store keeps states in the workspaces of an organization.
 type Store struct {
 	organization string
 	name         string // of the only workspace; "" if there may be several

@@ -97,7 +97,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// Workspaces by prefix and by tags, on several pages.
+// TestWorkspaces checks workspaces by prefix and by tags, on several pages.
 func TestWorkspaces(t *testing.T) {
 	s := start(t)
 	s.AddProject("team")
@@ -145,8 +145,8 @@ func TestWorkspaces(t *testing.T) {
 	}
 }
 
-// A workspace by name is called "default" by the remote backend, and by its name with a cloud
-// block.
+// TestOneWorkspace checks that a workspace by name is called "default" by the remote backend, and
+// by its name with a cloud block.
 func TestOneWorkspace(t *testing.T) {
 	s := start(t)
 	a := open(t, s, remote.Driver, one)
@@ -170,7 +170,7 @@ func TestOneWorkspace(t *testing.T) {
 	check(t, c.Put(t.Context(), "three", []byte("3")))
 }
 
-// Existing workspaces get the tags of the settings.
+// TestTags checks that existing workspaces get the tags of the settings.
 func TestTags(t *testing.T) {
 	s := start(t)
 	s.Create("a", "local", "net")
@@ -200,7 +200,7 @@ func TestLocalOperations(t *testing.T) {
 	}
 }
 
-// What the service is told about a state.
+// TestSummary checks what the service learns about a state.
 func TestSummary(t *testing.T) {
 	s := start(t)
 	a := open(t, s, remote.Driver, one)
@@ -266,7 +266,8 @@ func TestLocks(t *testing.T) {
 	wantError(t, a.(backend.Locker).Unlock(t.Context(), ws, id), "already unlocked")
 }
 
-// A request whose response is lost was carried out, and is not an error.
+// TestLostResponses checks that a request that was carried out is not an error if its response is
+// lost.
 func TestLostResponses(t *testing.T) {
 	s := start(t)
 	a := open(t, s, remote.Driver, one)

@@ -59,7 +59,7 @@ func (s *Store) GetVersion(ctx context.Context, local string) ([]byte, string, e
 	return data, v.ID, nil
 }
 
-// current returns the current version of a workspace's state, nil if there is none.
+// current returns the current version of a workspace's state, or nil if it has no state.
 func (s *Store) current(ctx context.Context, w *workspace) (*resource, error) {
 	v := new(resource)
 	_, _, err := s.call(ctx, http.MethodGet, "workspaces/"+w.id+"/current-state-version", nil, v)

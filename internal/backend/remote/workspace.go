@@ -95,7 +95,7 @@ func (s *Store) organizationError(err error) error {
 	return err
 }
 
-// projectID returns the ID of the configured project, "" if there is none.
+// projectID returns the ID of the configured project, or "" if none is configured.
 func (s *Store) projectID(ctx context.Context) (string, error) {
 	if s.project == "" {
 		return "", nil
@@ -115,7 +115,7 @@ func (s *Store) projectID(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// find returns a workspace of the service, nil if there is none.
+// find returns a workspace of the service, or nil if it doesn't exist.
 func (s *Store) find(ctx context.Context, name string) (*workspace, error) {
 	s.mu.Lock()
 	w := s.known[name]
@@ -141,8 +141,8 @@ func (s *Store) learn(w *workspace) *workspace {
 	return w
 }
 
-// mustFind returns the workspace of the service for one of this program, or an error if there is
-// none.
+// mustFind returns the workspace of the service for one of this program, or an error if it doesn't
+// exist.
 func (s *Store) mustFind(ctx context.Context, local string) (*workspace, error) {
 	name, ok := s.serviceName(local)
 	if !ok {
@@ -272,8 +272,8 @@ func (s *Store) LocalOperations(ctx context.Context, local string) error {
 	if err != nil || w == nil || w.mode == "local" || w.mode == "" {
 		return err
 	}
-	return fmt.Errorf("the workspace %q has the execution mode %q: %s runs its operations, which this program can't ask "+
-		"for. Set its execution mode to \"local\" in the settings of the workspace, or set TF_FORCE_LOCAL_BACKEND=1 to run "+
+	return fmt.Errorf("the workspace %q has the execution mode %q: %s runs its operations, and this program can't start "+
+		"them there. Set its execution mode to \"local\" in the settings of the workspace, or set TF_FORCE_LOCAL_BACKEND=1 to run "+
 		"this operation here", w.name, w.mode, s.host)
 }
 
@@ -281,7 +281,7 @@ func (s *Store) LocalOperations(ctx context.Context, local string) error {
 func (s *Store) Delete(ctx context.Context, local string) error {
 	name, ok := s.serviceName(local)
 	if !ok {
-		return nil // there is nothing
+		return nil // there is nothing to delete
 	}
 	w, err := s.find(ctx, name)
 	if err != nil || w == nil {

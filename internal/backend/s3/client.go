@@ -214,10 +214,10 @@ func (c *client) explain(err error) error {
 	case refused.Status == http.StatusMovedPermanently || refused.Code == "PermanentRedirect" ||
 		refused.Code == "AuthorizationHeaderMalformed" || refused.Code == "IllegalLocationConstraintException":
 		if region != "" {
-			return fmt.Errorf("the S3 bucket %q is in the region %s, and the backend has another one: set region to %[2]q: %[3]w",
+			return fmt.Errorf("the S3 bucket %q is in the region %s, but the backend is configured for another one: set region to %[2]q: %[3]w",
 				c.config.Bucket, region, err)
 		}
-		return fmt.Errorf("the S3 bucket %q is in another region than the backend has: %w", c.config.Bucket, err)
+		return fmt.Errorf("the S3 bucket %q is not in the region of the backend: %w", c.config.Bucket, err)
 	}
 	return err
 }

@@ -49,7 +49,7 @@ func TestInvalidArguments(t *testing.T) {
 	for text, want := range map[string]string{
 		`key = "/k"`:                                     `main.tf:2: Invalid configuration: The argument "key" is invalid: it must not start or end with "/"`,
 		`workspace_key_prefix = "x/"`:                    `main.tf:3: Invalid configuration: The argument "workspace_key_prefix" is invalid: it must not start or end`,
-		`region = "useast1"`:                             `main.tf:3: Invalid configuration: The argument "region" is invalid: no AWS region has such a name`,
+		`region = "useast1"`:                             `main.tf:3: Invalid configuration: The argument "region" is invalid: no AWS region has this name`,
 		`access_key = "a"`:                               `main.tf:3: Invalid configuration: The argument "access_key" is invalid: access_key and secret_key must be set together`,
 		`max_retries = -1`:                               `"max_retries" is invalid: it must not be negative`,
 		`retry_mode = "x"`:                               `"retry_mode" is invalid: "x" is not one of standard, adaptive`,
@@ -179,7 +179,7 @@ func TestAddresses(t *testing.T) {
 func TestInvalidBuckets(t *testing.T) {
 	for bucket, want := range map[string]string{
 		"arn:aws:s3::123456789012:accesspoint/mrap.mrap":        "is not the ARN of an access point in a region",
-		"arn:aws:s3:eu-west-1:123456789012:accesspoint/ap":      "the access point is in the region eu-west-1, and the backend has us-east-1",
+		"arn:aws:s3:eu-west-1:123456789012:accesspoint/ap":      "the access point is in the region eu-west-1, but the backend is configured for us-east-1",
 		"arn:aws:dynamodb:us-east-1:123456789012:table/nothing": "is not the ARN of an access point",
 	} {
 		_, err := tryOpen(t, map[string]cty.Value{"bucket": cty.StringVal(bucket), "key": cty.StringVal("k"),

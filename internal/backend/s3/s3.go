@@ -97,7 +97,7 @@ func bucketURL(ctx context.Context, c *Config, a *awsapi.Account, s *awsapi.Serv
 			return nil, err
 		}
 		if region != a.Region {
-			return nil, blocks.Invalid([]string{"bucket"}, "the access point is in the region %s, and the backend has %s",
+			return nil, blocks.Invalid([]string{"bucket"}, "the access point is in the region %s, but the backend is configured for %s",
 				region, a.Region)
 		}
 		if !s.Custom {

@@ -108,7 +108,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestStored checks what lies in the store: keys, metadata, lock objects, lock items and digests.
+// TestStored checks what is stored: keys, metadata, lock objects, lock items and digests.
 func TestStored(t *testing.T) {
 	server := newStore(t)
 	args := arguments(server, locks(server)["Both"])
@@ -276,7 +276,7 @@ func TestFailures(t *testing.T) {
 			"The secret access key from StaticCredentials doesn't belong to the access key"},
 		"region of the server": {map[string]cty.Value{"region": cty.StringVal("eu-west-1")}, nil, "is in another region"},
 		"region in the answer": {nil, refuse(301, "PermanentRedirect", "Use the other endpoint."),
-			`is in the region eu-west-3, and the backend has another one: set region to "eu-west-3"`},
+			`is in the region eu-west-3, but the backend is configured for another one: set region to "eu-west-3"`},
 		"expired": {nil, refuse(400, "ExpiredToken", "The provided token has expired."),
 			"The credentials from StaticCredentials have expired: sign in again"},
 		"no permission": {nil, refuse(403, "AccessDenied", "Access Denied"),

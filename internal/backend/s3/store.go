@@ -24,8 +24,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// digestWait is how long to wait for a state and its digest to agree: another process may be
-// between writing one and the other.
+// digestWait holds the delays before a state that doesn't match its digest is read again: another
+// process may have written only one of them yet.
 var digestWait = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 
 // Get implements backend.Store.
@@ -107,7 +107,7 @@ func (s *Store) Swap(ctx context.Context, workspace, version string, data []byte
 		switch {
 		case err != nil:
 			return "", err
-		case found != version && bytes.Equal(there, data): // only the digest of an earlier attempt failed
+		case found != version && bytes.Equal(there, data): // an earlier attempt failed to write the digest
 			return found, s.confirm(ctx, workspace, digest(data))
 		case found != version:
 			return "", backend.ErrChanged

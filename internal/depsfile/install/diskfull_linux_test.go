@@ -18,9 +18,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestDiskFull installs to a disk with too little space, more and more of it, until everything
-// fits. Whichever step fails, there is a clear error and neither a part of a package nor a part of
-// a lock file. The disk is a tmpfs, which the process can mount in its own mount namespace.
+// TestDiskFull installs to disks that are too small, each larger than the one before, until
+// everything fits. Whichever step fails, there is a clear error, and neither a partial package nor
+// a partial lock file is left. The disk is a tmpfs, which the process can mount in its own mount
+// namespace.
 func TestDiskFull(t *testing.T) {
 	if os.Getenv("TEST_DISK_FULL") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestDiskFull$", "-test.v")

@@ -135,7 +135,7 @@ func (d *Direct) Package(
 	sum, sumErr := hex.DecodeString(doc.Sum)
 	switch {
 	case doc.OS != platform.OS || doc.Arch != platform.Arch:
-		return nil, fmt.Errorf("the registry's answer for platform %s is for %s_%s", platform, doc.OS, doc.Arch)
+		return nil, fmt.Errorf("the registry's response for platform %s is for %s_%s", platform, doc.OS, doc.Arch)
 	case err != nil || doc.DownloadURL == "" || location.Scheme != "https" && location.Scheme != "http":
 		return nil, fmt.Errorf("the registry returned no usable URL for the package: %q", doc.DownloadURL)
 	case sumErr != nil || len(sum) != 32:

@@ -118,7 +118,7 @@ func (p *provider) encrypt(ctx context.Context, key []byte) (*metadata, error) {
 	meta.Ciphertext, meta.IV, meta.Tag, meta.Data = out.Value, out.IV, out.Tag, out.Data
 	meta.Version = out.KeyID[strings.LastIndexByte(out.KeyID, '/')+1:]
 	if len(meta.Ciphertext) == 0 || meta.Version == "" {
-		return nil, errors.New("the answer of the vault has no encrypted key, or no key version")
+		return nil, errors.New("the response of the vault has no encrypted key, or no key version")
 	}
 	return meta, nil
 }
@@ -127,7 +127,7 @@ func (p *provider) decrypt(ctx context.Context, meta *metadata) ([]byte, error) 
 	out, err := p.call(ctx, meta.Version, "decrypt", &parameters{Algorithm: meta.Algorithm, Value: meta.Ciphertext,
 		IV: meta.IV, Tag: meta.Tag, Data: meta.Data})
 	if err == nil && len(out.Value) == 0 {
-		err = errors.New("the answer of the vault has no key")
+		err = errors.New("the response of the vault has no key")
 	}
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (p *provider) call(ctx context.Context, version, operation string, q *param
 	}
 	out := new(parameters)
 	if err := json.Unmarshal(resp.Body, out); err != nil {
-		return nil, fmt.Errorf("invalid answer of the vault %s: %w", p.vault.Host, err)
+		return nil, fmt.Errorf("invalid response of the vault %s: %w", p.vault.Host, err)
 	}
 	return out, nil
 }
@@ -218,7 +218,7 @@ func (p *provider) scope(ctx context.Context) (string, error) {
 		resource = strings.TrimSuffix(parameter(challenge, "scope"), "/.default")
 	}
 	if resp.Status != http.StatusUnauthorized || resource == "" {
-		return "", fmt.Errorf("%s is no key vault: it doesn't say which tokens it accepts (%d %s)", p.vault.Host,
+		return "", fmt.Errorf("%s is not a key vault: it doesn't say which tokens it accepts (%d %s)", p.vault.Host,
 			resp.Status, http.StatusText(resp.Status))
 	}
 	domain, err := url.Parse(resource)
@@ -248,8 +248,8 @@ func (p *provider) failure(resp *restapi.Response) error {
 		return fmt.Errorf("the vault %s has no such key, %q, or no such version of it: %s", p.vault.Host, p.config.KeyName,
 			text)
 	case resp.Status == http.StatusForbidden:
-		return fmt.Errorf("the credentials don't permit to encrypt and decrypt with the key %q in the vault %s; they need "+
+		return fmt.Errorf("the credentials don't permit encryption and decryption with the key %q in the vault %s; they need "+
 			"the role \"Key Vault Crypto User\": %s", p.config.KeyName, p.vault.Host, text)
 	}
-	return fmt.Errorf("the vault %s answered %d %s", p.vault.Host, resp.Status, text)
+	return fmt.Errorf("the vault %s responded with %d %s", p.vault.Host, resp.Status, text)
 }

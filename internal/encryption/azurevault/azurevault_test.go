@@ -155,9 +155,9 @@ func TestErrors(t *testing.T) {
 		{`the vault states.vault.azure.net has no such key, "other"`, good("vault_key_name", "other"), nil},
 		{"AADSTS7000215: Invalid client secret", good("client_secret", "wrong"), nil},
 		{"there are no Azure credentials", good("client_secret", "", "use_cli", false), nil},
-		{"the vault states.managedhsm.azure.net answered 400 BadParameter operation is not allowed: algorithm RSA-OAEP-256", good("vault_uri", "https://"+hsm, "vault_key_name", "aes256"), nil},
+		{"the vault states.managedhsm.azure.net responded with 400 BadParameter operation is not allowed: algorithm RSA-OAEP-256", good("vault_uri", "https://"+hsm, "vault_key_name", "aes256"), nil},
 		{"asks for a token for https://vault.example.com, which is not its domain", good(), evil},
-		{"is no key vault", good("vault_uri", "https://"+azuretest.MetadataHost), nil},
+		{"is not a key vault", good("vault_uri", "https://"+azuretest.MetadataHost), nil},
 		{"the role \"Key Vault Crypto User\"", good(), func(w http.ResponseWriter, r *http.Request) bool {
 			if r.Header.Get("Authorization") == "" || r.Host != vault {
 				return false

@@ -109,7 +109,7 @@ func checksum(data []byte) string {
 	return strconv.FormatUint(uint64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))), 10)
 }
 
-var errDamaged = errors.New("the answer of the service was damaged on the way: its checksum differs")
+var errDamaged = errors.New("the response of the service was damaged in transit: its checksum doesn't match")
 
 func (p *provider) encrypt(ctx context.Context, key []byte) ([]byte, error) {
 	out, err := p.call(ctx, "encrypt", &message{Plaintext: key, PlaintextSum: checksum(key)})
@@ -117,7 +117,7 @@ func (p *provider) encrypt(ctx context.Context, key []byte) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(out.Ciphertext) == 0:
-		return nil, errors.New("the answer of the service has no encrypted key")
+		return nil, errors.New("the response of the service has no encrypted key")
 	case out.CiphertextSum != "" && out.CiphertextSum != checksum(out.Ciphertext):
 		return nil, errDamaged
 	}
@@ -130,7 +130,7 @@ func (p *provider) decrypt(ctx context.Context, ciphertext []byte) ([]byte, erro
 	case err != nil:
 		return nil, err
 	case len(out.Plaintext) == 0:
-		return nil, errors.New("the answer of the service has no key")
+		return nil, errors.New("the response of the service has no key")
 	case out.PlaintextSum != "" && out.PlaintextSum != checksum(out.Plaintext):
 		return nil, errDamaged
 	}
@@ -157,7 +157,7 @@ func (p *provider) call(ctx context.Context, operation string, q *message) (*mes
 	case http.StatusNotFound:
 		return nil, fmt.Errorf("there is no key %s: %w", p.config.Key, err)
 	case http.StatusForbidden:
-		return nil, fmt.Errorf("the credentials don't permit to encrypt and decrypt with the key %s, or there is no such "+
+		return nil, fmt.Errorf("the credentials don't permit encryption and decryption with the key %s, or there is no such "+
 			"key; they need the role \"Cloud KMS CryptoKey Encrypter/Decrypter\": %w", p.config.Key, err)
 	case http.StatusUnauthorized:
 		return nil, fmt.Errorf("the credentials are not valid, or have expired: %w", err)
@@ -166,7 +166,7 @@ func (p *provider) call(ctx context.Context, operation string, q *message) (*mes
 	}
 	out := new(message)
 	if err := json.Unmarshal(resp.Body, out); err != nil {
-		return nil, fmt.Errorf("invalid answer of the service: %w", err)
+		return nil, fmt.Errorf("invalid response of the service: %w", err)
 	}
 	return out, nil
 }

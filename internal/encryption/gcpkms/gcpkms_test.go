@@ -159,12 +159,12 @@ func TestErrors(t *testing.T) {
 		{"\"credentials\" is not a JSON file with Google credentials", good("access_token", "", "credentials", "{"), nil},
 		{"reading the file that \"credentials\" names: open none: no such file", good("access_token", "", "credentials", "none"), nil},
 		{"the credentials are not accepted by Google: they have expired", good("access_token", "", "credentials", string(google.UserFile("hunter2"))), nil},
-		{"impersonating the service account other@x: the service answered 403 Forbidden: Permission 'iam.serviceAccounts.getAccessToken' denied", good("access_token", "", "credentials", string(account), "impersonate_service_account", "other@x"), nil},
+		{"impersonating the service account other@x: the service responded with 403 Forbidden: Permission 'iam.serviceAccounts.getAccessToken' denied", good("access_token", "", "credentials", string(account), "impersonate_service_account", "other@x"), nil},
 		{"the role \"Cloud KMS CryptoKey Encrypter/Decrypter\"", good(), func(w http.ResponseWriter, _ *http.Request) bool {
 			w.WriteHeader(http.StatusForbidden)
 			return true
 		}},
-		{"was damaged on the way", good(), damage},
+		{"was damaged in transit", good(), damage},
 	} {
 		google.Intercept(test.answer)
 		_, _, err := open(t, test.settings).Keys(t.Context(), nil, encryption.Keys{})

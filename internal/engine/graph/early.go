@@ -41,8 +41,9 @@ func (r *Resource) ChainedTo() *Resource {
 	return nil
 }
 
-// readsByInstance returns the resources of the module of which a block reads instances only, and
-// which: itself first.
+// readsByInstance returns the resources of the module that a block reads only by instance, each
+// with the references that select the instances. The first one is the resource itself, if it reads
+// other instances of its own.
 func (r *Resource) readsByInstance() []IndexedRead {
 	var out []IndexedRead
 	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 {

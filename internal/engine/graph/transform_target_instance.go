@@ -92,7 +92,7 @@ func (t *targeting) byInstance(from []*Resource, next nextInstances) map[*Resour
 	return out
 }
 
-// both returns the resources that are in both sets. A nil set has all.
+// both returns the resources that are in both sets. A nil set stands for all resources.
 func both(a, b map[*Resource]bool) map[*Resource]bool {
 	if a == nil {
 		return b
@@ -132,7 +132,7 @@ func (t *targeting) keysOf(r *Resource, hit addrs.Target) ([]addrs.InstanceKey, 
 		return []addrs.InstanceKey{addrs.NoKey}, true
 	}
 	keys, known := t.early.Instances(r, hit.Module)
-	return keys, known && len(keys) > 0 // without instances, what decides that there is none takes part
+	return keys, known && len(keys) > 0 // without instances, whatever decides that takes part
 }
 
 // needsOf returns the instances that an instance reads.

@@ -40,8 +40,8 @@ func (o *instanceOrder) carries(v *Value) bool {
 	return out
 }
 
-// local reports whether a node that something in module m needs is a resource or value of which it
-// needs only what belongs to the same instance of m. argument says that this is an argument of the
+// local reports whether n, on which something in module m depends, is a resource or value of which
+// only the part in the same instance of m matters. argument says that this is an argument of the
 // call of m, which is evaluated in the calling module.
 func (o *instanceOrder) local(n *Node, m *Module, argument bool) bool {
 	if n.completes() {

@@ -1,6 +1,6 @@
 // Package proxytest starts an HTTPS proxy that answers all requests itself, in place of the
-// services that they are for. Clients of services with fixed addresses can so be tested as they
-// are, and other programs too. It is for tests only.
+// services that they are for. So clients of services with fixed addresses can be tested unchanged,
+// and so can other programs. It is for tests only.
 //
 // Invariant: the certificates that the proxy shows are signed by an authority of its own, which
 // exists only in memory.

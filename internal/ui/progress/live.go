@@ -28,7 +28,7 @@ type Live struct {
 	done     int
 	total    int    // steps of the phase; 0 if unknown
 	parallel int    // operations that run at a time; 0 if unlimited
-	note     string // what else there is to say
+	note     string // what the phase waits for; "" for nothing in particular
 	running  map[task]*operation
 	slowest  []Took // the slowest operations, longest first
 }

@@ -22,8 +22,8 @@ const DefaultLimit = 65000
 // LeastLimit is the smallest limit: there is room for the table and for what was left out.
 const LeastLimit = 2000
 
-// titles are the titles of the sections, and words and signs those of the table. The order is that
-// of danger.
+// titles are the titles of the sections, and words and signs those of the table. The most dangerous
+// kinds come first.
 var titles = map[planview.Kind]struct{ title, word, sign string }{
 	planview.Destroyed: {"Destroyed", "destroy", "−"}, planview.Replaced: {"Replaced", "replace", "±"},
 	planview.Forgotten: {"Forgotten: left as they are, and no longer managed", "forget", "."},

@@ -4,6 +4,6 @@
 // and the limits of sizes. It is for tests only.
 //
 // Invariants: each change has an index of its own, greater than all before; a key that is held by a
-// session is released when that session ends, and nobody can acquire it before the lock delay is
+// session is released when that session ends, and can't be acquired before the lock delay is
 // over.
 package consultest

@@ -44,7 +44,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, key string) (any, *
 	return []Entry{*e}, nil
 }
 
-// raw is an answer that is not JSON.
+// raw is a response that is not JSON.
 type raw []byte
 
 // below returns the keys with a prefix, sorted.

@@ -26,9 +26,11 @@ type Server struct {
 	Token string
 	// Auth is "user:password" that requests must have; "" for none.
 	Auth string
-	// Intercept is called before each request; it may answer it and return true. It may be nil.
+	// Intercept, if not nil, is called before each request. It returns true if it has answered the
+	// request.
 	Intercept func(w http.ResponseWriter, r *http.Request) bool
-	// Drop reports whether the answer of a request that was carried out is lost. It may be nil.
+	// Drop, if not nil, reports whether the response to a request is lost after the request was
+	// carried out.
 	Drop func(r *http.Request) bool
 
 	http *httptest.Server
@@ -37,7 +39,7 @@ type Server struct {
 	index    uint64
 	entries  map[string]*Entry
 	sessions map[string]*session
-	delays   map[string]time.Time // by key, until when it can't be acquired
+	delays   map[string]time.Time // by key: the time until which it can't be acquired
 	changed  chan struct{}        // closed at each change
 	requests []string
 }
@@ -86,7 +88,7 @@ func (s *Server) Entries() map[string]Entry {
 	return out
 }
 
-// failure is an answer other than success.
+// failure is an error response.
 type failure struct {
 	status int
 	text   string

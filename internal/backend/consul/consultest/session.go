@@ -113,8 +113,8 @@ func (s *Server) Forgive() {
 	clear(s.delays)
 }
 
-// end ends a session: its keys are released, and nobody can acquire them during the lock delay.
-// s.mu must be held.
+// end ends a session: its keys are released, and can't be acquired during the lock delay. s.mu must
+// be held.
 func (s *Server) end(id string) {
 	found := s.sessions[id]
 	if found == nil {

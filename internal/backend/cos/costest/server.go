@@ -33,7 +33,8 @@ type Server struct {
 	Keys map[string]string
 	// Tokens maps IDs of temporary access keys to their tokens.
 	Tokens map[string]string
-	// Drop reports whether the answer of a request that was carried out is lost. It may be nil.
+	// Drop, if not nil, reports whether the response to a request is lost after the request was
+	// carried out.
 	Drop func(r *http.Request) bool
 
 	mu       sync.Mutex
@@ -74,7 +75,7 @@ func (s *Server) Tags() int {
 	return len(s.tags)
 }
 
-// SetTag creates a tag, as a process that is killed afterwards.
+// SetTag creates a tag, as a process does that is killed before it removes the tag.
 func (s *Server) SetTag(key, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

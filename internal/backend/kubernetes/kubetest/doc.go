@@ -3,5 +3,5 @@
 // bearer tokens. It is for tests only.
 //
 // Invariants: each write gets a new resource version; an update or deletion that names another
-// resource version, or another UID, is a conflict; answers other than success are Status objects.
+// resource version, or another UID, is a conflict; error responses are Status objects.
 package kubetest

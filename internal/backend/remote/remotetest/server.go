@@ -30,9 +30,11 @@ type Server struct {
 	Inline bool
 	// OutputsOnly makes the server refuse states, but not their outputs.
 	OutputsOnly bool
-	// Intercept is called before each request; it may answer it and return true. It may be nil.
+	// Intercept, if not nil, is called before each request. It returns true if it has answered the
+	// request.
 	Intercept func(w http.ResponseWriter, r *http.Request) bool
-	// Drop reports whether the answer of a request that was carried out is lost. It may be nil.
+	// Drop, if not nil, reports whether the response to a request is lost after the request was
+	// carried out.
 	Drop func(r *http.Request) bool
 
 	http *httptest.Server
@@ -140,7 +142,7 @@ type request struct {
 	body []byte
 }
 
-// refusal is an answer other than success.
+// refusal is an error response.
 type refusal struct {
 	status int
 	detail string
