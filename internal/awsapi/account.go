@@ -164,7 +164,8 @@ func (c *Config) assumeRoles(cfg *aws.Config, o Options) {
 		cfg.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(client(), r.ARN,
 			func(a *stscreds.AssumeRoleOptions) {
 				a.RoleSessionName, a.Duration = sessionName(r.SessionName), duration(r.Duration)
-				a.ExternalID, a.Policy, a.PolicyARNs = optional(r.ExternalID), optional(r.Policy), policies(r.PolicyARNs)
+				a.ExternalID, a.Policy = optional(r.ExternalID), optional(r.Policy)
+				a.PolicyARNs = policies(r.PolicyARNs)
 				a.TransitiveTagKeys = r.TransitiveTags
 				for key, value := range r.Tags {
 					a.Tags = append(a.Tags, types.Tag{Key: &key, Value: &value})
@@ -230,16 +231,17 @@ func (a *Account) checkAccount(ctx context.Context, o Options) error {
 	out, err := c.sts(&a.config, o).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
 		return tfdiags.Errorf("Can't determine the AWS account", "The arguments allowed_account_ids and "+
-			"forbidden_account_ids need the account of the credentials, and the request for it failed: %s.", httpclient.Clean(err))
+			"forbidden_account_ids need the account of the credentials, and the request for it failed: %s.",
+			httpclient.Clean(err))
 	}
 	id := aws.ToString(out.Account)
 	switch {
 	case len(c.Allowed) > 0 && !slices.Contains(c.Allowed, id):
-		return blocks.Invalid([]string{"allowed_account_ids"}, "the credentials belong to the AWS account %s, which it "+
-			"doesn't list", id)
+		return blocks.Invalid([]string{"allowed_account_ids"}, "the credentials belong to the AWS account %s, which "+
+			"it doesn't list", id)
 	case slices.Contains(c.Forbidden, id):
-		return blocks.Invalid([]string{"forbidden_account_ids"}, "the credentials belong to the AWS account %s, which it "+
-			"lists", id)
+		return blocks.Invalid([]string{"forbidden_account_ids"}, "the credentials belong to the AWS account %s, "+
+			"which it lists", id)
 	}
 	return nil
 }
@@ -249,11 +251,12 @@ func (a *Account) checkAccount(ctx context.Context, o Options) error {
 func (c *Config) noCredentials(cause error, o Options) error {
 	var missing config.SharedConfigProfileNotExistError
 	if errors.As(cause, &missing) {
-		return tfdiags.Errorf("No valid credential sources found", "There is no profile %q in the shared files of AWS, which "+
-			"%s needs: %s.", missing.Profile, o.User, c.sources())
+		return tfdiags.Errorf("No valid credential sources found", "There is no profile %q in the shared files of "+
+			"AWS, which %s needs: %s.", missing.Profile, o.User, c.sources())
 	}
-	return tfdiags.Errorf("No valid credential sources found", "There are no usable AWS credentials for %s. They were looked for "+
-		"in %s.\n\nThe last attempt failed: %s.\n\nPlease see %s\nfor more information about providing credentials.",
+	return tfdiags.Errorf("No valid credential sources found", "There are no usable AWS credentials for %s. They "+
+		"were looked for in %s.\n\nThe last attempt failed: %s.\n\nPlease see %s\nfor more information about "+
+		"providing credentials.",
 		o.User, c.sources(), httpclient.Clean(cause), o.Docs)
 }
 
@@ -272,7 +275,8 @@ func (c *Config) sources() string {
 	case c.Profile != "":
 		out = append(out, fmt.Sprintf("the profile %q (argument)", c.Profile))
 	case os.Getenv("AWS_PROFILE") != "":
-		out = append(out, set("AWS_ACCESS_KEY_ID"), fmt.Sprintf("the profile %q (AWS_PROFILE)", os.Getenv("AWS_PROFILE")))
+		out = append(out, set("AWS_ACCESS_KEY_ID"), fmt.Sprintf("the profile %q (AWS_PROFILE)",
+			os.Getenv("AWS_PROFILE")))
 	default:
 		out = append(out, set("AWS_ACCESS_KEY_ID"), "the profile \"default\"")
 	}

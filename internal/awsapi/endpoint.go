@@ -107,7 +107,8 @@ func (a *Account) endpoint(ctx context.Context, id ServiceID, given []string, pa
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		if source != "" {
-			return nil, fmt.Errorf("the endpoint of %s in %s is not a URL that starts with http:// or https://", id.Name, source)
+			return nil, fmt.Errorf("the endpoint of %s in %s is not a URL that starts with http:// or https://",
+				id.Name, source)
 		}
 		return nil, blocks.Invalid(path, "the endpoint must be a URL that starts with http:// or https://")
 	}

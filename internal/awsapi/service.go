@@ -163,7 +163,8 @@ func (e *Error) Error() string {
 
 func (e *Error) throttled() bool {
 	switch e.Code {
-	case "SlowDown", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException",
+	case "SlowDown", "Throttling", "ThrottlingException", "ThrottledException",
+		"RequestThrottled", "RequestThrottledException",
 		"TooManyRequestsException", "ProvisionedThroughputExceededException", "RequestLimitExceeded", "RequestTimeout",
 		"TransactionInProgressException", "PriorRequestNotComplete", "LimitExceededException":
 		return true
@@ -178,8 +179,8 @@ func (s *Service) advice(e *Error) string {
 	case "ExpiredToken", "ExpiredTokenException", "RequestExpired":
 		return "The credentials" + source + " have expired: sign in again"
 	case "InvalidAccessKeyId", "UnrecognizedClientException", "InvalidClientTokenId", "InvalidToken":
-		return "The service doesn't know the credentials" + source + ": check the access key, and that its account is of " +
-			"this service"
+		return "The service doesn't know the credentials" + source + ": check the access key, and that its account " +
+			"is of this service"
 	case "SignatureDoesNotMatch", "InvalidSignatureException":
 		return "The secret access key" + source + " doesn't belong to the access key"
 	case "AccessDenied", "AccessDeniedException":
@@ -196,7 +197,8 @@ func (s *Service) advice(e *Error) string {
 func (a *Account) adjustClock(e *Error) bool {
 	const tolerated = 4 * time.Minute
 	switch e.Code {
-	case "RequestTimeTooSkewed", "RequestExpired", "InvalidSignatureException", "SignatureDoesNotMatch", "RequestInTheFuture":
+	case "RequestTimeTooSkewed", "RequestExpired", "InvalidSignatureException", "SignatureDoesNotMatch",
+		"RequestInTheFuture":
 	default:
 		return false
 	}

@@ -51,11 +51,13 @@ func (c *Config) Check() error {
 			return blocks.Invalid([]string{pair.file}, "%s", err)
 		}
 		if pair.value != "" && pair.value != text {
-			return blocks.Invalid([]string{pair.file}, "the value in the file differs from %q; remove one of the two", pair.name)
+			return blocks.Invalid([]string{pair.file}, "the value in the file differs from %q; remove one of the two",
+				pair.name)
 		}
 	}
 	if c.Certificate != "" && c.CertificatePath != "" {
-		return blocks.Invalid([]string{"client_certificate_path"}, "it can't be set together with \"client_certificate\"")
+		return blocks.Invalid([]string{"client_certificate_path"}, "it can't be set together with "+
+			"\"client_certificate\"")
 	}
 	return nil
 }

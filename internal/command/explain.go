@@ -28,7 +28,7 @@ For something that is not in the plan it says why not: for example because of
 		f.stateFlags.addIn(fs)
 		f.targetFlags.add(fs)
 		fs.BoolVar(&f.Destroy, "destroy", false, "Explain a plan to destroy everything.")
-		fs.BoolVar(&f.RefreshOnly, "refresh-only", false, "Explain a plan that only takes note of changes made outside.")
+		fs.BoolVar(&f.RefreshOnly, "refresh-only", false, "Explain a plan that only records changes made outside.")
 		fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside.")
 		fs.Var((*list)(&f.Replace), "replace", "Replace the resource instance at this `address`. May be repeated.")
 		fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")

@@ -79,7 +79,9 @@ var graphKinds = map[string]engine.GraphKind{
 
 // graphFormats are the writers of the formats, except that of a page.
 var graphFormats = map[string]func(*graphview.Graph, io.Writer) error{
-	"dot": (*graphview.Graph).WriteDOT, "mermaid": (*graphview.Graph).WriteMermaid, "json": (*graphview.Graph).WriteJSON,
+	"dot":      (*graphview.Graph).WriteDOT,
+	"mermaid":  (*graphview.Graph).WriteMermaid,
+	"json":     (*graphview.Graph).WriteJSON,
 	formatHTML: nil,
 }
 
@@ -153,7 +155,8 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) (err 
 	app.printOnStderr(app.Warnings.Take())
 	switch {
 	case f.Format == formatHTML:
-		return page.Write(out, &page.Content{Title: subject.name, Graph: view, View: subject.planView(), Version: version.String})
+		return page.Write(out, &page.Content{
+			Title: subject.name, Graph: view, View: subject.planView(), Version: version.String})
 	case f.Modules:
 		view = view.Resources().Modules()
 	case f.Format != "json":

@@ -161,12 +161,12 @@ func (a *App) selectExisting(ctx context.Context, p *session.Location) error {
 		a.Say("Selected the only workspace, %q.", names[0])
 		return a.SelectWorkspace(names[0])
 	case len(names) == 0:
-		a.Warnings.Add(tfdiags.Warningf("No workspaces", "The backend has no workspaces that match its settings. Create one "+
-			"with \"tofu workspace new\"."))
+		a.Warnings.Add(tfdiags.Warningf("No workspaces", "The backend has no workspaces that match its settings. "+
+			"Create one with \"tofu workspace new\"."))
 		return nil
 	}
-	a.Warnings.Add(tfdiags.Warningf("No workspace is selected", "The workspace %q doesn't exist in this backend. Select one "+
-		"of these with \"tofu workspace select\": %s.", selected, strings.Join(names, ", ")))
+	a.Warnings.Add(tfdiags.Warningf("No workspace is selected", "The workspace %q doesn't exist in this backend. "+
+		"Select one of these with \"tofu workspace select\": %s.", selected, strings.Join(names, ", ")))
 	return nil
 }
 

@@ -110,8 +110,8 @@ func (m *migration) renamed(ctx context.Context, names []string, selected, only 
 		}
 		if dest == "" {
 			return tfdiags.Errorf("The state needs the name of a workspace",
-				"The new backend has no workspace \"default\". Set TF_WORKSPACE to the name of the workspace that the state "+
-					"becomes, and run the command again.")
+				"The new backend has no workspace \"default\". Set TF_WORKSPACE to the name of the workspace that "+
+					"the state becomes, and run the command again.")
 		}
 		if err := m.take(ctx, name, dest); err != nil {
 			return err

@@ -186,7 +186,8 @@ func (a *App) reportInstall(e install.Event) {
 	case install.Fetching:
 		a.Say("- Fetching %s %s for %s...", e.Provider.ForDisplay(), e.Version, e.Platform)
 	case install.Fetched:
-		a.Say("- Retrieved %s %s for %s (%s)", e.Provider.ForDisplay(), e.Version, e.Platform, describeAuth(e.Auth, e.KeyID))
+		a.Say("- Retrieved %s %s for %s (%s)",
+			e.Provider.ForDisplay(), e.Version, e.Platform, describeAuth(e.Auth, e.KeyID))
 	}
 }
 

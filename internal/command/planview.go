@@ -40,10 +40,11 @@ func (f *viewFlags) addPlanView(fs *options) {
 		}
 		return nil
 	})
-	fs.Func("sort", "With -view=table, sort by `action` (the default), address, type or file.", func(text string) error {
+	sort := func(text string) error {
 		p.Sort = text
 		return oneOf(text, plantext.Orders)
-	})
+	}
+	fs.Func("sort", "With -view=table, sort by `action` (the default), address, type or file.", sort)
 }
 
 func planViewNamed(text string) error { return oneOf(text, cliconfig.Views) }

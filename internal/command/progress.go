@@ -15,11 +15,12 @@ var progressModes = []string{"auto", "bar", "plain", "off"}
 // addProgress declares the option of commands that take long.
 func (f *viewFlags) addProgress(fs *options) {
 	f.Progress = progressModes[0]
-	fs.Func("progress", "How to show what is going on: `auto` (a bar on a terminal, lines elsewhere), bar, plain (lines) "+
-		"or off.", func(text string) error {
+	mode := func(text string) error {
 		f.Progress = text
 		return oneOf(text, progressModes)
-	})
+	}
+	fs.Func("progress", "How to show the progress: `auto` (a bar on a terminal, lines elsewhere), bar, plain "+
+		"(lines) or off.", mode)
 }
 
 // startProgress starts the live display of progress as the options say. The returned function ends

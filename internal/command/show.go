@@ -40,7 +40,8 @@ Shows the current state, or the contents of a file: a saved plan or a state.`,
 			"Needs -json.")
 		fs.StringVar(&f.Format, "format", "", "Show a saved plan in this `format`: markdown, for a comment on a pull "+
 			"request; html, one page that needs no network; or summary-json, the numbers of changes.")
-		fs.IntVar(&f.Limit, "limit", review.DefaultLimit, "With -format=markdown: the most `characters` that the text may have.")
+		fs.IntVar(&f.Limit, "limit", review.DefaultLimit, "With -format=markdown: the maximum length of the text "+
+			"in `characters`.")
 		fs.StringVar(&f.Events, "events", "", "With -format=html: take the durations of an apply of the plan from "+
 			"`file`, which \"tofu apply -json\" printed.")
 		fs.StringVar(&f.Out, "out", "", "With -format: write to `path` instead of standard output.")
@@ -73,7 +74,8 @@ func (f *showFlags) checkFormat() error {
 	case f.Format != "" && (f.Document || f.DocumentInto != ""):
 		return badUsage("Incompatible options", "-format can't be used together with -json and -json-into.")
 	case f.Format == "" && f.Out != "":
-		return badUsage("Nothing to write", "The option -out needs -format. The output of the other forms can be redirected.")
+		return badUsage("Nothing to write", "The option -out needs -format. The output of the other forms can be "+
+			"redirected.")
 	case f.Events != "" && f.Format != formatHTML:
 		return badUsage("Incompatible options", "The option -events needs -format=html.")
 	case f.Limit < review.LeastLimit:

@@ -92,7 +92,8 @@ func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t
 			w.eval.newContext(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))
 	case errors.Is(err, lang.ErrUnknownKeys):
 		return c.unknownArgument(plans.DeferredConfig, invalidForEach, "The \"for_each\" value is known only after "+
-			"apply. Import targets must be known during the plan.", t.ForEach, cty.DynamicVal, "for_each of an import block")
+			"apply. Import targets must be known during the plan.",
+			t.ForEach, cty.DynamicVal, "for_each of an import block")
 	case err != nil:
 		return err
 	}

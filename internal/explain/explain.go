@@ -28,8 +28,8 @@ type Subject struct {
 func Explain(s *Subject, target addrs.Target) (*Answer, error) {
 	e := newExplainer(s)
 	if target.IsModule() {
-		return nil, tfdiags.Errorf("Address of a module", "%s is a module, and only resources and their instances can be "+
-			"explained. \"tofu graph -focus=%s -plan=FILE\" shows what is in it.", target, target)
+		return nil, tfdiags.Errorf("Address of a module", "%s is a module, and only resources and their instances "+
+			"can be explained. \"tofu graph -focus=%s -plan=FILE\" shows what is in it.", target, target)
 	}
 	of := e.covered(target)
 	r := s.Graph.Resource(target.Resource.In(target.Module.Module()))
@@ -136,7 +136,8 @@ func removes(a plans.Action) bool {
 
 // causes are the reasons of actions that no attribute causes.
 var causes = map[plans.Reason]string{
-	plans.ReplaceTainted:         "an earlier apply left the object tainted: it failed after the object was created, or \"tofu taint\" marked it",
+	plans.ReplaceTainted: "an earlier apply left the object tainted: it failed after the object was created, " +
+		"or \"tofu taint\" marked it",
 	plans.ReplaceByRequest:       "the option -replace requested it",
 	plans.ReplaceByTriggers:      "something in lifecycle.replace_triggered_by changes",
 	plans.DeleteNoResourceConfig: "the configuration no longer has the resource",

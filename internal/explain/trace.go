@@ -502,7 +502,8 @@ func (t *tracer) happens(c *plans.InstanceChange, name string, count int) string
 	case !wholly(is):
 		text += "; " + name + " is known after the apply"
 	case !c.Before.IsNull():
-		text += fmt.Sprintf("; %s: %s -> %s", name, ui.FormatValue(member(t.shown(c.Before, c), name)), ui.FormatValue(is))
+		text += fmt.Sprintf("; %s: %s -> %s",
+			name, ui.FormatValue(member(t.shown(c.Before, c), name)), ui.FormatValue(is))
 	}
 	return text
 }

@@ -42,7 +42,8 @@ func (d *denial) mode() {
 		d.add("refresh_only", nil, "the plan is made with -refresh-only, which changes no object")
 	case plans.Destroy:
 		if len(d.of) == 0 {
-			d.add("nothing_to_destroy", nil, "the plan destroys everything in the state, and the state has no such object")
+			d.add("nothing_to_destroy", nil, "the plan destroys everything in the state, and the state has no such "+
+				"object")
 		}
 	}
 }
@@ -64,7 +65,8 @@ func (d *denial) deferred() {
 	}
 	for _, m := range d.plan.DeferredModules {
 		if len(d.of) == 0 && m.Contains(d.target.Module.Module()) {
-			d.add("deferred", d.block(), "%s is deferred until after an apply, because its instances are known only then", m)
+			d.add("deferred", d.block(), "%s is deferred until after an apply, because its instances are known only then",
+				m)
 			return
 		}
 	}
@@ -157,7 +159,8 @@ func (d *denial) kind() {
 		d.add("ephemeral", nil, "ephemeral resources are opened when they are needed and are never in a plan")
 	case addrs.Data:
 		if len(d.grounds) == 0 {
-			d.add("read", nil, "the data source was read while planning; only those that must wait for the apply are in the plan")
+			d.add("read", nil, "the data source was read while planning; only those that must wait for the apply are "+
+				"in the plan")
 		}
 	}
 }

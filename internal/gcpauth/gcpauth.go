@@ -156,10 +156,10 @@ func (s *Source) nothingFound(err error) error {
 	if path := os.Getenv("GOOGLE_APPLICATION_CREDENTIALS"); path != "" {
 		return fmt.Errorf("reading GOOGLE_APPLICATION_CREDENTIALS, %s: %w", path, err)
 	}
-	return errors.New("there are no Google credentials. These places were searched: the arguments \"access_token\" and " +
-		"\"credentials\" with their environment variables GOOGLE_OAUTH_ACCESS_TOKEN, GOOGLE_BACKEND_CREDENTIALS and " +
-		"GOOGLE_CREDENTIALS; GOOGLE_APPLICATION_CREDENTIALS; the file that \"gcloud auth application-default login\" " +
-		"writes; the metadata server of Google Cloud")
+	return errors.New("there are no Google credentials. These places were searched: the arguments \"access_token\" " +
+		"and \"credentials\" with their environment variables GOOGLE_OAUTH_ACCESS_TOKEN, GOOGLE_BACKEND_CREDENTIALS " +
+		"and GOOGLE_CREDENTIALS; GOOGLE_APPLICATION_CREDENTIALS; the file that \"gcloud auth application-default " +
+		"login\" writes; the metadata server of Google Cloud")
 }
 
 // explain returns the reason for which there is no token.
@@ -170,8 +170,9 @@ func explain(err error) error {
 	}
 	text := strings.TrimSpace(refused.ErrorCode + " " + refused.ErrorDescription)
 	if refused.ErrorCode == "invalid_grant" {
-		return fmt.Errorf("the credentials are not accepted by Google: they have expired or were revoked, or the clock of "+
-			"this machine is wrong (%s). User credentials are renewed by \"gcloud auth application-default login\"", text)
+		return fmt.Errorf("the credentials are not accepted by Google: they have expired or were revoked, or the "+
+			"clock of this machine is wrong (%s). User credentials are renewed by \"gcloud auth application-default "+
+			"login\"", text)
 	}
 	if text == "" && refused.Response != nil {
 		text = refused.Response.Status

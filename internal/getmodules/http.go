@@ -102,7 +102,9 @@ type checksum struct {
 	want []byte
 }
 
-var checksumKinds = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New}
+var checksumKinds = map[string]func() hash.Hash{
+	"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New,
+}
 
 // parseChecksum parses "sha256:HEX". The algorithm is optional.
 func parseChecksum(text string) (checksum, error) {

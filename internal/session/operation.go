@@ -146,7 +146,8 @@ func (op *Operation) Plan(ctx context.Context, opts *engine.PlanOptions) (*plans
 func (op *Operation) PlanUnseen(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, error) {
 	plan, err := op.PlanQuietly(ctx, opts)
 	if op.Session.Interrupts.Stopped() && err == nil {
-		err = tfdiags.Errorf("Execution halted", "The operation was interrupted while planning, so nothing of this plan was applied.")
+		err = tfdiags.Errorf("Execution halted", "The operation was interrupted while planning, so nothing of this "+
+			"plan was applied.")
 	}
 	return plan, err
 }

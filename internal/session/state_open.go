@@ -162,7 +162,8 @@ func (s *Session) OpenSettings(
 
 func localConfig(s *BackendSettings) *local.Config {
 	config := local.Driver.Config()
-	_ = blocks.Decode(s.Config, config, func(string) string { return "" }, tfdiags.Drop) // decoded before without errors
+	// The block was decoded before without errors.
+	_ = blocks.Decode(s.Config, config, func(string) string { return "" }, tfdiags.Drop)
 	return config.(*local.Config)
 }
 

@@ -116,7 +116,8 @@ func fields(v reflect.Value) []field {
 		words := strings.Split(tag, ",")
 		has := func(word string) bool { return slices.Contains(words[1:], word) }
 		out = append(out, field{name: words[0], required: has("required"), sensitive: has("sensitive"),
-			block: has("block"), single: has("single"), env: list(sf.Tag.Get("env")), conflicts: list(sf.Tag.Get("conflicts")),
+			block: has("block"), single: has("single"),
+			env: list(sf.Tag.Get("env")), conflicts: list(sf.Tag.Get("conflicts")),
 			allowed: list(sf.Tag.Get("oneof")), def: sf.Tag.Get("default"), doc: sf.Tag.Get("doc"),
 			deprecated: sf.Tag.Get("deprecated"), value: v.Field(i)})
 	}

@@ -179,8 +179,8 @@ func (p *provider) call(ctx context.Context, version, operation string, q *param
 	}
 	to := p.vault.JoinPath("keys", url.PathEscape(p.config.KeyName), url.PathEscape(version), operation)
 	to.RawQuery = apiVersion
-	resp, err := p.send(ctx, to, http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + token}},
-		body)
+	header := http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + token}}
+	resp, err := p.send(ctx, to, header, body)
 	if err != nil {
 		return nil, err
 	}
@@ -245,11 +245,12 @@ func (p *provider) failure(resp *restapi.Response) error {
 	text := strings.TrimSpace(body.Error.Code + " " + body.Error.Message)
 	switch {
 	case resp.Status == http.StatusNotFound:
-		return fmt.Errorf("the vault %s has no such key, %q, or no such version of it: %s", p.vault.Host, p.config.KeyName,
+		return fmt.Errorf("the vault %s has no such key, %q, or no such version of it: %s",
+			p.vault.Host, p.config.KeyName,
 			text)
 	case resp.Status == http.StatusForbidden:
-		return fmt.Errorf("the credentials don't permit encryption and decryption with the key %q in the vault %s; they need "+
-			"the role \"Key Vault Crypto User\": %s", p.config.KeyName, p.vault.Host, text)
+		return fmt.Errorf("the credentials don't permit encryption and decryption with the key %q in the vault %s; "+
+			"they need the role \"Key Vault Crypto User\": %s", p.config.KeyName, p.vault.Host, text)
 	}
 	return fmt.Errorf("the vault %s responded with %d %s", p.vault.Host, resp.Status, text)
 }

@@ -146,7 +146,9 @@ func (p *provider) call(ctx context.Context, operation string, q *message) (*mes
 	if err != nil {
 		return nil, err
 	}
-	to := &url.URL{Scheme: "https", Host: "cloudkms." + gcpauth.DefaultUniverse, Path: "/v1/" + p.config.Key + ":" + operation}
+	to := &url.URL{
+		Scheme: "https", Host: "cloudkms." + gcpauth.DefaultUniverse, Path: "/v1/" + p.config.Key + ":" + operation,
+	}
 	resp, err := p.api.Do(ctx, &restapi.Request{Method: http.MethodPost, URL: to, Body: body,
 		Header: http.Header{"Content-Type": {"application/json"}}})
 	if err != nil {
@@ -157,8 +159,8 @@ func (p *provider) call(ctx context.Context, operation string, q *message) (*mes
 	case http.StatusNotFound:
 		return nil, fmt.Errorf("there is no key %s: %w", p.config.Key, err)
 	case http.StatusForbidden:
-		return nil, fmt.Errorf("the credentials don't permit encryption and decryption with the key %s, or there is no such "+
-			"key; they need the role \"Cloud KMS CryptoKey Encrypter/Decrypter\": %w", p.config.Key, err)
+		return nil, fmt.Errorf("the credentials don't permit encryption and decryption with the key %s, or there is "+
+			"no such key; they need the role \"Cloud KMS CryptoKey Encrypter/Decrypter\": %w", p.config.Key, err)
 	case http.StatusUnauthorized:
 		return nil, fmt.Errorf("the credentials are not valid, or have expired: %w", err)
 	default:

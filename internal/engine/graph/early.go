@@ -35,10 +35,11 @@ func (r *Resource) ChainedTo() *Resource {
 		return nil
 	}
 	addr, ok := r.Exprs.Repetition.chainedTo()
-	if of := r.Module.Resources[addr]; ok && of != r && of != nil && of.Config != nil && of.Exprs.Repetition.ForEach != nil {
-		return of
+	of := r.Module.Resources[addr]
+	if !ok || of == r || of == nil || of.Config == nil || of.Exprs.Repetition.ForEach == nil {
+		return nil
 	}
-	return nil
+	return of
 }
 
 // readsByInstance returns the resources of the module that a block reads only by instance, each

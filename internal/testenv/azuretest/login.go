@@ -34,7 +34,8 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 // grant answers a request for a token.
 func (s *Server) grant(w http.ResponseWriter, r *http.Request) {
 	refuse := func(id, text string) {
-		answer(w, http.StatusUnauthorized, map[string]any{"error": id, "error_description": text + " Trace ID: 1\r\nmore"})
+		answer(w, http.StatusUnauthorized,
+			map[string]any{"error": id, "error_description": text + " Trace ID: 1\r\nmore"})
 	}
 	resource, ok := strings.CutSuffix(strings.Fields(r.FormValue("scope") + " ")[0], "/.default")
 	tenant := strings.Split(r.URL.Path, "/")[1]
@@ -50,9 +51,11 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request) {
 	case assertion == "" && r.FormValue("client_secret") != Secret:
 		refuse("invalid_client", "AADSTS7000215: Invalid client secret provided.")
 	case assertion != "" && assertion != OIDCToken && !s.checkAssertion(assertion, "https://"+r.Host+r.URL.Path):
-		refuse("invalid_client", "AADSTS700027: The certificate with identifier used to sign the client assertion is not registered on application.")
+		refuse("invalid_client",
+			"AADSTS700027: The certificate with identifier used to sign the client assertion is not registered.")
 	default:
-		answer(w, http.StatusOK, map[string]any{"token_type": "Bearer", "expires_in": 3599, "access_token": s.Token(resource)})
+		answer(w, http.StatusOK,
+			map[string]any{"token_type": "Bearer", "expires_in": 3599, "access_token": s.Token(resource)})
 	}
 }
 
@@ -115,11 +118,14 @@ func (s *Server) identity(w http.ResponseWriter, r *http.Request) {
 	id := query.Get("client_id")
 	switch {
 	case r.Header.Get("Metadata") != "true" || r.URL.Path != "/metadata/identity/oauth2/token":
-		answer(w, http.StatusBadRequest, map[string]string{"error": "bad_request_102", "error_description": "Required metadata header not specified"})
+		answer(w, http.StatusBadRequest,
+			map[string]string{"error": "bad_request_102", "error_description": "Required metadata header not specified"})
 	case id != "" && id != ClientID:
-		answer(w, http.StatusBadRequest, map[string]string{"error": "invalid_request", "error_description": "Identity not found"})
+		answer(w, http.StatusBadRequest,
+			map[string]string{"error": "invalid_request", "error_description": "Identity not found"})
 	default:
-		answer(w, http.StatusOK, map[string]string{"access_token": s.Token(query.Get("resource")), "token_type": "Bearer",
+		answer(w, http.StatusOK, map[string]string{
+			"access_token": s.Token(query.Get("resource")), "token_type": "Bearer",
 			"expires_in": "3599", "expires_on": "4102444800", "resource": query.Get("resource")})
 	}
 }

@@ -61,8 +61,8 @@ func (s *Server) vault(w http.ResponseWriter, r *http.Request) {
 	_, resource, _ := strings.Cut(r.Host, ".")
 	resource = "https://" + resource
 	if problem := s.checkToken(r, resource); problem != "" {
-		w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer authorization=\"https://login.microsoftonline.com/%s\", "+
-			"resource=\"%s\"", Tenant, resource))
+		w.Header().Set("WWW-Authenticate",
+			fmt.Sprintf(`Bearer authorization="https://login.microsoftonline.com/%s", resource="%s"`, Tenant, resource))
 		refuse(http.StatusUnauthorized, "Unauthorized", "AKV10000: Request is missing a Bearer or PoP token: "+problem)
 		return
 	}
@@ -70,7 +70,8 @@ func (s *Server) vault(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/") // keys, name, version, operation
 	var q parameters
-	if err := json.NewDecoder(r.Body).Decode(&q); err != nil || r.URL.Query().Get("api-version") == "" || len(path) < 3 {
+	err := json.NewDecoder(r.Body).Decode(&q)
+	if err != nil || r.URL.Query().Get("api-version") == "" || len(path) < 3 {
 		refuse(http.StatusBadRequest, "BadParameter", "The request is not valid.")
 		return
 	}
@@ -84,7 +85,8 @@ func (s *Server) vault(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Sscanf(path[2], "%032d", &version)
 	}
 	if version < 1 || version > len(versions) {
-		refuse(http.StatusNotFound, "KeyNotFound", fmt.Sprintf("A key with (name/id) %s was not found in this key vault.", name))
+		refuse(http.StatusNotFound, "KeyNotFound", fmt.Sprintf("A key with (name/id) %s was not found in this key vault.",
+			name))
 		return
 	}
 	out, err := compute(versions[version-1], operation, q)

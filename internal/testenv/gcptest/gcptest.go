@@ -164,7 +164,8 @@ func (s *Server) UserFile(refreshToken string) []byte {
 // oauth2 answers requests for tokens of service accounts and users.
 func (s *Server) oauth2(w http.ResponseWriter, r *http.Request) {
 	grant := func(scopes ...string) {
-		answer(w, http.StatusOK, map[string]any{"access_token": s.Token(scopes...), "expires_in": 3599, "token_type": "Bearer"})
+		answer(w, http.StatusOK,
+			map[string]any{"access_token": s.Token(scopes...), "expires_in": 3599, "token_type": "Bearer"})
 	}
 	switch {
 	case r.FormValue("grant_type") == "refresh_token" && r.FormValue("refresh_token") == RefreshToken:
@@ -176,7 +177,8 @@ func (s *Server) oauth2(w http.ResponseWriter, r *http.Request) {
 		}
 		fallthrough
 	default:
-		answer(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant", "error_description": "Token has been expired or revoked."})
+		answer(w, http.StatusBadRequest,
+			map[string]string{"error": "invalid_grant", "error_description": "Token has been expired or revoked."})
 	}
 }
 
@@ -209,13 +211,19 @@ func (s *Server) iam(w http.ResponseWriter, r *http.Request) {
 	case !s.permits(r.Header.Get("Authorization"), scopeCloud):
 		refuse(w, http.StatusUnauthorized, "Request had invalid authentication credentials.")
 	case err != nil || r.URL.Path != "/v1/projects/-/serviceAccounts/"+Impersonated+":generateAccessToken":
-		refuse(w, http.StatusForbidden, "Permission 'iam.serviceAccounts.getAccessToken' denied on resource (or it may not exist).")
-	case slices.ContainsFunc(q.Delegates, func(d string) bool { return !strings.HasPrefix(d, "projects/-/serviceAccounts/") }):
+		refuse(w, http.StatusForbidden,
+			"Permission 'iam.serviceAccounts.getAccessToken' denied on resource (or it may not exist).")
+	case slices.ContainsFunc(q.Delegates, isInvalidDelegate):
 		refuse(w, http.StatusBadRequest, "Invalid form of delegate.")
 	default:
 		answer(w, http.StatusOK, map[string]string{"accessToken": s.Token(q.Scope...),
 			"expireTime": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)})
 	}
+}
+
+// isInvalidDelegate reports whether a delegate is not the resource name of a service account.
+func isInvalidDelegate(name string) bool {
+	return !strings.HasPrefix(name, "projects/-/serviceAccounts/")
 }
 
 // metadata answers as the metadata server of a virtual machine.
@@ -225,8 +233,9 @@ func (s *Server) metadata(w http.ResponseWriter, r *http.Request) {
 	case r.Header.Get("Metadata-Flavor") != "Google":
 		w.WriteHeader(http.StatusForbidden)
 	case strings.HasSuffix(r.URL.Path, "/service-accounts/default/token"):
-		answer(w, http.StatusOK, map[string]any{"access_token": s.Token(strings.Split(r.URL.Query().Get("scopes"), ",")...),
-			"expires_in": 3599, "token_type": "Bearer"})
+		answer(w, http.StatusOK, map[string]any{
+			"access_token": s.Token(strings.Split(r.URL.Query().Get("scopes"), ",")...),
+			"expires_in":   3599, "token_type": "Bearer"})
 	case strings.HasSuffix(r.URL.Path, "/project-id"):
 		_, _ = w.Write([]byte("project"))
 	case strings.HasSuffix(r.URL.Path, "/universe-domain"):

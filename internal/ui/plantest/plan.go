@@ -55,7 +55,8 @@ func Plan(t testing.TB, n int, text string) (*ui.PlanView, *graphview.Graph) {
 	plan.Changes.Sort()
 	cfg := &configs.Config{Module: &configs.Module{}}
 	cfg.Root = cfg
-	return &ui.PlanView{Plan: plan, Config: cfg, Schemas: func(addrs.Provider) *providers.Schema { return schema }}, graph
+	schemas := func(addrs.Provider) *providers.Schema { return schema }
+	return &ui.PlanView{Plan: plan, Config: cfg, Schemas: schemas}, graph
 }
 
 // change returns the change of an object. Its kind depends on i.
