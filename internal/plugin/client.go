@@ -96,7 +96,6 @@ func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 // exchange is one call. It collects diagnostics, so that methods need no error handling in between.
 type exchange struct {
 	client *client
-	ctx    context.Context
 	method method
 	schema *providers.Schema
 	diags  tfdiags.Diagnostics
@@ -104,7 +103,7 @@ type exchange struct {
 
 // begin makes the provider ready for a call.
 func (c *client) begin(ctx context.Context, m method) *exchange {
-	x := &exchange{client: c, ctx: ctx, method: m}
+	x := &exchange{client: c, method: m}
 	x.schema, x.diags = c.ready(ctx)
 	return x
 }
@@ -138,11 +137,11 @@ func (x *exchange) fail(summary, detail string, args ...any) {
 }
 
 // invoke makes the call unless there are errors, and reports whether there is a response.
-func (x *exchange) invoke(in, out proto.Message) bool {
+func (x *exchange) invoke(ctx context.Context, in, out proto.Message) bool {
 	if x.failed() {
 		return false
 	}
-	if err := x.client.invoke(x.ctx, x.method, in, out); err != nil {
+	if err := x.client.invoke(ctx, x.method, in, out); err != nil {
 		x.diags = x.diags.Append(x.client.callError(x.method, err))
 		return false
 	}
@@ -164,7 +163,7 @@ func (c *client) ValidateProviderConfig(ctx context.Context, config cty.Value) t
 		return x.diags
 	}
 	out := &tfplugin.ValidateProviderConfigResponse{}
-	if x.invoke(&tfplugin.ValidateProviderConfigRequest{Config: x.encode(config,
+	if x.invoke(ctx, &tfplugin.ValidateProviderConfigRequest{Config: x.encode(config,
 		block(x.schema.Provider).ImpliedType())}, out) {
 		x.addDiagnostics(out.Diagnostics)
 	}
@@ -183,7 +182,7 @@ func (c *client) Configure(ctx context.Context, config cty.Value) tfdiags.Diagno
 		ClientCapabilities: c.capabilities(),
 	}
 	out := &tfplugin.ConfigureProviderResponse{}
-	if x.invoke(in, out) {
+	if x.invoke(ctx, in, out) {
 		x.addDiagnostics(out.Diagnostics)
 	}
 	return x.diags

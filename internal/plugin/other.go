@@ -25,13 +25,13 @@ func (c *client) ephemeral(ctx context.Context, m method, typ string) (*exchange
 // ValidateDataSource implements providers.Interface.
 func (c *client) ValidateDataSource(ctx context.Context, typ string, config cty.Value) tfdiags.Diagnostics {
 	x, rs := c.dataSource(ctx, validateData, typ)
-	return x.validate(rs, typ, config, nil)
+	return x.validate(ctx, rs, typ, config, nil)
 }
 
 // ValidateEphemeral implements providers.Interface.
 func (c *client) ValidateEphemeral(ctx context.Context, typ string, config cty.Value) tfdiags.Diagnostics {
 	x, rs := c.ephemeral(ctx, validateEphemeral, typ)
-	return x.validate(rs, typ, config, nil)
+	return x.validate(ctx, rs, typ, config, nil)
 }
 
 // ReadDataSource implements providers.Interface.
@@ -46,7 +46,7 @@ func (c *client) ReadDataSource(ctx context.Context, req providers.ReadDataReque
 		ClientCapabilities: c.capabilities(),
 	}
 	out := &tfplugin.ReadDataSourceResponse{}
-	if x.invoke(in, out) {
+	if x.invoke(ctx, in, out) {
 		x.addDiagnostics(out.Diagnostics)
 		resp.State = x.decode(out.State, ty)
 		resp.Deferred = deferred(out.Deferred)
@@ -65,7 +65,7 @@ func (c *client) OpenEphemeral(ctx context.Context, typ string, config cty.Value
 	in := &tfplugin.OpenEphemeralResourceRequest{TypeName: typ, Config: x.encode(config, ty),
 		ClientCapabilities: c.capabilities()}
 	out := &tfplugin.OpenEphemeralResourceResponse{}
-	if x.invoke(in, out) {
+	if x.invoke(ctx, in, out) {
 		x.addDiagnostics(out.Diagnostics)
 		resp.Result = x.decode(out.Result, ty)
 		resp.Private, resp.RenewAt, resp.Deferred = out.Private, decodeTime(out.RenewAt), deferred(out.Deferred)
@@ -78,7 +78,7 @@ func (c *client) OpenEphemeral(ctx context.Context, typ string, config cty.Value
 func (c *client) RenewEphemeral(ctx context.Context, typ string, private []byte) (resp providers.RenewResponse) {
 	x, _ := c.ephemeral(ctx, renewEphemeral, typ)
 	out := &tfplugin.RenewEphemeralResourceResponse{}
-	if x.invoke(&tfplugin.RenewEphemeralResourceRequest{TypeName: typ, Private: private}, out) {
+	if x.invoke(ctx, &tfplugin.RenewEphemeralResourceRequest{TypeName: typ, Private: private}, out) {
 		x.addDiagnostics(out.Diagnostics)
 		resp.Private, resp.RenewAt = out.Private, decodeTime(out.RenewAt)
 	}
@@ -90,7 +90,7 @@ func (c *client) RenewEphemeral(ctx context.Context, typ string, private []byte)
 func (c *client) CloseEphemeral(ctx context.Context, typ string, private []byte) tfdiags.Diagnostics {
 	x, _ := c.ephemeral(ctx, closeEphemeral, typ)
 	out := &tfplugin.CloseEphemeralResourceResponse{}
-	if x.invoke(&tfplugin.CloseEphemeralResourceRequest{TypeName: typ, Private: private}, out) {
+	if x.invoke(ctx, &tfplugin.CloseEphemeralResourceRequest{TypeName: typ, Private: private}, out) {
 		x.addDiagnostics(out.Diagnostics)
 	}
 	return x.diags
@@ -100,7 +100,7 @@ func (c *client) CloseEphemeral(ctx context.Context, typ string, private []byte)
 func (c *client) Functions(ctx context.Context) (map[string]*providers.Function, tfdiags.Diagnostics) {
 	x := c.begin(ctx, getFunctions)
 	out := &tfplugin.GetFunctionsResponse{}
-	if !x.invoke(&tfplugin.GetFunctionsRequest{}, out) {
+	if !x.invoke(ctx, &tfplugin.GetFunctionsRequest{}, out) {
 		return nil, x.diags
 	}
 	x.addDiagnostics(out.Diagnostics)
@@ -149,7 +149,7 @@ func (c *client) CallFunction(ctx context.Context, name string, args []cty.Value
 		in.Arguments = append(in.Arguments, x.encode(arg, param.Type))
 	}
 	out := &tfplugin.CallFunctionResponse{}
-	if !x.invoke(in, out) {
+	if !x.invoke(ctx, in, out) {
 		return cty.NilVal, x.diags.Err()
 	}
 	if out.Error != nil {

@@ -13,12 +13,12 @@ import (
 // ValidateResource implements providers.Interface.
 func (c *client) ValidateResource(ctx context.Context, typ string, config cty.Value) tfdiags.Diagnostics {
 	x, rs := c.resource(ctx, validateResource, typ)
-	return x.validate(rs, typ, config, c.capabilities())
+	return x.validate(ctx, rs, typ, config, c.capabilities())
 }
 
 // validate makes any of the calls that validate a configuration. All have the same form.
 func (x *exchange) validate(
-	rs *providers.ResourceSchema, typ string, config cty.Value, caps *tfplugin.ClientCapabilities,
+	ctx context.Context, rs *providers.ResourceSchema, typ string, config cty.Value, caps *tfplugin.ClientCapabilities,
 ) tfdiags.Diagnostics {
 	if x.failed() {
 		return x.diags
@@ -26,7 +26,7 @@ func (x *exchange) validate(
 	in := &tfplugin.ValidateConfigRequest{TypeName: typ, Config: x.encode(config, rs.Block.ImpliedType()),
 		ClientCapabilities: caps}
 	out := &tfplugin.ValidateConfigResponse{}
-	if x.invoke(in, out) {
+	if x.invoke(ctx, in, out) {
 		x.addDiagnostics(out.Diagnostics)
 	}
 	return x.diags
@@ -43,7 +43,7 @@ func (c *client) UpgradeResourceState(
 			RawState: &tfplugin.RawState{Json: req.JSON, Flatmap: req.Flatmap},
 		}
 		out := &tfplugin.UpgradeResourceStateResponse{}
-		if x.invoke(in, out) {
+		if x.invoke(ctx, in, out) {
 			x.addDiagnostics(out.Diagnostics)
 			resp.Value = x.decode(out.UpgradedState, rs.Block.ImpliedType())
 		}
@@ -64,7 +64,7 @@ func (c *client) UpgradeResourceIdentity(
 	in := &tfplugin.UpgradeResourceIdentityRequest{TypeName: req.Type, Version: req.Version,
 		RawIdentity: &tfplugin.RawState{Json: req.JSON}}
 	out := &tfplugin.UpgradeResourceIdentityResponse{}
-	if x.invoke(in, out) {
+	if x.invoke(ctx, in, out) {
 		x.addDiagnostics(out.Diagnostics)
 		resp.Value = x.decodeIdentity(out.UpgradedIdentity, rs.Identity)
 	}
@@ -84,7 +84,7 @@ func (c *client) ReadResource(ctx context.Context, req providers.ReadRequest) (r
 		ClientCapabilities: c.capabilities(), CurrentIdentity: x.encodeIdentity(req.Identity, rs.Identity),
 	}
 	out := &tfplugin.ReadResourceResponse{}
-	if x.invoke(in, out) {
+	if x.invoke(ctx, in, out) {
 		x.addDiagnostics(out.Diagnostics)
 		resp.State = x.decode(out.NewState, ty)
 		resp.Identity = x.decodeIdentity(out.NewIdentity, rs.Identity)
@@ -108,7 +108,7 @@ func (c *client) PlanResourceChange(ctx context.Context, req providers.PlanReque
 		PriorIdentity: x.encodeIdentity(req.Identity, rs.Identity),
 	}
 	out := &tfplugin.PlanResourceChangeResponse{}
-	if x.invoke(in, out) {
+	if x.invoke(ctx, in, out) {
 		x.addDiagnostics(out.Diagnostics)
 		resp.Planned = x.decode(out.PlannedState, ty)
 		resp.Identity = x.decodeIdentity(out.PlannedIdentity, rs.Identity)
@@ -135,7 +135,7 @@ func (c *client) ApplyResourceChange(ctx context.Context, req providers.ApplyReq
 		PlannedIdentity: x.encodeIdentity(req.Identity, rs.Identity),
 	}
 	out := &tfplugin.ApplyResourceChangeResponse{}
-	if x.invoke(in, out) {
+	if x.invoke(ctx, in, out) {
 		x.addDiagnostics(out.Diagnostics)
 		if before := len(x.diags); !isMissing(out.NewState) {
 			if v := x.decode(out.NewState, ty); len(x.diags) == before { // an undecodable value counts as absent
@@ -160,7 +160,7 @@ func (c *client) ImportResourceState(ctx context.Context, req providers.ImportRe
 		Identity: x.encodeIdentity(req.Identity, rs.Identity),
 	}
 	out := &tfplugin.ImportResourceStateResponse{}
-	if !x.invoke(in, out) {
+	if !x.invoke(ctx, in, out) {
 		return providers.ImportResponse{Diagnostics: x.diags}
 	}
 	x.addDiagnostics(out.Diagnostics)
@@ -195,7 +195,7 @@ func (c *client) MoveResourceState(ctx context.Context, req providers.MoveReques
 		in.SourceIdentity = &tfplugin.RawState{Json: req.SourceIdentity}
 	}
 	out := &tfplugin.MoveResourceStateResponse{}
-	if x.invoke(in, out) {
+	if x.invoke(ctx, in, out) {
 		x.addDiagnostics(out.Diagnostics)
 		resp.State = x.decode(out.TargetState, rs.Block.ImpliedType())
 		resp.Identity = x.decodeIdentity(out.TargetIdentity, rs.Identity)
