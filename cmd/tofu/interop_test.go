@@ -21,7 +21,7 @@ import (
 	"tofu/internal/backend/cos/costest"
 	"tofu/internal/backend/kubernetes/kubetest"
 	"tofu/internal/backend/remote/remotetest"
-	"tofu/internal/httpclient/proxytest"
+	"tofu/internal/testenv/hosts"
 )
 
 // interop lists the backends whose servers run in the process of the test. Their scripts, in which
@@ -182,13 +182,13 @@ credentials "tfe.example.com" {
 
 func cosStore(ts *testscript.TestScript, _ string) store {
 	s := costest.New("bucket-125")
-	proxy, err := proxytest.Start(s)
+	proxy, err := hosts.New(ts.MkAbs("."), s.Hosts())
 	ts.Check(err)
-	ts.Defer(proxy.Close)
-	ca := ts.MkAbs("ca.pem")
-	ts.Check(os.WriteFile(ca, []byte(proxy.CA), 0o600))
-	for name, value := range map[string]string{"HTTPS_PROXY": proxy.URL.String(), "SSL_CERT_FILE": ca,
-		"TENCENTCLOUD_REGION": "ap-guangzhou", "TENCENTCLOUD_SECRET_ID": "AKIDtest", "TENCENTCLOUD_SECRET_KEY": "s3cret"} {
+	ts.Defer(func() { ts.Check(proxy.Close()) })
+	env := proxy.Env()
+	env["TENCENTCLOUD_REGION"] = "ap-guangzhou"
+	env["TENCENTCLOUD_SECRET_ID"], env["TENCENTCLOUD_SECRET_KEY"] = "AKIDtest", "s3cret"
+	for name, value := range env {
 		ts.Setenv(name, value)
 	}
 	return memoryStore(func() map[string]string {

@@ -17,7 +17,7 @@ import (
 	"tofu/internal/backend/storetest"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/httpclient"
-	"tofu/internal/httpclient/proxytest"
+	"tofu/internal/testenv/hosts"
 	"tofu/internal/tfdiags"
 )
 
@@ -25,9 +25,9 @@ const ws = backend.DefaultWorkspace
 
 func start(t *testing.T) (*costest.Server, *httpclient.Client) {
 	s := costest.New("bucket-125")
-	proxy, err := proxytest.Start(s)
+	proxy, err := hosts.New(t.TempDir(), s.Hosts())
 	check(t, err)
-	t.Cleanup(proxy.Close)
+	t.Cleanup(func() { check(t, proxy.Close()) })
 	return s, proxy.Client()
 }
 

@@ -80,6 +80,16 @@ func (p *Proxy) Env() map[string]string {
 	return env
 }
 
+// Client returns a client that uses the proxy and trusts its authority.
+func (p *Proxy) Client() *httpclient.Client {
+	pool := x509.NewCertPool()
+	pool.AddCert(p.ca)
+	proxy := &url.URL{Scheme: "http", Host: p.listener.Addr().String()}
+	return httpclient.New(httpclient.Options{
+		TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, Proxy: http.ProxyURL(proxy),
+	})
+}
+
 // Close stops the proxy and closes its connections.
 func (p *Proxy) Close() error { return p.server.Close() }
 

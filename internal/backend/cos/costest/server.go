@@ -1,6 +1,6 @@
 // Package costest serves the object storage of Tencent Cloud with the services for tags and for
 // assuming roles, in memory. It checks signatures as the documentation of these services describes.
-// It is for tests only; package proxytest passes it the requests for the services' hosts.
+// It is for tests only; a proxy of package hosts passes it the requests for the services' hosts.
 //
 // Invariants: a request without a valid signature of a known access key changes nothing; an object
 // is replaced whole; a tag can't be created twice.
@@ -55,6 +55,11 @@ type Object struct {
 func New(bucket string) *Server {
 	return &Server{Bucket: bucket, Keys: map[string]string{"AKIDtest": "s3cret"}, Tokens: make(map[string]string),
 		objects: make(map[string]*Object), tags: make(map[string]bool)}
+}
+
+// Hosts returns the handlers for hosts.New.
+func (s *Server) Hosts() map[string]http.Handler {
+	return map[string]http.Handler{"*.myqcloud.com": s, "*.tencentcloudapi.com": s}
 }
 
 // Objects returns the objects by key.
