@@ -34,6 +34,8 @@ const (
 
 // Server is a tenant with a storage account, an identity and key vaults.
 type Server struct {
+	hosts.Recorder
+
 	accessKey string
 	blobs     http.Handler
 	secret    []byte            // signs access tokens
@@ -41,8 +43,6 @@ type Server struct {
 	certKey   *rsa.PublicKey    // its key
 	vaults    map[string]*vault // by host
 	mu        sync.Mutex
-	requests  []string
-	intercept func(w http.ResponseWriter, r *http.Request) bool
 }
 
 // New returns a server. The storage account is at the address of an emulator, with the name and the
@@ -70,44 +70,16 @@ func (s *Server) Hosts() map[string]http.Handler {
 	if s.blobs != nil {
 		out["*.blob.core.windows.net"] = s.blobs
 	}
-	for host, h := range out {
-		out[host] = s.watched(h)
+	return s.Watch(out, requestLine)
+}
+
+// requestLine returns the method, host, path and part of a request.
+func requestLine(r *http.Request) string {
+	line := r.Method + " " + r.Host + r.URL.Path
+	if comp := r.URL.Query().Get("comp"); comp != "" {
+		line += "?comp=" + comp
 	}
-	return out
-}
-
-// watched counts requests and lets a test answer them instead.
-func (s *Server) watched(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		line := r.Method + " " + r.Host + r.URL.Path
-		if comp := r.URL.Query().Get("comp"); comp != "" {
-			line += "?comp=" + comp
-		}
-		s.requests = append(s.requests, line)
-		intercept := s.intercept
-		s.mu.Unlock()
-		if intercept == nil || !intercept(w, r) {
-			h.ServeHTTP(w, r)
-		}
-	})
-}
-
-// Requests returns the method, host, path and part of the requests since the last call.
-func (s *Server) Requests() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.requests
-	s.requests = nil
-	return out
-}
-
-// Intercept sets a function that may answer requests instead of the server. It reports whether it
-// has.
-func (s *Server) Intercept(f func(w http.ResponseWriter, r *http.Request) bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.intercept = f
+	return line
 }
 
 // Blobs passes a request to the storage account, for use in an intercepting function.

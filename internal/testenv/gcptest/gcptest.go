@@ -31,15 +31,15 @@ const (
 
 // Server is a project with a bucket service, accounts and a key.
 type Server struct {
+	hosts.Recorder
+
 	storage http.Handler
 	account *rsa.PrivateKey // key of the service account
 	kms     *kms
 	grpc    *grpc.Server
 
-	mu        sync.Mutex
-	tokens    map[string][]string // the scopes of access tokens
-	requests  []string
-	intercept func(w http.ResponseWriter, r *http.Request) bool
+	mu     sync.Mutex
+	tokens map[string][]string // the scopes of access tokens
 }
 
 // New returns a server. The bucket service is an emulator at an address, or nil.
@@ -68,41 +68,11 @@ func (s *Server) Hosts() map[string]http.Handler {
 		storage := http.HandlerFunc(s.buckets)
 		out["storage.googleapis.com"], out["storage-states.p.googleapis.com"] = storage, storage
 	}
-	for host, h := range out {
-		out[host] = s.watched(h)
-	}
-	return out
+	return s.Watch(out, requestLine)
 }
 
-// watched records requests and lets a test answer them instead.
-func (s *Server) watched(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		s.requests = append(s.requests, r.Method+" "+r.URL.EscapedPath())
-		intercept := s.intercept
-		s.mu.Unlock()
-		if intercept == nil || !intercept(w, r) {
-			h.ServeHTTP(w, r)
-		}
-	})
-}
-
-// Requests returns the methods and paths of the requests since the last call.
-func (s *Server) Requests() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.requests
-	s.requests = nil
-	return out
-}
-
-// Intercept sets a function that may answer requests instead of the server. It reports whether it
-// has.
-func (s *Server) Intercept(f func(w http.ResponseWriter, r *http.Request) bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.intercept = f
-}
+// requestLine returns the method and path of a request.
+func requestLine(r *http.Request) string { return r.Method + " " + r.URL.EscapedPath() }
 
 // Storage passes a request to the bucket service, for use in an intercepting function.
 func (s *Server) Storage(w http.ResponseWriter, r *http.Request) { s.storage.ServeHTTP(w, r) }

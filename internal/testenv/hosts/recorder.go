@@ -1,0 +1,48 @@
+package hosts
+
+import (
+	"net/http"
+	"sync"
+)
+
+// A Recorder records the requests to servers, and lets tests answer them instead. The zero value is
+// ready to use.
+type Recorder struct {
+	mu        sync.Mutex
+	requests  []string
+	intercept func(w http.ResponseWriter, r *http.Request) bool
+}
+
+// Watch returns handlers that record each request, as line describes it, before they pass it on.
+func (c *Recorder) Watch(hosts map[string]http.Handler, line func(*http.Request) string) map[string]http.Handler {
+	out := make(map[string]http.Handler, len(hosts))
+	for host, h := range hosts {
+		out[host] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			c.mu.Lock()
+			c.requests = append(c.requests, line(r))
+			intercept := c.intercept
+			c.mu.Unlock()
+			if intercept == nil || !intercept(w, r) {
+				h.ServeHTTP(w, r)
+			}
+		})
+	}
+	return out
+}
+
+// Requests returns the requests since the last call.
+func (c *Recorder) Requests() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.requests
+	c.requests = nil
+	return out
+}
+
+// Intercept sets a function that is called with each request. It returns true if it has answered
+// the request instead of the server. It may be nil.
+func (c *Recorder) Intercept(f func(w http.ResponseWriter, r *http.Request) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.intercept = f
+}
