@@ -68,7 +68,7 @@ func (s *Service) sign(ctx context.Context, req *http.Request, body []byte) erro
 		hash := sha256.Sum256(body)
 		sum = hex.EncodeToString(hash[:])
 	}
-	if s.ID.Signing == "s3" { // it demands the hash in a header
+	if s.ID.Signing == "s3" { // it requires the hash in a header
 		req.Header.Set("X-Amz-Content-Sha256", sum)
 	}
 	now := time.Now().Add(time.Duration(s.account.skew.Load()))

@@ -55,7 +55,7 @@ type conditionSet struct {
 }
 
 // evalConditions evaluates all conditions of an object and records the results. Failures are
-// errors, or warnings if the operation goes on in spite of them.
+// errors, or warnings if the operation continues despite them.
 func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set conditionSet) error {
 	if len(rules) == 0 || !e.op.Phase.Checks() && !e.op.Phase.Applies() {
 		return nil

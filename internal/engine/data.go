@@ -274,7 +274,7 @@ func findDeferral(r *graph.Resource) *deferral {
 	return d
 }
 
-// dependsOn adds the references of a depends_on argument in module m; nil for none.
+// dependsOn adds the references of a depends_on argument in module m. refs may be nil.
 func (d *deferral) dependsOn(m *graph.Module, refs *lang.Refs) {
 	if refs == nil {
 		return

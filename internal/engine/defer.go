@@ -92,7 +92,7 @@ func (e *evaluator) deferredBy(err error) *deferredNode {
 	return out
 }
 
-// deferredBefore returns why a node is deferred because of the nodes that it needs, nil if it
+// deferredBefore returns why a node is deferred because of the nodes that it needs, or nil if it
 // isn't.
 func (w *walk) deferredBefore(id dag.ID) *deferredNode {
 	for _, need := range w.graph.Edges.Needs(id) {
@@ -104,7 +104,7 @@ func (w *walk) deferredBefore(id dag.ID) *deferredNode {
 }
 
 // deferredBefore returns why an instance is deferred because of the instances of its own resource
-// that it reads, nil if it isn't.
+// that it reads, or nil if it isn't.
 func (x *expansion) deferredBefore(i int) *deferredNode {
 	if x.own == nil {
 		return nil

@@ -68,7 +68,7 @@ func (f *earlyValues) expandCall(m *graph.Module, parent *moduleInstance) {
 	_ = f.e.expandCall(m, parent) // the walk reports errors
 }
 
-// moduleAt returns a module instance, nil if it is not known.
+// moduleAt returns a module instance, or nil if it is not known.
 func (f *earlyValues) moduleAt(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
 	if in := f.e.modules.at(m, addr); in != nil || m.Parent == nil || m.Config == nil {
 		return in
@@ -82,7 +82,8 @@ func (f *earlyValues) moduleAt(m *graph.Module, addr addrs.ModuleInstance) *modu
 	return f.e.modules.at(m, addr)
 }
 
-// expansion returns the instances of a resource in one module instance, nil if they are not known.
+// expansion returns the instances of a resource in one module instance, or nil if they are not
+// known.
 func (f *earlyValues) expansion(r *graph.Resource, in *moduleInstance) *expansion {
 	key := resourceIn{r, in}
 	x, known := f.expansions[key]

@@ -259,7 +259,7 @@ func (g *page) drawUnit(u *unit) {
 }
 
 // drawChain draws one of the preceding units with the same keys as those of u, so that u can have
-// for_each over it; nil for none.
+// for_each over it. It returns nil if there is no such unit.
 func (g *page) drawChain(u *unit) *unit {
 	var same []*unit
 	for _, of := range g.order {

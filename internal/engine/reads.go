@@ -184,7 +184,7 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 	return cty.ObjectVal(byKey), true
 }
 
-// instanceValue returns the value of an instance for references, cty.NilVal if there is none.
+// instanceValue returns the value of an instance for references, or cty.NilVal if there is none.
 func (c *evalContext) instanceValue(r *graph.Resource, key addrs.InstanceKey) cty.Value {
 	x, values := c.in.resources[r.Slot], c.e.values(r)
 	i, ok := x.has(key)

@@ -72,7 +72,7 @@ func (d *denial) deferred() {
 	}
 }
 
-// block returns the place of the resource block, nil if there is none.
+// block returns the place of the resource block, or nil if there is none.
 func (d *denial) block() *Place {
 	if d.resource == nil {
 		return nil

@@ -31,13 +31,13 @@ type Options struct {
 	// Silence is how long a server may be silent; 0 means DefaultSilence. The environment takes
 	// precedence.
 	Silence time.Duration
-	// Proxy returns the proxy of a request; nil for the one in the environment.
+	// Proxy returns the proxy of a request. If it is nil, the environment decides.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Socket is the path of the Unix socket that all connections are made to, whatever the host; ""
-	// for none.
+	// Socket is the path of the Unix socket for all connections, whatever their host. If it is "",
+	// connections are made to the hosts.
 	Socket string
-	// Wrap returns a transport that adds credentials to requests before the given one sends them;
-	// nil for none.
+	// Wrap returns a transport that adds credentials to requests before the given one sends them.
+	// It may be nil.
 	Wrap func(http.RoundTripper) (http.RoundTripper, error)
 }
 

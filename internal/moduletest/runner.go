@@ -13,8 +13,8 @@ type Runner struct {
 	Suite *Suite
 	// Env is the environment of operations. The runner sets Mocks and RootModule.
 	Env engine.Env
-	// Defer says that runs put off what can't be planned yet. Runs that apply go on until nothing
-	// is put off.
+	// Defer makes runs defer what can't be planned yet. Runs that apply continue until nothing is
+	// deferred.
 	Defer bool
 	// Variables are values from outside. Files and runs override them.
 	Variables map[string]configs.Given

@@ -155,8 +155,8 @@ type ReadRequest struct {
 	Type     string
 	Prior    cty.Value
 	Private  []byte
-	Meta     cty.Value // provider_meta; cty.NilVal for none
-	Identity cty.Value // cty.NilVal for none
+	Meta     cty.Value // provider_meta; may be cty.NilVal
+	Identity cty.Value // may be cty.NilVal
 }
 
 // Reasons for deferred responses.

@@ -52,7 +52,7 @@ type Terminal struct {
 	Printer  ui.Printer
 	Color    bool // output may have colors
 	Scripted bool // a program reads the output: no approval is asked for
-	// Live shows what goes on, above which everything else is printed; nil if nothing is shown.
+	// Live shows the progress below everything else that is printed. It may be nil.
 	Live *progress.Live
 
 	lines lineReader

@@ -6,7 +6,7 @@
 //     ([Diagnostics.Err], [Join]) or any other error. The caller tests it with err != nil.
 //   - A function that can warn takes a [Sink], or its receiver has one, and passes the warning to
 //     it at once. Warnings are never part of a returned error.
-//   - A function that goes on after an error collects what it finds in a Diagnostics and returns
+//   - A function that continues after an error collects what it finds in a Diagnostics and returns
 //     the list's Err.
 //   - At the edge, where a list is printed or sent, [Diagnostics.AppendError] extracts the
 //     diagnostics again. It turns any other error into a diagnostic.

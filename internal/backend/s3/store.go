@@ -16,7 +16,7 @@ import (
 // Store keeps states in a bucket, and their digests in a table if there is one.
 type Store struct {
 	*objects.Store
-	table *table // nil for none
+	table *table // may be nil
 }
 
 func digest(data []byte) string {

@@ -38,7 +38,7 @@ type build struct {
 	imports     []*Import
 	functionsOf map[*Resource][]*Provider // providers whose functions the block calls
 	wholeCalls  []wholeCall               // references to module calls as a whole; see awaitWholeCalls
-	inputs      *Node                     // the Steps wait for it; nil for none; see openInputs
+	inputs      *Node                     // the Steps wait for it; may be nil; see openInputs
 
 	refRanges *refRanges // nil, except while cycles are reported
 	relaxed   bool       // constraints on the order of destruction contradicted each other, so some were dropped

@@ -15,7 +15,7 @@ import (
 // of every graph.
 type refRanges struct {
 	byEdge  map[[2]dag.ID]hcl.Range
-	current *hcl.Range // reference being connected; nil for none
+	current *hcl.Range // reference being connected; may be nil
 }
 
 func (p *refRanges) record(from, to dag.ID) {
@@ -27,7 +27,7 @@ func (p *refRanges) record(from, to dag.ID) {
 	}
 }
 
-// startRef sets the range of the reference that the following edges are made for; nil for none.
+// startRef sets the range of the reference that the following edges are made for. It may be nil.
 func (p *refRanges) startRef(at *hcl.Range) {
 	if p != nil {
 		p.current = at

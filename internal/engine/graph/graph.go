@@ -50,7 +50,7 @@ type Module struct {
 	Call       *configs.ModuleCall
 	Repetition Repetition
 
-	DependsOn *lang.Refs // of the call; nil for none
+	DependsOn *lang.Refs // of the call; may be nil
 
 	CallSlot int // position among the calls of the parent
 
@@ -84,7 +84,7 @@ type Value struct {
 	Variable    *configs.Variable
 	Output      *configs.Output
 	Expr        *lang.Expr  // for variables, the argument of the call (evaluated in the caller); may be nil
-	DependsOn   *lang.Refs  // of outputs; nil for none
+	DependsOn   *lang.Refs  // of outputs; may be nil
 	PerInstance bool        // Expr refers to count or each, so that it differs between the instances of the call
 	Conditions  []Condition // validations or preconditions
 
@@ -133,7 +133,7 @@ type Resource struct {
 	CreateBeforeDestroy bool // set by the block, or forced by a dependent
 
 	Imports   []*Import        // blocks with for_each come last
-	Removed   *configs.Removed // the removed block that covers the resource; nil for none
+	Removed   *configs.Removed // the removed block that covers the resource; may be nil
 	Generated bool             // added for an import target whose configuration is generated
 	Selected  *Selection       // instances that take part; nil for all
 	Unused    bool             // an ephemeral resource whose values no node uses
@@ -188,7 +188,7 @@ type ResourceExprs struct {
 	Preconditions, Postconditions []Condition
 	Triggers                      []*lang.Expr
 	PreventDestroy                *lang.Expr
-	DependsOn                     *lang.Refs // nil for none
+	DependsOn                     *lang.Refs // may be nil
 	Provisioners                  []*Provisioner
 	problems                      tfdiags.Diagnostics
 	SelfReferences                tfdiags.Diagnostics // references of the repetition to the resource itself
@@ -198,7 +198,7 @@ type ResourceExprs struct {
 type Provisioner struct {
 	Config     *configs.Provisioner
 	Body       *lang.Body
-	Connection *lang.Body // nil for none
+	Connection *lang.Body // may be nil
 }
 
 // ProviderUse is the provider configuration that a resource or a provider function uses.
@@ -267,7 +267,7 @@ func (m *Module) NodeOf(subject addrs.Referenceable) *Node {
 	return nil
 }
 
-// Resource returns the resource with an address, nil if there is none.
+// Resource returns the resource with an address, or nil if there is none.
 func (g *Graph) Resource(addr addrs.ConfigResource) *Resource {
 	m := g.Modules[addr.Module]
 	if m == nil {

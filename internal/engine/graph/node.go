@@ -45,7 +45,7 @@ type Node struct {
 	Name  string     // unique and readable: for cycles, drawings and logs
 	Range *hcl.Range // declaration; nil if the configuration has none
 
-	Module   *Module   // module of the node; nil for none
+	Module   *Module   // module of the node; may be nil
 	Resource *Resource // of Steps, and of nodes and Barriers of resources
 	Object   any       // by Kind: *Value, *Check, *Module, *Step, *Provider, *Resource or *InstanceBarrier
 

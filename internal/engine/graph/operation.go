@@ -26,7 +26,7 @@ type Operation struct {
 	Excludes       []addrs.Target
 	CommandImports []CommandImport
 	Generate       bool       // configuration is generated for import targets without a resource block
-	Inspected      *lang.Refs // references outside of the configuration that are evaluated too; nil for none
+	Inspected      *lang.Refs // references outside of the configuration that are evaluated too; may be nil
 
 	// Schema returns the schema of a provider. Provisioner returns the schema of a provisioner type
 	// and reports whether there is such a type; if it is nil, provisioners are not analyzed.
@@ -39,7 +39,7 @@ type Operation struct {
 
 	Warn    tfdiags.Sink      // receives warnings; nil drops them
 	Known   *Known            // nil: nothing is shared with other graphs
-	Timings *timings.Recorder // nil for none
+	Timings *timings.Recorder // may be nil
 }
 
 // CommandImport is an import that the command line requires.

@@ -179,8 +179,8 @@ type connecting struct {
 	open [len(gateKinds)]*Node
 }
 
-// step connects one Step. create is the Step that applies the change of the same instance; nil for
-// none.
+// step connects one Step. create is the Step that applies the change of the same instance. It may
+// be nil.
 func (c *connecting) step(s, create *Step) {
 	b := c.b
 	switch {

@@ -26,7 +26,7 @@ type Options struct {
 	DataDir  string        // journals of states in remote stores and the list of applied plans; "" for ".terraform"
 	WorkDir  string        // directory of errored.tfstate; "" for the working directory
 	StoreID  string        // identifies the store: backend name and settings; not needed for local files
-	Codec    Codec         // encryption of the state and the journal; nil for none
+	Codec    Codec         // encryption of the state and the journal; may be nil
 	Interval time.Duration // between snapshots during an operation; 0 for 20 s
 	// Fail is called once when operations can no longer be recorded, so that no more are started.
 	// It may be nil.
