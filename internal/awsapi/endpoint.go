@@ -51,7 +51,8 @@ func (s ServiceID) variable() string {
 	return "AWS_ENDPOINT_URL_" + strings.ToUpper(strings.ReplaceAll(s.Name, " ", "_"))
 }
 
-// S3Host returns the host name of S3 in a region. It has its own form of dual-stack names.
+// S3Host returns the host name of S3 in a region. Dual-stack names of S3 differ in form from those
+// of other services.
 func S3Host(label, region string, fips, dualStack bool) string {
 	if fips {
 		label += "-fips"

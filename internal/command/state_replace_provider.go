@@ -69,7 +69,7 @@ func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, 
 				ok, err := app.Confirm(ctx, terminal.Question{Title: "Change it in the state?"})
 				if err != nil {
 					return nil, "", tfdiags.Errorf("Approval required", "The changes were not approved: %s. "+
-						"Use -auto-approve to make them without a question.", err)
+						"Use -auto-approve to skip the question.", err)
 				}
 				if !ok {
 					return nil, "Cancelled replacing providers.", nil

@@ -66,7 +66,7 @@ func (s *results) observe(e Event) {
 	}
 }
 
-// setObject puts an object, or nil for none, into the state.
+// setObject sets an object in the state, or removes it if obj is nil.
 func (s *results) setObject(
 	addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance,
 ) {
@@ -108,7 +108,8 @@ func (s *results) current(addr addrs.AbsInstance) *states.Object {
 	return inst.Current
 }
 
-// storeObject puts an object, or nil for none, into the state and reports it to the observer.
+// storeObject sets an object in the state, or removes it if obj is nil, and reports it to the
+// observer.
 func (s *results) storeObject(
 	addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance,
 ) {

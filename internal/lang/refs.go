@@ -227,7 +227,7 @@ func longForm(traversals []hcl.Traversal) bool {
 	return slices.ContainsFunc(traversals, func(tr hcl.Traversal) bool { return tr.RootName() == "resource" })
 }
 
-// DependsOn parses the references in a depends_on argument. It returns nil for none.
+// DependsOn parses the references in a depends_on argument. It returns nil if there are none.
 func DependsOn(traversals []hcl.Traversal) *Refs {
 	if len(traversals) == 0 {
 		return nil

@@ -121,7 +121,8 @@ type InstanceChange struct {
 	Reads []InstanceRead
 }
 
-// InstanceRead is an instance of a resource in the same module instance; the key is NoKey for none.
+// InstanceRead is an instance of a resource in the same module instance. The key is NoKey if no
+// instance of the resource is read.
 type InstanceRead struct {
 	Resource addrs.Resource
 	Key      addrs.InstanceKey

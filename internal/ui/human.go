@@ -128,7 +128,7 @@ func (h *human) fitting(text string) string {
 	return text
 }
 
-// doneText says that a step is over.
+// doneText returns the message about a finished step.
 func doneText(e engine.ApplyDone) string {
 	if e.Action == plans.Delete {
 		e.IDKey, e.IDValue, e.Deposed = "", "", ""

@@ -33,8 +33,8 @@ type Options struct {
 	// and text wraps at 78 columns.
 	Width, ErrWidth int
 	Color, ErrColor bool
-	// Terminal says that Out is a terminal, where plans are compared for readers rather than for
-	// programs.
+	// Terminal says that Out is a terminal. Plans on a terminal show differences in more detail,
+	// which programs that parse the output would not expect.
 	Terminal bool
 	View     PlanTextView // of plans in the human form
 	// Version is the program's version.

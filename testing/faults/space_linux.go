@@ -159,8 +159,8 @@ func (t *trial) onFullDisk(free *trial, what string, op operation, sum *tally) e
 	return nil
 }
 
-// savingOnFullDisks does the same for plan files and dependency lock files: they are written
-// completely or stay unchanged.
+// savingOnFullDisks saves plan files and dependency lock files on disks that are full or fill up.
+// They must be written completely or stay unchanged.
 func (o *options) savingOnFullDisks(t *trial, saved *saved, report func(string, *tally)) error {
 	sum := &tally{}
 	for i, s := range append(spaces()[:12:12], space{0, -1}, space{1, -1}, space{2, -1}, space{3, -1},

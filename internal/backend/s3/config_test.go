@@ -125,7 +125,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// catchAll catches the requests of all hosts: it is a proxy.
+// catchAll starts a proxy that records the requests to all hosts and refuses them.
 func catchAll(t *testing.T) (address string, seen func() []string) {
 	var urls []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

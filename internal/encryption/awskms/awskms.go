@@ -27,7 +27,7 @@ type Endpoints struct {
 	STS string `cfg:"sts" doc:"The address of STS."`
 }
 
-// keyLengths holds the bytes of data keys by their specification.
+// keyLengths holds the lengths of data keys in bytes, by key_spec.
 var keyLengths = map[string]int{"AES_256": 32, "AES_128": 16}
 
 // Check implements blocks.Checker.

@@ -239,9 +239,8 @@ func (o *instanceOrder) barrier(r *Resource, key addrs.InstanceKey) *Node {
 	return s.node
 }
 
-// indexedNode returns the node that the needs of a block wait for instead of the resource, if the
-// block reads only instances of it by computed indexes. The Steps of the block wait for the
-// instances.
+// indexedNode returns the node that a block waits for instead of r, if it reads only instances of
+// r, by computed indexes. The Steps of the block wait for these instances.
 func (o *instanceOrder) indexedNode(r *Resource) *Node {
 	if r.indexed == nil {
 		r.indexed = o.node(KindBarrier, nil, r.Addr.String()+"[…]", nil)

@@ -9,7 +9,7 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// errorsText joins errors as "path: text"; empty for none.
+// errorsText joins errors as "path: text". Without errors it returns "".
 func errorsText(errs []error) string {
 	var out []string
 	for _, err := range errs {

@@ -6,8 +6,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// maxCandidates bounds the elements that are considered for a feature. Elements that share only
-// features of more elements than that count as unlike.
+// maxCandidates is the maximum number of removed elements that may share a feature. A more common
+// feature says little about likeness. It is ignored, which also bounds the time.
 const maxCandidates = 16
 
 // matches returns, for each added element, the index of the removed element that is most like it,

@@ -102,7 +102,7 @@ func readSecret(ctx context.Context, private private, diags *diag.Diagnostics) (
 	return p
 }
 
-// renewAt returns the time of the next renewal, or zero for none.
+// renewAt returns the time of the next renewal, or zero if there is no renewal.
 func (p secretPrivate) renewAt() time.Time {
 	if p.RenewSeconds == 0 {
 		return time.Time{}
