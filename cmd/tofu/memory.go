@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"time"
 )
 
 // Sizes of the live heap, in bytes, at which the pace of garbage collection changes.
@@ -18,6 +19,10 @@ const (
 	// instead of doubling: a run over a million instances is limited by memory, not by time.
 	largeHeap = 3 << 29
 )
+
+// shortCommand is how long a command runs that needs no huge pages. To request them takes two
+// megabytes.
+const shortCommand = 20 * time.Millisecond
 
 // leastHeap is the heap size of the runtime's first collection at 100 percent.
 const leastHeap = 4 << 20
@@ -41,7 +46,7 @@ func collectLater() {
 		return
 	}
 	debug.SetGCPercent(100 * smallHeap / leastHeap)
-	go useHugePages() // completes before the heap is large; does not delay short commands
+	time.AfterFunc(shortCommand, useHugePages) // completes before the heap is large
 	afterCollection(func() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)

@@ -25,7 +25,7 @@ var layers = map[string]int{
 	"configs": 3, "hclfmt": 3, "states": 3, "plans": 3, "depsfile": 3, "upgrade": 3,
 	"engine": 4, "moves": 4, "genconfig": 4, "moduletest": 4, "builtin": 4, "graphview": 4,
 	"filelock": 4, "httpclient": 4, "otlp": 4, "cliconfig": 4, "plugin": 4, "provisioner": 4, "registry": 4, "restapi": 4,
-	"azureauth": 4, "awsapi": 4, "gcpauth": 4, "testenv/azuretest": 4, "testenv/gcptest": 4, "testenv/hosts": 4,
+	"azureauth": 4, "awsapi": 4, "gcpauth": 4, "kubeauth": 4, "testenv/azuretest": 4, "testenv/gcptest": 4, "testenv/hosts": 4,
 	"depsfile/install": 4, "depsfile/sources": 4, "depsfile/pkgstore": 4,
 	"getmodules": 4, "backend": 4, "states/statemgr": 4, "encryption": 4,
 	"ui": 5, "explain": 5, "terminal": 5,

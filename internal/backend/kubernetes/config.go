@@ -3,21 +3,15 @@ package kubernetes
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/transport"
-
 	"tofu/internal/backend"
 	"tofu/internal/configs/blocks"
-	"tofu/internal/httpclient"
+	"tofu/internal/kubeauth"
 	"tofu/internal/restapi"
 )
 
@@ -82,85 +76,83 @@ func (c *Config) Check() error {
 }
 
 func open(_ context.Context, c *Config) (backend.Store, error) {
-	cluster, err := c.cluster()
+	cluster, user, err := c.cluster()
 	if err != nil {
 		return nil, fmt.Errorf("reading the settings of the cluster: %w", err)
 	}
-	base, err := url.Parse(cluster.Host)
-	if err != nil || base.Host == "" {
-		return nil, fmt.Errorf("the address %q of the cluster is not a URL", cluster.Host)
+	client, err := kubeauth.NewClient(cluster, user)
+	if err != nil {
+		return nil, err
 	}
-	client, err := newClient(cluster)
+	base, err := url.Parse(cluster.Server)
 	if err != nil {
 		return nil, err
 	}
 	return &Store{config: *c, client: &restapi.Client{HTTP: client}, base: base}, nil
 }
 
-// newClient returns an HTTP client that authenticates itself to the cluster. Credential plugins run
-// when the first request is sent.
-func newClient(cluster *rest.Config) (*httpclient.Client, error) {
-	settings, err := cluster.TransportConfig()
-	if err != nil {
-		return nil, fmt.Errorf("the credentials of the cluster: %w", err)
-	}
-	tlsConfig, err := transport.TLSConfigFor(settings)
-	if err != nil {
-		return nil, fmt.Errorf("the certificates of the cluster: %w", err)
-	}
-	return httpclient.New(httpclient.Options{TLS: tlsConfig, Proxy: settings.Proxy,
-		Wrap: func(rt http.RoundTripper) (http.RoundTripper, error) {
-			return transport.HTTPWrappersForConfig(settings, rt)
-		}}), nil
-}
-
-// cluster returns the address and credentials of the cluster: those of the kubeconfig files, or of
-// the pod, with the arguments of the block instead of what they set.
-func (c *Config) cluster() (*rest.Config, error) {
+// cluster returns the cluster and the credentials: those of the kubeconfig files, or of the pod,
+// with the arguments of the block instead of what they set.
+func (c *Config) cluster() (*kubeauth.Cluster, *kubeauth.User, error) {
 	paths, err := c.configPaths()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(paths) == 0 && c.InCluster {
-		return rest.InClusterConfig()
+		return kubeauth.Pod()
 	}
-	overrides := &clientcmd.ConfigOverrides{
-		Context:        api.Context{AuthInfo: c.ContextUser, Cluster: c.ContextCluster},
-		CurrentContext: c.Context,
-		AuthInfo: api.AuthInfo{Username: c.Username, Password: c.Password, Token: c.Token,
-			ClientCertificateData: []byte(c.ClientCert), ClientKeyData: []byte(c.ClientKey), Exec: c.plugin()},
-		ClusterInfo: api.Cluster{Server: c.server(paths), InsecureSkipTLSVerify: c.Insecure,
-			CertificateAuthorityData: []byte(c.ClusterCA)},
+	cluster, user, err := kubeauth.Load(paths,
+		kubeauth.Selection{Context: c.Context, Cluster: c.ContextCluster, User: c.ContextUser})
+	if err != nil {
+		return nil, nil, err
 	}
-	cluster, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{Precedence: paths}, overrides).ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return nil, fmt.Errorf("the kubeconfig files %s have no cluster and no current context; set host, config_context or "+
-			"config_context_cluster", strings.Join(paths, ", "))
+	c.replaceCluster(cluster)
+	c.replaceUser(user)
+	switch {
+	case cluster.Server == "" && len(paths) > 0:
+		return nil, nil, fmt.Errorf("the files %s have no cluster and no context that is current; set host, "+
+			"config_context or config_context_cluster", strings.Join(paths, ", "))
+	case cluster.Server == "":
+		cluster.Server = "https://localhost"
 	}
-	return cluster, err
+	return cluster, user, nil
 }
 
-// server returns the address of the API server, or "" if the kubeconfig files decide.
-func (c *Config) server(paths []string) string {
+// replaceCluster sets what the arguments say about the cluster.
+func (c *Config) replaceCluster(cluster *kubeauth.Cluster) {
 	switch {
-	case c.Host == "" && len(paths) == 0:
-		return "https://localhost"
 	case c.Host != "" && !strings.Contains(c.Host, "://"):
-		return "https://" + c.Host
+		cluster.Server = "https://" + c.Host
+	case c.Host != "":
+		cluster.Server = c.Host
 	}
-	return c.Host
+	if c.ClusterCA != "" {
+		cluster.CA = []byte(c.ClusterCA)
+	}
+	cluster.Insecure = cluster.Insecure || c.Insecure
+}
+
+// replaceUser sets the credentials in the arguments, instead of those of the same kind that the user
+// has.
+func (c *Config) replaceUser(user *kubeauth.User) {
+	if c.Token != "" || c.Username != "" || c.Exec != nil {
+		user.Token, user.TokenFile, user.Exec = kubeauth.Text(c.Token), "", c.plugin()
+		user.Username, user.Password = kubeauth.Text(c.Username), kubeauth.Text(c.Password)
+	}
+	if c.ClientCert != "" {
+		user.Certificate, user.Key = []byte(c.ClientCert), []byte(c.ClientKey)
+	}
 }
 
 // plugin returns the settings of the credential plugin, or nil.
-func (c *Config) plugin() *api.ExecConfig {
+func (c *Config) plugin() *kubeauth.Exec {
 	if c.Exec == nil {
 		return nil
 	}
-	out := &api.ExecConfig{APIVersion: c.Exec.APIVersion, Command: c.Exec.Command, Args: c.Exec.Args,
-		InteractiveMode: api.IfAvailableExecInteractiveMode}
+	out := &kubeauth.Exec{APIVersion: c.Exec.APIVersion, Command: c.Exec.Command, Args: c.Exec.Args,
+		Interactive: kubeauth.IfAvailable}
 	for name, value := range c.Exec.Env {
-		out.Env = append(out.Env, api.ExecEnvVar{Name: name, Value: value})
+		out.Env = append(out.Env, kubeauth.Variable{Name: name, Value: value})
 	}
 	return out
 }

@@ -154,7 +154,7 @@ echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io
 		"wrong plugin": {with(without("token"), "exec", exec("x")), `in the "exec" block`},
 		"plugin in file": {settings{"config_context": text("here"), "config_path": text(kubeconfig(t, s,
 			fmt.Sprintf(`{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: %q, env: [{name: WHAT, value: s3cret}]}}`, plugin)))}, ""},
-		"no pod":        {settings{"in_cluster_config": cty.True}, "unable to load in-cluster configuration"},
+		"no pod":        {settings{"in_cluster_config": cty.True}, "does not run in a pod"},
 		"suffix":        {with(direct(s), "secret_suffix", text("A_b")), "it is part of the names of secrets and of labels"},
 		"label":         {with(direct(s), "labels", cty.MapVal(settings{"a": text("b c")})), `the value "b c" of the label "a"`},
 		"half a pair":   {with(direct(s), "client_key", text("x")), `it must be set together with "client_key"`},

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"tofu/internal/backend"
 )
@@ -21,23 +22,19 @@ type held struct {
 	keys []int64 // of the advisory locks
 }
 
-// querier is a connection or a transaction.
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+func tryLock(ctx context.Context, conn *pgconn.PgConn, key int64) (bool, error) {
+	found, err := queryRow(ctx, conn, "SELECT pg_try_advisory_lock($1)", number(key))
+	return err == nil && string(found[0]) == "t", err
 }
 
-func tryLock(ctx context.Context, q querier, key int64) (bool, error) {
-	var ok bool
-	err := q.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", key).Scan(&ok)
-	return ok, err
-}
+func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 // add also takes the lock of the workspace's row, if it isn't held yet.
-func (h *held) add(ctx context.Context, q querier, key int64) error {
+func (h *held) add(ctx context.Context, conn *pgconn.PgConn, key int64) error {
 	if slices.Contains(h.keys, key) {
 		return nil
 	}
-	ok, err := tryLock(ctx, q, key)
+	ok, err := tryLock(ctx, conn, key)
 	if err == nil && !ok {
 		err = errors.New("another process has locked the state")
 	}
@@ -48,7 +45,7 @@ func (h *held) add(ctx context.Context, q querier, key int64) error {
 }
 
 // reacquire takes the locks in a new session.
-func (h *held) reacquire(ctx context.Context, conn *pgx.Conn) error {
+func (h *held) reacquire(ctx context.Context, conn *pgconn.PgConn) error {
 	if err := setName(ctx, conn, h.name); err != nil {
 		return err
 	}
@@ -93,18 +90,17 @@ func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInf
 
 // acquire takes the locks of a workspace: first of its name, so that no other session creates its
 // row in the meantime, then of the row, if there is one.
-func (s *Store) acquire(ctx context.Context, conn *pgx.Conn, workspace string, h *held) error {
+func (s *Store) acquire(ctx context.Context, conn *pgconn.PgConn, workspace string, h *held) error {
 	if err := h.acquire(ctx, conn, s.nameKey(workspace)); err != nil {
 		return err
 	}
-	var row int64
-	err := conn.QueryRow(ctx, "SELECT id FROM "+s.table+" WHERE name = $1", workspace).Scan(&row)
+	row, err := queryNumber(ctx, conn, "SELECT id FROM "+s.table+" WHERE name = $1", workspace)
 	switch {
 	case err == nil:
 		if err := h.acquire(ctx, conn, row); err != nil {
 			return err
 		}
-	case !errors.Is(err, pgx.ErrNoRows):
+	case !errors.Is(err, errNoRow):
 		return fmt.Errorf("locking the state: %w", err)
 	}
 	if err := setName(ctx, conn, h.name); err != nil {
@@ -114,7 +110,7 @@ func (s *Store) acquire(ctx context.Context, conn *pgx.Conn, workspace string, h
 }
 
 // acquire takes one of the locks, or returns an error that names the holder.
-func (h *held) acquire(ctx context.Context, conn *pgx.Conn, key int64) error {
+func (h *held) acquire(ctx context.Context, conn *pgconn.PgConn, key int64) error {
 	ok, err := tryLock(ctx, conn, key)
 	if err != nil {
 		return fmt.Errorf("locking the state: %w", err)
@@ -128,36 +124,33 @@ func (h *held) acquire(ctx context.Context, conn *pgx.Conn, key int64) error {
 
 // setName sets the application name of the session, which identifies us to other sessions. The
 // server limits its length in bytes and accepts only whole characters.
-func setName(ctx context.Context, conn *pgx.Conn, name string) error {
+func setName(ctx context.Context, conn *pgconn.PgConn, name string) error {
 	const longest = 63
-	_, err := conn.Exec(ctx, "SELECT set_config('application_name', $1, false)",
+	_, err := query(ctx, conn, "SELECT set_config('application_name', $1, false)",
 		strings.ToValidUTF8(name[:min(len(name), longest)], ""))
 	return err
 }
 
 // holder returns the holder of a lock.
-func holder(ctx context.Context, conn *pgx.Conn, key int64) *backend.LockInfo {
-	var (
-		pid     int
-		name    string
-		address *string
-		since   time.Time
-	)
-	err := conn.QueryRow(ctx, `SELECT a.pid, coalesce(a.application_name, ''), host(a.client_addr), a.backend_start
+func holder(ctx context.Context, conn *pgconn.PgConn, key int64) *backend.LockInfo {
+	found, err := queryRow(ctx, conn, `SELECT a.pid, coalesce(a.application_name, ''), host(a.client_addr),
+		extract(epoch FROM a.backend_start)::bigint
 		FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 		WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
 		AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-		AND (l.classid::bigint << 32 | l.objid::bigint) = $1`, key).Scan(&pid, &name, &address, &since)
+		AND (l.classid::bigint << 32 | l.objid::bigint) = $1`, number(key))
 	if err != nil {
 		return &backend.LockInfo{Who: "unknown"}
 	}
-	info := &backend.LockInfo{Who: name, Created: since.UTC()}
+	pid, name, address := string(found[0]), string(found[1]), string(found[2])
+	since, _ := strconv.ParseInt(string(found[3]), 10, 64) // the server's clock, in seconds
+	info := &backend.LockInfo{Who: name, Created: time.Unix(since, 0).UTC()}
 	if rest, ours := strings.CutPrefix(name, "tofu "); ours {
 		info.ID, info.Who, _ = strings.Cut(rest, " ")
 	}
-	info.Info = fmt.Sprintf("database session with process ID %d", pid)
-	if address != nil {
-		info.Info += " from " + *address
+	info.Info = fmt.Sprintf("database session with process ID %s", pid)
+	if address != "" {
+		info.Info += " from " + address
 	}
 	return info
 }
@@ -182,10 +175,10 @@ func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
 	return unlock(ctx, s.conn, h)
 }
 
-func unlock(ctx context.Context, conn *pgx.Conn, h *held) error {
+func unlock(ctx context.Context, conn *pgconn.PgConn, h *held) error {
 	var err error
 	for _, key := range h.keys {
-		_, uerr := conn.Exec(ctx, "SELECT pg_advisory_unlock($1)", key)
+		_, uerr := query(ctx, conn, "SELECT pg_advisory_unlock($1)", number(key))
 		err = errors.Join(err, uerr)
 	}
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 
@@ -33,11 +32,11 @@ var Driver = backend.New("pg", open)
 // Store is a table of states.
 type Store struct {
 	config  Config
-	connect *pgx.ConnConfig
+	connect *pgconn.Config
 	table   string // quoted, with its schema
 
 	mu    sync.Mutex // one query at a time; guards the fields below
-	conn  *pgx.Conn
+	conn  *pgconn.PgConn
 	locks map[string]*held // by workspace
 }
 
@@ -47,7 +46,7 @@ const (
 )
 
 func open(ctx context.Context, c *Config) (backend.Store, error) {
-	connect, err := pgx.ParseConfig(c.ConnStr)
+	connect, err := pgconn.ParseConfig(c.ConnStr)
 	if err != nil {
 		return nil, fmt.Errorf("the pg backend's connection string: %w", err)
 	}
@@ -58,7 +57,7 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, CancelRequestDelay: 0,
 			DeadlineDelay: 10 * time.Second}
 	}
-	s := &Store{config: *c, connect: connect, table: pgx.Identifier{c.Schema, c.Table}.Sanitize(),
+	s := &Store{config: *c, connect: connect, table: quoted(c.Schema, c.Table),
 		locks: make(map[string]*held)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,14 +72,14 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 
 // session returns the connection. If the last one was lost, it opens a new one and takes the held
 // locks again. s.mu must be held.
-func (s *Store) session(ctx context.Context) (*pgx.Conn, error) {
+func (s *Store) session(ctx context.Context) (*pgconn.PgConn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if s.conn != nil && !s.conn.IsClosed() {
 		return s.conn, nil
 	}
-	conn, err := pgx.ConnectConfig(ctx, s.connect)
+	conn, err := pgconn.ConnectConfig(ctx, s.connect)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the database: %w", err)
 	}
@@ -108,13 +107,11 @@ func (s *Store) Close() error {
 
 // prepare creates the schema and table if they don't exist.
 func (s *Store) prepare(ctx context.Context) error {
-	quoted := func(name string) string { return pgx.Identifier{name}.Sanitize() }
 	if !s.config.SkipSchema {
 		// Users who may not create schemas can still use an existing one.
-		var n int
-		if err := s.conn.QueryRow(ctx,
-			"SELECT count(1) FROM information_schema.schemata WHERE schema_name = $1",
-			s.config.Schema).Scan(&n); err != nil {
+		n, err := queryNumber(ctx, s.conn, "SELECT count(1) FROM information_schema.schemata WHERE schema_name = $1",
+			s.config.Schema)
+		if err != nil {
 			return err
 		}
 		if n == 0 {
@@ -149,10 +146,10 @@ func (s *Store) prepare(ctx context.Context) error {
 // object concurrently.
 func (s *Store) create(ctx context.Context, statement string) error {
 	const uniqueViolation, duplicateTable = "23505", "42P07"
-	_, err := s.conn.Exec(ctx, statement)
+	_, err := query(ctx, s.conn, statement)
 	var failed *pgconn.PgError
 	if errors.As(err, &failed) && (failed.Code == uniqueViolation || failed.Code == duplicateTable) {
-		_, err = s.conn.Exec(ctx, statement)
+		_, err = query(ctx, s.conn, statement)
 	}
 	return err
 }
@@ -165,13 +162,13 @@ func (s *Store) List(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := conn.Query(ctx, "SELECT name FROM "+s.table+` ORDER BY name COLLATE "C"`)
+	rows, err := query(ctx, conn, "SELECT name FROM "+s.table+` ORDER BY name COLLATE "C"`)
 	if err != nil {
 		return nil, fmt.Errorf("listing workspaces: %w", err)
 	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("listing workspaces: %w", err)
+	var names []string
+	for _, columns := range rows {
+		names = append(names, string(columns[0]))
 	}
 	return names, nil
 }
@@ -184,27 +181,23 @@ func (s *Store) Get(ctx context.Context, workspace string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var data *string
-	err = conn.QueryRow(ctx, "SELECT data FROM "+s.table+" WHERE name = $1", workspace).Scan(&data)
-	if errors.Is(err, pgx.ErrNoRows) {
+	found, err := queryRow(ctx, conn, "SELECT data FROM "+s.table+" WHERE name = $1", workspace)
+	switch {
+	case errors.Is(err, errNoRow):
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("reading the state: %w", err)
-	}
-	if data == nil {
+	case found[0] == nil:
 		return []byte{}, nil
 	}
-	return []byte(*data), nil
+	return found[0], nil
 }
 
 // Put implements backend.Store.
 func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
-	return s.write(ctx, workspace, func(tx pgx.Tx) (id int64, err error) {
-		err = tx.QueryRow(ctx, "INSERT INTO "+s.table+" (name, data) VALUES ($1, $2) ON CONFLICT (name) DO "+
-			"UPDATE SET data = $2 RETURNING id",
-			workspace, string(data)).Scan(&id)
-		return id, err
+	return s.write(ctx, workspace, func(conn *pgconn.PgConn) (id int64, err error) {
+		return queryNumber(ctx, conn, "INSERT INTO "+s.table+" (name, data) VALUES ($1, $2) ON CONFLICT (name) DO "+
+			"UPDATE SET data = $2 RETURNING id", workspace, string(data))
 	})
 }
 
@@ -225,18 +218,15 @@ func version(data []byte) string {
 
 // Swap implements backend.Swapper.
 func (s *Store) Swap(ctx context.Context, workspace, old string, data []byte) (string, error) {
-	err := s.write(ctx, workspace, func(tx pgx.Tx) (id int64, err error) {
+	err := s.write(ctx, workspace, func(conn *pgconn.PgConn) (id int64, err error) {
 		if old == "" {
-			err = tx.QueryRow(ctx, "INSERT INTO "+s.table+" (name, data) VALUES ($1, $2) ON CONFLICT (name) "+
-				"DO NOTHING RETURNING id",
-				workspace, string(data)).Scan(&id)
+			id, err = queryNumber(ctx, conn, "INSERT INTO "+s.table+" (name, data) VALUES ($1, $2) "+
+				"ON CONFLICT (name) DO NOTHING RETURNING id", workspace, string(data))
 		} else {
-			err = tx.QueryRow(ctx,
-				"UPDATE "+s.table+" SET data = $2 WHERE name = $1 AND md5(convert_to(coalesce(data, ''), "+
-					"'UTF8')) = $3 RETURNING id",
-				workspace, string(data), old).Scan(&id)
+			id, err = queryNumber(ctx, conn, "UPDATE "+s.table+" SET data = $2 WHERE name = $1 "+
+				"AND md5(convert_to(coalesce(data, ''), 'UTF8')) = $3 RETURNING id", workspace, string(data), old)
 		}
-		if errors.Is(err, pgx.ErrNoRows) {
+		if errors.Is(err, errNoRow) {
 			err = backend.ErrChanged
 		}
 		return id, err
@@ -246,20 +236,20 @@ func (s *Store) Swap(ctx context.Context, workspace, old string, data []byte) (s
 
 // write runs a statement that writes a row. If the row is new and the workspace is locked, the lock
 // of the row is taken before the row becomes visible to others.
-func (s *Store) write(ctx context.Context, workspace string, statement func(pgx.Tx) (id int64, err error)) error {
+func (s *Store) write(ctx context.Context, workspace string, statement func(*pgconn.PgConn) (id int64, err error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	conn, err := s.session(ctx)
 	if err != nil {
 		return err
 	}
-	err = inTransaction(ctx, conn, func(tx pgx.Tx) error {
-		id, err := statement(tx)
+	err = inTransaction(ctx, conn, func() error {
+		id, err := statement(conn)
 		if err != nil {
 			return err
 		}
 		if h := s.locks[workspace]; h != nil {
-			return h.add(ctx, tx, id)
+			return h.add(ctx, conn, id)
 		}
 		return nil
 	})
@@ -267,26 +257,6 @@ func (s *Store) write(ctx context.Context, workspace string, statement func(pgx.
 		return fmt.Errorf("writing the state: %w", err)
 	}
 	return nil
-}
-
-// inTransaction runs f in a transaction and commits it if f succeeds. Only statements of f are
-// canceled with ctx: the client closes a session if beginning or ending a transaction is
-// canceled, and the lock would be lost.
-func inTransaction(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error {
-	const maxDuration = 30 * time.Second
-	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxDuration)
-	tx, err := conn.Begin(steady)
-	cancel()
-	if err != nil {
-		return err
-	}
-	err = f(tx)
-	steady, cancel = context.WithTimeout(context.WithoutCancel(ctx), maxDuration)
-	defer cancel()
-	if err != nil {
-		return errors.Join(err, tx.Rollback(steady))
-	}
-	return tx.Commit(steady)
 }
 
 // Delete implements backend.Store.
@@ -297,7 +267,7 @@ func (s *Store) Delete(ctx context.Context, workspace string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := conn.Exec(ctx, "DELETE FROM "+s.table+" WHERE name = $1", workspace); err != nil {
+	if _, err := query(ctx, conn, "DELETE FROM "+s.table+" WHERE name = $1", workspace); err != nil {
 		return fmt.Errorf("deleting the state: %w", err)
 	}
 	return nil
@@ -314,8 +284,8 @@ func (s *Store) Probe(ctx context.Context, workspace string) error {
 	if err != nil {
 		return err
 	}
-	err = inTransaction(ctx, conn, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, "INSERT INTO "+s.table+" AS s (name, data) VALUES ($1, '') ON CONFLICT (name) "+
+	err = inTransaction(ctx, conn, func() error {
+		_, err := query(ctx, conn, "INSERT INTO "+s.table+" AS s (name, data) VALUES ($1, '') ON CONFLICT (name) "+
 			"DO UPDATE SET data = s.data", workspace)
 		if err == nil {
 			err = errProbe

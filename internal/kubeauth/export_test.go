@@ -1,0 +1,4 @@
+package kubeauth
+
+// PodIn is Pod with another folder.
+var PodIn = pod
