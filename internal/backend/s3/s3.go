@@ -39,26 +39,27 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 	}
 	l := layout(c)
 	states := &client{service: service, config: c, base: base, tags: c.StateTags}
-	store := objects.New(states, l)
+	plain := objects.New(states, l)
 	var locks []lock
+	out := store(plain)
 	if c.LockFile {
-		locked := objects.WithLocks(store)
+		locked := objects.WithLocks(plain)
 		locked.LockClient = &client{service: service, config: c, base: base, tags: c.LockTags, locks: true}
 		locks = append(locks, locked)
 	}
-	var t *table
 	if c.Table != "" {
 		if service, err = account.Service(ctx, dynamoDB, c.Endpoints.DynamoDB, []string{"endpoints", "dynamodb"}, nil); err != nil {
 			return nil, err
 		}
-		t = &table{service: service, name: c.Table, path: l.Path}
+		t := &objects.Table{What: fmt.Sprintf("the DynamoDB table %q", c.Table), Path: l.Path,
+			Rows: &table{service: service, name: c.Table}}
 		locks = append(locks, t)
+		out = objects.WithDigests(plain, "S3", t)
 	}
-	out := &Store{Store: store, table: t}
 	if len(locks) == 0 {
 		return out, nil
 	}
-	return &lockedStore{Store: out, locks: locks}, nil
+	return &lockedStore{store: out, locks: locks}, nil
 }
 
 // layout returns the names of the objects.

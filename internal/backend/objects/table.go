@@ -1,0 +1,178 @@
+package objects
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+
+	"tofu/internal/backend"
+)
+
+// Row holds the columns of a row besides its key, by name.
+type Row map[string]string
+
+// Rows is a table of a database whose key is the column LockID. Its errors name the table.
+type Rows interface {
+	// Get returns a row, nil if there is none. It sees all writes before it.
+	Get(ctx context.Context, key string) (Row, error)
+	// Put replaces a row. The error is ErrPrecondition if the row doesn't meet the condition. If a
+	// response was lost, Put may return that error, or another, although the row was written.
+	Put(ctx context.Context, key string, r Row, c RowCondition) error
+	// Delete removes a row. It succeeds if there is none. It has the errors of Put.
+	Delete(ctx context.Context, key string, c RowCondition) error
+}
+
+// A RowCondition says which row may be replaced or deleted. The zero value allows any.
+type RowCondition struct {
+	Absent  bool   // only if there is no row
+	Without string // only a row without this column, or none; "" for any
+	// Any are columns of which at least one must have the value; nil for any.
+	Any Row
+}
+
+// The columns of rows. columnNext exists only while a state is written.
+const (
+	columnInfo   = "Info"
+	columnDigest = "Digest"
+	columnNext   = "NextDigest"
+)
+
+const digestSuffix = "-md5"
+
+// Table keeps locks and the digests of states in rows. The row PATH of a state is its lock, and the
+// row PATH-md5 has its digest. Table implements backend.Locker.
+type Table struct {
+	// What describes the table in messages, such as: the DynamoDB table "x".
+	What string
+	Rows Rows
+	// Path returns the key of the row of a workspace's lock.
+	Path func(workspace string) string
+
+	mu    sync.Mutex
+	known map[string]known // the states as last read or written, by workspace
+}
+
+// known is a version of a state and its digest, "" if the table has none.
+type known struct{ version, digest string }
+
+// Lock implements backend.Locker.
+func (t *Table) Lock(ctx context.Context, workspace string, info backend.LockInfo) (string, error) {
+	info.Path = t.Path(workspace)
+	data, err := json.Marshal(info)
+	if err != nil {
+		return "", err
+	}
+	err = t.Rows.Put(ctx, info.Path, Row{columnInfo: string(data)}, RowCondition{Absent: true})
+	if err == nil || ctx.Err() != nil {
+		return info.ID, err
+	}
+	text, holder, readErr := t.holder(ctx, workspace)
+	switch {
+	case readErr == nil && text == string(data):
+		return info.ID, nil // the response of an earlier attempt was lost
+	case !errors.Is(err, ErrPrecondition):
+		return "", fmt.Errorf("locking the state in %s: %w", t.What, err)
+	case errors.Is(readErr, ErrUnlocked):
+		return "", &backend.LockedError{Err: errors.New("its lock was released just now")}
+	}
+	return "", &backend.LockedError{Info: holder, Err: readErr}
+}
+
+// holder reads the lock of a workspace. The error is ErrUnlocked if there is none.
+func (t *Table) holder(ctx context.Context, workspace string) (text string, info *backend.LockInfo, err error) {
+	found, err := t.Rows.Get(ctx, t.Path(workspace))
+	if err != nil {
+		return "", nil, fmt.Errorf("reading the lock in %s: %w", t.What, err)
+	}
+	if found == nil {
+		return "", nil, ErrUnlocked
+	}
+	text, info = found[columnInfo], new(backend.LockInfo)
+	if err := json.Unmarshal([]byte(text), info); err != nil {
+		return text, nil, fmt.Errorf("the item %q of %s has no valid information about the lock: %w; if no command is using "+
+			"the state, delete the item", t.Path(workspace), t.What, err)
+	}
+	return text, info, nil
+}
+
+// Unlock implements backend.Locker.
+func (t *Table) Unlock(ctx context.Context, workspace, id string) error {
+	text, info, err := t.holder(ctx, workspace)
+	if err != nil {
+		return fmt.Errorf("unlocking the state: %w", err)
+	}
+	if info.ID != id {
+		return fmt.Errorf("unlocking the state: %w", &backend.LockedError{Info: info,
+			Err: fmt.Errorf("the lock has the ID %q, not %q", info.ID, id)})
+	}
+	err = t.Rows.Delete(ctx, t.Path(workspace), RowCondition{Any: Row{columnInfo: text}})
+	if err == nil {
+		return nil
+	}
+	if _, _, again := t.holder(ctx, workspace); errors.Is(again, ErrUnlocked) {
+		return nil // the response of an earlier attempt was lost
+	}
+	return fmt.Errorf("unlocking the state in %s: %w", t.What, err)
+}
+
+// digests are the digests of a state: the current one, and another while the state is being
+// replaced. The current one is "" for a state that was never written with the table.
+type digests struct{ current, next string }
+
+func (d digests) matches(digest string) bool {
+	return d.current == "" || digest == d.current || d.next != "" && digest == d.next
+}
+
+func (t *Table) digestKey(workspace string) string { return t.Path(workspace) + digestSuffix }
+
+// digests reads the digests of a workspace's state.
+func (t *Table) digests(ctx context.Context, workspace string) (digests, error) {
+	found, err := t.Rows.Get(ctx, t.digestKey(workspace))
+	return digests{found[columnDigest], found[columnNext]}, err
+}
+
+// announce adds the digest that the state is about to have. present is that of the state that was
+// read, "" if the table has none. If it has another one now, the error is backend.ErrChanged.
+func (t *Table) announce(ctx context.Context, workspace, present, next string) error {
+	r, c := Row{columnNext: next}, RowCondition{Without: columnDigest}
+	if present != "" {
+		maps.Copy(r, Row{columnDigest: present})
+		c = RowCondition{Any: Row{columnDigest: present, columnNext: present}}
+	}
+	err := t.Rows.Put(ctx, t.digestKey(workspace), r, c)
+	if errors.Is(err, ErrPrecondition) {
+		return backend.ErrChanged
+	}
+	return err
+}
+
+// confirm makes the announced digest the only one. It does nothing if another process has announced
+// or confirmed one in the meantime.
+func (t *Table) confirm(ctx context.Context, workspace, next string) error {
+	err := t.Rows.Put(ctx, t.digestKey(workspace), Row{columnDigest: next}, RowCondition{Any: Row{columnNext: next}})
+	if errors.Is(err, ErrPrecondition) {
+		return nil
+	}
+	return err
+}
+
+// remember records the state in the store.
+func (t *Table) remember(workspace string, k known) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known == nil {
+		t.known = make(map[string]known)
+	}
+	t.known[workspace] = k
+}
+
+// remembered returns the state in the store, as far as it is known.
+func (t *Table) remembered(workspace string) (known, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k, ok := t.known[workspace]
+	return k, ok
+}
