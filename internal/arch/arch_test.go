@@ -29,7 +29,7 @@ var layers = map[string]int{
 	"depsfile/install": 4, "depsfile/sources": 4, "depsfile/pkgstore": 4,
 	"getmodules": 4, "backend": 4, "states/statemgr": 4, "encryption": 4,
 	"ui": 5, "explain": 5, "terminal": 5,
-	"session": 6, "roots": 6, "command": 7,
+	"fleet": 6, "session": 6, "roots": 6, "command": 7,
 	"arch": 8,
 }
 

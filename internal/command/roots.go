@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tofu/internal/fleet"
 	"tofu/internal/roots"
 	"tofu/internal/session"
 	"tofu/internal/states"
@@ -33,8 +34,8 @@ source in it reads the state of that one.`,
 type workerFlags struct{ Workers int }
 
 func (f *workerFlags) addWorkers(fs *options) {
-	f.Workers = 8
-	fs.Func("roots", "Work on at most `n` root modules at the same time (default 8).", func(text string) error {
+	f.Workers = fleet.DefaultRoots
+	fs.Func("roots", fmt.Sprintf("Work on at most `n` root modules at the same time (default %d).", f.Workers), func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
 			return errors.New("must be a positive whole number")

@@ -1,222 +1,369 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
-	"strings"
+	"path/filepath"
+	"sync"
 
-	"tofu/internal/atomicfile"
 	"tofu/internal/engine"
+	"tofu/internal/fleet"
 	"tofu/internal/plans"
 	"tofu/internal/roots"
-	"tofu/internal/roots/rollout"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
-	"tofu/internal/ui/planview"
 )
 
-var cmdRootsPlan = &Command{
-	Name: "plan", Args: "[DIR...]", Short: "Show what an apply of all root modules would do",
-	Long: `
-Plans all root modules below the directories in order. Each one gets the planned
-outputs of those that it reads. What can't be planned yet, because it depends on
-values that only an apply knows, is put off to the next plan.`,
-	New: with(func(f *rootsPlanFlags, fs *options) {
-		f.add(fs)
-		fs.StringVar(&f.Out, "out", "", "Save the plan of all root modules to `path`, for \"tofu roots apply\".")
-		fs.BoolVar(&f.Destroy, "destroy", false, "Plan to destroy everything that the configurations manage.")
-		fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
-			"Exit with status 0 without changes, 1 after an error, and 2 with changes.")
-	}, runRootsPlan),
-}
-
-var cmdRootsApply = &Command{
-	Name: "apply", Args: "[PLAN | DIR...]", Short: "Plan and apply all root modules",
-	Long: `
-Plans all root modules below the directories, shows the plan, asks for approval
-once, and applies the root modules in order. With a file that "tofu roots plan
--out=PLAN" saved, applies exactly that plan without asking. If a root module
-fails, only those that read it are left out.`,
-	New: with(func(f *rootsApplyFlags, fs *options) {
-		f.add(fs)
-		fs.BoolVar(&f.AutoApprove, "auto-approve", false, "Do not ask for approval.")
-	}, runRootsApply),
-}
-
-var cmdRootsDestroy = &Command{
-	Name: "destroy", Args: "[DIR...]", Short: "Destroy everything that all root modules manage",
-	Long: `
-Destroys all objects that the root modules below the directories manage, in
-reverse order: a root module after those that read it.`,
-	New: with(func(f *rootsApplyFlags, fs *options) {
-		f.add(fs)
-		fs.BoolVar(&f.AutoApprove, "auto-approve", false, "Do not ask for approval.")
-		f.Destroy = true
-	}, runRootsApply),
-}
-
-// rolloutFlags are common to the commands that plan root modules.
-type rolloutFlags struct {
-	viewFlags
+// fleetFlags are the options of commands that plan or apply many root modules.
+type fleetFlags struct {
+	planFlags
 	workerFlags
-	lockFlags
-	Parallelism int
-	Refresh     bool
-	Destroy     bool
 }
 
-func (f *rolloutFlags) add(fs *options) {
-	f.viewFlags.add(fs)
+func (f *fleetFlags) add(fs *options) {
+	f.operationFlags.add(fs)
 	f.addSensitive(fs)
 	f.addPlanView(fs)
 	f.addWorkers(fs)
-	f.lockFlags.add(fs)
-	fs.IntVar(&f.Parallelism, "parallelism", 0, "Have at most `n` operations of one root module run at the same time "+
-		"(default 10).")
+}
+
+// addPlan declares the options that say what is planned.
+func (f *fleetFlags) addPlan(fs *options) {
+	fs.BoolVar(&f.RefreshOnly, "refresh-only", false,
+		"Only check whether objects changed outside, and plan to record their changes in the states.")
 	fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside.")
+	f.Defer = true
 }
 
-type rootsPlanFlags struct {
-	rolloutFlags
-	Out              string
-	DetailedExitCode bool
-}
-
-type rootsApplyFlags struct {
-	rolloutFlags
-	AutoApprove bool
-}
-
-// mode returns the mode of the plans.
-func (f *rolloutFlags) mode() plans.Mode {
-	if f.Destroy {
-		return plans.Destroy
+// estateFor loads an estate in which at least one root module can be read. What is wrong with others
+// is an error of theirs in the run.
+func (a *App) estateFor(ctx context.Context, dirs []string) (*roots.Estate, error) {
+	e, err := a.loadEstate(ctx, dirs)
+	if e == nil || err != nil && !onlyRootErrors(e, err) {
+		return nil, err
 	}
-	return plans.Normal
-}
-
-// rollout returns the rollout of an estate. Results are passed to report.
-func (f *rolloutFlags) rollout(app *App, estate *roots.Estate, report func(*rollout.Result)) *rollout.Rollout {
-	return &rollout.Rollout{
-		Estate: estate, Open: app.openRoot, Mode: f.mode(), Lock: f.LockOptions, Parallelism: f.Parallelism,
-		Workers: f.Workers, Report: report,
-		Options: func() *engine.PlanOptions {
-			return &engine.PlanOptions{Mode: f.mode(), SkipRefresh: !f.Refresh, Defer: true}
-		},
-	}
-}
-
-func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, args []string) error {
-	if err := planTarget(f.Out); err != nil {
-		return err
-	}
-	estate, err := app.loadEstate(ctx, args)
-	if estate == nil || err != nil && !onlyRootErrors(estate, err) {
-		return err
-	}
-	results := f.rollout(app, estate, app.showResult).Plan(ctx)
-	total := app.showTotal(results, "Plan", "to ")
-	if f.Out != "" && total.failed == 0 {
-		if err := app.saveRollout(f.Out, f.mode(), args, results); err != nil {
-			return err
-		}
-	}
-	return total.status(f.DetailedExitCode)
+	return e, nil
 }
 
 // onlyRootErrors reports whether nothing but single root modules is wrong, so that the others can be
 // planned.
-func onlyRootErrors(estate *roots.Estate, err error) bool {
+func onlyRootErrors(e *roots.Estate, err error) bool {
 	n := 0
-	for _, r := range estate.Roots {
+	for _, r := range e.Roots {
 		n += len(tfdiags.FromError(r.Err))
 	}
 	return len(tfdiags.FromError(err)) == n
 }
 
-// saveRollout writes the plan of an estate.
-func (a *App) saveRollout(path string, mode plans.Mode, dirs []string, results []*rollout.Result) error {
-	data, err := rollout.Encode(mode, dirs, results)
-	if err == nil {
-		err = atomicfile.WriteNamed(path, data, 0o600) // plans may contain secrets
+// run returns the run of a command over root modules of an estate, which were found in dirs. In the
+// human form of a plan, what begins and ends is left out: a text that is shown at the end has
+// no use for it.
+func (f *fleetFlags) run(app *App, e *roots.Estate, selected []*roots.Root, dirs []string) *fleet.Run {
+	lines := &wholeWrites{out: app.Out}
+	return &fleet.Run{
+		Session: app.Session, Estate: e, Selected: selected, Directories: dirs, Roots: f.Workers, Parallelism: f.Parallelism,
+		Options: f.operation(), Events: app.view.JSON,
+		Printer: func(r *roots.Root, out io.Writer) ui.Printer {
+			opts := app.viewOptions(out)
+			opts.Err, opts.Live, opts.Terminal = out, nil, app.OutTerminal
+			if app.view.JSON {
+				opts.Out, opts.Root = lines, r.Name
+				return ui.NewJSON(opts)
+			}
+			return withDeprecation(ui.NewHuman(opts), app.view.Deprecation)
+		},
+		Show: func(r *roots.Root, result *fleet.Result, text []byte) { app.showRoot(r, result, text) },
 	}
+}
+
+// wholeWrites passes one write at a time.
+type wholeWrites struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// Write implements io.Writer.
+func (w *wholeWrites) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(p)
+}
+
+// showRoot shows what became of a root module.
+func (a *App) showRoot(r *roots.Root, result *fleet.Result, text []byte) {
+	m := ui.EstateRoot{Name: r.Name, Status: result.Status(), Why: result.Why}
+	if result.Plan != nil {
+		m.Counts = result.Plan.Counts
+	}
+	if a.view.JSON {
+		a.Printer.Message(m)
+		return
+	}
+	text = bytes.TrimSpace(text)
+	if len(text) == 0 && result.Err == nil && !result.Skipped {
+		return // most root modules of a large estate have no changes
+	}
+	a.Say("%s", a.rootHeading(r))
+	if result.Skipped {
+		a.Say("Not started: %s.", result.Why)
+	}
+	if len(text) > 0 {
+		fmt.Fprintf(a.Out, "%s\n", text)
+	}
+	a.Printer.Diagnostics(tfdiags.FromError(result.Err))
+}
+
+// summarize shows the sums of a run.
+func (a *App) summarize(operation string, results []*fleet.Result) {
+	a.Printer.Message(fleet.Summarize(operation, results))
+}
+
+var cmdRootsPlan = &Command{
+	Name: "plan", Args: "[DIR...]", Short: "Show what an apply of many root modules would do",
+	Long: `
+Plans all root modules below the directories in one run. A root module that
+reads the outputs of another one is planned with the outputs that are planned
+for that one. With -out, all plans are saved to one file.`,
+	New: with(func(f *rootsPlanFlags, fs *options) {
+		f.add(fs)
+		f.addPlan(fs)
+		fs.BoolVar(&f.Destroy, "destroy", false, "Plan to destroy everything.")
+		fs.StringVar(&f.Out, "out", "", "Save all plans to one file at `path`, for \"roots apply\".")
+		fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
+			"Exit with status 0 without changes, 1 after an error, and 2 with changes.")
+	}, runRootsPlan),
+}
+
+type rootsPlanFlags struct {
+	fleetFlags
+	Out              string
+	DetailedExitCode bool
+}
+
+func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, dirs []string) error {
+	opts, err := f.options()
 	if err != nil {
-		return notSaved(path, err)
+		return err
 	}
-	a.Say("\nThe plan of all root modules was saved to %s. To apply exactly this plan, run:\n  tofu roots apply %s", path,
-		path)
+	if err := planTarget(f.Out); err != nil {
+		return err
+	}
+	e, err := app.estateFor(ctx, dirs)
+	if err != nil {
+		return err
+	}
+	run := f.run(app, e, e.Roots, dirs)
+	opts.NotSaved = f.Out == ""
+	var archive *fleet.Archive
+	if f.Out != "" {
+		if archive, err = fleet.Create(f.Out, opts.Mode); err != nil {
+			return err
+		}
+	}
+	results := run.Plan(ctx, *opts, archive)
+	app.summarize("plan", results)
+	failed := fleet.Failures(results)
+	if archive != nil {
+		if err := archive.Close(run, results); err != nil {
+			return errors.Join(failed, err)
+		}
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case archive != nil && !app.view.JSON && !app.Automated:
+		app.Say("\nSaved to %s. To apply exactly this, run:\n    tofu roots apply %s", f.Out, f.Out)
+	}
+	if f.DetailedExitCode && fleet.Changes(results) {
+		return exitStatus(2)
+	}
 	return nil
 }
 
+var cmdRootsApply = &Command{
+	Name: "apply", Args: "[DIR... | FILE]", Short: "Apply the plans of many root modules",
+	Long: `
+Plans all root modules below the directories, shows the plans, asks once for
+approval and applies them, each root module after those that it reads. With a
+file that "tofu roots plan -out=FILE" saved, applies exactly those plans
+without asking.`,
+	New: with(func(f *rootsApplyFlags, fs *options) {
+		f.add(fs)
+		f.addPlan(fs)
+		f.addApply(fs)
+		fs.StringVar(&f.Resume, "resume", "", "Go on with what is left of the plans in `FILE` after a run that failed or "+
+			"was ended.")
+	}, runRootsApply),
+}
+
+var cmdRootsDestroy = &Command{
+	Name: "destroy", Args: "[DIR...]", Short: "Destroy everything that many root modules manage",
+	Long: `
+Plans to destroy everything that the root modules below the directories manage,
+asks once for approval, and destroys it, each root module before those that it
+reads.`,
+	New: with(func(f *rootsApplyFlags, fs *options) {
+		f.add(fs)
+		f.addApply(fs)
+		f.Refresh, f.Defer = true, true
+		f.Destroy = true
+	}, runRootsApply),
+}
+
+type rootsApplyFlags struct {
+	fleetFlags
+	AutoApprove bool
+	Resume      string
+}
+
+func (f *rootsApplyFlags) addApply(fs *options) {
+	fs.BoolVar(&f.AutoApprove, "auto-approve", false, "Do not ask for approval.")
+}
+
 func runRootsApply(ctx context.Context, app *App, f *rootsApplyFlags, args []string) error {
-	if len(args) == 1 {
-		if data, err := os.ReadFile(args[0]); err == nil {
-			return app.applyRollout(ctx, f, args[0], data)
-		} else if errors.Is(err, fs.ErrNotExist) {
-			return tfdiags.Errorf("Nothing to apply", "There is no file or directory %s.", args[0])
+	file := f.Resume
+	if file == "" && len(args) == 1 && !f.Destroy {
+		if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
+			file, args = args[0], nil
 		}
 	}
-	estate, err := app.loadEstate(ctx, args)
-	if estate == nil || err != nil && !onlyRootErrors(estate, err) {
+	switch {
+	case file != "":
+		if len(args) > 0 {
+			return badUsage("Too many command line arguments", "With a saved plan, apply takes no directories.")
+		}
+		return f.applySaved(ctx, app, file)
+	case app.view.JSON && !f.AutoApprove:
+		return badUsage("Plan file or auto-approve required",
+			"With -json, apply can't ask for approval: specify a saved plan or -auto-approve.")
+	}
+	return f.planAndApply(ctx, app, args)
+}
+
+// applySaved applies the plans in a file.
+func (f *rootsApplyFlags) applySaved(ctx context.Context, app *App, path string) error {
+	saved, err := fleet.Open(path)
+	if err != nil {
 		return err
 	}
+	defer saved.Close()
+	if saved.Errored {
+		return cantApplyIncomplete()
+	}
+	e, err := app.estateFor(ctx, saved.Directories)
+	if err != nil {
+		return err
+	}
+	selected, err := saved.Select(e)
+	if err != nil {
+		return err
+	}
+	begin := fleet.Begin
+	if f.Resume != "" {
+		begin = fleet.Resume
+	}
+	rec, err := begin(saved)
+	if err != nil {
+		return err
+	}
+	defer rec.Close()
+	_, err = f.apply(ctx, app, f.run(app, e, selected, saved.Directories), saved, rec)
+	return err
+}
+
+// apply applies saved plans and shows the results.
+func (f *rootsApplyFlags) apply(
+	ctx context.Context, app *App, run *fleet.Run, saved *fleet.Saved, rec *fleet.Record,
+) ([]*fleet.Result, error) {
+	results := run.Apply(ctx, engine.ApplyOptions{ShowSensitive: f.ShowSensitive}, saved, rec)
+	operation := "apply"
+	if saved.Mode == plans.Destroy {
+		operation = "destroy"
+	}
+	app.summarize(operation, results)
+	return results, fleet.Failures(results)
+}
+
+// planAndApply plans, asks, and applies, until nothing is deferred. What can't be planned doesn't
+// keep the rest from being applied.
+func (f *rootsApplyFlags) planAndApply(ctx context.Context, app *App, dirs []string) error {
+	opts, err := f.options()
+	if err != nil {
+		return err
+	}
+	e, err := app.estateFor(ctx, dirs)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "tofu-roots-")
+	if err != nil {
+		return fmt.Errorf("making a directory for the plans: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	run := f.run(app, e, e.Roots, dirs)
 	for {
-		planned := f.rollout(app, estate, app.showResult).Plan(ctx)
-		total := app.showTotal(planned, "Plan", "to ")
-		if total.applicable == 0 || ctx.Err() != nil {
-			return total.status(false)
+		again, err := f.round(ctx, app, run, *opts, filepath.Join(dir, "plan"))
+		if err != nil || !again {
+			return err
 		}
-		if !f.AutoApprove {
-			if err := app.approveRollout(ctx, f.mode(), total.applicable); err != nil {
-				return err
-			}
-		}
-		applied := f.rollout(app, estate, app.showResult).Apply(ctx, planned)
-		done := app.showTotal(applied, "Applied", "")
-		if done.failed+done.skipped > 0 || total.failed > 0 || done.deferred == 0 {
-			return max(done.status(false), total.status(false))
-		}
-		app.Say("\nThis part of the plan is applied. Planning what was deferred (%s).", ui.Count(done.deferred, "change"))
+		app.Say("\nThis part is applied. Planning what was deferred.")
 	}
 }
 
-// applyRollout applies a saved plan.
-func (a *App) applyRollout(ctx context.Context, f *rootsApplyFlags, path string, data []byte) error {
-	if !rollout.Is(data) {
-		return tfdiags.Errorf("Not a plan of root modules", "%s is not a plan that was saved with \"tofu roots plan -out\". "+
-			"Apply the plan of one root module with \"tofu apply\" in its directory.", path)
-	}
-	file, err := rollout.Decode(data)
+// round plans all root modules, and applies the plans if the user approves. again says that changes
+// were deferred which the next round may plan, because this one changed something.
+func (f *rootsApplyFlags) round(
+	ctx context.Context, app *App, run *fleet.Run, opts engine.PlanOptions, path string,
+) (again bool, err error) {
+	archive, err := fleet.Create(path, opts.Mode)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if f.Destroy && file.Mode != plans.Destroy {
-		return badUsage("Can't change a saved plan", "%s was made without -destroy.", path)
+	planned := run.Plan(ctx, opts, archive)
+	app.summarize("plan", planned)
+	if err := archive.Close(run, planned); err != nil {
+		return false, err
 	}
-	f.Destroy = file.Mode == plans.Destroy
-	estate, err := a.loadEstate(ctx, file.Directories)
+	unplanned := fleet.Failures(planned)
+	if !fleet.Changes(planned) || ctx.Err() != nil {
+		return false, unplanned
+	}
+	if err := f.approve(ctx, app); err != nil {
+		return false, err
+	}
+	saved, err := fleet.Open(path)
 	if err != nil {
-		return err
+		return false, err
 	}
-	planned, err := file.Results(estate)
+	defer saved.Close()
+	selected, err := saved.Select(run.Estate)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return a.showTotal(f.rollout(a, estate, a.showResult).Apply(ctx, planned), "Applied", "").status(false)
+	some := *run
+	some.Selected = selected
+	results, err := f.apply(ctx, app, &some, saved, fleet.NoRecord())
+	if err := tfdiags.Join(unplanned, err); err != nil {
+		return false, err
+	}
+	return fleet.Defers(planned) && fleet.Applied(results), nil
 }
 
-// approveRollout asks the user whether to apply the plans of n root modules.
-func (a *App) approveRollout(ctx context.Context, mode plans.Mode, n int) error {
-	q := terminal.Question{Title: fmt.Sprintf("Do you want to perform these actions in %s?", ui.Count(n, "root module"))}
-	if mode == plans.Destroy {
-		q = terminal.Question{Title: fmt.Sprintf("Destroy all of this in %s?", ui.Count(n, "root module")),
-			Text: "This can't be undone."}
+// approve asks the user whether to apply the plans of all root modules.
+func (f *rootsApplyFlags) approve(ctx context.Context, app *App) error {
+	if f.AutoApprove {
+		return nil
 	}
-	ok, err := a.Confirm(ctx, q)
+	q := terminal.Question{Title: "Do you want to perform these actions in all of these root modules?"}
+	if f.Destroy {
+		q = terminal.Question{Title: "Destroy all of this in all of these root modules?", Text: "This can't be undone."}
+	}
+	ok, err := app.Confirm(ctx, q)
 	if errors.Is(err, terminal.ErrInputEnded) {
 		return fmt.Errorf("%w. With -auto-approve nothing is asked", err)
 	}
@@ -224,94 +371,8 @@ func (a *App) approveRollout(ctx context.Context, mode plans.Mode, n int) error 
 		return err
 	}
 	if !ok {
-		a.Say("\nApply cancelled.")
+		app.Say("\nCancelled.")
 		return exitStatus(1)
 	}
 	return nil
-}
-
-// showResult prints what became of one root module. Nothing is printed for one without changes.
-func (a *App) showResult(r *rollout.Result) {
-	switch {
-	case r.Status != rollout.Skipped && len(r.Output) == 0 && r.Err == nil: // for example, only outputs changed
-		return
-	case r.Status == rollout.Skipped:
-		a.Say("%s\nSkipped%s.", a.rootHeading(r.Root), because(r))
-		return
-	}
-	a.Say("%s", a.rootHeading(r.Root))
-	_, _ = a.Out.Write(r.Output)
-	a.Printer.Diagnostics(tfdiags.FromError(r.Err))
-	r.Output = nil
-}
-
-// because says which failed root modules a skipped one needs.
-func because(r *rollout.Result) string {
-	if len(r.Behind) == 0 {
-		return ", because the run was interrupted"
-	}
-	return ", because it needs " + namesOf(r.Behind)
-}
-
-// rolloutTotal sums up the results of root modules.
-type rolloutTotal struct {
-	roots, changed, applicable, failed, skipped, deferred int
-	counts                                                planview.Counts
-}
-
-// showTotal prints the sums of results.
-func (a *App) showTotal(results []*rollout.Result, what, prefix string) rolloutTotal {
-	t := rolloutTotal{roots: len(results)}
-	for _, r := range results {
-		t.counts = t.counts.Plus(r.Counts)
-		t.deferred += r.Deferred
-		if r.Plan != nil {
-			t.applicable++
-		}
-		switch r.Status {
-		case rollout.Changed:
-			t.changed++
-		case rollout.Failed:
-			t.failed++
-		case rollout.Skipped:
-			t.skipped++
-		}
-	}
-	parts := []string{}
-	verb := "change"
-	if t.changed == 1 {
-		verb = "changes"
-	}
-	if what == "Applied" {
-		verb = "changed"
-	}
-	parts = append(parts, fmt.Sprintf("%d of %s %s", t.changed, ui.Count(t.roots, "root module"), verb))
-	if t.failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", t.failed))
-	}
-	if t.skipped > 0 {
-		parts = append(parts, fmt.Sprintf("%d skipped", t.skipped))
-	}
-	text := strings.Join(parts, ", ")
-	if prefix != "" {
-		text += fmt.Sprintf(": %d to add, %d to change, %d to destroy", t.counts.Add, t.counts.Change, t.counts.Remove)
-	} else {
-		text += fmt.Sprintf(": %d added, %d changed, %d destroyed", t.counts.Add, t.counts.Change, t.counts.Remove)
-	}
-	if t.deferred > 0 {
-		text += fmt.Sprintf("; %s deferred", ui.Count(t.deferred, "change"))
-	}
-	a.Say("\n%s: %s.", a.emphasis(what), text)
-	return t
-}
-
-// status returns the exit status as an error.
-func (t rolloutTotal) status(detailed bool) exitStatus {
-	switch {
-	case t.failed+t.skipped > 0:
-		return exitStatus(1)
-	case detailed && t.changed > 0:
-		return exitStatus(2)
-	}
-	return 0
 }

@@ -104,8 +104,7 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 		return err
 	}
 	if saved.Plan.Errored {
-		return tfdiags.Errorf("Cannot apply incomplete plan",
-			"Planning failed when this plan was made, so it can be shown but not applied. Make a new plan.")
+		return cantApplyIncomplete()
 	}
 	op, err := app.OpenPlan(ctx, saved, f.operation())
 	if err != nil {
@@ -128,4 +127,9 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 		return exitStatus(2)
 	}
 	return nil
+}
+
+func cantApplyIncomplete() error {
+	return tfdiags.Errorf("Cannot apply incomplete plan",
+		"Planning failed when this plan was made, so it can be shown but not applied. Make a new plan.")
 }

@@ -13,8 +13,17 @@ type calls struct {
 	timings *timings.Recorder // optional
 }
 
-func newCalls(limit int, t *timings.Recorder) *calls {
-	return &calls{running: make(chan struct{}, limit), timings: t}
+// Places limit how many calls run at the same time in several operations together.
+type Places chan struct{}
+
+// NewPlaces returns places for n calls.
+func NewPlaces(n int) Places { return make(Places, n) }
+
+func newCalls(limit int, places Places, t *timings.Recorder) *calls {
+	if places == nil {
+		places = NewPlaces(limit)
+	}
+	return &calls{running: places, timings: t}
 }
 
 func (c *calls) limit() int { return cap(c.running) }

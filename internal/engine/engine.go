@@ -42,6 +42,10 @@ type Env struct {
 	// 10.
 	Parallelism int
 
+	// Places, if not nil, are the places for those calls, which operations share that run at the same
+	// time.
+	Places Places
+
 	// Timings, if not nil, records how long each part takes.
 	Timings *timings.Recorder
 

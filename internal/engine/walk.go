@@ -78,7 +78,7 @@ func (w *walk) run() error {
 	if parallelism <= 0 {
 		parallelism = DefaultParallelism
 	}
-	w.calls = newCalls(parallelism, w.op.env.Timings)
+	w.calls = newCalls(parallelism, w.op.env.Places, w.op.env.Timings)
 	w.eval.calls = w.calls
 	w.eval.builtins = funcs.Table(funcs.Options{BaseDir: cmp.Or(w.op.env.Base, "."), PureOnly: !w.op.Phase.Applies() &&
 		w.op.Phase != graph.PhaseEval, PlanTimestamp: w.op.timestamp})

@@ -212,6 +212,10 @@ func (h *human) Message(m Message) {
 		h.write(h.Out, "\n"+h.style.As(termtext.Grey, rule(columns(h.Width)))+"\n")
 	case PlanSaved:
 		h.write(h.Out, m.text(columns(h.Width)))
+	case Estate:
+		h.write(h.Out, "\n"+h.style.As(termtext.Bold, m.text())+"\n")
+	case EstateRoot:
+		h.write(h.Out, h.style.As(termtext.Bold, m.text())+"\n")
 	case Applied:
 		h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.style.As(termtext.Green, m.done()))+"\n")
 	case Outputs:

@@ -23,6 +23,9 @@ const uiVersion = "1.2"
 func NewJSON(o Options) Printer {
 	p := &jsonPrinter{Options: o.withDefaults(), sources: newSources(o.Sources)}
 	p.heartbeats = newHeartbeats(p.still)
+	if p.Root != "" { // the printer of the command prints the version
+		return p
+	}
 	p.line("info", "OpenTofu "+p.Version, "version", entry{"tofu": p.Version, "ui": uiVersion})
 	return p
 }
@@ -41,6 +44,9 @@ func (p *jsonPrinter) line(level, message, typ string, more entry) {
 	line := make(map[string]any, len(more)+5)
 	for k, v := range more {
 		line[k] = v
+	}
+	if p.Root != "" {
+		line["root"] = p.Root
 	}
 	line["@level"], line["@message"], line["@module"], line["type"] = level, message, "tofu.ui", typ
 	line["@timestamp"] = p.Now().Format("2006-01-02T15:04:05.000000Z07:00")
@@ -302,6 +308,10 @@ func (p *jsonPrinter) Message(m Message) {
 		if text := strings.TrimSpace(plainText(m.Text)); text != "" {
 			p.line("info", text, "log", nil)
 		}
+	case Estate:
+		p.line("info", strings.TrimSpace(m.text()), "estate_summary", entry{"estate": m})
+	case EstateRoot:
+		p.line("info", strings.TrimSpace(m.text()), "root_result", entry{"root": m.Name, "result": m})
 	case Applied:
 		operation := "apply"
 		if m.Destroy {

@@ -37,6 +37,8 @@ type (
 	}
 )
 
+func (Estate) message()     {}
+func (EstateRoot) message() {}
 func (Text) message()       {}
 func (Rule) message()       {}
 func (PlanSaved) message()  {}

@@ -39,6 +39,9 @@ type Options struct {
 	View     PlanTextView // of plans in the human form
 	// Version is the program's version.
 	Version string
+	// Root is the name of the root module in the lines of the JSON form, if there are several; ""
+	// otherwise.
+	Root string
 	// Sources returns the text of a configuration file, or nil. If Sources is nil, diagnostics have
 	// no excerpts.
 	Sources func(filename string) []byte

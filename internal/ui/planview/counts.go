@@ -8,7 +8,14 @@ import (
 )
 
 // Counts are numbers of objects. Deferred counts changes that a plan puts off.
-type Counts struct{ Import, Add, Change, Remove, Forget, Deferred int }
+type Counts struct {
+	Import   int `json:"import"`
+	Add      int `json:"add"`
+	Change   int `json:"change"`
+	Remove   int `json:"remove"`
+	Forget   int `json:"forget"`
+	Deferred int `json:"deferred"`
+}
 
 // Plus returns the sums of the numbers.
 func (c Counts) Plus(other Counts) Counts {

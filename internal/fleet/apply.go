@@ -1,0 +1,198 @@
+package fleet
+
+import (
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/engine"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+	"tofu/internal/roots"
+	"tofu/internal/session"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+// Apply applies the plans of an archive. The selected root modules are those of the archive. What
+// rec says is done is not done again.
+func (run *Run) Apply(ctx context.Context, opts engine.ApplyOptions, from *Saved, rec *Record) []*Result {
+	a := &applying{run: run, opts: opts, from: from, rec: rec, planned: make(map[string]*Planned, len(from.Roots)),
+		outputs: make(map[string]map[string]cty.Value)}
+	for _, p := range from.Roots {
+		a.planned[p.Name] = p
+	}
+	return run.each(ctx, applyingRoots, from.Mode == plans.Destroy, a.root)
+}
+
+// applying is one run of Apply.
+type applying struct {
+	run     *Run
+	opts    engine.ApplyOptions
+	from    *Saved
+	rec     *Record
+	planned map[string]*Planned
+
+	mu      sync.Mutex
+	outputs map[string]map[string]cty.Value // of root modules that are done
+}
+
+// root applies the plan of one root module.
+func (a *applying) root(ctx context.Context, s *session.Session, r *roots.Root) *Result {
+	p := a.planned[r.Name]
+	result := &Result{Root: r, Plan: &PlanSummary{Counts: p.Counts, Changes: p.Changes, Deferred: p.Deferred}}
+	before := a.rec.last(r.Name)
+	if before == stepDone {
+		result.Done = true
+		return result
+	}
+	if !p.Changes {
+		result.Err = a.rec.set(r.Name, stepDone)
+		return result
+	}
+	saved, err := a.from.Plan(ctx, s, p, a.run.Options.Variables)
+	if err == nil {
+		err = a.checkInputs(ctx, s, p)
+	}
+	if err != nil {
+		result.Err = err
+		return result
+	}
+	if result.Err = a.rec.set(r.Name, stepStarted); result.Err != nil {
+		return result
+	}
+	if before == "" {
+		result.Err = a.apply(ctx, s, saved, result)
+	} else {
+		result.Err = a.again(ctx, s, saved, result)
+	}
+	last := stepDone
+	if result.Err != nil {
+		last = stepFailed
+	}
+	result.Err = tfdiags.Join(result.Err, a.rec.set(r.Name, last))
+	return result
+}
+
+// apply applies the plan as it was approved.
+func (a *applying) apply(ctx context.Context, s *session.Session, saved *session.SavedPlan, result *Result) error {
+	op, err := s.OpenPlan(ctx, saved, a.run.Options)
+	if err != nil {
+		return err
+	}
+	defer op.Close()
+	return a.carryOut(ctx, op, saved.Plan, saved.ID, result)
+}
+
+// again plans again what an earlier run began and did not finish, and applies that. The new plan may
+// only have changes that the approved plan has.
+func (a *applying) again(ctx context.Context, s *session.Session, saved *session.SavedPlan, result *Result) error {
+	s.Snapshot = nil
+	op, err := s.StartOperation(ctx, a.run.Options, session.OperationApply)
+	if err != nil {
+		return err
+	}
+	defer op.Close()
+	op.Env.Places = a.run.places
+	opts := &engine.PlanOptions{Mode: saved.Plan.Mode, Defer: true, Targets: saved.Plan.Targets,
+		Excludes: saved.Plan.Excludes, NotSaved: true}
+	plan, err := op.PlanUnseen(ctx, opts)
+	if err != nil {
+		return err
+	}
+	if err := within(saved.Plan, plan); err != nil {
+		return err
+	}
+	if !plan.Applyable {
+		a.keep(result.Root.Name, plan.Prior)
+		return nil
+	}
+	return a.carryOut(ctx, op, plan, "", result)
+}
+
+// carryOut applies a plan and keeps the resulting outputs.
+func (a *applying) carryOut(
+	ctx context.Context, op *session.Operation, plan *plans.Plan, planID string, result *Result,
+) error {
+	op.Env.Places = a.run.places
+	opts := a.opts
+	opts.Variables = op.Variables
+	st, tally, err := op.Apply(ctx, plan, planID, &opts)
+	if tally != nil {
+		result.Applied = &ui.Applied{Counts: tally.Counts(), Destroy: plan.Mode == plans.Destroy}
+	}
+	if err != nil {
+		return err
+	}
+	a.keep(result.Root.Name, st)
+	op.Session.Printer.Diagnostics(op.Session.Warnings.Take())
+	op.Session.Printer.Message(*result.Applied)
+	return nil
+}
+
+// keep keeps the outputs of a root module that is done for those that read them.
+func (a *applying) keep(root string, st *states.State) {
+	out := stateOutputs(st)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.outputs[root] = out
+}
+
+func stateOutputs(st *states.State) map[string]cty.Value {
+	out := make(map[string]cty.Value)
+	for _, name := range st.OutputNames() {
+		o := st.Output(name)
+		out[name] = o.Value
+		if o.Sensitive {
+			out[name] = o.Value.Mark(marks.Sensitive)
+		}
+	}
+	return out
+}
+
+// checkInputs returns an error unless the outputs that a plan was made from are now as they were
+// planned.
+func (a *applying) checkInputs(ctx context.Context, s *session.Session, p *Planned) error {
+	in, err := a.from.inputs(ctx, s, p)
+	if err != nil {
+		return err
+	}
+	var errs tfdiags.Diagnostics
+	for _, root := range slices.Sorted(maps.Keys(in)) {
+		actual, err := a.actual(ctx, root)
+		if err == nil {
+			err = contradictions(root, in[root], actual)
+		}
+		errs = errs.AppendError(err)
+	}
+	return errs.Err()
+}
+
+// actual returns the outputs of a root module that is done, in this run or in one before.
+func (a *applying) actual(ctx context.Context, root string) (map[string]cty.Value, error) {
+	a.mu.Lock()
+	out, ok := a.outputs[root]
+	a.mu.Unlock()
+	if ok {
+		return out, nil
+	}
+	for _, r := range a.run.Selected {
+		if r.Name != root {
+			continue
+		}
+		s := a.run.open(r, io.Discard)
+		open, err := s.OpenState(ctx, session.StateRequest{Vars: a.run.Options.Variables})
+		if err != nil {
+			return nil, err
+		}
+		defer open.Close()
+		a.keep(root, open.State())
+		return stateOutputs(open.State()), nil
+	}
+	return nil, tfdiags.Errorf("A root module is missing", "The plan was made from the outputs of %s, which is not in it.", root)
+}

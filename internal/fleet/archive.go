@@ -1,0 +1,295 @@
+package fleet
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"tofu/internal/plans"
+	"tofu/internal/roots"
+	"tofu/internal/session"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui/planview"
+	"tofu/internal/version"
+)
+
+// Names of files in an archive. The first file has no content: its name says what the archive is.
+const (
+	signature    = "tofu-estate-plan"
+	manifestName = "manifest.json"
+	formatNow    = 1
+)
+
+// Manifest describes the plans in an archive.
+type Manifest struct {
+	Format  int        `json:"format"`
+	ID      string     `json:"id"` // of the archive
+	Tofu    string     `json:"tofu_version"`
+	Mode    plans.Mode `json:"mode"`
+	Errored bool       `json:"errored"` // planning failed in some root modules
+	Roots   []*Planned `json:"roots"`   // in the order of the run
+	// Directories are those below which the estate was found; none for the working directory.
+	Directories []string `json:"directories,omitempty"`
+}
+
+// Planned is the plan of one root module in an archive.
+type Planned struct {
+	Name  string        `json:"name"`
+	Dir   string        `json:"dir"`
+	State roots.StateID `json:"state"`
+	// Plan and Inputs are the names of files in the archive.
+	Plan   string   `json:"plan,omitempty"`   // "" if there is nothing to apply
+	Inputs string   `json:"inputs,omitempty"` // "" if the plan was made from no planned outputs
+	Needs  []string `json:"needs,omitempty"`  // root modules in the archive that are applied before
+
+	Serial    uint64          `json:"serial"`
+	Lineage   string          `json:"lineage"`
+	Workspace string          `json:"workspace"`
+	Changes   bool            `json:"changes"`
+	Counts    planview.Counts `json:"counts"`
+	Deferred  int             `json:"deferred,omitempty"`
+	Unknown   []string        `json:"unknown_variables,omitempty"`
+}
+
+// Archive is a file with the plans of many root modules. It is written while they are planned.
+type Archive struct {
+	path string
+	mode plans.Mode
+
+	mu    sync.Mutex
+	file  *os.File
+	zip   *zip.Writer
+	roots map[*roots.Root]*Planned
+}
+
+// Create begins an archive at path. The file is there when the archive is complete.
+func Create(path string, mode plans.Mode) (*Archive, error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // a plan may contain secrets: only for the user
+	if err != nil {
+		return nil, notSaved(path, err)
+	}
+	a := &Archive{path: path, mode: mode, file: file, zip: zip.NewWriter(file), roots: make(map[*roots.Root]*Planned)}
+	if _, err := a.zip.CreateHeader(&zip.FileHeader{Name: signature, Method: zip.Store}); err != nil {
+		a.Discard()
+		return nil, notSaved(path, err)
+	}
+	return a, nil
+}
+
+func notSaved(path string, err error) error {
+	var at *os.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return tfdiags.Errorf("Failed to write the plan file", "The plan could not be saved to %s: %s.", path, err)
+}
+
+// add adds the plan of a root module.
+func (a *Archive) add(r *roots.Root, plan []byte, about *PlanSummary, in []byte) error {
+	p := &Planned{Name: r.Name, Dir: filepath.ToSlash(r.Dir), State: r.State, Serial: about.Serial, Lineage: about.Lineage,
+		Workspace: about.Workspace, Changes: about.Changes, Counts: about.Counts, Deferred: about.Deferred,
+		Unknown: about.Unknown}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var err error
+	if plan != nil {
+		p.Plan = fmt.Sprintf("plans/%d", len(a.roots))
+		err = a.put(p.Plan, plan)
+	}
+	if in != nil {
+		p.Inputs = fmt.Sprintf("inputs/%d", len(a.roots))
+		err = errors.Join(err, a.put(p.Inputs, in))
+	}
+	a.roots[r] = p
+	if err != nil {
+		return notSaved(a.path, err)
+	}
+	return nil
+}
+
+// put writes a file. Plans are compressed already.
+func (a *Archive) put(name string, data []byte) error {
+	w, err := a.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+// Close completes the archive with the results of planning.
+func (a *Archive) Close(run *Run, results []*Result) error {
+	m := &Manifest{Format: formatNow, ID: rand.Text(), Tofu: version.String, Mode: a.mode, Directories: run.Directories}
+	for _, result := range results {
+		p := a.roots[result.Root]
+		if p == nil || result.Failed() {
+			m.Errored = true
+			continue
+		}
+		for _, needed := range run.Estate.Needs(result.Root) {
+			if a.roots[needed] != nil {
+				p.Needs = append(p.Needs, needed.Name)
+			}
+		}
+		m.Roots = append(m.Roots, p)
+	}
+	text, err := json.Marshal(m)
+	if err == nil {
+		err = a.put(manifestName, text)
+	}
+	err = errors.Join(err, a.zip.Close(), a.file.Sync(), a.file.Close())
+	if err == nil {
+		err = os.Rename(a.file.Name(), a.path)
+	}
+	if err != nil {
+		os.Remove(a.file.Name())
+		return notSaved(a.path, err)
+	}
+	return nil
+}
+
+// Discard removes an archive that is not complete.
+func (a *Archive) Discard() {
+	a.file.Close()
+	os.Remove(a.file.Name())
+}
+
+// Is reports whether data is the beginning of an archive.
+func Is(data []byte) bool {
+	const header = 30 // bytes before the name of the first file
+	return bytes.HasPrefix(data, []byte("PK\x03\x04")) && len(data) > header &&
+		bytes.HasPrefix(data[header:], []byte(signature))
+}
+
+// Saved is an archive that is read. The caller must close it.
+type Saved struct {
+	Manifest
+	path string
+	zip  *zip.ReadCloser
+}
+
+// Open opens an archive.
+func Open(path string) (*Saved, error) {
+	fail := func(format string, args ...any) (*Saved, error) {
+		return nil, tfdiags.Errorf("Failed to load the plan file", format, args...)
+	}
+	head, err := readHead(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fail("There is no file %s.", path)
+	case err != nil:
+		return fail("%s.", err)
+	case !Is(head):
+		return nil, tfdiags.Errorf("Not a plan of many root modules", "%s is not a plan that was saved with \"tofu roots "+
+			"plan -out\". The plan of a single root module is applied with \"tofu apply\".", path)
+	}
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		return fail("%s can't be used: %s.", path, err)
+	}
+	s := &Saved{path: path, zip: z}
+	text, err := s.read(manifestName)
+	if err == nil {
+		err = json.Unmarshal(text, &s.Manifest)
+	}
+	if err == nil && s.Format != formatNow {
+		err = fmt.Errorf("it has format %d, which this version of the program doesn't know", s.Format)
+	}
+	if err != nil {
+		z.Close()
+		return fail("%s can't be used: %s.", path, err)
+	}
+	return s, nil
+}
+
+func readHead(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	head := make([]byte, 64)
+	n, err := io.ReadFull(f, head)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return head[:n], err
+}
+
+// Close closes the archive.
+func (s *Saved) Close() error { return s.zip.Close() }
+
+func (s *Saved) read(name string) ([]byte, error) {
+	f, err := s.zip.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// Plan reads the plan of a root module. at is the session of the root module.
+func (s *Saved) Plan(
+	ctx context.Context, at *session.Session, p *Planned, vars session.Variables,
+) (*session.SavedPlan, error) {
+	data, err := s.read(p.Plan)
+	if err != nil {
+		return nil, tfdiags.Errorf("Failed to load the plan file", "The plan of %s in %s can't be read: %s.", p.Name,
+			s.path, err)
+	}
+	return at.DecodePlan(ctx, s.path, data, vars)
+}
+
+// Select returns the root modules of the archive in an estate, in the order of the archive. It is an
+// error if the archive was made from another estate.
+func (s *Saved) Select(e *roots.Estate) ([]*roots.Root, error) {
+	byName := make(map[string]*roots.Root, len(e.Roots))
+	for _, r := range e.Roots {
+		byName[r.Name] = r
+	}
+	var out []*roots.Root
+	var wrong []string
+	for _, p := range s.Roots {
+		r := byName[p.Name]
+		switch {
+		case r == nil:
+			wrong = append(wrong, p.Name+": there is no such root module")
+		case r.State != p.State:
+			wrong = append(wrong, p.Name+": it has another state than when the plan was made")
+		case filepath.ToSlash(r.Dir) != p.Dir:
+			wrong = append(wrong, fmt.Sprintf("%s: it was in the directory %s, seen from the working directory", p.Name, p.Dir))
+		default:
+			out = append(out, r)
+		}
+	}
+	if len(wrong) == 0 {
+		return out, nil
+	}
+	const most = 10
+	more := ""
+	if len(wrong) > most {
+		more = fmt.Sprintf("\n  - and %d more", len(wrong)-most)
+		wrong = wrong[:most]
+	}
+	return nil, tfdiags.Errorf("The plan is of other root modules", "%s can't be applied here:\n  - %s%s\nNothing was "+
+		"changed. Apply it where it was made, or make a new plan.", s.path, strings.Join(wrong, "\n  - "), more)
+}
+
+// planned returns the plan of a root module; nil if there is none.
+func (s *Saved) planned(name string) *Planned {
+	i := slices.IndexFunc(s.Roots, func(p *Planned) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.Roots[i]
+}

@@ -1,0 +1,142 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/msgpack"
+
+	"tofu/internal/configs/configschema"
+	"tofu/internal/encryption"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans/objchange"
+	"tofu/internal/session"
+	"tofu/internal/tfdiags"
+)
+
+// inputs are the planned outputs of other root modules that a plan was made from, by name of the
+// root module.
+type inputs struct {
+	mu    sync.Mutex
+	roots map[string]map[string]cty.Value
+}
+
+func (in *inputs) add(root string, outputs map[string]cty.Value) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.roots == nil {
+		in.roots = make(map[string]map[string]cty.Value)
+	}
+	in.roots[root] = outputs
+}
+
+// storedInputs is the form of the inputs from one root module in a file.
+type storedInputs struct {
+	Values    []byte   `json:"values"` // an object, as MessagePack, which has unknown values
+	Sensitive []string `json:"sensitive,omitempty"`
+}
+
+// encode returns the file of the inputs; nil if there are none. It is encrypted like the plan of the
+// root module.
+func (in *inputs) encode(s *session.Session) ([]byte, error) {
+	if len(in.roots) == 0 {
+		return nil, nil
+	}
+	stored := make(map[string]storedInputs, len(in.roots))
+	for root, outputs := range in.roots {
+		var to storedInputs
+		plain := make(map[string]cty.Value, len(outputs))
+		for name, v := range outputs {
+			if marks.Contains(v, marks.Sensitive) {
+				to.Sensitive = append(to.Sensitive, name)
+			}
+			plain[name], _ = v.UnmarkDeep()
+		}
+		slices.Sort(to.Sensitive)
+		var err error
+		if to.Values, err = msgpack.Marshal(cty.ObjectVal(plain), cty.DynamicPseudoType); err != nil {
+			return nil, fmt.Errorf("encoding the planned outputs of %s: %w", root, err)
+		}
+		stored[root] = to
+	}
+	text, err := json.Marshal(stored)
+	if err != nil {
+		return nil, err
+	}
+	if target := planTarget(s); target != nil {
+		return target.Encrypt(text)
+	}
+	return text, nil
+}
+
+// planTarget returns the encryption of the plans of a root module; nil if there is none.
+func planTarget(s *session.Session) *encryption.Target {
+	if s.Encrypted == nil {
+		return nil
+	}
+	return s.Encrypted.Plan()
+}
+
+// inputs reads the planned outputs that a plan was made from.
+func (s *Saved) inputs(ctx context.Context, at *session.Session, p *Planned) (map[string]map[string]cty.Value, error) {
+	if p.Inputs == "" {
+		return nil, nil
+	}
+	text, err := s.read(p.Inputs)
+	if err == nil {
+		text, err = session.DecryptFile(ctx, planTarget(at), text)
+	}
+	var stored map[string]storedInputs
+	if err == nil {
+		err = json.Unmarshal(text, &stored)
+	}
+	out := make(map[string]map[string]cty.Value, len(stored))
+	for root, of := range stored {
+		v, valueErr := msgpack.Unmarshal(of.Values, cty.DynamicPseudoType)
+		if valueErr != nil {
+			err = valueErr
+			continue
+		}
+		out[root] = v.AsValueMap()
+		for _, name := range of.Sensitive {
+			out[root][name] = out[root][name].Mark(marks.Sensitive)
+		}
+	}
+	if err != nil {
+		return nil, tfdiags.Errorf("Failed to load the plan file", "What the plan of %s in %s was made from can't be read: "+
+			"%s.", p.Name, s.path, err)
+	}
+	return out, nil
+}
+
+// contradictions returns an error where the outputs of a root module are not as they were planned:
+// known ones must be equal, and unknown ones must have become what was known of them.
+func contradictions(root string, planned, actual map[string]cty.Value) error {
+	block := &configschema.Block{Attributes: make(map[string]*configschema.Attribute)}
+	was, is := make(map[string]cty.Value), make(map[string]cty.Value)
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(planned)) {
+		v, has := actual[name]
+		if !has {
+			lines = append(lines, fmt.Sprintf("output %q of %s is missing now", name, root))
+			continue
+		}
+		block.Attributes[name] = &configschema.Attribute{Type: cty.DynamicPseudoType, Computed: true}
+		was[name], is[name] = planned[name], v
+	}
+	for _, err := range objchange.AssertCompatible(block, cty.ObjectVal(was), cty.ObjectVal(is)) {
+		lines = append(lines, fmt.Sprintf("output of %s: %s", root, tfdiags.FormatError(err)))
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return tfdiags.Errorf("The plan contradicts what was applied before",
+		"The plan was made for other outputs than there are now:\n  - %s\nNothing was changed here. Make a new plan.",
+		strings.Join(lines, "\n  - "))
+}

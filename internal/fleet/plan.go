@@ -1,0 +1,160 @@
+package fleet
+
+import (
+	"context"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/engine"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+	"tofu/internal/roots"
+	"tofu/internal/session"
+	"tofu/internal/terminal"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+	"tofu/internal/ui/planview"
+)
+
+// PlanSummary is what a run keeps of a plan.
+type PlanSummary struct {
+	Counts    planview.Counts
+	Changes   bool // applying the plan would change something
+	Deferred  int  // changes that can't be planned yet
+	Unknown   []string
+	Serial    uint64
+	Lineage   string
+	Workspace string
+}
+
+// Plan plans all root modules of the run and adds their plans to an archive.
+func (run *Run) Plan(ctx context.Context, opts engine.PlanOptions, into *Archive) []*Result {
+	p := &planning{run: run, opts: opts, into: into, outputs: make(map[*roots.Root]map[string]cty.Value),
+		selected: make(map[*roots.Root]bool)}
+	for _, r := range run.Selected {
+		p.selected[r] = true
+	}
+	return run.each(ctx, planningRoots, opts.Mode == plans.Destroy, p.root)
+}
+
+// planning is one run of Plan.
+type planning struct {
+	run      *Run
+	opts     engine.PlanOptions
+	into     *Archive
+	selected map[*roots.Root]bool
+
+	mu      sync.Mutex
+	outputs map[*roots.Root]map[string]cty.Value // planned ones, of finished root modules
+}
+
+// root plans one root module.
+func (p *planning) root(ctx context.Context, s *session.Session, r *roots.Root) *Result {
+	result := &Result{Root: r, Err: r.Err}
+	if r.Err != nil {
+		return result
+	}
+	inputs := &inputs{}
+	if p.opts.Mode != plans.Destroy {
+		s.Planned = p.reader(s, r, inputs)
+	}
+	op, err := s.StartOperation(ctx, p.run.Options, session.OperationPlan)
+	if err != nil {
+		result.Err = err
+		return result
+	}
+	defer op.Close()
+	op.Env.Places = p.run.places
+	if !p.run.Events {
+		op.Env.Observe = nil
+	}
+	opts := p.opts
+	plan, err := op.PlanUnseen(ctx, &opts)
+	if err != nil {
+		result.Err = err
+		return result
+	}
+	result.Plan = summarize(op, plan)
+	if result.Plan.Changes || result.Plan.Deferred > 0 {
+		op.ShowPlan(ctx, &ui.PlanView{Plan: plan})
+	}
+	p.mu.Lock()
+	p.outputs[r] = plannedOutputs(plan)
+	p.mu.Unlock()
+	if p.into == nil {
+		return result
+	}
+	result.Err = p.save(ctx, op, r, plan, result.Plan, inputs)
+	return result
+}
+
+// save adds a plan to the archive.
+func (p *planning) save(
+	ctx context.Context, op *session.Operation, r *roots.Root, plan *plans.Plan, about *PlanSummary, in *inputs,
+) error {
+	var data []byte
+	if about.Changes {
+		var err error
+		if data, err = op.EncodePlan(terminal.UntilAbort(ctx), plan); err != nil {
+			return err
+		}
+	}
+	from, err := in.encode(op.Session)
+	if err != nil {
+		return err
+	}
+	return p.into.add(r, data, about, from)
+}
+
+func summarize(op *session.Operation, plan *plans.Plan) *PlanSummary {
+	return &PlanSummary{Counts: planview.Count(plan), Changes: plan.Applyable,
+		Deferred: len(plan.Deferred) + len(plan.DeferredModules), Unknown: plan.UnknownVariables(),
+		Serial: op.State.Snapshot.Serial, Lineage: op.State.Snapshot.Lineage, Workspace: op.Location.Workspace}
+}
+
+// plannedOutputs returns the root outputs that the state has after the plan is applied.
+func plannedOutputs(plan *plans.Plan) map[string]cty.Value {
+	out := make(map[string]cty.Value)
+	for _, name := range plan.Prior.OutputNames() {
+		o := plan.Prior.Output(name)
+		out[name] = o.Value
+		if o.Sensitive {
+			out[name] = o.Value.Mark(marks.Sensitive)
+		}
+	}
+	for _, o := range plan.Changes.Outputs {
+		if o.Action == plans.Delete || o.After.IsNull() { // states have no null outputs
+			delete(out, o.Name)
+			continue
+		}
+		out[o.Name] = o.After
+	}
+	return out
+}
+
+// reader returns the function that returns planned outputs to a root module.
+func (p *planning) reader(s *session.Session, reader *roots.Root, in *inputs) func(
+	context.Context, *session.BackendSettings, string) (map[string]cty.Value, bool, error) {
+	return func(_ context.Context, settings *session.BackendSettings, workspace string) (map[string]cty.Value, bool, error) {
+		id, err := roots.Identify(s, settings, workspace)
+		if err != nil {
+			return nil, false, err
+		}
+		of := p.run.Estate.ByState(id)
+		if of == nil || of == reader || !p.selected[of] {
+			return nil, false, nil
+		}
+		p.mu.Lock()
+		outputs, planned := p.outputs[of]
+		p.mu.Unlock()
+		if !planned {
+			return nil, false, tfdiags.Errorf("The order of root modules was not known",
+				"%s reads the state of %s, which is planned in the same run. That was not known before, because the "+
+					"settings of the data source depend on values that only the plan knows. Say in roots.tofu.hcl that %s "+
+					"comes after %s.", reader.Name, of.Name, reader.Name, of.Name)
+		}
+		in.add(of.Name, outputs)
+		return outputs, true, nil
+	}
+}

@@ -1,0 +1,134 @@
+package fleet
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+
+	"tofu/internal/tfdiags"
+)
+
+// Record says what runs that applied an archive have done. It is a file beside the archive, to which
+// each run appends lines, so a run that was killed leaves a complete record of what it began.
+type Record struct {
+	mu   sync.Mutex
+	file *os.File
+	done map[string]step // the last step of each root module
+}
+
+// step is a step of a root module.
+type step string
+
+const (
+	stepStarted step = "started"
+	stepDone    step = "done"
+	stepFailed  step = "failed"
+)
+
+// recordLine is a line of the file.
+type recordLine struct {
+	Archive string `json:"archive,omitempty"` // in the first line: the ID of the archive
+	Root    string `json:"root,omitempty"`
+	Step    step   `json:"step,omitempty"`
+}
+
+// RecordPath returns the path of the record of an archive.
+func RecordPath(archive string) string { return archive + ".run" }
+
+// NoRecord keeps the record of an archive that no other run can apply.
+func NoRecord() *Record { return &Record{done: make(map[string]step)} }
+
+// Begin begins the record of the first run that applies an archive. It is an error if there was one.
+func Begin(s *Saved) (*Record, error) {
+	rec, err := openRecord(s, os.O_CREATE|os.O_RDWR)
+	if err != nil {
+		return nil, err
+	}
+	if len(rec.done) > 0 {
+		rec.Close()
+		return nil, tfdiags.Errorf("The plan was applied before", "%s says what an earlier run did. With -resume, apply "+
+			"goes on with what is left of it.", RecordPath(s.path))
+	}
+	return rec, nil
+}
+
+// Resume opens the record of an archive to go on with what is left.
+func Resume(s *Saved) (*Record, error) {
+	rec, err := openRecord(s, os.O_RDWR)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, tfdiags.Errorf("Nothing to resume", "There is no %s, so the plan was not applied yet. Apply it without "+
+			"-resume.", RecordPath(s.path))
+	}
+	return rec, err
+}
+
+func openRecord(s *Saved, flag int) (*Record, error) {
+	path := RecordPath(s.path)
+	file, err := os.OpenFile(path, flag|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the record of what is done: %w", err)
+	}
+	rec := &Record{file: file, done: make(map[string]step)}
+	id := ""
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var line recordLine
+		if json.Unmarshal(lines.Bytes(), &line) != nil {
+			continue // the last line of a run that was killed
+		}
+		if line.Archive != "" {
+			id = line.Archive
+		} else {
+			rec.done[line.Root] = line.Step
+		}
+	}
+	if id != s.ID { // of an earlier plan in a file of the same name
+		rec.done = make(map[string]step)
+		err = errors.Join(file.Truncate(0), rec.append(recordLine{Archive: s.ID}))
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return rec, nil
+}
+
+// last returns the last step of a root module, "" if it was not started.
+func (r *Record) last(root string) step {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.done[root]
+}
+
+// set records a step of a root module before it returns.
+func (r *Record) set(root string, s step) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done[root] = s
+	return r.append(recordLine{Root: root, Step: s})
+}
+
+func (r *Record) append(line recordLine) error {
+	if r.file == nil {
+		return nil
+	}
+	text, err := json.Marshal(line)
+	if err == nil {
+		_, err = r.file.Write(append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("recording what is done: %w", err)
+	}
+	return nil
+}
+
+// Close closes the file.
+func (r *Record) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	return r.file.Close()
+}

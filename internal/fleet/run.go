@@ -1,0 +1,296 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"sync"
+
+	"tofu/internal/dag"
+	"tofu/internal/engine"
+	"tofu/internal/roots"
+	"tofu/internal/session"
+	"tofu/internal/terminal"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+// DefaultRoots is the number of root modules that are worked on at once unless an option sets
+// another one.
+const DefaultRoots = 10
+
+// Run is a run over the root modules of an estate.
+type Run struct {
+	Session  *session.Session // of the command
+	Estate   *roots.Estate
+	Selected []*roots.Root // the root modules of the run
+	// Directories are those below which the estate was found; none for the working directory.
+	Directories []string
+
+	Roots       int // at once; 0 means DefaultRoots
+	Parallelism int // calls of providers at once, in all root modules together; 0 means 10
+	Options     session.OperationOptions
+
+	// Printer returns the printer of a root module. In the human form it prints to out, whose content
+	// is shown when the root module is finished.
+	Printer func(r *roots.Root, out io.Writer) ui.Printer
+	Events  bool // print the events of plans too: what begins and ends
+	// Show shows the output of a finished root module and, unless events are printed, its error. It
+	// is called for one at a time, in the order of the run.
+	Show   func(r *roots.Root, result *Result, text []byte)
+	places engine.Places
+}
+
+// activity is what a run does, for the display of progress.
+type activity struct{ phase, what string }
+
+var (
+	planningRoots = activity{"Planning root modules", "Planning"}
+	applyingRoots = activity{"Applying root modules", "Applying"}
+)
+
+// job is the work on one root module.
+type job func(ctx context.Context, s *session.Session, r *roots.Root) *Result
+
+// order returns the root modules of the run, each after those that it needs. reverse is for
+// destruction: each comes before those that it needs.
+func (run *Run) order(reverse bool) (list []*roots.Root, graph *dag.Graph) {
+	selected := make(map[int]bool, len(run.Selected))
+	for _, r := range run.Selected {
+		selected[run.Estate.Index(r)] = true
+	}
+	at := make(map[int]dag.ID, len(selected))
+	sorted, _ := run.Estate.Graph.Order() // loading an estate reports cycles
+	for _, id := range sorted {
+		if selected[int(id)] {
+			list = append(list, run.Estate.Roots[id])
+		}
+	}
+	if reverse {
+		slices.Reverse(list)
+	}
+	graph = &dag.Graph{}
+	for _, r := range list {
+		at[run.Estate.Index(r)] = graph.Add()
+	}
+	for _, r := range list {
+		for _, needed := range run.Estate.Needs(r) {
+			from, to := run.Estate.Index(r), run.Estate.Index(needed)
+			if !selected[to] {
+				continue
+			}
+			if reverse {
+				from, to = to, from
+			}
+			graph.Connect(at[from], at[to])
+		}
+	}
+	return list, graph
+}
+
+// each does a job for all root modules of the run, each after those that it needs, several at a
+// time. Root modules that need a failed one are skipped. After an interrupt, no job starts.
+func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) []*Result {
+	list, graph := run.order(reverse)
+	limit := run.Parallelism
+	if limit <= 0 {
+		limit = engine.DefaultParallelism
+	}
+	run.places = engine.NewPlaces(limit)
+	results := make([]*Result, len(list))
+	seq := &sequence{show: func(i int, text []byte) { run.Show(list[i], results[i], text) }}
+	live := run.Session.Live
+	live.Phase(doing.phase, len(list))
+	defer live.Phase("", 0)
+	dag.Walk(ctx, graph, cmp.Or(run.Roots, DefaultRoots), func(id dag.ID) bool {
+		r := list[id]
+		live.Begin(r.Name, doing.what)
+		var text bytes.Buffer
+		s := run.open(r, &text)
+		result := do(ctx, s, r)
+		s.Printer.Diagnostics(s.Warnings.Take())
+		if run.Events {
+			s.Printer.Diagnostics(tfdiags.FromError(result.Err))
+		}
+		results[id] = result
+		live.End(r.Name)
+		seq.done(int(id), text.Bytes())
+		return result.Err == nil
+	})
+	for i, r := range list {
+		if results[i] == nil {
+			results[i] = run.skipped(ctx, r, graph.Needs(dag.ID(i)), list, results)
+		}
+	}
+	for i := range list {
+		seq.done(i, nil) // does nothing for those that are shown
+	}
+	return results
+}
+
+// skipped returns the result of a root module that was not worked on.
+func (run *Run) skipped(
+	ctx context.Context, r *roots.Root, needs []dag.ID, list []*roots.Root, results []*Result,
+) *Result {
+	result := &Result{Root: r, Skipped: true, Why: "the run was interrupted before"}
+	for _, id := range needs {
+		switch of := results[id]; {
+		case of == nil:
+		case of.Skipped && of.Because != "":
+			result.Because = of.Because
+		case of.Err != nil:
+			result.Because = list[id].Name
+		}
+		if result.Because != "" {
+			result.Why = "it needs " + result.Because + ", which failed"
+			return result
+		}
+	}
+	return result
+}
+
+// open returns the session of a root module.
+func (run *Run) open(r *roots.Root, out io.Writer) *session.Session {
+	t := terminal.New(&terminal.Streams{Out: out, Err: out, Width: run.Session.Width})
+	t.Color, t.Scripted = run.Session.Color, run.Session.Scripted
+	s := run.Session.At(r.Dir, t)
+	s.Printer = run.Printer(r, out)
+	return s
+}
+
+// Result is what became of a root module in a run.
+type Result struct {
+	Root *roots.Root
+	Err  error
+	// Skipped says that nothing was done, Why says why, and Because is the root module that failed, ""
+	// if none did.
+	Skipped      bool
+	Why, Because string
+
+	Done    bool         // by an earlier run
+	Plan    *PlanSummary // of its plan; nil without one
+	Applied *ui.Applied  // what was changed; nil if nothing was applied
+}
+
+// Failed reports whether the root module is not finished.
+func (r *Result) Failed() bool { return r.Err != nil || r.Skipped }
+
+// Failures returns one error for all results that are not finished; nil if there are none.
+func Failures(results []*Result) error {
+	failed, skipped := 0, 0
+	for _, r := range results {
+		switch {
+		case r.Skipped:
+			skipped++
+		case r.Err != nil:
+			failed++
+		}
+	}
+	switch {
+	case failed == 0 && skipped == 0:
+		return nil
+	case skipped == 0:
+		return tfdiags.Errorf("Not all root modules succeeded", "%d of %d failed.", failed, len(results))
+	}
+	return tfdiags.Errorf("Not all root modules succeeded", "%d of %d failed, and %d were not started.", failed,
+		len(results), skipped)
+}
+
+// sequence shows texts in the order of their numbers.
+type sequence struct {
+	show func(i int, text []byte)
+
+	mu    sync.Mutex
+	next  int
+	texts map[int][]byte
+}
+
+// done adds a text, and shows all texts that are due.
+func (s *sequence) done(i int, text []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i < s.next {
+		return
+	}
+	if s.texts == nil {
+		s.texts = make(map[int][]byte)
+	}
+	if _, has := s.texts[i]; !has {
+		s.texts[i] = text
+	}
+	for {
+		text, ok := s.texts[s.next]
+		if !ok {
+			return
+		}
+		delete(s.texts, s.next)
+		s.show(s.next, text)
+		s.next++
+	}
+}
+
+// Status returns what became of the root module in one word; see ui.EstateRoot.
+func (r *Result) Status() string {
+	switch {
+	case r.Skipped:
+		return "skipped"
+	case r.Err != nil:
+		return "failed"
+	case r.Done:
+		return "done"
+	case r.Applied != nil:
+		return "applied"
+	case r.Plan != nil && (r.Plan.Changes || r.Plan.Deferred > 0):
+		return "changes"
+	}
+	return "unchanged"
+}
+
+// Changes reports whether there is anything to apply.
+func Changes(results []*Result) bool {
+	for _, r := range results {
+		if r.Plan != nil && (r.Plan.Changes || r.Plan.Deferred > 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// Defers reports whether a plan of a root module puts off changes.
+func Defers(results []*Result) bool {
+	return slices.ContainsFunc(results, func(r *Result) bool { return r.Plan != nil && r.Plan.Deferred > 0 })
+}
+
+// Applied reports whether a plan was applied to a root module.
+func Applied(results []*Result) bool {
+	return slices.ContainsFunc(results, func(r *Result) bool { return r.Applied != nil })
+}
+
+// Summarize returns the sums of a run.
+func Summarize(operation string, results []*Result) ui.Estate {
+	m := ui.Estate{Operation: operation, Roots: len(results)}
+	for _, r := range results {
+		switch {
+		case r.Skipped:
+			m.Skipped++
+		case r.Err != nil:
+			m.Failed++
+		}
+		switch {
+		case operation != "plan":
+			if r.Applied != nil {
+				m.Changed++
+				m.Counts = m.Counts.Plus(r.Applied.Counts)
+			}
+		case r.Plan != nil:
+			if r.Plan.Changes {
+				m.Changed++
+			}
+			m.Counts = m.Counts.Plus(r.Plan.Counts)
+			m.Deferred += r.Plan.Deferred
+		}
+	}
+	return m
+}

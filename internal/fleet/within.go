@@ -1,0 +1,74 @@
+package fleet
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs/configschema"
+	"tofu/internal/plans"
+	"tofu/internal/plans/objchange"
+	"tofu/internal/tfdiags"
+)
+
+// within returns an error unless the changes of a plan are among those of the plan that was
+// approved: each with the same action, and with the same values as far as these were known. An
+// object whose creation failed halfway may be created anew.
+func within(approved, plan *plans.Plan) error {
+	var lines []string
+	for _, c := range plan.Changes.Instances {
+		if c.Action == plans.NoOp {
+			continue
+		}
+		was := approved.Changes.Instance(c.Addr, c.Deposed)
+		if was == nil && c.Deposed != addrs.NotDeposed { // left by a replacement that is not complete
+			was = approved.Changes.Instance(c.Addr, addrs.NotDeposed)
+			if was != nil && was.Action.IsReplace() {
+				continue
+			}
+			was = nil
+		}
+		switch {
+		case was == nil:
+			lines = append(lines, fmt.Sprintf("%s: %s was not planned", c.Addr, c.Action))
+		case !continues(was.Action, c.Action):
+			lines = append(lines, fmt.Sprintf("%s: planned was %s, and it is %s now", c.Addr, was.Action, c.Action))
+		default:
+			lines = append(lines, differences(was, c)...)
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return tfdiags.Errorf("What is left is not what was planned",
+		"An earlier run began to apply the plan. What is left of it now has changes that the plan did not have:\n  - %s\n"+
+			"Nothing more was changed here. Make a new plan.", strings.Join(lines, "\n  - "))
+}
+
+// continues reports whether an action can be what is left of an approved one.
+func continues(approved, left plans.Action) bool {
+	switch {
+	case approved == left:
+		return true
+	case approved.IsReplace():
+		return left.IsReplace() || left == plans.Create || left == plans.Delete
+	}
+	return approved == plans.Create && left.IsReplace()
+}
+
+// differences compares what is planned with what was approved.
+func differences(approved, now *plans.InstanceChange) []string {
+	if approved.After == cty.NilVal || now.After == cty.NilVal || approved.After.IsNull() || now.After.IsNull() {
+		return nil
+	}
+	block := &configschema.Block{Attributes: map[string]*configschema.Attribute{
+		"object": {Type: cty.DynamicPseudoType, Computed: true}}}
+	var lines []string
+	for _, err := range objchange.AssertCompatible(block, cty.ObjectVal(map[string]cty.Value{"object": approved.After}),
+		cty.ObjectVal(map[string]cty.Value{"object": now.After})) {
+		lines = append(lines, fmt.Sprintf("%s: %s", now.Addr, tfdiags.FormatError(err)))
+	}
+	return lines
+}
