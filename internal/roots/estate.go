@@ -156,10 +156,10 @@ func (e *Estate) connect() {
 	}
 }
 
-// ByState returns the root module with a state; nil if none has it.
+// ByState returns the root module with a state, or nil if no root module has it.
 func (e *Estate) ByState(id StateID) *Root { return e.byState[id] }
 
-// ByName returns the root module with a name; nil if there is none.
+// ByName returns the root module with a name, or nil if there is none.
 func (e *Estate) ByName(name string) *Root {
 	i, ok := slices.BinarySearchFunc(e.Roots, name, func(r *Root, name string) int { return strings.Compare(r.Name, name) })
 	if !ok {
