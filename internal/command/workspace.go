@@ -119,7 +119,7 @@ var cmdWorkspaceSelect = &Command{
 	Long: "Selects another workspace.",
 	New: with(func(f *workspaceFlags, fs *options) {
 		f.declare(fs)
-		fs.BoolVar(&f.OrCreate, "or-create", false, "Create the workspace if there is none of that name.")
+		fs.BoolVar(&f.OrCreate, "or-create", false, "Create the workspace if it does not exist.")
 		f.Lock = true
 	}, runWorkspaceSelect), Complete: workspaceNames,
 }

@@ -88,8 +88,8 @@ func TestChildKeepsOutput(t *testing.T) {
 	}
 }
 
-// TestWrapper checks that a script that starts the plugin and another process ends together with
-// both.
+// TestWrapper checks that closing a plugin that a wrapper script starts also ends the script and
+// its other processes.
 func TestWrapper(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	l := launch(t, "files", "FILES_ROOT="+t.TempDir())

@@ -245,16 +245,16 @@ func TestConfigErrors(t *testing.T) {
 	without := base.with()
 	delete(without, "access_key")
 	for want, s := range map[string]settings{
-		`"storage_account_name" is invalid: it must have 3 to 24`:          base.with("storage_account_name", "Upper.case"),
-		`"container_name" is invalid: it is required`:                      text("storage_account_name", "account", "key", "k"),
-		`"access_key" is invalid: it is not in Base64`:                     base.with("access_key", "%"),
-		`"customer_provided_key" is invalid: it must be 32 bytes`:          base.with("customer_provided_key", "eHh4"),
-		`"customer_provided_key" is invalid: it can't be set together`:     base.with("customer_provided_key", "eHh4", "encryption_scope", "s"),
-		`"timeout_seconds" is invalid: it must not be negative`:            base.with("timeout_seconds", "-1"),
-		`"resource_group_name" is invalid: it is required to look up`:      without,
-		`"client_id_file_path" is invalid: open none: no such file`:        without.with("use_azuread_auth", "true", "client_id_file_path", "none"),
+		`"storage_account_name" is invalid: it must have 3 to 24`:             base.with("storage_account_name", "Upper.case"),
+		`"container_name" is invalid: it is required`:                         text("storage_account_name", "account", "key", "k"),
+		`"access_key" is invalid: it is not in Base64`:                        base.with("access_key", "%"),
+		`"customer_provided_key" is invalid: it must be 32 bytes`:             base.with("customer_provided_key", "eHh4"),
+		`"customer_provided_key" is invalid: it can't be set together`:        base.with("customer_provided_key", "eHh4", "encryption_scope", "s"),
+		`"timeout_seconds" is invalid: it must not be negative`:               base.with("timeout_seconds", "-1"),
+		`"resource_group_name" is invalid: it is required to look up`:         without,
+		`"client_id_file_path" is invalid: open none: no such file`:           without.with("use_azuread_auth", "true", "client_id_file_path", "none"),
 		`"client_secret_file_path" is invalid: the value in the file differs`: without.with("use_azuread_auth", "true", "client_secret", "x", "client_secret_file_path", write(t, "s", []byte("y"))),
-		`"client_certificate_path" is invalid: it can't be set together`:   without.with("use_azuread_auth", "true", "client_certificate", "x", "client_certificate_path", "y"),
+		`"client_certificate_path" is invalid: it can't be set together`:      without.with("use_azuread_auth", "true", "client_certificate", "x", "client_certificate_path", "y"),
 	} {
 		if _, err := decode(s, nil, tfdiags.Drop); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

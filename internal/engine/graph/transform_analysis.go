@@ -117,7 +117,8 @@ func usesRepetition(refs lang.Refs) bool {
 	})
 }
 
-// bodyKey identifies the body of a resource block under one schema; nil if the schema is unknown.
+// bodyKey identifies the body of a resource block under one schema. The schema is nil if it is
+// unknown.
 type bodyKey struct {
 	cfg    *configs.Resource
 	schema *configschema.Block

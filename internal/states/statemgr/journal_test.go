@@ -239,7 +239,7 @@ func TestConcurrentReaders(t *testing.T) {
 	readers.Wait()
 }
 
-// WriteRepair reports a file name that is too long.
+// TestLongNames checks that WriteRepair reports a file name that is too long.
 func TestLongNames(t *testing.T) {
 	t.Chdir(t.TempDir())
 	name := strings.Repeat("x", 246)

@@ -22,9 +22,9 @@ const (
 // Server is a Consul agent on a loopback port.
 type Server struct {
 	URL string
-	// Token is the token that requests must have; "" for none.
+	// Token is the token that requests must have, or "" if they need none.
 	Token string
-	// Auth is "user:password" that requests must have; "" for none.
+	// Auth is the "user:password" that requests must have, or "" if they need none.
 	Auth string
 	// Intercept, if not nil, is called before each request. It returns true if it has answered the
 	// request.

@@ -28,7 +28,7 @@ type Server struct {
 	URL string
 	// CA is the certificate of the server in PEM format.
 	CA string
-	// Token is the bearer token that requests must have; "" for none.
+	// Token is the bearer token that requests must have, or "" if they need none.
 	Token string
 	// Intercept, if not nil, is called before each request. It returns true if it has answered the
 	// request.
