@@ -274,7 +274,7 @@ func TestFailures(t *testing.T) {
 			"The service doesn't know the credentials from StaticCredentials"},
 		"wrong secret key": {map[string]cty.Value{"secret_key": cty.StringVal("wrong")}, nil,
 			"The secret access key from StaticCredentials doesn't belong to the access key"},
-		"region of the server": {map[string]cty.Value{"region": cty.StringVal("eu-west-1")}, nil, "is in another region"},
+		"region of the server": {map[string]cty.Value{"region": cty.StringVal("eu-west-1")}, nil, "is not in the region of the backend"},
 		"region in the answer": {nil, refuse(301, "PermanentRedirect", "Use the other endpoint."),
 			`is in the region eu-west-3, but the backend is configured for another one: set region to "eu-west-3"`},
 		"expired": {nil, refuse(400, "ExpiredToken", "The provided token has expired."),
