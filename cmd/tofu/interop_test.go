@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,6 +22,7 @@ import (
 	"tofu/internal/backend/consul/consultest"
 	"tofu/internal/backend/cos/costest"
 	"tofu/internal/backend/kubernetes/kubetest"
+	"tofu/internal/backend/oss/osstest"
 	"tofu/internal/backend/remote/remotetest"
 	"tofu/internal/testenv/hosts"
 )
@@ -46,6 +49,8 @@ var interop = []struct {
 		"hostname = \"tfe.example.com\"\n organization = \"acme\"\n workspaces = { name = \"one\" }", "one"},
 	{"cos", "cos", "backend \"cos\" {\n bucket = \"bucket-125\"\n prefix = \"a/b\"\n}", "cos",
 		"bucket = \"bucket-125\"\n prefix = \"a/b\"", "default"},
+	{"oss", "oss", "backend \"oss\" {\n bucket = \"states\"\n prefix = \"a/b\"\n tablestore_table = \"locks\"\n}", "oss",
+		"bucket = \"states\"\n prefix = \"a/b\"", "default"},
 }
 
 // TestInterop runs testdata/interop.txtar for each of these backends.
@@ -180,15 +185,44 @@ credentials "tfe.example.com" {
 	})
 }
 
-func cosStore(ts *testscript.TestScript, _ string) store {
-	s := costest.New("bucket-125")
-	proxy, err := hosts.New(ts.MkAbs("."), s.Hosts())
+func ossStore(ts *testscript.TestScript, _ string) store {
+	s := osstest.New("states", "locks")
+	serveHosts(ts, s.Hosts())
+	table := httptest.NewServer(s) // OpenTofu's client of Tablestore uses no proxies
+	ts.Defer(table.Close)
+	for name, value := range map[string]string{"ALICLOUD_REGION": s.Region, "ALICLOUD_ACCESS_KEY": "LTAItest",
+		"ALICLOUD_SECRET_KEY": "s3cret", "ALICLOUD_OSS_ENDPOINT": "https://oss-cn-beijing.aliyuncs.com",
+		"ALICLOUD_TABLESTORE_ENDPOINT": table.URL} {
+		ts.Setenv(name, value)
+	}
+	return memoryStore(func() map[string]string {
+		out := make(map[string]string)
+		for key, o := range s.Objects() {
+			out[key] = fmt.Sprint(o.Header["X-Oss-Object-Acl"], o.Header["X-Oss-Server-Side-Encryption"],
+				o.Header["Content-Type"], " ", describe(o.Data))
+		}
+		for key, columns := range s.Rows() {
+			out["row "+key] = volatile.ReplaceAllString(fmt.Sprint(columns), "…")
+		}
+		return out
+	})
+}
+
+// serveHosts makes a server answer the requests of all programs to these hosts.
+func serveHosts(ts *testscript.TestScript, handlers map[string]http.Handler) {
+	proxy, err := hosts.New(ts.MkAbs("."), handlers)
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(proxy.Close()) })
-	env := proxy.Env()
-	env["TENCENTCLOUD_REGION"] = "ap-guangzhou"
-	env["TENCENTCLOUD_SECRET_ID"], env["TENCENTCLOUD_SECRET_KEY"] = "AKIDtest", "s3cret"
-	for name, value := range env {
+	for name, value := range proxy.Env() {
+		ts.Setenv(name, value)
+	}
+}
+
+func cosStore(ts *testscript.TestScript, _ string) store {
+	s := costest.New("bucket-125")
+	serveHosts(ts, s.Hosts())
+	for name, value := range map[string]string{"TENCENTCLOUD_REGION": "ap-guangzhou",
+		"TENCENTCLOUD_SECRET_ID": "AKIDtest", "TENCENTCLOUD_SECRET_KEY": "s3cret"} {
 		ts.Setenv(name, value)
 	}
 	return memoryStore(func() map[string]string {

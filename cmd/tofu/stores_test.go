@@ -34,6 +34,7 @@ var storeKinds = map[string]storeKind{
 	"azurerm":     {[]string{"TEST_AZURE_URL"}, azureStore},
 	"consul":      {nil, consulStore},
 	"cos":         {nil, cosStore},
+	"oss":         {nil, ossStore},
 	"gcp_kms":     {nil, gcpKMSStore},
 	"gcs":         {[]string{"TEST_GCS_URL"}, gcsStore},
 	"kubernetes":  {nil, kubernetesStore},

@@ -21,9 +21,6 @@ import (
 func (s *Session) remoteState() builtin.RemoteState {
 	return builtin.RemoteState{
 		Schema: func(name string) (*configschema.Block, error) {
-			if all.Unsupported(name) {
-				return nil, nil
-			}
 			driver, err := all.Driver(name)
 			if err != nil {
 				return nil, err

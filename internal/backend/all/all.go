@@ -1,7 +1,6 @@
 package all
 
 import (
-	"slices"
 	"strings"
 
 	"tofu/internal/backend"
@@ -13,6 +12,7 @@ import (
 	"tofu/internal/backend/inmem"
 	"tofu/internal/backend/kubernetes"
 	"tofu/internal/backend/local"
+	"tofu/internal/backend/oss"
 	"tofu/internal/backend/pg"
 	"tofu/internal/backend/remote"
 	"tofu/internal/backend/s3"
@@ -33,10 +33,8 @@ var drivers = []*backend.Driver{
 	remote.Driver,
 	remote.CloudDriver,
 	cos.Driver,
+	oss.Driver,
 }
-
-// unsupported lists the backends of which only the names are known.
-var unsupported = []string{"oss"}
 
 // removed explains the removal of backends that older versions had.
 var removed = map[string]string{
@@ -57,18 +55,10 @@ func Driver(name string) (*backend.Driver, error) {
 		}
 		names = append(names, d.Name)
 	}
-	supported := strings.Join(names, ", ")
-	switch {
-	case removed[name] != "":
+	if removed[name] != "" {
 		return nil, tfdiags.Errorf("Unsupported backend type", "The backend %q is no longer supported. %s",
 			name, removed[name])
-	case Unsupported(name):
-		return nil, tfdiags.Errorf("Unsupported backend type", "The backend %q is known but not supported. "+
-			"Supported backends: %s.", name, supported)
 	}
 	return nil, tfdiags.Errorf("Unsupported backend type", "There is no backend named %q. Use one of: %s.",
-		name, supported)
+		name, strings.Join(names, ", "))
 }
-
-// Unsupported reports whether this program only knows the name of a backend.
-func Unsupported(name string) bool { return slices.Contains(unsupported, name) }

@@ -10,11 +10,10 @@ import (
 func TestDriver(t *testing.T) {
 	for name, want := range map[string]string{
 		"local": "", "inmem": "", "http": "", "pg": "", "azurerm": "", "consul": "", "gcs": "", "kubernetes": "", "s3": "",
-		"remote": "", "cloud": "", "cos": "",
+		"remote": "", "cloud": "", "cos": "", "oss": "",
 		"etcd":   `The backend "etcd" is no longer supported.`,
 		"floppy": `There is no backend named "floppy". Use one of: local, http, pg, inmem, `,
 		"Local":  `There is no backend named "Local".`,
-		"oss":    `Supported backends: local, http, pg, inmem, `,
 	} {
 		d, err := all.Driver(name)
 		switch {

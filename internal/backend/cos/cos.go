@@ -2,8 +2,12 @@ package cos
 
 import (
 	"context"
+	"crypto/md5"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 
 	"tofu/internal/backend"
@@ -73,30 +77,48 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	if c.Accelerate {
 		host = c.Bucket + ".cos.accelerate.myqcloud.com"
 	}
-	objectClient := &client{config: c, host: host, http: &restapi.Client{HTTP: c.HTTP, Sign: keys.signObject}}
-	store := objects.WithLocks(objects.New(objectClient, c.layout()))
-	store.LockClient = &guarded{client: objectClient, tags: &tags{keys: keys, region: c.Region, services: services}}
+	bucket := &objects.Bucket{URL: &url.URL{Scheme: "https", Host: host}, Explain: c.explain,
+		HTTP:   &restapi.Client{HTTP: c.HTTP, Sign: keys.signObject},
+		Header: http.Header{"X-Cos-Acl": {c.ACL}}, OnlyNew: "X-Cos-Forbid-Overwrite",
+		ChecksumHeader: "X-Cos-Meta-Md5", Checksum: checksum}
+	if c.Encrypt {
+		bucket.Header.Set("X-Cos-Server-Side-Encryption", "AES256")
+	}
+	store := objects.WithLocks(objects.New(bucket, c.layout()))
+	store.LockClient = &guarded{Bucket: bucket, name: c.Bucket,
+		tags: &tags{keys: keys, region: c.Region, services: services}}
 	return store, nil
+}
+
+// checksum returns the MD5 sum of data in hexadecimal.
+func checksum(data []byte) string {
+	sum := md5.Sum(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// explain adds advice to an error of the storage.
+func (c *Config) explain(err *objects.Refusal) error {
+	switch err.Code {
+	case "NoSuchBucket":
+		return fmt.Errorf("%w: the region %q has no bucket %q; the name must end with the ID of the account", err,
+			c.Region, c.Bucket)
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSecretId":
+		return fmt.Errorf("%w: check secret_id and secret_key, or TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY", err)
+	case "RequestTimeTooSkewed", "RequestIsExpired":
+		return fmt.Errorf("%w: the clock of this machine is wrong", err)
+	case "ExpiredToken", "InvalidSecurityToken":
+		return fmt.Errorf("%w: the temporary credentials have expired", err)
+	}
+	return err
 }
 
 // lockSuffix ends the names of locks.
 const lockSuffix = ".tflock"
 
 func (c *Config) layout() objects.Layout {
-	state := func(workspace string) string {
-		if workspace == backend.DefaultWorkspace {
-			return c.Prefix + "/" + c.Key
-		}
-		return c.Prefix + "/" + workspace + "/" + c.Key
-	}
-	lock := func(workspace string) string { return state(workspace) + lockSuffix }
-	return objects.Layout{State: state, Lock: lock, Path: lock, Prefix: c.Prefix + "/",
-		Workspace: func(key string) (string, bool) {
-			rest, _ := strings.CutPrefix(key, c.Prefix+"/")
-			if rest == c.Key {
-				return backend.DefaultWorkspace, true
-			}
-			name, ok := strings.CutSuffix(rest, "/"+c.Key)
-			return name, ok && name != "" && !strings.Contains(name, "/")
-		}}
+	l := objects.InFolder(c.Prefix, c.Key)
+	state := l.State
+	l.Lock = func(workspace string) string { return state(workspace) + lockSuffix }
+	l.Path = l.Lock
+	return l
 }

@@ -205,7 +205,8 @@ func (t *tags) call(ctx context.Context, action, value string) error {
 // guarded writes lock objects. The tag makes sure that only one process at a time looks for the
 // object and creates it.
 type guarded struct {
-	*client
+	*objects.Bucket
+	name string // of the bucket
 	tags *tags
 }
 
@@ -214,12 +215,12 @@ const tagPatience = 5 * time.Second
 
 // Put implements objects.Client.
 func (g *guarded) Put(ctx context.Context, key string, data []byte, cond objects.Condition) (string, error) {
-	sum := md5.Sum([]byte(g.config.Bucket + ":" + key))
+	sum := md5.Sum([]byte(g.name + ":" + key))
 	value := hex.EncodeToString(sum[:])
 	if err := g.take(ctx, value); err != nil {
 		return "", err
 	}
-	version, err := g.client.Put(ctx, key, data, cond)
+	version, err := g.Bucket.Put(ctx, key, data, cond)
 	if tagErr := g.tags.call(context.WithoutCancel(ctx), "DeleteTag", value); tagErr != nil {
 		err = errors.Join(err, fmt.Errorf("removing the tag %s=%s, which guards locks: %w", tagKey, value, tagErr))
 	}

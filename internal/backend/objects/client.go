@@ -3,6 +3,9 @@ package objects
 import (
 	"context"
 	"errors"
+	"strings"
+
+	"tofu/internal/backend"
 )
 
 var (
@@ -52,4 +55,24 @@ type Layout struct {
 	// Path returns the description of a workspace's state in the information about a lock, such as
 	// BUCKET/KEY. If it is nil, the description is the key of the state.
 	Path func(workspace string) string
+}
+
+// InFolder returns the layout PREFIX/KEY for the default workspace and PREFIX/WORKSPACE/KEY for
+// others. It has no locks.
+func InFolder(prefix, key string) Layout {
+	return Layout{Prefix: prefix + "/",
+		State: func(workspace string) string {
+			if workspace == backend.DefaultWorkspace {
+				return prefix + "/" + key
+			}
+			return prefix + "/" + workspace + "/" + key
+		},
+		Workspace: func(found string) (string, bool) {
+			rest, _ := strings.CutPrefix(found, prefix+"/")
+			if rest == key {
+				return backend.DefaultWorkspace, true
+			}
+			name, ok := strings.CutSuffix(rest, "/"+key)
+			return name, ok && name != "" && !strings.Contains(name, "/")
+		}}
 }

@@ -12,7 +12,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"hash"
 	"hash/crc64"
@@ -24,6 +23,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"tofu/internal/backend/objects/buckettest"
 )
 
 // Server has one bucket.
@@ -38,23 +39,25 @@ type Server struct {
 	Drop func(r *http.Request) bool
 
 	mu       sync.Mutex
-	objects  map[string]*Object
+	bucket   *buckettest.Bucket
 	tags     map[string]bool
 	requests []string
-	last     int
-}
-
-// Object is an object with the headers that were stored with it.
-type Object struct {
-	Data   []byte
-	Header http.Header
-	etag   string
 }
 
 // New returns an empty server with the access key "AKIDtest" and the secret "s3cret".
 func New(bucket string) *Server {
 	return &Server{Bucket: bucket, Keys: map[string]string{"AKIDtest": "s3cret"}, Tokens: make(map[string]string),
-		objects: make(map[string]*Object), tags: make(map[string]bool)}
+		bucket: &buckettest.Bucket{Keeps: keeps, OnlyNew: "X-Cos-Forbid-Overwrite", Complete: addChecksum},
+		tags:   make(map[string]bool)}
+}
+
+func keeps(header string) bool {
+	return strings.HasPrefix(header, "X-Cos-Meta-") || header == "X-Cos-Acl" || header == "X-Cos-Server-Side-Encryption"
+}
+
+func addChecksum(o *buckettest.Object) {
+	crc := crc64.Checksum(o.Data, crc64.MakeTable(crc64.ECMA))
+	o.Header.Set("X-Cos-Hash-Crc64ecma", strconv.FormatUint(crc, 10))
 }
 
 // Hosts returns the handlers for hosts.New.
@@ -63,14 +66,10 @@ func (s *Server) Hosts() map[string]http.Handler {
 }
 
 // Objects returns the objects by key.
-func (s *Server) Objects() map[string]Object {
+func (s *Server) Objects() map[string]buckettest.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make(map[string]Object)
-	for key, o := range s.objects {
-		out[key] = *o
-	}
-	return out
+	return s.bucket.Objects()
 }
 
 // Tags returns the number of tags.
@@ -124,93 +123,14 @@ func mac(h func() hash.Hash, key, text string) string {
 
 func hexOf(text string) string { return hex.EncodeToString([]byte(text)) }
 
-// refuse answers with an error document of the storage.
-func refuse(w http.ResponseWriter, status int, code, message string) func() {
-	return func() {
-		w.Header().Set("Content-Type", "application/xml")
-		w.WriteHeader(status)
-		_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>%s</Message></Error>", code, message)
-	}
-}
-
 func (s *Server) storage(w http.ResponseWriter, r *http.Request, body []byte) func() {
 	if !strings.HasPrefix(r.Host, s.Bucket+".cos.") {
-		return refuse(w, http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist.")
+		return buckettest.Refuse(w, http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist.")
 	}
 	if code := s.checkObjectSignature(r); code != "" {
-		return refuse(w, http.StatusForbidden, code, "The request is refused.")
+		return buckettest.Refuse(w, http.StatusForbidden, code, "The request is refused.")
 	}
-	key := strings.TrimPrefix(r.URL.Path, "/")
-	if key == "" {
-		return s.list(w, r)
-	}
-	o := s.objects[key]
-	switch r.Method {
-	case http.MethodPut:
-		return s.put(w, r, key, body)
-	case http.MethodDelete:
-		delete(s.objects, key)
-		return func() { w.WriteHeader(http.StatusNoContent) }
-	}
-	if o == nil {
-		return refuse(w, http.StatusNotFound, "NoSuchKey", "The specified key does not exist.")
-	}
-	return func() {
-		for name, values := range o.Header {
-			w.Header()[name] = values
-		}
-		w.Header().Set("ETag", o.etag)
-		w.Header().Set("Content-Length", strconv.Itoa(len(o.Data)))
-		if r.Method == http.MethodGet {
-			_, _ = w.Write(o.Data)
-		}
-	}
-}
-
-func (s *Server) put(w http.ResponseWriter, r *http.Request, key string, body []byte) func() {
-	if s.objects[key] != nil && r.Header.Get("X-Cos-Forbid-Overwrite") == "true" {
-		return refuse(w, http.StatusConflict, "FileAlreadyExists", "The object you specified already exists.")
-	}
-	s.last++
-	o := &Object{Data: body, Header: make(http.Header), etag: fmt.Sprintf(`"%d"`, s.last)}
-	for name, values := range r.Header {
-		if strings.HasPrefix(name, "X-Cos-Meta-") || name == "X-Cos-Acl" || name == "X-Cos-Server-Side-Encryption" {
-			o.Header[name] = values
-		}
-	}
-	crc := crc64.Checksum(body, crc64.MakeTable(crc64.ECMA))
-	o.Header.Set("X-Cos-Hash-Crc64ecma", strconv.FormatUint(crc, 10))
-	s.objects[key] = o
-	return func() {
-		w.Header().Set("ETag", o.etag)
-		w.Header().Set("X-Cos-Hash-Crc64ecma", o.Header.Get("X-Cos-Hash-Crc64ecma"))
-	}
-}
-
-// list lists at most two objects a page.
-func (s *Server) list(w http.ResponseWriter, r *http.Request) func() {
-	const pageSize = 2
-	type content struct{ Key string }
-	var page struct {
-		XMLName     xml.Name `xml:"ListBucketResult"`
-		IsTruncated bool
-		NextMarker  string `xml:",omitempty"`
-		Contents    []content
-	}
-	var keys []string
-	for key := range s.objects {
-		if strings.HasPrefix(key, r.URL.Query().Get("prefix")) && key > r.URL.Query().Get("marker") {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	if len(keys) > pageSize {
-		keys, page.IsTruncated, page.NextMarker = keys[:pageSize], true, keys[pageSize-1]
-	}
-	for _, key := range keys {
-		page.Contents = append(page.Contents, content{key})
-	}
-	return func() { _ = xml.NewEncoder(w).Encode(page) }
+	return s.bucket.Carry(w, r, strings.TrimPrefix(r.URL.Path, "/"), body)
 }
 
 // checkObjectSignature returns the code of the error of a request to the storage, or "".

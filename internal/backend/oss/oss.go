@@ -1,0 +1,100 @@
+package oss
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"tofu/internal/backend"
+	"tofu/internal/backend/objects"
+	"tofu/internal/httpclient"
+	"tofu/internal/restapi"
+)
+
+// Driver is the oss backend.
+var Driver = backend.New("oss", open)
+
+// lockedStore is a store with locks in a table.
+type lockedStore struct {
+	*objects.Checked
+	*objects.Table
+}
+
+func open(_ context.Context, c *Config) (backend.Store, error) {
+	direct := c.HTTP
+	if c.HTTP == nil {
+		c.HTTP = httpclient.New(httpclient.Options{})
+		direct = httpclient.New(httpclient.Options{Proxy: func(*http.Request) (*url.URL, error) { return nil, nil }})
+	}
+	keys := &credentials{config: c, http: &restapi.Client{HTTP: c.HTTP}, direct: &restapi.Client{HTTP: direct, Retries: 2}}
+	base, err := c.bucketURL()
+	if err != nil {
+		return nil, err
+	}
+	sign := &signer{keys: keys, region: c.Region, bucket: c.Bucket}
+	bucket := &objects.Bucket{URL: base, HTTP: &restapi.Client{HTTP: c.HTTP, Sign: sign.sign}, Explain: c.explain,
+		Header: make(http.Header), OnlyNew: "X-Oss-Forbid-Overwrite", ChecksumHeader: "Content-Md5", Checksum: checksum}
+	if c.Encrypt {
+		bucket.Header.Set("X-Oss-Server-Side-Encryption", "AES256")
+	}
+	if c.ACL != "" {
+		bucket.Header.Set("X-Oss-Object-Acl", c.ACL)
+	}
+	layout := objects.InFolder(c.Prefix, c.Key)
+	store := objects.New(bucket, layout)
+	if c.Table == "" {
+		return store, nil
+	}
+	endpoint, err := address(c.TableEndpoint)
+	if err != nil {
+		return nil, err
+	}
+	table := &objects.Table{What: fmt.Sprintf("the Tablestore table %q", c.Table),
+		Path: func(workspace string) string { return c.Bucket + "/" + layout.State(workspace) },
+		Rows: &tablestore{keys: keys, endpoint: endpoint, table: c.Table, http: c.HTTP}}
+	return &lockedStore{objects.WithDigests(store, "OSS", table), table}, nil
+}
+
+// bucketURL returns the URL of the bucket: a host of its own, or below one without subdomains.
+func (c *Config) bucketURL() (*url.URL, error) {
+	endpoint := c.Endpoint
+	if endpoint == "" {
+		endpoint = "oss-" + c.Region + ".aliyuncs.com"
+	}
+	u, err := address(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	if net.ParseIP(u.Hostname()) != nil || u.Hostname() == "localhost" {
+		u.Path = "/" + c.Bucket
+	} else if !strings.HasPrefix(u.Host, c.Bucket+".") {
+		u.Host = c.Bucket + "." + u.Host
+	}
+	return u, nil
+}
+
+// checksum returns the MD5 sum of data in base64.
+func checksum(data []byte) string {
+	sum := md5.Sum(data)
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// explain adds advice to an error of the storage.
+func (c *Config) explain(err *objects.Refusal) error {
+	switch err.Code {
+	case "NoSuchBucket":
+		return fmt.Errorf("%w: there is no bucket %q in the region %q", err, c.Bucket, c.Region)
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch":
+		return fmt.Errorf("%w: check the access key, which comes from %s", err, c.source())
+	case "RequestTimeTooSkewed":
+		return fmt.Errorf("%w: the clock of this machine is wrong", err)
+	case "SecurityTokenExpired", "InvalidSecurityToken":
+		return fmt.Errorf("%w: the temporary access key from %s has expired or is invalid", err, c.source())
+	}
+	return err
+}
