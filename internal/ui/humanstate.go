@@ -82,7 +82,7 @@ func stateObject(
 	if err != nil {
 		return r.b.String() + "{\n    # (" + termtext.Printable(err.Error()) + ")\n}\n"
 	}
-	value = planview.MarkShown(value, sch, item.provider, item.addr.Resource)
+	value = planview.MarkOutput(value, item.provider, item.addr.Resource)
 	r.block(d.Resource(plans.NoOp, value, value, sch.Block, nil), 0)
 	return r.b.String() + "\n"
 }

@@ -1,6 +1,8 @@
 package configschema
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
@@ -43,6 +45,16 @@ type derived struct {
 	deprecated      lazy[*template]
 	attrBlocks      lazy[map[string]*NestedBlock] // see blocksForAttributes
 	hasAttrBlocks   lazy[bool]                    // here or in nested blocks
+	names           lazy[[2][]string]
+}
+
+// Names returns the sorted names of the attributes and of the nested blocks. Callers must not
+// change the lists.
+func (b *Block) Names() (attributes, blocks []string) {
+	names := b.derived.names.get(func() [2][]string {
+		return [2][]string{slices.Sorted(maps.Keys(b.Attributes)), slices.Sorted(maps.Keys(b.BlockTypes))}
+	})
+	return names[0], names[1]
 }
 
 // lazy is a value that is computed on first use. It is safe for concurrent use.

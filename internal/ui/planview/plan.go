@@ -125,8 +125,8 @@ func (c *Change) Diff() *valuediff.Node {
 	if c.Schema == nil {
 		return nil
 	}
-	before := MarkShown(c.Before, c.Schema, c.Provider.Config.Provider, c.Addr.Resource)
-	after := MarkShown(c.After, c.Schema, c.Provider.Config.Provider, c.Addr.Resource)
+	before := MarkOutput(c.Before, c.Provider.Config.Provider, c.Addr.Resource)
+	after := MarkOutput(c.After, c.Provider.Config.Provider, c.Addr.Resource)
 	action := c.Action
 	if action == plans.Forget { // the object itself doesn't change
 		after, action = before, plans.NoOp

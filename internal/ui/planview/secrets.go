@@ -28,12 +28,16 @@ func MarkSecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
 	return states.MarkSensitive(v, paths)
 }
 
-// MarkShown is MarkSecrets for the human form, which also hides the output of a terraform_data
-// resource with a sensitive input. JSON documents and the state have no such marks, and neither do
-// references to the output: OpenTofu has none, and marks would make root outputs invalid and change
-// plans.
+// MarkShown marks what the human form hides: what MarkSecrets and MarkOutput mark.
 func MarkShown(v cty.Value, sch *providers.ResourceSchema, p addrs.Provider, r addrs.Resource) cty.Value {
-	v = MarkSecrets(v, sch)
+	return MarkOutput(MarkSecrets(v, sch), p, r)
+}
+
+// MarkOutput marks the output of a terraform_data resource with a sensitive input, and returns
+// other objects unchanged. Only the human form hides such an output. JSON documents and the state
+// have no such marks, and neither do references to the output: OpenTofu has none, and marks would
+// make root outputs invalid and change plans.
+func MarkOutput(v cty.Value, p addrs.Provider, r addrs.Resource) cty.Value {
 	if p != addrs.BuiltinTerraform || r.Mode != addrs.Managed || r.Type != "terraform_data" || v.IsNull() ||
 		!v.IsKnown() {
 		return v

@@ -115,14 +115,18 @@ func (r *replacePaths) enter(key string) *replacePaths {
 }
 
 // name steps into an attribute or an element of a map, and index into an element of a list.
-func (r *replacePaths) name(name string) *replacePaths { return r.step(cty.StringVal(name)) }
-func (r *replacePaths) index(i int) *replacePaths      { return r.step(cty.NumberIntVal(int64(i))) }
-
-func (r *replacePaths) step(key cty.Value) *replacePaths {
+func (r *replacePaths) name(name string) *replacePaths {
 	if r == nil || r.next == nil {
 		return nil
 	}
-	return r.next[Key(key)]
+	return r.next[Key(cty.StringVal(name))]
+}
+
+func (r *replacePaths) index(i int) *replacePaths {
+	if r == nil || r.next == nil {
+		return nil
+	}
+	return r.next[Key(cty.NumberIntVal(int64(i)))]
 }
 
 func (r *replacePaths) forced() bool { return r != nil && r.here }

@@ -10,15 +10,16 @@ import (
 	"tofu/internal/diff"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
+	"tofu/internal/states"
 )
 
 // Resource compares the objects of a resource, of which either may be null. It omits attributes
 // that are null on both sides and blocks that are on neither. Changes at the paths in replace force
-// a replacement.
+// a replacement. What the schema declares sensitive is hidden, whether it is marked or not.
 func (d *Differ) Resource(
 	action plans.Action, before, after cty.Value, sch *configschema.Block, replace []cty.Path,
 ) *Node {
-	n := d.block(AbsentIfNull(before), AbsentIfNull(after), sch, newReplacePaths(replace))
+	n := d.content(AbsentIfNull(before), AbsentIfNull(after), sch, newReplacePaths(replace), secretPart)
 	if sch != nil {
 		d.writeOnly(n, sch, action)
 	}
@@ -30,13 +31,14 @@ func (d *Differ) Resource(
 func (d *Differ) Only(n *Node, before cty.Value, sch *configschema.Block, names map[string]bool) {
 	for _, m := range n.Members {
 		if attr := sch.Attributes[m.Name]; !names[m.Name] && !attr.WriteOnly {
-			m.Node = d.attribute(part(before, m.Name), part(before, m.Name), attr, nil)
+			at := secretPart(before, m.Name, sch)
+			m.Node = d.attribute(at, at, attr, nil)
 		}
 	}
 	n.Members = slices.DeleteFunc(n.Members, func(m *Member) bool { return m.Node == nil })
 	for _, b := range n.Blocks {
 		if !names[b.Name] {
-			at := part(before, b.Name)
+			at := secretPart(before, b.Name, sch)
 			b.Items = d.nested(at, at, sch.BlockTypes[b.Name], nil)
 		}
 	}
@@ -52,7 +54,31 @@ func AbsentIfNull(v cty.Value) cty.Value {
 
 // block compares the contents of two blocks.
 func (d *Differ) block(before, after cty.Value, sch *configschema.Block, r *replacePaths) *Node {
-	before, after = AbsentIfNull(before), AbsentIfNull(after)
+	return d.content(AbsentIfNull(before), AbsentIfNull(after), sch, r, plainPart)
+}
+
+// partFunc returns the value of an attribute, or of the nested blocks of one type, of an object. It
+// returns NilVal if there is no object.
+type partFunc func(object cty.Value, name string, sch *configschema.Block) cty.Value
+
+func plainPart(object cty.Value, name string, _ *configschema.Block) cty.Value {
+	return part(object, name)
+}
+
+// secretPart marks what is sensitive below the name. That is much cheaper than to rebuild the
+// object with the marks.
+func secretPart(object cty.Value, name string, sch *configschema.Block) cty.Value {
+	v := part(object, name)
+	if v == cty.NilVal {
+		return v
+	}
+	return states.MarkSensitive(v, sch.SensitivePathsIn(name, v))
+}
+
+// content compares the contents of two blocks, whose parts it gets from a function.
+func (d *Differ) content(
+	before, after cty.Value, sch *configschema.Block, r *replacePaths, part partFunc,
+) *Node {
 	if d.secretBlock(before, after) {
 		return &Node{Action: ActionOf(before, after, true), Form: HiddenBlockForm}
 	}
@@ -61,10 +87,13 @@ func (d *Differ) block(before, after cty.Value, sch *configschema.Block, r *repl
 		return &Node{Action: ActionOf(before, after, true), Form: BlockForm, Warnings: []string{"# " + UnknownText}}
 	}
 	n := container(BlockForm, before, after, false)
-	n.Members = d.attributes(before, after, sch.Attributes, r)
-	for _, name := range slices.Sorted(maps.Keys(sch.BlockTypes)) {
+	parts := func(name string) (cty.Value, cty.Value) { return part(before, name, sch), part(after, name, sch) }
+	attrs, blocks := sch.Names()
+	n.Members = d.attributes(attrs, sch.Attributes, r, ActionOf(before, after, false), parts)
+	for _, name := range blocks {
 		nested := sch.BlockTypes[name]
-		if items := d.nested(part(before, name), part(after, name), nested, r.name(name)); len(items) > 0 {
+		was, is := parts(name)
+		if items := d.nested(was, is, nested, r.name(name)); len(items) > 0 {
 			n.Blocks = append(n.Blocks, &Blocks{name, nested.Nesting, items})
 		}
 	}
@@ -111,20 +140,22 @@ func part(v cty.Value, name string) cty.Value {
 	return v.GetAttr(name)
 }
 
-// attributes compares the attributes of a block or a nested object.
+// attributes compares the attributes of a block or a nested object, whose values before and after
+// the change parts returns. Write-only ones have the action.
 func (d *Differ) attributes(
-	before, after cty.Value, attrs map[string]*configschema.Attribute, r *replacePaths,
+	names []string, attrs map[string]*configschema.Attribute, r *replacePaths, action plans.Action,
+	parts func(name string) (before, after cty.Value),
 ) []*Member {
 	var out []*Member
-	for _, name := range slices.Sorted(maps.Keys(attrs)) {
+	for _, name := range names {
 		attr := attrs[name]
 		if attr.WriteOnly {
-			action := ActionOf(before, after, false)
 			out = append(out, &Member{Name: name, Node: &Node{Action: action, Text: WriteOnlyText,
 				ToNull: action == plans.Delete}})
 			continue
 		}
-		if n := d.attribute(part(before, name), part(after, name), attr, r.name(name)); n != nil {
+		before, after := parts(name)
+		if n := d.attribute(before, after, attr, r.name(name)); n != nil {
 			out = append(out, &Member{Name: name, Node: n})
 		}
 	}
@@ -154,8 +185,8 @@ func (d *Differ) attribute(before, after cty.Value, attr *configschema.Attribute
 		n = &Node{Action: plans.Update, Form: TypeChangeForm, From: from, To: Leaf(plans.NoOp, UnknownText),
 			Replace: r.forced()}
 	default:
-		typed := &Differ{ShowSensitive: d.ShowSensitive, Review: d.Review, static: attr.Type != cty.NilType &&
-			!attr.Type.HasDynamicTypes()}
+		typed := *d
+		typed.static = attr.Type != cty.NilType && !attr.Type.HasDynamicTypes()
 		n = typed.value(before, after, r)
 	}
 	n.ToNull = n.Action == plans.Delete
@@ -198,7 +229,9 @@ func (d *Differ) nestedObject(before, after cty.Value, obj *configschema.Object,
 			nil), To: Leaf(plans.NoOp, UnknownText)}
 	}
 	n := container(ObjectForm, before, after, false)
-	n.Members = d.attributes(before, after, obj.Attributes, r)
+	n.Members = d.attributes(slices.Sorted(maps.Keys(obj.Attributes)), obj.Attributes, r,
+		ActionOf(before, after, false),
+		func(name string) (cty.Value, cty.Value) { return part(before, name), part(after, name) })
 	return n.finish()
 }
 
