@@ -322,10 +322,11 @@ func (d *depGraph) storedDeps(x *depNode) (stored []*states.Dependencies, guess 
 			guess = x.resource.Recorded.Dependencies
 		}
 	}
-	for key, inst := range prior.Instances {
-		if x.instance && key != x.key {
-			continue
-		}
+	instances := prior.Instances
+	if x.instance {
+		instances = map[addrs.InstanceKey]*states.Instance{x.key: prior.Instances[x.key]}
+	}
+	for _, inst := range instances {
 		for o := range inst.Objects() {
 			switch set := o.Dependencies; {
 			case set == nil && (!managed || d.b.op.Phase.Destroys()):
