@@ -32,7 +32,7 @@ For something that is not in the plan it says why not: for example because of
 		fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside.")
 		fs.Var((*list)(&f.Replace), "replace", "Replace the resource instance at this `address`. May be repeated.")
 		fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
-		fs.BoolVar(&f.WhyNot, "why-not", false, "Only say why the address is not in the plan, or that it is in the plan.")
+		fs.BoolVar(&f.WhyNot, "why-not", false, "Only say why the address is not in the plan, or that it is.")
 	}, runExplain),
 }
 

@@ -237,7 +237,8 @@ func (a *App) planSubject(ctx context.Context, saved *session.SavedPlan) (s *gra
 			}
 			return schema, nil
 		}}
-	return &graphSubject{name: saved.Name, cfg: saved.Configuration.Config, plan: saved.Plan, prior: saved.Plan.Prior, env: env,
+	return &graphSubject{
+		name: saved.Name, cfg: saved.Configuration.Config, plan: saved.Plan, prior: saved.Plan.Prior, env: env,
 		kind: engine.GraphApply, schemas: schemas}, end, nil
 }
 

@@ -263,7 +263,8 @@ func (s *showRun) plan(ctx context.Context, path string) error {
 
 // formatted writes a plan to the document of -out.
 func (s *showRun) formatted(
-	ctx context.Context, saved *session.SavedPlan, write func(context.Context, *showRun, *session.SavedPlan, io.Writer) error,
+	ctx context.Context, saved *session.SavedPlan,
+	write func(context.Context, *showRun, *session.SavedPlan, io.Writer) error,
 ) error {
 	out, err := s.app.openDocument(s.flags.Out)
 	if err != nil {
@@ -280,7 +281,8 @@ func showMarkdown(ctx context.Context, s *showRun, saved *session.SavedPlan, out
 	if err != nil {
 		return err
 	}
-	return review.Write(out, &ui.PlanView{Plan: saved.Plan, Config: saved.Configuration.Config, Schemas: schemas}, s.flags.Limit)
+	view := &ui.PlanView{Plan: saved.Plan, Config: saved.Configuration.Config, Schemas: schemas}
+	return review.Write(out, view, s.flags.Limit)
 }
 
 func showSummary(_ context.Context, _ *showRun, saved *session.SavedPlan, out io.Writer) error {

@@ -84,7 +84,8 @@ func (s *Session) openStore(ctx context.Context, b *BackendSettings, paths State
 			d.Path = cty.GetAttrPath("path")
 			return nil, d
 		}
-		return local.New(c, &local.Options{Dir: s.Base, State: paths.State, StateOut: paths.StateOut, Backup: paths.Backup}), nil
+		options := &local.Options{Dir: s.Base, State: paths.State, StateOut: paths.StateOut, Backup: paths.Backup}
+		return local.New(c, options), nil
 	}
 	store, err := b.Driver.Open(ctx, config)
 	var own tfdiags.Diagnostic

@@ -119,7 +119,7 @@ func (s *Server) identity(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Header.Get("Metadata") != "true" || r.URL.Path != "/metadata/identity/oauth2/token":
 		answer(w, http.StatusBadRequest,
-			map[string]string{"error": "bad_request_102", "error_description": "Required metadata header not specified"})
+			map[string]string{"error": "bad_request_102", "error_description": "Required metadata header is missing"})
 	case id != "" && id != ClientID:
 		answer(w, http.StatusBadRequest,
 			map[string]string{"error": "invalid_request", "error_description": "Identity not found"})

@@ -85,8 +85,7 @@ func (s *Server) vault(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Sscanf(path[2], "%032d", &version)
 	}
 	if version < 1 || version > len(versions) {
-		refuse(http.StatusNotFound, "KeyNotFound", fmt.Sprintf("A key with (name/id) %s was not found in this key vault.",
-			name))
+		refuse(http.StatusNotFound, "KeyNotFound", "A key with (name/id) "+name+" was not found in this key vault.")
 		return
 	}
 	out, err := compute(versions[version-1], operation, q)
