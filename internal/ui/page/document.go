@@ -11,6 +11,8 @@ import (
 	"tofu/internal/graphview"
 	"tofu/internal/parallel"
 	"tofu/internal/plans"
+	"tofu/internal/ui/planview"
+	"tofu/internal/ui/termtext"
 )
 
 // chunkSize is the number of changes whose differences are in one element.
@@ -62,16 +64,17 @@ type details struct {
 }
 
 type lineJSON struct {
-	Sign   string `json:"s,omitempty"`
-	Indent int    `json:"i,omitempty"`
-	Text   string `json:"t"`
-	Line   int    `json:"n,omitempty"` // where the configuration sets the attribute
-	Forces bool   `json:"r,omitempty"`
+	Sign   string   `json:"s,omitempty"`
+	Indent int      `json:"i,omitempty"`
+	Parts  []string `json:"t"`           // every second part is changed words
+	Line   int      `json:"n,omitempty"` // where the configuration sets the attribute
+	Forces bool     `json:"r,omitempty"`
 }
 
 // document collects the content of a page.
 type document struct {
 	*Content
+	plan    *planview.Plan // nil for a configuration
 	modules map[addrs.Module]int
 	files   map[string]int
 	changes []change
@@ -86,9 +89,16 @@ type change struct {
 }
 
 func newDocument(c *Content) *document {
-	return &document{Content: c, modules: map[addrs.Module]int{}, files: map[string]int{},
+	d := &document{Content: c, modules: map[addrs.Module]int{}, files: map[string]int{},
 		lines: map[addrs.ConfigResource]map[string]int{}}
+	if c.View != nil {
+		d.plan = planview.New(c.View.Source(), planview.Options{Spread: longValue})
+	}
+	return d
 }
+
+// longValue is the number of characters from which a value takes several lines.
+const longValue = 100
 
 var modeNames = [...]string{plans.Normal: "normal", plans.Destroy: "destroy", plans.RefreshOnly: "refresh-only"}
 
@@ -190,16 +200,18 @@ func (d *document) chunk(i int) []*details {
 	part := d.changes[i*chunkSize : min((i+1)*chunkSize, len(d.changes))]
 	out := make([]*details, len(part))
 	places := make([]map[string]int, len(part))
+	views := make([]*planview.Change, len(part))
 	for j, c := range part {
 		places[j] = d.linesOf(c.Addr.Config())
+		views[j] = d.plan.View(c.InstanceChange)
 	}
-	parallel.Each(len(part), runtime.GOMAXPROCS(0), func(j int) { out[j] = d.details(part[j], places[j]) })
+	parallel.Each(len(part), runtime.GOMAXPROCS(0), func(j int) { out[j] = part[j].details(views[j], places[j]) })
 	return out
 }
 
 // details describes a change. Objects without a change have no difference. places has the lines of
 // the attributes in the configuration.
-func (d *document) details(c change, places map[string]int) *details {
+func (c change) details(view *planview.Change, places map[string]int) *details {
 	if c.deferred != nil {
 		return &details{Heading: c.Addr.String() + " is deferred until after an apply", Notes: []string{"because " +
 			c.deferred.Because()}}
@@ -207,17 +219,39 @@ func (d *document) details(c change, places map[string]int) *details {
 	if c.Action == plans.NoOp && c.MovedFrom == nil && c.Importing == nil {
 		return &details{Heading: c.Addr.String() + " does not change"}
 	}
-	text := d.View.ChangeText(c.InstanceChange)
-	out := &details{Heading: text.Heading, Notes: text.Notes}
-	for _, l := range text.Lines {
-		line := lineJSON{Sign: signs[l.Action], Indent: l.Indent, Text: l.Text, Forces: l.Forces}
-		if l.Indent == 0 {
-			name, _, _ := strings.Cut(l.Text, " ")
-			line.Line = places[name]
+	heading, notes := planview.Heading(c.InstanceChange, false)
+	out := &details{Heading: termtext.Printable(heading)}
+	for _, note := range notes {
+		out.Notes = append(out.Notes, strings.Split(termtext.Printable(note), "\n")...)
+	}
+	if view.Schema == nil {
+		out.Notes = append(out.Notes, planview.NoSchemaText)
+	}
+	fields, _ := view.Fields()
+	for _, l := range planview.Text(fields) {
+		line := lineJSON{Sign: signs[l.Action], Parts: parts(l), Forces: l.Forces}
+		if l.Nested {
+			line.Indent = nestedIndent
+		} else {
+			line.Line = places[l.Name]
 		}
 		out.Lines = append(out.Lines, line)
 	}
 	return out
+}
+
+// nestedIndent is the indentation of the lines of a long value.
+const nestedIndent = 2
+
+// parts divides a line at its changed words.
+func parts(l planview.TextLine) []string {
+	var out []string
+	end := 0
+	for _, w := range l.Changed {
+		out = append(out, termtext.Printable(l.Text[end:w.Start]), termtext.Printable(l.Text[w.Start:w.End]))
+		end = w.End
+	}
+	return append(out, termtext.Printable(l.Text[end:]))
 }
 
 // signs are the signs of lines.

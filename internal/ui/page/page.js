@@ -541,7 +541,7 @@ function difference(n, lines) {
   const kinds = { '+': 'create', '-': 'delete', '~': 'update' };
   const signs = { '+': '+', '-': '\u2212', '~': '~' };
   return el('div', { class: 'diff', role: 'group', 'aria-label': 'Difference', tabindex: 0 }, ...lines.map((l) => {
-    const text = el('span', { class: 'text' }, l.t);
+    const text = el('span', { class: 'text' }, ...l.t.map((part, i) => (i % 2 ? el('mark', {}, part) : part)));
     text.style.paddingLeft = (l.i || 0) + 'ch';
     return el('div', { class: 'row' + (kinds[l.s] ? ' x-' + kinds[l.s] : '') + (l.r ? ' forces' : '') },
       el('span', { class: 'place' }, ...(l.n ? [el('span', { class: 'unseen' }, files[n.f] + ':'), String(l.n)] : [])),

@@ -97,7 +97,7 @@ func (b *brief) group(g *planview.Group, color termtext.Color) {
 		b.fields(6, g.Fields, false)
 	}
 	if g.Schema == nil {
-		b.wrapped(6, "(the schema of the provider is not available)")
+		b.wrapped(6, planview.NoSchemaText)
 	}
 	if g.Hidden > 0 {
 		b.line(6, termtext.Grey, "("+count(g.Hidden, "difference")+" hidden by -hide)")

@@ -16,58 +16,27 @@ const contextLines = 2
 // fields writes differences, those that force a replacement first. Without symbols, all of them are
 // additions.
 func (s *Screen) fields(indent int, fields []planview.Field, symbols bool) {
-	var forced, plain, unknown []planview.Field
-	var reformed []string
-	for _, f := range fields {
-		switch {
-		case f.Forces:
-			forced = append(forced, f)
-		case f.Action == plans.NoOp:
-			reformed = append(reformed, f.Path)
-		case f.Unknown:
-			unknown = append(unknown, f)
-		default:
-			plain = append(plain, f)
-		}
-	}
-	for _, f := range slices.Concat(forced, plain) {
+	all := planview.Arrange(fields)
+	for _, f := range slices.Concat(all.Forcing, all.Plain) {
 		s.field(indent, f, symbols)
 	}
-	for _, text := range unknownTexts(unknown) {
-		s.wrapped(indent, text)
+	for _, u := range all.Unknown {
+		s.wrapped(indent, u.Text(unknownName))
 	}
-	if len(reformed) > 0 {
-		s.wrapped(indent, "only the form of the number changes: "+strings.Join(reformed, ", "))
+	if len(all.Reformed) > 0 {
+		s.wrapped(indent, "only the form of the number changes: "+strings.Join(all.Reformed, ", "))
 	}
 }
 
 // maxOld is the number of columns of an old value whose new one is not known yet.
 const maxOld = 40
 
-// unknownTexts returns a line for the values with the same causes.
-func unknownTexts(fields []planview.Field) []string {
-	var order []string
-	paths := make(map[string][]string)
-	for _, f := range fields {
-		causes := strings.Join(f.Causes, " and ")
-		if paths[causes] == nil {
-			order = append(order, causes)
-		}
-		path := f.Path
-		if f.Before != "" {
-			path += " (was " + termtext.Cut(oneLine(f.Before), maxOld) + ")"
-		}
-		paths[causes] = append(paths[causes], path)
+// unknownName returns the path of a value that becomes unknown, with its old value.
+func unknownName(f planview.Field) string {
+	if f.Before == "" {
+		return f.Path
 	}
-	var out []string
-	for _, causes := range order {
-		text := "known after apply: " + strings.Join(paths[causes], ", ")
-		if causes != "" {
-			text += ", because " + causes
-		}
-		out = append(out, text)
-	}
-	return out
+	return f.Path + " (was " + termtext.Cut(oneLine(f.Before), maxOld) + ")"
 }
 
 // symbolColors are the colors of the symbols of differences.

@@ -133,6 +133,8 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 				field.Before, field.After = "", Inline(n)
 			}
 		}
+	} else if f.spread(&field, n, forces) {
+		return
 	} else if text := Inline(n); n.Action == plans.Delete {
 		field.Before = text
 	} else {
@@ -140,6 +142,28 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 		field.Unknown = text == valuediff.UnknownText
 	}
 	f.add(field)
+}
+
+// spread adds the parts of a long value that is added or removed, and reports whether it did.
+func (f *flattener) spread(field *Field, n *valuediff.Node, forces bool) bool {
+	limit := f.plan.Options.Spread
+	if limit == 0 || len(Inline(n)) <= limit && n.Form != valuediff.TextForm {
+		return false
+	}
+	switch n.Form {
+	case valuediff.ObjectForm, valuediff.MapForm, valuediff.NestedMapForm, valuediff.BlockForm:
+		f.members(field.Path, n, forces)
+	case valuediff.ListForm, valuediff.NestedListForm, valuediff.SetForm:
+		f.elements(field.Path, n, forces)
+	case valuediff.JSONForm:
+		f.node(field.Path, n.Elements[0], forces)
+	case valuediff.TextForm:
+		field.Lines = n.Lines
+		f.add(*field)
+	default:
+		return false
+	}
+	return true
 }
 
 // elements adds the differences of the elements of a list or set.

@@ -11,6 +11,17 @@ import (
 	"tofu/internal/plans"
 )
 
+// NoSchemaText stands for differences that can't be shown.
+const NoSchemaText = "(the schema of the provider is not available)"
+
+// skippedText stands for unchanged lines of a text.
+func skippedText(n int) string {
+	if n == 1 {
+		return "(1 unchanged line)"
+	}
+	return fmt.Sprintf("(%d unchanged lines)", n)
+}
+
 // Heading describes what happens to an object, or has happened outside, and why. Notes may have
 // several lines.
 func Heading(c *plans.InstanceChange, drift bool) (heading string, notes []string) {

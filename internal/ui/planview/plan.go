@@ -19,6 +19,9 @@ type Options struct {
 	// Hide names top-level attributes whose differences are left out, such as "tags". It has no
 	// effect on deletions and on attributes that force a replacement.
 	Hide []string
+	// Spread is the number of characters from which a value that is added or removed has a field for
+	// each of its parts, and a text all its lines. 0 is no limit.
+	Spread int
 }
 
 // A Plan is a plan prepared for review.
@@ -31,6 +34,7 @@ type Plan struct {
 	Outputs []*Output // root outputs that change
 	Renames []Rename  // pairs of a deletion and a creation that look like a renaming
 
+	modules map[addrs.ModuleInstance]*configs.Config // see change
 	differ  *valuediff.Differ
 	hidden  map[string]bool
 	origins *origins
@@ -56,39 +60,45 @@ type Output struct {
 func New(s *Source, o Options) *Plan {
 	p := &Plan{
 		Source: s, Options: o, Counts: Count(s.Plan), hidden: make(map[string]bool),
+		modules: make(map[addrs.ModuleInstance]*configs.Config),
 		differ:  &valuediff.Differ{ShowSensitive: o.ShowSensitive, Review: true},
 		origins: newOrigins(s),
 	}
 	for _, name := range o.Hide {
 		p.hidden[name] = true
 	}
-	modules := make(map[addrs.ModuleInstance]*configs.Config)
-	change := func(c *plans.InstanceChange, drift bool) *Change {
-		module, known := modules[c.Addr.Module]
-		if !known && s.Config != nil {
-			module = s.Config.Descendant(c.Addr.Module.Module())
-			modules[c.Addr.Module] = module
-		}
-		out := &Change{InstanceChange: c, Drift: drift, plan: p,
-			Schema: s.Schema(c.Provider.Config.Provider, c.Addr.Resource)}
-		if module != nil {
-			out.Block = module.Module.Resources[c.Addr.Resource]
-		}
-		return out
-	}
 	for _, c := range s.Listed() {
 		if c.Action != plans.NoOp || c.MovedFrom != nil || c.Importing != nil {
-			p.Changes = append(p.Changes, change(c, false))
+			p.Changes = append(p.Changes, p.change(c, false))
 		}
 	}
 	for _, c := range s.RelevantDrift() {
-		p.Drift = append(p.Drift, change(c, true))
+		p.Drift = append(p.Drift, p.change(c, true))
 	}
 	for _, o := range s.ChangedOutputs() {
 		p.Outputs = append(p.Outputs, p.output(o))
 	}
 	p.Renames = renames(p)
 	return p
+}
+
+// View returns a change of the plan for review, also one that the views leave out. Calls must not be
+// concurrent.
+func (p *Plan) View(c *plans.InstanceChange) *Change { return p.change(c, false) }
+
+// change prepares a change. Calls must not be concurrent.
+func (p *Plan) change(c *plans.InstanceChange, drift bool) *Change {
+	module, known := p.modules[c.Addr.Module]
+	if !known && p.Config != nil {
+		module = p.Config.Descendant(c.Addr.Module.Module())
+		p.modules[c.Addr.Module] = module
+	}
+	out := &Change{InstanceChange: c, Drift: drift, plan: p,
+		Schema: p.Schema(c.Provider.Config.Provider, c.Addr.Resource)}
+	if module != nil {
+		out.Block = module.Module.Resources[c.Addr.Resource]
+	}
+	return out
 }
 
 func (p *Plan) output(o *plans.OutputChange) *Output {

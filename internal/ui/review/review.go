@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -39,7 +40,6 @@ const lastDangerous = planview.Forgotten
 
 // writer writes one text.
 type writer struct {
-	view   *ui.PlanView
 	plan   *planview.Plan
 	groups [kinds][]*planview.Group
 	counts [kinds]int // objects
@@ -50,7 +50,7 @@ type writer struct {
 
 // Write writes a plan as Markdown of at most limit characters.
 func Write(out io.Writer, view *ui.PlanView, limit int) error {
-	w := &writer{view: view, left: limit, plan: planview.New(view.Source(), planview.Options{})}
+	w := &writer{left: limit, plan: planview.New(view.Source(), planview.Options{Spread: longValue})}
 	for _, g := range w.plan.Groups() {
 		w.groups[g.Kind] = append(w.groups[g.Kind], g)
 		w.counts[g.Kind] += len(g.Changes)
@@ -63,6 +63,9 @@ func Write(out io.Writer, view *ui.PlanView, limit int) error {
 	}
 	return nil
 }
+
+// longValue is the number of characters from which a value takes several lines.
+const longValue = 100
 
 // add writes a piece of text.
 func (w *writer) add(text string) {
@@ -304,29 +307,33 @@ const maxKeys = 30
 
 // folded returns the differences of a group in a folded block.
 func (w *writer) folded(g *planview.Group) string {
-	text := w.view.ChangeText(g.InstanceChange)
+	fields := g.Fields
+	if g.Kind == planview.Destroyed && len(g.Changes) == 1 { // which a group leaves out
+		fields, _ = g.Change.Fields()
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "<details><summary><code>%s</code>", escape(name(g)))
 	if n := len(g.Changes); n > 1 {
 		fmt.Fprintf(&b, " (%d instances)", n)
 	}
-	if forced := forcing(text); forced != "" {
+	if forced := forcing(fields); forced != "" {
 		fmt.Fprintf(&b, ", forced by <code>%s</code>", escape(forced))
 	}
 	b.WriteString("</summary>\n\n")
 	if at := g.At(); at.Filename != "" {
 		fmt.Fprintf(&b, "%s\n\n", code(fmt.Sprintf("%s:%d", at.Filename, at.Start.Line)))
 	}
-	content := strings.Join(content(g, text), "\n")
+	content := strings.Join(content(g, fields), "\n")
 	fence := strings.Repeat("`", max(3, longest(content, '`')+1))
 	fmt.Fprintf(&b, "%sdiff\n%s\n%s\n\n</details>\n", fence, content, fence)
 	return b.String()
 }
 
-// content returns the lines of a group: the difference of its only object, or its instances and
-// what changes in all of them.
-func content(g *planview.Group, text *ui.ChangeText) []string {
-	lines := []string{"# " + text.Heading}
+// content returns the lines of a group: its heading or its instances, and the differences that all
+// of them have in common.
+func content(g *planview.Group, fields []planview.Field) []string {
+	heading, notes := planview.Heading(g.InstanceChange, false)
+	lines := []string{"# " + termtext.Printable(heading)}
 	if len(g.Changes) > 1 {
 		lines = nil
 		for i, c := range g.Changes {
@@ -337,17 +344,19 @@ func content(g *planview.Group, text *ui.ChangeText) []string {
 			lines = append(lines, "# "+termtext.Printable(c.Name()))
 		}
 	}
-	for _, note := range text.Notes {
-		lines = append(lines, "# "+note)
+	for _, note := range notes {
+		lines = append(lines, "# "+strings.ReplaceAll(termtext.Printable(note), "\n", "\n# "))
 	}
-	if len(g.Changes) > 1 && len(g.Fields) > 0 {
-		return append(lines, fields(g)...)
+	if g.Schema == nil {
+		lines = append(lines, "# "+planview.NoSchemaText)
 	}
-	if len(g.Changes) > 1 && len(text.Lines) > 0 {
-		lines = append(lines, "# the first of them:")
-	}
-	for _, l := range text.Lines {
-		lines = append(lines, strings.TrimRight(signs[l.Action]+" "+strings.Repeat(" ", l.Indent)+l.Text, " "))
+	for _, l := range planview.Text(fields) {
+		indent := " "
+		if l.Nested {
+			indent = "   "
+		}
+		text := strings.ReplaceAll(termtext.Printable(l.Text), "\n", " ")
+		lines = append(lines, strings.TrimRight(signs[l.Action]+indent+text, " "))
 	}
 	return lines
 }
@@ -355,42 +364,12 @@ func content(g *planview.Group, text *ui.ChangeText) []string {
 // signs are the symbols that a code block of the language diff colors.
 var signs = map[plans.Action]string{plans.NoOp: " ", plans.Create: "+", plans.Delete: "-", plans.Update: "!"}
 
-// fields returns the differences that the members of a group have in common.
-func fields(g *planview.Group) []string {
-	var out []string
-	for _, f := range g.Fields {
-		text := f.Path
-		switch {
-		case len(f.Lines) > 0:
-			text += ":"
-		case f.Before != "" && f.After != "":
-			text += " = " + f.Before + " -> " + f.After
-		case f.After != "":
-			text += " = " + f.After
-		default:
-			text += " = " + f.Before
-		}
-		if f.Forces {
-			text += " # forces replacement"
-		}
-		if len(f.Causes) > 0 {
-			text += " # because " + strings.Join(f.Causes, ", ")
-		}
-		out = append(out, signs[f.Action]+" "+strings.ReplaceAll(termtext.Printable(text), "\n", " "))
-		for _, l := range f.Lines {
-			out = append(out, signs[l.Action]+"   "+termtext.Printable(l.Text))
-		}
-	}
-	return out
-}
-
 // forcing returns the attributes that force a replacement.
-func forcing(text *ui.ChangeText) string {
+func forcing(fields []planview.Field) string {
 	var out []string
-	for _, l := range text.Lines {
-		if l.Forces {
-			word, _, _ := strings.Cut(l.Text, " ")
-			out = append(out, word)
+	for _, f := range fields {
+		if name := f.Name(); f.Forces && !slices.Contains(out, name) {
+			out = append(out, name)
 		}
 	}
 	return strings.Join(out, ", ")

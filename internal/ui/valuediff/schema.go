@@ -134,7 +134,11 @@ func (d *Differ) secretBlock(before, after cty.Value) bool {
 
 // part returns a member of an object, or NilVal if there is no object.
 func part(v cty.Value, name string) cty.Value {
-	if v == cty.NilVal || !v.Type().HasAttribute(name) {
+	if v == cty.NilVal {
+		return v
+	}
+	ty := v.Type()
+	if _, ok := ty.AttributeTypes()[name]; !ok && !ty.HasAttribute(name) { // which is slower
 		return cty.NilVal
 	}
 	return v.GetAttr(name)
