@@ -54,12 +54,17 @@ var interop = []struct {
 }
 
 // TestInterop runs testdata/interop.txtar for each of these backends.
-func TestInterop(t *testing.T) {
+func TestInterop(t *testing.T) { runForBackends(t, "testdata/interop.txtar") }
+
+// TestMigration runs testdata/migration.txtar for each of these backends.
+func TestMigration(t *testing.T) { runForBackends(t, "testdata/migration.txtar") }
+
+func runForBackends(t *testing.T, path string) {
 	mirror, err := filepath.Abs("../../build/mirror")
 	if err != nil {
 		t.Fatal(err)
 	}
-	script, err := os.ReadFile("testdata/interop.txtar")
+	script, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -180,6 +180,7 @@ func TestInvalidBuckets(t *testing.T) {
 	for bucket, want := range map[string]string{
 		"arn:aws:s3::123456789012:accesspoint/mrap.mrap":        "is not the ARN of an access point in a region",
 		"arn:aws:s3:eu-west-1:123456789012:accesspoint/ap":      "the access point is in the region eu-west-1, but the backend is configured for us-east-1",
+		"states--use1-az4--x-s3":                                "is a directory bucket of S3 Express",
 		"arn:aws:dynamodb:us-east-1:123456789012:table/nothing": "is not the ARN of an access point",
 	} {
 		_, err := tryOpen(t, map[string]cty.Value{"bucket": cty.StringVal(bucket), "key": cty.StringVal("k"),

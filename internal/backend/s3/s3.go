@@ -87,6 +87,9 @@ func layout(c *Config) objects.Layout {
 	}
 }
 
+// directorySuffix ends the names of directory buckets, and of no others.
+const directorySuffix = "--x-s3"
+
 // bucketURL returns the URL of the bucket, without trailing slash.
 func bucketURL(ctx context.Context, c *Config, a *awsapi.Account, s *awsapi.Service) (*url.URL, error) {
 	u := *s.Endpoint
@@ -109,6 +112,10 @@ func bucketURL(ctx context.Context, c *Config, a *awsapi.Account, s *awsapi.Serv
 	}
 	if !s.Custom {
 		u.Host = awsapi.S3Host("s3", a.Region, fips, dual)
+		if strings.HasSuffix(c.Bucket, directorySuffix) {
+			return nil, blocks.Invalid([]string{"bucket"}, "%q is a directory bucket of S3 Express, whose requests are signed "+
+				"in another way; use a general purpose bucket", c.Bucket)
+		}
 	}
 	// A certificate for *.s3.REGION doesn't match a bucket with dots, and IP addresses have no
 	// subdomains.

@@ -71,6 +71,13 @@ type Manager struct {
 	stored  stored
 	old     *recovery // the journal of a killed run until a snapshot includes it
 	encoder *statefile.Encoder
+	unclear []attempt // writes that failed since the last successful one
+}
+
+// attempt is a write that may have happened although it failed, because its response was lost.
+type attempt struct {
+	sum     [sha256.Size]byte // of the text, which encryption makes unique
+	content stored
 }
 
 // stored is the last known content of the store.

@@ -3,6 +3,7 @@ package statemgr
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,8 +28,42 @@ const abortTimeout = 10 * time.Second
 // retryDelays are the delays between attempts to write to a remote store.
 var retryDelays = []time.Duration{time.Second, 3 * time.Second}
 
-// write writes a snapshot to the store with the next serial. The caller holds m.writing.
+// write writes a snapshot to the store with the next serial. If the store has changed, but only by an
+// earlier write of this manager whose response was lost, it writes after that one, unless that has
+// the same state. The caller holds m.writing.
 func (m *Manager) write(ctx context.Context, state *states.State) error {
+	err := m.writeNext(ctx, state)
+	if !errors.Is(err, backend.ErrChanged) || !m.adopt(ctx) {
+		return err
+	}
+	if statefile.Equal(state, m.stored.state) {
+		return nil
+	}
+	return m.writeNext(ctx, state)
+}
+
+// adopt reports whether the store has the text of an unclear write, and continues from it.
+func (m *Manager) adopt(ctx context.Context) bool {
+	swapper, ok := m.store.(backend.Swapper)
+	if !ok || len(m.unclear) == 0 {
+		return false
+	}
+	data, version, err := swapper.GetVersion(ctx, m.workspace)
+	if err != nil {
+		return false
+	}
+	sum := sha256.Sum256(data)
+	for _, a := range m.unclear {
+		if a.sum == sum {
+			m.stored, m.unclear = a.content, nil
+			m.stored.written = version
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Manager) writeNext(ctx context.Context, state *states.State) error {
 	next := m.stored
 	next.state, next.serial, next.exists, next.migrate = state, m.stored.serial+1, true, false
 	if next.lineage == "" {
@@ -48,12 +83,13 @@ func (m *Manager) put(ctx context.Context, next *stored) error {
 	}
 	if swapper, ok := m.store.(backend.Swapper); ok {
 		if next.written, err = swapper.Swap(ctx, m.workspace, m.stored.written, data); err != nil {
+			m.unclear = append(m.unclear, attempt{sha256.Sum256(data), *next})
 			return err
 		}
 	} else if err := m.store.Put(ctx, m.workspace, data); err != nil {
 		return err
 	}
-	m.stored = *next
+	m.stored, m.unclear = *next, nil
 	return nil
 }
 

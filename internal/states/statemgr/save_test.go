@@ -3,6 +3,7 @@ package statemgr_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -45,6 +46,65 @@ type stuck struct{ *inmem.Store }
 func (s *stuck) Swap(ctx context.Context, _, _ string, _ []byte) (string, error) {
 	<-ctx.Done()
 	return "", ctx.Err()
+}
+
+// lossy is a store whose writes happen, but the responses of the first ones are lost.
+type lossy struct {
+	*inmem.Store
+	lost int
+}
+
+func (l *lossy) Swap(ctx context.Context, workspace, version string, data []byte) (string, error) {
+	written, err := l.Store.Swap(ctx, workspace, version, data)
+	if err == nil && l.lost > 0 {
+		l.lost--
+		return "", errors.New("connection reset")
+	}
+	return written, err
+}
+
+// A write that happened is recognized although its response was lost, even if encryption gives each
+// attempt another text. What another process has written since is not.
+func TestLostResponses(t *testing.T) {
+	for name, test := range map[string]struct {
+		lost    int
+		foreign bool
+	}{
+		"once": {lost: 1}, "twice": {lost: 2}, "thrice": {lost: 3}, "another process": {lost: 1, foreign: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			synctest.Test(t, func(t *testing.T) {
+				store := &lossy{Store: new(inmem.Store)}
+				opts := &statemgr.Options{StoreID: "inmem", Codec: codec(t, "method = method.aes_gcm.m"), Interval: time.Second}
+				m := statemgr.Open(store, ws, opts)
+				begin(t, m, nil)
+				check(t, m.Save(t.Context(), state("a")))
+				check(t, m.Begin(t.Context(), nil))
+				store.lost = test.lost
+				m.Stored(addr(0), addrs.NotDeposed, object("x"), provider)
+				time.Sleep(time.Minute) // a snapshot
+				m.Stored(addr(1), addrs.NotDeposed, object("y"), provider)
+				if test.foreign {
+					check(t, store.Put(t.Context(), ws, []byte("{}")))
+				}
+				err := m.Save(t.Context(), state("x", "y"))
+				check(t, m.Unlock())
+				if test.foreign {
+					if err == nil || !strings.Contains(err.Error(), "errored.tfstate") {
+						t.Errorf("error %v", err)
+					}
+					return
+				}
+				check(t, err)
+				snap, _ := read(t, statemgr.Open(store, ws, opts))
+				sameState(t, snap.State, state("x", "y"))
+				if _, err := os.Stat("errored.tfstate"); err == nil {
+					t.Error("there is an errored.tfstate")
+				}
+			})
+		})
+	}
 }
 
 // A blocked store delays Save by seconds after an abort, even during a snapshot, and by minutes
