@@ -1,0 +1,183 @@
+package rootsfile
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs/blocks"
+	"tofu/internal/suggest"
+	"tofu/internal/tfdiags"
+)
+
+// arguments are the arguments of a root or a defaults block.
+type arguments struct {
+	Name      string            `cfg:"name" doc:"The name of the root module, if for_each declares several."`
+	Path      string            `cfg:"path" doc:"The directory of the root module."`
+	Workspace string            `cfg:"workspace" doc:"The workspace of the backend."`
+	VarFiles  []string          `cfg:"var_files" doc:"Files with values of variables."`
+	Tags      []string          `cfg:"tags" doc:"Words that select the root module."`
+	Backend   map[string]string `cfg:"backend" doc:"Settings of the backend."`
+
+	variables []*Variable
+	after     []Ref
+}
+
+// The names of the arguments of both kinds of blocks.
+var (
+	defaultArguments = []string{"after", "backend", "tags", "variables", "var_files"}
+	rootArguments    = append([]string{"for_each", "name", "path", "workspace"}, defaultArguments...)
+)
+
+// decode decodes a block. names are its arguments.
+func (a *arguments) decode(body *hclsyntax.Body, ctx *hcl.EvalContext, names []string) error {
+	var errs tfdiags.Diagnostics
+	for _, block := range body.Blocks {
+		errs = errs.Append(tfdiags.Errorf("Unsupported block",
+			"Blocks are not expected here. Write %q as an argument: %[1]s = { … }.", block.Type).At(block.DefRange()))
+	}
+	schema := blocks.Schema(a)
+	values := make(map[string]cty.Value)
+	at := make(map[string]hcl.Range)
+	for _, name := range slices.Sorted(maps.Keys(body.Attributes)) {
+		attr := body.Attributes[name]
+		at[name] = attr.Expr.Range()
+		switch {
+		case !slices.Contains(names, name):
+			errs = errs.Append(tfdiags.Errorf("Unsupported argument",
+				"There is no argument %q here.%s", name, suggest.DidYouMean(name, names)).At(attr.NameRange))
+		case name == "for_each":
+		case name == "variables":
+			vars, err := variables(attr.Expr, ctx)
+			a.variables, errs = vars, errs.AppendError(err)
+		case name == "after":
+			refs, err := references(attr.Expr, ctx)
+			a.after, errs = refs, errs.AppendError(err)
+		default:
+			v, diags := attr.Expr.Value(ctx)
+			errs = errs.AppendHCL(diags)
+			values[name] = v
+		}
+	}
+	if errs.HasErrors() {
+		return errs.Err()
+	}
+	for name, s := range schema.Attributes {
+		if _, set := values[name]; !set {
+			values[name] = cty.NullVal(s.Type)
+		}
+	}
+	err := blocks.Decode(cty.ObjectVal(values), a, func(string) string { return "" }, tfdiags.Drop)
+	return tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+		return diags.Map(func(d *tfdiags.Diagnostic) {
+			if step, ok := first(d.Path).(cty.GetAttrStep); ok {
+				rng := at[step.Name]
+				d.Subject = &rng
+			}
+		})
+	})
+}
+
+// first returns the first step of a path; nil for an empty path.
+func first(path cty.Path) cty.PathStep {
+	if len(path) == 0 {
+		return nil
+	}
+	return path[0]
+}
+
+// Variable is the value of an input variable.
+type Variable struct {
+	Name  string
+	Refs  []Ref // the outputs that the value needs
+	Range hcl.Range
+	Own   bool // from the block of the root module; defaults may set variables that it doesn't declare
+
+	expr   hcl.Expression
+	member bool // expr is an object with this variable and others
+	ctx    *hcl.EvalContext
+}
+
+// Value evaluates the value. outputs returns an object with the outputs of a root module in Refs.
+func (v *Variable) Value(outputs func(root string) (cty.Value, error)) (cty.Value, error) {
+	all := make(map[string]cty.Value)
+	for _, ref := range v.Refs {
+		if _, again := all[ref.Root]; again {
+			continue
+		}
+		value, err := outputs(ref.Root)
+		if err != nil {
+			return cty.DynamicVal, err
+		}
+		all[ref.Root] = value
+	}
+	value, diags := v.expr.Value(withOutputs(v.ctx, all))
+	if diags.HasErrors() {
+		return cty.DynamicVal, tfdiags.FromHCL(diags).Err()
+	}
+	if !v.member {
+		return value, nil
+	}
+	members, marks := value.Unmark()
+	if !members.IsKnown() || members.IsNull() {
+		return cty.DynamicVal.WithMarks(marks), nil
+	}
+	return members.AsValueMap()[v.Name].WithMarks(marks), nil
+}
+
+func withOutputs(ctx *hcl.EvalContext, outputs map[string]cty.Value) *hcl.EvalContext {
+	child := ctx.NewChild()
+	child.Variables = map[string]cty.Value{"root": cty.ObjectVal(outputs)}
+	return child
+}
+
+// variables returns the variables of a "variables" argument. An object in braces has an expression
+// for each of them; otherwise, an expression such as merge(…) is the value of all together.
+func variables(expr hclsyntax.Expression, ctx *hcl.EvalContext) ([]*Variable, error) {
+	object, ok := expr.(*hclsyntax.ObjectConsExpr)
+	if !ok {
+		return computedVariables(expr, ctx)
+	}
+	var errs tfdiags.Diagnostics
+	var out []*Variable
+	for _, item := range object.Items {
+		name, diags := item.KeyExpr.Value(ctx)
+		refs, err := references(item.ValueExpr, ctx)
+		errs = errs.AppendHCL(diags).AppendError(err)
+		if diags.HasErrors() || name.IsNull() || !name.IsKnown() || name.Type() != cty.String {
+			continue
+		}
+		out = append(out, &Variable{Name: name.AsString(), Refs: refs, Range: item.ValueExpr.Range(),
+			expr: item.ValueExpr, ctx: ctx})
+	}
+	return out, errs.Err()
+}
+
+func computedVariables(expr hclsyntax.Expression, ctx *hcl.EvalContext) ([]*Variable, error) {
+	refs, err := references(expr, ctx)
+	if err != nil {
+		return nil, err
+	}
+	unknown := make(map[string]cty.Value)
+	for _, ref := range refs {
+		unknown[ref.Root] = cty.DynamicVal
+	}
+	v, diags := expr.Value(withOutputs(ctx, unknown))
+	if diags.HasErrors() {
+		return nil, tfdiags.FromHCL(diags).Err()
+	}
+	v, _ = v.Unmark()
+	if !v.IsKnown() || v.IsNull() || !v.Type().IsObjectType() && !v.Type().IsMapType() {
+		return nil, tfdiags.Errorf("Invalid variables",
+			"A map with a value for each variable is required. The names must not depend on outputs of other root "+
+				"modules.").At(expr.Range())
+	}
+	var out []*Variable
+	for name := range v.AsValueMap() {
+		out = append(out, &Variable{Name: name, Refs: refs, Range: expr.Range(), expr: expr, member: true, ctx: ctx})
+	}
+	return out, nil
+}

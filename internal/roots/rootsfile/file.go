@@ -1,0 +1,275 @@
+package rootsfile
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/configs"
+	"tofu/internal/lang"
+	"tofu/internal/tfdiags"
+)
+
+// FileName is the name of the file, which is at the top of the estate.
+const FileName = "roots.tofu.hcl"
+
+// File is a roots.tofu.hcl.
+type File struct {
+	Dir   string  // relative to the working directory
+	Roots []*Root // by name
+
+	scope    *scope
+	defaults []*hclsyntax.Block
+}
+
+// Root is what the file says about a root module.
+type Root struct {
+	Name      string
+	Dir       string            // relative to the working directory, unless the file has an absolute path
+	Workspace string            // "" means the selected one
+	VarFiles  []string          // relative to Dir, or absolute; later ones take precedence
+	Tags      []string          // sorted
+	Backend   map[string]string // settings that override those of the backend block, as -backend-config has them
+	Variables []*Variable       // by name
+	After     []Ref             // root modules that must be planned and applied before; they have no Output
+	Range     hcl.Range         // of the block's header; empty if the file doesn't declare the root module
+}
+
+// Ref is a reference to an output of a root module, as in root["NAME"].OUTPUT.
+type Ref struct {
+	Root   string
+	Output string // "" means all outputs
+	Range  hcl.Range
+}
+
+// Load reads the file in a directory, which is relative to the working directory. It returns nil if
+// there is no file. The file is nil after errors too.
+func Load(p *configs.Parser, dir string) (*File, error) {
+	name := filepath.Join(dir, FileName)
+	_, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	parsed, err := p.ParseFile(name)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Dir: filepath.Clean(dir)}
+	errs := f.decode(parsed.Body.(*hclsyntax.Body))
+	if errs.HasErrors() {
+		return nil, errs.Err()
+	}
+	slices.SortFunc(f.Roots, func(a, b *Root) int { return strings.Compare(a.Name, b.Name) })
+	return f, nil
+}
+
+func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
+	var errs tfdiags.Diagnostics
+	var declared []*hclsyntax.Block
+	locals := make(map[string]hcl.Expression)
+	for _, attr := range body.Attributes {
+		errs = errs.Append(tfdiags.Errorf("Unsupported argument",
+			"Arguments belong into the blocks locals, defaults and root.").At(attr.NameRange))
+	}
+	for _, block := range body.Blocks {
+		switch {
+		case block.Type == "locals" && len(block.Labels) == 0:
+			errs = errs.Append(addLocals(locals, block.Body)...)
+		case block.Type == "root" && len(block.Labels) == 1:
+			declared = append(declared, block)
+		case block.Type == "defaults" && len(block.Labels) <= 1:
+			f.defaults = append(f.defaults, block)
+		default:
+			errs = errs.Append(tfdiags.Errorf("Unsupported block",
+				"The file %s has blocks of these forms: locals { … }, defaults { … }, defaults \"TAG\" { … } and "+
+					"root \"NAME\" { … }.", FileName).At(block.DefRange()))
+		}
+	}
+	if errs.HasErrors() {
+		return errs
+	}
+	f.scope = newScope(f.Dir, locals)
+	errs = errs.AppendError(f.scope.resolveAll())
+	if errs.HasErrors() {
+		return errs
+	}
+	seen := make(map[string]hcl.Range)
+	for _, block := range declared {
+		errs = errs.AppendError(f.declare(block, seen))
+	}
+	return errs
+}
+
+func addLocals(locals map[string]hcl.Expression, body *hclsyntax.Body) (errs tfdiags.Diagnostics) {
+	for _, block := range body.Blocks {
+		errs = errs.Append(tfdiags.Errorf("Unsupported block", "A locals block has arguments only.").At(block.DefRange()))
+	}
+	for name, attr := range body.Attributes {
+		if _, twice := locals[name]; twice {
+			errs = errs.Append(tfdiags.Errorf("Duplicate local value",
+				"The local value %q is defined twice. Remove or rename one definition.", name).At(attr.NameRange))
+		}
+		locals[name] = attr.Expr
+	}
+	return errs
+}
+
+// declare adds the root modules of one block. seen holds the names so far.
+func (f *File) declare(block *hclsyntax.Block, seen map[string]hcl.Range) error {
+	elements, err := f.forEach(block)
+	if err != nil {
+		return err
+	}
+	var errs tfdiags.Diagnostics
+	for _, each := range elements {
+		r, err := f.root(block, each)
+		if err != nil {
+			errs = errs.AppendError(err)
+			continue
+		}
+		if at, twice := seen[r.Name]; twice {
+			errs = errs.Append(tfdiags.Errorf("Duplicate root module",
+				"A root module %q is declared at %s already. Rename one of them; with for_each, the argument "+
+					"\"name\" must differ for each element.", r.Name, tfdiags.Place(at)).At(r.Range))
+			continue
+		}
+		seen[r.Name] = r.Range
+		f.Roots = append(f.Roots, r)
+	}
+	return errs.Err()
+}
+
+// forEach returns the elements of the for_each argument of a block, or nil for a block without it.
+func (f *File) forEach(block *hclsyntax.Block) ([]*lang.Element, error) {
+	attr := block.Body.Attributes["for_each"]
+	if attr == nil {
+		return []*lang.Element{nil}, nil
+	}
+	v, diags := attr.Expr.Value(f.scope.context(nil, nil))
+	if diags.HasErrors() {
+		return nil, tfdiags.FromHCL(diags).Err()
+	}
+	elements, err := lang.ForEach(v)
+	if err != nil {
+		return nil, tfdiags.Errorf("Invalid for_each argument", "%s", tfdiags.Sentence(err)).At(attr.Expr.Range())
+	}
+	out := make([]*lang.Element, len(elements))
+	for i := range elements {
+		out[i] = &elements[i]
+	}
+	return out, nil
+}
+
+// root returns the root module of a block, for one element of its for_each argument.
+func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
+	ctx := f.scope.context(each, nil)
+	name := block.Labels[0]
+	if each != nil {
+		name += "/" + each.Key.AsString()
+	}
+	name, err := text(block, "name", name, ctx)
+	if err != nil {
+		return nil, err
+	}
+	if path.Clean(name) != name || strings.ContainsAny(name, `\*?[]{}`) || strings.HasPrefix(name, "/") ||
+		strings.HasPrefix(name, "../") || name == ".." {
+		return nil, tfdiags.Errorf("Invalid name of a root module",
+			"The name %q is not allowed. A name has parts with slashes between them, such as \"prod/network\", without "+
+				"the characters * ? [ ] { } and \\.", name).At(block.DefRange())
+	}
+	dir, err := text(block, "path", name, ctx) // as for root modules that the file doesn't declare
+	if err != nil {
+		return nil, err
+	}
+	r := &Root{Name: name, Dir: f.below(dir), Range: block.DefRange()}
+	return r, f.complete(r, block.Body, each)
+}
+
+// text returns an argument of a block, or the default if it is absent or null.
+func text(block *hclsyntax.Block, name, missing string, ctx *hcl.EvalContext) (string, error) {
+	attr := block.Body.Attributes[name]
+	if attr == nil {
+		return missing, nil
+	}
+	v, diags := attr.Expr.Value(ctx)
+	if diags.HasErrors() {
+		return "", tfdiags.FromHCL(diags).Err()
+	}
+	v, err := convert.Convert(v, cty.String)
+	switch {
+	case err != nil || !v.IsKnown():
+		return "", tfdiags.Errorf("Invalid configuration", "The argument %q must be a text.", name).At(attr.Expr.Range())
+	case v.IsNull():
+		return missing, nil
+	}
+	v, _ = v.Unmark()
+	return v.AsString(), nil
+}
+
+// below returns a path that the file has relative to its own directory.
+func (f *File) below(name string) string {
+	name = filepath.FromSlash(name)
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(f.Dir, name)
+}
+
+// Found returns what the file's defaults say about a root module in dir that the file doesn't
+// declare.
+func (f *File) Found(name, dir string) (*Root, error) {
+	r := &Root{Name: name, Dir: dir}
+	return r, f.complete(r, nil, nil)
+}
+
+// complete decodes the arguments that defaults may have, from the defaults that apply to r and then
+// from its own block. Later ones override earlier ones; tags, files and root modules in "after" are
+// added.
+func (f *File) complete(r *Root, body *hclsyntax.Body, each *lang.Element) error {
+	ctx := f.scope.context(each, r)
+	var own arguments
+	var errs tfdiags.Diagnostics
+	if body != nil {
+		errs = errs.AppendError(own.decode(body, ctx, rootArguments))
+	}
+	variables := make(map[string]*Variable)
+	r.Backend = make(map[string]string)
+	add := func(a *arguments) {
+		r.VarFiles = append(r.VarFiles, a.VarFiles...)
+		maps.Copy(r.Backend, a.Backend)
+		r.Tags = append(r.Tags, a.Tags...)
+		for _, v := range a.variables {
+			variables[v.Name] = v
+		}
+		r.After = append(r.After, a.after...)
+	}
+	for _, block := range f.defaults {
+		if len(block.Labels) == 1 && !slices.Contains(own.Tags, block.Labels[0]) {
+			continue
+		}
+		var a arguments
+		errs = errs.AppendError(a.decode(block.Body, ctx, defaultArguments))
+		add(&a)
+	}
+	for _, v := range own.variables {
+		v.Own = true
+	}
+	add(&own)
+	r.Workspace = own.Workspace
+	slices.Sort(r.Tags)
+	r.Tags = slices.Compact(r.Tags)
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		r.Variables = append(r.Variables, variables[name])
+	}
+	return errs.Err()
+}

@@ -1,0 +1,227 @@
+package rootsfile_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs"
+	"tofu/internal/roots/rootsfile"
+	"tofu/internal/tfdiags"
+)
+
+func load(t *testing.T, text string) (*rootsfile.File, string, error) {
+	t.Helper()
+	dir := t.TempDir()
+	err := os.WriteFile(filepath.Join(dir, rootsfile.FileName), []byte(text), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := rootsfile.Load(configs.NewParser(nil), dir)
+	return f, dir, err
+}
+
+const estate = `
+locals {
+  regions  = toset(["eu", "us"])
+  prefix   = "states/${local.company}"
+  company  = "acme"
+}
+
+defaults {
+  tags    = ["all"]
+  backend = { key = "${local.prefix}/${self.name}.tfstate", encrypt = true }
+}
+
+defaults "prod" {
+  var_files = ["${path.root}/prod.tfvars"]
+  variables = { size = 3, owner = "ops" }
+}
+
+root "network" {
+  for_each  = local.regions
+  name      = "${each.key}/network"
+  path      = "network"
+  workspace = each.key
+  tags      = ["prod", each.value]
+  variables = { size = 5 }
+}
+
+root "cluster" {
+  for_each  = local.regions
+  path      = "cluster"
+  variables = merge({ count = 1 }, { vpc = root["${each.key}/network"].vpc_id })
+  after     = [root["dns"]]
+}
+
+root "dns" {
+  variables = {
+    all    = { for r in local.regions : r => root["cluster/${r}"].endpoint }
+    first  = root["eu/network"]["zone"]
+    whole  = root["eu/network"]
+    nested = [for id in root["eu/network"].ids : upper(id)]
+  }
+}
+`
+
+// describe returns a root module as lines of text.
+func describe(r *rootsfile.Root, dir string) string {
+	var b strings.Builder
+	rel := func(path string) string {
+		return strings.ReplaceAll(filepath.ToSlash(path), filepath.ToSlash(dir), "TOP")
+	}
+	fmt.Fprintf(&b, "%s in %s workspace %q files %s tags %v key %q encrypt %q\n", r.Name, rel(r.Dir), r.Workspace,
+		rel(fmt.Sprint(r.VarFiles)), r.Tags, r.Backend["key"], r.Backend["encrypt"])
+	for _, v := range r.Variables {
+		fmt.Fprintf(&b, "  %s own %v:", v.Name, v.Own)
+		for _, ref := range v.Refs {
+			fmt.Fprintf(&b, " %s.%s:%d", ref.Root, ref.Output, ref.Range.Start.Line)
+		}
+		b.WriteString("\n")
+	}
+	for _, ref := range r.After {
+		fmt.Fprintf(&b, "  after %s:%d\n", ref.Root, ref.Range.Start.Line)
+	}
+	return b.String()
+}
+
+func TestLoad(t *testing.T) {
+	f, dir, err := load(t, estate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for _, r := range f.Roots {
+		got.WriteString(describe(r, dir))
+	}
+	found, err := f.Found("tools", filepath.Join(dir, "tools"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.WriteString(describe(found, dir))
+	want := `cluster/eu in TOP/cluster workspace "" files [] tags [all] key "states/acme/cluster/eu.tfstate" encrypt "true"
+  count own true: eu/network.vpc_id:30
+  vpc own true: eu/network.vpc_id:30
+  after dns:31
+cluster/us in TOP/cluster workspace "" files [] tags [all] key "states/acme/cluster/us.tfstate" encrypt "true"
+  count own true: us/network.vpc_id:30
+  vpc own true: us/network.vpc_id:30
+  after dns:31
+dns in TOP/dns workspace "" files [] tags [all] key "states/acme/dns.tfstate" encrypt "true"
+  all own true: cluster/eu.endpoint:36 cluster/us.endpoint:36
+  first own true: eu/network.zone:37
+  nested own true: eu/network.ids:39
+  whole own true: eu/network.:38
+eu/network in TOP/network workspace "eu" files [TOP/prod.tfvars] tags [all eu prod] key "states/acme/eu/network.tfstate" encrypt "true"
+  owner own false:
+  size own true:
+us/network in TOP/network workspace "us" files [TOP/prod.tfvars] tags [all prod us] key "states/acme/us/network.tfstate" encrypt "true"
+  owner own false:
+  size own true:
+tools in TOP/tools workspace "" files [] tags [all] key "states/acme/tools.tfstate" encrypt "true"
+`
+	if got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
+	}
+}
+
+func TestValues(t *testing.T) {
+	f, _, err := load(t, estate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs := func(name string) (cty.Value, error) {
+		if name == "cluster/us" {
+			return cty.DynamicVal, nil
+		}
+		return cty.ObjectVal(map[string]cty.Value{"vpc_id": cty.StringVal(name + " id").Mark("m"),
+			"endpoint": cty.StringVal(name + " endpoint"), "zone": cty.StringVal("z"),
+			"ids": cty.ListVal([]cty.Value{cty.StringVal("a")})}), nil
+	}
+	want := map[string]cty.Value{
+		"cluster/eu count": cty.NumberIntVal(1),
+		"cluster/eu vpc":   cty.StringVal("eu/network id").Mark("m"),
+		"dns all":          cty.ObjectVal(map[string]cty.Value{"eu": cty.StringVal("cluster/eu endpoint"), "us": cty.DynamicVal}),
+		"dns nested":       cty.TupleVal([]cty.Value{cty.StringVal("A")}),
+	}
+	checked := 0
+	for _, r := range f.Roots {
+		for _, v := range r.Variables {
+			got, err := v.Value(outputs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w, ok := want[r.Name+" "+v.Name]; ok {
+				checked++
+				if !got.RawEquals(w) {
+					t.Errorf("%s of %s is %#v, want %#v", v.Name, r.Name, got, w)
+				}
+			}
+		}
+	}
+	if checked != len(want) {
+		t.Errorf("%d of %d values were checked", checked, len(want))
+	}
+}
+
+func TestNoFile(t *testing.T) {
+	f, err := rootsfile.Load(configs.NewParser(nil), t.TempDir())
+	if f != nil || err != nil {
+		t.Errorf("got %v, %v", f, err)
+	}
+}
+
+// TestErrors checks the line of each error and a part of its text.
+func TestErrors(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"x = 1", `1: Unsupported argument`},
+		{"rooot \"a\" {\n}", `1: Unsupported block`},
+		{"root \"a\" \"b\" {\n}", `1: Unsupported block`},
+		{"root \"a\" {\n  pth = \"x\"\n}", `2: Unsupported argument: There is no argument "pth" here. Did you mean "path"?`},
+		{"root \"a\" {\n  variables {\n  }\n}", `2: Unsupported block: Blocks are not expected here. Write "variables" as an argument: variables = { … }.`},
+		{"root \"a\" {\n}\nroot \"a\" {\n}", `3: Duplicate root module`},
+		{"root \"a\" {\n  for_each = toset([\"x\", \"y\"])\n  name = \"z\"\n}", `1: Duplicate root module`},
+		{"root \"../a\" {\n}", `1: Invalid name of a root module`},
+		{"root \"a*\" {\n}", `1: Invalid name of a root module`},
+		{"root \"a\" {\n  path = []\n}", `2: Invalid configuration: The argument "path" must be a text.`},
+		{"root \"a\" {\n  tags = { a = [] }\n}", `2: Invalid configuration: The argument "tags" is invalid`},
+		{"root \"a\" {\n  workspace = local.x\n}\nlocals {\n  y = 1\n}", `2: Unsupported attribute`},
+		{"root \"a\" {\n  workspace = root[\"b\"].x\n}", `2: Unknown variable`},
+		{"root \"a\" {\n  for_each = [1]\n}", `2: Invalid for_each argument`},
+		{"root \"a\" {\n  variables = 5\n}", `2: Invalid variables`},
+		{"root \"a\" {\n  variables = { x = root.b.y }\n}", `2: Invalid reference to a root module`},
+		{"root \"a\" {\n  variables = { x = root }\n}", `2: Invalid reference to a root module`},
+		{"root \"a\" {\n  variables = { x = [for n in root[\"b\"].names : root[n].y] }\n}", `2: Unknown name of a root module`},
+		{"locals {\n  a = local.b\n  b = local.a\n}", `2: Local values refer to each other: These local values depend on themselves: a, b, a.`},
+		{"locals {\n  a = 1\n}\nlocals {\n  a = 2\n}", `5: Duplicate local value`},
+		{"root \"a\" {\n  path = nofunction()\n}", `2: Call to unknown function`},
+		{"root \"a\" {", `1: Unclosed configuration block`},
+	} {
+		_, _, err := load(t, c.text)
+		if err == nil {
+			t.Errorf("no error for %q, want %s", c.text, c.want)
+			continue
+		}
+		if got := strings.Join(problems(err), "\n"); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%q: got %s, want %s", c.text, got, c.want)
+		}
+	}
+}
+
+// problems returns the errors as "LINE: summary: detail".
+func problems(err error) []string {
+	var out []string
+	for _, d := range tfdiags.FromError(err) {
+		line := 0
+		if d.Subject != nil {
+			line = d.Subject.Start.Line
+		}
+		out = append(out, fmt.Sprintf("%d: %s: %s", line, d.Summary, d.Detail))
+	}
+	return slices.Compact(out)
+}
