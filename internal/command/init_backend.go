@@ -8,10 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/backend"
 	"tofu/internal/configs"
@@ -59,7 +56,7 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 	case current == nil:
 		m := &migration{app: a, flags: f, move: true}
 		err = inBackendBlock(m.run(ctx, root, session.LocalSettings(), wanted), root)
-	case hasBlock && sameBackend(record, current, wanted, len(f.BackendConfig) > 0):
+	case hasBlock && sameBackend(record, current, wanted, len(f.BackendConfig)+len(a.Preset.Backend) > 0):
 		wanted.Config = current.Config
 	case !f.Migrate:
 		return tfdiags.Errorf("Backend configuration changed",
@@ -187,55 +184,25 @@ func sameBackend(record *session.BackendRecord, current, wanted *session.Backend
 	return current.Config.RawEquals(wanted.Config)
 }
 
-// mergeBackendConfig adds the -backend-config settings to those of the block. Later ones override
-// earlier ones.
+// mergeBackendConfig adds the settings of the preset and of -backend-config to those of the block.
+// Later ones override earlier ones.
 func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) error {
-	var errs tfdiags.Diagnostics
-	values := s.Config.AsValueMap()
+	errs := tfdiags.FromError(s.Preset(a.Preset))
 	for _, option := range options {
 		if option == "" {
 			continue // an unset variable in a script
 		}
-		name, text, isPair := strings.Cut(option, "=")
-		if !isPair {
-			inFile, err := a.backendConfigFile(s.Schema, option)
-			errs = errs.AppendError(err)
-			maps.Copy(values, inFile)
+		if name, text, isPair := strings.Cut(option, "="); isPair {
+			errs = errs.AppendError(s.Override(name, text, "-backend-config"))
 			continue
 		}
-		attr := s.Schema.Attributes[name]
-		if attr == nil {
-			errs = errs.Append(tfdiags.Errorf("Invalid backend configuration argument",
-				"The backend %q has no argument %q, which is given with -backend-config.", s.Driver.Name, name))
-			continue
-		}
-		v, err := backendOption(text, attr.ConfigType())
-		if err != nil {
-			errs = errs.Append(tfdiags.Errorf("Invalid backend configuration argument",
-				"The value given with -backend-config for %q can't be used: %s.", name, err))
-			continue
-		}
-		values[name] = v
+		inFile, err := a.backendConfigFile(s.Schema, option)
+		errs = errs.AppendError(err)
+		values := s.Config.AsValueMap()
+		maps.Copy(values, inFile)
+		s.Config = cty.ObjectVal(values)
 	}
-	s.Config = cty.ObjectVal(values)
 	return errs.Err()
-}
-
-// backendOption returns the value of a -backend-config option: the text itself, or for a list, map
-// or object an expression such as {s3="https://…"}.
-func backendOption(text string, want cty.Type) (cty.Value, error) {
-	if want.IsPrimitiveType() {
-		return convert.Convert(cty.StringVal(text), want)
-	}
-	expr, diags := hclsyntax.ParseExpression([]byte(text), "-backend-config", hcl.InitialPos)
-	if diags.HasErrors() {
-		return cty.NilVal, fmt.Errorf("%s", diags[0].Detail)
-	}
-	v, diags := expr.Value(nil)
-	if diags.HasErrors() {
-		return cty.NilVal, fmt.Errorf("%s", diags[0].Detail)
-	}
-	return convert.Convert(v, want)
 }
 
 // backendConfigFile reads a file of backend settings and returns them.

@@ -25,7 +25,11 @@ Works on all root modules below a directory in one process: lists them and what
 they read from one another, and plans, applies or destroys all of them in order.
 A root module is a directory with configuration that no other module calls by a
 relative path. It comes after another one if a terraform_remote_state data
-source in it reads the state of that one.`,
+source in it reads the state of that one.
+
+The optional file roots.tofu.hcl at the top declares what can't be inferred:
+names, workspaces, variables, backend settings and tags of root modules, several
+root modules with one directory, and values that one gets from another.`,
 	Sub: []*Command{cmdRootsApply, cmdRootsDestroy, cmdRootsInit, cmdRootsList, cmdRootsOutput, cmdRootsPlan,
 		cmdRootsValidate},
 }
@@ -80,7 +84,9 @@ func (a *App) quiet(out io.Writer) *terminal.Terminal {
 
 // openRoot returns a session for a root module that prints to out.
 func (a *App) openRoot(r *roots.Root, out io.Writer) *session.Session {
-	return a.Session.At(r.Dir, a.quiet(out))
+	s := a.Session.At(r.Dir, a.quiet(out))
+	r.Configure(s)
+	return s
 }
 
 // at returns an App for the root module in a directory that prints to out.
@@ -89,8 +95,8 @@ func (a *App) at(r *roots.Root, out io.Writer) *App {
 }
 
 var cmdRootsList = &Command{
-	Name: "list", Args: "[DIR...]", Short: "List the root modules and what they read from one another",
-	Long: "Lists the root modules below the directories, and the root modules whose outputs each of them reads.",
+	Name: "list", Args: "[DIR...]", Short: "List the root modules and what they need of one another",
+	Long: "Lists the root modules below the directories, and the root modules that each of them needs.",
 	New: with(func(f *rootsListFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.documentFlags.add(fs)
@@ -123,7 +129,7 @@ func runRootsList(ctx context.Context, app *App, f *rootsListFlags, args []strin
 		case r.Err != nil:
 			line += " (can't be read)"
 		case len(needs) > 0:
-			line += " reads " + namesOf(needs)
+			line += " needs " + namesOf(needs)
 		}
 		app.Say("%s", line)
 	}
@@ -145,17 +151,22 @@ type (
 		Roots         []rootDocument `json:"roots"`
 	}
 	rootDocument struct {
-		Name  string         `json:"name"`
-		Dir   string         `json:"dir"`
-		State string         `json:"state,omitempty"`
-		Needs []string       `json:"needs"`
-		Reads []readDocument `json:"reads"`
-		Error string         `json:"error,omitempty"`
+		Name      string         `json:"name"`
+		Dir       string         `json:"dir"`
+		Workspace string         `json:"workspace,omitempty"` // that roots.tofu.hcl sets
+		State     string         `json:"state,omitempty"`
+		Tags      []string       `json:"tags"`
+		Outputs   []string       `json:"outputs"`
+		Needs     []string       `json:"needs"`
+		Reads     []readDocument `json:"reads"`
+		Error     string         `json:"error,omitempty"`
 	}
 	readDocument struct {
-		Data string `json:"data"`
-		At   string `json:"at"`
-		Root string `json:"root,omitempty"`
+		Kind   roots.ReadKind `json:"kind"`
+		User   string         `json:"user,omitempty"` // the data source or the variable
+		At     string         `json:"at"`
+		Root   string         `json:"root,omitempty"`
+		Output string         `json:"output,omitempty"` // absent for all outputs
 	}
 )
 
@@ -163,12 +174,17 @@ type (
 func writeEstate(w io.Writer, estate *roots.Estate) error {
 	doc := estateDocument{FormatVersion: "1.0", Roots: []rootDocument{}}
 	for _, r := range estate.Roots {
-		one := rootDocument{Name: r.Name, Dir: r.Dir, State: string(r.State), Needs: []string{}, Reads: []readDocument{}}
+		one := rootDocument{Name: r.Name, Dir: r.Dir, State: string(r.State), Tags: []string{}, Outputs: []string{},
+			Needs: []string{}, Reads: []readDocument{}}
+		one.Tags, one.Outputs = append(one.Tags, r.Tags()...), append(one.Outputs, r.Outputs...)
+		if r.Declared != nil {
+			one.Workspace = r.Declared.Workspace
+		}
 		for _, need := range estate.Needs(r) {
 			one.Needs = append(one.Needs, need.Name)
 		}
 		for _, read := range r.Reads {
-			d := readDocument{Data: read.Data, At: tfdiags.Place(read.Range)}
+			d := readDocument{Kind: read.Kind, User: read.User, At: tfdiags.Place(read.Range), Output: read.Output}
 			if read.Root != nil {
 				d.Root = read.Root.Name
 			}

@@ -45,7 +45,7 @@ func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv 
 		}),
 	}
 	for _, given := range opts.Variables {
-		env.unknown = env.unknown || len(given.Unknown) > 0
+		env.unknown = env.unknown || len(given.Unknown) > 0 || given.Val != cty.NilVal && !given.Val.IsWhollyKnown()
 	}
 	if env.workspace == "" {
 		env.workspace = "default"
@@ -125,8 +125,8 @@ func (e *staticEnv) checkKnown(v cty.Value, user string, at hcl.Range) error {
 		return nil
 	}
 	return tfdiags.Errorf("Unknown value not allowed",
-		"%s must be known before anything is planned, and its value depends on a variable that is given with "+
-			"-var-unknown. Give that variable a value.", user).At(at)
+		"%s must be known before anything is planned, and its value depends on a variable that isn't known yet. "+
+			"Give that variable a value.", user).At(at)
 }
 
 // StaticBody decodes a body of this module with a schema, with the limits of StaticEval. The value

@@ -55,6 +55,9 @@ func (a *applying) root(ctx context.Context, s *session.Session, r *roots.Root) 
 		result.Err = a.rec.set(r.Name, stepDone)
 		return result
 	}
+	if result.Err = a.setVariables(ctx, s, r); result.Err != nil {
+		return result
+	}
 	saved, err := a.from.Plan(ctx, s, p, a.run.Options.Variables)
 	if err == nil {
 		err = a.checkInputs(ctx, s, p)

@@ -8,6 +8,7 @@ import (
 
 	"tofu/internal/engine"
 	"tofu/internal/lang/marks"
+	"tofu/internal/memo"
 	"tofu/internal/plans"
 	"tofu/internal/roots"
 	"tofu/internal/session"
@@ -44,6 +45,7 @@ type planning struct {
 	opts     engine.PlanOptions
 	into     *Archive
 	selected map[*roots.Root]bool
+	stored   memo.Map[*roots.Root, map[string]cty.Value] // outputs in states
 
 	mu      sync.Mutex
 	outputs map[*roots.Root]map[string]cty.Value // planned ones, of finished root modules
@@ -58,6 +60,9 @@ func (p *planning) root(ctx context.Context, s *session.Session, r *roots.Root) 
 	inputs := &inputs{}
 	if p.opts.Mode != plans.Destroy {
 		s.Planned = p.reader(s, r, inputs)
+	}
+	if result.Err = p.setVariables(ctx, s, r, inputs); result.Err != nil {
+		return result
 	}
 	op, err := s.StartOperation(ctx, p.run.Options, session.OperationPlan)
 	if err != nil {

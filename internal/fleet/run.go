@@ -157,6 +157,7 @@ func (run *Run) open(r *roots.Root, out io.Writer) *session.Session {
 	t.Color, t.Scripted = run.Session.Color, run.Session.Scripted
 	s := run.Session.At(r.Dir, t)
 	s.Printer = run.Printer(r, out)
+	r.Configure(s)
 	return s
 }
 

@@ -3,30 +3,40 @@ package roots
 import (
 	"context"
 	"fmt"
-	"path/filepath"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/configs"
 	"tofu/internal/dag"
 	"tofu/internal/parallel"
+	"tofu/internal/roots/rootsfile"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 )
 
 // Root is a root module.
 type Root struct {
-	Name  string // the path of its directory below the top of the estate, with slashes
-	Dir   string // relative to the working directory
-	State StateID
-	Reads []Read // the states that it reads, by position
+	// Name is the name that roots.tofu.hcl declares, or the path of the directory below the top of the
+	// estate, with slashes.
+	Name    string
+	Dir     string // relative to the working directory
+	State   StateID
+	Reads   []Read   // what it needs of other root modules, by position
+	Outputs []string // names, sorted
+	// Declared is what roots.tofu.hcl says about the root module; nil without such a file.
+	Declared *rootsfile.Root
 	// Err says why the root module can't be read. Such a root module has no state and reads none.
 	Err error
 
-	id    dag.ID
-	calls []string // the local directories that it calls as modules
+	id        dag.ID
+	sensitive []string // names of sensitive outputs
+	calls     []string // the local directories that it calls as modules
+	shared    bool     // other root modules have the same directory
 }
 
 // Estate is a number of root modules. It must not be changed.
@@ -37,57 +47,92 @@ type Estate struct {
 	Graph *dag.Graph
 
 	byState map[StateID]*Root
+	byName  map[string]*Root
 }
 
-// Load finds the root modules below some directories. open returns a session for a root module in a
-// directory. The estate is complete even after errors: an error is about a directory that can't be
-// searched, about a root module (see [Root.Err]), about two root modules with one state, or about
-// root modules that read each other.
+// Load finds the root modules below some directories, and those that a roots.tofu.hcl in one of them
+// declares. open returns a session for a root module in a directory. The estate is complete even
+// after errors: an error is about a directory that can't be searched, about a root module (see
+// [Root.Err]), about two root modules with one state or one name, or about root modules that need
+// each other. Only if a roots.tofu.hcl has errors is there no estate.
 func Load(ctx context.Context, dirs []string, open func(dir string) *session.Session) (*Estate, error) {
 	found, dirsErr := Directories(dirs)
-	all := make([]*Root, len(found))
-	parallel.Each(len(found), runtime.GOMAXPROCS(0), func(i int) {
+	all, err := candidates(dirs, found, open)
+	if err != nil {
+		return nil, err
+	}
+	parallel.Each(len(all), runtime.GOMAXPROCS(0), func(i int) {
 		if ctx.Err() == nil {
-			all[i] = read(ctx, found[i].Dir, open(found[i].Dir))
+			all[i].read(ctx, open(all[i].Dir))
 		}
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	called := make(map[string]bool)
+	errs := tfdiags.FromError(dirsErr)
+	e := &Estate{Graph: &dag.Graph{}, byState: make(map[StateID]*Root), byName: make(map[string]*Root)}
+	for _, r := range roots(all, found) {
+		if other := e.byName[r.Name]; other != nil {
+			errs.Add(twoNames(other, r))
+			continue
+		}
+		r.id = e.Graph.Add()
+		e.Roots = append(e.Roots, r)
+		e.byName[r.Name] = r
+		errs = errs.AppendError(r.Err)
+	}
+	errs = errs.AppendError(e.index()).AppendError(e.resolve())
+	e.connect()
+	return e, errs.AppendError(e.cycles()).Err()
+}
+
+// roots returns the root modules among the candidates, by name: a module that another one calls is
+// none, unless it is declared or has a lock file.
+func roots(all []*Root, found []Directory) []*Root {
+	called, locked := make(map[string]bool), make(map[string]bool)
 	for _, r := range all {
 		for _, dir := range r.calls {
 			called[Absolute(dir)] = true
 		}
 	}
-	e := &Estate{Graph: &dag.Graph{}, byState: make(map[StateID]*Root)}
-	errs := tfdiags.FromError(dirsErr)
-	for i, r := range all {
-		if called[found[i].Abs] && !found[i].Locked {
-			continue
-		}
-		r.id = e.Graph.Add()
-		e.Roots = append(e.Roots, r)
-		errs = errs.AppendError(r.Err)
+	for _, d := range found {
+		locked[d.Abs] = d.Locked
 	}
-	errs = errs.AppendError(e.index())
-	e.connect()
-	return e, errs.AppendError(e.cycles()).Err()
+	var out []*Root
+	for _, r := range all {
+		if abs := Absolute(r.Dir); r.IsDeclared() || !called[abs] || locked[abs] {
+			out = append(out, r)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Root) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }
 
-// read reads the root module in one directory.
-func read(ctx context.Context, dir string, s *session.Session) *Root {
-	r := &Root{Name: filepath.ToSlash(dir), Dir: dir}
-	given, err := s.Collect(session.Variables{})
-	var cfg *session.Config
-	if err == nil {
-		cfg, err = s.LoadRootModuleWith(ctx, given)
+// read reads the root module.
+func (r *Root) read(ctx context.Context, s *session.Session) {
+	r.Configure(s)
+	r.Err = tfdiags.Join(r.check(), r.SetInputs(s, func(*Root) (map[string]cty.Value, error) { return nil, nil }))
+	var given map[string]configs.Given
+	if r.Err == nil {
+		given, r.Err = s.Collect(session.Variables{})
 	}
-	if err != nil {
-		r.Err = err
-		return r
+	var cfg *session.Config
+	if r.Err == nil {
+		cfg, r.Err = s.LoadRootModuleWith(ctx, given)
+	}
+	if r.Err == nil {
+		r.Err = r.checkVariables(cfg.Module.Variables)
+	}
+	if r.Err != nil {
+		return
 	}
 	r.calls = cfg.LocalCalls()
+	r.Outputs = slices.Sorted(maps.Keys(cfg.Module.Outputs))
+	for name, o := range cfg.Module.Outputs {
+		if o.Sensitive.Value {
+			r.sensitive = append(r.sensitive, name)
+		}
+	}
 	if len(cfg.Module.Calls) > 0 {
 		// Without modules that are not installed, only the states that the root module itself reads
 		// are found.
@@ -100,7 +145,6 @@ func read(ctx context.Context, dir string, s *session.Session) *Root {
 		r.Reads = remoteStates(s, cfg.Config)
 		slices.SortStableFunc(r.Reads, func(a, b Read) int { return compareRanges(a.Range, b.Range) })
 	}
-	return r
 }
 
 func compareRanges(a, b hcl.Range) int {
@@ -114,7 +158,7 @@ func compareRanges(a, b hcl.Range) int {
 func ownState(s *session.Session, cfg *session.Config) (StateID, error) {
 	settings, err := s.CurrentBackend(cfg)
 	if err != nil {
-		if settings, _, err = session.DecodeBackend(cfg); err != nil {
+		if settings, _, err = s.WantedBackend(cfg); err != nil {
 			return "", err
 		}
 	}
@@ -143,12 +187,14 @@ func (e *Estate) index() error {
 	return errs.Err()
 }
 
-// connect adds an edge for each state that a root module reads.
+// connect adds an edge for each root module that another one needs.
 func (e *Estate) connect() {
 	for _, r := range e.Roots {
 		for i := range r.Reads {
 			read := &r.Reads[i]
-			read.Root = e.byState[read.State]
+			if read.Root == nil {
+				read.Root = e.byState[read.State]
+			}
 			if read.Root != nil && read.Root != r { // its own state is that of the run before
 				e.Graph.Connect(r.id, read.Root.id)
 			}
@@ -156,17 +202,11 @@ func (e *Estate) connect() {
 	}
 }
 
+// ByName returns the root module with a name, or nil if there is none.
+func (e *Estate) ByName(name string) *Root { return e.byName[name] }
+
 // ByState returns the root module with a state, or nil if no root module has it.
 func (e *Estate) ByState(id StateID) *Root { return e.byState[id] }
-
-// ByName returns the root module with a name, or nil if there is none.
-func (e *Estate) ByName(name string) *Root {
-	i, ok := slices.BinarySearchFunc(e.Roots, name, func(r *Root, name string) int { return strings.Compare(r.Name, name) })
-	if !ok {
-		return nil
-	}
-	return e.Roots[i]
-}
 
 // Names returns the names of all root modules.
 func (e *Estate) Names() []string {
@@ -177,7 +217,7 @@ func (e *Estate) Names() []string {
 	return names
 }
 
-// Needs returns the root modules whose states a root module reads, without duplicates, by name.
+// Needs returns the root modules that a root module needs, without duplicates, by name.
 func (e *Estate) Needs(r *Root) []*Root {
 	ids := slices.Clone(e.Graph.Needs(r.id))
 	slices.Sort(ids)
@@ -191,7 +231,7 @@ func (e *Estate) Needs(r *Root) []*Root {
 // Index returns the index of a root module in Roots.
 func (e *Estate) Index(r *Root) int { return int(r.id) }
 
-// cycles reports root modules that read each other.
+// cycles reports root modules that need each other.
 func (e *Estate) cycles() error {
 	var errs tfdiags.Diagnostics
 	for _, cycle := range e.Graph.Cycles() {
@@ -200,13 +240,13 @@ func (e *Estate) cycles() error {
 			r, next := e.Roots[id], e.Roots[cycle[(i+1)%len(cycle)]]
 			for _, read := range r.Reads {
 				if read.Root == next {
-					lines = append(lines, fmt.Sprintf("%s reads %s at %s", r.Name, next.Name, tfdiags.Place(read.Range)))
+					lines = append(lines, fmt.Sprintf("%s needs %s at %s", r.Name, next.Name, tfdiags.Place(read.Range)))
 					break
 				}
 			}
 		}
-		errs.Add(tfdiags.Errorf("Root modules read each other",
-			"No order is possible in which each root module is planned after those that it reads:\n  %s",
+		errs.Add(tfdiags.Errorf("Root modules need each other",
+			"No order is possible in which each root module is planned after those that it needs:\n  %s",
 			strings.Join(lines, "\n  ")))
 	}
 	return errs.Err()

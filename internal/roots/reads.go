@@ -15,14 +15,27 @@ import (
 	"tofu/internal/session"
 )
 
-// Read is a terraform_remote_state data source, or one instance of it.
+// Read is what a root module needs of another one: an instance of a terraform_remote_state data
+// source, or a reference in roots.tofu.hcl.
 type Read struct {
-	Data  string    // its address, such as data.terraform_remote_state.net
-	Range hcl.Range // of the block
-	State StateID
-	// Root is the root module whose state it reads; nil if it is no root module of the estate.
+	Kind  ReadKind
+	User  string    // the address of the data source or of the variable; "" for After
+	Range hcl.Range // of the block or the reference
+	State StateID   // of data sources
+	// Output is the name of the output that a variable needs; "" means all outputs.
+	Output string
+	// Root is the root module that is needed; nil if the state is of no root module of the estate.
 	Root *Root
 }
+
+// ReadKind is the form in which one root module names another. Its text is the form in documents.
+type ReadKind string
+
+const (
+	RemoteState ReadKind = "remote_state" // a data source reads its state
+	Variable    ReadKind = "variable"     // the value of a variable has outputs of it
+	After       ReadKind = "after"        // it only comes before
+)
 
 // errDynamic says that the settings of a data source depend on what is not known before planning.
 var errDynamic = errors.New("the settings are not known before planning")
@@ -46,7 +59,7 @@ func remoteStates(s *session.Session, cfg *configs.Config) []Read {
 			}
 			for _, each := range repeated {
 				if id, err := each.state(s, module, r); err == nil {
-					out = append(out, Read{Data: name, Range: r.Range, State: id})
+					out = append(out, Read{Kind: RemoteState, User: name, Range: r.Range, State: id})
 				}
 			}
 		}

@@ -109,7 +109,7 @@ func (s *BackendSettings) Warnings(getenv func(string) string) tfdiags.Diagnosti
 // CurrentBackend returns the settings of the backend that the working directory is initialized for.
 // It is an error if the block differs from the one that init recorded.
 func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, error) {
-	settings, hasBlock, err := DecodeBackend(cfg)
+	settings, hasBlock, err := s.WantedBackend(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,11 @@ func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, error) {
 	if err != nil {
 		return nil, err
 	}
-	if record.Hash != BackendHash(record.Type, settings.Block) && !stored.RawEquals(settings.Block) {
+	changed := record.Hash != BackendHash(record.Type, settings.Block) && !stored.RawEquals(settings.Block)
+	if len(s.Preset.Backend) > 0 {
+		changed = !stored.RawEquals(settings.Config)
+	}
+	if changed {
 		return nil, needInit("The backend was set up with other settings than it has in the configuration")
 	}
 	settings.Config = stored

@@ -51,7 +51,8 @@ func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, 
 
 // Collect returns the given values of root variables.
 func (s *Session) Collect(vars Variables) (map[string]configs.Given, error) {
-	return inputs.Collect(s.Parser, inputs.Options{Environ: s.Environ, Dir: s.RootDir, Flags: vars.Vars})
+	return inputs.Collect(s.Parser, inputs.Options{Environ: s.Environ, Dir: s.RootDir,
+		Files: s.Preset.VarFiles, Values: s.Preset.Variables, Flags: vars.Vars})
 }
 
 // Load loads a configuration with the modules that resolve returns.

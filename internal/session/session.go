@@ -36,6 +36,8 @@ type Session struct {
 	Base  string
 	Input bool // the user may be asked for values
 
+	Preset Preset // what a file about several root modules says about this one
+
 	// Planned, if not nil, returns the outputs that a state will have when all changes that the same
 	// run plans are applied. ok is false for states that the run doesn't plan.
 	Planned func(ctx context.Context, state *BackendSettings, workspace string) (

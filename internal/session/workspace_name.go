@@ -15,6 +15,13 @@ import (
 // Workspace returns the name of the selected workspace. TF_WORKSPACE overrides the selection; its
 // value is validated.
 func (s *Session) Workspace() (string, error) {
+	if name := s.Preset.Workspace; name != "" {
+		if !ValidWorkspaceName(name) {
+			return "", fmt.Errorf("the workspace name %q, set in %s, is not allowed: %s", name, s.Preset.From,
+				WorkspaceNameRule)
+		}
+		return name, nil
+	}
 	if name := s.Env("TF_WORKSPACE"); name != "" {
 		if !ValidWorkspaceName(name) {
 			return "", fmt.Errorf("the workspace name %q, set by TF_WORKSPACE, is not allowed: %s", name,

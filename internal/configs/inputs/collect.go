@@ -3,6 +3,7 @@ package inputs
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,6 +32,9 @@ type Options struct {
 	Dir     string   // directory of automatic files: the root module's
 	TestDir string   // directory of additional automatic files, for tests; relative to Dir, "" for none
 	Flags   []Flag   // in command line order
+
+	Files  []string                 // files that are named elsewhere than on the command line
+	Values map[string]configs.Given // values that are set elsewhere than on the command line
 }
 
 // automatic lists the files that are always read, before *.auto.tfvars.
@@ -38,7 +42,7 @@ var automatic = []string{"terraform.tfvars", "terraform.tfvars.json"}
 
 // Collect collects the values from all sources, in ascending precedence: environment,
 // terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json by name, the same
-// files for tests, options in command line order. It parses files with p, which keeps the source
+// files for tests, Files, Values, options in command line order. It parses files with p, which keeps the source
 // for excerpts in diagnostics.
 func Collect(p *configs.Parser, o Options) (map[string]configs.Given, error) {
 	c := &collection{parser: p, given: map[string]configs.Given{}}
@@ -57,6 +61,10 @@ func Collect(p *configs.Parser, o Options) (map[string]configs.Given, error) {
 			c.file(filepath.Join(dir, name))
 		}
 	}
+	for _, name := range o.Files {
+		c.file(name)
+	}
+	maps.Copy(c.given, o.Values)
 	for _, flag := range o.Flags {
 		switch {
 		case flag.File:

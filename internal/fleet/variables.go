@@ -1,0 +1,68 @@
+package fleet
+
+import (
+	"context"
+	"io"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/plans"
+	"tofu/internal/roots"
+	"tofu/internal/session"
+	"tofu/internal/tfdiags"
+)
+
+// setVariables sets the variables of a root module that roots.tofu.hcl sets, before it is planned.
+// They have the planned outputs of root modules that are planned in the same run, and the outputs in
+// the states of others.
+func (p *planning) setVariables(ctx context.Context, s *session.Session, r *roots.Root, in *inputs) error {
+	return r.SetInputs(s, func(of *roots.Root) (map[string]cty.Value, error) {
+		if p.opts.Mode == plans.Destroy {
+			return p.stored.Do(of, func() (map[string]cty.Value, error) {
+				return p.run.storedOutputs(ctx, of)
+			})
+		}
+		p.mu.Lock()
+		outputs, planned := p.outputs[of]
+		p.mu.Unlock()
+		if planned {
+			in.add(of.Name, outputs)
+			return outputs, nil
+		}
+		outputs, err := p.stored.Do(of, func() (map[string]cty.Value, error) { return p.run.storedOutputs(ctx, of) })
+		if err == nil && outputs == nil {
+			err = tfdiags.Errorf("Outputs of a root module that was never applied",
+				"%s needs outputs of %s, which has no state and is not selected. Select it too, for example with "+
+					"-with=dependencies, or apply it first.", r.Name, of.Name)
+		}
+		return outputs, err
+	})
+}
+
+// setVariables sets the variables of a root module before its plan is applied, with the outputs that
+// the states have now.
+func (a *applying) setVariables(ctx context.Context, s *session.Session, r *roots.Root) error {
+	return r.SetInputs(s, func(of *roots.Root) (map[string]cty.Value, error) {
+		a.mu.Lock()
+		outputs, ok := a.outputs[of.Name]
+		a.mu.Unlock()
+		if ok && a.from.Mode != plans.Destroy { // a destroyed root module has no outputs any more
+			return outputs, nil
+		}
+		return a.run.storedOutputs(ctx, of)
+	})
+}
+
+// storedOutputs reads the outputs in the state of a root module. They are nil if there is no state.
+func (run *Run) storedOutputs(ctx context.Context, r *roots.Root) (map[string]cty.Value, error) {
+	s := run.open(r, io.Discard)
+	open, err := s.OpenState(ctx, session.StateRequest{Vars: run.Options.Variables})
+	if err != nil {
+		return nil, err
+	}
+	defer open.Close()
+	if open.State().Empty() {
+		return nil, nil
+	}
+	return stateOutputs(open.State()), nil
+}

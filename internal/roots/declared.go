@@ -1,0 +1,274 @@
+package roots
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/configs"
+	"tofu/internal/lang/marks"
+	"tofu/internal/roots/rootsfile"
+	"tofu/internal/session"
+	"tofu/internal/suggest"
+	"tofu/internal/tfdiags"
+)
+
+// candidates returns the root modules that the files declare, and one for each directory that they
+// don't declare. The latter may be modules that others call.
+func candidates(dirs []string, found []Directory, open func(dir string) *session.Session) ([]*Root, error) {
+	var all []*Root
+	var errs tfdiags.Diagnostics
+	var files []*rootsfile.File
+	declared := make(map[string]int) // how many root modules have a directory, by absolute path
+	seen := make(map[string]bool)
+	for _, dir := range dirs {
+		if seen[Absolute(dir)] {
+			continue
+		}
+		seen[Absolute(dir)] = true
+		f, err := rootsfile.Load(open(dir).Parser, dir)
+		errs = errs.AppendError(err)
+		if f == nil {
+			continue
+		}
+		files = append(files, f)
+		for _, r := range f.Roots {
+			declared[Absolute(r.Dir)]++
+			all = append(all, &Root{Name: r.Name, Dir: r.Dir, Declared: r})
+		}
+	}
+	for _, r := range all {
+		r.shared = declared[Absolute(r.Dir)] > 1
+	}
+	for _, d := range found {
+		if declared[d.Abs] > 0 {
+			continue
+		}
+		r, err := undeclared(d, files)
+		errs = errs.AppendError(err)
+		all = append(all, r)
+	}
+	return all, errs.Err()
+}
+
+// undeclared returns the root module in a directory that no file declares. Its name is relative to
+// the nearest file above it.
+func undeclared(d Directory, files []*rootsfile.File) (*Root, error) {
+	r := &Root{Name: filepath.ToSlash(d.Dir), Dir: d.Dir}
+	best := ""
+	var nearest *rootsfile.File
+	for _, f := range files {
+		rel, err := filepath.Rel(Absolute(f.Dir), d.Abs)
+		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			continue
+		}
+		if nearest == nil || len(rel) < len(best) {
+			best, nearest = rel, f
+		}
+	}
+	if nearest == nil {
+		return r, nil
+	}
+	r.Name = filepath.ToSlash(best)
+	var err error
+	r.Declared, err = nearest.Found(r.Name, d.Dir)
+	return r, err
+}
+
+// IsDeclared reports whether a roots.tofu.hcl has a block for the root module.
+func (r *Root) IsDeclared() bool { return r.Declared != nil && r.Declared.Range.Filename != "" }
+
+// Tags returns the tags of the root module, sorted.
+func (r *Root) Tags() []string {
+	if r.Declared == nil {
+		return nil
+	}
+	return r.Declared.Tags
+}
+
+// Configure sets what roots.tofu.hcl says about the root module in its session, before it is used.
+// Variables that have outputs of other root modules are unknown; see [Root.SetInputs].
+//
+// A root module that shares its directory with others has working files of its own.
+func (r *Root) Configure(s *session.Session) {
+	if r.shared {
+		s.DataDir = filepath.Join(s.DataDir, "roots", url.PathEscape(r.Name))
+	}
+	d := r.Declared
+	if d == nil {
+		return
+	}
+	s.Preset = session.Preset{Workspace: d.Workspace, Backend: d.Backend, From: rootsfile.FileName}
+	if r.IsDeclared() {
+		s.Preset.From = tfdiags.Place(d.Range)
+	}
+	for _, name := range d.VarFiles {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(r.Dir, name)
+		}
+		s.Preset.VarFiles = append(s.Preset.VarFiles, name)
+	}
+	_ = r.SetInputs(s, func(*Root) (map[string]cty.Value, error) { return nil, nil }) // Load reports errors
+}
+
+// SetInputs sets the variables that roots.tofu.hcl sets, in a session of the root module. outputs
+// returns the outputs of another root module, or nil if they are not known yet.
+func (r *Root) SetInputs(s *session.Session, outputs func(*Root) (map[string]cty.Value, error)) error {
+	if r.Declared == nil {
+		return nil
+	}
+	byName := make(map[string]*Root)
+	for _, read := range r.Reads {
+		if read.Kind == Variable {
+			byName[read.Root.Name] = read.Root
+		}
+	}
+	s.Preset.Variables = make(map[string]configs.Given)
+	var errs tfdiags.Diagnostics
+	for _, v := range r.Declared.Variables {
+		value, err := v.Value(func(name string) (cty.Value, error) {
+			of := byName[name]
+			if of == nil {
+				return cty.DynamicVal, nil // before names are resolved
+			}
+			values, err := outputs(of)
+			return of.outputsValue(values), err
+		})
+		errs = errs.AppendError(err)
+		given := configs.Given{Val: value, Range: v.Range, From: tfdiags.Place(v.Range)}
+		if v.Own {
+			given.Undeclared = configs.UndeclaredError
+		}
+		s.Preset.Variables[v.Name] = given
+	}
+	return errs.Err()
+}
+
+// outputsValue returns an object with the outputs of the root module. States have no null outputs.
+func (r *Root) outputsValue(values map[string]cty.Value) cty.Value {
+	if values == nil {
+		return cty.DynamicVal
+	}
+	all := make(map[string]cty.Value, len(values))
+	for _, name := range r.Outputs {
+		all[name] = cty.NullVal(cty.DynamicPseudoType)
+	}
+	maps.Copy(all, values)
+	for _, name := range r.sensitive {
+		all[name] = all[name].Mark(marks.Sensitive)
+	}
+	return cty.ObjectVal(all)
+}
+
+// check returns an error if a declared root module has no directory with configuration.
+func (r *Root) check() error {
+	if !r.IsDeclared() {
+		return nil
+	}
+	info, err := os.Stat(r.Dir)
+	if err != nil || !info.IsDir() {
+		return tfdiags.Errorf("Missing directory of a root module",
+			"The directory %s of the root module %q doesn't exist. Paths are relative to the directory of %s.",
+			r.Dir, r.Name, rootsfile.FileName).At(r.Declared.Range)
+	}
+	entries, err := List(r.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() && configs.IsConfigFile(e.Name()) {
+			return nil
+		}
+	}
+	return tfdiags.Errorf("No configuration in the directory of a root module",
+		"The directory %s of the root module %q has no configuration files.", r.Dir, r.Name).At(r.Declared.Range)
+}
+
+// checkVariables returns an error for each variable that the root module's own block sets and that
+// the root module doesn't declare.
+func (r *Root) checkVariables(declared map[string]*configs.Variable) error {
+	if r.Declared == nil {
+		return nil
+	}
+	var errs tfdiags.Diagnostics
+	for _, v := range r.Declared.Variables {
+		if v.Own && declared[v.Name] == nil {
+			errs.Add(tfdiags.Errorf("Value for undeclared variable",
+				"The root module %q has no variable %q.%s", r.Name, v.Name,
+				suggest.DidYouMean(v.Name, slices.Sorted(maps.Keys(declared)))).At(v.Range))
+		}
+	}
+	return errs.Err()
+}
+
+// resolve finds the root modules that the files refer to, and adds them to what others read.
+func (e *Estate) resolve() error {
+	var errs tfdiags.Diagnostics
+	for _, r := range e.Roots {
+		if r.Declared == nil {
+			continue
+		}
+		for _, v := range r.Declared.Variables {
+			for _, ref := range v.Refs {
+				errs = errs.AppendError(e.refer(r, Read{Kind: Variable, User: "var." + v.Name, Range: ref.Range,
+					Output: ref.Output}, ref.Root))
+			}
+		}
+		for _, ref := range r.Declared.After {
+			errs = errs.AppendError(e.refer(r, Read{Kind: After, Range: ref.Range}, ref.Root))
+		}
+	}
+	return errs.Err()
+}
+
+// refer adds a reference to the root module with a name to what r reads.
+func (e *Estate) refer(r *Root, read Read, name string) error {
+	read.Root = e.byName[name]
+	switch target := read.Root; {
+	case target == nil:
+		return tfdiags.Errorf("Unknown root module", "There is no root module %q.%s", name,
+			e.didYouMean(name)).At(read.Range)
+	case target == r:
+		return tfdiags.Errorf("A root module refers to itself",
+			"The root module %q can't need its own outputs.", name).At(read.Range)
+	case read.Output != "" && target.Err == nil && !slices.Contains(target.Outputs, read.Output):
+		return tfdiags.Errorf("Unknown output", "The root module %q has no output %q.%s", name, read.Output,
+			suggest.DidYouMean(read.Output, target.Outputs)).At(read.Range)
+	}
+	r.Reads = append(r.Reads, read)
+	return nil
+}
+
+// didYouMean suggests a root module with a similar name, or the one with the same last part.
+func (e *Estate) didYouMean(name string) string {
+	names := e.Names()
+	if text := suggest.DidYouMean(name, names); text != "" {
+		return text
+	}
+	last := name[strings.LastIndex(name, "/")+1:]
+	for _, other := range names {
+		if other[strings.LastIndex(other, "/")+1:] == last {
+			return fmt.Sprintf(" Did you mean %q?", other)
+		}
+	}
+	return " The names are listed by: tofu roots list"
+}
+
+// twoNames returns the error for two root modules with one name.
+func twoNames(a, b *Root) tfdiags.Diagnostic {
+	d := tfdiags.Errorf("Two root modules with one name",
+		"The root modules in %s and %s are both called %q. Rename one of them in %s.", a.Dir, b.Dir, a.Name,
+		rootsfile.FileName)
+	for _, r := range []*Root{b, a} {
+		if r.IsDeclared() {
+			return d.At(r.Declared.Range)
+		}
+	}
+	return d
+}
