@@ -41,12 +41,13 @@ func (s *Store) Lock(_ context.Context, workspace string, info backend.LockInfo)
 	if s.locks[workspace] != nil {
 		return "", lockedBy(path, errors.New("this process already holds the lock"))
 	}
-	h := &held{id: info.ID, folders: makeFolders(filepath.Dir(path))}
-	if h.folders.err != nil {
-		return "", fmt.Errorf("locking the state: %w", h.folders.err)
-	}
+	h := &held{id: info.ID}
 	var err error
-	if h.own, err = openLocked(lockPath(path)); err == nil {
+	h.folders, err = createIn(filepath.Dir(path), func() (err error) {
+		h.own, err = openLocked(lockPath(path))
+		return err
+	})
+	if err == nil {
 		h.state, err = lockSnapshot(path)
 	}
 	if err != nil {

@@ -142,12 +142,12 @@ func probe(path string) error {
 	case err == nil && !info.Mode().IsRegular():
 		return probeOpen(target)
 	}
-	made := makeFolders(filepath.Dir(target))
+	var f *os.File
+	made, terr := createIn(filepath.Dir(target), func() (err error) {
+		f, err = createTemporary(target, 0o666)
+		return err
+	})
 	defer made.remove()
-	if made.err != nil {
-		return made.err
-	}
-	f, terr := createTemporary(target, 0o666)
 	if terr != nil {
 		if err == nil && probeOpen(target) == nil {
 			return nil
@@ -166,24 +166,33 @@ func probeOpen(path string) error {
 	return f.Close()
 }
 
-// folders are directories created for a file that may turn out not to be needed.
-type folders struct {
-	made []string // outermost last
-	err  error
+// folders are directories created for a file that may turn out not to be needed, outermost last.
+type folders []string
+
+// createIn creates a directory and calls create for a file in it. It does so again if the directory
+// is removed in between: others remove the directories that they created and didn't need.
+func createIn(dir string, create func() error) (folders, error) {
+	for try := 0; ; try++ {
+		var made folders
+		for d := filepath.Clean(dir); !exists(d) && d != filepath.Dir(d); d = filepath.Dir(d) {
+			made = append(made, d)
+		}
+		err := os.MkdirAll(dir, 0o755)
+		if err == nil {
+			err = create()
+		}
+		if !errors.Is(err, fs.ErrNotExist) || try == maxTries {
+			return made, err
+		}
+	}
 }
 
-func makeFolders(dir string) folders {
-	var out folders
-	for d := filepath.Clean(dir); !exists(d) && d != filepath.Dir(d); d = filepath.Dir(d) {
-		out.made = append(out.made, d)
-	}
-	out.err = os.MkdirAll(dir, 0o755)
-	return out
-}
+// maxTries is much larger than the number of times in a row that a directory is removed.
+const maxTries = 1000
 
 // remove removes the directories that are still empty.
 func (f folders) remove() {
-	for _, dir := range f.made {
+	for _, dir := range f {
 		if os.Remove(dir) != nil {
 			return
 		}

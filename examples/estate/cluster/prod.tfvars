@@ -1,0 +1,1 @@
+machines = 2
