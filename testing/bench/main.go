@@ -22,6 +22,7 @@ type options struct {
 	gate             float64
 	keep             string
 	traffic          bool
+	waits            bool
 }
 
 func main() {
@@ -55,6 +56,7 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.keep, "write", "", "only write the modules to this `directory`")
 	f.BoolVar(&o.traffic, "traffic", false, "count instructions and cache misses with valgrind instead of "+
 		"measuring time")
+	f.BoolVar(&o.waits, "waits", false, "measure how long an apply waits for what it doesn't need, and nothing else")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

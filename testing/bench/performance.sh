@@ -3,7 +3,7 @@
 # complete, below its commands, so an interrupted run loses only the current part. `make performance`
 # sets:
 #
-#   PARTS   parts to measure, in order; default: machine side large hundred growth providers before
+#   PARTS   parts to measure, in order; default: machine side large hundred growth waits providers before
 #   MIRROR  the test providers, as built by `make providers`
 #   REF     a program to compare with, at sizes that it can handle; may be empty
 #   BEFORE  a commit to compare with; may be empty
@@ -25,6 +25,7 @@ declare -A titles=(
 	[large]='Side by side: 5,000 in layers'
 	[hundred]='100,000 instances'
 	[growth]='Growth'
+	[waits]='What waits for what'
 	[providers]='Providers'
 	[before]='Before and after'
 )
@@ -61,6 +62,8 @@ growth() {
 	measure -bin bin/tofu -mirror "$MIRROR" -shapes data -sizes 1000,5000 -phases "$life" -count 2
 }
 
+waits() { measure -bin bin/tofu -ref "$REF" -waits; }
+
 providers() {
 	measure -bin bin/tofu -mirror "$MIRROR" -type synth_t0 -shapes wide,count -sizes 5000 -phases plan,apply,noop,destroy
 	measure -bin bin/tofu -mirror "$MIRROR" -shapes one,aliases -sizes 1 -phases validate,plan,apply,noop,destroy -count 3
@@ -77,7 +80,7 @@ before() {
 # that part stays unchanged.
 possible() {
 	case $1 in
-	side | large) [ -n "${REF:-}" ] ;;
+	side | large | waits) [ -n "${REF:-}" ] ;;
 	before) [ -n "${BEFORE:-}" ] && git rev-parse --quiet --verify "$BEFORE^{commit}" >/dev/null ;;
 	esac
 }
@@ -93,7 +96,7 @@ put() {
 	mv build/bench/document.md "$doc"
 }
 
-for part in ${PARTS:-machine side large hundred growth providers before}; do
+for part in ${PARTS:-machine side large hundred growth waits providers before}; do
 	title=${titles[$part]:?no such part}
 	start=$SECONDS
 	if ! possible "$part"; then

@@ -32,6 +32,9 @@ func run(o *options, out io.Writer) error {
 	if o.keep != "" {
 		return writeAll(o)
 	}
+	if o.waits {
+		return waits(o, out)
+	}
 	if o.traffic {
 		return simulate(o, out)
 	}
