@@ -36,28 +36,13 @@ var (
 	azure   *azuretest.Server
 )
 
-// TestMain sends all requests of the tests to test servers. The proxy must be in the environment
-// before the first request.
+// TestMain sends all requests of the tests to test servers.
 func TestMain(m *testing.M) {
 	if text := os.Getenv("TEST_AZURE_URL"); text != "" {
 		account, _ = url.Parse(text)
 	}
 	azure = azuretest.New(account)
-	dir, err := os.MkdirTemp("", "azurerm")
-	if err != nil {
-		panic(err)
-	}
-	proxy, err := hosts.New(dir, azure.Hosts())
-	if err != nil {
-		panic(err)
-	}
-	for name, value := range proxy.Env() {
-		_ = os.Setenv(name, value)
-	}
-	code := m.Run()
-	_ = proxy.Close()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	os.Exit(hosts.RunTests(m, azure.Hosts()))
 }
 
 func needService(t *testing.T) {

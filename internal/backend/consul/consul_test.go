@@ -19,12 +19,15 @@ import (
 	"tofu/internal/backend/consul"
 	"tofu/internal/backend/consul/consultest"
 	"tofu/internal/backend/storetest"
-	"tofu/internal/configs/blocks"
 	"tofu/internal/httpclient"
-	"tofu/internal/tfdiags"
 )
 
 const ws = backend.DefaultWorkspace
+
+var (
+	check     = storetest.Check
+	wantError = storetest.WantError
+)
 
 func start(t *testing.T) *consultest.Server {
 	s := consultest.Start()
@@ -54,11 +57,7 @@ func tryOpen(t *testing.T, s *consultest.Server, more settings) (backend.Store, 
 	for name, value := range more {
 		values[name] = cty.StringVal(value)
 	}
-	c := consul.Driver.Config()
-	if err := blocks.Decode(cty.ObjectVal(values), c, func(string) string { return "" }, tfdiags.Drop); err != nil {
-		return nil, err
-	}
-	return consul.Driver.Open(context.Background(), c)
+	return storetest.Open(t, consul.Driver, values)
 }
 
 func TestStore(t *testing.T) {
@@ -69,20 +68,6 @@ func TestStore(t *testing.T) {
 				return open(t, s, more), open(t, s, more)
 			})
 		})
-	}
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantError(t *testing.T, err error, text string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("error %v, want %s", err, text)
 	}
 }
 

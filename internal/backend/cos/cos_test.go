@@ -1,7 +1,6 @@
 package cos_test
 
 import (
-	"context"
 	"crypto/md5"
 	"encoding/hex"
 	"errors"
@@ -15,59 +14,37 @@ import (
 	"tofu/internal/backend/cos"
 	"tofu/internal/backend/cos/costest"
 	"tofu/internal/backend/storetest"
-	"tofu/internal/configs/blocks"
 	"tofu/internal/httpclient"
 	"tofu/internal/testenv/hosts"
-	"tofu/internal/tfdiags"
 )
 
 const ws = backend.DefaultWorkspace
 
+var (
+	check     = storetest.Check
+	wantError = storetest.WantError
+	text      = cty.StringVal
+)
+
 func start(t *testing.T) (*costest.Server, *httpclient.Client) {
 	s := costest.New("bucket-125")
-	proxy, err := hosts.New(t.TempDir(), s.Hosts())
-	check(t, err)
-	t.Cleanup(func() { check(t, proxy.Close()) })
-	return s, proxy.Client()
+	return s, hosts.Client(t, s.Hosts())
 }
 
-type settings = map[string]cty.Value
+type settings = storetest.Args
 
-func text(s string) cty.Value { return cty.StringVal(s) }
-
-func tryOpen(client *httpclient.Client, more settings) (backend.Store, error) {
+func tryOpen(t *testing.T, client *httpclient.Client, more settings) (backend.Store, error) {
 	values := settings{"region": text("ap-guangzhou"), "bucket": text("bucket-125"), "prefix": text("tofu/state"),
 		"secret_id": text("AKIDtest"), "secret_key": text("s3cret")}
-	for name, value := range more {
-		values[name] = value
-	}
-	c := cos.Driver.Config().(*cos.Config)
-	if err := blocks.Decode(cty.ObjectVal(values), c, func(string) string { return "" }, tfdiags.Drop); err != nil {
-		return nil, err
-	}
-	c.HTTP = client
-	return cos.Driver.Open(context.Background(), c)
+	return storetest.Open(t, cos.Driver, storetest.With(values, more),
+		func(config any) { config.(*cos.Config).HTTP = client })
 }
 
 func open(t *testing.T, client *httpclient.Client, more settings) backend.Store {
 	t.Helper()
-	store, err := tryOpen(client, more)
+	store, err := tryOpen(t, client, more)
 	check(t, err)
 	return store
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantError(t *testing.T, err error, text string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("error %v, want %s", err, text)
-	}
 }
 
 func TestStore(t *testing.T) {
@@ -181,7 +158,7 @@ func TestErrors(t *testing.T) {
 		"prefix":         {settings{"prefix": text("/x")}, "without a slash at either end"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, err := tryOpen(client, test.settings)
+			store, err := tryOpen(t, client, test.settings)
 			if err == nil {
 				_, err = store.List(t.Context())
 			}

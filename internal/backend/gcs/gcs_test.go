@@ -34,33 +34,16 @@ var (
 	google  *gcptest.Server
 )
 
-// TestMain sends all requests of the tests to test servers. The proxy must be in the environment
-// before the first request.
+// TestMain sends all requests of the tests to test servers.
 func TestMain(m *testing.M) {
 	if text := os.Getenv("TEST_GCS_URL"); text != "" {
 		service, _ = url.Parse(text)
 	}
-	dir, err := os.MkdirTemp("", "gcs")
-	if err != nil {
-		panic(err)
-	}
+	var err error
 	if google, err = gcptest.New(service); err != nil {
 		panic(err)
 	}
-	proxy, err := hosts.New(dir, google.Hosts())
-	if err != nil {
-		panic(err)
-	}
-	for name, value := range proxy.Env() {
-		_ = os.Setenv(name, value)
-	}
-	// Application Default Credentials of the machine must not be found.
-	_ = os.Setenv("HOME", dir)
-	_ = os.Setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
-	code := m.Run()
-	_ = proxy.Close()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	os.Exit(hosts.RunTests(m, google.Hosts()))
 }
 
 type settings map[string]cty.Value

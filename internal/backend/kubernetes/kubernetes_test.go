@@ -1,7 +1,6 @@
 package kubernetes_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,11 +16,15 @@ import (
 	"tofu/internal/backend/kubernetes"
 	"tofu/internal/backend/kubernetes/kubetest"
 	"tofu/internal/backend/storetest"
-	"tofu/internal/configs/blocks"
-	"tofu/internal/tfdiags"
 )
 
 const ws = backend.DefaultWorkspace
+
+var (
+	check     = storetest.Check
+	wantError = storetest.WantError
+	text      = cty.StringVal
+)
 
 func start(t *testing.T) *kubetest.Server {
 	s := kubetest.Start()
@@ -30,9 +33,7 @@ func start(t *testing.T) *kubetest.Server {
 	return s
 }
 
-type settings = map[string]cty.Value
-
-func text(s string) cty.Value { return cty.StringVal(s) }
+type settings = storetest.Args
 
 // direct returns settings that name the server itself.
 func direct(s *kubetest.Server) settings {
@@ -47,29 +48,7 @@ func open(t *testing.T, more settings) backend.Store {
 }
 
 func tryOpen(t *testing.T, more settings) (backend.Store, error) {
-	values := settings{"secret_suffix": text("state")}
-	for name, value := range more {
-		values[name] = value
-	}
-	c := kubernetes.Driver.Config()
-	if err := blocks.Decode(cty.ObjectVal(values), c, func(string) string { return "" }, tfdiags.Drop); err != nil {
-		return nil, err
-	}
-	return kubernetes.Driver.Open(context.Background(), c)
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantError(t *testing.T, err error, text string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("error %v, want %s", err, text)
-	}
+	return storetest.Open(t, kubernetes.Driver, storetest.With(settings{"secret_suffix": text("state")}, more))
 }
 
 func TestStore(t *testing.T) {

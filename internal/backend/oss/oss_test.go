@@ -18,62 +18,40 @@ import (
 	"tofu/internal/backend/oss"
 	"tofu/internal/backend/oss/osstest"
 	"tofu/internal/backend/storetest"
-	"tofu/internal/configs/blocks"
 	"tofu/internal/httpclient"
 	"tofu/internal/testenv/hosts"
-	"tofu/internal/tfdiags"
 )
 
 const ws = backend.DefaultWorkspace
 
+var (
+	check     = storetest.Check
+	wantError = storetest.WantError
+	text      = cty.StringVal
+)
+
 func start(t *testing.T) (*osstest.Server, *httpclient.Client) {
 	s := osstest.New("states", "locks")
-	proxy, err := hosts.New(t.TempDir(), s.Hosts())
-	check(t, err)
-	t.Cleanup(func() { check(t, proxy.Close()) })
-	return s, proxy.Client()
+	return s, hosts.Client(t, s.Hosts())
 }
 
-type settings = map[string]cty.Value
-
-func text(s string) cty.Value { return cty.StringVal(s) }
+type settings = storetest.Args
 
 // locked are the settings for locks.
 var locked = settings{"tablestore_endpoint": text("https://locks.cn-beijing.ots.aliyuncs.com"), "tablestore_table": text("locks")}
 
-func tryOpen(client *httpclient.Client, more settings) (backend.Store, error) {
+func tryOpen(t *testing.T, client *httpclient.Client, more settings) (backend.Store, error) {
 	values := settings{"region": text("cn-beijing"), "bucket": text("states"), "prefix": text("a/b"),
 		"access_key": text("LTAItest"), "secret_key": text("s3cret")}
-	for name, value := range more {
-		values[name] = value
-	}
-	c := oss.Driver.Config().(*oss.Config)
-	if err := blocks.Decode(cty.ObjectVal(values), c, func(string) string { return "" }, tfdiags.Drop); err != nil {
-		return nil, err
-	}
-	c.HTTP = client
-	return oss.Driver.Open(context.Background(), c)
+	return storetest.Open(t, oss.Driver, storetest.With(values, more),
+		func(config any) { config.(*oss.Config).HTTP = client })
 }
 
 func open(t *testing.T, client *httpclient.Client, more settings) backend.Store {
 	t.Helper()
-	store, err := tryOpen(client, more)
+	store, err := tryOpen(t, client, more)
 	check(t, err)
 	return store
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantError(t *testing.T, err error, text string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("error %v, want %s", err, text)
-	}
 }
 
 func TestStore(t *testing.T) {
@@ -239,15 +217,7 @@ func TestErrors(t *testing.T) {
 {"name": "instance", "mode": "EcsRamRole", "ram_role_name": "instance"},
 {"name": "browser", "mode": "CloudSSO"}]}`), 0o600))
 	null := cty.NullVal(cty.String)
-	with := func(base, more settings) settings {
-		out := settings{}
-		for _, part := range []settings{base, more} {
-			for name, value := range part {
-				out[name] = value
-			}
-		}
-		return out
-	}
+	with := storetest.With
 	no := settings{"access_key": null, "secret_key": null}
 	profile := func(name string) settings {
 		return with(no, settings{"shared_credentials_file": text(file), "profile": text(name)})
@@ -294,7 +264,7 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, client := start(t)
-			store, err := tryOpen(client, test.settings)
+			store, err := tryOpen(t, client, test.settings)
 			if err == nil {
 				_, err = store.List(t.Context())
 			}

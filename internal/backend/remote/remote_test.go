@@ -16,12 +16,16 @@ import (
 	"tofu/internal/backend/remote"
 	"tofu/internal/backend/remote/remotetest"
 	"tofu/internal/backend/storetest"
-	"tofu/internal/configs/blocks"
 	"tofu/internal/registry"
-	"tofu/internal/tfdiags"
 )
 
 const ws = backend.DefaultWorkspace
+
+var (
+	check     = storetest.Check
+	wantError = storetest.WantError
+	text      = cty.StringVal
+)
 
 func start(t *testing.T) *remotetest.Server {
 	s := remotetest.Start()
@@ -43,9 +47,7 @@ func (s services) Service(_ context.Context, host, name string) (*url.URL, error
 
 func (s services) Token(context.Context, string) (string, error) { return s.token, nil }
 
-type settings = map[string]cty.Value
-
-func text(s string) cty.Value { return cty.StringVal(s) }
+type settings = storetest.Args
 
 // in returns settings with a workspaces block.
 func in(workspaces settings) settings {
@@ -53,34 +55,15 @@ func in(workspaces settings) settings {
 		"workspaces": cty.ObjectVal(workspaces)}
 }
 
-func tryOpen(d *backend.Driver, services backend.Services, values settings) (backend.Store, error) {
-	c := d.Config()
-	if err := blocks.Decode(cty.ObjectVal(values), c, func(string) string { return "" }, tfdiags.Drop); err != nil {
-		return nil, err
-	}
-	c.(backend.ServiceUser).UseServices(services)
-	return d.Open(context.Background(), c)
+func tryOpen(t *testing.T, d *backend.Driver, services backend.Services, values settings) (backend.Store, error) {
+	return storetest.Open(t, d, values, func(config any) { config.(backend.ServiceUser).UseServices(services) })
 }
 
 func open(t *testing.T, s *remotetest.Server, d *backend.Driver, workspaces settings) backend.Store {
 	t.Helper()
-	store, err := tryOpen(d, services{s.URL, "s3cret"}, in(workspaces))
+	store, err := tryOpen(t, d, services{s.URL, "s3cret"}, in(workspaces))
 	check(t, err)
 	return store
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantError(t *testing.T, err error, text string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("error %v, want %s", err, text)
-	}
 }
 
 var one = settings{"name": text("one")}
@@ -163,7 +146,7 @@ func TestOneWorkspace(t *testing.T) {
 	}
 	wantError(t, b.Put(t.Context(), "two", nil), `the settings name the workspace "one"`)
 	t.Setenv("TF_WORKSPACE", "three")
-	c, err := tryOpen(remote.CloudDriver, services{s.URL, "s3cret"}, in(settings{}))
+	c, err := tryOpen(t, remote.CloudDriver, services{s.URL, "s3cret"}, in(settings{}))
 	check(t, err)
 	wantError(t, c.(backend.Maker).Make(t.Context(), "three"), "which TF_WORKSPACE names; create it first")
 	s.Create("three", "local")
@@ -239,7 +222,7 @@ func TestLocks(t *testing.T) {
 	s := start(t)
 	s.Users["other"] = "nobody"
 	a := open(t, s, remote.Driver, one)
-	b, err := tryOpen(remote.Driver, services{s.URL, "other"}, in(one))
+	b, err := tryOpen(t, remote.Driver, services{s.URL, "other"}, in(one))
 	check(t, err)
 	id, err := a.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{Operation: "OperationTypeApply", Who: "me@here", Info: "process 1"})
 	check(t, err)
@@ -328,7 +311,7 @@ func TestErrors(t *testing.T) {
 		"both, cloud":    {services{s.URL, "s3cret"}, remote.CloudDriver, in(settings{"name": text("a"), "tags": cty.ListVal([]cty.Value{text("b")})}), `it can't be set together with "tags"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, err := tryOpen(test.driver, test.services, test.settings)
+			store, err := tryOpen(t, test.driver, test.services, test.settings)
 			if err == nil {
 				_, err = store.List(t.Context())
 			}

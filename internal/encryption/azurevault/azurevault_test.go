@@ -27,17 +27,6 @@ const (
 var azure = azuretest.New(nil)
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "azurevault")
-	if err != nil {
-		panic(err)
-	}
-	proxy, err := hosts.New(dir, azure.Hosts())
-	if err != nil {
-		panic(err)
-	}
-	for name, value := range proxy.Env() {
-		_ = os.Setenv(name, value)
-	}
 	for host, names := range map[string][]string{vault: {"rsa"}, hsm: {"rsa", "aes128", "aes192", "aes256"}} {
 		for _, name := range names {
 			if err := azure.Rotate(host, name); err != nil {
@@ -45,10 +34,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 	}
-	code := m.Run()
-	_ = proxy.Close()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	os.Exit(hosts.RunTests(m, azure.Hosts()))
 }
 
 type settings map[string]cty.Value

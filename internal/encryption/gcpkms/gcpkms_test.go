@@ -24,27 +24,11 @@ import (
 var google *gcptest.Server
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "gcpkms")
-	if err != nil {
-		panic(err)
-	}
+	var err error
 	if google, err = gcptest.New(nil); err != nil {
 		panic(err)
 	}
-	proxy, err := hosts.New(dir, google.Hosts())
-	if err != nil {
-		panic(err)
-	}
-	for name, value := range proxy.Env() {
-		_ = os.Setenv(name, value)
-	}
-	// Application Default Credentials of the machine must not be found.
-	_ = os.Setenv("HOME", dir)
-	_ = os.Setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
-	code := m.Run()
-	_ = proxy.Close()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	os.Exit(hosts.RunTests(m, google.Hosts()))
 }
 
 type settings map[string]cty.Value

@@ -1,0 +1,56 @@
+package storetest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/backend"
+	"tofu/internal/configs/blocks"
+	"tofu/internal/tfdiags"
+)
+
+// Args are the arguments of a backend block.
+type Args = map[string]cty.Value
+
+// With returns arguments with others added or replaced.
+func With(args Args, more ...Args) Args {
+	out := Args{}
+	for _, part := range append([]Args{args}, more...) {
+		for name, value := range part {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// Open opens the store of a backend with these arguments and an empty environment. The functions
+// change the decoded configuration before.
+func Open(t *testing.T, d *backend.Driver, args Args, change ...func(config any)) (backend.Store, error) {
+	t.Helper()
+	config := d.Config()
+	if err := blocks.Decode(cty.ObjectVal(args), config, func(string) string { return "" }, tfdiags.Drop); err != nil {
+		return nil, err
+	}
+	for _, f := range change {
+		f(config)
+	}
+	return d.Open(t.Context(), config)
+}
+
+// Check ends a test because of an error.
+func Check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// WantError reports an error without that text, and none, as a failure.
+func WantError(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("error %v, want %s", err, text)
+	}
+}
