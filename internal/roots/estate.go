@@ -11,8 +11,10 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/dag"
+	"tofu/internal/getmodules"
 	"tofu/internal/parallel"
 	"tofu/internal/roots/rootsfile"
 	"tofu/internal/session"
@@ -35,6 +37,7 @@ type Root struct {
 
 	id        dag.ID
 	sensitive []string // names of sensitive outputs
+	modules   []string // the directories of all modules that it calls, directly or not
 	calls     []string // the local directories that it calls as modules
 	shared    bool     // other root modules have the same directory
 }
@@ -134,16 +137,38 @@ func (r *Root) read(ctx context.Context, s *session.Session) {
 		}
 	}
 	if len(cfg.Module.Calls) > 0 {
-		// Without modules that are not installed, only the states that the root module itself reads
-		// are found.
-		if whole, err := s.LoadConfigWith(ctx, given); err == nil {
+		if whole, err := s.Load(ctx, given, resolver(s)); err == nil {
 			cfg = whole
 		}
 		s.Warnings.Take() // a run of the root module reports them
 	}
+	for module := range cfg.AllModules() {
+		if !module.Path.IsRoot() {
+			r.modules = append(r.modules, module.Module.Dir)
+		}
+	}
 	if r.State, r.Err = ownState(s, cfg); r.Err == nil {
 		r.Reads = remoteStates(s, cfg.Config)
 		slices.SortStableFunc(r.Reads, func(a, b Read) int { return compareRanges(a.Range, b.Range) })
+	}
+}
+
+// resolver finds the modules that a root module calls. Without those that are not installed, only
+// the states that the others read are found.
+func resolver(s *session.Session) configs.Resolver {
+	installed, err := getmodules.Installed(s.ModulesDir(), s.Base)
+	return func(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
+		if req.Source.Kind == addrs.LocalModule {
+			return configs.ResolvedModule{Dir: req.LocalDir()}, nil
+		}
+		if err != nil {
+			return configs.ResolvedModule{}, nil
+		}
+		found, err := installed(ctx, req)
+		if err != nil {
+			return configs.ResolvedModule{}, nil
+		}
+		return found, nil
 	}
 }
 

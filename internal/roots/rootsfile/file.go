@@ -34,6 +34,7 @@ type File struct {
 
 // Root is what the file says about a root module.
 type Root struct {
+	File      string // the roots.tofu.hcl, relative to the working directory
 	Name      string
 	Dir       string            // relative to the working directory, unless the file has an absolute path
 	Workspace string            // "" means the selected one
@@ -191,7 +192,7 @@ func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Root{Name: name, Dir: f.below(dir), Range: block.DefRange()}
+	r := &Root{File: filepath.Join(f.Dir, FileName), Name: name, Dir: f.below(dir), Range: block.DefRange()}
 	return r, f.complete(r, block.Body, each)
 }
 
@@ -228,7 +229,7 @@ func (f *File) below(name string) string {
 // Found returns what the file's defaults say about a root module in dir that the file doesn't
 // declare.
 func (f *File) Found(name, dir string) (*Root, error) {
-	r := &Root{Name: name, Dir: dir}
+	r := &Root{File: filepath.Join(f.Dir, FileName), Name: name, Dir: dir}
 	return r, f.complete(r, nil, nil)
 }
 

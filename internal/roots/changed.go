@@ -1,0 +1,134 @@
+package roots
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"tofu/internal/dag"
+	"tofu/internal/memo"
+	"tofu/internal/tfdiags"
+)
+
+// ChangedFiles returns the absolute paths of the files in the git repository of a directory that
+// differ from those of a commit, including new files that git doesn't ignore. ref names the commit;
+// if HEAD doesn't descend from it, the commit is the last one that both have in common.
+func ChangedFiles(ctx context.Context, dir, ref string) ([]string, error) {
+	git := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if text := strings.TrimSpace(stderr.String()); err != nil && text != "" {
+			err = errors.New(text)
+		}
+		return string(out), err
+	}
+	fail := func(err error) error {
+		return tfdiags.Errorf("Failed to find what changed", "git can't compare the files with %q: %s.", ref,
+			strings.TrimSuffix(err.Error(), "."))
+	}
+	top, err := git("rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, fail(err)
+	}
+	commit, err := git("rev-parse", "--verify", "--end-of-options", ref+"^{commit}")
+	if err != nil {
+		return nil, fail(err)
+	}
+	base, err := git("merge-base", strings.TrimSpace(commit), "HEAD")
+	if err != nil {
+		base = commit // without a common history
+	}
+	top = strings.TrimSpace(top)
+	dir = top // paths are relative to it, and it has all files
+	tracked, err := git("diff", "--name-only", "-z", "--no-renames", strings.TrimSpace(base), "--")
+	if err != nil {
+		return nil, fail(err)
+	}
+	others, err := git("ls-files", "-z", "--others", "--exclude-standard")
+	if err != nil {
+		return nil, fail(err)
+	}
+	var out []string
+	for name := range strings.SplitSeq(tracked+others, "\x00") {
+		if name != "" {
+			out = append(out, filepath.Join(top, filepath.FromSlash(name)))
+		}
+	}
+	return out, nil
+}
+
+// Changed returns a function for [Selection] that reports whether a root module depends on one of
+// some files: files in its directory and in the local modules that it calls, and below them unless
+// another root module or module is nearer; its variable files, and files that its expressions read
+// by a constant path; and the roots.tofu.hcl above it. Root modules that need a changed one
+// are changed too. Paths are absolute.
+func (e *Estate) Changed(files []string) func(*Root) bool {
+	dirs, paths := make(map[string][]*Root), make(map[string][]*Root)
+	var read memo.Map[string, []string] // by directory
+	for _, r := range e.Roots {
+		for i, dir := range append([]string{r.Dir}, r.modules...) {
+			dirs[resolved(dir)] = append(dirs[resolved(dir)], r)
+			files, _ := read.Do(dir, func() ([]string, error) { return filesRead(dir, i == 0), nil })
+			for _, path := range files {
+				paths[resolved(path)] = append(paths[resolved(path)], r)
+			}
+		}
+		for _, path := range r.files() {
+			paths[resolved(path)] = append(paths[resolved(path)], r)
+		}
+	}
+	var start []dag.ID
+	add := func(roots []*Root) {
+		for _, r := range roots {
+			start = append(start, r.id)
+		}
+	}
+	for _, file := range files {
+		file = resolved(file)
+		nearest := false
+		for at := file; ; at = filepath.Dir(at) {
+			add(paths[at])
+			if at != file && !nearest && dirs[at] != nil {
+				add(dirs[at])
+				nearest = true
+			}
+			if at == filepath.Dir(at) {
+				break
+			}
+		}
+	}
+	changed := dag.ReachIn(e.Graph.Dependents(), start...)
+	for _, id := range start {
+		changed[id] = true
+	}
+	return func(r *Root) bool { return changed[r.id] }
+}
+
+// resolved returns an absolute path without symbolic links in its directory.
+func resolved(path string) string {
+	path = Absolute(path)
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path))
+	}
+	return path
+}
+
+// files returns the variable files of a root module, and the file that declares it.
+func (r *Root) files() []string {
+	if r.Declared == nil {
+		return nil
+	}
+	var out []string
+	for _, name := range r.Declared.VarFiles {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(r.Dir, name)
+		}
+		out = append(out, name)
+	}
+	return append(out, r.Declared.File)
+}

@@ -1,0 +1,140 @@
+package roots
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"tofu/internal/dag"
+	"tofu/internal/tfdiags"
+)
+
+// Selection says which root modules of an estate a command works on. The zero value selects all.
+type Selection struct {
+	// Only and Skip are patterns of names: * stands for any characters but slashes, ** for any parts.
+	// A root module is selected if one of Only matches and none of Skip does.
+	Only, Skip []string
+	// Tags are words that a root module must have, each of them. An entry may have several words with
+	// commas between them, of which one is enough.
+	Tags []string
+	// Changed, unless nil, selects only root modules for which it returns true.
+	Changed func(*Root) bool
+	// Dependents and Dependencies add the root modules that need the selected ones, or that these
+	// need, directly or not. Skip still leaves root modules out.
+	Dependents, Dependencies bool
+}
+
+// Select returns the selected root modules, by name. It is an error if a pattern or a tag fits no
+// root module.
+func (e *Estate) Select(s *Selection) ([]*Root, error) {
+	if err := e.checkSelection(s); err != nil {
+		return nil, err
+	}
+	var start []dag.ID
+	for _, r := range e.Roots {
+		if (len(s.Only) == 0 || matchesAny(s.Only, r.Name)) && hasTags(r, s.Tags) && (s.Changed == nil || s.Changed(r)) {
+			start = append(start, r.id)
+		}
+	}
+	keep := make([]bool, len(e.Roots))
+	mark := func(reached []bool) {
+		for i, yes := range reached {
+			keep[i] = keep[i] || yes
+		}
+	}
+	for _, id := range start {
+		keep[id] = true
+	}
+	if s.Dependencies {
+		mark(e.Graph.Reach(start...))
+	}
+	if s.Dependents {
+		mark(dag.ReachIn(e.Graph.Dependents(), start...))
+	}
+	var out []*Root
+	for i, r := range e.Roots {
+		if keep[i] && !matchesAny(s.Skip, r.Name) {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+func (e *Estate) checkSelection(s *Selection) error {
+	var errs tfdiags.Diagnostics
+	for _, option := range []struct {
+		name     string
+		patterns []string
+	}{{"only", s.Only}, {"skip", s.Skip}} {
+		for _, p := range option.patterns {
+			fits := func(r *Root) bool { return matchesAny([]string{p}, r.Name) }
+			switch {
+			case !doublestar.ValidatePattern(p):
+				errs.Add(tfdiags.Errorf("Invalid pattern", "The pattern -%s=%s is not valid. In a pattern, * stands for any "+
+					"characters but slashes, and ** for any parts of a name.", option.name, p))
+			case !slices.ContainsFunc(e.Roots, fits):
+				errs.Add(tfdiags.Errorf("No such root module", "-%s=%s matches no root module.%s", option.name, p,
+					e.didYouMean(p)))
+			}
+		}
+	}
+	for _, words := range s.Tags {
+		for word := range strings.SplitSeq(words, ",") {
+			if !slices.ContainsFunc(e.Roots, func(r *Root) bool { return slices.Contains(r.Tags(), word) }) {
+				errs.Add(tfdiags.Errorf("No such tag", "No root module has the tag %q. The tags are listed by: tofu roots "+
+					"list -json", word))
+			}
+		}
+	}
+	return errs.Err()
+}
+
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := doublestar.Match(p, name)
+		return ok && err == nil
+	})
+}
+
+func hasTags(r *Root, tags []string) bool {
+	for _, words := range tags {
+		if !slices.ContainsFunc(strings.Split(words, ","), func(word string) bool { return slices.Contains(r.Tags(), word) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckDestroy returns an error if root modules outside of the selection read outputs of selected
+// ones, which would be destroyed.
+func (e *Estate) CheckDestroy(selected []*Root) error {
+	in := make(map[*Root]bool, len(selected))
+	for _, r := range selected {
+		in[r] = true
+	}
+	var lines []string
+	for _, r := range e.Roots {
+		if in[r] {
+			continue
+		}
+		for _, read := range r.Reads {
+			if read.Root != nil && in[read.Root] && read.Kind != After {
+				lines = append(lines, fmt.Sprintf("%s reads %s at %s", r.Name, read.Root.Name, tfdiags.Place(read.Range)))
+				break
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	const most = 10
+	if n := len(lines) - most; n > 0 {
+		lines = append(lines[:most], fmt.Sprintf("and %d more", n))
+	}
+	return tfdiags.Errorf("Other root modules read what would be destroyed",
+		"These root modules are not selected, and they read outputs of selected ones:\n  - %s\nNothing was changed. "+
+			"Destroy them too, for example with -with=dependents, or remove what reads the outputs.",
+		strings.Join(lines, "\n  - "))
+}
