@@ -272,7 +272,13 @@ func (f *rootsApplyFlags) applySaved(ctx context.Context, app *App, path string)
 		return err
 	}
 	defer rec.Close()
-	_, err = f.apply(ctx, app, f.run(app, e, selected, saved.Directories), saved, rec)
+	results, err := f.apply(ctx, app, f.run(app, e, selected, saved.Directories), saved, rec)
+	switch {
+	case err != nil && rec.Unfinished():
+		app.Say("\nTo continue with what is left of this plan, run:\n    tofu roots apply -resume=%s", path)
+	case err == nil && fleet.Left(results):
+		app.Say("\nNot everything is done: changes were deferred. Make a new plan to continue.")
+	}
 	return err
 }
 
@@ -330,8 +336,11 @@ func (f *rootsApplyFlags) round(
 		return false, err
 	}
 	unplanned := fleet.Failures(planned)
-	if !fleet.Changes(planned) || ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil, !fleet.Changes(planned):
 		return false, unplanned
+	case !fleet.Applyable(planned):
+		return false, tfdiags.Join(unplanned, fleet.Stuck(planned))
 	}
 	if err := f.approve(ctx, app); err != nil {
 		return false, err
@@ -351,7 +360,7 @@ func (f *rootsApplyFlags) round(
 	if err := tfdiags.Join(unplanned, err); err != nil {
 		return false, err
 	}
-	return fleet.Defers(planned) && fleet.Applied(results), nil
+	return fleet.Left(planned) && fleet.Applied(results), nil
 }
 
 // approve asks the user whether to apply the plans of all root modules.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tofu/internal/encryption"
+	"tofu/internal/fleet"
 	"tofu/internal/graphview"
 	"tofu/internal/plans/planfile"
 	"tofu/internal/session"
@@ -44,6 +45,7 @@ Shows the current state, or the contents of a file: a saved plan or a state.`,
 			"in `characters`.")
 		fs.StringVar(&f.Events, "events", "", "With -format=html: take the durations of an apply of the plan from "+
 			"`file`, which \"tofu apply -json\" printed.")
+		fs.StringVar(&f.Root, "root", "", "Of the saved plans of many root modules, show that of the root module `NAME`.")
 		fs.StringVar(&f.Out, "out", "", "With -format: write to `path` instead of standard output.")
 		f.documentFlags.add(fs)
 	}, runShow),
@@ -57,6 +59,7 @@ type showFlags struct {
 	Plan, Module        string
 	Format, Events, Out string
 	Limit               int
+	Root                string
 }
 
 // showFormats write a plan in the formats of -format.
@@ -216,6 +219,12 @@ func (s *showRun) file(ctx context.Context, path string) error {
 		return tfdiags.Errorf("Failed to read the file to show",
 			"The argument of the command is the path of a saved plan or of a state file, which can't be "+
 				"read: %s.", err)
+	}
+	if fleet.Is(data) {
+		return s.estate(ctx, path)
+	}
+	if s.flags.Root != "" {
+		return badUsage("Not a plan of many root modules", "The option -root is for plans that \"tofu roots plan -out\" saved.")
 	}
 	crypt, err := s.app.FileEncryption(ctx, s.flags.Variables)
 	if err != nil {

@@ -45,7 +45,10 @@ type applying struct {
 // root applies the plan of one root module.
 func (a *applying) root(ctx context.Context, s *session.Session, r *roots.Root) *Result {
 	p := a.planned[r.Name]
-	result := &Result{Root: r, Plan: &PlanSummary{Counts: p.Counts, Changes: p.Changes, Deferred: p.Deferred}}
+	result := &Result{Root: r, Plan: p.summary(), Why: p.WaitsFor(), applying: true}
+	if result.Why != "" {
+		return result
+	}
 	before := a.rec.last(r.Name)
 	if before == stepDone {
 		result.Done = true

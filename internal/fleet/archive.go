@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -19,6 +18,7 @@ import (
 	"tofu/internal/roots"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
 	"tofu/internal/ui/planview"
 	"tofu/internal/version"
 )
@@ -58,7 +58,10 @@ type Planned struct {
 	Changes   bool            `json:"changes"`
 	Counts    planview.Counts `json:"counts"`
 	Deferred  int             `json:"deferred,omitempty"`
-	Unknown   []string        `json:"unknown_variables,omitempty"`
+	// Waits are the root modules that defer changes which decide outputs that this one reads. Its plan
+	// is shown, and not applied: it is made again when these changes are applied.
+	Waits   []string `json:"waits,omitempty"`
+	Unknown []string `json:"unknown_variables,omitempty"`
 }
 
 // Archive is a file with the plans of many root modules. It is written while they are planned.
@@ -98,7 +101,7 @@ func notSaved(path string, err error) error {
 func (a *Archive) add(r *roots.Root, plan []byte, about *PlanSummary, in []byte) error {
 	p := &Planned{Name: r.Name, Dir: filepath.ToSlash(r.Dir), State: r.State, Serial: about.Serial, Lineage: about.Lineage,
 		Workspace: about.Workspace, Changes: about.Changes, Counts: about.Counts, Deferred: about.Deferred,
-		Unknown: about.Unknown}
+		Unknown: about.Unknown, Waits: about.Waits}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var err error
@@ -285,11 +288,27 @@ func (s *Saved) Select(e *roots.Estate) ([]*roots.Root, error) {
 		"changed. Apply it where it was made, or make a new plan.", s.path, strings.Join(wrong, "\n  - "), more)
 }
 
-// planned returns the plan of a root module; nil if there is none.
-func (s *Saved) planned(name string) *Planned {
-	i := slices.IndexFunc(s.Roots, func(p *Planned) bool { return p.Name == name })
-	if i < 0 {
-		return nil
+// Names returns the names of the root modules in the archive.
+func (s *Saved) Names() []string {
+	var out []string
+	for _, p := range s.Roots {
+		out = append(out, p.Name)
 	}
-	return s.Roots[i]
+	return out
 }
+
+// Summary returns the sums of all plans.
+func (s *Saved) Summary() ui.Estate {
+	results := make([]*Result, len(s.Roots))
+	for i, p := range s.Roots {
+		results[i] = &Result{Plan: p.summary()}
+	}
+	return Summarize("plan", results)
+}
+
+func (p *Planned) summary() *PlanSummary {
+	return &PlanSummary{Counts: p.Counts, Changes: p.Changes, Deferred: p.Deferred, Waits: p.Waits}
+}
+
+// WaitsFor says what the plan waits for; "" if it doesn't wait.
+func (p *Planned) WaitsFor() string { return p.summary().waitsFor() }

@@ -2,6 +2,9 @@ package fleet
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
@@ -21,17 +24,28 @@ import (
 // PlanSummary is what a run keeps of a plan.
 type PlanSummary struct {
 	Counts    planview.Counts
-	Changes   bool // applying the plan would change something
-	Deferred  int  // changes that can't be planned yet
-	Unknown   []string
+	Changes   bool     // applying the plan would change something
+	Deferred  int      // changes that can't be planned yet
+	Unknown   []string // variables
+	Waits     []string // see Planned.Waits
 	Serial    uint64
 	Lineage   string
 	Workspace string
 }
 
+// left reports whether there is something to do after the plan is applied.
+func (s *PlanSummary) left() bool { return s.Deferred > 0 || len(s.Waits) > 0 }
+
+func (s *PlanSummary) waitsFor() string {
+	if len(s.Waits) == 0 {
+		return ""
+	}
+	return "it waits for deferred changes of " + strings.Join(s.Waits, ", ")
+}
+
 // Plan plans all root modules of the run and adds their plans to an archive.
 func (run *Run) Plan(ctx context.Context, opts engine.PlanOptions, into *Archive) []*Result {
-	p := &planning{run: run, opts: opts, into: into, outputs: make(map[*roots.Root]map[string]cty.Value),
+	p := &planning{run: run, opts: opts, into: into, outputs: make(map[*roots.Root]map[string]cty.Value), undecided: make(map[string]bool),
 		selected: make(map[*roots.Root]bool)}
 	for _, r := range run.Selected {
 		p.selected[r] = true
@@ -49,6 +63,9 @@ type planning struct {
 
 	mu      sync.Mutex
 	outputs map[*roots.Root]map[string]cty.Value // planned ones, of finished root modules
+	// undecided has the names of root modules of which some outputs stay unknown, or as they are, when
+	// their plans are applied.
+	undecided map[string]bool
 }
 
 // root plans one root module.
@@ -85,8 +102,15 @@ func (p *planning) root(ctx context.Context, s *session.Session, r *roots.Root) 
 		op.ShowPlan(ctx, &ui.PlanView{Plan: plan})
 	}
 	p.mu.Lock()
+	for _, name := range slices.Sorted(maps.Keys(inputs.roots)) {
+		if p.undecided[name] {
+			result.Plan.Waits = append(result.Plan.Waits, name)
+		}
+	}
 	p.outputs[r] = plannedOutputs(plan)
+	p.undecided[r.Name] = undecided(result.Plan, p.outputs[r])
 	p.mu.Unlock()
+	result.Why = result.Plan.waitsFor()
 	if p.into == nil {
 		return result
 	}
@@ -110,6 +134,22 @@ func (p *planning) save(
 		return err
 	}
 	return p.into.add(r, data, about, from)
+}
+
+// undecided reports whether applying a plan leaves outputs undecided.
+func undecided(about *PlanSummary, outputs map[string]cty.Value) bool {
+	if len(about.Waits) > 0 {
+		return about.Changes // nothing of it is applied
+	}
+	if about.Deferred == 0 {
+		return false
+	}
+	for _, v := range outputs {
+		if !v.IsWhollyKnown() {
+			return true
+		}
+	}
+	return false
 }
 
 func summarize(op *session.Operation, plan *plans.Plan) *PlanSummary {

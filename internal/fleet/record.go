@@ -132,3 +132,10 @@ func (r *Record) Close() error {
 	}
 	return r.file.Close()
 }
+
+// Unfinished reports whether a run has begun with a root module.
+func (r *Record) Unfinished() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.done) > 0
+}

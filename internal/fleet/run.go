@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 
 	"tofu/internal/dag"
@@ -170,9 +172,10 @@ type Result struct {
 	Skipped      bool
 	Why, Because string
 
-	Done    bool         // by an earlier run
-	Plan    *PlanSummary // of its plan; nil without one
-	Applied *ui.Applied  // what was changed; nil if nothing was applied
+	Done     bool // by an earlier run
+	applying bool
+	Plan     *PlanSummary // of its plan; nil without one
+	Applied  *ui.Applied  // what was changed; nil if nothing was applied
 }
 
 // Failed reports whether the root module is not finished.
@@ -241,6 +244,8 @@ func (r *Result) Status() string {
 		return "failed"
 	case r.Done:
 		return "done"
+	case r.Applied == nil && r.applying && len(r.Plan.Waits) > 0:
+		return "waits"
 	case r.Applied != nil:
 		return "applied"
 	case r.Plan != nil && (r.Plan.Changes || r.Plan.Deferred > 0):
@@ -259,14 +264,29 @@ func Changes(results []*Result) bool {
 	return false
 }
 
-// Defers reports whether a plan of a root module puts off changes.
-func Defers(results []*Result) bool {
-	return slices.ContainsFunc(results, func(r *Result) bool { return r.Plan != nil && r.Plan.Deferred > 0 })
-}
-
 // Applied reports whether a plan was applied to a root module.
 func Applied(results []*Result) bool {
 	return slices.ContainsFunc(results, func(r *Result) bool { return r.Applied != nil })
+}
+
+// Left reports whether something is left to plan after all plans are applied.
+func Left(results []*Result) bool {
+	for _, r := range results {
+		if r.Plan != nil && r.Plan.left() {
+			return true
+		}
+	}
+	return false
+}
+
+// Applyable reports whether applying the plans changes anything.
+func Applyable(results []*Result) bool {
+	for _, r := range results {
+		if r.Plan != nil && r.Plan.Changes && len(r.Plan.Waits) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Summarize returns the sums of a run.
@@ -294,4 +314,16 @@ func Summarize(operation string, results []*Result) ui.Estate {
 		}
 	}
 	return m
+}
+
+// Stuck returns the error about root modules whose deferred changes can't be planned.
+func Stuck(results []*Result) error {
+	var lines []string
+	for _, r := range results {
+		if r.Plan != nil && r.Plan.Deferred > 0 {
+			lines = append(lines, fmt.Sprintf("\n  - %s: %d deferred", r.Root.Name, r.Plan.Deferred))
+		}
+	}
+	return tfdiags.Errorf("Deferred changes can't be planned",
+		"Applying these plans would not make known what the changes wait for:%s", strings.Join(lines, ""))
 }

@@ -18,7 +18,8 @@ type Estate struct {
 	Counts    planview.Counts `json:"changes"`
 }
 
-func (m Estate) text() string {
+// Text returns the summary in one line.
+func (m Estate) Text() string {
 	verb := "change"
 	if m.Changed == 1 {
 		verb = "changes"
@@ -45,7 +46,7 @@ func (m Estate) text() string {
 // EstateRoot is what became of one root module in a run over many.
 type EstateRoot struct {
 	Name   string          `json:"name"`
-	Status string          `json:"status"` // "changes", "unchanged", "applied", "failed" or "skipped"
+	Status string          `json:"status"` // "changes", "unchanged", "applied", "waits", "failed", "skipped" or "done"
 	Why    string          `json:"why,omitempty"`
 	Counts planview.Counts `json:"changes"`
 }
@@ -60,4 +61,4 @@ func (m EstateRoot) text() string {
 
 // The statuses of root modules, as text.
 var estateStatus = map[string]string{"changes": "changes", "unchanged": "no changes", "applied": "applied",
-	"failed": "failed", "skipped": "not started", "done": "done by an earlier run"}
+	"failed": "failed", "skipped": "not started", "waits": "not applied yet", "done": "done by an earlier run"}

@@ -309,7 +309,7 @@ func (p *jsonPrinter) Message(m Message) {
 			p.line("info", text, "log", nil)
 		}
 	case Estate:
-		p.line("info", strings.TrimSpace(m.text()), "estate_summary", entry{"estate": m})
+		p.line("info", strings.TrimSpace(m.Text()), "estate_summary", entry{"estate": m})
 	case EstateRoot:
 		p.line("info", strings.TrimSpace(m.text()), "root_result", entry{"root": m.Name, "result": m})
 	case Applied:

@@ -1,0 +1,237 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"tofu/internal/fleet"
+	"tofu/internal/session"
+	"tofu/internal/suggest"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+	"tofu/internal/ui/review"
+	"tofu/internal/version"
+)
+
+// estateFormat is the version of the JSON documents about plans of many root modules.
+const estateFormat = "1.0"
+
+// estate shows the plans of many root modules that were saved to one file.
+func (s *showRun) estate(ctx context.Context, path string) error {
+	saved, err := fleet.Open(path)
+	if err != nil {
+		return err
+	}
+	defer saved.Close()
+	shown := saved.Roots
+	if s.flags.Root != "" {
+		i := slices.IndexFunc(shown, func(p *fleet.Planned) bool { return p.Name == s.flags.Root })
+		if i < 0 {
+			hint := ""
+			if near := suggest.Nearest(s.flags.Root, saved.Names()); near != "" {
+				hint = fmt.Sprintf(" Did you mean %q?", near)
+			}
+			return tfdiags.Errorf("No such root module", "%s has no plan of a root module %q.%s", path, s.flags.Root, hint)
+		}
+		shown = shown[i : i+1]
+	}
+	e := &estateShow{showRun: s, saved: saved}
+	if s.flags.Format != "" {
+		return e.formatted(ctx, shown)
+	}
+	if !s.flags.Document {
+		if err := e.text(ctx, shown); err != nil {
+			return err
+		}
+	}
+	if s.flags.Root != "" {
+		return s.write(func(w io.Writer) error {
+			return e.plan(ctx, shown[0], func(at *showRun, p *session.SavedPlan) error { return at.json(ctx, p, w) })
+		})
+	}
+	return s.write(func(w io.Writer) error { return e.json(ctx, w) })
+}
+
+// estateShow shows an archive.
+type estateShow struct {
+	*showRun
+	saved *fleet.Saved
+}
+
+// plan calls show with the plan of a root module.
+func (e *estateShow) plan(
+	ctx context.Context, p *fleet.Planned, show func(at *showRun, plan *session.SavedPlan) error,
+) error {
+	app := *e.app
+	app.Session = e.app.At(p.Dir, e.app.Terminal)
+	plan, err := e.saved.Plan(ctx, app.Session, p, e.flags.Variables)
+	if err != nil {
+		return err
+	}
+	at := *e.showRun
+	at.app = &app
+	err = show(&at, plan)
+	e.app.printOnStderr(app.Warnings.Take())
+	return err
+}
+
+// text shows the plans for humans: root modules without changes take a line.
+func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
+	for _, p := range shown {
+		if !p.Changes && p.Deferred == 0 && e.flags.Root == "" {
+			e.app.Printer.Message(ui.EstateRoot{Name: p.Name, Status: "unchanged"})
+			continue
+		}
+		e.app.Printer.Message(ui.Rule{})
+		e.app.Printer.Message(ui.EstateRoot{Name: p.Name, Status: "changes", Why: p.WaitsFor(), Counts: p.Counts})
+		err := e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error {
+			schemas, end, err := at.app.planSchemas(ctx, plan)
+			defer end()
+			if err != nil {
+				return err
+			}
+			e.app.Printer.Plan(&ui.PlanView{Plan: plan.Plan, Config: plan.Configuration.Config, Schemas: schemas})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if e.flags.Root == "" {
+		e.app.Printer.Message(e.saved.Summary())
+	}
+	return nil
+}
+
+// json writes one document with the documents of all plans.
+func (e *estateShow) json(ctx context.Context, w io.Writer) error {
+	summary, err := json.Marshal(e.saved.Summary())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "{\"format_version\":%q,\"tofu_version\":%q,\"errored\":%t,\"summary\":%s,\"roots\":[", estateFormat,
+		version.String, e.saved.Errored, summary)
+	for i, p := range e.saved.Roots {
+		if i > 0 {
+			fmt.Fprint(w, ",")
+		}
+		about, err := json.Marshal(p)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "{\"root\":%s,\"plan\":", about)
+		err = e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error { return at.json(ctx, plan, w) })
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(w, "}")
+	}
+	_, err = fmt.Fprintln(w, "]}")
+	return err
+}
+
+// json writes the document of one plan.
+func (s *showRun) json(ctx context.Context, plan *session.SavedPlan, w io.Writer) error {
+	schemas, end, err := s.app.planSchemas(ctx, plan)
+	defer end()
+	if err != nil {
+		return err
+	}
+	return ui.WritePlan(w, &ui.PlanView{Plan: plan.Plan, Config: plan.Configuration.Config, Schemas: schemas},
+		version.String)
+}
+
+// formatted writes the plans in the format of -format.
+func (e *estateShow) formatted(ctx context.Context, shown []*fleet.Planned) error {
+	if e.flags.Root != "" {
+		return e.plan(ctx, shown[0], func(at *showRun, plan *session.SavedPlan) error {
+			return at.formatted(ctx, plan, showFormats[e.flags.Format])
+		})
+	}
+	if e.flags.Format == formatHTML {
+		return badUsage("One page shows one plan", "With -format=html, say which plan to show: -root=NAME.")
+	}
+	out, err := e.app.openDocument(e.flags.Out)
+	if err != nil {
+		return err
+	}
+	if e.flags.Format == "summary-json" {
+		return out.close(e.summary(out))
+	}
+	return out.close(e.markdown(ctx, out))
+}
+
+// summary writes the sums, and what the sums consist of.
+func (e *estateShow) summary(w io.Writer) error {
+	text, err := json.MarshalIndent(struct {
+		FormatVersion string           `json:"format_version"`
+		Summary       ui.Estate        `json:"summary"`
+		Roots         []*fleet.Planned `json:"roots"`
+	}{estateFormat, e.saved.Summary(), e.saved.Roots}, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", text)
+	return err
+}
+
+// markdown writes the plans of root modules with changes, in as many characters as one plan may
+// have. Those that don't fit are listed.
+func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
+	text := &countedWriter{to: w}
+	fmt.Fprintf(text, "# %s\n", e.saved.Summary().Text())
+	var left []string
+	changing := 0
+	for _, p := range e.saved.Roots {
+		if p.Changes || p.Deferred > 0 {
+			changing++
+		}
+	}
+	for _, p := range e.saved.Roots {
+		if !p.Changes && p.Deferred == 0 {
+			continue
+		}
+		room := (e.flags.Limit - text.n) / changing
+		changing--
+		if room < review.LeastLimit {
+			left = append(left, p.Name)
+			continue
+		}
+		fmt.Fprintf(text, "\n## `%s`\n\n", p.Name)
+		err := e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error {
+			schemas, end, err := at.app.planSchemas(ctx, plan)
+			defer end()
+			if err != nil {
+				return err
+			}
+			return review.Write(text, &ui.PlanView{Plan: plan.Plan, Config: plan.Configuration.Config, Schemas: schemas}, room)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(text, "\n%d more root modules change; `tofu show -root=NAME` shows the plan of one.\n", len(left))
+	}
+	return text.err
+}
+
+// countedWriter counts the bytes that it passes on.
+type countedWriter struct {
+	to  io.Writer
+	n   int
+	err error
+}
+
+// Write implements io.Writer.
+func (w *countedWriter) Write(p []byte) (int, error) {
+	n, err := w.to.Write(p)
+	w.n += n
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
