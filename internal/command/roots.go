@@ -335,6 +335,8 @@ func (a *App) eachRoot(ctx context.Context, args []string, workers int, run func
 }
 
 // rootHeading returns the line above the output of a root module.
-func (a *App) rootHeading(r *roots.Root) string {
-	return fmt.Sprintf("\n%s", a.emphasis("── "+r.Name+" ──"))
+func (a *App) rootHeading(r *roots.Root) string { return a.heading(r.Name) }
+
+func (a *App) heading(root string) string {
+	return fmt.Sprintf("\n%s", a.emphasis("── "+root+" ──"))
 }

@@ -23,6 +23,8 @@ import (
 type fleetFlags struct {
 	planFlags
 	workerFlags
+	Report string
+	form   func(*fleet.Report, io.Writer) error
 }
 
 func (f *fleetFlags) add(fs *options) {
@@ -30,6 +32,14 @@ func (f *fleetFlags) add(fs *options) {
 	f.addSensitive(fs)
 	f.addPlanView(fs)
 	f.addWorkers(fs)
+	fs.Func("report", "Write what became of each root module to `path`: as JSON if it ends in .json, for JUnit in .xml, "+
+		"or as Markdown in .md.", func(path string) error {
+		f.Report, f.form = path, fleet.Forms[filepath.Ext(path)]
+		if f.form == nil {
+			return errors.New("must end in .json, .xml or .md")
+		}
+		return writable(path)
+	})
 }
 
 // addPlan declares the options that say what is planned.
@@ -105,12 +115,17 @@ func (a *App) showRoot(r *roots.Root, result *fleet.Result, text []byte) {
 		return
 	}
 	text = bytes.TrimSpace(text)
-	if len(text) == 0 && result.Err == nil && !result.Skipped {
+	if len(text) == 0 && result.Err == nil && result.Why == "" {
 		return // most root modules of a large estate have no changes
 	}
 	a.Say("%s", a.rootHeading(r))
-	if result.Skipped {
+	switch {
+	case result.Skipped:
 		a.Say("Not started: %s.", result.Why)
+	case result.Status() == "postponed":
+		a.Say("Not applied yet: %s.", result.Why)
+	case result.Why != "":
+		a.Say("An apply postpones this: %s.", result.Why)
 	}
 	if len(text) > 0 {
 		fmt.Fprintf(a.Out, "%s\n", text)
@@ -118,9 +133,20 @@ func (a *App) showRoot(r *roots.Root, result *fleet.Result, text []byte) {
 	a.Printer.Diagnostics(tfdiags.FromError(result.Err))
 }
 
-// summarize shows the sums of a run.
-func (a *App) summarize(operation string, results []*fleet.Result) {
-	a.Printer.Message(fleet.Summarize(operation, results))
+// summarize shows the sums of a run, and writes its report. It returns the error that some root
+// modules failed.
+func (f *fleetFlags) summarize(a *App, operation string, results []*fleet.Result) error {
+	sums := fleet.Summarize(operation, results)
+	a.Printer.Message(sums)
+	failed := fleet.Failures(results)
+	if f.Report == "" {
+		return failed
+	}
+	out, err := a.openDocument(f.Report)
+	if err == nil {
+		err = out.close(f.form(fleet.NewReport(sums, results), out))
+	}
+	return tfdiags.Join(failed, err)
 }
 
 var cmdRootsPlan = &Command{
@@ -166,8 +192,7 @@ func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, dirs []strin
 		}
 	}
 	results := run.Plan(ctx, *opts, archive)
-	app.summarize("plan", results)
-	failed := fleet.Failures(results)
+	failed := f.summarize(app, "plan", results)
 	if archive != nil {
 		if err := archive.Close(run, results); err != nil {
 			return errors.Join(failed, err)
@@ -291,8 +316,7 @@ func (f *rootsApplyFlags) apply(
 	if saved.Mode == plans.Destroy {
 		operation = "destroy"
 	}
-	app.summarize(operation, results)
-	return results, fleet.Failures(results)
+	return results, f.summarize(app, operation, results)
 }
 
 // planAndApply plans, asks, and applies, until nothing is deferred. What can't be planned doesn't
@@ -331,11 +355,10 @@ func (f *rootsApplyFlags) round(
 		return false, err
 	}
 	planned := run.Plan(ctx, opts, archive)
-	app.summarize("plan", planned)
+	unplanned := f.summarize(app, "plan", planned)
 	if err := archive.Close(run, planned); err != nil {
 		return false, err
 	}
-	unplanned := fleet.Failures(planned)
 	switch {
 	case ctx.Err() != nil, !fleet.Changes(planned):
 		return false, unplanned

@@ -61,10 +61,13 @@ type estateShow struct {
 	saved *fleet.Saved
 }
 
-// plan calls show with the plan of a root module.
+// plan calls show with the plan of a root module, unless it has no changes.
 func (e *estateShow) plan(
 	ctx context.Context, p *fleet.Planned, show func(at *showRun, plan *session.SavedPlan) error,
 ) error {
+	if p.Plan == "" {
+		return nil
+	}
 	app := *e.app
 	app.Session = e.app.At(p.Dir, e.app.Terminal)
 	plan, err := e.saved.Plan(ctx, app.Session, p, e.flags.Variables)
@@ -78,15 +81,16 @@ func (e *estateShow) plan(
 	return err
 }
 
-// text shows the plans for humans: root modules without changes take a line.
+// text shows the plans for humans.
 func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
 	for _, p := range shown {
 		if !p.Changes && p.Deferred == 0 && e.flags.Root == "" {
-			e.app.Printer.Message(ui.EstateRoot{Name: p.Name, Status: "unchanged"})
-			continue
+			continue // most root modules of a large estate have no changes
 		}
-		e.app.Printer.Message(ui.Rule{})
-		e.app.Printer.Message(ui.EstateRoot{Name: p.Name, Status: "changes", Why: p.WaitsFor(), Counts: p.Counts})
+		e.app.Say("%s", e.app.heading(p.Name))
+		if why := p.WaitsFor(); why != "" {
+			e.app.Say("An apply postpones this: %s.", why)
+		}
 		err := e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error {
 			schemas, end, err := at.app.planSchemas(ctx, plan)
 			defer end()
@@ -122,10 +126,13 @@ func (e *estateShow) json(ctx context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "{\"root\":%s,\"plan\":", about)
-		err = e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error { return at.json(ctx, plan, w) })
-		if err != nil {
-			return err
+		fmt.Fprintf(w, "{\"root\":%s", about)
+		if p.Plan != "" {
+			fmt.Fprint(w, ",\"plan\":")
+			err = e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error { return at.json(ctx, plan, w) })
+			if err != nil {
+				return err
+			}
 		}
 		fmt.Fprint(w, "}")
 	}

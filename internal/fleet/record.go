@@ -117,7 +117,8 @@ func (r *Record) append(line recordLine) error {
 	}
 	text, err := json.Marshal(line)
 	if err == nil {
-		_, err = r.file.Write(append(text, '\n'))
+		// a killed run may have left an incomplete line
+		_, err = fmt.Fprintf(r.file, "\n%s\n", text)
 	}
 	if err != nil {
 		return fmt.Errorf("recording what is done: %w", err)

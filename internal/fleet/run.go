@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"tofu/internal/dag"
 	"tofu/internal/engine"
@@ -17,6 +18,7 @@ import (
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
+	"tofu/internal/ui/planview"
 )
 
 // DefaultRoots is the number of root modules that are worked on at once unless an option sets
@@ -111,7 +113,9 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 		live.Begin(r.Name, doing.what)
 		var text bytes.Buffer
 		s := run.open(r, &text)
+		start := time.Now()
 		result := do(ctx, s, r)
+		result.Elapsed = time.Since(start)
 		s.Printer.Diagnostics(s.Warnings.Take())
 		if run.Events {
 			s.Printer.Diagnostics(tfdiags.FromError(result.Err))
@@ -172,8 +176,10 @@ type Result struct {
 	Skipped      bool
 	Why, Because string
 
-	Done     bool // by an earlier run
-	applying bool
+	// Elapsed is the time from the start of the work on the root module to its end.
+	Elapsed  time.Duration
+	Done     bool         // by an earlier run
+	applying bool         // the run is an apply
 	Plan     *PlanSummary // of its plan; nil without one
 	Applied  *ui.Applied  // what was changed; nil if nothing was applied
 }
@@ -245,13 +251,24 @@ func (r *Result) Status() string {
 	case r.Done:
 		return "done"
 	case r.Applied == nil && r.applying && len(r.Plan.Waits) > 0:
-		return "waits"
+		return "postponed"
 	case r.Applied != nil:
 		return "applied"
 	case r.Plan != nil && (r.Plan.Changes || r.Plan.Deferred > 0):
 		return "changes"
 	}
 	return "unchanged"
+}
+
+// Counts returns the numbers of changes that were applied, or are planned if the run was a plan.
+func (r *Result) Counts() planview.Counts {
+	switch {
+	case r.Applied != nil:
+		return r.Applied.Counts
+	case r.Plan != nil && !r.applying:
+		return r.Plan.Counts
+	}
+	return planview.Counts{}
 }
 
 // Changes reports whether there is anything to apply.
@@ -298,6 +315,8 @@ func Summarize(operation string, results []*Result) ui.Estate {
 			m.Skipped++
 		case r.Err != nil:
 			m.Failed++
+		case r.Status() == "postponed":
+			m.Postponed++
 		}
 		switch {
 		case operation != "plan":

@@ -13,7 +13,8 @@ type Estate struct {
 	Roots     int             `json:"roots"`
 	Changed   int             `json:"changed"` // root modules with changes
 	Failed    int             `json:"failed"`
-	Skipped   int             `json:"skipped"` // not started, because of a failure or an interrupt
+	Skipped   int             `json:"skipped"`   // not started, because of a failure or an interrupt
+	Postponed int             `json:"postponed"` // not applied yet, because of deferred changes elsewhere
 	Deferred  int             `json:"deferred"`
 	Counts    planview.Counts `json:"changes"`
 }
@@ -40,13 +41,16 @@ func (m Estate) Text() string {
 	if m.Skipped > 0 {
 		text += fmt.Sprintf(" %d not started.", m.Skipped)
 	}
+	if m.Postponed > 0 {
+		text += fmt.Sprintf(" %d postponed.", m.Postponed)
+	}
 	return text
 }
 
 // EstateRoot is what became of one root module in a run over many.
 type EstateRoot struct {
 	Name   string          `json:"name"`
-	Status string          `json:"status"` // "changes", "unchanged", "applied", "waits", "failed", "skipped" or "done"
+	Status string          `json:"status"` // "changes", "unchanged", "applied", "postponed", "failed", "skipped" or "done"
 	Why    string          `json:"why,omitempty"`
 	Counts planview.Counts `json:"changes"`
 }
@@ -61,4 +65,4 @@ func (m EstateRoot) text() string {
 
 // The statuses of root modules, as text.
 var estateStatus = map[string]string{"changes": "changes", "unchanged": "no changes", "applied": "applied",
-	"failed": "failed", "skipped": "not started", "waits": "not applied yet", "done": "done by an earlier run"}
+	"failed": "failed", "skipped": "not started", "postponed": "not applied yet", "done": "done by an earlier run"}

@@ -1,0 +1,176 @@
+package fleet
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+	"tofu/internal/ui/planview"
+)
+
+// reportFormat is the version of the JSON form of reports.
+const reportFormat = "1.0"
+
+// Report is what became of the root modules of a run.
+type Report struct {
+	FormatVersion string       `json:"format_version"`
+	Summary       ui.Estate    `json:"summary"`
+	Roots         []RootReport `json:"roots"`
+}
+
+// RootReport is what became of one root module. Its status is that of ui.EstateRoot.
+type RootReport struct {
+	Name    string          `json:"name"`
+	Status  string          `json:"status"`
+	Why     string          `json:"why,omitempty"` // of a root module that is skipped or postponed
+	Changes planview.Counts `json:"changes"`
+	Seconds float64         `json:"seconds"`
+	Errors  []ReportedError `json:"errors,omitempty"`
+}
+
+// ReportedError is an error of a root module. At is its place in the configuration, "" without one.
+type ReportedError struct {
+	Summary string `json:"summary"`
+	Detail  string `json:"detail,omitempty"`
+	At      string `json:"at,omitempty"`
+}
+
+// NewReport returns the report of a run.
+func NewReport(summary ui.Estate, results []*Result) *Report {
+	out := &Report{FormatVersion: reportFormat, Summary: summary}
+	for _, r := range results {
+		of := RootReport{Name: r.Root.Name, Status: r.Status(), Why: r.Why, Changes: r.Counts(),
+			Seconds: r.Elapsed.Round(time.Millisecond).Seconds()}
+		for _, d := range tfdiags.FromError(r.Err) {
+			reported := ReportedError{Summary: d.Summary, Detail: d.Detail}
+			if d.Subject != nil {
+				reported.At = tfdiags.Place(*d.Subject)
+			}
+			of.Errors = append(of.Errors, reported)
+		}
+		out.Roots = append(out.Roots, of)
+	}
+	return out
+}
+
+// Forms are the forms of reports by the ending of the file's name.
+var Forms = map[string]func(*Report, io.Writer) error{
+	".json": (*Report).JSON, ".xml": (*Report).JUnit, ".md": (*Report).Markdown,
+}
+
+// JSON writes the report as a JSON document.
+func (r *Report) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// The form of JUnit, which build servers show.
+type (
+	junitSuite struct {
+		XMLName  xml.Name    `xml:"testsuite"`
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Skipped  int         `xml:"skipped,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Name    string        `xml:"name,attr"`
+		Class   string        `xml:"classname,attr"`
+		Seconds string        `xml:"time,attr"`
+		Failure *junitMessage `xml:"failure,omitempty"`
+		Skipped *junitMessage `xml:"skipped,omitempty"`
+		Out     string        `xml:"system-out,omitempty"`
+	}
+	junitMessage struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// JUnit writes the report as a suite of JUnit, with a case for each root module.
+func (r *Report) JUnit(w io.Writer) error {
+	s := junitSuite{Name: "tofu roots " + r.Summary.Operation, Tests: len(r.Roots), Failures: r.Summary.Failed,
+		Skipped: r.Summary.Skipped + r.Summary.Postponed}
+	for _, root := range r.Roots {
+		c := junitCase{Name: root.Name, Class: s.Name, Seconds: fmt.Sprintf("%.3f", root.Seconds), Out: counts(root.Changes)}
+		if root.Why != "" {
+			c.Skipped = &junitMessage{Message: root.Status + ": " + root.Why}
+		}
+		if len(root.Errors) > 0 {
+			c.Failure = &junitMessage{Message: root.Errors[0].Summary, Text: root.errors()}
+		}
+		s.Cases = append(s.Cases, c)
+	}
+	_, err := io.WriteString(w, xml.Header)
+	if err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(s); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, "\n")
+	return err
+}
+
+func (r *RootReport) errors() string {
+	var b strings.Builder
+	for _, e := range r.Errors {
+		b.WriteString(e.Summary)
+		if e.At != "" {
+			b.WriteString(" (" + e.At + ")")
+		}
+		b.WriteString("\n")
+		if e.Detail != "" {
+			b.WriteString(e.Detail + "\n")
+		}
+	}
+	return b.String()
+}
+
+func counts(c planview.Counts) string {
+	return fmt.Sprintf("+%d ~%d -%d", c.Add, c.Change, c.Remove)
+}
+
+// Markdown writes the report for a comment on a pull request: a table of the root modules that are
+// not unchanged, and the errors.
+func (r *Report) Markdown(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "**%s**\n", r.Summary.Text())
+	if r.Summary.Changed+r.Summary.Failed+r.Summary.Skipped+r.Summary.Postponed > 0 {
+		b.WriteString("\n| Root module | | Add | Change | Destroy |\n|---|---|---:|---:|---:|\n")
+	}
+	for _, root := range r.Roots {
+		if root.Status == "unchanged" {
+			continue
+		}
+		status := root.Status
+		if root.Why != "" {
+			status += ": " + root.Why
+		}
+		c := root.Changes
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d |\n", code(root.Name), cell(status), c.Add, c.Change, c.Remove)
+	}
+	for _, root := range r.Roots {
+		if len(root.Errors) > 0 {
+			fmt.Fprintf(&b, "\n%s:\n\n```\n%s```\n", code(root.Name), strings.ReplaceAll(root.errors(), "```", "'''"))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// code returns a name as code in a cell of a table.
+func code(name string) string { return "`" + cell(strings.ReplaceAll(name, "`", "'")) + "`" }
+
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(text)
+}
