@@ -14,6 +14,7 @@ import (
 	"tofu/internal/backend/local"
 	"tofu/internal/backend/oss"
 	"tofu/internal/backend/pg"
+	"tofu/internal/backend/postgres"
 	"tofu/internal/backend/remote"
 	"tofu/internal/backend/s3"
 	"tofu/internal/tfdiags"
@@ -34,6 +35,7 @@ var drivers = []*backend.Driver{
 	remote.CloudDriver,
 	cos.Driver,
 	oss.Driver,
+	postgres.Driver,
 }
 
 // removed explains the removal of backends that older versions had.

@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +20,7 @@ import (
 	"tofu/internal/backend/storetest"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/testenv"
+	"tofu/internal/testenv/pgtest"
 	"tofu/internal/tfdiags"
 )
 
@@ -33,61 +31,15 @@ const ws = backend.DefaultWorkspace
 var connStr, noServer = "", ""
 
 func TestMain(m *testing.M) {
-	var stop func()
-	var err error
-	if connStr, stop, err = startServer(); err != nil {
+	server, err := pgtest.Start()
+	if err != nil {
 		noServer = err.Error()
+		os.Exit(m.Run())
 	}
+	connStr = server.Conn()
 	code := m.Run()
-	stop()
+	server.Close()
 	os.Exit(code)
-}
-
-// startServer starts a PostgreSQL server in a temporary directory.
-func startServer() (conn string, stop func(), err error) {
-	stop = func() {}
-	bin := func(name string) string {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-		found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
-		if len(found) == 0 {
-			return ""
-		}
-		return slices.Max(found)
-	}
-	initdb, pgctl := bin("initdb"), bin("pg_ctl")
-	if initdb == "" || pgctl == "" {
-		return "", stop, errors.New("no PostgreSQL server is installed")
-	}
-	dir, err := os.MkdirTemp("/tmp", "pgtest") // socket paths must be short
-	if err != nil {
-		return "", stop, err
-	}
-	run := func(name string, args ...string) error {
-		cmd := exec.Command(name, args...)
-		cmd.Dir = dir
-		if err := asOrdinaryUser(cmd, dir); err != nil {
-			return err
-		}
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w: %s", filepath.Base(name), err, out)
-		}
-		return nil
-	}
-	stop = func() {
-		_ = run(pgctl, "-D", dir+"/data", "-m", "immediate", "stop")
-		os.RemoveAll(dir)
-	}
-	err = run(initdb, "-D", dir+"/data", "-A", "trust", "-U", "tester", "--no-sync", "-E", "UTF8")
-	if err == nil {
-		err = run(pgctl, "-D", dir+"/data", "-w", "-l", dir+"/log", "-o", "-k "+dir+" -c listen_addresses='' -c fsync=off", "start")
-	}
-	if err != nil {
-		stop()
-		return "", func() {}, err
-	}
-	return "host=" + dir + " user=tester dbname=postgres", stop, nil
 }
 
 var schemas atomic.Int32

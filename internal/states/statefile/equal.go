@@ -19,8 +19,7 @@ func Equal(a, b *states.State) bool {
 		return false
 	}
 	for _, name := range names {
-		x, y := a.Output(name), b.Output(name)
-		if x.Sensitive != y.Sensitive || x.Deprecated != y.Deprecated || !sameValue(x.Value, y.Value) {
+		if !SameOutput(a.Output(name), b.Output(name)) {
 			return false
 		}
 	}
@@ -36,7 +35,15 @@ func Equal(a, b *states.State) bool {
 	for range b.Resources() {
 		count--
 	}
-	return count == 0 && sameChecks(a, b)
+	return count == 0 && SameChecks(a, b)
+}
+
+// SameOutput reports whether two outputs have the same encoding. Either may be nil.
+func SameOutput(x, y *states.Output) bool {
+	if x == nil || y == nil {
+		return x == y
+	}
+	return x.Sensitive == y.Sensitive && x.Deprecated == y.Deprecated && sameValue(x.Value, y.Value)
 }
 
 // SameObject reports whether two objects have the same encoding. Either may be nil.
@@ -50,7 +57,8 @@ func sameValue(x, y cty.Value) bool {
 	return x.RawEquals(y)
 }
 
-func sameChecks(a, b *states.State) bool {
+// SameChecks reports whether two states have the same check results.
+func SameChecks(a, b *states.State) bool {
 	var x, y *checks.Results
 	if a != nil {
 		x = a.Checks

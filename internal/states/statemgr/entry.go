@@ -202,3 +202,15 @@ func (e *entry) operation() (*Operation, error) {
 	}
 	return op, nil
 }
+
+// EncodeStep returns the text of a step that starts, as ParseStep reads it.
+func EncodeStep(op *Operation) ([]byte, error) { return newStartEntry(op).encode() }
+
+// ParseStep reads the result of EncodeStep.
+func ParseStep(text []byte) (*Operation, error) {
+	e := new(entry)
+	if err := json.Unmarshal(text, e); err != nil {
+		return nil, err
+	}
+	return e.operation()
+}

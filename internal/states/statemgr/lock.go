@@ -38,37 +38,65 @@ type Waiting struct {
 func (m *Manager) Lock(
 	ctx context.Context, operation string, timeout time.Duration, progress func(Waiting),
 ) error {
+	info := NewLockInfo(operation)
+	if m.ledger != nil { // its runs claim parts when they begin
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.lockID, m.info, m.patience = info.ID, info, patience{timeout, progress}
+		return nil
+	}
 	locker, ok := m.store.(backend.Locker)
 	if !ok {
 		return nil
 	}
-	info := backend.LockInfo{
-		ID: uuid.NewString(), Operation: operation, Info: processInfo(os.Getpid()), Who: userAtHost(),
-		Version: version.String, Created: time.Now().UTC(),
-	}
-	start, wait := time.Now(), firstWait
-	for {
+	err := patience{timeout, progress}.retry(ctx, func() error {
 		id, err := locker.Lock(ctx, m.workspace, info)
 		if err == nil {
 			m.mu.Lock()
 			m.lockID, m.locked = id, true
 			m.mu.Unlock()
-			return nil
 		}
-		if errors.Is(err, backend.ErrNoWorkspaces) {
-			return m.noWorkspaces()
-		}
+		return err
+	})
+	switch {
+	case errors.Is(err, backend.ErrNoWorkspaces):
+		return m.noWorkspaces()
+	case err != nil:
+		return lockFailed(err)
+	}
+	return nil
+}
+
+// NewLockInfo describes this process as the holder of a lock.
+func NewLockInfo(operation string) backend.LockInfo {
+	return backend.LockInfo{
+		ID: uuid.NewString(), Operation: operation, Info: processInfo(os.Getpid()), Who: userAtHost(),
+		Version: version.String, Created: time.Now().UTC(),
+	}
+}
+
+// patience says how to wait for locks.
+type patience struct {
+	timeout  time.Duration
+	progress func(Waiting) // called before each wait, unless it is nil
+}
+
+// retry calls try until it doesn't return a *backend.LockedError, or until the timeout.
+func (p patience) retry(ctx context.Context, try func() error) error {
+	start, wait := time.Now(), firstWait
+	for {
+		err := try()
 		var held *backend.LockedError
-		left := timeout - time.Since(start)
+		left := p.timeout - time.Since(start)
 		if !errors.As(err, &held) || left <= 0 {
-			return lockFailed(err)
+			return err
 		}
-		if progress != nil {
-			progress(Waiting{Holder: held.Info, Elapsed: time.Since(start)})
+		if p.progress != nil {
+			p.progress(Waiting{Holder: held.Info, Elapsed: time.Since(start)})
 		}
 		select {
 		case <-ctx.Done():
-			return lockFailed(fmt.Errorf("%w (%w)", err, context.Cause(ctx)))
+			return fmt.Errorf("%w (%w)", err, context.Cause(ctx))
 		case <-time.After(min(wait, left)):
 		}
 		wait = min(2*wait, longestWait)
@@ -94,11 +122,7 @@ func lockFailed(err error) error {
 
 // isStale reports whether the process that acquired the lock is known to have exited.
 func isStale(lock *backend.LockInfo) bool {
-	if lock == nil {
-		return false
-	}
-	pid, here := processHere(lock.Info)
-	return here && exited(pid)
+	return lock != nil && ProcessGone(lock.Info)
 }
 
 // processHere parses the result of processInfo. It reports false if the process ID belongs to
@@ -106,6 +130,13 @@ func isStale(lock *backend.LockInfo) bool {
 func processHere(info string) (pid int, here bool) {
 	_, err := fmt.Sscanf(info, "process %d", &pid)
 	return pid, err == nil && info == processInfo(pid)
+}
+
+// ProcessGone reports whether a process, as a LockInfo names it, was one of this machine and has
+// exited.
+func ProcessGone(info string) bool {
+	pid, here := processHere(info)
+	return here && exited(pid)
 }
 
 // exited reports whether no process has this ID.
@@ -174,6 +205,9 @@ func (m *Manager) Unlock() error {
 
 // ForceUnlock removes the lock of another process.
 func (m *Manager) ForceUnlock(ctx context.Context, id string) error {
+	if m.ledger != nil {
+		return m.ledger.EndRun(ctx, m.workspace, id)
+	}
 	locker, ok := m.store.(backend.Locker)
 	if !ok {
 		return errors.New("this backend has no locks")

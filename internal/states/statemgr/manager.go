@@ -48,29 +48,35 @@ type Codec interface {
 // A Manager keeps the state of one workspace.
 type Manager struct {
 	store     backend.Store
+	ledger    Ledger // the store, if it is one; nil otherwise
 	workspace string
 	opts      Options
 	log       *slog.Logger
 	indent    bool
 	objects   statefile.Encoder // encodes journal entries; safe for concurrent use
 
-	mu       sync.Mutex // guards the following fields; never held during I/O
-	lockID   string
-	locked   bool
-	read     bool                  // Read has succeeded
-	state    *states.State         // the state as changed by the running operation
-	dirty    bool                  // state has changed since the last snapshot
-	journal  *journal              // open during an operation
-	steps    map[objectID]openStep // the steps in progress
-	wake     chan struct{}         // wakes the snapshots goroutine after a change
-	stop     chan struct{}         // stops the snapshots goroutine
-	finished sync.WaitGroup
-	planID   string // ID of the saved plan until its first change is recorded
+	mu        sync.Mutex // guards the following fields; never held during I/O
+	lockID    string
+	locked    bool
+	read      bool                  // Read has succeeded
+	state     *states.State         // the state as changed by the running operation
+	dirty     bool                  // state has changed since the last snapshot
+	journal   *journal              // open during an operation
+	steps     map[ObjectID]openStep // the steps in progress
+	wake      chan struct{}         // wakes the snapshots goroutine after a change
+	stop      chan struct{}         // stops the snapshots goroutine
+	finished  sync.WaitGroup
+	info      backend.LockInfo
+	patience  patience
+	run       LedgerRun  // of a ledger; nil until it is needed
+	recording *recording // open during an operation, if the store is a ledger
+	planID    string     // ID of the saved plan until its first change is recorded
 
 	writing sync.Mutex // serializes access to the store and guards the following fields
 	stored  stored
 	old     *recovery // the journal of a killed run until a snapshot includes it
 	encoder *statefile.Encoder
+	lost    []LostRun
 	unclear []attempt // writes that failed since the last successful one
 }
 
@@ -89,10 +95,13 @@ type stored struct {
 	state   *states.State
 	migrate bool   // it must be written even if nothing changed
 	written string // version in the store, if that is a backend.Swapper
+	// revision of what was read, if the store is a ledger; changes of this process don't count
+	revision uint64
 }
 
 func (s *stored) snapshot() *Snapshot {
-	return &Snapshot{State: s.state, Exists: s.exists, Serial: s.serial, Lineage: s.lineage, Version: s.version}
+	return &Snapshot{State: s.state, Exists: s.exists, Serial: s.serial, Lineage: s.lineage, Version: s.version,
+		Revision: s.revision}
 }
 
 // Open returns a manager for the state of a workspace. It does no I/O.
@@ -110,6 +119,7 @@ func Open(store backend.Store, workspace string, opts *Options) *Manager {
 	if m.opts.Interval <= 0 {
 		m.opts.Interval = 20 * time.Second
 	}
+	m.ledger, _ = store.(Ledger)
 	_, m.indent = store.(backend.Filer)
 	return m
 }
@@ -121,6 +131,8 @@ type Snapshot struct {
 	Serial  uint64
 	Lineage string
 	Version string // of the program that wrote the snapshot
+	// Revision identifies the state if the store is a Ledger, as in plans.Footprint.
+	Revision uint64
 	// Interrupted holds the steps of killed runs that started but are not known to have ended.
 	Interrupted []Operation
 }
@@ -129,16 +141,15 @@ type Snapshot struct {
 func (m *Manager) Read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
+	if m.ledger != nil {
+		return m.readLedger(ctx, warn)
+	}
 	present, err := m.load(ctx)
 	if errors.Is(err, backend.ErrNoWorkspaces) {
 		return nil, m.noWorkspaces()
 	}
 	if err != nil {
-		d := tfdiags.Errorf("Failed to load state", "%s", tfdiags.Sentence(err))
-		if errors.As(err, new(statefile.DamagedError)) {
-			d.Detail += " To list its readable parts, run \"tofu state repair\"."
-		}
-		return nil, d
+		return nil, loadFailed(err)
 	}
 	rec, err := m.recover(ctx, present)
 	if err != nil {
@@ -160,6 +171,14 @@ func (m *Manager) Read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error
 		m.state = snap.State
 	}
 	return snap, nil
+}
+
+func loadFailed(err error) error {
+	d := tfdiags.Errorf("Failed to load state", "%s", tfdiags.Sentence(err))
+	if errors.As(err, new(statefile.DamagedError)) {
+		d.Detail += " To list its readable parts, run \"tofu state repair\"."
+	}
+	return d
 }
 
 // load reads the snapshot from the store.

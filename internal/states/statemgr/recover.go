@@ -35,11 +35,6 @@ type recovery struct {
 	diverged bool
 }
 
-type objectID struct {
-	addr    addrs.AbsInstance
-	deposed addrs.DeposedKey
-}
-
 // recover reads the journal of a killed run. It returns nil if there is none.
 func (m *Manager) recover(ctx context.Context, present *stored) (*recovery, error) {
 	path := m.journalPath()
@@ -90,8 +85,8 @@ func belongs(entries []*entry, present *stored) bool {
 // replay applies the entries to the snapshot and collects the interrupted steps.
 func (rec *recovery) replay(entries []*entry, present *stored) error {
 	rec.state, rec.serial = present.state.Clone(), present.serial+1
-	final := make(map[objectID]*entry)
-	running := make(map[objectID]*Operation)
+	final := make(map[ObjectID]*entry)
+	running := make(map[ObjectID]*Operation)
 	for _, e := range entries {
 		switch e.Kind {
 		case startEntry:
@@ -99,13 +94,13 @@ func (rec *recovery) replay(entries []*entry, present *stored) error {
 			if err != nil {
 				return fmt.Errorf("reading the journal: %s: %w", e.Addr, err)
 			}
-			running[objectID{op.Addr, op.Deposed}] = op
+			running[ObjectID{op.Addr, op.Deposed}] = op
 		case storeEntry, endEntry:
 			addr, err := e.instance()
 			if err != nil {
 				return fmt.Errorf("reading the journal: %s: %w", e.Addr, err)
 			}
-			id := objectID{addr, e.Deposed}
+			id := ObjectID{addr, e.Deposed}
 			gone := string(e.Object) == "null"
 			if op := running[id]; op != nil && (e.Kind == endEntry || gone == op.deletes()) {
 				delete(running, id)
@@ -114,7 +109,7 @@ func (rec *recovery) replay(entries []*entry, present *stored) error {
 				final[id] = e
 			}
 			if e.From != nil {
-				final[objectID{addr, *e.From}] = &entry{
+				final[ObjectID{addr, *e.From}] = &entry{
 					Kind:    storeEntry,
 					Addr:    e.Addr,
 					Deposed: *e.From,
@@ -144,29 +139,29 @@ func (rec *recovery) replay(entries []*entry, present *stored) error {
 }
 
 // set sets an object. Removing one keeps the provider of the instance's other objects.
-func set(s *states.State, id objectID, obj *states.Object, provider addrs.ProviderInstance) {
+func set(s *states.State, id ObjectID, obj *states.Object, provider addrs.ProviderInstance) {
 	if obj == nil {
-		if s.Instance(id.addr) == nil {
+		if s.Instance(id.Addr) == nil {
 			return
 		}
-		provider = providerOf(s, id.addr)
+		provider = providerOf(s, id.Addr)
 	}
-	if id.deposed == addrs.NotDeposed {
-		s.SetCurrent(id.addr, obj, provider)
+	if id.Deposed == addrs.NotDeposed {
+		s.SetCurrent(id.Addr, obj, provider)
 	} else {
-		s.SetDeposed(id.addr, id.deposed, obj, provider)
+		s.SetDeposed(id.Addr, id.Deposed, obj, provider)
 	}
 }
 
-func find(s *states.State, id objectID) *states.Object {
-	inst := s.Instance(id.addr)
+func find(s *states.State, id ObjectID) *states.Object {
+	inst := s.Instance(id.Addr)
 	switch {
 	case inst == nil:
 		return nil
-	case id.deposed == addrs.NotDeposed:
+	case id.Deposed == addrs.NotDeposed:
 		return inst.Current
 	}
-	return inst.Deposed[id.deposed]
+	return inst.Deposed[id.Deposed]
 }
 
 // report describes the recovery to the user.

@@ -134,7 +134,7 @@ func (r *Repair) merge(s *source) (complete bool) {
 func (r *Repair) add(f *statefile.File) (added int) {
 	for id, place := range allObjects(f.State) {
 		if find(r.State, id) == nil {
-			if known := r.State.Resource(id.addr.Abs()); known != nil { // a newer source has the current provider
+			if known := r.State.Resource(id.Addr.Abs()); known != nil { // a newer source has the current provider
 				place.provider.Config = known.Provider
 			}
 			set(r.State, id, place.obj, place.provider)
@@ -218,7 +218,7 @@ func (m *Manager) keepDamaged(data []byte) (string, error) {
 func (r *Repair) Instances() []addrs.AbsInstance {
 	var out []addrs.AbsInstance
 	for id := range allObjects(r.State) {
-		out = append(out, id.addr)
+		out = append(out, id.Addr)
 	}
 	slices.SortFunc(out, addrs.AbsInstance.Compare)
 	return slices.Compact(out)

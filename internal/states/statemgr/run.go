@@ -12,6 +12,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/backend"
+	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
@@ -26,13 +27,16 @@ type Run struct {
 	// PlanID is the ID of the saved plan that is applied, or "". It is recorded with the first
 	// change.
 	PlanID string
+	// Footprint is what the plan has read and what it writes. It is only needed if the store is a
+	// Ledger.
+	Footprint *plans.Footprint
 }
 
 // Begin starts recording an operation. It returns an error if the state or the journal can't be
 // written, before anything is changed.
 func (m *Manager) Begin(ctx context.Context, run *Run) error {
 	m.mu.Lock()
-	ready, running := m.read, m.journal != nil
+	ready, running := m.read, m.journal != nil || m.recording != nil
 	m.mu.Unlock()
 	if !ready {
 		return errNotRead
@@ -47,6 +51,9 @@ func (m *Manager) Begin(ctx context.Context, run *Run) error {
 	}
 	m.writing.Lock()
 	defer m.writing.Unlock()
+	if m.ledger != nil {
+		return m.beginRecording(ctx, run)
+	}
 	carried, err := m.commitRecovered(ctx)
 	if err != nil {
 		return err
@@ -61,7 +68,7 @@ func (m *Manager) Begin(ctx context.Context, run *Run) error {
 	if run != nil {
 		m.planID = run.PlanID
 		if run.State != nil {
-			moves, err := differences(start, run.State)
+			moves, err := moveEntries(objectChanges(start, run.State))
 			if err != nil {
 				return err
 			}
@@ -72,7 +79,7 @@ func (m *Manager) Begin(ctx context.Context, run *Run) error {
 		return fmt.Errorf("preparing the journal: %w", err)
 	}
 	m.journal.carries = len(carried) > 0
-	m.state, m.dirty, m.steps = start.Clone(), false, make(map[objectID]openStep)
+	m.state, m.dirty, m.steps = start.Clone(), false, make(map[ObjectID]openStep)
 	m.wake, m.stop = make(chan struct{}, 1), make(chan struct{})
 	m.encoder = statefile.NewEncoder()
 	m.finished.Add(1)
@@ -123,28 +130,14 @@ func (m *Manager) commitRecovered(ctx context.Context) ([]*entry, error) {
 	return carried, nil
 }
 
-// differences returns store entries that turn the state from into the state to.
-func differences(from, to *states.State) ([]*entry, error) {
-	var out []*entry
+// moveEntries returns store entries for a change of objects.
+func moveEntries(changes []ObjectChange) ([]*entry, error) {
+	out := make([]*entry, len(changes))
 	objects := &statefile.Encoder{}
-	add := func(id objectID, obj *states.Object, provider addrs.ProviderInstance) error {
-		e, err := newStoreEntry(objects, id.addr, id.deposed, obj, provider)
-		out = append(out, e)
-		return err
-	}
-	for id, place := range allObjects(to) {
-		old := find(from, id)
-		if !statefile.SameObject(old, place.obj) || old != nil && providerOf(from, id.addr) != place.provider {
-			if err := add(id, place.obj, place.provider); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for id := range allObjects(from) {
-		if find(to, id) == nil {
-			if err := add(id, nil, addrs.ProviderInstance{}); err != nil {
-				return nil, err
-			}
+	for i, c := range changes {
+		var err error
+		if out[i], err = newStoreEntry(objects, c.Addr, c.Deposed, c.Object, c.Provider); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
@@ -157,18 +150,18 @@ type ownedObject struct {
 }
 
 // allObjects iterates over all objects of a state.
-func allObjects(s *states.State) iter.Seq2[objectID, ownedObject] {
-	return func(yield func(objectID, ownedObject) bool) {
+func allObjects(s *states.State) iter.Seq2[ObjectID, ownedObject] {
+	return func(yield func(ObjectID, ownedObject) bool) {
 		for r := range s.Resources() {
 			for key, inst := range r.Instances {
 				addr := r.Addr.Instance(key)
 				provider := addrs.ProviderInstance{Config: r.Provider, Key: inst.ProviderKey}
-				if inst.Current != nil && !yield(objectID{addr, addrs.NotDeposed},
+				if inst.Current != nil && !yield(ObjectID{addr, addrs.NotDeposed},
 					ownedObject{inst.Current, provider}) {
 					return
 				}
 				for deposed, obj := range inst.Deposed {
-					if !yield(objectID{addr, deposed}, ownedObject{obj, provider}) {
+					if !yield(ObjectID{addr, deposed}, ownedObject{obj, provider}) {
 						return
 					}
 				}
@@ -194,11 +187,15 @@ func (m *Manager) Started(op Operation) {
 	if op.reads() {
 		return
 	}
+	if r := m.recorded(); r != nil {
+		r.started(&op)
+		return
+	}
 	e := newStartEntry(&op)
 	m.mu.Lock()
 	j := m.journal
 	if j != nil {
-		m.steps[objectID{op.Addr, op.Deposed}] = openStep{e, op.deletes()}
+		m.steps[ObjectID{op.Addr, op.Deposed}] = openStep{e, op.deletes()}
 	}
 	m.mu.Unlock()
 	if j != nil {
@@ -209,7 +206,11 @@ func (m *Manager) Started(op Operation) {
 // Ended records that a step has ended, with or without success. Storing its object may already have
 // recorded that.
 func (m *Manager) Ended(addr addrs.AbsInstance, deposed addrs.DeposedKey) {
-	id := objectID{addr, deposed}
+	id := ObjectID{addr, deposed}
+	if r := m.recorded(); r != nil {
+		r.ended(id)
+		return
+	}
 	m.mu.Lock()
 	j := m.journal
 	_, open := m.steps[id]
@@ -225,13 +226,17 @@ func (m *Manager) Ended(addr addrs.AbsInstance, deposed addrs.DeposedKey) {
 func (m *Manager) Stored(
 	addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance,
 ) {
+	if r := m.recorded(); r != nil {
+		r.stored(ObjectChange{ObjectID: ObjectID{addr, deposed}, Object: obj, Provider: provider})
+		return
+	}
 	j := m.running()
 	if j == nil {
 		return
 	}
 	e, err := newStoreEntry(&m.objects, addr, deposed, obj, provider)
 	j.record(e, err) // before anything slower
-	id := objectID{addr, deposed}
+	id := ObjectID{addr, deposed}
 	m.changed(func() {
 		set(m.state, id, obj, provider)
 		if step, open := m.steps[id]; open && step.deletes == (obj == nil) {
@@ -245,6 +250,11 @@ func (m *Manager) Stored(
 func (m *Manager) Moved(
 	addr addrs.AbsInstance, from, to addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance,
 ) {
+	if r := m.recorded(); r != nil {
+		r.stored(ObjectChange{ObjectID: ObjectID{addr, to}, Object: obj, Provider: provider},
+			ObjectChange{ObjectID: ObjectID{addr, from}})
+		return
+	}
 	j := m.running()
 	if j == nil {
 		return
@@ -255,8 +265,8 @@ func (m *Manager) Moved(
 	}
 	j.record(e, err)
 	m.changed(func() {
-		set(m.state, objectID{addr, to}, obj, provider)
-		set(m.state, objectID{addr, from}, nil, provider)
+		set(m.state, ObjectID{addr, to}, obj, provider)
+		set(m.state, ObjectID{addr, from}, nil, provider)
 	})
 }
 
@@ -264,17 +274,26 @@ func (m *Manager) Moved(
 func (m *Manager) changed(change func()) {
 	m.mu.Lock()
 	change()
-	planID := m.planID
-	m.dirty, m.planID = true, ""
+	m.dirty = true
 	m.mu.Unlock()
-	if planID != "" {
-		if err := recordApplied(m.opts.DataDir, planID); err != nil {
-			m.log.Warn("could not record that the plan was applied", "error", err)
-		}
-	}
+	m.planApplied()
 	select {
 	case m.wake <- struct{}{}:
 	default:
+	}
+}
+
+// planApplied records that the saved plan was applied, with its first change.
+func (m *Manager) planApplied() {
+	m.mu.Lock()
+	planID := m.planID
+	m.planID = ""
+	m.mu.Unlock()
+	if planID == "" {
+		return
+	}
+	if err := recordApplied(m.opts.DataDir, planID); err != nil {
+		m.log.Warn("could not record that the plan was applied", "error", err)
 	}
 }
 
@@ -349,6 +368,7 @@ func (m *Manager) snapshot(now *states.State) (err error) {
 // close stops recording an operation. It removes a journal without entries and keeps any other for
 // the next command.
 func (m *Manager) close() {
+	m.closeRecording()
 	m.mu.Lock()
 	j, stop := m.journal, m.stop
 	m.journal, m.stop = nil, nil

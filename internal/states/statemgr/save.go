@@ -97,7 +97,7 @@ func (m *Manager) put(ctx context.Context, next *stored) error {
 // state of that one.
 func (m *Manager) Create(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) {
 	m.writing.Lock()
-	err := m.write(ctx, states.New())
+	err := m.create(ctx)
 	created := m.stored.snapshot()
 	m.writing.Unlock()
 	switch {
@@ -108,6 +108,17 @@ func (m *Manager) Create(ctx context.Context, warn tfdiags.Sink) (*Snapshot, err
 		return nil, tfdiags.Errorf("Failed to write state", format, m.workspace, err)
 	}
 	return created, nil
+}
+
+func (m *Manager) create(ctx context.Context) error {
+	if m.ledger == nil {
+		return m.write(ctx, states.New())
+	}
+	err := m.writeChange(ctx, &Change{Replaces: true, Serial: 1}, states.New())
+	if errors.As(err, new(*ChangedError)) {
+		err = backend.ErrChanged
+	}
+	return err
 }
 
 func (m *Manager) encode(s *stored) ([]byte, error) {
@@ -168,6 +179,9 @@ func (m *Manager) Save(ctx context.Context, final *states.State) error {
 	}
 	m.writing.Lock()
 	defer m.writing.Unlock()
+	if m.ledger != nil {
+		return m.saveChange(ctx, final)
+	}
 	if m.stored.exists && !m.stored.migrate && statefile.Equal(final, m.stored.state) {
 		m.committed(final)
 		return nil
@@ -188,14 +202,19 @@ func (m *Manager) Save(ctx context.Context, final *states.State) error {
 	return m.emergency(final, err)
 }
 
-// writeFinal writes the state. It retries unless the store is a local file.
+// writeFinal writes the state.
 func (m *Manager) writeFinal(ctx context.Context, state *states.State) error {
+	return m.persist(ctx, func(ctx context.Context) error { return m.write(ctx, state) })
+}
+
+// persist calls write, and repeats it after an error unless the store is a local file.
+func (m *Manager) persist(ctx context.Context, write func(context.Context) error) error {
 	_, isFile := m.store.(backend.Filer)
 	ctx, end := m.withDeadline(ctx)
 	defer end()
 	for i := 0; ; i++ {
 		attempt, cancel := context.WithTimeout(ctx, writeTimeout)
-		err := m.write(attempt, state)
+		err := write(attempt)
 		cancel()
 		if err == nil || isFile || errors.Is(err, backend.ErrChanged) || i == len(retryDelays) {
 			return err
@@ -261,7 +280,7 @@ func (m *Manager) committed(final *states.State) {
 
 // keepOpenSteps writes a journal with the steps that the run stopped waiting for, as their results
 // are unknown.
-func (m *Manager) keepOpenSteps(steps map[objectID]openStep) {
+func (m *Manager) keepOpenSteps(steps map[ObjectID]openStep) {
 	entries := []*entry{m.newBeginEntry()}
 	for _, step := range steps {
 		entries = append(entries, step.start)
@@ -361,6 +380,9 @@ func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) error
 		if present.exists && !force && !same { // plans for the current state must not apply to this one
 			next.serial = max(next.serial, present.serial+1)
 		}
+	}
+	if m.ledger != nil {
+		return m.pushChange(ctx, &next)
 	}
 	if err := m.put(ctx, &next); err != nil {
 		return tfdiags.Errorf("Failed to write state", "%s.", err)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package pg_test
+package pgtest
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// asOrdinaryUser makes the command run as an ordinary user if this process is root: PostgreSQL
+// AsOrdinaryUser makes the command run as an ordinary user if this process is root: PostgreSQL
 // refuses to run as root.
-func asOrdinaryUser(cmd *exec.Cmd, dir string) error {
+func AsOrdinaryUser(cmd *exec.Cmd, dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package pg_test
-
-import "os/exec"
-
-func asOrdinaryUser(*exec.Cmd, string) error { return nil }

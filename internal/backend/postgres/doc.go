@@ -1,0 +1,16 @@
+// Package postgres keeps states in a PostgreSQL database, one row per object.
+//
+// It is a [statemgr.Ledger]: the state manager reads a state as of one moment, records each step of
+// an operation in a transaction of its own, and writes only what changed. Whole documents are put
+// together from rows, and taken apart into rows. File schema/0001.sql explains the tables.
+//
+// Runs that change disjoint parts of a workspace run at the same time. A run claims what it writes
+// and what it has read before its first change, see [plans.Footprint], and its claims end with it.
+// It renews a lease; when the lease has ended, others may end the run. Each of its transactions
+// checks that the run has not ended.
+//
+// Invariants: a transaction that changes a workspace locks its row first and increments its
+// revision, so the transactions of a workspace have an order, and all claims are taken at once.
+// Nothing depends on a database session, so a pooler may assign transactions to connections.
+// A transaction can be repeated: it writes the same rows again.
+package postgres

@@ -1,0 +1,125 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"hash/fnv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"tofu/internal/version"
+)
+
+// migrations holds a file for each version of the schema, which turns the version before into it.
+//
+//go:embed schema/*.sql
+var migrations embed.FS
+
+// schemaVersion is the version of the schema that this program uses.
+const schemaVersion = 1
+
+// minServer is the oldest supported version of PostgreSQL, as the server counts.
+const minServer = 130000
+
+// prepare creates the schema, or upgrades it to the version of this program.
+func (s *Store) prepare(ctx context.Context) error {
+	var server, present int
+	err := s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) (err error) {
+		if err := tx.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&server); err != nil {
+			return err
+		}
+		present, err = s.installed(ctx, tx)
+		return err
+	})
+	if err == nil {
+		err = checkServer(server)
+	}
+	if err == nil && present < schemaVersion {
+		err = s.transaction(ctx, readWrite, s.upgrade)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("preparing the database for states: %w", explained(err))
+	case present > schemaVersion:
+		return tooNew(present)
+	}
+	return nil
+}
+
+func checkServer(number int) error {
+	if number < minServer {
+		return fmt.Errorf("the server has version %d of PostgreSQL, and the oldest supported one is %d",
+			number/10000, minServer/10000)
+	}
+	return nil
+}
+
+func tooNew(present int) error {
+	return fmt.Errorf("the database schema has version %d, and this program knows versions up to %d: a newer program "+
+		"has upgraded it, so use a newer program", present, schemaVersion)
+}
+
+// installed returns the version of the schema, 0 if there is none.
+func (s *Store) installed(ctx context.Context, tx pgx.Tx) (present int, err error) {
+	var exists bool
+	table := pgx.Identifier{s.schema, "schema_version"}.Sanitize()
+	if err := tx.QueryRow(ctx, "SELECT to_regclass($1::text) IS NOT NULL", table).Scan(&exists); err != nil || !exists {
+		return 0, err
+	}
+	err = tx.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM "+table).Scan(&present)
+	return present, err
+}
+
+// upgrade applies the missing migrations. A lock lets only one process do so at a time.
+func (s *Store) upgrade(ctx context.Context, tx pgx.Tx) error {
+	key := fnv.New64a()
+	key.Write([]byte("tofu schema " + s.schema))
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1::bigint)", int64(key.Sum64())); err != nil {
+		return err
+	}
+	if err := s.createSchema(ctx, tx); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, "CREATE TABLE IF NOT EXISTS schema_version (version int PRIMARY KEY, "+
+		"program text NOT NULL, at timestamptz NOT NULL DEFAULT now())"); err != nil {
+		return err
+	}
+	present, err := s.installed(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for v := present + 1; v <= schemaVersion; v++ {
+		text, err := migrations.ReadFile(fmt.Sprintf("schema/%04d.sql", v))
+		if err != nil {
+			return err
+		}
+		// The simple protocol runs several statements at once.
+		if _, err := tx.Conn().PgConn().Exec(ctx, string(text)).ReadAll(); err != nil {
+			return fmt.Errorf("upgrading the schema to version %d: %w", v, err)
+		}
+		if _, err := tx.Exec(ctx, "INSERT INTO schema_version (version, program) VALUES ($1::int, $2::text)",
+			v, version.Own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createSchema creates the schema. Users who may not create schemas can still use an existing one.
+func (s *Store) createSchema(ctx context.Context, tx pgx.Tx) error {
+	var exists bool
+	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1::text)", s.schema).Scan(&exists)
+	if err != nil || exists {
+		return err
+	}
+	_, err = tx.Exec(ctx, "CREATE SCHEMA "+pgx.Identifier{s.schema}.Sanitize())
+	var failed *pgconn.PgError
+	if errors.As(err, &failed) && failed.Code == noPrivilege {
+		return fmt.Errorf("%w. Create the schema %q as an administrator, and grant the user of the connection "+
+			"string USAGE and CREATE on it", err, s.schema)
+	}
+	return err
+}

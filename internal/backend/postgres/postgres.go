@@ -1,0 +1,169 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"tofu/internal/backend"
+)
+
+// Config is the configuration of the backend block.
+type Config struct {
+	ConnStr string `cfg:"conn_str,sensitive" env:"PG_CONN_STR" doc:"The connection string: a postgres:// URL."`
+	Schema  string `cfg:"schema_name" env:"PG_SCHEMA_NAME" default:"tofu" doc:"The schema of the tables."`
+}
+
+// Driver is the postgres backend.
+var Driver = backend.New("postgres", open)
+
+// Store is a database schema with the states of workspaces.
+type Store struct {
+	pool   *pgxpool.Pool
+	schema string
+	path   string // search path of all transactions
+}
+
+const (
+	// maxConns limits the connections of one process. A run uses one, and one more to renew its
+	// lease.
+	maxConns       = 4
+	connectTimeout = 30 * time.Second
+	idleTime       = time.Minute
+	// statementTimeout limits a statement, including waits for the locks of other transactions.
+	statementTimeout = 5 * time.Minute
+)
+
+func open(ctx context.Context, c *Config) (backend.Store, error) {
+	config, err := pgxpool.ParseConfig(c.ConnStr)
+	if err != nil {
+		return nil, fmt.Errorf("the postgres backend's connection string: %w", err)
+	}
+	config.MaxConns, config.MaxConnIdleTime = maxConns, idleTime
+	connect := config.ConnConfig
+	if connect.ConnectTimeout == 0 {
+		connect.ConnectTimeout = connectTimeout
+	}
+	// Without prepared statements, each transaction may get another connection of a pooler.
+	connect.DefaultQueryExecMode = pgx.QueryExecModeExec
+	connect.StatementCacheCapacity, connect.DescriptionCacheCapacity = 0, 0
+	if connect.RuntimeParams["application_name"] == "" {
+		connect.RuntimeParams["application_name"] = "tofu"
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("the postgres backend: %w", err)
+	}
+	s := &Store{pool: pool, schema: c.Schema, path: pgx.Identifier{c.Schema}.Sanitize()}
+	if err := s.prepare(ctx); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close implements io.Closer.
+func (s *Store) Close() error {
+	s.pool.Close()
+	return nil
+}
+
+var (
+	readOnly  = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	readWrite = pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}
+)
+
+// retryFor is how long a transaction is repeated while the server can't be reached or ends it.
+var retryFor = 30 * time.Second
+
+// transaction runs do in a transaction. If the server ends that or can't be reached, do runs again:
+// it must not depend on an earlier try, which may even have been committed.
+func (s *Store) transaction(ctx context.Context, opts pgx.TxOptions, do func(context.Context, pgx.Tx) error) error {
+	start, wait := time.Now(), 50*time.Millisecond
+	for {
+		err := pgx.BeginTxFunc(ctx, s.pool, opts, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, "SELECT set_config('search_path', $1::text, true), "+
+				"set_config('statement_timeout', $2::text, true)", s.path,
+				fmt.Sprint(statementTimeout.Milliseconds())); err != nil {
+				return err
+			}
+			return do(ctx, tx)
+		})
+		if err == nil || ctx.Err() != nil || !transient(err) || time.Since(start) > retryFor {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, 2*time.Second)
+	}
+}
+
+// transient reports whether a transaction that failed with this error may succeed later.
+func transient(err error) bool {
+	var failed *pgconn.PgError
+	if errors.As(err, &failed) {
+		switch failed.Code[:2] {
+		case "08", "53": // connections, and resources such as the number of connections
+			return failed.Code != diskFull
+		case "57": // shutdown of the server; but not canceled queries
+			return strings.HasPrefix(failed.Code, "57P")
+		}
+		return failed.Code == "40001" || failed.Code == "40P01" || failed.Code == "25006"
+	}
+	var lost net.Error
+	return errors.As(err, new(*pgconn.ConnectError)) || errors.As(err, &lost) || pgconn.SafeToRetry(err) ||
+		strings.Contains(err.Error(), "unexpected EOF") || strings.Contains(err.Error(), "conn closed")
+}
+
+const (
+	diskFull         = "53100"
+	noPrivilege      = "42501"
+	noSchema         = "3F000"
+	uniqueViolation  = "23505"
+	readOnlyDatabase = "25006"
+)
+
+// explained adds to an error of the server what to do about it.
+func explained(err error) error {
+	var failed *pgconn.PgError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	switch failed.Code {
+	case diskFull:
+		return fmt.Errorf("%w. The disk of the database server is full: nothing was written", err)
+	case noPrivilege:
+		return fmt.Errorf("%w. The user of the connection string needs the rights on the schema that "+
+			"docs/POSTGRES.md lists", err)
+	case readOnlyDatabase:
+		return fmt.Errorf("%w. The server is a standby: connect to the primary, for example with "+
+			"target_session_attrs=read-write", err)
+	}
+	return err
+}
+
+// List implements backend.Store.
+func (s *Store) List(ctx context.Context) (names []string, err error) {
+	err = s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, "SELECT name FROM workspace ORDER BY name")
+		if err != nil {
+			return err
+		}
+		names, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing workspaces: %w", explained(err))
+	}
+	return names, nil
+}

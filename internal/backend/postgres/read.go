@@ -1,0 +1,325 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"tofu/internal/backend"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+	"tofu/internal/states/statemgr"
+)
+
+var (
+	_ statemgr.Ledger     = (*Store)(nil)
+	_ backend.OutputStore = (*Store)(nil)
+)
+
+// reading builds the text of a state from its rows. Reading the text shares equal parts between
+// objects, as reading a state file does.
+type reading struct {
+	codec    statemgr.Codec
+	text     []byte
+	outdated bool
+}
+
+// workspaceRow is a row of the table of workspaces.
+type workspaceRow struct {
+	id, serial, revision int64
+	lineage, program     string
+}
+
+// find returns the row of a workspace, or nil.
+func find(ctx context.Context, tx pgx.Tx, name string) (*workspaceRow, error) {
+	w := new(workspaceRow)
+	err := tx.QueryRow(ctx, "SELECT id, serial, revision, lineage, program FROM workspace WHERE name = $1::text",
+		name).Scan(&w.id, &w.serial, &w.revision, &w.lineage, &w.program)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return w, err
+}
+
+// LoadState implements statemgr.Ledger.
+func (s *Store) LoadState(ctx context.Context, workspace string, codec statemgr.Codec) (*statemgr.Loaded, error) {
+	var w *workspaceRow
+	var r *reading
+	out := &statemgr.Loaded{State: states.New()}
+	err := s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) (err error) {
+		r = &reading{codec: codec}
+		if w, err = find(ctx, tx, workspace); err != nil || w == nil {
+			return err
+		}
+		if err := r.state(ctx, tx, w, everything); err != nil {
+			return err
+		}
+		out.Lost, err = r.lost(ctx, tx, w)
+		return err
+	})
+	if err != nil || w == nil {
+		return out, explained(err)
+	}
+	file, err := statefile.Parse(r.text)
+	if err != nil {
+		return nil, err
+	}
+	out.Exists, out.State, out.Outdated = true, file.State, r.outdated
+	out.Serial, out.Revision, out.Lineage, out.Version = uint64(w.serial), uint64(w.revision), w.lineage, w.program
+	return out, nil
+}
+
+// Get implements backend.Store. It returns a state file in version 4. Of an encrypted state, which
+// LoadState can read, it returns an empty encrypted file.
+func (s *Store) Get(ctx context.Context, workspace string) ([]byte, error) {
+	return s.get(ctx, workspace, everything)
+}
+
+// GetOutputs implements backend.OutputStore. It reads no objects.
+func (s *Store) GetOutputs(ctx context.Context, workspace string) ([]byte, error) {
+	return s.get(ctx, workspace, onlyOutputs)
+}
+
+func (s *Store) get(ctx context.Context, workspace string, parts parts) (text []byte, err error) {
+	var w *workspaceRow
+	err = s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) (err error) {
+		r := &reading{}
+		if w, err = find(ctx, tx, workspace); err != nil || w == nil {
+			return err
+		}
+		err = r.state(ctx, tx, w, parts)
+		text = r.text
+		return err
+	})
+	switch {
+	case errors.Is(err, statefile.ErrEncrypted):
+		return fmt.Appendf(nil, `{"serial":%d,"lineage":%s,"meta":{},"encrypted_data":"","encryption_version":"v0"}`,
+			w.serial, quoted(w.lineage)), nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the state: %w", explained(err))
+	case w == nil:
+		return nil, nil
+	}
+	return text, nil
+}
+
+// parts are the parts of a state to read.
+type parts int
+
+const (
+	everything parts = iota
+	onlyOutputs
+)
+
+// state reads the rows of a workspace.
+func (r *reading) state(ctx context.Context, tx pgx.Tx, w *workspaceRow, parts parts) error {
+	r.text = fmt.Appendf(nil, `{"version":4,"terraform_version":%s,"serial":%d,"lineage":%s,"outputs":{`,
+		quoted(w.program), w.serial, quoted(w.lineage))
+	if err := r.outputs(ctx, tx, w); err != nil {
+		return err
+	}
+	r.text = append(r.text, `},"resources":[`...)
+	if parts == onlyOutputs {
+		r.text = append(r.text, `],"check_results":null}`...)
+		return nil
+	}
+	if err := r.resources(ctx, tx, w); err != nil {
+		return err
+	}
+	r.text = append(r.text, `],"check_results":[`...)
+	if err := r.checks(ctx, tx, w); err != nil {
+		return err
+	}
+	r.text = append(r.text, "]}"...)
+	return nil
+}
+
+// plain returns the text of a document, decrypted.
+func (r *reading) plain(ctx context.Context, document string, encrypted bool, id string) ([]byte, error) {
+	data := []byte(document)
+	if r.codec == nil {
+		if encrypted {
+			return nil, statefile.ErrEncrypted
+		}
+		return data, nil
+	}
+	data, outdated, err := r.codec.Decrypt(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	r.outdated = r.outdated || outdated
+	if !encrypted {
+		return data, nil
+	}
+	return opened(data, id)
+}
+
+// sealed is the plain text of an encrypted document. The ID of the row in it detects that the
+// ciphertext of a row was copied to another.
+type sealed struct {
+	Row     string          `json:"row"`
+	Content json.RawMessage `json:"content"`
+}
+
+func opened(data []byte, id string) ([]byte, error) {
+	var in sealed
+	if err := json.Unmarshal(data, &in); err != nil {
+		return nil, fmt.Errorf("the row %s: %w", id, err)
+	}
+	if in.Row != id {
+		return nil, fmt.Errorf("the row %s has the content of the row %s: the database was tampered with", id, in.Row)
+	}
+	return in.Content, nil
+}
+
+func (r *reading) comma() {
+	if last := r.text[len(r.text)-1]; last != '[' && last != '{' {
+		r.text = append(r.text, ',')
+	}
+}
+
+func (r *reading) member(name, value string) {
+	r.comma()
+	r.text = states.AppendString(r.text, name)
+	r.text = append(r.text, ':')
+	r.text = states.AppendString(r.text, value)
+}
+
+func quoted(text string) []byte { return states.AppendString(nil, text) }
+
+func (r *reading) outputs(ctx context.Context, tx pgx.Tx, w *workspaceRow) error {
+	rows, err := tx.Query(ctx, "SELECT name, encrypted, document FROM output WHERE workspace = $1::bigint ORDER BY name", w.id)
+	if err != nil {
+		return err
+	}
+	var name, document string
+	var encrypted bool
+	_, err = pgx.ForEachRow(rows, []any{&name, &encrypted, &document}, func() error {
+		text, err := r.plain(ctx, document, encrypted, outputID(name))
+		r.comma()
+		r.text = append(append(append(r.text, quoted(name)...), ':'), text...)
+		return err
+	})
+	return err
+}
+
+func (r *reading) checks(ctx context.Context, tx pgx.Tx, w *workspaceRow) error {
+	rows, err := tx.Query(ctx, "SELECT kind, config, encrypted, document FROM check_result "+
+		"WHERE workspace = $1::bigint ORDER BY kind, config", w.id)
+	if err != nil {
+		return err
+	}
+	var kind, config, document string
+	var encrypted bool
+	_, err = pgx.ForEachRow(rows, []any{&kind, &config, &encrypted, &document}, func() error {
+		text, err := r.plain(ctx, document, encrypted, checkID(kind, config))
+		r.comma()
+		r.text = append(r.text, text...)
+		return err
+	})
+	return err
+}
+
+// resources reads resources and objects. An outer join also has the resources without objects.
+func (r *reading) resources(ctx context.Context, tx pgx.Tx, w *workspaceRow) error {
+	rows, err := tx.Query(ctx, `SELECT r.address, r.module, r.mode, r.type, r.name, r.provider,
+			o.address, o.deposed, o.instance_key::text, o.provider, o.encrypted, o.document
+		FROM resource r LEFT JOIN object o ON o.workspace = r.workspace AND o.resource = r.address
+		WHERE r.workspace = $1::bigint ORDER BY r.address, o.address, o.deposed`, w.id)
+	if err != nil {
+		return err
+	}
+	var address, module, mode, typ, name, provider, previous string
+	var instance, deposed, key, objectProvider, document *string
+	var encrypted *bool
+	_, err = pgx.ForEachRow(rows, []any{&address, &module, &mode, &typ, &name, &provider,
+		&instance, &deposed, &key, &objectProvider, &encrypted, &document}, func() error {
+		if address != previous {
+			if previous != "" {
+				r.text = append(r.text, "]}"...)
+			}
+			previous = address
+			r.comma()
+			r.text = append(r.text, '{')
+			if module != "" {
+				r.member("module", module)
+			}
+			r.member("mode", mode)
+			r.member("type", typ)
+			r.member("name", name)
+			r.member("provider", provider)
+			r.text = append(r.text, `,"instances":[`...)
+		}
+		if instance == nil {
+			return nil
+		}
+		text, err := r.plain(ctx, *document, *encrypted, objectID(*instance, *deposed))
+		if err != nil {
+			return err
+		}
+		r.comma()
+		r.text = append(r.text, '{')
+		if key != nil {
+			r.text = append(append(r.text, `"index_key":`...), *key...)
+		}
+		if *deposed != "" {
+			r.member("deposed", *deposed)
+		}
+		if *objectProvider != provider {
+			r.member("provider", *objectProvider)
+		}
+		r.comma()
+		r.text = append(r.text, text[1:]...) // without the bracket, which is written already
+		return nil
+	})
+	if previous != "" {
+		r.text = append(r.text, "]}"...)
+	}
+	return err
+}
+
+// lost reads the steps of runs that were killed.
+func (r *reading) lost(ctx context.Context, tx pgx.Tx, w *workspaceRow) ([]statemgr.LostRun, error) {
+	rows, err := tx.Query(ctx, `SELECT r.id, r.who, r.process, r.ended IS NOT NULL OR r.lease < clock_timestamp(),
+			o.address, o.deposed, o.document
+		FROM operation o JOIN run r ON r.id = o.run
+		WHERE o.workspace = $1::bigint ORDER BY r.started, r.id, o.address, o.deposed`, w.id)
+	if err != nil {
+		return nil, err
+	}
+	var out []statemgr.LostRun
+	var id, who, process, address, deposed, document string
+	var over bool
+	_, err = pgx.ForEachRow(rows, []any{&id, &who, &process, &over, &address, &deposed, &document}, func() error {
+		if !over && !statemgr.ProcessGone(process) {
+			return nil
+		}
+		if len(out) == 0 || out[len(out)-1].ID != id {
+			out = append(out, statemgr.LostRun{ID: id, Who: who, Process: process})
+		}
+		text := []byte(document)
+		if r.codec != nil {
+			var err error
+			if text, _, err = r.codec.Decrypt(ctx, text); err != nil {
+				return err
+			}
+		}
+		op, err := statemgr.ParseStep(text)
+		if err != nil {
+			return fmt.Errorf("the started operation on %s: %w", address, err)
+		}
+		last := &out[len(out)-1]
+		last.Steps = append(last.Steps, *op)
+		return nil
+	})
+	return out, err
+}
+
+// IDs of rows in encrypted documents.
+
+func objectID(address, deposed string) string { return "object " + address + " " + deposed }
+func outputID(name string) string             { return "output " + name }
+func checkID(kind, config string) string      { return "check " + kind + " " + config }

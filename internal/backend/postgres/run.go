@@ -1,0 +1,407 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"tofu/internal/backend"
+	"tofu/internal/plans"
+	"tofu/internal/states/statemgr"
+	"tofu/internal/version"
+)
+
+const (
+	// leaseTime is the time after which others may end a run that doesn't renew its lease.
+	leaseTime = 30 * time.Second
+	// renewEvery is the time between renewals.
+	renewEvery = 8 * time.Second
+	// closeTimeout limits the attempts to end a run. Its lease ends anyway.
+	closeTimeout = 10 * time.Second
+)
+
+// errLost is the error of a run that another process has ended.
+var errLost = errors.New("the run has lost its lease: it did not renew that in time, and another run or " +
+	"\"tofu force-unlock\" has ended it, so it can't write any more")
+
+// Run is a run that changes a workspace.
+type Run struct {
+	store     *Store
+	workspace string
+	info      backend.LockInfo
+	writing   *writing
+
+	mu      sync.Mutex      // guards the following fields
+	begun   bool            // it has claims
+	written map[string]bool // the addresses that it claims to write
+	stop    context.CancelFunc
+	renewed sync.WaitGroup
+}
+
+// NewRun implements statemgr.Ledger.
+func (s *Store) NewRun(workspace string, codec statemgr.Codec, info backend.LockInfo) statemgr.LedgerRun {
+	if info.ID == "" {
+		info.ID = uuid.NewString()
+	}
+	return &Run{store: s, workspace: workspace, info: info, writing: &writing{codec: codec},
+		written: make(map[string]bool)}
+}
+
+// lockWorkspace locks the row of a workspace for the transaction.
+func lockWorkspace(ctx context.Context, tx pgx.Tx, name string) (id int64, found bool, err error) {
+	err = tx.QueryRow(ctx, "SELECT id FROM workspace WHERE name = $1::text FOR UPDATE", name).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, false, nil
+	}
+	return id, err == nil, err
+}
+
+// ensureWorkspace locks the row of a workspace, which it adds if there is none.
+func (r *Run) ensureWorkspace(ctx context.Context, tx pgx.Tx) (int64, error) {
+	id, found, err := lockWorkspace(ctx, tx, r.workspace)
+	if err != nil || found {
+		return id, err
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO workspace (name, lineage, serial, program) VALUES ($1::text, '', 0, $2::text)
+		ON CONFLICT (name) DO NOTHING`, r.workspace, version.String); err != nil {
+		return 0, err
+	}
+	id, _, err = lockWorkspace(ctx, tx, r.workspace)
+	return id, err
+}
+
+// register adds the row of the run, with the next fencing number, unless it has one.
+func (r *Run) register(ctx context.Context, tx pgx.Tx, workspace int64) error {
+	_, err := tx.Exec(ctx, `WITH next AS (
+			UPDATE workspace SET fence = fence + 1 WHERE id = $1::bigint
+				AND NOT EXISTS (SELECT FROM run WHERE id = $2::text) RETURNING fence)
+		INSERT INTO run (id, workspace, operation, who, process, program, fence, lease)
+		SELECT $2::text, $1::bigint, $3::text, $4::text, $5::text, $6::text, fence,
+			clock_timestamp() + $7::text::interval FROM next`,
+		workspace, r.info.ID, r.info.Operation, r.info.Who, r.info.Info, version.Own, lease())
+	return err
+}
+
+// lease is leaseTime as an interval.
+func lease() string { return fmt.Sprintf("%d milliseconds", leaseTime.Milliseconds()) }
+
+// renew extends the lease of the run. It returns errLost if the run has ended.
+func (r *Run) renew(ctx context.Context, tx pgx.Tx) error {
+	tag, err := tx.Exec(ctx, "UPDATE run SET lease = clock_timestamp() + $2::text::interval "+
+		"WHERE id = $1::text AND ended IS NULL", r.info.ID, lease())
+	if err == nil && tag.RowsAffected() == 0 {
+		return errLost
+	}
+	return err
+}
+
+// endDead ends the runs of a workspace that are over: the lease has ended, or the process was on
+// this machine and is gone.
+func endDead(ctx context.Context, tx pgx.Tx, workspace int64) error {
+	rows, err := tx.Query(ctx, "SELECT id, process, lease < clock_timestamp() FROM run "+
+		"WHERE workspace = $1::bigint AND ended IS NULL", workspace)
+	if err != nil {
+		return err
+	}
+	var dead []string
+	var id, process string
+	var over bool
+	if _, err := pgx.ForEachRow(rows, []any{&id, &process, &over}, func() error {
+		if over || statemgr.ProcessGone(process) {
+			dead = append(dead, id)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return end(ctx, tx, dead, "lost")
+}
+
+// end ends runs and their claims.
+func end(ctx context.Context, tx pgx.Tx, runs []string, outcome string) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, "UPDATE run SET ended = clock_timestamp(), outcome = $2::text "+
+		"WHERE id = ANY($1::text[]) AND ended IS NULL", runs, outcome); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, "DELETE FROM claim WHERE run = ANY($1::text[])", runs)
+	return err
+}
+
+// noRuns returns a *backend.LockedError if a run besides the given one is running.
+func noRuns(ctx context.Context, tx pgx.Tx, workspace int64, except string) error {
+	info := new(backend.LockInfo)
+	err := tx.QueryRow(ctx, "SELECT id, operation, who, process, program, started FROM run WHERE workspace = $1::bigint "+
+		"AND ended IS NULL AND id <> $2::text ORDER BY started LIMIT 1", workspace, except).
+		Scan(&info.ID, &info.Operation, &info.Who, &info.Info, &info.Version, &info.Created)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return &backend.LockedError{Info: info}
+}
+
+// Claim implements statemgr.LedgerRun.
+func (r *Run) Claim(ctx context.Context, f *plans.Footprint) error {
+	err := r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
+		id, err := r.ensureWorkspace(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := endDead(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := r.register(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := r.renew(ctx, tx); err != nil { // a run that claims again
+			return err
+		}
+		return r.claim(ctx, tx, id, f)
+	})
+	if err != nil {
+		return explained(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range f.Writes {
+		r.written[w.Addr.String()] = true
+	}
+	if !r.begun {
+		r.begun = true
+		var renewing context.Context
+		renewing, r.stop = context.WithCancel(context.WithoutCancel(ctx))
+		r.renewed.Go(func() { r.keep(renewing) })
+	}
+	return nil
+}
+
+// keep renews the lease until ctx is canceled or the run was ended.
+func (r *Run) keep(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(renewEvery):
+		}
+		err := r.store.transaction(ctx, readWrite, r.renew)
+		if errors.Is(err, errLost) {
+			return // the next write reports it
+		}
+		if err != nil && ctx.Err() == nil {
+			slog.Default().Warn("could not renew the lease of the run; trying again", "error", err)
+		}
+	}
+}
+
+// Start implements statemgr.LedgerRun.
+func (r *Run) Start(ctx context.Context, op *statemgr.Operation) error {
+	text, err := statemgr.EncodeStep(op)
+	if err == nil && r.writing.codec != nil {
+		text, err = r.writing.codec.Encrypt(text)
+	}
+	if err != nil {
+		return err
+	}
+	return explained(r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
+		if err := r.renew(ctx, tx); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO operation (workspace, run, address, deposed, action, started, document)
+			SELECT workspace, id, $2::text, $3::text, $4::text, clock_timestamp(), $5::text FROM run WHERE id = $1::text
+			ON CONFLICT (run, address, deposed) DO UPDATE SET action = excluded.action, started = excluded.started,
+				document = excluded.document`,
+			r.info.ID, op.Addr.String(), string(op.Deposed), op.Action.String(), string(text))
+		return err
+	}))
+}
+
+// Write implements statemgr.LedgerRun.
+func (r *Run) Write(ctx context.Context, c *statemgr.Change) (serial, revision uint64, err error) {
+	r.mu.Lock()
+	begun := r.begun
+	r.mu.Unlock()
+	err = r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
+		t := &transcript{tx: tx, writing: r.writing}
+		var err error
+		if t.workspace, err = r.ensureWorkspace(ctx, tx); err != nil {
+			return err
+		}
+		change := c
+		if begun {
+			if err := r.renew(ctx, tx); err != nil {
+				return err
+			}
+			if change, err = r.unclaimed(ctx, tx, t.workspace, c); err != nil {
+				return err
+			}
+		} else if err := r.momentary(ctx, tx, t.workspace, c); err != nil {
+			return err
+		}
+		if err := r.ended(ctx, tx, t.workspace, c); err != nil {
+			return err
+		}
+		if !change.Empty() {
+			n, err := t.next(ctx, change)
+			if err != nil {
+				return err
+			}
+			if err := t.write(ctx, change); err != nil {
+				return err
+			}
+			if err := t.exec(ctx, "INSERT INTO revision (workspace, id, serial, run) VALUES "+
+				"($1::bigint, $2::bigint, $3::bigint, $4::text)", n, r.info.ID); err != nil {
+				return err
+			}
+			serial, revision = uint64(n), uint64(t.revision)
+		} else if err := tx.QueryRow(ctx, "SELECT serial, revision FROM workspace WHERE id = $1::bigint", t.workspace).
+			Scan(&serial, &revision); err != nil {
+			return err
+		}
+		if begun {
+			return nil
+		}
+		return end(ctx, tx, []string{r.info.ID}, "done")
+	})
+	return serial, revision, explained(err)
+}
+
+// momentary makes the checks of a change by a run without claims of its own: nobody else claims what
+// it writes, and nobody has changed it since it was read.
+func (r *Run) momentary(ctx context.Context, tx pgx.Tx, workspace int64, c *statemgr.Change) error {
+	if err := endDead(ctx, tx, workspace); err != nil {
+		return err
+	}
+	// A repeated transaction finds the run ended, and its own changes, which don't count.
+	if _, err := tx.Exec(ctx, "UPDATE run SET ended = NULL, outcome = NULL WHERE id = $1::text", r.info.ID); err != nil {
+		return err
+	}
+	if err := r.register(ctx, tx, workspace); err != nil {
+		return err
+	}
+	if c.Replaces {
+		if err := noRuns(ctx, tx, workspace, r.info.ID); err != nil {
+			return err
+		}
+		return r.unchanged(ctx, tx, workspace, int64(c.Base))
+	}
+	return r.claim(ctx, tx, workspace, footprintOf(c))
+}
+
+// footprintOf returns what a change writes. Whether objects exist is not checked: the change has
+// the new content of objects that are in the state that it was made from, or that are new.
+func footprintOf(c *statemgr.Change) *plans.Footprint {
+	f := &plans.Footprint{Revision: c.Base}
+	for _, o := range c.Objects {
+		f.Writes = append(f.Writes, plans.Write{Addr: o.Addr, Existed: o.Existed})
+	}
+	for name := range c.Outputs {
+		f.Outputs = append(f.Outputs, name)
+	}
+	return f
+}
+
+// unclaimed returns a change without the objects that the run does not claim and that other runs
+// claim or have changed since.
+func (r *Run) unclaimed(ctx context.Context, tx pgx.Tx, workspace int64, c *statemgr.Change) (*statemgr.Change, error) {
+	var extra []string
+	r.mu.Lock()
+	for _, o := range c.Objects {
+		if !r.written[o.Addr.String()] {
+			extra = append(extra, o.Addr.String())
+		}
+	}
+	r.mu.Unlock()
+	if len(extra) == 0 {
+		return c, nil
+	}
+	rows, err := tx.Query(ctx, `SELECT a FROM unnest($2::text[]) AS a WHERE
+		EXISTS (SELECT FROM claim WHERE workspace = $1::bigint AND kind = 'object' AND address = a AND run <> $3::text)
+		OR EXISTS (SELECT FROM object o JOIN revision v ON v.workspace = o.workspace AND v.id = o.since
+			WHERE o.workspace = $1::bigint AND o.address = a AND o.since > $4::bigint AND v.run <> $3::text)
+		OR NOT EXISTS (SELECT FROM object WHERE workspace = $1::bigint AND address = a)`,
+		workspace, extra, r.info.ID, int64(c.Base))
+	if err != nil {
+		return nil, err
+	}
+	left, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(left) == 0 {
+		return c, err
+	}
+	out := *c
+	out.Objects = slices.DeleteFunc(slices.Clone(c.Objects), func(o statemgr.ObjectChange) bool {
+		return slices.Contains(left, o.Addr.String())
+	})
+	return &out, nil
+}
+
+// ended removes the records of steps that have ended, and those of lost runs that are settled.
+func (r *Run) ended(ctx context.Context, tx pgx.Tx, workspace int64, c *statemgr.Change) error {
+	if len(c.Ended) > 0 {
+		var addresses, deposed []string
+		for _, id := range c.Ended {
+			addresses, deposed = append(addresses, id.Addr.String()), append(deposed, string(id.Deposed))
+		}
+		if _, err := tx.Exec(ctx, `DELETE FROM operation o USING unnest($2::text[], $3::text[]) AS e (address, deposed)
+			WHERE o.run = $1::text AND o.address = e.address AND o.deposed = e.deposed`,
+			r.info.ID, addresses, deposed); err != nil {
+			return err
+		}
+	}
+	if len(c.Settled) == 0 {
+		return nil
+	}
+	_, err := tx.Exec(ctx, "DELETE FROM operation WHERE workspace = $1::bigint AND run = ANY($2::text[])",
+		workspace, c.Settled)
+	return err
+}
+
+// Close implements statemgr.LedgerRun.
+func (r *Run) Close(ctx context.Context) error {
+	r.mu.Lock()
+	begun, stop := r.begun, r.stop
+	r.begun = false
+	r.mu.Unlock()
+	if !begun {
+		return nil
+	}
+	stop()
+	r.renewed.Wait()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	return explained(r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
+		if _, _, err := lockWorkspace(ctx, tx, r.workspace); err != nil {
+			return err
+		}
+		return end(ctx, tx, []string{r.info.ID}, "done")
+	}))
+}
+
+// EndRun implements statemgr.Ledger.
+func (s *Store) EndRun(ctx context.Context, workspace, id string) error {
+	return explained(s.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
+		if _, _, err := lockWorkspace(ctx, tx, workspace); err != nil {
+			return err
+		}
+		var running bool
+		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM run r JOIN workspace w ON w.id = r.workspace "+
+			"WHERE r.id = $1::text AND w.name = $2::text AND r.ended IS NULL)", id, workspace).Scan(&running); err != nil {
+			return err
+		}
+		if !running {
+			return fmt.Errorf("no run with the ID %q is running in the workspace %q", id, workspace)
+		}
+		return end(ctx, tx, []string{id}, "lost")
+	}))
+}

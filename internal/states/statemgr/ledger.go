@@ -1,0 +1,122 @@
+package statemgr
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tofu/internal/addrs"
+	"tofu/internal/backend"
+	"tofu/internal/checks"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+)
+
+// A Ledger is a store that keeps the parts of a state one by one, and lets several runs change
+// different parts of a workspace at the same time. The manager records the steps of an operation in
+// it, so that there is no journal, and its runs claim parts instead of locking workspaces.
+type Ledger interface {
+	// LoadState returns the state as of one moment. codec may be nil.
+	LoadState(ctx context.Context, workspace string, codec Codec) (*Loaded, error)
+	// NewRun returns a run that can change a workspace. It does no I/O. codec may be nil.
+	NewRun(workspace string, codec Codec, info backend.LockInfo) LedgerRun
+	// EndRun ends the run of another process, which then can't write any more.
+	EndRun(ctx context.Context, workspace, id string) error
+}
+
+// A LedgerRun is a run that changes a workspace of a ledger.
+type LedgerRun interface {
+	// Claim claims all that a plan has read and what it writes, without waiting. It returns a
+	// *backend.LockedError if another run has claimed a part, and a *ChangedError if a part was
+	// changed since the plan. A lease keeps the claims until Close.
+	Claim(ctx context.Context, f *plans.Footprint) error
+	// Start records that a provider is about to change an object.
+	Start(ctx context.Context, op *Operation) error
+	// Write makes a change, completely or not at all, and returns the serial of the new state and
+	// its revision. Without claims it also claims what it writes, for a moment. It leaves out
+	// optional parts that another run claims or has changed.
+	Write(ctx context.Context, c *Change) (serial, revision uint64, err error)
+	// Close ends the run and its claims.
+	Close(ctx context.Context) error
+}
+
+// Loaded is a state in a ledger.
+type Loaded struct {
+	Exists   bool
+	State    *states.State
+	Serial   uint64
+	Revision uint64 // of this state; increases with each change
+	Lineage  string
+	Version  string // of the program that wrote last
+	Outdated bool   // some parts must be written again because their encryption is outdated
+	Lost     []LostRun
+}
+
+// LostRun is a run that was killed, with the steps that are not known to have ended.
+type LostRun struct {
+	ID      string
+	Who     string
+	Process string
+	Steps   []Operation
+}
+
+// Change is a change of a state in a ledger.
+type Change struct {
+	Base      uint64 // revision of the state that the change is made from
+	Objects   []ObjectChange
+	Resources []ResourceChange
+	Outputs   map[string]*states.Output // nil for one that is removed
+	Checks    *checks.Results           // the new results, if NewChecks is set
+	NewChecks bool
+	Ended     []ObjectID // steps of the run that have ended
+	Settled   []string   // lost runs whose steps need not be reported any more
+
+	// Replaces makes the change that of a whole state: it is refused if anything was changed since
+	// Base, or another run is running. Serial and Lineage are those of the new state.
+	Replaces bool
+	Serial   uint64
+	Lineage  string // if it isn't "", of a state that doesn't exist yet
+}
+
+// Empty reports whether the change changes nothing but the records of steps.
+func (c *Change) Empty() bool {
+	return len(c.Objects) == 0 && len(c.Resources) == 0 && len(c.Outputs) == 0 && !c.NewChecks && !c.Replaces
+}
+
+// ObjectID identifies an object of a state.
+type ObjectID struct {
+	Addr    addrs.AbsInstance
+	Deposed addrs.DeposedKey
+}
+
+// ObjectChange is the new content of an object: nil if it is removed.
+type ObjectChange struct {
+	ObjectID
+	Object   *states.Object
+	Provider addrs.ProviderInstance // not of one that is removed
+	Existed  bool                   // the state had an object of the instance
+}
+
+// ResourceChange is a resource without instances that is added or removed.
+type ResourceChange struct {
+	Addr     addrs.AbsResource
+	Provider addrs.AbsProviderConfig
+	Gone     bool
+}
+
+// A ChangedError reports that another run changed a part of the state that a plan depends on.
+type ChangedError struct {
+	What      string // such as "aws_vpc.main"
+	Run       string // ID
+	Operation string
+	Who       string
+	At        time.Time
+}
+
+func (e *ChangedError) Error() string {
+	if e.Run == "" {
+		return e.What + " was changed after it was read"
+	}
+	return fmt.Sprintf("%s was changed by %s at %s, in the run %s (%s)", e.What, e.Who,
+		e.At.UTC().Format(time.RFC3339), e.Run, e.Operation)
+}
