@@ -10,12 +10,17 @@ import (
 	"tofu/internal/ui"
 )
 
+// maxReplans limits how often an apply that nobody has to approve plans again because other runs
+// were faster.
+const maxReplans = 20
+
 // applyRounds applies the configuration in rounds, until nothing is deferred. Each round plans what
 // can be planned, asks the user, and applies the plan.
 func (f *applyFlags) applyRounds(ctx context.Context, op *session.Operation, opts *engine.PlanOptions) error {
 	printer, warnings := op.Session.Printer, &op.Session.Warnings
 	result := ui.Applied{Destroy: f.command}
-	for rounds := (engine.Rounds{}); ; {
+	for rounds, again := (engine.Rounds{}), 0; ; {
+		before := rounds
 		plan, err := op.Plan(ctx, opts)
 		if err != nil {
 			return err
@@ -30,6 +35,14 @@ func (f *applyFlags) applyRounds(ctx context.Context, op *session.Operation, opt
 			}
 		}
 		st, err := f.applyPlan(ctx, op, plan, "", &result)
+		if f.AutoApprove && again < maxReplans && session.Outdated(err) {
+			op.Session.Say("\nAnother run has changed what this plan depends on. Planning again.")
+			if err := op.Reread(ctx); err != nil {
+				return err
+			}
+			rounds, again = before, again+1
+			continue
+		}
 		if err != nil {
 			return err
 		}

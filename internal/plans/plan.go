@@ -61,6 +61,9 @@ type Plan struct {
 
 	// GeneratedConfig is the text that -generate-config-out writes, by instance address.
 	GeneratedConfig map[string]string
+
+	// Footprint is set if the store of the state lets several runs change it.
+	Footprint *Footprint
 }
 
 // Destroys reports whether applying the plan destroys anything.

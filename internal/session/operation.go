@@ -193,7 +193,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	if err := op.Providers.check(Requirements(nil, op.State.State())); err != nil {
 		return nil, err
 	}
-	return plan, nil
+	return plan, op.setFootprint(ctx, plan)
 }
 
 // managedInstances counts the instances of managed resources, which a plan visits.
@@ -247,7 +247,8 @@ func (op *Operation) Apply(
 	ctx context.Context, plan *plans.Plan, planID string, opts *engine.ApplyOptions,
 ) (*states.State, *ui.Tally, error) {
 	defer op.Session.Interrupts.Record()()
-	if err := op.State.Begin(ctx, &statemgr.Run{State: plan.Prior, PlanID: planID}); err != nil {
+	if err := op.State.Begin(ctx, &statemgr.Run{State: plan.Prior, PlanID: planID,
+		Footprint: plan.Footprint}); err != nil {
 		return nil, nil, err
 	}
 	tally := &ui.Tally{}

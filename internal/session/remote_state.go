@@ -14,7 +14,10 @@ import (
 	"tofu/internal/builtin"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/configs/configschema"
+	"tofu/internal/encryption"
+	"tofu/internal/states"
 	"tofu/internal/states/statefile"
+	"tofu/internal/states/statemgr"
 )
 
 // remoteState returns the reader of other configurations' states for terraform_remote_state.
@@ -68,6 +71,9 @@ func (s *Session) remoteOutputs(
 	if data == nil {
 		return nil, false, nil
 	}
+	if ledger, ok := store.(statemgr.Ledger); ok && encryption.IsEncrypted(data) {
+		return s.remoteRows(ctx, ledger, addr, workspace)
+	}
 	if s.Encrypted != nil {
 		if data, err = DecryptFile(ctx, s.Encrypted.Remote(addr), data); err != nil {
 			return nil, false, fmt.Errorf("decrypting the state: %w", err)
@@ -80,9 +86,30 @@ func (s *Session) remoteOutputs(
 	if err != nil {
 		return nil, false, err
 	}
-	values := make(map[string]cty.Value)
-	for _, n := range file.State.OutputNames() {
-		values[n] = file.State.Output(n).Value
+	return outputValues(file.State), true, nil
+}
+
+// remoteRows reads the outputs of a state that is encrypted part by part.
+func (s *Session) remoteRows(
+	ctx context.Context, ledger statemgr.Ledger, addr addrs.AbsInstance, workspace string,
+) (map[string]cty.Value, bool, error) {
+	var codec statemgr.Codec
+	if s.Encrypted != nil {
+		if target := s.Encrypted.Remote(addr); target != nil {
+			codec = target
+		}
 	}
-	return values, true, nil
+	in, err := ledger.LoadState(ctx, workspace, codec)
+	if err != nil || !in.Exists {
+		return nil, false, err
+	}
+	return outputValues(in.State), true, nil
+}
+
+func outputValues(st *states.State) map[string]cty.Value {
+	values := make(map[string]cty.Value)
+	for _, n := range st.OutputNames() {
+		values[n] = st.Output(n).Value
+	}
+	return values
 }

@@ -283,6 +283,7 @@ func notStale(op *Operation, saved *SavedPlan) error {
 		return tfdiags.Errorf("Saved plan does not match the given state",
 			"The plan was made from a state of another lineage than this one, so it is not about the same "+
 				"objects. Make a new plan.")
+	case op.State.Shared(): // Begin checks the versions of what the plan depends on
 	case now.Serial != saved.Serial:
 		return tfdiags.Errorf("Saved plan is stale",
 			"The state was changed after the plan was made, so the plan may no longer match it. Make a new plan.")

@@ -54,13 +54,14 @@ type Backend struct {
 }
 
 const (
-	planEntry   = "plan"
-	stateEntry  = "state"
-	prevEntry   = "previous-state"
-	lockEntry   = "lock.hcl"
-	schemaEntry = "schemas"
-	configDir   = "config/"
-	foreignPlan = "tfplan"
+	planEntry      = "plan"
+	stateEntry     = "state"
+	prevEntry      = "previous-state"
+	lockEntry      = "lock.hcl"
+	footprintEntry = "footprint"
+	schemaEntry    = "schemas"
+	configDir      = "config/"
+	foreignPlan    = "tfplan"
 
 	maxEntry = limits.State
 	maxSize  = 4 * maxEntry // two states, the plan and the configuration
@@ -109,6 +110,15 @@ func writeEntries(z *zip.Writer, f *File) error {
 		}
 		if err := writeSchemas(out, f.Schemas); err != nil {
 			return fmt.Errorf("writing the schemas: %w", err)
+		}
+	}
+	if f.Plan.Footprint != nil {
+		data, err := encodeFootprint(f.Plan.Footprint)
+		if err != nil {
+			return err
+		}
+		if err := writeEntry(z, footprintEntry, data); err != nil {
+			return err
 		}
 	}
 	if f.LockFile != nil {
@@ -210,6 +220,15 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 	}
 	f.Plan.Prior, f.Plan.PrevRun = prior.State, prev.State
 	f.Serial, f.Lineage = prior.Serial, prior.Lineage
+	if e := entries[footprintEntry]; e != nil {
+		data, err := readEntry(e)
+		if err == nil {
+			f.Plan.Footprint, err = decodeFootprint(data)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.Name, err)
+		}
+	}
 	if e := entries[schemaEntry]; e != nil {
 		if f.Schemas, err = readSchemaEntry(e); err != nil {
 			return nil, err

@@ -398,3 +398,24 @@ func (m *Manager) closeRecording() {
 		m.log.Warn("could not end the run; its claims end with its lease", "error", err)
 	}
 }
+
+// Shared reports whether several runs can change the state at the same time, because the store is a
+// Ledger.
+func (m *Manager) Shared() bool { return m.ledger != nil }
+
+// Current returns the state as read, or as saved since. It must not be changed.
+func (m *Manager) Current() *states.State {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state
+}
+
+// ChangedInstances returns the instances with objects that differ between two states. Some are
+// listed more than once.
+func ChangedInstances(from, to *states.State) []addrs.AbsInstance {
+	var out []addrs.AbsInstance
+	for _, o := range objectChanges(from, to) {
+		out = append(out, o.Addr)
+	}
+	return out
+}

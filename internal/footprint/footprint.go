@@ -1,0 +1,163 @@
+// Package footprint finds out what a plan writes, and what it has read to decide that.
+//
+// Read is what can reach a change through references: from the blocks of the objects that change,
+// and from the outputs that change, over values, arguments of modules and other resources. So it
+// may be more than what was used. A resource that is read by an index with a known result is read
+// in that instance only; any other is read as a whole, which includes that it has no instances.
+//
+// Conditions that change without a change of an object are not followed: check results are records
+// of the latest run.
+//
+// Everything costs instances plus references.
+package footprint
+
+import (
+	"tofu/internal/addrs"
+	"tofu/internal/graphview"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+)
+
+// Of returns the footprint of a plan. g is the graph of its configuration, changed holds the
+// instances in which the prior state of the plan differs from the state that it was made from, and
+// read is that state.
+func Of(g *graphview.Graph, plan *plans.Plan, changed []addrs.AbsInstance, read *states.State) *plans.Footprint {
+	f := &finder{
+		graph: g, plan: plan, read: read, needs: g.Needs(), nodes: make(map[string]int, len(g.Nodes)),
+		whole: make([]bool, len(g.Nodes)), instances: map[addrs.AbsInstance]bool{}, out: &plans.Footprint{},
+		writes: map[addrs.AbsInstance]int{},
+	}
+	for i, n := range g.Nodes {
+		f.nodes[n.Address] = i
+	}
+	for _, addr := range changed {
+		f.write(addr, false)
+	}
+	for _, c := range plan.Changes.Instances {
+		f.change(c)
+	}
+	for _, o := range plan.Changes.Outputs {
+		if o.Action == plans.NoOp {
+			continue
+		}
+		f.out.Outputs = append(f.out.Outputs, o.Name)
+		if i, ok := f.nodes["output."+o.Name]; ok {
+			f.queue = append(f.queue, visit{node: i, whole: true})
+		}
+	}
+	f.run()
+	return f.out
+}
+
+// finder walks the graph from changes to what they need.
+type finder struct {
+	graph     *graphview.Graph
+	plan      *plans.Plan
+	read      *states.State
+	needs     [][]int
+	nodes     map[string]int // by address
+	whole     []bool         // visited as a whole, by node
+	instances map[addrs.AbsInstance]bool
+	writes    map[addrs.AbsInstance]int // indexes in out.Writes
+	queue     []visit
+	out       *plans.Footprint
+}
+
+// visit is a node, or an instance of a resource, whose needs are to be followed.
+type visit struct {
+	node     int
+	whole    bool
+	instance addrs.AbsInstance
+}
+
+// change adds what a planned change writes.
+func (f *finder) change(c *plans.InstanceChange) {
+	switch {
+	case c.Action == plans.NoOp && c.MovedFrom == nil || c.Action == plans.Open:
+		return
+	case c.Addr.Resource.Mode == addrs.Ephemeral:
+		return
+	}
+	f.write(c.Addr, c.Action == plans.Delete || c.Action.IsReplace())
+	if c.MovedFrom != nil {
+		f.write(*c.MovedFrom, false)
+	}
+}
+
+func (f *finder) write(addr addrs.AbsInstance, destroys bool) {
+	if i, ok := f.writes[addr]; ok {
+		f.out.Writes[i].Destroys = f.out.Writes[i].Destroys || destroys
+		return
+	}
+	f.writes[addr] = len(f.out.Writes)
+	f.out.Writes = append(f.out.Writes, plans.Write{Addr: addr, Existed: f.read.Instance(addr) != nil, Destroys: destroys})
+	f.visitInstance(addr)
+}
+
+func (f *finder) visitInstance(addr addrs.AbsInstance) {
+	node, ok := f.nodes[addr.Config().String()]
+	if !ok || f.instances[addr] {
+		return
+	}
+	f.instances[addr] = true
+	f.queue = append(f.queue, visit{node: node, instance: addr})
+}
+
+// run follows what the visited nodes need, and adds the resources among it.
+func (f *finder) run() {
+	for len(f.queue) > 0 {
+		v := f.queue[len(f.queue)-1]
+		f.queue = f.queue[:len(f.queue)-1]
+		exact := f.exact(v)
+		for _, e := range f.needs[v.node] {
+			to := f.graph.Edges[e].To
+			if !exact[f.graph.Nodes[to].Address] {
+				f.visitWhole(to)
+			}
+		}
+	}
+	for i, visited := range f.whole {
+		n := &f.graph.Nodes[i]
+		if !visited || n.Kind != graphview.Resource && n.Kind != graphview.Data {
+			continue
+		}
+		if addr, ok := addrs.ParseConfigResourceText(n.Address); ok {
+			f.out.Wholes = append(f.out.Wholes, addr)
+		}
+	}
+	for addr := range f.instances {
+		_, written := f.writes[addr]
+		if !written && !f.whole[f.nodes[addr.Config().String()]] && f.read.Instance(addr) != nil {
+			f.out.Reads = append(f.out.Reads, addr)
+		}
+	}
+}
+
+func (f *finder) visitWhole(node int) {
+	if f.whole[node] {
+		return
+	}
+	f.whole[node] = true
+	f.queue = append(f.queue, visit{node: node, whole: true})
+}
+
+// exact visits the instances that an instance reads by computed indexes. It returns the addresses
+// of their resources, which are not read in any other way.
+func (f *finder) exact(v visit) map[string]bool {
+	if v.whole {
+		return nil
+	}
+	c := f.plan.Changes.Instance(v.instance, addrs.NotDeposed)
+	if c == nil || len(c.Reads) == 0 {
+		return nil
+	}
+	out := map[string]bool{}
+	for _, r := range c.Reads {
+		of := r.Resource.InInstance(v.instance.Module)
+		out[of.Config().String()] = true
+		if r.Key != addrs.NoKey {
+			f.visitInstance(of.Instance(r.Key))
+		}
+	}
+	return out
+}

@@ -1,0 +1,55 @@
+package session
+
+import (
+	"context"
+
+	"tofu/internal/engine"
+	"tofu/internal/engine/graph"
+	"tofu/internal/footprint"
+	"tofu/internal/graphview"
+	"tofu/internal/plans"
+	"tofu/internal/states/statemgr"
+	"tofu/internal/terminal"
+	"tofu/internal/tfdiags"
+)
+
+// setFootprint adds to a plan what it has read and what it writes, if the store needs that.
+func (op *Operation) setFootprint(ctx context.Context, plan *plans.Plan) error {
+	if !op.State.Shared() {
+		return nil
+	}
+	defer op.Session.Timings.Phase("footprint")()
+	env := op.QuietEnv()
+	env.Warn = tfdiags.Drop // the plan has the same warnings
+	g, err := graph.Build(terminal.UntilAbort(ctx),
+		engine.GraphOperation(op.Config.Config, op.State.State(), env, engine.GraphPlan, nil))
+	if err != nil {
+		return err
+	}
+	read := op.State.Current()
+	plan.Footprint = footprint.Of(graphview.Build(g, nil), plan, statemgr.ChangedInstances(read, plan.Prior), read)
+	plan.Footprint.Revision = op.State.Snapshot.Revision
+	return nil
+}
+
+// Outdated reports whether an operation failed, before it did anything, because another run has
+// changed what its plan depends on.
+func Outdated(err error) bool {
+	for _, d := range tfdiags.FromError(err) {
+		if _, changed := d.Extra.(*statemgr.ChangedError); changed {
+			return true
+		}
+	}
+	return false
+}
+
+// Reread reads the state again, for another plan.
+func (op *Operation) Reread(ctx context.Context) error {
+	snapshot, err := op.State.Read(ctx, op.Session.Warnings.Add)
+	if err != nil {
+		return err
+	}
+	op.State.Snapshot = snapshot
+	op.State.Replace(op.Session.Adopt(op.State.State(), op.Config.Config))
+	return nil
+}
