@@ -10,31 +10,59 @@ import (
 
 // Config holds the shared arguments. Drivers embed it in their configuration.
 type Config struct {
-	Environment  string `cfg:"environment" env:"ARM_ENVIRONMENT" default:"public" doc:"The Azure cloud: public, china or usgovernment."`
-	MetadataHost string `cfg:"metadata_host" env:"ARM_METADATA_HOSTNAME" doc:"The host of a metadata service that describes another Azure cloud."`
+	Environment  string `cfg:"environment" env:"ARM_ENVIRONMENT" default:"public"`
+	MetadataHost string `cfg:"metadata_host" env:"ARM_METADATA_HOSTNAME"`
 
-	SubscriptionID string `cfg:"subscription_id" env:"ARM_SUBSCRIPTION_ID" doc:"The ID of the subscription."`
-	TenantID       string `cfg:"tenant_id" env:"ARM_TENANT_ID" doc:"The ID of the Microsoft Entra tenant."`
-	ClientID       string `cfg:"client_id" env:"ARM_CLIENT_ID" doc:"The client ID of the service principal or managed identity."`
-	ClientIDFile   string `cfg:"client_id_file_path" env:"ARM_CLIENT_ID_FILE_PATH" doc:"A file with the client ID."`
+	SubscriptionID string `cfg:"subscription_id" env:"ARM_SUBSCRIPTION_ID"`
+	TenantID       string `cfg:"tenant_id" env:"ARM_TENANT_ID"`
+	ClientID       string `cfg:"client_id" env:"ARM_CLIENT_ID"`
+	ClientIDFile   string `cfg:"client_id_file_path" env:"ARM_CLIENT_ID_FILE_PATH"`
 
-	ClientSecret     string `cfg:"client_secret,sensitive" env:"ARM_CLIENT_SECRET" doc:"The secret of the service principal."`
-	ClientSecretFile string `cfg:"client_secret_file_path" env:"ARM_CLIENT_SECRET_FILE_PATH" doc:"A file with the secret of the service principal."`
+	ClientSecret     string `cfg:"client_secret,sensitive" env:"ARM_CLIENT_SECRET"`
+	ClientSecretFile string `cfg:"client_secret_file_path" env:"ARM_CLIENT_SECRET_FILE_PATH"`
 
-	Certificate         string `cfg:"client_certificate,sensitive" env:"ARM_CLIENT_CERTIFICATE" doc:"The certificate of the service principal and its private key, as PKCS#12 in Base64."`
-	CertificatePath     string `cfg:"client_certificate_path" env:"ARM_CLIENT_CERTIFICATE_PATH" doc:"A PKCS#12 file with the certificate of the service principal and its private key."`
-	CertificatePassword string `cfg:"client_certificate_password,sensitive" env:"ARM_CLIENT_CERTIFICATE_PASSWORD" doc:"The password of the certificate."`
+	Certificate         string `cfg:"client_certificate,sensitive" env:"ARM_CLIENT_CERTIFICATE"`
+	CertificatePath     string `cfg:"client_certificate_path" env:"ARM_CLIENT_CERTIFICATE_PATH"`
+	CertificatePassword string `cfg:"client_certificate_password,sensitive" env:"ARM_CLIENT_CERTIFICATE_PASSWORD"`
 
-	UseOIDC          bool   `cfg:"use_oidc" env:"ARM_USE_OIDC" doc:"Whether to authenticate with an OpenID Connect token."`
-	OIDCRequestURL   string `cfg:"oidc_request_url" env:"ARM_OIDC_REQUEST_URL,ACTIONS_ID_TOKEN_REQUEST_URL,SYSTEM_OIDCREQUESTURI" doc:"The URL that issues OpenID Connect tokens."`
-	OIDCRequestToken string `cfg:"oidc_request_token,sensitive" env:"ARM_OIDC_REQUEST_TOKEN,ACTIONS_ID_TOKEN_REQUEST_TOKEN,SYSTEM_ACCESSTOKEN" doc:"The bearer token for oidc_request_url."`
-	OIDCToken        string `cfg:"oidc_token,sensitive" env:"ARM_OIDC_TOKEN" doc:"An OpenID Connect token."`
-	OIDCTokenFile    string `cfg:"oidc_token_file_path" env:"ARM_OIDC_TOKEN_FILE_PATH,AZURE_FEDERATED_TOKEN_FILE" doc:"A file with an OpenID Connect token."`
-	ADOConnection    string `cfg:"ado_service_connection_id" env:"AZURESUBSCRIPTION_SERVICE_CONNECTION_ID,ARM_OIDC_AZURE_SERVICE_CONNECTION_ID,ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID" doc:"The ID of the service connection in Azure Pipelines."`
+	UseOIDC          bool   `cfg:"use_oidc" env:"ARM_USE_OIDC"`
+	OIDCRequestURL   string `cfg:"oidc_request_url" env:"ARM_OIDC_REQUEST_URL,ACTIONS_ID_TOKEN_REQUEST_URL,SYSTEM_OIDCREQUESTURI"`
+	OIDCRequestToken string `cfg:"oidc_request_token,sensitive" env:"ARM_OIDC_REQUEST_TOKEN,ACTIONS_ID_TOKEN_REQUEST_TOKEN,SYSTEM_ACCESSTOKEN"`
+	OIDCToken        string `cfg:"oidc_token,sensitive" env:"ARM_OIDC_TOKEN"`
+	OIDCTokenFile    string `cfg:"oidc_token_file_path" env:"ARM_OIDC_TOKEN_FILE_PATH,AZURE_FEDERATED_TOKEN_FILE"`
+	ADOConnection    string `cfg:"ado_service_connection_id" env:"AZURESUBSCRIPTION_SERVICE_CONNECTION_ID,ARM_OIDC_AZURE_SERVICE_CONNECTION_ID,ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID"`
 
-	UseMSI bool `cfg:"use_msi" env:"ARM_USE_MSI" doc:"Whether to authenticate with a managed identity."`
-	UseAKS bool `cfg:"use_aks_workload_identity" env:"ARM_USE_AKS_WORKLOAD_IDENTITY" doc:"Whether to authenticate with the workload identity of Azure Kubernetes Service."`
-	UseCLI bool `cfg:"use_cli" env:"ARM_USE_CLI" default:"true" doc:"Whether to authenticate with the Azure command line."`
+	UseMSI bool `cfg:"use_msi" env:"ARM_USE_MSI"`
+	UseAKS bool `cfg:"use_aks_workload_identity" env:"ARM_USE_AKS_WORKLOAD_IDENTITY"`
+	UseCLI bool `cfg:"use_cli" env:"ARM_USE_CLI" default:"true"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"environment":             "The Azure cloud: public, china or usgovernment.",
+		"metadata_host":           "The host of a metadata service that describes another Azure cloud.",
+		"subscription_id":         "The ID of the subscription.",
+		"tenant_id":               "The ID of the Microsoft Entra tenant.",
+		"client_id":               "The client ID of the service principal or managed identity.",
+		"client_id_file_path":     "A file with the client ID.",
+		"client_secret":           "The secret of the service principal.",
+		"client_secret_file_path": "A file with the secret of the service principal.",
+		"client_certificate":      "The certificate of the service principal and its private key, as PKCS#12 in Base64.",
+		"client_certificate_path": "A PKCS#12 file with the certificate of the service principal and its " +
+			"private key.",
+		"client_certificate_password": "The password of the certificate.",
+		"use_oidc":                    "Whether to authenticate with an OpenID Connect token.",
+		"oidc_request_url":            "The URL that issues OpenID Connect tokens.",
+		"oidc_request_token":          "The bearer token for oidc_request_url.",
+		"oidc_token":                  "An OpenID Connect token.",
+		"oidc_token_file_path":        "A file with an OpenID Connect token.",
+		"ado_service_connection_id":   "The ID of the service connection in Azure Pipelines.",
+		"use_msi":                     "Whether to authenticate with a managed identity.",
+		"use_aks_workload_identity": "Whether to authenticate with the workload identity of Azure " +
+			"Kubernetes Service.",
+		"use_cli": "Whether to authenticate with the Azure command line.",
+	}
 }
 
 // Check implements blocks.Checker.

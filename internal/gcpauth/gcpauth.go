@@ -16,16 +16,28 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
 
+	"tofu/internal/configs/blocks"
 	"tofu/internal/httpclient"
 	"tofu/internal/restapi"
 )
 
 // Config holds the shared arguments. Drivers embed it in their configuration.
 type Config struct {
-	Credentials string   `cfg:"credentials,sensitive" env:"GOOGLE_BACKEND_CREDENTIALS,GOOGLE_CREDENTIALS" doc:"A JSON file with Google credentials, or its content."`
-	AccessToken string   `cfg:"access_token,sensitive" env:"GOOGLE_OAUTH_ACCESS_TOKEN" doc:"An OAuth 2.0 access token, used instead of credentials."`
-	Impersonate string   `cfg:"impersonate_service_account" env:"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT,GOOGLE_IMPERSONATE_SERVICE_ACCOUNT" doc:"The service account to impersonate."`
-	Delegates   []string `cfg:"impersonate_service_account_delegates" doc:"The chain of service accounts that delegate to the impersonated one."`
+	Credentials string   `cfg:"credentials,sensitive" env:"GOOGLE_BACKEND_CREDENTIALS,GOOGLE_CREDENTIALS"`
+	AccessToken string   `cfg:"access_token,sensitive" env:"GOOGLE_OAUTH_ACCESS_TOKEN"`
+	Impersonate string   `cfg:"impersonate_service_account" env:"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT,GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"`
+	Delegates   []string `cfg:"impersonate_service_account_delegates"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"credentials":                 "A JSON file with Google credentials, or its content.",
+		"access_token":                "An OAuth 2.0 access token, used instead of credentials.",
+		"impersonate_service_account": "The service account to impersonate.",
+		"impersonate_service_account_delegates": "The chain of service accounts that delegate to the " +
+			"impersonated one.",
+	}
 }
 
 // Source authenticates requests. It is safe for concurrent use.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"tofu/internal/backend/all"
+	"tofu/internal/configs/blocks"
+	"tofu/internal/configs/configschema"
 )
 
 func TestDriver(t *testing.T) {
@@ -22,5 +24,23 @@ func TestDriver(t *testing.T) {
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
+	}
+}
+
+// All arguments of all backends are described.
+func TestDocs(t *testing.T) {
+	var check func(path string, b *configschema.Block)
+	check = func(path string, b *configschema.Block) {
+		for name, a := range b.Attributes {
+			if a.Description == "" {
+				t.Errorf("%s.%s has no description", path, name)
+			}
+		}
+		for name, nested := range b.BlockTypes {
+			check(path+"."+name, &nested.Block)
+		}
+	}
+	for _, d := range all.Drivers {
+		check(d.Name, blocks.Schema(d.Config()))
 	}
 }

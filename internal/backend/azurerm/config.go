@@ -12,23 +12,42 @@ import (
 
 // Config is the configuration of the backend block.
 type Config struct {
-	Account       string `cfg:"storage_account_name,required" doc:"The name of the storage account."`
-	Container     string `cfg:"container_name,required" doc:"The name of the container in the storage account."`
-	Key           string `cfg:"key,required" doc:"The name of the blob with the state of the default workspace."`
-	ResourceGroup string `cfg:"resource_group_name" doc:"The resource group of the storage account, to look up its access key."`
+	Account       string `cfg:"storage_account_name,required"`
+	Container     string `cfg:"container_name,required"`
+	Key           string `cfg:"key,required"`
+	ResourceGroup string `cfg:"resource_group_name"`
 
-	AccessKey  string `cfg:"access_key,sensitive" env:"ARM_ACCESS_KEY" doc:"An access key of the storage account."`
-	SASToken   string `cfg:"sas_token,sensitive" env:"ARM_SAS_TOKEN" doc:"A shared access signature for the container."`
-	UseAzureAD bool   `cfg:"use_azuread_auth" env:"ARM_USE_AZUREAD" doc:"Whether to access blobs with a Microsoft Entra token instead of an access key."`
+	AccessKey  string `cfg:"access_key,sensitive" env:"ARM_ACCESS_KEY"`
+	SASToken   string `cfg:"sas_token,sensitive" env:"ARM_SAS_TOKEN"`
+	UseAzureAD bool   `cfg:"use_azuread_auth" env:"ARM_USE_AZUREAD"`
 	azureauth.Config
 
-	Snapshot        bool   `cfg:"snapshot" env:"ARM_SNAPSHOT" doc:"Whether to take a snapshot of the blob before it is replaced."`
-	CustomerKey     string `cfg:"customer_provided_key,sensitive" env:"ARM_CUSTOMER_PROVIDED_KEY" conflicts:"encryption_scope" doc:"The key with which the service encrypts the blob: 32 bytes in Base64."`
-	EncryptionScope string `cfg:"encryption_scope" env:"ARM_ENCRYPTION_SCOPE" doc:"The encryption scope with which the service encrypts the blob."`
-	Timeout         int    `cfg:"timeout_seconds" env:"ARM_TIMEOUT_SECONDS" default:"300" doc:"The maximum duration of an operation in seconds, 0 for no limit."`
+	Snapshot        bool   `cfg:"snapshot" env:"ARM_SNAPSHOT"`
+	CustomerKey     string `cfg:"customer_provided_key,sensitive" env:"ARM_CUSTOMER_PROVIDED_KEY" conflicts:"encryption_scope"`
+	EncryptionScope string `cfg:"encryption_scope" env:"ARM_ENCRYPTION_SCOPE"`
+	Timeout         int    `cfg:"timeout_seconds" env:"ARM_TIMEOUT_SECONDS" default:"300"`
 
-	Endpoint    string `cfg:"endpoint" env:"ARM_ENDPOINT" deprecated:"It has no effect. For Azure Stack, set metadata_host." doc:"No longer used."`
-	MSIEndpoint string `cfg:"msi_endpoint" env:"ARM_MSI_ENDPOINT" deprecated:"It has no effect. Set the environment variable MSI_ENDPOINT." doc:"No longer used."`
+	Endpoint    string `cfg:"endpoint" env:"ARM_ENDPOINT" deprecated:"It has no effect. For Azure Stack, set metadata_host."`
+	MSIEndpoint string `cfg:"msi_endpoint" env:"ARM_MSI_ENDPOINT" deprecated:"It has no effect. Set the environment variable MSI_ENDPOINT."`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"storage_account_name":  "The name of the storage account.",
+		"container_name":        "The name of the container in the storage account.",
+		"key":                   "The name of the blob with the state of the default workspace.",
+		"resource_group_name":   "The resource group of the storage account, to look up its access key.",
+		"access_key":            "An access key of the storage account.",
+		"sas_token":             "A shared access signature for the container.",
+		"use_azuread_auth":      "Whether to access blobs with a Microsoft Entra token instead of an access key.",
+		"snapshot":              "Whether to take a snapshot of the blob before it is replaced.",
+		"customer_provided_key": "The key with which the service encrypts the blob: 32 bytes in Base64.",
+		"encryption_scope":      "The encryption scope with which the service encrypts the blob.",
+		"timeout_seconds":       "The maximum duration of an operation in seconds, 0 for no limit.",
+		"endpoint":              "No longer used.",
+		"msi_endpoint":          "No longer used.",
+	}
 }
 
 // accountName matches names of storage accounts, which are parts of host names.

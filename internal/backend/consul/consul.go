@@ -16,23 +16,41 @@ import (
 	"sync"
 
 	"tofu/internal/backend"
+	"tofu/internal/configs/blocks"
 	"tofu/internal/httpclient"
 	"tofu/internal/restapi"
 )
 
 // Config is the configuration of the backend block.
 type Config struct {
-	Path       string `cfg:"path,required" doc:"The path in the key-value store."`
-	Token      string `cfg:"access_token,sensitive" env:"CONSUL_HTTP_TOKEN" doc:"The access token."`
-	Address    string `cfg:"address" env:"CONSUL_HTTP_ADDR" default:"127.0.0.1:8500" doc:"The name and port of the server; the local agent by default."`
-	Scheme     string `cfg:"scheme" doc:"The protocol, http or https."`
-	Datacenter string `cfg:"datacenter" doc:"The datacenter; that of the agent by default."`
-	HTTPAuth   string `cfg:"http_auth,sensitive" env:"CONSUL_HTTP_AUTH" doc:"The user, or the user and password separated by a colon, for HTTP basic authentication."`
-	Gzip       bool   `cfg:"gzip" default:"false" doc:"Whether to compress the state."`
-	Lock       bool   `cfg:"lock" default:"true" doc:"Whether to lock the state."`
-	CAFile     string `cfg:"ca_file" env:"CONSUL_CACERT" doc:"The path of the CA certificates (PEM) used to verify the server."`
-	CertFile   string `cfg:"cert_file" env:"CONSUL_CLIENT_CERT" doc:"The path of the certificate (PEM) that authenticates the client; requires key_file."`
-	KeyFile    string `cfg:"key_file" env:"CONSUL_CLIENT_KEY" doc:"The path of the private key (PEM) of cert_file."`
+	Path       string `cfg:"path,required"`
+	Token      string `cfg:"access_token,sensitive" env:"CONSUL_HTTP_TOKEN"`
+	Address    string `cfg:"address" env:"CONSUL_HTTP_ADDR" default:"127.0.0.1:8500"`
+	Scheme     string `cfg:"scheme"`
+	Datacenter string `cfg:"datacenter"`
+	HTTPAuth   string `cfg:"http_auth,sensitive" env:"CONSUL_HTTP_AUTH"`
+	Gzip       bool   `cfg:"gzip" default:"false"`
+	Lock       bool   `cfg:"lock" default:"true"`
+	CAFile     string `cfg:"ca_file" env:"CONSUL_CACERT"`
+	CertFile   string `cfg:"cert_file" env:"CONSUL_CLIENT_CERT"`
+	KeyFile    string `cfg:"key_file" env:"CONSUL_CLIENT_KEY"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"path":         "The path in the key-value store.",
+		"access_token": "The access token.",
+		"address":      "The name and port of the server; the local agent by default.",
+		"scheme":       "The protocol, http or https.",
+		"datacenter":   "The datacenter; that of the agent by default.",
+		"http_auth":    "The user, or the user and password separated by a colon, for HTTP basic authentication.",
+		"gzip":         "Whether to compress the state.",
+		"lock":         "Whether to lock the state.",
+		"ca_file":      "The path of the CA certificates (PEM) used to verify the server.",
+		"cert_file":    "The path of the certificate (PEM) that authenticates the client; requires key_file.",
+		"key_file":     "The path of the private key (PEM) of cert_file.",
+	}
 }
 
 // Driver is the consul backend.

@@ -19,28 +19,55 @@ import (
 
 // Config is the configuration of the backend block.
 type Config struct {
-	SecretID   string `cfg:"secret_id" env:"TENCENTCLOUD_SECRET_ID" doc:"The ID of the access key."`
-	SecretKey  string `cfg:"secret_key,sensitive" env:"TENCENTCLOUD_SECRET_KEY" doc:"The secret of the access key."`
-	Token      string `cfg:"security_token,sensitive" env:"TENCENTCLOUD_SECURITY_TOKEN" doc:"The token of temporary access keys."`
-	Region     string `cfg:"region,required" env:"TENCENTCLOUD_REGION" doc:"The region of the bucket."`
-	Bucket     string `cfg:"bucket,required" doc:"The name of the bucket, with the ID of the account at its end."`
-	Prefix     string `cfg:"prefix" default:"env:" doc:"The folder of the states."`
-	Key        string `cfg:"key" default:"terraform.tfstate" doc:"The name of a state."`
-	Encrypt    bool   `cfg:"encrypt" default:"true" doc:"Whether the storage encrypts the state with AES256."`
-	ACL        string `cfg:"acl" default:"private" oneof:"private,public-read" doc:"The access control list of the state."`
-	Accelerate bool   `cfg:"accelerate" default:"false" doc:"Whether to use global acceleration."`
-	AssumeRole *Role  `cfg:"assume_role,block" doc:"The role to assume."`
+	SecretID   string `cfg:"secret_id" env:"TENCENTCLOUD_SECRET_ID"`
+	SecretKey  string `cfg:"secret_key,sensitive" env:"TENCENTCLOUD_SECRET_KEY"`
+	Token      string `cfg:"security_token,sensitive" env:"TENCENTCLOUD_SECURITY_TOKEN"`
+	Region     string `cfg:"region,required" env:"TENCENTCLOUD_REGION"`
+	Bucket     string `cfg:"bucket,required"`
+	Prefix     string `cfg:"prefix" default:"env:"`
+	Key        string `cfg:"key" default:"terraform.tfstate"`
+	Encrypt    bool   `cfg:"encrypt" default:"true"`
+	ACL        string `cfg:"acl" default:"private" oneof:"private,public-read"`
+	Accelerate bool   `cfg:"accelerate" default:"false"`
+	AssumeRole *Role  `cfg:"assume_role,block"`
 
 	// HTTP is the client to use instead of a new one.
 	HTTP *httpclient.Client
 }
 
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"secret_id":      "The ID of the access key.",
+		"secret_key":     "The secret of the access key.",
+		"security_token": "The token of temporary access keys.",
+		"region":         "The region of the bucket.",
+		"bucket":         "The name of the bucket, with the ID of the account at its end.",
+		"prefix":         "The folder of the states.",
+		"key":            "The name of a state.",
+		"encrypt":        "Whether the storage encrypts the state with AES256.",
+		"acl":            "The access control list of the state.",
+		"accelerate":     "Whether to use global acceleration.",
+		"assume_role":    "The role to assume.",
+	}
+}
+
 // Role is the block of a role to assume.
 type Role struct {
-	ARN      string `cfg:"role_arn,required" env:"TENCENTCLOUD_ASSUME_ROLE_ARN" doc:"The ARN of the role."`
-	Session  string `cfg:"session_name,required" env:"TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME" doc:"The name of the session."`
-	Duration int    `cfg:"session_duration,required" env:"TENCENTCLOUD_ASSUME_ROLE_SESSION_DURATION" default:"7200" doc:"The duration of the session in seconds."`
-	Policy   string `cfg:"policy" doc:"A policy that restricts the session further."`
+	ARN      string `cfg:"role_arn,required" env:"TENCENTCLOUD_ASSUME_ROLE_ARN"`
+	Session  string `cfg:"session_name,required" env:"TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME"`
+	Duration int    `cfg:"session_duration,required" env:"TENCENTCLOUD_ASSUME_ROLE_SESSION_DURATION" default:"7200"`
+	Policy   string `cfg:"policy"`
+}
+
+// Docs implements blocks.Documented.
+func (*Role) Docs() blocks.Docs {
+	return blocks.Docs{
+		"role_arn":         "The ARN of the role.",
+		"session_name":     "The name of the session.",
+		"session_duration": "The duration of the session in seconds.",
+		"policy":           "A policy that restricts the session further.",
+	}
 }
 
 // Driver is the cos backend.

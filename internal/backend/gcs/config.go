@@ -13,13 +13,25 @@ import (
 
 // Config is the configuration of the backend block.
 type Config struct {
-	Bucket string `cfg:"bucket,required" doc:"The name of the bucket."`
-	Prefix string `cfg:"prefix" doc:"The directory of the states in the bucket."`
+	Bucket string `cfg:"bucket,required"`
+	Prefix string `cfg:"prefix"`
 	gcpauth.Config
-	EncryptionKey string `cfg:"encryption_key,sensitive" env:"GOOGLE_ENCRYPTION_KEY" conflicts:"kms_encryption_key" doc:"The key with which the service encrypts states: 32 bytes in Base64."`
-	KMSKey        string `cfg:"kms_encryption_key" env:"GOOGLE_KMS_ENCRYPTION_KEY" doc:"The Cloud KMS key with which the service encrypts states."`
-	Endpoint      string `cfg:"storage_custom_endpoint" env:"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT,GOOGLE_STORAGE_CUSTOM_ENDPOINT" doc:"The URL of the service, as https://HOST/storage/v1/b."`
-	Universe      string `cfg:"universe_domain" env:"GOOGLE_BACKEND_UNIVERSE_DOMAIN,GOOGLE_CLOUD_UNIVERSE_DOMAIN" doc:"The domain of a sovereign cloud."`
+	EncryptionKey string `cfg:"encryption_key,sensitive" env:"GOOGLE_ENCRYPTION_KEY" conflicts:"kms_encryption_key"`
+	KMSKey        string `cfg:"kms_encryption_key" env:"GOOGLE_KMS_ENCRYPTION_KEY"`
+	Endpoint      string `cfg:"storage_custom_endpoint" env:"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT,GOOGLE_STORAGE_CUSTOM_ENDPOINT"`
+	Universe      string `cfg:"universe_domain" env:"GOOGLE_BACKEND_UNIVERSE_DOMAIN,GOOGLE_CLOUD_UNIVERSE_DOMAIN"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"bucket":                  "The name of the bucket.",
+		"prefix":                  "The directory of the states in the bucket.",
+		"encryption_key":          "The key with which the service encrypts states: 32 bytes in Base64.",
+		"kms_encryption_key":      "The Cloud KMS key with which the service encrypts states.",
+		"storage_custom_endpoint": "The URL of the service, as https://HOST/storage/v1/b.",
+		"universe_domain":         "The domain of a sovereign cloud.",
+	}
 }
 
 // kmsKey matches names of Cloud KMS keys.

@@ -15,28 +15,51 @@ import (
 	"time"
 
 	"tofu/internal/backend"
+	"tofu/internal/configs/blocks"
 	"tofu/internal/httpclient"
 	"tofu/internal/limits"
 )
 
 // Config is the configuration of the backend block.
 type Config struct {
-	Address       string            `cfg:"address,required" env:"TF_HTTP_ADDRESS" doc:"The address to read and write the state."`
-	UpdateMethod  string            `cfg:"update_method" env:"TF_HTTP_UPDATE_METHOD" default:"POST" doc:"The HTTP method that writes the state."`
-	LockAddress   string            `cfg:"lock_address" env:"TF_HTTP_LOCK_ADDRESS" doc:"The address to lock the state. Without it, the state is not locked."`
-	LockMethod    string            `cfg:"lock_method" env:"TF_HTTP_LOCK_METHOD" default:"LOCK" doc:"The HTTP method that locks the state."`
-	UnlockAddress string            `cfg:"unlock_address" env:"TF_HTTP_UNLOCK_ADDRESS" doc:"The address to unlock the state."`
-	UnlockMethod  string            `cfg:"unlock_method" env:"TF_HTTP_UNLOCK_METHOD" default:"UNLOCK" doc:"The HTTP method that unlocks the state."`
-	Username      string            `cfg:"username" env:"TF_HTTP_USERNAME" doc:"The user name for HTTP basic authentication."`
-	Password      string            `cfg:"password,sensitive" env:"TF_HTTP_PASSWORD" doc:"The password for HTTP basic authentication."`
-	SkipCert      bool              `cfg:"skip_cert_verification" doc:"Whether to skip TLS verification."`
-	RetryMax      int               `cfg:"retry_max" env:"TF_HTTP_RETRY_MAX" default:"2" doc:"The number of retries of failed requests."`
-	RetryWaitMin  int               `cfg:"retry_wait_min" env:"TF_HTTP_RETRY_WAIT_MIN" default:"1" doc:"The minimum wait before a retry, in seconds."`
-	RetryWaitMax  int               `cfg:"retry_wait_max" env:"TF_HTTP_RETRY_WAIT_MAX" default:"30" doc:"The maximum wait before a retry, in seconds."`
-	ClientCA      string            `cfg:"client_ca_certificate_pem" env:"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM" doc:"The CA certificates (PEM) used to verify the server."`
-	ClientCert    string            `cfg:"client_certificate_pem" env:"TF_HTTP_CLIENT_CERTIFICATE_PEM" doc:"The certificate (PEM) that authenticates the client."`
-	ClientKey     string            `cfg:"client_private_key_pem,sensitive" env:"TF_HTTP_CLIENT_PRIVATE_KEY_PEM" doc:"The private key (PEM) of client_certificate_pem."`
-	Headers       map[string]string `cfg:"headers" doc:"Additional headers of all requests."`
+	Address       string            `cfg:"address,required" env:"TF_HTTP_ADDRESS"`
+	UpdateMethod  string            `cfg:"update_method" env:"TF_HTTP_UPDATE_METHOD" default:"POST"`
+	LockAddress   string            `cfg:"lock_address" env:"TF_HTTP_LOCK_ADDRESS"`
+	LockMethod    string            `cfg:"lock_method" env:"TF_HTTP_LOCK_METHOD" default:"LOCK"`
+	UnlockAddress string            `cfg:"unlock_address" env:"TF_HTTP_UNLOCK_ADDRESS"`
+	UnlockMethod  string            `cfg:"unlock_method" env:"TF_HTTP_UNLOCK_METHOD" default:"UNLOCK"`
+	Username      string            `cfg:"username" env:"TF_HTTP_USERNAME"`
+	Password      string            `cfg:"password,sensitive" env:"TF_HTTP_PASSWORD"`
+	SkipCert      bool              `cfg:"skip_cert_verification"`
+	RetryMax      int               `cfg:"retry_max" env:"TF_HTTP_RETRY_MAX" default:"2"`
+	RetryWaitMin  int               `cfg:"retry_wait_min" env:"TF_HTTP_RETRY_WAIT_MIN" default:"1"`
+	RetryWaitMax  int               `cfg:"retry_wait_max" env:"TF_HTTP_RETRY_WAIT_MAX" default:"30"`
+	ClientCA      string            `cfg:"client_ca_certificate_pem" env:"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM"`
+	ClientCert    string            `cfg:"client_certificate_pem" env:"TF_HTTP_CLIENT_CERTIFICATE_PEM"`
+	ClientKey     string            `cfg:"client_private_key_pem,sensitive" env:"TF_HTTP_CLIENT_PRIVATE_KEY_PEM"`
+	Headers       map[string]string `cfg:"headers"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"address":                   "The address to read and write the state.",
+		"update_method":             "The HTTP method that writes the state.",
+		"lock_address":              "The address to lock the state. Without it, the state is not locked.",
+		"lock_method":               "The HTTP method that locks the state.",
+		"unlock_address":            "The address to unlock the state.",
+		"unlock_method":             "The HTTP method that unlocks the state.",
+		"username":                  "The user name for HTTP basic authentication.",
+		"password":                  "The password for HTTP basic authentication.",
+		"skip_cert_verification":    "Whether to skip TLS verification.",
+		"retry_max":                 "The number of retries of failed requests.",
+		"retry_wait_min":            "The minimum wait before a retry, in seconds.",
+		"retry_wait_max":            "The maximum wait before a retry, in seconds.",
+		"client_ca_certificate_pem": "The CA certificates (PEM) used to verify the server.",
+		"client_certificate_pem":    "The certificate (PEM) that authenticates the client.",
+		"client_private_key_pem":    "The private key (PEM) of client_certificate_pem.",
+		"headers":                   "Additional headers of all requests.",
+	}
 }
 
 // Driver is the http backend.

@@ -12,11 +12,19 @@ import (
 	"sync"
 
 	"tofu/internal/backend"
+	"tofu/internal/configs/blocks"
 )
 
 // Config is the configuration of the backend block.
 type Config struct {
-	LockID string `cfg:"lock_id" doc:"Initial lock ID. If set, the default workspace is locked at first."`
+	LockID string `cfg:"lock_id"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"lock_id": "Initial lock ID. If set, the default workspace is locked at first.",
+	}
 }
 
 // Driver opens a new empty store each time.

@@ -17,33 +17,68 @@ import (
 
 // Config is the configuration of the backend block.
 type Config struct {
-	Suffix         string            `cfg:"secret_suffix,required" doc:"The end of the names of secrets, tfstate-{workspace}-{secret_suffix}."`
-	Labels         map[string]string `cfg:"labels" doc:"Additional labels of secrets and leases."`
-	Namespace      string            `cfg:"namespace" env:"KUBE_NAMESPACE" default:"default" doc:"The namespace of secrets and leases."`
-	InCluster      bool              `cfg:"in_cluster_config" env:"KUBE_IN_CLUSTER_CONFIG" default:"false" doc:"Whether to use the service account of the pod that this program runs in."`
-	LoadConfigFile bool              `cfg:"load_config_file" default:"true" deprecated:"It has no effect. Set config_path or config_paths to use a kubeconfig file." doc:"Has no effect."`
-	Host           string            `cfg:"host" env:"KUBE_HOST" doc:"The address of the API server."`
-	Username       string            `cfg:"username" env:"KUBE_USER" doc:"The user for HTTP basic authentication."`
-	Password       string            `cfg:"password,sensitive" env:"KUBE_PASSWORD" doc:"The password for HTTP basic authentication."`
-	Insecure       bool              `cfg:"insecure" env:"KUBE_INSECURE" default:"false" doc:"Whether to skip the verification of the server's certificate."`
-	ClientCert     string            `cfg:"client_certificate" env:"KUBE_CLIENT_CERT_DATA" doc:"The certificate (PEM) that authenticates the client."`
-	ClientKey      string            `cfg:"client_key,sensitive" env:"KUBE_CLIENT_KEY_DATA" doc:"The private key (PEM) of client_certificate."`
-	ClusterCA      string            `cfg:"cluster_ca_certificate" env:"KUBE_CLUSTER_CA_CERT_DATA" doc:"The CA certificates (PEM) used to verify the server."`
-	ConfigPaths    []string          `cfg:"config_paths" doc:"The paths of kubeconfig files, also in the environment variable KUBE_CONFIG_PATHS."`
-	ConfigPath     string            `cfg:"config_path" env:"KUBE_CONFIG_PATH" doc:"The path of the kubeconfig file."`
-	Context        string            `cfg:"config_context" env:"KUBE_CTX" doc:"The context to choose in the kubeconfig file."`
-	ContextUser    string            `cfg:"config_context_auth_info" env:"KUBE_CTX_AUTH_INFO" doc:"The user to choose in the kubeconfig file."`
-	ContextCluster string            `cfg:"config_context_cluster" env:"KUBE_CTX_CLUSTER" doc:"The cluster to choose in the kubeconfig file."`
-	Token          string            `cfg:"token,sensitive" env:"KUBE_TOKEN" doc:"The bearer token of a service account."`
-	Exec           *Exec             `cfg:"exec,block" doc:"A program that prints credentials."`
+	Suffix         string            `cfg:"secret_suffix,required"`
+	Labels         map[string]string `cfg:"labels"`
+	Namespace      string            `cfg:"namespace" env:"KUBE_NAMESPACE" default:"default"`
+	InCluster      bool              `cfg:"in_cluster_config" env:"KUBE_IN_CLUSTER_CONFIG" default:"false"`
+	LoadConfigFile bool              `cfg:"load_config_file" default:"true" deprecated:"It has no effect. Set config_path or config_paths to use a kubeconfig file."`
+	Host           string            `cfg:"host" env:"KUBE_HOST"`
+	Username       string            `cfg:"username" env:"KUBE_USER"`
+	Password       string            `cfg:"password,sensitive" env:"KUBE_PASSWORD"`
+	Insecure       bool              `cfg:"insecure" env:"KUBE_INSECURE" default:"false"`
+	ClientCert     string            `cfg:"client_certificate" env:"KUBE_CLIENT_CERT_DATA"`
+	ClientKey      string            `cfg:"client_key,sensitive" env:"KUBE_CLIENT_KEY_DATA"`
+	ClusterCA      string            `cfg:"cluster_ca_certificate" env:"KUBE_CLUSTER_CA_CERT_DATA"`
+	ConfigPaths    []string          `cfg:"config_paths"`
+	ConfigPath     string            `cfg:"config_path" env:"KUBE_CONFIG_PATH"`
+	Context        string            `cfg:"config_context" env:"KUBE_CTX"`
+	ContextUser    string            `cfg:"config_context_auth_info" env:"KUBE_CTX_AUTH_INFO"`
+	ContextCluster string            `cfg:"config_context_cluster" env:"KUBE_CTX_CLUSTER"`
+	Token          string            `cfg:"token,sensitive" env:"KUBE_TOKEN"`
+	Exec           *Exec             `cfg:"exec,block"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"secret_suffix":            "The end of the names of secrets, tfstate-{workspace}-{secret_suffix}.",
+		"labels":                   "Additional labels of secrets and leases.",
+		"namespace":                "The namespace of secrets and leases.",
+		"in_cluster_config":        "Whether to use the service account of the pod that this program runs in.",
+		"load_config_file":         "Has no effect.",
+		"host":                     "The address of the API server.",
+		"username":                 "The user for HTTP basic authentication.",
+		"password":                 "The password for HTTP basic authentication.",
+		"insecure":                 "Whether to skip the verification of the server's certificate.",
+		"client_certificate":       "The certificate (PEM) that authenticates the client.",
+		"client_key":               "The private key (PEM) of client_certificate.",
+		"cluster_ca_certificate":   "The CA certificates (PEM) used to verify the server.",
+		"config_paths":             "The paths of kubeconfig files, also in the environment variable KUBE_CONFIG_PATHS.",
+		"config_path":              "The path of the kubeconfig file.",
+		"config_context":           "The context to choose in the kubeconfig file.",
+		"config_context_auth_info": "The user to choose in the kubeconfig file.",
+		"config_context_cluster":   "The cluster to choose in the kubeconfig file.",
+		"token":                    "The bearer token of a service account.",
+		"exec":                     "A program that prints credentials.",
+	}
 }
 
 // Exec is the block of a credential plugin.
 type Exec struct {
-	APIVersion string            `cfg:"api_version,required" doc:"The version of the plugin's protocol, such as client.authentication.k8s.io/v1."`
-	Command    string            `cfg:"command,required" doc:"The program to run."`
-	Args       []string          `cfg:"args" doc:"The arguments of the program."`
-	Env        map[string]string `cfg:"env" doc:"Additional environment variables of the program."`
+	APIVersion string            `cfg:"api_version,required"`
+	Command    string            `cfg:"command,required"`
+	Args       []string          `cfg:"args"`
+	Env        map[string]string `cfg:"env"`
+}
+
+// Docs implements blocks.Documented.
+func (*Exec) Docs() blocks.Docs {
+	return blocks.Docs{
+		"api_version": "The version of the plugin's protocol, such as client.authentication.k8s.io/v1.",
+		"command":     "The program to run.",
+		"args":        "The arguments of the program.",
+		"env":         "Additional environment variables of the program.",
+	}
 }
 
 // Driver is the kubernetes backend.

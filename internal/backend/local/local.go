@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"tofu/internal/backend"
+	"tofu/internal/configs/blocks"
 	"tofu/internal/limits"
 )
 
@@ -22,8 +23,16 @@ const (
 
 // Config is the configuration of the backend block.
 type Config struct {
-	Path         string `cfg:"path" doc:"The state file of the default workspace."`
-	WorkspaceDir string `cfg:"workspace_dir" doc:"The directory of the other workspaces' state files."`
+	Path         string `cfg:"path"`
+	WorkspaceDir string `cfg:"workspace_dir"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"path":          "The state file of the default workspace.",
+		"workspace_dir": "The directory of the other workspaces' state files.",
+	}
 }
 
 // Options are the files selected on the command line. They apply to all workspaces.

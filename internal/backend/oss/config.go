@@ -10,39 +10,76 @@ import (
 
 // Config is the configuration of the backend block.
 type Config struct {
-	AccessKey     string `cfg:"access_key" env:"ALICLOUD_ACCESS_KEY,ALICLOUD_ACCESS_KEY_ID" doc:"The ID of the access key."`
-	SecretKey     string `cfg:"secret_key,sensitive" env:"ALICLOUD_SECRET_KEY,ALICLOUD_ACCESS_KEY_SECRET" doc:"The secret."`
-	SecurityToken string `cfg:"security_token,sensitive" env:"ALICLOUD_SECURITY_TOKEN" doc:"The token of a temporary key."`
-	ECSRole       string `cfg:"ecs_role_name" env:"ALICLOUD_ECS_ROLE_NAME" doc:"The role of the ECS instance."`
-	Region        string `cfg:"region" env:"ALICLOUD_REGION,ALICLOUD_DEFAULT_REGION" doc:"The region of the bucket."`
-	Endpoint      string `cfg:"endpoint" env:"ALICLOUD_OSS_ENDPOINT,OSS_ENDPOINT" doc:"The address of OSS."`
-	Bucket        string `cfg:"bucket,required" doc:"The name of the bucket."`
-	Prefix        string `cfg:"prefix" default:"env:" doc:"The folder of the states."`
-	Key           string `cfg:"key" default:"terraform.tfstate" doc:"The name of a state."`
-	TableEndpoint string `cfg:"tablestore_endpoint" env:"ALICLOUD_TABLESTORE_ENDPOINT" doc:"The address of Tablestore."`
-	Table         string `cfg:"tablestore_table" doc:"The table of locks, with the primary key LockID of type String."`
-	STSEndpoint   string `cfg:"sts_endpoint" env:"ALICLOUD_STS_ENDPOINT" doc:"The address of the service for roles."`
-	Encrypt       bool   `cfg:"encrypt" default:"false" doc:"Whether OSS encrypts the state with AES256."`
-	ACL           string `cfg:"acl" oneof:"private,public-read,public-read-write" doc:"The access control of the state."`
-	File          string `cfg:"shared_credentials_file" env:"ALICLOUD_SHARED_CREDENTIALS_FILE" doc:"A file of profiles."`
-	Profile       string `cfg:"profile" env:"ALICLOUD_PROFILE" doc:"The profile in the file."`
+	AccessKey     string `cfg:"access_key" env:"ALICLOUD_ACCESS_KEY,ALICLOUD_ACCESS_KEY_ID"`
+	SecretKey     string `cfg:"secret_key,sensitive" env:"ALICLOUD_SECRET_KEY,ALICLOUD_ACCESS_KEY_SECRET"`
+	SecurityToken string `cfg:"security_token,sensitive" env:"ALICLOUD_SECURITY_TOKEN"`
+	ECSRole       string `cfg:"ecs_role_name" env:"ALICLOUD_ECS_ROLE_NAME"`
+	Region        string `cfg:"region" env:"ALICLOUD_REGION,ALICLOUD_DEFAULT_REGION"`
+	Endpoint      string `cfg:"endpoint" env:"ALICLOUD_OSS_ENDPOINT,OSS_ENDPOINT"`
+	Bucket        string `cfg:"bucket,required"`
+	Prefix        string `cfg:"prefix" default:"env:"`
+	Key           string `cfg:"key" default:"terraform.tfstate"`
+	TableEndpoint string `cfg:"tablestore_endpoint" env:"ALICLOUD_TABLESTORE_ENDPOINT"`
+	Table         string `cfg:"tablestore_table"`
+	STSEndpoint   string `cfg:"sts_endpoint" env:"ALICLOUD_STS_ENDPOINT"`
+	Encrypt       bool   `cfg:"encrypt" default:"false"`
+	ACL           string `cfg:"acl" oneof:"private,public-read,public-read-write"`
+	File          string `cfg:"shared_credentials_file" env:"ALICLOUD_SHARED_CREDENTIALS_FILE"`
+	Profile       string `cfg:"profile" env:"ALICLOUD_PROFILE"`
 
-	Role        *Role  `cfg:"assume_role,block" deprecated:"Use the assume_role_… arguments." doc:"The role to assume."`
-	RoleARN     string `cfg:"assume_role_role_arn" env:"ALICLOUD_ASSUME_ROLE_ARN" doc:"The ARN of the role to assume."`
-	RolePolicy  string `cfg:"assume_role_policy" doc:"A policy that restricts the session further."`
-	RoleSession string `cfg:"assume_role_session_name" env:"ALICLOUD_ASSUME_ROLE_SESSION_NAME" doc:"The session's name."`
-	RoleSeconds int    `cfg:"assume_role_session_expiration" env:"ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION" doc:"Its seconds."`
+	Role        *Role  `cfg:"assume_role,block" deprecated:"Use the assume_role_… arguments."`
+	RoleARN     string `cfg:"assume_role_role_arn" env:"ALICLOUD_ASSUME_ROLE_ARN"`
+	RolePolicy  string `cfg:"assume_role_policy"`
+	RoleSession string `cfg:"assume_role_session_name" env:"ALICLOUD_ASSUME_ROLE_SESSION_NAME"`
+	RoleSeconds int    `cfg:"assume_role_session_expiration" env:"ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION"`
 
 	// HTTP is the client to use instead of a new one.
 	HTTP *httpclient.Client
 }
 
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"access_key":                     "The ID of the access key.",
+		"secret_key":                     "The secret.",
+		"security_token":                 "The token of a temporary key.",
+		"ecs_role_name":                  "The role of the ECS instance.",
+		"region":                         "The region of the bucket.",
+		"endpoint":                       "The address of OSS.",
+		"bucket":                         "The name of the bucket.",
+		"prefix":                         "The folder of the states.",
+		"key":                            "The name of a state.",
+		"tablestore_endpoint":            "The address of Tablestore.",
+		"tablestore_table":               "The table of locks, with the primary key LockID of type String.",
+		"sts_endpoint":                   "The address of the service for roles.",
+		"encrypt":                        "Whether OSS encrypts the state with AES256.",
+		"acl":                            "The access control of the state.",
+		"shared_credentials_file":        "A file of profiles.",
+		"profile":                        "The profile in the file.",
+		"assume_role":                    "The role to assume.",
+		"assume_role_role_arn":           "The ARN of the role to assume.",
+		"assume_role_policy":             "A policy that restricts the session further.",
+		"assume_role_session_name":       "The session's name.",
+		"assume_role_session_expiration": "Its seconds.",
+	}
+}
+
 // Role is the block of a role to assume.
 type Role struct {
-	ARN     string `cfg:"role_arn" env:"ALICLOUD_ASSUME_ROLE_ARN" doc:"The ARN of the role."`
-	Policy  string `cfg:"policy" doc:"A policy that restricts the session further."`
-	Session string `cfg:"session_name" env:"ALICLOUD_ASSUME_ROLE_SESSION_NAME" doc:"The name of the session."`
-	Seconds int    `cfg:"session_expiration" env:"ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION" doc:"Its duration in seconds."`
+	ARN     string `cfg:"role_arn" env:"ALICLOUD_ASSUME_ROLE_ARN"`
+	Policy  string `cfg:"policy"`
+	Session string `cfg:"session_name" env:"ALICLOUD_ASSUME_ROLE_SESSION_NAME"`
+	Seconds int    `cfg:"session_expiration" env:"ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION"`
+}
+
+// Docs implements blocks.Documented.
+func (*Role) Docs() blocks.Docs {
+	return blocks.Docs{
+		"role_arn":           "The ARN of the role.",
+		"policy":             "A policy that restricts the session further.",
+		"session_name":       "The name of the session.",
+		"session_expiration": "Its duration in seconds.",
+	}
 }
 
 // The durations of sessions, in seconds.

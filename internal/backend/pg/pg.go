@@ -13,17 +13,31 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 
 	"tofu/internal/backend"
+	"tofu/internal/configs/blocks"
 )
 
 // Config is the configuration of the backend block.
 type Config struct {
-	ConnStr    string `cfg:"conn_str,sensitive" env:"PG_CONN_STR" doc:"The connection string: a postgres:// URL."`
-	Schema     string `cfg:"schema_name" env:"PG_SCHEMA_NAME" default:"terraform_remote_state" doc:"The schema of the tables."`
-	SkipSchema bool   `cfg:"skip_schema_creation" env:"PG_SKIP_SCHEMA_CREATION" doc:"Do not create the schema; it exists."`
-	Table      string `cfg:"table_name" env:"PG_TABLE_NAME" default:"states" doc:"The table that holds the states."`
-	SkipTable  bool   `cfg:"skip_table_creation" env:"PG_SKIP_TABLE_CREATION" doc:"Do not create the table; it exists."`
-	Index      string `cfg:"index_name" env:"PG_INDEX_NAME" default:"states_by_name" doc:"The index of the table by workspace."`
-	SkipIndex  bool   `cfg:"skip_index_creation" env:"PG_SKIP_INDEX_CREATION" doc:"Do not create the index; it exists."`
+	ConnStr    string `cfg:"conn_str,sensitive" env:"PG_CONN_STR"`
+	Schema     string `cfg:"schema_name" env:"PG_SCHEMA_NAME" default:"terraform_remote_state"`
+	SkipSchema bool   `cfg:"skip_schema_creation" env:"PG_SKIP_SCHEMA_CREATION"`
+	Table      string `cfg:"table_name" env:"PG_TABLE_NAME" default:"states"`
+	SkipTable  bool   `cfg:"skip_table_creation" env:"PG_SKIP_TABLE_CREATION"`
+	Index      string `cfg:"index_name" env:"PG_INDEX_NAME" default:"states_by_name"`
+	SkipIndex  bool   `cfg:"skip_index_creation" env:"PG_SKIP_INDEX_CREATION"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"conn_str":             "The connection string: a postgres:// URL.",
+		"schema_name":          "The schema of the tables.",
+		"skip_schema_creation": "Do not create the schema; it exists.",
+		"table_name":           "The table that holds the states.",
+		"skip_table_creation":  "Do not create the table; it exists.",
+		"index_name":           "The index of the table by workspace.",
+		"skip_index_creation":  "Do not create the index; it exists.",
+	}
 }
 
 // Driver is the pg backend.
@@ -236,7 +250,9 @@ func (s *Store) Swap(ctx context.Context, workspace, old string, data []byte) (s
 
 // write runs a statement that writes a row. If the row is new and the workspace is locked, the lock
 // of the row is taken before the row becomes visible to others.
-func (s *Store) write(ctx context.Context, workspace string, statement func(*pgconn.PgConn) (id int64, err error)) error {
+func (s *Store) write(
+	ctx context.Context, workspace string, statement func(*pgconn.PgConn) (id int64, err error),
+) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	conn, err := s.session(ctx)

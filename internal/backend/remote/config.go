@@ -17,35 +17,72 @@ import (
 
 // Config is the configuration of the remote backend's block.
 type Config struct {
-	Hostname     string `cfg:"hostname,required" doc:"The host of the service."`
-	Organization string `cfg:"organization,required" doc:"The organization that has the workspaces."`
-	Token        string `cfg:"token,sensitive" doc:"The token of the user; that of \"tofu login\" by default."`
-	Workspaces   *Named `cfg:"workspaces,required,block,single" doc:"Which workspaces to use."`
+	Hostname     string `cfg:"hostname,required"`
+	Organization string `cfg:"organization,required"`
+	Token        string `cfg:"token,sensitive"`
+	Workspaces   *Named `cfg:"workspaces,required,block,single"`
 
 	services backend.Services
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"hostname":     "The host of the service.",
+		"organization": "The organization that has the workspaces.",
+		"token":        "The token of the user; that of \"tofu login\" by default.",
+		"workspaces":   "Which workspaces to use.",
+	}
 }
 
 // Named is the workspaces block of the remote backend.
 type Named struct {
-	Name   string `cfg:"name" conflicts:"prefix" doc:"The name of the only workspace."`
-	Prefix string `cfg:"prefix" doc:"The beginning of the names of all workspaces; names here are without it."`
+	Name   string `cfg:"name" conflicts:"prefix"`
+	Prefix string `cfg:"prefix"`
+}
+
+// Docs implements blocks.Documented.
+func (*Named) Docs() blocks.Docs {
+	return blocks.Docs{
+		"name":   "The name of the only workspace.",
+		"prefix": "The beginning of the names of all workspaces; names here are without it.",
+	}
 }
 
 // CloudConfig is the configuration of a cloud block.
 type CloudConfig struct {
-	Hostname     string `cfg:"hostname,required" env:"TF_CLOUD_HOSTNAME" doc:"The host of the service."`
-	Organization string `cfg:"organization,required" env:"TF_CLOUD_ORGANIZATION" doc:"The organization that has the workspaces."`
-	Token        string `cfg:"token,sensitive" doc:"The token of the user; that of \"tofu login\" by default."`
-	Workspaces   Tagged `cfg:"workspaces,block,single" doc:"Which workspaces to use."`
+	Hostname     string `cfg:"hostname,required" env:"TF_CLOUD_HOSTNAME"`
+	Organization string `cfg:"organization,required" env:"TF_CLOUD_ORGANIZATION"`
+	Token        string `cfg:"token,sensitive"`
+	Workspaces   Tagged `cfg:"workspaces,block,single"`
 
 	services backend.Services
 }
 
+// Docs implements blocks.Documented.
+func (*CloudConfig) Docs() blocks.Docs {
+	return blocks.Docs{
+		"hostname":     "The host of the service.",
+		"organization": "The organization that has the workspaces.",
+		"token":        "The token of the user; that of \"tofu login\" by default.",
+		"workspaces":   "Which workspaces to use.",
+	}
+}
+
 // Tagged is the workspaces block of a cloud block.
 type Tagged struct {
-	Name    string   `cfg:"name" conflicts:"tags" doc:"The name of the only workspace."`
-	Tags    []string `cfg:"tags" doc:"Tags that all workspaces have. New workspaces get them."`
-	Project string   `cfg:"project" env:"TF_CLOUD_PROJECT" doc:"The project of the workspaces."`
+	Name    string   `cfg:"name" conflicts:"tags"`
+	Tags    []string `cfg:"tags"`
+	Project string   `cfg:"project" env:"TF_CLOUD_PROJECT"`
+}
+
+// Docs implements blocks.Documented.
+func (*Tagged) Docs() blocks.Docs {
+	return blocks.Docs{
+		"name":    "The name of the only workspace.",
+		"tags":    "Tags that all workspaces have. New workspaces get them.",
+		"project": "The project of the workspaces.",
+	}
 }
 
 // Driver is the remote backend, and CloudDriver that of a cloud block.

@@ -14,43 +14,87 @@ import (
 // Config is the configuration of the backend block.
 type Config struct {
 	awsapi.Config
-	Bucket       string            `cfg:"bucket,required" doc:"The bucket, or the ARN of an access point."`
-	Key          string            `cfg:"key,required" doc:"The key of the state object."`
-	Prefix       string            `cfg:"workspace_key_prefix" default:"env:" doc:"The prefix of the keys of workspaces other than the default one."`
-	ACL          string            `cfg:"acl" doc:"The canned ACL of the objects."`
-	Encrypt      bool              `cfg:"encrypt" doc:"Whether the service encrypts the objects."`
-	KMSKey       string            `cfg:"kms_key_id" doc:"The KMS key that encrypts the objects, if encrypt is set."`
-	CustomerKey  string            `cfg:"sse_customer_key,sensitive" env:"AWS_SSE_CUSTOMER_KEY" doc:"The customer's key that encrypts the objects, if encrypt is set: 32 bytes in Base64."`
-	StateTags    map[string]string `cfg:"state_tags" doc:"The tags of state objects."`
-	LockTags     map[string]string `cfg:"lock_tags" doc:"The tags of lock objects."`
-	SkipChecksum bool              `cfg:"skip_s3_checksum" doc:"Whether to send no checksum header, for stores that don't know it."`
-	LockFile     bool              `cfg:"use_lockfile" doc:"Whether to lock the state with an object."`
-	Table        string            `cfg:"dynamodb_table" doc:"The DynamoDB table that locks the state and holds its digest."`
-	PathStyle    bool              `cfg:"use_path_style" doc:"Whether URLs have the bucket in their path instead of the host name."`
-	Endpoints    Endpoints         `cfg:"endpoints" doc:"The addresses of services."`
+	Bucket       string            `cfg:"bucket,required"`
+	Key          string            `cfg:"key,required"`
+	Prefix       string            `cfg:"workspace_key_prefix" default:"env:"`
+	ACL          string            `cfg:"acl"`
+	Encrypt      bool              `cfg:"encrypt"`
+	KMSKey       string            `cfg:"kms_key_id"`
+	CustomerKey  string            `cfg:"sse_customer_key,sensitive" env:"AWS_SSE_CUSTOMER_KEY"`
+	StateTags    map[string]string `cfg:"state_tags"`
+	LockTags     map[string]string `cfg:"lock_tags"`
+	SkipChecksum bool              `cfg:"skip_s3_checksum"`
+	LockFile     bool              `cfg:"use_lockfile"`
+	Table        string            `cfg:"dynamodb_table"`
+	PathStyle    bool              `cfg:"use_path_style"`
+	Endpoints    Endpoints         `cfg:"endpoints"`
 
-	Endpoint        string            `cfg:"endpoint" deprecated:"Use \"endpoints.s3\" instead." doc:"The address of S3."`
-	DynamoEndpoint  string            `cfg:"dynamodb_endpoint" deprecated:"Use \"endpoints.dynamodb\" instead." doc:"The address of DynamoDB."`
-	STSEndpoint     string            `cfg:"sts_endpoint" deprecated:"Use \"endpoints.sts\" instead." doc:"The address of STS."`
-	IAMEndpoint     string            `cfg:"iam_endpoint" deprecated:"Use \"endpoints.iam\" instead." doc:"The address of IAM. It is not used."`
-	ForcePathStyle  bool              `cfg:"force_path_style" conflicts:"use_path_style" deprecated:"Use \"use_path_style\" instead." doc:"Whether URLs have the bucket in their path."`
-	CredentialFile  string            `cfg:"shared_credentials_file" conflicts:"shared_credentials_files" deprecated:"Use \"shared_credentials_files\" instead." doc:"The path of the shared credentials file."`
-	RoleARN         string            `cfg:"role_arn" conflicts:"assume_role" deprecated:"Use \"assume_role.role_arn\" instead." doc:"The ARN of the role to assume."`
-	RoleSeconds     int               `cfg:"assume_role_duration_seconds" conflicts:"assume_role" deprecated:"Use \"assume_role.duration\" instead." doc:"How long the credentials are valid, in seconds."`
-	RolePolicy      string            `cfg:"assume_role_policy" conflicts:"assume_role" deprecated:"Use \"assume_role.policy\" instead." doc:"An IAM policy (JSON) that restricts the permissions."`
-	RolePolicyARNs  []string          `cfg:"assume_role_policy_arns" conflicts:"assume_role" deprecated:"Use \"assume_role.policy_arns\" instead." doc:"The ARNs of IAM policies that restrict the permissions."`
-	RoleTags        map[string]string `cfg:"assume_role_tags" conflicts:"assume_role" deprecated:"Use \"assume_role.tags\" instead." doc:"The tags of the session."`
-	RoleTransitive  []string          `cfg:"assume_role_transitive_tag_keys" conflicts:"assume_role" deprecated:"Use \"assume_role.transitive_tag_keys\" instead." doc:"The keys of tags that later sessions inherit."`
-	RoleExternalID  string            `cfg:"external_id" conflicts:"assume_role" deprecated:"Use \"assume_role.external_id\" instead." doc:"The external identifier that the role requires."`
-	RoleSessionName string            `cfg:"session_name" conflicts:"assume_role" deprecated:"Use \"assume_role.session_name\" instead." doc:"The name of the session."`
+	Endpoint        string            `cfg:"endpoint" deprecated:"Use \"endpoints.s3\" instead."`
+	DynamoEndpoint  string            `cfg:"dynamodb_endpoint" deprecated:"Use \"endpoints.dynamodb\" instead."`
+	STSEndpoint     string            `cfg:"sts_endpoint" deprecated:"Use \"endpoints.sts\" instead."`
+	IAMEndpoint     string            `cfg:"iam_endpoint" deprecated:"Use \"endpoints.iam\" instead."`
+	ForcePathStyle  bool              `cfg:"force_path_style" conflicts:"use_path_style" deprecated:"Use \"use_path_style\" instead."`
+	CredentialFile  string            `cfg:"shared_credentials_file" conflicts:"shared_credentials_files" deprecated:"Use \"shared_credentials_files\" instead."`
+	RoleARN         string            `cfg:"role_arn" conflicts:"assume_role" deprecated:"Use \"assume_role.role_arn\" instead."`
+	RoleSeconds     int               `cfg:"assume_role_duration_seconds" conflicts:"assume_role" deprecated:"Use \"assume_role.duration\" instead."`
+	RolePolicy      string            `cfg:"assume_role_policy" conflicts:"assume_role" deprecated:"Use \"assume_role.policy\" instead."`
+	RolePolicyARNs  []string          `cfg:"assume_role_policy_arns" conflicts:"assume_role" deprecated:"Use \"assume_role.policy_arns\" instead."`
+	RoleTags        map[string]string `cfg:"assume_role_tags" conflicts:"assume_role" deprecated:"Use \"assume_role.tags\" instead."`
+	RoleTransitive  []string          `cfg:"assume_role_transitive_tag_keys" conflicts:"assume_role" deprecated:"Use \"assume_role.transitive_tag_keys\" instead."`
+	RoleExternalID  string            `cfg:"external_id" conflicts:"assume_role" deprecated:"Use \"assume_role.external_id\" instead."`
+	RoleSessionName string            `cfg:"session_name" conflicts:"assume_role" deprecated:"Use \"assume_role.session_name\" instead."`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"bucket":                          "The bucket, or the ARN of an access point.",
+		"key":                             "The key of the state object.",
+		"workspace_key_prefix":            "The prefix of the keys of workspaces other than the default one.",
+		"acl":                             "The canned ACL of the objects.",
+		"encrypt":                         "Whether the service encrypts the objects.",
+		"kms_key_id":                      "The KMS key that encrypts the objects, if encrypt is set.",
+		"sse_customer_key":                "The customer's key that encrypts the objects, if encrypt is set: 32 bytes in Base64.",
+		"state_tags":                      "The tags of state objects.",
+		"lock_tags":                       "The tags of lock objects.",
+		"skip_s3_checksum":                "Whether to send no checksum header, for stores that don't know it.",
+		"use_lockfile":                    "Whether to lock the state with an object.",
+		"dynamodb_table":                  "The DynamoDB table that locks the state and holds its digest.",
+		"use_path_style":                  "Whether URLs have the bucket in their path instead of the host name.",
+		"endpoints":                       "The addresses of services.",
+		"endpoint":                        "The address of S3.",
+		"dynamodb_endpoint":               "The address of DynamoDB.",
+		"sts_endpoint":                    "The address of STS.",
+		"iam_endpoint":                    "The address of IAM. It is not used.",
+		"force_path_style":                "Whether URLs have the bucket in their path.",
+		"shared_credentials_file":         "The path of the shared credentials file.",
+		"role_arn":                        "The ARN of the role to assume.",
+		"assume_role_duration_seconds":    "How long the credentials are valid, in seconds.",
+		"assume_role_policy":              "An IAM policy (JSON) that restricts the permissions.",
+		"assume_role_policy_arns":         "The ARNs of IAM policies that restrict the permissions.",
+		"assume_role_tags":                "The tags of the session.",
+		"assume_role_transitive_tag_keys": "The keys of tags that later sessions inherit.",
+		"external_id":                     "The external identifier that the role requires.",
+		"session_name":                    "The name of the session.",
+	}
 }
 
 // Endpoints holds the addresses of services.
 type Endpoints struct {
-	S3       string `cfg:"s3" doc:"The address of S3."`
-	DynamoDB string `cfg:"dynamodb" doc:"The address of DynamoDB."`
-	STS      string `cfg:"sts" doc:"The address of STS."`
-	IAM      string `cfg:"iam" doc:"The address of IAM. It is not used."`
+	S3       string `cfg:"s3"`
+	DynamoDB string `cfg:"dynamodb"`
+	STS      string `cfg:"sts"`
+	IAM      string `cfg:"iam"`
+}
+
+// Docs implements blocks.Documented.
+func (*Endpoints) Docs() blocks.Docs {
+	return blocks.Docs{
+		"s3":       "The address of S3.",
+		"dynamodb": "The address of DynamoDB.",
+		"sts":      "The address of STS.",
+		"iam":      "The address of IAM. It is not used.",
+	}
 }
 
 var kmsKey = sync.OnceValue(func() *regexp.Regexp {

@@ -6,7 +6,6 @@
 //	cfg:"name[,required][,sensitive][,block][,single]"   the attribute, or the nested block
 //	env:"VAR[,VAR…]"         environment variables used if it is absent, in order
 //	default:"text"           the default value
-//	doc:"Sentence."          the description
 //	deprecated:"Sentence."   the advice of the warning if it is set
 //	conflicts:"name[,name…]" attributes of the same block that can't be set too
 //	oneof:"text[,text…]"     the values that are allowed
@@ -17,7 +16,8 @@
 // has its values from the environment and its defaults. A slice of structs holds blocks that may be
 // repeated. Fields without tags belong to the driver.
 //
-// A configuration that implements [Checker] checks what tags can't express.
+// A struct that implements [Documented] describes its fields. A configuration that implements
+// [Checker] checks what tags can't express.
 package blocks
 
 import (
@@ -38,6 +38,13 @@ import (
 // A Checker is a configuration that can check its decoded values. Its error is best made with
 // [Invalid], so that it names the line of the argument.
 type Checker interface{ Check() error }
+
+// Docs are the descriptions of attributes and nested blocks by name, one sentence each.
+type Docs map[string]string
+
+// Documented is implemented by pointers to structs whose fields have descriptions. A struct that is
+// embedded has its own.
+type Documented interface{ Docs() Docs }
 
 // Invalid returns an error about an argument; path leads from the block to the argument. The reason
 // is a phrase that continues "The argument NAME is invalid:".
@@ -103,6 +110,10 @@ func fields(v reflect.Value) []field {
 		}
 		return strings.Split(text, ",")
 	}
+	var docs Docs
+	if d, ok := v.Addr().Interface().(Documented); ok {
+		docs = d.Docs()
+	}
 	for i := range v.NumField() {
 		sf := v.Type().Field(i)
 		tag, ok := sf.Tag.Lookup("cfg")
@@ -118,7 +129,7 @@ func fields(v reflect.Value) []field {
 		out = append(out, field{name: words[0], required: has("required"), sensitive: has("sensitive"),
 			block: has("block"), single: has("single"),
 			env: list(sf.Tag.Get("env")), conflicts: list(sf.Tag.Get("conflicts")),
-			allowed: list(sf.Tag.Get("oneof")), def: sf.Tag.Get("default"), doc: sf.Tag.Get("doc"),
+			allowed: list(sf.Tag.Get("oneof")), def: sf.Tag.Get("default"), doc: docs[words[0]],
 			deprecated: sf.Tag.Get("deprecated"), value: v.Field(i)})
 	}
 	return out

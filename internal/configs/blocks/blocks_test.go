@@ -13,7 +13,7 @@ import (
 )
 
 type config struct {
-	Address string            `cfg:"address,required" env:"T_ADDRESS" doc:"Where it is."`
+	Address string            `cfg:"address,required" env:"T_ADDRESS"`
 	Bucket  string            `cfg:"bucket,required"`
 	Retries int               `cfg:"retries" env:"T_RETRIES" default:"2"`
 	Skip    bool              `cfg:"skip" env:"T_SKIP"`
@@ -22,6 +22,8 @@ type config struct {
 	Token   string            `cfg:"token,sensitive" env:"T_TOKEN,T_TOKEN_OLD"`
 	own     int
 }
+
+func (*config) Docs() blocks.Docs { return blocks.Docs{"address": "Where it is."} }
 
 func TestSchema(t *testing.T) {
 	schema := blocks.Schema(new(config))

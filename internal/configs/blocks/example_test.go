@@ -11,8 +11,12 @@ import (
 
 // example is the configuration of a backend with a required and an optional argument.
 type example struct {
-	Address string `cfg:"address,required" env:"EXAMPLE_ADDRESS" doc:"Address of the server."`
-	Retries int    `cfg:"retries" default:"2" doc:"Number of retries."`
+	Address string `cfg:"address,required" env:"EXAMPLE_ADDRESS"`
+	Retries int    `cfg:"retries" default:"2"`
+}
+
+func (*example) Docs() blocks.Docs {
+	return blocks.Docs{"address": "Address of the server.", "retries": "Number of retries."}
 }
 
 func Example() {

@@ -8,12 +8,20 @@ import (
 	"errors"
 	"fmt"
 
+	"tofu/internal/configs/blocks"
 	"tofu/internal/encryption"
 )
 
 // Config is the configuration of the method block, besides its keys.
 type Config struct {
-	AAD []int `cfg:"aad" doc:"Additional authenticated data: bytes that must be the same when decrypting."`
+	AAD []int `cfg:"aad"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"aad": "Additional authenticated data: bytes that must be the same when decrypting.",
+	}
 }
 
 // Driver is the method.

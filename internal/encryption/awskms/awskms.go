@@ -15,16 +15,35 @@ import (
 // Config is the configuration of the key_provider block.
 type Config struct {
 	awsapi.Config
-	KeyID     string            `cfg:"kms_key_id,required" doc:"The ID, the ARN or the alias of the KMS key that encrypts the data key."`
-	KeySpec   string            `cfg:"key_spec,required" doc:"The kind of data key: AES_256 or AES_128."`
-	Context   map[string]string `cfg:"encryption_context" doc:"Names and values that the service authenticates with the key and logs. Decrypting needs the same ones."`
-	Endpoints Endpoints         `cfg:"endpoints,block" doc:"The addresses of services. That of KMS is in AWS_ENDPOINT_URL_KMS."`
+	KeyID     string            `cfg:"kms_key_id,required"`
+	KeySpec   string            `cfg:"key_spec,required"`
+	Context   map[string]string `cfg:"encryption_context"`
+	Endpoints Endpoints         `cfg:"endpoints,block"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"kms_key_id": "The ID, the ARN or the alias of the KMS key that encrypts the data key.",
+		"key_spec":   "The kind of data key: AES_256 or AES_128.",
+		"encryption_context": "Names and values that the service authenticates with the key and logs. " +
+			"Decrypting needs the same ones.",
+		"endpoints": "The addresses of services. That of KMS is in AWS_ENDPOINT_URL_KMS.",
+	}
 }
 
 // Endpoints holds the addresses of services.
 type Endpoints struct {
-	IAM string `cfg:"iam" doc:"The address of IAM. It is not used."`
-	STS string `cfg:"sts" doc:"The address of STS."`
+	IAM string `cfg:"iam"`
+	STS string `cfg:"sts"`
+}
+
+// Docs implements blocks.Documented.
+func (*Endpoints) Docs() blocks.Docs {
+	return blocks.Docs{
+		"iam": "The address of IAM. It is not used.",
+		"sts": "The address of STS.",
+	}
 }
 
 // keyLengths holds the lengths of data keys in bytes, by key_spec.

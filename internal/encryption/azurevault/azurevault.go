@@ -21,11 +21,22 @@ import (
 // Config is the configuration of the key_provider block.
 type Config struct {
 	azureauth.Config
-	URI       string `cfg:"vault_uri,required" doc:"The address of the vault, https://NAME.vault.azure.net."`
-	KeyName   string `cfg:"vault_key_name,required" doc:"The name of the key in the vault."`
-	KeyLength int    `cfg:"key_length,required" doc:"Number of bytes of the data key."`
-	Symmetric bool   `cfg:"symmetric" doc:"Whether the key in the vault is symmetric, which only managed HSMs have."`
-	KeySize   int    `cfg:"symmetric_key_size" doc:"The size of the symmetric key in the vault: 128, 192 or 256 bits."`
+	URI       string `cfg:"vault_uri,required"`
+	KeyName   string `cfg:"vault_key_name,required"`
+	KeyLength int    `cfg:"key_length,required"`
+	Symmetric bool   `cfg:"symmetric"`
+	KeySize   int    `cfg:"symmetric_key_size"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"vault_uri":          "The address of the vault, https://NAME.vault.azure.net.",
+		"vault_key_name":     "The name of the key in the vault.",
+		"key_length":         "Number of bytes of the data key.",
+		"symmetric":          "Whether the key in the vault is symmetric, which only managed HSMs have.",
+		"symmetric_key_size": "The size of the symmetric key in the vault: 128, 192 or 256 bits.",
+	}
 }
 
 // algorithms holds the algorithms of symmetric keys by their sizes in bits.

@@ -6,12 +6,20 @@ import (
 	"errors"
 	"fmt"
 
+	"tofu/internal/configs/blocks"
 	"tofu/internal/encryption"
 )
 
 // KeyConfig is the configuration of the key_provider block.
 type KeyConfig struct {
-	Command []string `cfg:"command,required" doc:"The program and its arguments."`
+	Command []string `cfg:"command,required"`
+}
+
+// Docs implements blocks.Documented.
+func (*KeyConfig) Docs() blocks.Docs {
+	return blocks.Docs{
+		"command": "The program and its arguments.",
+	}
 }
 
 // KeyDriver is the key provider.

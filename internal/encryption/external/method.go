@@ -4,13 +4,22 @@ import (
 	"context"
 	"errors"
 
+	"tofu/internal/configs/blocks"
 	"tofu/internal/encryption"
 )
 
 // MethodConfig is the configuration of the method block, besides its keys.
 type MethodConfig struct {
-	Encrypt []string `cfg:"encrypt_command,required" doc:"The program that encrypts and its arguments."`
-	Decrypt []string `cfg:"decrypt_command,required" doc:"The program that decrypts and its arguments."`
+	Encrypt []string `cfg:"encrypt_command,required"`
+	Decrypt []string `cfg:"decrypt_command,required"`
+}
+
+// Docs implements blocks.Documented.
+func (*MethodConfig) Docs() blocks.Docs {
+	return blocks.Docs{
+		"encrypt_command": "The program that encrypts and its arguments.",
+		"decrypt_command": "The program that decrypts and its arguments.",
+	}
 }
 
 // MethodDriver is the method.

@@ -23,9 +23,19 @@ import (
 // Config is the configuration of the key_provider block.
 type Config struct {
 	gcpauth.Config
-	Key       string `cfg:"kms_encryption_key,required" env:"GOOGLE_KMS_ENCRYPTION_KEY" doc:"The key: projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY."`
-	KeyLength int    `cfg:"key_length,required" doc:"Number of bytes of the data key, from 1 to 1024."`
-	Data      string `cfg:"additional_authenticated_data" doc:"Base64 text that the service authenticates with the key. Decrypting needs the same text."`
+	Key       string `cfg:"kms_encryption_key,required" env:"GOOGLE_KMS_ENCRYPTION_KEY"`
+	KeyLength int    `cfg:"key_length,required"`
+	Data      string `cfg:"additional_authenticated_data"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"kms_encryption_key": "The key: projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY.",
+		"key_length":         "Number of bytes of the data key, from 1 to 1024.",
+		"additional_authenticated_data": "Base64 text that the service authenticates with the key. " +
+			"Decrypting needs the same text.",
+	}
 }
 
 // keyName matches names of keys.

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"tofu/internal/configs/blocks"
 	"tofu/internal/encryption"
 	"tofu/internal/httpclient"
 	"tofu/internal/limits"
@@ -18,12 +19,24 @@ import (
 
 // Config is the configuration of the key_provider block.
 type Config struct {
-	KeyName   string `cfg:"key_name,required" doc:"The transit key that wraps the data key."`
-	Token     string `cfg:"token,sensitive" env:"BAO_TOKEN" doc:"The token for the server."`
-	Address   string `cfg:"address" env:"BAO_ADDR" default:"https://127.0.0.1:8200" doc:"The server's address."`
-	Path      string `cfg:"transit_engine_path" default:"/transit" doc:"The path where the transit engine is mounted."`
-	KeyLength int    `cfg:"key_length" default:"32" doc:"Number of bytes of the key: 16, 32 or 64."`
-	Data      string `cfg:"associated_data" doc:"Base64 text that the server authenticates with the key. Decrypting needs the same text."`
+	KeyName   string `cfg:"key_name,required"`
+	Token     string `cfg:"token,sensitive" env:"BAO_TOKEN"`
+	Address   string `cfg:"address" env:"BAO_ADDR" default:"https://127.0.0.1:8200"`
+	Path      string `cfg:"transit_engine_path" default:"/transit"`
+	KeyLength int    `cfg:"key_length" default:"32"`
+	Data      string `cfg:"associated_data"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"key_name":            "The transit key that wraps the data key.",
+		"token":               "The token for the server.",
+		"address":             "The server's address.",
+		"transit_engine_path": "The path where the transit engine is mounted.",
+		"key_length":          "Number of bytes of the key: 16, 32 or 64.",
+		"associated_data":     "Base64 text that the server authenticates with the key. Decrypting needs the same text.",
+	}
 }
 
 // Driver is the key provider.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash"
 
+	"tofu/internal/configs/blocks"
 	"tofu/internal/encryption"
 )
 
@@ -27,11 +28,22 @@ var hashes = map[string]func() hash.Hash{"sha256": sha256.New, "sha512": sha512.
 
 // Config is the configuration of the key_provider block, besides its chain.
 type Config struct {
-	Passphrase string `cfg:"passphrase,sensitive" doc:"A passphrase of 16 characters or more."`
-	KeyLength  int    `cfg:"key_length" default:"32" doc:"Number of bytes of the key."`
-	Iterations int    `cfg:"iterations" default:"600000" doc:"Number of iterations, 200,000 or more."`
-	SaltLength int    `cfg:"salt_length" default:"32" doc:"Number of bytes of the salt."`
-	Hash       string `cfg:"hash_function" default:"sha512" doc:"sha256 or sha512."`
+	Passphrase string `cfg:"passphrase,sensitive"`
+	KeyLength  int    `cfg:"key_length" default:"32"`
+	Iterations int    `cfg:"iterations" default:"600000"`
+	SaltLength int    `cfg:"salt_length" default:"32"`
+	Hash       string `cfg:"hash_function" default:"sha512"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"passphrase":    "A passphrase of 16 characters or more.",
+		"key_length":    "Number of bytes of the key.",
+		"iterations":    "Number of iterations, 200,000 or more.",
+		"salt_length":   "Number of bytes of the salt.",
+		"hash_function": "sha256 or sha512.",
+	}
 }
 
 // Driver is the key provider.

@@ -15,15 +15,27 @@ import (
 
 // arguments are the arguments of a root or a defaults block.
 type arguments struct {
-	Name      string            `cfg:"name" doc:"The name of the root module, if for_each declares several."`
-	Path      string            `cfg:"path" doc:"The directory of the root module."`
-	Workspace string            `cfg:"workspace" doc:"The workspace of the backend."`
-	VarFiles  []string          `cfg:"var_files" doc:"Files with values of variables."`
-	Tags      []string          `cfg:"tags" doc:"Words that select the root module."`
-	Backend   map[string]string `cfg:"backend" doc:"Settings of the backend."`
+	Name      string            `cfg:"name"`
+	Path      string            `cfg:"path"`
+	Workspace string            `cfg:"workspace"`
+	VarFiles  []string          `cfg:"var_files"`
+	Tags      []string          `cfg:"tags"`
+	Backend   map[string]string `cfg:"backend"`
 
 	variables []*Variable
 	after     []Ref
+}
+
+// Docs implements blocks.Documented.
+func (*arguments) Docs() blocks.Docs {
+	return blocks.Docs{
+		"name":      "The name of the root module, if for_each declares several.",
+		"path":      "The directory of the root module.",
+		"workspace": "The workspace of the backend.",
+		"var_files": "Files with values of variables.",
+		"tags":      "Words that select the root module.",
+		"backend":   "Settings of the backend.",
+	}
 }
 
 // The names of the arguments of both kinds of blocks.

@@ -1,0 +1,4 @@
+package all
+
+// Drivers are the drivers of all backends.
+var Drivers = drivers
