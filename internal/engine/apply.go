@@ -37,6 +37,7 @@ func Apply(
 	}
 	w.out.changes = plan.Changes
 	w.observeImports()
+	w.out.observe(Ordered{(&waiters{graph: w.graph}).of})
 	walkErr := w.run()
 	for _, name := range plan.UnknownVariables() {
 		if v := w.graph.Root.Variables[name]; v != nil && w.failed[v.Node.ID] {

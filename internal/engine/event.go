@@ -42,6 +42,13 @@ type (
 	// Planned is sent when a change has been planned. Change is final.
 	Planned struct{ Change *plans.InstanceChange }
 
+	// Ordered is sent before the first change of an apply. Waiters returns the instances whose
+	// changes wait directly for an action on an object. It may be called during the apply, and is
+	// safe for concurrent use.
+	Ordered struct {
+		Waiters func(Object, plans.Action) []addrs.AbsInstance
+	}
+
 	// ApplyStart is sent before a change is made. Action is the action of this step: Create,
 	// Update, Delete, Read or Open, and never a replacement. The observer must have recorded the
 	// event durably when it returns.
@@ -122,6 +129,7 @@ func (RefreshDone) event()     {}
 func (ImportStart) event()     {}
 func (ImportDone) event()      {}
 func (Planned) event()         {}
+func (Ordered) event()         {}
 func (ApplyStart) event()      {}
 func (ApplyDone) event()       {}
 func (ObjectStored) event()    {}

@@ -17,6 +17,9 @@ type Step struct {
 // stepPart is the part of a change that a Step carries out; a replacement has two.
 type stepPart uint8
 
+// Removes reports whether the step deletes or forgets an object.
+func (s *Step) Removes() bool { return s.Part != stepApply }
+
 const (
 	stepApply   stepPart = iota // create, update or read, or just evaluate conditions
 	StepDelete                  // delete the current object

@@ -26,9 +26,10 @@ type Live struct {
 	phase    string
 	since    time.Time // the start of the phase
 	done     int
-	total    int    // steps of the phase; 0 if unknown
-	parallel int    // operations that run at a time; 0 if unlimited
-	note     string // what the phase waits for; "" for nothing in particular
+	total    int                                                   // steps of the phase; 0 if unknown
+	parallel int                                                   // operations that run at a time; 0 if unlimited
+	note     string                                                // what the phase waits for; "" for nothing in particular
+	waiters  func(engine.Object, plans.Action) []addrs.AbsInstance // see engine.Ordered; nil if unknown
 	running  map[task]*operation
 	slowest  []Took // the slowest operations, longest first
 }
@@ -42,8 +43,11 @@ type task struct {
 
 // operation is what runs on an object.
 type operation struct {
-	what  string // "creating"
-	since time.Time
+	what   string // "creating"
+	since  time.Time
+	action plans.Action        // of a change
+	asked  bool                // waiters is set
+	waits  []addrs.AbsInstance // the instances whose changes wait for it
 }
 
 // Took is how long an operation took.
@@ -98,7 +102,7 @@ func (l *Live) Phase(name string, total int) {
 		return
 	}
 	l.mu.Lock()
-	l.phase, l.total, l.done, l.since, l.note = name, total, 0, l.now(), ""
+	l.phase, l.total, l.done, l.since, l.note, l.waiters = name, total, 0, l.now(), "", nil
 	clear(l.running)
 	region := l.region
 	l.mu.Unlock()
@@ -177,8 +181,12 @@ func (l *Live) Event(e engine.Event) {
 		l.end(taskOf(e.Object))
 	case engine.Planned:
 		l.step()
+	case engine.Ordered:
+		l.mu.Lock()
+		l.waiters = e.Waiters
+		l.mu.Unlock()
 	case engine.ApplyStart:
-		l.begin(taskOf(e.Object), doing[e.Action])
+		l.start(taskOf(e.Object), &operation{what: doing[e.Action], action: e.Action})
 	case engine.ApplyDone:
 		l.end(taskOf(e.Object))
 		if e.Action != plans.Open {
@@ -215,10 +223,13 @@ func (t task) String() string {
 	return t.addr.String()
 }
 
-func (l *Live) begin(t task, what string) {
+func (l *Live) begin(t task, what string) { l.start(t, &operation{what: what}) }
+
+func (l *Live) start(t task, op *operation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.running[t] = &operation{what, l.now()}
+	op.since = l.now()
+	l.running[t] = op
 }
 
 // becomes changes what a running operation does.
@@ -328,12 +339,14 @@ func (l *Live) left(elapsed time.Duration) time.Duration {
 	return max(left.Round(time.Second), time.Second)
 }
 
-// operations returns what runs, the longest first, on at most the given number of rows.
-func (l *Live) operations(columns, rows int) []string {
-	type item struct {
-		task
-		*operation
-	}
+// item is an operation that runs.
+type item struct {
+	task
+	*operation
+}
+
+// longest returns what runs, the longest first.
+func (l *Live) longest() []item {
 	var items []item
 	for t, op := range l.running {
 		items = append(items, item{t, op})
@@ -341,6 +354,12 @@ func (l *Live) operations(columns, rows int) []string {
 	slices.SortFunc(items, func(a, b item) int {
 		return cmp.Or(a.since.Compare(b.since), strings.Compare(a.task.String(), b.task.String()))
 	})
+	return items
+}
+
+// operations returns what runs, the longest first, on at most the given number of rows.
+func (l *Live) operations(columns, rows int) []string {
+	items := l.longest()
 	more := 0
 	if len(items) > rows {
 		more = len(items) - max(rows-1, 0)
@@ -360,7 +379,7 @@ func (l *Live) operations(columns, rows int) []string {
 	return out
 }
 
-// waiting says what isn't running yet.
+// waiting says what isn't running yet, and which dependency it waits for.
 func (l *Live) waiting() string {
 	if l.note != "" {
 		return termtext.Printable(l.note)
@@ -369,10 +388,45 @@ func (l *Live) waiting() string {
 	switch {
 	case l.phase != Applying || waiting <= 0 || len(l.running) == 0:
 		return ""
+	}
+	if text := l.dependency(waiting); text != "" {
+		return text
+	}
+	switch {
 	case l.parallel > 0 && len(l.running) >= l.parallel:
 		return fmt.Sprintf("%d more wait for one of the %d slots", waiting, l.parallel)
 	}
 	return fmt.Sprintf("%d more wait for these", waiting)
+}
+
+// dependency names the first change that waits for one of those that run, that one, and how many
+// wait besides. It returns "" if none waits for a change that runs.
+func (l *Live) dependency(waiting int) string {
+	if l.waiters == nil {
+		return ""
+	}
+	for _, it := range l.longest() {
+		if it.name != "" {
+			continue
+		}
+		if !it.asked {
+			it.asked, it.waits = true, l.waiters(engine.Object{Addr: it.addr, Deposed: it.deposed}, it.action)
+		}
+		direct := min(len(it.waits), waiting)
+		if direct == 0 {
+			continue
+		}
+		text := termtext.Printable(it.waits[0].String()) + " waits for "
+		if direct > 1 {
+			text = fmt.Sprintf("%s and %d more wait for ", termtext.Printable(it.waits[0].String()), direct-1)
+		}
+		text += termtext.Printable(it.task.String())
+		if rest := waiting - direct; rest > 0 {
+			text += fmt.Sprintf("; %d more wait", rest)
+		}
+		return text
+	}
+	return ""
 }
 
 // Slowest returns a table of the slowest operations, or "" if the run was short.

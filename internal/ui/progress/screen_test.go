@@ -104,6 +104,12 @@ var scenes = []func(*progress.Live, io.Writer, *stoppedClock){
 		fmt.Fprintln(out)
 		l.Phase(progress.Applying, 30)
 		l.Parallel(10)
+		l.Event(engine.Ordered{Waiters: func(o engine.Object, action plans.Action) []addrs.AbsInstance {
+			if action == plans.Create && o.Addr.Resource.Type == "cloud_database" {
+				return []addrs.AbsInstance{object("cloud_record.main").Addr, object("cloud_record.spare").Addr}
+			}
+			return nil
+		}})
 		l.Event(engine.ApplyStart{Object: object("cloud_database.main"), Action: plans.Create})
 		c.advance(65 * time.Second)
 		for i := range 12 {
@@ -120,6 +126,7 @@ var scenes = []func(*progress.Live, io.Writer, *stoppedClock){
 		fmt.Fprintln(out, "cloud_server.web[10]: Modifications errored after 1m30s")
 		l.Event(engine.ApplyDone{Object: object("cloud_server.web[10]"), Action: plans.Update, Failed: true})
 		l.Event(engine.ProvisionStart{Object: object("cloud_server.web[11]"), Type: "local-exec"})
+		l.Event(engine.ApplyDone{Object: object("cloud_database.main"), Action: plans.Create})
 		for i := range 9 {
 			l.Event(engine.ApplyStart{Object: object(fmt.Sprintf(`module.a["東京"].cloud_disk.data[%d]`, i)), Action: plans.Delete})
 		}

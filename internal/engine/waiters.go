@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"sync"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/engine/graph"
+	"tofu/internal/plans"
+)
+
+// waiters finds what waits for a change of an apply. It reads the graph, which the walk doesn't
+// change. The indexes are built when they are first needed, because most runs don't ask.
+type waiters struct {
+	graph      *graph.Graph
+	index      sync.Once
+	steps      map[startedStep][]dag.ID
+	dependents [][]dag.ID
+}
+
+// startedStep is what an ApplyStart says about a step.
+type startedStep struct {
+	addr    addrs.AbsInstance
+	removes bool // the step deletes an object
+}
+
+// of returns the instances whose changes wait directly for an action on an object, in the order of
+// the graph. Steps that change nothing are passed through.
+func (w *waiters) of(o Object, action plans.Action) []addrs.AbsInstance {
+	w.index.Do(func() {
+		w.dependents = w.graph.Edges.Dependents()
+		w.steps = make(map[startedStep][]dag.ID)
+		for _, n := range w.graph.Nodes {
+			if s, ok := n.Object.(*graph.Step); ok {
+				key := startedStep{s.Change.Addr, s.Removes()}
+				w.steps[key] = append(w.steps[key], n.ID)
+			}
+		}
+	})
+	other := func(id dag.ID) *graph.Step {
+		s, ok := w.graph.Nodes[id].Object.(*graph.Step)
+		if !ok || s.Change.Action == plans.NoOp || s.Change.Addr == o.Addr {
+			return nil
+		}
+		return s
+	}
+	var out []addrs.AbsInstance
+	seen := make(map[addrs.AbsInstance]bool)
+	own := w.steps[startedStep{o.Addr, action == plans.Delete}]
+	for id := range dag.Reachable(own, func(id dag.ID) []dag.ID {
+		if other(id) != nil {
+			return nil
+		}
+		return w.dependents[id]
+	}) {
+		if s := other(id); s != nil && !seen[s.Change.Addr] {
+			seen[s.Change.Addr] = true
+			out = append(out, s.Change.Addr)
+		}
+	}
+	return out
+}
