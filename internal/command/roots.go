@@ -30,7 +30,7 @@ source in it reads the state of that one.
 The optional file roots.tofu.hcl at the top declares what can't be inferred:
 names, workspaces, variables, backend settings and tags of root modules, several
 root modules with one directory, and values that one gets from another.`,
-	Sub: []*Command{cmdRootsApply, cmdRootsDestroy, cmdRootsInit, cmdRootsList, cmdRootsOutput, cmdRootsPlan,
+	Sub: []*Command{cmdRootsApply, cmdRootsDestroy, cmdRootsGraph, cmdRootsInit, cmdRootsList, cmdRootsOutput, cmdRootsPlan,
 		cmdRootsValidate},
 }
 
@@ -100,16 +100,18 @@ var cmdRootsList = &Command{
 	New: with(func(f *rootsListFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.documentFlags.add(fs)
+		f.addSelect(fs)
 	}, runRootsList),
 }
 
 type rootsListFlags struct {
 	viewFlags
 	documentFlags
+	selectFlags
 }
 
 func runRootsList(ctx context.Context, app *App, f *rootsListFlags, args []string) error {
-	estate, err := app.loadEstate(ctx, args)
+	estate, selected, err := app.selectRoots(ctx, &f.selectFlags, args)
 	if estate == nil {
 		return err
 	}
@@ -118,12 +120,12 @@ func runRootsList(ctx context.Context, app *App, f *rootsListFlags, args []strin
 		return openErr
 	}
 	if into != nil {
-		err = tfdiags.Join(err, writeEstate(into, estate), into.Close())
+		err = tfdiags.Join(err, writeEstate(into, estate, selected), into.Close())
 	}
 	if f.Document {
-		return tfdiags.Join(err, writeEstate(app.Out, estate))
+		return tfdiags.Join(err, writeEstate(app.Out, estate, selected))
 	}
-	for _, r := range estate.Roots {
+	for _, r := range selected {
 		line := r.Name
 		switch needs := estate.Needs(r); {
 		case r.Err != nil:
@@ -171,9 +173,9 @@ type (
 )
 
 // writeEstate writes the list of root modules as a JSON document.
-func writeEstate(w io.Writer, estate *roots.Estate) error {
+func writeEstate(w io.Writer, estate *roots.Estate, selected []*roots.Root) error {
 	doc := estateDocument{FormatVersion: "1.0", Roots: []rootDocument{}}
-	for _, r := range estate.Roots {
+	for _, r := range selected {
 		one := rootDocument{Name: r.Name, Dir: r.Dir, State: string(r.State), Tags: []string{}, Outputs: []string{},
 			Needs: []string{}, Reads: []readDocument{}}
 		one.Tags, one.Outputs = append(one.Tags, r.Tags()...), append(one.Outputs, r.Outputs...)
@@ -206,8 +208,9 @@ var cmdRootsInit = &Command{
 	New: with(func(f *rootsInitFlags, fs *options) {
 		f.declare(fs)
 		f.addWorkers(fs)
+		f.addSelect(fs)
 	}, func(ctx context.Context, app *App, f *rootsInitFlags, args []string) error {
-		return app.eachRoot(ctx, args, f.Workers, func(sub *App) error {
+		return app.eachRoot(ctx, &f.selectFlags, args, f.Workers, func(sub *App) error {
 			init := f.initFlags
 			return runInit(ctx, sub, &init, nil)
 		})
@@ -217,6 +220,7 @@ var cmdRootsInit = &Command{
 type rootsInitFlags struct {
 	initFlags
 	workerFlags
+	selectFlags
 }
 
 var cmdRootsValidate = &Command{
@@ -228,8 +232,9 @@ var cmdRootsValidate = &Command{
 		fs.BoolVar(&f.NoTests, "no-tests", false, "Leave out test files.")
 		f.TestDirectory = "tests"
 		f.addWorkers(fs)
+		f.addSelect(fs)
 	}, func(ctx context.Context, app *App, f *rootsValidateFlags, args []string) error {
-		return app.eachRoot(ctx, args, f.Workers, func(sub *App) error {
+		return app.eachRoot(ctx, &f.selectFlags, args, f.Workers, func(sub *App) error {
 			one := f.validateFlags
 			return runValidate(ctx, sub, &one, nil)
 		})
@@ -239,6 +244,7 @@ var cmdRootsValidate = &Command{
 type rootsValidateFlags struct {
 	validateFlags
 	workerFlags
+	selectFlags
 }
 
 var cmdRootsOutput = &Command{
@@ -248,21 +254,23 @@ var cmdRootsOutput = &Command{
 		f.viewFlags.add(fs)
 		f.addSensitive(fs)
 		f.documentFlags.add(fs)
+		f.addSelect(fs)
 	}, runRootsOutput),
 }
 
 type rootsOutputFlags struct {
 	viewFlags
 	documentFlags
+	selectFlags
 }
 
 func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []string) error {
-	estate, err := app.loadEstate(ctx, args)
+	estate, selected, err := app.selectRoots(ctx, &f.selectFlags, args)
 	if estate == nil {
 		return err
 	}
-	all := make(map[string]json.RawMessage, len(estate.Roots))
-	for _, r := range estate.Roots {
+	all := make(map[string]json.RawMessage, len(selected))
+	for _, r := range selected {
 		if r.Err != nil {
 			continue // part of err
 		}
@@ -299,15 +307,17 @@ func (a *App) rootState(ctx context.Context, r *roots.Root) (*states.State, erro
 	return open.State(), open.Close()
 }
 
-// eachRoot runs a command in each root module, several at a time, and prints what each of them
-// prints, in the order of their names.
-func (a *App) eachRoot(ctx context.Context, args []string, workers int, run func(sub *App) error) error {
-	estate, err := a.loadEstate(ctx, args)
+// eachRoot runs a command in each selected root module, several at a time, and prints what each of
+// them prints, in the order of their names.
+func (a *App) eachRoot(
+	ctx context.Context, f *selectFlags, args []string, workers int, run func(sub *App) error,
+) error {
+	estate, selected, err := a.selectRoots(ctx, f, args)
 	if estate == nil {
 		return err
 	}
 	failed := 0
-	eachInOrder(estate.Roots, workers, func(r *roots.Root, out io.Writer) error {
+	eachInOrder(selected, workers, func(r *roots.Root, out io.Writer) error {
 		if r.Err != nil {
 			return r.Err
 		}
@@ -328,7 +338,7 @@ func (a *App) eachRoot(ctx context.Context, args []string, workers int, run func
 		}
 	})
 	if failed > 0 {
-		a.Say("\n%d of %s failed.", failed, ui.Count(len(estate.Roots), "root module"))
+		a.Say("\n%d of %s failed.", failed, ui.Count(len(selected), "root module"))
 		return exitStatus(1)
 	}
 	return err

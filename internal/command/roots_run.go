@@ -23,6 +23,7 @@ import (
 type fleetFlags struct {
 	planFlags
 	workerFlags
+	selectFlags
 	Report string
 	form   func(*fleet.Report, io.Writer) error
 }
@@ -47,17 +48,23 @@ func (f *fleetFlags) addPlan(fs *options) {
 	fs.BoolVar(&f.RefreshOnly, "refresh-only", false,
 		"Only check whether objects changed outside, and plan to record their changes in the states.")
 	fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside.")
+	f.addSelect(fs)
 	f.Defer = true
 }
 
-// estateFor loads an estate in which at least one root module can be read. What is wrong with others
-// is an error of theirs in the run.
-func (a *App) estateFor(ctx context.Context, dirs []string) (*roots.Estate, error) {
-	e, err := a.loadEstate(ctx, dirs)
+// estateFor loads an estate and selects root modules. What is wrong with single ones is an error of
+// theirs in the run. A destruction must not take away what others read.
+func (a *App) estateFor(ctx context.Context, f *fleetFlags, dirs []string) (*roots.Estate, []*roots.Root, error) {
+	e, selected, err := a.selectRoots(ctx, &f.selectFlags, dirs)
 	if e == nil || err != nil && !onlyRootErrors(e, err) {
-		return nil, err
+		return nil, nil, err
 	}
-	return e, nil
+	if f.Destroy {
+		if err := e.CheckDestroy(selected); err != nil {
+			return nil, nil, err
+		}
+	}
+	return e, selected, nil
 }
 
 // onlyRootErrors reports whether nothing but single root modules is wrong, so that the others can be
@@ -67,7 +74,7 @@ func onlyRootErrors(e *roots.Estate, err error) bool {
 	for _, r := range e.Roots {
 		n += len(tfdiags.FromError(r.Err))
 	}
-	return len(tfdiags.FromError(err)) == n
+	return len(tfdiags.FromError(err)) <= n
 }
 
 // run returns the run of a command over root modules of an estate, which were found in dirs. In the
@@ -179,11 +186,11 @@ func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, dirs []strin
 	if err := planTarget(f.Out); err != nil {
 		return err
 	}
-	e, err := app.estateFor(ctx, dirs)
+	e, selected, err := app.estateFor(ctx, &f.fleetFlags, dirs)
 	if err != nil {
 		return err
 	}
-	run := f.run(app, e, e.Roots, dirs)
+	run := f.run(app, e, selected, dirs)
 	opts.NotSaved = f.Out == ""
 	var archive *fleet.Archive
 	if f.Out != "" {
@@ -235,6 +242,7 @@ reads.`,
 	New: with(func(f *rootsApplyFlags, fs *options) {
 		f.add(fs)
 		f.addApply(fs)
+		f.addSelect(fs)
 		f.Refresh, f.Defer = true, true
 		f.Destroy = true
 	}, runRootsApply),
@@ -262,6 +270,9 @@ func runRootsApply(ctx context.Context, app *App, f *rootsApplyFlags, args []str
 		if len(args) > 0 {
 			return badUsage("Too many command line arguments", "With a saved plan, apply takes no directories.")
 		}
+		if f.selects() {
+			return badUsage("Incompatible options", "A saved plan is applied as a whole: select root modules when it is made.")
+		}
 		return f.applySaved(ctx, app, file)
 	case app.view.JSON && !f.AutoApprove:
 		return badUsage("Plan file or auto-approve required",
@@ -280,7 +291,7 @@ func (f *rootsApplyFlags) applySaved(ctx context.Context, app *App, path string)
 	if saved.Errored {
 		return cantApplyIncomplete()
 	}
-	e, err := app.estateFor(ctx, saved.Directories)
+	e, _, err := app.estateFor(ctx, &f.fleetFlags, saved.Directories)
 	if err != nil {
 		return err
 	}
@@ -326,7 +337,7 @@ func (f *rootsApplyFlags) planAndApply(ctx context.Context, app *App, dirs []str
 	if err != nil {
 		return err
 	}
-	e, err := app.estateFor(ctx, dirs)
+	e, selected, err := app.estateFor(ctx, &f.fleetFlags, dirs)
 	if err != nil {
 		return err
 	}
@@ -335,7 +346,7 @@ func (f *rootsApplyFlags) planAndApply(ctx context.Context, app *App, dirs []str
 		return fmt.Errorf("making a directory for the plans: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	run := f.run(app, e, e.Roots, dirs)
+	run := f.run(app, e, selected, dirs)
 	for {
 		again, err := f.round(ctx, app, run, *opts, filepath.Join(dir, "plan"))
 		if err != nil || !again {

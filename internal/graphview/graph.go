@@ -24,6 +24,7 @@ const (
 	Provider  Kind = "provider" // a provider configuration that refers to something
 	Call      Kind = "call"     // the arguments of a module call that decide its instances
 	Whole     Kind = "module"   // everything in a module
+	Root      Kind = "root"     // a root module with its state
 )
 
 // modes maps the mode of a resource to the kind of its node.
@@ -103,6 +104,9 @@ func (g *Graph) index(end func(Edge) int) [][]int {
 	}
 	return out
 }
+
+// New returns the graph of nodes and edges, whose ends are indexes of nodes.
+func New(nodes []Node, edges []Edge) *Graph { return sorted(nodes, edges) }
 
 // sorted puts nodes and edges into order and drops repeated edges.
 func sorted(nodes []Node, edges []Edge) *Graph {

@@ -1,0 +1,85 @@
+package command
+
+import (
+	"context"
+
+	"tofu/internal/roots"
+	"tofu/internal/tfdiags"
+)
+
+// selectFlags select root modules of an estate.
+type selectFlags struct {
+	Only, Skip, Tags []string
+	With             map[string]bool
+	Changed          string
+}
+
+// withWords are the values of -with.
+var withWords = []string{"dependents", "dependencies"}
+
+func (f *selectFlags) addSelect(fs *options) {
+	list := func(into *[]string) func(string) error {
+		return func(text string) error {
+			*into = append(*into, text)
+			return nil
+		}
+	}
+	fs.Func("only", "Only root modules whose names match `pattern`, such as prod/*/network or prod/**. This option may "+
+		"be used several times.", list(&f.Only))
+	fs.Func("skip", "Not the root modules whose names match `pattern`. This option may be used several times.",
+		list(&f.Skip))
+	fs.Func("tag", "Only root modules with `tag`, or with one of several tags with commas between them. If the option "+
+		"is used several times, a root module must have all of these.", list(&f.Tags))
+	f.With = make(map[string]bool)
+	fs.Func("with", "Also the root modules that need the selected ones (`dependents`), or that these need "+
+		"(dependencies).", func(text string) error {
+		for _, word := range withWords {
+			f.With[word] = f.With[word] || word == text
+		}
+		return oneOf(text, withWords)
+	})
+	fs.StringVar(&f.Changed, "changed", "", "Only root modules that changed since `commit` in git, and those that need "+
+		"them: their files, local modules, variable files and templates.")
+}
+
+// selects reports whether an option limits the root modules.
+func (f *selectFlags) selects() bool {
+	return len(f.Only)+len(f.Skip)+len(f.Tags) > 0 || f.Changed != ""
+}
+
+// choose returns the selected root modules of an estate.
+func (f *selectFlags) choose(ctx context.Context, e *roots.Estate) ([]*roots.Root, error) {
+	s := &roots.Selection{Only: f.Only, Skip: f.Skip, Tags: f.Tags, Dependents: f.With["dependents"],
+		Dependencies: f.With["dependencies"]}
+	if f.Changed != "" {
+		files, err := roots.ChangedFiles(ctx, ".", f.Changed)
+		if err != nil {
+			return nil, err
+		}
+		s.Changed = e.Changed(files)
+	}
+	return e.Select(s)
+}
+
+// selectRoots finds the root modules below some directories and selects some of them. The error is
+// about what is wrong with the estate as a whole and with selected root modules; the estate is nil if
+// the selection is wrong.
+func (a *App) selectRoots(ctx context.Context, f *selectFlags, dirs []string) (
+	e *roots.Estate, selected []*roots.Root, err error) {
+	e, err = a.loadEstate(ctx, dirs)
+	if e == nil {
+		return nil, nil, err
+	}
+	selected, selectErr := f.choose(ctx, e)
+	if selectErr != nil {
+		return nil, nil, selectErr
+	}
+	if !onlyRootErrors(e, err) || len(selected) == len(e.Roots) {
+		return e, selected, err
+	}
+	var errs tfdiags.Diagnostics
+	for _, r := range selected {
+		errs = errs.AppendError(r.Err)
+	}
+	return e, selected, errs.Err()
+}
