@@ -1,0 +1,156 @@
+package terragrunt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// functions returns the functions that a file has besides those of the language. depth is the number
+// of files that lead to it.
+func (c *config) functions(depth int) map[string]function.Function {
+	return map[string]function.Function{
+		"find_in_parent_folders": texts(func(args []string) (string, error) { return findAbove(c.unit.dir, args) }),
+		"path_relative_to_include": texts(func(args []string) (string, error) {
+			return relative(c.including(args), c.unit.dir)
+		}),
+		"path_relative_from_include": texts(func(args []string) (string, error) {
+			return relative(c.unit.dir, c.including(args))
+		}),
+		"get_terragrunt_dir":          texts(func([]string) (string, error) { return slash(c.unit.dir), nil }),
+		"get_original_terragrunt_dir": texts(func([]string) (string, error) { return slash(c.unit.dir), nil }),
+		"get_working_dir":             texts(func([]string) (string, error) { return slash(c.unit.dir), nil }),
+		"get_parent_terragrunt_dir":   texts(func(args []string) (string, error) { return slash(c.including(args)), nil }),
+		"get_repo_root":               texts(func([]string) (string, error) { return repository(c.unit.dir) }),
+		"get_path_from_repo_root": texts(func([]string) (string, error) {
+			top, err := repository(c.unit.dir)
+			if err != nil {
+				return "", err
+			}
+			return relative(top, c.unit.dir)
+		}),
+		"get_path_to_repo_root": texts(func([]string) (string, error) {
+			top, err := repository(c.unit.dir)
+			if err != nil {
+				return "", err
+			}
+			return relative(c.unit.dir, top)
+		}),
+		"get_env": texts(func(args []string) (string, error) {
+			if len(args) == 0 {
+				return "", errors.New("get_env needs the name of a variable")
+			}
+			if v := c.unit.getenv(args[0]); v != "" || len(args) == 1 {
+				if v == "" {
+					return "", fmt.Errorf("the environment variable %s is not set", args[0])
+				}
+				return v, nil
+			}
+			return args[1], nil
+		}),
+		"get_platform": texts(func([]string) (string, error) { return runtime.GOOS, nil }),
+		"mark_as_read": texts(func(args []string) (string, error) { return args[0], nil }),
+		"read_terragrunt_config": function.New(&function.Spec{
+			Params:   []function.Parameter{{Name: "path", Type: cty.String}},
+			VarParam: &function.Parameter{Name: "default", Type: cty.DynamicPseudoType},
+			Type: func(args []cty.Value) (cty.Type, error) {
+				v, err := c.readConfig(args, depth)
+				return v.Type(), err
+			},
+			Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return c.readConfig(args, depth) },
+		}),
+	}
+}
+
+// texts returns a function of strings.
+func texts(f func(args []string) (string, error)) function.Function {
+	return function.New(&function.Spec{
+		VarParam: &function.Parameter{Name: "args", Type: cty.String},
+		Type:     function.StaticReturnType(cty.String),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			list := make([]string, len(args))
+			for i, a := range args {
+				list[i] = a.AsString()
+			}
+			text, err := f(list)
+			return cty.StringVal(text), err
+		},
+	})
+}
+
+// readConfig reads another file. Its functions are about the same unit. The second argument is the
+// value if the file doesn't exist.
+func (c *config) readConfig(args []cty.Value, depth int) (cty.Value, error) {
+	path := c.absolute(args[0].AsString())
+	_, err := os.Stat(path)
+	if err != nil && len(args) > 1 {
+		return args[1], nil
+	}
+	other, err := c.unit.read(path, depth+1)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	return other.asValue()
+}
+
+// including returns the directory of the file that the unit includes: c itself if it is included, else
+// the one with the name in args, or the only one.
+func (c *config) including(args []string) string {
+	if c != c.unit.own && len(args) == 0 {
+		return filepath.Dir(c.path)
+	}
+	for _, in := range c.unit.own.includes {
+		if len(args) == 0 || in.name == args[0] {
+			return filepath.Dir(in.config.path)
+		}
+	}
+	return c.unit.dir
+}
+
+// findAbove returns the path of a file in a directory above the unit: the first argument is its name,
+// the second one the result if there is none.
+func findAbove(dir string, args []string) (string, error) {
+	name := fileName
+	if len(args) > 0 {
+		name = args[0]
+	}
+	for at := filepath.Dir(dir); ; at = filepath.Dir(at) {
+		path := filepath.Join(at, name)
+		_, err := os.Stat(path)
+		if err == nil {
+			return slash(path), nil
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	if len(args) > 1 {
+		return args[1], nil
+	}
+	return "", fmt.Errorf("there is no file %s in the directories above %s", name, dir)
+}
+
+// repository returns the top of the git repository that a directory is in.
+func repository(dir string) (string, error) {
+	for at := dir; ; at = filepath.Dir(at) {
+		_, err := os.Stat(filepath.Join(at, ".git"))
+		if err == nil {
+			return slash(at), nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%s is in no git repository", dir)
+		}
+	}
+}
+
+func relative(from, to string) (string, error) {
+	rel, err := filepath.Rel(filepath.FromSlash(from), to)
+	return slash(rel), err
+}
+
+func slash(path string) string { return filepath.ToSlash(path) }

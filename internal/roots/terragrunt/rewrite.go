@@ -1,0 +1,170 @@
+package terragrunt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/tfdiags"
+)
+
+// replacement replaces a range of a file.
+type replacement struct {
+	at   hcl.Range
+	text string
+}
+
+// rewriter rewrites an expression: parts without outputs of other units become constants.
+type rewriter struct {
+	c     *config
+	names map[string]string // names of root modules by names of dependency blocks
+	found []replacement
+	bound []string // variables of "for" expressions around
+	errs  tfdiags.Diagnostics
+}
+
+// rewrite returns the text of an expression in roots.tofu.hcl. names are the names of root modules by
+// the names of dependency blocks.
+func (c *config) rewrite(expr hclsyntax.Expression, names map[string]string) (string, error) {
+	if v, err := c.value(expr); err == nil {
+		return literal(v), nil
+	}
+	r := &rewriter{c: c, names: names}
+	r.visit(expr)
+	if r.errs.HasErrors() {
+		return "", r.errs.Err()
+	}
+	slices.SortFunc(r.found, func(a, b replacement) int { return a.at.Start.Byte - b.at.Start.Byte })
+	var b strings.Builder
+	rng := expr.Range()
+	at := rng.Start.Byte
+	for _, f := range r.found {
+		b.Write(c.src[at:f.at.Start.Byte])
+		b.WriteString(f.text)
+		at = f.at.End.Byte
+	}
+	b.Write(c.src[at:rng.End.Byte])
+	return b.String(), nil
+}
+
+func literal(v cty.Value) string { return string(hclwrite.TokensForValue(v).Bytes()) }
+
+// visit replaces an expression, or parts of it.
+func (r *rewriter) visit(expr hclsyntax.Expression) {
+	if tr, ok := expr.(*hclsyntax.ScopeTraversalExpr); ok {
+		r.traversal(tr)
+		return
+	}
+	if _, isText := expr.(*hclsyntax.LiteralValueExpr); isText {
+		return // as it is, also within a template
+	}
+	if !r.depends(expr) {
+		v, err := r.c.value(expr)
+		if err != nil {
+			r.errs = r.errs.AppendError(err)
+			return
+		}
+		r.found = append(r.found, replacement{expr.Range(), literal(v)})
+		return
+	}
+	switch e := expr.(type) {
+	case *hclsyntax.TemplateExpr:
+		r.all(e.Parts...)
+	case *hclsyntax.TemplateWrapExpr:
+		r.all(e.Wrapped)
+	case *hclsyntax.ParenthesesExpr:
+		r.all(e.Expression)
+	case *hclsyntax.TupleConsExpr:
+		r.all(e.Exprs...)
+	case *hclsyntax.ObjectConsExpr:
+		for _, item := range e.Items {
+			if key, ok := item.KeyExpr.(*hclsyntax.ObjectConsKeyExpr); !ok || hcl.ExprAsKeyword(key.Wrapped) == "" {
+				r.visit(item.KeyExpr)
+			}
+			r.visit(item.ValueExpr)
+		}
+	case *hclsyntax.ObjectConsKeyExpr:
+		r.all(e.Wrapped)
+	case *hclsyntax.FunctionCallExpr:
+		if _, known := r.c.ctx.Functions[e.Name]; !known {
+			r.unsupported(expr)
+			return
+		}
+		r.all(e.Args...)
+	case *hclsyntax.RelativeTraversalExpr:
+		r.all(e.Source)
+	case *hclsyntax.ConditionalExpr:
+		r.all(e.Condition, e.TrueResult, e.FalseResult)
+	case *hclsyntax.BinaryOpExpr:
+		r.all(e.LHS, e.RHS)
+	case *hclsyntax.UnaryOpExpr:
+		r.all(e.Val)
+	case *hclsyntax.IndexExpr:
+		r.all(e.Collection, e.Key)
+	case *hclsyntax.SplatExpr:
+		r.all(e.Source)
+	case *hclsyntax.ForExpr:
+		r.all(e.CollExpr)
+		r.bound = append(r.bound, e.KeyVar, e.ValVar)
+		for _, part := range []hclsyntax.Expression{e.KeyExpr, e.ValExpr, e.CondExpr} {
+			if part != nil {
+				r.visit(part)
+			}
+		}
+		r.bound = r.bound[:len(r.bound)-2]
+	default:
+		r.unsupported(expr)
+	}
+}
+
+func (r *rewriter) all(exprs ...hclsyntax.Expression) {
+	for _, e := range exprs {
+		r.visit(e)
+	}
+}
+
+func (r *rewriter) unsupported(expr hclsyntax.Expression) {
+	r.errs = r.errs.Append(tfdiags.Errorf("Unsupported expression",
+		"It can't be written in roots.tofu.hcl.").At(expr.Range()))
+}
+
+// depends reports whether an expression has outputs of other units or variables of a "for" expression
+// around it.
+func (r *rewriter) depends(expr hclsyntax.Expression) bool {
+	return slices.ContainsFunc(expr.Variables(), func(tr hcl.Traversal) bool {
+		return tr.RootName() == "dependency" || slices.Contains(r.bound, tr.RootName())
+	})
+}
+
+// traversal replaces dependency.NAME.outputs, or a constant.
+func (r *rewriter) traversal(e *hclsyntax.ScopeTraversalExpr) {
+	tr := e.Traversal
+	switch {
+	case slices.Contains(r.bound, tr.RootName()):
+		return
+	case tr.RootName() != "dependency":
+		v, err := r.c.value(e)
+		r.errs = r.errs.AppendError(err)
+		if err == nil {
+			r.found = append(r.found, replacement{e.Range(), literal(v)})
+		}
+		return
+	}
+	if len(tr) >= 3 {
+		name, isName := tr[1].(hcl.TraverseAttr)
+		outputs, isOutputs := tr[2].(hcl.TraverseAttr)
+		if root := r.names[name.Name]; isName && isOutputs && outputs.Name == "outputs" && root != "" {
+			at := e.Range()
+			at.End = tr[2].SourceRange().End
+			r.found = append(r.found, replacement{at, fmt.Sprintf("root[%q]", root)})
+			return
+		}
+	}
+	r.errs = r.errs.Append(tfdiags.Errorf("Unsupported reference",
+		"Only outputs of units in the same estate can be used, as in dependency.NAME.outputs.OUTPUT.").At(e.Range()))
+}
