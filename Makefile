@@ -96,6 +96,14 @@ $(SERVICES)/node_modules: testing/services/package.json testing/services/package
 	npm ci --prefix $(SERVICES) --ignore-scripts --no-audit --no-fund
 	@touch $@
 
+# Services that take minutes to build, each a Go module of its own. They are only for `make backends`.
+services-heavy: $(SERVICES)/bin/consul $(SERVICES)/bin/kube-apiserver
+$(SERVICES)/bin/consul: testing/services/consul/go.mod testing/services/consul/go.sum
+	go -C testing/services/consul build -o $(CURDIR)/$@ github.com/hashicorp/consul
+$(SERVICES)/bin/kube-apiserver: testing/services/kubernetes/go.mod testing/services/kubernetes/go.sum
+	go -C testing/services/kubernetes build -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kube-apiserver
+.PHONY: services-heavy
+
 # Tests the backends and key providers with all services. Tests without their service say so.
 backends: build providers services
 	testing/services/run.sh all $(MAKE) -s backend-tests

@@ -68,10 +68,14 @@ func runForBackends(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	objects := "20" // of half a megabyte
+	if os.Getenv("TEST_LARGE_STATES") != "" {
+		objects = "100"
+	}
 	dir := t.TempDir()
 	for _, b := range interop {
 		text := strings.NewReplacer("$$KIND", b.kind, "$$BLOCK", b.block, "$$READER", b.reader, "$$CONFIG", b.config,
-			"$$FIRST", b.first).Replace(string(script))
+			"$$FIRST", b.first, "$$OBJECTS", objects).Replace(string(script))
 		if err := os.WriteFile(filepath.Join(dir, b.name+".txtar"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,7 @@
 # Starts the services that tests need, runs a command with their addresses in its environment, and
 # stops them:
 #
-#     testing/services/run.sh light COMMAND…       the services that start quickly
+#     testing/services/run.sh light COMMAND…       the services that are quickly built and started
 #     testing/services/run.sh all COMMAND…         all services
 #     testing/services/run.sh s3,dynamodb COMMAND…
 #
@@ -22,6 +22,8 @@ dynamodb    light
 kms         light
 azure       light
 gcs         light
+consul      heavy
+kubernetes  heavy
 "
 
 cleanup=()
@@ -142,6 +144,46 @@ start_gcs() {
 	background gcs "$port" "$installed/bin/fake-gcs-server" -backend memory -scheme http -host 127.0.0.1 -port "$port" \
 		-log-level error
 	export TEST_GCS_URL="http://127.0.0.1:$port"
+}
+
+# Consul: an agent that is the only server of its cluster and keeps everything in memory. It is built by
+# `make services-heavy`.
+start_consul() {
+	local port
+	[ -x "$installed/bin/consul" ] || { missing Consul; return 0; }
+	port=$(free_port)
+	background consul "$port" "$installed/bin/consul" agent -dev -bind 127.0.0.1 -client 127.0.0.1 -http-port "$port" \
+		-dns-port -1 -grpc-port -1 -grpc-tls-port -1 -serf-wan-port -1 -server-port "$(free_port)" \
+		-serf-lan-port "$(free_port)" -log-level error
+	until curl -fsS "http://127.0.0.1:$port/v1/status/leader" 2>/dev/null | grep -q :; do sleep 0.1; done
+	export TEST_CONSUL_URL="http://127.0.0.1:$port"
+}
+
+# The API server of Kubernetes, built by `make services-heavy`, over Debian's etcd. There are no nodes and
+# no controllers. TEST_KUBERNETES_CONFIG is a kubeconfig file of a user who may do everything.
+start_kubernetes() {
+	local port etcd home=$dir/kubernetes
+	[ -x "$installed/bin/kube-apiserver" ] || { missing "The API server of Kubernetes"; return 0; }
+	command -v etcd >/dev/null || { missing etcd; return 0; }
+	port=$(free_port) etcd=http://127.0.0.1:$(free_port)
+	mkdir "$home"
+	openssl genrsa -out "$home/accounts.key" 2048 2>/dev/null
+	printf 's3cret,tester,1,system:masters\n' >"$home/tokens.csv"
+	background etcd "${etcd##*:}" etcd --data-dir "$home/etcd" --listen-client-urls "$etcd" --advertise-client-urls "$etcd" \
+		--listen-peer-urls "http://127.0.0.1:$(free_port)" --logger zap
+	background kubernetes "$port" "$installed/bin/kube-apiserver" --etcd-servers "$etcd" --bind-address 127.0.0.1 \
+		--secure-port "$port" --cert-dir "$home" --token-auth-file "$home/tokens.csv" --authorization-mode RBAC \
+		--service-cluster-ip-range 10.0.0.0/24 --service-account-issuer https://kubernetes.default.svc \
+		--service-account-key-file "$home/accounts.key" --service-account-signing-key-file "$home/accounts.key"
+	cat >"$home/config" <<-END
+		current-context: test
+		contexts: [{name: test, context: {cluster: test, user: test}}]
+		clusters: [{name: test, cluster: {server: "https://127.0.0.1:$port", certificate-authority: apiserver.crt}}]
+		users: [{name: test, user: {token: s3cret}}]
+	END
+	until curl -fsS --cacert "$home/apiserver.crt" -H 'Authorization: Bearer s3cret' \
+		"https://127.0.0.1:$port/api/v1/namespaces/default" >/dev/null 2>&1; do sleep 0.2; done
+	export TEST_KUBERNETES_CONFIG=$home/config
 }
 
 # ---- start

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,6 +71,45 @@ func TestStore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The suite against a real Consul, if there is one.
+func TestRealServer(t *testing.T) {
+	address := os.Getenv("TEST_CONSUL_URL")
+	if address == "" {
+		t.Skip("there is no Consul: run `make services-heavy`, and this test with testing/services/run.sh consul")
+	}
+	for name, more := range map[string]settings{"plain": nil, "gzip": {"gzip": "true"}, "unlocked": {"lock": "false"}} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Run(t, func(t *testing.T) (backend.Store, backend.Store) {
+				all := settings{"address": address, "path": fmt.Sprintf("%s/%d", t.Name(), os.Getpid())}
+				maps.Copy(all, more)
+				return open(t, nil, all), open(t, nil, all)
+			})
+		})
+	}
+	s := open(t, nil, settings{"address": address, "path": "large"})
+	large := noise(50 << 20)
+	check(t, s.Put(t.Context(), ws, large))
+	if got, err := s.Get(t.Context(), ws); err != nil || !bytes.Equal(got, large) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	check(t, s.Put(t.Context(), ws, []byte("{}")))
+	check(t, s.Delete(t.Context(), ws))
+	checkRealLock(t, open(t, nil, settings{"address": address, "path": "locked"}),
+		open(t, nil, settings{"address": address, "path": "locked"}))
+}
+
+// checkRealLock checks a lock that another process holds, and its removal by force.
+func checkRealLock(t *testing.T, a, b backend.Store) {
+	id, err := a.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{ID: "first", Who: "me"})
+	check(t, err)
+	var refused *backend.LockedError
+	if _, err := b.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{ID: "2"}); !errors.As(err, &refused) ||
+		refused.Info == nil || refused.Info.Who != "me" {
+		t.Errorf("error %v", err)
+	}
+	check(t, b.(backend.Locker).Unlock(t.Context(), ws, id))
 }
 
 // noise returns data that can't be compressed much.

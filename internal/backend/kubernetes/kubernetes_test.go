@@ -1,6 +1,7 @@
 package kubernetes_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -56,6 +57,37 @@ func TestStore(t *testing.T) {
 		s := start(t)
 		return open(t, direct(s)), open(t, direct(s))
 	})
+}
+
+// The suite, the maximum size and a lock that is removed by force, against a real API server, if
+// there is one.
+func TestRealServer(t *testing.T) {
+	path := os.Getenv("TEST_KUBERNETES_CONFIG")
+	if path == "" {
+		t.Skip("there is no API server: run `make services-heavy`, and this test with testing/services/run.sh kubernetes")
+	}
+	count := 0
+	next := func(t *testing.T) (backend.Store, backend.Store) {
+		count++
+		s := settings{"config_path": text(path), "secret_suffix": text(fmt.Sprintf("real-%d-%d", os.Getpid(), count))}
+		return open(t, s), open(t, s)
+	}
+	storetest.Run(t, next)
+	a, b := next(t)
+	large := noise(1<<20 - 1000)
+	check(t, a.Put(t.Context(), ws, large))
+	if got, err := b.Get(t.Context(), ws); err != nil || !bytes.Equal(got, large) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	id, err := a.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{ID: "first", Who: "me"})
+	check(t, err)
+	var refused *backend.LockedError
+	if _, err := b.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{ID: "2"}); !errors.As(err, &refused) ||
+		refused.Info == nil || refused.Info.Who != "me" {
+		t.Errorf("error %v", err)
+	}
+	check(t, b.(backend.Locker).Unlock(t.Context(), ws, id))
+	check(t, b.Delete(t.Context(), ws))
 }
 
 // write writes a file and returns its path.
