@@ -13,12 +13,21 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"tofu/internal/backend"
+	"tofu/internal/configs/blocks"
 )
 
 // Config is the configuration of the backend block.
 type Config struct {
-	ConnStr string `cfg:"conn_str,sensitive" env:"PG_CONN_STR" doc:"The connection string: a postgres:// URL."`
-	Schema  string `cfg:"schema_name" env:"PG_SCHEMA_NAME" default:"tofu" doc:"The schema of the tables."`
+	ConnStr string `cfg:"conn_str,sensitive" env:"PG_CONN_STR"`
+	Schema  string `cfg:"schema_name" env:"PG_SCHEMA_NAME" default:"tofu"`
+}
+
+// Docs implements blocks.Documented.
+func (*Config) Docs() blocks.Docs {
+	return blocks.Docs{
+		"conn_str":    "The connection string: a postgres:// URL.",
+		"schema_name": "The schema of the tables.",
+	}
 }
 
 // Driver is the postgres backend.

@@ -318,4 +318,3 @@ func read(t testing.TB, m *statemgr.Manager) *statemgr.Snapshot {
 	}
 	return snap
 }
-
