@@ -13,8 +13,7 @@ import (
 // row holds the columns of a row as text, nil for NULL.
 type row [][]byte
 
-// query runs a statement. Arguments and results are text; the server converts them. Only the
-// protocol of the client library is used, because its conversions would be a tenth of the program.
+// query runs a statement. Arguments and results are text; the server converts them.
 func query(ctx context.Context, conn *pgconn.PgConn, statement string, args ...string) ([]row, error) {
 	values := make([][]byte, len(args))
 	for i, arg := range args {
