@@ -111,8 +111,8 @@ backends: build providers services
 backend-tests:
 	go test -v -count=1 ./internal/backend/... ./internal/encryption/... > build/backends.log || \
 		{ grep -vE '^(=== |--- PASS|    --- PASS)' build/backends.log; exit 1; }
-	@sed -n '/--- SKIP/,/^ .*;/p' build/backends.log | sort -u
-	go test -run 'TestScript/.*(backend|encryption)' ./cmd/tofu
+	@sed -n 's|^ *[a-z_]*.go:[0-9]*: \(.*testing/services/run.sh.*\)|not run: \1|p' build/backends.log | sort -u
+	go test -run 'TestScript/.*(backend|encryption)|TestMigration' ./cmd/tofu
 
 # Packages with concurrent code. The race detector needs cgo.
 RACE := ./internal/dag/... ./internal/engine/... ./internal/plugin/... ./internal/states/...

@@ -20,7 +20,11 @@ installs the modules and providers that the configuration requires, and records
 the versions and checksums of the providers in the lock file.
 
 It is safe to run this command any number of times. It never deletes the
-configuration or the state.`,
+configuration or the state.
+
+The backends are azurerm, consul, cos, gcs, http, inmem, kubernetes, local, oss,
+pg, postgres, remote and s3. "tofu metadata backends -json" prints their
+arguments.`,
 	New: with((*initFlags).declare, func(ctx context.Context, app *App, f *initFlags, args []string) error {
 		return runInit(ctx, app, f, args)
 	}),

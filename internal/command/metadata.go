@@ -3,6 +3,10 @@ package command
 import (
 	"context"
 
+	"tofu/internal/backend/all"
+	"tofu/internal/configs/blocks"
+	"tofu/internal/configs/configschema"
+	encryption "tofu/internal/encryption/all"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -10,7 +14,7 @@ import (
 var cmdMetadata = &Command{
 	Name: "metadata", Short: "Describe what the language offers",
 	Long: "Commands that describe the program itself to other programs.",
-	Sub:  []*Command{cmdMetadataFunctions},
+	Sub:  []*Command{cmdMetadataFunctions, cmdMetadataBackends},
 }
 
 var cmdMetadataFunctions = &Command{
@@ -21,6 +25,24 @@ var cmdMetadataFunctions = &Command{
 			return err
 		}
 		return ui.WriteFunctions(app.Out)
+	}),
+}
+
+var cmdMetadataBackends = &Command{
+	Name: "backends", Short: "Describe the backends and the key providers",
+	Long: "Prints the arguments of all backends, and of all key providers that encrypt states, as a JSON document.",
+	New: with((*onlyJSONFlags).add, func(_ context.Context, app *App, f *onlyJSONFlags, _ []string) error {
+		if err := f.check("metadata backends", nil); err != nil {
+			return err
+		}
+		backends, providers := make(map[string]*configschema.Block), make(map[string]*configschema.Block)
+		for _, d := range all.Drivers() {
+			backends[d.Name] = blocks.Schema(d.Config())
+		}
+		for name, d := range encryption.Registry().KeyProviders {
+			providers[name] = blocks.Schema(d.Config())
+		}
+		return ui.WriteBackends(app.Out, backends, providers)
 	}),
 }
 

@@ -241,6 +241,26 @@ func WriteFunctions(w io.Writer) error {
 	return s.finish()
 }
 
+// WriteBackends writes the document of `metadata backends -json`: the arguments of backends and of key
+// providers by name.
+func WriteBackends(w io.Writer, backends, keyProviders map[string]*configschema.Block) error {
+	s := newStream(w)
+	s.object(func() {
+		s.field("format_version", stateFormat)
+		s.field("backend_schemas", blockSchemas(backends))
+		s.field("key_provider_schemas", blockSchemas(keyProviders))
+	})
+	return s.finish()
+}
+
+func blockSchemas(blocks map[string]*configschema.Block) map[string]*schemaJSON {
+	out := make(map[string]*schemaJSON)
+	for name, b := range blocks {
+		out[name] = &schemaJSON{Block: blockSchema(b)}
+	}
+	return out
+}
+
 func signatureJSON(p funcs.Param) signatureParam {
 	return signatureParam{p.Name, p.Description, p.Nullable, typeJSON(p.Type)}
 }

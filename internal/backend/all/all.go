@@ -1,6 +1,7 @@
 package all
 
 import (
+	"slices"
 	"strings"
 
 	"tofu/internal/backend"
@@ -37,6 +38,10 @@ var drivers = []*backend.Driver{
 	oss.Driver,
 	postgres.Driver,
 }
+
+// Drivers returns the drivers of all backends, in the order in which messages name them. The one of
+// the cloud block is among them, with the name "cloud".
+func Drivers() []*backend.Driver { return slices.Clone(drivers) }
 
 // removed explains the removal of backends that older versions had.
 var removed = map[string]string{

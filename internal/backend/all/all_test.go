@@ -40,7 +40,7 @@ func TestDocs(t *testing.T) {
 			check(path+"."+name, &nested.Block)
 		}
 	}
-	for _, d := range all.Drivers {
+	for _, d := range all.Drivers() {
 		check(d.Name, blocks.Schema(d.Config()))
 	}
 }

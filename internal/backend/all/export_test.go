@@ -1,4 +1,0 @@
-package all
-
-// Drivers are the drivers of all backends.
-var Drivers = drivers
