@@ -95,7 +95,7 @@ func (p *planText) render() {
 		}
 		p.changes(changes)
 	}
-	p.deferred()
+	p.screen("").Deferred(p.Source())
 	if len(changes)+len(p.Plan.Deferred) > 0 {
 		p.write("\n" + p.style.As(termtext.Bold, "Plan:") + strings.TrimPrefix(counts.String(), "Plan:") + "\n")
 	}
@@ -124,7 +124,6 @@ func (p *planText) view(v PlanTextView) {
 	}
 	plan := planview.New(p.Source(), planview.Options{ShowSensitive: p.differ.ShowSensitive, Hide: v.Hide})
 	plantext.Views[v.Name](p.screen(v.Sort), plan)
-	p.deferred()
 }
 
 func (p *planText) screen(sort string) *plantext.Screen {
@@ -134,23 +133,6 @@ func (p *planText) screen(sort string) *plantext.Screen {
 // hints writes moved blocks for objects that look renamed.
 func (p *planText) hints() {
 	p.screen("").Renames(planview.New(p.Source(), planview.Options{}))
-}
-
-// deferred lists the changes that are put off, with what they wait for.
-func (p *planText) deferred() {
-	list := p.Source().Deferred()
-	if len(list) == 0 {
-		return
-	}
-	p.write("\n")
-	p.para("These changes can't be planned yet. They are planned when what they wait for is known:")
-	for _, d := range list {
-		p.write("\n  " + p.style.As(termtext.Bold, "# "+termtext.Printable(d.Addr.String())) + " is deferred, because\n")
-		for line := range strings.Lines(termtext.Wrap(termtext.Printable(d.Because()), p.width-5)) {
-			p.write("    " + line)
-		}
-		p.write("\n")
-	}
 }
 
 // shownChanges returns the changes to show.

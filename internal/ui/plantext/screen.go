@@ -75,6 +75,7 @@ func place(at hcl.Range) string {
 
 // end writes the parts that all views have at their end.
 func (s *Screen) end(p *planview.Plan, hidden hiddenCounts) {
+	s.Deferred(p.Source)
 	s.Outputs(p)
 	s.Renames(p)
 	if text := hidden.text(p); text != "" {
@@ -113,6 +114,23 @@ func count(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Deferred lists the changes that the plan puts off, with what they wait for.
+func (s *Screen) Deferred(source *planview.Source) {
+	list := source.Deferred()
+	if len(list) == 0 {
+		return
+	}
+	s.write("\n" + termtext.Wrap("These changes can't be planned yet. They are planned when what they wait for is known:",
+		s.Width-1) + "\n")
+	for _, d := range list {
+		s.write("\n  " + s.Style.As(termtext.Bold, "# "+termtext.Printable(d.Addr.String())) + " is deferred, because\n")
+		for line := range strings.Lines(termtext.Wrap(termtext.Printable(d.Because()), s.Width-5)) {
+			s.write("    " + line)
+		}
+		s.write("\n")
+	}
 }
 
 // Outputs writes the root outputs that change.
