@@ -15,9 +15,10 @@ import (
 var cmdExplain = &Command{
 	Name: "explain", Args: "ADDRESS [PLAN]", Short: "Say why something is in a plan, or why not",
 	Long: `
-Says why a resource or an instance is in the saved plan in the file PLAN, or in
-a plan that is made for the answer: the action, the attributes that cause it and
-where their values come from, what it waits for, and what waits for it.
+Says why a module, a resource or an instance is in the saved plan in the file
+PLAN, or in a plan that is made for the answer: the action, the attributes that
+cause it and where their values come from, what it waits for, and what waits for
+it.
 
 For something that is not in the plan it says why not: for example because of
 -target, ignore_changes or a count of 0.`,
@@ -44,7 +45,8 @@ type explainFlags struct {
 func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) error {
 	if len(args) == 0 || len(args) > 2 {
 		return badUsage("One or two arguments are required",
-			"Explain needs the address of a resource or an instance, and optionally the file of a saved plan.")
+			"Explain needs the address of a module, a resource or an instance, "+
+				"and optionally the file of a saved plan.")
 	}
 	target, err := addrs.ParseTargetText(args[0])
 	if err != nil {

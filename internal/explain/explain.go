@@ -24,16 +24,13 @@ type Subject struct {
 }
 
 // Explain explains why the objects at an address are in the plan or are not. The address is that of
-// a resource or of an instance.
+// a module, of a resource, or of an instance of either.
 func Explain(s *Subject, target addrs.Target) (*Answer, error) {
 	e := newExplainer(s)
-	if target.IsModule() {
-		return nil, tfdiags.Errorf("Address of a module", "%s is a module, and only resources and their instances "+
-			"can be explained. \"tofu graph -focus=%s -plan=FILE\" shows what is in it.", target, target)
-	}
 	of := e.covered(target)
 	r := s.Graph.Resource(target.Resource.In(target.Module.Module()))
-	if len(of) == 0 && r == nil {
+	isModule := target.IsModule() && s.Graph.Modules[target.Module.Module()] != nil
+	if len(of) == 0 && r == nil && !isModule {
 		return nil, tfdiags.Errorf("No such address", "Neither the configuration nor the state has %s.%s", target,
 			suggest.DidYouMean(target.String(), e.names()))
 	}
@@ -86,6 +83,14 @@ func newExplainer(s *Subject) *explainer {
 // covered returns the changes of the objects at an address.
 func (e *explainer) covered(t addrs.Target) []*plans.InstanceChange {
 	var out []*plans.InstanceChange
+	if t.IsModule() {
+		for _, c := range e.plan.Changes.Instances {
+			if t.ContainsInstance(c.Addr) {
+				out = append(out, c)
+			}
+		}
+		return out
+	}
 	for _, c := range e.byConfig[t.Resource.In(t.Module.Module())] {
 		if t.ContainsInstance(c.Addr) {
 			out = append(out, c)
@@ -97,6 +102,11 @@ func (e *explainer) covered(t addrs.Target) []*plans.InstanceChange {
 // names returns all addresses that can be explained.
 func (e *explainer) names() []string {
 	var out []string
+	for m := range e.Graph.Modules {
+		if !m.IsRoot() {
+			out = append(out, m.String())
+		}
+	}
 	for _, r := range e.Graph.Resources {
 		out = append(out, r.Addr.String())
 		for _, c := range e.byConfig[r.Addr] {

@@ -114,14 +114,26 @@ func (d *denial) overlaps(t addrs.Target) bool {
 
 // instances looks for a repetition that has no such instance.
 func (d *denial) instances() {
-	if len(d.of) > 0 || d.resource == nil || d.resource.Config == nil || len(d.grounds) > 0 {
+	if len(d.of)+len(d.grounds) > 0 {
+		return
+	}
+	if d.target.IsModule() {
+		d.modules(d.Graph.Modules[d.target.Module.Module()])
 		return
 	}
 	r := d.resource
+	if r == nil || r.Config == nil {
+		return
+	}
 	if r.Exprs != nil && d.without(r.Exprs.Repetition, r.Addr.Resource.String(), len(d.byConfig[r.Addr]) > 0) {
 		return
 	}
-	for m := r.Module; m != nil && m.Parent != nil; m = m.Parent {
+	d.modules(r.Module)
+}
+
+// modules looks for a repetition of a module or of one that contains it.
+func (d *denial) modules(m *graph.Module) {
+	for ; m != nil && m.Parent != nil; m = m.Parent {
 		if d.without(m.Repetition, m.Path.String(), false) {
 			return
 		}
@@ -185,7 +197,11 @@ func (d *denial) ignored() {
 
 // steady says that an object is as the configuration wants it.
 func (d *denial) steady() {
-	if len(d.of) > 0 && d.plan.Mode == plans.Normal {
+	switch {
+	case d.target.IsModule() && len(d.grounds) == 0:
+		d.add("no_change", nil, "nothing in the module changes")
+	case d.target.IsModule():
+	case len(d.of) > 0 && d.plan.Mode == plans.Normal:
 		d.add("no_change", nil, "the object is as the configuration says")
 	}
 	if len(d.grounds) == 0 {
