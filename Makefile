@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build providers services backends quickstart test browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
+.PHONY: all build providers services backends quickstart estate test browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
 
 export CGO_ENABLED ?= 0
 GOBUILD := go build -trimpath -buildvcs=false
@@ -47,6 +47,9 @@ providers: $(foreach p,$(PROVIDERS),$(call binary,$(p)))
 
 quickstart: build providers
 	examples/quickstart/run.sh
+
+estate: build
+	examples/estate/run.sh
 
 # ---- tests
 

@@ -13,6 +13,7 @@ import (
 	"tofu/internal/atomicfile"
 	"tofu/internal/diff"
 	"tofu/internal/hclfmt"
+	"tofu/internal/roots/rootsfile"
 	"tofu/internal/tfdiags"
 )
 
@@ -21,9 +22,9 @@ var cmdFmt = &Command{
 	Args:  "[target...]",
 	Short: "Format configuration files",
 	Long: `
-Rewrites configuration files (.tf, .tofu), variable files (.tfvars) and test
-files (.tftest.hcl, .tofutest.hcl) in the standard style. JSON files are left
-alone.
+Rewrites configuration files (.tf, .tofu, roots.tofu.hcl), variable files
+(.tfvars) and test files (.tftest.hcl, .tofutest.hcl) in the standard style. JSON
+files are left alone.
 
 Without a target, the files of the working directory are rewritten. A target
 is a directory, a single file, or a single dash ("-") for standard input,
@@ -46,7 +47,7 @@ type fmtFlags struct {
 	List, Write, Diff, Check, Recursive bool
 }
 
-var fmtSuffixes = []string{".tf", ".tofu", ".tfvars", ".tftest.hcl", ".tofutest.hcl"}
+var fmtSuffixes = []string{".tf", ".tofu", ".tfvars", ".tftest.hcl", ".tofutest.hcl", rootsfile.FileName}
 
 // formatter is one run of fmt.
 type formatter struct {
