@@ -100,7 +100,8 @@ func matchesAny(patterns []string, name string) bool {
 
 func hasTags(r *Root, tags []string) bool {
 	for _, words := range tags {
-		if !slices.ContainsFunc(strings.Split(words, ","), func(word string) bool { return slices.Contains(r.Tags(), word) }) {
+		has := func(word string) bool { return slices.Contains(r.Tags(), word) }
+		if !slices.ContainsFunc(strings.Split(words, ","), has) {
 			return false
 		}
 	}

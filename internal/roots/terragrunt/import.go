@@ -67,7 +67,6 @@ type importer struct {
 // root is a root module to declare.
 type root struct {
 	name, dir string
-	tags      []string
 	files     []string
 	backend   map[string]string
 	variables string // expression; "" for none
@@ -85,7 +84,8 @@ func (im *importer) find(getenv func(string) string) ([]*unit, error) {
 		case d.IsDir() && path != im.top && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
 		case !d.IsDir() && strings.HasSuffix(d.Name(), ".stack.hcl"):
-			im.leave(im.name(filepath.Dir(path)), "the file %s of a stack: run \"terragrunt stack generate\" first", d.Name())
+			im.leave(im.name(filepath.Dir(path)), "the file %s of a stack: run \"terragrunt stack generate\" first",
+				d.Name())
 		case !d.IsDir() && d.Name() == fileName:
 			u := &unit{dir: filepath.Dir(path), getenv: getenv}
 			im.units[u.dir] = im.name(u.dir)
@@ -169,7 +169,8 @@ func (im *importer) place(r *root, source string) bool {
 	case source == "":
 		return false // a file that others include
 	case !filepath.IsAbs(source) && !strings.HasPrefix(source, "."):
-		im.leave(r.name, "the whole unit: its source %q is remote. Write a root module that calls it, and declare that", source)
+		im.leave(r.name, "the whole unit: its source %q is remote. Write a root module that calls it, and declare that",
+			source)
 		return false
 	}
 	source = strings.ReplaceAll(source, "//", "/")

@@ -78,7 +78,8 @@ func (s *inputSet) add(c *config, deep bool) {
 	if attr == nil {
 		return
 	}
-	if v, err := c.value(attr.Expr); err == nil && v.CanIterateElements() && (v.Type().IsObjectType() || v.Type().IsMapType()) {
+	v, err := c.value(attr.Expr)
+	if err == nil && isObject(v) {
 		for it := v.ElementIterator(); it.Next(); {
 			key, value := it.Element()
 			s.set(key.AsString(), value, deep)
@@ -130,7 +131,6 @@ func (s *inputSet) set(name string, v cty.Value, deep bool) {
 
 // mergeDeeply merges objects by attribute and concatenates lists, as merge_strategy = "deep" does.
 func mergeDeeply(a, b cty.Value) cty.Value {
-	isObject := func(v cty.Value) bool { return !v.IsNull() && (v.Type().IsObjectType() || v.Type().IsMapType()) }
 	isList := func(v cty.Value) bool { return !v.IsNull() && (v.Type().IsTupleType() || v.Type().IsListType()) }
 	switch {
 	case isObject(a) && isObject(b):
@@ -166,4 +166,8 @@ func (s *inputSet) expression() string {
 	}
 	return fmt.Sprintf("{\nfor name, value in merge(%s) : name => value\nif contains([%s], name)\n}",
 		strings.Join(s.parts, ", "), strings.Join(list, ", "))
+}
+
+func isObject(v cty.Value) bool {
+	return !v.IsNull() && (v.Type().IsObjectType() || v.Type().IsMapType())
 }
