@@ -371,13 +371,15 @@ func (f *rootsApplyFlags) round(
 		return false, err
 	}
 	switch {
-	case ctx.Err() != nil, !fleet.Changes(planned):
+	case ctx.Err() != nil, !fleet.Changes(planned) && !fleet.Records(planned):
 		return false, unplanned
+	case !fleet.Changes(planned): // there is nothing to approve
 	case !fleet.Applyable(planned):
 		return false, tfdiags.Join(unplanned, fleet.Stuck(planned))
-	}
-	if err := f.approve(ctx, app); err != nil {
-		return false, err
+	default:
+		if err := f.approve(ctx, app); err != nil {
+			return false, err
+		}
 	}
 	saved, err := fleet.Open(path)
 	if err != nil {

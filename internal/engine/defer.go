@@ -405,6 +405,14 @@ func (o *operation) setDeferred(plan *plans.Plan) {
 	}
 }
 
+// leftForLater returns the error about something that another plan deferred of which this one is the
+// rest.
+func leftForLater(what string) error {
+	d := tfdiags.Errorf("Deferred changes", "The changes of %s are left for the next plan.", what)
+	d.Extra = notYet{why: plans.DeferredPrereq}
+	return d
+}
+
 // isDeferred reports whether the plan that is being applied defers a resource.
 func (o *operation) isDeferred(r *graph.Resource) bool {
 	return o.Phase.Applies() && o.deferredResources[r.Addr]

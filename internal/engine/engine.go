@@ -100,6 +100,10 @@ type PlanOptions struct {
 	// Inspect receives the planned values. Optional.
 	Inspect *Inspection
 
+	// RestOf is a plan that was applied in part. What it defers is deferred again, whether or not it can
+	// be planned now. Optional.
+	RestOf *plans.Plan
+
 	preDestroy bool // see graph.Operation.PreDestroy
 }
 

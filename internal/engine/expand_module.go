@@ -32,6 +32,9 @@ func (w *walk) expandModule(n *graph.Node) error {
 // expandCall determines the instances of a module call in one instance of the calling module. In an
 // apply of a plan that defers the call, they are unknown.
 func (e *evaluator) expandCall(m *graph.Module, parent *moduleInstance) error {
+	if e.op.Phase.Plans() && e.op.deferredModules[m.Path] {
+		return leftForLater(m.Path.String())
+	}
 	if e.op.deferredModules[m.Path] {
 		e.expandUnknown(m, parent)
 		return nil

@@ -26,6 +26,9 @@ func (rv resourceValues) expand(in *moduleInstance) (*expansion, error) {
 	if err := r.Exprs.SelfReferences.Err(); err != nil {
 		return nil, err
 	}
+	if e.op.Phase.Plans() && e.op.deferredResources[r.Addr] {
+		return nil, leftForLater(r.Addr.String())
+	}
 	if e.op.isDeferred(r) {
 		return newExpansion(expandedKeys{mode: repeatUnknown}), nil
 	}

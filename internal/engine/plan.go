@@ -74,6 +74,9 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 		o.GenerateConfig
 	op.defers = o.Defer && o.Mode != plans.Destroy
 	op.skipRefresh, op.variables, op.timestamp = o.SkipRefresh, o.Variables, env.now().UTC().Truncate(time.Second)
+	if o.RestOf != nil {
+		op.setDeferred(o.RestOf)
+	}
 	op.inspect(o.Inspect)
 	op.Early = func(ctx context.Context, g *graph.Graph) graph.EarlyKeys { return newEarlyValues(ctx, op, g) }
 	if len(o.ForceReplace) > 0 {

@@ -54,7 +54,7 @@ func (a *applying) root(ctx context.Context, s *session.Session, r *roots.Root) 
 		result.Done = true
 		return result
 	}
-	if !p.Changes {
+	if !p.Changes && !p.Records {
 		result.Err = a.rec.set(r.Name, stepDone)
 		return result
 	}
@@ -105,8 +105,7 @@ func (a *applying) again(ctx context.Context, s *session.Session, saved *session
 	}
 	defer op.Close()
 	op.Env.Places = a.run.places
-	opts := &engine.PlanOptions{Mode: saved.Plan.Mode, Defer: true, Targets: saved.Plan.Targets,
-		Excludes: saved.Plan.Excludes, NotSaved: true}
+	opts := &engine.PlanOptions{Mode: saved.Plan.Mode, Defer: true, NotSaved: true, RestOf: saved.Plan}
 	plan, err := op.PlanUnseen(ctx, opts)
 	if err != nil {
 		return err
@@ -129,7 +128,7 @@ func (a *applying) carryOut(
 	opts := a.opts
 	opts.Variables = op.Variables
 	st, tally, err := op.Apply(ctx, plan, planID, &opts)
-	if tally != nil {
+	if tally != nil && result.Plan.Changes {
 		result.Applied = &ui.Applied{Counts: tally.Counts(), Destroy: plan.Mode == plans.Destroy}
 	}
 	if err != nil {
@@ -137,7 +136,9 @@ func (a *applying) carryOut(
 	}
 	a.keep(result.Root.Name, st)
 	op.Session.Printer.Diagnostics(op.Session.Warnings.Take())
-	op.Session.Printer.Message(*result.Applied)
+	if result.Applied != nil {
+		op.Session.Printer.Message(*result.Applied)
+	}
 	return nil
 }
 

@@ -56,6 +56,7 @@ type Planned struct {
 	Lineage   string          `json:"lineage"`
 	Workspace string          `json:"workspace"`
 	Changes   bool            `json:"changes"`
+	Records   bool            `json:"records,omitempty"` // without changes, what was read differs from the state
 	Counts    planview.Counts `json:"counts"`
 	Deferred  int             `json:"deferred,omitempty"`
 	// Waits are the root modules that defer changes which decide outputs that this one reads. Its plan
@@ -100,7 +101,7 @@ func notSaved(path string, err error) error {
 // add adds the plan of a root module.
 func (a *Archive) add(r *roots.Root, plan []byte, about *PlanSummary, in []byte) error {
 	p := &Planned{Name: r.Name, Dir: filepath.ToSlash(r.Dir), State: r.State, Serial: about.Serial, Lineage: about.Lineage,
-		Workspace: about.Workspace, Changes: about.Changes, Counts: about.Counts, Deferred: about.Deferred,
+		Workspace: about.Workspace, Changes: about.Changes, Records: about.Records, Counts: about.Counts, Deferred: about.Deferred,
 		Unknown: about.Unknown, Waits: about.Waits}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -307,7 +308,8 @@ func (s *Saved) Summary() ui.Estate {
 }
 
 func (p *Planned) summary() *PlanSummary {
-	return &PlanSummary{Counts: p.Counts, Changes: p.Changes, Deferred: p.Deferred, Waits: p.Waits}
+	return &PlanSummary{Counts: p.Counts, Changes: p.Changes, Records: p.Records, Deferred: p.Deferred,
+		Waits: p.Waits}
 }
 
 // WaitsFor says what the plan waits for; "" if it doesn't wait.

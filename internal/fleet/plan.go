@@ -15,6 +15,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/roots"
 	"tofu/internal/session"
+	"tofu/internal/states/statefile"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -25,6 +26,7 @@ import (
 type PlanSummary struct {
 	Counts    planview.Counts
 	Changes   bool     // applying the plan would change something
+	Records   bool     // it would not, but what was read differs from the state, such as outputs of others
 	Deferred  int      // changes that can't be planned yet
 	Unknown   []string // variables
 	Waits     []string // see Planned.Waits
@@ -103,7 +105,7 @@ func (p *planning) root(ctx context.Context, s *session.Session, r *roots.Root) 
 	}
 	p.mu.Lock()
 	for _, name := range slices.Sorted(maps.Keys(inputs.roots)) {
-		if p.undecided[name] {
+		if p.undecided[name] && (result.Plan.Changes || result.Plan.Deferred > 0) {
 			result.Plan.Waits = append(result.Plan.Waits, name)
 		}
 	}
@@ -123,7 +125,7 @@ func (p *planning) save(
 	ctx context.Context, op *session.Operation, r *roots.Root, plan *plans.Plan, about *PlanSummary, in *inputs,
 ) error {
 	var data []byte
-	if about.Changes {
+	if about.Changes || about.Records {
 		var err error
 		if data, err = op.EncodePlan(terminal.UntilAbort(ctx), plan); err != nil {
 			return err
@@ -154,6 +156,7 @@ func undecided(about *PlanSummary, outputs map[string]cty.Value) bool {
 
 func summarize(op *session.Operation, plan *plans.Plan) *PlanSummary {
 	return &PlanSummary{Counts: planview.Count(plan), Changes: plan.Applyable,
+		Records:  !plan.Applyable && plan.Mode == plans.Normal && !statefile.Equal(plan.Prior, op.State.State()),
 		Deferred: len(plan.Deferred) + len(plan.DeferredModules), Unknown: plan.UnknownVariables(),
 		Serial: op.State.Snapshot.Serial, Lineage: op.State.Snapshot.Lineage, Workspace: op.Location.Workspace}
 }

@@ -281,6 +281,11 @@ func Changes(results []*Result) bool {
 	return false
 }
 
+// Records reports whether applying the plans records something in a state without changes.
+func Records(results []*Result) bool {
+	return slices.ContainsFunc(results, func(r *Result) bool { return r.Plan != nil && r.Plan.Records })
+}
+
 // Applied reports whether a plan was applied to a root module.
 func Applied(results []*Result) bool {
 	return slices.ContainsFunc(results, func(r *Result) bool { return r.Applied != nil })

@@ -1,0 +1,300 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestEstates checks on random estates that planning and applying all root modules at once ends in
+// the states in which applying them one by one ends, also when provisioners fail, the process is
+// killed, and runs are continued with -resume; and that no plan has a value that the states then
+// contradict.
+func TestEstates(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the provisioners need a shell")
+	}
+	cases := uint64(16)
+	if testing.Short() {
+		cases = 3
+	}
+	for seed := range cases {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			e := &testEstate{T: t, rand: rand.New(rand.NewPCG(seed, 24))}
+			e.choose()
+			whole, single := t.TempDir(), t.TempDir()
+			for version := range 2 { // create everything, then change some of it
+				e.write(whole, version)
+				e.write(single, version)
+				e.applyWhole(whole)
+				for _, r := range e.roots {
+					e.tofu(filepath.Join(single, r.name), 0, "apply", "-auto-approve", "-no-color")
+				}
+				e.same(whole, single)
+			}
+		})
+	}
+}
+
+// testEstate is a random estate.
+type testEstate struct {
+	*testing.T
+	rand  *rand.Rand
+	roots []*testRoot // each after those that it reads
+}
+
+type testRoot struct {
+	name   string
+	reads  []testRead
+	owned  [2]int  // the number of objects without references, by version
+	text   [2]bool // whether the known output changes in version 1
+	expand bool    // an object for each unknown value, which is deferred
+	broken string  // "fail" or "kill": a provisioner does that once in each version; "" for none
+}
+
+type testRead struct {
+	from   *testRoot
+	output string
+}
+
+func (e *testEstate) choose() {
+	n := 2 + e.rand.IntN(5)
+	names := e.rand.Perm(n) // the order of names is not that of the edges
+	for i := range n {
+		r := &testRoot{name: fmt.Sprintf("r%d", names[i]), expand: e.rand.IntN(5) == 0}
+		r.owned = [2]int{e.rand.IntN(3), e.rand.IntN(3)}
+		r.text[1] = e.rand.IntN(2) == 0
+		r.broken = []string{"", "", "fail", "kill"}[e.rand.IntN(4)]
+		for _, other := range e.roots {
+			if e.rand.IntN(2) == 0 {
+				r.reads = append(r.reads, testRead{other, []string{"known", "id", "object", "list"}[e.rand.IntN(4)]})
+			}
+		}
+		e.roots = append(e.roots, r)
+	}
+}
+
+// write writes the configurations.
+func (e *testEstate) write(top string, version int) {
+	for _, r := range e.roots {
+		var b strings.Builder
+		known := fmt.Sprintf("%q", fmt.Sprintf("%s version %t", r.name, r.text[version]))
+		for _, read := range r.reads {
+			label := read.from.name
+			fmt.Fprintf(&b, "data \"terraform_remote_state\" %q {\n  backend = \"local\"\n  config = { path = "+
+				"\"${path.module}/../%s/terraform.tfstate\" }\n}\n", label, label)
+			value := "data.terraform_remote_state." + label + ".outputs." + read.output
+			fmt.Fprintf(&b, "resource \"terraform_data\" \"from_%s\" {\n  input = %s\n}\n", label, value)
+			if r.expand && read.output == "id" {
+				fmt.Fprintf(&b, "resource \"terraform_data\" \"each_%s\" {\n  for_each = toset([%s])\n  input = each.key\n}\n",
+					label, value)
+			}
+			if read.output == "known" {
+				known = value
+			}
+		}
+		fmt.Fprintf(&b, "resource \"terraform_data\" \"owned\" {\n  count = %d\n  input = \"%s ${count.index}\"\n}\n",
+			r.owned[version], r.name)
+		fmt.Fprintf(&b, "resource \"terraform_data\" \"main\" {\n  input = %s\n  triggers_replace = %d\n  provisioner \"local-exec\" "+
+			"{\n    command = \"if test -e kill; then rm kill; kill -9 $PPID; sleep 9; fi; if test -e fail; then rm fail; exit 1; "+
+			"fi\"\n  }\n}\n", known, r.owned[version])
+		fmt.Fprintf(&b, "output \"known\" {\n  value = %s\n}\noutput \"id\" {\n  value = terraform_data.main.id\n}\n", known)
+		fmt.Fprintf(&b, "output \"object\" {\n  value = { text = %s, id = terraform_data.main.id }\n}\n", known)
+		fmt.Fprint(&b, "output \"list\" {\n  value = [for o in terraform_data.owned : o.output]\n}\n")
+		dir := filepath.Join(top, r.name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			e.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(b.String()), 0o644); err != nil {
+			e.Fatal(err)
+		}
+	}
+}
+
+// applyWhole plans and applies all root modules at once until nothing is left. Provisioners fail or
+// kill the process.
+func (e *testEstate) applyWhole(top string) {
+	for _, r := range e.roots {
+		if r.broken != "" {
+			if err := os.WriteFile(filepath.Join(top, r.name, r.broken), nil, 0o644); err != nil {
+				e.Fatal(err)
+			}
+		}
+	}
+	for range 2*len(e.roots) + 2 {
+		_ = os.Remove(filepath.Join(top, "all.plan.run"))
+		out, status := e.run(top, "roots", "plan", "-no-color", "-detailed-exitcode", "-out=all.plan")
+		switch status {
+		case 0:
+			return
+		case 1:
+			e.Fatalf("roots plan: %s", out)
+		}
+		_, status = e.run(top, "roots", "apply", "-no-color", "all.plan")
+		for range 2*len(e.roots) + 2 {
+			if status == 0 {
+				break
+			}
+			out, status = e.run(top, "roots", "apply", "-no-color", "-resume=all.plan")
+		}
+		if status != 0 {
+			e.Fatalf("roots apply -resume never succeeds: %s", out)
+		}
+		e.planned(top)
+	}
+	e.Fatal("something is left after each apply")
+}
+
+// planned checks the planned outputs and objects against the states after the plan was applied.
+func (e *testEstate) planned(top string) {
+	out, _ := e.run(top, "show", "-json", "all.plan")
+	var doc struct {
+		Roots []struct {
+			Root struct {
+				Name  string
+				Waits []string
+			}
+			Plan struct {
+				Planned struct {
+					Outputs map[string]struct{ Value any }
+				} `json:"planned_values"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &doc); err != nil {
+		e.Fatalf("%v in %s", err, out)
+	}
+	for _, r := range doc.Roots {
+		if len(r.Root.Waits) > 0 || r.Plan.Planned.Outputs == nil {
+			continue
+		}
+		state := e.state(top, r.Root.Name)
+		for name, o := range r.Plan.Planned.Outputs {
+			actual := state.Outputs[name].Value
+			if o.Value != nil && !consistent(o.Value, actual) {
+				text, _ := os.ReadFile(filepath.Join(top, r.Root.Name, "main.tf"))
+				e.Errorf("output %s of %s was planned as %v and is %v\n%s", name, r.Root.Name, o.Value, actual, text)
+			}
+		}
+	}
+}
+
+// consistent reports whether a value is what is known of it in the JSON form of a plan, which leaves
+// out unknown attributes and has null for unknown elements.
+func consistent(planned, actual any) bool {
+	switch planned := planned.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		actual, ok := actual.(map[string]any)
+		for name, v := range planned {
+			ok = ok && consistent(v, actual[name])
+		}
+		return ok
+	case []any:
+		actual, ok := actual.([]any)
+		ok = ok && len(actual) == len(planned)
+		for i := range planned {
+			ok = ok && consistent(planned[i], actual[i])
+		}
+		return ok
+	}
+	return planned == actual
+}
+
+// testState is a part of a state file.
+type testState struct {
+	Outputs   map[string]struct{ Value any }
+	Resources []struct {
+		Mode, Name string
+		Instances  []struct {
+			Key        any `json:"index_key"`
+			Status     string
+			Attributes map[string]any
+		}
+	}
+}
+
+func (e *testEstate) state(top, root string) *testState {
+	out := &testState{}
+	text, err := os.ReadFile(filepath.Join(top, root, "terraform.tfstate"))
+	if err == nil {
+		err = json.Unmarshal(text, out)
+	}
+	if err != nil {
+		e.Fatal(err)
+	}
+	return out
+}
+
+// same compares the states of two estates. IDs are random, so they are replaced by addresses.
+func (e *testEstate) same(a, b string) {
+	first, second := e.normal(a), e.normal(b)
+	for _, r := range e.roots {
+		if first[r.name] != second[r.name] {
+			text, _ := os.ReadFile(filepath.Join(a, r.name, "main.tf"))
+			e.Errorf("%s applied with all others:\n%s\nand one by one:\n%s\n%s", r.name, first[r.name], second[r.name], text)
+		}
+	}
+}
+
+func (e *testEstate) normal(top string) map[string]string {
+	out := make(map[string]string)
+	var ids []string // pairs for the replacer
+	for _, r := range e.roots {
+		st := e.state(top, r.name)
+		for _, resource := range st.Resources {
+			for _, in := range resource.Instances {
+				if id, ok := in.Attributes["id"].(string); ok && resource.Mode == "managed" {
+					key := strings.NewReplacer(ids...).Replace(fmt.Sprint(in.Key))
+					ids = append(ids, id, fmt.Sprintf("<%s.%s[%s]>", r.name, resource.Name, key))
+				}
+			}
+		}
+		text, err := json.MarshalIndent(st, "", " ")
+		if err != nil {
+			e.Fatal(err)
+		}
+		lines := strings.Split(strings.NewReplacer(ids...).Replace(string(text)), "\n")
+		out[r.name] = strings.Join(lines, "\n")
+	}
+	return out
+}
+
+// tofu runs a command that must end with a status.
+func (e *testEstate) tofu(dir string, want int, args ...string) {
+	if out, status := e.run(dir, args...); status != want {
+		e.Fatalf("tofu %s in %s ended with %d: %s", strings.Join(args, " "), dir, status, out)
+	}
+}
+
+// run runs a command, and returns its output and exit status, -1 if it was killed.
+func (e *testEstate) run(dir string, args ...string) (string, int) {
+	cmd := exec.CommandContext(e.Context(), "tofu", args...)
+	cmd.Dir = dir
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "TF_") }),
+		"TF_CLI_CONFIG_FILE="+os.DevNull, "TF_IN_AUTOMATION=1")
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		e.Fatal(err)
+	}
+	if strings.Contains(errs.String(), "panic") {
+		e.Fatalf("tofu %s: %s", strings.Join(args, " "), errs.String())
+	}
+	if slices.Contains(args, "show") {
+		return out.String(), cmd.ProcessState.ExitCode()
+	}
+	return out.String() + errs.String(), cmd.ProcessState.ExitCode()
+}
