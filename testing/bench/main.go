@@ -23,6 +23,7 @@ type options struct {
 	keep             string
 	traffic          bool
 	waits            bool
+	estates          bool
 }
 
 func main() {
@@ -57,6 +58,7 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.traffic, "traffic", false, "count instructions and cache misses with valgrind instead of "+
 		"measuring time")
 	f.BoolVar(&o.waits, "waits", false, "measure how long an apply waits for what it doesn't need, and nothing else")
+	f.BoolVar(&o.estates, "estates", false, "measure commands for many root modules; -sizes are numbers of root modules")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

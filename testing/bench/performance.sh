@@ -3,7 +3,7 @@
 # complete, below its commands, so an interrupted run loses only the current part. `make performance`
 # sets:
 #
-#   PARTS   parts to measure, in order; default: machine side large hundred growth waits providers before
+#   PARTS   parts to measure, in order; default: machine side large hundred growth waits providers estates before
 #   MIRROR  the test providers, as built by `make providers`
 #   REF     a program to compare with, at sizes that it can handle; may be empty
 #   BEFORE  a commit to compare with; may be empty
@@ -27,6 +27,7 @@ declare -A titles=(
 	[growth]='Growth'
 	[waits]='What waits for what'
 	[providers]='Providers'
+	[estates]='Many root modules'
 	[before]='Before and after'
 )
 
@@ -69,6 +70,8 @@ providers() {
 	measure -bin bin/tofu -mirror "$MIRROR" -shapes one,aliases -sizes 1 -phases validate,plan,apply,noop,destroy -count 3
 }
 
+estates() { measure -bin bin/tofu -estates -sizes 10,100,500,2000; }
+
 before() {
 	git worktree add --quiet --force --detach build/bench/before "$BEFORE"
 	trap 'git worktree remove --force build/bench/before' EXIT
@@ -96,7 +99,7 @@ put() {
 	mv build/bench/document.md "$doc"
 }
 
-for part in ${PARTS:-machine side large hundred growth waits providers before}; do
+for part in ${PARTS:-machine side large hundred growth waits providers estates before}; do
 	title=${titles[$part]:?no such part}
 	start=$SECONDS
 	if ! possible "$part"; then

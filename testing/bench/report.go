@@ -35,6 +35,9 @@ func run(o *options, out io.Writer) error {
 	if o.waits {
 		return waits(o, out)
 	}
+	if o.estates {
+		return measureEstates(o, out)
+	}
 	if o.traffic {
 		return simulate(o, out)
 	}
