@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build providers services backends quickstart estate test browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
+.PHONY: all build providers services backends histories quickstart estate test browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
 
 export CGO_ENABLED ?= 0
 GOBUILD := go build -trimpath -buildvcs=false
@@ -116,6 +116,13 @@ backend-tests:
 		{ grep -vE '^(=== |--- PASS|    --- PASS)' build/backends.log; exit 1; }
 	@sed -n 's|^ *[a-z_]*.go:[0-9]*: \(.*testing/services/run.sh.*\)|not run: \1|p' build/backends.log | sort -u
 	go test -run 'TestScript/.*(backend|encryption)|TestMigration' ./cmd/tofu
+
+# Random histories of concurrent runs in PostgreSQL. HISTORY_SEED repeats those of another run.
+HISTORIES ?= 10000
+HISTORY_SEED ?= 0
+histories:
+	REQUIRE_SERVICES=1 go test -count=1 -timeout 0 -v -run TestHistories ./internal/backend/postgres \
+		-args -histories=$(HISTORIES) -seed=$(HISTORY_SEED)
 
 # Packages with concurrent code. The race detector needs cgo.
 RACE := ./internal/dag/... ./internal/engine/... ./internal/plugin/... ./internal/states/...

@@ -13,6 +13,7 @@ wanted=(
 	"ssh openssh-client"
 	"python3 python3"
 	"gcc gcc"
+	"pgbouncer pgbouncer"
 	"chromium chromium"
 	"node nodejs"
 	"npm npm"
@@ -46,7 +47,7 @@ fi
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -q
 apt-get install -q -y --no-install-recommends "${packages[@]}"
-declare -A services=([docker-registry]=docker-registry [openssh-server]=ssh [postgresql]=postgresql)
+declare -A services=([pgbouncer]=pgbouncer [docker-registry]=docker-registry [openssh-server]=ssh [postgresql]=postgresql)
 for package in "${packages[@]}"; do
 	service=${services[$package]:-}
 	if [ -n "$service" ] && command -v systemctl >/dev/null; then

@@ -48,6 +48,9 @@ func (r *Run) addClaims(ctx context.Context, tx pgx.Tx, workspace int64, f *plan
 	for _, addr := range f.Reads {
 		add(claimObject, addr.String(), false)
 	}
+	for _, addr := range f.Wholes { // beside a claim to write some of its objects
+		add(claimWhole, addr.String(), false)
+	}
 	for _, name := range f.Outputs {
 		add(claimOutput, name, true)
 	}
@@ -56,12 +59,9 @@ func (r *Run) addClaims(ctx context.Context, tx pgx.Tx, workspace int64, f *plan
 	for k, write := range writes {
 		kinds, addresses, modes = append(kinds, k.kind), append(addresses, k.address), append(modes, write)
 	}
-	for _, addr := range f.Wholes { // beside a claim to write some of its objects
-		kinds, addresses, modes = append(kinds, claimWhole), append(addresses, addr.String()), append(modes, false)
-	}
 	_, err := tx.Exec(ctx, `INSERT INTO claim (workspace, run, kind, address, writes)
 		SELECT $1::bigint, $2::text, * FROM unnest($3::text[], $4::text[], $5::boolean[])
-		ON CONFLICT (workspace, kind, address, run) DO UPDATE SET writes = claim.writes OR excluded.writes`,
+		ON CONFLICT (workspace, address, kind, run) DO UPDATE SET writes = claim.writes OR excluded.writes`,
 		workspace, r.info.ID, kinds, addresses, modes)
 	return err
 }

@@ -34,6 +34,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if spec := os.Getenv(workerVariable); spec != "" {
+		os.Exit(work(spec))
+	}
 	var err error
 	if server, err = pgtest.Start(); err != nil {
 		noServer = err.Error()

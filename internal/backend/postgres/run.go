@@ -77,8 +77,13 @@ func (r *Run) ensureWorkspace(ctx context.Context, tx pgx.Tx) (int64, error) {
 	return id, err
 }
 
-// register adds the row of the run, with the next fencing number, unless it has one.
+// register adds the row of the run, with the next fencing number, unless it has one. A run that has
+// ended by itself continues: it made a single change before, or repeats a transaction.
 func (r *Run) register(ctx context.Context, tx pgx.Tx, workspace int64) error {
+	if _, err := tx.Exec(ctx, "UPDATE run SET ended = NULL, outcome = NULL WHERE id = $1::text AND outcome = 'done'",
+		r.info.ID); err != nil {
+		return err
+	}
 	_, err := tx.Exec(ctx, `WITH next AS (
 			UPDATE workspace SET fence = fence + 1 WHERE id = $1::bigint
 				AND NOT EXISTS (SELECT FROM run WHERE id = $2::text) RETURNING fence)
@@ -281,10 +286,6 @@ func (r *Run) Write(ctx context.Context, c *statemgr.Change) (serial, revision u
 // it writes, and nobody has changed it since it was read.
 func (r *Run) momentary(ctx context.Context, tx pgx.Tx, workspace int64, c *statemgr.Change) error {
 	if err := endDead(ctx, tx, workspace); err != nil {
-		return err
-	}
-	// A repeated transaction finds the run ended, and its own changes, which don't count.
-	if _, err := tx.Exec(ctx, "UPDATE run SET ended = NULL, outcome = NULL WHERE id = $1::text", r.info.ID); err != nil {
 		return err
 	}
 	if err := r.register(ctx, tx, workspace); err != nil {

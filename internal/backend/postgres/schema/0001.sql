@@ -158,6 +158,6 @@ CREATE TABLE claim (
     address   text COLLATE "C" NOT NULL,  -- config of the resource, address of the instance, or name
     run       text COLLATE "C" NOT NULL REFERENCES run ON DELETE CASCADE,
     writes    boolean NOT NULL,
-    PRIMARY KEY (workspace, kind, address, run)
+    PRIMARY KEY (workspace, address, kind, run)
 );
 CREATE INDEX claim_run ON claim (run);

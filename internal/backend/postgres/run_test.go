@@ -1,0 +1,432 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/backend"
+	"tofu/internal/backend/postgres"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+	"tofu/internal/states/statemgr"
+	"tofu/internal/testenv"
+	"tofu/internal/testenv/pgtest"
+	"tofu/internal/tfdiags"
+)
+
+// fill writes a state with n objects of lab_object.a.
+func fill(t testing.TB, m *statemgr.Manager, n int) *states.State {
+	t.Helper()
+	read(t, m)
+	st := states.New()
+	for i := range n {
+		st.SetCurrent(addr("a", i), object(fmt.Sprint("first ", i)), provider)
+	}
+	if err := m.Save(t.Context(), st); err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// footprintOf returns the footprint of a plan that writes existing objects.
+func footprintOf(snap *statemgr.Snapshot, writes ...addrs.AbsInstance) *plans.Footprint {
+	f := &plans.Footprint{Revision: snap.Revision}
+	for _, addr := range writes {
+		f.Writes = append(f.Writes, plans.Write{Addr: addr, Existed: snap.State.Instance(addr) != nil})
+	}
+	return f
+}
+
+// TestCost checks that an apply writes only the rows and bytes that it changes.
+func TestCost(t *testing.T) {
+	c := config(t)
+	const size = 10_000
+	st := fill(t, manager(t, open(t, c)), size)
+	m := manager(t, open(t, c))
+	snap := read(t, m)
+	if !statefile.Equal(snap.State, st) {
+		t.Fatal("the state was read differently")
+	}
+	changed := []addrs.AbsInstance{addr("a", 1), addr("a", 2), addr("a", 3)}
+	written := func() int64 {
+		n, err := strconv.ParseInt(query(t, c, "SELECT pg_current_wal_insert_lsn() - '0/0'"), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := written()
+	if err := m.Begin(t.Context(), &statemgr.Run{State: snap.State, Footprint: footprintOf(snap, changed...)}); err != nil {
+		t.Fatal(err)
+	}
+	final := snap.State.Clone()
+	for _, at := range changed {
+		m.Started(statemgr.Operation{Addr: at, Action: plans.Update, Provider: provider})
+		obj := object("second")
+		m.Stored(at, addrs.NotDeposed, obj, provider)
+		m.Ended(at, addrs.NotDeposed)
+		final.SetCurrent(at, obj, provider)
+	}
+	if err := m.Save(t.Context(), final); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	bytes := written() - before
+	t.Logf("%d bytes of write-ahead log for 3 of %d objects", bytes, size)
+	if bytes > 100_000 {
+		t.Errorf("an apply of 3 objects wrote %d bytes", bytes)
+	}
+	for sql, want := range map[string]string{
+		"SELECT count(*) FROM object WHERE since > 1":          "3",
+		"SELECT count(*) FROM object_history":                  "3",
+		"SELECT count(*) FROM revision":                        "4", // the first state, and one for each object
+		"SELECT count(*) FROM claim":                           "0",
+		"SELECT count(*) FROM operation":                       "0",
+		"SELECT count(*) FROM run WHERE outcome = 'done'":      "2",
+		"SELECT count(*) FROM key_set WHERE since > 1":         "0",
+		"SELECT count(*) FROM object WHERE attributes IS NULL": "0",
+	} {
+		if got := query(t, c, sql); got != want {
+			t.Errorf("%s: %s, want %s", sql, got, want)
+		}
+	}
+}
+
+// TestConflicts checks which runs exclude one another.
+func TestConflicts(t *testing.T) {
+	a0, a1, b0 := addr("a", 0), addr("a", 1), addr("b", 0)
+	for _, test := range []struct {
+		name          string
+		first, second func(*statemgr.Snapshot) *plans.Footprint
+		locked        bool // while the first one runs
+		stale         bool // a plan from before it
+	}{
+		{"different objects", writes(a0), writes(a1), false, false},
+		{"the same object", writes(a0), writes(a0), true, true},
+		{"a read object", writes(a0), reads(b0, a0), true, true},
+		{"an object beside a read one", writes(a1), reads(b0, a0), false, false},
+		{"a resource that is read as a whole", writes(a1), wholes(b0, a0), true, true},
+		{"another resource", writes(b0), wholes(addr("c", 0), a0), false, false},
+		{"two readers", reads(a0, b0), reads(a1, b0), false, false},
+		{"a new instance of a resource that is read", writes(addr("a", 9)), wholes(b0, a0), true, true},
+		{"two new instances", writes(addr("a", 8)), writes(addr("a", 9)), false, false},
+		{"the same output", outputs(a0, "o"), outputs(a1, "o"), true, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := config(t)
+			m := manager(t, open(t, c))
+			st := fill(t, m, 3)
+			st = st.Clone()
+			st.SetCurrent(b0, object("b"), provider)
+			if err := m.Save(t.Context(), st); err != nil {
+				t.Fatal(err)
+			}
+			first, second := manager(t, open(t, c)), manager(t, open(t, c))
+			before := read(t, first)
+			read(t, second)
+			f := test.first(before)
+			if err := first.Begin(t.Context(), &statemgr.Run{State: before.State, Footprint: f}); err != nil {
+				t.Fatal(err)
+			}
+			err := second.Begin(t.Context(), &statemgr.Run{State: before.State, Footprint: test.second(before)})
+			if held := lockedBy(err); (held != nil) != test.locked || err != nil && held == nil {
+				t.Errorf("while the other one runs: %v", err)
+			}
+			if err := second.Unlock(); err != nil {
+				t.Error(err)
+			}
+			final := before.State.Clone()
+			for _, w := range f.Writes {
+				obj := object("changed")
+				first.Stored(w.Addr, addrs.NotDeposed, obj, provider)
+				final.SetCurrent(w.Addr, obj, provider)
+			}
+			for _, name := range f.Outputs {
+				final.SetOutput(name, &states.Output{Value: cty.NumberIntVal(1)})
+			}
+			if err := first.Save(t.Context(), final); err != nil {
+				t.Fatal(err)
+			}
+			if err := first.Unlock(); err != nil {
+				t.Fatal(err)
+			}
+			third := manager(t, open(t, c))
+			read(t, third)
+			err = third.Begin(t.Context(), &statemgr.Run{State: before.State, Footprint: test.second(before)})
+			if changed := changedBy(err); (changed != nil) != test.stale || err != nil && changed == nil {
+				t.Errorf("after the other one: %v", err)
+			} else if changed != nil && (changed.Run == "" || changed.Who == "" || changed.At.IsZero()) {
+				t.Errorf("the error doesn't say who changed it: %+v", changed)
+			}
+			if err := third.Unlock(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func writes(addr addrs.AbsInstance) func(*statemgr.Snapshot) *plans.Footprint {
+	return func(s *statemgr.Snapshot) *plans.Footprint { return footprintOf(s, addr) }
+}
+
+func reads(write, read addrs.AbsInstance) func(*statemgr.Snapshot) *plans.Footprint {
+	return func(s *statemgr.Snapshot) *plans.Footprint {
+		f := footprintOf(s, write)
+		f.Reads = []addrs.AbsInstance{read}
+		return f
+	}
+}
+
+func wholes(write, of addrs.AbsInstance) func(*statemgr.Snapshot) *plans.Footprint {
+	return func(s *statemgr.Snapshot) *plans.Footprint {
+		f := footprintOf(s, write)
+		f.Wholes = []addrs.ConfigResource{of.Config()}
+		return f
+	}
+}
+
+func outputs(write addrs.AbsInstance, name string) func(*statemgr.Snapshot) *plans.Footprint {
+	return func(s *statemgr.Snapshot) *plans.Footprint {
+		f := footprintOf(s, write)
+		f.Outputs = []string{name}
+		return f
+	}
+}
+
+func lockedBy(err error) *backend.LockInfo {
+	for _, d := range tfdiags.FromError(err) {
+		if info, ok := d.Extra.(*backend.LockInfo); ok {
+			return info
+		}
+	}
+	return nil
+}
+
+func changedBy(err error) *statemgr.ChangedError {
+	for _, d := range tfdiags.FromError(err) {
+		if changed, ok := d.Extra.(*statemgr.ChangedError); ok {
+			return changed
+		}
+	}
+	return nil
+}
+
+// TestNewDependent checks that an object isn't destroyed if another run has created one that depends
+// on it.
+func TestNewDependent(t *testing.T) {
+	c := config(t)
+	fill(t, manager(t, open(t, c)), 1)
+	destroyer, creator := manager(t, open(t, c)), manager(t, open(t, c))
+	before := read(t, destroyer)
+	st := read(t, creator).State.Clone()
+	st.SetCurrent(addr("b", 0), object("b", "a"), provider)
+	if err := creator.Save(t.Context(), st); err != nil {
+		t.Fatal(err)
+	}
+	f := footprintOf(before, addr("a", 0))
+	f.Writes[0].Destroys = true
+	err := destroyer.Begin(t.Context(), &statemgr.Run{State: before.State, Footprint: f})
+	if changed := changedBy(err); changed == nil || !strings.Contains(changed.What, "lab_object.b[0], which depends on") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLostLease checks that a run that was ended can't write, and that its started steps are
+// reported until another run succeeds.
+func TestLostLease(t *testing.T) {
+	c := config(t)
+	fill(t, manager(t, open(t, c)), 2)
+	var failed error
+	sleeper := statemgr.Open(open(t, c), ws, &statemgr.Options{DataDir: t.TempDir(), WorkDir: t.TempDir(),
+		Fail: func(err error) { failed = err }})
+	if err := sleeper.Lock(t.Context(), "OperationTypeApply", 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	snap := read(t, sleeper)
+	at := addr("a", 0)
+	if err := sleeper.Begin(t.Context(), &statemgr.Run{State: snap.State, Footprint: footprintOf(snap, at)}); err != nil {
+		t.Fatal(err)
+	}
+	sleeper.Started(statemgr.Operation{Addr: at, Action: plans.Update, Provider: provider})
+	execute(t, "UPDATE "+table(c, "run")+" SET lease = now() - interval '1 second' WHERE ended IS NULL")
+	next := manager(t, open(t, c))
+	var warnings tfdiags.Diagnostics
+	after, err := next.Read(t.Context(), warnings.Add)
+	if err != nil || len(after.Interrupted) != 1 || !strings.Contains(fmt.Sprint(warnings), "lab_object.a[0]: update") {
+		t.Errorf("the lost run is not reported: %v, %v, %v", after.Interrupted, warnings, err)
+	}
+	if err := next.Begin(t.Context(), &statemgr.Run{State: after.State, Footprint: footprintOf(after, at)}); err != nil {
+		t.Fatalf("the next run: %v", err)
+	}
+	sleeper.Stored(at, addrs.NotDeposed, object("too late"), provider)
+	final := snap.State.Clone()
+	final.SetCurrent(at, object("too late"), provider)
+	restore := postgres.SetRetry(0)
+	err = sleeper.Save(t.Context(), final)
+	restore()
+	if err == nil || !strings.Contains(err.Error(), "has lost its lease") || !strings.Contains(err.Error(), "errored.tfstate") {
+		t.Errorf("saving: %v", err)
+	}
+	final = after.State.Clone()
+	final.SetCurrent(at, object("in time"), provider)
+	if err := next.Save(t.Context(), final); err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	last := read(t, manager(t, open(t, c)))
+	if text := string(last.State.Instance(at).Current.Attrs); !strings.Contains(text, "in time") || len(last.Interrupted) != 0 {
+		t.Errorf("the object is %s, and %v", text, last.Interrupted)
+	}
+	_ = failed // set in another goroutine; the error of Save shows the failure
+}
+
+// table returns the quoted name of a table.
+func table(c *postgres.Config, name string) string {
+	return `"` + strings.ReplaceAll(c.Schema, `"`, `""`) + `".` + name
+}
+
+// TestForceUnlock checks that a run can be ended by its ID.
+func TestForceUnlock(t *testing.T) {
+	c := config(t)
+	fill(t, manager(t, open(t, c)), 1)
+	m, other := manager(t, open(t, c)), manager(t, open(t, c))
+	if err := m.Lock(t.Context(), "OperationTypeApply", 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	snap := read(t, m)
+	if err := m.Begin(t.Context(), &statemgr.Run{State: snap.State, Footprint: footprintOf(snap, addr("a", 0))}); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, c).Delete(t.Context(), ws); !errors.As(err, new(*backend.LockedError)) {
+		t.Errorf("deleting a workspace with a run: %v", err)
+	}
+	if err := other.ForceUnlock(t.Context(), "another"); err == nil {
+		t.Error("a wrong ID ends a run")
+	}
+	if err := other.ForceUnlock(t.Context(), m.LockID()); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, c).Delete(t.Context(), ws); err != nil {
+		t.Error(err)
+	}
+	_ = m.Unlock()
+}
+
+// TestRestart checks that a run survives a server that crashes and comes back.
+func TestRestart(t *testing.T) {
+	if server == nil {
+		testenv.Missing(t, noServer, "install PostgreSQL")
+	}
+	own, err := pgtest.Start() // with fsync off a crash of the process loses nothing either
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	c := &postgres.Config{ConnStr: own.Conn(), Schema: "tofu"}
+	m := manager(t, open(t, c))
+	fill(t, m, 2)
+	snap := read(t, m)
+	at := addr("a", 0)
+	if err := m.Begin(t.Context(), &statemgr.Run{State: snap.State, Footprint: footprintOf(snap, at)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := own.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	back := make(chan error)
+	go func() {
+		time.Sleep(500 * time.Millisecond)
+		back <- own.Restart()
+	}()
+	obj := object("after the crash")
+	m.Started(statemgr.Operation{Addr: at, Action: plans.Update, Provider: provider})
+	m.Stored(at, addrs.NotDeposed, obj, provider)
+	if err := <-back; err != nil {
+		t.Fatal(err)
+	}
+	final := snap.State.Clone()
+	final.SetCurrent(at, obj, provider)
+	if err := m.Save(t.Context(), final); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if !statefile.Equal(read(t, manager(t, open(t, c))).State, final) {
+		t.Error("the object was lost")
+	}
+}
+
+// TestPooler runs over PgBouncer in transaction mode, with fewer connections than stores.
+func TestPooler(t *testing.T) {
+	c := config(t)
+	path, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		if path, err = exec.LookPath("/usr/sbin/pgbouncer"); err != nil {
+			testenv.Missing(t, "pgbouncer is not installed", "install it, for example with testing/setup.sh")
+		}
+	}
+	dir, err := os.MkdirTemp("/tmp", "pooler")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	settings := fmt.Sprintf("[databases]\npostgres = host=%s user=tester\n[pgbouncer]\npool_mode = transaction\n"+
+		"default_pool_size = 2\nlisten_addr =\nunix_socket_dir = %s\nlisten_port = 6432\nauth_type = any\n", server.Dir(), dir)
+	if err := os.WriteFile(dir+"/pgbouncer.ini", []byte(settings), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, dir+"/pgbouncer.ini")
+	if err := pgtest.AsOrdinaryUser(cmd, dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	c.ConnStr = "host=" + dir + " port=6432 user=tester dbname=postgres"
+	stores := []*postgres.Store{open(t, c), open(t, c), open(t, c)}
+	fill(t, manager(t, stores[0]), 3)
+	done := make(chan error)
+	for i, s := range stores {
+		m := manager(t, s)
+		snap := read(t, m)
+		go func() {
+			at, obj := addr("a", i), object("pooled")
+			err := m.Begin(t.Context(), &statemgr.Run{State: snap.State, Footprint: footprintOf(snap, at)})
+			if err == nil {
+				m.Started(statemgr.Operation{Addr: at, Action: plans.Update, Provider: provider})
+				m.Stored(at, addrs.NotDeposed, obj, provider)
+				final := snap.State.Clone()
+				final.SetCurrent(at, obj, provider)
+				err = errors.Join(m.Save(t.Context(), final), m.Unlock())
+			}
+			done <- err
+		}()
+	}
+	for range stores {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if got := query(t, c, "SELECT count(*) FROM object WHERE document LIKE '%pooled%'"); got != "3" {
+		t.Errorf("%s of 3 objects were written", got)
+	}
+}
