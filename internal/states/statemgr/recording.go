@@ -303,7 +303,7 @@ func (m *Manager) writeChange(ctx context.Context, change *Change, state *states
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stored.exists, m.stored.serial, m.stored.lineage = true, serial, change.Lineage
-	m.stored.state, m.stored.migrate = state, false
+	m.stored.state = state
 	return nil
 }
 
@@ -342,6 +342,7 @@ func (m *Manager) saveChange(ctx context.Context, final *states.State) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.state, m.stored.state, m.recording, m.lost = final, final, nil, nil
+	m.stored.migrate = false
 	return nil
 }
 
@@ -381,7 +382,7 @@ func (m *Manager) pushChange(ctx context.Context, next *stored) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.state = next.state
+	m.state, m.stored.migrate = next.state, false
 	return nil
 }
 

@@ -1,0 +1,128 @@
+package postgres_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/addrs"
+	"tofu/internal/encryption"
+	"tofu/internal/encryption/all"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+	"tofu/internal/states/statemgr"
+	"tofu/internal/tfdiags"
+)
+
+// codec returns the encryption of a state with the given methods. a and b have different keys.
+func codec(t *testing.T, methods string) *encryption.Target {
+	t.Helper()
+	f, problems := hclsyntax.ParseConfig([]byte(`
+		method "aes_gcm" "a" {
+			keys = { encryption_key = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16] }
+		}
+		method "aes_gcm" "b" {
+			keys = { encryption_key = [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16] }
+		}
+		method "unencrypted" "open" {}
+		state {
+			`+methods+`
+		}`), "main.tf", hcl.InitialPos)
+	if problems.HasErrors() {
+		t.Fatal(problems)
+	}
+	c, err := encryption.Load(&encryption.Source{Blocks: []*hcl.Block{{Body: f.Body}}, Registry: all.Registry(),
+		Getenv: os.Getenv,
+		Eval: func(expr hcl.Expression, want cty.Type) (cty.Value, error) {
+			v, _ := expr.Value(nil)
+			return convert.Convert(v, want)
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.State()
+}
+
+// TestEncryption checks that values are ciphertext and addresses are not, that a new key takes
+// effect, and that rows can't be exchanged.
+func TestEncryption(t *testing.T) {
+	c := config(t)
+	encrypted := func(methods string) *statemgr.Manager {
+		return statemgr.Open(open(t, c), ws, &statemgr.Options{DataDir: t.TempDir(), WorkDir: t.TempDir(),
+			Codec: codec(t, methods)})
+	}
+	plain := fill(t, manager(t, open(t, c)), 1) // migrated below
+	m := encrypted("method = method.aes_gcm.a\nfallback {\nmethod = method.unencrypted.open\n}")
+	snap := read(t, m)
+	at := addr("b", 0)
+	if err := m.Begin(t.Context(), &statemgr.Run{State: snap.State, Footprint: footprintOf(snap, at)}); err != nil {
+		t.Fatal(err)
+	}
+	m.Started(statemgr.Operation{Addr: at, Action: plans.Create, Provider: provider,
+		Planned: cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("clear-text")})})
+	if got := query(t, c, "SELECT count(*) FROM operation WHERE document NOT LIKE '%encrypted_data%'"); got != "0" {
+		t.Errorf("%s steps are not encrypted", got)
+	}
+	m.Stored(at, addrs.NotDeposed, object("clear-text", "a"), provider)
+	m.Ended(at, addrs.NotDeposed)
+	final := plain.Clone()
+	final.SetCurrent(at, object("clear-text", "a"), provider)
+	final.SetOutput("o", &states.Output{Value: cty.StringVal("clear-text")})
+	if err := m.Save(t.Context(), final); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	check := func() {
+		t.Helper()
+		for sql, want := range map[string]string{
+			"SELECT count(*) FROM object WHERE encrypted AND attributes IS NULL AND document LIKE '%encrypted_data%'":              "2",
+			"SELECT count(*) FROM output WHERE encrypted AND value IS NULL AND document LIKE '%encrypted_data%'":                   "1",
+			"SELECT count(*) FROM object WHERE address = 'lab_object.b[0]' AND dependencies = ARRAY['lab_object.a'] COLLATE \"C\"": "1",
+		} {
+			if got := query(t, c, sql); got != want {
+				t.Errorf("%s: %s, want %s", sql, got, want)
+			}
+		}
+	}
+	check()
+	if _, err := manager(t, open(t, c)).Read(t.Context(), tfdiags.Drop); err == nil ||
+		!strings.Contains(err.Error(), "state is encrypted") {
+		t.Errorf("reading without a key: %v", err)
+	}
+	if data, err := open(t, c).Get(t.Context(), ws); err != nil || !encryption.IsEncrypted(data) {
+		t.Errorf("the snapshot is %s, %v", data, err)
+	}
+
+	// A run without changes writes rows with an outdated key again, but only then.
+	for _, methods := range []string{"method = method.aes_gcm.b\nfallback {\nmethod = method.aes_gcm.a\n}", "method = method.aes_gcm.b"} {
+		before := query(t, c, "SELECT md5(string_agg(document, '' ORDER BY address)) FROM object")
+		m := encrypted(methods)
+		if snap := read(t, m); !statefile.Equal(snap.State, final) {
+			t.Errorf("%s: the state was read differently", methods)
+		}
+		if err := m.Save(t.Context(), final); err != nil {
+			t.Fatal(err)
+		}
+		after := query(t, c, "SELECT md5(string_agg(document, '' ORDER BY address)) FROM object")
+		if (before != after) != strings.Contains(methods, "fallback") {
+			t.Errorf("%s: rewritten: %v", methods, before != after)
+		}
+		check()
+	}
+
+	execute(t, fmt.Sprintf("UPDATE %[1]s SET document = (SELECT document FROM %[1]s WHERE address = 'lab_object.a[0]') "+
+		"WHERE address = 'lab_object.b[0]'", table(c, "object")))
+	if _, err := encrypted("method = method.aes_gcm.b").Read(t.Context(), tfdiags.Drop); err == nil ||
+		!strings.Contains(err.Error(), "tampered") {
+		t.Errorf("exchanged rows: %v", err)
+	}
+}
