@@ -55,7 +55,7 @@ CREATE TABLE resource (
     mode      text NOT NULL,              -- managed or data
     type      text COLLATE "C" NOT NULL,
     name      text COLLATE "C" NOT NULL,
-    provider  text NOT NULL,              -- provider["registry.opentofu.org/hashicorp/aws"].west
+    provider  text NOT NULL,              -- as in state files: provider["HOST/hashicorp/aws"].west
     since     bigint NOT NULL,
     PRIMARY KEY (workspace, address)
 );
