@@ -30,7 +30,8 @@ source in it reads the state of that one.
 The optional file roots.tofu.hcl at the top declares what can't be inferred:
 names, workspaces, variables, backend settings and tags of root modules, several
 root modules with one directory, and values that one gets from another.`,
-	Sub: []*Command{cmdRootsApply, cmdRootsDestroy, cmdRootsGraph, cmdRootsImport, cmdRootsInit, cmdRootsList, cmdRootsOutput, cmdRootsPlan,
+	Sub: []*Command{cmdRootsApply, cmdRootsDestroy, cmdRootsGraph, cmdRootsImport, cmdRootsInit, cmdRootsList,
+		cmdRootsOutput, cmdRootsPlan, cmdRootsTest,
 		cmdRootsValidate},
 }
 

@@ -57,7 +57,7 @@ type testFlags struct {
 func runTest(ctx context.Context, app *App, f *testFlags) error {
 	app.Input = false
 	given, err := inputs.Collect(app.Parser, inputs.Options{Environ: app.Environ, Dir: app.RootDir,
-		TestDir: f.TestDirectory, Flags: f.Vars})
+		TestDir: f.TestDirectory, Files: app.Preset.VarFiles, Values: app.Preset.Variables, Flags: f.Vars})
 	if err != nil {
 		return err
 	}
