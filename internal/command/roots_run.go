@@ -25,6 +25,7 @@ type fleetFlags struct {
 	workerFlags
 	selectFlags
 	Report string
+	Share  bool
 	form   func(*fleet.Report, io.Writer) error
 }
 
@@ -33,6 +34,8 @@ func (f *fleetFlags) add(fs *options) {
 	f.addSensitive(fs)
 	f.addPlanView(fs)
 	f.addWorkers(fs)
+	fs.BoolVar(&f.Share, "share-providers", false, "Start one process for all root modules that configure a provider "+
+		"alike. Its relative paths begin in the working directory.")
 	fs.Func("report", "Write what became of each root module to `path`: as JSON if it ends in .json, for JUnit in .xml, "+
 		"or as Markdown in .md.", func(path string) error {
 		f.Report, f.form = path, fleet.Forms[filepath.Ext(path)]
@@ -84,7 +87,7 @@ func (f *fleetFlags) run(app *App, e *roots.Estate, selected []*roots.Root, dirs
 	lines := &wholeWrites{out: app.Out}
 	return &fleet.Run{
 		Session: app.Session, Estate: e, Selected: selected, Directories: dirs, Roots: f.Workers, Parallelism: f.Parallelism,
-		Options: f.operation(), Events: app.view.JSON,
+		Options: f.operation(), Events: app.view.JSON, ShareProviders: f.Share,
 		Printer: func(r *roots.Root, out io.Writer) ui.Printer {
 			opts := app.viewOptions(out)
 			opts.Err, opts.Live, opts.Terminal = out, nil, app.OutTerminal

@@ -13,6 +13,7 @@ import (
 
 	"tofu/internal/dag"
 	"tofu/internal/engine"
+	"tofu/internal/plugin"
 	"tofu/internal/roots"
 	"tofu/internal/session"
 	"tofu/internal/terminal"
@@ -43,7 +44,11 @@ type Run struct {
 	Events  bool // print the events of plans too: what begins and ends
 	// Show shows the output of a finished root module and, unless events are printed, its error. It
 	// is called for one at a time, in the order of the run.
-	Show   func(r *roots.Root, result *Result, text []byte)
+	Show func(r *roots.Root, result *Result, text []byte)
+	// ShareProviders says that root modules with equal provider configurations share the processes of
+	// these, which then run in the working directory of this program.
+	ShareProviders bool
+
 	places engine.Places
 }
 
@@ -103,6 +108,14 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 		limit = engine.DefaultParallelism
 	}
 	run.places = engine.NewPlaces(limit)
+	shared := &plugin.Shared{Configured: run.ShareProviders}
+	run.Session.Plugins = shared
+	defer func() {
+		run.Session.Plugins = nil
+		if err := shared.Close(); err != nil {
+			run.Session.Logs.Core.Warn("ending providers", "error", err)
+		}
+	}()
 	results := make([]*Result, len(list))
 	seq := &sequence{show: func(i int, text []byte) { run.Show(list[i], results[i], text) }}
 	live := run.Session.Live

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -104,7 +105,11 @@ func run(
 ) (*process, *grpc.ClientConn, error) {
 	life, kill := context.WithCancel(context.Background())
 	config.RunnerFunc = func(_ hclog.Logger, of *exec.Cmd, tmp string) (pluginrunner.Runner, error) {
-		cmd := exec.CommandContext(life, l.Exec, l.Args...)
+		path := l.Exec
+		if abs, err := filepath.Abs(path); l.WorkDir != "" && err == nil {
+			path = abs // a relative one would begin in WorkDir
+		}
+		cmd := exec.CommandContext(life, path, l.Args...)
 		cmd.Dir = l.WorkDir
 		cmd.Env, cmd.Stdin = append(environment(l.Env), of.Env...), of.Stdin
 		return newRunner(cmd, tmp)

@@ -21,6 +21,8 @@ type Pool struct {
 	Find func(ctx context.Context, addr addrs.Provider) (Launch, error)
 	// Builtin holds functions that return the built-in providers.
 	Builtin map[addrs.Provider]func() providers.Interface
+	// Shared is what the pools of several root modules share. Optional.
+	Shared *Shared
 
 	mu      sync.Mutex
 	members map[addrs.Provider]*member
@@ -32,6 +34,7 @@ type member struct {
 	mu     sync.Mutex
 	launch *Launch
 	schema *providers.Schema
+	shared *member   // the member that pools share; nil if none is
 	idle   []*pooled // unused, unconfigured processes: those started by validation serve the plan
 }
 
@@ -41,6 +44,8 @@ type pooled struct {
 	pool   *Pool
 	member *member
 	dirty  atomic.Bool // configured or stopped
+	// workDir is the working directory of a shared process.
+	workDir string
 }
 
 // Schema returns the schema of a provider. It starts a process only if the schema is not cached.
@@ -57,6 +62,26 @@ func (p *Pool) Schema(ctx context.Context, addr addrs.Provider) (*providers.Sche
 	if err := p.find(ctx, m, addr); err != nil {
 		return nil, tfdiags.FromError(err)
 	}
+	if m.shared != nil {
+		schema, diags := p.Shared.pool.schemaOf(ctx, m.shared, addr)
+		m.schema, m.launch.Schema = schema, schema
+		return schema, diags
+	}
+	return p.fetch(ctx, m, addr)
+}
+
+// schemaOf returns the schema of a member that pools share.
+func (p *Pool) schemaOf(ctx context.Context, m *member, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.schema != nil {
+		return m.schema, nil
+	}
+	return p.fetch(ctx, m, addr)
+}
+
+// fetch reads the schema from the cache or from a process. m is locked.
+func (p *Pool) fetch(ctx context.Context, m *member, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics) {
 	m.schema = m.launch.cachedSchema()
 	if m.schema != nil {
 		m.launch.Schema = m.schema
@@ -85,6 +110,10 @@ func (p *Pool) Provider(ctx context.Context, addr addrs.Provider) (providers.Int
 	if err := p.find(ctx, m, addr); err != nil {
 		m.mu.Unlock()
 		return nil, err
+	}
+	if m.shared != nil {
+		m.mu.Unlock()
+		return p.Shared.take(ctx, m.shared, m.launch.WorkDir)
 	}
 	if proc := m.takeIdle(); proc != nil {
 		m.mu.Unlock()
@@ -142,6 +171,7 @@ func (p *Pool) find(ctx context.Context, m *member, addr addrs.Provider) error {
 	}
 	launch.Provider = addr
 	m.launch = &launch
+	m.shared = p.Shared.member(&launch)
 	return nil
 }
 

@@ -95,7 +95,7 @@ func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) 
 		addrs.BuiltinTerraform: func() providers.Interface { return terraform },
 	}
 	return &Providers{
-		Pool: &plugin.Pool{Find: find, Builtin: builtins}, Locks: locks, store: store, check: check,
+		Pool: &plugin.Pool{Find: find, Builtin: builtins, Shared: s.Plugins}, Locks: locks, store: store, check: check,
 		provisioners: &provisioners{dirs: s.provisionerDirs(), base: s.Base, log: s.Logs.Provider},
 		warn:         s.Warnings.Add, log: s.Logs.Core,
 	}, nil

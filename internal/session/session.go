@@ -12,6 +12,7 @@ import (
 	"tofu/internal/configs/inputs"
 	"tofu/internal/depsfile"
 	"tofu/internal/encryption"
+	"tofu/internal/plugin"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
@@ -47,6 +48,7 @@ type Session struct {
 	Warnings Warnings
 
 	Parser  *configs.Parser
+	Plugins *plugin.Shared    // what the sessions of several root modules share; nil with only one
 	Timings *timings.Recorder // nil without -timings
 
 	Encrypted *encryption.Config // result of encryptionFor
@@ -75,7 +77,7 @@ func New(t *terminal.Terminal, environ []string) *Session {
 func (s *Session) At(dir string, t *terminal.Terminal) *Session {
 	at := &Session{
 		Terminal: t, Interrupts: s.Interrupts, Logs: s.Logs, Env: s.Env, Environ: s.Environ, CLI: s.CLI,
-		WorkDir: filepath.Join(s.WorkDir, dir), Base: dir, RootDir: dir, Parser: s.Parser, Timings: s.Timings,
+		WorkDir: filepath.Join(s.WorkDir, dir), Base: dir, RootDir: dir, Parser: s.Parser, Plugins: s.Plugins, Timings: s.Timings,
 	}
 	at.DataDir = at.path(s.DataDir)
 	return at
