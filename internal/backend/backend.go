@@ -73,6 +73,29 @@ type OutputStore interface {
 	GetOutputs(ctx context.Context, workspace string) ([]byte, error)
 }
 
+// A Querier is a Store that answers queries in the language of its database. A query can't change
+// anything.
+type Querier interface {
+	// Query runs a single query. It calls columns once and then row for each row; a nil value is
+	// NULL, and values are valid until row returns. An error of the query is a *QueryError.
+	Query(ctx context.Context, query string, columns func([]Column), row func(values [][]byte) error) error
+}
+
+// Column is a column of the result of a query.
+type Column struct {
+	Name string
+	JSON bool // the values are JSON texts, except special ones such as the number NaN
+}
+
+// A QueryError reports an error in a query.
+type QueryError struct {
+	Position int // of the error: number of the character in the query, from 1; 0 if it is unknown
+	Message  string
+	Hint     string // what to do; may be ""
+}
+
+func (e *QueryError) Error() string { return e.Message }
+
 // Services finds services of hosts, and the tokens for them in the CLI configuration.
 type Services interface {
 	Service(ctx context.Context, host, name string) (*url.URL, error)

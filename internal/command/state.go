@@ -16,7 +16,7 @@ Commands that show or change the state.
 
 Commands that change the state always keep a backup of the previous one. Their
 output is meant for tools such as grep and awk.`,
-	Sub: []*Command{cmdStateList, cmdStateMv, cmdStatePull, cmdStatePush, cmdStateRepair,
+	Sub: []*Command{cmdStateList, cmdStateMv, cmdStatePull, cmdStatePush, cmdStateQuery, cmdStateRepair,
 		cmdStateReplaceProvider, cmdStateRm, cmdStateShow},
 }
 

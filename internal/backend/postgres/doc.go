@@ -2,7 +2,8 @@
 //
 // It is a [statemgr.Ledger]: the state manager reads a state as of one moment, records each step of
 // an operation in a transaction of its own, and writes only what changed. Whole documents are put
-// together from rows, and taken apart into rows. File schema/0001.sql explains the tables.
+// together from rows, and taken apart into rows. File schema/0001.sql explains the tables, and
+// schema/0002.sql the views, which are stable, and the rights of other roles.
 //
 // Runs that change disjoint parts of a workspace run at the same time. A run claims what it writes
 // and what it has read before its first change, see [plans.Footprint], and its claims end with it.

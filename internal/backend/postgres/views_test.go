@@ -2,12 +2,14 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
+	"tofu/internal/backend"
 	"tofu/internal/backend/postgres"
 )
 
@@ -209,5 +211,41 @@ func TestRoles(t *testing.T) {
 		if _, err := rows(t, c, "", sql); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", sql, err)
 		}
+	}
+}
+
+// TestQueryRole checks that queries have the rights of the role for them.
+func TestQueryRole(t *testing.T) {
+	c := config(t)
+	c.Schema = "query_role"
+	s := open(t, c)
+	t.Cleanup(func() { execute(t, "DROP SCHEMA query_role CASCADE") })
+	put(t, s, "a", 1, []string{"o=a"}, nil)
+	put(t, s, "b", 1, []string{"o=b"}, nil)
+	count := func(sql string) (string, error) {
+		var out string
+		err := s.Query(t.Context(), sql, func([]backend.Column) {}, func(values [][]byte) error {
+			out += string(values[0])
+			return nil
+		})
+		return out, err
+	}
+	if got, err := count("SELECT count(*) FROM object"); err != nil || got != "2" {
+		t.Errorf("without the role: %s, %v", got, err)
+	}
+	role(t, c, "query_role_reader")
+	if _, err := count("SELECT count(*) FROM instances"); err == nil {
+		t.Error("the role has no rights, but there is no error")
+	}
+	if _, err := rows(t, c, "", "SELECT grant_access('query_role_reader', 'a', 'views')"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := count("SELECT count(*) FROM instances"); err != nil || got != "1" {
+		t.Errorf("with the role: %s, %v", got, err)
+	}
+	_, err := count("SELECT count(*) FROM object")
+	var failed *backend.QueryError
+	if !errors.As(err, &failed) || !strings.Contains(failed.Hint, "grant_access") {
+		t.Errorf("a table: %v", err)
 	}
 }

@@ -1,0 +1,111 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"tofu/internal/backend"
+)
+
+var _ backend.Querier = (*Store)(nil)
+
+// queryRole is the suffix of the role that runs queries, after the name of the schema.
+const queryRole = "_reader"
+
+// boolTexts are the values of type boolean, by their texts in the protocol.
+var boolTexts = map[string][]byte{"t": []byte("true"), "f": []byte("false")}
+
+// jsonTypes are the types whose texts are JSON, besides the special values of numbers.
+var jsonTypes = []uint32{pgtype.JSONOID, pgtype.JSONBOID, pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID,
+	pgtype.Float4OID, pgtype.Float8OID, pgtype.NumericOID, pgtype.BoolOID}
+
+// Query implements backend.Querier. The query runs in a read-only transaction. If a role named as
+// the schema with the suffix "_reader" exists, and the user may take it, the query has its rights.
+func (s *Store) Query(
+	ctx context.Context, query string, columns func([]backend.Column), row func([][]byte) error,
+) error {
+	return s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) error {
+		if err := s.becomeReader(ctx, tx); err != nil {
+			return err
+		}
+		// The extended protocol accepts a single statement only, so it can't end the transaction and
+		// then change something.
+		result := tx.Conn().PgConn().ExecParams(ctx, query, nil, nil, nil, nil)
+		started := false
+		err := eachRow(result, func(c []backend.Column) {
+			started = true
+			columns(c)
+		}, row)
+		if err != nil && started && transient(err) {
+			return fmt.Errorf("reading the rows: %v", err) // not repeated, as some rows are printed
+		}
+		return queryError(err)
+	})
+}
+
+// becomeReader takes the rights of the role for queries until the transaction ends.
+func (s *Store) becomeReader(ctx context.Context, tx pgx.Tx) error {
+	role := s.schema + queryRole
+	var may bool
+	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1::text AND pg_has_role(oid, 'MEMBER'))",
+		role).Scan(&may)
+	if err != nil || !may {
+		return err
+	}
+	_, err = tx.Exec(ctx, "SET LOCAL ROLE "+pgx.Identifier{role}.Sanitize())
+	return err
+}
+
+func eachRow(result *pgconn.ResultReader, columns func([]backend.Column), row func([][]byte) error) error {
+	var cols []backend.Column
+	for _, f := range result.FieldDescriptions() {
+		cols = append(cols, backend.Column{Name: f.Name, JSON: slices.Contains(jsonTypes, f.DataTypeOID)})
+	}
+	if cols != nil {
+		columns(cols)
+	}
+	for result.NextRow() {
+		values := result.Values()
+		for i, f := range result.FieldDescriptions() {
+			if f.DataTypeOID == pgtype.BoolOID && values[i] != nil {
+				values[i] = boolTexts[string(values[i])]
+			}
+		}
+		if err := row(values); err != nil {
+			_, _ = result.Close() // the transaction is rolled back
+			return err
+		}
+	}
+	_, err := result.Close()
+	if err == nil && cols == nil {
+		return &backend.QueryError{Message: "the statement has no result", Hint: "Only queries are possible, such as SELECT."}
+	}
+	return err
+}
+
+// queryError returns an error of the server as one of the query, if that has caused it.
+func queryError(err error) error {
+	var failed *pgconn.PgError
+	if !errors.As(err, &failed) || transient(err) && failed.Code != readOnlyDatabase {
+		return err
+	}
+	out := &backend.QueryError{Position: int(failed.Position), Message: failed.Message, Hint: failed.Hint}
+	if failed.Detail != "" {
+		out.Message += ": " + strings.TrimSuffix(failed.Detail, ".")
+	}
+	switch failed.Code {
+	case readOnlyDatabase:
+		out.Hint = "Queries can't change the state: use other commands for that."
+	case noPrivilege:
+		out.Hint = "Only the views are meant for queries. The function grant_access, which docs/POSTGRES.md " +
+			"describes, lets a role read them."
+	}
+	return out
+}
