@@ -164,7 +164,7 @@ func explained(err error) error {
 // List implements backend.Store.
 func (s *Store) List(ctx context.Context) (names []string, err error) {
 	err = s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, "SELECT name FROM workspace ORDER BY name")
+		rows, err := tx.Query(ctx, "SELECT name FROM workspace WHERE revision > 0 ORDER BY name")
 		if err != nil {
 			return err
 		}

@@ -67,7 +67,7 @@ func (s *Store) LoadState(ctx context.Context, workspace string, codec statemgr.
 	if err != nil {
 		return nil, err
 	}
-	out.Exists, out.State, out.Outdated = true, file.State, r.outdated
+	out.Exists, out.State, out.Outdated = w.revision > 0, file.State, r.outdated
 	out.Serial, out.Revision, out.Lineage, out.Version = uint64(w.serial), uint64(w.revision), w.lineage, w.program
 	return out, nil
 }
@@ -100,7 +100,7 @@ func (s *Store) get(ctx context.Context, workspace string, parts parts) (text []
 			w.serial, quoted(w.lineage)), nil
 	case err != nil:
 		return nil, fmt.Errorf("reading the state: %w", explained(err))
-	case w == nil:
+	case w == nil || w.revision == 0: // a first run has claimed parts and written nothing
 		return nil, nil
 	}
 	return text, nil

@@ -294,6 +294,31 @@ func TestLostLease(t *testing.T) {
 	_ = failed // set in another goroutine; the error of Save shows the failure
 }
 
+// TestFirstRun checks that a first run that was killed before it wrote anything leaves no state, but
+// the step that it had started.
+func TestFirstRun(t *testing.T) {
+	c := config(t)
+	m := manager(t, open(t, c))
+	snap := read(t, m)
+	at := addr("a", 0)
+	if err := m.Begin(t.Context(), &statemgr.Run{State: snap.State, Footprint: footprintOf(snap, at)}); err != nil {
+		t.Fatal(err)
+	}
+	m.Started(statemgr.Operation{Addr: at, Action: plans.Create, Provider: provider})
+	execute(t, "UPDATE "+table(c, "run")+" SET lease = now() - interval '1 second'")
+	s := open(t, c)
+	if data, err := s.Get(t.Context(), ws); data != nil || err != nil {
+		t.Errorf("there is a state: %q, %v", data, err)
+	}
+	if names, err := s.List(t.Context()); len(names) != 0 || err != nil {
+		t.Errorf("workspaces: %q, %v", names, err)
+	}
+	if after := read(t, manager(t, s)); after.Exists || after.Lineage != "" || len(after.Interrupted) != 1 {
+		t.Errorf("%+v", after)
+	}
+	_ = m.Unlock()
+}
+
 // table returns the quoted name of a table.
 func table(c *postgres.Config, name string) string {
 	return `"` + strings.ReplaceAll(c.Schema, `"`, `""`) + `".` + name
