@@ -82,7 +82,8 @@ unit: build providers
 browser:
 	cd testing/browser && go test ./...
 
-pictures:
+pictures: build
+	go run ./testing/pictures -bin bin/tofu -to docs/pictures
 	cd testing/browser && go test -run TestPictures . -args -pictures=$(CURDIR)/docs/pictures
 
 # The services that tests need, into build/services: commands of the Go module in testing/services and
