@@ -10,10 +10,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-func main() { os.Exit(run()) }
+func main() { os.Exit(run(command.NewApp)) }
 
 // run runs the program and returns its exit status. Tests call it too.
-func run() (status int) {
+func run(newApp func(*terminal.Streams, []string) *command.App) (status int) {
 	collectLater()
 	funcs.LimitOperators()
 	defer func() {
@@ -21,5 +21,5 @@ func run() (status int) {
 			status = command.ReportCrash(os.Stderr, tfdiags.CrashOf(problem))
 		}
 	}()
-	return command.NewApp(terminal.StandardStreams(), os.Environ()).Run(os.Args[1:])
+	return newApp(terminal.StandardStreams(), os.Environ()).Run(os.Args[1:])
 }

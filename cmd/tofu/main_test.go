@@ -21,17 +21,26 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"tofu/internal/command"
 	"tofu/internal/otlp/otlptest"
+	"tofu/internal/terminal"
 	"tofu/internal/testenv"
 )
 
 // The test binary is the program as well: scripts start it under the name tofu.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"tofu":     func() { os.Exit(run()) },
+		"tofu":     func() { os.Exit(run(checking)) },
 		"crashing": crashing,
 		"nolocks":  nolocks,
 	})
+}
+
+// checking returns an App whose runs check that no instance is read too early.
+func checking(streams *terminal.Streams, environ []string) *command.App {
+	a := command.NewApp(streams, environ)
+	a.CheckReads = true
+	return a
 }
 
 func TestScript(t *testing.T) {

@@ -92,6 +92,7 @@ func (v stepVisit) run() (err error) {
 		v.forget()
 		return nil
 	}
+	defer func() { w.eval.unfinished.finish(s.Change.Addr, err) }()
 	a, err := v.change()
 	if err != nil {
 		return err

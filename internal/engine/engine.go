@@ -46,6 +46,10 @@ type Env struct {
 	// time.
 	Places Places
 
+	// CheckReads makes a walk panic if an expression reads an instance before that is finished. The
+	// graph doesn't allow such a read, and tests check that.
+	CheckReads bool
+
 	// Timings, if not nil, records how long each part takes.
 	Timings *timings.Recorder
 

@@ -198,6 +198,7 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		if x := c.in.resources[r.Slot]; x != nil && x.value != cty.NilVal {
 			return x.value, nil
 		}
+		c.e.unfinished.checkWhole(c, s.InInstance(c.in.addr))
 		return cty.DynamicVal, nil
 	case addrs.CountAttr:
 		return c.local(c.rep.countIndex, subject, rng)

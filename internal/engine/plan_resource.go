@@ -63,7 +63,11 @@ func (v resourceVisit) plan() error {
 			}
 			done = append(done, x)
 			jobs.addInstances(x, func(i int) func() error {
-				return func() error { return v.planInstance(in, x, i) }
+				return func() error {
+					err := v.planInstance(in, x, i)
+					w.eval.unfinished.finish(r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i]), err)
+					return err
+				}
 			})
 		}
 	}
@@ -107,6 +111,9 @@ func (v resourceVisit) expand(in *moduleInstance) (*expansion, error) {
 	if err := v.orderInstances(in, x); err != nil {
 		in.resources[v.r.Slot] = nil
 		return nil, err
+	}
+	for i := range x.own {
+		v.w.eval.unfinished.add(v.r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i]))
 	}
 	return x, nil
 }

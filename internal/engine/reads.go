@@ -186,6 +186,7 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 
 // instanceValue returns the value of an instance for references, or cty.NilVal if there is none.
 func (c *evalContext) instanceValue(r *graph.Resource, key addrs.InstanceKey) cty.Value {
+	c.e.unfinished.check(c, r.Addr.Resource.InInstance(c.in.addr).Instance(key))
 	x, values := c.in.resources[r.Slot], c.e.values(r)
 	i, ok := x.has(key)
 	switch {

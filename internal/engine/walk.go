@@ -64,6 +64,9 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 	}
 	w.ephemerals.w = w
 	w.eval = &evaluator{op: op, graph: g, out: w.out, modules: w.modules, providers: w.providers, ctx: ctx}
+	if op.env.CheckReads {
+		w.eval.unfinished = newUnfinished(g)
+	}
 	w.eval.declareChecks()
 	w.modules.add(newModuleInstance(g.Root, addrs.RootInstance))
 	return w, nil
@@ -95,6 +98,7 @@ func (w *walk) run() error {
 	// A node that waits for a provider call occupies a worker, so nodes that only compute need
 	// GOMAXPROCS more.
 	dag.Walk(w.begin, &w.graph.Edges, parallelism+runtime.GOMAXPROCS(0), w.visit)
+	w.eval.unfinished = nil // what runs after the walk reads what there is
 	w.times.End(&w.graph.Edges, func(id dag.ID) string { return w.graph.Nodes[id].Name })
 	w.inspectLate()
 	if w.op.Phase != graph.PhaseEval { // see Eval

@@ -37,6 +37,8 @@ type Session struct {
 	Base  string
 	Input bool // the user may be asked for values
 
+	CheckReads bool // see engine.Env; tests set it
+
 	Preset Preset // what a file about several root modules says about this one
 
 	// Planned, if not nil, returns the outputs that a state will have when all changes that the same

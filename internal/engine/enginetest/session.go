@@ -88,7 +88,7 @@ func (s *Session) Env() *engine.Env {
 			}
 			return &Note{s.Cloud}
 		},
-		Workspace: "default", RootModule: ".", Stop: s.Stop,
+		Workspace: "default", RootModule: ".", Stop: s.Stop, CheckReads: true,
 	}
 }
 
