@@ -63,7 +63,10 @@ growth() {
 	measure -bin bin/tofu -mirror "$MIRROR" -shapes data -sizes 1000,5000 -phases "$life" -count 2
 }
 
-waits() { measure -bin bin/tofu -ref "$REF" -waits; }
+waits() {
+	measure -bin bin/tofu -ref "$REF" -waits
+	measure -bin bin/tofu -shapes sequence -sizes 1000,8000 -phases planout,apply,noop,destroy -count 2
+}
 
 providers() {
 	measure -bin bin/tofu -mirror "$MIRROR" -type synth_t0 -shapes wide,count -sizes 5000 -phases plan,apply,noop,destroy

@@ -36,6 +36,7 @@ var shapes = []shape{
 	{name: "wide", about: "N independent resource blocks", write: wide},
 	{name: "layers", about: "N blocks in layers of 100, each refers to 3 blocks of the previous layer", write: layers},
 	{name: "chain", about: "N blocks, each refers to the previous one", write: chain},
+	{name: "sequence", about: "a block with N instances, each refers to the previous one", write: sequence},
 	{name: "count", about: "a block with N instances, and one that refers to each of them by index (2N instances)",
 		write: counted},
 	{name: "foreach", about: "a block with for_each over N keys, and one over the first block (2N instances)",
@@ -160,6 +161,11 @@ func chain(m *module, n int) {
 	for i := 1; i < n; i++ {
 		m.block(fmt.Sprintf("r%d", i), m.ref(fmt.Sprintf("r%d", i-1)))
 	}
+}
+
+func sequence(m *module, n int) {
+	m.block("r", fmt.Sprintf(`count.index == 0 ? "value-0" : %s`, m.ref("r[count.index - 1]")),
+		fmt.Sprintf("count = %d", n))
 }
 
 func counted(m *module, n int) {
