@@ -115,7 +115,7 @@ backends: build providers services
 backend-tests:
 	go test -v -count=1 ./internal/backend/... ./internal/encryption/... > build/backends.log || \
 		{ grep -vE '^(=== |--- PASS|    --- PASS)' build/backends.log; exit 1; }
-	@sed -n 's|^ *[a-z_]*.go:[0-9]*: \(.*testing/services/run.sh.*\)|not run: \1|p' build/backends.log | sort -u
+	@sed -n 's|^ *[a-z0-9_]*.go:[0-9]*: \(.*testing/services/run.sh.*\)|not run: \1|p' build/backends.log | sort -u
 	go test -run 'TestScript/.*(backend|encryption)|TestMigration' ./cmd/tofu
 
 # Random histories of concurrent runs in PostgreSQL. HISTORY_SEED repeats those of another run.
