@@ -22,13 +22,14 @@ var cmdStateShow = &Command{
 		f.addSensitive(fs)
 		f.varFlags.add(fs)
 		fs.StringVar(&f.State, "state", "", "Read the state from `statefile` instead of the current workspace's.")
+		fs.StringVar(&f.At, "at", "", atUsage)
 	}, runStateShow),
 }
 
 type stateShowFlags struct {
 	viewFlags
 	varFlags
-	State string
+	State, At string
 }
 
 func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []string) error {
@@ -39,7 +40,11 @@ func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []strin
 	if err != nil {
 		return err
 	}
-	open, err := app.OpenState(ctx, session.StateRequest{Vars: f.Variables, Paths: session.StatePaths{State: f.State}})
+	if f.At != "" && f.State != "" {
+		return badUsage("Incompatible options", "-at and -state can't be used together: a state file has no history.")
+	}
+	open, err := app.openStateAt(ctx, f.At, session.StateRequest{Vars: f.Variables,
+		Paths: session.StatePaths{State: f.State}})
 	if err != nil {
 		return err
 	}
@@ -61,6 +66,14 @@ func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []strin
 	}
 	view.Only = &addr
 	return app.Printer.State(view)
+}
+
+// openStateAt opens a state to read it: the present one, or that at a moment unless at is "".
+func (a *App) openStateAt(ctx context.Context, at string, req session.StateRequest) (*session.OpenedState, error) {
+	if at == "" {
+		return a.OpenState(ctx, req)
+	}
+	return a.OpenStateAt(ctx, req.Vars, at)
 }
 
 // noInstance returns the error for an address without an instance, and suggests an existing
@@ -96,11 +109,12 @@ var cmdStatePull = &Command{
 	New: with(func(f *statePullFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
+		fs.StringVar(&f.At, "at", "", atUsage)
 	}, func(ctx context.Context, app *App, f *statePullFlags, args []string) error {
 		if err := noArguments(args); err != nil {
 			return err
 		}
-		open, err := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
+		open, err := app.openStateAt(ctx, f.At, session.StateRequest{Vars: f.Variables})
 		if err != nil {
 			return err
 		}
@@ -121,6 +135,7 @@ var cmdStatePull = &Command{
 type statePullFlags struct {
 	viewFlags
 	varFlags
+	At string
 }
 
 var cmdStatePush = &Command{

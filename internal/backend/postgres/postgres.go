@@ -14,12 +14,14 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/configs/blocks"
+	"tofu/internal/states/statemgr"
 )
 
 // Config is the configuration of the backend block.
 type Config struct {
 	ConnStr string `cfg:"conn_str,sensitive" env:"PG_CONN_STR"`
 	Schema  string `cfg:"schema_name" env:"PG_SCHEMA_NAME" default:"tofu"`
+	Keep    string `cfg:"keep" doc:"How long earlier versions are kept, such as 90d; without it, forever."`
 }
 
 // Docs implements blocks.Documented.
@@ -37,7 +39,8 @@ var Driver = backend.New("postgres", open)
 type Store struct {
 	pool   *pgxpool.Pool
 	schema string
-	path   string // search path of all transactions
+	path   string        // search path of all transactions
+	keep   time.Duration // of earlier versions; 0 for ever
 }
 
 const (
@@ -51,6 +54,10 @@ const (
 )
 
 func open(ctx context.Context, c *Config) (backend.Store, error) {
+	keep, err := statemgr.ParseKeep(c.Keep)
+	if err != nil {
+		return nil, fmt.Errorf("the postgres backend's argument keep: %w", err)
+	}
 	config, err := pgxpool.ParseConfig(c.ConnStr)
 	if err != nil {
 		return nil, fmt.Errorf("the postgres backend's connection string: %w", err)
@@ -70,7 +77,7 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the postgres backend: %w", err)
 	}
-	s := &Store{pool: pool, schema: c.Schema, path: pgx.Identifier{c.Schema}.Sanitize()}
+	s := &Store{pool: pool, schema: c.Schema, path: pgx.Identifier{c.Schema}.Sanitize(), keep: keep}
 	if err := s.prepare(ctx); err != nil {
 		pool.Close()
 		return nil, err

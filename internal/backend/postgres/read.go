@@ -242,16 +242,7 @@ func (r *reading) resources(ctx context.Context, tx pgx.Tx, w *workspaceRow) err
 				r.text = append(r.text, "]}"...)
 			}
 			previous = address
-			r.comma()
-			r.text = append(r.text, '{')
-			if module != "" {
-				r.member("module", module)
-			}
-			r.member("mode", mode)
-			r.member("type", typ)
-			r.member("name", name)
-			r.member("provider", provider)
-			r.text = append(r.text, `,"instances":[`...)
+			r.resource(module, mode, typ, name, provider)
 		}
 		if instance == nil {
 			return nil
@@ -260,25 +251,48 @@ func (r *reading) resources(ctx context.Context, tx pgx.Tx, w *workspaceRow) err
 		if err != nil {
 			return err
 		}
-		r.comma()
-		r.text = append(r.text, '{')
-		if key != nil {
-			r.text = append(append(r.text, `"index_key":`...), *key...)
+		if *objectProvider == provider {
+			*objectProvider = ""
 		}
-		if *deposed != "" {
-			r.member("deposed", *deposed)
-		}
-		if *objectProvider != provider {
-			r.member("provider", *objectProvider)
-		}
-		r.comma()
-		r.text = append(r.text, text[1:]...) // without the bracket, which is written already
+		r.object(key, *deposed, *objectProvider, text)
 		return nil
 	})
 	if previous != "" {
 		r.text = append(r.text, "]}"...)
 	}
 	return err
+}
+
+// resource starts a resource and its list of instances.
+func (r *reading) resource(module, mode, typ, name, provider string) {
+	r.comma()
+	r.text = append(r.text, '{')
+	if module != "" {
+		r.member("module", module)
+	}
+	r.member("mode", mode)
+	r.member("type", typ)
+	r.member("name", name)
+	r.member("provider", provider)
+	r.text = append(r.text, `,"instances":[`...)
+}
+
+// object adds an object to the list of instances. key may be nil, and provider is "" if it is that
+// of the resource.
+func (r *reading) object(key *string, deposed, provider string, document []byte) {
+	r.comma()
+	r.text = append(r.text, '{')
+	if key != nil {
+		r.text = append(append(r.text, `"index_key":`...), *key...)
+	}
+	if deposed != "" {
+		r.member("deposed", deposed)
+	}
+	if provider != "" {
+		r.member("provider", provider)
+	}
+	r.comma()
+	r.text = append(r.text, document[1:]...) // without the bracket, which is written already
 }
 
 // lost reads the steps of runs that were killed.

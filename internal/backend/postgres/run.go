@@ -277,7 +277,10 @@ func (r *Run) Write(ctx context.Context, c *statemgr.Change) (serial, revision u
 		if begun {
 			return nil
 		}
-		return end(ctx, tx, []string{r.info.ID}, "done")
+		if err := end(ctx, tx, []string{r.info.ID}, "done"); err != nil {
+			return err
+		}
+		return r.store.vacuumDue(ctx, tx, t.workspace)
 	})
 	return serial, revision, explained(err)
 }
@@ -382,10 +385,14 @@ func (r *Run) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	return explained(r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
-		if _, _, err := lockWorkspace(ctx, tx, r.workspace); err != nil {
+		id, _, err := lockWorkspace(ctx, tx, r.workspace)
+		if err != nil {
 			return err
 		}
-		return end(ctx, tx, []string{r.info.ID}, "done")
+		if err := end(ctx, tx, []string{r.info.ID}, "done"); err != nil {
+			return err
+		}
+		return r.store.vacuumDue(ctx, tx, id)
 	}))
 }
 

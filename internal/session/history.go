@@ -1,0 +1,47 @@
+package session
+
+import (
+	"context"
+
+	"tofu/internal/states/statemgr"
+	"tofu/internal/tfdiags"
+)
+
+// Historian returns the store at a location, if it keeps earlier versions of states.
+func (p *Location) Historian() (statemgr.Historian, error) {
+	h, ok := p.Store.(statemgr.Historian)
+	switch {
+	case ok:
+		return h, nil
+	case p.Settings == nil:
+		return nil, tfdiags.Errorf("The state has no history", "A state file has no history. The backend "+
+			"\"postgres\" keeps one.")
+	}
+	return nil, tfdiags.Errorf("The state has no history", "The state is in the backend %q, and only the backend "+
+		"\"postgres\" keeps a history.", p.Settings.Driver.Name)
+}
+
+// OpenStateAt opens the state of the current workspace as it was: at the end of the run whose ID
+// begins with a text, or at a time. It can't be changed.
+func (s *Session) OpenStateAt(ctx context.Context, vars Variables, text string) (*OpenedState, error) {
+	p, err := s.LocateState(ctx, &StateRequest{Vars: vars})
+	if err != nil {
+		return nil, err
+	}
+	h, err := p.Historian()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Timings.Phase("state")()
+	at, err := h.Moment(ctx, p.Workspace, text)
+	if err != nil {
+		return nil, tfdiags.Errorf("No such state", "%s", tfdiags.Sentence(err))
+	}
+	loaded, err := h.LoadStateAt(ctx, p.Workspace, at, p.codec)
+	if err != nil {
+		return nil, tfdiags.Errorf("Failed to load state", "%s", tfdiags.Sentence(err))
+	}
+	return &OpenedState{Manager: p.Manager(s), store: p.Store, workspace: p.Workspace, Snapshot: &statemgr.Snapshot{
+		State: loaded.State, Exists: loaded.Exists, Serial: loaded.Serial, Lineage: loaded.Lineage,
+		Version: loaded.Version, Revision: loaded.Revision}}, nil
+}

@@ -1,0 +1,94 @@
+package statemgr
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// A Historian is a ledger that keeps earlier versions of what it stores.
+type Historian interface {
+	// Moment finds a moment of a workspace: the end of the run whose ID begins with the text, or
+	// the latest revision at a time.
+	Moment(ctx context.Context, workspace, text string) (*Moment, error)
+	// LoadStateAt returns the state as of a moment, without results of checks, which have no
+	// history. codec may be nil.
+	LoadStateAt(ctx context.Context, workspace string, at *Moment, codec Codec) (*Loaded, error)
+	// RunChanges returns the latest runs that changed the workspace, newest first: at most limit
+	// of them, or all if that is 0.
+	RunChanges(ctx context.Context, workspace string, limit int) ([]RunChange, error)
+	// PartChanges returns the latest changes of an output, or of the instances at or below an
+	// address, newest first: at most limit of them, or all if that is 0.
+	PartChanges(ctx context.Context, workspace string, part Part, limit int) ([]PartChange, error)
+	// Vacuum removes the earlier versions that were replaced more than keep ago.
+	Vacuum(ctx context.Context, workspace string, keep time.Duration) (*Vacuumed, error)
+	// Keep returns how long the settings of the store keep earlier versions, or 0 if they say
+	// nothing about it.
+	Keep() time.Duration
+}
+
+// Moment identifies an earlier state of a workspace.
+type Moment struct {
+	Revision uint64
+	Serial   uint64
+	At       time.Time // of the revision
+}
+
+// ByRun says which run changed something, and when.
+type ByRun struct {
+	At        time.Time `json:"at"` // of a run: its start
+	Run       string    `json:"run"`
+	Operation string    `json:"operation"`
+	Who       string    `json:"who"`
+}
+
+// RunChange is a run with the numbers of its changes of objects and outputs.
+type RunChange struct {
+	ByRun
+	Outcome string `json:"outcome"` // "" while it is running
+	Created int    `json:"created"`
+	Updated int    `json:"updated"`
+	Deleted int    `json:"deleted"`
+}
+
+// Part names an output, or objects by the address of a module, a resource or an instance.
+type Part struct {
+	Output  string // "" for objects
+	Address string
+}
+
+// PartChange is a change of an object or output. Before and After are its values as JSON, without
+// sensitive ones; they are nil where there is none, or it can't be shown.
+type PartChange struct {
+	ByRun
+	Address string          `json:"address"`
+	Deposed string          `json:"deposed,omitempty"`
+	Action  string          `json:"action"` // create, update or delete
+	Before  json.RawMessage `json:"before"`
+	After   json.RawMessage `json:"after"`
+}
+
+// Vacuumed says what Vacuum has removed.
+type Vacuumed struct {
+	Versions int       // of objects and outputs
+	Since    time.Time // start of the history that is left; the zero time if that is complete
+}
+
+// keepUnits are the units of ParseKeep.
+var keepUnits = map[byte]time.Duration{'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+
+// ParseKeep parses how long earlier versions are kept, such as "90d". An empty text is 0.
+func ParseKeep(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	last := len(text) - 1
+	unit := keepUnits[text[last]]
+	n, err := strconv.ParseUint(text[:last], 10, 16)
+	if err != nil || unit == 0 || n == 0 {
+		return 0, fmt.Errorf("%q is not a number of hours, days or weeks, such as 12h, 90d or 52w", text)
+	}
+	return time.Duration(n) * unit, nil
+}
