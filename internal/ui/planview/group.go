@@ -55,8 +55,8 @@ type Group struct {
 	*Change // the first
 	Kind    Kind
 	Changes []*Change
-	// Fields are the differences of all members. In a group of several, KeyText stands for the key
-	// of each instance.
+	// Fields are the differences of all members. If these differ by the key of the instance only, an
+	// expression such as ${each.key} stands for it.
 	Fields []Field
 	Hidden int // differences of the first one that hide rules leave out
 }
@@ -67,54 +67,82 @@ const (
 	eachText  = "${each.key}"
 )
 
-// Groups folds equal changes of the instances of a resource into one. Groups are in the order of
-// kinds, then of the module tree. Deleted, forgotten and moved objects need no fields, because
-// nothing about them differs.
+// Groups folds equal changes of the instances of a resource into one, as well as changes that differ
+// only by the key of the instance. Groups are in the order of kinds, then of the module tree.
+// Deleted, forgotten and moved objects need no fields, because nothing about them differs.
 func (p *Plan) Groups() []*Group {
-	byKey := make(map[string]*Group)
-	var out []*Group
+	equal := make(map[string]*Group)
+	var all []*folded
 	for some := range slices.Chunk(p.Changes, 512) {
-		made := make([]*Group, len(some))
-		keys := make([]string, len(some))
-		parallel.Each(len(some), runtime.GOMAXPROCS(0), func(i int) { made[i], keys[i] = group(some[i]) })
-		for i, g := range made {
-			if first := byKey[keys[i]]; first != nil {
-				first.Changes = append(first.Changes, g.Change)
+		made := make([]*folded, len(some))
+		parallel.Each(len(some), runtime.GOMAXPROCS(0), func(i int) { made[i] = fold(some[i]) })
+		for _, f := range made {
+			if first := equal[f.equal]; first != nil {
+				first.Changes = append(first.Changes, f.Change)
 				continue
 			}
-			byKey[keys[i]] = g
-			out = append(out, g)
+			equal[f.equal] = f.Group
+			all = append(all, f)
 		}
 	}
-	for _, g := range out {
-		if len(g.Changes) > 1 {
-			g.Fields = withoutKey(g.Fields, g.Addr.Key)
+	alike := make(map[string]*Group)
+	var out []*Group
+	for _, f := range all {
+		first := alike[f.alike]
+		switch {
+		case len(f.Changes) > 1: // their fields are the same without replacing anything
+		case first != nil:
+			if len(first.Changes) == 1 {
+				first.Fields = withoutKey(first.Fields, first.Addr.Key)
+			}
+			first.Changes = append(first.Changes, f.Change)
+			continue
+		default:
+			alike[f.alike] = f.Group
 		}
+		out = append(out, f.Group)
 	}
 	slices.SortStableFunc(out, func(a, b *Group) int { return int(a.Kind) - int(b.Kind) })
 	return out
 }
 
-// group returns the group of a single change, and a key that is equal for changes that belong
+// folded is the group of a single change, with hashes that are equal for changes that belong
 // together.
-func group(c *Change) (*Group, string) {
+type folded struct {
+	*Group
+	equal string // of changes that are equal but for the key of the instance in their address
+	alike string // of those that are equal with ${each.key} or ${count.index} in place of the key
+}
+
+func fold(c *Change) *folded {
 	g := &Group{Change: c, Kind: c.Kind(), Changes: []*Change{c}}
 	switch g.Kind {
 	case Updated, Replaced, Created, Read:
 		g.Fields, g.Hidden = c.Fields()
 	}
-	hash := sha256.New()
+	f := &folded{Group: g, equal: g.hash(g.Fields)}
+	f.alike = f.equal
+	same := func(a, b Field) bool { return a.Before == b.Before && a.After == b.After }
+	if replaced := withoutKey(g.Fields, c.Addr.Key); !slices.EqualFunc(g.Fields, replaced, same) {
+		f.alike = g.hash(replaced)
+	}
+	return f
+}
+
+// hash returns the hash of the group's change with the given fields.
+func (g *Group) hash(fields []Field) string {
+	c, hash := g.Change, sha256.New()
 	fmt.Fprintln(hash, c.Addr.Module.Module(), c.Addr.Resource, c.Action, g.Kind, c.Reason, c.Deposed, c.Importing != nil)
 	if c.MovedFrom != nil {
 		fmt.Fprintln(hash, c.MovedFrom.Config())
 	}
-	for _, f := range withoutKey(g.Fields, c.Addr.Key) {
+	for _, f := range fields {
 		fmt.Fprintf(hash, "%q %d %q %q %q %v %v %q\n", f.Path, f.Action, f.Before, f.After, f.Note, f.Forces, f.Unknown, f.Causes)
 		for _, l := range f.Lines {
 			fmt.Fprintf(hash, "%d%q", l.Action, l.Text)
 		}
 	}
-	return g, string(hash.Sum(nil))
+	return string(hash.Sum(nil))
 }
 
 // withoutKey replaces the key of an instance in its fields by the expression for it.

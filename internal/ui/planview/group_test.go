@@ -1,9 +1,16 @@
 package planview
 
 import (
+	"strings"
 	"testing"
 
 	"tofu/internal/addrs"
+	"tofu/internal/configs/configschema"
+	"tofu/internal/plans"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+
+	"github.com/zclconf/go-cty/cty"
 )
 
 // TestWithoutKey checks where the key of an instance is taken for the expression, and where it may
@@ -28,5 +35,47 @@ func TestWithoutKey(t *testing.T) {
 		if got[0].After != test.want {
 			t.Errorf("%s with key %s: got %s, want %s", test.text, test.key, got[0].After, test.want)
 		}
+	}
+}
+
+// TestGroups checks which changes of instances become one group, and how their values are shown.
+func TestGroups(t *testing.T) {
+	type member struct{ key, image string }
+	for name, test := range map[string]struct {
+		members []member
+		want    string
+	}{
+		"equal":                {[]member{{"a", "x"}, {"b", "x"}}, `a b: "x"`},
+		"a key by chance":      {[]member{{"mail", "web:1"}, {"web", "web:1"}}, `mail web: "web:1"`},
+		"different by the key": {[]member{{"a", "x-a"}, {"b", "x-b"}}, `a b: "x-${each.key}"`},
+		"different":            {[]member{{"a", "x"}, {"b", "y"}}, `a: "x"; b: "y"`},
+		"both":                 {[]member{{"a", "x-a"}, {"b", "x-a"}, {"c", "x-c"}}, `a b: "x-a"; c: "x-c"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sch := &providers.ResourceSchema{Block: &configschema.Block{Attributes: map[string]*configschema.Attribute{
+				"image": {Type: cty.String, Optional: true}}}}
+			plan := &plans.Plan{Changes: &plans.Changes{}, Prior: states.New()}
+			for _, m := range test.members {
+				c := &plans.InstanceChange{Action: plans.Create, Before: cty.NullVal(sch.Block.ImpliedType()),
+					After: cty.ObjectVal(map[string]cty.Value{"image": cty.StringVal(m.image)})}
+				c.Addr.Resource = addrs.Resource{Mode: addrs.Managed, Type: "cloud_server", Name: "web"}
+				c.Addr.Key = addrs.StringKey(m.key)
+				plan.Changes.Instances = append(plan.Changes.Instances, c)
+			}
+			p := New(&Source{Plan: plan, Schema: func(addrs.Provider, addrs.Resource) *providers.ResourceSchema { return sch }},
+				Options{Spread: 20})
+			var groups []string
+			for _, g := range p.Groups() {
+				var keys []string
+				for _, c := range g.Changes {
+					key, _ := c.Addr.Key.IsString()
+					keys = append(keys, key)
+				}
+				groups = append(groups, strings.Join(keys, " ")+": "+g.Fields[0].After)
+			}
+			if got := strings.Join(groups, "; "); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
 	}
 }
