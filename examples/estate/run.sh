@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Plays the estate in a temporary copy: list, graph, init, plan, apply, a change, destroy.
+# Runs the example in a temporary copy: list, graph, init, plan, apply, a change, destroy.
 # Stops with an error at the first unexpected result.
 #
 #   TOFU=BIN   the program to run (default: bin/tofu of this repository)
@@ -39,7 +39,7 @@ run roots validate -no-color
 
 # One plan of everything: what is known of a network is known in its cluster.
 run roots plan -no-color -out=everything.plan
-expect '17 of 17 roots change: 36 to add'
+expect '17 of 17 root modules change: 36 to add'
 run roots apply -no-color everything.plan
 run roots output -no-color -only=dns
 expect '"prod/eu" = "prod.eu"'
@@ -47,9 +47,9 @@ expect '"prod/eu" = "prod.eu"'
 # A larger network in production, planned for production only.
 printf 'zones = 4\n' >network/prod.tfvars
 run roots plan -no-color -tag=prod
-expect '2 of 8 roots change: 2 to add'
+expect '2 of 8 root modules change: 2 to add'
 run roots apply -no-color -auto-approve
-expect '2 of 17 roots changed: 2 added'
+expect '2 of 17 root modules changed: 2 added'
 
 # What others read is not destroyed without them.
 printf '\n\e[1m$ tofu roots destroy -only=dev/eu/network\e[0m\n'
@@ -58,5 +58,5 @@ if "$tofu" roots destroy -no-color -auto-approve -only=dev/eu/network; then
 	exit 1
 fi
 run roots destroy -no-color -auto-approve
-expect '17 of 17 roots changed'
-echo "The estate is as it should be."
+expect '17 of 17 root modules changed'
+echo "All results are as expected."

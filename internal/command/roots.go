@@ -21,18 +21,18 @@ import (
 var cmdRoots = &Command{
 	Name: "roots", Short: "Plan and apply many root modules together",
 	Long: `
-Works on all root modules below a directory in one process: lists them and what
-they read from one another, and plans, applies or destroys all of them in order.
-A root module is a directory with configuration that no other module calls by a
-relative path. It comes after another one if a terraform_remote_state data
-source in it reads the state of that one.
+Works on all root modules below a directory in one process: lists them with
+their dependencies, and plans, applies or destroys all of them in order. A root
+module is a directory with configuration that no other module calls by a
+relative path. It depends on another root module if it has a
+terraform_remote_state data source that reads the state of that one.
 
-The optional file roots.tofu.hcl at the top declares what can't be inferred:
-names, workspaces, variables, backend settings and tags of root modules, several
-root modules with one directory, and values that one gets from another.`,
+The optional file roots.tofu.hcl in the top directory declares what can't be
+inferred: names, workspaces, variables, backend settings and tags of root
+modules, several root modules that share a directory, and variables that get
+outputs of another root module.`,
 	Sub: []*Command{cmdRootsApply, cmdRootsDestroy, cmdRootsGraph, cmdRootsImport, cmdRootsInit, cmdRootsList,
-		cmdRootsOutput, cmdRootsPlan, cmdRootsTest,
-		cmdRootsValidate},
+		cmdRootsOutput, cmdRootsPlan, cmdRootsTest, cmdRootsValidate},
 }
 
 // workerFlags limit how many root modules are worked on at the same time.
@@ -40,7 +40,8 @@ type workerFlags struct{ Workers int }
 
 func (f *workerFlags) addWorkers(fs *options) {
 	f.Workers = fleet.DefaultRoots
-	fs.Func("roots", fmt.Sprintf("Work on at most `n` root modules at the same time (default %d).", f.Workers), func(text string) error {
+	usage := fmt.Sprintf("Work on at most `n` root modules at the same time (default %d).", f.Workers)
+	fs.Func("roots", usage, func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
 			return errors.New("must be a positive whole number")
@@ -51,7 +52,7 @@ func (f *workerFlags) addWorkers(fs *options) {
 }
 
 // loadEstate finds the root modules below the directories in args, or below the working directory.
-// The estate is complete even after errors.
+// After errors in root modules, the estate still has all of them; see [roots.Load].
 func (a *App) loadEstate(ctx context.Context, args []string) (*roots.Estate, error) {
 	if len(args) == 0 {
 		args = []string{"."}
@@ -90,14 +91,14 @@ func (a *App) openRoot(r *roots.Root, out io.Writer) *session.Session {
 	return s
 }
 
-// at returns an App for the root module in a directory that prints to out.
+// at returns an App that runs commands in a root module and prints to out.
 func (a *App) at(r *roots.Root, out io.Writer) *App {
 	return &App{Session: a.openRoot(r, out), Automated: true, view: a.view, planView: a.planView}
 }
 
 var cmdRootsList = &Command{
-	Name: "list", Args: "[DIR...]", Short: "List the root modules and what they need of one another",
-	Long: "Lists the root modules below the directories, and the root modules that each of them needs.",
+	Name: "list", Args: "[DIR...]", Short: "List the root modules and their dependencies",
+	Long: "Lists the root modules below the directories. \"A needs B\" means that A reads outputs of B or comes after it.",
 	New: with(func(f *rootsListFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.documentFlags.add(fs)
@@ -204,7 +205,7 @@ func writeEstate(w io.Writer, estate *roots.Estate, selected []*roots.Root) erro
 }
 
 var cmdRootsInit = &Command{
-	Name: "init", Args: "[DIR...]", Short: "Set up all root modules",
+	Name: "init", Args: "[DIR...]", Short: "Initialize all root modules",
 	Long: "Does what \"tofu init\" does, with the same options, in each root module below the directories.",
 	New: with(func(f *rootsInitFlags, fs *options) {
 		f.declare(fs)
@@ -308,8 +309,8 @@ func (a *App) rootState(ctx context.Context, r *roots.Root) (*states.State, erro
 	return open.State(), open.Close()
 }
 
-// eachRoot runs a command in each selected root module, several at a time, and prints what each of
-// them prints, in the order of their names.
+// eachRoot runs a command in each selected root module, several at a time, and prints their outputs
+// one after the other, by name.
 func (a *App) eachRoot(
 	ctx context.Context, f *selectFlags, args []string, workers int, run func(sub *App) error,
 ) error {

@@ -7,7 +7,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// selectFlags select root modules of an estate.
+// selectFlags select some of the root modules that are found.
 type selectFlags struct {
 	Only, Skip, Tags []string
 	With             map[string]bool
@@ -26,10 +26,10 @@ func (f *selectFlags) addSelect(fs *options) {
 	}
 	fs.Func("only", "Only root modules whose names match `pattern`, such as prod/*/network or prod/**. This option may "+
 		"be used several times.", list(&f.Only))
-	fs.Func("skip", "Not the root modules whose names match `pattern`. This option may be used several times.",
+	fs.Func("skip", "Leave out root modules whose names match `pattern`. This option may be used several times.",
 		list(&f.Skip))
-	fs.Func("tag", "Only root modules with `tag`, or with one of several tags with commas between them. If the option "+
-		"is used several times, a root module must have all of these.", list(&f.Tags))
+	fs.Func("tag", "Only root modules with `tag`. Of several tags, separated by commas, one is enough. If the option "+
+		"is used several times, each use must match.", list(&f.Tags))
 	f.With = make(map[string]bool)
 	fs.Func("with", "Also the root modules that need the selected ones (`dependents`), or that these need "+
 		"(dependencies).", func(text string) error {
@@ -38,8 +38,8 @@ func (f *selectFlags) addSelect(fs *options) {
 		}
 		return oneOf(text, withWords)
 	})
-	fs.StringVar(&f.Changed, "changed", "", "Only root modules that changed since `commit` in git, and those that need "+
-		"them: their files, local modules, variable files and templates.")
+	fs.StringVar(&f.Changed, "changed", "", "Only root modules of which files, local modules, variable files or "+
+		"templates changed since a `commit` in git, and those that need them.")
 }
 
 // selects reports whether an option limits the root modules.
@@ -61,9 +61,9 @@ func (f *selectFlags) choose(ctx context.Context, e *roots.Estate) ([]*roots.Roo
 	return e.Select(s)
 }
 
-// selectRoots finds the root modules below some directories and selects some of them. The error is
-// about what is wrong with the estate as a whole and with selected root modules; the estate is nil if
-// the selection is wrong.
+// selectRoots finds the root modules below some directories and selects some of them. The error has
+// errors of the estate as a whole and of selected root modules. If the selection itself is invalid,
+// the estate is nil.
 func (a *App) selectRoots(ctx context.Context, f *selectFlags, dirs []string) (
 	e *roots.Estate, selected []*roots.Root, err error) {
 	e, err = a.loadEstate(ctx, dirs)

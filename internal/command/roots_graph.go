@@ -12,10 +12,10 @@ import (
 )
 
 var cmdRootsGraph = &Command{
-	Name: "graph", Args: "[DIR...]", Short: "Draw which root modules need which others",
+	Name: "graph", Args: "[DIR...]", Short: "Draw the dependencies between root modules",
 	Long: `
-Prints the root modules below the directories and what they need of one another,
-in the DOT language, as a Mermaid flowchart or as JSON.`,
+Prints the root modules below the directories and their dependencies in the DOT
+language, as a Mermaid flowchart or as JSON.`,
 	New: with(func(f *rootsGraphFlags, fs *options) {
 		f.viewFlags.add(fs)
 		fs.StringVar(&f.Format, "format", "dot", "The `format` of the output: dot, mermaid or json.")

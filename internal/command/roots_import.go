@@ -23,7 +23,7 @@ dependencies and variable files. Lists what has no counterpart. Runs no program
 and changes no other file.`,
 	New: with(func(f *rootsImportFlags, fs *options) {
 		f.viewFlags.add(fs)
-		fs.BoolVar(&f.Force, "force", false, "Replace a roots.tofu.hcl.")
+		fs.BoolVar(&f.Force, "force", false, "Replace an existing roots.tofu.hcl.")
 	}, runRootsImport),
 }
 
@@ -43,7 +43,7 @@ func runRootsImport(_ context.Context, app *App, f *rootsImportFlags, args []str
 	path := filepath.Join(dir, rootsfile.FileName)
 	_, err := os.Stat(path)
 	if !f.Force && !errors.Is(err, fs.ErrNotExist) {
-		return tfdiags.Errorf("The file exists", "%s exists already. With -force it is replaced.", path)
+		return tfdiags.Errorf("The file exists", "%s exists already. Use -force to replace it.", path)
 	}
 	result, err := terragrunt.Import(dir, app.Env)
 	if err != nil {

@@ -34,10 +34,10 @@ func (f *fleetFlags) add(fs *options) {
 	f.addSensitive(fs)
 	f.addPlanView(fs)
 	f.addWorkers(fs)
-	fs.BoolVar(&f.Share, "share-providers", false, "Start one process for all root modules that configure a provider "+
-		"alike. Its relative paths begin in the working directory.")
-	fs.Func("report", "Write what became of each root module to `path`: as JSON if it ends in .json, for JUnit in .xml, "+
-		"or as Markdown in .md.", func(path string) error {
+	fs.BoolVar(&f.Share, "share-providers", false, "Start one process for all root modules that have the same "+
+		"configuration of a provider. Relative paths in it start in the working directory.")
+	fs.Func("report", "Write the result of each root module to `path`: as JSON if it ends in .json, as JUnit XML if in "+
+		".xml, or as Markdown if in .md.", func(path string) error {
 		f.Report, f.form = path, fleet.Forms[filepath.Ext(path)]
 		if f.form == nil {
 			return errors.New("must end in .json, .xml or .md")
@@ -46,7 +46,7 @@ func (f *fleetFlags) add(fs *options) {
 	})
 }
 
-// addPlan declares the options that say what is planned.
+// addPlan declares the options of plan and apply that destroy lacks.
 func (f *fleetFlags) addPlan(fs *options) {
 	fs.BoolVar(&f.RefreshOnly, "refresh-only", false,
 		"Only check whether objects changed outside, and plan to record their changes in the states.")
@@ -55,8 +55,9 @@ func (f *fleetFlags) addPlan(fs *options) {
 	f.Defer = true
 }
 
-// estateFor loads an estate and selects root modules. What is wrong with single ones is an error of
-// theirs in the run. A destruction must not take away what others read.
+// estateFor loads an estate and selects root modules. Errors of single root modules are left to the
+// run, which reports them and goes on with the others. Before a destruction, it is an error if root
+// modules that are not selected read outputs of selected ones.
 func (a *App) estateFor(ctx context.Context, f *fleetFlags, dirs []string) (*roots.Estate, []*roots.Root, error) {
 	e, selected, err := a.selectRoots(ctx, &f.selectFlags, dirs)
 	if e == nil || err != nil && !onlyRootErrors(e, err) {
@@ -70,8 +71,8 @@ func (a *App) estateFor(ctx context.Context, f *fleetFlags, dirs []string) (*roo
 	return e, selected, nil
 }
 
-// onlyRootErrors reports whether nothing but single root modules is wrong, so that the others can be
-// planned.
+// onlyRootErrors reports whether err, from loading e, has only errors of single root modules, so that
+// the others can be planned.
 func onlyRootErrors(e *roots.Estate, err error) bool {
 	n := 0
 	for _, r := range e.Roots {
@@ -80,9 +81,9 @@ func onlyRootErrors(e *roots.Estate, err error) bool {
 	return len(tfdiags.FromError(err)) <= n
 }
 
-// run returns the run of a command over root modules of an estate, which were found in dirs. In the
-// human form of a plan, what begins and ends is left out: a text that is shown at the end has
-// no use for it.
+// run returns the run of a command over selected root modules of an estate, which was loaded from
+// dirs. Only JSON output has the progress of plans: other output of a root module is shown when it is
+// finished.
 func (f *fleetFlags) run(app *App, e *roots.Estate, selected []*roots.Root, dirs []string) *fleet.Run {
 	lines := &wholeWrites{out: app.Out}
 	return &fleet.Run{
@@ -101,7 +102,7 @@ func (f *fleetFlags) run(app *App, e *roots.Estate, selected []*roots.Root, dirs
 	}
 }
 
-// wholeWrites passes one write at a time.
+// wholeWrites is a writer for concurrent use: lines of different root modules don't mix.
 type wholeWrites struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -114,7 +115,7 @@ func (w *wholeWrites) Write(p []byte) (int, error) {
 	return w.out.Write(p)
 }
 
-// showRoot shows what became of a root module.
+// showRoot shows the result of a root module.
 func (a *App) showRoot(r *roots.Root, result *fleet.Result, text []byte) {
 	m := ui.EstateRoot{Name: r.Name, Status: result.Status(), Why: result.Why}
 	if result.Plan != nil {
@@ -135,7 +136,7 @@ func (a *App) showRoot(r *roots.Root, result *fleet.Result, text []byte) {
 	case result.Status() == "postponed":
 		a.Say("Not applied yet: %s.", result.Why)
 	case result.Why != "":
-		a.Say("An apply postpones this: %s.", result.Why)
+		a.Say("This will be applied later: %s.", result.Why)
 	}
 	if len(text) > 0 {
 		fmt.Fprintf(a.Out, "%s\n", text)
@@ -143,8 +144,8 @@ func (a *App) showRoot(r *roots.Root, result *fleet.Result, text []byte) {
 	a.Printer.Diagnostics(tfdiags.FromError(result.Err))
 }
 
-// summarize shows the sums of a run, and writes its report. It returns the error that some root
-// modules failed.
+// summarize shows the summary of a run and writes its report. It returns an error if root modules
+// failed.
 func (f *fleetFlags) summarize(a *App, operation string, results []*fleet.Result) error {
 	sums := fleet.Summarize(operation, results)
 	a.Printer.Message(sums)
@@ -160,11 +161,11 @@ func (f *fleetFlags) summarize(a *App, operation string, results []*fleet.Result
 }
 
 var cmdRootsPlan = &Command{
-	Name: "plan", Args: "[DIR...]", Short: "Show what an apply of many root modules would do",
+	Name: "plan", Args: "[DIR...]", Short: "Show the changes that many root modules require",
 	Long: `
 Plans all root modules below the directories in one run. A root module that
-reads the outputs of another one is planned with the outputs that are planned
-for that one. With -out, all plans are saved to one file.`,
+reads outputs of another one is planned with the planned outputs of that one,
+not those of its last apply. With -out, all plans are saved to one file.`,
 	New: with(func(f *rootsPlanFlags, fs *options) {
 		f.add(fs)
 		f.addPlan(fs)
@@ -224,15 +225,15 @@ var cmdRootsApply = &Command{
 	Name: "apply", Args: "[DIR... | FILE]", Short: "Apply the plans of many root modules",
 	Long: `
 Plans all root modules below the directories, shows the plans, asks once for
-approval and applies them, each root module after those that it reads. With a
-file that "tofu roots plan -out=FILE" saved, applies exactly those plans
+approval and applies them, each root module after those whose outputs it reads.
+With a file that "tofu roots plan -out=FILE" saved, applies exactly those plans
 without asking.`,
 	New: with(func(f *rootsApplyFlags, fs *options) {
 		f.add(fs)
 		f.addPlan(fs)
 		f.addApply(fs)
-		fs.StringVar(&f.Resume, "resume", "", "Go on with what is left of the plans in `FILE` after a run that failed or "+
-			"was ended.")
+		fs.StringVar(&f.Resume, "resume", "", "Apply what is left of the plans in `FILE` after a run that failed or was "+
+			"interrupted.")
 	}, runRootsApply),
 }
 
@@ -240,8 +241,8 @@ var cmdRootsDestroy = &Command{
 	Name: "destroy", Args: "[DIR...]", Short: "Destroy everything that many root modules manage",
 	Long: `
 Plans to destroy everything that the root modules below the directories manage,
-asks once for approval, and destroys it, each root module before those that it
-reads.`,
+asks once for approval, and destroys it, each root module before those whose
+outputs it reads.`,
 	New: with(func(f *rootsApplyFlags, fs *options) {
 		f.add(fs)
 		f.addApply(fs)
@@ -274,7 +275,7 @@ func runRootsApply(ctx context.Context, app *App, f *rootsApplyFlags, args []str
 			return badUsage("Too many command line arguments", "With a saved plan, apply takes no directories.")
 		}
 		if f.selects() {
-			return badUsage("Incompatible options", "A saved plan is applied as a whole: select root modules when it is made.")
+			return badUsage("Incompatible options", "A saved plan is applied as a whole. Select root modules with \"tofu roots plan\".")
 		}
 		return f.applySaved(ctx, app, file)
 	case app.view.JSON && !f.AutoApprove:
@@ -333,8 +334,8 @@ func (f *rootsApplyFlags) apply(
 	return results, f.summarize(app, operation, results)
 }
 
-// planAndApply plans, asks, and applies, until nothing is deferred. What can't be planned doesn't
-// keep the rest from being applied.
+// planAndApply plans, asks for approval and applies, until nothing is deferred. Root modules that
+// can't be planned don't keep the others from being applied.
 func (f *rootsApplyFlags) planAndApply(ctx context.Context, app *App, dirs []string) error {
 	opts, err := f.options()
 	if err != nil {
@@ -359,8 +360,8 @@ func (f *rootsApplyFlags) planAndApply(ctx context.Context, app *App, dirs []str
 	}
 }
 
-// round plans all root modules, and applies the plans if the user approves. again says that changes
-// were deferred which the next round may plan, because this one changed something.
+// round plans all root modules, and applies the plans if the user approves. again reports whether
+// another round is needed: changes were deferred, and this round changed something.
 func (f *rootsApplyFlags) round(
 	ctx context.Context, app *App, run *fleet.Run, opts engine.PlanOptions, path string,
 ) (again bool, err error) {

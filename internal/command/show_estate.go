@@ -55,7 +55,7 @@ func (s *showRun) estate(ctx context.Context, path string) error {
 	return s.write(func(w io.Writer) error { return e.json(ctx, w) })
 }
 
-// estateShow shows an archive.
+// estateShow shows the saved plans of many root modules.
 type estateShow struct {
 	*showRun
 	saved *fleet.Saved
@@ -89,7 +89,7 @@ func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
 		}
 		e.app.Say("%s", e.app.heading(p.Name))
 		if why := p.WaitsFor(); why != "" {
-			e.app.Say("An apply postpones this: %s.", why)
+			e.app.Say("This will be applied later: %s.", why)
 		}
 		err := e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error {
 			schemas, end, err := at.app.planSchemas(ctx, plan)
@@ -159,7 +159,7 @@ func (e *estateShow) formatted(ctx context.Context, shown []*fleet.Planned) erro
 		})
 	}
 	if e.flags.Format == formatHTML {
-		return badUsage("One page shows one plan", "With -format=html, say which plan to show: -root=NAME.")
+		return badUsage("Root module required", "A page shows the plan of one root module: choose it with -root=NAME.")
 	}
 	out, err := e.app.openDocument(e.flags.Out)
 	if err != nil {
@@ -171,7 +171,7 @@ func (e *estateShow) formatted(ctx context.Context, shown []*fleet.Planned) erro
 	return out.close(e.markdown(ctx, out))
 }
 
-// summary writes the sums, and what the sums consist of.
+// summary writes the summary of all plans and the numbers of each plan.
 func (e *estateShow) summary(w io.Writer) error {
 	text, err := json.MarshalIndent(struct {
 		FormatVersion string           `json:"format_version"`
@@ -185,8 +185,8 @@ func (e *estateShow) summary(w io.Writer) error {
 	return err
 }
 
-// markdown writes the plans of root modules with changes, in as many characters as one plan may
-// have. Those that don't fit are listed.
+// markdown writes the plans of root modules with changes, all together within the limit for one plan.
+// A line at the end counts those that don't fit.
 func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
 	text := &countedWriter{to: w}
 	fmt.Fprintf(text, "# %s\n", e.saved.Summary().Text())

@@ -19,8 +19,8 @@ import (
 	"tofu/internal/ui"
 )
 
-// Apply applies the plans of an archive. The selected root modules are those of the archive. What
-// rec says is done is not done again.
+// Apply applies the plans of an archive. The selected root modules must be those of the archive. Root
+// modules that are done according to rec are not applied again.
 func (run *Run) Apply(ctx context.Context, opts engine.ApplyOptions, from *Saved, rec *Record) []*Result {
 	a := &applying{run: run, opts: opts, from: from, rec: rec, planned: make(map[string]*Planned, len(from.Roots)),
 		outputs: make(map[string]map[string]cty.Value)}
@@ -95,8 +95,8 @@ func (a *applying) apply(ctx context.Context, s *session.Session, saved *session
 	return a.carryOut(ctx, op, saved.Plan, saved.ID, result)
 }
 
-// again plans again what an earlier run began and did not finish, and applies that. The new plan may
-// only have changes that the approved plan has.
+// again makes and applies a new plan for a root module that an earlier run began and did not finish.
+// The new plan may only have changes that the approved plan has.
 func (a *applying) again(ctx context.Context, s *session.Session, saved *session.SavedPlan, result *Result) error {
 	s.Snapshot = nil
 	op, err := s.StartOperation(ctx, a.run.Options, session.OperationApply)
@@ -142,7 +142,7 @@ func (a *applying) carryOut(
 	return nil
 }
 
-// keep keeps the outputs of a root module that is done for those that read them.
+// keep keeps the outputs of a finished root module for the root modules that read them.
 func (a *applying) keep(root string, st *states.State) {
 	out := stateOutputs(st)
 	a.mu.Lock()
@@ -201,5 +201,6 @@ func (a *applying) actual(ctx context.Context, root string) (map[string]cty.Valu
 		a.keep(root, open.State())
 		return stateOutputs(open.State()), nil
 	}
-	return nil, tfdiags.Errorf("A root module is missing", "The plan was made from the outputs of %s, which is not in it.", root)
+	return nil, tfdiags.Errorf("A root module is missing",
+		"The plan was made from the outputs of %s, which is not in it.", root)
 }

@@ -59,8 +59,8 @@ type Planned struct {
 	Records   bool            `json:"records,omitempty"` // without changes, what was read differs from the state
 	Counts    planview.Counts `json:"counts"`
 	Deferred  int             `json:"deferred,omitempty"`
-	// Waits are the root modules that defer changes which decide outputs that this one reads. Its plan
-	// is shown, and not applied: it is made again when these changes are applied.
+	// Waits names the root modules with deferred changes on which the outputs that this one reads
+	// depend. This plan is shown but not applied: a new one is made after those changes.
 	Waits   []string `json:"waits,omitempty"`
 	Unknown []string `json:"unknown_variables,omitempty"`
 }
@@ -76,9 +76,10 @@ type Archive struct {
 	roots map[*roots.Root]*Planned
 }
 
-// Create begins an archive at path. The file is there when the archive is complete.
+// Create begins an archive. [Archive.Close] creates the file at path.
 func Create(path string, mode plans.Mode) (*Archive, error) {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // a plan may contain secrets: only for the user
+	// Only the user may read the file: a plan may contain secrets.
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
 		return nil, notSaved(path, err)
 	}
@@ -101,8 +102,8 @@ func notSaved(path string, err error) error {
 // add adds the plan of a root module.
 func (a *Archive) add(r *roots.Root, plan []byte, about *PlanSummary, in []byte) error {
 	p := &Planned{Name: r.Name, Dir: filepath.ToSlash(r.Dir), State: r.State, Serial: about.Serial, Lineage: about.Lineage,
-		Workspace: about.Workspace, Changes: about.Changes, Records: about.Records, Counts: about.Counts, Deferred: about.Deferred,
-		Unknown: about.Unknown, Waits: about.Waits}
+		Workspace: about.Workspace, Changes: about.Changes, Records: about.Records, Counts: about.Counts,
+		Deferred: about.Deferred, Unknown: about.Unknown, Waits: about.Waits}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var err error
@@ -175,7 +176,7 @@ func Is(data []byte) bool {
 		bytes.HasPrefix(data[header:], []byte(signature))
 }
 
-// Saved is an archive that is read. The caller must close it.
+// Saved is an archive that is open for reading. The caller must close it.
 type Saved struct {
 	Manifest
 	path string
@@ -298,7 +299,7 @@ func (s *Saved) Names() []string {
 	return out
 }
 
-// Summary returns the sums of all plans.
+// Summary returns the summary of all plans.
 func (s *Saved) Summary() ui.Estate {
 	results := make([]*Result, len(s.Roots))
 	for i, p := range s.Roots {

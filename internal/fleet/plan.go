@@ -26,7 +26,7 @@ import (
 type PlanSummary struct {
 	Counts    planview.Counts
 	Changes   bool     // applying the plan would change something
-	Records   bool     // it would not, but what was read differs from the state, such as outputs of others
+	Records   bool     // it would not, but would update the state, such as with outputs of other root modules
 	Deferred  int      // changes that can't be planned yet
 	Unknown   []string // variables
 	Waits     []string // see Planned.Waits
@@ -47,8 +47,8 @@ func (s *PlanSummary) waitsFor() string {
 
 // Plan plans all root modules of the run and adds their plans to an archive.
 func (run *Run) Plan(ctx context.Context, opts engine.PlanOptions, into *Archive) []*Result {
-	p := &planning{run: run, opts: opts, into: into, outputs: make(map[*roots.Root]map[string]cty.Value), undecided: make(map[string]bool),
-		selected: make(map[*roots.Root]bool)}
+	p := &planning{run: run, opts: opts, into: into, outputs: make(map[*roots.Root]map[string]cty.Value),
+		undecided: make(map[string]bool), selected: make(map[*roots.Root]bool)}
 	for _, r := range run.Selected {
 		p.selected[r] = true
 	}
@@ -65,8 +65,8 @@ type planning struct {
 
 	mu      sync.Mutex
 	outputs map[*roots.Root]map[string]cty.Value // planned ones, of finished root modules
-	// undecided has the names of root modules of which some outputs stay unknown, or as they are, when
-	// their plans are applied.
+	// undecided holds the names of root modules of which some outputs have no final value when their
+	// plans are applied, because changes are deferred.
 	undecided map[string]bool
 }
 
@@ -138,7 +138,7 @@ func (p *planning) save(
 	return p.into.add(r, data, about, from)
 }
 
-// undecided reports whether applying a plan leaves outputs undecided.
+// undecided reports whether outputs may have no final value after the plan is applied.
 func undecided(about *PlanSummary, outputs map[string]cty.Value) bool {
 	if len(about.Waits) > 0 {
 		return about.Changes // nothing of it is applied
@@ -181,10 +181,13 @@ func plannedOutputs(plan *plans.Plan) map[string]cty.Value {
 	return out
 }
 
-// reader returns the function that returns planned outputs to a root module.
+// reader returns the function that looks up the planned outputs that a root module reads, and records
+// them in its inputs.
 func (p *planning) reader(s *session.Session, reader *roots.Root, in *inputs) func(
 	context.Context, *session.BackendSettings, string) (map[string]cty.Value, bool, error) {
-	return func(_ context.Context, settings *session.BackendSettings, workspace string) (map[string]cty.Value, bool, error) {
+	return func(
+		_ context.Context, settings *session.BackendSettings, workspace string,
+	) (map[string]cty.Value, bool, error) {
 		id, err := roots.Identify(s, settings, workspace)
 		if err != nil {
 			return nil, false, err
@@ -199,8 +202,8 @@ func (p *planning) reader(s *session.Session, reader *roots.Root, in *inputs) fu
 		if !planned {
 			return nil, false, tfdiags.Errorf("The order of root modules was not known",
 				"%s reads the state of %s, which is planned in the same run. That was not known before, because the "+
-					"settings of the data source depend on values that only the plan knows. Say in roots.tofu.hcl that %s "+
-					"comes after %s.", reader.Name, of.Name, reader.Name, of.Name)
+					"settings of the data source depend on values that only the plan knows. Declare in roots.tofu.hcl that "+
+					"%s comes after %s, with the argument \"after\".", reader.Name, of.Name, reader.Name, of.Name)
 		}
 		in.add(of.Name, outputs)
 		return outputs, true, nil

@@ -12,7 +12,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Record says what runs that applied an archive have done. It is a file beside the archive, to which
+// Record records which root modules of an archive are applied. It is a file beside the archive, to which
 // each run appends lines, so a run that was killed leaves a complete record of what it began.
 type Record struct {
 	mu   sync.Mutex
@@ -39,7 +39,7 @@ type recordLine struct {
 // RecordPath returns the path of the record of an archive.
 func RecordPath(archive string) string { return archive + ".run" }
 
-// NoRecord keeps the record of an archive that no other run can apply.
+// NoRecord returns a record without a file, for an archive that no other run can apply.
 func NoRecord() *Record { return &Record{done: make(map[string]step)} }
 
 // Begin begins the record of the first run that applies an archive. It is an error if there was one.
@@ -50,13 +50,13 @@ func Begin(s *Saved) (*Record, error) {
 	}
 	if len(rec.done) > 0 {
 		rec.Close()
-		return nil, tfdiags.Errorf("The plan was applied before", "%s says what an earlier run did. With -resume, apply "+
-			"goes on with what is left of it.", RecordPath(s.path))
+		return nil, tfdiags.Errorf("The plan was applied before", "%s records what an earlier run did. To apply what is "+
+			"left of the plan, use -resume=%s.", RecordPath(s.path), s.path)
 	}
 	return rec, nil
 }
 
-// Resume opens the record of an archive to go on with what is left.
+// Resume opens the record of an archive, to apply what is left. It is an error if there is none.
 func Resume(s *Saved) (*Record, error) {
 	rec, err := openRecord(s, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +70,7 @@ func openRecord(s *Saved, flag int) (*Record, error) {
 	path := RecordPath(s.path)
 	file, err := os.OpenFile(path, flag|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("opening the record of what is done: %w", err)
+		return nil, fmt.Errorf("opening the record of the run: %w", err)
 	}
 	rec := &Record{file: file, done: make(map[string]step)}
 	id := ""
@@ -121,7 +121,7 @@ func (r *Record) append(line recordLine) error {
 		_, err = fmt.Fprintf(r.file, "\n%s\n", text)
 	}
 	if err != nil {
-		return fmt.Errorf("recording what is done: %w", err)
+		return fmt.Errorf("writing the record of the run: %w", err)
 	}
 	return nil
 }

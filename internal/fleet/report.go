@@ -16,14 +16,14 @@ import (
 // reportFormat is the version of the JSON form of reports.
 const reportFormat = "1.0"
 
-// Report is what became of the root modules of a run.
+// Report holds the results of a run.
 type Report struct {
 	FormatVersion string       `json:"format_version"`
 	Summary       ui.Estate    `json:"summary"`
 	Roots         []RootReport `json:"roots"`
 }
 
-// RootReport is what became of one root module. Its status is that of ui.EstateRoot.
+// RootReport holds the result of one root module. Its status is one of those of ui.EstateRoot.
 type RootReport struct {
 	Name    string          `json:"name"`
 	Status  string          `json:"status"`

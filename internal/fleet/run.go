@@ -153,7 +153,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 func (run *Run) skipped(
 	ctx context.Context, r *roots.Root, needs []dag.ID, list []*roots.Root, results []*Result,
 ) *Result {
-	result := &Result{Root: r, Skipped: true, Why: "the run was interrupted before"}
+	result := &Result{Root: r, Skipped: true, Why: "the run was interrupted"}
 	for _, id := range needs {
 		switch of := results[id]; {
 		case of == nil:
@@ -180,7 +180,7 @@ func (run *Run) open(r *roots.Root, out io.Writer) *session.Session {
 	return s
 }
 
-// Result is what became of a root module in a run.
+// Result is the result of a root module in a run.
 type Result struct {
 	Root *roots.Root
 	Err  error
@@ -254,7 +254,7 @@ func (s *sequence) done(i int, text []byte) {
 	}
 }
 
-// Status returns what became of the root module in one word; see ui.EstateRoot.
+// Status returns the status of the root module; ui.EstateRoot lists them.
 func (r *Result) Status() string {
 	switch {
 	case r.Skipped:
@@ -304,7 +304,7 @@ func Applied(results []*Result) bool {
 	return slices.ContainsFunc(results, func(r *Result) bool { return r.Applied != nil })
 }
 
-// Left reports whether something is left to plan after all plans are applied.
+// Left reports whether changes remain to be planned after all plans are applied.
 func Left(results []*Result) bool {
 	for _, r := range results {
 		if r.Plan != nil && r.Plan.left() {
@@ -324,7 +324,7 @@ func Applyable(results []*Result) bool {
 	return false
 }
 
-// Summarize returns the sums of a run.
+// Summarize returns the summary of a run.
 func Summarize(operation string, results []*Result) ui.Estate {
 	m := ui.Estate{Operation: operation, Roots: len(results)}
 	for _, r := range results {
@@ -362,5 +362,5 @@ func Stuck(results []*Result) error {
 		}
 	}
 	return tfdiags.Errorf("Deferred changes can't be planned",
-		"Applying these plans would not make known what the changes wait for:%s", strings.Join(lines, ""))
+		"Nothing can be applied that would make known what these changes depend on:%s", strings.Join(lines, ""))
 }

@@ -102,8 +102,8 @@ type kubeconfig struct {
 	Contexts []entry `json:"contexts"`
 }
 
-// Selection names the parts of kubeconfig files to use. The context that is current in the files is
-// used if there is none; a cluster and a user are used instead of those of the context.
+// Selection names the parts of kubeconfig files to use. Without a
+// Context, the current context of the files is used. Cluster and User replace those of the context.
 type Selection struct{ Context, Cluster, User string }
 
 // Load returns the selected cluster and user. Of several files, the first that has a value or an entry
@@ -154,7 +154,7 @@ func find(entries []entry, what, name string) (*entry, error) {
 	return nil, fmt.Errorf("the %s %q does not exist in the kubeconfig files", what, name)
 }
 
-// add adds the content of a file. Relative paths in it start at its folder.
+// add adds the content of a file. Relative paths in it are relative to its directory.
 func (k *kubeconfig) add(path string) error {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -186,7 +186,7 @@ func (k *kubeconfig) add(path string) error {
 	return nil
 }
 
-// locate makes a path relative to a folder complete.
+// locate makes a path absolute that is relative to a folder.
 func locate(folder string, path *string) {
 	if *path != "" && !filepath.IsAbs(*path) {
 		*path = filepath.Join(folder, *path)

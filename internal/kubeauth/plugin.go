@@ -58,7 +58,8 @@ func (p *plugin) check() error {
 	case p.Command == "":
 		return errors.New("it has no command")
 	case !slices.Contains(pluginVersions, p.APIVersion):
-		return fmt.Errorf("%q has the API version %q; use one of: %s", p.Command, p.APIVersion, strings.Join(pluginVersions, ", "))
+		return fmt.Errorf("%q has the API version %q; use one of: %s", p.Command, p.APIVersion,
+			strings.Join(pluginVersions, ", "))
 	case p.Interactive == "" && p.APIVersion == pluginVersions[0]:
 		return fmt.Errorf("%q has no interactiveMode", p.Command)
 	case !slices.Contains([]string{"", Never, IfAvailable, Always}, p.Interactive):

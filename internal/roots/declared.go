@@ -257,7 +257,7 @@ func (e *Estate) didYouMean(name string) string {
 			return fmt.Sprintf(" Did you mean %q?", other)
 		}
 	}
-	return " The names are listed by: tofu roots list"
+	return " To list the names, run: tofu roots list"
 }
 
 // twoNames returns the error for two root modules with one name.

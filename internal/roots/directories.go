@@ -27,7 +27,9 @@ func Directories(dirs []string) ([]Directory, error) {
 	for _, dir := range dirs {
 		tree.search(filepath.Clean(dir))
 	}
-	slices.SortFunc(tree.found, func(a, b Directory) int { return strings.Compare(filepath.ToSlash(a.Dir), filepath.ToSlash(b.Dir)) })
+	slices.SortFunc(tree.found, func(a, b Directory) int {
+		return strings.Compare(filepath.ToSlash(a.Dir), filepath.ToSlash(b.Dir))
+	})
 	return tree.found, tree.errs.Err()
 }
 

@@ -28,7 +28,7 @@ type Root struct {
 	Name    string
 	Dir     string // relative to the working directory
 	State   StateID
-	Reads   []Read   // what it needs of other root modules, by position
+	Reads   []Read   // references to other root modules, by position
 	Outputs []string // names, sorted
 	// Declared is what roots.tofu.hcl says about the root module; nil without such a file.
 	Declared *rootsfile.Root
@@ -42,7 +42,7 @@ type Root struct {
 	shared    bool     // other root modules have the same directory
 }
 
-// Estate is a number of root modules. It must not be changed.
+// Estate holds root modules and which of them need which others. It must not be changed.
 type Estate struct {
 	Roots []*Root // by name
 	// Graph has a vertex for each root module, with its index in Roots as ID, and an edge to each root
@@ -89,8 +89,8 @@ func Load(ctx context.Context, dirs []string, open func(dir string) *session.Ses
 	return e, errs.AppendError(e.cycles()).Err()
 }
 
-// roots returns the root modules among the candidates, by name: a module that another one calls is
-// none, unless it is declared or has a lock file.
+// roots returns the root modules among the candidates, by name. A module that another one calls is
+// not a root module unless it is declared or has a lock file.
 func roots(all []*Root, found []Directory) []*Root {
 	called, locked := make(map[string]bool), make(map[string]bool)
 	for _, r := range all {
@@ -153,8 +153,8 @@ func (r *Root) read(ctx context.Context, s *session.Session) {
 	}
 }
 
-// resolver finds the modules that a root module calls. Without those that are not installed, only
-// the states that the others read are found.
+// resolver returns a resolver of the modules that a root module calls. It ignores modules that are
+// not installed, so the states that these read are not found.
 func resolver(s *session.Session) configs.Resolver {
 	installed, err := getmodules.Installed(s.ModulesDir(), s.Base)
 	return func(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
@@ -256,7 +256,7 @@ func (e *Estate) Needs(r *Root) []*Root {
 // Index returns the index of a root module in Roots.
 func (e *Estate) Index(r *Root) int { return int(r.id) }
 
-// cycles reports root modules that need each other.
+// cycles returns an error if root modules need each other.
 func (e *Estate) cycles() error {
 	var errs tfdiags.Diagnostics
 	for _, cycle := range e.Graph.Cycles() {

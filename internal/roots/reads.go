@@ -28,16 +28,16 @@ type Read struct {
 	Root *Root
 }
 
-// ReadKind is the form in which one root module names another. Its text is the form in documents.
+// ReadKind is the way in which one root module refers to another. JSON documents have it as text.
 type ReadKind string
 
 const (
 	RemoteState ReadKind = "remote_state" // a data source reads its state
-	Variable    ReadKind = "variable"     // the value of a variable has outputs of it
-	After       ReadKind = "after"        // it only comes before
+	Variable    ReadKind = "variable"     // a variable is set from its outputs
+	After       ReadKind = "after"        // the argument "after" names it
 )
 
-// errDynamic says that the settings of a data source depend on what is not known before planning.
+// errDynamic is the error for settings of a data source that are not known before planning.
 var errDynamic = errors.New("the settings are not known before planning")
 
 // remoteStates returns the states that a configuration reads. It leaves out those whose settings are

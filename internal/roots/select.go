@@ -26,8 +26,8 @@ type Selection struct {
 	Dependents, Dependencies bool
 }
 
-// Select returns the selected root modules, by name. It is an error if a pattern or a tag fits no
-// root module.
+// Select returns the selected root modules, by name. It is an error if a pattern or a tag matches
+// no root module.
 func (e *Estate) Select(s *Selection) ([]*Root, error) {
 	if err := e.checkSelection(s); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (e *Estate) checkSelection(s *Selection) error {
 			switch {
 			case !doublestar.ValidatePattern(p):
 				errs.Add(tfdiags.Errorf("Invalid pattern", "The pattern -%s=%s is not valid. In a pattern, * stands for any "+
-					"characters but slashes, and ** for any parts of a name.", option.name, p))
+					"characters but slashes, and ** for any characters.", option.name, p))
 			case !slices.ContainsFunc(e.Roots, fits):
 				errs.Add(tfdiags.Errorf("No such root module", "-%s=%s matches no root module.%s", option.name, p,
 					e.didYouMean(p)))
@@ -83,8 +83,8 @@ func (e *Estate) checkSelection(s *Selection) error {
 	for _, words := range s.Tags {
 		for word := range strings.SplitSeq(words, ",") {
 			if !slices.ContainsFunc(e.Roots, func(r *Root) bool { return slices.Contains(r.Tags(), word) }) {
-				errs.Add(tfdiags.Errorf("No such tag", "No root module has the tag %q. The tags are listed by: tofu roots "+
-					"list -json", word))
+				errs.Add(tfdiags.Errorf("No such tag", "No root module has the tag %q. To list the tags, run: "+
+					"tofu roots list -json", word))
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"tofu/internal/ui/planview"
 )
 
-// Estate is the summary of a run over many root modules.
+// Estate is the summary of a run over many root modules, which together are called an estate.
 type Estate struct {
 	Operation string          `json:"operation"` // "plan", "apply" or "destroy"
 	Roots     int             `json:"roots"`
@@ -31,9 +31,9 @@ func (m Estate) Text() string {
 		verb = "changed"
 		counts = fmt.Sprintf("%d added, %d changed, %d destroyed", c.Add, c.Change, c.Remove)
 	}
-	text := fmt.Sprintf("%d of %d roots %s: %s.", m.Changed, m.Roots, verb, counts)
+	text := fmt.Sprintf("%d of %d root modules %s: %s.", m.Changed, m.Roots, verb, counts)
 	if m.Changed == 0 {
-		text = fmt.Sprintf("None of %d roots %s.", m.Roots, verb)
+		text = fmt.Sprintf("None of %d root modules %s.", m.Roots, verb)
 	}
 	if m.Failed > 0 {
 		text += fmt.Sprintf(" %d failed.", m.Failed)
@@ -47,7 +47,7 @@ func (m Estate) Text() string {
 	return text
 }
 
-// EstateRoot is what became of one root module in a run over many.
+// EstateRoot is the result of one root module in a run over many.
 type EstateRoot struct {
 	Name   string          `json:"name"`
 	Status string          `json:"status"` // "changes", "unchanged", "applied", "postponed", "failed", "skipped" or "done"

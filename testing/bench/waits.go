@@ -14,8 +14,7 @@ import (
 // waits measures how long an apply waits for what it doesn't need: three resources of 50 instances
 // each, of which b[i] refers to a[i], and c[i] to b[i]. The creation of each instance takes a time
 // between 0.2 and 2 seconds, which a provisioner sleeps. No apply can be faster than the longest
-// chain a[i], b[i], c[i], and none than the sum of all times over the number of operations at a
-// time.
+// chain a[i], b[i], c[i], or than the sum of all times divided by the parallelism.
 func waits(o *options, out io.Writer) error {
 	const instances, seed = 50, 22
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -31,7 +30,8 @@ func waits(o *options, out io.Writer) error {
 			longest, sum = max(longest, chains[i]), sum+d
 		}
 	}
-	fmt.Fprintf(out, "\n%d instances each of a, b and c; b[i] refers to a[i], c[i] to b[i]; 0.2 to 2 s each\n\n", instances)
+	fmt.Fprintf(out, "\n%d instances each of a, b and c; b[i] refers to a[i], c[i] to b[i]; 0.2 to 2 s each\n\n",
+		instances)
 	t := &table{rows: [][]string{{"parallelism", "program", "apply s", "limit s", "apply / limit"}}}
 	programs := []string{o.bin}
 	if o.ref != "" {

@@ -14,8 +14,8 @@ import (
 	"tofu/internal/restapi"
 )
 
-// Bucket calls an object storage that has the protocol of S3 with its own names and signatures, and
-// that can't compare versions when it writes. It implements Client. A version is compared before a
+// Bucket calls an object store whose protocol is that of S3 with other names and signatures, and which
+// can't compare versions when it writes. It implements Client. A version is compared before a
 // write instead, which only a lock protects; an object is created without that gap.
 type Bucket struct {
 	URL  *url.URL // of the bucket
@@ -55,7 +55,8 @@ func (b *Bucket) do(
 ) (*restapi.Response, error) {
 	to := *b.URL
 	to.Path, to.RawQuery = strings.TrimSuffix(to.Path, "/")+"/"+key, query.Encode()
-	resp, err := b.HTTP.Do(ctx, &restapi.Request{Method: method, URL: &to, Header: header, Body: body, Limit: limits.State})
+	resp, err := b.HTTP.Do(ctx,
+		&restapi.Request{Method: method, URL: &to, Header: header, Body: body, Limit: limits.State})
 	if err != nil || resp.Status < http.StatusMultipleChoices {
 		return resp, err
 	}

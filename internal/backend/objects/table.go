@@ -169,7 +169,7 @@ func (t *Table) remember(workspace string, k known) {
 	t.known[workspace] = k
 }
 
-// remembered returns the state in the store, as far as it is known.
+// remembered returns the state as last read or written, if there is one.
 func (t *Table) remembered(workspace string) (known, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -25,7 +25,7 @@ import (
 // accessKey is an access key. Only temporary ones have a token.
 type accessKey struct{ id, secret, token string }
 
-// temporary is an access key and when it ends.
+// temporary is an access key and the time at which it expires.
 type temporary struct {
 	accessKey
 	expires time.Time
@@ -42,10 +42,11 @@ type credentials struct {
 	current temporary
 }
 
-// margin is how long before its end a temporary key is replaced.
+// margin is how long before it expires a temporary key is replaced.
 const margin = 5 * time.Minute
 
-// get returns the access key. It looks for it when it is first needed, and again before it ends.
+// get returns the access key. It looks it up at the first call, and again before it
+// expires.
 func (k *credentials) get(ctx context.Context) (accessKey, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -218,7 +219,8 @@ func (k *credentials) assume(ctx context.Context, key accessKey, role *Role) (te
 		err = resp.Failure()
 	}
 	if err == nil && resp.Status != http.StatusOK {
-		err = fmt.Errorf("%s: %s (status %d); the access key comes from %s", out.Code, out.Message, resp.Status, k.config.source())
+		err = fmt.Errorf("%s: %s (status %d); the access key comes from %s", out.Code, out.Message, resp.Status,
+			k.config.source())
 	}
 	if err != nil {
 		return temporary{}, fmt.Errorf("assuming the role %q: %w", role.ARN, err)

@@ -74,8 +74,8 @@ func (t *tablestore) Get(ctx context.Context, key string) (objects.Row, error) {
 	return decodeRow(fields[fieldResponseRow])
 }
 
-// Put implements objects.Rows. What is to be without a column may also not exist, which are two
-// conditions of the service.
+// Put implements objects.Rows. A condition that a column is missing allows an absent row too; the
+// service has a condition for each of the two cases.
 func (t *tablestore) Put(ctx context.Context, key string, r objects.Row, c objects.RowCondition) error {
 	write := func(condition []byte) error {
 		body := text(text(nil, fieldTable, t.table), fieldRow, encodeRow(keyColumn, key, r))
@@ -162,7 +162,8 @@ func (t *tablestore) call(ctx context.Context, operation string, body []byte) ([
 // busy reports whether the service asks for another attempt.
 func busy(resp *restapi.Response) bool {
 	fields, err := parse(resp.Body)
-	return err == nil && slices.Contains([]string{"OTSRowOperationConflict", "OTSNotEnoughCapacityUnit", "OTSTableNotReady",
+	return err == nil && slices.Contains([]string{
+		"OTSRowOperationConflict", "OTSNotEnoughCapacityUnit", "OTSTableNotReady",
 		"OTSPartitionUnavailable", "OTSServerBusy", "OTSQuotaExhausted"}, string(fields[1]))
 }
 

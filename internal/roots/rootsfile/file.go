@@ -80,7 +80,7 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 	locals := make(map[string]hcl.Expression)
 	for _, attr := range body.Attributes {
 		errs = errs.Append(tfdiags.Errorf("Unsupported argument",
-			"Arguments belong into the blocks locals, defaults and root.").At(attr.NameRange))
+			"Arguments belong in the blocks locals, defaults and root.").At(attr.NameRange))
 	}
 	for _, block := range body.Blocks {
 		switch {
@@ -209,7 +209,7 @@ func text(block *hclsyntax.Block, name, missing string, ctx *hcl.EvalContext) (s
 	v, err := convert.Convert(v, cty.String)
 	switch {
 	case err != nil || !v.IsKnown():
-		return "", tfdiags.Errorf("Invalid configuration", "The argument %q must be a text.", name).At(attr.Expr.Range())
+		return "", tfdiags.Errorf("Invalid configuration", "The argument %q must be a string.", name).At(attr.Expr.Range())
 	case v.IsNull():
 		return missing, nil
 	}

@@ -188,7 +188,7 @@ func TestErrors(t *testing.T) {
 		{"root \"a\" {\n  for_each = toset([\"x\", \"y\"])\n  name = \"z\"\n}", `1: Duplicate root module`},
 		{"root \"../a\" {\n}", `1: Invalid name of a root module`},
 		{"root \"a*\" {\n}", `1: Invalid name of a root module`},
-		{"root \"a\" {\n  path = []\n}", `2: Invalid configuration: The argument "path" must be a text.`},
+		{"root \"a\" {\n  path = []\n}", `2: Invalid configuration: The argument "path" must be a string.`},
 		{"root \"a\" {\n  tags = { a = [] }\n}", `2: Invalid configuration: The argument "tags" is invalid`},
 		{"root \"a\" {\n  workspace = local.x\n}\nlocals {\n  y = 1\n}", `2: Unsupported attribute`},
 		{"root \"a\" {\n  workspace = root[\"b\"].x\n}", `2: Unknown variable`},

@@ -155,7 +155,7 @@ func (c *config) text(body *hclsyntax.Body, name string) (string, error) {
 		return "", err
 	}
 	if v.IsNull() || v.Type() != cty.String {
-		return "", tfdiags.Errorf("Invalid value", "The argument %q must be a text.", name).At(attr.Expr.Range())
+		return "", tfdiags.Errorf("Invalid value", "The argument %q must be a string.", name).At(attr.Expr.Range())
 	}
 	return v.AsString(), nil
 }
