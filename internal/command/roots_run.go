@@ -275,7 +275,8 @@ func runRootsApply(ctx context.Context, app *App, f *rootsApplyFlags, args []str
 			return badUsage("Too many command line arguments", "With a saved plan, apply takes no directories.")
 		}
 		if f.selects() {
-			return badUsage("Incompatible options", "A saved plan is applied as a whole. Select root modules with \"tofu roots plan\".")
+			return badUsage("Incompatible options",
+				"A saved plan is applied as a whole. Select root modules with \"tofu roots plan\".")
 		}
 		return f.applySaved(ctx, app, file)
 	case app.view.JSON && !f.AutoApprove:

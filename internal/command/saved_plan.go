@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"tofu/internal/atomicfile"
+	"tofu/internal/fleet"
 	"tofu/internal/plans"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
@@ -97,6 +98,10 @@ func sameElements[T comparable](a, b []T) bool { return containsAll(a, b) && con
 // applySaved applies exactly the saved plan, or nothing.
 func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error {
 	saved, err := app.ReadPlan(ctx, path, f.Variables)
+	if err != nil && fleet.IsFile(path) {
+		return tfdiags.Errorf("A plan of many root modules",
+			"%s was saved with \"tofu roots plan -out\". To apply it, run:\n    tofu roots apply %[1]s", path)
+	}
 	if err != nil {
 		return err
 	}

@@ -176,6 +176,12 @@ func Is(data []byte) bool {
 		bytes.HasPrefix(data[header:], []byte(signature))
 }
 
+// IsFile reports whether there is an archive at path.
+func IsFile(path string) bool {
+	head, err := readHead(path)
+	return err == nil && Is(head)
+}
+
 // Saved is an archive that is open for reading. The caller must close it.
 type Saved struct {
 	Manifest

@@ -114,8 +114,8 @@ func (im *importer) leave(unit, what string, args ...any) {
 }
 
 // kept lists blocks and arguments that are imported, or not needed.
-var kept = []string{"include", "locals", "dependency", "dependencies", "inputs", "remote_state", "terraform", "generate",
-	"terragrunt_version_constraint", "terraform_version_constraint", "terraform_binary"}
+var kept = []string{"include", "locals", "dependency", "dependencies", "inputs", "remote_state", "terraform",
+	"generate", "terragrunt_version_constraint", "terraform_version_constraint", "terraform_binary"}
 
 // read reads a unit and adds its root module.
 func (im *importer) read(u *unit) {
