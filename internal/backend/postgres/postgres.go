@@ -21,7 +21,7 @@ import (
 type Config struct {
 	ConnStr string `cfg:"conn_str,sensitive" env:"PG_CONN_STR"`
 	Schema  string `cfg:"schema_name" env:"PG_SCHEMA_NAME" default:"tofu"`
-	Keep    string `cfg:"keep" doc:"How long earlier versions are kept, such as 90d; without it, forever."`
+	Keep    string `cfg:"keep"`
 }
 
 // Docs implements blocks.Documented.
@@ -29,6 +29,7 @@ func (*Config) Docs() blocks.Docs {
 	return blocks.Docs{
 		"conn_str":    "The connection string: a postgres:// URL.",
 		"schema_name": "The schema of the tables.",
+		"keep":        "How long the history keeps earlier versions, such as 90d; without it, forever.",
 	}
 }
 

@@ -70,7 +70,7 @@ CREATE VIEW outputs WITH (security_barrier) AS
 -- A row for each thing that an object depends on: a resource in the configuration, and, as far as
 -- they are recorded, its instances.
 CREATE VIEW dependencies WITH (security_barrier) AS
-    SELECT w.name AS workspace, o.address, o.deposed, d.kind, d.depends_on
+    SELECT w.name AS workspace, o.address, o.deposed, o.config, d.kind, d.depends_on
     FROM object o
         JOIN workspace w ON w.id = o.workspace
         CROSS JOIN LATERAL (
