@@ -79,7 +79,7 @@ func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) e
 // what it needs.
 func (a *App) explained(ctx context.Context, f *explainFlags, args []string) (*explain.Subject, func(), error) {
 	if len(args) > 0 {
-		saved, err := a.ReadPlan(ctx, args[0], f.Variables)
+		saved, err := a.readPlan(ctx, args[0], f.Variables)
 		if err != nil {
 			return nil, func() {}, err
 		}

@@ -187,7 +187,7 @@ func (a *App) openGraph(ctx context.Context, f *graphFlags) (s *graphSubject, en
 	}
 	s = &graphSubject{kind: graphKinds[f.Type]}
 	if f.Plan != "" {
-		saved, err := a.ReadPlan(ctx, f.Plan, f.Variables)
+		saved, err := a.readPlan(ctx, f.Plan, f.Variables)
 		if err != nil {
 			return nil, end, err
 		}

@@ -95,13 +95,19 @@ func containsAll[T comparable](all, some []T) bool {
 // sameElements reports whether two lists have the same elements in any order.
 func sameElements[T comparable](a, b []T) bool { return containsAll(a, b) && containsAll(b, a) }
 
+// readPlan reads the plan file of a single root module.
+func (a *App) readPlan(ctx context.Context, path string, vars session.Variables) (*session.SavedPlan, error) {
+	if fleet.IsFile(path) {
+		return nil, tfdiags.Errorf("A plan of many root modules",
+			"%s was saved with \"tofu roots plan -out\". To apply it or to show it, run:\n    tofu roots apply %[1]s\n"+
+				"    tofu show %[1]s", path)
+	}
+	return a.ReadPlan(ctx, path, vars)
+}
+
 // applySaved applies exactly the saved plan, or nothing.
 func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error {
-	saved, err := app.ReadPlan(ctx, path, f.Variables)
-	if err != nil && fleet.IsFile(path) {
-		return tfdiags.Errorf("A plan of many root modules",
-			"%s was saved with \"tofu roots plan -out\". To apply it, run:\n    tofu roots apply %[1]s", path)
-	}
+	saved, err := app.readPlan(ctx, path, f.Variables)
 	if err != nil {
 		return err
 	}
