@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/backend/postgres"
 	"tofu/internal/states"
@@ -186,5 +187,48 @@ func TestKeep(t *testing.T) {
 	c.Keep = "1y"
 	if _, err := postgres.Driver.Open(t.Context(), c); err == nil || !strings.Contains(err.Error(), "90d") {
 		t.Errorf("a bad value: %v", err)
+	}
+}
+
+// TestPastEncrypted checks that earlier states are read with the keys of their time.
+func TestPastEncrypted(t *testing.T) {
+	c := config(t)
+	s := open(t, c)
+	const before, after = "method = method.aes_gcm.a", "method = method.aes_gcm.b\nfallback {\nmethod = method.aes_gcm.a\n}"
+	save := func(methods, id string) string {
+		m := statemgr.Open(s, ws, &statemgr.Options{DataDir: t.TempDir(), WorkDir: t.TempDir(), Codec: codec(t, methods)})
+		st := read(t, m).State.Clone()
+		st.SetCurrent(addr("a", 0), object(id), provider)
+		st.SetOutput("o", &states.Output{Value: cty.StringVal(id)})
+		if err := m.Save(t.Context(), st); err != nil {
+			t.Fatal(err)
+		}
+		return encoded(t, st)
+	}
+	first := save(before, "clear-text")
+	second := save(after, "other")
+	runs, err := s.RunChanges(t.Context(), ws, 0)
+	if err != nil || len(runs) != 2 {
+		t.Fatalf("%v, %v", runs, err)
+	}
+	for i, want := range []string{second, first} {
+		m, err := s.Moment(t.Context(), ws, runs[i].Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := s.LoadStateAt(t.Context(), ws, m, codec(t, after))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, encoded(t, loaded.State)); diff != "" {
+			t.Error(diff)
+		}
+		if _, err := s.LoadStateAt(t.Context(), ws, m, nil); err == nil {
+			t.Error("an encrypted state is read without a key")
+		}
+	}
+	changes, err := s.PartChanges(t.Context(), ws, statemgr.Part{Address: "lab_object.a"}, 0)
+	if err != nil || len(changes) != 2 || changes[0].After != nil || changes[0].Action != "update" {
+		t.Errorf("changes: %v, %v", changes, err)
 	}
 }

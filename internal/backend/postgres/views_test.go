@@ -175,6 +175,9 @@ func TestRoles(t *testing.T) {
 	if _, err := reader.Get(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), denied) {
 		t.Errorf("the state with a role for outputs: %v", err)
 	}
+	if loaded, err := open(t, roles["r_state"]).LoadState(t.Context(), "a", nil); err != nil || !loaded.Exists {
+		t.Errorf("the state with a role for it: %v, %v", loaded, err)
+	}
 	put(t, open(t, roles["r_write"]), "a", 2, []string{"o=changed"}, []string{"x=changed"})
 	for _, do := range []func(*postgres.Store) error{
 		func(s *postgres.Store) error {
@@ -198,6 +201,19 @@ func TestRoles(t *testing.T) {
 		t.Errorf("workspaces: %s, %v", got, err)
 	}
 
+	// A lower level replaces a higher one.
+	if _, err := rows(t, c, "", "SELECT grant_access('r_write', 'a', 'outputs')"); err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{"SELECT document FROM object", "SELECT attributes::text FROM instances",
+		"SELECT document FROM object_history", "DELETE FROM output RETURNING name"} {
+		if got, err := rows(t, c, "r_write", sql); err != nil || got != "" {
+			t.Errorf("%s with a lower level: %s, %v", sql, got, err)
+		}
+	}
+	if got, err := rows(t, c, "r_write", "SELECT value FROM outputs WHERE name = 'x'"); err != nil || got != `"changed"` {
+		t.Errorf("outputs with a lower level: %s, %v", got, err)
+	}
 	if _, err := rows(t, c, "", "SELECT revoke_access('r_state', 'a')"); err != nil {
 		t.Fatal(err)
 	}
