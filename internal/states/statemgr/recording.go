@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +29,17 @@ type recording struct {
 	base   *states.State     // what the ledger has, without the changes of other runs
 	steps  map[ObjectID]bool // the steps in progress, and whether they delete
 	failed bool
+	next   *batch // what the next transaction writes; nil if nothing waits for it
+
+	writing sync.Mutex // held during a transaction
+}
+
+// batch is what one transaction writes: the results of steps that ended while the transaction
+// before it was running.
+type batch struct {
+	change *Change
+	done   chan struct{} // closed after the transaction
+	err    error
 }
 
 // Difference returns the change that turns one state into another.
@@ -242,11 +254,12 @@ func (r *recording) stored(objects ...ObjectChange) {
 	if len(change.Objects) == 0 && len(change.Ended) == 0 {
 		return
 	}
+	own := slices.Clone(change.Objects)
 	if err := r.write(change); err != nil {
 		return
 	}
 	r.mu.Lock()
-	for _, o := range change.Objects {
+	for _, o := range own {
 		set(r.base, o.ObjectID, o.Object, o.Provider)
 	}
 	r.mu.Unlock()
@@ -263,8 +276,33 @@ func (r *recording) ended(id ObjectID) {
 	}
 }
 
-// write writes a change and reports an error to the operation.
+// write writes the result of a step, together with those that other steps have meanwhile, and
+// reports an error to the operation. It returns when the results are stored.
 func (r *recording) write(change *Change) error {
+	r.mu.Lock()
+	b := r.next
+	if b != nil {
+		b.change.Objects = append(b.change.Objects, change.Objects...)
+		b.change.Ended = append(b.change.Ended, change.Ended...)
+		r.mu.Unlock()
+		<-b.done
+		return b.err
+	}
+	b = &batch{change: change, done: make(chan struct{})}
+	r.next = b
+	r.mu.Unlock()
+
+	r.writing.Lock()
+	r.mu.Lock()
+	r.next = nil // later results wait for the transaction after this one
+	r.mu.Unlock()
+	b.err = r.writeBatch(b.change)
+	r.writing.Unlock()
+	close(b.done)
+	return b.err
+}
+
+func (r *recording) writeBatch(change *Change) error {
 	ctx, cancel := r.context()
 	defer cancel()
 	change.Lineage = r.m.newLineage()
