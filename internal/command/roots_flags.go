@@ -5,6 +5,7 @@ import (
 
 	"tofu/internal/roots"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
 )
 
 // selectFlags select some of the root modules that are found.
@@ -73,6 +74,10 @@ func (a *App) selectRoots(ctx context.Context, f *selectFlags, dirs []string) (
 	selected, selectErr := f.choose(ctx, e)
 	if selectErr != nil {
 		return nil, nil, selectErr
+	}
+	if len(selected) == 0 && len(e.Roots) > 0 && f.Changed == "" { // nothing may have changed
+		return nil, nil, tfdiags.Errorf("No root module is selected", "None of %s matches -only, -skip and -tag. "+
+			"\"tofu roots list\" shows their names.", ui.Count(len(e.Roots), "root module"))
 	}
 	if !onlyRootErrors(e, err) || len(selected) == len(e.Roots) {
 		return e, selected, err

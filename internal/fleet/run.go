@@ -128,6 +128,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 		s := run.open(r, &text)
 		start := time.Now()
 		result := do(ctx, s, r)
+		result.Err = inEstate(result.Err)
 		result.Elapsed = time.Since(start)
 		s.Printer.Diagnostics(s.Warnings.Take())
 		if run.Events {
@@ -147,6 +148,17 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 		seq.done(i, nil) // does nothing for those that are shown
 	}
 	return results
+}
+
+// inEstate returns an error whose advice to initialize a directory names the command that does this
+// in all of them, with the settings of roots.tofu.hcl.
+func inEstate(err error) error {
+	return tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+		return diags.Map(func(d *tfdiags.Diagnostic) {
+			d.Summary = strings.ReplaceAll(d.Summary, `"tofu init`, `"tofu roots init`)
+			d.Detail = strings.ReplaceAll(d.Detail, `"tofu init`, `"tofu roots init`)
+		})
+	})
 }
 
 // skipped returns the result of a root module that was not worked on.
