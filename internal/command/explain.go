@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
@@ -15,10 +16,10 @@ import (
 var cmdExplain = &Command{
 	Name: "explain", Args: "ADDRESS [PLAN]", Short: "Say why something is in a plan, or why not",
 	Long: `
-Says why a module, a resource or an instance is in the saved plan in the file
-PLAN, or in a plan that is made for the answer: the action, the attributes that
-cause it and where their values come from, what it waits for, and what waits for
-it.
+Says why a module, a resource, an instance or an output (output.NAME) is in the
+saved plan in the file PLAN, or in a plan that is made for the answer: the
+action, the attributes that cause it and where their values come from, what it
+waits for, and what waits for it.
 
 For something that is not in the plan it says why not: for example because of
 -target, ignore_changes or a count of 0.`,
@@ -45,11 +46,12 @@ type explainFlags struct {
 func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) error {
 	if len(args) == 0 || len(args) > 2 {
 		return badUsage("One or two arguments are required",
-			"Explain needs the address of a module, a resource or an instance, "+
+			"Explain needs the address of a module, a resource, an instance or an output, "+
 				"and optionally the file of a saved plan.")
 	}
+	output, isOutput := strings.CutPrefix(args[0], "output.")
 	target, err := addrs.ParseTargetText(args[0])
-	if err != nil {
+	if err != nil && !isOutput {
 		return err
 	}
 	subject, end, err := app.explained(ctx, f, args[1:])
@@ -57,19 +59,24 @@ func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) e
 	if err != nil {
 		return err
 	}
-	answer, err := explain.Explain(subject, target)
+	var answer *explain.Answer
+	if isOutput {
+		answer, err = explain.Output(subject, output)
+	} else {
+		answer, err = explain.Explain(subject, target)
+	}
 	if err != nil {
 		return err
 	}
 	app.printOnStderr(app.Warnings.Take())
 	if f.WhyNot && answer.InPlan {
-		answer.Objects, answer.Omitted = nil, 0
+		answer.Objects, answer.Output, answer.Omitted = nil, nil, 0
 	}
 	switch {
 	case f.Document:
 		return answer.WriteJSON(app.Out)
 	case f.WhyNot && answer.InPlan:
-		app.Say("%s is in the plan. Without -why-not, the command says why.", target)
+		app.Say("%s is in the plan. Without -why-not, the command says why.", args[0])
 		return nil
 	}
 	return answer.WriteText(app.Out)

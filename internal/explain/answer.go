@@ -12,8 +12,10 @@ type Answer struct {
 	Address       string    `json:"address"`
 	InPlan        bool      `json:"in_plan"` // some object changes
 	Objects       []*Object `json:"objects,omitempty"`
-	Omitted       int       `json:"omitted_objects,omitempty"` // changes that are not among Objects
-	WhyNot        []*Ground `json:"why_not,omitempty"`
+	// Output explains the change of an output of the root module, for an address such as output.url.
+	Output  *Attribute `json:"output,omitempty"`
+	Omitted int        `json:"omitted_objects,omitempty"` // changes that are not among Objects
+	WhyNot  []*Ground  `json:"why_not,omitempty"`
 }
 
 // Object explains the change of one object.

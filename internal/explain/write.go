@@ -30,6 +30,9 @@ func (a *Answer) WriteText(w io.Writer) error {
 		}
 		t.object(o)
 	}
+	if a.Output != nil {
+		t.attribute(a.Output, 0)
+	}
 	if a.Omitted > 0 {
 		t.line(0, "")
 		t.line(0, "%s of %s not explained here. Name one with its key.", verbed(a.Omitted, "more change"), a.Address)
@@ -79,7 +82,7 @@ func (t *text) object(o *Object) {
 			continue
 		}
 		t.title(&title)
-		t.attribute(a)
+		t.attribute(a, 2)
 	}
 	if len(decided) > 0 {
 		t.title(&title)
@@ -104,7 +107,8 @@ func (t *text) title(title *string) {
 	}
 }
 
-func (t *text) attribute(a *Attribute) {
+// attribute writes an attribute or an output at a depth of indentation.
+func (t *text) attribute(a *Attribute, depth int) {
 	change := a.After
 	switch {
 	case a.Before != "" && multiline(a.Before, a.After):
@@ -121,11 +125,11 @@ func (t *text) attribute(a *Attribute) {
 	if change != "" {
 		change = ": " + change
 	}
-	t.line(2, "%s%s%s%s", a.Name, change, forces, at(a.Place))
+	t.line(depth, "%s%s%s%s", a.Name, change, forces, at(a.Place))
 	if a.Cause != "" {
-		t.line(3, "%s", a.Cause)
+		t.line(depth+1, "%s", a.Cause)
 	}
-	t.sources(a.Sources, 3)
+	t.sources(a.Sources, depth+1)
 }
 
 func multiline(values ...string) bool {
