@@ -3,11 +3,14 @@ package command
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"tofu/internal/configs"
 	"tofu/internal/getmodules"
 	"tofu/internal/registry"
+	"tofu/internal/roots"
+	"tofu/internal/roots/rootsfile"
 	"tofu/internal/tfdiags"
 	"tofu/internal/version"
 )
@@ -114,6 +117,9 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 			app.emphasis("OpenTofu initialized in an empty directory!"))
 		return nil
 	}
+	if app.Base == "" {
+		app.warnOfEstate()
+	}
 	given, err := app.Collect(f.Variables)
 	if err != nil {
 		return err
@@ -154,6 +160,25 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 			"providers or the backend change; other commands say when that is necessary.")
 	}
 	return nil
+}
+
+// warnOfEstate warns if a file that declares root modules may be meant for this directory: without its
+// settings, the root module may have another state.
+func (a *App) warnOfEstate() {
+	for dir := roots.Absolute("."); ; {
+		above := filepath.Dir(dir)
+		if _, err := os.Stat(filepath.Join(dir, rootsfile.FileName)); err == nil {
+			a.Warnings.Add(tfdiags.Warningf("Settings in "+rootsfile.FileName+" are not used",
+				"%s declares root modules, and only \"tofu roots\" reads it. If it sets the backend, the workspace or "+
+					"variables for this directory, use \"tofu roots init\" there instead of this command.",
+				filepath.Join(dir, rootsfile.FileName)))
+			return
+		}
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil || dir == above {
+			return
+		}
+		dir = above
+	}
 }
 
 // emphasis returns text in bold.
