@@ -60,6 +60,8 @@ func TestDataPlan(t *testing.T) {
 	}{
 		{"create", nil, s("x"), null, unknownID, cty.UnknownVal(cty.String), false, s("id-1"), s("x")},
 		{"create without input", nil, null, null, unknownID, null, false, s("id-1"), null},
+		{"create with a null number", nil, cty.NullVal(cty.Number), null, unknownID, cty.NullVal(cty.Number), false,
+			s("id-1"), cty.NullVal(cty.Number)},
 		{"create with unknown input", nil, cty.UnknownVal(cty.Number), null, unknownID,
 			cty.UnknownVal(cty.Number), false, cty.NilVal, cty.NilVal},
 		{"no change", obj{s("i"), s("x"), s("x"), n(1)}, s("x"), n(1), s("i"), s("x"), false, s("i"), s("x")},

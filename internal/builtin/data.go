@@ -58,7 +58,7 @@ func planData(req providers.PlanRequest) providers.PlanResponse {
 	input := vals["input"]
 	if req.Prior.IsNull() {
 		vals["id"] = cty.UnknownVal(cty.String).RefineNotNull()
-		vals["output"] = cty.NullVal(cty.DynamicPseudoType)
+		vals["output"] = cty.NullVal(input.Type())
 		if !input.IsNull() {
 			vals["output"] = cty.UnknownVal(input.Type())
 		}
