@@ -20,7 +20,7 @@ const (
 	largeHeap = 3 << 29
 )
 
-// shortCommand is how long a command runs that needs no huge pages. To request them takes two
+// shortCommand is the longest duration of a command without huge pages. Requesting them takes two
 // megabytes.
 const shortCommand = 20 * time.Millisecond
 

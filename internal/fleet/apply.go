@@ -188,19 +188,16 @@ func (a *applying) actual(ctx context.Context, root string) (map[string]cty.Valu
 	if ok {
 		return out, nil
 	}
-	for _, r := range a.run.Selected {
-		if r.Name != root {
-			continue
-		}
-		s := a.run.open(r, io.Discard)
-		open, err := s.OpenState(ctx, session.StateRequest{Vars: a.run.Options.Variables})
-		if err != nil {
-			return nil, err
-		}
-		defer open.Close()
-		a.keep(root, open.State())
-		return stateOutputs(open.State()), nil
+	if a.planned[root] == nil {
+		return nil, tfdiags.Errorf("A root module is missing",
+			"The plan was made from the outputs of %s, which is not in it.", root)
 	}
-	return nil, tfdiags.Errorf("A root module is missing",
-		"The plan was made from the outputs of %s, which is not in it.", root)
+	s := a.run.open(a.run.Estate.ByName(root), io.Discard)
+	open, err := s.OpenState(ctx, session.StateRequest{Vars: a.run.Options.Variables})
+	if err != nil {
+		return nil, err
+	}
+	defer open.Close()
+	a.keep(root, open.State())
+	return stateOutputs(open.State()), nil
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/engine"
-	"tofu/internal/lang/marks"
 	"tofu/internal/memo"
 	"tofu/internal/plans"
 	"tofu/internal/roots"
@@ -163,14 +162,7 @@ func summarize(op *session.Operation, plan *plans.Plan) *PlanSummary {
 
 // plannedOutputs returns the root outputs that the state has after the plan is applied.
 func plannedOutputs(plan *plans.Plan) map[string]cty.Value {
-	out := make(map[string]cty.Value)
-	for _, name := range plan.Prior.OutputNames() {
-		o := plan.Prior.Output(name)
-		out[name] = o.Value
-		if o.Sensitive {
-			out[name] = o.Value.Mark(marks.Sensitive)
-		}
-	}
+	out := stateOutputs(plan.Prior)
 	for _, o := range plan.Changes.Outputs {
 		if o.Action == plans.Delete || o.After.IsNull() { // states have no null outputs
 			delete(out, o.Name)

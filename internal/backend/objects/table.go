@@ -16,12 +16,12 @@ type Row map[string]string
 
 // Rows is a table of a database whose key is the column LockID. Its errors name the table.
 type Rows interface {
-	// Get returns a row, nil if there is none. It sees all writes before it.
+	// Get returns a row, or nil for a missing one. It sees all writes before it.
 	Get(ctx context.Context, key string) (Row, error)
 	// Put replaces a row. The error is ErrPrecondition if the row doesn't meet the condition. If a
 	// response was lost, Put may return that error, or another, although the row was written.
 	Put(ctx context.Context, key string, r Row, c RowCondition) error
-	// Delete removes a row. It succeeds if there is none. It has the errors of Put.
+	// Delete removes a row. Removing a missing row succeeds. It has the errors of Put.
 	Delete(ctx context.Context, key string, c RowCondition) error
 }
 
@@ -81,7 +81,7 @@ func (t *Table) Lock(ctx context.Context, workspace string, info backend.LockInf
 	return "", &backend.LockedError{Info: holder, Err: readErr}
 }
 
-// holder reads the lock of a workspace. The error is ErrUnlocked if there is none.
+// holder reads the lock of a workspace. The error is ErrUnlocked if it is not locked.
 func (t *Table) holder(ctx context.Context, workspace string) (text string, info *backend.LockInfo, err error) {
 	found, err := t.Rows.Get(ctx, t.Path(workspace))
 	if err != nil {

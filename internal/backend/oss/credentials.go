@@ -42,7 +42,7 @@ type credentials struct {
 	current temporary
 }
 
-// margin is how long before it expires a temporary key is replaced.
+// A temporary key is replaced this long before it expires.
 const margin = 5 * time.Minute
 
 // get returns the access key. It looks it up at the first call, and again before it

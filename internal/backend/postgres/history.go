@@ -157,15 +157,7 @@ func (r *reading) outputsAt(ctx context.Context, tx pgx.Tx, workspace int64, at 
 	if err != nil {
 		return err
 	}
-	var name, document string
-	var encrypted bool
-	_, err = pgx.ForEachRow(rows, []any{&name, &encrypted, &document}, func() error {
-		text, err := r.plain(ctx, document, encrypted, outputID(name))
-		r.comma()
-		r.text = append(append(append(r.text, quoted(name)...), ':'), text...)
-		return err
-	})
-	return err
+	return r.outputRows(ctx, rows)
 }
 
 // objectsAt reads objects. Resources have no history: each is put together from its objects.

@@ -283,7 +283,7 @@ func start(t *testing.T, c *postgres.Config, n int) *process {
 	return &process{cmd, in, bufio.NewScanner(out)}
 }
 
-// outcome is what a worker did in a history.
+// outcome is the result of one worker in a history.
 type outcome struct {
 	stored           []string
 	applied, refused int

@@ -62,7 +62,7 @@ func tooNew(present int) error {
 		"has upgraded it, so use a newer program", present, schemaVersion)
 }
 
-// installed returns the version of the schema, 0 if there is none.
+// installed returns the version of the schema, or 0 before the first migration.
 func (s *Store) installed(ctx context.Context, tx pgx.Tx) (present int, err error) {
 	var exists bool
 	table := pgx.Identifier{s.schema, "schema_version"}.Sanitize()

@@ -195,9 +195,14 @@ func (r *reading) outputs(ctx context.Context, tx pgx.Tx, w *workspaceRow) error
 	if err != nil {
 		return err
 	}
+	return r.outputRows(ctx, rows)
+}
+
+// outputRows reads rows with the name of an output, whether it is encrypted, and its document.
+func (r *reading) outputRows(ctx context.Context, rows pgx.Rows) error {
 	var name, document string
 	var encrypted bool
-	_, err = pgx.ForEachRow(rows, []any{&name, &encrypted, &document}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&name, &encrypted, &document}, func() error {
 		text, err := r.plain(ctx, document, encrypted, outputID(name))
 		r.comma()
 		r.text = append(append(append(r.text, quoted(name)...), ':'), text...)

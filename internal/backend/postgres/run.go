@@ -63,7 +63,7 @@ func lockWorkspace(ctx context.Context, tx pgx.Tx, name string) (id int64, found
 	return id, err == nil, err
 }
 
-// ensureWorkspace locks the row of a workspace, which it adds if there is none.
+// ensureWorkspace locks the row of a workspace, and adds a missing one.
 func (r *Run) ensureWorkspace(ctx context.Context, tx pgx.Tx) (int64, error) {
 	id, found, err := lockWorkspace(ctx, tx, r.workspace)
 	if err != nil || found {
@@ -285,8 +285,8 @@ func (r *Run) Write(ctx context.Context, c *statemgr.Change) (serial, revision u
 	return serial, revision, explained(err)
 }
 
-// momentary makes the checks of a change by a run without claims of its own: nobody else claims what
-// it writes, and nobody has changed it since it was read.
+// momentary checks a change by a run that has no claims: no other run may claim what it writes, or
+// have changed it since it was read.
 func (r *Run) momentary(ctx context.Context, tx pgx.Tx, workspace int64, c *statemgr.Change) error {
 	if err := endDead(ctx, tx, workspace); err != nil {
 		return err

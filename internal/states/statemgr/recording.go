@@ -313,7 +313,7 @@ func (r *recording) writeBatch(change *Change) error {
 	return err
 }
 
-// newLineage returns the lineage of the state, which it makes if there is none.
+// newLineage returns the lineage of the state. A state without one gets a new lineage.
 func (m *Manager) newLineage() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

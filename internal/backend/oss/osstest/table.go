@@ -150,7 +150,7 @@ func (s *Server) checkTableSignature(r *http.Request, body []byte) bool {
 			r.Header.Get("X-Ots-Signature")
 }
 
-// holds reports whether a row meets a condition; the row is nil if there is none.
+// holds reports whether a row meets a condition. A missing row is nil.
 func holds(condition message, row map[string]string) (bool, error) {
 	const mustExist, mustBeNew = 1, 2
 	switch existence := condition[1].number; {
