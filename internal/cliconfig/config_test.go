@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tofu/internal/addrs"
+	"tofu/internal/testenv"
 	"tofu/internal/tfdiags"
 )
 
@@ -242,13 +243,7 @@ func TestDefaultFiles(t *testing.T) {
 	t.Setenv("HOME", home)
 	write := func(name, src string) {
 		t.Helper()
-		path := filepath.Join(home, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, filepath.Join(home, name), src)
 	}
 	write(".terraformrc", `credentials "a.example" { token = "old" }`)
 	write(".terraform.d/credentials.tfrc.json", `{"credentials": {"b.example": {"token": "saved"}}}`)

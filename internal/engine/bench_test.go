@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
+	"tofu/internal/testenv"
 	"tofu/internal/tfdiags"
 )
 
@@ -101,13 +101,7 @@ func load(b *testing.B, files map[string]string) scene {
 	b.Helper()
 	dir := b.TempDir()
 	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			b.Fatal(err)
-		}
+		testenv.WriteFile(b, filepath.Join(dir, name), text)
 	}
 	cfg, err := configs.LoadRoot(b.Context(), dir,
 		&configs.LoadOptions{Resolve: func(_ context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {

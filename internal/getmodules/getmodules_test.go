@@ -21,6 +21,7 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/registry"
 	"tofu/internal/registry/registrytest"
+	"tofu/internal/testenv"
 	"tofu/internal/tfdiags"
 )
 
@@ -82,13 +83,7 @@ func newLab(t *testing.T) *lab {
 func (l *lab) write(files map[string]string) {
 	l.Helper()
 	for name, text := range files {
-		path := filepath.Join(l.top, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			l.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			l.Fatal(err)
-		}
+		testenv.WriteFile(l, filepath.Join(l.top, name), text)
 	}
 }
 

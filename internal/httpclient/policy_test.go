@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,22 +18,7 @@ import (
 	"tofu/internal/registry/registrytest"
 )
 
-// TestMain makes the test servers' certificate trusted.
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "httpclient-test-")
-		if err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(dir)
-		file := filepath.Join(dir, "ca.pem")
-		if err := os.WriteFile(file, registrytest.Certificate(), 0o600); err != nil {
-			panic(err)
-		}
-		os.Setenv("SSL_CERT_FILE", file)
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { os.Exit(registrytest.RunTests(m)) }
 
 // host is a server that records its requests.
 type host struct {

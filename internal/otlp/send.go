@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -60,8 +58,7 @@ func (h *overHTTP) send(ctx context.Context, message []byte) error {
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // allows reusing the connection
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
-		return busyError{fmt.Errorf("the answer was %s", resp.Status), time.Duration(seconds) * time.Second}
+		return busyError{fmt.Errorf("the answer was %s", resp.Status), httpclient.RetryAfter(resp.Header)}
 	}
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("the answer was %s", resp.Status)

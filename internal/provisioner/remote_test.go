@@ -24,6 +24,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"tofu/internal/lang/marks"
+	"tofu/internal/testenv"
 	"tofu/internal/tfdiags"
 )
 
@@ -220,8 +221,7 @@ func TestFileUpload(t *testing.T) {
 	src := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(src, name)
-		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		check(t, os.WriteFile(path, []byte(text), 0o600))
+		testenv.WriteFile(t, path, text)
 		return path
 	}
 	big := strings.Repeat("0123456789abcdef", 1<<14)

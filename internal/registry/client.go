@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -247,12 +246,5 @@ func temporary(err error) bool {
 
 // retryAfter returns the delay that a server asks for, limited to a minute.
 func retryAfter(resp *http.Response) time.Duration {
-	value := resp.Header.Get("Retry-After")
-	var wait time.Duration
-	if n, err := strconv.Atoi(value); err == nil {
-		wait = time.Duration(n) * time.Second
-	} else if at, err := http.ParseTime(value); err == nil {
-		wait = time.Until(at)
-	}
-	return max(0, min(wait, time.Minute))
+	return min(httpclient.RetryAfter(resp.Header), time.Minute)
 }

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -81,7 +80,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 		// The delay varies, so that clients that failed together don't try again together.
 		now := delay/2 + rand.N(delay)
 		if resp != nil {
-			now = max(now, min(resp.retryAfter(), longestDelay))
+			now = max(now, min(httpclient.RetryAfter(resp.Header), longestDelay))
 		}
 		select {
 		case <-ctx.Done():
@@ -162,16 +161,6 @@ func readAll(resp *http.Response, limit int64) ([]byte, error) {
 	data := make([]byte, resp.ContentLength)
 	_, err := io.ReadFull(resp.Body, data)
 	return data, err
-}
-
-// retryAfter returns the delay that the service asks for, or zero.
-func (r *Response) retryAfter() time.Duration {
-	value := r.Header.Get("Retry-After")
-	if at, err := http.ParseTime(value); err == nil {
-		return time.Until(at)
-	}
-	seconds, _ := strconv.ParseUint(value, 10, 16)
-	return time.Duration(seconds) * time.Second
 }
 
 // Failure returns an error with the status and the text of a response. Texts in HTML, which come

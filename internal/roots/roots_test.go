@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"tofu/internal/roots"
 	"tofu/internal/session"
 	"tofu/internal/terminal"
@@ -24,16 +22,7 @@ import (
 func load(t testing.TB, archive string) (*roots.Estate, error) {
 	t.Helper()
 	dir := t.TempDir()
-	for _, f := range txtar.Parse([]byte(archive)).Files {
-		path := filepath.Join(dir, filepath.FromSlash(f.Name))
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
-		if err == nil {
-			err = os.WriteFile(path, f.Data, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	testenv.Unpack(t, dir, archive)
 	t.Chdir(dir)
 	return again(t)
 }

@@ -19,6 +19,7 @@ import (
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/terminal"
+	"tofu/internal/testenv"
 	"tofu/internal/ui"
 )
 
@@ -27,7 +28,7 @@ func newSession(t *testing.T, files map[string]string, environ ...string) *sessi
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for name, text := range files {
-		write(t, name, text)
+		testenv.WriteFile(t, name, text)
 	}
 	return again(environ...)
 }
@@ -39,17 +40,6 @@ func again(environ ...string) *session.Session {
 	s.Logs = terminal.OpenLogs(s.Env, io.Discard)
 	s.Printer = ui.NewHuman(ui.Options{Out: io.Discard, Err: io.Discard})
 	return s
-}
-
-func write(t *testing.T, name, text string) {
-	t.Helper()
-	err := os.MkdirAll(filepath.Dir(name), 0o755)
-	if err == nil {
-		err = os.WriteFile(name, []byte(text), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // checkError reports an error without the text want, and any error if want is empty.
@@ -154,7 +144,7 @@ func TestBackendRecord(t *testing.T) {
 		`{"version": 3, "backend": {"type": "http"}`:   "is damaged",
 		`{"version": 3, "backend": {"hash": "a lot"}}`: "is damaged",
 	} {
-		write(t, ".terraform/terraform.tfstate", text)
+		testenv.WriteFile(t, ".terraform/terraform.tfstate", text)
 		r, err := again().ReadBackendRecord()
 		if r != nil {
 			t.Errorf("%s: got %+v", text, r)
@@ -195,7 +185,7 @@ func TestCurrentBackend(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			write(t, "main.tf", test.now)
+			testenv.WriteFile(t, "main.tf", test.now)
 			s = again()
 			got, err := s.CurrentBackend(load(t, s))
 			checkError(t, err, test.err)

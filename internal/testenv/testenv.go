@@ -12,7 +12,10 @@ package testenv
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
+
+	"golang.org/x/tools/txtar"
 )
 
 // Missing skips the test, or fails it if REQUIRE_SERVICES is set. what describes what is missing,
@@ -43,4 +46,24 @@ func Service(t testing.TB, variable string) string {
 		Missing(t, variable+" isn't set", "run the test with testing/services/run.sh")
 	}
 	return address
+}
+
+// WriteFile writes a file and creates the directories above it.
+func WriteFile(t testing.TB, path, text string) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = os.WriteFile(path, []byte(text), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Unpack writes the files of a txtar archive below a directory.
+func Unpack(t testing.TB, dir, archive string) {
+	t.Helper()
+	for _, f := range txtar.Parse([]byte(archive)).Files {
+		WriteFile(t, filepath.Join(dir, filepath.FromSlash(f.Name)), string(f.Data))
+	}
 }

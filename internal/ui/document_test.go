@@ -22,6 +22,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
+	"tofu/internal/testenv"
 	"tofu/internal/tfdiags"
 )
 
@@ -35,13 +36,7 @@ func TestConfig(t *testing.T) {
 			if !strings.HasSuffix(name, ".tf") && !strings.HasSuffix(name, ".tf.json") {
 				continue
 			}
-			path := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			testenv.WriteFile(t, filepath.Join(dir, name), text)
 		}
 		cfg, err := configs.LoadRoot(t.Context(), dir,
 			&configs.LoadOptions{Resolve: func(_ context.Context, r *configs.ModuleRequest) (configs.ResolvedModule, error) {

@@ -2,13 +2,11 @@ package ui
 
 import (
 	"bytes"
-	"strings"
 	"testing"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 
+	"tofu/internal/testenv"
 	"tofu/internal/tfdiags"
 )
 
@@ -26,16 +24,7 @@ func FuzzControlCharacters(f *testing.F) {
 			var out bytes.Buffer
 			p := NewHuman(Options{Out: &out, ErrWidth: width, Sources: func(string) []byte { return []byte(source) }})
 			p.Diagnostics(d.List())
-			checkControl(t, out.String())
+			testenv.CheckPrintable(t, out.String())
 		}
 	})
-}
-
-// checkControl fails for control characters other than tabs and line ends.
-func checkControl(t *testing.T, shown string) {
-	t.Helper()
-	rest := strings.NewReplacer("\r\n", "", "\n", "", "\t", "").Replace(shown)
-	if strings.ContainsFunc(rest, unicode.IsControl) || !utf8.ValidString(shown) {
-		t.Errorf("control characters are shown: %q", shown)
-	}
 }

@@ -5,8 +5,7 @@
 package main
 
 import (
-	"embed"
-	"errors"
+	_ "embed"
 	"flag"
 	"fmt"
 	"html"
@@ -18,8 +17,18 @@ import (
 	"unicode/utf8"
 )
 
-//go:embed before.tf after.tf
-var configurations embed.FS
+//go:embed main.tf
+var configuration string
+
+// change is what the plan of the pictures is about, as pairs of old and new text.
+var change = strings.NewReplacer(
+	"web:1.8", "web:1.9",
+	`"s3:GetObject"`, `"s3:GetObject", "s3:ListBucket"`,
+	"10.0.0.0/16", "10.1.0.0/16",
+	`["a", "b"]`, `["a", "b", "c"]`,
+	`"queue"`, `"job_queue"`,
+	"count = 3", "count = 1",
+)
 
 // pictures are the commands by name of the picture.
 var pictures = map[string][]string{
@@ -59,11 +68,10 @@ func write(bin, to string) error {
 		}
 		return string(out), err
 	}
-	use := func(name string) error {
-		text, err := configurations.ReadFile(name)
-		return errors.Join(err, os.WriteFile(filepath.Join(dir, "main.tf"), text, 0o644))
+	configure := func(text string) error {
+		return os.WriteFile(filepath.Join(dir, "main.tf"), []byte(text), 0o644)
 	}
-	if err := use("before.tf"); err != nil {
+	if err := configure(configuration); err != nil {
 		return err
 	}
 	for _, args := range [][]string{{"init"}, {"apply", "-auto-approve"}} {
@@ -71,7 +79,7 @@ func write(bin, to string) error {
 			return err
 		}
 	}
-	if err := use("after.tf"); err != nil {
+	if err := configure(change.Replace(configuration)); err != nil {
 		return err
 	}
 	for name, args := range pictures {

@@ -2,7 +2,6 @@ package cos
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -10,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"net/http"
 	"net/url"
 	"slices"
@@ -67,12 +65,6 @@ func (k *credentials) get(ctx context.Context) (keyPair, error) {
 	return k.assumed, nil
 }
 
-func mac(h func() hash.Hash, key, text string) string {
-	m := hmac.New(h, []byte(key))
-	m.Write([]byte(text))
-	return string(m.Sum(nil))
-}
-
 func hexOf(text string) string { return hex.EncodeToString([]byte(text)) }
 
 // signObject signs a request to the storage, as its documentation of signatures says.
@@ -101,8 +93,8 @@ func (k *credentials) signObject(ctx context.Context, req *http.Request, _ []byt
 	paramNames, paramText := canonical(params)
 	headerNames, headerText := canonical(headers)
 	sum := sha1.Sum([]byte(strings.ToLower(req.Method) + "\n" + req.URL.Path + "\n" + paramText + "\n" + headerText + "\n"))
-	signKey := hexOf(mac(sha1.New, key.secret, span))
-	signature := hexOf(mac(sha1.New, signKey, "sha1\n"+span+"\n"+hex.EncodeToString(sum[:])+"\n"))
+	signKey := hexOf(restapi.HMAC(sha1.New, key.secret, span))
+	signature := hexOf(restapi.HMAC(sha1.New, signKey, "sha1\n"+span+"\n"+hex.EncodeToString(sum[:])+"\n"))
 	req.Header.Set("Authorization", "q-sign-algorithm=sha1&q-ak="+key.id+"&q-sign-time="+span+"&q-key-time="+span+
 		"&q-header-list="+headerNames+"&q-url-param-list="+paramNames+"&q-signature="+signature)
 	return nil
@@ -110,11 +102,10 @@ func (k *credentials) signObject(ctx context.Context, req *http.Request, _ []byt
 
 // canonical returns the sorted names of parameters, and the names with their values, both escaped.
 func canonical(values map[string]string) (names, text string) {
-	escape := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 	var keys, pairs []string
 	for name, value := range values {
-		name = strings.ToLower(escape(name))
-		keys, pairs = append(keys, name), append(pairs, name+"="+escape(value))
+		name = strings.ToLower(restapi.Escape(name))
+		keys, pairs = append(keys, name), append(pairs, name+"="+restapi.Escape(value))
 	}
 	slices.Sort(keys)
 	slices.Sort(pairs)
@@ -171,13 +162,13 @@ func signService(req *http.Request, key keyPair, service, host string, body []by
 		hashed(string(body))
 	scope := date + "/" + service + "/tc3_request"
 	text := "TC3-HMAC-SHA256\n" + stamp + "\n" + scope + "\n" + hashed(canonicalRequest)
-	signing := mac(sha256.New, mac(sha256.New, mac(sha256.New, "TC3"+key.secret, date), service), "tc3_request")
+	signing := restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, "TC3"+key.secret, date), service), "tc3_request")
 	req.Header.Set("X-Tc-Timestamp", stamp)
 	if key.token != "" {
 		req.Header.Set("X-Tc-Token", key.token)
 	}
 	req.Header.Set("Authorization", "TC3-HMAC-SHA256 Credential="+key.id+"/"+scope+", SignedHeaders="+signedHeaders+
-		", Signature="+hexOf(mac(sha256.New, signing, text)))
+		", Signature="+hexOf(restapi.HMAC(sha256.New, signing, text)))
 }
 
 // tags are the tags of the account, of which one guards the creation of a lock.
@@ -210,8 +201,8 @@ type guarded struct {
 	tags *tags
 }
 
-// tagPatience is how long a process waits for others that are creating the same lock.
-const tagPatience = 5 * time.Second
+// tagTimeout is how long a process waits for others that are creating the same lock.
+const tagTimeout = 5 * time.Second
 
 // Put implements objects.Client.
 func (g *guarded) Put(ctx context.Context, key string, data []byte, cond objects.Condition) (string, error) {
@@ -229,7 +220,7 @@ func (g *guarded) Put(ctx context.Context, key string, data []byte, cond objects
 
 // take creates the tag.
 func (g *guarded) take(ctx context.Context, value string) error {
-	limit := time.Now().Add(tagPatience)
+	limit := time.Now().Add(tagTimeout)
 	for {
 		err := g.tags.call(ctx, "CreateTag", value)
 		var failed *serviceError

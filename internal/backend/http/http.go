@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -249,16 +248,6 @@ type response struct {
 	body   []byte
 }
 
-// retryAfter returns the delay that the server asks for, or zero.
-func (r *response) retryAfter() time.Duration {
-	value := r.header.Get("Retry-After")
-	if at, err := http.ParseTime(value); err == nil {
-		return time.Until(at)
-	}
-	seconds, _ := strconv.ParseUint(value, 10, 31)
-	return time.Duration(seconds) * time.Second
-}
-
 // send sends a request and repeats it if necessary. A request refused by the server returns a
 // response, not an error.
 func (s *Store) send(ctx context.Context, method string, to *url.URL, body []byte) (*response, error) {
@@ -272,7 +261,7 @@ func (s *Store) send(ctx context.Context, method string, to *url.URL, body []byt
 		longest := time.Duration(s.config.RetryWaitMax) * time.Second
 		now := wait
 		if err == nil {
-			now = max(now, min(resp.retryAfter(), longest))
+			now = max(now, min(httpclient.RetryAfter(resp.header), longest))
 		}
 		select {
 		case <-ctx.Done():

@@ -36,6 +36,8 @@ func start(t *testing.T) *kubetest.Server {
 
 type settings = storetest.Args
 
+var arguments = settings{"secret_suffix": text("state")}
+
 // direct returns settings that name the server itself.
 func direct(s *kubetest.Server) settings {
 	return settings{"host": text(s.URL), "cluster_ca_certificate": text(s.CA), "token": text("s3cret")}
@@ -43,13 +45,7 @@ func direct(s *kubetest.Server) settings {
 
 func open(t *testing.T, more settings) backend.Store {
 	t.Helper()
-	store, err := tryOpen(t, more)
-	check(t, err)
-	return store
-}
-
-func tryOpen(t *testing.T, more settings) (backend.Store, error) {
-	return storetest.Open(t, kubernetes.Driver, storetest.With(settings{"secret_suffix": text("state")}, more))
+	return storetest.MustOpen(t, kubernetes.Driver, storetest.With(arguments, more))
 }
 
 func TestStore(t *testing.T) {
@@ -81,11 +77,8 @@ func TestRealServer(t *testing.T) {
 	}
 	id, err := a.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{ID: "first", Who: "me"})
 	check(t, err)
-	var refused *backend.LockedError
-	if _, err := b.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{ID: "2"}); !errors.As(err, &refused) ||
-		refused.Info == nil || refused.Info.Who != "me" {
-		t.Errorf("error %v", err)
-	}
+	_, err = b.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{ID: "2"})
+	storetest.WantHolder(t, err, "me")
 	check(t, b.(backend.Locker).Unlock(t.Context(), ws, id))
 	check(t, b.Delete(t.Context(), ws))
 }
@@ -176,7 +169,7 @@ echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBE_CONFIG_PATHS", "")
 			t.Setenv("KUBERNETES_SERVICE_HOST", "")
-			store, err := tryOpen(t, test.settings)
+			store, err := storetest.Open(t, kubernetes.Driver, storetest.With(arguments, test.settings))
 			if err == nil {
 				_, err = store.List(t.Context())
 			}

@@ -14,6 +14,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/backend/local"
 	"tofu/internal/backend/storetest"
+	"tofu/internal/testenv"
 )
 
 const ws = backend.DefaultWorkspace
@@ -52,14 +53,6 @@ func put(t *testing.T, s *local.Store, workspace, data string) {
 }
 
 func TestPathsAndBackups(t *testing.T) {
-	write := func(t *testing.T, path, data string) {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, test := range []struct {
 		name   string
 		config local.Config
@@ -90,7 +83,7 @@ func TestPathsAndBackups(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			for path, data := range test.before {
-				write(t, path, data)
+				testenv.WriteFile(t, path, data)
 			}
 			s := local.New(&test.config, &test.opts)
 			if err := s.Probe(t.Context(), test.ws); err != nil {

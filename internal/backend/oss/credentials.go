@@ -238,9 +238,9 @@ func signedQuery(params map[string]string, key accessKey) string {
 	maps.Copy(all, params)
 	var pairs []string
 	for name, value := range all {
-		pairs = append(pairs, escape(name)+"="+escape(value))
+		pairs = append(pairs, restapi.Escape(name)+"="+restapi.Escape(value))
 	}
 	slices.Sort(pairs)
 	query := strings.Join(pairs, "&")
-	return query + "&Signature=" + escape(base64Of(mac(sha1.New, key.secret+"&", "POST&%2F&"+escape(query))))
+	return query + "&Signature=" + restapi.Escape(base64Of(restapi.HMAC(sha1.New, key.secret+"&", "POST&%2F&"+restapi.Escape(query))))
 }

@@ -2,17 +2,16 @@ package oss
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"hash"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"tofu/internal/restapi"
 )
 
 // signer signs requests to the storage: with version 4 of the signatures if the region is known, as
@@ -50,16 +49,7 @@ func (s *signer) sign(ctx context.Context, req *http.Request, _ []byte) error {
 	return nil
 }
 
-func mac(h func() hash.Hash, key, text string) string {
-	m := hmac.New(h, []byte(key))
-	m.Write([]byte(text))
-	return string(m.Sum(nil))
-}
-
 func base64Of(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
-
-// escape escapes all but unreserved characters.
-func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
 // signedHeaders returns the lines of the headers whose names in lower case satisfy a condition.
 func signedHeaders(header http.Header, signed func(name string) bool) string {
@@ -87,16 +77,16 @@ func signature1(req *http.Request, bucket, secret string) string {
 	h := req.Header
 	text := req.Method + "\n" + h.Get("Content-Md5") + "\n" + h.Get("Content-Type") + "\n" + h.Get("Date") + "\n" +
 		signedHeaders(h, func(name string) bool { return strings.HasPrefix(name, headerPrefix) }) + resource(req, bucket)
-	return base64Of(mac(sha1.New, secret, text))
+	return base64Of(restapi.HMAC(sha1.New, secret, text))
 }
 
 // signature4 returns the signature of version 4 without the payload, which TLS protects.
 func signature4(req *http.Request, bucket, scope, secret string) string {
 	var query []string
 	for name, values := range req.URL.Query() {
-		pair := escape(name)
+		pair := restapi.Escape(name)
 		if values[0] != "" {
-			pair += "=" + escape(values[0])
+			pair += "=" + restapi.Escape(values[0])
 		}
 		query = append(query, pair)
 	}
@@ -104,13 +94,13 @@ func signature4(req *http.Request, bucket, scope, secret string) string {
 	headers := signedHeaders(req.Header, func(name string) bool {
 		return strings.HasPrefix(name, headerPrefix) || name == "content-type" || name == "content-md5"
 	})
-	canonical := req.Method + "\n" + strings.ReplaceAll(escape(resource(req, bucket)), "%2F", "/") + "\n" +
+	canonical := req.Method + "\n" + strings.ReplaceAll(restapi.Escape(resource(req, bucket)), "%2F", "/") + "\n" +
 		strings.Join(query, "&") + "\n" + headers + "\n\n" + unsignedPayload
 	sum := sha256.Sum256([]byte(canonical))
 	text := "OSS4-HMAC-SHA256\n" + req.Header.Get("X-Oss-Date") + "\n" + scope + "\n" + hex.EncodeToString(sum[:])
 	key := "aliyun_v4" + secret
 	for part := range strings.SplitSeq(scope, "/") {
-		key = mac(sha256.New, key, part)
+		key = restapi.HMAC(sha256.New, key, part)
 	}
-	return hex.EncodeToString([]byte(mac(sha256.New, key, text)))
+	return hex.EncodeToString([]byte(restapi.HMAC(sha256.New, key, text)))
 }

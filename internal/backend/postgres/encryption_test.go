@@ -2,18 +2,14 @@ package postgres_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
 	"tofu/internal/encryption"
-	"tofu/internal/encryption/all"
+	"tofu/internal/encryption/encryptiontest"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
@@ -21,42 +17,13 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// codec returns the encryption of a state with the given methods. a and b have different keys.
-func codec(t *testing.T, methods string) *encryption.Target {
-	t.Helper()
-	f, problems := hclsyntax.ParseConfig([]byte(`
-		method "aes_gcm" "a" {
-			keys = { encryption_key = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16] }
-		}
-		method "aes_gcm" "b" {
-			keys = { encryption_key = [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16] }
-		}
-		method "unencrypted" "open" {}
-		state {
-			`+methods+`
-		}`), "main.tf", hcl.InitialPos)
-	if problems.HasErrors() {
-		t.Fatal(problems)
-	}
-	c, err := encryption.Load(&encryption.Source{Blocks: []*hcl.Block{{Body: f.Body}}, Registry: all.Registry(),
-		Getenv: os.Getenv,
-		Eval: func(expr hcl.Expression, want cty.Type) (cty.Value, error) {
-			v, _ := expr.Value(nil)
-			return convert.Convert(v, want)
-		}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c.State()
-}
-
 // TestEncryption checks that values are ciphertext and addresses are not, that a new key takes
 // effect, and that rows can't be exchanged.
 func TestEncryption(t *testing.T) {
 	c := config(t)
 	encrypted := func(methods string) *statemgr.Manager {
 		return statemgr.Open(open(t, c), ws, &statemgr.Options{DataDir: t.TempDir(), WorkDir: t.TempDir(),
-			Codec: codec(t, methods)})
+			Codec: encryptiontest.State(t, methods)})
 	}
 	plain := fill(t, manager(t, open(t, c)), 1) // migrated below
 	m := encrypted("method = method.aes_gcm.a\nfallback {\nmethod = method.unencrypted.open\n}")

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/backend/postgres"
+	"tofu/internal/encryption/encryptiontest"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
@@ -196,7 +197,7 @@ func TestPastEncrypted(t *testing.T) {
 	s := open(t, c)
 	const before, after = "method = method.aes_gcm.a", "method = method.aes_gcm.b\nfallback {\nmethod = method.aes_gcm.a\n}"
 	save := func(methods, id string) string {
-		m := statemgr.Open(s, ws, &statemgr.Options{DataDir: t.TempDir(), WorkDir: t.TempDir(), Codec: codec(t, methods)})
+		m := statemgr.Open(s, ws, &statemgr.Options{DataDir: t.TempDir(), WorkDir: t.TempDir(), Codec: encryptiontest.State(t, methods)})
 		st := read(t, m).State.Clone()
 		st.SetCurrent(addr("a", 0), object(id), provider)
 		st.SetOutput("o", &states.Output{Value: cty.StringVal(id)})
@@ -216,7 +217,7 @@ func TestPastEncrypted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		loaded, err := s.LoadStateAt(t.Context(), ws, m, codec(t, after))
+		loaded, err := s.LoadStateAt(t.Context(), ws, m, encryptiontest.State(t, after))
 		if err != nil {
 			t.Fatal(err)
 		}

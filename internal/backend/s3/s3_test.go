@@ -31,11 +31,7 @@ const ws = backend.DefaultWorkspace
 
 // TestMain hides the AWS configuration of the machine.
 func TestMain(m *testing.M) {
-	for _, v := range os.Environ() {
-		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "AWS_") && name != "AWS_CA_BUNDLE" {
-			os.Unsetenv(name)
-		}
-	}
+	testenv.HideEnv("AWS_", "AWS_CA_BUNDLE")
 	os.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	os.Setenv("AWS_CONFIG_FILE", "/nonexistent/config")
 	os.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent/credentials")
@@ -513,19 +509,11 @@ func TestOneOfTwoLocks(t *testing.T) {
 		if _, err := one.Lock(t.Context(), ws, backend.LockInfo{ID: "1", Who: "somebody"}); err != nil {
 			t.Fatal(err)
 		}
-		var held *backend.LockedError
-		if _, err := both.Lock(t.Context(), ws, backend.LockInfo{ID: "2"}); !errors.As(err, &held) || held.Info.Who != "somebody" {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err := both.Unlock(t.Context(), ws, "3"); err == nil || !strings.Contains(err.Error(), `the lock has the ID "1", not "3"`) {
-			t.Errorf("%s: unlocking with another ID: %v", name, err)
-		}
-		if err := both.Unlock(t.Context(), ws, "1"); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err := both.Unlock(t.Context(), ws, "1"); err == nil || !strings.Contains(err.Error(), "isn't locked") {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := both.Lock(t.Context(), ws, backend.LockInfo{ID: "2"})
+		storetest.WantHolder(t, err, "somebody")
+		storetest.WantError(t, both.Unlock(t.Context(), ws, "3"), `the lock has the ID "1", not "3"`)
+		storetest.Check(t, both.Unlock(t.Context(), ws, "1"))
+		storetest.WantError(t, both.Unlock(t.Context(), ws, "1"), "isn't locked")
 	}
 	if keys, err := server.Keys(t.Context()); len(keys) > 0 || err != nil {
 		t.Errorf("%q, %v", keys, err)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -39,11 +40,28 @@ func Open(t *testing.T, d *backend.Driver, args Args, change ...func(config any)
 	return d.Open(t.Context(), config)
 }
 
+// MustOpen is Open for arguments that must be valid.
+func MustOpen(t *testing.T, d *backend.Driver, args Args, change ...func(config any)) backend.Store {
+	t.Helper()
+	store, err := Open(t, d, args, change...)
+	Check(t, err)
+	return store
+}
+
 // Check ends a test because of an error.
 func Check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// WantHolder reports it as a failure if err doesn't say that who holds the lock.
+func WantHolder(t *testing.T, err error, who string) {
+	t.Helper()
+	var locked *backend.LockedError
+	if !errors.As(err, &locked) || locked.Info == nil || locked.Info.Who != who {
+		t.Errorf("error %v, want a lock of %q", err, who)
 	}
 }
 

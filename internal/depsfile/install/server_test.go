@@ -2,7 +2,6 @@ package install
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,22 +13,7 @@ import (
 	"tofu/internal/registry/registrytest"
 )
 
-// TestMain makes the test servers' certificate trusted.
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "install-test-")
-		if err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(dir)
-		file := filepath.Join(dir, "ca.pem")
-		if err := os.WriteFile(file, registrytest.Certificate(), 0o600); err != nil {
-			panic(err)
-		}
-		os.Setenv("SSL_CERT_FILE", file)
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { os.Exit(registrytest.RunTests(m)) }
 
 // server is a bench with a registry and network mirror that offers the tool in two versions for two
 // platforms.

@@ -13,6 +13,7 @@ import (
 	"tofu/internal/cliconfig"
 	"tofu/internal/depsfile"
 	"tofu/internal/registry"
+	"tofu/internal/testenv"
 	"tofu/internal/tfdiags"
 )
 
@@ -48,12 +49,7 @@ func mirror(t *testing.T, files ...string) Filesystem {
 			}
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, path, "")
 	}
 	return Filesystem{dir}
 }

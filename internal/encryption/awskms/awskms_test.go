@@ -18,11 +18,7 @@ import (
 
 // TestMain hides the AWS configuration of the machine.
 func TestMain(m *testing.M) {
-	for _, v := range os.Environ() {
-		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "AWS_") && name != "AWS_CA_BUNDLE" {
-			os.Unsetenv(name)
-		}
-	}
+	testenv.HideEnv("AWS_", "AWS_CA_BUNDLE")
 	os.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	os.Setenv("AWS_CONFIG_FILE", "/nonexistent/config")
 	os.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent/credentials")

@@ -10,13 +10,11 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/configs/blocks"
 	"tofu/internal/encryption"
 	"tofu/internal/encryption/azurevault"
 	"tofu/internal/encryption/keytest"
 	"tofu/internal/testenv/azuretest"
 	"tofu/internal/testenv/hosts"
-	"tofu/internal/tfdiags"
 )
 
 const (
@@ -37,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(hosts.RunTests(m, azure.Hosts()))
 }
 
-type settings map[string]cty.Value
+type settings = map[string]cty.Value
 
 // good returns valid settings, changed by pairs of names and values.
 func good(pairs ...any) settings {
@@ -59,18 +57,9 @@ func good(pairs ...any) settings {
 	return s
 }
 
-func tryOpen(s settings) (encryption.KeyProvider, error) {
-	config := azurevault.Driver.Config()
-	err := blocks.Decode(cty.ObjectVal(s), config, func(string) string { return "" }, tfdiags.Drop)
-	if err != nil {
-		return nil, err
-	}
-	return azurevault.Driver.Open(config, false)
-}
-
 func open(t *testing.T, s settings) encryption.KeyProvider {
 	t.Helper()
-	p, err := tryOpen(s)
+	p, err := keytest.Open(azurevault.Driver, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +158,7 @@ func TestConfigErrors(t *testing.T) {
 		`"symmetric_key_size" is invalid: it requires "symmetric"`: good("symmetric_key_size", 128),
 		`"client_secret_file_path" is invalid: open none: no such`: good("client_secret_file_path", "none"),
 	} {
-		if _, err := tryOpen(s); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := keytest.Open(azurevault.Driver, s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -12,13 +12,11 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/configs/blocks"
 	"tofu/internal/encryption"
 	"tofu/internal/encryption/gcpkms"
 	"tofu/internal/encryption/keytest"
 	"tofu/internal/testenv/gcptest"
 	"tofu/internal/testenv/hosts"
-	"tofu/internal/tfdiags"
 )
 
 var google *gcptest.Server
@@ -31,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(hosts.RunTests(m, google.Hosts()))
 }
 
-type settings map[string]cty.Value
+type settings = map[string]cty.Value
 
 // good returns valid settings, changed by pairs of names and values.
 func good(pairs ...any) settings {
@@ -50,18 +48,9 @@ func good(pairs ...any) settings {
 	return s
 }
 
-func tryOpen(s settings) (encryption.KeyProvider, error) {
-	config := gcpkms.Driver.Config()
-	err := blocks.Decode(cty.ObjectVal(s), config, func(string) string { return "" }, tfdiags.Drop)
-	if err != nil {
-		return nil, err
-	}
-	return gcpkms.Driver.Open(config, false)
-}
-
 func open(t *testing.T, s settings) encryption.KeyProvider {
 	t.Helper()
-	p, err := tryOpen(s)
+	p, err := keytest.Open(gcpkms.Driver, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +154,7 @@ func TestConfigErrors(t *testing.T) {
 		`"key_length" is invalid: it must be from 1 to 1024`:     good("key_length", 1025),
 		`"additional_authenticated_data" is invalid`:             good("additional_authenticated_data", "%"),
 	} {
-		if _, err := tryOpen(s); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := keytest.Open(gcpkms.Driver, s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

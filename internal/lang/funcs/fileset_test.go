@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"tofu/internal/testenv"
+
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -14,13 +16,7 @@ import (
 func TestFilesetLoops(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"top.txt", "d1/one.txt", "d2/e/two.txt", "other/three.txt"} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, filepath.Join(dir, name), "")
 	}
 	for link, target := range map[string]string{"d1/loop": "..", "d2/e/loop": "../..", "d2/e/other": "../../other",
 		"self": ".", "d1/link.txt": "one.txt"} {

@@ -6,11 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"tofu/internal/configs"
 	"tofu/internal/roots/rootsfile"
 	"tofu/internal/roots/terragrunt"
+	"tofu/internal/testenv"
 )
 
 // module is a root module with the variables a to d.
@@ -167,16 +166,7 @@ include {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for _, f := range txtar.Parse([]byte(c.files)).Files {
-				path := filepath.Join(dir, filepath.FromSlash(f.Name))
-				err := os.MkdirAll(filepath.Dir(path), 0o755)
-				if err == nil {
-					err = os.WriteFile(path, f.Data, 0o600)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
+			testenv.Unpack(t, dir, c.files)
 			result, err := terragrunt.Import(dir, func(name string) string { return map[string]string{"SET": "1"}[name] })
 			if err != nil {
 				t.Fatal(err)

@@ -5,50 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
-
 	"tofu/internal/addrs"
 	"tofu/internal/backend/local"
 	"tofu/internal/encryption"
-	"tofu/internal/encryption/all"
+	"tofu/internal/encryption/encryptiontest"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/tfdiags"
 )
 
-// codec returns the encryption of a state with the given methods; n, m have fixed keys and open is
-// unencrypted.
-func codec(t *testing.T, methods string) *encryption.Target {
-	t.Helper()
-	f, hdiags := hclsyntax.ParseConfig([]byte(`
-		method "aes_gcm" "m" {
-			keys = { encryption_key = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16] }
-		}
-		method "aes_gcm" "n" {
-			keys = { encryption_key = [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16] }
-		}
-		method "unencrypted" "open" {}
-		state {
-			`+methods+`
-		}`), "main.tf", hcl.InitialPos)
-	if hdiags.HasErrors() {
-		t.Fatal(hdiags)
-	}
-	c, err := encryption.Load(&encryption.Source{Blocks: []*hcl.Block{{Body: f.Body}}, Registry: all.Registry(),
-		Getenv: os.Getenv,
-		Eval: func(expr hcl.Expression, want cty.Type) (cty.Value, error) {
-			v, _ := expr.Value(nil)
-			return convert.Convert(v, want)
-		}})
-	check(t, err)
-	return c.State()
-}
-
 func TestEncryption(t *testing.T) {
 	setup(t, state("clear-text"))
-	opts := &statemgr.Options{Codec: codec(t, "method = method.aes_gcm.m\nfallback {\nmethod = method.unencrypted.open\n}")}
+	opts := &statemgr.Options{Codec: encryptiontest.State(t, "method = method.aes_gcm.a\nfallback {\nmethod = method.unencrypted.open\n}")}
 	encrypted := func(c *encryption.Target) *statemgr.Manager {
 		return statemgr.Open(local.New(nil, nil), ws, &statemgr.Options{Codec: c})
 	}
@@ -82,9 +49,9 @@ func TestEncryption(t *testing.T) {
 	}
 
 	// A run without changes rewrites the state if its key is outdated, but only then.
-	for _, methods := range []string{"method = method.aes_gcm.n\nfallback {\nmethod = method.aes_gcm.m\n}", "method = method.aes_gcm.n"} {
+	for _, methods := range []string{"method = method.aes_gcm.b\nfallback {\nmethod = method.aes_gcm.a\n}", "method = method.aes_gcm.b"} {
 		before, _ := os.ReadFile("terraform.tfstate")
-		m = encrypted(codec(t, methods))
+		m = encrypted(encryptiontest.State(t, methods))
 		begin(t, m, nil)
 		check(t, m.Save(t.Context(), state("clear-text", "journal-text")))
 		check(t, m.Unlock())

@@ -42,14 +42,14 @@ func (m *Manager) Lock(
 	if m.ledger != nil { // its runs claim parts when they begin
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.lockID, m.info, m.patience = info.ID, info, patience{timeout, progress}
+		m.lockID, m.info, m.lockWait = info.ID, info, lockWait{timeout, progress}
 		return nil
 	}
 	locker, ok := m.store.(backend.Locker)
 	if !ok {
 		return nil
 	}
-	err := patience{timeout, progress}.retry(ctx, func() error {
+	err := lockWait{timeout, progress}.retry(ctx, func() error {
 		id, err := locker.Lock(ctx, m.workspace, info)
 		if err == nil {
 			m.mu.Lock()
@@ -75,24 +75,24 @@ func NewLockInfo(operation string) backend.LockInfo {
 	}
 }
 
-// patience says how to wait for locks.
-type patience struct {
+// lockWait is how long a command waits for locks, and how it reports that.
+type lockWait struct {
 	timeout  time.Duration
 	progress func(Waiting) // called before each wait, unless it is nil
 }
 
 // retry calls try until it doesn't return a *backend.LockedError, or until the timeout.
-func (p patience) retry(ctx context.Context, try func() error) error {
+func (w lockWait) retry(ctx context.Context, try func() error) error {
 	start, wait := time.Now(), firstWait
 	for {
 		err := try()
 		var held *backend.LockedError
-		left := p.timeout - time.Since(start)
+		left := w.timeout - time.Since(start)
 		if !errors.As(err, &held) || left <= 0 {
 			return err
 		}
-		if p.progress != nil {
-			p.progress(Waiting{Holder: held.Info, Elapsed: time.Since(start)})
+		if w.progress != nil {
+			w.progress(Waiting{Holder: held.Info, Elapsed: time.Since(start)})
 		}
 		select {
 		case <-ctx.Done():

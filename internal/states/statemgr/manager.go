@@ -67,7 +67,7 @@ type Manager struct {
 	stop      chan struct{}         // stops the snapshots goroutine
 	finished  sync.WaitGroup
 	info      backend.LockInfo
-	patience  patience
+	lockWait  lockWait
 	run       LedgerRun  // of a ledger; nil until it is needed
 	recording *recording // open during an operation, if the store is a ledger
 	planID    string     // ID of the saved plan until its first change is recorded

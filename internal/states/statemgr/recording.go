@@ -143,7 +143,7 @@ func (m *Manager) beginRecording(ctx context.Context, run *Run) error {
 			"make a new plan")
 	}
 	r := m.ledgerRun()
-	if err := m.patience.retry(ctx, func() error { return r.Claim(ctx, footprint) }); err != nil {
+	if err := m.lockWait.retry(ctx, func() error { return r.Claim(ctx, footprint) }); err != nil {
 		return claimFailed(err)
 	}
 	writes := make(map[addrs.AbsInstance]bool, len(footprint.Writes))
@@ -331,7 +331,7 @@ func (m *Manager) writeChange(ctx context.Context, change *Change, state *states
 	}
 	run := m.ledgerRun()
 	var serial uint64
-	err := m.patience.retry(ctx, func() (err error) {
+	err := m.lockWait.retry(ctx, func() (err error) {
 		serial, _, err = run.Write(ctx, change)
 		return err
 	})

@@ -18,6 +18,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/backend/inmem"
 	"tofu/internal/backend/local"
+	"tofu/internal/encryption/encryptiontest"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/tfdiags"
@@ -76,7 +77,7 @@ func TestLostResponses(t *testing.T) {
 			t.Chdir(t.TempDir())
 			synctest.Test(t, func(t *testing.T) {
 				store := &lossy{Store: new(inmem.Store)}
-				opts := &statemgr.Options{StoreID: "inmem", Codec: codec(t, "method = method.aes_gcm.m"), Interval: time.Second}
+				opts := &statemgr.Options{StoreID: "inmem", Codec: encryptiontest.State(t, "method = method.aes_gcm.a"), Interval: time.Second}
 				m := statemgr.Open(store, ws, opts)
 				begin(t, m, nil)
 				check(t, m.Save(t.Context(), state("a")))

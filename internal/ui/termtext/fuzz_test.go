@@ -5,6 +5,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"tofu/internal/testenv"
 )
 
 // FuzzPrintable checks that printable text has no control characters, and colors of this program
@@ -16,7 +18,7 @@ func FuzzPrintable(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		shown := Printable(text)
-		checkControl(t, shown)
+		testenv.CheckPrintable(t, shown)
 		if again := Printable(shown); again != shown {
 			t.Errorf("%q becomes %q and then %q", text, shown, again)
 		}
@@ -25,15 +27,6 @@ func FuzzPrintable(f *testing.F) {
 		}
 		// What is left beside colors is checked without them: "\x1b[" can't be put together from
 		// what surrounds one.
-		checkControl(t, strings.Join(ownColors().Split(PrintableText(text), -1), "\n"))
+		testenv.CheckPrintable(t, strings.Join(ownColors().Split(PrintableText(text), -1), "\n"))
 	})
-}
-
-// checkControl fails for control characters other than tabs and line ends.
-func checkControl(t *testing.T, shown string) {
-	t.Helper()
-	rest := strings.NewReplacer("\r\n", "", "\n", "", "\t", "").Replace(shown)
-	if strings.ContainsFunc(rest, unicode.IsControl) || !utf8.ValidString(shown) {
-		t.Errorf("control characters are shown: %q", shown)
-	}
 }

@@ -17,8 +17,8 @@ type session struct {
 	since uint64
 }
 
-// patience is the multiple of the TTL after which a session expires.
-const patience = 2
+// ttls is the number of TTLs without a renewal after which a session expires.
+const ttls = 2
 
 func (s *Server) createSession(body []byte) (any, *failure) {
 	var request struct {
@@ -54,7 +54,7 @@ func (s *Server) createSession(body []byte) (any, *failure) {
 	made.info = map[string]any{"ID": id, "Name": request.Name, "Node": "node", "LockDelay": made.delay.Nanoseconds(),
 		"Behavior": "release", "TTL": request.TTL, "CreateIndex": made.since, "ModifyIndex": made.since}
 	if made.ttl > 0 {
-		made.end = time.AfterFunc(patience*made.ttl, func() { s.Expire(id) })
+		made.end = time.AfterFunc(ttls*made.ttl, func() { s.Expire(id) })
 	}
 	s.sessions[id] = made
 	return map[string]string{"ID": id}, nil
@@ -68,7 +68,7 @@ func (s *Server) renewSession(id string) (any, *failure) {
 		return nil, &failure{http.StatusNotFound, "Session id '" + id + "' not found"}
 	}
 	if found.end != nil {
-		found.end.Reset(patience * found.ttl)
+		found.end.Reset(ttls * found.ttl)
 	}
 	return []any{found.info}, nil
 }

@@ -7,17 +7,14 @@
 package costest
 
 import (
-	"crypto/hmac"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash"
 	"hash/crc64"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +22,7 @@ import (
 	"time"
 
 	"tofu/internal/backend/objects/buckettest"
+	"tofu/internal/restapi"
 )
 
 // Server has one bucket.
@@ -115,12 +113,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer()
 }
 
-func mac(h func() hash.Hash, key, text string) string {
-	m := hmac.New(h, []byte(key))
-	m.Write([]byte(text))
-	return string(m.Sum(nil))
-}
-
 func hexOf(text string) string { return hex.EncodeToString([]byte(text)) }
 
 func (s *Server) storage(w http.ResponseWriter, r *http.Request, body []byte) func() {
@@ -153,12 +145,11 @@ func (s *Server) checkObjectSignature(r *http.Request) string {
 	if start, end := seconds(from), seconds(to); time.Now().Before(start) || time.Now().After(end) {
 		return "RequestIsExpired"
 	}
-	escape := func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 	pairs := func(list string, value func(name string) string) string {
 		var out []string
 		for name := range strings.SplitSeq(list, ";") {
 			if name != "" {
-				out = append(out, name+"="+escape(value(name)))
+				out = append(out, name+"="+restapi.Escape(value(name)))
 			}
 		}
 		return strings.Join(out, "&")
@@ -172,7 +163,7 @@ func (s *Server) checkObjectSignature(r *http.Request) string {
 	params := pairs(given["q-url-param-list"], func(name string) string { return r.URL.Query().Get(name) })
 	sum := sha1.Sum([]byte(strings.ToLower(r.Method) + "\n" + r.URL.Path + "\n" + params + "\n" + headers + "\n"))
 	text := "sha1\n" + given["q-sign-time"] + "\n" + hex.EncodeToString(sum[:]) + "\n"
-	if hexOf(mac(sha1.New, hexOf(mac(sha1.New, secret, given["q-key-time"])), text)) != given["q-signature"] {
+	if hexOf(restapi.HMAC(sha1.New, hexOf(restapi.HMAC(sha1.New, secret, given["q-key-time"])), text)) != given["q-signature"] {
 		return "SignatureDoesNotMatch"
 	}
 	return ""
@@ -244,6 +235,6 @@ func (s *Server) checkServiceSignature(r *http.Request, service string, body []b
 	date := seconds(r.Header.Get("X-Tc-Timestamp")).UTC().Format(time.DateOnly)
 	text := "TC3-HMAC-SHA256\n" + r.Header.Get("X-Tc-Timestamp") + "\n" + scope + "\n" +
 		hashed("POST\n/\n\n"+headers+"\n"+signed+"\n"+hashed(string(body)))
-	key := mac(sha256.New, mac(sha256.New, mac(sha256.New, "TC3"+secret, date), service), "tc3_request")
-	return scope == date+"/"+service+"/tc3_request" && hexOf(mac(sha256.New, key, text)) == signature
+	key := restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, "TC3"+secret, date), service), "tc3_request")
+	return scope == date+"/"+service+"/tc3_request" && hexOf(restapi.HMAC(sha256.New, key, text)) == signature
 }

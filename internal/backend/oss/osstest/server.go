@@ -8,23 +8,21 @@
 package osstest
 
 import (
-	"crypto/hmac"
 	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"tofu/internal/backend/objects/buckettest"
+	"tofu/internal/restapi"
 )
 
 // Server has one bucket and one table.
@@ -116,14 +114,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer()
 }
 
-func mac(h func() hash.Hash, key, text string) string {
-	m := hmac.New(h, []byte(key))
-	m.Write([]byte(text))
-	return string(m.Sum(nil))
-}
-
-func escape(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
-
 func base64Of(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
 func (s *Server) storage(w http.ResponseWriter, r *http.Request, body []byte) func() {
@@ -197,7 +187,7 @@ func (s *Server) checkVersion1(r *http.Request, signature, secret string) bool {
 	}
 	text := strings.Join([]string{r.Method, r.Header.Get("Content-Md5"), r.Header.Get("Content-Type"), r.Header.Get("Date"),
 		lines(r.Header, "x-oss-") + resource}, "\n")
-	return base64Of(mac(sha1.New, secret, text)) == signature
+	return base64Of(restapi.HMAC(sha1.New, secret, text)) == signature
 }
 
 func (s *Server) checkVersion4(r *http.Request, rest, secret string) bool {
@@ -209,19 +199,19 @@ func (s *Server) checkVersion4(r *http.Request, rest, secret string) bool {
 	var query []string
 	for name, values := range r.URL.Query() {
 		if values[0] == "" {
-			query = append(query, escape(name))
+			query = append(query, restapi.Escape(name))
 		} else {
-			query = append(query, escape(name)+"="+escape(values[0]))
+			query = append(query, restapi.Escape(name)+"="+restapi.Escape(values[0]))
 		}
 	}
 	slices.Sort(query)
-	path := strings.ReplaceAll(escape("/"+s.Bucket+r.URL.Path), "%2F", "/")
+	path := strings.ReplaceAll(restapi.Escape("/"+s.Bucket+r.URL.Path), "%2F", "/")
 	canonical := strings.Join([]string{r.Method, path, strings.Join(query, "&"),
 		lines(r.Header, "x-oss-", "content-type", "content-md5"), "", r.Header.Get("X-Oss-Content-Sha256")}, "\n")
 	sum := sha256.Sum256([]byte(canonical))
 	text := "OSS4-HMAC-SHA256\n" + date + "\n" + scope + "\n" + hex.EncodeToString(sum[:])
-	key := mac(sha256.New, mac(sha256.New, mac(sha256.New, "aliyun_v4"+secret, date[:8]), s.Region), "oss")
-	return hex.EncodeToString([]byte(mac(sha256.New, mac(sha256.New, key, "aliyun_v4_request"), text))) == signature
+	key := restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, "aliyun_v4"+secret, date[:8]), s.Region), "oss")
+	return hex.EncodeToString([]byte(restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, key, "aliyun_v4_request"), text))) == signature
 }
 
 // assume answers a call of the service for roles. A role whose name is "allowed" can be assumed.
@@ -236,17 +226,17 @@ func (s *Server) assume(w http.ResponseWriter, r *http.Request) func() {
 	var pairs []string
 	for name, values := range r.URL.Query() {
 		if name != "Signature" {
-			pairs = append(pairs, escape(name)+"="+escape(values[0]))
+			pairs = append(pairs, restapi.Escape(name)+"="+restapi.Escape(values[0]))
 		}
 	}
 	slices.Sort(pairs)
 	q := r.URL.Query()
 	secret, ok := s.Keys[q.Get("AccessKeyId")]
-	text := r.Method + "&%2F&" + escape(strings.Join(pairs, "&"))
+	text := r.Method + "&%2F&" + restapi.Escape(strings.Join(pairs, "&"))
 	switch {
 	case !ok:
 		return refuse(http.StatusNotFound, "InvalidAccessKeyId.NotFound")
-	case base64Of(mac(sha1.New, secret+"&", text)) != q.Get("Signature"):
+	case base64Of(restapi.HMAC(sha1.New, secret+"&", text)) != q.Get("Signature"):
 		return refuse(http.StatusBadRequest, "SignatureDoesNotMatch")
 	case q.Get("Action") != "AssumeRole" || !strings.HasSuffix(q.Get("RoleArn"), "/allowed"):
 		return refuse(http.StatusNotFound, "EntityNotExist.Role")

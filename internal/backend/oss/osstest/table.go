@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"tofu/internal/restapi"
+
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -146,7 +148,7 @@ func (s *Server) checkTableSignature(r *http.Request, body []byte) bool {
 	return ok && r.Header.Get("X-Ots-Ststoken") == s.Tokens[id] && r.Header.Get("X-Ots-Apiversion") == "2015-12-31" &&
 		r.Header.Get("X-Ots-Instancename") == instance && r.Header.Get("X-Ots-Date") != "" &&
 		r.Header.Get("X-Ots-Contentmd5") == base64.StdEncoding.EncodeToString(sum[:]) &&
-		base64Of(mac(sha1.New, secret, r.URL.Path+"\n"+r.Method+"\n\n"+lines(r.Header, "x-ots-"))) ==
+		base64Of(restapi.HMAC(sha1.New, secret, r.URL.Path+"\n"+r.Method+"\n\n"+lines(r.Header, "x-ots-"))) ==
 			r.Header.Get("X-Ots-Signature")
 }
 

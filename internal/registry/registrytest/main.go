@@ -1,0 +1,23 @@
+package registrytest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// RunTests runs the tests of a package with the certificate of the servers trusted, for its
+// TestMain. It returns the exit status.
+func RunTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "registrytest-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "ca.pem")
+	if err := os.WriteFile(file, Certificate(), 0o600); err != nil {
+		panic(err)
+	}
+	os.Setenv("SSL_CERT_FILE", file)
+	return m.Run()
+}

@@ -1,0 +1,17 @@
+package testenv
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+// CheckPrintable reports a failure if text for a terminal has control characters other than tabs and line ends.
+func CheckPrintable(t testing.TB, shown string) {
+	t.Helper()
+	rest := strings.NewReplacer("\r\n", "", "\n", "", "\t", "").Replace(shown)
+	if strings.ContainsFunc(rest, unicode.IsControl) || !utf8.ValidString(shown) {
+		t.Errorf("control characters are shown: %q", shown)
+	}
+}
