@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
@@ -20,6 +19,10 @@ Says why a module, a resource, an instance or an output (output.NAME) is in the
 saved plan in the file PLAN, or in a plan that is made for the answer: the
 action, the attributes that cause it and where their values come from, what it
 waits for, and what waits for it.
+
+For a variable, a local (var.NAME, local.NAME, module.M.var.NAME), an output of
+a module (module.M.output.NAME) or a data source it prints the value, where it
+comes from, what reads it and which changes use it.
 
 For something that is not in the plan it says why not: for example because of
 -target, ignore_changes or a count of 0.`,
@@ -46,12 +49,15 @@ type explainFlags struct {
 func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) error {
 	if len(args) == 0 || len(args) > 2 {
 		return badUsage("One or two arguments are required",
-			"Explain needs the address of a module, a resource, an instance or an output, "+
+			"Explain needs the address of a module, a resource, an instance, a variable, a local or an output, "+
 				"and optionally the file of a saved plan.")
 	}
-	output, isOutput := strings.CutPrefix(args[0], "output.")
-	target, err := addrs.ParseTargetText(args[0])
-	if err != nil && !isOutput {
+	value, isValue, err := addrs.ParseValueText(args[0])
+	var target addrs.Target
+	if err == nil && !isValue {
+		target, err = addrs.ParseTargetText(args[0])
+	}
+	if err != nil {
 		return err
 	}
 	subject, end, err := app.explained(ctx, f, args[1:])
@@ -60,17 +66,21 @@ func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) e
 		return err
 	}
 	var answer *explain.Answer
-	if isOutput {
-		answer, err = explain.Output(subject, output)
-	} else {
-		answer, err = explain.Explain(subject, target)
+	output, isOutput := value.Value.(addrs.OutputValue)
+	switch {
+	case isOutput && value.Module.IsRoot():
+		answer, err = explain.Output(subject, output.Name)
+	case isValue:
+		answer, err = explain.Value(ctx, subject, value)
+	default:
+		answer, err = explain.Explain(ctx, subject, target)
 	}
 	if err != nil {
 		return err
 	}
 	app.printOnStderr(app.Warnings.Take())
-	if f.WhyNot && answer.InPlan {
-		answer.Objects, answer.Output, answer.Omitted = nil, nil, 0
+	if f.WhyNot {
+		answer.Objects, answer.Output, answer.Value, answer.Omitted = nil, nil, nil, 0
 	}
 	switch {
 	case f.Document:
@@ -136,5 +146,10 @@ func (s *graphSubject) explain(ctx context.Context, locks *depsfile.Locks) (*exp
 			versions[addr] = lock.Version.String()
 		}
 	}
-	return &explain.Subject{View: s.planView().Source(), Graph: built, Versions: versions}, nil
+	values := func(ctx context.Context) (*engine.PlannedValues, error) {
+		env := *s.env
+		env.Warn = nil // the plan had the same warnings
+		return engine.EvalPlanned(terminal.UntilAbort(ctx), s.cfg, s.plan, &env)
+	}
+	return &explain.Subject{View: s.planView().Source(), Graph: built, Versions: versions, Values: values}, nil
 }

@@ -236,6 +236,9 @@ func (a *App) planSubject(ctx context.Context, saved *session.SavedPlan) (s *gra
 				schema = &providers.Schema{}
 			}
 			return schema, nil
+		},
+		Provider: func(_ context.Context, p addrs.Provider) (providers.Interface, error) {
+			return nil, errors.New("providers are not run for a saved plan")
 		}}
 	return &graphSubject{
 		name: saved.Name, cfg: saved.Configuration.Config, plan: saved.Plan, prior: saved.Plan.Prior, env: env,

@@ -54,8 +54,7 @@ func WithOutputs(
 	return w.out.state
 }
 
-// evaluate evaluates the whole configuration over a state. The walk is nil if not even the root
-// module could be evaluated.
+// evaluate evaluates the whole configuration over a state, as evaluateAll does.
 func evaluate(
 	ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable,
 ) (*walk, error) {
@@ -64,7 +63,13 @@ func evaluate(
 	}
 	op := newOperation(graph.PhaseEval, cfg, st, env)
 	op.variables = vars
-	w, err := newWalk(ctx, op, st)
+	return evaluateAll(ctx, op)
+}
+
+// evaluateAll walks an operation of PhaseEval. The walk is nil if not even the root module could be
+// evaluated.
+func evaluateAll(ctx context.Context, op *operation) (*walk, error) {
+	w, err := newWalk(ctx, op, op.Prior)
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +116,7 @@ func (v resourceVisit) evaluate() error {
 				x.objs[i] = cty.UnknownVal(r.Schema.Block.ImpliedType()).Mark(marks.Ephemeral)
 			}
 		}
+		w.eval.values(r).fillFromPlan(in, x)
 		errs = errs.AppendError(w.eval.values(r).fillFromState(in, x))
 		exists := func(v cty.Value) bool { return v != cty.NilVal }
 		if x.mode != repeatSingle && len(x.objs) > 0 && !slices.ContainsFunc(x.objs, exists) {

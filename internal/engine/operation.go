@@ -26,6 +26,7 @@ type operation struct {
 	inspection    *Inspection
 	moves         *moves.Results
 	timestamp     time.Time
+	planned       *plans.Changes // what PhaseEval takes objects from before it looks into the state; may be nil
 
 	// What the plan that is being applied defers.
 	deferredResources map[addrs.ConfigResource]bool

@@ -34,7 +34,8 @@ func (v providerVisit) start() error {
 func (v providerVisit) startInstance(key addrs.InstanceKey) error {
 	w, p := v.w, v.p
 	mocked := w.op.env.Mocks != nil && w.op.env.Mocks.Configuration(p.Addr)
-	if mocked && !w.graph.CallsFunctions(p) && w.op.Phase != graph.PhaseValidate {
+	functions := p.FunctionsOnly || w.graph.CallsFunctions(p)
+	if !functions && (mocked && w.op.Phase != graph.PhaseValidate || w.op.Phase == graph.PhaseEval) {
 		w.providers.add(p, key, nil)
 		return nil
 	}

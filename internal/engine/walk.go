@@ -83,8 +83,9 @@ func (w *walk) run() error {
 	}
 	w.calls = newCalls(parallelism, w.op.env.Places, w.op.env.Timings)
 	w.eval.calls = w.calls
-	w.eval.builtins = funcs.Table(funcs.Options{BaseDir: cmp.Or(w.op.env.Base, "."), PureOnly: !w.op.Phase.Applies() &&
-		w.op.Phase != graph.PhaseEval, PlanTimestamp: w.op.timestamp})
+	evaluates := w.op.Phase.Applies() || w.op.Phase == graph.PhaseEval && w.op.planned == nil
+	w.eval.builtins = funcs.Table(funcs.Options{BaseDir: cmp.Or(w.op.env.Base, "."), PureOnly: !evaluates,
+		PlanTimestamp: w.op.timestamp})
 	w.eval.deprecates = w.eval.deprecatesAny()
 	w.upstreamPending = make([]bool, w.graph.Edges.Len())
 	w.failed = make([]bool, w.graph.Edges.Len())

@@ -13,9 +13,40 @@ type Answer struct {
 	InPlan        bool      `json:"in_plan"` // some object changes
 	Objects       []*Object `json:"objects,omitempty"`
 	// Output explains the change of an output of the root module, for an address such as output.url.
-	Output  *Attribute `json:"output,omitempty"`
-	Omitted int        `json:"omitted_objects,omitempty"` // changes that are not among Objects
-	WhyNot  []*Ground  `json:"why_not,omitempty"`
+	Output *Attribute `json:"output,omitempty"`
+	// Value explains a variable, a local, an output of a module, or a data source. Then InPlan says
+	// that some change uses it.
+	Value   *NamedValue `json:"value,omitempty"`
+	Omitted int         `json:"omitted_objects,omitempty"` // changes that are not among Objects
+	WhyNot  []*Ground   `json:"why_not,omitempty"`
+}
+
+// NamedValue explains a variable, a local, an output of a module, or what a data source returned.
+type NamedValue struct {
+	Kind        string     `json:"kind"`            // variable, local, output or data
+	Place       *Place     `json:"place,omitempty"` // of the declaration
+	Description string     `json:"description,omitempty"`
+	Origin      string     `json:"origin,omitempty"`    // how it was set
+	SetAt       *Place     `json:"set_at,omitempty"`    // the argument of the module call
+	Instances   []*Content `json:"instances,omitempty"` // by module instance, or by instance of a data source
+	Problem     string     `json:"problem,omitempty"`
+	Sources     []*Source  `json:"sources,omitempty"`
+	Readers     []*Reader  `json:"readers,omitempty"`
+	Changes     []*Other   `json:"changes,omitempty"` // planned changes that use it, directly or through others
+}
+
+// Content is the value of something in one instance.
+type Content struct {
+	Address string `json:"address"`
+	Value   string `json:"value,omitempty"` // as an expression; sensitive values are hidden. "" if it can't be evaluated
+	Unknown bool   `json:"known_after_apply,omitempty"`
+}
+
+// Reader is a block that refers to a value.
+type Reader struct {
+	Address string `json:"address"` // without instance keys
+	Kind    string `json:"kind"`    // as in the documents of package graphview
+	Place   *Place `json:"place,omitempty"`
 }
 
 // Object explains the change of one object.

@@ -1,9 +1,11 @@
 package explain
 
 import (
+	"context"
 	"slices"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine"
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/suggest"
@@ -21,11 +23,14 @@ type Subject struct {
 	View     *planview.Source
 	Graph    *graph.Graph // that of applying the plan
 	Versions map[addrs.Provider]string
+	// Values evaluates the values of the configuration. It is called only if they are asked for. An
+	// error may concern some of them only.
+	Values func(context.Context) (*engine.PlannedValues, error)
 }
 
 // Explain explains why the objects at an address are in the plan or are not. The address is that of
 // a module, of a resource, or of an instance of either.
-func Explain(s *Subject, target addrs.Target) (*Answer, error) {
+func Explain(ctx context.Context, s *Subject, target addrs.Target) (*Answer, error) {
 	e := newExplainer(s)
 	of := e.covered(target)
 	r := s.Graph.Resource(target.Resource.In(target.Module.Module()))
@@ -48,6 +53,9 @@ func Explain(s *Subject, target addrs.Target) (*Answer, error) {
 	}
 	if !answer.InPlan {
 		answer.WhyNot = e.whyNot(target, r, of)
+	}
+	if r != nil && r.Config != nil && r.Addr.Resource.Mode == addrs.Data {
+		answer.Value = e.data(ctx, target, r)
 	}
 	return answer, nil
 }

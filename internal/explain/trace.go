@@ -172,7 +172,7 @@ func (e *explainer) setCause(
 			a.Sources = t.append(a.Sources, t.ref(ref, r.Module, c.Addr.Module, r.Exprs.Repetition))
 		}
 	}
-	a.Sources = append(a.Sources, volatile(r, places)...)
+	a.Sources = append(a.Sources, volatile(r.Config.Config, places...)...)
 	if !c.Before.IsNull() {
 		a.causedHere()
 	}
@@ -201,20 +201,21 @@ var volatileFunctions = map[string]string{
 	"plantimestamp": "differs in each plan",
 }
 
-// volatile returns the calls of such functions in the given places of a block.
-func volatile(r *graph.Resource, places []hcl.Range) []*Source {
-	body, native := r.Config.Config.(*hclsyntax.Body)
+// volatile returns the calls of such functions in an expression or a body, or in the given places of
+// it.
+func volatile(in any, places ...hcl.Range) []*Source {
+	node, native := in.(hclsyntax.Node)
 	if !native {
 		return nil
 	}
 	var out []*Source
-	_ = hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
+	_ = hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
 		call, ok := n.(*hclsyntax.FunctionCallExpr)
 		if !ok || volatileFunctions[call.Name] == "" {
 			return nil
 		}
-		if slices.ContainsFunc(places, func(at hcl.Range) bool { return within(call.Range(), at) }) {
-			rng := call.Range()
+		rng := call.Range()
+		if len(places) == 0 || slices.ContainsFunc(places, func(at hcl.Range) bool { return within(rng, at) }) {
 			out = append(out, &Source{Reference: call.Name + "()", Place: placeOf(&rng), Changed: Changed,
 				Text: volatileFunctions[call.Name]})
 		}
@@ -324,24 +325,27 @@ func (t *tracer) ref(ref *addrs.Reference, m *graph.Module, at addrs.ModuleInsta
 	case addrs.ModuleCallInstance:
 		return t.call(out, m.Calls[s.Name], at.Child(s.Name, s.Key))
 	case addrs.Resource:
-		attr := t.names[sourcePos{ref.Range.Filename, ref.Range.Start.Byte}]
-		if len(ref.Remaining) > 0 {
-			attr = addrs.StepName(ref.Remaining[0])
-		}
-		return t.resource(out, m.Resources[s], t.read(addrs.Target{Module: at, Resource: s}), attr)
+		return t.resource(out, m.Resources[s], t.read(addrs.Target{Module: at, Resource: s}), t.attribute(ref))
 	case addrs.ResourceInstance:
 		target := addrs.Target{Module: at, Resource: s.Resource, Key: s.Key, HasKey: true}
-		attr := ""
-		if len(ref.Remaining) > 0 {
-			attr = addrs.StepName(ref.Remaining[0])
-		}
-		return t.resource(out, m.Resources[s.Resource], target, attr)
+		return t.resource(out, m.Resources[s.Resource], target, t.attribute(ref))
 	case addrs.ForEachAttr:
 		return t.repetition(out, rep.ForEach, m, at)
 	case addrs.CountAttr:
 		return nil // the index of an instance never changes
 	}
 	return nil
+}
+
+// attribute returns the attribute of a resource that a reference reads, or "" for the whole object.
+func (t *tracer) attribute(ref *addrs.Reference) string {
+	if len(ref.Remaining) > 0 {
+		return addrs.StepName(ref.Remaining[0])
+	}
+	if _, whole := ref.Subject.(addrs.Resource); whole {
+		return t.names[sourcePos{ref.Range.Filename, ref.Range.Start.Byte}]
+	}
+	return ""
 }
 
 // read returns the instance that a block reads by a computed index, if it reads only one of the

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 
+	"tofu/internal/graphview"
+	"tofu/internal/tfdiags"
 	"tofu/internal/ui/termtext"
 )
 
@@ -33,17 +35,36 @@ func (a *Answer) WriteText(w io.Writer) error {
 	if a.Output != nil {
 		t.attribute(a.Output, 0)
 	}
+	if a.Value != nil {
+		if len(a.Objects) > 0 {
+			t.line(0, "")
+		}
+		t.value(a.Value, a.Address)
+	}
 	if a.Omitted > 0 {
 		t.line(0, "")
 		t.line(0, "%s of %s not explained here. Name one with its key.", verbed(a.Omitted, "more change"), a.Address)
 	}
 	if len(a.WhyNot) > 0 {
-		t.line(0, "%s is not in the plan:", a.Address)
-		for _, g := range a.WhyNot {
-			t.line(1, "- %s%s", g.Text, at(g.Place))
-		}
+		t.absence(a)
 	}
 	return t.out.Flush()
+}
+
+// absence writes why something is not in the plan.
+func (t *text) absence(a *Answer) {
+	switch {
+	case a.Value == nil:
+	case a.Value.Kind != string(graphview.Data):
+		t.line(1, "%s.", tfdiags.Capitalize(a.WhyNot[0].Text))
+		return
+	default:
+		t.line(0, "")
+	}
+	t.line(0, "%s is not in the plan:", a.Address)
+	for _, g := range a.WhyNot {
+		t.line(1, "- %s%s", g.Text, at(g.Place))
+	}
 }
 
 func verbed(n int, what string) string {
@@ -129,25 +150,99 @@ func (t *text) attribute(a *Attribute, depth int) {
 	if a.Cause != "" {
 		t.line(depth+1, "%s", a.Cause)
 	}
-	t.sources(a.Sources, depth+1)
+	t.sources(changing(a.Sources), depth+1)
 }
 
 func multiline(values ...string) bool {
 	return strings.Contains(strings.Join(values, ""), "\n")
 }
 
-// sources writes what a value comes from: what changed, and what may have.
+// changing returns the sources that changed or may have.
+func changing(list []*Source) []*Source {
+	var out []*Source
+	for _, s := range list {
+		if s.Changed != Same {
+			copied := *s
+			copied.Sources = changing(s.Sources)
+			out = append(out, &copied)
+		}
+	}
+	return out
+}
+
+// sources writes what a value comes from.
 func (t *text) sources(list []*Source, depth int) {
 	for _, s := range list {
-		if s.Changed == Same {
-			continue
-		}
 		text := s.Reference
 		if s.Text != "" {
 			text += ": " + firstLine(s.Text)
 		}
 		t.line(depth, "<- %s%s", text, at(s.Place))
 		t.sources(s.Sources, depth+1)
+	}
+}
+
+// maxInstances limits the instances whose values are written.
+const maxInstances = 20
+
+// value writes a variable, a local, an output of a module or a data source.
+func (t *text) value(v *NamedValue, address string) {
+	for i, c := range v.Instances[:min(len(v.Instances), maxInstances)] {
+		place := ""
+		if i == 0 {
+			place = at(v.Place)
+		}
+		t.content(c, place)
+	}
+	if more := len(v.Instances) - maxInstances; more > 0 {
+		t.line(0, "and %d more instances of %s", more, address)
+	}
+	if len(v.Instances) == 0 {
+		t.line(0, "%s%s", address, at(v.Place))
+	}
+	if v.Problem != "" {
+		t.line(1, "The value can't be evaluated: %s", firstLine(v.Problem))
+	}
+	if v.Description != "" {
+		t.line(1, "Description: %s", firstLine(strings.TrimSpace(v.Description)))
+	}
+	if v.Origin != "" || len(v.Sources) > 0 {
+		t.line(1, "Comes from:")
+	}
+	if v.Origin != "" {
+		t.line(2, "%s%s", v.Origin, at(v.SetAt))
+	}
+	t.sources(v.Sources, 2)
+	t.readers(v.Readers)
+	t.others("Changes that use it:", v.Changes)
+}
+
+// content writes a value. The lines of a long one are indented.
+func (t *text) content(c *Content, place string) {
+	first, rest, _ := strings.Cut(c.Value, "\n")
+	switch {
+	case c.Value == "":
+		t.line(0, "%s%s", c.Address, place)
+	case rest == "":
+		t.line(0, "%s = %s%s", c.Address, first, place)
+	default:
+		t.line(0, "%s%s", c.Address, place)
+		for line := range strings.SplitSeq(c.Value, "\n") {
+			t.line(2, "%s", line)
+		}
+	}
+}
+
+// readers writes what refers to a value.
+func (t *text) readers(list []*Reader) {
+	title := "Read by:"
+	for i, r := range list {
+		t.title(&title)
+		if i == maxOthers {
+			t.line(2, "and %d more", len(list)-i)
+			return
+		}
+		t.line(2, "%s%s", r.Address, at(r.Place))
 	}
 }
 

@@ -4,7 +4,10 @@
 // decides. A name at a distance greater than two is never suggested.
 package suggest
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // maxDistance is the largest edit distance at which a name is suggested.
 const maxDistance = 2
@@ -21,12 +24,16 @@ func Nearest(given string, names []string) string {
 }
 
 // DidYouMean returns a sentence that suggests the nearest name, with a leading space, or "" if no
-// name is near.
+// name is near. An address that contains quotes stands without further ones.
 func DidYouMean(given string, names []string) string {
-	if near := Nearest(given, names); near != "" {
+	switch near := Nearest(given, names); {
+	case near == "":
+		return ""
+	case strings.Contains(near, `"`):
+		return fmt.Sprintf(" Did you mean %s?", near)
+	default:
 		return fmt.Sprintf(" Did you mean %q?", near)
 	}
-	return ""
 }
 
 // Distance returns the Levenshtein distance of two words in code points, or limit if the distance

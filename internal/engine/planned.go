@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/plans"
+)
+
+// PlannedValues holds the values of a configuration as a plan leaves them. What is decided during the
+// apply is unknown.
+type PlannedValues struct{ w *walk }
+
+// EvalPlanned evaluates the variables, locals and outputs of a configuration over the objects of a
+// plan. It needs providers only for their functions. If there is an error, the values that don't
+// depend on its cause are there all the same.
+func EvalPlanned(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env) (*PlannedValues, error) {
+	op := newOperation(graph.PhaseEval, cfg, plan.Prior, env)
+	op.planned, op.timestamp, op.variables = plan.Changes, plan.Timestamp, map[string]Variable{}
+	for name, v := range plan.Variables {
+		op.variables[name] = Variable{Value: v}
+	}
+	w, err := evaluateAll(ctx, op)
+	if w == nil {
+		return nil, err
+	}
+	return &PlannedValues{w}, err
+}
+
+// Modules returns the addresses of the instances of a module, in the order of their keys.
+func (p *PlannedValues) Modules(m addrs.Module) []addrs.ModuleInstance {
+	module := p.w.graph.Modules[m]
+	if module == nil {
+		return nil
+	}
+	var out []addrs.ModuleInstance
+	for _, in := range p.w.modules.of(module) {
+		out = append(out, in.addr)
+	}
+	return out
+}
+
+// Value returns the value of a variable, local or output in an instance of its module. It returns
+// cty.NilVal if there is no such value or it could not be evaluated.
+func (p *PlannedValues) Value(in addrs.ModuleInstance, subject addrs.Referenceable) cty.Value {
+	module := p.w.graph.Modules[in.Module()]
+	if module == nil {
+		return cty.NilVal
+	}
+	inst := p.w.modules.at(module, in)
+	var v *graph.Value
+	switch s := subject.(type) {
+	case addrs.InputVariable:
+		v = module.Variables[s.Name]
+	case addrs.LocalValue:
+		v = module.Locals[s.Name]
+	case addrs.OutputValue:
+		v = module.Outputs[s.Name]
+	}
+	if inst == nil || v == nil {
+		return cty.NilVal
+	}
+	return inst.values[v.Slot]
+}
+
+// Objects returns the instances of a resource in an instance of its module by key. An object that
+// is not known yet is unknown as a whole.
+func (p *PlannedValues) Objects(in addrs.ModuleInstance, r addrs.Resource) map[addrs.InstanceKey]cty.Value {
+	module := p.w.graph.Modules[in.Module()]
+	if module == nil || module.Resources[r] == nil {
+		return nil
+	}
+	inst := p.w.modules.at(module, in)
+	if inst == nil || inst.resources[module.Resources[r].Slot] == nil {
+		return nil
+	}
+	x := inst.resources[module.Resources[r].Slot]
+	out := make(map[addrs.InstanceKey]cty.Value, len(x.keys))
+	for i, key := range x.keys {
+		out[key] = x.objs[i]
+		if x.objs[i] == cty.NilVal {
+			out[key] = cty.DynamicVal
+		}
+	}
+	return out
+}
+
+// fillFromPlan sets instances to the planned objects of the plan whose values are evaluated.
+func (rv resourceValues) fillFromPlan(in *moduleInstance, x *expansion) {
+	if rv.e.op.planned == nil {
+		return
+	}
+	abs := rv.r.Addr.Resource.InInstance(in.addr)
+	for i, key := range x.keys {
+		c := rv.e.op.planned.Instance(abs.Instance(key), addrs.NotDeposed)
+		if c != nil && !c.After.IsNull() {
+			x.objs[i] = c.After
+		}
+	}
+}

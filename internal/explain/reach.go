@@ -1,0 +1,214 @@
+package explain
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/lang"
+	"tofu/internal/plans"
+)
+
+// reach finds the changes that use a value: directly, through other values, or through attributes
+// of objects that change. It visits each block and each attribute of a change once.
+type reach struct {
+	t          *tracer
+	whole      *graph.Resource       // what is asked for, if it is a resource
+	values     map[*graph.Value]bool // true for what is asked for
+	resources  map[*graph.Resource]*use
+	attributes map[seenAttribute]bool
+	calls      map[*graph.Module]bool
+}
+
+// use says which parts of a resource block use a value.
+type use struct {
+	attributes map[string]bool // attributes and blocks
+	instances  bool            // the arguments that decide the instances, also of the module
+	triggers   bool            // lifecycle.replace_triggered_by
+}
+
+func (e *explainer) reach() *reach {
+	return &reach{t: e.tracer(nil), values: map[*graph.Value]bool{}, resources: map[*graph.Resource]*use{},
+		attributes: map[seenAttribute]bool{}, calls: map[*graph.Module]bool{}}
+}
+
+// changing returns the changes of objects and root outputs that use the value. Of those in the
+// module of the value, it returns only the ones in the module instances that within names.
+func (r *reach) changing(within addrs.ModuleInstance) []*Other {
+	var found []part
+	for _, block := range r.t.Graph.Resources {
+		for _, c := range r.t.byConfig[block.Addr] {
+			inside := within.Module().Contains(c.Addr.Module.Module())
+			if inside && !(addrs.Target{Module: within}).ContainsInstance(c.Addr) {
+				continue
+			}
+			if acts(c) && r.uses(c, r.block(block)) {
+				found = append(found, part{c, c.Action.String()})
+			}
+		}
+	}
+	out := grouped(found)
+	for _, c := range r.t.plan.Changes.Outputs {
+		if c.Action != plans.NoOp && c.Action != plans.Delete && r.value(r.t.Graph.Root.Outputs[c.Name]) {
+			out = append(out, &Other{Address: "output." + c.Name, Count: 1, Action: c.Action.String()})
+		}
+	}
+	return out
+}
+
+// uses reports whether the value is part of what a change does.
+func (r *reach) uses(c *plans.InstanceChange, u *use) bool {
+	switch c.Reason {
+	case plans.DeleteCountIndex, plans.DeleteEachKey, plans.DeleteEnabledFalse, plans.DeleteNoModule:
+		return u.instances
+	case plans.ReplaceByTriggers:
+		if u.triggers {
+			return true
+		}
+	}
+	if c.Action == plans.Create && u.instances {
+		return true
+	}
+	if c.After.IsNull() {
+		return false
+	}
+	for name := range u.attributes {
+		if r.t.changes(c, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// block returns what a resource block uses the value for.
+func (r *reach) block(of *graph.Resource) *use {
+	if u := r.resources[of]; u != nil {
+		return u
+	}
+	u := &use{attributes: map[string]bool{}}
+	r.resources[of] = u // also for references of the block to its own instances
+	if of.Config == nil || of.Exprs == nil {
+		return u
+	}
+	rep := of.Exprs.Repetition
+	u.instances = r.repetition(rep, of.Module) || r.call(of.Module)
+	for _, trigger := range of.Exprs.Triggers {
+		u.triggers = u.triggers || r.refs(&trigger.Refs, of.Module, rep)
+	}
+	if of.Exprs.Body == nil || of.Schema == nil {
+		return u
+	}
+	r.t.note(of.Config.Config)
+	places := configs.Places(of.Config.Config, of.Schema.Block)
+	for _, ref := range of.Exprs.Body.Refs.Objects {
+		if !r.ref(ref, of.Module, rep) {
+			continue
+		}
+		for name, ranges := range places {
+			if slices.ContainsFunc(ranges, func(at hcl.Range) bool { return within(ref.Range, at) }) {
+				u.attributes[name] = true
+			}
+		}
+	}
+	return u
+}
+
+// call reports whether the arguments that decide the instances of a module, or of one that contains
+// it, use the value.
+func (r *reach) call(m *graph.Module) bool {
+	if m.Parent == nil {
+		return false
+	}
+	found, seen := r.calls[m]
+	if !seen {
+		found = r.repetition(m.Repetition, m.Parent) || r.call(m.Parent)
+		r.calls[m] = found
+	}
+	return found
+}
+
+func (r *reach) repetition(rep graph.Repetition, m *graph.Module) bool {
+	return slices.ContainsFunc(rep.Refs(), func(refs *lang.Refs) bool { return r.refs(refs, m, graph.Repetition{}) })
+}
+
+// refs reports whether one of several references in a module leads to the value. rep resolves each.
+func (r *reach) refs(refs *lang.Refs, m *graph.Module, rep graph.Repetition) bool {
+	return slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return r.ref(ref, m, rep) })
+}
+
+func (r *reach) ref(ref *addrs.Reference, m *graph.Module, rep graph.Repetition) bool {
+	switch s := ref.Subject.(type) {
+	case addrs.InputVariable:
+		return r.value(m.Variables[s.Name])
+	case addrs.LocalValue:
+		return r.value(m.Locals[s.Name])
+	case addrs.ModuleCallOutput:
+		if child := m.Calls[s.Call.Name]; child != nil && child.Outputs[s.Output] != nil {
+			return r.value(child.Outputs[s.Output]) || r.call(child)
+		}
+		return r.outputs(m.Calls[s.Call.Name])
+	case addrs.ModuleCall:
+		return r.outputs(m.Calls[s.Name])
+	case addrs.ModuleCallInstance:
+		return r.outputs(m.Calls[s.Name])
+	case addrs.Resource, addrs.ResourceInstance:
+		return r.resource(m.ResourceOf(s), r.t.attribute(ref))
+	case addrs.ForEachAttr:
+		return rep.ForEach != nil && r.refs(&rep.ForEach.Refs, m, graph.Repetition{})
+	}
+	return false
+}
+
+// outputs reports whether an output of a module, or its instances, use the value.
+func (r *reach) outputs(m *graph.Module) bool {
+	if m == nil {
+		return false
+	}
+	for _, v := range m.Outputs {
+		if r.value(v) {
+			return true
+		}
+	}
+	return r.call(m)
+}
+
+func (r *reach) value(v *graph.Value) bool {
+	if v == nil {
+		return false
+	}
+	found, seen := r.values[v]
+	if seen || v.Expr == nil {
+		return found
+	}
+	m, rep := v.Module, graph.Repetition{}
+	if v.Kind == graph.Variable {
+		m, rep = v.Module.Parent, v.Module.Repetition
+	}
+	r.t.note(v.Expr.Expression)
+	found = r.refs(&v.Expr.Refs, m, rep)
+	r.values[v] = found
+	return found
+}
+
+// resource reports whether an attribute of a resource changes because of the value. An empty name
+// stands for the whole object.
+func (r *reach) resource(of *graph.Resource, name string) bool {
+	if of == nil || of == r.whole {
+		return of != nil
+	}
+	key := seenAttribute{r: of, name: name}
+	found, seen := r.attributes[key]
+	if seen {
+		return found
+	}
+	r.attributes[key] = false // for references of the block to its own instances
+	u := r.block(of)
+	found = slices.ContainsFunc(r.t.byConfig[of.Addr], func(c *plans.InstanceChange) bool {
+		return r.t.changes(c, name) && r.uses(c, u)
+	})
+	r.attributes[key] = found
+	return found
+}
