@@ -35,7 +35,12 @@ GraphViz and many other programs read.
 
 With -format=mermaid, json or html, or with -focus or -modules, it prints what
 refers to what instead: resources, with their planned changes if -plan is given,
-and in the formats json and html also values.`,
+and in the formats json and html also values.
+
+With -plan, instances that refer to single instances, as in a[each.key], have
+nodes of their own. Where more than three of them are alike, they share one,
+such as a[0..49]; in JSON, "reads" says what each of them refers to. The order
+of steps in DOT always has a node for each instance that changes.`,
 	New: with(func(f *graphFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)

@@ -14,21 +14,13 @@ import (
 
 // Build returns the graph to look at for a graph of the engine. plan may be nil.
 func Build(g *graph.Graph, plan *plans.Plan) *Graph {
-	b := &builder{
-		graph: g, changes: map[addrs.ConfigResource][]*plans.InstanceChange{},
-		deferred:  map[addrs.ConfigResource][]*plans.Deferred{},
-		resources: map[*graph.Resource]int{}, values: map[*graph.Value]int{}, calls: map[*graph.Module]int{},
-		wholes: map[*graph.Module]int{},
+	if plan == nil {
+		plan = &plans.Plan{Changes: &plans.Changes{}}
 	}
-	if plan != nil {
-		for _, c := range plan.Changes.Instances {
-			addr := c.Addr.Config()
-			b.changes[addr] = append(b.changes[addr], c)
-		}
-		for _, d := range plan.Deferred {
-			addr := d.Addr.Config()
-			b.deferred[addr] = append(b.deferred[addr], d)
-		}
+	b := &builder{
+		graph: g, instances: findInstances(g, plan), resources: map[*graph.Resource][]int{},
+		alls: map[*graph.Resource]int{}, values: map[*graph.Value]int{}, calls: map[*graph.Module]int{},
+		wholes: map[*graph.Module]int{}, nodeOf: map[*member]int{}, connected: map[pair]bool{},
 	}
 	for _, m := range b.modules() {
 		b.addCall(m)
@@ -47,13 +39,15 @@ func Build(g *graph.Graph, plan *plans.Plan) *Graph {
 var valueKinds = [...]Kind{graph.Variable: Variable, graph.Local: Local, graph.Output: Output}
 
 type builder struct {
-	graph    *graph.Graph
-	nodes    []Node
-	edges    []Edge
-	changes  map[addrs.ConfigResource][]*plans.InstanceChange
-	deferred map[addrs.ConfigResource][]*plans.Deferred
+	graph     *graph.Graph
+	instances *instances
+	nodes     []Node
+	edges     []Edge
 
-	resources     map[*graph.Resource]int
+	resources     map[*graph.Resource][]int // several if there are references between instances
+	nodeOf        map[*member]int           // of these resources
+	alls          map[*graph.Resource]int   // see all
+	connected     map[pair]bool             // see connectInstances
 	values        map[*graph.Value]int
 	calls, wholes map[*graph.Module]int
 }
@@ -68,13 +62,56 @@ func (b *builder) node(kind Kind, m *graph.Module, address string, at *hcl.Range
 	return len(b.nodes) - 1
 }
 
-func (b *builder) edge(from, to int, at *hcl.Range) { b.edges = append(b.edges, Edge{from, to, at}) }
+func (b *builder) edge(from, to int, at *hcl.Range) {
+	b.edges = append(b.edges, Edge{From: from, To: to, At: at})
+}
 
 func (b *builder) addResource(r *graph.Resource) {
-	id := b.node(modes[r.Addr.Resource.Mode], r.Module, r.Addr.String(), r.Node.Range)
-	b.nodes[id].Type = r.Addr.Resource.Type
-	b.nodes[id].Changes, b.nodes[id].Deferred = b.changes[r.Addr], b.deferred[r.Addr]
-	b.resources[r] = id
+	if !b.instances.split[r] {
+		b.addInstances(r, r.Addr.String(), b.instances.members[r])
+		return
+	}
+	for _, group := range b.instances.groups(r) {
+		id := b.addInstances(r, b.instances.groupName(r, group), group)
+		b.nodes[id].Reads = reads(group)
+		if name := r.Addr.String(); b.nodes[id].Address != name {
+			b.nodes[id].Resource = name
+		}
+		for _, m := range group {
+			b.nodeOf[m] = id
+		}
+	}
+}
+
+// addInstances adds a node for instances of a resource.
+func (b *builder) addInstances(r *graph.Resource, address string, list []*member) int {
+	id := b.node(modes[r.Addr.Resource.Mode], r.Module, address, r.Node.Range)
+	n := &b.nodes[id]
+	n.Type = r.Addr.Resource.Type
+	for _, m := range list {
+		n.Changes, n.Deferred = append(n.Changes, m.changes...), append(n.Deferred, m.deferred...)
+	}
+	b.resources[r] = append(b.resources[r], id)
+	return id
+}
+
+// all returns the node of everything in a resource. If the resource has several nodes, this is
+// another one, which is added when something refers to it.
+func (b *builder) all(r *graph.Resource) (int, bool) {
+	parts := b.resources[r]
+	if len(parts) < 2 {
+		return append(parts, 0)[0], len(parts) > 0
+	}
+	id, ok := b.alls[r]
+	if !ok {
+		id = b.node(All, r.Module, r.Addr.String()+" (all)", r.Node.Range)
+		b.nodes[id].Resource = r.Addr.String()
+		b.alls[r] = id
+		for _, part := range parts {
+			b.edge(id, part, r.Node.Range)
+		}
+	}
+	return id, true
 }
 
 // addCall adds the node of a module call whose arguments decide the instances of the module or let
@@ -122,26 +159,61 @@ func (b *builder) connectProviders() {
 	}
 	for _, r := range b.graph.Resources {
 		if id, ok := ids[r.Provider]; ok {
-			b.edge(b.resources[r], id, b.nodes[id].At)
+			for _, part := range b.resources[r] {
+				b.edge(part, id, b.nodes[id].At)
+			}
 		}
 	}
 }
 
 func (b *builder) connectResource(r *graph.Resource) {
-	id := b.resources[r]
-	if r.Config != nil {
-		b.inCall(id, r.Module)
-	}
-	if r.Exprs != nil {
-		for refs := range r.Exprs.References() {
-			b.refs(id, r.Module, refs)
+	for _, id := range b.resources[r] {
+		if r.Config != nil {
+			b.inCall(id, r.Module)
+		}
+		if r.Exprs != nil {
+			for refs := range r.Exprs.References() {
+				b.refsOf(r, id, refs)
+			}
+		}
+		if r.Config == nil {
+			for dep := range r.StoredDependencies() {
+				if other, ok := b.all(b.graph.Resource(dep)); ok {
+					b.edge(id, other, nil)
+				}
+			}
 		}
 	}
-	if r.Config == nil {
-		for dep := range r.StoredDependencies() {
-			if other, ok := b.resources[b.graph.Resource(dep)]; ok {
-				b.edge(id, other, nil)
+}
+
+// refsOf adds an edge for each reference of a resource, except references to instances.
+func (b *builder) refsOf(r *graph.Resource, id int, refs *lang.Refs) {
+	for _, ref := range refs.Objects {
+		p := pair{r, r.Module.ResourceOf(ref.Subject)}
+		if b.instances.exact[p] {
+			b.connectInstances(p, &ref.Range)
+		} else if to, ok := b.target(r.Module, ref.Subject); ok {
+			b.edge(id, to, &ref.Range)
+		}
+	}
+}
+
+// connectInstances adds the edges between the instances of two resources, once.
+func (b *builder) connectInstances(p pair, at *hcl.Range) {
+	if b.connected[p] {
+		return
+	}
+	b.connected[p] = true
+	for _, m := range b.instances.members[p.from] {
+		for _, n := range m.needs {
+			if n.of == p.to {
+				b.edges = append(b.edges, Edge{b.nodeOf[m], b.nodeOf[n.member], at, true})
 			}
+		}
+	}
+	for _, m := range b.instances.whole[p] {
+		if to, ok := b.all(p.to); ok {
+			b.edge(b.nodeOf[m], to, at)
 		}
 	}
 }
@@ -207,7 +279,7 @@ func (b *builder) target(m *graph.Module, subject addrs.Referenceable) (int, boo
 		}
 		return found(b.values, child.Outputs[s.Output])
 	}
-	return found(b.resources, m.ResourceOf(subject))
+	return b.all(m.ResourceOf(subject))
 }
 
 func found[K any](in map[*K]int, of *K) (int, bool) {
@@ -226,7 +298,9 @@ func (b *builder) whole(m *graph.Module) (int, bool) {
 	id := b.node(Whole, m, m.Path.String(), &m.Call.Range)
 	b.wholes[m] = id
 	for _, r := range m.Resources {
-		b.edge(id, b.resources[r], &m.Call.Range)
+		if all, ok := b.all(r); ok {
+			b.edge(id, all, &m.Call.Range)
+		}
 	}
 	for _, v := range m.Outputs {
 		b.edge(id, b.values[v], &m.Call.Range)

@@ -1,11 +1,13 @@
 package graphview
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/plans"
 	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 )
@@ -39,7 +41,7 @@ func (g *Graph) names() []string {
 		if i == 0 || n.Module != g.Nodes[i-1].Module {
 			out = append(out, n.Module.String())
 		}
-		out = append(out, n.Address)
+		out = append(out, cmp.Or(n.Resource, n.Address))
 	}
 	return out
 }
@@ -54,7 +56,9 @@ func (g *Graph) find(address string) []int {
 		match = func(n Node) bool { return !n.Module.IsRoot() && target.Module.Module().Contains(n.Module) }
 	default:
 		config := target.Resource.In(target.Module.Module()).String()
-		match = func(n Node) bool { return n.Address == config || n.Address == address }
+		match = func(n Node) bool {
+			return cmp.Or(n.Resource, n.Address) == config && (n.Resource == "" || n.has(target)) || n.Address == address
+		}
 	}
 	var out []int
 	for i, n := range g.Nodes {
@@ -63,6 +67,12 @@ func (g *Graph) find(address string) []int {
 		}
 	}
 	return out
+}
+
+// has reports whether a target names one of the instances for which something is planned.
+func (n *Node) has(target addrs.Target) bool {
+	return slices.ContainsFunc(n.Changes, func(c *plans.InstanceChange) bool { return target.ContainsInstance(c.Addr) }) ||
+		slices.ContainsFunc(n.Deferred, func(d *plans.Deferred) bool { return target.ContainsInstance(d.Addr) })
 }
 
 // neighbors turns lists of edges into lists of nodes.
@@ -128,7 +138,7 @@ func (g *Graph) Modules() *Graph {
 	}
 	var edges []Edge
 	for _, e := range g.Edges {
-		edges = append(edges, Edge{module[e.From], module[e.To], e.At})
+		edges = append(edges, Edge{From: module[e.From], To: module[e.To], At: e.At})
 	}
 	return sorted(nodes, edges)
 }
@@ -147,12 +157,16 @@ const few = 8
 // refers to it directly. A value with many edges on both sides stays, because it stands for the
 // product of their numbers. Values that lead to no resource are left out.
 func (g *Graph) Resources() *Graph {
-	var d dag.Graph
-	for range g.Nodes {
+	var d dag.Graph // of what may be left out; instances that share a node may refer to one another
+	keep := make([]bool, len(g.Nodes))
+	for i, n := range g.Nodes {
 		d.Add()
+		keep[i] = n.Kind.HasObjects()
 	}
 	for _, e := range g.Edges {
-		d.Connect(dag.ID(e.From), dag.ID(e.To))
+		if !keep[e.To] {
+			d.Connect(dag.ID(e.From), dag.ID(e.To))
+		}
 	}
 	topological, ok := d.Order()
 	if !ok { // references of a block to its own values; nothing is left out
@@ -160,7 +174,6 @@ func (g *Graph) Resources() *Graph {
 	}
 	needs, users := g.Needs(), g.Users()
 	out := make([][]Edge, len(g.Nodes)) // edges from each node that stays or is passed
-	keep := make([]bool, len(g.Nodes))
 	for _, id := range topological {
 		i := int(id)
 		seen := map[int]bool{}
@@ -177,11 +190,11 @@ func (g *Graph) Resources() *Graph {
 				continue
 			}
 			for _, further := range out[edge.To] {
-				add(Edge{i, further.To, edge.At})
+				add(Edge{From: i, To: further.To, At: edge.At})
 			}
 		}
 		n := g.Nodes[i]
-		keep[i] = n.Kind.HasObjects() || n.Kind == Provider && len(out[i]) > 0 ||
+		keep[i] = keep[i] || n.Kind == Provider && len(out[i]) > 0 ||
 			min(len(out[i]), len(users[i])) > few
 	}
 	edges := slices.Concat(out...)

@@ -24,6 +24,7 @@ const (
 	Provider  Kind = "provider" // a provider configuration that refers to something
 	Call      Kind = "call"     // the arguments of a module call that decide its instances
 	Whole     Kind = "module"   // everything in a module
+	All       Kind = "all"      // all instances of a resource that has several nodes
 	Root      Kind = "root"     // a root module with its state
 )
 
@@ -42,10 +43,14 @@ type Graph struct {
 // Node is a vertex of a Graph.
 type Node struct {
 	Kind    Kind
-	Address string // without instance keys; unique
+	Address string // unique; without instance keys, except of nodes for some instances of a resource
 	Module  addrs.Module
-	Type    string     // of resources
-	At      *hcl.Range // the block; nil if the configuration has none
+	Type    string // of resources
+	// Resource is the address of the resource of which the node stands for some instances, "" if it
+	// stands for the whole. Reads holds the instances to which an instance refers by their keys.
+	Resource string
+	Reads    map[addrs.AbsInstance][]addrs.AbsInstance
+	At       *hcl.Range // the block; nil if the configuration has none
 	// Changes and Deferred are the planned changes of the resource's objects, or of all objects in
 	// the module.
 	Changes  []*plans.InstanceChange
@@ -56,6 +61,7 @@ type Node struct {
 type Edge struct {
 	From, To int
 	At       *hcl.Range // the first reference; nil if only the state knows the dependency
+	Single   bool       // only references from single instances to single instances, which Node.Reads holds
 }
 
 // ActionCount is a number of changes with one action.
@@ -120,13 +126,20 @@ func sorted(nodes []Node, edges []Edge) *Graph {
 	for i, old := range by {
 		g.Nodes[i], at[old] = nodes[old], i
 	}
+	all := make([]Edge, 0, len(edges))
 	for _, e := range edges {
 		if e.From != e.To {
-			g.Edges = append(g.Edges, Edge{at[e.From], at[e.To], e.At})
+			all = append(all, Edge{at[e.From], at[e.To], e.At, e.Single})
 		}
 	}
-	slices.SortStableFunc(g.Edges, compareEnds)
-	g.Edges = slices.CompactFunc(g.Edges, func(x, y Edge) bool { return compareEnds(x, y) == 0 })
+	slices.SortStableFunc(all, compareEnds)
+	for _, e := range all {
+		if n := len(g.Edges); n > 0 && compareEnds(g.Edges[n-1], e) == 0 {
+			g.Edges[n-1].Single = g.Edges[n-1].Single && e.Single
+		} else {
+			g.Edges = append(g.Edges, e)
+		}
+	}
 	return g
 }
 
@@ -149,7 +162,7 @@ func (g *Graph) subgraph(keep []bool) *Graph {
 	}
 	for _, e := range g.Edges {
 		if keep[e.From] && keep[e.To] {
-			out.Edges = append(out.Edges, Edge{at[e.From], at[e.To], e.At})
+			out.Edges = append(out.Edges, Edge{at[e.From], at[e.To], e.At, e.Single})
 		}
 	}
 	return out

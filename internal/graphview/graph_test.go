@@ -76,6 +76,14 @@ func TestResources(t *testing.T) {
 	}
 }
 
+// TestResourcesInCircles checks that nodes of instances, which may refer to one another, keep no
+// value in the graph.
+func TestResourcesInCircles(t *testing.T) {
+	if got, want := text(graphOf("a b", "b a v1", "v1 c").Resources()), "a b; b a c"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestFocus(t *testing.T) {
 	g := graphOf("a v1", "v1 b", "b c", "c d", "x b")
 	for _, test := range []struct {
@@ -132,6 +140,62 @@ func TestCriticalPath(t *testing.T) {
 	}
 	if want := []string{"d", "b", "a"}; !slices.Equal(got, want) {
 		t.Errorf("the critical path is %q, want %q", got, want)
+	}
+}
+
+// TestCriticalPathOfInstances has two nodes for many instances: the path leads over the instances
+// that refer to one another, not over those of the nodes that ended last.
+func TestCriticalPathOfInstances(t *testing.T) {
+	g := graphOf("b a", "a z")
+	run := &Run{spans: map[string]Span{}}
+	at := func(name string, key int) addrs.AbsInstance {
+		return addrs.Resource{Mode: addrs.Managed, Type: "t", Name: name}.InInstance("").Instance(addrs.IntKey(key))
+	}
+	ended := map[string][]time.Duration{"a": {5, 9, 4}, "b": {20, 10, 8}, "z": {3}}
+	for i := range g.Nodes {
+		name := g.Nodes[i].Address
+		g.Nodes[i].Reads = map[addrs.AbsInstance][]addrs.AbsInstance{}
+		for key, end := range ended[name] {
+			addr := at(name, key)
+			g.Nodes[i].Changes = append(g.Nodes[i].Changes, &plans.InstanceChange{Addr: addr, Action: plans.Create})
+			run.spans[addr.String()] = Span{end - 1, end}
+			if name == "b" {
+				g.Nodes[i].Reads[addr] = []addrs.AbsInstance{at("a", key)}
+			}
+		}
+	}
+	for i, e := range g.Edges {
+		g.Edges[i].Single = g.Nodes[e.From].Address == "b"
+	}
+	var got []string
+	for _, c := range g.CriticalPath(run) {
+		got = append(got, c.Addr.String())
+	}
+	if want := []string{"t.z[0]", "t.a[0]", "t.b[0]"}; !slices.Equal(got, want) {
+		t.Errorf("the critical path is %q, want %q", got, want)
+	}
+}
+
+func TestKeysText(t *testing.T) {
+	group := func(keys ...addrs.InstanceKey) (out []*member) {
+		for _, key := range keys {
+			out = append(out, &member{addr: addrs.AbsInstance{Key: key}})
+		}
+		return out
+	}
+	n, s := addrs.IntKey, addrs.StringKey
+	for want, in := range map[string][]*member{
+		"":                   group(addrs.NoKey),
+		"[0..2]":             group(n(0), n(1), n(2)),
+		"[0, 2..3]":          group(n(0), n(2), n(3)),
+		"[0, 2, 4, …]":       group(n(0), n(2), n(4), n(6), n(8)),
+		"[0, 2, 4..5]":       group(n(0), n(2), n(4), n(5)),
+		`["a", "b[0]", "c"]`: group(s("a"), s("b[0]"), s("c")),
+		`["a", "b", "c", …]`: group(s("a"), s("b"), s("c"), s("d")),
+	} {
+		if got := keysText(in); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 

@@ -88,57 +88,79 @@ func ReadRun(r io.Reader) (*Run, error) {
 // which they ran: the change that ended last, before it the one that ended last of those that it
 // waited for, and so on.
 func (g *Graph) CriticalPath(run *Run) []*plans.InstanceChange {
-	latest := make([]*plans.InstanceChange, len(g.Nodes)) // the change of each node that ended last
-	ended := func(c *plans.InstanceChange) time.Duration {
-		span, _ := run.Span(c)
-		return span.Ended
-	}
-	last := -1
-	for i, n := range g.Nodes {
-		for _, c := range n.Changes {
-			if _, ok := run.Span(c); ok && (latest[i] == nil || ended(c) > ended(latest[i])) {
-				latest[i] = c
+	n := &nearest{Graph: g, needs: g.Needs(), latest: make([]*done, len(g.Nodes)),
+		best: make([]*done, len(g.Nodes)), seen: make([]bool, len(g.Nodes)), at: map[addrs.AbsInstance]*done{}}
+	var last *done
+	for i, node := range g.Nodes {
+		for _, c := range node.Changes {
+			span, ok := run.Span(c)
+			if !ok {
+				continue
 			}
+			d := &done{c, i, span.Ended}
+			n.at[c.Addr] = d
+			n.latest[i] = later(n.latest[i], d)
 		}
-		if latest[i] != nil && (last < 0 || ended(latest[i]) > ended(latest[last])) {
-			last = i
-		}
+		last = later(last, n.latest[i])
 	}
 	var path []*plans.InstanceChange
-	ends := &nearest{Graph: g, needs: g.Needs(), latest: latest, ended: ended, best: make([]int, len(g.Nodes)),
-		seen: make([]bool, len(g.Nodes))}
-	for visited := map[int]bool{}; last >= 0 && !visited[last]; {
+	for visited := map[*done]bool{}; last != nil && !visited[last]; {
 		visited[last] = true
-		path = append(path, latest[last])
-		last = ends.before(last)
+		path = append(path, last.change)
+		last = n.before(last)
 	}
 	slices.Reverse(path)
 	return path
 }
 
-// nearest finds, for each node, the node with changes that ended last among those that it waits for
-// directly or through nodes without changes. Each node is visited once.
+// done is a change that a run has made.
+type done struct {
+	change *plans.InstanceChange
+	node   int
+	ended  time.Duration
+}
+
+// later returns the change that ended later, a if both ended at the same time. Both may be nil.
+func later(a, b *done) *done {
+	if a == nil || b != nil && b.ended > a.ended {
+		return b
+	}
+	return a
+}
+
+// nearest finds the change that ended last among those that another one waits for directly or
+// through nodes without changes. Each node is visited once.
 type nearest struct {
 	*Graph
 	needs  [][]int
-	latest []*plans.InstanceChange
-	ended  func(*plans.InstanceChange) time.Duration
-	best   []int
+	latest []*done // by node
+	at     map[addrs.AbsInstance]*done
+	best   []*done // by node; see through
 	seen   []bool
 }
 
-func (n *nearest) before(id int) int {
+func (n *nearest) before(d *done) *done {
+	last := n.through(d.node)
+	for _, addr := range n.Nodes[d.node].Reads[d.change.Addr] {
+		last = later(last, n.at[addr])
+	}
+	return last
+}
+
+// through returns the change that ended last among those that all changes of a node wait for.
+func (n *nearest) through(id int) *done {
 	if n.seen[id] {
 		return n.best[id]
 	}
-	n.seen[id], n.best[id] = true, -1
+	n.seen[id] = true
 	for _, e := range n.needs[id] {
 		to := n.Edges[e].To
-		if n.latest[to] == nil {
-			to = n.before(to)
-		}
-		if to >= 0 && (n.best[id] < 0 || n.ended(n.latest[to]) > n.ended(n.latest[n.best[id]])) {
-			n.best[id] = to
+		switch {
+		case n.Edges[e].Single && n.latest[id] != nil: // see Node.Reads
+		case n.latest[to] != nil:
+			n.best[id] = later(n.best[id], n.latest[to])
+		default:
+			n.best[id] = later(n.best[id], n.through(to))
 		}
 	}
 	return n.best[id]

@@ -11,13 +11,14 @@ import (
 )
 
 // formatVersion is the version of the JSON document.
-const formatVersion = "1.0"
+const formatVersion = "1.1"
 
 type nodeJSON struct {
 	Address   string         `json:"address"`
 	Kind      Kind           `json:"kind"`
 	Module    string         `json:"module,omitempty"`
 	Type      string         `json:"type,omitempty"`
+	Resource  string         `json:"resource,omitempty"` // of a node for some of its instances
 	File      string         `json:"file,omitempty"`
 	Line      int            `json:"line,omitempty"`
 	Actions   map[string]int `json:"actions,omitempty"`
@@ -30,6 +31,8 @@ type instanceJSON struct {
 	Deposed string `json:"deposed,omitempty"`
 	Action  string `json:"action"`
 	Reason  string `json:"action_reason,omitempty"`
+	// Reads are the instances to which this one refers by their keys.
+	Reads []string `json:"reads,omitempty"`
 }
 
 type deferredJSON struct {
@@ -79,7 +82,7 @@ func separate(w io.Writer, i int) {
 }
 
 func (n *Node) document() *nodeJSON {
-	out := &nodeJSON{Address: n.Address, Kind: n.Kind, Module: n.Module.String(), Type: n.Type}
+	out := &nodeJSON{Address: n.Address, Kind: n.Kind, Module: n.Module.String(), Type: n.Type, Resource: n.Resource}
 	if n.At != nil {
 		out.File, out.Line = n.At.Filename, n.At.Start.Line
 	}
@@ -93,8 +96,12 @@ func (n *Node) document() *nodeJSON {
 		return out
 	}
 	for _, c := range n.Changes {
-		out.Instances = append(out.Instances, instanceJSON{Address: c.Addr.String(), Deposed: string(c.Deposed),
-			Action: c.Action.String(), Reason: string(c.Reason)})
+		one := instanceJSON{Address: c.Addr.String(), Deposed: string(c.Deposed), Action: c.Action.String(),
+			Reason: string(c.Reason)}
+		for _, read := range n.Reads[c.Addr] {
+			one.Reads = append(one.Reads, read.String())
+		}
+		out.Instances = append(out.Instances, one)
 	}
 	for _, d := range n.Deferred {
 		out.Deferred = append(out.Deferred, deferredJSON{d.Addr.String(), d.Action.String(), d.Why})

@@ -42,10 +42,13 @@ func (r *Resource) ChainedTo() *Resource {
 	return of
 }
 
-// readsByInstance returns the resources of the module that a block reads only by instance, each
+// ReadsByInstance returns the resources of the module that a block reads only by instance, each
 // with the references that select the instances. The first one is the resource itself, if it reads
 // other instances of its own.
-func (r *Resource) readsByInstance() []IndexedRead {
+func (r *Resource) ReadsByInstance() []IndexedRead {
+	if r.Config == nil {
+		return nil
+	}
 	var out []IndexedRead
 	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 {
 		out = append(out, IndexedRead{r, own})

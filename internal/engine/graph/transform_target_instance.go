@@ -155,7 +155,7 @@ func neededBy(x instanceAt, at hcl.Range) string {
 	return fmt.Sprintf("needed by %s at %s", x.addr(), tfdiags.Place(at))
 }
 
-// readsOf is readsByInstance, found once per resource. The expressions of imports and of a
+// readsOf is ReadsByInstance, found once per resource. The expressions of imports and of a
 // provider's key may refer to the resources too, so a block that has any reads whole resources.
 func (t *targeting) readsOf(r *Resource) []IndexedRead {
 	if r.Config == nil || r.ProviderKey != nil || len(r.Imports) > 0 {
@@ -163,7 +163,7 @@ func (t *targeting) readsOf(r *Resource) []IndexedRead {
 	}
 	out, known := t.reads[r]
 	if !known {
-		out = r.readsByInstance()
+		out = r.ReadsByInstance()
 		if t.reads == nil {
 			t.reads = map[*Resource][]IndexedRead{}
 		}

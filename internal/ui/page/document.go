@@ -43,7 +43,8 @@ type nodeJSON struct {
 	Address string         `json:"a"`
 	Module  int            `json:"m"`
 	Type    string         `json:"t,omitempty"`
-	File    int            `json:"f"` // -1 if the configuration has no such block
+	Of      string         `json:"r,omitempty"` // the resource, if the node is some of its instances
+	File    int            `json:"f"`           // -1 if the configuration has no such block
 	Line    int            `json:"l,omitempty"`
 	First   int            `json:"c,omitempty"` // the first of its changes
 	Count   int            `json:"n,omitempty"`
@@ -159,7 +160,7 @@ func (d *document) place(at *hcl.Range) (file, line int) {
 }
 
 func (d *document) node(n *graphview.Node) {
-	out := nodeJSON{Kind: n.Kind, Address: n.Address, Module: d.module(n.Module), Type: n.Type}
+	out := nodeJSON{Kind: n.Kind, Address: n.Address, Module: d.module(n.Module), Type: n.Type, Of: n.Resource}
 	out.File, out.Line = d.place(n.At)
 	out.First = len(d.changes)
 	if n.Kind.HasObjects() {

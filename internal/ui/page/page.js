@@ -79,6 +79,8 @@ const el = (tag, attributes, ...children) => fill(document.createElement(tag), a
 const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 const say = (text) => { $('status').textContent = shown(text); };
 const plural = (n, word) => n.toLocaleString('en') + ' ' + word + (n === 1 ? '' : 's');
+// resourceCount counts the resources of nodes: one may have a node for each of its instances.
+const resourceCount = (list) => plural(new Set(list.map((n) => n.r || n.a)).size, 'resource');
 const seconds = (d) => (d < 10 ? d.toFixed(1) : Math.round(d)) + ' s';
 
 // ---- what is shown
@@ -330,7 +332,7 @@ function box(item, index) {
   let under = [];
   if (isModule || total > 1) {
     under = counts.slice(0, 4).map(([a, count], i) => svg('tspan', { class: 'count x-' + a, dx: i ? 8 : 0 }, ACTIONS[a][0] + count));
-    if (!counts.length) under = [plural(item.members.length, 'resource')];
+    if (!counts.length) under = [resourceCount(item.members.map((id) => nodes[id]))];
   } else {
     under = [counts.length ? ACTIONS[worst][1].toLowerCase() : n.k, path ? '  in ' + short(path, 24) : ''];
   }
@@ -496,7 +498,7 @@ function welcome() {
   dangerous.sort((a, b) => ORDER.indexOf(changes[a].x) - ORDER.indexOf(changes[b].x));
   panel(el('h2', {}, data.title || 'Configuration'),
     hasPlan ? null : el('p', { class: 'note' }, 'The graph of a configuration. Open a plan to see changes.'),
-    el('p', { class: 'note' }, plural(nodes.filter((n) => OBJECTS.has(n.k)).length, 'resource') + ' in ' +
+    el('p', { class: 'note' }, resourceCount(nodes.filter((n) => OBJECTS.has(n.k))) + ' in ' +
       plural(modules.length, 'module') + '. Select a node to see what happens to it and why.'),
     ...(dangerous.length ? [el('h3', {}, 'Destroyed or replaced'), entries(dangerous)] : []),
     el('p', { class: 'note' }, 'An arrow leads from what is needed to what needs it. Written by tofu ' + data.version + '.'));
@@ -507,7 +509,7 @@ function showModule(m) {
   nodes.forEach((n, id) => { if (inside(n.m, m) && passes(n)) members.push(id); });
   const all = members.flatMap((id) => nodes[id].changes.filter((c) => !state.off.has(classOf(changes[c]))));
   panel(el('h2', {}, moduleName(m)),
-    el('p', { class: 'note' }, plural(members.length, 'resource') + ' shown'),
+    el('p', { class: 'note' }, resourceCount(members.map((id) => nodes[id])) + ' shown'),
     el('div', { class: 'buttons' },
       el('button', { type: 'button', onclick: () => (state.expanded.has(m) ? collapse(m) : expand(m)) },
         state.expanded.has(m) ? 'Close in the graph' : 'Open in the graph')),
