@@ -166,11 +166,11 @@ type (
 		Error     string         `json:"error,omitempty"`
 	}
 	readDocument struct {
-		Kind   roots.ReadKind `json:"kind"`
-		User   string         `json:"user,omitempty"` // the data source or the variable
-		At     string         `json:"at"`
-		Root   string         `json:"root,omitempty"`
-		Output string         `json:"output,omitempty"` // absent for all outputs
+		Kind    roots.ReadKind `json:"kind"`
+		User    string         `json:"user,omitempty"` // the data source or the variable
+		At      string         `json:"at"`
+		Root    string         `json:"root,omitempty"`
+		Outputs []string       `json:"outputs"` // null for all outputs
 	}
 )
 
@@ -188,7 +188,10 @@ func writeEstate(w io.Writer, estate *roots.Estate, selected []*roots.Root) erro
 			one.Needs = append(one.Needs, need.Name)
 		}
 		for _, read := range r.Reads {
-			d := readDocument{Kind: read.Kind, User: read.User, At: tfdiags.Place(read.Range), Output: read.Output}
+			d := readDocument{Kind: read.Kind, User: read.User, At: tfdiags.Place(read.Range), Outputs: read.Outputs.Names}
+			if !read.Outputs.All && d.Outputs == nil {
+				d.Outputs = []string{}
+			}
 			if read.Root != nil {
 				d.Root = read.Root.Name
 			}

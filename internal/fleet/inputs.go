@@ -16,24 +16,42 @@ import (
 	"tofu/internal/encryption"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans/objchange"
+	"tofu/internal/roots"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 )
 
 // inputs are the planned outputs of other root modules that a plan was made from, by name of the
-// root module.
+// root module: those that the configuration uses.
 type inputs struct {
 	mu    sync.Mutex
 	roots map[string]map[string]cty.Value
+	waits map[string]bool // root modules of which a used output has no final value yet
 }
 
-func (in *inputs) add(root string, outputs map[string]cty.Value) {
+// add adds the outputs of a root module that are used.
+func (in *inputs) add(root string, used roots.Outputs, outputs *outputs) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.roots == nil {
-		in.roots = make(map[string]map[string]cty.Value)
+		in.roots, in.waits = make(map[string]map[string]cty.Value), make(map[string]bool)
 	}
-	in.roots[root] = outputs
+	if in.roots[root] == nil {
+		in.roots[root] = make(map[string]cty.Value)
+	}
+	maps.Copy(in.roots[root], used.Select(outputs.values))
+	in.waits[root] = in.waits[root] || slices.ContainsFunc(outputs.undecided, used.Has)
+}
+
+// waitsFor returns the names of the root modules with deferred changes that decide the inputs.
+func (in *inputs) waitsFor() []string {
+	var out []string
+	for _, root := range slices.Sorted(maps.Keys(in.waits)) {
+		if in.waits[root] {
+			out = append(out, root)
+		}
+	}
+	return out
 }
 
 // storedInputs is the form of the inputs from one root module in a file.

@@ -2,13 +2,12 @@ package fleet
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/engine"
 	"tofu/internal/memo"
 	"tofu/internal/plans"
@@ -46,8 +45,8 @@ func (s *PlanSummary) waitsFor() string {
 
 // Plan plans all root modules of the run and adds their plans to an archive.
 func (run *Run) Plan(ctx context.Context, opts engine.PlanOptions, into *Archive) []*Result {
-	p := &planning{run: run, opts: opts, into: into, outputs: make(map[*roots.Root]map[string]cty.Value),
-		undecided: make(map[string]bool), selected: make(map[*roots.Root]bool)}
+	p := &planning{run: run, opts: opts, into: into, outputs: make(map[*roots.Root]*outputs),
+		selected: make(map[*roots.Root]bool)}
 	for _, r := range run.Selected {
 		p.selected[r] = true
 	}
@@ -63,10 +62,22 @@ type planning struct {
 	stored   memo.Map[*roots.Root, map[string]cty.Value] // outputs in states
 
 	mu      sync.Mutex
-	outputs map[*roots.Root]map[string]cty.Value // planned ones, of finished root modules
-	// undecided holds the names of root modules of which some outputs have no final value when their
-	// plans are applied, because changes are deferred.
-	undecided map[string]bool
+	outputs map[*roots.Root]*outputs // of finished root modules
+}
+
+// outputs are the planned outputs of a root module.
+type outputs struct {
+	values map[string]cty.Value
+	// undecided are the names of those that don't have their final values after the plan is applied,
+	// because changes are deferred.
+	undecided []string
+}
+
+// planned returns the planned outputs of a root module; nil if it is not planned yet.
+func (p *planning) planned(r *roots.Root) *outputs {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.outputs[r]
 }
 
 // root plans one root module.
@@ -102,14 +113,12 @@ func (p *planning) root(ctx context.Context, s *session.Session, r *roots.Root) 
 	if result.Plan.Changes || result.Plan.Deferred > 0 {
 		op.ShowPlan(ctx, &ui.PlanView{Plan: plan})
 	}
-	p.mu.Lock()
-	for _, name := range slices.Sorted(maps.Keys(inputs.roots)) {
-		if p.undecided[name] && (result.Plan.Changes || result.Plan.Deferred > 0) {
-			result.Plan.Waits = append(result.Plan.Waits, name)
-		}
+	if result.Plan.Changes || result.Plan.Deferred > 0 {
+		result.Plan.Waits = inputs.waitsFor()
 	}
-	p.outputs[r] = plannedOutputs(plan)
-	p.undecided[r.Name] = undecided(result.Plan, p.outputs[r])
+	outputs := plannedOutputs(plan, result.Plan)
+	p.mu.Lock()
+	p.outputs[r] = outputs
 	p.mu.Unlock()
 	result.Why = result.Plan.waitsFor()
 	if p.into == nil {
@@ -137,22 +146,6 @@ func (p *planning) save(
 	return p.into.add(r, data, about, from)
 }
 
-// undecided reports whether outputs may have no final value after the plan is applied.
-func undecided(about *PlanSummary, outputs map[string]cty.Value) bool {
-	if len(about.Waits) > 0 {
-		return about.Changes // nothing of it is applied
-	}
-	if about.Deferred == 0 {
-		return false
-	}
-	for _, v := range outputs {
-		if !v.IsWhollyKnown() {
-			return true
-		}
-	}
-	return false
-}
-
 func summarize(op *session.Operation, plan *plans.Plan) *PlanSummary {
 	return &PlanSummary{Counts: planview.Count(plan), Changes: plan.Applyable,
 		Records:  !plan.Applyable && plan.Mode == plans.Normal && !statefile.Equal(plan.Prior, op.State.State()),
@@ -160,15 +153,21 @@ func summarize(op *session.Operation, plan *plans.Plan) *PlanSummary {
 		Serial: op.State.Snapshot.Serial, Lineage: op.State.Snapshot.Lineage, Workspace: op.Location.Workspace}
 }
 
-// plannedOutputs returns the root outputs that the state has after the plan is applied.
-func plannedOutputs(plan *plans.Plan) map[string]cty.Value {
-	out := stateOutputs(plan.Prior)
+// plannedOutputs returns the root outputs that the state has after the plan is applied. about is the
+// summary of the plan.
+func plannedOutputs(plan *plans.Plan, about *PlanSummary) *outputs {
+	out := &outputs{values: stateOutputs(plan.Prior)}
 	for _, o := range plan.Changes.Outputs {
+		switch {
+		case o.Action == plans.NoOp:
+		case len(about.Waits) > 0, about.Deferred > 0 && !o.After.IsWhollyKnown(): // a plan that waits is not applied
+			out.undecided = append(out.undecided, o.Name)
+		}
 		if o.Action == plans.Delete || o.After.IsNull() { // states have no null outputs
-			delete(out, o.Name)
+			delete(out.values, o.Name)
 			continue
 		}
-		out[o.Name] = o.After
+		out.values[o.Name] = o.After
 	}
 	return out
 }
@@ -176,9 +175,9 @@ func plannedOutputs(plan *plans.Plan) map[string]cty.Value {
 // reader returns the function that looks up the planned outputs that a root module reads, and records
 // them in its inputs.
 func (p *planning) reader(s *session.Session, reader *roots.Root, in *inputs) func(
-	context.Context, *session.BackendSettings, string) (map[string]cty.Value, bool, error) {
+	context.Context, addrs.AbsInstance, *session.BackendSettings, string) (map[string]cty.Value, bool, error) {
 	return func(
-		_ context.Context, settings *session.BackendSettings, workspace string,
+		_ context.Context, addr addrs.AbsInstance, settings *session.BackendSettings, workspace string,
 	) (map[string]cty.Value, bool, error) {
 		id, err := roots.Identify(s, settings, workspace)
 		if err != nil {
@@ -188,16 +187,14 @@ func (p *planning) reader(s *session.Session, reader *roots.Root, in *inputs) fu
 		if of == nil || of == reader || !p.selected[of] {
 			return nil, false, nil
 		}
-		p.mu.Lock()
-		outputs, planned := p.outputs[of]
-		p.mu.Unlock()
-		if !planned {
+		outputs := p.planned(of)
+		if outputs == nil {
 			return nil, false, tfdiags.Errorf("The order of root modules was not known",
 				"%s reads the state of %s, which is planned in the same run. That was not known before, because the "+
 					"settings of the data source depend on values that only the plan knows. Declare in roots.tofu.hcl that "+
 					"%s comes after %s, with the argument \"after\".", reader.Name, of.Name, reader.Name, of.Name)
 		}
-		in.add(of.Name, outputs)
-		return outputs, true, nil
+		in.add(of.Name, reader.ReadBy(addr.Config()), outputs)
+		return outputs.values, true, nil
 	}
 }

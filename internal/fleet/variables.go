@@ -22,12 +22,9 @@ func (p *planning) setVariables(ctx context.Context, s *session.Session, r *root
 				return p.run.storedOutputs(ctx, of)
 			})
 		}
-		p.mu.Lock()
-		outputs, planned := p.outputs[of]
-		p.mu.Unlock()
-		if planned {
-			in.add(of.Name, outputs)
-			return outputs, nil
+		if planned := p.planned(of); planned != nil {
+			in.add(of.Name, r.ReadByVariables(of), planned)
+			return planned.values, nil
 		}
 		outputs, err := p.stored.Do(of, func() (map[string]cty.Value, error) { return p.run.storedOutputs(ctx, of) })
 		if err == nil && outputs == nil {

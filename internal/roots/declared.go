@@ -216,8 +216,11 @@ func (e *Estate) resolve() error {
 		}
 		for _, v := range r.Declared.Variables {
 			for _, ref := range v.Refs {
-				errs = errs.AppendError(e.refer(r, Read{Kind: Variable, User: "var." + v.Name, Range: ref.Range,
-					Output: ref.Output}, ref.Root))
+				read := Read{Kind: Variable, User: "var." + v.Name, Range: ref.Range, Outputs: Outputs{All: true}}
+				if ref.Output != "" {
+					read.Outputs = Outputs{Names: []string{ref.Output}}
+				}
+				errs = errs.AppendError(e.refer(r, read, ref.Root))
 			}
 		}
 		for _, ref := range r.Declared.After {
@@ -230,16 +233,20 @@ func (e *Estate) resolve() error {
 // refer adds a reference to the root module with a name to what r reads.
 func (e *Estate) refer(r *Root, read Read, name string) error {
 	read.Root = e.byName[name]
-	switch target := read.Root; {
+	target := read.Root
+	switch {
 	case target == nil:
 		return tfdiags.Errorf("Unknown root module", "There is no root module %q.%s", name,
 			e.didYouMean(name)).At(read.Range)
 	case target == r:
 		return tfdiags.Errorf("A root module refers to itself",
 			"The root module %q can't need its own outputs.", name).At(read.Range)
-	case read.Output != "" && target.Err == nil && !slices.Contains(target.Outputs, read.Output):
-		return tfdiags.Errorf("Unknown output", "The root module %q has no output %q.%s", name, read.Output,
-			suggest.DidYouMean(read.Output, target.Outputs)).At(read.Range)
+	}
+	for _, output := range read.Outputs.Names {
+		if target.Err == nil && !slices.Contains(target.Outputs, output) {
+			return tfdiags.Errorf("Unknown output", "The root module %q has no output %q.%s", name, output,
+				suggest.DidYouMean(output, target.Outputs)).At(read.Range)
+		}
 	}
 	r.Reads = append(r.Reads, read)
 	return nil

@@ -15,6 +15,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/dag"
 	"tofu/internal/getmodules"
+	"tofu/internal/memo"
 	"tofu/internal/parallel"
 	"tofu/internal/roots/rootsfile"
 	"tofu/internal/session"
@@ -36,10 +37,11 @@ type Root struct {
 	Err error
 
 	id        dag.ID
-	sensitive []string // names of sensitive outputs
-	modules   []string // the directories of all modules that it calls, directly or not
-	calls     []string // the local directories that it calls as modules
-	shared    bool     // other root modules have the same directory
+	sensitive []string           // names of sensitive outputs
+	modules   []string           // the directories of all modules that it calls, directly or not
+	calls     []string           // the local directories that it calls as modules
+	shared    bool               // other root modules have the same directory
+	used      map[string]Outputs // see ReadBy
 }
 
 // Estate holds root modules and which of them need which others. It must not be changed.
@@ -64,9 +66,10 @@ func Load(ctx context.Context, dirs []string, open func(dir string) *session.Ses
 	if err != nil {
 		return nil, err
 	}
+	var uses memo.Map[string, map[string]Outputs]
 	parallel.Each(len(all), runtime.GOMAXPROCS(0), func(i int) {
 		if ctx.Err() == nil {
-			all[i].read(ctx, open(all[i].Dir))
+			all[i].read(ctx, open(all[i].Dir), &uses)
 		}
 	})
 	if err := ctx.Err(); err != nil {
@@ -111,8 +114,8 @@ func roots(all []*Root, found []Directory) []*Root {
 	return out
 }
 
-// read reads the root module.
-func (r *Root) read(ctx context.Context, s *session.Session) {
+// read reads the root module. uses has the result of [usedOutputs] for each directory.
+func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[string, map[string]Outputs]) {
 	r.Configure(s)
 	r.Err = tfdiags.Join(r.check(), r.SetInputs(s, func(*Root) (map[string]cty.Value, error) { return nil, nil }))
 	var given map[string]configs.Given
@@ -148,7 +151,7 @@ func (r *Root) read(ctx context.Context, s *session.Session) {
 		}
 	}
 	if r.State, r.Err = ownState(s, cfg); r.Err == nil {
-		r.Reads = remoteStates(s, cfg.Config)
+		r.remoteStates(s, cfg.Config, uses)
 		slices.SortStableFunc(r.Reads, func(a, b Read) int { return compareRanges(a.Range, b.Range) })
 	}
 }

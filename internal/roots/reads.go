@@ -12,6 +12,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/lang"
+	"tofu/internal/memo"
 	"tofu/internal/session"
 )
 
@@ -22,8 +23,8 @@ type Read struct {
 	User  string    // the address of the data source or of the variable; "" for After
 	Range hcl.Range // of the block or the reference
 	State StateID   // of data sources
-	// Output is the name of the output that a variable needs; "" means all outputs.
-	Output string
+	// Outputs are those that are used; none for After.
+	Outputs Outputs
 	// Root is the root module that is needed; nil if the state is of no root module of the estate.
 	Root *Root
 }
@@ -40,31 +41,29 @@ const (
 // errDynamic is the error for settings of a data source that are not known before planning.
 var errDynamic = errors.New("the settings are not known before planning")
 
-// remoteStates returns the states that a configuration reads. It leaves out those whose settings are
-// not known before planning.
-func remoteStates(s *session.Session, cfg *configs.Config) []Read {
-	var out []Read
+// remoteStates finds the states that a configuration reads, and the outputs that it uses of them. It
+// leaves out states whose settings are not known before planning.
+func (r *Root) remoteStates(s *session.Session, cfg *configs.Config, uses *memo.Map[string, map[string]Outputs]) {
+	r.used = make(map[string]Outputs)
 	for module := range cfg.AllModules() {
-		for _, r := range module.Module.Resources {
-			if r.Addr.Mode != addrs.Data || r.Addr.Type != "terraform_remote_state" {
-				continue
-			}
-			repeated, err := instances(module, r)
+		used, _ := uses.Do(module.Module.Dir, func() (map[string]Outputs, error) {
+			return usedOutputs(s.Parser, module.Module), nil
+		})
+		for name := range used {
+			data := module.Module.Resources[remoteState(name)]
+			user := data.Addr.In(module.Path).String()
+			r.used[user] = used[name]
+			repeated, err := instances(module, data)
 			if err != nil {
 				continue
 			}
-			name := r.Addr.String()
-			if !module.Path.IsRoot() {
-				name = module.Path.String() + "." + name
-			}
 			for _, each := range repeated {
-				if id, err := each.state(s, module, r); err == nil {
-					out = append(out, Read{Kind: RemoteState, User: name, Range: r.Range, State: id})
+				if id, err := each.state(s, module, data); err == nil {
+					r.Reads = append(r.Reads, Read{Kind: RemoteState, User: user, Range: data.Range, State: id, Outputs: used[name]})
 				}
 			}
 		}
 	}
-	return out
 }
 
 // repetition holds the values of each and count for one instance.

@@ -45,7 +45,7 @@ func (s *Session) remoteOutputs(
 	}
 	settings := &BackendSettings{Driver: driver, Config: config}
 	if s.Planned != nil {
-		outputs, ok, err := s.Planned(ctx, settings, workspace)
+		outputs, ok, err := s.Planned(ctx, addr, settings, workspace)
 		if ok || err != nil {
 			return outputs, ok, err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
 	"tofu/internal/configs/inputs"
@@ -42,8 +43,9 @@ type Session struct {
 	Preset Preset // what a file about several root modules says about this one
 
 	// Planned, if not nil, returns the outputs that a state will have when all changes that the same
-	// run plans are applied. ok is false for states that the run doesn't plan.
-	Planned func(ctx context.Context, state *BackendSettings, workspace string) (
+	// run plans are applied, for the data source at addr. ok is false for states that the run doesn't
+	// plan.
+	Planned func(ctx context.Context, addr addrs.AbsInstance, state *BackendSettings, workspace string) (
 		outputs map[string]cty.Value, ok bool, err error)
 
 	// Warnings are the warnings that functions reported and that are not printed yet.
