@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tofu/internal/fleet"
+	"tofu/internal/plugin"
 	"tofu/internal/roots"
 	"tofu/internal/session"
 	"tofu/internal/states"
@@ -321,6 +322,7 @@ func (a *App) eachRoot(
 	if estate == nil {
 		return err
 	}
+	defer a.Session.SharePlugins(&plugin.Shared{})()
 	failed := 0
 	eachInOrder(selected, workers, func(r *roots.Root, out io.Writer) error {
 		if r.Err != nil {

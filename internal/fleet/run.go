@@ -108,14 +108,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 		limit = engine.DefaultParallelism
 	}
 	run.places = engine.NewPlaces(limit)
-	shared := &plugin.Shared{Configured: run.ShareProviders}
-	run.Session.Plugins = shared
-	defer func() {
-		run.Session.Plugins = nil
-		if err := shared.Close(); err != nil {
-			run.Session.Logs.Core.Warn("ending providers", "error", err)
-		}
-	}()
+	defer run.Session.SharePlugins(&plugin.Shared{Configured: run.ShareProviders})()
 	results := make([]*Result, len(list))
 	seq := &sequence{show: func(i int, text []byte) { run.Show(list[i], results[i], text) }}
 	live := run.Session.Live

@@ -34,8 +34,10 @@ type member struct {
 	mu     sync.Mutex
 	launch *Launch
 	schema *providers.Schema
-	shared *member   // the member that pools share; nil if none is
-	idle   []*pooled // unused, unconfigured processes: those started by validation serve the plan
+	shared *member // the member that pools share; nil if none is
+	// idle holds unconfigured processes. They are unused, so those started by validation serve the
+	// plan; that of a member that pools share may have several users at once.
+	idle []*pooled
 }
 
 // A pooled provider is a process in use. Close returns it to the pool unless it is dirty.
@@ -44,8 +46,10 @@ type pooled struct {
 	pool   *Pool
 	member *member
 	dirty  atomic.Bool // configured or stopped
-	// workDir is the working directory of a shared process.
+	// Of a process of a member that pools share: its working directory, and how many users it has
+	// before it is configured, guarded by the mutex of the member.
 	workDir string
+	users   int
 }
 
 // Schema returns the schema of a provider. It starts a process only if the schema is not cached.

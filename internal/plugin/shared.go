@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
@@ -11,10 +12,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Shared lets several pools of one run, each for a root module, share schemas and processes. A
-// process that is not configured serves any of them. A process is configured in the working
-// directory of its user. Packages are told apart by their hashes, so each pool has the version that
-// its root module requires. The zero value is ready for use.
+// Shared lets several pools of one run, each for a root module, share schemas and processes. All
+// users of a package have one process until they configure it. A configured process runs in the
+// working directory of its user. Packages are told apart by their hashes, so each pool has the version
+// that its root module requires. The zero value is ready for use.
 type Shared struct {
 	// Configured says that users with equal configurations share a process, which runs in the working
 	// directory of this program.
@@ -36,7 +37,7 @@ type sharedKey struct {
 type configuredProcess struct {
 	config cty.Value
 	once   sync.Once
-	proc   providers.Interface // nil if it could not be started or configured
+	proc   *pooled // nil if it could not be started or configured
 	diags  tfdiags.Diagnostics
 }
 
@@ -64,8 +65,7 @@ func (s *Shared) member(launch *Launch) *member {
 // Close ends all processes.
 func (s *Shared) Close() error { return s.pool.Close() }
 
-// sharedUser is one user of a shared member. Until it is configured, it has a process that may run in
-// any working directory.
+// sharedUser is one user of a shared member.
 type sharedUser struct {
 	providers.Interface
 	shared  *Shared
@@ -74,27 +74,29 @@ type sharedUser struct {
 
 	defers bool // AllowDeferral was called
 
-	mu    sync.Mutex // guards Interface while Configure replaces it
-	own   *pooled    // the process; nil if it is shared after Configure
-	ended bool
+	mu    sync.Mutex // guards the fields below and Interface while Configure replaces it
+	fresh *pooled    // the unconfigured process, which others use too; nil after Configure
+	own   *pooled    // the configured process; nil if it is shared
 }
 
-// take returns an unconfigured process for a user in a working directory.
+// take returns a user of the unconfigured process of a member.
 func (s *Shared) take(ctx context.Context, m *member, workDir string) (*sharedUser, error) {
-	m.mu.Lock()
-	proc := m.takeIdle()
-	launch := *m.launch
-	m.mu.Unlock()
 	if s.Configured {
 		workDir = ""
 	}
-	if proc == nil {
-		var err error
-		if proc, err = s.start(ctx, m, launch, workDir); err != nil {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.idle = slices.DeleteFunc(m.idle, func(p *pooled) bool { return p.dirty.Load() || p.exited() })
+	if len(m.idle) == 0 {
+		proc, err := s.start(ctx, m, *m.launch, workDir)
+		if err != nil {
 			return nil, err
 		}
+		m.idle = append(m.idle, proc)
 	}
-	return &sharedUser{Interface: proc, shared: s, member: m, workDir: workDir, own: proc}, nil
+	proc := m.idle[0]
+	proc.users++
+	return &sharedUser{Interface: proc, shared: s, member: m, workDir: workDir, fresh: proc}, nil
 }
 
 func (s *Shared) start(ctx context.Context, m *member, launch Launch, workDir string) (*pooled, error) {
@@ -118,17 +120,15 @@ func (u *sharedUser) Configure(ctx context.Context, config cty.Value) tfdiags.Di
 	return u.own.Configure(ctx, config)
 }
 
-// settle makes sure that the process runs in the working directory of the user.
+// settle gets a process that only this user configures: the one that it has if no other user has it
+// and it runs in the right working directory, or else a new one.
 func (u *sharedUser) settle(ctx context.Context) error {
-	if u.own.workDir == u.workDir {
-		return nil
-	}
-	u.member.mu.Lock()
-	launch := *u.member.launch
-	u.member.mu.Unlock()
-	proc, err := u.shared.start(ctx, u.member, launch, u.workDir)
-	if err != nil {
-		return err
+	proc, launch := u.claim()
+	if proc == nil {
+		var err error
+		if proc, err = u.shared.start(ctx, u.member, launch, u.workDir); err != nil {
+			return err
+		}
 	}
 	if u.defers {
 		proc.AllowDeferral()
@@ -137,24 +137,45 @@ func (u *sharedUser) settle(ctx context.Context) error {
 	return nil
 }
 
-// AllowDeferral implements providers.Interface.
-func (u *sharedUser) AllowDeferral() {
-	u.defers = true
-	u.Interface.AllowDeferral()
-}
-
-// replace makes the user use another process, and returns its former one to the pool.
-func (u *sharedUser) replace(with providers.Interface, own *pooled) {
-	u.mu.Lock()
-	former := u.own
-	u.Interface, u.own = with, own
-	u.mu.Unlock()
-	if former != nil && former != own {
-		_ = former.Close()
+// claim takes the unconfigured process from the member. It returns nil, and how to start another one,
+// if the process can't be configured for this user.
+func (u *sharedUser) claim() (*pooled, Launch) {
+	m := u.member
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.Index(m.idle, u.fresh)
+	if i < 0 || u.fresh.users > 1 || u.fresh.workDir != u.workDir || u.fresh.exited() {
+		return nil, *m.launch
 	}
+	m.idle = slices.Delete(m.idle, i, i+1)
+	return u.fresh, Launch{}
 }
 
-// join makes the user use the process with its configuration. The first user brings its own.
+// AllowDeferral implements providers.Interface. It is for the process that will be configured.
+func (u *sharedUser) AllowDeferral() { u.defers = true }
+
+// replace makes the user use a configured process instead of the unconfigured one. own is that
+// process if no other user has it.
+func (u *sharedUser) replace(with, own *pooled) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.Interface, u.own = with, own
+	u.leave()
+}
+
+// leave ends the use of the unconfigured process, which stays for other users. u is locked.
+func (u *sharedUser) leave() {
+	if u.fresh == nil {
+		return
+	}
+	u.member.mu.Lock()
+	u.fresh.users--
+	u.member.mu.Unlock()
+	u.fresh = nil
+}
+
+// join makes the user use the process with its configuration, which the first user starts. A process
+// that has crashed is replaced.
 func (u *sharedUser) join(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	c := u.shared.configuration(u.member, config)
 	c.once.Do(func() {
@@ -165,14 +186,16 @@ func (u *sharedUser) join(ctx context.Context, config cty.Value) tfdiags.Diagnos
 		c.diags = u.own.Configure(ctx, config)
 		if !c.diags.HasErrors() {
 			c.proc = u.own
-			u.mu.Lock()
-			u.own = nil // it belongs to all users, and ends with the run
-			u.mu.Unlock()
 		}
 	})
-	if c.proc != nil {
-		u.replace(c.proc, nil)
+	switch {
+	case c.proc == nil:
+		return c.diags
+	case c.proc.exited():
+		u.shared.forget(u.member, c)
+		return u.join(ctx, config)
 	}
+	u.replace(c.proc, nil) // it belongs to all users, and ends with the run
 	return c.diags
 }
 
@@ -192,6 +215,13 @@ func (s *Shared) configuration(m *member, config cty.Value) *configuredProcess {
 	return c
 }
 
+// forget makes the next user of a configuration start another process.
+func (s *Shared) forget(m *member, c *configuredProcess) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.configured[m] = slices.DeleteFunc(s.configured[m], func(other *configuredProcess) bool { return other == c })
+}
+
 // Stop implements providers.Interface. All users of a process stop at the same interrupt.
 func (u *sharedUser) Stop(ctx context.Context) error {
 	u.mu.Lock()
@@ -200,13 +230,14 @@ func (u *sharedUser) Stop(ctx context.Context) error {
 	return proc.Stop(ctx)
 }
 
-// Close returns the process to the pool, or ends it if it was configured for this user.
+// Close ends the process if it was configured for this user.
 func (u *sharedUser) Close() error {
 	u.mu.Lock()
-	own, ended := u.own, u.ended
-	u.ended = true
+	own := u.own
+	u.own = nil
+	u.leave()
 	u.mu.Unlock()
-	if own == nil || ended {
+	if own == nil {
 		return nil
 	}
 	return own.Close()

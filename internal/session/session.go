@@ -52,7 +52,7 @@ type Session struct {
 	Warnings Warnings
 
 	Parser  *configs.Parser
-	Plugins *plugin.Shared    // what the sessions of several root modules share; nil with only one
+	Plugins *plugin.Shared    // see SharePlugins; nil with only one root module
 	Timings *timings.Recorder // nil without -timings
 
 	Encrypted *encryption.Config // result of encryptionFor
@@ -85,6 +85,18 @@ func (s *Session) At(dir string, t *terminal.Terminal) *Session {
 	}
 	at.DataDir = at.path(s.DataDir)
 	return at
+}
+
+// SharePlugins makes the sessions that [Session.At] returns from now on share plugins, until end is
+// called, which ends all of these.
+func (s *Session) SharePlugins(shared *plugin.Shared) (end func()) {
+	s.Plugins = shared
+	return func() {
+		s.Plugins = nil
+		if err := shared.Close(); err != nil {
+			s.Logs.Core.Warn("ending providers", "error", err)
+		}
+	}
 }
 
 // path returns the path relative to the working directory of a file that the configuration or the

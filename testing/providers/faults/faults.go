@@ -138,12 +138,7 @@ func (p *Plan) log(event, op, name string) {
 	}
 	p.logLock.Lock()
 	defer p.logLock.Unlock()
-	f, err := os.OpenFile(p.logFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err == nil {
-		_, err = fmt.Fprintf(f, "%s %s %s\n", event, op, name)
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
+	if err := appendLine(p.logFile, fmt.Sprintf("%s %s %s", event, op, name)); err != nil {
 		fmt.Fprintf(os.Stderr, "writing the log of calls: %s\n", err)
 		os.Exit(ExitStatus)
 	}

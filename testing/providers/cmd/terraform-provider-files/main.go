@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
+	"tofu/testing/providers/faults"
 	"tofu/testing/providers/files"
 )
 
@@ -23,6 +24,7 @@ var (
 func main() {
 	debug := flag.Bool("debug", false, "stay in the foreground and print the value for TF_REATTACH_PROVIDERS")
 	flag.Parse()
+	faults.RecordStart(name)
 	opts := providerserver.ServeOpts{Address: "example.com/tofu/" + name, Debug: *debug, ProtocolVersion: 6}
 	if strings.HasSuffix(name, "5") {
 		opts.ProtocolVersion = 5

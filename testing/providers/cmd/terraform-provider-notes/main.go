@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-sdk/v2/plugin"
 
+	"tofu/testing/providers/faults"
 	"tofu/testing/providers/notes"
 )
 
@@ -15,6 +16,7 @@ var name = "notes"
 func main() {
 	debug := flag.Bool("debug", false, "stay in the foreground and print the value for TF_REATTACH_PROVIDERS")
 	flag.Parse()
+	faults.RecordStart(name)
 	plugin.Serve(&plugin.ServeOpts{
 		Debug:        *debug,
 		ProviderAddr: "example.com/tofu/" + name,

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
+	"tofu/testing/providers/faults"
 	"tofu/testing/providers/synth"
 )
 
@@ -21,6 +22,7 @@ var (
 func main() {
 	debug := flag.Bool("debug", false, "stay in the foreground and print the value for TF_REATTACH_PROVIDERS")
 	flag.Parse()
+	faults.RecordStart(name)
 	size, err := synth.SizeFromEnv()
 	if err != nil {
 		log.Fatal(err)
