@@ -101,6 +101,7 @@ func scriptParams(mirror, dir string) testscript.Params {
 			"dump":        cmdDump,
 			"json":        cmdJSON,
 			"nowhere":     cmdNowhere,
+			"overlap":     cmdOverlap,
 			"ociregistry": cmdOCIRegistry,
 			"phrases":     cmdPhrases,
 			"replace":     cmdReplace,
@@ -241,6 +242,30 @@ func cmdNowhere(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 	if looked == 0 {
 		ts.Fatalf("there are no files in %s", args[1])
+	}
+}
+
+// cmdOverlap implements `overlap LOG OPERATION N`. Per the log of test providers, at most N operations
+// of this kind ran at once, and N did at some time.
+func cmdOverlap(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 3 || neg {
+		ts.Fatalf("usage: overlap LOG OPERATION N")
+	}
+	running, most := 0, 0
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		event, rest, _ := strings.Cut(line, " ")
+		if operation, _, _ := strings.Cut(rest, " "); operation != args[1] {
+			continue
+		}
+		if event == "begin" {
+			running++
+		} else {
+			running--
+		}
+		most = max(most, running)
+	}
+	if strconv.Itoa(most) != args[2] {
+		ts.Fatalf("%d operations %s ran at once", most, args[1])
 	}
 }
 

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"context"
+	"fmt"
 	"errors"
 
 	"github.com/zclconf/go-cty/cty"
@@ -123,7 +124,8 @@ func (p *provider) readRemoteState(
 	})
 	if !found && err == nil {
 		err = at("workspace", "Unable to find remote state",
-			"The backend has no state for the workspace. Apply the configuration that it belongs to first.")
+			fmt.Sprintf("The backend has no state for the workspace %q. Apply the configuration that it belongs to "+
+				"first.", workspace))
 		resp.Diagnostics = tfdiags.FromError(err)
 	}
 	if err != nil {

@@ -216,7 +216,7 @@ var cmdRootsInit = &Command{
 		f.addWorkers(fs)
 		f.addSelect(fs)
 	}, func(ctx context.Context, app *App, f *rootsInitFlags, args []string) error {
-		return app.eachRoot(ctx, &f.selectFlags, args, f.Workers, func(sub *App) error {
+		return app.eachRoot(ctx, &f.selectFlags, args, f.Workers, "Initializing", func(sub *App) error {
 			init := f.initFlags
 			return runInit(ctx, sub, &init, nil)
 		})
@@ -234,13 +234,14 @@ var cmdRootsValidate = &Command{
 	Long: "Does what \"tofu validate\" does in each root module below the directories.",
 	New: with(func(f *rootsValidateFlags, fs *options) {
 		f.viewFlags.add(fs)
+		f.addProgress(fs)
 		f.varFlags.add(fs)
 		fs.BoolVar(&f.NoTests, "no-tests", false, "Leave out test files.")
 		f.TestDirectory = "tests"
 		f.addWorkers(fs)
 		f.addSelect(fs)
 	}, func(ctx context.Context, app *App, f *rootsValidateFlags, args []string) error {
-		return app.eachRoot(ctx, &f.selectFlags, args, f.Workers, func(sub *App) error {
+		return app.eachRoot(ctx, &f.selectFlags, args, f.Workers, "Validating", func(sub *App) error {
 			one := f.validateFlags
 			return runValidate(ctx, sub, &one, nil)
 		})
@@ -276,6 +277,7 @@ func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []s
 		return err
 	}
 	all := make(map[string]json.RawMessage, len(selected))
+	shown := false
 	for _, r := range selected {
 		if r.Err != nil {
 			continue // part of err
@@ -293,13 +295,18 @@ func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []s
 			continue
 		}
 		if len(outputs) > 0 {
+			shown = true
 			app.Say("%s\n%s", app.emphasis(r.Name+":"), strings.TrimRight(ui.OutputsText(outputs, f.ShowSensitive), "\n"))
 		}
 	}
-	if f.Document {
+	switch {
+	case f.Document:
 		enc := json.NewEncoder(app.Out)
 		enc.SetIndent("", "  ")
 		err = tfdiags.Join(err, enc.Encode(all))
+	case !shown && err == nil:
+		app.printOnStderr(tfdiags.Warningf("No outputs found", "The states have no outputs. Those of the "+
+			"configurations are added by `tofu roots apply`.").List())
 	}
 	return err
 }
@@ -314,17 +321,21 @@ func (a *App) rootState(ctx context.Context, r *roots.Root) (*states.State, erro
 }
 
 // eachRoot runs a command in each selected root module, several at a time, and prints their outputs
-// one after the other, by name.
+// one after the other, by name. doing says what it does, for the display of progress.
 func (a *App) eachRoot(
-	ctx context.Context, f *selectFlags, args []string, workers int, run func(sub *App) error,
+	ctx context.Context, f *selectFlags, args []string, workers int, doing string, run func(sub *App) error,
 ) error {
 	estate, selected, err := a.selectRoots(ctx, f, args)
 	if estate == nil {
 		return err
 	}
 	defer a.Session.SharePlugins(&plugin.Shared{})()
+	a.Live.Phase(doing+" root modules", len(selected))
+	defer a.Live.Phase("", 0)
 	failed := 0
 	eachInOrder(selected, workers, func(r *roots.Root, out io.Writer) error {
+		a.Live.Begin(r.Name, doing)
+		defer a.Live.End(r.Name)
 		if r.Err != nil {
 			return r.Err
 		}

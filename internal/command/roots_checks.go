@@ -11,6 +11,7 @@ var cmdRootsTest = &Command{
 	Long: "Does what \"tofu test\" does in each root module below the directories that has test files.",
 	New: with(func(f *rootsTestFlags, fs *options) {
 		f.viewFlags.add(fs)
+		f.addProgress(fs)
 		f.varFlags.add(fs)
 		fs.StringVar(&f.TestDirectory, "test-directory", configs.DefaultTestDirectory,
 			"Look for test files in this `path` of each root module too.")
@@ -18,7 +19,7 @@ var cmdRootsTest = &Command{
 		f.addWorkers(fs)
 		f.addSelect(fs)
 	}, func(ctx context.Context, app *App, f *rootsTestFlags, args []string) error {
-		return app.eachRoot(ctx, &f.selectFlags, args, f.Workers, func(sub *App) error {
+		return app.eachRoot(ctx, &f.selectFlags, args, f.Workers, "Testing", func(sub *App) error {
 			one := f.testFlags
 			return runTest(ctx, sub, &one)
 		})

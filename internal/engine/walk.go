@@ -106,8 +106,10 @@ func (w *walk) run() error {
 		w.closeAll()
 	}
 	if w.begin.Err() != nil && len(w.out.errs) == 0 {
-		w.out.report(tfdiags.Errorf("Operation interrupted",
-			"Running calls have finished and their results were recorded. Nothing new was started."))
+		interrupted := tfdiags.Errorf("Operation interrupted",
+			"Running calls have finished and their results were recorded. Nothing new was started.")
+		interrupted.Extra = tfdiags.Interrupted{}
+		w.out.report(interrupted)
 	}
 	return w.out.errs.Err()
 }

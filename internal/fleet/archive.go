@@ -276,7 +276,8 @@ func (s *Saved) Select(e *roots.Estate) ([]*roots.Root, error) {
 		case r == nil:
 			wrong = append(wrong, p.Name+": there is no such root module")
 		case r.State != p.State:
-			wrong = append(wrong, p.Name+": it has another state than when the plan was made")
+			wrong = append(wrong, fmt.Sprintf("%s: its state is %s, and the plan was made for %s", p.Name, r.State.Show(),
+				p.State.Show()))
 		case filepath.ToSlash(r.Dir) != p.Dir:
 			wrong = append(wrong, fmt.Sprintf("%s: it was in the directory %s, seen from the working directory", p.Name, p.Dir))
 		default:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -109,12 +110,15 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	}
 	run.places = engine.NewPlaces(limit)
 	defer run.Session.SharePlugins(&plugin.Shared{Configured: run.ShareProviders})()
+	workers := cmp.Or(run.Roots, DefaultRoots)
 	results := make([]*Result, len(list))
 	seq := &sequence{show: func(i int, text []byte) { run.Show(list[i], results[i], text) }}
 	live := run.Session.Live
 	live.Phase(doing.phase, len(list))
+	live.Parallel(workers)
+	live.Order(waiting(list, graph))
 	defer live.Phase("", 0)
-	dag.Walk(ctx, graph, cmp.Or(run.Roots, DefaultRoots), func(id dag.ID) bool {
+	dag.Walk(ctx, graph, workers, func(id dag.ID) bool {
 		r := list[id]
 		live.Begin(r.Name, doing.what)
 		var text bytes.Buffer
@@ -143,6 +147,22 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	return results
 }
 
+// waiting returns the function that returns the names of the root modules that need another one.
+func waiting(list []*roots.Root, graph *dag.Graph) func(name string) []string {
+	dependents := graph.Dependents()
+	ids := make(map[string]dag.ID, len(list))
+	for i, r := range list {
+		ids[r.Name] = dag.ID(i)
+	}
+	return func(name string) []string {
+		var out []string
+		for _, id := range dependents[ids[name]] {
+			out = append(out, list[id].Name)
+		}
+		return out
+	}
+}
+
 // inEstate returns an error whose advice to initialize a directory names the command that does this
 // in all of them, with the settings of roots.tofu.hcl.
 func inEstate(err error) error {
@@ -164,7 +184,7 @@ func (run *Run) skipped(
 		case of == nil:
 		case of.Skipped && of.Because != "":
 			result.Because = of.Because
-		case of.Err != nil:
+		case of.Err != nil && !interrupted(of.Err):
 			result.Because = list[id].Name
 		}
 		if result.Because != "" {
@@ -173,6 +193,17 @@ func (run *Run) skipped(
 		}
 	}
 	return result
+}
+
+// interrupted reports whether an error is only that the user ended the operation.
+func interrupted(err error) bool {
+	if errors.Is(err, context.Canceled) {
+		return true
+	}
+	return !slices.ContainsFunc(tfdiags.FromError(err), func(d tfdiags.Diagnostic) bool {
+		_, is := d.Extra.(tfdiags.Interrupted)
+		return !is
+	})
 }
 
 // open returns the session of a root module.

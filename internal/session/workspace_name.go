@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tofu/internal/backend"
+	"tofu/internal/tfdiags"
 )
 
 // Workspace returns the name of the selected workspace. TF_WORKSPACE overrides the selection; its
@@ -17,15 +18,13 @@ import (
 func (s *Session) Workspace() (string, error) {
 	if name := s.Preset.Workspace; name != "" {
 		if !ValidWorkspaceName(name) {
-			return "", fmt.Errorf("the workspace name %q, set in %s, is not allowed: %s", name, s.Preset.From,
-				WorkspaceNameRule)
+			return "", invalidWorkspace(name, "in "+s.Preset.From)
 		}
 		return name, nil
 	}
 	if name := s.Env("TF_WORKSPACE"); name != "" {
 		if !ValidWorkspaceName(name) {
-			return "", fmt.Errorf("the workspace name %q, set by TF_WORKSPACE, is not allowed: %s", name,
-				WorkspaceNameRule)
+			return "", invalidWorkspace(name, "by TF_WORKSPACE")
 		}
 		return name, nil
 	}
@@ -37,6 +36,11 @@ func (s *Session) Workspace() (string, error) {
 		return name, nil
 	}
 	return backend.DefaultWorkspace, nil
+}
+
+func invalidWorkspace(name, set string) error {
+	return tfdiags.Errorf("Invalid workspace name", "The workspace name %q, set %s, is not allowed: %s.", name, set,
+		WorkspaceNameRule)
 }
 
 // selectionFile is the file in the data directory with the name of the selected workspace.

@@ -28,6 +28,9 @@ type Deprecation struct {
 	Source string // source of its module, for filtering; "" for deprecations by providers
 }
 
+// Interrupted, as a Diagnostic's Extra, indicates that the user ended the operation.
+type Interrupted struct{}
+
 // Crash, as a Diagnostic's Extra, holds a recovered panic and its stack.
 type Crash struct {
 	Problem any

@@ -30,6 +30,7 @@ type Live struct {
 	parallel int                                                   // operations that run at a time; 0 if unlimited
 	note     string                                                // what the phase waits for; "" for nothing in particular
 	waiters  func(engine.Object, plans.Action) []addrs.AbsInstance // see engine.Ordered; nil if unknown
+	waiting  func(name string) []string                            // see Order; nil if unknown
 	running  map[task]*operation
 	slowest  []Took // the slowest operations, longest first
 }
@@ -45,9 +46,10 @@ type task struct {
 type operation struct {
 	what   string // "creating"
 	since  time.Time
-	action plans.Action        // of a change
-	asked  bool                // waiters is set
-	waits  []addrs.AbsInstance // the instances whose changes wait for it
+	action plans.Action // of a change
+	asked  bool         // next and direct are set
+	next   string       // the first of those that wait for it
+	direct int          // how many wait for it
 }
 
 // Took is how long an operation took.
@@ -102,7 +104,8 @@ func (l *Live) Phase(name string, total int) {
 		return
 	}
 	l.mu.Lock()
-	l.phase, l.total, l.done, l.since, l.note, l.waiters = name, total, 0, l.now(), "", nil
+	l.phase, l.total, l.done, l.since, l.note = name, total, 0, l.now(), ""
+	l.waiters, l.waiting = nil, nil
 	clear(l.running)
 	region := l.region
 	l.mu.Unlock()
@@ -119,6 +122,17 @@ func (l *Live) Parallel(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.parallel = n
+}
+
+// Order sets, for the present phase, the function that returns the names of the operations without
+// an address that wait for the end of another one.
+func (l *Live) Order(waiting func(name string) []string) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = waiting
 }
 
 // Note sets a line about what the phase waits for; "" removes it.
@@ -279,7 +293,7 @@ func (l *Live) Lines(columns, rows int) []string {
 		return nil
 	}
 	lines := []string{l.head(columns)}
-	last := l.waiting()
+	last := l.left()
 	room := rows - 1
 	if last != "" && room > 1 {
 		room--
@@ -305,7 +319,7 @@ func (l *Live) head(columns int) string {
 		text += fmt.Sprintf(" %d", l.done)
 	}
 	rest += Duration(elapsed)
-	if left := l.left(elapsed); left > 0 && columns >= 50 {
+	if left := l.remaining(elapsed); left > 0 && columns >= 50 {
 		rest += ", about " + Duration(left) + " left"
 	}
 	room := columns - termtext.Width(text) - termtext.Width(rest) - 4
@@ -327,8 +341,8 @@ const (
 	minTime  = 3 * time.Second
 )
 
-// left estimates the rest of the phase from its own rate; 0 if that is unknown.
-func (l *Live) left(elapsed time.Duration) time.Duration {
+// remaining estimates the time of the rest of the phase from its own rate; 0 if that is unknown.
+func (l *Live) remaining(elapsed time.Duration) time.Duration {
 	if l.total <= l.done || l.done < minSteps || elapsed < minTime {
 		return 0
 	}
@@ -379,46 +393,37 @@ func (l *Live) operations(columns, rows int) []string {
 	return out
 }
 
-// waiting says what isn't running yet, and which dependency it waits for.
-func (l *Live) waiting() string {
+// left says what isn't running yet, and which dependency it waits for.
+func (l *Live) left() string {
 	if l.note != "" {
 		return termtext.Printable(l.note)
 	}
 	waiting := l.total - l.done - len(l.running)
-	switch {
-	case l.phase != Applying || waiting <= 0 || len(l.running) == 0:
+	ordered := l.phase == Applying || l.waiting != nil
+	if !ordered || waiting <= 0 || len(l.running) == 0 {
 		return ""
 	}
 	if text := l.dependency(waiting); text != "" {
 		return text
 	}
-	switch {
-	case l.parallel > 0 && len(l.running) >= l.parallel:
+	if l.parallel > 0 && len(l.running) >= l.parallel {
 		return fmt.Sprintf("%d more wait for one of the %d slots", waiting, l.parallel)
 	}
 	return fmt.Sprintf("%d more wait for these", waiting)
 }
 
-// dependency names the first change that waits for one of those that run, that one, and how many
-// wait besides. It returns "" if none waits for a change that runs.
+// dependency names the first operation that waits for one of those that run, that one, and how many
+// wait besides. It returns "" if none waits for one that runs.
 func (l *Live) dependency(waiting int) string {
-	if l.waiters == nil {
-		return ""
-	}
 	for _, it := range l.longest() {
-		if it.name != "" {
-			continue
-		}
-		if !it.asked {
-			it.asked, it.waits = true, l.waiters(engine.Object{Addr: it.addr, Deposed: it.deposed}, it.action)
-		}
-		direct := min(len(it.waits), waiting)
+		l.ask(it)
+		direct := min(it.direct, waiting)
 		if direct == 0 {
 			continue
 		}
-		text := termtext.Printable(it.waits[0].String()) + " waits for "
+		text := termtext.Printable(it.next) + " waits for "
 		if direct > 1 {
-			text = fmt.Sprintf("%s and %d more wait for ", termtext.Printable(it.waits[0].String()), direct-1)
+			text = fmt.Sprintf("%s and %d more wait for ", termtext.Printable(it.next), direct-1)
 		}
 		text += termtext.Printable(it.task.String())
 		if rest := waiting - direct; rest > 0 {
@@ -427,6 +432,25 @@ func (l *Live) dependency(waiting int) string {
 		return text
 	}
 	return ""
+}
+
+// ask finds out once what waits for an operation.
+func (l *Live) ask(it item) {
+	switch {
+	case it.asked:
+	case it.name != "" && l.waiting != nil:
+		names := l.waiting(it.name)
+		it.asked, it.direct = true, len(names)
+		if len(names) > 0 {
+			it.next = names[0]
+		}
+	case it.name == "" && l.waiters != nil:
+		waits := l.waiters(engine.Object{Addr: it.addr, Deposed: it.deposed}, it.action)
+		it.asked, it.direct = true, len(waits)
+		if len(waits) > 0 {
+			it.next = waits[0].String()
+		}
+	}
 }
 
 // Slowest returns a table of the slowest operations, or "" if the run was short.
