@@ -176,12 +176,13 @@ fuzz:
 		done; \
 	done
 
-# Injects faults into applies and counts lost objects: signals at random times (RUNS of each), and a
-# kill, a full disk or a failing state server at every EVERYth possible point, beginning with FROM.
+# Injects faults into applies and counts lost objects: signals and faults of PostgreSQL at random times
+# (RUNS of each), and a kill, a full disk or a failing state server at every EVERYth possible point,
+# beginning with FROM.
 RUNS ?= 5
 EVERY ?= 1
 FROM ?= 0
-KINDS ?= signals,calls,space,requests,stores
+KINDS ?= signals,calls,space,requests,stores,postgres
 faults: build providers
 	go run ./testing/faults -bin bin/tofu -mirror $(MIRROR) -kinds $(KINDS) -runs $(RUNS) -every $(EVERY) -from $(FROM)
 

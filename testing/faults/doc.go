@@ -15,11 +15,16 @@
 //	requests  a failure of each request to a remote state in turn
 //	stores    a failure of each request to a real object store in turn: a kill before and after it, an
 //	          error, a silent service, a lost response, a response that is cut off
+//	postgres  at random times of runs with the backend postgres: a kill of the program, of the server
+//	          or of one of its processes, connections that are dropped, statements that time out, a
+//	          server that stays away until the run has ended, and a failover to a standby
 //
 // Afterwards the engine's state is compared with the files on disk. A file is lost if it was
 // written before the process ended (for a KILL at a random time: 0.1 s before) and the state does
-// not have its content. A ghost is a file in the state that does not exist. A run also fails if the
-// next one does not succeed without manual intervention.
+// not have its content. A ghost is a file in the state that does not exist. After a kill of a run
+// with the backend postgres, the files of the steps that the next plan reports as interrupted are
+// neither, whatever they are; all others count at all times. A run also fails if the next one does
+// not succeed without manual intervention.
 //
 // Invariants: it uses the program only by its command line. Results are judged by the files, not by
 // the output of the program.

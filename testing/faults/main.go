@@ -34,6 +34,7 @@ var kinds = []kind{
 	{"space", (*options).onFullDisks},
 	{"requests", (*options).atEveryRequest},
 	{"stores", (*options).atEveryStoreRequest},
+	{"postgres", (*options).onPostgres},
 }
 
 // tally counts the results of the runs of one kind.
@@ -60,12 +61,12 @@ func faults(args []string) error {
 	f := flag.NewFlagSet("faults", flag.ExitOnError)
 	f.StringVar(&o.bin, "bin", "bin/tofu", "the `program` to interrupt")
 	f.StringVar(&o.mirror, "mirror", "build/mirror", "the `directory` of the provider plugins (see make providers)")
-	f.StringVar(&kindNames, "kinds", "signals,calls,space,requests,stores", "kinds of faults")
+	f.StringVar(&kindNames, "kinds", "signals,calls,space,requests,stores,postgres", "kinds of faults")
 	f.StringVar(&opNames, "ops", "create,update,delete", "operations to interrupt")
 	f.StringVar(&signalNames, "signals", "KILL,INT,TERM,HUP,PIPE", "the signals of the kind signals")
-	f.IntVar(&o.runs, "runs", 5, "number of runs with each signal")
+	f.IntVar(&o.runs, "runs", 5, "number of runs with each signal, and with each fault of PostgreSQL")
 	f.IntVar(&o.objects, "objects", 100, "number of files in a run")
-	f.IntVar(&o.every, "every", 1, "use only every n-th point of calls, space and requests")
+	f.IntVar(&o.every, "every", 1, "use only every n-th point of all kinds but signals")
 	f.IntVar(&o.from, "from", 0, "the first point to use, modulo -every")
 	f.Uint64Var(&seed, "seed", 1, "seed for the random times")
 	if err := f.Parse(args); err != nil {

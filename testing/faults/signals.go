@@ -70,6 +70,19 @@ func (t *trial) calls(op string) int {
 	return bytes.Count(log, []byte("begin "+op+" "))
 }
 
+// awaitCalls waits until the provider has begun that many calls of an operation, or the program has
+// ended.
+func (t *trial) awaitCalls(op string, calls int, ended <-chan struct{}) {
+	deadline := time.Now().Add(60 * time.Second)
+	for t.calls(op) < calls && time.Now().Before(deadline) {
+		select {
+		case <-ended:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
 // interrupt runs a command and interrupts it when the provider has begun that many calls. It
 // returns the time of the interrupt.
 func (t *trial) interrupt(op string, sig syscall.Signal, calls int, args []string) (at time.Time, err error) {
@@ -89,14 +102,7 @@ func (t *trial) interrupt(op string, sig syscall.Signal, calls int, args []strin
 		_, _ = cmd.Process.Wait() // not cmd.Wait, which would close the pipe
 		close(ended)
 	}()
-	deadline := time.Now().Add(60 * time.Second)
-	for running := true; running && t.calls(op) < calls && time.Now().Before(deadline); {
-		select {
-		case <-ended:
-			running = false
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	t.awaitCalls(op, calls, ended)
 	at = time.Now()
 	if sig == 0 {
 		output.Close()

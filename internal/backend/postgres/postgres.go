@@ -1,10 +1,12 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +44,9 @@ type Store struct {
 	schema string
 	path   string        // search path of all transactions
 	keep   time.Duration // of earlier versions; 0 for ever
+	// timeout is that of a statement, including waits for the locks of other transactions, as the
+	// setting of the server.
+	timeout string
 }
 
 const (
@@ -50,8 +55,8 @@ const (
 	maxConns       = 4
 	connectTimeout = 30 * time.Second
 	idleTime       = time.Minute
-	// statementTimeout limits a statement, including waits for the locks of other transactions.
-	statementTimeout = 5 * time.Minute
+	// statementTimeout limits a statement unless the connection string has that parameter.
+	statementTimeout = "5min"
 )
 
 func open(ctx context.Context, c *Config) (backend.Store, error) {
@@ -74,11 +79,13 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 	if connect.RuntimeParams["application_name"] == "" {
 		connect.RuntimeParams["application_name"] = "tofu"
 	}
+	timeout := cmp.Or(connect.RuntimeParams["statement_timeout"], statementTimeout)
+	delete(connect.RuntimeParams, "statement_timeout") // a pooler may refuse it
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("the postgres backend: %w", err)
 	}
-	s := &Store{pool: pool, schema: c.Schema, path: pgx.Identifier{c.Schema}.Sanitize(), keep: keep}
+	s := &Store{pool: pool, schema: c.Schema, path: pgx.Identifier{c.Schema}.Sanitize(), keep: keep, timeout: timeout}
 	if err := s.prepare(ctx); err != nil {
 		pool.Close()
 		return nil, err
@@ -108,7 +115,7 @@ func (s *Store) transaction(ctx context.Context, opts pgx.TxOptions, do func(con
 		err := pgx.BeginTxFunc(ctx, s.pool, opts, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, "SELECT set_config('search_path', $1::text, true), "+
 				"set_config('statement_timeout', $2::text, true)", s.path,
-				fmt.Sprint(statementTimeout.Milliseconds())); err != nil {
+				s.timeout); err != nil {
 				return err
 			}
 			return do(ctx, tx)
@@ -125,17 +132,26 @@ func (s *Store) transaction(ctx context.Context, opts pgx.TxOptions, do func(con
 	}
 }
 
+// transientCodes are the codes of errors, or their classes, after which a transaction may succeed
+// later.
+var transientCodes = []string{
+	"08",    // connections
+	"53",    // resources, such as the number of connections
+	"57P",   // shutdown of the server
+	"57014", // a canceled statement, which has waited too long
+	"55P03", // a lock that is not available in time
+	"40001", // serialization
+	"40P01", // deadlock
+	"25P03", // a transaction that was idle for too long
+	readOnlyDatabase,
+}
+
 // transient reports whether a transaction that failed with this error may succeed later.
 func transient(err error) bool {
 	var failed *pgconn.PgError
 	if errors.As(err, &failed) {
-		switch failed.Code[:2] {
-		case "08", "53": // connections, and resources such as the number of connections
-			return failed.Code != diskFull
-		case "57": // shutdown of the server; but not canceled queries
-			return strings.HasPrefix(failed.Code, "57P")
-		}
-		return failed.Code == "40001" || failed.Code == "40P01" || failed.Code == "25006"
+		return failed.Code != diskFull && slices.ContainsFunc(transientCodes,
+			func(code string) bool { return strings.HasPrefix(failed.Code, code) })
 	}
 	var lost net.Error
 	return errors.As(err, new(*pgconn.ConnectError)) || errors.As(err, &lost) || pgconn.SafeToRetry(err) ||

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -320,4 +321,40 @@ func read(t testing.TB, m *statemgr.Manager) *statemgr.Snapshot {
 		t.Fatal(err)
 	}
 	return snap
+}
+
+// TestStatementTimeout checks that a statement that waits for too long is repeated, and that the
+// parameter of the connection string is in effect.
+func TestStatementTimeout(t *testing.T) {
+	c := config(t)
+	c.ConnStr += " statement_timeout=150"
+	m := manager(t, open(t, c))
+	fill(t, m, 1)
+	conn, err := pgx.Connect(t.Context(), server.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	tx, err := conn.Begin(t.Context())
+	if err == nil {
+		_, err = tx.Exec(t.Context(), "LOCK TABLE "+table(c, "workspace"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	restore := postgres.SetRetry(0)
+	_, err = open(t, c).List(t.Context())
+	restore()
+	if err == nil || !strings.Contains(err.Error(), "statement timeout") {
+		t.Errorf("while the table is locked: %v", err)
+	}
+	saved := make(chan error)
+	go func() { saved <- m.Save(context.Background(), states.New()) }()
+	time.Sleep(400 * time.Millisecond)
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-saved; err != nil {
+		t.Errorf("saving: %v", err)
+	}
 }

@@ -8,6 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // Server is a PostgreSQL server in a temporary directory. It listens on a socket only.
@@ -18,16 +21,29 @@ type Server struct {
 
 // Start starts a server.
 func Start() (*Server, error) {
-	initdb, pgctl := program("initdb"), program("pg_ctl")
-	if initdb == "" || pgctl == "" {
+	s, err := newServer()
+	if err != nil {
+		return nil, err
+	}
+	err = s.run(program("initdb"), "-D", s.data(), "-A", "trust", "-U", "tester", "--no-sync", "-E", "UTF8")
+	return s.started(err)
+}
+
+// newServer returns a server without data.
+func newServer() (*Server, error) {
+	pgctl := program("pg_ctl")
+	if pgctl == "" || program("initdb") == "" {
 		return nil, errors.New("no PostgreSQL server is installed")
 	}
 	dir, err := os.MkdirTemp("/tmp", "pgtest") // socket paths must be short
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir, pgctl: pgctl}
-	err = s.run(initdb, "-D", dir+"/data", "-A", "trust", "-U", "tester", "--no-sync", "-E", "UTF8")
+	return &Server{dir: dir, pgctl: pgctl}, nil
+}
+
+// started starts a server for the first time. err is the error of creating its data.
+func (s *Server) started(err error) (*Server, error) {
 	if err == nil {
 		err = s.Restart()
 	}
@@ -50,19 +66,70 @@ func program(name string) string {
 	return slices.Max(found)
 }
 
+// Standby starts a server that follows this one. From then on, transactions of this server are
+// committed when the standby has them too.
+func (s *Server) Standby() (*Server, error) {
+	standby, err := newServer()
+	if err != nil {
+		return nil, err
+	}
+	// The name is that of the connection of the standby.
+	err = standby.run(program("pg_basebackup"), "-D", standby.data(), "-d", s.Conn()+" application_name=standby",
+		"--write-recovery-conf", "--checkpoint=fast", "--no-sync")
+	if standby, err = standby.started(err); err != nil {
+		return nil, err
+	}
+	for _, sql := range []string{"ALTER SYSTEM SET synchronous_standby_names = standby", "SELECT pg_reload_conf()"} {
+		if err := s.run(program("psql"), "-XqAt", "-d", s.Conn(), "-c", sql); err != nil {
+			standby.Close()
+			return nil, err
+		}
+	}
+	return standby, nil
+}
+
+// Promote makes a standby accept writes.
+func (s *Server) Promote() error { return s.run(s.pgctl, "-D", s.data(), "-w", "promote") }
+
 // Conn returns the connection string of an administrator.
 func (s *Server) Conn() string { return "host=" + s.dir + " user=tester dbname=postgres" }
 
 // Dir returns the directory of the server's socket.
 func (s *Server) Dir() string { return s.dir }
 
-// Stop ends the server at once, like a crash.
-func (s *Server) Stop() error { return s.run(s.pgctl, "-D", s.dir+"/data", "-m", "immediate", "stop") }
+func (s *Server) data() string { return s.dir + "/data" }
 
-// Restart starts the server after Stop.
+// Stop ends the server at once, like a crash.
+func (s *Server) Stop() error { return s.run(s.pgctl, "-D", s.data(), "-m", "immediate", "stop") }
+
+// Kill kills the main process of the server. The others end when they notice that.
+func (s *Server) Kill() error {
+	text, err := os.ReadFile(s.data() + "/postmaster.pid")
+	if err != nil {
+		return err
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(first)
+	if err != nil {
+		return fmt.Errorf("postmaster.pid: %w", err)
+	}
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	return p.Kill()
+}
+
+// Restart starts the server after Stop or Kill.
 func (s *Server) Restart() error {
-	return s.run(s.pgctl, "-D", s.dir+"/data", "-w", "-l", s.dir+"/log", "-o",
-		"-k "+s.dir+" -c listen_addresses='' -c fsync=off -c max_connections=200", "start")
+	const patience = 20 * time.Second // for processes of a killed server
+	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		err := s.run(s.pgctl, "-D", s.data(), "-w", "-l", s.dir+"/log", "-o",
+			"-k "+s.dir+" -c listen_addresses='' -c fsync=off -c max_connections=200", "start")
+		if err == nil || time.Since(start) > patience {
+			return err
+		}
+	}
 }
 
 // Close stops the server and removes its files.
