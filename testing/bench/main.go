@@ -24,6 +24,7 @@ type options struct {
 	traffic          bool
 	waits            bool
 	estates          bool
+	postgres         bool
 }
 
 func main() {
@@ -59,6 +60,8 @@ func parse(args []string) (*options, error) {
 		"measuring time")
 	f.BoolVar(&o.waits, "waits", false, "measure how long an apply waits for what it doesn't need, and nothing else")
 	f.BoolVar(&o.estates, "estates", false, "measure commands for many root modules; -sizes are numbers of root modules")
+	f.BoolVar(&o.postgres, "postgres", false, "measure states in a private PostgreSQL server, and nothing else; "+
+		"-ref is OpenTofu, with its backend pg")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

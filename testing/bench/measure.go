@@ -40,6 +40,14 @@ type bench struct {
 	dir     string // directory of the configuration
 	env     []string
 	timeout time.Duration
+	log     string // file next to dir with the output of a command
+}
+
+// logging returns a bench with another file for the output, for commands at the same time.
+func (b *bench) logging(name string) *bench {
+	c := *b
+	c.log = name
+	return &c
 }
 
 // newBench writes the CLI configuration to the directory top. The configuration must be in top/m.
@@ -52,7 +60,7 @@ func newBench(o *options, program, top, mirror string) (*bench, error) {
 	if err := os.WriteFile(rc, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
-	b := &bench{program: program, dir: filepath.Join(top, "m"), timeout: o.timeout}
+	b := &bench{program: program, dir: filepath.Join(top, "m"), timeout: o.timeout, log: "log"}
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "TF_") && !strings.HasPrefix(v, "TOFU_") {
 			b.env = append(b.env, v)
@@ -73,7 +81,7 @@ func newBench(o *options, program, top, mirror string) (*bench, error) {
 func (b *bench) run(args ...string) (cost, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
 	defer cancel()
-	log, err := os.Create(filepath.Join(b.dir, "..", "log"))
+	log, err := os.Create(filepath.Join(b.dir, "..", b.log))
 	if err != nil {
 		return cost{}, err
 	}

@@ -3,7 +3,7 @@
 # complete, below its commands, so an interrupted run loses only the current part. `make performance`
 # sets:
 #
-#   PARTS   parts to measure, in order; default: machine side large hundred growth waits providers estates before
+#   PARTS   parts to measure, in order; default: machine side large hundred growth waits providers estates postgres before
 #   MIRROR  the test providers, as built by `make providers`
 #   REF     a program to compare with, at sizes that it can handle; may be empty
 #   BEFORE  a commit to compare with; may be empty
@@ -28,6 +28,7 @@ declare -A titles=(
 	[waits]='What waits for what'
 	[providers]='Providers'
 	[estates]='Many root modules'
+	[postgres]='State in PostgreSQL'
 	[before]='Before and after'
 )
 
@@ -75,6 +76,10 @@ providers() {
 
 estates() { measure -bin bin/tofu -estates -sizes 10,100,500,2000; }
 
+postgres() {
+	measure -bin bin/tofu -ref "$REF" -mirror "$MIRROR" -postgres -sizes 1000,10000,100000 -timeout 10m
+}
+
 before() {
 	git worktree add --quiet --force --detach build/bench/before "$BEFORE"
 	trap 'git worktree remove --force build/bench/before' EXIT
@@ -86,7 +91,7 @@ before() {
 # that part stays unchanged.
 possible() {
 	case $1 in
-	side | large | waits) [ -n "${REF:-}" ] ;;
+	side | large | waits | postgres) [ -n "${REF:-}" ] ;;
 	before) [ -n "${BEFORE:-}" ] && git rev-parse --quiet --verify "$BEFORE^{commit}" >/dev/null ;;
 	esac
 }
@@ -102,7 +107,7 @@ put() {
 	mv build/bench/document.md "$doc"
 }
 
-for part in ${PARTS:-machine side large hundred growth waits providers estates before}; do
+for part in ${PARTS:-machine side large hundred growth waits providers estates postgres before}; do
 	title=${titles[$part]:?no such part}
 	start=$SECONDS
 	if ! possible "$part"; then

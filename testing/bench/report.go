@@ -38,6 +38,9 @@ func run(o *options, out io.Writer) error {
 	if o.estates {
 		return measureEstates(o, out)
 	}
+	if o.postgres {
+		return measurePostgres(o, out)
+	}
 	if o.traffic {
 		return simulate(o, out)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -454,4 +455,100 @@ func TestPooler(t *testing.T) {
 	if got := query(t, c, "SELECT count(*) FROM object WHERE document LIKE '%pooled%'"); got != "3" {
 		t.Errorf("%s of 3 objects were written", got)
 	}
+}
+
+// TestUnsaved checks that the file of a run that could not store its changes can be pushed, together
+// with what other runs have changed meanwhile, unless they have changed the same.
+func TestUnsaved(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		changed addrs.AbsInstance // by another run
+		refused bool
+	}{
+		{"other objects", addr("a", 2), false},
+		{"the same object", addr("a", 1), true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := config(t)
+			fill(t, manager(t, open(t, c)), 3)
+			dir := t.TempDir()
+			m := statemgr.Open(open(t, c), ws, &statemgr.Options{DataDir: t.TempDir(), WorkDir: dir})
+			if err := m.Lock(t.Context(), "OperationTypeApply", 0, nil); err != nil {
+				t.Fatal(err)
+			}
+			snap := read(t, m)
+			stored, unsaved := addr("a", 0), addr("a", 1)
+			if err := m.Begin(t.Context(), &statemgr.Run{State: snap.State,
+				Footprint: footprintOf(snap, stored, unsaved)}); err != nil {
+				t.Fatal(err)
+			}
+			final := snap.State.Clone()
+			for _, at := range []addrs.AbsInstance{stored, unsaved} {
+				obj := object("changed")
+				m.Started(statemgr.Operation{Addr: at, Action: plans.Update, Provider: provider})
+				final.SetCurrent(at, obj, provider)
+				if at == stored {
+					m.Stored(at, addrs.NotDeposed, obj, provider)
+				}
+			}
+			refuseWrites(t, c, true)
+			restore := postgres.SetRetry(0)
+			err := m.Save(t.Context(), final)
+			restore()
+			if err == nil || !strings.Contains(err.Error(), "errored.tfstate") {
+				t.Fatalf("saving: %v", err)
+			}
+			refuseWrites(t, c, false)
+			execute(t, "UPDATE "+table(c, "run")+" SET lease = now() - interval '1 second' WHERE ended IS NULL")
+			other := manager(t, open(t, c))
+			st := read(t, other).State.Clone()
+			st.SetCurrent(test.changed, object("by another"), provider)
+			if err := other.Save(t.Context(), st); err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(filepath.Join(dir, "errored.tfstate"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, err := statefile.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pusher := manager(t, open(t, c))
+			read(t, pusher)
+			err = pusher.Push(t.Context(), file, false)
+			if test.refused {
+				if err == nil || !strings.Contains(err.Error(), "lab_object.a[1] was changed by") {
+					t.Errorf("pushing: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			final.SetCurrent(test.changed, object("by another"), provider)
+			after := read(t, manager(t, open(t, c)))
+			if !statefile.Equal(after.State, final) {
+				t.Error("the state doesn't have the changes of both runs")
+			}
+			if len(after.Interrupted) != 0 {
+				t.Errorf("still interrupted: %v", after.Interrupted)
+			}
+			if got := query(t, c, "SELECT count(*) FROM object_history WHERE address = 'lab_object.a[0]'"); got != "1" {
+				t.Errorf("%s versions of an object that was stored", got)
+			}
+		})
+	}
+}
+
+// refuseWrites makes the server refuse to write objects, or accept them again.
+func refuseWrites(t *testing.T, c *postgres.Config, refuse bool) {
+	t.Helper()
+	if !refuse {
+		execute(t, "DROP TRIGGER refuse ON "+table(c, "object"))
+		return
+	}
+	execute(t, `CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		RAISE EXCEPTION 'refused'; END $$`)
+	execute(t, "CREATE TRIGGER refuse BEFORE INSERT ON "+table(c, "object")+" EXECUTE FUNCTION refuse()")
 }

@@ -20,6 +20,15 @@ type File struct {
 	Serial           uint64
 	Lineage          string
 	State            *states.State
+	// Unsaved is the run whose changes the store did not accept, in a file that was written instead;
+	// nil in other files, and if the store has whole documents.
+	Unsaved *UnsavedRun
+}
+
+// UnsavedRun is a run whose changes are in a file instead of the store.
+type UnsavedRun struct {
+	ID       string `json:"id"`
+	Revision uint64 `json:"revision"` // of the state that the run started from
 }
 
 var (

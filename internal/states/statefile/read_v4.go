@@ -185,6 +185,8 @@ func (r *reader) top(name []byte) bool {
 		return r.part(func() string { return "the serial" }, func() bool {
 			return r.number("serial", 64, &r.file.Serial)
 		})
+	case unsavedRun:
+		return r.unmarshal(unsavedRun, &r.file.Unsaved)
 	case "lineage":
 		return r.part(func() string { return "the lineage" }, func() bool {
 			return r.text("lineage", &r.file.Lineage)

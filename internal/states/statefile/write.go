@@ -48,6 +48,9 @@ func NewEncoder() *Encoder {
 	return &Encoder{texts: make(map[*states.Object][]byte)}
 }
 
+// unsavedRun is the member with File.Unsaved. Other programs ignore it.
+const unsavedRun = "unsaved_run"
+
 // Encode returns the text of a snapshot in version 4.
 func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 	w := &writer{indent: opts != nil && opts.Indent}
@@ -72,6 +75,13 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 		writeChecks(w, nil)
 	}
 	writeDependencyInstances(w, resources)
+	if f.Unsaved != nil {
+		w.key(unsavedRun)
+		w.open('{')
+		w.string("id", f.Unsaved.ID)
+		w.number("revision", int64(f.Unsaved.Revision))
+		w.close('}')
+	}
 	w.close('}')
 	w.buf = append(w.buf, '\n')
 	return w.buf, nil

@@ -424,6 +424,55 @@ func (m *Manager) pushChange(ctx context.Context, next *stored) error {
 	return nil
 }
 
+// pushUnsaved writes what a run has changed and could not store, as that run. What others have changed
+// since stays as it is; it is refused if they have changed the same.
+func (m *Manager) pushUnsaved(ctx context.Context, f *statefile.File) error {
+	base := states.New()
+	if historian, ok := m.ledger.(Historian); ok && f.Unsaved.Revision > 0 {
+		loaded, err := historian.LoadStateAt(ctx, m.workspace, &Moment{Revision: f.Unsaved.Revision}, m.opts.Codec)
+		if err != nil {
+			return loadFailed(err)
+		}
+		base = loaded.State
+	}
+	missing := make(map[ObjectID]bool) // what the store doesn't have
+	for _, o := range objectChanges(m.stored.state, f.State) {
+		missing[o.ObjectID] = true
+	}
+	change := Difference(base, f.State)
+	change.NewChecks, change.Checks = false, nil // the history has none
+	change.Base, change.Lineage = f.Unsaved.Revision, f.Lineage
+	change.Objects = slices.DeleteFunc(change.Objects, func(o ObjectChange) bool { return !missing[o.ObjectID] })
+	for _, o := range change.Objects {
+		change.Ended = append(change.Ended, o.ObjectID)
+	}
+	for name := range change.Outputs {
+		if statefile.SameOutput(m.stored.state.Output(name), f.State.Output(name)) {
+			delete(change.Outputs, name)
+		}
+	}
+	if change.Empty() {
+		return nil
+	}
+	info := NewLockInfo("state-push")
+	info.ID = f.Unsaved.ID
+	m.mu.Lock()
+	m.info, m.lockID, m.run = info, info.ID, nil
+	m.mu.Unlock()
+	if err := m.writeChange(ctx, change, f.State); err != nil {
+		var changed *ChangedError
+		if errors.As(err, &changed) {
+			return pushRefused("The file has changes of a run that could not store them, and since then %s.", changed)
+		}
+		var d tfdiags.Diagnostic
+		if explained := claimFailed(err); errors.As(explained, &d) {
+			return explained
+		}
+		return tfdiags.Errorf("Failed to write state", "%s.", err)
+	}
+	return nil
+}
+
 // closeRecording ends the run in the ledger, and with it the claims.
 func (m *Manager) closeRecording() {
 	m.mu.Lock()

@@ -122,11 +122,14 @@ func (m *Manager) create(ctx context.Context) error {
 }
 
 func (m *Manager) encode(s *stored) ([]byte, error) {
+	return m.encodeFile(&statefile.File{Serial: s.serial, Lineage: s.lineage, State: s.state})
+}
+
+func (m *Manager) encodeFile(file *statefile.File) ([]byte, error) {
 	enc := m.encoder
 	if enc == nil {
 		enc = new(statefile.Encoder)
 	}
-	file := &statefile.File{Serial: s.serial, Lineage: s.lineage, State: s.state}
 	data, err := enc.Encode(file, &statefile.Options{Indent: m.indent && m.opts.Codec == nil})
 	if err != nil {
 		return nil, err
@@ -299,13 +302,15 @@ type Unsaved struct{ Data []byte }
 
 // emergency saves the state to a local file and returns an error that says so.
 func (m *Manager) emergency(final *states.State, cause error) error {
-	next := m.stored
-	next.state, next.serial = final, m.stored.serial+1
-	if next.lineage == "" {
-		next.lineage = uuid.NewString()
+	file := &statefile.File{Serial: m.stored.serial + 1, Lineage: m.stored.lineage, State: final}
+	if file.Lineage == "" {
+		file.Lineage = uuid.NewString()
+	}
+	if m.ledger != nil {
+		file.Unsaved = &statefile.UnsavedRun{ID: m.info.ID, Revision: m.stored.revision}
 	}
 	path := m.erroredPath()
-	data, err := m.encode(&next)
+	data, err := m.encodeFile(file)
 	if err == nil {
 		err = atomicfile.WriteSynced(path, data, 0o600)
 	}
@@ -345,7 +350,8 @@ func (j *journal) complete() bool {
 // Push replaces the state by another snapshot and adopts its serial and lineage, as state migration
 // and "state push" do. Unless force is set, the lineages must be equal and the snapshot must not be
 // older. A snapshot without lineage, written by hand or by an early version, becomes the successor
-// of the current state. Push requires a previous Read.
+// of the current state. Of a file that was written because a ledger failed, it writes what the run of
+// that file has changed, unless other runs have changed the same. Push requires a previous Read.
 func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) error {
 	m.mu.Lock()
 	ready := m.read
@@ -356,6 +362,9 @@ func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) error
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	present := &m.stored
+	if f.Unsaved != nil && !force && m.ledger != nil && (f.Lineage == present.lineage || present.lineage == "") {
+		return m.pushUnsaved(ctx, f)
+	}
 	same := present.exists && statefile.Equal(f.State, present.state)
 	if present.exists && !force && f.Lineage != "" && present.lineage != "" {
 		switch {

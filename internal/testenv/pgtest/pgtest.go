@@ -15,13 +15,15 @@ import (
 
 // Server is a PostgreSQL server in a temporary directory. It listens on a socket only.
 type Server struct {
-	dir   string
-	pgctl string
+	dir      string
+	pgctl    string
+	settings []string
 }
 
-// Start starts a server.
-func Start() (*Server, error) {
-	s, err := newServer()
+// Start starts a server. Settings are arguments of the server; without any, it doesn't wait for the
+// disk.
+func Start(settings ...string) (*Server, error) {
+	s, err := newServer(settings)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +32,7 @@ func Start() (*Server, error) {
 }
 
 // newServer returns a server without data.
-func newServer() (*Server, error) {
+func newServer(settings []string) (*Server, error) {
 	pgctl := program("pg_ctl")
 	if pgctl == "" || program("initdb") == "" {
 		return nil, errors.New("no PostgreSQL server is installed")
@@ -39,7 +41,7 @@ func newServer() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{dir: dir, pgctl: pgctl}, nil
+	return &Server{dir, pgctl, settings}, nil
 }
 
 // started starts a server for the first time. err is the error of creating its data.
@@ -69,7 +71,7 @@ func program(name string) string {
 // Standby starts a server that follows this one. From then on, transactions of this server are
 // committed when the standby has them too.
 func (s *Server) Standby() (*Server, error) {
-	standby, err := newServer()
+	standby, err := newServer(s.settings)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ func (s *Server) Restart() error {
 	const patience = 20 * time.Second // for processes of a killed server
 	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		err := s.run(s.pgctl, "-D", s.data(), "-w", "-l", s.dir+"/log", "-o",
-			"-k "+s.dir+" -c listen_addresses='' -c fsync=off -c max_connections=200", "start")
+			"-k "+s.dir+" -c listen_addresses='' -c fsync=off -c max_connections=200 "+strings.Join(s.settings, " "), "start")
 		if err == nil || time.Since(start) > patience {
 			return err
 		}
