@@ -95,7 +95,8 @@ func (e *testEstate) write(top string, version int) {
 			value := "data.terraform_remote_state." + label + ".outputs." + read.output
 			fmt.Fprintf(&b, "resource \"terraform_data\" \"from_%s\" {\n  input = %s\n}\n", label, value)
 			if r.expand && read.output == "id" {
-				fmt.Fprintf(&b, "resource \"terraform_data\" \"each_%s\" {\n  for_each = toset([%s])\n  input = each.key\n}\n",
+				fmt.Fprintf(&b,
+					"resource \"terraform_data\" \"each_%s\" {\n  for_each = toset([%s])\n  input = each.key\n}\n",
 					label, value)
 			}
 			if read.output == "known" {
@@ -104,10 +105,11 @@ func (e *testEstate) write(top string, version int) {
 		}
 		fmt.Fprintf(&b, "resource \"terraform_data\" \"owned\" {\n  count = %d\n  input = \"%s ${count.index}\"\n}\n",
 			r.owned[version], r.name)
-		fmt.Fprintf(&b, "resource \"terraform_data\" \"main\" {\n  input = %s\n  triggers_replace = %d\n  provisioner \"local-exec\" "+
-			"{\n    command = \"if test -e kill; then rm kill; kill -9 $PPID; sleep 9; fi; if test -e fail; then rm fail; exit 1; "+
-			"fi\"\n  }\n}\n", known, r.owned[version])
-		fmt.Fprintf(&b, "output \"known\" {\n  value = %s\n}\noutput \"id\" {\n  value = terraform_data.main.id\n}\n", known)
+		fmt.Fprintf(&b, "resource \"terraform_data\" \"main\" {\n  input = %s\n  triggers_replace = %d\n  "+
+			"provisioner \"local-exec\" {\n    command = \"if test -e kill; then rm kill; kill -9 $PPID; sleep 9; "+
+			"fi; if test -e fail; then rm fail; exit 1; fi\"\n  }\n}\n", known, r.owned[version])
+		fmt.Fprintf(&b, "output \"known\" {\n  value = %s\n}\noutput \"id\" {\n  value = terraform_data.main.id\n}\n",
+			known)
 		fmt.Fprintf(&b, "output \"object\" {\n  value = { text = %s, id = terraform_data.main.id }\n}\n", known)
 		fmt.Fprint(&b, "output \"list\" {\n  value = [for o in terraform_data.owned : o.output]\n}\n")
 		dir := filepath.Join(top, r.name)
@@ -242,7 +244,8 @@ func (e *testEstate) same(a, b string) {
 	for _, r := range e.roots {
 		if first[r.name] != second[r.name] {
 			text, _ := os.ReadFile(filepath.Join(a, r.name, "main.tf"))
-			e.Errorf("%s applied with all others:\n%s\nand one by one:\n%s\n%s", r.name, first[r.name], second[r.name], text)
+			e.Errorf("%s applied with all others:\n%s\nand one by one:\n%s\n%s",
+				r.name, first[r.name], second[r.name], text)
 		}
 	}
 }

@@ -143,7 +143,8 @@ func TestManyInits(t *testing.T) {
 				words = append([]string{"nolocks"}, words...)
 				more := make(chan struct{})
 				var came atomic.Int32
-				m.hold = func(_ http.ResponseWriter, r *http.Request, _ []byte) bool { // until an archive is requested twice
+				// until an archive is requested twice
+				m.hold = func(_ http.ResponseWriter, r *http.Request, _ []byte) bool {
 					if came.Add(1) == int32(len(mirrored))+1 {
 						close(more)
 					}

@@ -49,7 +49,8 @@ var interop = []struct {
 		"hostname = \"tfe.example.com\"\n organization = \"acme\"\n workspaces = { name = \"one\" }", "one"},
 	{"cos", "cos", "backend \"cos\" {\n bucket = \"bucket-125\"\n prefix = \"a/b\"\n}", "cos",
 		"bucket = \"bucket-125\"\n prefix = \"a/b\"", "default"},
-	{"oss", "oss", "backend \"oss\" {\n bucket = \"states\"\n prefix = \"a/b\"\n tablestore_table = \"locks\"\n}", "oss",
+	{"oss", "oss",
+		"backend \"oss\" {\n bucket = \"states\"\n prefix = \"a/b\"\n tablestore_table = \"locks\"\n}", "oss",
 		"bucket = \"states\"\n prefix = \"a/b\"", "default"},
 }
 
@@ -104,7 +105,8 @@ func describe(data []byte) string {
 }
 
 // volatile matches IDs, times, hashes and versions.
-var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}|[0-9-]{10}T[0-9:.]+Z|"Version":"[^"]*"|"Info":"[^"]*"`)
+var volatile = regexp.MustCompile(
+	`[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}|[0-9-]{10}T[0-9:.]+Z|"Version":"[^"]*"|"Info":"[^"]*"`)
 
 // memoryStore describes a server in this process.
 type memoryStore func() map[string]string

@@ -77,7 +77,8 @@ func scriptParams(mirror, dir string) testscript.Params {
 				there, problem = err == nil, testenv.Problem("there are no provider plugins", "run make providers")
 			case "tmux":
 				_, err := exec.LookPath("tmux")
-				there, problem = err == nil, testenv.Problem("there is no tmux", "install it, for example with testing/setup.sh")
+				there, problem = err == nil,
+					testenv.Problem("there is no tmux", "install it, for example with testing/setup.sh")
 			case "postgres":
 				there, problem = os.Getenv("TEST_POSTGRES_URL") != "",
 					testenv.Problem("TEST_POSTGRES_URL isn't set", "start PostgreSQL")

@@ -10,10 +10,14 @@ import (
 // FuzzParseModuleSource checks that a source is an error or has a normalized form that means the
 // same, with a subdirectory inside the package.
 func FuzzParseModuleSource(f *testing.F) {
-	for _, text := range []string{"./m", `..\m`, "../../x/./y/", "hashicorp/consul/aws", "example.com:8443/a/b/c//sub/dir",
-		"github.com/owner/name//sub?ref=v1", "git@example.com:owner/name.git", "git::ssh://me@example.com/x//a/../b?depth=1",
-		"git::https://user:secret@example.com/x.git", "https://example.com/x.zip?archive=tar.gz//y", "/abs//../x", "s3::https://s3.amazonaws.com/b/k",
-		"b.s3.eu-west-1.amazonaws.com/k.zip", "oci://example.com/a//b?tag=1", "file:///a//./..", "git::/x", "git::-oProxyCommand=x@h:y", "//", "%", "a::b::c", "0.\ufffd/0/0/0", "/a%",
+	for _, text := range []string{"./m", `..\m`, "../../x/./y/", "hashicorp/consul/aws",
+		"example.com:8443/a/b/c//sub/dir",
+		"github.com/owner/name//sub?ref=v1", "git@example.com:owner/name.git",
+		"git::ssh://me@example.com/x//a/../b?depth=1",
+		"git::https://user:secret@example.com/x.git", "https://example.com/x.zip?archive=tar.gz//y", "/abs//../x",
+		"s3::https://s3.amazonaws.com/b/k",
+		"b.s3.eu-west-1.amazonaws.com/k.zip", "oci://example.com/a//b?tag=1", "file:///a//./..", "git::/x",
+		"git::-oProxyCommand=x@h:y", "//", "%", "a::b::c", "0.\ufffd/0/0/0", "/a%",
 	} {
 		f.Add(text, false)
 		f.Add(text, true)

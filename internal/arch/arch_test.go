@@ -24,8 +24,9 @@ var layers = map[string]int{
 	"configs/configschema": 2, "configs/blocks": 2, "lang": 2, "providers": 2,
 	"configs": 3, "hclfmt": 3, "states": 3, "plans": 3, "depsfile": 3, "upgrade": 3,
 	"engine": 4, "moves": 4, "genconfig": 4, "moduletest": 4, "builtin": 4, "graphview": 4, "footprint": 4,
-	"filelock": 4, "httpclient": 4, "otlp": 4, "cliconfig": 4, "plugin": 4, "provisioner": 4, "registry": 4, "restapi": 4,
-	"azureauth": 4, "awsapi": 4, "gcpauth": 4, "kubeauth": 4, "testenv/azuretest": 4, "testenv/gcptest": 4, "testenv/hosts": 4,
+	"filelock": 4, "httpclient": 4, "otlp": 4, "cliconfig": 4, "plugin": 4, "provisioner": 4,
+	"registry": 4, "restapi": 4, "azureauth": 4, "awsapi": 4, "gcpauth": 4, "kubeauth": 4,
+	"testenv/azuretest": 4, "testenv/gcptest": 4, "testenv/hosts": 4,
 	"depsfile/install": 4, "depsfile/sources": 4, "depsfile/pkgstore": 4,
 	"getmodules": 4, "backend": 4, "states/statemgr": 4, "encryption": 4,
 	"ui": 5, "explain": 5, "terminal": 5,
@@ -105,7 +106,8 @@ func TestLayers(t *testing.T) {
 
 // httpShortcuts lists the parts of net/http that only package httpclient may use: others would send
 // requests that don't follow its policy.
-var httpShortcuts = []string{"Client", "DefaultClient", "DefaultTransport", "Transport", "Get", "Head", "Post", "PostForm"}
+var httpShortcuts = []string{"Client", "DefaultClient", "DefaultTransport", "Transport", "Get", "Head",
+	"Post", "PostForm"}
 
 // TestHTTPClients checks that only the clients of package httpclient send requests.
 func TestHTTPClients(t *testing.T) {
@@ -135,7 +137,8 @@ func TestHTTPClients(t *testing.T) {
 }
 
 func imports(file *ast.File, path string) bool {
-	return slices.ContainsFunc(file.Imports, func(imp *ast.ImportSpec) bool { return imp.Path.Value == strconv.Quote(path) })
+	return slices.ContainsFunc(file.Imports,
+		func(imp *ast.ImportSpec) bool { return imp.Path.Value == strconv.Quote(path) })
 }
 
 func layerOf(path string) (int, bool) {

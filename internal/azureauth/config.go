@@ -48,7 +48,8 @@ func (*Config) Docs() blocks.Docs {
 		"client_id_file_path":     "A file with the client ID.",
 		"client_secret":           "The secret of the service principal.",
 		"client_secret_file_path": "A file with the secret of the service principal.",
-		"client_certificate":      "The certificate of the service principal and its private key, as PKCS#12 in Base64.",
+		"client_certificate": "The certificate of the service principal and its private key, as " +
+			"PKCS#12 in Base64.",
 		"client_certificate_path": "A PKCS#12 file with the certificate of the service principal and its " +
 			"private key.",
 		"client_certificate_password": "The password of the certificate.",

@@ -213,7 +213,8 @@ var otherState = RemoteState{
 		return &configschema.Block{Attributes: map[string]*configschema.Attribute{"path": {Type: cty.String,
 			Required: true}}}, nil
 	},
-	Outputs: func(_ context.Context, _ addrs.AbsInstance, _, workspace string, config cty.Value) (map[string]cty.Value, bool, error) {
+	Outputs: func(_ context.Context, _ addrs.AbsInstance, _, workspace string, config cty.Value) (
+		map[string]cty.Value, bool, error) {
 		if config.GetAttr("path").AsString() == "broken" {
 			return nil, false, errors.New("the box is broken")
 		}

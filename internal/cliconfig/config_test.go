@@ -23,7 +23,8 @@ func load(t *testing.T, src string) (*Config, tfdiags.Diagnostics) {
 // loadIn loads a configuration in the given home directory.
 func loadIn(t *testing.T, home, src string) (*Config, tfdiags.Diagnostics) {
 	t.Helper()
-	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_DATA_DIRS", "TOFU_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "TERRAFORM_CONFIG",
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_DATA_DIRS", "TOFU_CLI_CONFIG_FILE",
+		"TF_PLUGIN_CACHE_DIR", "TERRAFORM_CONFIG",
 		"TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE", "TF_REGISTRY_CLIENT_TIMEOUT"} {
 		t.Setenv(name, "")
 	}
@@ -84,9 +85,11 @@ oci_default_credentials { discover_ambient_credentials = false }
 			"other.example": {"token": "a\"b", "more": map[string]any{"x": []any{1.0, 2.0}}}},
 		Hosts: map[string]Host{"example.com": {map[string]any{"modules.v1": "https://x/"}}},
 		Methods: []Method{{Kind: FilesystemMirror, Location: "/m", Include: []string{"a.example/*/*"}, Retries: -1},
-			{Kind: NetworkMirror, Location: "https://mirror.example/x", Exclude: []string{"b/c"}, Retries: -1, TrustAllHashes: true},
+			{Kind: NetworkMirror, Location: "https://mirror.example/x", Exclude: []string{"b/c"}, Retries: -1,
+				TrustAllHashes: true},
 			{Kind: Direct, Retries: -1}},
-		DevOverrides:    map[addrs.Provider]string{{Host: addrs.DefaultHost, Namespace: "hashicorp", Type: "null"}: "/dev/null"},
+		DevOverrides: map[addrs.Provider]string{{Host: addrs.DefaultHost, Namespace: "hashicorp",
+			Type: "null"}: "/dev/null"},
 		RegistryRetries: 3, RegistryTimeout: 7 * time.Second, DownloadRetries: 2,
 		OCICredentials: []OCICredentials{{Registry: "ghcr.io", Path: "me", Username: "u", Password: "p"}},
 	}
@@ -96,7 +99,8 @@ oci_default_credentials { discover_ambient_credentials = false }
 }
 
 func TestLoadJSON(t *testing.T) {
-	cfg, diags := load(t, `{"credentials": {"example.com": {"token": "x"}}, "provider_installation": {"direct": {"include": ["a/b"]}}}`)
+	cfg, diags := load(t,
+		`{"credentials": {"example.com": {"token": "x"}}, "provider_installation": {"direct": {"include": ["a/b"]}}}`)
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}
@@ -117,7 +121,8 @@ func TestLoadLiberties(t *testing.T) {
 	if !reflect.DeepEqual(cfg.Methods, want) || cfg.RegistryRetries != 0 || cfg.RegistryTimeout != 10*time.Second {
 		t.Errorf("%+v", cfg)
 	}
-	if cfg, diags := load(t, `provider_installation { filesystem_mirror { path = 5 } }`); len(diags) > 0 || cfg.Methods[0].Location != "5" {
+	if cfg, diags := load(t, `provider_installation { filesystem_mirror { path = 5 } }`); len(diags) > 0 ||
+		cfg.Methods[0].Location != "5" {
 		t.Errorf("%+v %v", cfg.Methods, diags)
 	}
 	t.Setenv("TF_PLUGIN_CACHE_DIR", "$HOME") // variables are expanded only in files
@@ -144,21 +149,22 @@ func TestLoadErrors(t *testing.T) {
 		"oci_credentials \"x.example\" { username = \"x\" }":  {1, "username and password"},
 		"{\"a\": 1,\n}": {2, "JSON"},
 		"a = [1":        {1, "closing bracket"},
-		"plugin_cache_dir = \"/\"\nplugin_cache_dir = \"/\"":                       {2, "is already set"},
-		"plugin_cache_may_break_dependency_lock_file = \"true\"":                   {1, "without quotes"},
-		"plugin_cache_dir = \"/dev/null\"":                                         {0, "is not a directory"},
-		"provider_installation \"x\" {\n direct {}\n}":                             {1, "without a label"},
-		"provider_installation {\n direct \"x\" {}\n}":                             {2, "must not have a label"},
-		"provider_installation {\n direct = {}\n}":                                 {2, "an equals sign"},
-		"provider_installation {\n direct {}\n dev_overrides {}\n}":                {3, "must come first"},
-		"provider_installation {\n direct { download_retry_count = 1.5 }\n}":       {2, "a whole number"},
-		"credentials_helper {}":                                                    {1, "as its label"},
-		"credentials_helper \"../x\" {}":                                           {1, "not a valid name of a credentials helper"},
-		"registry_protocols {}\nregistry_protocols {}":                             {2, "another one is at"},
-		"oci_default_credentials {}\noci_default_credentials {}":                   {2, "another one is at"},
-		"oci_default_credentials { docker_credentials_helper = \"a/b\" }":          {1, "not a valid name of a credentials helper"},
-		"oci_credentials \"x.example\" { docker_credentials_helper = \"a/b\" }":    {1, "not a valid name of a credentials helper"},
-		"oci_credentials \"x example\" {\n username = \"a\"\n password = \"b\"\n}": {1, "host name"},
+		"plugin_cache_dir = \"/\"\nplugin_cache_dir = \"/\"":                 {2, "is already set"},
+		"plugin_cache_may_break_dependency_lock_file = \"true\"":             {1, "without quotes"},
+		"plugin_cache_dir = \"/dev/null\"":                                   {0, "is not a directory"},
+		"provider_installation \"x\" {\n direct {}\n}":                       {1, "without a label"},
+		"provider_installation {\n direct \"x\" {}\n}":                       {2, "must not have a label"},
+		"provider_installation {\n direct = {}\n}":                           {2, "an equals sign"},
+		"provider_installation {\n direct {}\n dev_overrides {}\n}":          {3, "must come first"},
+		"provider_installation {\n direct { download_retry_count = 1.5 }\n}": {2, "a whole number"},
+		"credentials_helper {}":                                              {1, "as its label"},
+		"credentials_helper \"../x\" {}": {1,
+			"not a valid name of a credentials helper"},
+		"registry_protocols {}\nregistry_protocols {}":                                                                                             {2, "another one is at"},
+		"oci_default_credentials {}\noci_default_credentials {}":                                                                                   {2, "another one is at"},
+		"oci_default_credentials { docker_credentials_helper = \"a/b\" }":                                                                          {1, "not a valid name of a credentials helper"},
+		"oci_credentials \"x.example\" { docker_credentials_helper = \"a/b\" }":                                                                    {1, "not a valid name of a credentials helper"},
+		"oci_credentials \"x example\" {\n username = \"a\"\n password = \"b\"\n}":                                                                 {1, "host name"},
 		"oci_credentials \"x.example\" { docker_credentials_helper = \"a\" }\noci_credentials \"x.example\" { docker_credentials_helper = \"b\" }": {2, "duplicate"},
 		"oci_default_credentials {\n discover_ambient_credentials = false\n docker_style_config_files = []\n}":                                     {1, "has no effect"},
 	} {
@@ -206,7 +212,8 @@ provider_installation {}
 	if n := len(diags); n != 7 || !diags.HasErrors() {
 		t.Errorf("%d diagnostics: %v", n, diags)
 	}
-	if len(cfg.Credentials) != 1 || len(cfg.Hosts) != 1 || len(cfg.Hosts["a.example"].Services) != 2 || cfg.Helper != nil || len(cfg.DevOverrides) != 1 ||
+	if len(cfg.Credentials) != 1 || len(cfg.Hosts) != 1 || len(cfg.Hosts["a.example"].Services) != 2 ||
+		cfg.Helper != nil || len(cfg.DevOverrides) != 1 ||
 		len(cfg.Methods) != 1 || cfg.Methods[0].Kind != Direct {
 		t.Errorf("%+v", cfg)
 	}
@@ -218,13 +225,15 @@ provider_installation {}
 	if cfg, _ := load(t, "provider_installation \"x\" {\n network_mirror {}\n}"); cfg.Methods != nil {
 		t.Errorf("%+v", cfg.Methods)
 	}
-	if cfg, diags := load(t, `plugin_cache_dir = "/does/not/exist"`); cfg.PluginCacheDir != "/does/not/exist" || len(diags) != 1 {
+	if cfg, diags := load(t, `plugin_cache_dir = "/does/not/exist"`); cfg.PluginCacheDir != "/does/not/exist" ||
+		len(diags) != 1 {
 		t.Errorf("%q %v", cfg.PluginCacheDir, diags)
 	}
 }
 
 func TestLoadWarnings(t *testing.T) {
-	for _, src := range []string{"colour = 1", "credentials_helper \"gone\" {}", "provider_installation {\n direct { colour = 1 }\n}", "host \"x.example\" { x = 1 }"} {
+	for _, src := range []string{"colour = 1", "credentials_helper \"gone\" {}",
+		"provider_installation {\n direct { colour = 1 }\n}", "host \"x.example\" { x = 1 }"} {
 		cfg, diags := load(t, src)
 		if len(diags) != 1 || diags[0].Severity != tfdiags.Warning || cfg == nil {
 			t.Errorf("%q: %v", src, diags)
@@ -248,7 +257,8 @@ func TestDefaultFiles(t *testing.T) {
 	write(".terraformrc", `credentials "a.example" { token = "old" }`)
 	write(".terraform.d/credentials.tfrc.json", `{"credentials": {"b.example": {"token": "saved"}}}`)
 	cfg, diags := collect()
-	if len(diags) > 0 || cfg.Credentials["a.example"]["token"] != "old" || cfg.Credentials["b.example"]["token"] != "saved" {
+	if len(diags) > 0 || cfg.Credentials["a.example"]["token"] != "old" ||
+		cfg.Credentials["b.example"]["token"] != "saved" {
 		t.Errorf("%v %v", cfg.Credentials, diags)
 	}
 	write(".tofurc", `credentials "a.example" { token = "new" }`)
@@ -266,7 +276,8 @@ func TestTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := filepath.Join(t.TempDir(), "log")
-	script := "#!/bin/sh\necho \"$@\" >> " + log + "\ncase $3:$4 in get:bad*) echo no such box >&2; exit 1;; get:*) echo '{\"token\": \"helped\"}';; store:*) cat >> " + log + ";; esac\n"
+	script := "#!/bin/sh\necho \"$@\" >> " + log + "\ncase $3:$4 in get:bad*) echo no such box >&2; exit 1;; get:*) " +
+		"echo '{\"token\": \"helped\"}';; store:*) cat >> " + log + ";; esac\n"
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +290,8 @@ credentials_helper "box" { args = ["-x", 5] }`)
 		t.Fatal(diags)
 	}
 	tokens := NewTokens(cfg)
-	for host, want := range map[string]string{"my-tools.example.com": "env", "a.example": "", "b.example": "file", "c.example": "helped"} {
+	for host, want := range map[string]string{"my-tools.example.com": "env", "a.example": "", "b.example": "file",
+		"c.example": "helped"} {
 		for range 2 {
 			if got, err := tokens.Token(t.Context(), host); err != nil || got != want {
 				t.Errorf("%s: %q, %v", host, got, err)
@@ -293,7 +305,8 @@ credentials_helper "box" { args = ["-x", 5] }`)
 		t.Error(err)
 	}
 	got, err := os.ReadFile(log)
-	if want := "-x 5 get c.example\n-x 5 get bad.example\n-x 5 store d.example\n{\"token\":\"new\"}"; err != nil || string(got) != want {
+	if want := "-x 5 get c.example\n-x 5 get bad.example\n-x 5 store d.example\n{\"token\":\"new\"}"; err != nil ||
+		string(got) != want {
 		t.Errorf("the helper was asked: %s", got)
 	}
 }
@@ -333,7 +346,8 @@ func TestStoreInFile(t *testing.T) {
 	}
 	data, err := os.ReadFile(tokens.File())
 	info, statErr := os.Stat(tokens.File())
-	if err != nil || statErr != nil || info.Mode().Perm() != 0o600 || strings.Contains(string(data), "a.example") || !strings.Contains(string(data), `"y"`) {
+	if err != nil || statErr != nil || info.Mode().Perm() != 0o600 || strings.Contains(string(data), "a.example") ||
+		!strings.Contains(string(data), `"y"`) {
 		t.Errorf("%s %v %v", data, info, err)
 	}
 }
@@ -341,7 +355,8 @@ func TestStoreInFile(t *testing.T) {
 // TestCredentialsFile checks that an empty file can be written, that an invalid one is left alone,
 // and that forgetting a missing token creates no file.
 func TestCredentialsFile(t *testing.T) {
-	for content, ok := range map[string]bool{"": true, "null": true, "{}": true, `{"credentials": null, "more": 1}`: true, "{nope": false, "[]": false, `{"credentials": 5}`: false} {
+	for content, ok := range map[string]bool{"": true, "null": true, "{}": true,
+		`{"credentials": null, "more": 1}`: true, "{nope": false, "[]": false, `{"credentials": 5}`: false} {
 		cfg, _ := load(t, "")
 		tokens := NewTokens(cfg)
 		if err := tokens.Forget(t.Context(), "a.example"); err != nil {
@@ -356,7 +371,8 @@ func TestCredentialsFile(t *testing.T) {
 		if err := os.WriteFile(tokens.File(), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for verb, err := range map[string]error{"store": tokens.Store(t.Context(), "a.example", "x"), "forget": tokens.Forget(t.Context(), "a.example")} {
+		for verb, err := range map[string]error{"store": tokens.Store(t.Context(), "a.example", "x"),
+			"forget": tokens.Forget(t.Context(), "a.example")} {
 			if (err == nil) != ok {
 				t.Errorf("%q: %s: %v", content, verb, err)
 			}
@@ -371,7 +387,8 @@ func TestCredentialsFile(t *testing.T) {
 func TestWritten(t *testing.T) {
 	cfg, _ := load(t, `credentials "a.example" { token = "x" }`)
 	tokens := NewTokens(cfg)
-	if err := tokens.Forget(t.Context(), "a.example"); !errors.Is(err, ErrWritten) || !tokens.Written("a.example") || tokens.Written("b.example") {
+	if err := tokens.Forget(t.Context(), "a.example"); !errors.Is(err, ErrWritten) || !tokens.Written("a.example") ||
+		tokens.Written("b.example") {
 		t.Errorf("%v", err)
 	}
 }

@@ -25,9 +25,9 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 		return err
 	}
 	if root.Module.Cloud != nil && len(f.BackendConfig) > 0 {
-		return tfdiags.Errorf("Invalid command-line option", "-backend-config is only for a \"backend\" block, not for a "+
-			"\"cloud\" block. Change the block, or set the environment variables TF_CLOUD_ORGANIZATION, TF_CLOUD_HOSTNAME, "+
-			"TF_CLOUD_PROJECT and TF_WORKSPACE.").At(root.Module.Cloud.Range)
+		return tfdiags.Errorf("Invalid command-line option", "-backend-config is only for a \"backend\" block, not "+
+			"for a \"cloud\" block. Change the block, or set the environment variables TF_CLOUD_ORGANIZATION, "+
+			"TF_CLOUD_HOSTNAME, TF_CLOUD_PROJECT and TF_WORKSPACE.").At(root.Module.Cloud.Range)
 	}
 	record, recordErr := a.ReadBackendRecord()
 	if recordErr != nil && !f.Reconfigure {

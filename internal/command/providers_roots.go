@@ -71,7 +71,8 @@ type candidate struct {
 
 // readCandidate loads a module and all modules that it calls. It drops warnings, because the
 // command is not about the configuration.
-func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodules.Shared, m roots.Directory) candidate {
+func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodules.Shared,
+	m roots.Directory) candidate {
 	var c candidate
 	find, err := shared.Resolver(m.Dir)
 	if err != nil {

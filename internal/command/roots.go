@@ -99,7 +99,8 @@ func (a *App) at(r *roots.Root, out io.Writer) *App {
 
 var cmdRootsList = &Command{
 	Name: "list", Args: "[DIR...]", Short: "List the root modules and their dependencies",
-	Long: "Lists the root modules below the directories. \"A needs B\" means that A reads outputs of B or comes after it.",
+	Long: "Lists the root modules below the directories. \"A needs B\" means that A reads outputs of B or " +
+		"comes after it.",
 	New: with(func(f *rootsListFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.documentFlags.add(fs)
@@ -189,7 +190,8 @@ func writeEstate(w io.Writer, estate *roots.Estate, selected []*roots.Root) erro
 			one.Needs = append(one.Needs, need.Name)
 		}
 		for _, read := range r.Reads {
-			d := readDocument{Kind: read.Kind, User: read.User, At: tfdiags.Place(read.Range), Outputs: read.Outputs.Names}
+			d := readDocument{Kind: read.Kind, User: read.User, At: tfdiags.Place(read.Range),
+				Outputs: read.Outputs.Names}
 			if !read.Outputs.All && d.Outputs == nil {
 				d.Outputs = []string{}
 			}
@@ -296,7 +298,8 @@ func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []s
 		}
 		if len(outputs) > 0 {
 			shown = true
-			app.Say("%s\n%s", app.emphasis(r.Name+":"), strings.TrimRight(ui.OutputsText(outputs, f.ShowSensitive), "\n"))
+			app.Say("%s\n%s",
+				app.emphasis(r.Name+":"), strings.TrimRight(ui.OutputsText(outputs, f.ShowSensitive), "\n"))
 		}
 	}
 	switch {

@@ -25,8 +25,8 @@ func (f *selectFlags) addSelect(fs *options) {
 			return nil
 		}
 	}
-	fs.Func("only", "Only root modules whose names match `pattern`, such as prod/*/network or prod/**. This option may "+
-		"be used several times.", list(&f.Only))
+	fs.Func("only", "Only root modules whose names match `pattern`, such as prod/*/network or prod/**. This option "+
+		"may be used several times.", list(&f.Only))
 	fs.Func("skip", "Leave out root modules whose names match `pattern`. This option may be used several times.",
 		list(&f.Skip))
 	fs.Func("tag", "Only root modules with `tag`. Of several tags, separated by commas, one is enough. If the option "+

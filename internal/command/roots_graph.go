@@ -32,7 +32,8 @@ type rootsGraphFlags struct {
 
 // rootsFormats are the formats of graphs of root modules.
 var rootsFormats = map[string]func(*graphview.Graph, io.Writer) error{
-	"dot": (*graphview.Graph).WriteDOT, "mermaid": (*graphview.Graph).WriteMermaid, "json": (*graphview.Graph).WriteJSON,
+	"dot": (*graphview.Graph).WriteDOT, "mermaid": (*graphview.Graph).WriteMermaid,
+	"json": (*graphview.Graph).WriteJSON,
 }
 
 func runRootsGraph(ctx context.Context, app *App, f *rootsGraphFlags, args []string) (err error) {

@@ -36,8 +36,8 @@ func (f *fleetFlags) add(fs *options) {
 	f.addWorkers(fs)
 	fs.BoolVar(&f.Share, "share-providers", false, "Start one process for all root modules that have the same "+
 		"configuration of a provider. Relative paths in it start in the working directory.")
-	fs.Func("report", "Write the result of each root module to `path`: as JSON if it ends in .json, as JUnit XML if in "+
-		".xml, or as Markdown if in .md.", func(path string) error {
+	fs.Func("report", "Write the result of each root module to `path`: as JSON if it ends in .json, as JUnit XML if "+
+		"in .xml, or as Markdown if in .md.", func(path string) error {
 		f.Report, f.form = path, fleet.Forms[filepath.Ext(path)]
 		if f.form == nil {
 			return errors.New("must end in .json, .xml or .md")
@@ -87,8 +87,9 @@ func onlyRootErrors(e *roots.Estate, err error) bool {
 func (f *fleetFlags) run(app *App, e *roots.Estate, selected []*roots.Root, dirs []string) *fleet.Run {
 	lines := &wholeWrites{out: app.Out}
 	return &fleet.Run{
-		Session: app.Session, Estate: e, Selected: selected, Directories: dirs, Roots: f.Workers, Parallelism: f.Parallelism,
-		Options: f.operation(), Events: app.view.JSON, ShareProviders: f.Share,
+		Session: app.Session, Estate: e, Selected: selected, Directories: dirs, Roots: f.Workers,
+		Parallelism: f.Parallelism,
+		Options:     f.operation(), Events: app.view.JSON, ShareProviders: f.Share,
 		Printer: func(r *roots.Root, out io.Writer) ui.Printer {
 			opts := app.viewOptions(out)
 			opts.Err, opts.Live, opts.Terminal = out, nil, app.OutTerminal
@@ -232,8 +233,8 @@ without asking.`,
 		f.add(fs)
 		f.addPlan(fs)
 		f.addApply(fs)
-		fs.StringVar(&f.Resume, "resume", "", "Apply what is left of the plans in `FILE` after a run that failed or was "+
-			"interrupted.")
+		fs.StringVar(&f.Resume, "resume",
+			"", "Apply what is left of the plans in `FILE` after a run that failed or was interrupted.")
 	}, runRootsApply),
 }
 

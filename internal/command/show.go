@@ -45,7 +45,8 @@ Shows the current state, or the contents of a file: a saved plan or a state.`,
 			"in `characters`.")
 		fs.StringVar(&f.Events, "events", "", "With -format=html: take the durations of an apply of the plan from "+
 			"`file`, which \"tofu apply -json\" printed.")
-		fs.StringVar(&f.Root, "root", "", "Of the saved plans of many root modules, show that of the root module `NAME`.")
+		fs.StringVar(&f.Root, "root", "",
+			"Of the saved plans of many root modules, show that of the root module `NAME`.")
 		fs.StringVar(&f.Out, "out", "", "With -format: write to `path` instead of standard output.")
 		f.documentFlags.add(fs)
 	}, runShow),
@@ -224,7 +225,8 @@ func (s *showRun) file(ctx context.Context, path string) error {
 		return s.estate(ctx, path)
 	}
 	if s.flags.Root != "" {
-		return badUsage("Not a plan of many root modules", "The option -root is for plans that \"tofu roots plan -out\" saved.")
+		return badUsage("Not a plan of many root modules",
+			"The option -root is for plans that \"tofu roots plan -out\" saved.")
 	}
 	crypt, err := s.app.FileEncryption(ctx, s.flags.Variables)
 	if err != nil {

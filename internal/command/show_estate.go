@@ -34,7 +34,8 @@ func (s *showRun) estate(ctx context.Context, path string) error {
 			if near := suggest.Nearest(s.flags.Root, saved.Names()); near != "" {
 				hint = fmt.Sprintf(" Did you mean %q?", near)
 			}
-			return tfdiags.Errorf("No such root module", "%s has no plan of a root module %q.%s", path, s.flags.Root, hint)
+			return tfdiags.Errorf("No such root module", "%s has no plan of a root module %q.%s",
+				path, s.flags.Root, hint)
 		}
 		shown = shown[i : i+1]
 	}
@@ -214,7 +215,8 @@ func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
 			if err != nil {
 				return err
 			}
-			return review.Write(text, &ui.PlanView{Plan: plan.Plan, Config: plan.Configuration.Config, Schemas: schemas}, room)
+			return review.Write(text,
+				&ui.PlanView{Plan: plan.Plan, Config: plan.Configuration.Config, Schemas: schemas}, room)
 		})
 		if err != nil {
 			return err

@@ -140,7 +140,8 @@ resource "cloud_server" "s" {
 	if len(content.Blocks) > 0 {
 		t.Errorf("the base block was not replaced: %v", content.Blocks)
 	}
-	schema := &configschema.Block{BlockTypes: map[string]*configschema.NestedBlock{"tag": {Nesting: configschema.NestingList}}}
+	schema := &configschema.Block{
+		BlockTypes: map[string]*configschema.NestedBlock{"tag": {Nesting: configschema.NestingList}}}
 	if prepared := schema.Prepare(body); prepared != body {
 		t.Errorf("prepared like a body without blocks: %#v", prepared)
 	}

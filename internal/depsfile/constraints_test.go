@@ -45,7 +45,8 @@ func TestConstraintsString(t *testing.T) {
 }
 
 func TestParseConstraintsErrors(t *testing.T) {
-	for _, in := range []string{"about 1", "v1.0.0", ">= v1", "1.x", "1.*", ">=1.0 <2.0", "1.0.0 || 2.0.0", ">= 1.0,", "^1.0", "1.0.0.0"} {
+	for _, in := range []string{"about 1", "v1.0.0", ">= v1", "1.x", "1.*", ">=1.0 <2.0", "1.0.0 || 2.0.0", ">= 1.0,",
+		"^1.0", "1.0.0.0"} {
 		if c, err := ParseConstraints(in); err == nil {
 			t.Errorf("%q is read as %q", in, ConstraintsString(c))
 		}

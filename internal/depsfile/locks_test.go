@@ -91,9 +91,11 @@ func TestSaveOverLinks(t *testing.T) {
 			to, _ := os.Readlink(link)
 			info, err := os.Stat(target)
 			switch {
-			case test.followed && (to != test.target || err != nil || info.Size() != int64(len(header)) || info.Mode().Perm() != 0o600):
+			case test.followed && (to != test.target || err != nil || info.Size() != int64(len(header)) ||
+				info.Mode().Perm() != 0o600):
 				t.Errorf("the link leads to %q; the file there is %v, %v", to, info, err)
-			case !test.followed && (to != "" || test.present && info.Size() != 0 || !test.present && err == nil && !info.IsDir()):
+			case !test.followed &&
+				(to != "" || test.present && info.Size() != 0 || !test.present && err == nil && !info.IsDir()):
 				t.Errorf("the link leads to %q; what was there is %v, %v", to, info, err)
 			}
 		})
@@ -117,34 +119,37 @@ func TestParseErrors(t *testing.T) {
 		line int
 		want string
 	}{
-		"syntax":                 {head + `version = "1.1.0"`, 1, "no closing brace"},
-		"short address":          {`provider "acme/tool" {}`, 1, "full source address"},
-		"capitals":               {`provider "example.com/acme/Tool" {}`, 1, "normal form"},
-		"legacy":                 {`provider "example.com/-/tool" {}`, 1, "normal form"},
-		"built-in":               {`provider "terraform.io/builtin/terraform" {}`, 1, "built in"},
-		"two labels":             {`provider "example.com/acme/tool" "x" {}`, 1, "exactly one label"},
-		"twice":                  {head + "version = \"1.0.0\"\n}\n" + head + "version = \"1.0.0\"\n}\n", 4, "already a lock"},
-		"short version":          {head + "version = \"1.1\"\n}\n", 2, "must be complete"},
-		"number as version":      {head + "version = 1\n}\n", 2, "string in quotes"},
-		"no version":             {head + "}\n", 1, "has no \"version\""},
-		"bad constraints":        {head + "version = \"1.0.0\"\nconstraints = \"about 1\"\n}\n", 3, "not valid"},
-		"constraints not normal": {head + "version = \"1.0.0\"\nconstraints = \"~> 1.0, >= 1.0\"\n}\n", 3, `normal form: ">= 1.0.0, ~> 1.0"`},
-		"no hashes":              {head + "version = \"1.0.0\"\nhashes = []\n}\n", 3, "at least one"},
-		"hash without scheme":    {head + "version = \"1.0.0\"\nhashes = [\n\"abc\"]\n}\n", 4, "scheme"},
-		"hash without value":     {head + "version = \"1.0.0\"\nhashes = [\n\"zh:\"]\n}\n", 4, "no value"},
-		"hashes no list":         {head + "version = \"1.0.0\"\nhashes = \"h1:a\"\n}\n", 3, "must be a list"},
-		"unknown argument":       {head + "version = \"1.0.0\"\ncolour = 1\n}\n", 3, "colour"},
-		"unknown block":          {"locker {\n}\n", 1, "locker"},
-		"nested block":           {head + "version = \"1.0.0\"\nx {}\n}\n", 3, `"x"`},
-		"argument outside":       {"a = 1\n", 1, `"a"`},
-		"function":               {head + "version = upper(\"1.0.0\")\n}\n", 2, "without variables or functions"},
+		"syntax":        {head + `version = "1.1.0"`, 1, "no closing brace"},
+		"short address": {`provider "acme/tool" {}`, 1, "full source address"},
+		"capitals":      {`provider "example.com/acme/Tool" {}`, 1, "normal form"},
+		"legacy":        {`provider "example.com/-/tool" {}`, 1, "normal form"},
+		"built-in":      {`provider "terraform.io/builtin/terraform" {}`, 1, "built in"},
+		"two labels":    {`provider "example.com/acme/tool" "x" {}`, 1, "exactly one label"},
+		"twice": {head + "version = \"1.0.0\"\n}\n" + head + "version = \"1.0.0\"\n}\n",
+			4, "already a lock"},
+		"short version":     {head + "version = \"1.1\"\n}\n", 2, "must be complete"},
+		"number as version": {head + "version = 1\n}\n", 2, "string in quotes"},
+		"no version":        {head + "}\n", 1, "has no \"version\""},
+		"bad constraints":   {head + "version = \"1.0.0\"\nconstraints = \"about 1\"\n}\n", 3, "not valid"},
+		"constraints not normal": {head + "version = \"1.0.0\"\nconstraints = \"~> 1.0, >= 1.0\"\n}\n", 3,
+			`normal form: ">= 1.0.0, ~> 1.0"`},
+		"no hashes":           {head + "version = \"1.0.0\"\nhashes = []\n}\n", 3, "at least one"},
+		"hash without scheme": {head + "version = \"1.0.0\"\nhashes = [\n\"abc\"]\n}\n", 4, "scheme"},
+		"hash without value":  {head + "version = \"1.0.0\"\nhashes = [\n\"zh:\"]\n}\n", 4, "no value"},
+		"hashes no list":      {head + "version = \"1.0.0\"\nhashes = \"h1:a\"\n}\n", 3, "must be a list"},
+		"unknown argument":    {head + "version = \"1.0.0\"\ncolour = 1\n}\n", 3, "colour"},
+		"unknown block":       {"locker {\n}\n", 1, "locker"},
+		"nested block":        {head + "version = \"1.0.0\"\nx {}\n}\n", 3, `"x"`},
+		"argument outside":    {"a = 1\n", 1, `"a"`},
+		"function":            {head + "version = upper(\"1.0.0\")\n}\n", 2, "without variables or functions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			locks, err := Parse([]byte(c.src), "file", tfdiags.Drop)
 			if locks != nil || err == nil {
 				t.Fatalf("accepted: %s", locks.Bytes())
 			}
-			if d := tfdiags.FromError(err)[0]; d.Subject == nil || d.Subject.Start.Line != c.line || !strings.Contains(d.Detail, c.want) {
+			if d := tfdiags.FromError(err)[0]; d.Subject == nil || d.Subject.Start.Line != c.line ||
+				!strings.Contains(d.Detail, c.want) {
 				t.Errorf("%v: %s: %s", d.Subject, d.Summary, d.Detail)
 			}
 		})
@@ -161,14 +166,15 @@ func TestEqual(t *testing.T) {
 		other *Locks
 		want  bool
 	}{
-		"same":       {lock("1.0.0", "h1:a", "zh:b"), true},
-		"order":      {lock("1.0.0", "zh:b", "h1:a"), false},
-		"hash":       {lock("1.0.0", "h1:a"), false},
-		"version":    {lock("1.0.1", "h1:a", "zh:b"), false},
-		"metadata":   {lock("1.0.0+x", "h1:a", "zh:b"), false},
-		"no locks":   {nil, false},
-		"one more":   {base.With(addrs.Provider{Host: "example.com", Namespace: "acme", Type: "x"}, Lock{}), false},
-		"constraint": {base.With(p, Lock{Version: versions.MustParseVersion("1.0.0"), Hashes: []Hash{"h1:a", "zh:b"}, Constraints: mustConstraints("> 0.1")}), true},
+		"same":     {lock("1.0.0", "h1:a", "zh:b"), true},
+		"order":    {lock("1.0.0", "zh:b", "h1:a"), false},
+		"hash":     {lock("1.0.0", "h1:a"), false},
+		"version":  {lock("1.0.1", "h1:a", "zh:b"), false},
+		"metadata": {lock("1.0.0+x", "h1:a", "zh:b"), false},
+		"no locks": {nil, false},
+		"one more": {base.With(addrs.Provider{Host: "example.com", Namespace: "acme", Type: "x"}, Lock{}), false},
+		"constraint": {base.With(p, Lock{Version: versions.MustParseVersion("1.0.0"), Hashes: []Hash{"h1:a", "zh:b"},
+			Constraints: mustConstraints("> 0.1")}), true},
 	} {
 		if got := base.Equal(c.other); got != c.want {
 			t.Errorf("%s: %v", name, got)

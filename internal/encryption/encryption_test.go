@@ -44,11 +44,13 @@ func program(role string) {
 	}
 	switch role {
 	case "keys":
-		keys := map[string]any{"encryption_key": []byte("\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10")}
+		keys := map[string]any{
+			"encryption_key": []byte("\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10")}
 		if input != nil {
 			keys["decryption_key"] = keys["encryption_key"]
 		}
-		answer("OpenTofu-External-Key-Provider", map[string]any{"keys": keys, "meta": map[string]any{"external_data": map[string]any{}}})
+		answer("OpenTofu-External-Key-Provider",
+			map[string]any{"keys": keys, "meta": map[string]any{"external_data": map[string]any{}}})
 	case "xor":
 		var data struct{ Payload []byte }
 		text, _ := json.Marshal(input)
@@ -71,7 +73,8 @@ func load(t *testing.T, env string, bodies ...string) (*encryption.Config, error
 	t.Helper()
 	src := &encryption.Source{Env: env, Getenv: func(string) string { return "" }, Registry: all.Registry()}
 	for _, text := range bodies {
-		f, diags := hclsyntax.ParseConfig([]byte(strings.ReplaceAll(text, "@PROGRAM@", os.Args[0])), "main.tf", hcl.InitialPos)
+		f, diags := hclsyntax.ParseConfig([]byte(strings.ReplaceAll(text, "@PROGRAM@", os.Args[0])), "main.tf",
+			hcl.InitialPos)
 		if diags.HasErrors() {
 			t.Fatal(diags)
 		}
@@ -80,7 +83,8 @@ func load(t *testing.T, env string, bodies ...string) (*encryption.Config, error
 		}
 		src.Blocks = append(src.Blocks, &hcl.Block{Body: f.Body, DefRange: f.Body.MissingItemRange()})
 	}
-	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"local": cty.ObjectVal(map[string]cty.Value{"pass": cty.StringVal("correct horse battery").Mark("sensitive")})}}
+	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{
+		"local": cty.ObjectVal(map[string]cty.Value{"pass": cty.StringVal("correct horse battery").Mark("sensitive")})}}
 	src.Eval = func(expr hcl.Expression, want cty.Type) (cty.Value, error) {
 		v, diags := expr.Value(ctx)
 		if diags.HasErrors() {
@@ -126,18 +130,21 @@ const (
 	open = `
 		method "unencrypted" "open" {}
 	`
-	state = `{"version":4,"terraform_version":"1.12.6","serial":7,"lineage":"l","outputs":{},"resources":[],"check_results":null}`
+	state = `{"version":4,"terraform_version":"1.12.6","serial":7,"lineage":"l","outputs":{},"resources":[],` +
+		`"check_results":null}`
 )
 
 // TestFilesOfOpenTofu decrypts files written by OpenTofu 1.12.6.
 func TestFilesOfOpenTofu(t *testing.T) {
 	bao := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q struct{ Ciphertext string }
-		if r.URL.Path != "/v1/my/transit/decrypt/my-key" || r.Header.Get("X-Vault-Token") != "tok" || json.NewDecoder(r.Body).Decode(&q) != nil {
+		if r.URL.Path != "/v1/my/transit/decrypt/my-key" || r.Header.Get("X-Vault-Token") != "tok" ||
+			json.NewDecoder(r.Body).Decode(&q) != nil {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"data": map[string]any{"plaintext": strings.TrimPrefix(q.Ciphertext, "vault:v1:")}})
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"data": map[string]any{"plaintext": strings.TrimPrefix(q.Ciphertext, "vault:v1:")}})
 	}))
 	defer bao.Close()
 	for file, test := range map[string]struct{ program, config string }{
@@ -294,7 +301,8 @@ func TestRollover(t *testing.T) {
 	}
 	step(use("aes_gcm.main"), false, "method.aes_gcm.main: it isn't encrypted")
 	step(use("aes_gcm.main", "unencrypted.open"), true, "")
-	if !encryption.IsEncrypted(data) || encryption.IsEncrypted([]byte(state)) || bytes.Contains(data, []byte("check_results")) || !bytes.Contains(data, []byte(`{"serial":7,"lineage":"l",`)) {
+	if !encryption.IsEncrypted(data) || encryption.IsEncrypted([]byte(state)) ||
+		bytes.Contains(data, []byte("check_results")) || !bytes.Contains(data, []byte(`{"serial":7,"lineage":"l",`)) {
 		t.Fatalf("%s", data)
 	}
 	step(use("aes_gcm.main", "unencrypted.open"), false, "")
@@ -343,14 +351,21 @@ func TestDamage(t *testing.T) {
 		return out
 	}
 	for want, data := range map[string][]byte{
-		"the key is wrong, or the data was changed": change(func() { w["encrypted_data"] = "AAAA" + w["encrypted_data"].(string)[4:] }),
-		"the encrypted data is truncated":           change(func() { w["encrypted_data"] = "AAAA" }),
-		"it is damaged: ":                           change(func() { w["encrypted_data"] = 7 }),
-		`in the format "v1"`:                        change(func() { w["encryption_version"] = "v1" }),
-		"its metadata is damaged":                   change(func() { w["meta"] = map[string]string{"key_provider.pbkdf2.other": "e30="} }),
+		"the key is wrong, or the data was changed": change(func() {
+			w["encrypted_data"] = "AAAA" +
+				w["encrypted_data"].(string)[4:]
+		}),
+		"the encrypted data is truncated": change(func() { w["encrypted_data"] = "AAAA" }),
+		"it is damaged: ":                 change(func() { w["encrypted_data"] = 7 }),
+		`in the format "v1"`:              change(func() { w["encryption_version"] = "v1" }),
+		"its metadata is damaged": change(func() {
+			w["meta"] = map[string]string{
+				"key_provider.pbkdf2.other": "e30="}
+		}),
 		// Creating the key to find this out would take more than a minute.
 		"16, 24 or 32 bytes is needed; the key provider returns one of 33": change(func() {
-			w["meta"] = map[string]string{"key_provider.pbkdf2.other": base64.StdEncoding.EncodeToString([]byte(`{"salt":"AA==","iterations":90000000,"hash_function":"sha512","key_length":33}`))}
+			w["meta"] = map[string]string{"key_provider.pbkdf2.other": base64.StdEncoding.EncodeToString(
+				[]byte(`{"salt":"AA==","iterations":90000000,"hash_function":"sha512","key_length":33}`))}
 		}),
 		"other key providers ()": change(func() { w["meta"] = nil }),
 	} {
@@ -371,7 +386,8 @@ func TestEnvironment(t *testing.T) {
 			method "aes_gcm" "main" {
 				keys = key_provider.pbkdf2.other
 			}`,
-		"json": `{"key_provider": {"pbkdf2": {"main": {"passphrase": "quite another horse", "iterations": 200000, "encrypted_metadata_alias": "key_provider.pbkdf2.other"}}}}`,
+		"json": `{"key_provider": {"pbkdf2": {"main": {"passphrase": "quite another horse", "iterations": 200000, ` +
+			`"encrypted_metadata_alias": "key_provider.pbkdf2.other"}}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := passphrase + `
@@ -383,7 +399,8 @@ func TestEnvironment(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := mustLoad(t, "", other+"state {\nmethod = method.aes_gcm.other\n}").State().Decrypt(t.Context(), data); err != nil {
+			if _, _, err := mustLoad(t, "",
+				other+"state {\nmethod = method.aes_gcm.other\n}").State().Decrypt(t.Context(), data); err != nil {
 				t.Errorf("the variable's settings aren't used: %v", err)
 			}
 		})
@@ -432,37 +449,48 @@ func TestRemote(t *testing.T) {
 func TestLoadErrors(t *testing.T) {
 	use := "\nstate {\nmethod = method.aes_gcm.x\n}"
 	keys := func(typ, args string) string {
-		return "key_provider \"" + typ + "\" \"k\" {\n" + args + "\n}\nmethod \"aes_gcm\" \"x\" {\nkeys = key_provider." + typ + ".k\n}" + use
+		return "key_provider \"" + typ + "\" \"k\" {\n" +
+			args + "\n}\nmethod \"aes_gcm\" \"x\" {\nkeys = key_provider." + typ + ".k\n}" + use
 	}
 	fixed := func(encryption, decryption string) string {
-		return "method \"aes_gcm\" \"x\" {\nkeys = { encryption_key = " + encryption + ", decryption_key = " + decryption + " }\n}" + use
+		return "method \"aes_gcm\" \"x\" {\nkeys = { encryption_key = " + encryption + ", decryption_key = " +
+			decryption + " }\n}" + use
 	}
 	for config, want := range map[string]string{
-		`method "rot13" "x" {}` + strings.Replace(use, "aes_gcm", "rot13", 1): `There is no encryption method "rot13". Use one of: aes_gcm, external, unencrypted.`,
+		`method "rot13" "x" {}` + strings.Replace(use, "aes_gcm", "rot13",
+			1): `There is no encryption method "rot13". Use one of: aes_gcm, external, unencrypted.`,
 		use:                             `There is no block method "aes_gcm" "x"`,
 		`method "aes_gcm" "x" {}` + use: `The method needs keys`,
-		"method \"aes_gcm\" \"x\" {\nkeys = key_provider.pbkdf2.k\n}" + use:    `There is no block key_provider "pbkdf2" "k"`,
-		"method \"aes_gcm\" \"x\" {\nkeys = 5\n}" + use:                        "object required",
-		"method \"aes_gcm\" \"x\" {\nkeys = null\n}" + use:                     "A reference to a key provider is needed here",
-		fixed(`[1, 256]`, `[1]`):                                               `"encryption_key" must be a list of bytes, from 0 to 255`,
-		fixed(`[1]`, `[1.5]`):                                                  `"decryption_key" must be a list of bytes, from 0 to 255`,
-		fixed(`[1]`, `[null]`):                                                 `"decryption_key" must be a list of bytes, from 0 to 255`,
-		keys("pbkdf2", `passphrase = "short"`):                                 "key_provider.pbkdf2.k: the passphrase is too short: at least 16 characters are needed",
-		keys("pbkdf2", ``):                                                     "it needs a passphrase, or a chain",
-		keys("pbkdf2", "passphrase = local.pass\niterations = 1"):              `"iterations" must be 200000 or more`,
-		keys("pbkdf2", "passphrase = local.pass\nhash_function = \"sha1\""):    `must be sha256 or sha512`,
-		keys("pbkdf2", "passphrase = local.pass\nfoo = 1"):                     `An argument named "foo" is not expected here`,
-		keys("pbkdf2", "chain = key_provider.pbkdf2.k"):                        `chained to itself`,
-		keys("pbkdf2", "passphrase = local.nope"):                              `does not have an attribute named "nope"`,
-		keys("stone", ""):                                                      `There is no key provider "stone"`,
-		keys("external", "command = []"):                                       `"command" must name a program`,
-		keys("external", ""):                                                   `"command" is invalid: it is required`,
-		keys("openbao", "key_name = \"x\"\nkey_length = 5"):                    `"key_length" must be 16, 32 or 64`,
-		"state {\nenforced = true\n}":                                          `The state has no method`,
-		open + "state {\nenforced = true\nmethod = method.unencrypted.open\n}": `The state must be encrypted, as "enforced" says, but method.unencrypted.open is one of its methods`,
-		open + "plan {\nmethod = \"x\"\n}":                                     `A reference to a method block is needed here`,
-		open + open:                                                            `already has method.unencrypted.open at main.tf:2`,
-		open + "state {\nmethod = method.unencrypted.open\nfallback {\n}\n}":   `has no method`,
+		"method \"aes_gcm\" \"x\" {\nkeys = key_provider.pbkdf2.k\n}" +
+			use: `There is no block key_provider "pbkdf2" "k"`,
+		"method \"aes_gcm\" \"x\" {\nkeys = 5\n}" + use: "object required",
+		"method \"aes_gcm\" \"x\" {\nkeys = null\n}" +
+			use: "A reference to a key provider is needed here",
+		fixed(`[1, 256]`, `[1]`): `"encryption_key" must be a list of ` +
+			`bytes, from 0 to 255`,
+		fixed(`[1]`, `[1.5]`): `"decryption_key" must be a list of ` +
+			`bytes, from 0 to 255`,
+		fixed(`[1]`, `[null]`): `"decryption_key" must be a list of ` +
+			`bytes, from 0 to 255`,
+		keys("pbkdf2", `passphrase = "short"`): "key_provider.pbkdf2.k: the passphrase " +
+			"is too short: at least 16 characters are needed",
+		keys("pbkdf2", ``): "it needs a passphrase, or a chain",
+		keys("pbkdf2", "passphrase = local.pass\niterations = 1"):           `"iterations" must be 200000 or more`,
+		keys("pbkdf2", "passphrase = local.pass\nhash_function = \"sha1\""): `must be sha256 or sha512`,
+		keys("pbkdf2",
+			"passphrase = local.pass\nfoo = 1"): `An argument named "foo" is not expected here`,
+		keys("pbkdf2", "chain = key_provider.pbkdf2.k"): `chained to itself`,
+		keys("pbkdf2", "passphrase = local.nope"):       `does not have an attribute named "nope"`,
+		keys("stone", ""):                                   `There is no key provider "stone"`,
+		keys("external", "command = []"):                    `"command" must name a program`,
+		keys("external", ""):                                `"command" is invalid: it is required`,
+		keys("openbao", "key_name = \"x\"\nkey_length = 5"): `"key_length" must be 16, 32 or 64`,
+		"state {\nenforced = true\n}":                       `The state has no method`,
+		open + "state {\nenforced = true\nmethod = method.unencrypted.open\n}": `The state must be encrypted, as ` +
+			`"enforced" says, but method.unencrypted.open is one of its methods`,
+		open + "plan {\nmethod = \"x\"\n}": `A reference to a method block is needed here`,
+		open + open:                        `already has method.unencrypted.open at main.tf:2`,
+		open + "state {\nmethod = method.unencrypted.open\nfallback {\n}\n}": `has no method`,
 		"states {}": `Blocks of type "states" are not expected here`,
 	} {
 		_, err := load(t, "", config)
@@ -478,7 +506,8 @@ func TestLoadErrors(t *testing.T) {
 		}
 	}
 	// An error in a key provider or method is reported once, however many targets use it.
-	for _, config := range []string{keys("pbkdf2", `passphrase = "short"`), keys("stone", ""), `method "aes_gcm" "x" {}` + use} {
+	for _, config := range []string{keys("pbkdf2", `passphrase = "short"`), keys("stone", ""),
+		`method "aes_gcm" "x" {}` + use} {
 		if _, err := load(t, "", config+strings.Replace(use, "state", "plan", 1)); len(tfdiags.FromError(err)) != 1 {
 			t.Errorf("%s\n %v", config, err)
 		}
@@ -521,7 +550,8 @@ func TestProgramsThatFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := target.Decrypt(t.Context(), data); err == nil || !strings.Contains(err.Error(), "./no/such/program failed") {
+	if _, _, err := target.Decrypt(t.Context(), data); err == nil ||
+		!strings.Contains(err.Error(), "./no/such/program failed") {
 		t.Error(err)
 	}
 }
@@ -547,14 +577,16 @@ func FuzzDecrypt(f *testing.F) {
 					method = method.unencrypted.open
 				}
 			}`).State()
-		if plain, migrate, err := target.Decrypt(t.Context(), data); err == nil && (!migrate || !bytes.Equal(plain, data)) {
+		if plain, migrate, err := target.Decrypt(t.Context(), data); err == nil &&
+			(!migrate || !bytes.Equal(plain, data)) {
 			t.Errorf("decrypted without the key: %q", plain)
 		}
 		sealed, err := target.Encrypt(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plain, migrate, err := target.Decrypt(t.Context(), sealed); err != nil || migrate || !bytes.Equal(plain, data) {
+		if plain, migrate, err := target.Decrypt(t.Context(), sealed); err != nil || migrate ||
+			!bytes.Equal(plain, data) {
 			t.Errorf("%q comes back as %q, %v, %v", data, plain, migrate, err)
 		}
 	})

@@ -90,7 +90,8 @@ func (f *finder) write(addr addrs.AbsInstance, destroys bool) {
 		return
 	}
 	f.writes[addr] = len(f.out.Writes)
-	f.out.Writes = append(f.out.Writes, plans.Write{Addr: addr, Existed: f.read.Instance(addr) != nil, Destroys: destroys})
+	f.out.Writes = append(f.out.Writes,
+		plans.Write{Addr: addr, Existed: f.read.Instance(addr) != nil, Destroys: destroys})
 	f.visitInstance(addr)
 }
 

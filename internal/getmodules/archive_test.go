@@ -100,14 +100,16 @@ func TestArchives(t *testing.T) {
 	files := map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")}
 	l.pages["/a.zip"] = bytesPage(zipOf(files))
 	l.pages["/pkg"] = l.pages["/a.zip"]
-	l.pages["/a.tar.gz"] = bytesPage(tarOf(files, map[string]string{"link.txt": "main.tf", "sub/out": "/etc", "up": "../../x"}))
+	l.pages["/a.tar.gz"] = bytesPage(tarOf(files,
+		map[string]string{"link.txt": "main.tf", "sub/out": "/etc", "up": "../../x"}))
 	l.pages["/a.tar.xz"] = bytesPage(xzOf(tarOf(files, nil)))
 	packed, err := base64.StdEncoding.DecodeString(bzipped)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.pages["/a.tar.bz2"] = bytesPage(packed)
-	for kind, name := range map[string]string{"zip": "/a.zip", "gz": "/a.tar.gz", "xz": "/a.tar.xz", "bz2": "/a.tar.bz2"} {
+	for kind, name := range map[string]string{"zip": "/a.zip", "gz": "/a.tar.gz", "xz": "/a.tar.xz",
+		"bz2": "/a.tar.bz2"} {
 		l.pages["/plain/"+kind] = l.pages[name] // detected by content
 	}
 	l.pages["/plain/tar"] = bytesPage(unzipped(tarOf(files, nil)))
@@ -126,14 +128,22 @@ func TestArchives(t *testing.T) {
 			w.Header().Set("X-Terraform-Get", l.url+"/a.zip//sub")
 		}
 	}
-	l.pages["/meta"] = bytesPage([]byte(`<html><head><meta name="terraform-get" content="` + l.url + `/a.zip"/></head></html>`))
-	l.pages["/body"] = bytesPage([]byte(`<html><head></head><body><meta name="terraform-get" content="` + l.url + `/a.zip"/></body></html>`))
-	l.pages["/circle"] = func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Terraform-Get", l.url+"/circle") }
+	l.pages["/meta"] = bytesPage([]byte(`<html><head><meta name="terraform-get" content="` + l.url +
+		`/a.zip"/></head></html>`))
+	l.pages["/body"] = bytesPage([]byte(`<html><head></head><body><meta name="terraform-get" content="` + l.url +
+		`/a.zip"/></body></html>`))
+	l.pages["/circle"] = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Terraform-Get",
+			l.url+"/circle")
+	}
 	for source, file := range map[string]string{
-		"/a.zip": "main.tf", "/a.tar.gz": "main.tf", "/a.zip//sub": "sub/main.tf", "/pkg?archive=zip": "main.tf", "/meta": "main.tf", "/meta//sub": "sub/main.tf",
+		"/a.zip": "main.tf", "/a.tar.gz": "main.tf", "/a.zip//sub": "sub/main.tf", "/pkg?archive=zip": "main.tf",
+		"/meta": "main.tf", "/meta//sub": "sub/main.tf",
 		"/header": "sub/main.tf", "/deep.tgz//*": "net-1.0/main.tf",
-		"/a.tar.xz": "sub/main.tf", "/a.txz//sub": "sub/main.tf", "/odd?archive=tar.xz": "main.tf", "/a.tar.bz2": "main.tf",
-		"/plain/zip": "main.tf", "/plain/zip//sub": "sub/main.tf", "/plain/gz": "main.tf", "/plain/xz": "main.tf", "/plain/bz2": "main.tf",
+		"/a.tar.xz": "sub/main.tf", "/a.txz//sub": "sub/main.tf", "/odd?archive=tar.xz": "main.tf",
+		"/a.tar.bz2": "main.tf",
+		"/plain/zip": "main.tf", "/plain/zip//sub": "sub/main.tf", "/plain/gz": "main.tf", "/plain/xz": "main.tf",
+		"/plain/bz2": "main.tf",
 		"/plain/tar": "main.tf", "/plain/zip?archive=true": "main.tf", "/wrong.zip": "main.tf",
 	} {
 		l.good(call("a", l.url+source))
@@ -148,15 +158,20 @@ func TestArchives(t *testing.T) {
 	l.has(".terraform/modules/a/sub/out", "")
 	l.has(".terraform/modules/a/up", "")
 	// Links that leave the module through another link.
-	l.pages["/sly.tgz"] = bytesPage(tarOf(files, map[string]string{"here": ".", "other": "here/../x", "sub/up": "..", "sub/up/last": "../main.tf"}))
+	l.pages["/sly.tgz"] = bytesPage(tarOf(files,
+		map[string]string{"here": ".", "other": "here/../x", "sub/up": "..", "sub/up/last": "../main.tf"}))
 	l.good(call("a", l.url+"/sly.tgz"))
 	l.has(".terraform/modules/a/here/main.tf", value("1"))
 	l.has(".terraform/modules/a/other", "")
 	l.has(".terraform/modules/a/last", "")
 	for source, want := range map[string]string{
-		"/slip.zip": "outside of", "/slip.tgz": "outside of", "/text.zip": "reading the archive", "/text.tar.xz": "reading the archive", "/gone.zip": "404", "/text": "is not an archive", "/pkg?checksum=sha256:00": "unknown type",
-		"/a.zip?archive=false": "is not an archive", "/pkg?archive=0": "is not an archive", "/body": "is not an archive", "/circle": "too many times", "/a.zip?checksum=sha256:00": "unknown type",
-		"/a.zip?checksum=sha256:" + strings.Repeat("0", 64): "requires", "/a.zip//none": "there is no directory \"none\"",
+		"/slip.zip": "outside of", "/slip.tgz": "outside of", "/text.zip": "reading the archive",
+		"/text.tar.xz": "reading the archive", "/gone.zip": "404", "/text": "is not an archive",
+		"/pkg?checksum=sha256:00": "unknown type",
+		"/a.zip?archive=false":    "is not an archive", "/pkg?archive=0": "is not an archive",
+		"/body": "is not an archive", "/circle": "too many times", "/a.zip?checksum=sha256:00": "unknown type",
+		"/a.zip?checksum=sha256:" + strings.Repeat("0", 64): "requires",
+		"/a.zip//none": "there is no directory \"none\"",
 	} {
 		l.bad(call("a", l.url+source), want)
 	}
@@ -178,21 +193,24 @@ func TestArchiveLimits(t *testing.T) {
 	if err := u.file("a", 0o644, strings.NewReader(strings.Repeat("x", left))); err != nil {
 		t.Error(err)
 	}
-	if err := u.file("b", 0o644, strings.NewReader(strings.Repeat("x", left))); err == nil || !strings.Contains(err.Error(), "inflates to") {
+	if err := u.file("b", 0o644, strings.NewReader(strings.Repeat("x", left))); err == nil ||
+		!strings.Contains(err.Error(), "inflates to") {
 		t.Errorf("%v", err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "b")); err != nil || info.Size() > 1 {
 		t.Errorf("more than is allowed is written: %v %v", info, err)
 	}
 	u = &unpacker{root: root, files: maxArchiveFiles}
-	if err := u.entry("c", 0o644, "", strings.NewReader("")); err == nil || !strings.Contains(err.Error(), "more entries") {
+	if err := u.entry("c", 0o644, "", strings.NewReader("")); err == nil ||
+		!strings.Contains(err.Error(), "more entries") {
 		t.Errorf("%v", err)
 	}
 }
 
 // TestArchiveRatio unpacks an archive that inflates to a thousand times its size.
 func TestArchiveRatio(t *testing.T) {
-	for size, want := range map[int64]int64{0: freeArchiveBytes, 1 << 20: freeArchiveBytes, 2 << 20: 200 << 20, 1 << 40: maxArchiveBytes} {
+	for size, want := range map[int64]int64{0: freeArchiveBytes, 1 << 20: freeArchiveBytes, 2 << 20: 200 << 20,
+		1 << 40: maxArchiveBytes} {
 		if got := inflatable(size); got != want {
 			t.Errorf("%d bytes may inflate to %d, not %d", size, got, want)
 		}
@@ -209,7 +227,8 @@ func TestArchiveRatio(t *testing.T) {
 	if err := try("small", 1); err != nil {
 		t.Error(err)
 	}
-	if err := try("bomb", freeArchiveBytes>>20+1); err == nil || !strings.Contains(err.Error(), "inflates to more than 100 MB") {
+	if err := try("bomb", freeArchiveBytes>>20+1); err == nil ||
+		!strings.Contains(err.Error(), "inflates to more than 100 MB") {
 		t.Errorf("%v", err)
 	}
 }

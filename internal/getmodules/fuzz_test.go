@@ -17,10 +17,12 @@ import (
 // FuzzGitAddress checks that no address can pass options to git or ssh, show its password to other
 // users, or set the configuration of git.
 func FuzzGitAddress(f *testing.F) {
-	for _, text := range []string{"git::https://user:secret@example.com/x.git?ref=v1&depth=2", "git::ssh://git@example.com:22/x.git//sub",
+	for _, text := range []string{"git::https://user:secret@example.com/x.git?ref=v1&depth=2",
+		"git::ssh://git@example.com:22/x.git//sub",
 		"git@example.com:owner/name.git", "git::ssh://-oProxyCommand=touch%20x/y", "git::ssh://-oProxyCommand=x@host/y",
 		"git::-oProxyCommand=x@host:y", "git::ext::sh -c x", "git::https://u:p@example.com.helper=!id;.example.com/x",
-		"git::https://u%0Ahost=x:p%0Aurl=y@example.com/x", "git::http://[::1%25lo]:80/x", "git::/srv/x", "git::file:///srv/x?ref=-x",
+		"git::https://u%0Ahost=x:p%0Aurl=y@example.com/x", "git::http://[::1%25lo]:80/x",
+		"git::/srv/x", "git::file:///srv/x?ref=-x",
 		"github.com/owner/name?sshkey=eA==", "git::https://example.com/x?upload-pack=touch+x",
 	} {
 		f.Add(text)

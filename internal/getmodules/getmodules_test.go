@@ -37,8 +37,10 @@ func TestMain(m *testing.M) {
 		if err := os.WriteFile(file, registrytest.Certificate(), 0o600); err != nil {
 			panic(err)
 		}
-		for name, value := range map[string]string{"SSL_CERT_FILE": file, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_TERMINAL_PROMPT": "0",
-			"GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@example.com", "GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@example.com"} {
+		for name, value := range map[string]string{"SSL_CERT_FILE": file, "GIT_CONFIG_NOSYSTEM": "1",
+			"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_TERMINAL_PROMPT": "0",
+			"GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@example.com", "GIT_COMMITTER_NAME": "t",
+			"GIT_COMMITTER_EMAIL": "t@example.com"} {
 			os.Setenv(name, value)
 		}
 		return m.Run()
@@ -71,7 +73,8 @@ func newLab(t *testing.T) *lab {
 	t.Cleanup(server.Close)
 	l.url = server.URL
 	l.client = registry.New(&cliconfig.Config{RegistryTimeout: 5 * time.Second,
-		Hosts: map[string]cliconfig.Host{"modules.example.com": {Services: map[string]any{"modules.v1": server.URL + "/v1/"}}}}, "test")
+		Hosts: map[string]cliconfig.Host{
+			"modules.example.com": {Services: map[string]any{"modules.v1": server.URL + "/v1/"}}}}, "test")
 	work := filepath.Join(l.top, "work")
 	if err := os.Mkdir(work, 0o755); err != nil {
 		t.Fatal(err)
@@ -140,7 +143,8 @@ func (l *lab) install(main string, upgrade bool) error {
 	if err != nil {
 		l.Fatal(err)
 	}
-	if _, err := configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{Resolve: resolve}, tfdiags.Drop); err != nil {
+	if _, err := configs.LoadRoot(context.Background(), ".", &configs.LoadOptions{Resolve: resolve},
+		tfdiags.Drop); err != nil {
 		l.Errorf("what was installed can't be loaded: %v", err)
 	}
 	left, err := filepath.Glob(".terraform/modules/.tofu-tmp-*")
@@ -183,7 +187,8 @@ func TestFailedCall(t *testing.T) {
 	l.write(map[string]string{"work/local/main.tf": value("local")})
 	repo := "git::file://" + l.top + "/repo"
 	l.good(call("kept", repo))
-	l.bad(call("gone", "git::file://"+l.top+"/nothing")+call("here", "./local")+call("kept", repo)+call("missing", "./missing")+
+	l.bad(call("gone", "git::file://"+l.top+"/nothing")+call("here", "./local")+call("kept", repo)+
+		call("missing", "./missing")+
 		call("new", repo+"//sub"), "There is no directory")
 	m, err := ReadManifest(".terraform/modules", "")
 	if err != nil {
@@ -200,13 +205,15 @@ func TestFailedCall(t *testing.T) {
 
 func TestLocalModules(t *testing.T) {
 	l := newLab(t)
-	l.write(map[string]string{"work/mods/a/main.tf": call("b", "../b"), "work/mods/b/main.tf": value("b"), "shared/main.tf": value("s"), "outside/main.tf": value("o")})
+	l.write(map[string]string{"work/mods/a/main.tf": call("b", "../b"), "work/mods/b/main.tf": value("b"),
+		"shared/main.tf": value("s"), "outside/main.tf": value("o")})
 	l.good(call("a", "./mods/a") + call("s", "../shared"))
 	manifest, err := ReadManifest(".terraform/modules", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Manifest{"": {Dir: "."}, "a": {Key: "a", Source: "./mods/a", Dir: "mods/a"}, "a.b": {Key: "a.b", Source: "../b", Dir: "mods/b"}, "s": {Key: "s", Source: "../shared", Dir: "../shared"}}
+	want := Manifest{"": {Dir: "."}, "a": {Key: "a", Source: "./mods/a", Dir: "mods/a"},
+		"a.b": {Key: "a.b", Source: "../b", Dir: "mods/b"}, "s": {Key: "s", Source: "../shared", Dir: "../shared"}}
 	if !maps.Equal(manifest, want) {
 		t.Errorf("%v", manifest)
 	}
@@ -233,7 +240,8 @@ func TestLocalPath(t *testing.T) {
 		windows bool
 		want    string
 	}{
-		{"/C:/modules/a", true, "C:/modules/a"}, {"/C:", true, "C:"}, {"//server/share", true, "//server/share"}, {"/srv/a", true, "/srv/a"},
+		{"/C:/modules/a", true, "C:/modules/a"}, {"/C:", true, "C:"}, {"//server/share", true, "//server/share"},
+		{"/srv/a", true, "/srv/a"},
 		{"/C:/modules/a", false, "/C:/modules/a"}, {"/", true, "/"},
 	} {
 		if got := localPath(c.path, c.windows); got != c.want {
@@ -268,14 +276,16 @@ func TestFailedOnce(t *testing.T) {
 	l := newLab(t)
 	main := call("a", l.url+"/none.zip") + call("b", l.url+"/none.zip//sub") + call("c", l.url+"/none.zip")
 	err := l.install(main, false)
-	if len(tfdiags.FromError(err)) != 3 || strings.Count(err.Error(), "404") != 1 || strings.Count(strings.Join(l.seen, " "), "/none.zip") != 1 {
+	if len(tfdiags.FromError(err)) != 3 || strings.Count(err.Error(), "404") != 1 ||
+		strings.Count(strings.Join(l.seen, " "), "/none.zip") != 1 {
 		t.Errorf("%v\n%v", l.seen, err)
 	}
 	// A mismatch with a pin is an error of the package, not of its calls.
 	l.pages["/none.zip"] = bytesPage(zipOf(map[string]string{"main.tf": value("1")}))
 	pins := depsfile.ModuleLocks{{Source: l.url + "/none.zip", Hash: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}}
 	l.seen = nil
-	if _, err := l.pin(main, false, pins); len(tfdiags.FromError(err)) != 1 || !strings.Contains(err.Error(), "has changed") || len(l.seen) != 1 {
+	if _, err := l.pin(main, false, pins); len(tfdiags.FromError(err)) != 1 ||
+		!strings.Contains(err.Error(), "has changed") || len(l.seen) != 1 {
 		t.Errorf("%v\n%v", l.seen, err)
 	}
 	if m, err := ReadManifest(".terraform/modules", ""); err != nil || len(m) != 1 {
@@ -285,7 +295,8 @@ func TestFailedOnce(t *testing.T) {
 
 func TestRegistry(t *testing.T) {
 	l := newLab(t)
-	list := []any{map[string]any{"version": "1.0.0"}, map[string]any{"version": "1.1.0"}, map[string]any{"version": "2.0.0-rc1"}}
+	list := []any{map[string]any{"version": "1.0.0"}, map[string]any{"version": "1.1.0"},
+		map[string]any{"version": "2.0.0-rc1"}}
 	l.pages["/v1/acme/net/lab/versions"] = func(w http.ResponseWriter, r *http.Request) {
 		json.NewEncoder(w).Encode(map[string]any{"modules": []any{map[string]any{"versions": list}}})
 	}
@@ -294,7 +305,8 @@ func TestRegistry(t *testing.T) {
 			w.Header().Set("X-Terraform-Get", "/"+v+".zip")
 			w.WriteHeader(http.StatusNoContent)
 		}
-		l.pages["/"+v+".zip"] = bytesPage(zipOf(map[string]string{"main.tf": value(v), "sub/main.tf": value("sub " + v)}))
+		l.pages["/"+v+
+			".zip"] = bytesPage(zipOf(map[string]string{"main.tf": value(v), "sub/main.tf": value("sub " + v)}))
 	}
 	const source = "modules.example.com/acme/net/lab"
 	for constraint, want := range map[string]string{">= 1.0": "1.1.0", "~> 1.0.0": "1.0.0", "2.0.0-rc1": "2.0.0-rc1"} {
@@ -312,7 +324,10 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("requests: %v", counts)
 	}
 	l.pages["/v1/acme/net/bare/versions"] = l.pages["/v1/acme/net/lab/versions"]
-	l.pages["/v1/acme/net/bare/1.1.0/download"] = func(w http.ResponseWriter, r *http.Request) { w.Write([]byte(`{"location": "/files/17"}`)) }
+	l.pages["/v1/acme/net/bare/1.1.0/download"] = func(w http.ResponseWriter, r *http.Request) {
+		w.Write(
+			[]byte(`{"location": "/files/17"}`))
+	}
 	l.pages["/files/17"] = l.pages["/1.1.0.zip"]
 	l.good(call("a", "modules.example.com/acme/net/bare"))
 	l.has(".terraform/modules/a/main.tf", value("1.1.0"))
@@ -331,7 +346,8 @@ func TestRegistry(t *testing.T) {
 
 func TestCopyRoot(t *testing.T) {
 	l := newLab(t)
-	l.commit("repo", "", map[string]string{"main.tf": call("p", "./part"), "part/main.tf": value("p"), ".terraform.lock.hcl": "", ".hidden": "h"})
+	l.commit("repo", "", map[string]string{"main.tf": call("p", "./part"), "part/main.tf": value("p"),
+		".terraform.lock.hcl": "", ".hidden": "h"})
 	in, err := NewInstaller(&Options{Warn: tfdiags.Drop, Dir: ".terraform/modules", Client: l.client})
 	if err != nil {
 		t.Fatal(err)
@@ -350,8 +366,10 @@ func TestCopyRoot(t *testing.T) {
 }
 
 func TestNetrc(t *testing.T) {
-	const text = "# logins\nmachine a.example login me password s3cret\nmacdef x\nmachine b.example login no password no\n\nmachine\nb.example\nlogin you\npassword p\ndefault login anonymous password x\n"
-	for host, want := range map[string]string{"a.example": "me:s3cret", "b.example": "you:p", "c.example": "anonymous:x"} {
+	const text = "# logins\nmachine a.example login me password s3cret\nmacdef x\nmachine b.example login no " +
+		"password no\n\nmachine\nb.example\nlogin you\npassword p\ndefault login anonymous password x\n"
+	for host, want := range map[string]string{"a.example": "me:s3cret", "b.example": "you:p",
+		"c.example": "anonymous:x"} {
 		if got := parseNetrc(text, host); got.String() != want {
 			t.Errorf("%s: %s", host, got)
 		}
@@ -384,7 +402,8 @@ func TestLinkedDirectories(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := newLab(t)
-			l.write(map[string]string{"victim/docs/thesis.txt": "years of work", "work/m/main.tf": "", "work/others/x": "", "cache/x": ""})
+			l.write(map[string]string{"victim/docs/thesis.txt": "years of work", "work/m/main.tf": "",
+				"work/others/x": "", "cache/x": ""})
 			if test.link != ".terraform" {
 				if err := os.MkdirAll(".terraform/others", 0o755); err != nil {
 					t.Fatal(err)
@@ -393,7 +412,8 @@ func TestLinkedDirectories(t *testing.T) {
 			if err := os.Symlink(test.target, test.link); err != nil {
 				t.Skip("no symbolic links: ", err)
 			}
-			if err := l.install(call("docs", "./m"), false); err == nil && test.error != "" || err != nil && (test.error == "" || !strings.Contains(err.Error(), test.error)) {
+			if err := l.install(call("docs", "./m"), false); err == nil && test.error != "" ||
+				err != nil && (test.error == "" || !strings.Contains(err.Error(), test.error)) {
 				t.Errorf("got %v, want %q", err, test.error)
 			}
 			if _, err := os.Stat(filepath.Join(l.top, "victim", "docs", "thesis.txt")); err != nil {

@@ -17,13 +17,15 @@ import (
 
 func TestGit(t *testing.T) {
 	l := newLab(t)
-	first := l.commit("repo", "v1", map[string]string{"main.tf": value("1"), "sub/one/main.tf": call("c", "../common"), "sub/common/main.tf": value("c")})
+	first := l.commit("repo", "v1", map[string]string{"main.tf": value("1"), "sub/one/main.tf": call("c", "../common"),
+		"sub/common/main.tf": value("c")})
 	l.commit("repo", "v2", map[string]string{"main.tf": value("2")})
 	l.git("repo", "branch", "next")
 	repo := "git::file://" + l.top + "/repo"
 	l.good(call("a", repo))
 	l.has(".terraform/modules/a/main.tf", value("2"))
-	for query, want := range map[string]string{"?ref=v1": "1", "?ref=next": "2", "?ref=" + first: "1", "?ref=" + first[:8]: "1", "?ref=&depth=3": "2", "?depth=all": "2"} {
+	for query, want := range map[string]string{"?ref=v1": "1", "?ref=next": "2", "?ref=" + first: "1",
+		"?ref=" + first[:8]: "1", "?ref=&depth=3": "2", "?depth=all": "2"} {
 		l.good(call("a", repo+query))
 		l.has(".terraform/modules/a/main.tf", value(want))
 	}
@@ -58,7 +60,8 @@ func TestOneClone(t *testing.T) {
 		t.Skip("no git on this machine")
 	}
 	// A git that logs each fetch and then moves the branch.
-	l.write(map[string]string{"bin/git": "#!/bin/sh\n" + git + " \"$@\" || exit\ncase \"$*\" in *' fetch '*) echo >> " + l.top + "/fetches; cd " + l.top +
+	l.write(map[string]string{"bin/git": "#!/bin/sh\n" + git + " \"$@\" || exit\ncase \"$*\" in *' fetch '*) echo >> " +
+		l.top + "/fetches; cd " + l.top +
 		"/repo && echo '# more' >> main.tf && " + git + " commit -q -a -m more;; esac\n"})
 	if err := os.Chmod(filepath.Join(l.top, "bin/git"), 0o755); err != nil {
 		t.Fatal(err)
@@ -120,7 +123,8 @@ func TestMercurial(t *testing.T) {
 // TestInterruptedProgram checks that processes left running by a program are not waited for.
 func TestInterruptedProgram(t *testing.T) {
 	l := newLab(t)
-	l.write(map[string]string{"bin/fetcher": "#!/bin/sh\nsleep 600 &\necho $! >" + l.top + "/pid.new\nmv " + l.top + "/pid.new " + l.top + "/pid\nwait\n"})
+	l.write(map[string]string{"bin/fetcher": "#!/bin/sh\nsleep 600 &\necho $! >" + l.top + "/pid.new\nmv " + l.top +
+		"/pid.new " + l.top + "/pid\nwait\n"})
 	if err := os.Chmod(l.top+"/bin/fetcher", 0o755); err != nil {
 		t.Fatal(err)
 	}

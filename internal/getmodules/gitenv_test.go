@@ -31,7 +31,8 @@ func TestGitVariables(t *testing.T) {
 	}
 	t.Setenv("HG_NODE", "1")
 	t.Setenv("HGRCPATH", "1")
-	if env := withoutVariables(os.Environ(), hgVariable); slices.Contains(env, "HG_NODE=1") || !slices.Contains(env, "HGRCPATH=1") {
+	if env := withoutVariables(os.Environ(), hgVariable); slices.Contains(env, "HG_NODE=1") ||
+		!slices.Contains(env, "HGRCPATH=1") {
 		t.Error("hg gets the variables of hooks, or no settings")
 	}
 }
@@ -76,7 +77,8 @@ func TestGitPassword(t *testing.T) {
 		t.Errorf("the password is among the arguments of\n%s", strings.Join(seen, "\n"))
 	}
 	wrong := strings.Replace(withLogin, "pass@", "wrong@", 1)
-	if err := l.install(call("b", wrong), false); err == nil || strings.Contains(err.Error(), "SEKRET") || !strings.Contains(err.Error(), "uthentication failed") {
+	if err := l.install(call("b", wrong), false); err == nil || strings.Contains(err.Error(), "SEKRET") ||
+		!strings.Contains(err.Error(), "uthentication failed") {
 		t.Errorf("with a wrong password: %v", err)
 	}
 }
@@ -104,7 +106,8 @@ func processesWith(t *testing.T, text string) []string {
 	var found []string
 	for _, file := range files {
 		line, _ := os.ReadFile(file) // its process may be gone
-		if words := strings.ReplaceAll(string(line), "\x00", " "); strings.Contains(words, text) && strings.Contains(words, "git") {
+		if words := strings.ReplaceAll(string(line), "\x00", " "); strings.Contains(words, text) &&
+			strings.Contains(words, "git") {
 			found = append(found, words)
 		}
 	}

@@ -143,9 +143,11 @@ func (s *store) send(w http.ResponseWriter, r *http.Request, name string) {
 
 // newStore starts a store and hides the user's own credentials.
 func newStore(t *testing.T) (*store, *httptest.Server) {
-	s := &store{T: t, creds: aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "s3cret", SessionToken: "session"}, token: "t0ken",
+	s := &store{T: t, creds: aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "s3cret",
+		SessionToken: "session"}, token: "t0ken",
 		objects: map[string]string{
-			"b/net/x 1+2=3.zip":          string(zipOf(map[string]string{"main.tf": value("zip"), "sub/main.tf": value("sub")})),
+			"b/net/x 1+2=3.zip": string(zipOf(map[string]string{"main.tf": value("zip"),
+				"sub/main.tf": value("sub")})),
 			"b/net/x 1+2=3.zipold":       string(zipOf(map[string]string{"main.tf": value("old")})),
 			"b/tree/":                    "",
 			"b/tree/main.tf":             value("tree"),
@@ -156,8 +158,10 @@ func newStore(t *testing.T) (*store, *httptest.Server) {
 			"b/evil/../../../escaped.tf": value("evil"),
 			"public/a.tar.gz":            string(tarOf(map[string]string{"main.tf": value("public")}, nil)),
 		}}
-	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": s.creds.AccessKeyID, "AWS_SECRET_ACCESS_KEY": s.creds.SecretAccessKey, "AWS_SESSION_TOKEN": s.creds.SessionToken,
-		"AWS_PROFILE": "", "AWS_CONFIG_FILE": "none", "AWS_SHARED_CREDENTIALS_FILE": "none", "AWS_EC2_METADATA_DISABLED": "true",
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": s.creds.AccessKeyID,
+		"AWS_SECRET_ACCESS_KEY": s.creds.SecretAccessKey, "AWS_SESSION_TOKEN": s.creds.SessionToken,
+		"AWS_PROFILE": "", "AWS_CONFIG_FILE": "none", "AWS_SHARED_CREDENTIALS_FILE": "none",
+		"AWS_EC2_METADATA_DISABLED": "true",
 		"GOOGLE_OAUTH_ACCESS_TOKEN": s.token, "GOOGLE_APPLICATION_CREDENTIALS": ""} {
 		t.Setenv(name, value)
 	}
@@ -189,7 +193,8 @@ func TestS3(t *testing.T) {
 	s.creds = aws.Credentials{AccessKeyID: "OTHER", SecretAccessKey: "a/b+c"}
 	l.bad(call("a", base+"/b/net/x 1+2=3.zip"), "403")
 	l.good(call("a", base+"/b/net/x 1+2=3.zip?aws_access_key_id=OTHER&aws_access_key_secret=a%2Fb%2Bc"))
-	l.write(map[string]string{"aws": "[profile lab]\naws_access_key_id = OTHER\naws_secret_access_key = a/b+c\nregion = eu-central-1\n"})
+	l.write(map[string]string{
+		"aws": "[profile lab]\naws_access_key_id = OTHER\naws_secret_access_key = a/b+c\nregion = eu-central-1\n"})
 	t.Setenv("AWS_CONFIG_FILE", l.top+"/aws")
 	l.good(call("a", base+"/b/tree?aws_profile=lab"))
 	l.bad(call("a", base+"/b/tree?aws_profile=none"), "profile")
@@ -281,8 +286,10 @@ func TestGCS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := json.Marshal(map[string]string{"type": "service_account", "client_email": "lab@example.com", "token_uri": tokens.URL,
-		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)}))})
+	key, err := json.Marshal(map[string]string{"type": "service_account", "client_email": "lab@example.com",
+		"token_uri": tokens.URL,
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY",
+			Bytes: x509.MarshalPKCS1PrivateKey(private)}))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +300,8 @@ func TestGCS(t *testing.T) {
 	// No credentials are sent to an emulator.
 	t.Setenv("STORAGE_EMULATOR_HOST", server.URL)
 	s.asked = nil
-	if _, err := newFetcher(l.client).into(t.Context(), request{address: base + "/public/a.tar.gz"}, "got"); err != nil || len(s.asked) != 1 {
+	if _, err := newFetcher(l.client).into(t.Context(), request{address: base + "/public/a.tar.gz"}, "got"); err !=
+		nil || len(s.asked) != 1 {
 		t.Errorf("%v %v", s.asked, err)
 	}
 }

@@ -18,7 +18,8 @@ import (
 func (l *lab) pin(main string, upgrade bool, pins depsfile.ModuleLocks) (depsfile.ModuleLocks, error) {
 	l.Helper()
 	l.write(map[string]string{"work/main.tf": main})
-	in, err := NewInstaller(&Options{Warn: tfdiags.Drop, Dir: ".terraform/modules", Client: l.client, Upgrade: upgrade, Pin: true, Pins: pins})
+	in, err := NewInstaller(&Options{Warn: tfdiags.Drop, Dir: ".terraform/modules", Client: l.client, Upgrade: upgrade,
+		Pin: true, Pins: pins})
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -53,10 +54,12 @@ func TestPinCommit(t *testing.T) {
 	l := newLab(t)
 	first := l.commit("repo", "v1", map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")})
 	branch, tag := "git::file://"+l.top+"/repo", "git::file://"+l.top+"/repo?ref=v1"
-	main := call("a", branch) + call("b", tag+"") + call("c", "git::file://"+l.top+"/repo//sub") + call("d", l.top+"/shared")
+	main := call("a", branch) + call("b", tag+"") + call("c", "git::file://"+l.top+"/repo//sub") +
+		call("d", l.top+"/shared")
 	l.write(map[string]string{"shared/main.tf": value("s")})
 	pins := l.mustPin(main, false, nil)
-	if len(pins) != 2 || pins[0].Source != branch || pins[0].Revision != first || pins[1].Revision != first || pins[0].Hash != pins[1].Hash || pins[0].Hash.Scheme() != "h1" {
+	if len(pins) != 2 || pins[0].Source != branch || pins[0].Revision != first || pins[1].Revision != first ||
+		pins[0].Hash != pins[1].Hash || pins[0].Hash.Scheme() != "h1" {
 		t.Fatalf("%+v", pins)
 	}
 	second := l.commit("repo", "", map[string]string{"main.tf": value("2")})
@@ -92,10 +95,12 @@ func TestPinNested(t *testing.T) {
 	l := newLab(t)
 	inner := "git::file://" + l.top + "/inner"
 	l.commit("inner", "", map[string]string{"main.tf": value("1")})
-	l.commit("outer", "", map[string]string{"main.tf": call("in", inner) + call("part", "./part"), "part/main.tf": call("deep", inner+"?ref=main")})
+	l.commit("outer", "", map[string]string{"main.tf": call("in", inner) + call("part", "./part"),
+		"part/main.tf": call("deep", inner+"?ref=main")})
 	main := call("out", "git::file://"+l.top+"/outer")
 	pins := l.mustPin(main, false, nil)
-	if len(pins) != 3 || pins[0].Source != inner || pins[1].Source != inner+"?ref=main" || pins[0].Hash != pins[1].Hash {
+	if len(pins) != 3 || pins[0].Source != inner || pins[1].Source != inner+"?ref=main" ||
+		pins[0].Hash != pins[1].Hash {
 		t.Fatalf("%+v", pins)
 	}
 	l.commit("inner", "", map[string]string{"main.tf": value("2")})
@@ -142,7 +147,10 @@ func TestPinVersion(t *testing.T) {
 	list := `{"modules": [{"versions": [{"version": "1.0.0"}]}]}`
 	l.pages["/v1/acme/net/lab/versions"] = func(w http.ResponseWriter, r *http.Request) { w.Write([]byte(list)) }
 	for _, v := range []string{"1.0.0", "1.1.0", "2.0.0"} {
-		l.pages["/v1/acme/net/lab/"+v+"/download"] = func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Terraform-Get", l.url+"/"+v+".zip") }
+		l.pages["/v1/acme/net/lab/"+v+"/download"] = func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set(
+				"X-Terraform-Get", l.url+"/"+v+".zip")
+		}
 		l.pages["/"+v+".zip"] = bytesPage(zipOf(map[string]string{"main.tf": value(v)}))
 	}
 	const source = "modules.example.com/acme/net/lab"

@@ -17,7 +17,8 @@ import (
 func TestShared(t *testing.T) {
 	l := newLab(t)
 	t.Setenv("TMPDIR", l.top)
-	l.pages["/v1/acme/net/lab/versions"] = bytesPage([]byte(`{"modules": [{"versions": [{"version": "1.0.0"}, {"version": "1.1.0"}, {"version": "2.0.0"}]}]}`))
+	l.pages["/v1/acme/net/lab/versions"] = bytesPage(
+		[]byte(`{"modules": [{"versions": [{"version": "1.0.0"}, {"version": "1.1.0"}, {"version": "2.0.0"}]}]}`))
 	var fetched atomic.Int32
 	for _, v := range []string{"1.0.0", "1.1.0", "2.0.0"} {
 		l.pages["/v1/acme/net/lab/"+v+"/download"] = func(w http.ResponseWriter, r *http.Request) {
@@ -40,9 +41,10 @@ func TestShared(t *testing.T) {
 	}
 	// Installed and pinned packages are used where they meet the constraints.
 	l.write(map[string]string{
-		"work/d/.terraform/modules/net/main.tf":  value("1.0.0"),
-		"work/d/.terraform/modules/modules.json": `{"Modules": [{"Key": "net", "Source": "` + source + `", "Version": "1.0.0", "Dir": ".terraform/modules/net"}]}`,
-		"work/e/.terraform.modules.lock.hcl":     "",
+		"work/d/.terraform/modules/net/main.tf": value("1.0.0"),
+		"work/d/.terraform/modules/modules.json": `{"Modules": [{"Key": "net", "Source": "` + source +
+			`", "Version": "1.0.0", "Dir": ".terraform/modules/net"}]}`,
+		"work/e/.terraform.modules.lock.hcl": "",
 	})
 	probe := zipOf(map[string]string{"deep/main.tf": call("below", "../other"), "other/main.tf": value("1.0.0")})
 	if err := os.WriteFile("probe.zip", probe, 0o600); err != nil {
@@ -55,7 +57,8 @@ func TestShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.write(map[string]string{"work/e/.terraform.modules.lock.hcl": "module \"" + source + "\" {\n version = \"1.0.0\"\n hash = \"" + string(h) + "\"\n}\n"})
+	l.write(map[string]string{"work/e/.terraform.modules.lock.hcl": "module \"" + source +
+		"\" {\n version = \"1.0.0\"\n hash = \"" + string(h) + "\"\n}\n"})
 
 	shared := NewShared(l.client, nil)
 	var group sync.WaitGroup
@@ -86,7 +89,8 @@ func TestShared(t *testing.T) {
 	// An error of a package has the same text for every call.
 	var said []string
 	for i, name := range []string{"h", "i"} {
-		l.write(map[string]string{"work/" + name + "/main.tf": strings.Repeat("\n", i) + call("net"+name, l.url+"/gone.zip")})
+		l.write(map[string]string{"work/" + name + "/main.tf": strings.Repeat("\n", i) +
+			call("net"+name, l.url+"/gone.zip")})
 		resolve, err := shared.Resolver(name)
 		if err != nil {
 			t.Fatal(err)
@@ -96,7 +100,8 @@ func TestShared(t *testing.T) {
 			said = append(said, d.Detail)
 		}
 	}
-	if len(said) != 2 || said[0] != said[1] || !strings.Contains(said[0], "/gone.zip") || strings.Count(strings.Join(l.seen, " "), "/gone.zip") != 1 {
+	if len(said) != 2 || said[0] != said[1] || !strings.Contains(said[0], "/gone.zip") ||
+		strings.Count(strings.Join(l.seen, " "), "/gone.zip") != 1 {
 		t.Errorf("%q", said)
 	}
 	if err := shared.Close(); err != nil {
@@ -112,7 +117,8 @@ func TestShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := configs.LoadRoot(t.Context(), "g", &configs.LoadOptions{Resolve: resolve}, tfdiags.Drop); err == nil || !strings.Contains(err.Error(), "meets the constraints") {
+	if _, err := configs.LoadRoot(t.Context(), "g", &configs.LoadOptions{Resolve: resolve}, tfdiags.Drop); err == nil ||
+		!strings.Contains(err.Error(), "meets the constraints") {
 		t.Error(err)
 	}
 }

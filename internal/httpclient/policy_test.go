@@ -172,7 +172,8 @@ func TestWriteBecomesRead(t *testing.T) {
 				http.Redirect(w, r, r.URL.Path+"?there=1", status)
 			})
 			err := u.send(t, s.URL)
-			if u.writes && (err == nil || len(s.requests()) != 1 || !strings.Contains(err.Error(), "would turn it into a GET")) {
+			if u.writes && (err == nil || len(s.requests()) != 1 ||
+				!strings.Contains(err.Error(), "would turn it into a GET")) {
 				t.Errorf("%d: %v after %v", status, err, s.requests())
 			}
 			if !u.writes && err != nil {
@@ -195,7 +196,8 @@ func TestSameOrigin(t *testing.T) {
 			http.Redirect(w, r, r.URL.Path+"?there=1", http.StatusPermanentRedirect)
 		})
 		err := u.send(t, s.URL)
-		if got := s.requests(); err != nil || strings.Contains(got[0], secret) != strings.Contains(got[len(got)-1], secret) && !strings.Contains(got[0], "/v2/") {
+		if got := s.requests(); err != nil || strings.Contains(got[0], secret) !=
+			strings.Contains(got[len(got)-1], secret) && !strings.Contains(got[0], "/v2/") {
 			t.Errorf("%v after %v", err, got)
 		}
 		return err
@@ -268,7 +270,8 @@ func TestSilence(t *testing.T) {
 				if took := time.Since(start); took > 15*time.Second {
 					t.Errorf("after %s: %v", took, err)
 				}
-				given := err != nil && (strings.Contains(err.Error(), "no data for") || strings.Contains(err.Error(), "unknown response Content-Length"))
+				given := err != nil && (strings.Contains(err.Error(), "no data for") ||
+					strings.Contains(err.Error(), "unknown response Content-Length"))
 				if !given && (!u.deaf || what == "no answer") {
 					t.Errorf("%v", err)
 				}
@@ -316,7 +319,8 @@ func TestSecretsInURLs(t *testing.T) {
 
 func TestInvalidTimeout(t *testing.T) {
 	t.Setenv(httpclient.TimeoutEnv, "soon")
-	if err := readState(t, &url.URL{Scheme: "https", Host: "127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), `TOFU_HTTP_TIMEOUT is "soon"`) {
+	if err := readState(t, &url.URL{Scheme: "https", Host: "127.0.0.1:1"}); err == nil ||
+		!strings.Contains(err.Error(), `TOFU_HTTP_TIMEOUT is "soon"`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -62,7 +62,8 @@ var users = []user{
 	{name: "login", send: login, writes: true},
 	{name: "network mirror", send: mirror, repeats: true},
 	{name: "OCI registry", send: manifest, repeats: true, bare: true},
-	{name: "module archive", send: module(func(at *url.URL) string { return at.JoinPath("m.zip").String() }), repeats: true, large: true},
+	{name: "module archive", send: module(func(at *url.URL) string { return at.JoinPath("m.zip").String() }),
+		repeats: true, large: true},
 	{name: "module in S3", send: module(s3Address), repeats: true, large: true},
 	{name: "openbao", send: dataKey, writes: true},
 	{name: "traces", send: trace, writes: true, deaf: true},
@@ -70,8 +71,9 @@ var users = []user{
 
 func store(t *testing.T, at *url.URL) backend.Store {
 	t.Helper()
-	s, err := httpbackend.Driver.Open(t.Context(), &httpbackend.Config{Address: at.String(), LockAddress: at.String(), UpdateMethod: "POST", LockMethod: "LOCK",
-		Username: "me", Password: secret, RetryMax: 1, Headers: map[string]string{"X-Key": secret}})
+	s, err := httpbackend.Driver.Open(t.Context(),
+		&httpbackend.Config{Address: at.String(), LockAddress: at.String(), UpdateMethod: "POST", LockMethod: "LOCK",
+			Username: "me", Password: secret, RetryMax: 1, Headers: map[string]string{"X-Key": secret}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +95,10 @@ func lockState(t *testing.T, at *url.URL) error {
 }
 
 func readS3(t *testing.T, at *url.URL) error {
-	s, err := s3.Driver.Open(t.Context(), &s3.Config{Bucket: "b", Key: "k", PathStyle: true, Endpoints: s3.Endpoints{S3: at.Scheme + "://" + at.Host},
-		Config: awsapi.Config{Region: "us-east-1", AccessKey: "a", SecretKey: secret, Token: secret, MaxRetries: 1, CABundle: os.Getenv("SSL_CERT_FILE")}})
+	s, err := s3.Driver.Open(t.Context(),
+		&s3.Config{Bucket: "b", Key: "k", PathStyle: true, Endpoints: s3.Endpoints{S3: at.Scheme + "://" + at.Host},
+			Config: awsapi.Config{Region: "us-east-1", AccessKey: "a", SecretKey: secret, Token: secret, MaxRetries: 1,
+				CABundle: os.Getenv("SSL_CERT_FILE")}})
 	if err == nil {
 		_, err = s.Get(t.Context(), backend.DefaultWorkspace)
 	}
@@ -126,7 +130,8 @@ func download(t *testing.T, at *url.URL) error {
 }
 
 func login(t *testing.T, at *url.URL) error {
-	_, err := client(at).Exchange(t.Context(), &registry.Login{Client: "x", Token: at}, secret, secret, "http://localhost/")
+	_, err := client(at).Exchange(t.Context(), &registry.Login{Client: "x", Token: at}, secret, secret,
+		"http://localhost/")
 	return err
 }
 
@@ -137,7 +142,8 @@ func mirror(t *testing.T, at *url.URL) error {
 }
 
 func manifest(t *testing.T, at *url.URL) error {
-	cfg := &cliconfig.Config{RegistryTimeout: time.Second, OCICredentials: []cliconfig.OCICredentials{{Registry: at.Host, Username: "me", Password: secret}}}
+	cfg := &cliconfig.Config{RegistryTimeout: time.Second,
+		OCICredentials: []cliconfig.OCICredentials{{Registry: at.Host, Username: "me", Password: secret}}}
 	_, err := oci.New(registry.New(cfg, "test")).Index(t.Context(), at.Host+"/x/y", "1.0.0")
 	return err
 }
@@ -159,7 +165,8 @@ func module(address func(*url.URL) string) func(*testing.T, *url.URL) error {
 		if with.User == nil {
 			with.User = url.UserPassword("me", secret)
 		}
-		if err := os.WriteFile("main.tf", fmt.Appendf(nil, "module \"m\" {\n  source = %q\n}\n", address(&with)), 0o600); err != nil {
+		if err := os.WriteFile("main.tf", fmt.Appendf(nil, "module \"m\" {\n  source = %q\n}\n", address(&with)),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		in, err := getmodules.NewInstaller(&getmodules.Options{Dir: ".terraform/modules", Client: client(at)})
@@ -172,7 +179,8 @@ func module(address func(*url.URL) string) func(*testing.T, *url.URL) error {
 }
 
 func dataKey(t *testing.T, at *url.URL) error {
-	p, err := openbao.Driver.Open(&openbao.Config{KeyName: "k", Token: secret, Address: at.String(), Path: "/transit", KeyLength: 32}, false)
+	p, err := openbao.Driver.Open(&openbao.Config{KeyName: "k", Token: secret, Address: at.String(), Path: "/transit",
+		KeyLength: 32}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +189,8 @@ func dataKey(t *testing.T, at *url.URL) error {
 }
 
 func trace(t *testing.T, at *url.URL) error {
-	variables := map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": at.String(), "OTEL_EXPORTER_OTLP_HEADERS": "x-key=" + secret}
+	variables := map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": at.String(),
+		"OTEL_EXPORTER_OTLP_HEADERS": "x-key=" + secret}
 	e, err := otlp.New(func(name string) string { return variables[name] }, "test", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -144,7 +144,8 @@ func (a *authenticator) RoundTrip(req *http.Request) (*http.Response, error) {
 		return a.base.RoundTrip(req)
 	}
 	resp, used, err := a.send(req)
-	if err != nil || resp.StatusCode != http.StatusUnauthorized || used == nil || req.Body != nil && req.GetBody == nil {
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || used == nil ||
+		req.Body != nil && req.GetBody == nil {
 		return resp, err
 	}
 	a.plugin.forget(used)

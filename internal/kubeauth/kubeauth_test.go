@@ -84,17 +84,24 @@ users:
 			kubeauth.Cluster{Server: "https://b", CA: []byte("foo")},
 			kubeauth.User{TokenFile: in("b/token"), KeyFile: "/k", Exec: &kubeauth.Exec{Command: "plugin"}}, ""},
 		"user": {both, kubeauth.Selection{User: "numbers"},
-			kubeauth.Cluster{Server: "https://a", CAFile: in("a/ca.pem")}, kubeauth.User{Username: "17", Password: "2.5"}, ""},
-		"cluster":    {both[1:], kubeauth.Selection{Cluster: "c", User: "v"}, kubeauth.Cluster{Server: "https://ignored", ServerName: "ignored"}, kubeauth.User{TokenFile: in("b/token"), KeyFile: "/k", Exec: &kubeauth.Exec{Command: "plugin"}}, ""},
-		"nothing":    {[]string{in("nothing")}, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{}, ""},
-		"empty":      {[]string{in("empty")}, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{}, ""},
-		"no files":   {nil, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{}, ""},
-		"no context": {both, kubeauth.Selection{Context: "x"}, kubeauth.Cluster{}, kubeauth.User{}, `the context "x" does not exist`},
-		"no cluster": {[]string{in("dangling")}, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{}, `the cluster "nowhere" does not exist`},
-		"no user":    {both, kubeauth.Selection{User: "x"}, kubeauth.Cluster{}, kubeauth.User{}, `the user "x" does not exist`},
-		"no file":    {[]string{in("x")}, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{}, in("x")},
-		"bad":        {[]string{in("bad")}, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{}, "line"},
-		"wrong":      {[]string{in("wrong")}, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{}, "exec is a string, which does not belong there"},
+			kubeauth.Cluster{Server: "https://a", CAFile: in("a/ca.pem")},
+			kubeauth.User{Username: "17", Password: "2.5"}, ""},
+		"cluster": {both[1:], kubeauth.Selection{Cluster: "c", User: "v"},
+			kubeauth.Cluster{Server: "https://ignored", ServerName: "ignored"},
+			kubeauth.User{TokenFile: in("b/token"), KeyFile: "/k", Exec: &kubeauth.Exec{Command: "plugin"}}, ""},
+		"nothing":  {[]string{in("nothing")}, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{}, ""},
+		"empty":    {[]string{in("empty")}, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{}, ""},
+		"no files": {nil, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{}, ""},
+		"no context": {both, kubeauth.Selection{Context: "x"}, kubeauth.Cluster{}, kubeauth.User{},
+			`the context "x" does not exist`},
+		"no cluster": {[]string{in("dangling")}, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{},
+			`the cluster "nowhere" does not exist`},
+		"no user": {both, kubeauth.Selection{User: "x"}, kubeauth.Cluster{}, kubeauth.User{},
+			`the user "x" does not exist`},
+		"no file": {[]string{in("x")}, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{}, in("x")},
+		"bad":     {[]string{in("bad")}, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{}, "line"},
+		"wrong": {[]string{in("wrong")}, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{},
+			"exec is a string, which does not belong there"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster, user, err := kubeauth.Load(test.paths, test.selected)
@@ -190,7 +197,8 @@ func TestStaticCredentials(t *testing.T) {
 	s.seen = nil
 	get(t, &kubeauth.Cluster{Server: s.URL, CAFile: files + "/ca", ServerName: "example.com"}, new(kubeauth.User))
 	get(t, &kubeauth.Cluster{Server: s.URL, Insecure: true, CA: []byte("ignored")}, new(kubeauth.User))
-	proxy, err := kubeauth.NewClient(&kubeauth.Cluster{Server: s.URL, CA: s.ca, Proxy: "http://127.0.0.1:1"}, new(kubeauth.User))
+	proxy, err := kubeauth.NewClient(&kubeauth.Cluster{Server: s.URL, CA: s.ca, Proxy: "http://127.0.0.1:1"},
+		new(kubeauth.User))
 	check(t, err)
 	if _, err := proxy.Std().Get(s.URL); err == nil || !strings.Contains(err.Error(), "proxyconnect") {
 		t.Errorf("through a proxy that doesn't exist: %v", err)
@@ -279,7 +287,8 @@ func TestPlugin(t *testing.T) {
 	if expired[0] == expired[1] {
 		t.Errorf("expired credentials are used again: %q", expired)
 	}
-	want(ask(run(t, answer(`{"token":"$n","expirationTimestamp":"2120-01-01T00:00:00Z"}`)), 2), "Bearer 1 body", "Bearer 1 body")
+	want(ask(run(t, answer(`{"token":"$n","expirationTimestamp":"2120-01-01T00:00:00Z"}`)), 2), "Bearer 1 body",
+		"Bearer 1 body")
 
 	s.refused = "Bearer 1"
 	want(ask(run(t, answer(`{"token":"$n"}`)), 2), "Bearer 1 body", "Bearer 2 body", "Bearer 2 body")
@@ -307,12 +316,15 @@ func TestPluginInformation(t *testing.T) {
 	e := run(t, `printf '%s' "$KUBERNETES_EXEC_INFO" > info`+"\n"+answer(`{"token":"t"}`))
 	e.ProvideCluster = true
 	cluster := &kubeauth.Cluster{Server: s.URL, CA: s.ca}
-	check(t, json.Unmarshal([]byte(`[{"name":"client.authentication.k8s.io/exec","extension":{"audience":"a"}}]`), &cluster.Extensions))
+	check(t, json.Unmarshal([]byte(`[{"name":"client.authentication.k8s.io/exec","extension":{"audience":"a"}}]`),
+		&cluster.Extensions))
 	get(t, cluster, &kubeauth.User{Exec: e})
 	info, err := os.ReadFile(filepath.Join(filepath.Dir(e.Command), "info"))
 	check(t, err)
-	want := `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{"cluster":{"server":"` + s.URL +
-		`","certificate-authority-data":"` + base64.StdEncoding.EncodeToString(s.ca) + `","config":{"audience":"a"}},"interactive":false}}`
+	want := `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{"cluster":{"server":"` +
+		s.URL +
+		`","certificate-authority-data":"` + base64.StdEncoding.EncodeToString(s.ca) +
+		`","config":{"audience":"a"}},"interactive":false}}`
 	if string(info) != want {
 		t.Errorf("got %s, want %s", info, want)
 	}
@@ -326,20 +338,26 @@ func TestPluginErrors(t *testing.T) {
 		exec *kubeauth.Exec
 		want string
 	}{
-		"status":       {run(t, "exit 3"), "exit status 3"},
-		"no JSON":      {run(t, "echo s3cret"), "its output is not an ExecCredential in JSON"},
-		"no status":    {run(t, answer("null")), "neither a token nor a client certificate"},
-		"half":         {run(t, answer(`{"clientCertificateData":"x"}`)), "only one of"},
-		"bad pair":     {run(t, answer(`{"clientCertificateData":"x","clientKeyData":"s3cret"}`)), "the client certificate in its output"},
-		"not there":    {with(good(), func(e *kubeauth.Exec) { e.Command, e.InstallHint = "/nonexistent", "Get it." }), "is not installed. Get it."},
-		"no command":   {with(good(), func(e *kubeauth.Exec) { e.Command = "" }), "it has no command"},
-		"version":      {with(good(), func(e *kubeauth.Exec) { e.APIVersion = "client.authentication.k8s.io/v1alpha1" }), "use one of: client.authentication.k8s.io/v1,"},
-		"other":        {with(good(), func(e *kubeauth.Exec) { e.APIVersion = "client.authentication.k8s.io/v1beta1" }), `has the API version "client.authentication.k8s.io/v1", not`},
+		"status":    {run(t, "exit 3"), "exit status 3"},
+		"no JSON":   {run(t, "echo s3cret"), "its output is not an ExecCredential in JSON"},
+		"no status": {run(t, answer("null")), "neither a token nor a client certificate"},
+		"half":      {run(t, answer(`{"clientCertificateData":"x"}`)), "only one of"},
+		"bad pair": {run(t, answer(`{"clientCertificateData":"x","clientKeyData":"s3cret"}`)),
+			"the client certificate in its output"},
+		"not there": {with(good(), func(e *kubeauth.Exec) { e.Command, e.InstallHint = "/nonexistent", "Get it." }),
+			"is not installed. Get it."},
+		"no command": {with(good(), func(e *kubeauth.Exec) { e.Command = "" }), "it has no command"},
+		"version": {with(good(),
+			func(e *kubeauth.Exec) { e.APIVersion = "client.authentication.k8s.io/v1alpha1" }),
+			"use one of: client.authentication.k8s.io/v1,"},
+		"other": {with(good(), func(e *kubeauth.Exec) { e.APIVersion = "client.authentication.k8s.io/v1beta1" }),
+			`has the API version "client.authentication.k8s.io/v1", not`},
 		"mode":         {with(good(), func(e *kubeauth.Exec) { e.Interactive = "x" }), `unknown interactiveMode "x"`},
 		"missing mode": {with(good(), func(e *kubeauth.Exec) { e.Interactive = "" }), "has no interactiveMode"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client, err := kubeauth.NewClient(&kubeauth.Cluster{Server: s.URL, CA: s.ca}, &kubeauth.User{Exec: test.exec})
+			client, err := kubeauth.NewClient(&kubeauth.Cluster{Server: s.URL, CA: s.ca},
+				&kubeauth.User{Exec: test.exec})
 			if err == nil {
 				_, err = client.Std().Get(s.URL)
 			}

@@ -213,7 +213,8 @@ func decode(src []byte, to *kubeconfig) error {
 	err = json.Unmarshal(text, to)
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("%s is a %s, which does not belong there", wrong.Field, wrong.Value) // the value may be a secret
+		// the value may be a secret
+		return fmt.Errorf("%s is a %s, which does not belong there", wrong.Field, wrong.Value)
 	}
 	return err
 }

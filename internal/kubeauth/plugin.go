@@ -182,7 +182,8 @@ func (p *plugin) read(output []byte) (*credential, error) {
 	}
 	switch status := answer.Status; {
 	case answer.APIVersion != p.APIVersion:
-		return nil, fmt.Errorf("its output has the API version %q, not %q as configured", answer.APIVersion, p.APIVersion)
+		return nil, fmt.Errorf("its output has the API version %q, not %q as configured",
+			answer.APIVersion, p.APIVersion)
 	case status == nil || status.Token == "" && status.Certificate == "":
 		return nil, errors.New("its output has neither a token nor a client certificate")
 	case (status.Certificate == "") != (status.Key == ""):

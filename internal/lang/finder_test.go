@@ -27,7 +27,8 @@ func FuzzFinder(f *testing.F) {
 		`[for k, v in a : provider::p::f(v, k, b) if v != c]`,
 		`{ for v in a : v.x => [for w in v : { x = w, y = b }]... }`,
 		`f([for v in a : "${v}${b}"])`,
-		`<<E` + "\n${a}%{ if b }c%{ else }${provider::p::f(d)}%{ endif }%{ for x in e }${x}${g}%{ endfor }\nE\n", `a.b["${c}"].d`, `null`,
+		`<<E` + "\n${a}%{ if b }c%{ else }${provider::p::f(d)}%{ endif }%{ for x in e }${x}${g}%{ endfor }\nE\n",
+		`a.b["${c}"].d`, `null`,
 	} {
 		f.Add(src)
 	}
@@ -129,26 +130,27 @@ b {
 // TestComputedIndexes checks which references select instances by a computed index.
 func TestComputedIndexes(t *testing.T) {
 	for src, want := range map[string]string{
-		`v = a.b[count.index].id`:                                                      "a.b count.index",
-		`v = "${a.b[each.value.x]}-${a.b[0].id}"`:                                      "a.b each.value.x 0",
-		`v = try(resource.a.b[local.k[each.key]].id, null)`:                            "a.b local.k[each.key]",
-		`v = var.x ? a.b[var.y].id : -data.c.d[1 + count.index].id`:                    "a.b (var.x = true) var.y, data.c.d (var.x = false) 1 + count.index",
-		`v = a.b[a.b[count.index].next].id`:                                            "a.b a.b[count.index].next count.index",
-		`v = a.b[count.index].id == a.b.id`:                                            "", // the whole, too
-		`v = length(a.b) + a.b[count.index].n`:                                         "",
-		`v = a.b[*].id[count.index]`:                                                   "",
-		`v = [for i in range(3) : a.b[i].id]`:                                          "",
-		`v = a.b[self.x].id`:                                                           "",
-		`v = a.b[x].id`:                                                                "", // x is not a reference
-		`v = [for i in a.b[count.index].list : i.id]`:                                  "a.b count.index",
-		`v = a.b[each.key].list[*].id`:                                                 "a.b each.key",
-		`v = var.x ? a.b[0].id : 1`:                                                    "a.b (var.x = true) 0",
-		`v = var.x ? 1 : "${var.y ? a.b[var.z].id : ""}"`:                              "a.b (var.x = false) (var.y = true) var.z",
-		`v = self.x ? a.b[0].id : 1`:                                                   "a.b 0",
-		`v = a.b[0].x ? 1 : 2`:                                                         "a.b 0",
-		`v = a.b.c[count.index].id`:                                                    "",
-		"dynamic \"b\" {\n for_each = var.x\n content {\n v = a.b[each.key].id\n }\n}": "a.b each.key",
-		"dynamic \"b\" {\n for_each = var.x\n content {\n v = a.b[b.value].id\n }\n}":  "",
+		`v = a.b[count.index].id`:                           "a.b count.index",
+		`v = "${a.b[each.value.x]}-${a.b[0].id}"`:           "a.b each.value.x 0",
+		`v = try(resource.a.b[local.k[each.key]].id, null)`: "a.b local.k[each.key]",
+		`v = var.x ? a.b[var.y].id : -data.c.d[1 + count.index].id`: "a.b (var.x = true) var.y, " +
+			"data.c.d (var.x = false) 1 + count.index",
+		`v = a.b[a.b[count.index].next].id`:               "a.b a.b[count.index].next count.index",
+		`v = a.b[count.index].id == a.b.id`:               "", // the whole, too
+		`v = length(a.b) + a.b[count.index].n`:            "",
+		`v = a.b[*].id[count.index]`:                      "",
+		`v = [for i in range(3) : a.b[i].id]`:             "",
+		`v = a.b[self.x].id`:                              "",
+		`v = a.b[x].id`:                                   "", // x is not a reference
+		`v = [for i in a.b[count.index].list : i.id]`:     "a.b count.index",
+		`v = a.b[each.key].list[*].id`:                    "a.b each.key",
+		`v = var.x ? a.b[0].id : 1`:                       "a.b (var.x = true) 0",
+		`v = var.x ? 1 : "${var.y ? a.b[var.z].id : ""}"`: "a.b (var.x = false) (var.y = true) var.z",
+		`v = self.x ? a.b[0].id : 1`:                      "a.b 0",
+		`v = a.b[0].x ? 1 : 2`:                            "a.b 0",
+		`v = a.b.c[count.index].id`:                       "",
+		"dynamic \"b\" {\n for_each = var.x\n content {\n v = a.b[each.key].id\n }\n}":               "a.b each.key",
+		"dynamic \"b\" {\n for_each = var.x\n content {\n v = a.b[b.value].id\n }\n}":                "",
 		"dynamic \"b\" {\n for_each = var.x\n iterator = it\n content {\n v = a.b[it.key].id\n }\n}": "",
 		"dynamic \"b\" {\n for_each = var.x\n content {\n v = [for k in [1] : a.b[k.v].id]\n }\n}":   "",
 		"v = a.b[var.x].id\ndynamic \"b\" {\n for_each = a.b\n content {\n v = 1\n }\n}":             "",

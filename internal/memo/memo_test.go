@@ -22,7 +22,8 @@ func TestDo(t *testing.T) {
 				if key%2 == 1 {
 					return 0, odd
 				}
-				other, err := m.Do(key+1000, func() (int, error) { return key * key, nil }) // other keys are not blocked
+				// other keys are not blocked
+				other, err := m.Do(key+1000, func() (int, error) { return key * key, nil })
 				return other, err
 			})
 			if key%2 == 1 && !errors.Is(err, odd) || key%2 == 0 && (err != nil || v != key*key) {

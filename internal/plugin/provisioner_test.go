@@ -65,10 +65,11 @@ var echoService = grpc.ServiceDesc{
 	Methods: []grpc.MethodDesc{
 		unary("GetSchema",
 			func(*echoServer, *tfplugin.GetProvisionerSchemaRequest) *tfplugin.GetProvisionerSchemaResponse {
-				return &tfplugin.GetProvisionerSchemaResponse{Provisioner: &tfplugin.Schema{Block: &tfplugin.Schema_Block{Attributes: []*tfplugin.Schema_Attribute{
-					{Name: "text", Type: []byte(`"string"`), Required: true},
-					{Name: "wait", Type: []byte(`"bool"`), Optional: true},
-				}}}}
+				return &tfplugin.GetProvisionerSchemaResponse{Provisioner: &tfplugin.Schema{
+					Block: &tfplugin.Schema_Block{Attributes: []*tfplugin.Schema_Attribute{
+						{Name: "text", Type: []byte(`"string"`), Required: true},
+						{Name: "wait", Type: []byte(`"bool"`), Optional: true},
+					}}}}
 			}),
 		unary("ValidateProvisionerConfig",
 			func(_ *echoServer,
@@ -78,7 +79,8 @@ var echoService = grpc.ServiceDesc{
 				if err == nil && (!text.IsKnown() || text.AsString() != "bad") {
 					return &tfplugin.ValidateProvisionerConfigResponse{}
 				}
-				return &tfplugin.ValidateProvisionerConfigResponse{Diagnostics: []*tfplugin.Diagnostic{{Severity: tfplugin.Diagnostic_ERROR, Summary: "Bad text"}}}
+				return &tfplugin.ValidateProvisionerConfigResponse{
+					Diagnostics: []*tfplugin.Diagnostic{{Severity: tfplugin.Diagnostic_ERROR, Summary: "Bad text"}}}
 			}),
 		unary("Stop", func(s *echoServer, _ *tfplugin.StopProviderRequest) *tfplugin.StopProviderResponse {
 			close(s.stop)
@@ -113,10 +115,12 @@ var echoService = grpc.ServiceDesc{
 			if wait := config.GetAttr("wait"); !wait.IsNull() && wait.True() {
 				<-srv.(*echoServer).stop
 				return stream.SendMsg(
-					&tfplugin.ProvisionResourceResponse{Diagnostics: []*tfplugin.Diagnostic{{Severity: tfplugin.Diagnostic_ERROR, Summary: "Stopped"}}})
+					&tfplugin.ProvisionResourceResponse{
+						Diagnostics: []*tfplugin.Diagnostic{{Severity: tfplugin.Diagnostic_ERROR, Summary: "Stopped"}}})
 			}
 			return stream.SendMsg(
-				&tfplugin.ProvisionResourceResponse{Diagnostics: []*tfplugin.Diagnostic{{Severity: tfplugin.Diagnostic_WARNING, Summary: "Done"}}})
+				&tfplugin.ProvisionResourceResponse{
+					Diagnostics: []*tfplugin.Diagnostic{{Severity: tfplugin.Diagnostic_WARNING, Summary: "Done"}}})
 		}}},
 }
 

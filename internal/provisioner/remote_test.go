@@ -537,13 +537,15 @@ func TestPassword(t *testing.T) {
 			}
 			return nil, fs.ErrPermission
 		}},
-		"keyboard-interactive": {KeyboardInteractiveCallback: func(c ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
-			answers, err := ask("", "", []string{"Password:"}, []bool{false})
-			if err == nil && len(answers) == 1 && answers[0] == "secret" {
-				return nil, nil
-			}
-			return nil, fs.ErrPermission
-		}},
+		"keyboard-interactive": {
+			KeyboardInteractiveCallback: func(c ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (
+				*ssh.Permissions, error) {
+				answers, err := ask("", "", []string{"Password:"}, []bool{false})
+				if err == nil && len(answers) == 1 && answers[0] == "secret" {
+					return nil, nil
+				}
+				return nil, fs.ErrPermission
+			}},
 	} {
 		config.AddHostKey(hostKey)
 		l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -40,9 +40,11 @@ func TestService(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
-		w.Write([]byte(`{"modules.v1": "/m", "providers.v1": "https://p.example/x/", "odd.v1": {"a": 1}, "ftp.v1": "ftp://x/", "user.v1": "https://me:x@p.example/"} and more`))
+		w.Write([]byte(`{"modules.v1": "/m", "providers.v1": "https://p.example/x/", "odd.v1": {"a": 1}, "ftp.v1": ` +
+			`"ftp://x/", "user.v1": "https://me:x@p.example/"} and more`))
 	})
-	for name, want := range map[string]string{"modules.v1": u.String() + "/m/", "providers.v1": "https://p.example/x/"} {
+	for name, want := range map[string]string{"modules.v1": u.String() + "/m/",
+		"providers.v1": "https://p.example/x/"} {
 		got, err := c.Service(t.Context(), u.Host, name)
 		if err != nil || got.String() != want {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -136,7 +138,8 @@ func TestFetchLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := c.Fetch(t.Context(), Download{URL: u, Limit: 5000}, f); err == nil || !strings.Contains(err.Error(), "more than") {
+	if err := c.Fetch(t.Context(), Download{URL: u, Limit: 5000}, f); err == nil ||
+		!strings.Contains(err.Error(), "more than") {
 		t.Errorf("%v", err)
 	}
 	if info, err := f.Stat(); err != nil || info.Size() > 5000+1<<17 {

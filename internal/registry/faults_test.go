@@ -68,7 +68,8 @@ func TestStall(t *testing.T) {
 		}
 		last = done
 	}
-	if data, err := fetch(t, c, Download{URL: u, Retries: 1, Progress: progress}); err != nil || !bytes.Equal(data, large) || asked.Load() != 2 {
+	if data, err := fetch(t, c, Download{URL: u, Retries: 1, Progress: progress}); err != nil ||
+		!bytes.Equal(data, large) || asked.Load() != 2 {
 		t.Errorf("%d bytes after %d requests: %v", len(data), asked.Load(), err)
 	}
 	if last != int64(len(large)) {
@@ -76,7 +77,8 @@ func TestStall(t *testing.T) {
 	}
 	resume = false
 	asked.Store(0)
-	if _, err := fetch(t, c, Download{URL: u, Retries: 1}); err == nil || !strings.Contains(err.Error(), "no data for") || asked.Load() != 2 {
+	if _, err := fetch(t, c, Download{URL: u, Retries: 1}); err == nil ||
+		!strings.Contains(err.Error(), "no data for") || asked.Load() != 2 {
 		t.Errorf("after %d requests: %v", asked.Load(), err)
 	}
 	// Interrupting doesn't wait for any timeout.
@@ -89,7 +91,8 @@ func TestStall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := c.Fetch(ctx, Download{URL: u, Retries: 9}, f); !errors.Is(err, context.Canceled) || time.Since(start) > httpclient.DefaultSilence/2 {
+	if err := c.Fetch(ctx, Download{URL: u, Retries: 9}, f); !errors.Is(err, context.Canceled) ||
+		time.Since(start) > httpclient.DefaultSilence/2 {
 		t.Errorf("after %s: %v", time.Since(start), err)
 	}
 }
@@ -103,14 +106,17 @@ func TestTruncated(t *testing.T) {
 	}{
 		"no ranges": {header: nil},
 		"weak tag":  {header: map[string]string{"Accept-Ranges": "bytes", "ETag": `W/"1"`}},
-		"strong tag": {header: map[string]string{"Accept-Ranges": "bytes", "ETag": `"1"`}, ok: true, second: func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("ETag", `"1"`)
-			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(large))
-		}},
-		"changed meanwhile": {header: map[string]string{"Accept-Ranges": "bytes", "ETag": `"1"`}, ok: true, second: func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("ETag", `"2"`)
-			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(large)) // complete, since If-Range doesn't match
-		}},
+		"strong tag": {header: map[string]string{"Accept-Ranges": "bytes", "ETag": `"1"`}, ok: true,
+			second: func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("ETag", `"1"`)
+				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(large))
+			}},
+		"changed meanwhile": {header: map[string]string{"Accept-Ranges": "bytes", "ETag": `"1"`}, ok: true,
+			second: func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("ETag", `"2"`)
+				// complete, since If-Range doesn't match
+				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(large))
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int32
@@ -163,7 +169,8 @@ func TestOtherPart(t *testing.T) {
 		w.Write(large[:10])
 		w.(http.Flusher).Flush()
 	})
-	if data, err := fetch(t, client, Download{URL: u, Retries: 1}); err == nil || !strings.Contains(err.Error(), "sent others") {
+	if data, err := fetch(t, client, Download{URL: u, Retries: 1}); err == nil ||
+		!strings.Contains(err.Error(), "sent others") {
 		t.Errorf("%d bytes: %v", len(data), err)
 	}
 }
@@ -184,12 +191,17 @@ func TestProxy(t *testing.T) {
 		fmt.Printf("got %s\n", doc.Body)
 		return
 	}
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello "+r.Host) }))
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w,
+			"hello "+r.Host)
+	}))
 	defer server.Close()
 	proxy, tunnels := startProxy(t, server.Listener.Addr().String())
-	for host, want := range map[string]bool{"registry.example.com": true, "registry.example.org": false} { // the certificate is for the first
+	// the certificate is for the first
+	for host, want := range map[string]bool{"registry.example.com": true, "registry.example.org": false} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestProxy$")
-		cmd.Env = append(os.Environ(), "TEST_PROXY_FETCH=https://"+host+"/x", "HTTPS_PROXY=http://"+proxy, "https_proxy=", "NO_PROXY=", "no_proxy=")
+		cmd.Env = append(os.Environ(), "TEST_PROXY_FETCH=https://"+host+"/x", "HTTPS_PROXY=http://"+proxy,
+			"https_proxy=", "NO_PROXY=", "no_proxy=")
 		out, err := cmd.CombinedOutput()
 		if got := err == nil && strings.Contains(string(out), "got hello "+host); got != want {
 			t.Errorf("%s: %v\n%s", host, err, out)

@@ -11,7 +11,8 @@ import (
 
 // TestLoginService parses descriptions of login services.
 func TestLoginService(t *testing.T) {
-	good := map[string]any{"client": "cli", "authz": "/authz?x=1", "token": "/token", "ports": []int{10000, 10010}, "scopes": []string{"a", "b"}}
+	good := map[string]any{"client": "cli", "authz": "/authz?x=1", "token": "/token", "ports": []int{10000, 10010},
+		"scopes": []string{"a", "b"}}
 	for name, c := range map[string]struct {
 		change map[string]any // nil removes a key
 		whole  any            // replaces the whole description
@@ -62,7 +63,8 @@ func TestLoginService(t *testing.T) {
 				t.Fatal(err)
 			}
 			page := l.AuthzURL("state", "challenge", "http://localhost:10000/login")
-			if !strings.HasPrefix(page, "https://"+u.Host+"/authz?") || !strings.Contains(page, "x=1") || strings.Contains(page, "scope=a+b") != (len(l.Scopes) == 2) {
+			if !strings.HasPrefix(page, "https://"+u.Host+"/authz?") || !strings.Contains(page, "x=1") ||
+				strings.Contains(page, "scope=a+b") != (len(l.Scopes) == 2) {
 				t.Errorf("the page is %s", page)
 			}
 		})
@@ -77,14 +79,16 @@ func TestExchange(t *testing.T) {
 		kind, body string
 		want       string // part of the error; empty for the token s3cret
 	}{
-		"JSON":        {200, "application/json", `{"access_token": "s3cret", "token_type": "bearer", "expires_in": "never"}`, ""},
-		"created":     {201, "application/json", `{"access_token": "s3cret"}`, ""},
-		"plain text":  {200, "text/plain", `{"access_token": "s3cret"}`, ""},
-		"form":        {200, form, "access_token=s3cret&token_type=bearer", ""},
-		"no token":    {200, "application/json", `{}`, "no token"},
-		"page":        {200, "text/html", `<html>`, "is invalid"},
-		"number":      {200, "application/json", `{"access_token": 5}`, "is invalid"},
-		"refused":     {400, "application/json", `{"error": "invalid_grant", "error_description": "too late"}`, "invalid_grant too late"},
+		"JSON": {200, "application/json",
+			`{"access_token": "s3cret", "token_type": "bearer", "expires_in": "never"}`, ""},
+		"created":    {201, "application/json", `{"access_token": "s3cret"}`, ""},
+		"plain text": {200, "text/plain", `{"access_token": "s3cret"}`, ""},
+		"form":       {200, form, "access_token=s3cret&token_type=bearer", ""},
+		"no token":   {200, "application/json", `{}`, "no token"},
+		"page":       {200, "text/html", `<html>`, "is invalid"},
+		"number":     {200, "application/json", `{"access_token": 5}`, "is invalid"},
+		"refused": {400, "application/json", `{"error": "invalid_grant", "error_description": "too late"}`,
+			"invalid_grant too late"},
 		"form, error": {200, form, "error=bad_verification_code", "bad_verification_code"},
 		"broken":      {500, "text/plain", `oops`, "status 500"},
 	} {
@@ -98,12 +102,15 @@ func TestExchange(t *testing.T) {
 				w.WriteHeader(c.status)
 				_, _ = w.Write([]byte(c.body))
 			})
-			token, err := client.Exchange(t.Context(), &Login{Client: "cli", Token: u}, "code", "verifier", "http://localhost:1/login")
-			if c.want == "" && (err != nil || token != "s3cret") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			token, err := client.Exchange(t.Context(), &Login{Client: "cli", Token: u}, "code", "verifier",
+				"http://localhost:1/login")
+			if c.want == "" && (err != nil || token != "s3cret") ||
+				c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%q, %v", token, err)
 			}
-			want := url.Values{"grant_type": {"authorization_code"}, "client_id": {"cli"}, "code": {"code"}, "code_verifier": {"verifier"},
-				"redirect_uri": {"http://localhost:1/login"}}
+			want := url.Values{"grant_type": {"authorization_code"}, "client_id": {"cli"}, "code": {"code"},
+				"code_verifier": {"verifier"},
+				"redirect_uri":  {"http://localhost:1/login"}}
 			if got.Encode() != want.Encode() {
 				t.Errorf("asked with %v", got)
 			}

@@ -86,7 +86,8 @@ func TestRetries(t *testing.T) {
 func TestErrors(t *testing.T) {
 	u, bodies := serve(t, 200)
 	c := &restapi.Client{HTTP: httpclient.New(httpclient.Options{})}
-	if _, err := c.Do(t.Context(), &restapi.Request{URL: u, Limit: 4}); err == nil || !strings.Contains(err.Error(), "larger than 4 bytes") {
+	if _, err := c.Do(t.Context(), &restapi.Request{URL: u, Limit: 4}); err == nil ||
+		!strings.Contains(err.Error(), "larger than 4 bytes") {
 		t.Error(err)
 	}
 	refused := errors.New("no credentials")
@@ -131,7 +132,8 @@ func TestFailure(t *testing.T) {
 		{"", "the server responded with the status 403 Forbidden"},
 		{" no\n", "the server responded with the status 403 Forbidden: no"},
 		{"<html>", "the server responded with the status 403 Forbidden"},
-		{strings.Repeat("x", 600), "the server responded with the status 403 Forbidden: " + strings.Repeat("x", 500) + "…"},
+		{strings.Repeat("x", 600), "the server responded with the status 403 Forbidden: " +
+			strings.Repeat("x", 500) + "…"},
 	} {
 		if got := (&restapi.Response{Status: 403, Body: []byte(test.body)}).Failure().Error(); got != test.want {
 			t.Errorf("%q: %s", test.body, got)

@@ -81,7 +81,8 @@ func New(t *terminal.Terminal, environ []string) *Session {
 func (s *Session) At(dir string, t *terminal.Terminal) *Session {
 	at := &Session{
 		Terminal: t, Interrupts: s.Interrupts, Logs: s.Logs, Env: s.Env, Environ: s.Environ, CLI: s.CLI,
-		WorkDir: filepath.Join(s.WorkDir, dir), Base: dir, RootDir: dir, Parser: s.Parser, Plugins: s.Plugins, Timings: s.Timings,
+		WorkDir: filepath.Join(s.WorkDir, dir), Base: dir, RootDir: dir, Parser: s.Parser, Plugins: s.Plugins,
+		Timings: s.Timings,
 	}
 	at.DataDir = at.path(s.DataDir)
 	return at

@@ -67,7 +67,8 @@ func TestDecodeAgreesWithCtyjson(t *testing.T) {
 
 func TestDecodeAgreesOnDamagedText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := []byte(`{"free":{"value":[1],"type":["tuple",["number"]]},"id":"a\"b","names":["x","y"],"on":false,"pair":["p",true],"ports":[1,-2.5e3],"rules":[{"port":8,"to":[]}],"size":10,"tags":{"k":"v"}}`)
+		text := []byte(`{"free":{"value":[1],"type":["tuple",["number"]]},"id":"a\"b","names":["x","y"],"on":false,` +
+			`"pair":["p",true],"ports":[1,-2.5e3],"rules":[{"port":8,"to":[]}],"size":10,"tags":{"k":"v"}}`)
 		for range rapid.IntRange(0, 3).Draw(t, "edits") {
 			at := rapid.IntRange(0, len(text)-1).Draw(t, "at")
 			text[at] = rapid.SampledFrom([]byte("\"{}[],:0n\\ e-x")).Draw(t, "byte")
@@ -94,8 +95,10 @@ func TestDecodedNumberPrecision(t *testing.T) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	text := []byte(`{"id":"i-123","size":10,"on":true,"tags":{"a":"1","b":"2"},"ports":[80,443],"names":["x"],"rules":[{"port":8,"to":["y"]}],"pair":["a",true],"free":null,"mixed":null}`)
-	for name, decode := range map[string]func([]byte, cty.Type) (cty.Value, error){"own": Unmarshal, "ctyjson": ctyjson.Unmarshal} {
+	text := []byte(`{"id":"i-123","size":10,"on":true,"tags":{"a":"1","b":"2"},"ports":[80,443],"names":["x"],` +
+		`"rules":[{"port":8,"to":["y"]}],"pair":["a",true],"free":null,"mixed":null}`)
+	for name, decode := range map[string]func([]byte, cty.Type) (cty.Value, error){"own": Unmarshal,
+		"ctyjson": ctyjson.Unmarshal} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

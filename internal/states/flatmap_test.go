@@ -40,7 +40,8 @@ func TestFlatmap(t *testing.T) {
 			"zones": cty.ListVal([]cty.Value{str("p"), null(cty.String), str("q")})}},
 		{flat: map[string]string{"tags.%": "0", "zones.#": "0", "ports.#": "0", "disk.#": "0"},
 			want: map[string]cty.Value{
-				"tags": cty.MapValEmpty(cty.String), "zones": cty.ListValEmpty(cty.String), "ports": cty.SetValEmpty(cty.Number), "disk": cty.ListValEmpty(disk)}},
+				"tags": cty.MapValEmpty(cty.String), "zones": cty.ListValEmpty(cty.String),
+				"ports": cty.SetValEmpty(cty.Number), "disk": cty.ListValEmpty(disk)}},
 		{flat: map[string]string{"ports.#": "2", "ports.123": "80", "ports.45": "443", "ports2": "x"},
 			want: map[string]cty.Value{
 				"ports": cty.SetVal([]cty.Value{cty.NumberIntVal(80), cty.NumberIntVal(443)})}},
@@ -52,7 +53,8 @@ func TestFlatmap(t *testing.T) {
 				"rule": cty.SetVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"size": cty.NumberIntVal(9),
 					"tags": cty.MapValEmpty(cty.String)})}),
 			}},
-		{flat: map[string]string{"pair.#": "2", "pair.0": "x", "pair.1": "true"}}, // a list when it was stored, a tuple now
+		// a list when it was stored, a tuple now
+		{flat: map[string]string{"pair.#": "2", "pair.0": "x", "pair.1": "true"}},
 		{flat: map[string]string{"count": "many"}, error: "count: a number is required"},
 		{flat: map[string]string{"disk.#": "1", "disk.0.size": "big"}, error: "disk.0.size: a number is required"},
 		{flat: map[string]string{"zones.#": "1000000000"},

@@ -61,7 +61,8 @@ func TestUnmarshalPacked(t *testing.T) {
 }
 
 func TestUnmarshalType(t *testing.T) {
-	for _, text := range []string{`["object",{"a":"string"},["b"]]`, `["tuple",1]`, `["list"]`, `"nonsense"`, `[`, `["object",{"a":"string"},["a","a"]]`} {
+	for _, text := range []string{`["object",{"a":"string"},["b"]]`, `["tuple",1]`, `["list"]`, `"nonsense"`, `[`,
+		`["object",{"a":"string"},["a","a"]]`} {
 		if ty, err := UnmarshalType([]byte(text)); err == nil && text != `["object",{"a":"string"},["a","a"]]` {
 			t.Errorf("%s is %#v", text, ty)
 		}
@@ -103,7 +104,8 @@ func TestCheckPacked(t *testing.T) {
 	for _, code := range []byte{0x00, 0x7f, 0xe0, 0xff, 0x80, 0x90, 0xa0, 0xc0, 0xc2, 0xc3} {
 		add(code)
 	}
-	for code, n := range map[byte]int{0xcc: 1, 0xcd: 2, 0xce: 4, 0xcf: 8, 0xd0: 1, 0xd1: 2, 0xd2: 4, 0xd3: 8, 0xca: 4, 0xcb: 8,
+	for code, n := range map[byte]int{0xcc: 1, 0xcd: 2, 0xce: 4, 0xcf: 8, 0xd0: 1, 0xd1: 2, 0xd2: 4, 0xd3: 8,
+		0xca: 4, 0xcb: 8,
 		0xd4: 2, 0xd5: 3, 0xd6: 5, 0xd7: 9, 0xd8: 17} {
 		add(code, make([]byte, n)...)
 	}

@@ -5,7 +5,8 @@ import "testing"
 func TestNearest(t *testing.T) {
 	names := []string{"apply", "destroy", "größe", "plan", "plans"}
 	for given, want := range map[string]string{
-		"aply": "apply", "aplpy": "apply", "Destroy": "destroy", "grösse": "größe", "plan": "plan", "planx": "plan", "": "", "validate": "",
+		"aply": "apply", "aplpy": "apply", "Destroy": "destroy", "grösse": "größe", "plan": "plan", "planx": "plan",
+		"": "", "validate": "",
 	} {
 		if got := Nearest(given, names); got != want {
 			t.Errorf("%q: %q, want %q", given, got, want)
@@ -27,7 +28,8 @@ func TestDistance(t *testing.T) {
 		a, b        string
 		limit, want int
 	}{
-		{"", "", 3, 0}, {"", "abc", 9, 3}, {"kitten", "sitting", 9, 3}, {"kitten", "sitting", 2, 2}, {"ab", "ba", 9, 2}, {"ä", "a", 9, 1},
+		{"", "", 3, 0}, {"", "abc", 9, 3}, {"kitten", "sitting", 9, 3}, {"kitten", "sitting", 2, 2}, {"ab", "ba", 9, 2},
+		{"ä", "a", 9, 1},
 		{"abcdef", "a", 3, 3},
 	} {
 		for _, got := range []int{Distance(c.a, c.b, c.limit), Distance(c.b, c.a, c.limit)} {

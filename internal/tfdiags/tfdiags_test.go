@@ -23,7 +23,8 @@ func TestSentence(t *testing.T) {
 }
 
 func TestFormatPath(t *testing.T) {
-	path := cty.GetAttrPath("rule").IndexInt(0).GetAttr("tags").IndexString("a b").Index(cty.UnknownVal(cty.String)).Index(cty.EmptyObjectVal)
+	path := cty.GetAttrPath("rule").IndexInt(0).GetAttr("tags").IndexString("a b").Index(
+		cty.UnknownVal(cty.String)).Index(cty.EmptyObjectVal)
 	if got, want := FormatPath(path), `.rule[0].tags["a b"][...][...]`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

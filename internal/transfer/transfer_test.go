@@ -79,7 +79,8 @@ func TestAttempts(t *testing.T) {
 			if err != nil || string(data) != text || f.Written() != 10 || last != 10 {
 				t.Errorf("wrote %q, %d bytes, progress %d: %v", data, f.Written(), last, err)
 			}
-			if sent := test.server.breaks; test.server.ranges && len(sent) > 1 && test.server.asked[1] != int64(sent[0]) {
+			if sent := test.server.breaks; test.server.ranges && len(sent) > 1 &&
+				test.server.asked[1] != int64(sent[0]) {
 				t.Errorf("asked for %v", test.server.asked)
 			}
 		})

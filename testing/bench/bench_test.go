@@ -100,7 +100,8 @@ func TestShapesAreLinear(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for _, args := range [][]string{
-		{"-shapes", "square"}, {"-phases", "dance"}, {"-sizes", "10,5"}, {"-sizes", "x"}, {"-type", "synth_t0"}, {"plan"},
+		{"-shapes", "square"}, {"-phases", "dance"}, {"-sizes", "10,5"}, {"-sizes", "x"},
+		{"-type", "synth_t0"}, {"plan"},
 	} {
 		if _, err := parse(args); err == nil {
 			t.Errorf("%q was accepted", args)
@@ -146,7 +147,8 @@ func TestMeasure(t *testing.T) {
 
 func TestReadTraffic(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "counts")
-	text := "==1== I   refs:      1,093,315,006\n==1== I1  misses:        6,253,630\n==1== D   refs:        419,672,490  (275,361,842 rd)\n" +
+	text := "==1== I   refs:      1,093,315,006\n==1== I1  misses:        6,253,630\n==1== D   refs:        " +
+		"419,672,490  (275,361,842 rd)\n" +
 		"==1== D1  misses:        4,916,030  (  3,120,912 rd)\n==1== LLd misses:          452,826  (    125,893 rd)\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,8 @@ var estates = []struct {
 	name, about string
 	reads       func(n int) map[string][]string
 }{
-	{"grid", "regions of a network, a cluster and eight services, and one root module that reads all clusters", gridEstate},
+	{"grid", "regions of a network, a cluster and eight services, and one root module that reads all clusters",
+		gridEstate},
 	{"chain", "each root module reads the one before", chainEstate},
 	{"apart", "root modules that read nothing", apartEstate},
 }
@@ -201,8 +202,9 @@ func checkEstate(top string, reads map[string][]string) error {
 	for name, others := range reads {
 		for _, other := range others {
 			if all[name].Reads[other] != all[other].ID {
-				errs = append(errs, fmt.Errorf("%s has the output %q of %s, which is %q", name, all[name].Reads[other], other,
-					all[other].ID))
+				errs = append(errs,
+					fmt.Errorf("%s has the output %q of %s, which is %q", name, all[name].Reads[other], other,
+						all[other].ID))
 			}
 		}
 	}

@@ -59,7 +59,8 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.traffic, "traffic", false, "count instructions and cache misses with valgrind instead of "+
 		"measuring time")
 	f.BoolVar(&o.waits, "waits", false, "measure how long an apply waits for what it doesn't need, and nothing else")
-	f.BoolVar(&o.estates, "estates", false, "measure commands for many root modules; -sizes are numbers of root modules")
+	f.BoolVar(&o.estates, "estates", false,
+		"measure commands for many root modules; -sizes are numbers of root modules")
 	f.BoolVar(&o.postgres, "postgres", false, "measure states in a private PostgreSQL server, and nothing else; "+
 		"-ref is OpenTofu, with its backend pg")
 	if err := f.Parse(args); err != nil {

@@ -140,7 +140,8 @@ func TestDifference(t *testing.T) {
 	p.enter("module.net.terraform_data.vpc")
 	p.says("#heading", "must be replaced")
 	p.says(".diff", `triggers_replace = "shop-prod" -> "shop-test" # forces replacement`)
-	p.waitFor("the line of the attribute", `document.querySelector('.row.forces .place').textContent === 'net/main.tf:5'`)
+	p.waitFor("the line of the attribute",
+		`document.querySelector('.row.forces .place').textContent === 'net/main.tf:5'`)
 	p.says("#panel h3:last-of-type", "NEEDED BY") // as the style shows it
 	p.click(`#panel .entry[data-node]`)           // what it needs
 	p.says("#panel h2", "module.net.var.name")
@@ -189,7 +190,8 @@ func TestNeighborhood(t *testing.T) {
 	p.enter("module.net")
 	p.enter("module.net.terraform_data.subnet")
 	p.click("#near")
-	sameBoxes(t, p, "module.app.terraform_data.server", "module.net.terraform_data.subnet", "module.net.terraform_data.vpc")
+	sameBoxes(t, p, "module.app.terraform_data.server", "module.net.terraform_data.subnet",
+		"module.net.terraform_data.vpc")
 	p.click("#everything")
 	if len(p.boxes()) < 4 {
 		t.Errorf("the graph shows only %q", p.boxes())
@@ -271,7 +273,8 @@ func TestKeyboardAndList(t *testing.T) {
 		t.Errorf("opening an entry moves the focus to %q, want the panel", at)
 	}
 	p.says("#heading", "will be destroyed")
-	unnamed := eval[int](p, `[...document.querySelectorAll('button, input, select, [role=button]')].filter((e) => !e.hidden &&
+	unnamed := eval[int](p,
+		`[...document.querySelectorAll('button, input, select, [role=button]')].filter((e) => !e.hidden &&
 		!(e.getAttribute('aria-label') || e.innerText || e.textContent || e.labels && e.labels[0] && e.labels[0].textContent).trim()).length`)
 	if unnamed > 0 {
 		t.Errorf("%d controls have no name", unnamed)
@@ -419,12 +422,14 @@ resource "terraform_data" "b" {
 	}
 	p.do(chromedp.SendKeys(chromedp.CSS("#search"), `<img`))
 	p.says("#list h2", "Create (2)")
-	if eval[bool](p, `'pwned' in window || document.querySelector('img, b, i') !== null || document.scripts.length !== `+
-		`document.querySelectorAll('script[type="application/json"]').length + 1`) {
+	if eval[bool](p,
+		`'pwned' in window || document.querySelector('img, b, i') !== null || document.scripts.length !== `+
+			`document.querySelectorAll('script[type="application/json"]').length + 1`) {
 		t.Error("something in the configuration became part of the page")
 	}
 	// The policy stops what a mistake in the script would let through.
-	refused := eval[string](p, `(() => { try { document.body.innerHTML = '<b>x</b>'; return 'accepted'; } catch (e) { return 'refused'; } })()`)
+	refused := eval[string](p, `(() => { try { document.body.innerHTML = '<b>x</b>'; return 'accepted'; } catch (e) `+
+		`{ return 'refused'; } })()`)
 	if refused != "refused" {
 		t.Error("the policy lets the page parse markup")
 	}

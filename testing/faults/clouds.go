@@ -63,7 +63,8 @@ func prepareGCS(g *gateway, name string) (*preparedStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.env = append(out.env, "GOOGLE_OAUTH_ACCESS_TOKEN="+google.Token("https://www.googleapis.com/auth/cloud-platform"))
+	out.env = append(out.env, "GOOGLE_OAUTH_ACCESS_TOKEN="+
+		google.Token("https://www.googleapis.com/auth/cloud-platform"))
 	out.block = fmt.Sprintf(`
 terraform {
   backend "gcs" {

@@ -123,10 +123,11 @@ var storeFaults = []storeFault{
 		forward()
 		panic(http.ErrAbortHandler)
 	}},
-	{"responses lost from then on", true, func(_ http.ResponseWriter, forward func() *httptest.ResponseRecorder, _ func()) {
-		forward()
-		panic(http.ErrAbortHandler)
-	}},
+	{"responses lost from then on", true,
+		func(_ http.ResponseWriter, forward func() *httptest.ResponseRecorder, _ func()) {
+			forward()
+			panic(http.ErrAbortHandler)
+		}},
 	{"hangs", false, func(http.ResponseWriter, func() *httptest.ResponseRecorder, func()) { time.Sleep(hanging) }},
 	{"response cut off", false, func(w http.ResponseWriter, forward func() *httptest.ResponseRecorder, _ func()) {
 		got := forward()
@@ -157,8 +158,9 @@ func (g *gateway) serve(address string) (*httptest.Server, error) {
 	}
 	to.User = nil
 	// The host stays that of the proxy, which signatures include.
-	proxy := &httputil.ReverseProxy{ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host }}
+	proxy := &httputil.ReverseProxy{
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host }}
 	return httptest.NewServer(g.watch(proxy)), nil
 }
 
@@ -213,7 +215,8 @@ func (g *gateway) disarm() (fewer bool) {
 func (o *options) atEveryStoreRequest(report func(string, *tally)) error {
 	for _, kind := range storeKinds {
 		if missing := kind.missing(); missing != "" {
-			fmt.Printf("stores: %s skipped, because %s isn't set; run this with testing/services/run.sh\n", kind.name, missing)
+			fmt.Printf("stores: %s skipped, because %s isn't set; run this with testing/services/run.sh\n",
+				kind.name, missing)
 			continue
 		}
 		for _, op := range o.operations() {
@@ -228,7 +231,8 @@ func (o *options) atEveryStoreRequest(report func(string, *tally)) error {
 						}
 						continue
 					}
-					fewer, err := o.badStoreRequest(kind, op, fault, n, fmt.Sprintf("faults-%d-%s-%d-%d", os.Getpid(), op.name, i, n), sum)
+					fewer, err := o.badStoreRequest(kind, op, fault,
+						n, fmt.Sprintf("faults-%d-%s-%d-%d", os.Getpid(), op.name, i, n), sum)
 					if err != nil {
 						return fmt.Errorf("%s: %w", kind.name, err)
 					}
@@ -257,7 +261,8 @@ func (k storeKind) missing() string {
 
 // badStoreRequest performs one run in which the n-th request fails. It reports whether the run had
 // fewer requests.
-func (o *options) badStoreRequest(kind storeKind, op operation, fault storeFault, n int, name string, sum *tally) (fewer bool, err error) {
+func (o *options) badStoreRequest(kind storeKind, op operation, fault storeFault, n int, name string,
+	sum *tally) (fewer bool, err error) {
 	g := &gateway{}
 	store, err := kind.prepare(g, name)
 	if err != nil {

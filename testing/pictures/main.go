@@ -138,7 +138,8 @@ func svg(command, output string) string {
 		columns = max(columns, column)
 	}
 	width, height := 2*margin+int(float64(columns)*charWidth)+1, 2*margin+len(lines)*lineHeight
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="%d" xml:space="preserve">
+	return fmt.Sprintf(
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="%d" xml:space="preserve">
 <rect width="100%%" height="100%%" rx="6" fill="%s"/>
 <g fill="%s">
 %s</g>

@@ -11,7 +11,8 @@ import (
 
 func TestDriver(t *testing.T) {
 	for name, want := range map[string]string{
-		"local": "", "inmem": "", "http": "", "pg": "", "azurerm": "", "consul": "", "gcs": "", "kubernetes": "", "s3": "",
+		"local": "", "inmem": "", "http": "", "pg": "", "azurerm": "", "consul": "", "gcs": "",
+		"kubernetes": "", "s3": "",
 		"remote": "", "cloud": "", "cos": "", "oss": "",
 		"etcd":   `The backend "etcd" is no longer supported.`,
 		"floppy": `There is no backend named "floppy". Use one of: local, http, pg, inmem, `,

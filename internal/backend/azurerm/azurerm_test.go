@@ -134,7 +134,8 @@ func TestStoreWithOptions(t *testing.T) {
 }
 
 func info(id string) backend.LockInfo {
-	return backend.LockInfo{ID: id, Operation: "OperationTypeApply", Who: "me@here", Version: "1", Created: time.Now().UTC()}
+	return backend.LockInfo{ID: id, Operation: "OperationTypeApply", Who: "me@here", Version: "1",
+		Created: time.Now().UTC()}
 }
 
 func swap(t *testing.T, s *azurerm.Store, version, data string) string {
@@ -198,13 +199,15 @@ func TestLockInformation(t *testing.T) {
 		t.Fatal(err)
 	}
 	swap(t, a, version, "2")
-	if header := properties(t, a); header.Get("X-Ms-Meta-Team") != "blue" || header.Get("X-Ms-Meta-Terraformlockid") == "" {
+	if header := properties(t, a); header.Get("X-Ms-Meta-Team") != "blue" ||
+		header.Get("X-Ms-Meta-Terraformlockid") == "" {
 		t.Errorf("a write loses metadata: %v", header)
 	}
 	if err := a.Unlock(t.Context(), ws, id); err != nil {
 		t.Fatal(err)
 	}
-	if header := properties(t, a); header.Get("X-Ms-Meta-Team") != "blue" || header.Get("X-Ms-Meta-Terraformlockid") != "" ||
+	if header := properties(t, a); header.Get("X-Ms-Meta-Team") != "blue" ||
+		header.Get("X-Ms-Meta-Terraformlockid") != "" ||
 		header.Get("X-Ms-Lease-State") != "available" {
 		t.Errorf("after unlocking: %v", header)
 	}
@@ -292,7 +295,8 @@ func TestOthersLock(t *testing.T) {
 	if _, err := a.Lock(t.Context(), ws, info(id)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Swap(t.Context(), ws, version, []byte("2")); err == nil || !strings.Contains(err.Error(), "another process has locked the state") {
+	if _, err := b.Swap(t.Context(), ws, version, []byte("2")); err == nil ||
+		!strings.Contains(err.Error(), "another process has locked the state") {
 		t.Errorf("%v", err)
 	}
 	if err := a.Unlock(t.Context(), ws, id); err != nil {

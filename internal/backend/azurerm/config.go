@@ -66,7 +66,8 @@ func (c *Config) Check() error {
 			return blocks.Invalid([]string{"customer_provided_key"}, "it must be 32 bytes in Base64")
 		}
 		if c.EncryptionScope != "" {
-			return blocks.Invalid([]string{"encryption_scope"}, "it can't be set together with \"customer_provided_key\"")
+			return blocks.Invalid([]string{"encryption_scope"},
+				"it can't be set together with \"customer_provided_key\"")
 		}
 	}
 	if c.AccessKey != "" {
@@ -79,8 +80,8 @@ func (c *Config) Check() error {
 		return nil
 	}
 	if !c.UseAzureAD && c.ResourceGroup == "" {
-		return blocks.Invalid([]string{"resource_group_name"}, "it is required to look up the access key of the storage "+
-			"account. Set it, or set \"use_azuread_auth\", \"access_key\" or \"sas_token\"")
+		return blocks.Invalid([]string{"resource_group_name"}, "it is required to look up the access key of the "+
+			"storage account. Set it, or set \"use_azuread_auth\", \"access_key\" or \"sas_token\"")
 	}
 	return c.Config.Check()
 }

@@ -18,23 +18,27 @@ func code(resp *restapi.Response) string { return resp.Header.Get("X-Ms-Error-Co
 
 // advice explains codes of errors. %[1]s is the storage account, %[2]s the container.
 var advice = map[string]string{
-	"ContainerNotFound":         "the storage account %[1]s has no container %[2]s. Create it, or correct \"container_name\"",
+	"ContainerNotFound": "the storage account %[1]s has no container %[2]s. Create it, or correct " +
+		"\"container_name\"",
 	"AuthenticationFailed":      refusedCredentials,
 	"InvalidAuthenticationInfo": refusedCredentials,
 	"AuthorizationFailure": "the storage account %[1]s doesn't permit this request. Check the permissions of the " +
 		"shared access signature, and the network rules of the account",
 	"AuthorizationPermissionMismatch": "the credentials don't permit this request. They need the role \"Storage Blob " +
-		"Data Contributor\" for the container %[2]s; for plans with -lock=false, \"Storage Blob Data Reader\" is enough",
+		"Data Contributor\" for the container %[2]s; for plans with -lock=false, \"Storage Blob Data " +
+		"Reader\" is enough",
 	"InsufficientAccountPermissions": "the shared access signature doesn't permit this request",
 	"AuthorizationResourceTypeMismatch": "the shared access signature is not for containers and blobs; it needs the " +
 		"resource types c and o",
-	"AuthorizationServiceMismatch":        "the shared access signature is not for the blob service",
-	"KeyBasedAuthenticationNotPermitted":  "the storage account %[1]s doesn't permit access keys. Set \"use_azuread_auth\"",
-	"PublicAccessNotPermitted":            "the storage account %[1]s requires credentials",
-	"NoAuthenticationInformation":         "the storage account %[1]s requires credentials",
-	"BlobUsesCustomerSpecifiedEncryption": "the blob is encrypted with another key or scope. Set \"customer_provided_key\" or \"encryption_scope\" to the one it was written with",
-	"BlobArchived":                        "the blob is archived. Move it to another access tier",
-	"AccountIsDisabled":                   "the storage account %[1]s is disabled",
+	"AuthorizationServiceMismatch": "the shared access signature is not for the blob service",
+	"KeyBasedAuthenticationNotPermitted": "the storage account %[1]s doesn't permit access keys. Set " +
+		"\"use_azuread_auth\"",
+	"PublicAccessNotPermitted":    "the storage account %[1]s requires credentials",
+	"NoAuthenticationInformation": "the storage account %[1]s requires credentials",
+	"BlobUsesCustomerSpecifiedEncryption": "the blob is encrypted with another key or scope. Set " +
+		"\"customer_provided_key\" or \"encryption_scope\" to the one it was written with",
+	"BlobArchived":      "the blob is archived. Move it to another access tier",
+	"AccountIsDisabled": "the storage account %[1]s is disabled",
 }
 
 const refusedCredentials = "the storage account %[1]s doesn't accept the credentials. Check that the access key, " +
@@ -56,8 +60,8 @@ func (b *blobs) failure(resp *restapi.Response) error {
 		status = fmt.Sprintf("%d %s", resp.Status, id)
 	}
 	if skew := skew(resp); resp.Status == http.StatusForbidden && skew.Abs() > maxSkew {
-		return fmt.Errorf("the clock of this machine is off by %s, so the service refuses its signatures: set the clock "+
-			"(%s)", skew.Abs().Round(time.Second), status)
+		return fmt.Errorf("the clock of this machine is off by %s, so the service refuses its signatures: set "+
+			"the clock (%s)", skew.Abs().Round(time.Second), status)
 	}
 	if format := advice[id]; format != "" {
 		text := format

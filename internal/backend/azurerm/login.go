@@ -149,7 +149,8 @@ func (l *login) lookUpKey(ctx context.Context) (string, error) {
 	}
 	base.Path = strings.TrimRight(base.Path, "/") + "/" // without it, JoinPath returns relative paths
 	to := base.JoinPath("subscriptions", url.PathEscape(subscription), "resourceGroups",
-		url.PathEscape(l.config.ResourceGroup), "providers/Microsoft.Storage/storageAccounts", l.config.Account, "listKeys")
+		url.PathEscape(l.config.ResourceGroup), "providers/Microsoft.Storage/storageAccounts",
+		l.config.Account, "listKeys")
 	to.RawQuery = "api-version=2024-01-01"
 	scope := strings.TrimSuffix(l.cloud.Audience, "/") + "//.default" // the audience ends with a slash
 	api := restapi.Client{HTTP: l.http, Sign: func(ctx context.Context, req *http.Request, _ []byte) error {
@@ -171,7 +172,8 @@ func (l *login) lookUpKey(ctx context.Context) (string, error) {
 	err = json.Unmarshal(resp.Body, &answer)
 	switch {
 	case resp.Status != http.StatusOK:
-		return "", fmt.Errorf("%s responded with %d %s %s", to.Host, resp.Status, answer.Error.Code, answer.Error.Message)
+		return "", fmt.Errorf("%s responded with %d %s %s",
+			to.Host, resp.Status, answer.Error.Code, answer.Error.Message)
 	case err != nil:
 		return "", fmt.Errorf("invalid response of %s: %w", to.Host, err)
 	}

@@ -78,19 +78,25 @@ func TestMethods(t *testing.T) {
 	token := write(t, "token", []byte(azuretest.OIDCToken))
 	request := "https://" + azuretest.RequestHost + "/token?x=1"
 	for name, env := range map[string]map[string]string{
-		"secret":           and("ARM_CLIENT_SECRET", azuretest.Secret),
-		"secret file":      and("ARM_CLIENT_SECRET_FILE_PATH", write(t, "s", []byte(azuretest.Secret+"\n"))),
-		"client ID file":   and("ARM_CLIENT_ID", "", "ARM_CLIENT_ID_FILE_PATH", write(t, "c", []byte(azuretest.ClientID)), "ARM_CLIENT_SECRET", azuretest.Secret),
-		"certificate":      and("ARM_CLIENT_CERTIFICATE", base64.StdEncoding.EncodeToString(pfx), "ARM_CLIENT_CERTIFICATE_PASSWORD", "pw"),
-		"certificate file": and("ARM_CLIENT_CERTIFICATE_PATH", write(t, "c.pfx", pfx), "ARM_CLIENT_CERTIFICATE_PASSWORD", "pw", "ARM_CLIENT_SECRET", "not used"),
-		"OIDC token":       and("ARM_USE_OIDC", "true", "ARM_OIDC_TOKEN", azuretest.OIDCToken),
-		"OIDC file":        and("ARM_USE_OIDC", "true", "ARM_OIDC_TOKEN_FILE_PATH", write(t, "t", []byte(azuretest.OIDCToken+"\n"))),
-		"OIDC request":     and("ARM_USE_OIDC", "1", "ACTIONS_ID_TOKEN_REQUEST_URL", request, "ACTIONS_ID_TOKEN_REQUEST_TOKEN", azuretest.RequestToken),
-		"pipelines":        and("ARM_USE_OIDC", "true", "SYSTEM_OIDCREQUESTURI", request, "SYSTEM_ACCESSTOKEN", azuretest.RequestToken, "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID", "conn"),
-		"MSI":              and("ARM_USE_MSI", "true"),
-		"MSI of the host":  {"ARM_USE_MSI": "true", "ARM_SUBSCRIPTION_ID": azuretest.Subscription},
-		"other cloud":      and("ARM_CLIENT_SECRET", azuretest.Secret, "ARM_METADATA_HOSTNAME", azuretest.MetadataHost),
-		"AKS":              and("ARM_USE_AKS_WORKLOAD_IDENTITY", "true"),
+		"secret":      and("ARM_CLIENT_SECRET", azuretest.Secret),
+		"secret file": and("ARM_CLIENT_SECRET_FILE_PATH", write(t, "s", []byte(azuretest.Secret+"\n"))),
+		"client ID file": and("ARM_CLIENT_ID", "", "ARM_CLIENT_ID_FILE_PATH",
+			write(t, "c", []byte(azuretest.ClientID)), "ARM_CLIENT_SECRET", azuretest.Secret),
+		"certificate": and("ARM_CLIENT_CERTIFICATE", base64.StdEncoding.EncodeToString(pfx),
+			"ARM_CLIENT_CERTIFICATE_PASSWORD", "pw"),
+		"certificate file": and("ARM_CLIENT_CERTIFICATE_PATH", write(t, "c.pfx", pfx),
+			"ARM_CLIENT_CERTIFICATE_PASSWORD", "pw", "ARM_CLIENT_SECRET", "not used"),
+		"OIDC token": and("ARM_USE_OIDC", "true", "ARM_OIDC_TOKEN", azuretest.OIDCToken),
+		"OIDC file": and("ARM_USE_OIDC", "true", "ARM_OIDC_TOKEN_FILE_PATH",
+			write(t, "t", []byte(azuretest.OIDCToken+"\n"))),
+		"OIDC request": and("ARM_USE_OIDC", "1", "ACTIONS_ID_TOKEN_REQUEST_URL", request,
+			"ACTIONS_ID_TOKEN_REQUEST_TOKEN", azuretest.RequestToken),
+		"pipelines": and("ARM_USE_OIDC", "true", "SYSTEM_OIDCREQUESTURI", request, "SYSTEM_ACCESSTOKEN",
+			azuretest.RequestToken, "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID", "conn"),
+		"MSI":             and("ARM_USE_MSI", "true"),
+		"MSI of the host": {"ARM_USE_MSI": "true", "ARM_SUBSCRIPTION_ID": azuretest.Subscription},
+		"other cloud":     and("ARM_CLIENT_SECRET", azuretest.Secret, "ARM_METADATA_HOSTNAME", azuretest.MetadataHost),
+		"AKS":             and("ARM_USE_AKS_WORKLOAD_IDENTITY", "true"),
 	} {
 		for _, how := range []string{"use_azuread_auth", "resource_group_name"} {
 			t.Run(name+" "+how, func(t *testing.T) {
@@ -173,7 +179,8 @@ func TestSharedAccessSignature(t *testing.T) {
 	})
 	defer azure.Intercept(nil)
 	err := get(t.Context(), a)
-	if err == nil || strings.Contains(err.Error(), "c2VjcmV0") || query.Get("sig") != "c2VjcmV0" || query.Get("sp") != "r" {
+	if err == nil || strings.Contains(err.Error(), "c2VjcmV0") || query.Get("sig") != "c2VjcmV0" ||
+		query.Get("sp") != "r" {
 		t.Errorf("%v with %v", err, query)
 	}
 }
@@ -182,10 +189,12 @@ func TestSharedAccessSignature(t *testing.T) {
 func TestErrors(t *testing.T) {
 	needService(t)
 	good := newContainer(t)
-	noKey := text("storage_account_name", azuretest.Account, "container_name", good["container_name"].AsString(), "key", "k")
+	noKey := text("storage_account_name", azuretest.Account, "container_name",
+		good["container_name"].AsString(), "key", "k")
 	ad := noKey.with("use_azuread_auth", "true", "use_cli", "false")
 	principal := ad.with("tenant_id", azuretest.Tenant, "client_id", azuretest.ClientID)
-	lookup := noKey.with("tenant_id", azuretest.Tenant, "client_id", azuretest.ClientID, "client_secret", azuretest.Secret)
+	lookup := noKey.with("tenant_id", azuretest.Tenant, "client_id", azuretest.ClientID, "client_secret",
+		azuretest.Secret)
 	refused := func(status int, code string) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("X-Ms-Error-Code", code)
@@ -198,31 +207,41 @@ func TestErrors(t *testing.T) {
 		settings settings
 		answer   func(http.ResponseWriter, *http.Request) bool
 	}{
-		{"has no container other. Create it, or correct \"container_name\" (404 ContainerNotFound)", good.with("container_name", "other"), nil},
-		{"doesn't accept the credentials", good.with("access_key", base64.StdEncoding.EncodeToString([]byte("wrong"))), nil},
+		{"has no container other. Create it, or correct \"container_name\" (404 ContainerNotFound)",
+			good.with("container_name", "other"), nil},
+		{"doesn't accept the credentials",
+			good.with("access_key", base64.StdEncoding.EncodeToString([]byte("wrong"))), nil},
 		{"there are no Azure credentials", ad, nil},
 		{"use_cli is false", ad, nil},
 		{"a client secret: client_secret not set", principal, nil},
 		{"AADSTS7000215: Invalid client secret provided.", principal.with("client_secret", "wrong"), nil},
 		{"AADSTS90002: Tenant", principal.with("client_secret", azuretest.Secret, "tenant_id", "other"), nil},
-		{"\"client_certificate_password\" is wrong", principal.with("client_certificate", base64.StdEncoding.EncodeToString(certificate(t, "pw"))), nil},
+		{"\"client_certificate_password\" is wrong",
+			principal.with("client_certificate", base64.StdEncoding.EncodeToString(certificate(t, "pw"))), nil},
 		{"is not a PKCS#12 file with a certificate and its key", principal.with("client_certificate", "eHh4"), nil},
-		{"oidc.azure.example, which issues OpenID Connect tokens, responded with 401", principal.with("use_oidc", "true", "oidc_request_url", "https://"+azuretest.RequestHost, "oidc_request_token", "x"), nil},
+		{"oidc.azure.example, which issues OpenID Connect tokens, responded with 401", principal.with("use_oidc",
+			"true", "oidc_request_url", "https://"+azuretest.RequestHost, "oidc_request_token", "x"), nil},
 		{"Identity not found", ad.with("use_msi", "true", "client_id", "unknown"), nil},
-		{"\"subscription_id\" is not set, which is required with a client secret", lookup.with("resource_group_name", azuretest.Group), nil},
-		{"responded with 404 ResourceNotFound", lookup.with("resource_group_name", "other", "subscription_id", azuretest.Subscription), nil},
+		{"\"subscription_id\" is not set, which is required with a client secret",
+			lookup.with("resource_group_name", azuretest.Group), nil},
+		{"responded with 404 ResourceNotFound",
+			lookup.with("resource_group_name", "other", "subscription_id", azuretest.Subscription), nil},
 		{"there is no Azure cloud \"mars\"", good.with("environment", "mars"), nil},
-		{"metadata service none.azure.example, which \"metadata_host\" names", good.with("metadata_host", "none.azure.example"), nil},
-		{"the role \"Storage Blob Data Contributor\" for the container c", good, refused(403, "AuthorizationPermissionMismatch")},
-		{"doesn't permit access keys. Set \"use_azuread_auth\"", good, refused(403, "KeyBasedAuthenticationNotPermitted")},
+		{"metadata service none.azure.example, which \"metadata_host\" names",
+			good.with("metadata_host", "none.azure.example"), nil},
+		{"the role \"Storage Blob Data Contributor\" for the container c",
+			good, refused(403, "AuthorizationPermissionMismatch")},
+		{"doesn't permit access keys. Set \"use_azuread_auth\"", good,
+			refused(403, "KeyBasedAuthenticationNotPermitted")},
 		{"the clock of this machine is off by ", good, func(w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("Date", time.Now().UTC().Add(2*time.Hour).Format(http.TimeFormat))
 			return refused(403, "AuthenticationFailed")(w, r)
 		}},
-		{"the service took longer than 1s, the limit of \"timeout_seconds\"", good.with("timeout_seconds", "1"), func(_ http.ResponseWriter, r *http.Request) bool {
-			<-r.Context().Done()
-			return true
-		}},
+		{"the service took longer than 1s, the limit of \"timeout_seconds\"", good.with("timeout_seconds", "1"),
+			func(_ http.ResponseWriter, r *http.Request) bool {
+				<-r.Context().Done()
+				return true
+			}},
 		{"doesn't match the checksum", good, func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Content-MD5", base64.StdEncoding.EncodeToString(make([]byte, 16)))
 			_, _ = w.Write([]byte("{}"))
@@ -245,23 +264,31 @@ func TestConfigErrors(t *testing.T) {
 	without := base.with()
 	delete(without, "access_key")
 	for want, s := range map[string]settings{
-		`"storage_account_name" is invalid: it must have 3 to 24`:             base.with("storage_account_name", "Upper.case"),
-		`"container_name" is invalid: it is required`:                         text("storage_account_name", "account", "key", "k"),
-		`"access_key" is invalid: it is not in Base64`:                        base.with("access_key", "%"),
-		`"customer_provided_key" is invalid: it must be 32 bytes`:             base.with("customer_provided_key", "eHh4"),
-		`"customer_provided_key" is invalid: it can't be set together`:        base.with("customer_provided_key", "eHh4", "encryption_scope", "s"),
-		`"timeout_seconds" is invalid: it must not be negative`:               base.with("timeout_seconds", "-1"),
-		`"resource_group_name" is invalid: it is required to look up`:         without,
-		`"client_id_file_path" is invalid: open none: no such file`:           without.with("use_azuread_auth", "true", "client_id_file_path", "none"),
-		`"client_secret_file_path" is invalid: the value in the file differs`: without.with("use_azuread_auth", "true", "client_secret", "x", "client_secret_file_path", write(t, "s", []byte("y"))),
-		`"client_certificate_path" is invalid: it can't be set together`:      without.with("use_azuread_auth", "true", "client_certificate", "x", "client_certificate_path", "y"),
+		`"storage_account_name" is invalid: it must have 3 to 24`: base.with("storage_account_name",
+			"Upper.case"),
+		`"container_name" is invalid: it is required`: text("storage_account_name", "account",
+			"key", "k"),
+		`"access_key" is invalid: it is not in Base64`: base.with("access_key", "%"),
+		`"customer_provided_key" is invalid: it must be 32 bytes`: base.with("customer_provided_key",
+			"eHh4"),
+		`"customer_provided_key" is invalid: it can't be set together`: base.with("customer_provided_key",
+			"eHh4", "encryption_scope", "s"),
+		`"timeout_seconds" is invalid: it must not be negative`:       base.with("timeout_seconds", "-1"),
+		`"resource_group_name" is invalid: it is required to look up`: without,
+		`"client_id_file_path" is invalid: open none: no such file`: without.with("use_azuread_auth", "true",
+			"client_id_file_path", "none"),
+		`"client_secret_file_path" is invalid: the value in the file differs`: without.with("use_azuread_auth", "true",
+			"client_secret", "x", "client_secret_file_path", write(t, "s", []byte("y"))),
+		`"client_certificate_path" is invalid: it can't be set together`: without.with("use_azuread_auth", "true",
+			"client_certificate", "x", "client_certificate_path", "y"),
 	} {
 		if _, err := decode(s, nil, tfdiags.Drop); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 	var warnings tfdiags.Diagnostics
-	if _, err := decode(base.with("endpoint", "x", "msi_endpoint", "y"), nil, warnings.Add); err != nil || len(warnings) != 2 {
+	if _, err := decode(base.with("endpoint", "x", "msi_endpoint", "y"), nil, warnings.Add); err != nil ||
+		len(warnings) != 2 {
 		t.Errorf("%v, %v", warnings, err)
 	}
 }
@@ -284,10 +311,12 @@ func TestReadOnly(t *testing.T) {
 	if data, err := b.Get(t.Context(), ws); err != nil || !bytes.Equal(data, []byte("1")) {
 		t.Errorf("%q, %v", data, err)
 	}
-	if _, err := b.Lock(t.Context(), ws, info("x")); err == nil || !strings.Contains(err.Error(), "locking the state: the credentials don't permit this request") {
+	if _, err := b.Lock(t.Context(), ws, info("x")); err == nil ||
+		!strings.Contains(err.Error(), "locking the state: the credentials don't permit this request") {
 		t.Error(err)
 	}
-	if err := b.Put(t.Context(), ws, []byte("2")); err == nil || !strings.Contains(err.Error(), "writing the state: the credentials don't permit this request") {
+	if err := b.Put(t.Context(), ws, []byte("2")); err == nil ||
+		!strings.Contains(err.Error(), "writing the state: the credentials don't permit this request") {
 		t.Error(err)
 	}
 }

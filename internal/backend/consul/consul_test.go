@@ -163,7 +163,8 @@ func TestDamagedChunks(t *testing.T) {
 	check(t, a.Put(t.Context(), ws, noise(consultest.MaxValue+1)))
 	for key := range s.Entries() {
 		if strings.HasSuffix(key, "/1") {
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPut, s.URL+"/v1/kv/"+key, strings.NewReader("x"))
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPut, s.URL+"/v1/kv/"+key,
+				strings.NewReader("x"))
 			resp, err := httpclient.New(httpclient.Options{}).Do(req)
 			check(t, err)
 			resp.Body.Close()
@@ -308,19 +309,23 @@ func TestErrors(t *testing.T) {
 		settings settings
 		want     string
 	}{
-		"works":            {settings{"http_auth": "me:secret", "access_token": "right"}, ""},
-		"no password":      {settings{"access_token": "right"}, "set the user and password in http_auth or CONSUL_HTTP_AUTH"},
-		"no token":         {settings{"http_auth": "me:secret"}, "access_token, CONSUL_HTTP_TOKEN and CONSUL_HTTP_TOKEN_FILE are not set"},
-		"wrong token":      {settings{"http_auth": "me:secret", "access_token": "wrong"}, "the access token is invalid or has no permission"},
-		"wrong datacenter": {settings{"http_auth": "me:secret", "access_token": "right", "datacenter": "x"}, "No path to datacenter"},
-		"slash before":     {settings{"path": "/a"}, `the path "/a" must not begin with a slash`},
-		"slash after":      {settings{"path": "a/"}, `the path "a/" must not end with a slash`},
-		"scheme":           {settings{"scheme": "ftp"}, `the scheme "ftp" is unknown`},
-		"address":          {settings{"address": "http://"}, `the address "http://" is invalid`},
-		"certificate":      {settings{"cert_file": missing}, "cert_file and key_file must be set together"},
-		"no file":          {settings{"cert_file": missing, "key_file": missing}, "reading cert_file and key_file"},
-		"no authority":     {settings{"ca_file": missing}, "reading the CA certificates"},
-		"no server":        {settings{"address": closed.Addr().String()}, "connection refused"},
+		"works": {settings{"http_auth": "me:secret", "access_token": "right"}, ""},
+		"no password": {settings{"access_token": "right"},
+			"set the user and password in http_auth or CONSUL_HTTP_AUTH"},
+		"no token": {settings{"http_auth": "me:secret"},
+			"access_token, CONSUL_HTTP_TOKEN and CONSUL_HTTP_TOKEN_FILE are not set"},
+		"wrong token": {settings{"http_auth": "me:secret", "access_token": "wrong"},
+			"the access token is invalid or has no permission"},
+		"wrong datacenter": {settings{"http_auth": "me:secret", "access_token": "right", "datacenter": "x"},
+			"No path to datacenter"},
+		"slash before": {settings{"path": "/a"}, `the path "/a" must not begin with a slash`},
+		"slash after":  {settings{"path": "a/"}, `the path "a/" must not end with a slash`},
+		"scheme":       {settings{"scheme": "ftp"}, `the scheme "ftp" is unknown`},
+		"address":      {settings{"address": "http://"}, `the address "http://" is invalid`},
+		"certificate":  {settings{"cert_file": missing}, "cert_file and key_file must be set together"},
+		"no file":      {settings{"cert_file": missing, "key_file": missing}, "reading cert_file and key_file"},
+		"no authority": {settings{"ca_file": missing}, "reading the CA certificates"},
+		"no server":    {settings{"address": closed.Addr().String()}, "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, err := tryOpen(t, s, test.settings)

@@ -79,12 +79,14 @@ const longestSession = 43200
 // Check implements blocks.Checker.
 func (c *Config) Check() error {
 	if c.AssumeRole != nil && (c.AssumeRole.Duration < 0 || c.AssumeRole.Duration > longestSession) {
-		return blocks.Invalid([]string{"assume_role", "session_duration"}, "it must be a number of seconds from 0 to %d",
+		return blocks.Invalid([]string{"assume_role", "session_duration"},
+			"it must be a number of seconds from 0 to %d",
 			longestSession)
 	}
 	for name, value := range map[string]string{"prefix": c.Prefix, "key": c.Key} {
 		if strings.HasPrefix(value, "/") || strings.HasSuffix(value, "/") || value == "" || value == "." {
-			return blocks.Invalid([]string{name}, "it must be the name of a folder or object, without a slash at either end")
+			return blocks.Invalid([]string{name},
+				"it must be the name of a folder or object, without a slash at either end")
 		}
 	}
 	return nil
@@ -130,7 +132,8 @@ func (c *Config) explain(err *objects.Refusal) error {
 		return fmt.Errorf("%w: the region %q has no bucket %q; the name must end with the ID of the account", err,
 			c.Region, c.Bucket)
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSecretId":
-		return fmt.Errorf("%w: check secret_id and secret_key, or TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY", err)
+		return fmt.Errorf("%w: check secret_id and secret_key, or TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY",
+			err)
 	case "RequestTimeTooSkewed", "RequestIsExpired":
 		return fmt.Errorf("%w: the clock of this machine is wrong", err)
 	case "ExpiredToken", "InvalidSecurityToken":

@@ -75,7 +75,8 @@ func TestLayout(t *testing.T) {
 		t.Errorf("%d objects, %d tags", len(objects), s.Tags())
 	}
 	check(t, a.(backend.Locker).Unlock(t.Context(), "w", id))
-	b := open(t, client, settings{"encrypt": cty.False, "acl": text("public-read"), "key": text("x"), "prefix": cty.NullVal(cty.String)})
+	b := open(t, client,
+		settings{"encrypt": cty.False, "acl": text("public-read"), "key": text("x"), "prefix": cty.NullVal(cty.String)})
 	check(t, b.Put(t.Context(), ws, []byte("3")))
 	if o := s.Objects()["env:/x"]; string(o.Data) != "3" || o.Header.Get("X-Cos-Acl") != "public-read" ||
 		o.Header.Get("X-Cos-Server-Side-Encryption") != "" {
@@ -142,18 +143,22 @@ func TestErrors(t *testing.T) {
 		settings settings
 		want     string
 	}{
-		"works":          {nil, ""},
-		"accelerated":    {settings{"accelerate": cty.True}, ""},
-		"role":           {settings{"assume_role": role("qcs::cam::uin/1:roleName/allowed")}, ""},
-		"unknown role":   {settings{"assume_role": role("qcs::cam::uin/1:roleName/x")}, `assuming the role "qcs::cam::uin/1:roleName/x": InvalidParameter.RoleNotExist`},
-		"no credentials": {settings{"secret_id": cty.NullVal(cty.String)}, "TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY"},
-		"unknown key":    {settings{"secret_id": text("x")}, "InvalidAccessKeyId: The request is refused. (status 403): check secret_id"},
-		"wrong secret":   {settings{"secret_key": text("x")}, "SignatureDoesNotMatch"},
-		"wrong token":    {settings{"security_token": text("x")}, "the temporary credentials have expired"},
-		"no bucket":      {settings{"bucket": text("other-125")}, `the region "ap-guangzhou" has no bucket "other-125"`},
-		"no region":      {settings{"region": cty.NullVal(cty.String)}, "it is required, here or in the environment variable TENCENTCLOUD_REGION"},
-		"access list":    {settings{"acl": text("x")}, "acl"},
-		"prefix":         {settings{"prefix": text("/x")}, "without a slash at either end"},
+		"works":       {nil, ""},
+		"accelerated": {settings{"accelerate": cty.True}, ""},
+		"role":        {settings{"assume_role": role("qcs::cam::uin/1:roleName/allowed")}, ""},
+		"unknown role": {settings{"assume_role": role("qcs::cam::uin/1:roleName/x")},
+			`assuming the role "qcs::cam::uin/1:roleName/x": InvalidParameter.RoleNotExist`},
+		"no credentials": {settings{"secret_id": cty.NullVal(cty.String)},
+			"TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY"},
+		"unknown key": {settings{"secret_id": text("x")},
+			"InvalidAccessKeyId: The request is refused. (status 403): check secret_id"},
+		"wrong secret": {settings{"secret_key": text("x")}, "SignatureDoesNotMatch"},
+		"wrong token":  {settings{"security_token": text("x")}, "the temporary credentials have expired"},
+		"no bucket":    {settings{"bucket": text("other-125")}, `the region "ap-guangzhou" has no bucket "other-125"`},
+		"no region": {settings{"region": cty.NullVal(cty.String)},
+			"it is required, here or in the environment variable TENCENTCLOUD_REGION"},
+		"access list": {settings{"acl": text("x")}, "acl"},
+		"prefix":      {settings{"prefix": text("/x")}, "without a slash at either end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, err := storetest.Open(t, cos.Driver, storetest.With(arguments, test.settings), through(client))

@@ -92,7 +92,8 @@ func (k *credentials) signObject(ctx context.Context, req *http.Request, _ []byt
 	}
 	paramNames, paramText := canonical(params)
 	headerNames, headerText := canonical(headers)
-	sum := sha1.Sum([]byte(strings.ToLower(req.Method) + "\n" + req.URL.Path + "\n" + paramText + "\n" + headerText + "\n"))
+	sum := sha1.Sum([]byte(strings.ToLower(req.Method) + "\n" + req.URL.Path + "\n" + paramText +
+		"\n" + headerText + "\n"))
 	signKey := hexOf(restapi.HMAC(sha1.New, key.secret, span))
 	signature := hexOf(restapi.HMAC(sha1.New, signKey, "sha1\n"+span+"\n"+hex.EncodeToString(sum[:])+"\n"))
 	req.Header.Set("Authorization", "q-sign-algorithm=sha1&q-ak="+key.id+"&q-sign-time="+span+"&q-key-time="+span+
@@ -162,7 +163,8 @@ func signService(req *http.Request, key keyPair, service, host string, body []by
 		hashed(string(body))
 	scope := date + "/" + service + "/tc3_request"
 	text := "TC3-HMAC-SHA256\n" + stamp + "\n" + scope + "\n" + hashed(canonicalRequest)
-	signing := restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, "TC3"+key.secret, date), service), "tc3_request")
+	signing := restapi.HMAC(sha256.New,
+		restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, "TC3"+key.secret, date), service), "tc3_request")
 	req.Header.Set("X-Tc-Timestamp", stamp)
 	if key.token != "" {
 		req.Header.Set("X-Tc-Token", key.token)
@@ -230,8 +232,8 @@ func (g *guarded) take(ctx context.Context, value string) error {
 		case !errors.As(err, &failed) || !strings.Contains(failed.Code, "TagDuplicate"):
 			return fmt.Errorf("creating the tag %s=%s, which guards locks: %w", tagKey, value, err)
 		case time.Now().After(limit):
-			return fmt.Errorf("the tag %s=%s exists: a process is creating a lock, or was killed doing so. If no process "+
-				"is, delete the tag", tagKey, value)
+			return fmt.Errorf("the tag %s=%s exists: a process is creating a lock, or was killed doing so. If no "+
+				"process is, delete the tag", tagKey, value)
 		}
 		select {
 		case <-ctx.Done():

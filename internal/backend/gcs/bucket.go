@@ -205,9 +205,10 @@ func (b *bucket) failure(resp *restapi.Response) error {
 	case resp.Status == http.StatusUnauthorized:
 		return fmt.Errorf("the credentials are not valid, or have expired: %w", err)
 	case resp.Status == http.StatusForbidden && strings.Contains(text, "does not have storage"):
-		return fmt.Errorf("the credentials don't permit this request. They need the role \"Storage Object Admin\" for the "+
-			"bucket %q; for plans with -lock=false, \"Storage Object Viewer\" is enough: %w", b.name, err)
-	case strings.Contains(text, "customer-supplied encryption key") || strings.Contains(text, "ResourceIsEncryptedWithCustomerEncryptionKey"):
+		return fmt.Errorf("the credentials don't permit this request. They need the role \"Storage Object Admin\" "+
+			"for the bucket %q; for plans with -lock=false, \"Storage Object Viewer\" is enough: %w", b.name, err)
+	case strings.Contains(text, "customer-supplied encryption key") ||
+		strings.Contains(text, "ResourceIsEncryptedWithCustomerEncryptionKey"):
 		return fmt.Errorf("the object is encrypted with a key other than \"encryption_key\": %w", err)
 	}
 	return err

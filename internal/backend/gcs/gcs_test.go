@@ -98,7 +98,8 @@ func newBucket(t *testing.T) settings {
 	if _, err := google.MakeBucket(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	return settings{}.with("bucket", name, "access_token", google.Token("https://www.googleapis.com/auth/cloud-platform"))
+	return settings{}.with("bucket", name, "access_token",
+		google.Token("https://www.googleapis.com/auth/cloud-platform"))
 }
 
 func TestStore(t *testing.T) {
@@ -115,7 +116,8 @@ func TestStore(t *testing.T) {
 		"endpoint":     {"storage_custom_endpoint", "https://storage-states.p.googleapis.com/storage/v1/b"},
 		"host":         {"storage_custom_endpoint", "https://storage-states.p.googleapis.com"},
 		"account":      {"access_token", "", "credentials", string(account)},
-		"impersonated": {"access_token", "", "credentials", string(account), "impersonate_service_account", gcptest.Impersonated},
+		"impersonated": {"access_token", "", "credentials", string(account), "impersonate_service_account",
+			gcptest.Impersonated},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) (a, b backend.Store) {
@@ -127,7 +129,8 @@ func TestStore(t *testing.T) {
 }
 
 func info(id string) backend.LockInfo {
-	return backend.LockInfo{ID: id, Operation: "OperationTypeApply", Who: "me@here", Version: "1", Created: time.Now().UTC()}
+	return backend.LockInfo{ID: id, Operation: "OperationTypeApply", Who: "me@here", Version: "1",
+		Created: time.Now().UTC()}
 }
 
 func swap(t *testing.T, s store, version, data string) string {
@@ -190,7 +193,8 @@ func TestLostResponses(t *testing.T) {
 	if err := a.Unlock(t.Context(), ws, id); err != nil {
 		t.Fatal(err)
 	}
-	if data, now, err := a.GetVersion(t.Context(), ws); err != nil || string(data) != "2" || now != version || lost < 6 {
+	if data, now, err := a.GetVersion(t.Context(), ws); err != nil || string(data) != "2" ||
+		now != version || lost < 6 {
 		t.Errorf("%q, %q, %v after %d requests", data, now, err, lost)
 	}
 	if _, err := a.Lock(t.Context(), ws, info("y")); err != nil {
@@ -244,13 +248,18 @@ func TestErrors(t *testing.T) {
 		settings settings
 		answer   func(http.ResponseWriter, *http.Request) bool
 	}{
-		{"there is no bucket \"other\". Create it, or correct \"bucket\"", good.with("bucket", "other"), reply(404, "The specified bucket does not exist.")},
+		{"there is no bucket \"other\". Create it, or correct \"bucket\"", good.with("bucket", "other"),
+			reply(404, "The specified bucket does not exist.")},
 		{"the credentials are not valid, or have expired", good.with("access_token", "hunter2"), nil},
-		{"reading the file that \"credentials\" names: open none: no such file", good.with("access_token", "", "credentials", "none"), nil},
-		{"the credentials are not accepted by Google", good.with("access_token", "", "credentials", string(google.UserFile("hunter2"))), nil},
+		{"reading the file that \"credentials\" names: open none: no such file",
+			good.with("access_token", "", "credentials", "none"), nil},
+		{"the credentials are not accepted by Google",
+			good.with("access_token", "", "credentials", string(google.UserFile("hunter2"))), nil},
 		{"impersonating the service account other@x", good.with("impersonate_service_account", "other@x"), nil},
-		{"the role \"Storage Object Admin\"", good, reply(403, "x@y does not have storage.objects.get access to the Google Cloud Storage object.")},
-		{"is encrypted with a key other than \"encryption_key\"", good, reply(400, "The target object is encrypted by a customer-supplied encryption key.")},
+		{"the role \"Storage Object Admin\"", good,
+			reply(403, "x@y does not have storage.objects.get access to the Google Cloud Storage object.")},
+		{"is encrypted with a key other than \"encryption_key\"",
+			good, reply(400, "The target object is encrypted by a customer-supplied encryption key.")},
 		{"doesn't match the checksum", good, func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("X-Goog-Hash", "crc32c=AAAAAA==,md5=x")
 			_, _ = w.Write([]byte("{}"))
@@ -269,12 +278,14 @@ func TestErrors(t *testing.T) {
 func TestConfigErrors(t *testing.T) {
 	base := settings{}.with("bucket", "b")
 	for want, s := range map[string]settings{
-		`"bucket" is invalid: it is required`:                         {},
-		`"bucket" is invalid: it is the name of a bucket, without`:    base.with("bucket", "b/dir"),
-		`"encryption_key" is invalid: it must be 32 bytes in Base64`:  base.with("encryption_key", "eHh4"),
-		`"encryption_key" is invalid: it can't be set together`:       base.with("encryption_key", base64.StdEncoding.EncodeToString(make([]byte, 32)), "kms_encryption_key", gcptest.Key),
-		`"kms_encryption_key" is invalid: it must have the form`:      base.with("kms_encryption_key", "k"),
-		`"storage_custom_endpoint" is invalid: it must have the form`: base.with("storage_custom_endpoint", "storage.example.com"),
+		`"bucket" is invalid: it is required`:                        {},
+		`"bucket" is invalid: it is the name of a bucket, without`:   base.with("bucket", "b/dir"),
+		`"encryption_key" is invalid: it must be 32 bytes in Base64`: base.with("encryption_key", "eHh4"),
+		`"encryption_key" is invalid: it can't be set together`: base.with("encryption_key",
+			base64.StdEncoding.EncodeToString(make([]byte, 32)), "kms_encryption_key", gcptest.Key),
+		`"kms_encryption_key" is invalid: it must have the form`: base.with("kms_encryption_key", "k"),
+		`"storage_custom_endpoint" is invalid: it must have the form`: base.with("storage_custom_endpoint",
+			"storage.example.com"),
 	} {
 		if _, _, err := tryOpen(t, s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -307,7 +318,8 @@ func TestReadOnly(t *testing.T) {
 	if data, err := a.Get(t.Context(), ws); err != nil || string(data) != "1" {
 		t.Errorf("%q, %v", data, err)
 	}
-	if _, err := a.Lock(t.Context(), ws, info("x")); err == nil || !strings.Contains(err.Error(), "the role \"Storage Object Admin\"") {
+	if _, err := a.Lock(t.Context(), ws, info("x")); err == nil ||
+		!strings.Contains(err.Error(), "the role \"Storage Object Admin\"") {
 		t.Error(err)
 	}
 }

@@ -163,7 +163,8 @@ func TestRetries(t *testing.T) {
 		t.Errorf("after two failures: %v, %s", err, srv.state)
 	}
 	srv.fail = []int{500, 502, 503}
-	if err := s.Put(t.Context(), ws, []byte("[]")); err == nil || !strings.Contains(err.Error(), "503 Service Unavailable: no luck") {
+	if err := s.Put(t.Context(), ws, []byte("[]")); err == nil ||
+		!strings.Contains(err.Error(), "503 Service Unavailable: no luck") {
 		t.Errorf("after three failures: %v", err)
 	}
 	srv.methods = nil
@@ -262,7 +263,8 @@ func TestRedirectedWrites(t *testing.T) {
 			if follows && (err != nil || len(methods) != 2 || methods[1] != name) {
 				t.Errorf("%d %s: %v after %v", status, name, err, methods)
 			}
-			if !follows && (err == nil || !strings.Contains(err.Error(), "set the address to the final URL of the server") || len(methods) != 1) {
+			if !follows && (err == nil ||
+				!strings.Contains(err.Error(), "set the address to the final URL of the server") || len(methods) != 1) {
 				t.Errorf("%d %s: %v after %v", status, name, err, methods)
 			}
 		}
@@ -300,7 +302,8 @@ func TestForceUnlock(t *testing.T) {
 	}
 	srv.lock = &backend.LockInfo{ID: "x"}
 	var locked *backend.LockedError
-	if err := open(t, locking(address)).Put(t.Context(), ws, []byte("{}")); err == nil || !strings.Contains(err.Error(), "the state is locked (423)") {
+	if err := open(t, locking(address)).Put(t.Context(), ws, []byte("{}")); err == nil ||
+		!strings.Contains(err.Error(), "the state is locked (423)") {
 		t.Errorf("writing what another has locked: %v", err)
 	}
 	if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "y"}); !errors.As(err, &locked) || locked.Info.ID != "x" {
@@ -334,15 +337,16 @@ func TestConfigErrors(t *testing.T) {
 		return config
 	}
 	for want, config := range map[string]map[string]cty.Value{
-		`"address" is invalid: it is required`:                      {},
-		`address must start with http:// or https://`:               base("address", "ftp://x"),
-		`lock_address is not a valid URL`:                           base("lock_address", "http://a b:secret@%"),
-		`header "a b" is invalid`:                                   header("a b"),
-		`header "content-type" can't be set`:                        header("content-type"),
-		`both a user name and an Authorization header`:              header("Authorization", "username", "u"),
-		`client_ca_certificate_pem contains no certificate`:         base("client_ca_certificate_pem", "x"),
-		`needs both client_certificate_pem and client_private_key`:  base("client_certificate_pem", "x"),
-		`client certificate: tls: failed to find any PEM data`:      base("client_certificate_pem", "x", "client_private_key_pem", "y"),
+		`"address" is invalid: it is required`:                     {},
+		`address must start with http:// or https://`:              base("address", "ftp://x"),
+		`lock_address is not a valid URL`:                          base("lock_address", "http://a b:secret@%"),
+		`header "a b" is invalid`:                                  header("a b"),
+		`header "content-type" can't be set`:                       header("content-type"),
+		`both a user name and an Authorization header`:             header("Authorization", "username", "u"),
+		`client_ca_certificate_pem contains no certificate`:        base("client_ca_certificate_pem", "x"),
+		`needs both client_certificate_pem and client_private_key`: base("client_certificate_pem", "x"),
+		`client certificate: tls: failed to find any PEM data`: base("client_certificate_pem",
+			"x", "client_private_key_pem", "y"),
 		`The argument "retry_max" is invalid: a number is required`: base("retry_max", "x"),
 	} {
 		if _, err := tryOpen(config); err == nil || !strings.Contains(err.Error(), want) {

@@ -41,19 +41,20 @@ type Config struct {
 // Docs implements blocks.Documented.
 func (*Config) Docs() blocks.Docs {
 	return blocks.Docs{
-		"secret_suffix":            "The end of the names of secrets, tfstate-{workspace}-{secret_suffix}.",
-		"labels":                   "Additional labels of secrets and leases.",
-		"namespace":                "The namespace of secrets and leases.",
-		"in_cluster_config":        "Whether to use the service account of the pod that this program runs in.",
-		"load_config_file":         "Has no effect.",
-		"host":                     "The address of the API server.",
-		"username":                 "The user for HTTP basic authentication.",
-		"password":                 "The password for HTTP basic authentication.",
-		"insecure":                 "Whether to skip the verification of the server's certificate.",
-		"client_certificate":       "The certificate (PEM) that authenticates the client.",
-		"client_key":               "The private key (PEM) of client_certificate.",
-		"cluster_ca_certificate":   "The CA certificates (PEM) used to verify the server.",
-		"config_paths":             "The paths of kubeconfig files, also in the environment variable KUBE_CONFIG_PATHS.",
+		"secret_suffix":          "The end of the names of secrets, tfstate-{workspace}-{secret_suffix}.",
+		"labels":                 "Additional labels of secrets and leases.",
+		"namespace":              "The namespace of secrets and leases.",
+		"in_cluster_config":      "Whether to use the service account of the pod that this program runs in.",
+		"load_config_file":       "Has no effect.",
+		"host":                   "The address of the API server.",
+		"username":               "The user for HTTP basic authentication.",
+		"password":               "The password for HTTP basic authentication.",
+		"insecure":               "Whether to skip the verification of the server's certificate.",
+		"client_certificate":     "The certificate (PEM) that authenticates the client.",
+		"client_key":             "The private key (PEM) of client_certificate.",
+		"cluster_ca_certificate": "The CA certificates (PEM) used to verify the server.",
+		"config_paths": "The paths of kubeconfig files, also in the environment variable " +
+			"KUBE_CONFIG_PATHS.",
 		"config_path":              "The path of the kubeconfig file.",
 		"config_context":           "The context to choose in the kubeconfig file.",
 		"config_context_auth_info": "The user to choose in the kubeconfig file.",
@@ -95,13 +96,13 @@ const longestLabel = 63
 // Check implements blocks.Checker.
 func (c *Config) Check() error {
 	if !validSuffix.MatchString(c.Suffix) || len(c.Suffix) > longestLabel {
-		return blocks.Invalid([]string{"secret_suffix"}, "it is part of the names of secrets and of labels, so it must "+
-			"consist of at most %d lower case letters, digits, hyphens and dots", longestLabel)
+		return blocks.Invalid([]string{"secret_suffix"}, "it is part of the names of secrets and of labels, so it "+
+			"must consist of at most %d lower case letters, digits, hyphens and dots", longestLabel)
 	}
 	for name, value := range c.Labels {
 		if !validLabel.MatchString(value) || len(value) > longestLabel {
-			return blocks.Invalid([]string{"labels"}, "the value %q of the label %q must consist of at most %d letters, "+
-				"digits, hyphens, underscores and dots", value, name, longestLabel)
+			return blocks.Invalid([]string{"labels"}, "the value %q of the label %q must consist of at most %d "+
+				"letters, digits, hyphens, underscores and dots", value, name, longestLabel)
 		}
 	}
 	if (c.ClientCert == "") != (c.ClientKey == "") {

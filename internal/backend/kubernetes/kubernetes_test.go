@@ -60,7 +60,8 @@ func TestStore(t *testing.T) {
 func TestRealServer(t *testing.T) {
 	path := os.Getenv("TEST_KUBERNETES_CONFIG")
 	if path == "" {
-		t.Skip("there is no API server: run `make services-heavy`, and this test with testing/services/run.sh kubernetes")
+		t.Skip("there is no API server: run `make services-heavy`, and this test with " +
+			"testing/services/run.sh kubernetes")
 	}
 	count := 0
 	next := func(t *testing.T) (backend.Store, backend.Store) {
@@ -140,29 +141,38 @@ echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io
 		settings settings
 		want     string
 	}{
-		"direct":           {direct(s), ""},
-		"insecure":         {with(without("cluster_ca_certificate"), "insecure", cty.True), ""},
-		"unknown CA":       {without("cluster_ca_certificate"), "certificate signed by unknown authority"},
-		"no token":         {without("token"), "which come from nowhere: set config_path"},
-		"wrong token":      {with(direct(s), "token", text("x")), `which come from the argument "token" or KUBE_TOKEN`},
-		"wrong password":   {with(with(without("token"), "username", text("a")), "password", text("b")), `"username" and "password"`},
-		"file":             {settings{"config_path": text(file), "config_context": text("here")}, ""},
-		"files":            {settings{"config_paths": cty.ListVal([]cty.Value{text(file)}), "config_context": text("here")}, ""},
-		"cluster and user": {settings{"config_path": text(file), "config_context_cluster": text("here"), "config_context_auth_info": text("me")}, ""},
-		"token over file":  {settings{"config_path": text(kubeconfig(t, s, `{token: x}`)), "config_context": text("here"), "token": text("s3cret")}, ""},
+		"direct":      {direct(s), ""},
+		"insecure":    {with(without("cluster_ca_certificate"), "insecure", cty.True), ""},
+		"unknown CA":  {without("cluster_ca_certificate"), "certificate signed by unknown authority"},
+		"no token":    {without("token"), "which come from nowhere: set config_path"},
+		"wrong token": {with(direct(s), "token", text("x")), `which come from the argument "token" or KUBE_TOKEN`},
+		"wrong password": {with(with(without("token"), "username", text("a")), "password", text("b")),
+			`"username" and "password"`},
+		"file": {settings{"config_path": text(file), "config_context": text("here")}, ""},
+		"files": {settings{"config_paths": cty.ListVal([]cty.Value{text(file)}),
+			"config_context": text("here")}, ""},
+		"cluster and user": {settings{"config_path": text(file), "config_context_cluster": text("here"),
+			"config_context_auth_info": text("me")}, ""},
+		"token over file": {settings{"config_path": text(kubeconfig(t, s, `{token: x}`)),
+			"config_context": text("here"), "token": text("s3cret")}, ""},
 		"wrong file": {settings{"config_path": text(kubeconfig(t, s, `{token: x}`)), "config_context": text("here")},
 			"which come from " + filepath.Dir(filepath.Dir(file))},
-		"no context":   {settings{"config_path": text(file), "config_context": text("x")}, `context "x" does not exist`},
+		"no context": {settings{"config_path": text(file), "config_context": text("x")},
+			`context "x" does not exist`},
 		"no file":      {settings{"config_path": text("/nonexistent")}, "the kubeconfig file can't be read"},
 		"plugin":       {with(without("token"), "exec", exec("s3cret")), ""},
 		"wrong plugin": {with(without("token"), "exec", exec("x")), `in the "exec" block`},
 		"plugin in file": {settings{"config_context": text("here"), "config_path": text(kubeconfig(t, s,
-			fmt.Sprintf(`{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: %q, env: [{name: WHAT, value: s3cret}]}}`, plugin)))}, ""},
-		"no pod":        {settings{"in_cluster_config": cty.True}, "does not run in a pod"},
-		"suffix":        {with(direct(s), "secret_suffix", text("A_b")), "it is part of the names of secrets and of labels"},
-		"label":         {with(direct(s), "labels", cty.MapVal(settings{"a": text("b c")})), `the value "b c" of the label "a"`},
-		"half a pair":   {with(direct(s), "client_key", text("x")), `it must be set together with "client_key"`},
-		"bad key pair":  {with(with(direct(s), "client_key", text("x")), "client_certificate", text("x")), "certificates of the cluster"},
+			fmt.Sprintf(`{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: %q, `+
+				`env: [{name: WHAT, value: s3cret}]}}`, plugin)))}, ""},
+		"no pod": {settings{"in_cluster_config": cty.True}, "does not run in a pod"},
+		"suffix": {with(direct(s), "secret_suffix", text("A_b")),
+			"it is part of the names of secrets and of labels"},
+		"label": {with(direct(s), "labels", cty.MapVal(settings{"a": text("b c")})),
+			`the value "b c" of the label "a"`},
+		"half a pair": {with(direct(s), "client_key", text("x")), `it must be set together with "client_key"`},
+		"bad key pair": {with(with(direct(s), "client_key", text("x")), "client_certificate", text("x")),
+			"certificates of the cluster"},
 		"bad authority": {with(direct(s), "cluster_ca_certificate", text("x")), "certificates of the cluster"},
 		"bad address":   {with(direct(s), "host", text("https://")), "is not a URL"},
 	} {
@@ -220,7 +230,8 @@ func TestLayout(t *testing.T) {
 	}
 	check(t, a.(backend.Locker).Unlock(t.Context(), ws, id))
 	lease := s.Objects()["Lease/lock-tfstate-default-state"]
-	if spec, m := lease["spec"], lease["metadata"].(kubetest.Object); fmt.Sprint(spec) != "map[]" || m["annotations"] != nil {
+	if spec, m := lease["spec"], lease["metadata"].(kubetest.Object); fmt.Sprint(spec) != "map[]" ||
+		m["annotations"] != nil {
 		t.Errorf("the released lease is %v", lease)
 	}
 	check(t, a.Delete(t.Context(), ws))
@@ -244,7 +255,8 @@ func TestTooLarge(t *testing.T) {
 	a := open(t, direct(s))
 	check(t, a.Put(t.Context(), ws, slices.Repeat([]byte(`{"a":"b"}`), 50<<20/9))) // compressed, it is small
 	check(t, a.Put(t.Context(), ws, noise(1<<20-1000)))
-	wantError(t, a.Put(t.Context(), ws, noise(1<<20)), "but a secret can't have more than 1048576: divide the configuration")
+	wantError(t, a.Put(t.Context(), ws, noise(1<<20)),
+		"but a secret can't have more than 1048576: divide the configuration")
 	if data, err := a.Get(t.Context(), ws); err != nil || len(data) != 1<<20-1000 {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
@@ -312,8 +324,10 @@ func TestRequests(t *testing.T) {
 	check(t, locker.Unlock(t.Context(), ws, id))
 	_, err = a.List(t.Context())
 	check(t, err)
-	const api, lease = "/api/v1/namespaces/default/secrets", "/apis/coordination.k8s.io/v1/namespaces/default/leases/lock-tfstate-default-state"
-	want := []string{"GET " + lease, "PUT " + lease, "GET " + api + "/tfstate-default-state", "POST " + api, "GET " + lease,
+	const api, lease = "/api/v1/namespaces/default/secrets",
+		"/apis/coordination.k8s.io/v1/namespaces/default/leases/lock-tfstate-default-state"
+	want := []string{"GET " + lease, "PUT " + lease, "GET " + api + "/tfstate-default-state", "POST " + api,
+		"GET " + lease,
 		"PUT " + lease, "GET " + api + "?labelSelector=tfstate%3Dtrue%2CtfstateSecretSuffix%3Dstate"}
 	if got := s.Requests()[before:]; !slices.Equal(got, want) {
 		t.Errorf("requests %q, want %q", got, want)
@@ -331,7 +345,8 @@ func TestReadOnly(t *testing.T) {
 			return false
 		}
 		w.WriteHeader(http.StatusForbidden)
-		_, _ = fmt.Fprint(w, `{"kind":"Status","reason":"Forbidden","message":"leases is forbidden: User \"me\" cannot create resource \"leases\""}`)
+		_, _ = fmt.Fprint(w, `{"kind":"Status","reason":"Forbidden","message":"leases is forbidden: User \"me\" `+
+			`cannot create resource \"leases\""}`)
 		return true
 	}
 	if data, err := a.Get(t.Context(), ws); err != nil || string(data) != "1" {
@@ -347,7 +362,8 @@ func TestForeignSecret(t *testing.T) {
 	s := start(t)
 	a := open(t, direct(s))
 	check(t, a.Put(t.Context(), ws, []byte("1")))
-	delete(s.Objects()["Secret/tfstate-default-state"]["metadata"].(kubetest.Object)["labels"].(kubetest.Object), "tfstate")
+	delete(s.Objects()["Secret/tfstate-default-state"]["metadata"].(kubetest.Object)["labels"].(kubetest.Object),
+		"tfstate")
 	for _, err := range []error{
 		func() error { _, err := a.Get(t.Context(), ws); return err }(),
 		a.Put(t.Context(), ws, []byte("2")), a.Delete(t.Context(), ws),

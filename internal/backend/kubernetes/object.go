@@ -168,8 +168,8 @@ func (c *Config) source() string {
 // checkWorkspace returns an error if a workspace can't be part of the names of objects.
 func checkWorkspace(name string) error {
 	if !validSuffix.MatchString(name) || len(name) > longestLabel {
-		return fmt.Errorf("%w: it is part of the names of secrets, so it must consist of at most %d lower case letters, "+
-			"digits, hyphens and dots", backend.ErrWorkspaceName, longestLabel)
+		return fmt.Errorf("%w: it is part of the names of secrets, so it must consist of at most %d lower case "+
+			"letters, digits, hyphens and dots", backend.ErrWorkspaceName, longestLabel)
 	}
 	return nil
 }

@@ -65,20 +65,28 @@ func TestPathsAndBackups(t *testing.T) {
 		{name: "an empty file isn't backed up", ws: ws,
 			before: map[string]string{"terraform.tfstate": "", "terraform.tfstate.backup": "good"},
 			want:   map[string]string{"terraform.tfstate": "2", "terraform.tfstate.backup": "good"}},
-		{name: "a backup per run", ws: ws, before: map[string]string{"terraform.tfstate": "0", "terraform.tfstate.backup": "-1"},
-			want: map[string]string{"terraform.tfstate": "2", "terraform.tfstate.backup": "0"}},
-		{name: "path", ws: ws, config: local.Config{Path: "sub/x.tfstate"}, before: map[string]string{"sub/x.tfstate": "0"},
-			want: map[string]string{"sub/x.tfstate": "2", "sub/x.tfstate.backup": "0"}},
-		{name: "workspace", ws: "w", config: local.Config{Path: "sub/x.tfstate"}, before: map[string]string{"terraform.tfstate.d/w/terraform.tfstate": "0"},
-			want: map[string]string{"terraform.tfstate.d/w/terraform.tfstate": "2", "terraform.tfstate.d/w/terraform.tfstate.backup": "0"}},
-		{name: "workspace_dir", ws: "w", config: local.Config{WorkspaceDir: "d"}, want: map[string]string{"d/w/terraform.tfstate": "2"}},
-		{name: "-state", ws: "w", opts: local.Options{State: "s"}, before: map[string]string{"s": "0"}, want: map[string]string{"s": "2", "s.backup": "0"}},
-		{name: "-state-out", ws: ws, opts: local.Options{StateOut: "o"}, before: map[string]string{"terraform.tfstate": "0", "o": "?"},
-			want: map[string]string{"terraform.tfstate": "0", "o": "2", "o.backup": "0"}},
+		{name: "a backup per run", ws: ws,
+			before: map[string]string{"terraform.tfstate": "0", "terraform.tfstate.backup": "-1"},
+			want:   map[string]string{"terraform.tfstate": "2", "terraform.tfstate.backup": "0"}},
+		{name: "path", ws: ws, config: local.Config{Path: "sub/x.tfstate"},
+			before: map[string]string{"sub/x.tfstate": "0"},
+			want:   map[string]string{"sub/x.tfstate": "2", "sub/x.tfstate.backup": "0"}},
+		{name: "workspace", ws: "w", config: local.Config{Path: "sub/x.tfstate"},
+			before: map[string]string{"terraform.tfstate.d/w/terraform.tfstate": "0"},
+			want: map[string]string{"terraform.tfstate.d/w/terraform.tfstate": "2",
+				"terraform.tfstate.d/w/terraform.tfstate.backup": "0"}},
+		{name: "workspace_dir", ws: "w", config: local.Config{WorkspaceDir: "d"},
+			want: map[string]string{"d/w/terraform.tfstate": "2"}},
+		{name: "-state", ws: "w", opts: local.Options{State: "s"}, before: map[string]string{"s": "0"},
+			want: map[string]string{"s": "2", "s.backup": "0"}},
+		{name: "-state-out", ws: ws, opts: local.Options{StateOut: "o"},
+			before: map[string]string{"terraform.tfstate": "0", "o": "?"},
+			want:   map[string]string{"terraform.tfstate": "0", "o": "2", "o.backup": "0"}},
 		{name: "-backup", ws: ws, opts: local.Options{Backup: "b"}, before: map[string]string{"terraform.tfstate": "0"},
 			want: map[string]string{"terraform.tfstate": "2", "b": "0"}},
-		{name: "no backup", ws: ws, opts: local.Options{Backup: "-"}, before: map[string]string{"terraform.tfstate": "0"},
-			want: map[string]string{"terraform.tfstate": "2"}},
+		{name: "no backup", ws: ws, opts: local.Options{Backup: "-"},
+			before: map[string]string{"terraform.tfstate": "0"},
+			want:   map[string]string{"terraform.tfstate": "2"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -112,7 +120,8 @@ func TestLockingLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info := files(t, ".")["a/b/.c.tfstate.lock.info"]; !strings.Contains(info, `"Who":"me"`) || !strings.Contains(info, `"Path":"a/b/c.tfstate"`) {
+	if info := files(t, ".")["a/b/.c.tfstate.lock.info"]; !strings.Contains(info, `"Who":"me"`) ||
+		!strings.Contains(info, `"Path":"a/b/c.tfstate"`) {
 		t.Errorf("lock information: %s", info)
 	}
 	if err := s.Unlock(t.Context(), ws, id); err != nil {
@@ -133,7 +142,8 @@ func TestStaleLockInformation(t *testing.T) {
 	if err != nil {
 		t.Fatalf("stale information blocks: %v", err)
 	}
-	if err := b.Unlock(t.Context(), ws, "new"); err == nil || !strings.Contains(err.Error(), "held by a running process") {
+	if err := b.Unlock(t.Context(), ws, "new"); err == nil ||
+		!strings.Contains(err.Error(), "held by a running process") {
 		t.Errorf("unlocking a running process's lock: %v", err)
 	}
 	if err := a.Unlock(t.Context(), ws, id); err != nil {
@@ -200,7 +210,8 @@ func TestUnwritable(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := local.New(nil, &local.Options{StateOut: "folder"})
-	for name, err := range map[string]error{"probe": s.Probe(t.Context(), ws), "put": s.Put(t.Context(), ws, []byte("1"))} {
+	for name, err := range map[string]error{"probe": s.Probe(t.Context(), ws),
+		"put": s.Put(t.Context(), ws, []byte("1"))} {
 		if err == nil || !strings.Contains(err.Error(), "folder is a directory") {
 			t.Errorf("%s of a folder: %v", name, err)
 		}
@@ -271,7 +282,8 @@ func TestModesOfCopies(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			for path, mode := range map[string]os.FileMode{"terraform.tfstate": test.state, "terraform.tfstate.backup": test.backup} {
+			for path, mode := range map[string]os.FileMode{"terraform.tfstate": test.state,
+				"terraform.tfstate.backup": test.backup} {
 				if mode == 0 {
 					continue
 				}

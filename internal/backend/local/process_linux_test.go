@@ -119,7 +119,8 @@ func TestLocksAndOpenTofuExcludeEachOther(t *testing.T) {
 	}
 	for i := range 3 { // each new snapshot is locked, and reading keeps the lock
 		cmd, out, in := child(t, "posix", "terraform.tfstate")
-		if line, _ := out.ReadString('\n'); !strings.Contains(line, "resource temporarily unavailable") && !strings.Contains(line, "permission denied") {
+		if line, _ := out.ReadString('\n'); !strings.Contains(line, "resource temporarily unavailable") &&
+			!strings.Contains(line, "permission denied") {
 			t.Errorf("after %d writes OpenTofu could lock: %s", i, line)
 		}
 		in.Close()

@@ -78,7 +78,8 @@ func (b *Bucket) Get(ctx context.Context, key string) ([]byte, string, error) {
 		return nil, "", err
 	}
 	if want := resp.Header.Get(b.ChecksumHeader); want != "" && want != b.Checksum(resp.Body) {
-		return nil, "", fmt.Errorf("the content of the object %s doesn't have the checksum that was stored with it", key)
+		return nil, "",
+			fmt.Errorf("the content of the object %s doesn't have the checksum that was stored with it", key)
 	}
 	return resp.Body, resp.Header.Get("ETag"), nil
 }

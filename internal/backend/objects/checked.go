@@ -73,12 +73,13 @@ func (s *Checked) GetVersion(ctx context.Context, workspace string) ([]byte, str
 func (s *Checked) mismatch(workspace, present string, want digests) error {
 	item := s.table.digestKey(workspace)
 	if present == "" {
-		return fmt.Errorf("state data in %s does not have the expected content: there is no state, but %s has the digest %s "+
-			"of one in the item %q. Restore the state from an older version of the object, or "+
-			"delete the item to start without a state", s.service, s.table.What, want.current, item)
+		return fmt.Errorf("state data in %s does not have the expected content: there is no state, but %s has the "+
+			"digest %s of one in the item %q. Restore the state from an older version of the object, or delete the "+
+			"item to start without a state", s.service, s.table.What, want.current, item)
 	}
 	return fmt.Errorf("state data in %s does not have the expected content: it has the digest %s, and %s has "+
-		"%s in the item %q. The state was changed by another program, or an older version of it was restored. Make sure "+
+		"%s in the item %q. The state was changed by another program, or an older version of it was "+
+		"restored. Make sure "+
 		"that it is the right one, and then set the attribute Digest of the item to %[2]s", s.service,
 		present, s.table.What, want.current, item)
 }

@@ -64,8 +64,8 @@ func (s *Locked) holder(ctx context.Context, key string) (*backend.LockInfo, str
 	}
 	info := new(backend.LockInfo)
 	if err := json.Unmarshal(data, info); err != nil {
-		return nil, version, fmt.Errorf("the lock object %s can't be read: %w; if no command is using the state, delete "+
-			"the object", key, err)
+		return nil, version, fmt.Errorf("the lock object %s can't be read: %w; if no command is using the state, "+
+			"delete the object", key, err)
 	}
 	info.ID = s.id(info, version)
 	return info, version, nil

@@ -129,15 +129,18 @@ func TestLockObject(t *testing.T) {
 	m := &memory{objects: map[string]object{}}
 	s := open(m)
 	at := time.Date(2026, 11, 25, 1, 2, 3, 4, time.UTC)
-	if _, err := s.Lock(t.Context(), ws, backend.LockInfo{ID: "a", Who: "w", Operation: "o", Version: "1", Created: at}); err != nil {
+	if _, err := s.Lock(t.Context(), ws,
+		backend.LockInfo{ID: "a", Who: "w", Operation: "o", Version: "1", Created: at}); err != nil {
 		t.Fatal(err)
 	}
-	want := `{"ID":"a","Operation":"o","Info":"","Who":"w","Version":"1","Created":"2026-11-25T01:02:03.000000004Z","Path":"bucket/states/default"}`
+	want := `{"ID":"a","Operation":"o","Info":"","Who":"w","Version":"1","Created":"2026-11-25T01:02:03.000000004Z",` +
+		`"Path":"bucket/states/default"}`
 	if got := string(m.objects["states/default.lock"].data); got != want {
 		t.Errorf("the lock object has %s, want %s", got, want)
 	}
 	s.ID = func(_ *backend.LockInfo, version string) string { return version }
-	if err := s.Unlock(t.Context(), ws, "a"); err == nil || !strings.Contains(err.Error(), `the lock has the ID "v1", not "a"`) {
+	if err := s.Unlock(t.Context(), ws, "a"); err == nil ||
+		!strings.Contains(err.Error(), `the lock has the ID "v1", not "a"`) {
 		t.Error(err)
 	}
 	if err := s.Unlock(t.Context(), ws, "v1"); err != nil {

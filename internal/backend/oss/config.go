@@ -110,7 +110,8 @@ func (c *Config) role() *Role {
 // Check implements blocks.Checker.
 func (c *Config) Check() error {
 	for _, name := range []struct{ argument, value string }{{"prefix", c.Prefix}, {"key", c.Key}} {
-		if strings.HasPrefix(name.value, "/") || strings.HasSuffix(name.value, "/") || strings.HasPrefix(name.value, "./") ||
+		if strings.HasPrefix(name.value, "/") || strings.HasSuffix(name.value, "/") ||
+			strings.HasPrefix(name.value, "./") ||
 			name.value == "" {
 			return blocks.Invalid([]string{name.argument},
 				"it must be the name of a folder or object, without a slash or \"./\" at its ends")

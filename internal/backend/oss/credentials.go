@@ -158,7 +158,8 @@ const metadataHost = "100.100.100.200"
 // ofInstance returns the key that the metadata service has for a role of the instance.
 func (k *credentials) ofInstance(ctx context.Context, role string) (temporary, error) {
 	failed := func(err error) (temporary, error) {
-		return temporary{}, fmt.Errorf("the key of the role %q from the metadata service of the ECS instance: %w", role, err)
+		return temporary{},
+			fmt.Errorf("the key of the role %q from the metadata service of the ECS instance: %w", role, err)
 	}
 	ask := func(method, path string, header http.Header) (*restapi.Response, error) {
 		u := &url.URL{Scheme: "http", Host: metadataHost, Path: path}
@@ -168,7 +169,8 @@ func (k *credentials) ofInstance(ctx context.Context, role string) (temporary, e
 		}
 		return resp, err
 	}
-	token, err := ask(http.MethodPut, "/latest/api/token", http.Header{"X-Aliyun-Ecs-Metadata-Token-Ttl-Seconds": {"60"}})
+	token, err := ask(http.MethodPut, "/latest/api/token",
+		http.Header{"X-Aliyun-Ecs-Metadata-Token-Ttl-Seconds": {"60"}})
 	if err != nil {
 		return failed(err)
 	}
@@ -242,5 +244,6 @@ func signedQuery(params map[string]string, key accessKey) string {
 	}
 	slices.Sort(pairs)
 	query := strings.Join(pairs, "&")
-	return query + "&Signature=" + restapi.Escape(base64Of(restapi.HMAC(sha1.New, key.secret+"&", "POST&%2F&"+restapi.Escape(query))))
+	return query + "&Signature=" +
+		restapi.Escape(base64Of(restapi.HMAC(sha1.New, key.secret+"&", "POST&%2F&"+restapi.Escape(query))))
 }

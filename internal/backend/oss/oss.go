@@ -31,7 +31,8 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 		c.HTTP = httpclient.New(httpclient.Options{})
 		direct = httpclient.New(httpclient.Options{Proxy: func(*http.Request) (*url.URL, error) { return nil, nil }})
 	}
-	keys := &credentials{config: c, http: &restapi.Client{HTTP: c.HTTP}, direct: &restapi.Client{HTTP: direct, Retries: 2}}
+	keys := &credentials{config: c, http: &restapi.Client{HTTP: c.HTTP},
+		direct: &restapi.Client{HTTP: direct, Retries: 2}}
 	base, err := c.bucketURL()
 	if err != nil {
 		return nil, err

@@ -37,7 +37,8 @@ func start(t *testing.T) (*osstest.Server, *httpclient.Client) {
 type settings = storetest.Args
 
 // locked are the settings for locks.
-var locked = settings{"tablestore_endpoint": text("https://locks.cn-beijing.ots.aliyuncs.com"), "tablestore_table": text("locks")}
+var locked = settings{"tablestore_endpoint": text("https://locks.cn-beijing.ots.aliyuncs.com"),
+	"tablestore_table": text("locks")}
 
 // arguments are valid arguments without locks.
 var arguments = settings{"region": text("cn-beijing"), "bucket": text("states"), "prefix": text("a/b"),
@@ -110,8 +111,10 @@ func TestRequests(t *testing.T) {
 	_, err = a.(backend.Swapper).Swap(t.Context(), ws, version, []byte("2"))
 	check(t, err)
 	check(t, a.(backend.Locker).Unlock(t.Context(), ws, id))
-	const object, table = " states.oss-cn-beijing.aliyuncs.com/a/b/terraform.tfstate", "POST locks.cn-beijing.ots.aliyuncs.com/"
-	want := []string{table + "PutRow", "GET" + object, table + "GetRow", table + "PutRow", "HEAD" + object, "PUT" + object,
+	const object, table = " states.oss-cn-beijing.aliyuncs.com/a/b/terraform.tfstate",
+		"POST locks.cn-beijing.ots.aliyuncs.com/"
+	want := []string{table + "PutRow", "GET" + object, table + "GetRow", table + "PutRow", "HEAD" + object,
+		"PUT" + object,
 		table + "PutRow", table + "GetRow", table + "DeleteRow"}
 	if got := s.Requests()[before:]; !slices.Equal(got, want) {
 		t.Errorf("requests %q, want %q", got, want)
@@ -236,26 +239,29 @@ func TestErrors(t *testing.T) {
 		"empty role":      {role(""), ""},
 		"long session": {with(role("x"), settings{"assume_role_session_expiration": cty.NumberIntVal(9000)}),
 			"from 900 to 3600"},
-		"file":                 {with(no, settings{"shared_credentials_file": text(file)}), ""},
-		"profile with role":    {profile("role"), ""},
-		"profile of instance":  {profile("instance"), ""},
-		"profile of browser":   {profile("browser"), `the mode "CloudSSO" is not supported`},
-		"no profile":           {profile("x"), "there is no such profile"},
-		"no file":              {with(no, settings{"shared_credentials_file": text("/nonexistent")}), "/nonexistent"},
-		"instance":             {with(no, settings{"ecs_role_name": text("instance")}), ""},
-		"role of the instance": {with(with(no, role(roleARN+"allowed")), settings{"ecs_role_name": text("instance")}), ""},
-		"other instance":       {with(no, settings{"ecs_role_name": text("x")}), `the key of the role "x" from the metadata service`},
-		"no credentials":       {no, "there is no access key: set access_key"},
-		"unknown key":          {settings{"access_key": text("x")}, "InvalidAccessKeyId: The request is refused. (status 403): check the access key"},
-		"wrong secret":         {settings{"secret_key": text("x")}, "SignatureDoesNotMatch"},
-		"wrong token":          {settings{"security_token": text("x")}, "has expired or is invalid"},
-		"no bucket":            {settings{"bucket": text("other")}, `there is no bucket "other" in the region "cn-beijing"`},
-		"no region":            {settings{"region": null}, `"region" is invalid: set it, "endpoint"`},
-		"endpoint":             {settings{"endpoint": text("https://oss-cn-beijing.aliyuncs.com")}, ""},
-		"bad endpoint":         {settings{"endpoint": text("ftp://x")}, "it must be a host or a URL"},
-		"access list":          {settings{"acl": text("x")}, "acl"},
-		"prefix":               {settings{"prefix": text("/x")}, "without a slash"},
-		"table alone":          {settings{"tablestore_table": text("x")}, `the table needs "tablestore_endpoint"`},
+		"file":                {with(no, settings{"shared_credentials_file": text(file)}), ""},
+		"profile with role":   {profile("role"), ""},
+		"profile of instance": {profile("instance"), ""},
+		"profile of browser":  {profile("browser"), `the mode "CloudSSO" is not supported`},
+		"no profile":          {profile("x"), "there is no such profile"},
+		"no file":             {with(no, settings{"shared_credentials_file": text("/nonexistent")}), "/nonexistent"},
+		"instance":            {with(no, settings{"ecs_role_name": text("instance")}), ""},
+		"role of the instance": {with(with(no, role(roleARN+"allowed")),
+			settings{"ecs_role_name": text("instance")}), ""},
+		"other instance": {with(no, settings{"ecs_role_name": text("x")}),
+			`the key of the role "x" from the metadata service`},
+		"no credentials": {no, "there is no access key: set access_key"},
+		"unknown key": {settings{"access_key": text("x")},
+			"InvalidAccessKeyId: The request is refused. (status 403): check the access key"},
+		"wrong secret": {settings{"secret_key": text("x")}, "SignatureDoesNotMatch"},
+		"wrong token":  {settings{"security_token": text("x")}, "has expired or is invalid"},
+		"no bucket":    {settings{"bucket": text("other")}, `there is no bucket "other" in the region "cn-beijing"`},
+		"no region":    {settings{"region": null}, `"region" is invalid: set it, "endpoint"`},
+		"endpoint":     {settings{"endpoint": text("https://oss-cn-beijing.aliyuncs.com")}, ""},
+		"bad endpoint": {settings{"endpoint": text("ftp://x")}, "it must be a host or a URL"},
+		"access list":  {settings{"acl": text("x")}, "acl"},
+		"prefix":       {settings{"prefix": text("/x")}, "without a slash"},
+		"table alone":  {settings{"tablestore_table": text("x")}, `the table needs "tablestore_endpoint"`},
 		"no table": {with(locked, settings{"tablestore_table": text("x")}),
 			"OTSObjectNotExist: refused: create the table with the primary key LockID"},
 		"secret of table": {with(locked, settings{"secret_key": text("x")}), "SignatureDoesNotMatch"},

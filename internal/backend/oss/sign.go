@@ -76,7 +76,8 @@ func resource(req *http.Request, bucket string) string {
 func signature1(req *http.Request, bucket, secret string) string {
 	h := req.Header
 	text := req.Method + "\n" + h.Get("Content-Md5") + "\n" + h.Get("Content-Type") + "\n" + h.Get("Date") + "\n" +
-		signedHeaders(h, func(name string) bool { return strings.HasPrefix(name, headerPrefix) }) + resource(req, bucket)
+		signedHeaders(h, func(name string) bool { return strings.HasPrefix(name, headerPrefix) }) +
+		resource(req, bucket)
 	return base64Of(restapi.HMAC(sha1.New, secret, text))
 }
 

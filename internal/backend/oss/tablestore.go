@@ -205,6 +205,7 @@ func (t *tablestore) sign(ctx context.Context, req *http.Request, body []byte) e
 		}
 	}
 	signed := signedHeaders(req.Header, func(name string) bool { return strings.HasPrefix(name, tableHeader) })
-	req.Header.Set("X-Ots-Signature", base64Of(restapi.HMAC(sha1.New, key.secret, req.URL.Path+"\n"+req.Method+"\n\n"+signed)))
+	req.Header.Set("X-Ots-Signature",
+		base64Of(restapi.HMAC(sha1.New, key.secret, req.URL.Path+"\n"+req.Method+"\n\n"+signed)))
 	return nil
 }

@@ -131,7 +131,8 @@ func TestBrokenSession(t *testing.T) {
 		t.Fatalf("no new session: %v", err)
 	}
 	var locked *backend.LockedError
-	if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "b"}); !errors.As(err, &locked) || locked.Info.ID != "a" || locked.Info.Who != "me" {
+	if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "b"}); !errors.As(err, &locked) ||
+		locked.Info.ID != "a" || locked.Info.Who != "me" {
 		t.Errorf("the lock wasn't taken again: %v", err)
 	}
 	terminate(t)
@@ -139,7 +140,8 @@ func TestBrokenSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = a.Put(t.Context(), ws, []byte("3"))
-	if err := a.Put(t.Context(), ws, []byte("3")); err == nil || !strings.Contains(err.Error(), "another process has locked the state since") {
+	if err := a.Put(t.Context(), ws, []byte("3")); err == nil ||
+		!strings.Contains(err.Error(), "another process has locked the state since") {
 		t.Errorf("writing without the lock: %v", err)
 	}
 	if data, _ := b.Get(t.Context(), ws); string(data) != "2" {
@@ -148,7 +150,8 @@ func TestBrokenSession(t *testing.T) {
 	if err := a.Unlock(t.Context(), ws, id); err != nil {
 		t.Error(err)
 	}
-	if err := a.Unlock(t.Context(), ws, id); err == nil || !strings.Contains(err.Error(), "ends with its holder's database session") {
+	if err := a.Unlock(t.Context(), ws, id); err == nil ||
+		!strings.Contains(err.Error(), "ends with its holder's database session") {
 		t.Errorf("unlocking another's: %v", err)
 	}
 }
@@ -165,7 +168,8 @@ func TestLockAsOpenTofu(t *testing.T) {
 		}
 		defer conn.Close(t.Context())
 		table := pgx.Identifier{c["schema_name"].AsString(), "states"}.Sanitize()
-		if err := conn.QueryRow(t.Context(), "SELECT pg_try_advisory_lock(id)::int FROM "+table+" WHERE name = $1", ws).Scan(&n); err != nil {
+		if err := conn.QueryRow(t.Context(), "SELECT pg_try_advisory_lock(id)::int FROM "+table+" WHERE name = $1",
+			ws).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -191,7 +195,8 @@ func TestLockAsOpenTofu(t *testing.T) {
 // TestLockHolds checks that a workspace is locked by name and by row, whenever the row is created,
 // and that unlocking releases both.
 func TestLockHolds(t *testing.T) {
-	const held = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND application_name LIKE 'tofu 0f9c42b1%'"
+	const held = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND " +
+		"application_name LIKE 'tofu 0f9c42b1%'"
 	for _, rows := range []int{0, 1} {
 		c := config(t)
 		a, b := open(t, c), open(t, c)
@@ -206,7 +211,8 @@ func TestLockHolds(t *testing.T) {
 			t.Fatal(err)
 		}
 		var locked *backend.LockedError
-		if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "b"}); !errors.As(err, &locked) || locked.Info.ID != id {
+		if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "b"}); !errors.As(err, &locked) ||
+			locked.Info.ID != id {
 			t.Errorf("the other store: %v", err)
 		}
 		if n := count(t, held); n != 1+rows {

@@ -108,8 +108,8 @@ func (c *Config) Check() error {
 // Check implements blocks.Checker.
 func (c *CloudConfig) Check() error {
 	if c.Workspaces.Name == "" && len(c.Workspaces.Tags) == 0 && os.Getenv("TF_WORKSPACE") == "" {
-		return blocks.Invalid([]string{"workspaces"}, "it needs a name, for one workspace, or tags, for several; without "+
-			"both, TF_WORKSPACE names the workspace")
+		return blocks.Invalid([]string{"workspaces"},
+			"it needs a name, for one workspace, or tags, for several; without both, TF_WORKSPACE names the workspace")
 	}
 	return nil
 }
@@ -190,8 +190,8 @@ func (s *Store) connect(ctx context.Context, services backend.Services, host, to
 		}
 	}
 	if s.token == "" {
-		return fmt.Errorf("there is no token for %s: run \"tofu login %s\", or set the token in the environment variable "+
-			"TF_TOKEN_%s or in a credentials block of the CLI configuration", host, host, tokenVariable(host))
+		return fmt.Errorf("there is no token for %s: run \"tofu login %s\", or set the token in the environment "+
+			"variable TF_TOKEN_%s or in a credentials block of the CLI configuration", host, host, tokenVariable(host))
 	}
 	s.client = &restapi.Client{HTTP: httpclient.New(httpclient.Options{})}
 	return nil

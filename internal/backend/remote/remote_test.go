@@ -101,7 +101,8 @@ func TestWorkspaces(t *testing.T) {
 				check(t, a.Put(t.Context(), name, []byte("of "+name)))
 			}
 			made := s.Workspaces()[test.service]
-			if made.Mode != "local" || name == "tags" && (!slices.Equal(made.Tags, []string{"app", "net"}) || made.Project == "prj-0") {
+			if made.Mode != "local" ||
+				name == "tags" && (!slices.Equal(made.Tags, []string{"app", "net"}) || made.Project == "prj-0") {
 				t.Errorf("made %+v", made)
 			}
 			s.Create("unrelated-"+name, "local", "app")
@@ -167,7 +168,8 @@ func TestTags(t *testing.T) {
 func TestLocalOperations(t *testing.T) {
 	t.Setenv("TF_FORCE_LOCAL_BACKEND", "")
 	s := start(t)
-	for mode, want := range map[string]string{"local": "", "remote": `the execution mode "remote"`, "agent": `the execution mode "agent"`} {
+	for mode, want := range map[string]string{"local": "", "remote": `the execution mode "remote"`,
+		"agent": `the execution mode "agent"`} {
 		s.Create(mode, mode)
 		a := open(t, s, remote.CloudDriver, settings{"name": text(mode)})
 		err := a.(backend.Runner).LocalOperations(t.Context(), mode)
@@ -187,9 +189,11 @@ func TestLocalOperations(t *testing.T) {
 func TestSummary(t *testing.T) {
 	s := start(t)
 	a := open(t, s, remote.Driver, one)
-	check(t, a.Put(t.Context(), ws, []byte(`{"version":4,"serial":7,"lineage":"l","outputs":{"x":{"value":"y","type":"string"}}}`)))
+	check(t, a.Put(t.Context(), ws,
+		[]byte(`{"version":4,"serial":7,"lineage":"l","outputs":{"x":{"value":"y","type":"string"}}}`)))
 	state := s.Workspaces()["one"].States[0]
-	if state.Serial != 7 || state.Lineage != "l" || fmt.Sprint(state.Outputs["x"].Value) != "y" || string(state.Outputs["x"].Type) != `"string"` {
+	if state.Serial != 7 || state.Lineage != "l" || fmt.Sprint(state.Outputs["x"].Value) != "y" ||
+		string(state.Outputs["x"].Type) != `"string"` {
 		t.Errorf("%+v", state)
 	}
 	// another lineage and a smaller serial, as "state push -force" writes
@@ -205,14 +209,16 @@ func TestSummary(t *testing.T) {
 func TestOutputsOnly(t *testing.T) {
 	s := start(t)
 	a := open(t, s, remote.Driver, one)
-	check(t, a.Put(t.Context(), ws, []byte(`{"version":4,"serial":7,"lineage":"l","outputs":{"x":{"value":[1],"type":["list","number"]}}}`)))
+	check(t, a.Put(t.Context(), ws,
+		[]byte(`{"version":4,"serial":7,"lineage":"l","outputs":{"x":{"value":[1],"type":["list","number"]}}}`)))
 	s.OutputsOnly = true
 	if _, err := a.Get(t.Context(), ws); err == nil {
 		t.Error("a state that may not be read was read")
 	}
 	data, err := a.(backend.OutputStore).GetOutputs(t.Context(), ws)
 	check(t, err)
-	want := `{"outputs":{"x":{"sensitive":false,"type":["list","number"],"value":[1]}},"resources":[],"serial":1,"version":4}`
+	want := `{"outputs":{"x":{"sensitive":false,"type":["list","number"],"value":[1]}},"resources":[],"serial":1,` +
+		`"version":4}`
 	if string(data) != want {
 		t.Errorf("%s", data)
 	}
@@ -224,7 +230,8 @@ func TestLocks(t *testing.T) {
 	a := open(t, s, remote.Driver, one)
 	b, err := tryOpen(t, remote.Driver, services{s.URL, "other"}, in(one))
 	check(t, err)
-	id, err := a.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{Operation: "OperationTypeApply", Who: "me@here", Info: "process 1"})
+	id, err := a.(backend.Locker).Lock(t.Context(),
+		ws, backend.LockInfo{Operation: "OperationTypeApply", Who: "me@here", Info: "process 1"})
 	check(t, err)
 	if id != "acme/one" {
 		t.Errorf("the lock has the ID %s", id)
@@ -270,7 +277,8 @@ func TestLostResponses(t *testing.T) {
 	version := ""
 	for i, part := range []string{"/state-versions", "/uploads/"} {
 		lose(part)
-		version, err = a.(backend.Swapper).Swap(t.Context(), ws, version, fmt.Appendf(nil, `{"serial":%d,"lineage":"l"}`, i+1))
+		version, err = a.(backend.Swapper).Swap(t.Context(), ws, version,
+			fmt.Appendf(nil, `{"serial":%d,"lineage":"l"}`, i+1))
 		check(t, err)
 	}
 	lose("/actions/unlock")
@@ -297,18 +305,25 @@ func TestErrors(t *testing.T) {
 		"works":          {services{s.URL, "s3cret"}, remote.CloudDriver, in(one), ""},
 		"token in block": {services{s.URL, ""}, remote.CloudDriver, with("token", text("s3cret")), ""},
 		"no service":     {services{}, remote.Driver, in(one), "the host must be a service that keeps states"},
-		"no token":       {services{s.URL, ""}, remote.Driver, in(one), `run "tofu login tfe.example.com", or set the token in the environment variable TF_TOKEN_tfe_example_com`},
-		"wrong token":    {services{s.URL, "x"}, remote.CloudDriver, in(one), `run "tofu login tfe.example.com" for a new one`},
+		"no token": {services{s.URL, ""}, remote.Driver, in(one),
+			`run "tofu login tfe.example.com", or set the token in the environment variable TF_TOKEN_tfe_example_com`},
+		"wrong token": {services{s.URL, "x"}, remote.CloudDriver, in(one),
+			`run "tofu login tfe.example.com" for a new one`},
 		"no organization": {services{s.URL, "s3cret"}, remote.Driver, func() settings {
 			out := in(settings{"prefix": text("x")})
 			out["organization"] = text("other")
 			return out
 		}(), `has no organization "other"`},
-		"no project":     {services{s.URL, "s3cret"}, remote.CloudDriver, in(settings{"tags": cty.ListVal([]cty.Value{text("a")}), "project": text("p")}), `has no project "p"`},
-		"neither":        {services{s.URL, "s3cret"}, remote.Driver, in(settings{}), "it needs a name, for one workspace, or a prefix"},
-		"both":           {services{s.URL, "s3cret"}, remote.Driver, in(settings{"name": text("a"), "prefix": text("b")}), `it can't be set together with "prefix"`},
-		"neither, cloud": {services{s.URL, "s3cret"}, remote.CloudDriver, in(settings{}), "TF_WORKSPACE names the workspace"},
-		"both, cloud":    {services{s.URL, "s3cret"}, remote.CloudDriver, in(settings{"name": text("a"), "tags": cty.ListVal([]cty.Value{text("b")})}), `it can't be set together with "tags"`},
+		"no project": {services{s.URL, "s3cret"}, remote.CloudDriver,
+			in(settings{"tags": cty.ListVal([]cty.Value{text("a")}), "project": text("p")}), `has no project "p"`},
+		"neither": {services{s.URL, "s3cret"}, remote.Driver, in(settings{}),
+			"it needs a name, for one workspace, or a prefix"},
+		"both": {services{s.URL, "s3cret"}, remote.Driver,
+			in(settings{"name": text("a"), "prefix": text("b")}), `it can't be set together with "prefix"`},
+		"neither, cloud": {services{s.URL, "s3cret"}, remote.CloudDriver, in(settings{}),
+			"TF_WORKSPACE names the workspace"},
+		"both, cloud": {services{s.URL, "s3cret"}, remote.CloudDriver, in(settings{"name": text("a"),
+			"tags": cty.ListVal([]cty.Value{text("b")})}), `it can't be set together with "tags"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, err := tryOpen(t, test.driver, test.services, test.settings)

@@ -185,8 +185,8 @@ func (s *Store) impossible(local string) error {
 	if s.name != "" {
 		return fmt.Errorf("%w: the settings name the workspace %q", backend.ErrNoWorkspaces, s.name)
 	}
-	return fmt.Errorf("there is no workspace %q here; select one with \"tofu workspace select\", create one with \"tofu "+
-		"workspace new\", or name one in TF_WORKSPACE", local)
+	return fmt.Errorf("there is no workspace %q here; select one with \"tofu workspace select\", create one with "+
+		"\"tofu workspace new\", or name one in TF_WORKSPACE", local)
 }
 
 // Make implements backend.Maker. Operations on new workspaces run here.
@@ -216,7 +216,8 @@ func (s *Store) Make(ctx context.Context, local string) error {
 		in.Relationships["tags"] = related{tagList(s.tags)}
 	}
 	if project != "" {
-		in.Relationships["project"] = related{json.RawMessage(`{"type":"projects","id":` + strconv.Quote(project) + `}`)}
+		in.Relationships["project"] = related{json.RawMessage(`{"type":"projects","id":` +
+			strconv.Quote(project) + `}`)}
 	}
 	made := new(resource)
 	_, _, err = s.call(ctx, http.MethodPost, s.collection(), map[string]any{"data": in}, made)
@@ -272,9 +273,9 @@ func (s *Store) LocalOperations(ctx context.Context, local string) error {
 	if err != nil || w == nil || w.mode == "local" || w.mode == "" {
 		return err
 	}
-	return fmt.Errorf("the workspace %q has the execution mode %q: %s runs its operations, and this program can't start "+
-		"them there. Set its execution mode to \"local\" in the settings of the workspace, or set TF_FORCE_LOCAL_BACKEND=1 to run "+
-		"this operation here", w.name, w.mode, s.host)
+	return fmt.Errorf("the workspace %q has the execution mode %q: %s runs its operations, and this program can't "+
+		"start them there. Set its execution mode to \"local\" in the settings of the workspace, or set "+
+		"TF_FORCE_LOCAL_BACKEND=1 to run this operation here", w.name, w.mode, s.host)
 }
 
 // Delete implements backend.Store. The service deletes the workspace with its states.

@@ -93,7 +93,8 @@ func (c *client) Put(ctx context.Context, key string, data []byte, cond objects.
 	case cond.Version != "":
 		h.Set("If-Match", cond.Version)
 	}
-	resp, err := c.service.Do(ctx, "PutObject", &restapi.Request{Method: http.MethodPut, URL: c.object(key), Header: h, Body: data})
+	resp, err := c.service.Do(ctx, "PutObject",
+		&restapi.Request{Method: http.MethodPut, URL: c.object(key), Header: h, Body: data})
 	if err == nil {
 		return resp.Header.Get("ETag"), nil
 	}
@@ -145,11 +146,13 @@ func (c *client) putHeader(data []byte) http.Header {
 func (c *client) compare(ctx context.Context, key string, cond objects.Condition) error {
 	h := http.Header{}
 	c.customerKey(h)
-	resp, err := c.service.Do(ctx, "HeadObject", &restapi.Request{Method: http.MethodHead, URL: c.object(key), Header: h})
+	resp, err := c.service.Do(ctx, "HeadObject",
+		&restapi.Request{Method: http.MethodHead, URL: c.object(key), Header: h})
 	var refused *awsapi.Error
 	absent := errors.As(err, &refused) && refused.Status == http.StatusNotFound
 	switch {
-	case absent && cond.Version == "", err == nil && !cond.Absent && (cond.Version == "" || resp.Header.Get("ETag") == cond.Version):
+	case absent && cond.Version == "",
+		err == nil && !cond.Absent && (cond.Version == "" || resp.Header.Get("ETag") == cond.Version):
 		return nil
 	case absent || err == nil:
 		return objects.ErrPrecondition
@@ -175,7 +178,8 @@ func (c *client) List(ctx context.Context, prefix string, found func(string)) er
 			u.Path = "/"
 		}
 		u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
-		resp, err := c.service.Do(ctx, "ListObjectsV2", &restapi.Request{Method: http.MethodGet, URL: &u, Limit: 16 << 20})
+		resp, err := c.service.Do(ctx, "ListObjectsV2",
+			&restapi.Request{Method: http.MethodGet, URL: &u, Limit: 16 << 20})
 		if err != nil {
 			return c.explain(err)
 		}
@@ -209,12 +213,13 @@ func (c *client) explain(err error) error {
 	case refused.Code == "NoSuchKey":
 		return objects.ErrNotFound
 	case refused.Code == "NoSuchBucket":
-		return fmt.Errorf("the S3 bucket %q does not exist. The referenced S3 bucket must have been previously created; "+
-			"one that was created just now may need a minute: %w", c.config.Bucket, err)
+		return fmt.Errorf("the S3 bucket %q does not exist. The referenced S3 bucket must have been previously "+
+			"created; one that was created just now may need a minute: %w", c.config.Bucket, err)
 	case refused.Status == http.StatusMovedPermanently || refused.Code == "PermanentRedirect" ||
 		refused.Code == "AuthorizationHeaderMalformed" || refused.Code == "IllegalLocationConstraintException":
 		if region != "" {
-			return fmt.Errorf("the S3 bucket %q is in the region %s, but the backend is configured for another one: set region to %[2]q: %[3]w",
+			return fmt.Errorf("the S3 bucket %q is in the region %s, but the backend is configured for another one: "+
+				"set region to %[2]q: %[3]w",
 				c.config.Bucket, region, err)
 		}
 		return fmt.Errorf("the S3 bucket %q is not in the region of the backend: %w", c.config.Bucket, err)

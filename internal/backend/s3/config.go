@@ -48,13 +48,14 @@ type Config struct {
 // Docs implements blocks.Documented.
 func (*Config) Docs() blocks.Docs {
 	return blocks.Docs{
-		"bucket":                          "The bucket, or the ARN of an access point.",
-		"key":                             "The key of the state object.",
-		"workspace_key_prefix":            "The prefix of the keys of workspaces other than the default one.",
-		"acl":                             "The canned ACL of the objects.",
-		"encrypt":                         "Whether the service encrypts the objects.",
-		"kms_key_id":                      "The KMS key that encrypts the objects, if encrypt is set.",
-		"sse_customer_key":                "The customer's key that encrypts the objects, if encrypt is set: 32 bytes in Base64.",
+		"bucket":               "The bucket, or the ARN of an access point.",
+		"key":                  "The key of the state object.",
+		"workspace_key_prefix": "The prefix of the keys of workspaces other than the default one.",
+		"acl":                  "The canned ACL of the objects.",
+		"encrypt":              "Whether the service encrypts the objects.",
+		"kms_key_id":           "The KMS key that encrypts the objects, if encrypt is set.",
+		"sse_customer_key": "The customer's key that encrypts the objects, if encrypt is set: 32 " +
+			"bytes in Base64.",
 		"state_tags":                      "The tags of state objects.",
 		"lock_tags":                       "The tags of lock objects.",
 		"skip_s3_checksum":                "Whether to send no checksum header, for stores that don't know it.",
@@ -98,7 +99,8 @@ func (*Endpoints) Docs() blocks.Docs {
 }
 
 var kmsKey = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(arn:[\w-]+:kms:[\w-]+:\d{12}:(key/[\w-]+|alias/[\w/-]+)|alias/[\w/-]+|(mrk-)?[0-9a-f-]{32,36})$`)
+	return regexp.MustCompile(
+		`^(arn:[\w-]+:kms:[\w-]+:\d{12}:(key/[\w-]+|alias/[\w/-]+)|alias/[\w/-]+|(mrk-)?[0-9a-f-]{32,36})$`)
 })
 
 // Check implements blocks.Checker.

@@ -25,7 +25,8 @@ var (
 )
 
 func open(ctx context.Context, c *Config) (backend.Store, error) {
-	account, err := awsapi.Open(ctx, &c.Config, awsapi.Options{STSEndpoint: c.Endpoints.STS, User: "the s3 backend", Docs: docs})
+	account, err := awsapi.Open(ctx, &c.Config,
+		awsapi.Options{STSEndpoint: c.Endpoints.STS, User: "the s3 backend", Docs: docs})
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,8 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 		locks = append(locks, locked)
 	}
 	if c.Table != "" {
-		if service, err = account.Service(ctx, dynamoDB, c.Endpoints.DynamoDB, []string{"endpoints", "dynamodb"}, nil); err != nil {
+		if service, err = account.Service(ctx, dynamoDB, c.Endpoints.DynamoDB, []string{"endpoints", "dynamodb"},
+			nil); err != nil {
 			return nil, err
 		}
 		t := &objects.Table{What: fmt.Sprintf("the DynamoDB table %q", c.Table), Path: l.Path,
@@ -101,7 +103,8 @@ func bucketURL(ctx context.Context, c *Config, a *awsapi.Account, s *awsapi.Serv
 			return nil, err
 		}
 		if region != a.Region {
-			return nil, blocks.Invalid([]string{"bucket"}, "the access point is in the region %s, but the backend is configured for %s",
+			return nil, blocks.Invalid([]string{"bucket"},
+				"the access point is in the region %s, but the backend is configured for %s",
 				region, a.Region)
 		}
 		if !s.Custom {
@@ -113,8 +116,8 @@ func bucketURL(ctx context.Context, c *Config, a *awsapi.Account, s *awsapi.Serv
 	if !s.Custom {
 		u.Host = awsapi.S3Host("s3", a.Region, fips, dual)
 		if strings.HasSuffix(c.Bucket, directorySuffix) {
-			return nil, blocks.Invalid([]string{"bucket"}, "%q is a directory bucket of S3 Express, whose requests are signed "+
-				"in another way; use a general purpose bucket", c.Bucket)
+			return nil, blocks.Invalid([]string{"bucket"}, "%q is a directory bucket of S3 Express, whose requests "+
+				"are signed in another way; use a general purpose bucket", c.Bucket)
 		}
 	}
 	// A certificate for *.s3.REGION doesn't match a bucket with dots, and IP addresses have no

@@ -57,7 +57,8 @@ func arguments(server *s3test.Store, changes map[string]cty.Value) map[string]ct
 		"bucket": cty.StringVal(server.Bucket), "key": cty.StringVal("dir/state"), "region": cty.StringVal("us-east-1"),
 		"access_key": cty.StringVal(server.AccessKey), "secret_key": cty.StringVal(server.SecretKey),
 		"use_path_style": cty.True, "max_retries": cty.NumberIntVal(2),
-		"endpoints": cty.ObjectVal(map[string]cty.Value{"s3": cty.StringVal(server.S3), "dynamodb": cty.StringVal(server.DynamoDB)}),
+		"endpoints": cty.ObjectVal(map[string]cty.Value{"s3": cty.StringVal(server.S3),
+			"dynamodb": cty.StringVal(server.DynamoDB)}),
 	}
 	for name, v := range changes {
 		out[name] = v
@@ -145,7 +146,8 @@ item Digest=… LockID=BUCKET/env:/other/dir/state-md5
 		t.Error(diff)
 	}
 	items, err := server.Items(t.Context())
-	if digest := items[server.Bucket+"/dir/state-md5"]["Digest"]; err != nil || digest != "c0f45e34ed60c6e660c5cd0b292c5b9c" {
+	if digest := items[server.Bucket+"/dir/state-md5"]["Digest"]; err != nil ||
+		digest != "c0f45e34ed60c6e660c5cd0b292c5b9c" {
 		t.Errorf("the digest is %s, %v", digest, err)
 	}
 }
@@ -156,7 +158,8 @@ func TestRequests(t *testing.T) {
 	p := newProxy(t, server.S3)
 	tables := newProxy(t, server.DynamoDB)
 	args := arguments(server, locks(server)["Both"])
-	args["endpoints"] = cty.ObjectVal(map[string]cty.Value{"s3": cty.StringVal(p.URL), "dynamodb": cty.StringVal(tables.URL)})
+	args["endpoints"] = cty.ObjectVal(map[string]cty.Value{"s3": cty.StringVal(p.URL),
+		"dynamodb": cty.StringVal(tables.URL)})
 	s := open(t, args).(interface {
 		backend.Locker
 		backend.Swapper
@@ -205,7 +208,8 @@ func TestHeaders(t *testing.T) {
 		want map[string]string // of PUT requests
 		get  map[string]string // of GET requests
 	}{
-		"nothing": {nil, map[string]string{"Content-Type": "application/json", "X-Amz-Server-Side-Encryption": "", "X-Amz-Acl": "",
+		"nothing": {nil, map[string]string{"Content-Type": "application/json", "X-Amz-Server-Side-Encryption": "",
+			"X-Amz-Acl":     "",
 			"X-Amz-Tagging": "", "X-Amz-Sdk-Checksum-Algorithm": "SHA256"}, nil},
 		"the key of the service": {map[string]cty.Value{"encrypt": cty.True},
 			map[string]string{"X-Amz-Server-Side-Encryption": "AES256"}, nil},
@@ -216,8 +220,9 @@ func TestHeaders(t *testing.T) {
 				"X-Amz-Server-Side-Encryption-Customer-Key":     key,
 				"X-Amz-Server-Side-Encryption-Customer-Key-Md5": "y4HAEFCYWuvAXWFTtA1Qpg=="},
 			map[string]string{"X-Amz-Server-Side-Encryption-Customer-Key": key}},
-		"no checksum": {map[string]cty.Value{"skip_s3_checksum": cty.True}, map[string]string{"X-Amz-Checksum-Sha256": "",
-			"X-Amz-Sdk-Checksum-Algorithm": ""}, map[string]string{"X-Amz-Checksum-Mode": ""}},
+		"no checksum": {map[string]cty.Value{"skip_s3_checksum": cty.True},
+			map[string]string{"X-Amz-Checksum-Sha256": "",
+				"X-Amz-Sdk-Checksum-Algorithm": ""}, map[string]string{"X-Amz-Checksum-Mode": ""}},
 		"tags and an ACL": {map[string]cty.Value{"acl": cty.StringVal("bucket-owner-full-control"),
 			"state_tags": cty.MapVal(map[string]cty.Value{"a": cty.StringVal("b c"), "d/e": cty.StringVal("f=g")})},
 			map[string]string{"X-Amz-Acl": "bucket-owner-full-control", "X-Amz-Tagging": "a=b+c&d%2Fe=f%3Dg"}, nil},
@@ -270,15 +275,18 @@ func TestFailures(t *testing.T) {
 			"The service doesn't know the credentials from StaticCredentials"},
 		"wrong secret key": {map[string]cty.Value{"secret_key": cty.StringVal("wrong")}, nil,
 			"The secret access key from StaticCredentials doesn't belong to the access key"},
-		"region of the server": {map[string]cty.Value{"region": cty.StringVal("eu-west-1")}, nil, "is not in the region of the backend"},
+		"region of the server": {map[string]cty.Value{"region": cty.StringVal("eu-west-1")}, nil,
+			"is not in the region of the backend"},
 		"region in the answer": {nil, refuse(301, "PermanentRedirect", "Use the other endpoint."),
 			`is in the region eu-west-3, but the backend is configured for another one: set region to "eu-west-3"`},
 		"expired": {nil, refuse(400, "ExpiredToken", "The provided token has expired."),
 			"The credentials from StaticCredentials have expired: sign in again"},
 		"no permission": {nil, refuse(403, "AccessDenied", "Access Denied"),
 			"AccessDenied: Access Denied. The credentials from StaticCredentials have no permission for this call"},
-		"always busy": {nil, refuse(503, "SlowDown", "Please reduce your request rate."), "SlowDown: Please reduce your request rate"},
-		"unreachable": {map[string]cty.Value{"endpoints": cty.ObjectVal(map[string]cty.Value{"s3": cty.StringVal("http://127.0.0.1:1")}),
+		"always busy": {nil, refuse(503, "SlowDown", "Please reduce your request rate."),
+			"SlowDown: Please reduce your request rate"},
+		"unreachable": {map[string]cty.Value{
+			"endpoints":   cty.ObjectVal(map[string]cty.Value{"s3": cty.StringVal("http://127.0.0.1:1")}),
 			"max_retries": cty.Zero}, nil, "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -321,7 +329,8 @@ func TestClock(t *testing.T) {
 		w.Header().Set("Date", ahead.Format(http.TimeFormat))
 		if err != nil || signed.Sub(ahead).Abs() > 15*time.Minute {
 			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprint(w, "<Error><Code>RequestTimeTooSkewed</Code><Message>The difference is too large.</Message></Error>")
+			fmt.Fprint(w,
+				"<Error><Code>RequestTimeTooSkewed</Code><Message>The difference is too large.</Message></Error>")
 		}
 		return true
 	}
@@ -351,7 +360,8 @@ func TestLostResponses(t *testing.T) {
 	server := newStore(t)
 	p, tables := newProxy(t, server.S3), newProxy(t, server.DynamoDB)
 	args := arguments(server, locks(server)["Both"])
-	args["endpoints"] = cty.ObjectVal(map[string]cty.Value{"s3": cty.StringVal(p.URL), "dynamodb": cty.StringVal(tables.URL)})
+	args["endpoints"] = cty.ObjectVal(map[string]cty.Value{"s3": cty.StringVal(p.URL),
+		"dynamodb": cty.StringVal(tables.URL)})
 	run := func(name string) error {
 		s := open(t, args).(interface {
 			backend.Locker
@@ -429,7 +439,8 @@ func TestKilled(t *testing.T) {
 			return false
 		}
 		p.handle, tables.handle = handle, handle
-		args["endpoints"] = cty.ObjectVal(map[string]cty.Value{"s3": cty.StringVal(p.URL), "dynamodb": cty.StringVal(tables.URL)})
+		args["endpoints"] = cty.ObjectVal(map[string]cty.Value{"s3": cty.StringVal(p.URL),
+			"dynamodb": cty.StringVal(tables.URL)})
 		args["max_retries"] = cty.Zero
 		dying := open(t, args).(backend.Swapper)
 		_, version, err := dying.GetVersion(t.Context(), ws)

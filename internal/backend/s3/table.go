@@ -52,8 +52,8 @@ func (t *table) call(ctx context.Context, name string, r request) (item, error) 
 	switch {
 	case !errors.As(err, &refused):
 	case refused.Code == "ResourceNotFoundException":
-		err = fmt.Errorf("the DynamoDB table %q doesn't exist in the region of the backend; create it with the partition "+
-			"key LockID of the type String: %w", t.name, err)
+		err = fmt.Errorf("the DynamoDB table %q doesn't exist in the region of the backend; create it with the "+
+			"partition key LockID of the type String: %w", t.name, err)
 	case refused.Status == http.StatusBadRequest && refused.Code == "ConditionalCheckFailedException":
 		err = fmt.Errorf("%w: %w", objects.ErrPrecondition, err)
 	}
@@ -106,5 +106,6 @@ func condition(c objects.RowCondition) request {
 		values[":"+name] = c.Any[name]
 		alternatives = append(alternatives, name+" = :"+name)
 	}
-	return request{ConditionExpression: strings.Join(alternatives, " OR "), ExpressionAttributeValues: attributes(values)}
+	return request{ConditionExpression: strings.Join(alternatives, " OR "),
+		ExpressionAttributeValues: attributes(values)}
 }

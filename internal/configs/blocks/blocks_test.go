@@ -176,17 +176,22 @@ many { arn = "4" }
 
 func TestNestedErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"\nbucket = \"b\"\nkey = \"k\"":                                   `main.tf:3: Invalid configuration: The argument "key" is invalid: it can't be set together with "bucket".`,
-		"mode = \"slow\"\nbucket=\"b\"":                                   `main.tf:1: Invalid configuration: The argument "mode" is invalid: "slow" is not one of standard, adaptive.`,
-		"bucket = \"refused\"\n\nrole = {\n  arn = \"x\"\n}":              `main.tf:4: Invalid configuration: The argument "role.arn" is invalid: the bucket is refused.`,
-		"bucket = \"b\"\nmany {\n arn = \"x\"\n}\nmany {\n arn = \"\"\n}": `main.tf:6: Invalid configuration: The argument "many[1].arn" is invalid: it must not be empty.`,
+		"\nbucket = \"b\"\nkey = \"k\"": `main.tf:3: Invalid configuration: The ` +
+			`argument "key" is invalid: it can't be set together with "bucket".`,
+		"mode = \"slow\"\nbucket=\"b\"": `main.tf:1: Invalid configuration: The ` +
+			`argument "mode" is invalid: "slow" is not one of standard, adaptive.`,
+		"bucket = \"refused\"\n\nrole = {\n  arn = \"x\"\n}": `main.tf:4: Invalid configuration: The ` +
+			`argument "role.arn" is invalid: the bucket is refused.`,
+		"bucket = \"b\"\nmany {\n arn = \"x\"\n}\nmany {\n arn = \"\"\n}": `main.tf:6: Invalid configuration: The ` +
+			`argument "many[1].arn" is invalid: it must not be empty.`,
 	} {
 		if _, _, err := decode(t, text, nil); err == nil || err.Error() != want {
 			t.Errorf("%s:\ngot  %v\nwant %s", text, err, want)
 		}
 	}
 	_, _, err := decode(t, `bucket = "b"`, map[string]string{"T_MODE": "fast"})
-	if err == nil || !strings.Contains(err.Error(), `The environment variable T_MODE, which sets the argument "mode", is invalid: "fast" is not one of`) {
+	if err == nil || !strings.Contains(err.Error(),
+		`The environment variable T_MODE, which sets the argument "mode", is invalid: "fast" is not one of`) {
 		t.Error(err)
 	}
 }

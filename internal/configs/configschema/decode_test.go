@@ -71,7 +71,8 @@ func TestDecodeConforms(t *testing.T) {
 		}
 	}
 	// Errors in the body and in values.
-	for _, src := range []string{"", "name = v\nunheard = 1", `{"name": "x", "dynamic": {}}`, "name = []", "name = nothing", "name = v\nsettings = 1"} {
+	for _, src := range []string{"", "name = v\nunheard = 1", `{"name": "x", "dynamic": {}}`, "name = []",
+		"name = nothing", "name = v\nsettings = 1"} {
 		_, want := b.Decode(parse(t, src), evalCtx)
 		if _, got := b.Decode(b.Prepare(parse(t, src)), evalCtx); !want.HasErrors() || got.Error() != want.Error() {
 			t.Errorf("%s\ngot diagnostics %[3]v\nwant %[2]v", src, want, got)

@@ -111,7 +111,8 @@ func genSchemaAttribute(t *rapid.T, depth int) *Attribute {
 		object := cty.Object(map[string]cty.Type{"a": cty.String, "b": cty.Number})
 		a.Type = rapid.SampledFrom([]cty.Type{cty.String, cty.Number, cty.Bool, cty.List(cty.String),
 			cty.Map(cty.String), cty.Set(cty.String),
-			cty.DynamicPseudoType, object, cty.List(object), cty.Set(object), cty.List(cty.DynamicPseudoType)}).Draw(t, "type")
+			cty.DynamicPseudoType, object, cty.List(object), cty.Set(object),
+			cty.List(cty.DynamicPseudoType)}).Draw(t, "type")
 		return a
 	}
 	nesting := genNesting(t)
@@ -171,9 +172,12 @@ func genBody(t *rapid.T, b *Block, inJSON bool) string {
 
 // expressions are valid for some types, marked, unknown or invalid.
 var expressions = []string{
-	`null`, `"text"`, `12`, `"7"`, `true`, `[]`, `{}`, `v`, `two`, `unknown`, `secret`, `secrets`, `later`, `object`, `nothing`, `v.none`, `"${v}-${secret}"`,
-	`[v, later, null]`, `["a", 1]`, `{ a = v, b = 1 }`, `{ a = secret }`, `{ b = later, c = 2 }`, `[{ a = "x", b = 2 }]`, `[{ a = v }, { b = 3 }]`,
-	`{ k = { a = v } }`, `[for x in two : { a = x, b = null }]`, `[for x in unknown : x]`, `{ for x in two : x => { b = later } }`,
+	`null`, `"text"`, `12`, `"7"`, `true`, `[]`, `{}`, `v`, `two`, `unknown`, `secret`, `secrets`, `later`, `object`,
+	`nothing`, `v.none`, `"${v}-${secret}"`,
+	`[v, later, null]`, `["a", 1]`, `{ a = v, b = 1 }`, `{ a = secret }`, `{ b = later, c = 2 }`,
+	`[{ a = "x", b = 2 }]`, `[{ a = v }, { b = 3 }]`,
+	`{ k = { a = v } }`, `[for x in two : { a = x, b = null }]`, `[for x in unknown : x]`,
+	`{ for x in two : x => { b = later } }`,
 	`{ a = [{ a = secrets[0] }], b = {} }`, `[{ a = { k = { a = v } } }]`, `two[2]`, `object.b`, `v ? 1 : 2`,
 }
 

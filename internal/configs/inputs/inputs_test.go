@@ -49,20 +49,24 @@ var tests = []struct {
 			"x.tfvars":              "size = 6\n",
 		},
 		flags: []Flag{{Text: "size=7"}, {File: true, Text: "x.tfvars"}},
-		want:  []string{"any cty.NumberIntVal(4)", `free cty.StringVal("env")`, `list cty.TupleVal([]cty.Value{cty.StringVal("json")})`, "size cty.NumberIntVal(6)", `text cty.StringVal("tfvars")`},
+		want: []string{"any cty.NumberIntVal(4)", `free cty.StringVal("env")`,
+			`list cty.TupleVal([]cty.Value{cty.StringVal("json")})`, "size cty.NumberIntVal(6)",
+			`text cty.StringVal("tfvars")`},
 	},
 	{
 		name:  "text by type",
 		flags: []Flag{{Text: "free=[1]"}, {Text: "text=a=b"}, {Text: "list=[1]"}, {Text: "any=word"}, {Text: "size="}},
 		want: []string{
-			`free cty.StringVal("[1]")`, `list cty.TupleVal([]cty.Value{cty.NumberIntVal(1)})`, `size cty.StringVal("")`, `text cty.StringVal("a=b")`,
+			`free cty.StringVal("[1]")`, `list cty.TupleVal([]cty.Value{cty.NumberIntVal(1)})`,
+			`size cty.StringVal("")`, `text cty.StringVal("a=b")`,
 			"<value for var.any>:1 error Variables not allowed", "- error No value for required variable any",
 		},
 	},
 	{
 		name:  "json strings are no templates",
 		files: map[string]string{"terraform.tfvars.json": `{"free": "${1}", "text": "%{x}", "list": [], "any": {}}`},
-		want:  []string{"any cty.EmptyObjectVal", `free cty.StringVal("${1}")`, "list cty.EmptyTupleVal", `text cty.StringVal("%{x}")`},
+		want: []string{"any cty.EmptyObjectVal", `free cty.StringVal("${1}")`, "list cty.EmptyTupleVal",
+			`text cty.StringVal("%{x}")`},
 	},
 	{
 		name:  "json without extension",
@@ -93,7 +97,8 @@ var tests = []struct {
 		env:   []string{"TF_VAR_free=x", "TF_VAR_text=x", "TF_VAR_list=[]", "TF_VAR_any=1"},
 		files: map[string]string{"terraform.tfvars": "a = 1\nb = 2\nc = 3\nd = 4\nold = 1\n"},
 		want: []string{
-			"any cty.NumberIntVal(1)", `free cty.StringVal("x")`, "list cty.EmptyTupleVal", "old cty.NumberIntVal(1)", `text cty.StringVal("x")`,
+			"any cty.NumberIntVal(1)", `free cty.StringVal("x")`, "list cty.EmptyTupleVal", "old cty.NumberIntVal(1)",
+			`text cty.StringVal("x")`,
 			"- warning Value for undeclared variable", "- warning Value for undeclared variable",
 			"main.tf:10 warning Variable marked as deprecated",
 			"- warning Values for undeclared variables",
@@ -169,7 +174,8 @@ func FuzzValues(f *testing.F) {
 		}
 		f.Add(test.files["terraform.tfvars"], test.files["terraform.tfvars.json"], option, env)
 	}
-	f.Add("list = [[[1]]]\nany = {\n  (a) = \"${b}\"\n}\n", `{"any": [null, 1e9, "\u0000"], "object": {"a": 1}}`, "object={ a = [], b = { c = 1 } }", "any=<<E\nx\nE\n")
+	f.Add("list = [[[1]]]\nany = {\n  (a) = \"${b}\"\n}\n", `{"any": [null, 1e9, "\u0000"], "object": {"a": 1}}`,
+		"object={ a = [], b = { c = 1 } }", "any=<<E\nx\nE\n")
 	const object = `
 variable "object" {
   type = object({

@@ -92,7 +92,8 @@ func (s *server) lockOn(disk string) {
 	}
 	locker := NewLocker(&Options{Store: store, Source: s.direct()})
 	locks, _, err := locker.Lock(s.Context(), s.reqs(tool, ""), nil, []depsfile.Platform{depsfile.CurrentPlatform()})
-	if text := fmt.Sprint(err); locks != nil || !strings.Contains(text, "no space left on device") || !strings.Contains(text, "TOFU_CACHE_DIR") {
+	if text := fmt.Sprint(err); locks != nil || !strings.Contains(text, "no space left on device") ||
+		!strings.Contains(text, "TOFU_CACHE_DIR") {
 		s.Errorf("%v %s", locks, text)
 	}
 	if err := syscall.Unmount(disk, 0); err != nil {

@@ -39,7 +39,8 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	b.store = store
-	b.opts = &Options{Dir: filepath.Join(b.top, "work/providers"), Store: store, Source: sources.Filesystem{Dir: b.path("mirror")},
+	b.opts = &Options{Dir: filepath.Join(b.top, "work/providers"), Store: store,
+		Source:  sources.Filesystem{Dir: b.path("mirror")},
 		Observe: func(e Event) { b.events = append(b.events, e) }}
 	return b
 }
@@ -57,7 +58,8 @@ func (b *bench) write(path, content string) {
 }
 
 func content(p addrs.Provider, version, platform string) map[string]string {
-	return map[string]string{"terraform-provider-" + p.Type + "_v" + version: "program of " + p.String() + " " + version + " " + platform, "LICENSE": "free"}
+	return map[string]string{"terraform-provider-" + p.Type + "_v" + version: "program of " + p.String() +
+		" " + version + " " + platform, "LICENSE": "free"}
 }
 
 // pack writes an archive to the mirror directory.
@@ -152,7 +154,8 @@ func TestEnsurePacked(t *testing.T) {
 	}
 	b.version(locks, tool, "1.1.0")
 	lock, _ := locks.Provider(tool)
-	if len(lock.Hashes) != 1 || lock.Hashes[0].Scheme() != "h1" || depsfile.ConstraintsString(lock.Constraints) != "~> 1.0" {
+	if len(lock.Hashes) != 1 || lock.Hashes[0].Scheme() != "h1" ||
+		depsfile.ConstraintsString(lock.Constraints) != "~> 1.0" {
 		t.Errorf("%v", lock)
 	}
 	target := pkgstore.PackageDir(b.opts.Dir, tool, lock.Version, depsfile.CurrentPlatform())
@@ -243,7 +246,8 @@ func TestEnsureRefusals(t *testing.T) {
 
 func (b *bench) hash(p addrs.Provider, version string) depsfile.Hash {
 	b.Helper()
-	h, err := pkgstore.ArchiveHash(b.path("mirror/" + p.String() + "/terraform-provider-" + p.Type + "_" + version + "_" + here() + ".zip"))
+	h, err := pkgstore.ArchiveHash(b.path("mirror/" + p.String() + "/terraform-provider-" + p.Type + "_" + version +
+		"_" + here() + ".zip"))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -288,7 +292,8 @@ func TestEnsureCache(t *testing.T) {
 	locks := b.ensure(b.reqs(tool, ""), nil)
 	lock, _ := locks.Provider(tool)
 	cached := pkgstore.PackageDir(b.opts.Cache, tool, lock.Version, depsfile.CurrentPlatform())
-	if to, err := os.Readlink(pkgstore.PackageDir(b.opts.Dir, tool, lock.Version, depsfile.CurrentPlatform())); err != nil || to != cached {
+	if to, err := os.Readlink(pkgstore.PackageDir(b.opts.Dir, tool, lock.Version, depsfile.CurrentPlatform())); err !=
+		nil || to != cached {
 		t.Errorf("link to %q, %v", to, err)
 	}
 	b.opts.Source, b.opts.Dir, b.events = sources.Multi{}, b.path("b"), nil
@@ -337,7 +342,8 @@ func TestAdoptAndClash(t *testing.T) {
 		b.pack(now, v, here(), nil)
 		b.pack(twin, v, here(), nil)
 	}
-	prev := (&depsfile.Locks{}).With(old, depsfile.Lock{Version: versions.MustParseVersion("1.0.0"), Hashes: []depsfile.Hash{"zh:1"}})
+	prev := (&depsfile.Locks{}).With(old,
+		depsfile.Lock{Version: versions.MustParseVersion("1.0.0"), Hashes: []depsfile.Hash{"zh:1"}})
 	var warnings tfdiags.Diagnostics
 	locks, err := Ensure(t.Context(), b.reqs(now, "", twin, ""), prev, b.opts, warnings.Add)
 	if err != nil {
@@ -371,11 +377,13 @@ func TestCheck(t *testing.T) {
 		"no locks":   {b.reqs(tool, ""), &depsfile.Locks{}, b.opts.Dir, "tofu init"},
 		"one more":   {b.reqs(tool, "", spare, ""), locks, b.opts.Dir, "init -upgrade"},
 		"constraint": {b.reqs(tool, "> 1.0.0"), locks, b.opts.Dir, "does not meet the constraints"},
-		"built in":   {b.reqs(addrs.Provider{Host: addrs.BuiltinHost, Namespace: "builtin", Type: "spoon"}, ""), locks, b.opts.Dir, "no built-in provider"},
+		"built in": {b.reqs(addrs.Provider{Host: addrs.BuiltinHost, Namespace: "builtin", Type: "spoon"}, ""), locks,
+			b.opts.Dir, "no built-in provider"},
 		"no package": {b.reqs(tool, ""), locks, b.path("nowhere"), "there is no package"},
 	} {
 		diags := tfdiags.FromError(Check(c.reqs, c.locks, c.dir, nil))
-		if c.want == "" && len(diags) > 0 || c.want != "" && (len(diags) != 1 || !strings.Contains(diags[0].Detail, c.want)) {
+		if c.want == "" && len(diags) > 0 ||
+			c.want != "" && (len(diags) != 1 || !strings.Contains(diags[0].Detail, c.want)) {
 			t.Errorf("%s: %v", name, diags)
 		}
 	}
@@ -400,7 +408,8 @@ func TestLocker(t *testing.T) {
 	}
 	b.version(locks, spare, "9.0.0")
 	lock, _ := locks.Provider(tool)
-	if len(lock.Hashes) != 3 || !slices.Contains(lock.Hashes, wrong) || len(added) != 2 || !added[0].More || added[0].New {
+	if len(lock.Hashes) != 3 || !slices.Contains(lock.Hashes, wrong) || len(added) != 2 || !added[0].More ||
+		added[0].New {
 		t.Errorf("%v %v", lock, added)
 	}
 	fetched := len(b.events)
@@ -408,7 +417,8 @@ func TestLocker(t *testing.T) {
 	if err != nil || !again.Equal(locks) || added[0].More || len(b.events) != fetched {
 		t.Errorf("%v %v, %d events more", err, added, len(b.events)-fetched)
 	}
-	if _, _, err := l.Lock(t.Context(), b.reqs(tool, ""), nil, []depsfile.Platform{{OS: "os", Arch: "none"}}); err == nil {
+	if _, _, err := l.Lock(t.Context(), b.reqs(tool, ""),
+		nil, []depsfile.Platform{{OS: "os", Arch: "none"}}); err == nil {
 		t.Error("a platform without package is locked")
 	}
 	if _, err := os.Stat(b.opts.Dir); err == nil {

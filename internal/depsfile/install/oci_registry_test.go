@@ -51,7 +51,8 @@ func startRegistry(b *bench) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.write(b.path("reg/cert.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]})))
+	b.write(b.path("reg/cert.pem"),
+		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]})))
 	b.write(b.path("reg/key.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
 	b.write(b.path("reg/users"), "me:"+string(password)+"\n")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,8 +63,9 @@ func startRegistry(b *bench) string {
 	l.Close()
 	config, err := json.Marshal(map[string]any{"version": 0.1, "log": map[string]any{"level": "error"},
 		"storage": map[string]any{"filesystem": map[string]any{"rootdirectory": b.path("reg/data")}},
-		"http":    map[string]any{"addr": address, "tls": map[string]any{"certificate": b.path("reg/cert.pem"), "key": b.path("reg/key.pem")}},
-		"auth":    map[string]any{"htpasswd": map[string]any{"realm": "test", "path": b.path("reg/users")}}})
+		"http": map[string]any{"addr": address,
+			"tls": map[string]any{"certificate": b.path("reg/cert.pem"), "key": b.path("reg/key.pem")}},
+		"auth": map[string]any{"htpasswd": map[string]any{"realm": "test", "path": b.path("reg/users")}}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -126,9 +128,11 @@ func (p pusher) release(version string) {
 	index := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, ArtifactType: "application/vnd.opentofu.provider"}
 	index.SchemaVersion = 2
 	for _, platform := range []string{here(), "plan9_arm"} {
-		m := ocispec.Manifest{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: "application/vnd.opentofu.provider-target",
-			Config: p.push("application/vnd.oci.empty.v1+json", []byte("{}"), ""),
-			Layers: []ocispec.Descriptor{p.push("archive/zip", registrytest.Zip(p, content(tool, version, platform)), "")}}
+		m := ocispec.Manifest{MediaType: ocispec.MediaTypeImageManifest,
+			ArtifactType: "application/vnd.opentofu.provider-target",
+			Config:       p.push("application/vnd.oci.empty.v1+json", []byte("{}"), ""),
+			Layers: []ocispec.Descriptor{p.push("archive/zip",
+				registrytest.Zip(p, content(tool, version, platform)), "")}}
 		m.SchemaVersion = 2
 		desc := p.document(m.MediaType, m, "")
 		osName, arch, _ := strings.Cut(platform, "_")
@@ -146,16 +150,20 @@ func TestOCIRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repo.Client = &auth.Client{Cache: auth.NewCache(), Credential: auth.StaticCredential(host, auth.Credential{Username: "me", Password: "s3cret"})}
+	repo.Client = &auth.Client{Cache: auth.NewCache(),
+		Credential: auth.StaticCredential(host, auth.Credential{Username: "me", Password: "s3cret"})}
 	p := pusher{b, repo}
 	for i := range 3 { // tags that are not versions
-		p.document(ocispec.MediaTypeImageIndex, map[string]any{"schemaVersion": 2, "mediaType": ocispec.MediaTypeImageIndex, "manifests": []any{}}, fmt.Sprintf("stage-%d", i))
+		p.document(ocispec.MediaTypeImageIndex, map[string]any{"schemaVersion": 2,
+			"mediaType": ocispec.MediaTypeImageIndex, "manifests": []any{}}, fmt.Sprintf("stage-%d", i))
 	}
 	p.release("1.0.0")
 	p.release("1.1.0+lab.1")
 	with := func(password string) *sources.OCIMirror {
-		cfg := &cliconfig.Config{RegistryTimeout: 5 * time.Second, OCICredentials: []cliconfig.OCICredentials{{Registry: host, Username: "me", Password: password}}}
-		mirror, err := sources.NewOCIMirror(oci.New(registry.New(cfg, "test")), host+"/providers/${namespace}/${type}", mustPatterns(t, "example.com/*/*"))
+		cfg := &cliconfig.Config{RegistryTimeout: 5 * time.Second,
+			OCICredentials: []cliconfig.OCICredentials{{Registry: host, Username: "me", Password: password}}}
+		mirror, err := sources.NewOCIMirror(oci.New(registry.New(cfg, "test")), host+"/providers/${namespace}/${type}",
+			mustPatterns(t, "example.com/*/*"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,13 +29,15 @@ func TestOCIMirror(t *testing.T) {
 	}
 	with := func(c cliconfig.OCICredentials) *sources.OCIMirror {
 		cfg := &cliconfig.Config{RegistryTimeout: time.Second, OCICredentials: []cliconfig.OCICredentials{c}}
-		mirror, err := sources.NewOCIMirror(oci.New(registry.New(cfg, "test")), host+"/providers/${namespace}/${type}", mustPatterns(t, "example.com/*/*"))
+		mirror, err := sources.NewOCIMirror(oci.New(registry.New(cfg, "test")), host+"/providers/${namespace}/${type}",
+			mustPatterns(t, "example.com/*/*"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return mirror
 	}
-	b.opts.Source = with(cliconfig.OCICredentials{Registry: host, Path: "providers", Username: "me", Password: "s3cret"})
+	b.opts.Source = with(cliconfig.OCICredentials{Registry: host, Path: "providers", Username: "me",
+		Password: "s3cret"})
 	locks := b.ensure(b.reqs(tool, ""), nil)
 	b.version(locks, tool, "1.1.0+lab.1")
 	if lock, _ := locks.Provider(tool); len(lock.Hashes) != 2 {
@@ -62,8 +64,10 @@ func TestOCIMirror(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"auths": {"`+host+`": {"auth": "bWU6czNjcmV0"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := &cliconfig.Config{RegistryTimeout: time.Second, OCIDefault: cliconfig.OCIDefault{Discover: true, Files: []string{file}}}
-	mirror, err := sources.NewOCIMirror(oci.New(registry.New(cfg, "test")), host+"/providers/acme/${type}", mustPatterns(t, "example.com/acme/*"))
+	cfg := &cliconfig.Config{RegistryTimeout: time.Second,
+		OCIDefault: cliconfig.OCIDefault{Discover: true, Files: []string{file}}}
+	mirror, err := sources.NewOCIMirror(oci.New(registry.New(cfg, "test")), host+"/providers/acme/${type}",
+		mustPatterns(t, "example.com/acme/*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +77,8 @@ func TestOCIMirror(t *testing.T) {
 	layer := repo.Blob("archive/zip", registrytest.Zip(t, content(tool, "1.5.0", here())))
 	osName, arch, _ := strings.Cut(here(), "_")
 	pkg := func(version string) map[string]any {
-		m := repo.Manifest(manifestKind, map[string]any{"artifactType": "application/vnd.opentofu.provider-target", "layers": []any{layer}})
+		m := repo.Manifest(manifestKind,
+			map[string]any{"artifactType": "application/vnd.opentofu.provider-target", "layers": []any{layer}})
 		m["platform"] = map[string]any{"os": osName, "architecture": arch, "os.version": version}
 		return m
 	}
@@ -95,7 +100,8 @@ func TestOCIMirror(t *testing.T) {
 	}
 	repo.Tags["1.5.0"] = repo.Manifest(indexKind, release(pkg("10.0"), pkg("")))["digest"].(string)
 	b.version(b.ensure(b.reqs(tool, ""), nil), tool, "1.5.0")
-	reg.Damage, repo.Tags["2.0.0"] = false, repo.Manifest(indexKind, map[string]any{"artifactType": "application/other", "manifests": []any{}})["digest"].(string)
+	reg.Damage, repo.Tags["2.0.0"] = false, repo.Manifest(indexKind,
+		map[string]any{"artifactType": "application/other", "manifests": []any{}})["digest"].(string)
 	b.refuse(b.reqs(tool, ""), nil, "application/other")
 }
 

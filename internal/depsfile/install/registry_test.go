@@ -71,31 +71,36 @@ func TestDirectFaults(t *testing.T) {
 		edit  func(string, map[string]any)
 		want  string // in the error; empty for success
 	}{
-		"500 once":            {fault: status("/versions", 500, 1)},
-		"429 once":            {fault: status("/download/", 429, 1)},
-		"500 twice":           {fault: status("/versions", 500, 2), want: "status 500"},
-		"404":                 {fault: status("/versions", 404, 1), want: "was not found in the registry"},
-		"no package":          {fault: status("/download/", 404, 1), want: "isn't available for"},
-		"archive 500 twice":   {fault: status(".zip", 500, 2)},
-		"archive 500 thrice":  {fault: status(".zip", 500, 3), want: "status 500"},
-		"archive 404":         {fault: status(".zip", 404, 1), want: "status 404"},
-		"archive 204":         {fault: status(".zip", 204, 3), want: "status 204"},
-		"no sums":             {fault: status("SUMS", 404, 1), want: "list of checksums"},
-		"no signature":        {fault: status(".sig", 404, 1), want: "signature"},
-		"wrong sum":           {edit: set("shasum", strings.Repeat("0", 64)), want: "doesn't contain the checksum"},
-		"short sum":           {edit: set("shasum", "abc"), want: "SHA-256"},
-		"other platform":      {edit: set("os", "other"), want: "is for other_amd64"},
-		"other file":          {edit: set("filename", "x.zip"), want: "doesn't contain the checksum"},
-		"no file name":        {edit: set("filename", nil), want: "no file name"},
-		"strange URL":         {edit: set("download_url", "ftp://x/y"), want: "ftp"},
-		"protocol 4":          {edit: set("protocols", []any{"4.0"}), want: "plugin protocols"},
-		"protocols 4 and 6":   {edit: set("protocols", []any{"4.0", "6.9"})},
-		"no protocols":        {edit: set("protocols", nil)},
-		"bad protocols":       {edit: set("protocols", []any{"five"}), want: "not a valid version"},
-		"other archive":       {edit: set("download_url", "/files/tool/1.1.0/terraform-provider-tool_1.1.0_plan9_arm.zip"), want: "replaced"},
-		"packages incomplete": {edit: set("packages", map[string]any{"plan9_arm": map[string]any{"hashes": []any{"h1:a"}, "package_size": 1}}), want: "not of this one"},
-		"keys missing":        {edit: set("signing_keys", map[string]any{}), want: "no signing keys"},
-		"redirects":           {fault: func(w http.ResponseWriter, r *http.Request) bool { return redirectForever(w, r, ".zip") }, want: "redirected too many times"},
+		"500 once":           {fault: status("/versions", 500, 1)},
+		"429 once":           {fault: status("/download/", 429, 1)},
+		"500 twice":          {fault: status("/versions", 500, 2), want: "status 500"},
+		"404":                {fault: status("/versions", 404, 1), want: "was not found in the registry"},
+		"no package":         {fault: status("/download/", 404, 1), want: "isn't available for"},
+		"archive 500 twice":  {fault: status(".zip", 500, 2)},
+		"archive 500 thrice": {fault: status(".zip", 500, 3), want: "status 500"},
+		"archive 404":        {fault: status(".zip", 404, 1), want: "status 404"},
+		"archive 204":        {fault: status(".zip", 204, 3), want: "status 204"},
+		"no sums":            {fault: status("SUMS", 404, 1), want: "list of checksums"},
+		"no signature":       {fault: status(".sig", 404, 1), want: "signature"},
+		"wrong sum":          {edit: set("shasum", strings.Repeat("0", 64)), want: "doesn't contain the checksum"},
+		"short sum":          {edit: set("shasum", "abc"), want: "SHA-256"},
+		"other platform":     {edit: set("os", "other"), want: "is for other_amd64"},
+		"other file":         {edit: set("filename", "x.zip"), want: "doesn't contain the checksum"},
+		"no file name":       {edit: set("filename", nil), want: "no file name"},
+		"strange URL":        {edit: set("download_url", "ftp://x/y"), want: "ftp"},
+		"protocol 4":         {edit: set("protocols", []any{"4.0"}), want: "plugin protocols"},
+		"protocols 4 and 6":  {edit: set("protocols", []any{"4.0", "6.9"})},
+		"no protocols":       {edit: set("protocols", nil)},
+		"bad protocols":      {edit: set("protocols", []any{"five"}), want: "not a valid version"},
+		"other archive": {edit: set("download_url",
+			"/files/tool/1.1.0/terraform-provider-tool_1.1.0_plan9_arm.zip"), want: "replaced"},
+		"packages incomplete": {edit: set("packages", map[string]any{
+			"plan9_arm": map[string]any{"hashes": []any{"h1:a"}, "package_size": 1}}), want: "not of this one"},
+		"keys missing": {edit: set("signing_keys", map[string]any{}), want: "no signing keys"},
+		"redirects": {fault: func(w http.ResponseWriter, r *http.Request) bool {
+			return redirectForever(w,
+				r, ".zip")
+		}, want: "redirected too many times"},
 		"archive cut once": {fault: func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasSuffix(r.URL.Path, ".zip") || r.Header.Get("Range") != "" {
 				return false
@@ -245,7 +250,8 @@ func TestReportedPackages(t *testing.T) {
 	own := map[string]any{"hashes": []any{zh(here())}, "package_size": len(s.Archive(tool.Type, "1.1.0", here()))}
 	s.Edit = func(path string, doc map[string]any) {
 		if strings.Contains(path, "/download/") {
-			doc["packages"] = map[string]any{here(): own, "plan9_arm": map[string]any{"hashes": []any{zh("plan9_arm"), h1}, "package_size": len(s.Archive(tool.Type, "1.1.0", "plan9_arm"))}}
+			doc["packages"] = map[string]any{here(): own, "plan9_arm": map[string]any{"hashes": []any{zh("plan9_arm"),
+				h1}, "package_size": len(s.Archive(tool.Type, "1.1.0", "plan9_arm"))}}
 		}
 	}
 	host := tool

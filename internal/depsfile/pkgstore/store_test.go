@@ -83,7 +83,8 @@ func add(t *testing.T, s *Store, path string) Content {
 	return c
 }
 
-var sample = []entry{{"terraform-provider-tool_v1", "program", 0o755}, {"LICENSE", "free", 0}, {"docs/", "", fs.ModeDir | 0o755}, {"docs/a.md", "a", 0}}
+var sample = []entry{{"terraform-provider-tool_v1", "program", 0o755}, {"LICENSE", "free", 0},
+	{"docs/", "", fs.ModeDir | 0o755}, {"docs/a.md", "a", 0}}
 
 func TestHashesAgree(t *testing.T) {
 	path := archive(t, sample...)
@@ -111,7 +112,8 @@ func TestHostileArchives(t *testing.T) {
 	bomb := strings.Repeat("\x00", 1<<20)
 	var many []entry
 	for range maxFiles + 1 {
-		many = append(many, entry{name: "f" + strings.Repeat("x", len(many)%7) + string(rune('a'+len(many)%26)) + "/" + time.Duration(len(many)).String()})
+		many = append(many, entry{name: "f" + strings.Repeat("x", len(many)%7) + string(rune('a'+len(many)%26)) +
+			"/" + time.Duration(len(many)).String()})
 	}
 	for name, entries := range map[string][]entry{
 		"parent":      {{name: "../escaped"}},
@@ -165,11 +167,14 @@ func TestHostileArchives(t *testing.T) {
 func TestBombs(t *testing.T) {
 	const page = 1 << 12
 	for name, claims := range map[string][]zip.FileHeader{
-		"too large":         {{Name: "a", CompressedSize64: page, UncompressedSize64: maxBytes + 1}},
-		"too large in all":  {{Name: "a", CompressedSize64: page, UncompressedSize64: maxBytes}, {Name: "b", CompressedSize64: page, UncompressedSize64: page}},
-		"a sum that wraps":  {{Name: "a", CompressedSize64: page, UncompressedSize64: page}, {Name: "b", CompressedSize64: page, UncompressedSize64: 1<<64 - page}},
-		"too well packed":   {{Name: "a", CompressedSize64: page, UncompressedSize64: freeBytes + 1}},
-		"one for all names": {{Name: "a", CompressedSize64: 2 * page, UncompressedSize64: page}, {Name: "b", CompressedSize64: 2 * page, UncompressedSize64: page}},
+		"too large": {{Name: "a", CompressedSize64: page, UncompressedSize64: maxBytes + 1}},
+		"too large in all": {{Name: "a", CompressedSize64: page, UncompressedSize64: maxBytes},
+			{Name: "b", CompressedSize64: page, UncompressedSize64: page}},
+		"a sum that wraps": {{Name: "a", CompressedSize64: page, UncompressedSize64: page},
+			{Name: "b", CompressedSize64: page, UncompressedSize64: 1<<64 - page}},
+		"too well packed": {{Name: "a", CompressedSize64: page, UncompressedSize64: freeBytes + 1}},
+		"one for all names": {{Name: "a", CompressedSize64: 2 * page, UncompressedSize64: page},
+			{Name: "b", CompressedSize64: 2 * page, UncompressedSize64: page}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -340,7 +345,8 @@ func TestExchange(t *testing.T) {
 	if err := os.WriteFile(kept, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := exchange(filepath.Join(dir, "missing"), target, filepath.Join(dir, "old")); !errors.Is(err, fs.ErrNotExist) {
+	if err := exchange(filepath.Join(dir, "missing"), target, filepath.Join(dir, "old")); !errors.Is(err,
+		fs.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 	if _, err := os.Stat(kept); err != nil {
@@ -493,7 +499,8 @@ func BenchmarkHashArchive(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	words := slices.Sorted(maps.Keys(map[string]bool{"apply ": true, "plan ": true, "resource ": true, "provider ": true}))
+	words := slices.Sorted(maps.Keys(map[string]bool{"apply ": true, "plan ": true, "resource ": true,
+		"provider ": true}))
 	for i := range 8 << 20 / 8 {
 		w.Write([]byte(words[(i*7+i/13)%len(words)]))
 	}

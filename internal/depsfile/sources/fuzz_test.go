@@ -43,11 +43,14 @@ func FuzzAnswers(f *testing.F) {
 		`{"protocols": ["6.0"], "os": "linux", "arch": "amd64", "filename": "x.zip", "download_url": "x.zip", "shasums_url": "sums",
 			"shasums_signature_url": "sig", "shasum": "`+sum+`", "signing_keys": {"gpg_public_keys": [{"ascii_armor": "x"}]},
 			"packages": {"linux_amd64": {"hashes": ["zh:`+sum+`"], "package_size": 5}}}`, sum+"  x.zip\n")
-	f.Add(`{"versions": {"1.0.0": {}, "1": null}}`, `{"archives": {"linux_amd64": {"url": "x.zip", "hashes": ["h1:x", "zh:`+
-		sum+`"]}, "x": {"hashes": ["?"]}}}`, "")
-	f.Add(`{"versions": [null, {"version": 1}]}`, `{"protocols": ["x"], "packages": {"": {}}, "signing_keys": {"gpg_public_keys": null}}`,
+	f.Add(`{"versions": {"1.0.0": {}, "1": null}}`,
+		`{"archives": {"linux_amd64": {"url": "x.zip", "hashes": ["h1:x", "zh:`+
+			sum+`"]}, "x": {"hashes": ["?"]}}}`, "")
+	f.Add(`{"versions": [null, {"version": 1}]}`,
+		`{"protocols": ["x"], "packages": {"": {}}, "signing_keys": {"gpg_public_keys": null}}`,
 		"x")
-	f.Add(`[]`, `{"protocols": null, "os": "linux", "arch": "amd64", "filename": "../x", "download_url": "file:///etc/passwd", "shasum": "00"}`,
+	f.Add(`[]`, `{"protocols": null, "os": "linux", "arch": "amd64", "filename": "../x", "download_url": `+
+		`"file:///etc/passwd", "shasum": "00"}`,
 		"\x00")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		versions, release, sums = a, b, c

@@ -31,7 +31,8 @@ func TestParsePattern(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "*", "a", "a/b/c/d", "*/*/tool", "*/tool", "a/b*", "a.example/*/tool", "no host/a/b"} {
+	for _, text := range []string{"", "*", "a", "a/b/c/d", "*/*/tool", "*/tool", "a/b*", "a.example/*/tool",
+		"no host/a/b"} {
 		if got, err := ParsePattern(text); err == nil {
 			t.Errorf("%q is read as %v", text, got)
 		}
@@ -66,11 +67,15 @@ func versionTexts(v Versions) []string {
 var linux = depsfile.Platform{OS: "linux", Arch: "amd64"}
 
 func TestFilesystem(t *testing.T) {
-	f := mirror(t, "terraform-provider-tool_1.0.0_linux_amd64.zip", "terraform-provider-tool_1.0.0-rc1_linux_amd64.zip", "1.1.0/linux_amd64/x", "1.0.0/linux_amd64/x",
-		"terraform-provider-tool_2.0.0+b.1_darwin_arm64.zip", "terraform-provider-tool_9.9.9_linux_amd64.tar", "terraform-provider-spoon_9.9.9_linux_amd64.zip",
-		"terraform-provider-tool_9.9_linux_amd64.zip/", "9.0.0/", "9.1.0/notes", "9.2.0", "v9.3.0/linux_amd64/x", "notes.txt", "index.json")
+	f := mirror(t, "terraform-provider-tool_1.0.0_linux_amd64.zip", "terraform-provider-tool_1.0.0-rc1_linux_amd64.zip",
+		"1.1.0/linux_amd64/x", "1.0.0/linux_amd64/x",
+		"terraform-provider-tool_2.0.0+b.1_darwin_arm64.zip", "terraform-provider-tool_9.9.9_linux_amd64.tar",
+		"terraform-provider-spoon_9.9.9_linux_amd64.zip",
+		"terraform-provider-tool_9.9_linux_amd64.zip/", "9.0.0/", "9.1.0/notes", "9.2.0", "v9.3.0/linux_amd64/x",
+		"notes.txt", "index.json")
 	got, err := f.Versions(context.Background(), tool)
-	if want := []string{"1.0.0", "1.0.0-rc1", "1.1.0", "2.0.0+b.1"}; err != nil || !slices.Equal(versionTexts(got), want) {
+	if want := []string{"1.0.0", "1.0.0-rc1", "1.1.0", "2.0.0+b.1"}; err != nil ||
+		!slices.Equal(versionTexts(got), want) {
 		t.Errorf("%v, %v", versionTexts(got), err)
 	}
 	for version, unpacked := range map[string]bool{"1.0.0": true, "1.1.0": true, "1.0.0-rc1": false} {
@@ -92,7 +97,8 @@ func TestFilesystem(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	var unknown *NoProviderError
-	if _, err := (Filesystem{filepath.Join(f.Dir, "none")}).Versions(context.Background(), tool); err == nil || errors.As(err, &unknown) {
+	if _, err := (Filesystem{filepath.Join(f.Dir, "none")}).Versions(context.Background(), tool); err == nil ||
+		errors.As(err, &unknown) {
 		t.Errorf("a mirror that isn't there: %v", err)
 	}
 	for _, dir := range []string{t.TempDir(), filepath.Join(f.Dir, "example.com/acme/tool/notes.txt")} {
@@ -122,10 +128,12 @@ func TestMultiAndImplied(t *testing.T) {
 		versions string
 		from     string // the directory that supplies 1.1.0
 	}{
-		"both":         {Multi{{Source: one}, {Source: empty}, {Source: two}}, "1.0.0 1.1.0 1.2.0", one.Dir},
-		"other order":  {Multi{{Source: two}, {Source: one}}, "1.0.0 1.1.0 1.2.0", two.Dir},
-		"included":     {Multi{{Source: one, Include: pattern("other/*")}, {Source: two, Include: pattern("example.com/acme/*")}}, "1.1.0 1.2.0", two.Dir},
-		"excluded":     {Multi{{Source: one, Include: pattern("*/*/*"), Exclude: pattern("example.com/*/*")}, {Source: two}}, "1.1.0 1.2.0", two.Dir},
+		"both":        {Multi{{Source: one}, {Source: empty}, {Source: two}}, "1.0.0 1.1.0 1.2.0", one.Dir},
+		"other order": {Multi{{Source: two}, {Source: one}}, "1.0.0 1.1.0 1.2.0", two.Dir},
+		"included": {Multi{{Source: one, Include: pattern("other/*")},
+			{Source: two, Include: pattern("example.com/acme/*")}}, "1.1.0 1.2.0", two.Dir},
+		"excluded": {Multi{{Source: one, Include: pattern("*/*/*"), Exclude: pattern("example.com/*/*")},
+			{Source: two}}, "1.1.0 1.2.0", two.Dir},
 		"none applies": {Multi{{Source: one, Exclude: pattern("*/*/*")}}, "", ""},
 		"no method":    {Multi{}, "", ""},
 		"implied":      {Implied{Folders: []Filesystem{empty, one}, Direct: two}, "1.0.0 1.1.0", one.Dir},

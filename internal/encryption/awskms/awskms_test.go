@@ -83,7 +83,8 @@ func TestKeys(t *testing.T) {
 
 // TestReplacedKey checks that another key can't decrypt a data key.
 func TestReplacedKey(t *testing.T) {
-	_, meta, err := open(t, awskms.Config{KeyID: newKey(t), KeySpec: "AES_256"}).Keys(t.Context(), nil, encryption.Keys{})
+	_, meta, err := open(t, awskms.Config{KeyID: newKey(t), KeySpec: "AES_256"}).Keys(t.Context(),
+		nil, encryption.Keys{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,21 +123,25 @@ func TestContext(t *testing.T) {
 func TestFailures(t *testing.T) {
 	key := newKey(t)
 	for want, c := range map[string]awskms.Config{
-		"NotFoundException":                 {Config: account, KeyID: "9d40f1d4-5b9f-4b3e-8f9a-3f4c6f6d1b1a", KeySpec: "AES_256"},
-		"No valid credential sources found": {Config: awsapi.Config{Region: "us-east-1"}, KeyID: key, KeySpec: "AES_256"},
+		"NotFoundException": {Config: account, KeyID: "9d40f1d4-5b9f-4b3e-8f9a-3f4c6f6d1b1a",
+			KeySpec: "AES_256"},
+		"No valid credential sources found": {Config: awsapi.Config{Region: "us-east-1"}, KeyID: key,
+			KeySpec: "AES_256"},
 	} {
 		p, err := awskms.Driver.Open(&c, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := p.Keys(t.Context(), nil, encryption.Keys{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := p.Keys(t.Context(), nil, encryption.Keys{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 	t.Setenv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:1")
 	c := account
 	c.MaxRetries = 0
-	_, _, err := open(t, awskms.Config{Config: c, KeyID: key, KeySpec: "AES_256"}).Keys(t.Context(), nil, encryption.Keys{})
+	_, _, err := open(t, awskms.Config{Config: c, KeyID: key, KeySpec: "AES_256"}).Keys(t.Context(), nil,
+		encryption.Keys{})
 	if err == nil || !strings.Contains(err.Error(), "creating a data key: operation error KMS: GenerateDataKey") ||
 		strings.Contains(err.Error(), "verysecret") || errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)

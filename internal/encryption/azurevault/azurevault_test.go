@@ -68,11 +68,14 @@ func open(t *testing.T, s settings) encryption.KeyProvider {
 
 func TestKeys(t *testing.T) {
 	for name, s := range map[string]settings{
-		"rsa":    good(),
-		"hsm":    good("vault_uri", "https://"+hsm+"/"),
-		"aes128": good("vault_uri", "https://"+hsm, "vault_key_name", "aes128", "symmetric", true, "symmetric_key_size", 128),
-		"aes192": good("vault_uri", "https://"+hsm, "vault_key_name", "aes192", "symmetric", true, "symmetric_key_size", 192),
-		"aes256": good("vault_uri", "https://"+hsm, "vault_key_name", "aes256", "symmetric", true, "symmetric_key_size", 256),
+		"rsa": good(),
+		"hsm": good("vault_uri", "https://"+hsm+"/"),
+		"aes128": good("vault_uri", "https://"+hsm, "vault_key_name", "aes128", "symmetric", true,
+			"symmetric_key_size", 128),
+		"aes192": good("vault_uri", "https://"+hsm, "vault_key_name", "aes192", "symmetric", true,
+			"symmetric_key_size", 192),
+		"aes256": good("vault_uri", "https://"+hsm, "vault_key_name", "aes256", "symmetric", true,
+			"symmetric_key_size", 256),
 	} {
 		t.Run(name, func(t *testing.T) {
 			keytest.Run(t, func(t *testing.T) encryption.KeyProvider { return open(t, s) })
@@ -83,7 +86,8 @@ func TestKeys(t *testing.T) {
 // TestVersions checks that data keys are found again after the key in the vault got a new version,
 // and after the configuration got another type of key.
 func TestVersions(t *testing.T) {
-	symmetric := good("vault_uri", "https://"+hsm, "vault_key_name", "aes256", "symmetric", true, "symmetric_key_size", 256)
+	symmetric := good("vault_uri", "https://"+hsm, "vault_key_name", "aes256", "symmetric", true,
+		"symmetric_key_size", 256)
 	made, meta, err := open(t, symmetric).Keys(t.Context(), nil, encryption.Keys{})
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +122,8 @@ func TestMetadata(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	evil := func(w http.ResponseWriter, _ *http.Request) bool {
-		w.Header().Set("WWW-Authenticate", `Bearer authorization="https://login.microsoftonline.com/x", resource="https://vault.example.com"`)
+		w.Header().Set("WWW-Authenticate",
+			`Bearer authorization="https://login.microsoftonline.com/x", resource="https://vault.example.com"`)
 		w.WriteHeader(http.StatusUnauthorized)
 		return true
 	}
@@ -130,7 +135,8 @@ func TestErrors(t *testing.T) {
 		{`the vault states.vault.azure.net has no such key, "other"`, good("vault_key_name", "other"), nil},
 		{"AADSTS7000215: Invalid client secret", good("client_secret", "wrong"), nil},
 		{"there are no Azure credentials", good("client_secret", "", "use_cli", false), nil},
-		{"the vault states.managedhsm.azure.net responded with 400 BadParameter operation is not allowed: algorithm RSA-OAEP-256", good("vault_uri", "https://"+hsm, "vault_key_name", "aes256"), nil},
+		{"the vault states.managedhsm.azure.net responded with 400 BadParameter operation is not allowed: algorithm " +
+			"RSA-OAEP-256", good("vault_uri", "https://"+hsm, "vault_key_name", "aes256"), nil},
 		{"asks for a token for https://vault.example.com, which is not its domain", good(), evil},
 		{"is not a key vault", good("vault_uri", "https://"+azuretest.MetadataHost), nil},
 		{"the role \"Key Vault Crypto User\"", good(), func(w http.ResponseWriter, r *http.Request) bool {

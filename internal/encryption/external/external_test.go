@@ -69,7 +69,8 @@ func TestBadPrograms(t *testing.T) {
 		"garbled": "returned invalid JSON",
 	} {
 		t.Setenv("EXTERNAL_TEST_PROGRAM", role)
-		if _, _, err := open(t).Keys(t.Context(), nil, encryption.Keys{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := open(t).Keys(t.Context(), nil, encryption.Keys{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", role, err)
 		}
 	}

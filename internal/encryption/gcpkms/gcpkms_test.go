@@ -73,7 +73,8 @@ func TestKeys(t *testing.T) {
 		"account":      good("access_token", "", "credentials", string(account)),
 		"account file": good("access_token", "", "credentials", file),
 		"user":         good("access_token", "", "credentials", string(google.UserFile(gcptest.RefreshToken))),
-		"impersonated": good("access_token", "", "credentials", file, "impersonate_service_account", gcptest.Impersonated,
+		"impersonated": good("access_token", "", "credentials", file, "impersonate_service_account",
+			gcptest.Impersonated,
 			"impersonate_service_account_delegates", []string{"middle@project.iam.gserviceaccount.com"}),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,10 +106,12 @@ func TestData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := with("prod").Keys(t.Context(), meta, encryption.Keys{}); err != nil || !bytes.Equal(got.Decryption, made.Encryption) {
+	if got, _, err := with("prod").Keys(t.Context(), meta, encryption.Keys{}); err != nil ||
+		!bytes.Equal(got.Decryption, made.Encryption) {
 		t.Errorf("got %x, %v", got.Decryption, err)
 	}
-	if _, _, err := with("test").Keys(t.Context(), meta, encryption.Keys{}); err == nil || !strings.Contains(err.Error(), "decryption failed") {
+	if _, _, err := with("test").Keys(t.Context(), meta, encryption.Keys{}); err == nil ||
+		!strings.Contains(err.Error(), "decryption failed") {
 		t.Error(err)
 	}
 }
@@ -127,16 +130,23 @@ func TestErrors(t *testing.T) {
 		settings settings
 		answer   func(http.ResponseWriter, *http.Request) bool
 	}{
-		{"there is no key projects/p/locations/global/keyRings/r/cryptoKeys/other", good("kms_encryption_key", strings.TrimSuffix(gcptest.Key, "k")+"other"), nil},
+		{"there is no key projects/p/locations/global/keyRings/r/cryptoKeys/other",
+			good("kms_encryption_key", strings.TrimSuffix(gcptest.Key, "k")+"other"), nil},
 		{"the credentials are not valid, or have expired", good("access_token", "hunter2"), nil},
-		{"\"credentials\" is not a JSON file with Google credentials", good("access_token", "", "credentials", "{"), nil},
-		{"reading the file that \"credentials\" names: open none: no such file", good("access_token", "", "credentials", "none"), nil},
-		{"the credentials are not accepted by Google: they have expired", good("access_token", "", "credentials", string(google.UserFile("hunter2"))), nil},
-		{"impersonating the service account other@x: the service responded with 403 Forbidden: Permission 'iam.serviceAccounts.getAccessToken' denied", good("access_token", "", "credentials", string(account), "impersonate_service_account", "other@x"), nil},
-		{"the role \"Cloud KMS CryptoKey Encrypter/Decrypter\"", good(), func(w http.ResponseWriter, _ *http.Request) bool {
-			w.WriteHeader(http.StatusForbidden)
-			return true
-		}},
+		{"\"credentials\" is not a JSON file with Google credentials",
+			good("access_token", "", "credentials", "{"), nil},
+		{"reading the file that \"credentials\" names: open none: no such file",
+			good("access_token", "", "credentials", "none"), nil},
+		{"the credentials are not accepted by Google: they have expired",
+			good("access_token", "", "credentials", string(google.UserFile("hunter2"))), nil},
+		{"impersonating the service account other@x: the service responded with 403 Forbidden: Permission " +
+			"'iam.serviceAccounts.getAccessToken' denied", good("access_token", "", "credentials", string(account),
+			"impersonate_service_account", "other@x"), nil},
+		{"the role \"Cloud KMS CryptoKey Encrypter/Decrypter\"", good(),
+			func(w http.ResponseWriter, _ *http.Request) bool {
+				w.WriteHeader(http.StatusForbidden)
+				return true
+			}},
 		{"was damaged in transit", good(), damage},
 	} {
 		google.Intercept(test.answer)

@@ -35,7 +35,8 @@ func (*Config) Docs() blocks.Docs {
 		"address":             "The server's address.",
 		"transit_engine_path": "The path where the transit engine is mounted.",
 		"key_length":          "Number of bytes of the key: 16, 32 or 64.",
-		"associated_data":     "Base64 text that the server authenticates with the key. Decrypting needs the same text.",
+		"associated_data": "Base64 text that the server authenticates with the key. Decrypting needs " +
+			"the same text.",
 	}
 }
 

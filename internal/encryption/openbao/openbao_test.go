@@ -47,7 +47,8 @@ func transit(w http.ResponseWriter, r *http.Request) {
 	switch r.Method + " " + r.URL.Path {
 	case "PUT /v1/transit/datakey/plaintext/k":
 		key := bytes.Repeat([]byte("k"), q.Bits/8)
-		data["plaintext"], data["ciphertext"] = key, "vault:v1:"+base64.StdEncoding.EncodeToString(append(tag[:], turn(key)...))
+		data["plaintext"], data["ciphertext"] = key,
+			"vault:v1:"+base64.StdEncoding.EncodeToString(append(tag[:], turn(key)...))
 	case "PUT /v1/transit/decrypt/k":
 		wrapped, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(q.Ciphertext, "vault:v1:"))
 		wrapped, ok := bytes.CutPrefix(wrapped, tag[:])

@@ -13,7 +13,8 @@ import (
 )
 
 func config() *pbkdf2.Config {
-	return &pbkdf2.Config{Passphrase: "a long enough passphrase", KeyLength: 32, Iterations: 200_000, SaltLength: 16, Hash: "sha256"}
+	return &pbkdf2.Config{Passphrase: "a long enough passphrase", KeyLength: 32, Iterations: 200_000, SaltLength: 16,
+		Hash: "sha256"}
 }
 
 func TestKeys(t *testing.T) {
@@ -40,7 +41,8 @@ func TestHostileMetadata(t *testing.T) {
 		`{"salt":"AA==","iterations":9000000000000000000,"hash_function":"sha512","key_length":65536}`,
 		`{"salt":"AA==","iterations":600000,"hash_function":"sha512","key_length":65536}`,
 	} {
-		if _, _, err := p.Keys(t.Context(), []byte(meta), encryption.Keys{}); err == nil || !strings.Contains(err.Error(), "the limits") {
+		if _, _, err := p.Keys(t.Context(), []byte(meta), encryption.Keys{}); err == nil ||
+			!strings.Contains(err.Error(), "the limits") {
 			t.Errorf("%s: %v", meta, err)
 		}
 	}
@@ -57,7 +59,8 @@ func TestConfiguredWork(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	_, _, err = p.Keys(ctx, []byte(`{"salt":"AA==","iterations":600000,"hash_function":"sha256","key_length":65536}`), encryption.Keys{})
+	_, _, err = p.Keys(ctx, []byte(`{"salt":"AA==","iterations":600000,"hash_function":"sha256","key_length":65536}`),
+		encryption.Keys{})
 	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
 		t.Errorf("after %s: %v", time.Since(start), err)
 	}

@@ -18,7 +18,8 @@ func TestDistinctLikeLibrary(t *testing.T) {
 	negativeZero := cty.NumberVal(new(big.Float).Neg(new(big.Float)))
 	numbers := []cty.Value{cty.Zero, negativeZero, cty.NumberIntVal(1), cty.NumberFloatVal(1),
 		cty.MustParseNumberVal("1.00"), cty.MustParseNumberVal("0.1"),
-		cty.NumberFloatVal(0.1), cty.MustParseNumberVal("12345678901"), cty.MustParseNumberVal("12345678902"), cty.NullVal(cty.Number), cty.UnknownVal(cty.Number)}
+		cty.NumberFloatVal(0.1), cty.MustParseNumberVal("12345678901"), cty.MustParseNumberVal("12345678902"),
+		cty.NullVal(cty.Number), cty.UnknownVal(cty.Number)}
 	strings := []cty.Value{cty.StringVal(""), cty.StringVal("a"), cty.StringVal("null"), cty.NullVal(cty.String),
 		cty.StringVal("a").Mark("secret")}
 	pick := func(from []cty.Value) cty.Value { return from[r.IntN(len(from))] }

@@ -104,7 +104,8 @@ func TestImpure(t *testing.T) {
 			t.Errorf("%s: cost %d, %v", expr, got, err)
 		}
 	}
-	for _, expr := range []string{`bcrypt("x", 32)`, `bcrypt("x", 4.5)`, `bcrypt("x", 4, 4)`, `bcrypt(join("", range(80)), 4)`} {
+	for _, expr := range []string{`bcrypt("x", 32)`, `bcrypt("x", 4.5)`, `bcrypt("x", 4, 4)`,
+		`bcrypt(join("", range(80)), 4)`} {
 		if v, diags := evaluate(expr, scope); !diags.HasErrors() {
 			t.Errorf("%s = %s", expr, show(v))
 		}
@@ -189,7 +190,9 @@ func TestTemplateDepth(t *testing.T) {
 		err         string // empty if the expression must succeed
 	}{
 		{"5", `templatefile("count.tftpl", { n = 5 })`, ""},
-		{"5", `templatefile("count.tftpl", { n = 6 })`, `^Call to function "templatefile" failed: templates are nested more than 5 levels deep; .*: count.tftpl, which renders count.tftpl, which renders count.tftpl, which renders count.tftpl …\.$`},
+		{"5", `templatefile("count.tftpl", { n = 6 })`, `^Call to function "templatefile" failed: templates are ` +
+			`nested more than 5 levels deep; .*: count.tftpl, which renders count.tftpl, which renders count.tftpl, ` +
+			`which renders count.tftpl …\.$`},
 		{"6", `templatefile("count.tftpl", { n = 6 })`, ""},
 		{"0", `templatefile("inner.tftpl", { x = 1 })`, ""},
 		{"0", `templatefile("nested.tftpl", { x = 1 })`, "nested more than 0 levels"},
@@ -197,7 +200,8 @@ func TestTemplateDepth(t *testing.T) {
 		{"2", `templatestring("$${templatefile(\"count.tftpl\", { n = 2 })}", {})`, "nested more than 2 levels"},
 		{"3", `templatefile("twice.tftpl", {})`, "nested more than 3 levels"},
 		{"", `templatefile("count.tftpl", { n = 1000 })`, ""},
-		{"many", `templatefile("inner.tftpl", { x = 1 })`, `TF_TEMPLATE_RECURSION_DEPTH is "many"; it must be an integer`},
+		{"many", `templatefile("inner.tftpl", { x = 1 })`,
+			`TF_TEMPLATE_RECURSION_DEPTH is "many"; it must be an integer`},
 		{"-1", `templatefile("inner.tftpl", { x = 1 })`, `TF_TEMPLATE_RECURSION_DEPTH is "-1"; it must be an integer`},
 	}
 	scope := testScope(t, Options{})

@@ -257,7 +257,8 @@ func TestShow(t *testing.T) {
 		cty.SetValEmpty(cty.String),
 		cty.ListValEmpty(cty.Number), cty.EmptyObjectVal, cty.MapValEmpty(cty.String),
 		cty.UnknownVal(cty.String).Refine().StringPrefix("ab").NewValue(),
-		cty.UnknownVal(cty.List(cty.String)), cty.UnknownVal(cty.List(cty.String)).Refine().CollectionLengthLowerBound(1).NewValue(),
+		cty.UnknownVal(cty.List(cty.String)),
+		cty.UnknownVal(cty.List(cty.String)).Refine().CollectionLengthLowerBound(1).NewValue(),
 		cty.UnknownVal(cty.List(cty.String)).Refine().CollectionLengthUpperBound(1).NewValue(),
 	}
 	seen := make(map[string]cty.Value)

@@ -38,7 +38,8 @@ func TestAssertPlanValid(t *testing.T) {
 		{"something else", `null`, `opt="a"`, `opt="b"`,
 			`.opt: cty.StringVal("b") was planned, but cty.StringVal("a") is configured`},
 		{"neither config nor prior", `opt="p"`, `opt="a"`, `opt="b"`,
-			`.opt: cty.StringVal("b") was planned, but cty.StringVal("a") is configured and cty.StringVal("p") was there before`},
+			`.opt: cty.StringVal("b") was planned, but cty.StringVal("a") is configured and cty.StringVal("p") was ` +
+				`there before`},
 		{"configured optional computed", `null`, `oc="a"`, `oc="b"`,
 			`.oc: cty.StringVal("b") was planned, but cty.StringVal("a") is configured`},
 		{"unknown stays unknown", `null`, `opt=unknown`, `opt=unknown`, ""},
@@ -136,7 +137,8 @@ func TestAssertCompatible(t *testing.T) {
 		{"list element", `seq=["a"]`, `seq=["a", "b"]`, `.seq: new element 1 has appeared`},
 		{"list element gone", `seq=["a", "b"]`, `seq=["a"]`, `.seq: element 1 has vanished`},
 		{"set grows", `names=["a"]`, `names=["a", "b"]`,
-			`.names: the set element cty.StringVal("b") has appeared, which was not planned; .names: length changed from 1 to 2`},
+			`.names: the set element cty.StringVal("b") has appeared, which was not planned; .names: length changed ` +
+				`from 1 to 2`},
 		{"set shrinks by resolving", `names=["a", unknown]`, `names=["a"]`, ""},
 		{"set loses a known element", `names=["a", "b"]`, `names=["a"]`,
 			`.names: the planned set element cty.StringVal("b") has vanished`},

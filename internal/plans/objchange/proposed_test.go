@@ -78,9 +78,11 @@ func TestPlannedUnknown(t *testing.T) {
 	schema := testSchema()
 	tests := []struct{ config, want string }{
 		{`opt="o", oc="x", seq=[], noc={req="q", oc="o"}, bgroup={req="g", oc="o"}`,
-			`bgroup={comp=unknown, oc="o", req="g"}, comp=unknown, noc={comp=unknown, oc="o", req="q"}, num=unknown, oc="x", opt="o"`},
+			`bgroup={comp=unknown, oc="o", req="g"}, comp=unknown, noc={comp=unknown, oc="o", req="q"}, num=unknown, ` +
+				`oc="x", opt="o"`},
 		{`oc=unknown, blist=[{req="a"}], bset=unknown, bgroup={req="g"}, wo="w"`,
-			`bgroup={comp=unknown, oc=unknown, req="g"}, blist=[{comp=unknown, oc=unknown, req="a"}], bset=unknown, comp=unknown, noc=unknown, num=unknown, oc=unknown, seq=unknown`},
+			`bgroup={comp=unknown, oc=unknown, req="g"}, blist=[{comp=unknown, oc=unknown, req="a"}], bset=unknown, ` +
+				`comp=unknown, noc=unknown, num=unknown, oc=unknown, seq=unknown`},
 	}
 	for _, tc := range tests {
 		if got := text(PlannedUnknown(schema, value(t, schema, tc.config))); got != tc.want {

@@ -23,13 +23,18 @@ func TestFind(t *testing.T) {
 		}
 		return path
 	}
-	write("docker-credential-box", "#!/bin/sh\nread server\ncase $server in\nnone.example) echo 'credentials not found in native keychain'; exit 1;;\nbad.example) echo broken; exit 1;;\nesac\necho '{\"Username\": \"<token>\", \"Secret\": \"'$server'\"}'\n")
+	write("docker-credential-box", "#!/bin/sh\nread server\ncase $server in\nnone.example) echo 'credentials not "+
+		"found in native keychain'; exit 1;;\nbad.example) echo broken; exit 1;;\nesac\necho '{\"Username\": "+
+		"\"<token>\", \"Secret\": \"'$server'\"}'\n")
 	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	first := write("first.json", `{"auths": {"a.example": {"auth": "Zmlyc3Q6cA=="}, "a.example/deep": {"auth": "ZGVlcDpw"}, "https://old.example/v1/": {"username": "old", "password": "p"}}}`)
-	second := write("second.json", `{"auths": {"a.example": {"auth": "c2Vjb25kOnA="}, "b.example": {"identitytoken": "id"}}, "credHelpers": {"helped.example": "box"}, "credsStore": "box"}`)
+	first := write("first.json", `{"auths": {"a.example": {"auth": "Zmlyc3Q6cA=="}, "a.example/deep": {"auth": `+
+		`"ZGVlcDpw"}, "https://old.example/v1/": {"username": "old", "password": "p"}}}`)
+	second := write("second.json", `{"auths": {"a.example": {"auth": "c2Vjb25kOnA="}, "b.example": {"identitytoken": `+
+		`"id"}}, "credHelpers": {"helped.example": "box"}, "credsStore": "box"}`)
 	cfg := &cliconfig.Config{
-		OCICredentials: []cliconfig.OCICredentials{{Registry: "a.example", Path: "deep", Username: "explicit", Password: "p"}, {Registry: "c.example", AccessToken: "at", RefreshToken: "rt"}},
-		OCIDefault:     cliconfig.OCIDefault{Discover: true, Files: []string{first, second}},
+		OCICredentials: []cliconfig.OCICredentials{{Registry: "a.example", Path: "deep", Username: "explicit",
+			Password: "p"}, {Registry: "c.example", AccessToken: "at", RefreshToken: "rt"}},
+		OCIDefault: cliconfig.OCIDefault{Discover: true, Files: []string{first, second}},
 	}
 	c := New(registry.New(cfg, "test")).credentials
 	for where, want := range map[[2]string]auth.Credential{
@@ -58,7 +63,8 @@ func TestFind(t *testing.T) {
 		t.Error("a file that is named and isn't there is ignored")
 	}
 	cfg.OCIDefault.Discover = false
-	if got, err := New(registry.New(cfg, "test")).credentials.find(context.Background(), "b.example", "x"); err != nil || got != auth.EmptyCredential {
+	if got, err := New(registry.New(cfg, "test")).credentials.find(context.Background(), "b.example", "x"); err !=
+		nil || got != auth.EmptyCredential {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

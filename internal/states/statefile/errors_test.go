@@ -10,21 +10,26 @@ import (
 
 func TestErrors(t *testing.T) {
 	resource := func(fields string) string {
-		return `{"version": 4, "resources": [{"mode": "managed", "type": "a", "name": "b", "provider": "provider[\"x/y\"]"` + fields + `}]}`
+		return `{"version": 4, "resources": [{"mode": "managed", "type": "a", "name": "b", "provider": ` +
+			`"provider[\"x/y\"]"` + fields + `}]}`
 	}
 	for _, test := range []struct{ input, want string }{
 		{"", "the state file is empty"},
-		{"{ oops", "the state is not valid JSON (line 1, column 3): invalid character 'o' looking for beginning of object key string"},
-		{"{\n  \"version\": 4,\n  \"ser", "the state is not valid JSON (line 3, column 6): unexpected end of JSON input"},
+		{"{ oops", "the state is not valid JSON (line 1, column 3): invalid character 'o' looking for beginning of " +
+			"object key string"},
+		{"{\n  \"version\": 4,\n  \"ser",
+			"the state is not valid JSON (line 3, column 6): unexpected end of JSON input"},
 		{" \n", "the state is not valid JSON (line 1, column 2): unexpected end of JSON input"},
-		{`{"version": 4} more`, "the state is not valid JSON (line 1, column 16): invalid character 'm' after top-level value"},
+		{`{"version": 4} more`,
+			"the state is not valid JSON (line 1, column 16): invalid character 'm' after top-level value"},
 		{"[]", "this is not a state file: it has no \"version\" attribute"},
 		{"{}", "this is not a state file: it has no \"version\" attribute"},
 		{`{"version": 0}`, `this is not a state file: its "version" is 0, not a positive whole number`},
 		{`{"version": "4"}`, `this is not a state file: its "version" is "4", not a positive whole number`},
-		{`{"version": 5, "resources": {}}`, "the state has format version 5, and version " + version.String + " reads versions 1 to 4; " +
-			"a newer program may have written it"},
-		{"tfstate binary", "the state is in the binary format of versions before 0.7: read and write it once with Terraform 0.6.16"},
+		{`{"version": 5, "resources": {}}`, "the state has format version 5, and version " + version.String +
+			" reads versions 1 to 4; a newer program may have written it"},
+		{"tfstate binary",
+			"the state is in the binary format of versions before 0.7: read and write it once with Terraform 0.6.16"},
 		{`{"meta": {}, "encrypted_data": "aGE="}`, statefile.ErrEncrypted.Error()},
 		{`{"version": 4, "serial": -1}`, `the state has an invalid value for "serial" (line 1, column 26): -1`},
 		{`{"version": 4, "resources": {}}`, `the state has an invalid value for "resources" (line 1, column 29): {}`},

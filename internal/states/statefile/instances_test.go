@@ -27,8 +27,9 @@ func TestDependencyInstances(t *testing.T) {
 	state.SetCurrent(second, obj, provider)
 	state.SetDeposed(second, "00000001", obj, provider)
 	for _, text := range []string{`lab_object.k["x"]`, `lab_object.k["y"]`, `lab_object.k["[\"y"]`, `lab_object.one`} {
-		state.SetCurrent(parse(text), &states.Object{Attrs: []byte(`{}`), DependencyInstances: []addrs.AbsInstance{second,
-			parse(`lab_object.k["x"]`), parse(`lab_object.one`), parse(`lab_object.k["y]"]`)}}, provider)
+		state.SetCurrent(parse(text),
+			&states.Object{Attrs: []byte(`{}`), DependencyInstances: []addrs.AbsInstance{second,
+				parse(`lab_object.k["x"]`), parse(`lab_object.one`), parse(`lab_object.k["y]"]`)}}, provider)
 	}
 	for _, indent := range []bool{false, true} {
 		data, err := Encode(&File{Lineage: "l", State: state}, &Options{Indent: indent})

@@ -25,7 +25,8 @@ func TestSharedDependencyLists(t *testing.T) {
 		if i == 2 {
 			set = fewer
 		}
-		state.SetCurrent(addr.Instance(addrs.IntKey(i)), &states.Object{Attrs: []byte(`{}`), Dependencies: set}, provider)
+		state.SetCurrent(addr.Instance(addrs.IntKey(i)),
+			&states.Object{Attrs: []byte(`{}`), Dependencies: set}, provider)
 	}
 	for _, indent := range []bool{false, true} {
 		text, err := Encode(&File{State: state}, &Options{Indent: indent})

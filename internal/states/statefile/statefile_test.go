@@ -246,7 +246,8 @@ func FuzzParse(f *testing.F) {
 			f.Add(data)
 		}
 	}
-	f.Add([]byte(`{"version":1,"modules":[{"path":["root"],"resources":{"a.b":{"primary":{"id":"1","meta":{"schema_version":[]}}}}}]}`))
+	f.Add([]byte(`{"version":1,"modules":[{"path":["root"],"resources":{"a.b":{"primary":{"id":"1",` +
+		`"meta":{"schema_version":[]}}}}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		first, err := statefile.Parse(data)
 		if err != nil {

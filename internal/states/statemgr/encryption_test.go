@@ -15,7 +15,8 @@ import (
 
 func TestEncryption(t *testing.T) {
 	setup(t, state("clear-text"))
-	opts := &statemgr.Options{Codec: encryptiontest.State(t, "method = method.aes_gcm.a\nfallback {\nmethod = method.unencrypted.open\n}")}
+	opts := &statemgr.Options{Codec: encryptiontest.State(t,
+		"method = method.aes_gcm.a\nfallback {\nmethod = method.unencrypted.open\n}")}
 	encrypted := func(c *encryption.Target) *statemgr.Manager {
 		return statemgr.Open(local.New(nil, nil), ws, &statemgr.Options{Codec: c})
 	}
@@ -49,7 +50,8 @@ func TestEncryption(t *testing.T) {
 	}
 
 	// A run without changes rewrites the state if its key is outdated, but only then.
-	for _, methods := range []string{"method = method.aes_gcm.b\nfallback {\nmethod = method.aes_gcm.a\n}", "method = method.aes_gcm.b"} {
+	for _, methods := range []string{"method = method.aes_gcm.b\nfallback {\nmethod = method.aes_gcm.a\n}",
+		"method = method.aes_gcm.b"} {
 		before, _ := os.ReadFile("terraform.tfstate")
 		m = encrypted(encryptiontest.State(t, methods))
 		begin(t, m, nil)

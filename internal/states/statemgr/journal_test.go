@@ -292,7 +292,8 @@ func TestStateWrittenByAnotherRun(t *testing.T) {
 func TestJournalNames(t *testing.T) {
 	dir := t.TempDir()
 	seen := map[string]bool{}
-	for _, workspace := range []string{"dev", "Dev", "a:b", "a/b", "..", strings.Repeat("x", 300), strings.Repeat("x", 299) + "y"} {
+	for _, workspace := range []string{"dev", "Dev", "a:b", "a/b", "..", strings.Repeat("x", 300),
+		strings.Repeat("x", 299) + "y"} {
 		m := statemgr.Open(new(inmem.Store), workspace, &statemgr.Options{StoreID: "inmem", DataDir: dir})
 		begin(t, m, nil)
 		journals, err := os.ReadDir(filepath.Join(dir, "journal"))
@@ -335,7 +336,8 @@ func TestInvalidJournal(t *testing.T) {
 	for content, want := range map[string]string{
 		"not a journal\n": "is not a journal that this version can read",
 		"{}\n":            "is not a journal that this version can read",
-		`{"kind":"begin","header":{"journal":1},"serial":5}` + "\n" + `{"kind":"store","addr":"???"}` + "\n": `reading the journal: ???`,
+		`{"kind":"begin","header":{"journal":1},"serial":5}` + "\n" + `{"kind":"store","addr":"???"}` +
+			"\n": `reading the journal: ???`,
 	} {
 		setup(t, state("x"))
 		if err := os.WriteFile("terraform.tfstate.journal", []byte(content), 0o600); err != nil {

@@ -179,14 +179,15 @@ func claimFailed(err error) error {
 		if held.Info != nil && held.Info.Path != "" {
 			part = held.Info.Path
 		}
-		d := tfdiags.Errorf("Error acquiring the state lock", "Another run has claimed %s: it has read it or changes it. "+
-			"Wait until that run ends, for example with -lock-timeout=10m. If its process was killed on another machine, its "+
-			"claims end 30 seconds later; \"tofu force-unlock\" ends them at once.\n\n%s", part, tfdiags.Capitalize(err.Error()))
+		d := tfdiags.Errorf("Error acquiring the state lock", "Another run has claimed %s: it has read it or changes "+
+			"it. Wait until that run ends, for example with -lock-timeout=10m. If its process was killed on another "+
+			"machine, its claims end 30 seconds later; \"tofu force-unlock\" ends them at once.\n\n%s",
+			part, tfdiags.Capitalize(err.Error()))
 		d.Extra = held.Info
 		return d
 	case errors.As(err, &changed):
-		d := tfdiags.Errorf("Saved plan is stale", "The state was changed after it was read, so what was planned may no "+
-			"longer match it: %s. Nothing was changed. Run the command again, or make a new plan.", changed)
+		d := tfdiags.Errorf("Saved plan is stale", "The state was changed after it was read, so what was planned may "+
+			"no longer match it: %s. Nothing was changed. Run the command again, or make a new plan.", changed)
 		d.Extra = changed
 		return d
 	}

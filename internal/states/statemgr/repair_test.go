@@ -16,7 +16,8 @@ func TestRepairKeepsProvider(t *testing.T) {
 		}
 	}
 	instances := func(provider string, keys ...string) string {
-		text := `"resources":[{"mode":"managed","type":"t","name":"x","provider":"provider[\"example.com/` + provider + `\"]","instances":[`
+		text := `"resources":[{"mode":"managed","type":"t","name":"x","provider":"provider[\"example.com/` + provider +
+			`\"]","instances":[`
 		for i, key := range keys {
 			if i > 0 {
 				text += ","
@@ -39,8 +40,9 @@ func TestRepairKeepsProvider(t *testing.T) {
 }
 
 func TestEmptyFiles(t *testing.T) {
-	for name, wrong := range map[string]bool{"": false, "terraform.tfstate.backup": true, "terraform.tfstate.journal": true,
-		"errored.tfstate": true, "errored.2.tfstate": true} {
+	for name, wrong := range map[string]bool{"": false, "terraform.tfstate.backup": true,
+		"terraform.tfstate.journal": true,
+		"errored.tfstate":           true, "errored.2.tfstate": true} {
 		t.Chdir(t.TempDir())
 		for _, path := range []string{"terraform.tfstate", name} {
 			if path == "" {

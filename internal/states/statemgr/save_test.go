@@ -77,7 +77,8 @@ func TestLostResponses(t *testing.T) {
 			t.Chdir(t.TempDir())
 			synctest.Test(t, func(t *testing.T) {
 				store := &lossy{Store: new(inmem.Store)}
-				opts := &statemgr.Options{StoreID: "inmem", Codec: encryptiontest.State(t, "method = method.aes_gcm.a"), Interval: time.Second}
+				opts := &statemgr.Options{StoreID: "inmem", Codec: encryptiontest.State(t, "method = method.aes_gcm.a"),
+					Interval: time.Second}
 				m := statemgr.Open(store, ws, opts)
 				begin(t, m, nil)
 				check(t, m.Save(t.Context(), state("a")))

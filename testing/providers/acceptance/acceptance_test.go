@@ -163,14 +163,16 @@ func TestImportIntoEmptyBlock(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: v6,
 		Steps: []resource.TestStep{{
-			Config:             fmt.Sprintf("provider \"files\" {\n  root = %q\n}\nresource \"files_file\" \"a\" {}\n", root),
+			Config: fmt.Sprintf("provider \"files\" {\n  root = %q\n}\nresource \"files_file\" \"a\" {}\n",
+				root),
 			ResourceName:       "files_file.a",
 			ImportState:        true,
 			ImportStateId:      "a.txt",
 			ImportStatePersist: true,
 		}, {
-			Config:           file(root, `content = "there"`),
-			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("files_file.a", plancheck.ResourceActionNoop)}},
+			Config: file(root, `content = "there"`),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectResourceAction("files_file.a", plancheck.ResourceActionNoop)}},
 		}},
 	})
 }
@@ -257,8 +259,9 @@ resource "notes_note" "a" {
 				resource.TestCheckTypeSetElemAttr("notes_note.a", "tags.*", "x"),
 			),
 		}, {
-			Config:           config("title = \"new\""),
-			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("notes_note.a", plancheck.ResourceActionUpdate)}},
+			Config: config("title = \"new\""),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectResourceAction("notes_note.a", plancheck.ResourceActionUpdate)}},
 		}, {
 			ResourceName: "notes_note.a", ImportState: true, ImportStateId: "a", ImportStateVerify: true,
 		}, {

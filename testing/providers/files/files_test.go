@@ -194,7 +194,8 @@ func TestFolder(t *testing.T) {
 
 func TestTree(t *testing.T) {
 	c, root := start(t)
-	const files = `"files": {"a": {"content": "one", "mode": null, "sha256": null}, "b": {"content": "", "mode": "0600", "sha256": null}}`
+	const files = `"files": {"a": {"content": "one", "mode": null, "sha256": null}, "b": {"content": "", "mode": ` +
+		`"0600", "sha256": null}}`
 	o := apply(t, c, "files_tree", nil, `{"path": "t", `+files+`, "links": [{"name": "l", "target": "a"}]}`)
 	want(t, "summary", o.Text("summary"), "{bytes=3 count=2}")
 	want(t, "sum", o.Text("files.a.sha256"), content{text: "one"}.sha256())

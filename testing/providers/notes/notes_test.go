@@ -21,7 +21,8 @@ func start(t *testing.T) (*prototest.Client, string) {
 		t.Fatal(err)
 	}
 	folder := filepath.Join(t.TempDir(), "notes")
-	return prototest.New(t, server, `{"folder": "`+folder+`", "author": "ann", "defaults": [{"tags": ["all"]}]}`), folder
+	return prototest.New(t, server, `{"folder": "`+folder+`", "author": "ann", "defaults": [{"tags": ["all"]}]}`),
+		folder
 }
 
 func want(t *testing.T, what, got, want string) {
@@ -39,7 +40,8 @@ func TestSchema(t *testing.T) {
 
 func TestNoteLife(t *testing.T) {
 	c, folder := start(t)
-	o, err := c.Apply(t.Context(), "notes_note", nil, `{"key": "n", "body": "b", "priority": 1, "tags": ["x"], "timeouts": null, "reminder": [],
+	o, err := c.Apply(t.Context(), "notes_note", nil,
+		`{"key": "n", "body": "b", "priority": 1, "tags": ["x"], "timeouts": null, "reminder": [],
 		"section": [{"heading": "h", "text": null, "done": null, "number": null}], "link": [{"url": "u", "rel": null}]}`)
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,8 @@ func (s *Server) createSession(body []byte) (any, *failure) {
 	if request.TTL != "" {
 		ttl, err := time.ParseDuration(request.TTL)
 		if err != nil || ttl < 10*time.Second || ttl > 24*time.Hour {
-			return nil, &failure{http.StatusBadRequest, "Invalid Session TTL '" + request.TTL + "', must be between [10s=24h0m0s]"}
+			return nil, &failure{http.StatusBadRequest,
+				"Invalid Session TTL '" + request.TTL + "', must be between [10s=24h0m0s]"}
 		}
 		made.ttl = ttl
 	}

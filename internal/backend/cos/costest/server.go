@@ -163,7 +163,8 @@ func (s *Server) checkObjectSignature(r *http.Request) string {
 	params := pairs(given["q-url-param-list"], func(name string) string { return r.URL.Query().Get(name) })
 	sum := sha1.Sum([]byte(strings.ToLower(r.Method) + "\n" + r.URL.Path + "\n" + params + "\n" + headers + "\n"))
 	text := "sha1\n" + given["q-sign-time"] + "\n" + hex.EncodeToString(sum[:]) + "\n"
-	if hexOf(restapi.HMAC(sha1.New, hexOf(restapi.HMAC(sha1.New, secret, given["q-key-time"])), text)) != given["q-signature"] {
+	if hexOf(restapi.HMAC(sha1.New, hexOf(restapi.HMAC(sha1.New, secret, given["q-key-time"])), text)) !=
+		given["q-signature"] {
 		return "SignatureDoesNotMatch"
 	}
 	return ""
@@ -198,12 +199,14 @@ func (s *Server) service(r *http.Request, service string, body []byte) string {
 	case action == "DeleteTag":
 		delete(s.tags, tag)
 	case action == "DescribeTags" && s.tags[tag]:
-		return fmt.Sprintf(`{"TotalCount":1,"Tags":[{"TagKey":%q,"TagValue":%q}],"RequestId":"1"}`, in.TagKey, in.TagValue)
+		return fmt.Sprintf(`{"TotalCount":1,"Tags":[{"TagKey":%q,"TagValue":%q}],"RequestId":"1"}`,
+			in.TagKey, in.TagValue)
 	case action == "DescribeTags":
 		return `{"TotalCount":0,"Tags":[],"RequestId":"1"}`
 	case action == "AssumeRole" && strings.HasSuffix(in.RoleArn, "/allowed"):
 		s.Keys["AKIDtmp"], s.Tokens["AKIDtmp"] = "temporary", "token"
-		return fmt.Sprintf(`{"Credentials":{"Token":"token","TmpSecretId":"AKIDtmp","TmpSecretKey":"temporary"},"ExpiredTime":%d}`,
+		return fmt.Sprintf(`{"Credentials":{"Token":"token","TmpSecretId":"AKIDtmp","TmpSecretKey":"temporary"},`+
+			`"ExpiredTime":%d}`,
 			time.Now().Add(time.Hour).Unix())
 	case action == "AssumeRole":
 		return failed("InvalidParameter.RoleNotExist")
@@ -235,6 +238,7 @@ func (s *Server) checkServiceSignature(r *http.Request, service string, body []b
 	date := seconds(r.Header.Get("X-Tc-Timestamp")).UTC().Format(time.DateOnly)
 	text := "TC3-HMAC-SHA256\n" + r.Header.Get("X-Tc-Timestamp") + "\n" + scope + "\n" +
 		hashed("POST\n/\n\n"+headers+"\n"+signed+"\n"+hashed(string(body)))
-	key := restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, "TC3"+secret, date), service), "tc3_request")
+	key := restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, "TC3"+secret, date), service),
+		"tc3_request")
 	return scope == date+"/"+service+"/tc3_request" && hexOf(restapi.HMAC(sha256.New, key, text)) == signature
 }

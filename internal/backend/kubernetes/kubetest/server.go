@@ -238,7 +238,8 @@ var validLabel = regexp.MustCompile(`^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)
 func check(o Object, name string) answer {
 	const longestName, longestLabel = 253, 63
 	invalid := func(field, why string) answer {
-		return refusal(http.StatusUnprocessableEntity, "Invalid", "%s %q is invalid: %s: %s", o["kind"], name, field, why)
+		return refusal(http.StatusUnprocessableEntity, "Invalid", "%s %q is invalid: %s: %s",
+			o["kind"], name, field, why)
 	}
 	if !validName.MatchString(name) || len(name) > longestName {
 		return invalid("metadata.name", "Invalid value: a lowercase RFC 1123 subdomain must consist of lower case "+
@@ -310,7 +311,8 @@ func (s *Server) update(path string, old Object, body []byte) answer {
 
 func conflict(o Object, name string) answer {
 	return refusal(http.StatusConflict, "Conflict", "Operation cannot be fulfilled on %ss %q: the object has been "+
-		"modified; please apply your changes to the latest version and try again", strings.ToLower(o["kind"].(string)), name)
+		"modified; please apply your changes to the latest version and try again",
+		strings.ToLower(o["kind"].(string)), name)
 }
 
 func (s *Server) remove(path string, old Object, body []byte) answer {

@@ -185,7 +185,8 @@ func (s *Server) checkVersion1(r *http.Request, signature, secret string) bool {
 			separator = "&"
 		}
 	}
-	text := strings.Join([]string{r.Method, r.Header.Get("Content-Md5"), r.Header.Get("Content-Type"), r.Header.Get("Date"),
+	text := strings.Join([]string{r.Method, r.Header.Get("Content-Md5"), r.Header.Get("Content-Type"),
+		r.Header.Get("Date"),
 		lines(r.Header, "x-oss-") + resource}, "\n")
 	return base64Of(restapi.HMAC(sha1.New, secret, text)) == signature
 }
@@ -210,8 +211,10 @@ func (s *Server) checkVersion4(r *http.Request, rest, secret string) bool {
 		lines(r.Header, "x-oss-", "content-type", "content-md5"), "", r.Header.Get("X-Oss-Content-Sha256")}, "\n")
 	sum := sha256.Sum256([]byte(canonical))
 	text := "OSS4-HMAC-SHA256\n" + date + "\n" + scope + "\n" + hex.EncodeToString(sum[:])
-	key := restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, "aliyun_v4"+secret, date[:8]), s.Region), "oss")
-	return hex.EncodeToString([]byte(restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, key, "aliyun_v4_request"), text))) == signature
+	key := restapi.HMAC(sha256.New,
+		restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, "aliyun_v4"+secret, date[:8]), s.Region), "oss")
+	return hex.EncodeToString([]byte(restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, key, "aliyun_v4_request"),
+		text))) == signature
 }
 
 // assume answers a call of the service for roles. A role whose name is "allowed" can be assumed.
@@ -248,7 +251,8 @@ func (s *Server) assume(w http.ResponseWriter, r *http.Request) func() {
 func (s *Server) issue(name string) string {
 	id := "STS." + name
 	s.Keys[id], s.Tokens[id] = "temporary", "token of "+name
-	return fmt.Sprintf(`{"AccessKeyId":%q,"AccessKeySecret":"temporary","SecurityToken":%q,"Expiration":%q,"Code":"Success"}`,
+	return fmt.Sprintf(`{"AccessKeyId":%q,"AccessKeySecret":"temporary","SecurityToken":%q,"Expiration":%q,`+
+		`"Code":"Success"}`,
 		id, s.Tokens[id], time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 }
 

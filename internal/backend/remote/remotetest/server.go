@@ -191,7 +191,8 @@ func respond(w http.ResponseWriter, answer any, problem *refusal) {
 	case problem != nil:
 		w.Header().Set("Content-Type", "application/vnd.api+json")
 		w.WriteHeader(problem.status)
-		one := document{"status": strconv.Itoa(problem.status), "title": strings.ToLower(http.StatusText(problem.status))}
+		one := document{"status": strconv.Itoa(problem.status),
+			"title": strings.ToLower(http.StatusText(problem.status))}
 		if problem.detail != "" {
 			one["detail"] = problem.detail
 		}
@@ -375,7 +376,8 @@ func (s *Server) post(r *request) (any, *refusal) {
 	}); i >= 0 {
 		return nil, &refusal{http.StatusUnprocessableEntity, "Name can only include letters, numbers, -, and _"}
 	}
-	w := &Workspace{Name: a.Name, Mode: a.ExecutionMode, Tags: a.TagNames, Project: in.Data.Relationships.Project.Data.ID}
+	w := &Workspace{Name: a.Name, Mode: a.ExecutionMode, Tags: a.TagNames,
+		Project: in.Data.Relationships.Project.Data.ID}
 	for _, tag := range in.Data.Relationships.Tags.Data {
 		w.Tags = append(w.Tags, tag.Attributes.Name)
 	}
@@ -411,7 +413,8 @@ func (s *Server) workspace(r *request, w *Workspace, action string) (any, *refus
 			return nil, &refusal{http.StatusConflict, "Unable to unlock workspace. The workspace is already unlocked."}
 		}
 		if action == "actions/unlock" && w.LockedBy != r.user {
-			return nil, &refusal{http.StatusConflict, "Unable to unlock workspace. The workspace is locked by another user."}
+			return nil,
+				&refusal{http.StatusConflict, "Unable to unlock workspace. The workspace is locked by another user."}
 		}
 		w.LockedBy, w.Reason = "", ""
 		return document{"data": s.show(w)}, nil
@@ -426,8 +429,9 @@ func (s *Server) workspace(r *request, w *Workspace, action string) (any, *refus
 		}
 		items := []any{}
 		for name, o := range w.current().Outputs {
-			items = append(items, document{"id": "wsout-" + name, "type": "state-version-outputs", "attributes": document{
-				"name": name, "value": o.Value, "detailed-type": o.Type, "sensitive": o.Sensitive}})
+			items = append(items,
+				document{"id": "wsout-" + name, "type": "state-version-outputs", "attributes": document{
+					"name": name, "value": o.Value, "detailed-type": o.Type, "sensitive": o.Sensitive}})
 		}
 		return document{"data": items}, nil
 	case "POST state-versions":

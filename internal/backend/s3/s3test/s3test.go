@@ -39,7 +39,8 @@ func New(ctx context.Context, s3, dynamoDB, name string) (*Store, error) {
 	s.SecretKey, _ = u.User.Password()
 	u.User = nil
 	s.S3 = u.String()
-	account, err := awsapi.Open(ctx, &awsapi.Config{Region: "us-east-1", AccessKey: s.AccessKey, SecretKey: s.SecretKey},
+	account, err := awsapi.Open(ctx,
+		&awsapi.Config{Region: "us-east-1", AccessKey: s.AccessKey, SecretKey: s.SecretKey},
 		awsapi.Options{})
 	if err != nil {
 		return nil, err
