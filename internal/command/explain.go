@@ -2,12 +2,14 @@ package command
 
 import (
 	"context"
+	"time"
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
 	"tofu/internal/engine"
 	"tofu/internal/explain"
 	"tofu/internal/session"
+	"tofu/internal/states/statemgr"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 )
@@ -109,7 +111,18 @@ func (a *App) explained(ctx context.Context, f *explainFlags, args []string) (*e
 			return nil, end, err
 		}
 		of, err := subject.explain(ctx, locks)
-		return of, end, err
+		if err != nil {
+			return nil, end, err
+		}
+		h, err := a.planHistory(ctx, saved)
+		if err != nil {
+			a.Warnings.Add(tfdiags.Warningf("No history", "When objects were last changed is not known. %s",
+				tfdiags.Sentence(err)))
+		}
+		if h != nil {
+			of.History = &explain.History{Historian: h, Workspace: saved.Backend.Workspace}
+		}
+		return of, end, nil
 	}
 	opts, err := f.options()
 	if err != nil {
@@ -131,7 +144,23 @@ func (a *App) explained(ctx context.Context, f *explainFlags, args []string) (*e
 	subject := &graphSubject{cfg: op.Config.Config, plan: plan, prior: plan.Prior, env: quiet, kind: engine.GraphApply,
 		schemas: schemas}
 	of, err := subject.explain(ctx, op.Providers.Locks)
-	return of, op.Close, err
+	if err != nil {
+		return nil, op.Close, err
+	}
+	if h, ok := op.Location.Store.(statemgr.Historian); ok {
+		of.History = &explain.History{Historian: h, Workspace: op.Location.Workspace}
+	}
+	return of, op.Close, nil
+}
+
+// historyWait is how long to try to reach the history of the state of a saved plan, which may be
+// explained on a machine that can't.
+const historyWait = 3 * time.Second
+
+func (a *App) planHistory(ctx context.Context, saved *session.SavedPlan) (statemgr.Historian, error) {
+	ctx, cancel := context.WithTimeout(ctx, historyWait)
+	defer cancel()
+	return a.PlanHistory(ctx, saved)
 }
 
 // explain returns the plan as package explain needs it.

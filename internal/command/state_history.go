@@ -1,12 +1,9 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -145,25 +142,9 @@ func changeTable(changes []statemgr.PartChange) [][]string {
 			address += " (deposed object " + c.Deposed + ")"
 		}
 		out = append(out, []string{historyTime(c.At), c.Run, c.Operation, c.Who, c.Action, address,
-			strings.Join(changedAttributes(&c), ", ")})
+			strings.Join(c.Attributes(), ", ")})
 	}
 	return out
-}
-
-// changedAttributes returns the names of the attributes that an update changed, sorted.
-func changedAttributes(c *statemgr.PartChange) []string {
-	var before, after map[string]json.RawMessage
-	if json.Unmarshal(c.Before, &before) != nil || json.Unmarshal(c.After, &after) != nil {
-		return nil // not objects, or not visible
-	}
-	changed := map[string]bool{}
-	for _, attributes := range []map[string]json.RawMessage{before, after} {
-		for name := range attributes {
-			changed[name] = !bytes.Equal(before[name], after[name])
-		}
-	}
-	maps.DeleteFunc(changed, func(_ string, differs bool) bool { return !differs })
-	return slices.Sorted(maps.Keys(changed))
 }
 
 var cmdStateVacuum = &Command{

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/states/statemgr"
 )
 
 // Answer is the answer about one address. Its JSON form is the document of `explain -json`.
@@ -16,9 +18,11 @@ type Answer struct {
 	Output *Attribute `json:"output,omitempty"`
 	// Value explains a variable, a local, an output of a module, or a data source. Then InPlan says
 	// that some change uses it.
-	Value   *NamedValue `json:"value,omitempty"`
-	Omitted int         `json:"omitted_objects,omitempty"` // changes that are not among Objects
-	WhyNot  []*Ground   `json:"why_not,omitempty"`
+	Value *NamedValue `json:"value,omitempty"`
+	// LastChange is that of what is at the address, if nothing there is in the plan.
+	LastChange *LastChange `json:"last_change,omitempty"`
+	Omitted    int         `json:"omitted_objects,omitempty"` // changes that are not among Objects
+	WhyNot     []*Ground   `json:"why_not,omitempty"`
 }
 
 // NamedValue explains a variable, a local, an output of a module, or what a data source returned.
@@ -65,6 +69,15 @@ type Object struct {
 	TakesAlong      []*Other     `json:"takes_along,omitempty"` // objects that change because this one is destroyed
 	Provider        *Provider    `json:"provider"`
 	Conditions      *Conditions  `json:"conditions,omitempty"`
+	LastChange      *LastChange  `json:"last_change,omitempty"` // nil if no history of the state has it
+}
+
+// LastChange is the latest change of an object that the history of the state has.
+type LastChange struct {
+	statemgr.ByRun
+	Address    string   `json:"address"`
+	Action     string   `json:"action"`               // create, update or delete
+	Attributes []string `json:"attributes,omitempty"` // that an update changed
 }
 
 // Place is a line of a file.

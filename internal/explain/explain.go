@@ -25,12 +25,13 @@ type Subject struct {
 	Versions map[addrs.Provider]string
 	// Values evaluates the values of the configuration. It is called only if they are asked for. An
 	// error may concern some of them only.
-	Values func(context.Context) (*engine.PlannedValues, error)
+	Values  func(context.Context) (*engine.PlannedValues, error)
+	History *History // nil if there is none
 }
 
 // Explain explains why the objects at an address are in the plan or are not. The address is that of
 // a module, of a resource, or of an instance of either.
-func Explain(ctx context.Context, s *Subject, target addrs.Target) (*Answer, error) {
+func Explain(ctx context.Context, s *Subject, target addrs.Target) (answer *Answer, err error) {
 	e := newExplainer(s)
 	of := e.covered(target)
 	r := s.Graph.Resource(target.Resource.In(target.Module.Module()))
@@ -39,7 +40,7 @@ func Explain(ctx context.Context, s *Subject, target addrs.Target) (*Answer, err
 		return nil, tfdiags.Errorf("No such address", "Neither the configuration nor the state has %s.%s", target,
 			suggest.DidYouMean(target.String(), e.names()))
 	}
-	answer := &Answer{FormatVersion: formatVersion, Address: target.String()}
+	answer = &Answer{FormatVersion: formatVersion, Address: target.String()}
 	for _, c := range of {
 		if !acts(c) {
 			continue
@@ -49,15 +50,20 @@ func Explain(ctx context.Context, s *Subject, target addrs.Target) (*Answer, err
 			answer.Omitted++
 			continue
 		}
-		answer.Objects = append(answer.Objects, e.object(c))
+		o := e.object(c)
+		if o.LastChange, err = e.lastChange(ctx, c); err != nil {
+			return nil, err
+		}
+		answer.Objects = append(answer.Objects, o)
 	}
 	if !answer.InPlan {
 		answer.WhyNot = e.whyNot(target, r, of)
+		answer.LastChange, err = e.lastChangeAt(ctx, target)
 	}
 	if r != nil && r.Config != nil && r.Addr.Resource.Mode == addrs.Data {
 		answer.Value = e.data(ctx, target, r)
 	}
-	return answer, nil
+	return answer, err
 }
 
 // acts reports whether an apply does something for a change.

@@ -65,6 +65,19 @@ func (t *text) absence(a *Answer) {
 	for _, g := range a.WhyNot {
 		t.line(1, "- %s%s", g.Text, at(g.Place))
 	}
+	t.lastChange(a.LastChange)
+}
+
+func (t *text) lastChange(c *LastChange) {
+	if c == nil {
+		return
+	}
+	attributes := ""
+	if len(c.Attributes) > 0 {
+		attributes = " (" + strings.Join(c.Attributes, ", ") + ")"
+	}
+	t.line(1, "Last changed: %s by %s, %s of %s%s in run %s", c.At.UTC().Format("2006-01-02 15:04:05 UTC"), c.Who,
+		c.Action, c.Address, attributes, c.Run)
 }
 
 func verbed(n int, what string) string {
@@ -113,6 +126,7 @@ func (t *text) object(o *Object) {
 	t.others("What waits for it:", o.WaitedForBy)
 	t.others("Destroyed or replaced with it:", o.TakesAlong)
 	t.conditions(o.Conditions)
+	t.lastChange(o.LastChange)
 	version := ""
 	if o.Provider.Version != "" {
 		version = " " + o.Provider.Version

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 
+	"tofu/internal/backend/postgres"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/tfdiags"
 )
@@ -19,6 +20,19 @@ func (p *Location) Historian() (statemgr.Historian, error) {
 	}
 	return nil, tfdiags.Errorf("The state has no history", "The state is in the backend %q, and only the backend "+
 		"\"postgres\" keeps a history.", p.Settings.Driver.Name)
+}
+
+// PlanHistory opens the history of the state that a plan was made from, and returns nil if its
+// backend keeps none.
+func (s *Session) PlanHistory(ctx context.Context, saved *SavedPlan) (statemgr.Historian, error) {
+	if saved.Backend.Type != postgres.Driver.Name {
+		return nil, nil
+	}
+	p, err := s.planLocation(ctx, saved, StateRequest{LazyKeys: true})
+	if err != nil {
+		return nil, err
+	}
+	return p.Historian()
 }
 
 // OpenStateAt opens the state of the current workspace as it was: at the end of the run whose ID

@@ -203,7 +203,7 @@ func (s *Session) OpenPlan(ctx context.Context, saved *SavedPlan, opts Operation
 	if op.Variables, err = op.Config.PlanVariables(ctx, s, saved.Plan); err != nil {
 		return nil, err
 	}
-	if op.Location, err = s.planLocation(ctx, saved, opts.Paths); err != nil {
+	if op.Location, err = s.planLocation(ctx, saved, StateRequest{Paths: opts.Paths}); err != nil {
 		return nil, err
 	}
 	if err := s.samePackages(saved); err != nil {
@@ -222,7 +222,7 @@ func (s *Session) OpenPlan(ctx context.Context, saved *SavedPlan, opts Operation
 
 // planLocation opens the backend that the plan was made with.
 func (s *Session) planLocation(
-	ctx context.Context, saved *SavedPlan, paths StatePaths,
+	ctx context.Context, saved *SavedPlan, req StateRequest,
 ) (*Location, error) {
 	driver, err := all.Driver(saved.Backend.Type)
 	if err != nil {
@@ -242,12 +242,12 @@ func (s *Session) planLocation(
 	if err != nil {
 		return nil, err
 	}
-	if paths == (StatePaths{}) {
-		paths = StatePaths{State: saved.Backend.State, StateOut: saved.Backend.StateOut,
+	if req.Paths == (StatePaths{}) {
+		req.Paths = StatePaths{State: saved.Backend.State, StateOut: saved.Backend.StateOut,
 			Backup: saved.Backend.Backup}
 	}
 	settings := &BackendSettings{Driver: driver, Schema: schema, Block: config, Config: config}
-	return s.OpenSettings(ctx, saved.Configuration, settings, workspace, StateRequest{Paths: paths})
+	return s.OpenSettings(ctx, saved.Configuration, settings, workspace, req)
 }
 
 // samePackages returns an error unless the installed providers are those that the plan was made

@@ -1,9 +1,12 @@
 package statemgr
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -68,6 +71,23 @@ type PartChange struct {
 	Action  string          `json:"action"` // create, update or delete
 	Before  json.RawMessage `json:"before"`
 	After   json.RawMessage `json:"after"`
+}
+
+// Attributes returns the names of the attributes that an update changed, sorted, as far as they can
+// be shown.
+func (c *PartChange) Attributes() []string {
+	var before, after map[string]json.RawMessage
+	if json.Unmarshal(c.Before, &before) != nil || json.Unmarshal(c.After, &after) != nil {
+		return nil
+	}
+	changed := map[string]bool{}
+	for _, attributes := range []map[string]json.RawMessage{before, after} {
+		for name := range attributes {
+			changed[name] = !bytes.Equal(before[name], after[name])
+		}
+	}
+	maps.DeleteFunc(changed, func(_ string, differs bool) bool { return !differs })
+	return slices.Sorted(maps.Keys(changed))
 }
 
 // Vacuumed says what Vacuum has removed.
