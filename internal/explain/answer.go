@@ -4,8 +4,10 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/states/statemgr"
+	"tofu/internal/ui"
 )
 
 // Answer is the answer about one address. Its JSON form is the document of `explain -json`.
@@ -110,6 +112,14 @@ type Attribute struct {
 	Place   *Place    `json:"place,omitempty"` // where the configuration sets it
 	Cause   string    `json:"cause,omitempty"`
 	Sources []*Source `json:"sources,omitempty"`
+}
+
+// valueText returns a value as an expression, without sensitive and ephemeral parts.
+func valueText(v cty.Value) string {
+	if bare, marks := v.Unmark(); bare.IsNull() && len(marks) == 0 {
+		return "null"
+	}
+	return ui.FormatValue(v)
 }
 
 // Certainty says whether a source changed.

@@ -34,6 +34,9 @@ type Subject struct {
 func Explain(ctx context.Context, s *Subject, target addrs.Target) (answer *Answer, err error) {
 	e := newExplainer(s)
 	of := e.covered(target)
+	if len(of) == 0 {
+		of = e.movedFrom(target)
+	}
 	r := s.Graph.Resource(target.Resource.In(target.Module.Module()))
 	isModule := target.IsModule() && s.Graph.Modules[target.Module.Module()] != nil
 	if len(of) == 0 && r == nil && !isModule {
@@ -113,6 +116,17 @@ func (e *explainer) covered(t addrs.Target) []*plans.InstanceChange {
 	return out
 }
 
+// movedFrom returns the changes of the objects that were at an address before they moved.
+func (e *explainer) movedFrom(t addrs.Target) []*plans.InstanceChange {
+	var out []*plans.InstanceChange
+	for _, c := range e.plan.Changes.Instances {
+		if c.MovedFrom != nil && t.ContainsInstance(*c.MovedFrom) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // names returns all addresses that can be explained.
 func (e *explainer) names() []string {
 	var out []string
@@ -143,7 +157,7 @@ func (e *explainer) object(c *plans.InstanceChange) *Object {
 		out.Place = placeOf(r.Node.Range)
 		out.Conditions = e.conditions(r, c)
 	}
-	out.Notes = append(out.Notes, cause(c)...)
+	out.Notes = append(out.Notes, e.cause(c)...)
 	out.Attributes = append(e.arguments(r, c), e.attributes(r, c)...)
 	out.WaitsFor, out.WaitedForBy = e.waits(c)
 	if removes(c.Action) {
@@ -162,18 +176,21 @@ func removes(a plans.Action) bool {
 var causes = map[plans.Reason]string{
 	plans.ReplaceTainted: "an earlier apply left the object tainted: it failed after the object was created, " +
 		"or \"tofu taint\" marked it",
-	plans.ReplaceByRequest:       "the option -replace requested it",
-	plans.ReplaceByTriggers:      "something in lifecycle.replace_triggered_by changes",
-	plans.DeleteNoResourceConfig: "the configuration no longer has the resource",
+	plans.ReplaceByRequest:  "the option -replace requested it",
+	plans.ReplaceByTriggers: "something in lifecycle.replace_triggered_by changes",
 }
 
-// cause says what caused an action if no attribute did.
-func cause(c *plans.InstanceChange) []string {
-	if text := causes[c.Reason]; text != "" {
+// cause says what caused an action if no attribute did and the heading doesn't say it.
+func (e *explainer) cause(c *plans.InstanceChange) []string {
+	switch text := causes[c.Reason]; {
+	case text != "":
 		return []string{text}
-	}
-	if c.Action == plans.Create && c.Importing == nil {
+	case c.Action == plans.Create && c.Importing == nil:
 		return []string{"the configuration has it, and the state has no such object"}
+	case c.Action == plans.Delete && e.plan.Mode == plans.Destroy:
+		return []string{"the option -destroy requested it"}
+	case c.Action == plans.Forget && c.Reason == plans.DeleteNoResourceConfig:
+		return []string{"the configuration no longer has the resource"}
 	}
 	return nil
 }

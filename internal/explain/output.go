@@ -10,7 +10,6 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
-	"tofu/internal/ui"
 )
 
 // Output explains the change of an output of the root module.
@@ -40,13 +39,13 @@ func (e *explainer) output(c *plans.OutputChange, v *graph.Value) *Attribute {
 		before, after = before.Mark(marks.Sensitive), after.Mark(marks.Sensitive)
 	}
 	if c.Action != plans.Create {
-		out.Before = ui.FormatValue(before)
+		out.Before = valueText(before)
 	}
 	if c.Action == plans.Delete || v == nil {
 		out.Cause = "the configuration doesn't have it"
 		return out
 	}
-	out.After = ui.FormatValue(after)
+	out.After = valueText(after)
 	if v.Expr != nil {
 		out.Sources = e.tracer(nil).expr(v.Expr, v.Module, addrs.RootInstance, graph.Repetition{})
 	}

@@ -16,7 +16,6 @@ import (
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
-	"tofu/internal/ui"
 	"tofu/internal/ui/planview"
 	"tofu/internal/ui/valuediff"
 )
@@ -81,9 +80,9 @@ func (e *explainer) attributes(r *graph.Resource, c *plans.InstanceChange) []*At
 		}
 		a := &Attribute{Name: name, Forces: forces[name], Unknown: !wholly(is)}
 		if !before.IsNull() {
-			a.Before = ui.FormatValue(was)
+			a.Before = valueText(was)
 		}
-		a.After = ui.FormatValue(is)
+		a.After = valueText(is)
 		e.setCause(a, r, c, sch, places[name])
 		out = append(out, a)
 	}
@@ -150,7 +149,7 @@ func (e *explainer) setCause(
 	if drift := e.drift[c.Addr]; drift != nil {
 		was, is := member(e.shown(drift.Before, c), a.Name), member(e.shown(drift.After, c), a.Name)
 		if !sameValue(was, is) {
-			a.Cause = fmt.Sprintf("changed outside: the last apply left %s", ui.FormatValue(was))
+			a.Cause = fmt.Sprintf("changed outside: the last apply left %s", valueText(was))
 		}
 	}
 	if len(places) == 0 || r.Exprs == nil || r.Exprs.Body == nil {
@@ -425,10 +424,10 @@ func (t *tracer) variable(out *Source, v *graph.Value) *Source {
 	case v.Module.Parent == nil && ok && secret:
 		out.Text = "was set for this plan"
 	case v.Module.Parent == nil && ok:
-		out.Text = "was set for this plan to " + ui.FormatValue(given)
+		out.Text = "was set for this plan to " + valueText(given)
 	case secret || !v.Variable.Default.Set:
 	default:
-		out.Text = "has its default, " + ui.FormatValue(v.Variable.Default.Value)
+		out.Text = "has its default, " + valueText(v.Variable.Default.Value)
 	}
 	return out
 }
@@ -507,7 +506,7 @@ func (t *tracer) happens(c *plans.InstanceChange, name string, count int) string
 		text += "; " + name + " is known after the apply"
 	case !c.Before.IsNull():
 		text += fmt.Sprintf("; %s: %s -> %s",
-			name, ui.FormatValue(member(t.shown(c.Before, c), name)), ui.FormatValue(is))
+			name, valueText(member(t.shown(c.Before, c), name)), valueText(is))
 	}
 	return text
 }

@@ -14,7 +14,6 @@ import (
 	"tofu/internal/graphview"
 	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
-	"tofu/internal/ui"
 	"tofu/internal/ui/planview"
 )
 
@@ -141,7 +140,7 @@ func (e *explainer) fill(out *NamedValue, addr addrs.AbsValue, values *engine.Pl
 		}
 		content := &Content{Address: addrs.AbsValue{Module: in, Value: addr.Value}.String()}
 		if v := values.Value(in, addr.Value); v != cty.NilVal {
-			content.Value, content.Unknown = ui.FormatValue(v), !wholly(v)
+			content.Value, content.Unknown = valueText(v), !wholly(v)
 		}
 		out.Instances = append(out.Instances, content)
 	}
@@ -169,7 +168,7 @@ func (e *explainer) data(ctx context.Context, target addrs.Target, r *graph.Reso
 					continue
 				}
 				v := planview.MarkSecrets(objects[key], r.Schema)
-				out.Instances = append(out.Instances, &Content{Address: addr.String(), Value: ui.FormatValue(v),
+				out.Instances = append(out.Instances, &Content{Address: addr.String(), Value: valueText(v),
 					Unknown: !wholly(v)})
 			}
 		}

@@ -83,8 +83,7 @@ func (r *run) step(base string) error {
 	}
 	step := &Step{Files: r.files, Again: true, Interrupt: func() { r.interrupt(r.in["stop "+base]) }}
 	for line := range strings.Lines(r.in["options "+base]) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		if err := (option{name, value}).set(step); err != nil {
+		if err := step.SetOption(strings.TrimSpace(line)); err != nil {
 			return err
 		}
 	}

@@ -182,6 +182,12 @@ func (s *Session) again(ctx context.Context, cfg *configs.Config, step *Step) st
 // option is a line of an options section.
 type option struct{ name, value string }
 
+// SetOption sets an option in the form of an archive, such as -target=ADDRESS.
+func (s *Step) SetOption(text string) error {
+	name, value, _ := strings.Cut(text, "=")
+	return option{name, value}.set(s)
+}
+
 func (o option) set(step *Step) error {
 	var err error
 	var target addrs.Target
