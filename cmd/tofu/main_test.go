@@ -246,8 +246,8 @@ func cmdNowhere(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdOverlap implements `overlap LOG OPERATION N`. Per the log of test providers, at most N operations
-// of this kind ran at once, and N did at some time.
+// cmdOverlap implements `overlap LOG OPERATION N`. Per the log of test providers, at most N
+// operations of this kind ran at once, and N did at some time.
 func cmdOverlap(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 || neg {
 		ts.Fatalf("usage: overlap LOG OPERATION N")

@@ -16,9 +16,9 @@ import (
 const hugeHeap = 1 << 30
 
 // useHugePages requests huge pages for future growth of the heap. Getting small pages from the
-// kernel takes a sixth of the CPU time of a large plan. It needs no memory but 2 MB of the runtime's
-// tables: the runtime reserves a range of addresses and releases it unused, and the kernel remembers
-// the advice for that range.
+// kernel takes a sixth of the CPU time of a large plan. It needs no memory but 2 MB of the
+// runtime's tables: the runtime reserves a range of addresses and releases it unused, and the
+// kernel remembers the advice for that range.
 func useHugePages() {
 	var system unix.Sysinfo_t
 	if !advisable() || unix.Sysinfo(&system) != nil {

@@ -2,8 +2,8 @@ package builtin
 
 import (
 	"context"
-	"fmt"
 	"errors"
+	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
 

@@ -133,44 +133,48 @@ func TestLoadLiberties(t *testing.T) {
 }
 
 func TestLoadErrors(t *testing.T) {
-	for src, want := range map[string]struct {
+	for _, test := range []struct {
+		src  string
 		line int
 		text string
 	}{
-		"\nprovider_installation {\n":          {3, "closing brace"},
-		"a = \n":                               {2, "is expected here"},
-		"= 1":                                  {1, "name of a setting"},
-		"plugin_cache_dir = \"C:\\temp\\x\"\n": {1, "backslash"},
-		"plugin_cache_dir = true":              {1, "must be a string"},
-		"provider_installation {\n carrier_pigeon {}\n}\n":    {2, "carrier_pigeon"},
-		"provider_installation {\n filesystem_mirror {}\n}\n": {2, `needs the setting "path"`},
-		"provider_installation {}\nprovider_installation {}":  {2, "another one is at"},
-		"credentials \"no host!\" { token = \"x\" }":          {1, "invalid host name"},
-		"oci_credentials \"x.example\" { username = \"x\" }":  {1, "username and password"},
-		"{\"a\": 1,\n}": {2, "JSON"},
-		"a = [1":        {1, "closing bracket"},
-		"plugin_cache_dir = \"/\"\nplugin_cache_dir = \"/\"":                 {2, "is already set"},
-		"plugin_cache_may_break_dependency_lock_file = \"true\"":             {1, "without quotes"},
-		"plugin_cache_dir = \"/dev/null\"":                                   {0, "is not a directory"},
-		"provider_installation \"x\" {\n direct {}\n}":                       {1, "without a label"},
-		"provider_installation {\n direct \"x\" {}\n}":                       {2, "must not have a label"},
-		"provider_installation {\n direct = {}\n}":                           {2, "an equals sign"},
-		"provider_installation {\n direct {}\n dev_overrides {}\n}":          {3, "must come first"},
-		"provider_installation {\n direct { download_retry_count = 1.5 }\n}": {2, "a whole number"},
-		"credentials_helper {}":                                              {1, "as its label"},
-		"credentials_helper \"../x\" {}": {1,
-			"not a valid name of a credentials helper"},
-		"registry_protocols {}\nregistry_protocols {}":                                                                                             {2, "another one is at"},
-		"oci_default_credentials {}\noci_default_credentials {}":                                                                                   {2, "another one is at"},
-		"oci_default_credentials { docker_credentials_helper = \"a/b\" }":                                                                          {1, "not a valid name of a credentials helper"},
-		"oci_credentials \"x.example\" { docker_credentials_helper = \"a/b\" }":                                                                    {1, "not a valid name of a credentials helper"},
-		"oci_credentials \"x example\" {\n username = \"a\"\n password = \"b\"\n}":                                                                 {1, "host name"},
-		"oci_credentials \"x.example\" { docker_credentials_helper = \"a\" }\noci_credentials \"x.example\" { docker_credentials_helper = \"b\" }": {2, "duplicate"},
-		"oci_default_credentials {\n discover_ambient_credentials = false\n docker_style_config_files = []\n}":                                     {1, "has no effect"},
+		{"\nprovider_installation {\n", 3, "closing brace"},
+		{"a = \n", 2, "is expected here"},
+		{"= 1", 1, "name of a setting"},
+		{"plugin_cache_dir = \"C:\\temp\\x\"\n", 1, "backslash"},
+		{"plugin_cache_dir = true", 1, "must be a string"},
+		{"provider_installation {\n carrier_pigeon {}\n}\n", 2, "carrier_pigeon"},
+		{"provider_installation {\n filesystem_mirror {}\n}\n", 2, `needs the setting "path"`},
+		{"provider_installation {}\nprovider_installation {}", 2, "another one is at"},
+		{"credentials \"no host!\" { token = \"x\" }", 1, "invalid host name"},
+		{"oci_credentials \"x.example\" { username = \"x\" }", 1, "username and password"},
+		{"{\"a\": 1,\n}", 2, "JSON"},
+		{"a = [1", 1, "closing bracket"},
+		{"plugin_cache_dir = \"/\"\nplugin_cache_dir = \"/\"", 2, "is already set"},
+		{"plugin_cache_may_break_dependency_lock_file = \"true\"", 1, "without quotes"},
+		{"plugin_cache_dir = \"/dev/null\"", 0, "is not a directory"},
+		{"provider_installation \"x\" {\n direct {}\n}", 1, "without a label"},
+		{"provider_installation {\n direct \"x\" {}\n}", 2, "must not have a label"},
+		{"provider_installation {\n direct = {}\n}", 2, "an equals sign"},
+		{"provider_installation {\n direct {}\n dev_overrides {}\n}", 3, "must come first"},
+		{"provider_installation {\n direct { download_retry_count = 1.5 }\n}", 2, "a whole number"},
+		{"credentials_helper {}", 1, "as its label"},
+		{"credentials_helper \"../x\" {}", 1, "not a valid name of a credentials helper"},
+		{"registry_protocols {}\nregistry_protocols {}", 2, "another one is at"},
+		{"oci_default_credentials {}\noci_default_credentials {}", 2, "another one is at"},
+		{"oci_default_credentials { docker_credentials_helper = \"a/b\" }",
+			1, "not a valid name of a credentials helper"},
+		{"oci_credentials \"x.example\" { docker_credentials_helper = \"a/b\" }",
+			1, "not a valid name of a credentials helper"},
+		{"oci_credentials \"x example\" {\n username = \"a\"\n password = \"b\"\n}", 1, "host name"},
+		{"oci_credentials \"x.example\" { docker_credentials_helper = \"a\" }\noci_credentials \"x.example\" { " +
+			"docker_credentials_helper = \"b\" }", 2, "duplicate"},
+		{"oci_default_credentials {\n discover_ambient_credentials = false\n docker_style_config_files = []\n}", 1,
+			"has no effect"},
 	} {
-		_, diags := load(t, src)
+		_, diags := load(t, test.src)
 		if !diags.HasErrors() {
-			t.Errorf("%q is accepted", src)
+			t.Errorf("%q is accepted", test.src)
 			continue
 		}
 		var d tfdiags.Diagnostic
@@ -183,8 +187,8 @@ func TestLoadErrors(t *testing.T) {
 		if d.Subject != nil {
 			line = d.Subject.Start.Line
 		}
-		if line != want.line || !strings.Contains(d.Detail, want.text) {
-			t.Errorf("%q: line %d: %s", src, line, d.Detail)
+		if line != test.line || !strings.Contains(d.Detail, test.text) {
+			t.Errorf("%q: line %d: %s", test.src, line, d.Detail)
 		}
 	}
 }

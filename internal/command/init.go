@@ -162,8 +162,8 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 	return nil
 }
 
-// warnOfEstate warns if a file that declares root modules may be meant for this directory: without its
-// settings, the root module may have another state.
+// warnOfEstate warns if a file that declares root modules may be meant for this directory: without
+// its settings, the root module may have another state.
 func (a *App) warnOfEstate() {
 	for dir := roots.Absolute("."); ; {
 		above := filepath.Dir(dir)

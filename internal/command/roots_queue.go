@@ -9,8 +9,9 @@ import (
 	"tofu/internal/roots"
 )
 
-// eachInOrder calls do for at most workers root modules at a time. It calls report for each of them,
-// in the order of the list, with the output and the error of do. Calls of report don't overlap.
+// eachInOrder calls do for at most workers root modules at a time. It calls report for each of
+// them, in the order of the list, with the output and the error of do. Calls of report don't
+// overlap.
 func eachInOrder(
 	list []*roots.Root, workers int, do func(r *roots.Root, out io.Writer) error,
 	report func(r *roots.Root, text []byte, err error),

@@ -71,8 +71,8 @@ func (a *App) estateFor(ctx context.Context, f *fleetFlags, dirs []string) (*roo
 	return e, selected, nil
 }
 
-// onlyRootErrors reports whether err, from loading e, has only errors of single root modules, so that
-// the others can be planned.
+// onlyRootErrors reports whether err, from loading e, has only errors of single root modules, so
+// that the others can be planned.
 func onlyRootErrors(e *roots.Estate, err error) bool {
 	n := 0
 	for _, r := range e.Roots {
@@ -82,8 +82,8 @@ func onlyRootErrors(e *roots.Estate, err error) bool {
 }
 
 // run returns the run of a command over selected root modules of an estate, which was loaded from
-// dirs. Only JSON output has the progress of plans: other output of a root module is shown when it is
-// finished.
+// dirs. Only JSON output has the progress of plans: other output of a root module is shown when it
+// is finished.
 func (f *fleetFlags) run(app *App, e *roots.Estate, selected []*roots.Root, dirs []string) *fleet.Run {
 	lines := &wholeWrites{out: app.Out}
 	return &fleet.Run{

@@ -186,8 +186,8 @@ func (e *estateShow) summary(w io.Writer) error {
 	return err
 }
 
-// markdown writes the plans of root modules with changes, all together within the limit for one plan.
-// A line at the end counts those that don't fit.
+// markdown writes the plans of root modules with changes, all together within the limit for one
+// plan. A line at the end counts those that don't fit.
 func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
 	text := &countedWriter{to: w}
 	fmt.Fprintf(text, "# %s\n", e.saved.Summary().Text())

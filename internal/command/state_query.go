@@ -115,8 +115,8 @@ type rowPrinter interface {
 	end() error
 }
 
-// tablePrinter prints a table. Its columns are as wide as their widest value, so rows are kept until
-// the end.
+// tablePrinter prints a table. Its columns are as wide as their widest value, so rows are kept
+// until the end.
 type tablePrinter struct {
 	out  io.Writer
 	rows [][]string

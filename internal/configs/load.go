@@ -35,8 +35,8 @@ type LoadOptions struct {
 	Workspace string // terraform.workspace; "" means "default"
 	WorkDir   string // path.cwd: the directory in which the command was started
 	// Base is the directory to which paths in the configuration are relative; "" means the working
-	// directory. The directory of the root module is relative to the working directory, as are those
-	// that Resolve returns.
+	// directory. The directory of the root module is relative to the working directory, as are
+	// those that Resolve returns.
 	Base string
 
 	Overlay *Overlay // nil means no changes

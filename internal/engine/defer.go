@@ -166,8 +166,8 @@ func (v resourceVisit) deferUnknown(in *moduleInstance, d *deferredNode) {
 	}
 }
 
-// kept returns the number of stored objects of a resource in a module instance, or in all of them if
-// these are unknown.
+// kept returns the number of stored objects of a resource in a module instance, or in all of them
+// if these are unknown.
 func (v resourceVisit) kept(in *moduleInstance) (n int) {
 	if v.r.Addr.Resource.Mode != addrs.Managed {
 		return 0
@@ -405,8 +405,8 @@ func (o *operation) setDeferred(plan *plans.Plan) {
 	}
 }
 
-// leftForLater returns the error about something that another plan deferred of which this one is the
-// rest.
+// leftForLater returns the error about something that another plan deferred of which this one is
+// the rest.
 func leftForLater(what string) error {
 	d := tfdiags.Errorf("Deferred changes", "The changes of %s are left for the next plan.", what)
 	d.Extra = notYet{why: plans.DeferredPrereq}

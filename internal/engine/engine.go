@@ -42,8 +42,8 @@ type Env struct {
 	// 10.
 	Parallelism int
 
-	// Places, if not nil, are the places for those calls, which operations share that run at the same
-	// time.
+	// Places, if not nil, are the places for those calls, which operations share that run at the
+	// same time.
 	Places Places
 
 	// CheckReads makes a walk panic if an expression reads an instance before that is finished. The
@@ -104,8 +104,8 @@ type PlanOptions struct {
 	// Inspect receives the planned values. Optional.
 	Inspect *Inspection
 
-	// RestOf is a plan that was applied in part. What it defers is deferred again, whether or not it can
-	// be planned now. Optional.
+	// RestOf is a plan that was applied in part. What it defers is deferred again, whether or not
+	// it can be planned now. Optional.
 	RestOf *plans.Plan
 
 	preDestroy bool // see graph.Operation.PreDestroy

@@ -11,8 +11,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// PlannedValues holds the values of a configuration as a plan leaves them. What is decided during the
-// apply is unknown.
+// PlannedValues holds the values of a configuration as a plan leaves them. What is decided during
+// the apply is unknown.
 type PlannedValues struct{ w *walk }
 
 // EvalPlanned evaluates the variables, locals and outputs of a configuration over the objects of a

@@ -16,7 +16,8 @@ type Answer struct {
 	Address       string    `json:"address"`
 	InPlan        bool      `json:"in_plan"` // some object changes
 	Objects       []*Object `json:"objects,omitempty"`
-	// Output explains the change of an output of the root module, for an address such as output.url.
+	// Output explains the change of an output of the root module, for an address such as
+	// output.url.
 	Output *Attribute `json:"output,omitempty"`
 	// Value explains a variable, a local, an output of a module, or a data source. Then InPlan says
 	// that some change uses it.

@@ -200,8 +200,8 @@ var volatileFunctions = map[string]string{
 	"plantimestamp": "differs in each plan",
 }
 
-// volatile returns the calls of such functions in an expression or a body, or in the given places of
-// it.
+// volatile returns the calls of such functions in an expression or a body, or in the given places
+// of it.
 func volatile(in any, places ...hcl.Range) []*Source {
 	node, native := in.(hclsyntax.Node)
 	if !native {

@@ -147,7 +147,8 @@ func (e *explainer) fill(out *NamedValue, addr addrs.AbsValue, values *engine.Pl
 	return first
 }
 
-// covers reports whether a module address, with or without keys, includes an instance of the module.
+// covers reports whether a module address, with or without keys, includes an instance of the
+// module.
 func covers(m, in addrs.ModuleInstance) bool {
 	return m.IsRoot() || addrs.Target{Module: m}.ContainsInstance(addrs.AbsInstance{Module: in})
 }

@@ -19,8 +19,8 @@ import (
 	"tofu/internal/ui"
 )
 
-// Apply applies the plans of an archive. The selected root modules must be those of the archive. Root
-// modules that are done according to rec are not applied again.
+// Apply applies the plans of an archive. The selected root modules must be those of the archive.
+// Root modules that are done according to rec are not applied again.
 func (run *Run) Apply(ctx context.Context, opts engine.ApplyOptions, from *Saved, rec *Record) []*Result {
 	a := &applying{run: run, opts: opts, from: from, rec: rec, planned: make(map[string]*Planned, len(from.Roots)),
 		outputs: make(map[string]map[string]cty.Value)}
@@ -95,8 +95,8 @@ func (a *applying) apply(ctx context.Context, s *session.Session, saved *session
 	return a.carryOut(ctx, op, saved.Plan, saved.ID, result)
 }
 
-// again makes and applies a new plan for a root module that an earlier run began and did not finish.
-// The new plan may only have changes that the approved plan has.
+// again makes and applies a new plan for a root module that an earlier run began and did not
+// finish. The new plan may only have changes that the approved plan has.
 func (a *applying) again(ctx context.Context, s *session.Session, saved *session.SavedPlan, result *Result) error {
 	s.Snapshot = nil
 	op, err := s.StartOperation(ctx, a.run.Options, session.OperationApply)

@@ -261,8 +261,8 @@ func (s *Saved) Plan(
 	return at.DecodePlan(ctx, s.path, data, vars)
 }
 
-// Select returns the root modules of the archive in an estate, in the order of the archive. It is an
-// error if the archive was made from another estate.
+// Select returns the root modules of the archive in an estate, in the order of the archive. It is
+// an error if the archive was made from another estate.
 func (s *Saved) Select(e *roots.Estate) ([]*roots.Root, error) {
 	byName := make(map[string]*roots.Root, len(e.Roots))
 	for _, r := range e.Roots {

@@ -60,8 +60,8 @@ type storedInputs struct {
 	Sensitive []string `json:"sensitive,omitempty"`
 }
 
-// encode returns the file of the inputs; nil if there are none. It is encrypted like the plan of the
-// root module.
+// encode returns the file of the inputs; nil if there are none. It is encrypted like the plan of
+// the root module.
 func (in *inputs) encode(s *session.Session) ([]byte, error) {
 	if len(in.roots) == 0 {
 		return nil, nil

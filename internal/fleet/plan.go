@@ -68,8 +68,8 @@ type planning struct {
 // outputs are the planned outputs of a root module.
 type outputs struct {
 	values map[string]cty.Value
-	// undecided are the names of those that don't have their final values after the plan is applied,
-	// because changes are deferred.
+	// undecided are the names of those that don't have their final values after the plan is
+	// applied, because changes are deferred.
 	undecided []string
 }
 
@@ -153,8 +153,8 @@ func summarize(op *session.Operation, plan *plans.Plan) *PlanSummary {
 		Serial: op.State.Snapshot.Serial, Lineage: op.State.Snapshot.Lineage, Workspace: op.Location.Workspace}
 }
 
-// plannedOutputs returns the root outputs that the state has after the plan is applied. about is the
-// summary of the plan.
+// plannedOutputs returns the root outputs that the state has after the plan is applied. about is
+// the summary of the plan.
 func plannedOutputs(plan *plans.Plan, about *PlanSummary) *outputs {
 	out := &outputs{values: stateOutputs(plan.Prior)}
 	for _, o := range plan.Changes.Outputs {
@@ -172,8 +172,8 @@ func plannedOutputs(plan *plans.Plan, about *PlanSummary) *outputs {
 	return out
 }
 
-// reader returns the function that looks up the planned outputs that a root module reads, and records
-// them in its inputs.
+// reader returns the function that looks up the planned outputs that a root module reads, and
+// records them in its inputs.
 func (p *planning) reader(s *session.Session, reader *roots.Root, in *inputs) func(
 	context.Context, addrs.AbsInstance, *session.BackendSettings, string) (map[string]cty.Value, bool, error) {
 	return func(

@@ -12,8 +12,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Record records which root modules of an archive are applied. It is a file beside the archive, to which
-// each run appends lines, so a run that was killed leaves a complete record of what it began.
+// Record records which root modules of an archive are applied. It is a file beside the archive, to
+// which each run appends lines, so a run that was killed leaves a complete record of what it began.
 type Record struct {
 	mu   sync.Mutex
 	file *os.File
@@ -42,7 +42,8 @@ func RecordPath(archive string) string { return archive + ".run" }
 // NoRecord returns a record without a file, for an archive that no other run can apply.
 func NoRecord() *Record { return &Record{done: make(map[string]step)} }
 
-// Begin begins the record of the first run that applies an archive. It is an error if there was one.
+// Begin begins the record of the first run that applies an archive. It is an error if there was
+// one.
 func Begin(s *Saved) (*Record, error) {
 	rec, err := openRecord(s, os.O_CREATE|os.O_RDWR)
 	if err != nil {

@@ -39,15 +39,15 @@ type Run struct {
 	Parallelism int // calls of providers at once, in all root modules together; 0 means 10
 	Options     session.OperationOptions
 
-	// Printer returns the printer of a root module. In the human form it prints to out, whose content
-	// is shown when the root module is finished.
+	// Printer returns the printer of a root module. In the human form it prints to out, whose
+	// content is shown when the root module is finished.
 	Printer func(r *roots.Root, out io.Writer) ui.Printer
 	Events  bool // print the events of plans too: what begins and ends
 	// Show shows the output of a finished root module and, unless events are printed, its error. It
 	// is called for one at a time, in the order of the run.
 	Show func(r *roots.Root, result *Result, text []byte)
-	// ShareProviders says that root modules with equal provider configurations share the processes of
-	// these, which then run in the working directory of this program.
+	// ShareProviders says that root modules with equal provider configurations share the processes
+	// of these, which then run in the working directory of this program.
 	ShareProviders bool
 
 	places engine.Places
@@ -220,8 +220,8 @@ func (run *Run) open(r *roots.Root, out io.Writer) *session.Session {
 type Result struct {
 	Root *roots.Root
 	Err  error
-	// Skipped says that nothing was done, Why says why, and Because is the root module that failed, ""
-	// if none did.
+	// Skipped says that nothing was done, Why says why, and Because is the root module that failed,
+	// "" if none did.
 	Skipped      bool
 	Why, Because string
 

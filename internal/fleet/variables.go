@@ -13,8 +13,8 @@ import (
 )
 
 // setVariables sets the variables of a root module that roots.tofu.hcl sets, before it is planned.
-// They have the planned outputs of root modules that are planned in the same run, and the outputs in
-// the states of others.
+// They have the planned outputs of root modules that are planned in the same run, and the outputs
+// in the states of others.
 func (p *planning) setVariables(ctx context.Context, s *session.Session, r *roots.Root, in *inputs) error {
 	return r.SetInputs(s, func(of *roots.Root) (map[string]cty.Value, error) {
 		if p.opts.Mode == plans.Destroy {
@@ -36,8 +36,8 @@ func (p *planning) setVariables(ctx context.Context, s *session.Session, r *root
 	})
 }
 
-// setVariables sets the variables of a root module before its plan is applied, with the outputs that
-// the states have now.
+// setVariables sets the variables of a root module before its plan is applied, with the outputs
+// that the states have now.
 func (a *applying) setVariables(ctx context.Context, s *session.Session, r *roots.Root) error {
 	return r.SetInputs(s, func(of *roots.Root) (map[string]cty.Value, error) {
 		a.mu.Lock()

@@ -1,7 +1,7 @@
 // Package kubeauth finds a Kubernetes cluster and authenticates requests to it, for the kubernetes
 // backend. The cluster and the credentials come from kubeconfig files, as kubectl reads them, or
-// from the pod that this program runs in. It replaces the client library of Kubernetes, which is ten
-// times as large as all other parts of the backend.
+// from the pod that this program runs in. It replaces the client library of Kubernetes, which is
+// ten times as large as all other parts of the backend.
 //
 // Credentials are bearer tokens, files of tokens, passwords, client certificates and the programs
 // that kubectl calls credential plugins, with impersonation on top.

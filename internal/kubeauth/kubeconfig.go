@@ -106,8 +106,8 @@ type kubeconfig struct {
 // Context, the current context of the files is used. Cluster and User replace those of the context.
 type Selection struct{ Context, Cluster, User string }
 
-// Load returns the selected cluster and user. Of several files, the first that has a value or an entry
-// counts. The cluster has no server if no context is current and nothing is selected.
+// Load returns the selected cluster and user. Of several files, the first that has a value or an
+// entry counts. The cluster has no server if no context is current and nothing is selected.
 func Load(paths []string, selected Selection) (*Cluster, *User, error) {
 	all := new(kubeconfig)
 	for _, path := range paths {

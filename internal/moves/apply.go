@@ -248,8 +248,8 @@ func exactly(m addrs.ModuleInstance) []endStep {
 }
 
 // noteSource records where an object came from while its type there differs, or the provider of the
-// resource there. A move between instances of one resource does not change the provider: its objects
-// are adopted as they are.
+// resource there. A move between instances of one resource does not change the provider: its
+// objects are adopted as they are.
 func (m *mover) noteSource(from, to addrs.AbsInstance, provider, target addrs.AbsProviderConfig) {
 	source := m.results.sources[from]
 	delete(m.results.sources, from)

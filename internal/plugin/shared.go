@@ -14,11 +14,11 @@ import (
 
 // Shared lets several pools of one run, each for a root module, share schemas and processes. All
 // users of a package have one process until they configure it. A configured process runs in the
-// working directory of its user. Packages are told apart by their hashes, so each pool has the version
-// that its root module requires. The zero value is ready for use.
+// working directory of its user. Packages are told apart by their hashes, so each pool has the
+// version that its root module requires. The zero value is ready for use.
 type Shared struct {
-	// Configured says that users with equal configurations share a process, which runs in the working
-	// directory of this program.
+	// Configured says that users with equal configurations share a process, which runs in the
+	// working directory of this program.
 	Configured bool
 
 	mu         sync.Mutex
@@ -137,8 +137,8 @@ func (u *sharedUser) settle(ctx context.Context) error {
 	return nil
 }
 
-// claim takes the unconfigured process from the member. It returns nil, and how to start another one,
-// if the process can't be configured for this user.
+// claim takes the unconfigured process from the member. It returns nil, and how to start another
+// one, if the process can't be configured for this user.
 func (u *sharedUser) claim() (*pooled, Launch) {
 	m := u.member
 	m.mu.Lock()
@@ -174,8 +174,8 @@ func (u *sharedUser) leave() {
 	u.fresh = nil
 }
 
-// join makes the user use the process with its configuration, which the first user starts. A process
-// that has crashed is replaced.
+// join makes the user use the process with its configuration, which the first user starts. A
+// process that has crashed is replaced.
 func (u *sharedUser) join(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	c := u.shared.configuration(u.member, config)
 	c.once.Do(func() {

@@ -131,8 +131,8 @@ func TestSharedUnconfigured(t *testing.T) {
 		}
 	}
 	s.wantStarts(4, "after it")
-	// One that is alone with a process in its working directory configures it. The first process still
-	// runs in the first directory.
+	// One that is alone with a process in its working directory configures it. The first process
+	// still runs in the first directory.
 	for _, dir := range dirs {
 		u := s.user(dir)
 		s.configure(u, "")
@@ -172,14 +172,15 @@ func TestSharedConfigured(t *testing.T) {
 			t.Errorf("user %d has process %s, and user 0 has %s", i, ids[i], ids[0])
 		}
 	}
-	// There is one process for each configuration, and one that is not configured. Since each one is
-	// started unconfigured, a configuration may come while only its user has that process.
+	// There is one process for each configuration, and one that is not configured. Since each one
+	// is started unconfigured, a configuration may come while only its user has that process.
 	if n := s.starts(); n < 2 || n > 3 {
 		t.Errorf("%d processes were started", n)
 	}
 }
 
-// TestSharedCrash checks that a process that crashed, configured or not, is replaced for later users.
+// TestSharedCrash checks that a process that crashed, configured or not, is replaced for later
+// users.
 func TestSharedCrash(t *testing.T) {
 	s := newSharing(t, &Shared{Configured: true})
 	root := s.dirs("one")[0]

@@ -24,8 +24,8 @@ import (
 
 // Root is a root module.
 type Root struct {
-	// Name is the name that roots.tofu.hcl declares, or the path of the directory below the top of the
-	// estate, with slashes.
+	// Name is the name that roots.tofu.hcl declares, or the path of the directory below the top of
+	// the estate, with slashes.
 	Name    string
 	Dir     string // relative to the working directory
 	State   StateID
@@ -47,17 +47,17 @@ type Root struct {
 // Estate holds root modules and which of them need which others. It must not be changed.
 type Estate struct {
 	Roots []*Root // by name
-	// Graph has a vertex for each root module, with its index in Roots as ID, and an edge to each root
-	// module that it needs.
+	// Graph has a vertex for each root module, with its index in Roots as ID, and an edge to each
+	// root module that it needs.
 	Graph *dag.Graph
 
 	byState map[StateID]*Root
 	byName  map[string]*Root
 }
 
-// Load finds the root modules below some directories, and those that a roots.tofu.hcl in one of them
-// declares. open returns a session for a root module in a directory. The estate is complete even
-// after errors: an error is about a directory that can't be searched, about a root module (see
+// Load finds the root modules below some directories, and those that a roots.tofu.hcl in one of
+// them declares. open returns a session for a root module in a directory. The estate is complete
+// even after errors: an error is about a directory that can't be searched, about a root module (see
 // [Root.Err]), about two root modules with one state or one name, or about root modules that need
 // each other. Only if a roots.tofu.hcl has errors is there no estate.
 func Load(ctx context.Context, dirs []string, open func(dir string) *session.Session) (*Estate, error) {

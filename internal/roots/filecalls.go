@@ -54,8 +54,8 @@ func filesRead(dir string, isRoot bool) []string {
 	return out
 }
 
-// pathRead returns the path that a call reads; "" if it is none of these functions or the path is not
-// constant.
+// pathRead returns the path that a call reads; "" if it is none of these functions or the path is
+// not constant.
 func pathRead(call *hclsyntax.FunctionCallExpr, ctx *hcl.EvalContext) string {
 	if !fileFunctions[strings.TrimPrefix(call.Name, funcs.Namespace)] || len(call.Args) == 0 {
 		return ""

@@ -45,8 +45,8 @@ func (o Outputs) plus(other Outputs) Outputs {
 	return Outputs{Names: slices.Compact(names)}
 }
 
-// ReadBy returns the outputs that the expressions of the root module use of a terraform_remote_state
-// data source.
+// ReadBy returns the outputs that the expressions of the root module use of a
+// terraform_remote_state data source.
 func (r *Root) ReadBy(data addrs.ConfigResource) Outputs {
 	if used, ok := r.used[data.String()]; ok {
 		return used
@@ -65,8 +65,8 @@ func (r *Root) ReadByVariables(of *Root) Outputs {
 	return out
 }
 
-// usedOutputs returns the outputs that the expressions of a module use of each terraform_remote_state
-// data source in it, by the name of the data source.
+// usedOutputs returns the outputs that the expressions of a module use of each
+// terraform_remote_state data source in it, by the name of the data source.
 func usedOutputs(p *configs.Parser, m *configs.Module) map[string]Outputs {
 	f := &outputFinder{sources: make(map[string]*configs.Resource), locals: make(map[string]hclsyntax.Expression),
 		handled: make(map[hclsyntax.Node]bool), found: make(map[string]Outputs)}
@@ -106,8 +106,8 @@ func remoteState(name string) addrs.Resource {
 }
 
 // outputFinder finds uses of the outputs of terraform_remote_state data sources. It follows local
-// values and names in "for" expressions that stand for a data source or a part of it. It is a walker
-// over syntax trees.
+// values and names in "for" expressions that stand for a data source or a part of it. It is a
+// walker over syntax trees.
 type outputFinder struct {
 	sources map[string]*configs.Resource    // the data sources, by name
 	locals  map[string]hclsyntax.Expression // local values that are nothing but a part of a data source

@@ -41,8 +41,8 @@ const (
 // errDynamic is the error for settings of a data source that are not known before planning.
 var errDynamic = errors.New("the settings are not known before planning")
 
-// remoteStates finds the states that a configuration reads, and the outputs that it uses of them. It
-// leaves out states whose settings are not known before planning.
+// remoteStates finds the states that a configuration reads, and the outputs that it uses of them.
+// It leaves out states whose settings are not known before planning.
 func (r *Root) remoteStates(s *session.Session, cfg *configs.Config, uses *memo.Map[string, map[string]Outputs]) {
 	r.used = make(map[string]Outputs)
 	for module := range cfg.AllModules() {

@@ -13,11 +13,11 @@ import (
 
 // Selection says which root modules of an estate a command works on. The zero value selects all.
 type Selection struct {
-	// Only and Skip are patterns of names: * stands for any characters but slashes, ** for any parts.
-	// A root module is selected if one of Only matches and none of Skip does.
+	// Only and Skip are patterns of names: * stands for any characters but slashes, ** for any
+	// parts. A root module is selected if one of Only matches and none of Skip does.
 	Only, Skip []string
-	// Tags are words that a root module must have, each of them. An entry may have several words with
-	// commas between them, of which one is enough.
+	// Tags are words that a root module must have, each of them. An entry may have several words
+	// with commas between them, of which one is enough.
 	Tags []string
 	// Changed, unless nil, selects only root modules for which it returns true.
 	Changed func(*Root) bool

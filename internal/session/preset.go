@@ -14,8 +14,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Preset holds the settings of a root module that roots.tofu.hcl declares. Options of the command line
-// take precedence over them. The zero value sets nothing.
+// Preset holds the settings of a root module that roots.tofu.hcl declares. Options of the command
+// line take precedence over them. The zero value sets nothing.
 type Preset struct {
 	Workspace string   // takes precedence over TF_WORKSPACE; "" means the selected one
 	VarFiles  []string // relative to the working directory; they take precedence over automatic files

@@ -280,7 +280,8 @@ func notStale(op *Operation, saved *SavedPlan) error {
 		return tfdiags.Errorf("Saved plan was applied before",
 			"A plan can be applied once. Make a new plan to see what is left to do.")
 	case saved.Lineage == "" && op.State.Shared():
-		// There was no state yet, and another run has begun one. Begin checks what the plan depends on.
+		// There was no state yet, and another run has begun one. Begin checks what the plan depends
+		// on.
 	case now.Lineage != saved.Lineage:
 		return tfdiags.Errorf("Saved plan does not match the given state",
 			"The plan was made from a state of another lineage than this one, so it is not about the same "+

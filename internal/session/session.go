@@ -32,9 +32,9 @@ type Session struct {
 	WorkDir string // initial working directory, before -chdir (path.cwd)
 	DataDir string // usually ".terraform"
 	RootDir string // the root module
-	// Base is the directory to which the paths of the configuration and the names of files beside it
-	// are relative; "" means the working directory. A process that works on several root modules has
-	// a session for each.
+	// Base is the directory to which the paths of the configuration and the names of files beside
+	// it are relative; "" means the working directory. A process that works on several root modules
+	// has a session for each.
 	Base  string
 	Input bool // the user may be asked for values
 
@@ -42,9 +42,9 @@ type Session struct {
 
 	Preset Preset // what a file about several root modules says about this one
 
-	// Planned, if not nil, returns the outputs that a state will have when all changes that the same
-	// run plans are applied, for the data source at addr. ok is false for states that the run doesn't
-	// plan.
+	// Planned, if not nil, returns the outputs that a state will have when all changes that the
+	// same run plans are applied, for the data source at addr. ok is false for states that the run
+	// doesn't plan.
 	Planned func(ctx context.Context, addr addrs.AbsInstance, state *BackendSettings, workspace string) (
 		outputs map[string]cty.Value, ok bool, err error)
 

@@ -241,8 +241,8 @@ func WriteFunctions(w io.Writer) error {
 	return s.finish()
 }
 
-// WriteBackends writes the document of `metadata backends -json`: the arguments of backends and of key
-// providers by name.
+// WriteBackends writes the document of `metadata backends -json`: the arguments of backends and of
+// key providers by name.
 func WriteBackends(w io.Writer, backends, keyProviders map[string]*configschema.Block) error {
 	s := newStream(w)
 	s.object(func() {

@@ -58,8 +58,8 @@ func (d *database) written(ctx context.Context) (w written, err error) {
 	return w, err
 }
 
-// mostSessions counts the sessions of other programs every few milliseconds until done is closed, and
-// returns the largest number.
+// mostSessions counts the sessions of other programs every few milliseconds until done is closed,
+// and returns the largest number.
 func (d *database) mostSessions(ctx context.Context, done <-chan struct{}) (most int, err error) {
 	for {
 		var n int
@@ -198,8 +198,8 @@ func (o *options) postgresFigures(ctx context.Context, d *database, n int) (map[
 	return out, nil
 }
 
-// postgresPlace measures all phases in a place, with a copy of a directory that has a local state. After
-// a timeout of the other program it returns the figures until then.
+// postgresPlace measures all phases in a place, with a copy of a directory that has a local state.
+// After a timeout of the other program it returns the figures until then.
 func (o *options) postgresPlace(ctx context.Context, d *database, p place, from string) ([]figure, error) {
 	top, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -305,8 +305,8 @@ const (
 	objectTime = 200 * time.Millisecond
 )
 
-// atTheSameTime measures applies of disjoint parts of a workspace, one after another and at the same
-// time. A provider takes objectTime for each object.
+// atTheSameTime measures applies of disjoint parts of a workspace, one after another and at the
+// same time. A provider takes objectTime for each object.
 func (o *options) atTheSameTime(ctx context.Context, d *database, out io.Writer) error {
 	if o.mirror == "" {
 		fmt.Fprintln(os.Stderr, "bench: skipping applies at the same time, which require -mirror")
@@ -343,8 +343,8 @@ func (o *options) atTheSameTime(ctx context.Context, d *database, out io.Writer)
 	return nil
 }
 
-// disjoint performs all applies, of which a number run at the same time. It returns the time for all of
-// them, and the largest number of connections.
+// disjoint performs all applies, of which a number run at the same time. It returns the time for
+// all of them, and the largest number of connections.
 func (o *options) disjoint(ctx context.Context, d *database, p place, together int) (time.Duration, int, error) {
 	top, err := os.MkdirTemp("", "bench")
 	if err != nil {

@@ -227,8 +227,8 @@ func (o *options) newPostgresTrial(schema, connection string) (*trial, error) {
 		t.must("init", "-input=false"))
 }
 
-// disturbed runs an operation and causes a fault after a number of calls. runErr is the error of the
-// program.
+// disturbed runs an operation and causes a fault after a number of calls. runErr is the error of
+// the program.
 func (t *trial) disturbed(op operation, calls int, fault *postgresFault, r *postgresRun) (out []byte, runErr, err error) {
 	const patience = 5 * time.Minute
 	var text bytes.Buffer

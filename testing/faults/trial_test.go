@@ -68,8 +68,8 @@ func TestJudgeExactly(t *testing.T) {
 	}
 }
 
-// newScripted returns a trial whose program is a script that shows a state with these files, each with
-// the same content.
+// newScripted returns a trial whose program is a script that shows a state with these files, each
+// with the same content.
 func newScripted(t *testing.T, names ...string) *trial {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,5 +1,5 @@
-// Pictures writes what the program prints on a terminal as SVG files, for the documents. It applies a
-// small configuration, changes it, and takes a picture of each view of the plan for the change.
+// Pictures writes what the program prints on a terminal as SVG files, for the documents. It applies
+// a small configuration, changes it, and takes a picture of each view of the plan for the change.
 //
 //	go run ./testing/pictures -bin bin/tofu -to docs/pictures
 package main

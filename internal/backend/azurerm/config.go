@@ -27,8 +27,8 @@ type Config struct {
 	EncryptionScope string `cfg:"encryption_scope" env:"ARM_ENCRYPTION_SCOPE"`
 	Timeout         int    `cfg:"timeout_seconds" env:"ARM_TIMEOUT_SECONDS" default:"300"`
 
-	Endpoint    string `cfg:"endpoint" env:"ARM_ENDPOINT" deprecated:"It has no effect. For Azure Stack, set metadata_host."`
-	MSIEndpoint string `cfg:"msi_endpoint" env:"ARM_MSI_ENDPOINT" deprecated:"It has no effect. Set the environment variable MSI_ENDPOINT."`
+	Endpoint    string `cfg:"endpoint" env:"ARM_ENDPOINT"`
+	MSIEndpoint string `cfg:"msi_endpoint" env:"ARM_MSI_ENDPOINT"`
 }
 
 // Docs implements blocks.Documented.
@@ -47,6 +47,14 @@ func (*Config) Docs() blocks.Docs {
 		"timeout_seconds":       "The maximum duration of an operation in seconds, 0 for no limit.",
 		"endpoint":              "No longer used.",
 		"msi_endpoint":          "No longer used.",
+	}
+}
+
+// Deprecated implements blocks.Deprecating.
+func (*Config) Deprecated() blocks.Docs {
+	return blocks.Docs{
+		"endpoint":     "It has no effect. For Azure Stack, set metadata_host.",
+		"msi_endpoint": "It has no effect. Set the environment variable MSI_ENDPOINT.",
 	}
 }
 

@@ -21,7 +21,7 @@ type Config struct {
 	Labels         map[string]string `cfg:"labels"`
 	Namespace      string            `cfg:"namespace" env:"KUBE_NAMESPACE" default:"default"`
 	InCluster      bool              `cfg:"in_cluster_config" env:"KUBE_IN_CLUSTER_CONFIG" default:"false"`
-	LoadConfigFile bool              `cfg:"load_config_file" default:"true" deprecated:"It has no effect. Set config_path or config_paths to use a kubeconfig file."`
+	LoadConfigFile bool              `cfg:"load_config_file" default:"true"`
 	Host           string            `cfg:"host" env:"KUBE_HOST"`
 	Username       string            `cfg:"username" env:"KUBE_USER"`
 	Password       string            `cfg:"password,sensitive" env:"KUBE_PASSWORD"`
@@ -62,6 +62,12 @@ func (*Config) Docs() blocks.Docs {
 		"token":                    "The bearer token of a service account.",
 		"exec":                     "A program that prints credentials.",
 	}
+}
+
+// Deprecated implements blocks.Deprecating.
+func (*Config) Deprecated() blocks.Docs {
+	return blocks.Docs{"load_config_file": "It has no effect. Set config_path or config_paths to use a " +
+		"kubeconfig file."}
 }
 
 // Exec is the block of a credential plugin.
@@ -168,8 +174,8 @@ func (c *Config) replaceCluster(cluster *kubeauth.Cluster) {
 	cluster.Insecure = cluster.Insecure || c.Insecure
 }
 
-// replaceUser sets the credentials in the arguments, instead of those of the same kind that the user
-// has.
+// replaceUser sets the credentials in the arguments, instead of those of the same kind that the
+// user has.
 func (c *Config) replaceUser(user *kubeauth.User) {
 	if c.Token != "" || c.Username != "" || c.Exec != nil {
 		user.Token, user.TokenFile, user.Exec = kubeauth.Text(c.Token), "", c.plugin()

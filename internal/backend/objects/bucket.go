@@ -14,8 +14,8 @@ import (
 	"tofu/internal/restapi"
 )
 
-// Bucket calls an object store whose protocol is that of S3 with other names and signatures, and which
-// can't compare versions when it writes. It implements Client. A version is compared before a
+// Bucket calls an object store whose protocol is that of S3 with other names and signatures, and
+// which can't compare versions when it writes. It implements Client. A version is compared before a
 // write instead, which only a lock protects; an object is created without that gap.
 type Bucket struct {
 	URL  *url.URL // of the bucket

@@ -1,6 +1,6 @@
 // Package objects keeps states in object stores, such as S3. A driver implements [Client] with the
-// four operations of its service and describes the names of its objects in a [Layout]; [New] makes a
-// store from them.
+// four operations of its service and describes the names of its objects in a [Layout]; [New] makes
+// a store from them.
 //
 // A state is one object. A lock is an object too, which holds the information about its holder as
 // JSON and exists only while the lock is held. Creating it only if it is absent takes the lock.

@@ -27,7 +27,7 @@ type Config struct {
 	File          string `cfg:"shared_credentials_file" env:"ALICLOUD_SHARED_CREDENTIALS_FILE"`
 	Profile       string `cfg:"profile" env:"ALICLOUD_PROFILE"`
 
-	Role        *Role  `cfg:"assume_role,block" deprecated:"Use the assume_role_… arguments."`
+	Role        *Role  `cfg:"assume_role,block"`
 	RoleARN     string `cfg:"assume_role_role_arn" env:"ALICLOUD_ASSUME_ROLE_ARN"`
 	RolePolicy  string `cfg:"assume_role_policy"`
 	RoleSession string `cfg:"assume_role_session_name" env:"ALICLOUD_ASSUME_ROLE_SESSION_NAME"`
@@ -41,8 +41,8 @@ type Config struct {
 func (*Config) Docs() blocks.Docs {
 	return blocks.Docs{
 		"access_key":                     "The ID of the access key.",
-		"secret_key":                     "The secret.",
-		"security_token":                 "The token of a temporary key.",
+		"secret_key":                     "The secret of the access key.",
+		"security_token":                 "The token of temporary access keys.",
 		"ecs_role_name":                  "The role of the ECS instance.",
 		"region":                         "The region of the bucket.",
 		"endpoint":                       "The address of OSS.",
@@ -53,15 +53,20 @@ func (*Config) Docs() blocks.Docs {
 		"tablestore_table":               "The table of locks, with the primary key LockID of type String.",
 		"sts_endpoint":                   "The address of the service for roles.",
 		"encrypt":                        "Whether OSS encrypts the state with AES256.",
-		"acl":                            "The access control of the state.",
-		"shared_credentials_file":        "A file of profiles.",
+		"acl":                            "The access control list of the state.",
+		"shared_credentials_file":        "The path of the file with profiles.",
 		"profile":                        "The profile in the file.",
 		"assume_role":                    "The role to assume.",
 		"assume_role_role_arn":           "The ARN of the role to assume.",
 		"assume_role_policy":             "A policy that restricts the session further.",
-		"assume_role_session_name":       "The session's name.",
-		"assume_role_session_expiration": "Its seconds.",
+		"assume_role_session_name":       "The name of the session.",
+		"assume_role_session_expiration": "How long the session lasts, in seconds.",
 	}
+}
+
+// Deprecated implements blocks.Deprecating.
+func (*Config) Deprecated() blocks.Docs {
+	return blocks.Docs{"assume_role": "Use the assume_role_… arguments."}
 }
 
 // Role is the block of a role to assume.

@@ -31,8 +31,8 @@ type temporary struct {
 	expires time.Time
 }
 
-// credentials are the access key of the configuration, of a profile or of the instance, or that of a
-// role that is assumed with it.
+// credentials are the access key of the configuration, of a profile or of the instance, or that of
+// a role that is assumed with it.
 type credentials struct {
 	config *Config
 	http   *restapi.Client

@@ -20,8 +20,8 @@ const (
 	claimOutput   = "output"
 )
 
-// claim adds the claims of a footprint, and checks that no other run has one that conflicts and that
-// nothing was changed since. The row of the workspace is locked.
+// claim adds the claims of a footprint, and checks that no other run has one that conflicts and
+// that nothing was changed since. The row of the workspace is locked.
 func (r *Run) claim(ctx context.Context, tx pgx.Tx, workspace int64, f *plans.Footprint) error {
 	if err := r.addClaims(ctx, tx, workspace, f); err != nil {
 		return err
@@ -32,8 +32,8 @@ func (r *Run) claim(ctx context.Context, tx pgx.Tx, workspace int64, f *plans.Fo
 	return r.changed(ctx, tx, workspace, f)
 }
 
-// addClaims adds the claims. Writing an object is also a claim on its resource, which conflicts with
-// reading that as a whole.
+// addClaims adds the claims. Writing an object is also a claim on its resource, which conflicts
+// with reading that as a whole.
 func (r *Run) addClaims(ctx context.Context, tx pgx.Tx, workspace int64, f *plans.Footprint) error {
 	type key struct{ kind, address string }
 	writes := map[key]bool{}
@@ -66,8 +66,8 @@ func (r *Run) addClaims(ctx context.Context, tx pgx.Tx, workspace int64, f *plan
 	return err
 }
 
-// conflict returns a *backend.LockedError if another run has a claim that conflicts with one of this
-// run.
+// conflict returns a *backend.LockedError if another run has a claim that conflicts with one of
+// this run.
 func (r *Run) conflict(ctx context.Context, tx pgx.Tx, workspace int64) error {
 	info := new(backend.LockInfo)
 	err := tx.QueryRow(ctx, `SELECT r.id, r.operation, r.who, r.process, r.program, r.started, m.address

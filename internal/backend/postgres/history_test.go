@@ -27,8 +27,8 @@ import (
 )
 
 // The histories are random runs of several processes in one workspace: they plan, wait, apply,
-// destroy, move, and are killed. Each object records what its run had read. Afterwards the history in
-// the database shows whether all of that was still so when the object was written: then the runs
+// destroy, move, and are killed. Each object records what its run had read. Afterwards the history
+// in the database shows whether all of that was still so when the object was written: then the runs
 // have the results of some serial order, that of their last writes.
 var (
 	histories = flag.Int("histories", 30, "number of random `histories`")
@@ -448,8 +448,8 @@ func ids(versions []*version, before int64, match func(*version) bool) string {
 	return strings.Join(out, " ")
 }
 
-// disturbed reports changes by other runs of what v has read, from the first write of its run until v
-// was written.
+// disturbed reports changes by other runs of what v has read, from the first write of its run until
+// v was written.
 func disturbed(fail func(string, ...any), versions []*version, v *version, begin int64, match func(*version) bool) {
 	for _, o := range versions {
 		if match(o) && (o.run != v.run && o.since >= begin && o.since <= v.since ||

@@ -35,8 +35,8 @@ func (s *Store) Query(
 		if err := s.becomeReader(ctx, tx); err != nil {
 			return err
 		}
-		// The extended protocol accepts a single statement only, so it can't end the transaction and
-		// then change something.
+		// The extended protocol accepts a single statement only, so it can't end the transaction
+		// and then change something.
 		result := tx.Conn().PgConn().ExecParams(ctx, query, nil, nil, nil, nil)
 		started := false
 		err := eachRow(result, func(c []backend.Column) {

@@ -224,8 +224,8 @@ func changedBy(err error) *statemgr.ChangedError {
 	return nil
 }
 
-// TestNewDependent checks that an object isn't destroyed if another run has created one that depends
-// on it.
+// TestNewDependent checks that an object isn't destroyed if another run has created one that
+// depends on it.
 func TestNewDependent(t *testing.T) {
 	c := config(t)
 	fill(t, manager(t, open(t, c)), 1)
@@ -295,8 +295,8 @@ func TestLostLease(t *testing.T) {
 	_ = failed // set in another goroutine; the error of Save shows the failure
 }
 
-// TestFirstRun checks that a first run that was killed before it wrote anything leaves no state, but
-// the step that it had started.
+// TestFirstRun checks that a first run that was killed before it wrote anything leaves no state,
+// but the step that it had started.
 func TestFirstRun(t *testing.T) {
 	c := config(t)
 	m := manager(t, open(t, c))
@@ -457,8 +457,8 @@ func TestPooler(t *testing.T) {
 	}
 }
 
-// TestUnsaved checks that the file of a run that could not store its changes can be pushed, together
-// with what other runs have changed meanwhile, unless they have changed the same.
+// TestUnsaved checks that the file of a run that could not store its changes can be pushed,
+// together with what other runs have changed meanwhile, unless they have changed the same.
 func TestUnsaved(t *testing.T) {
 	for _, test := range []struct {
 		name    string

@@ -29,20 +29,20 @@ type Config struct {
 	PathStyle    bool              `cfg:"use_path_style"`
 	Endpoints    Endpoints         `cfg:"endpoints"`
 
-	Endpoint        string            `cfg:"endpoint" deprecated:"Use \"endpoints.s3\" instead."`
-	DynamoEndpoint  string            `cfg:"dynamodb_endpoint" deprecated:"Use \"endpoints.dynamodb\" instead."`
-	STSEndpoint     string            `cfg:"sts_endpoint" deprecated:"Use \"endpoints.sts\" instead."`
-	IAMEndpoint     string            `cfg:"iam_endpoint" deprecated:"Use \"endpoints.iam\" instead."`
-	ForcePathStyle  bool              `cfg:"force_path_style" conflicts:"use_path_style" deprecated:"Use \"use_path_style\" instead."`
-	CredentialFile  string            `cfg:"shared_credentials_file" conflicts:"shared_credentials_files" deprecated:"Use \"shared_credentials_files\" instead."`
-	RoleARN         string            `cfg:"role_arn" conflicts:"assume_role" deprecated:"Use \"assume_role.role_arn\" instead."`
-	RoleSeconds     int               `cfg:"assume_role_duration_seconds" conflicts:"assume_role" deprecated:"Use \"assume_role.duration\" instead."`
-	RolePolicy      string            `cfg:"assume_role_policy" conflicts:"assume_role" deprecated:"Use \"assume_role.policy\" instead."`
-	RolePolicyARNs  []string          `cfg:"assume_role_policy_arns" conflicts:"assume_role" deprecated:"Use \"assume_role.policy_arns\" instead."`
-	RoleTags        map[string]string `cfg:"assume_role_tags" conflicts:"assume_role" deprecated:"Use \"assume_role.tags\" instead."`
-	RoleTransitive  []string          `cfg:"assume_role_transitive_tag_keys" conflicts:"assume_role" deprecated:"Use \"assume_role.transitive_tag_keys\" instead."`
-	RoleExternalID  string            `cfg:"external_id" conflicts:"assume_role" deprecated:"Use \"assume_role.external_id\" instead."`
-	RoleSessionName string            `cfg:"session_name" conflicts:"assume_role" deprecated:"Use \"assume_role.session_name\" instead."`
+	Endpoint        string            `cfg:"endpoint"`
+	DynamoEndpoint  string            `cfg:"dynamodb_endpoint"`
+	STSEndpoint     string            `cfg:"sts_endpoint"`
+	IAMEndpoint     string            `cfg:"iam_endpoint"`
+	ForcePathStyle  bool              `cfg:"force_path_style" conflicts:"use_path_style"`
+	CredentialFile  string            `cfg:"shared_credentials_file" conflicts:"shared_credentials_files"`
+	RoleARN         string            `cfg:"role_arn" conflicts:"assume_role"`
+	RoleSeconds     int               `cfg:"assume_role_duration_seconds" conflicts:"assume_role"`
+	RolePolicy      string            `cfg:"assume_role_policy" conflicts:"assume_role"`
+	RolePolicyARNs  []string          `cfg:"assume_role_policy_arns" conflicts:"assume_role"`
+	RoleTags        map[string]string `cfg:"assume_role_tags" conflicts:"assume_role"`
+	RoleTransitive  []string          `cfg:"assume_role_transitive_tag_keys" conflicts:"assume_role"`
+	RoleExternalID  string            `cfg:"external_id" conflicts:"assume_role"`
+	RoleSessionName string            `cfg:"session_name" conflicts:"assume_role"`
 }
 
 // Docs implements blocks.Documented.
@@ -77,6 +77,26 @@ func (*Config) Docs() blocks.Docs {
 		"assume_role_transitive_tag_keys": "The keys of tags that later sessions inherit.",
 		"external_id":                     "The external identifier that the role requires.",
 		"session_name":                    "The name of the session.",
+	}
+}
+
+// Deprecated implements blocks.Deprecating.
+func (*Config) Deprecated() blocks.Docs {
+	return blocks.Docs{
+		"endpoint":                        `Use "endpoints.s3" instead.`,
+		"dynamodb_endpoint":               `Use "endpoints.dynamodb" instead.`,
+		"sts_endpoint":                    `Use "endpoints.sts" instead.`,
+		"iam_endpoint":                    `Use "endpoints.iam" instead.`,
+		"force_path_style":                `Use "use_path_style" instead.`,
+		"shared_credentials_file":         `Use "shared_credentials_files" instead.`,
+		"role_arn":                        `Use "assume_role.role_arn" instead.`,
+		"assume_role_duration_seconds":    `Use "assume_role.duration" instead.`,
+		"assume_role_policy":              `Use "assume_role.policy" instead.`,
+		"assume_role_policy_arns":         `Use "assume_role.policy_arns" instead.`,
+		"assume_role_tags":                `Use "assume_role.tags" instead.`,
+		"assume_role_transitive_tag_keys": `Use "assume_role.transitive_tag_keys" instead.`,
+		"external_id":                     `Use "assume_role.external_id" instead.`,
+		"session_name":                    `Use "assume_role.session_name" instead.`,
 	}
 }
 

@@ -46,45 +46,44 @@ func decode(t *testing.T, text string, env map[string]string) (*s3.Config, strin
 
 func TestInvalidArguments(t *testing.T) {
 	const role = `assume_role = { role_arn = "arn:aws:iam::123456789012:role/x" `
-	for text, want := range map[string]string{
-		`key = "/k"`: `main.tf:2: Invalid configuration: The argument "key" is ` +
-			`invalid: it must not start or end with "/"`,
-		`workspace_key_prefix = "x/"`: `main.tf:3: Invalid configuration: The ` +
-			`argument "workspace_key_prefix" is invalid: it must not start or end`,
-		`region = "useast1"`: `main.tf:3: Invalid configuration: The ` +
-			`argument "region" is invalid: no AWS region has this name`,
-		`access_key = "a"`: `main.tf:3: Invalid configuration: The ` +
-			`argument "access_key" is invalid: access_key and secret_key must be set together`,
-		`max_retries = -1`: `"max_retries" is invalid: it must not ` +
-			`be negative`,
-		`retry_mode = "x"`: `"retry_mode" is invalid: "x" is not ` +
-			`one of standard, adaptive`,
-		`kms_key_id = "x"`: `"kms_key_id" is invalid: "x" is not the ID, the ARN or the alias ` +
-			`of a KMS key`,
-		`sse_customer_key = "eA=="`:        `"sse_customer_key" is invalid: it must be 32 bytes in Base64`,
-		`assume_role = { role_arn = "x" }`: `"assume_role.role_arn" is invalid: "x" is not the ARN of an IAM role`,
-		role +
-			`, duration = "1m" }`: `"assume_role.duration" is invalid: "1m" is not a duration between 15m and 12h`,
-		"\n" + role +
-			"}\nrole_arn = \"x\"": `main.tf:5: Invalid configuration: The argument "role_arn" is invalid: it can't ` +
-			`be set together with "assume_role"`,
-		`session_name = "x"`:                                                                     `"role_arn" is invalid: it is required by the other arguments about a role`,
-		"use_path_style = true\nforce_path_style = true":                                         `main.tf:4: Invalid configuration: The argument "force_path_style" is invalid: it can't be set together with "use_path_style"`,
-		"endpoint = \"http://a\"\nendpoints = { s3 = \"http://b\" }":                             `main.tf:3: Invalid configuration: The argument "endpoint" is invalid: it can't be set together with "endpoints.s3"`,
-		"allowed_account_ids = [\"1\"]\nforbidden_account_ids = [\"2\"]":                         `it can't be set together with "forbidden_account_ids"`,
-		"assume_role_with_web_identity = {\n web_identity_token = \"x\"\n}":                      `"assume_role_with_web_identity.role_arn"`,
-		"assume_role_with_web_identity = {\n role_arn = \"arn:aws:iam::123456789012:role/x\"\n}": `web_identity_token or web_identity_token_file is required`,
+	for _, test := range []struct{ text, want string }{
+		{`key = "/k"`, `main.tf:2: Invalid configuration: The argument "key" is invalid: it must not start or end`},
+		{`workspace_key_prefix = "x/"`, `main.tf:3: Invalid configuration: ` +
+			`The argument "workspace_key_prefix" is invalid: it must not start or end`},
+		{`region = "useast1"`, `main.tf:3: Invalid configuration: ` +
+			`The argument "region" is invalid: no AWS region has this name`},
+		{`access_key = "a"`, `main.tf:3: Invalid configuration: ` +
+			`The argument "access_key" is invalid: access_key and secret_key must be set together`},
+		{`max_retries = -1`, `"max_retries" is invalid: it must not be negative`},
+		{`retry_mode = "x"`, `"retry_mode" is invalid: "x" is not one of standard, adaptive`},
+		{`kms_key_id = "x"`, `"kms_key_id" is invalid: "x" is not the ID, the ARN or the alias of a KMS key`},
+		{`sse_customer_key = "eA=="`, `"sse_customer_key" is invalid: it must be 32 bytes in Base64`},
+		{`assume_role = { role_arn = "x" }`, `"assume_role.role_arn" is invalid: "x" is not the ARN of an IAM role`},
+		{role + `, duration = "1m" }`, `"assume_role.duration" is invalid: "1m" is not a duration between 15m and 12h`},
+		{"\n" + role + "}\nrole_arn = \"x\"", `main.tf:5: Invalid configuration: ` +
+			`The argument "role_arn" is invalid: it can't be set together with "assume_role"`},
+		{`session_name = "x"`, `"role_arn" is invalid: it is required by the other arguments about a role`},
+		{"use_path_style = true\nforce_path_style = true", `main.tf:4: Invalid configuration: ` +
+			`The argument "force_path_style" is invalid: it can't be set together with "use_path_style"`},
+		{"endpoint = \"http://a\"\nendpoints = { s3 = \"http://b\" }", `main.tf:3: Invalid configuration: ` +
+			`The argument "endpoint" is invalid: it can't be set together with "endpoints.s3"`},
+		{"allowed_account_ids = [\"1\"]\nforbidden_account_ids = [\"2\"]",
+			`it can't be set together with "forbidden_account_ids"`},
+		{"assume_role_with_web_identity = {\n web_identity_token = \"x\"\n}",
+			`"assume_role_with_web_identity.role_arn"`},
+		{"assume_role_with_web_identity = {\n role_arn = \"arn:aws:iam::123456789012:role/x\"\n}",
+			`web_identity_token or web_identity_token_file is required`},
 	} {
-		if strings.HasPrefix(text, "key") {
+		if strings.HasPrefix(test.text, "key") {
 			_, err := tryOpen(t, map[string]cty.Value{"bucket": cty.StringVal("b"), "key": cty.StringVal("/k")})
 			if err == nil || !strings.Contains(err.Error(), `it must not start or end with "/"`) {
 				t.Errorf("key: %v", err)
 			}
 			continue
 		}
-		_, _, err := decode(t, text, nil)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s:\ngot  %v\nwant %s", text, err, want)
+		_, _, err := decode(t, test.text, nil)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s:\ngot  %v\nwant %s", test.text, err, test.want)
 		}
 	}
 }

@@ -6,7 +6,6 @@
 //	cfg:"name[,required][,sensitive][,block][,single]"   the attribute, or the nested block
 //	env:"VAR[,VAR…]"         environment variables used if it is absent, in order
 //	default:"text"           the default value
-//	deprecated:"Sentence."   the advice of the warning if it is set
 //	conflicts:"name[,name…]" attributes of the same block that can't be set too
 //	oneof:"text[,text…]"     the values that are allowed
 //
@@ -16,8 +15,9 @@
 // has its values from the environment and its defaults. A slice of structs holds blocks that may be
 // repeated. Fields without tags belong to the driver.
 //
-// A struct that implements [Documented] describes its fields. A configuration that implements
-// [Checker] checks what tags can't express.
+// A struct that implements [Documented] describes its fields, and one that implements [Deprecating]
+// says which of them are deprecated. A configuration that implements [Checker] checks what tags
+// can't express.
 package blocks
 
 import (
@@ -39,12 +39,16 @@ import (
 // [Invalid], so that it names the line of the argument.
 type Checker interface{ Check() error }
 
-// Docs are the descriptions of attributes and nested blocks by name, one sentence each.
+// Docs are sentences about attributes and nested blocks, by name.
 type Docs map[string]string
 
 // Documented is implemented by pointers to structs whose fields have descriptions. A struct that is
 // embedded has its own.
 type Documented interface{ Docs() Docs }
+
+// Deprecating is implemented by pointers to structs that have deprecated fields. Deprecated returns
+// the advice of the warning if one of them is set.
+type Deprecating interface{ Deprecated() Docs }
 
 // Invalid returns an error about an argument; path leads from the block to the argument. The reason
 // is a phrase that continues "The argument NAME is invalid:".
@@ -110,9 +114,12 @@ func fields(v reflect.Value) []field {
 		}
 		return strings.Split(text, ",")
 	}
-	var docs Docs
+	var docs, deprecated Docs
 	if d, ok := v.Addr().Interface().(Documented); ok {
 		docs = d.Docs()
+	}
+	if d, ok := v.Addr().Interface().(Deprecating); ok {
+		deprecated = d.Deprecated()
 	}
 	for i := range v.NumField() {
 		sf := v.Type().Field(i)
@@ -130,7 +137,7 @@ func fields(v reflect.Value) []field {
 			block: has("block"), single: has("single"),
 			env: list(sf.Tag.Get("env")), conflicts: list(sf.Tag.Get("conflicts")),
 			allowed: list(sf.Tag.Get("oneof")), def: sf.Tag.Get("default"), doc: docs[words[0]],
-			deprecated: sf.Tag.Get("deprecated"), value: v.Field(i)})
+			deprecated: deprecated[words[0]], value: v.Field(i)})
 	}
 	return out
 }

@@ -96,7 +96,7 @@ func TestDecodeErrors(t *testing.T) {
 type nestedConfig struct {
 	Common
 	Bucket    string    `cfg:"bucket,required"`
-	Old       string    `cfg:"old" deprecated:"Use \"bucket\" instead."`
+	Old       string    `cfg:"old"`
 	Key       string    `cfg:"key" conflicts:"bucket"`
 	Mode      string    `cfg:"mode" env:"T_MODE" oneof:"standard,adaptive"`
 	Endpoints endpoints `cfg:"endpoints"`
@@ -104,6 +104,10 @@ type nestedConfig struct {
 	Exec      *role     `cfg:"exec,block"`
 	Many      []role    `cfg:"many,block"`
 }
+
+func (*nestedConfig) Deprecated() blocks.Docs { return blocks.Docs{"old": `Use "bucket" instead.`} }
+
+func (*role) Deprecated() blocks.Docs { return blocks.Docs{"tags": "Leave them out."} }
 
 type Common struct {
 	Region string `cfg:"region" env:"T_REGION"`
@@ -116,7 +120,7 @@ type endpoints struct {
 
 type role struct {
 	ARN  string   `cfg:"arn,required"`
-	Tags []string `cfg:"tags" deprecated:"Leave them out."`
+	Tags []string `cfg:"tags"`
 }
 
 func (c *nestedConfig) Check() error {

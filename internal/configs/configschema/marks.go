@@ -82,8 +82,8 @@ func (b *Block) SensitivePaths(v cty.Value) []cty.Path {
 	return b.sensitive().paths(v, nil, nil)
 }
 
-// SensitivePathsIn is SensitivePaths for v, the value of the attribute or of the nested blocks with a
-// name. The paths start at v.
+// SensitivePathsIn is SensitivePaths for v, the value of the attribute or of the nested blocks with
+// a name. The paths start at v.
 func (b *Block) SensitivePathsIn(name string, v cty.Value) []cty.Path {
 	t := b.sensitive()
 	if t == nil {

@@ -42,8 +42,8 @@ var automatic = []string{"terraform.tfvars", "terraform.tfvars.json"}
 
 // Collect collects the values from all sources, in ascending precedence: environment,
 // terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json by name, the same
-// files for tests, Files, Values, options in command line order. It parses files with p, which keeps the source
-// for excerpts in diagnostics.
+// files for tests, Files, Values, options in command line order. It parses files with p, which
+// keeps the source for excerpts in diagnostics.
 func Collect(p *configs.Parser, o Options) (map[string]configs.Given, error) {
 	c := &collection{parser: p, given: map[string]configs.Given{}}
 	for _, entry := range o.Environ {

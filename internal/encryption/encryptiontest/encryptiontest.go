@@ -26,8 +26,8 @@ method "aes_gcm" "b" {
 method "unencrypted" "open" {}
 `
 
-// State returns the encryption of a state. target is the content of its block. There are the methods
-// method.aes_gcm.a and method.aes_gcm.b, with different keys, and method.unencrypted.open.
+// State returns the encryption of a state. target is the content of its block. There are the
+// methods method.aes_gcm.a and method.aes_gcm.b, with different keys, and method.unencrypted.open.
 func State(t testing.TB, target string) *encryption.Target {
 	t.Helper()
 	f, diags := hclsyntax.ParseConfig([]byte(methods+"state {\n"+target+"\n}"), "main.tf", hcl.InitialPos)

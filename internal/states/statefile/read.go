@@ -20,8 +20,8 @@ type File struct {
 	Serial           uint64
 	Lineage          string
 	State            *states.State
-	// Unsaved is the run whose changes the store did not accept, in a file that was written instead;
-	// nil in other files, and if the store has whole documents.
+	// Unsaved is the run whose changes the store did not accept, in a file that was written
+	// instead; nil in other files, and if the store has whole documents.
 	Unsaved *UnsavedRun
 }
 

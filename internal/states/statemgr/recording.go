@@ -425,8 +425,8 @@ func (m *Manager) pushChange(ctx context.Context, next *stored) error {
 	return nil
 }
 
-// pushUnsaved writes what a run has changed and could not store, as that run. What others have changed
-// since stays as it is; it is refused if they have changed the same.
+// pushUnsaved writes what a run has changed and could not store, as that run. What others have
+// changed since stays as it is; it is refused if they have changed the same.
 func (m *Manager) pushUnsaved(ctx context.Context, f *statefile.File) error {
 	base := states.New()
 	if historian, ok := m.ledger.(Historian); ok && f.Unsaved.Revision > 0 {

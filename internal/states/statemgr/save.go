@@ -28,9 +28,9 @@ const abortTimeout = 10 * time.Second
 // retryDelays are the delays between attempts to write to a remote store.
 var retryDelays = []time.Duration{time.Second, 3 * time.Second}
 
-// write writes a snapshot to the store with the next serial. If the store has changed, but only by an
-// earlier write of this manager whose response was lost, it writes after that one, unless that has
-// the same state. The caller holds m.writing.
+// write writes a snapshot to the store with the next serial. If the store has changed, but only by
+// an earlier write of this manager whose response was lost, it writes after that one, unless that
+// has the same state. The caller holds m.writing.
 func (m *Manager) write(ctx context.Context, state *states.State) error {
 	err := m.writeNext(ctx, state)
 	if !errors.Is(err, backend.ErrChanged) || !m.adopt(ctx) {
@@ -350,8 +350,8 @@ func (j *journal) complete() bool {
 // Push replaces the state by another snapshot and adopts its serial and lineage, as state migration
 // and "state push" do. Unless force is set, the lineages must be equal and the snapshot must not be
 // older. A snapshot without lineage, written by hand or by an early version, becomes the successor
-// of the current state. Of a file that was written because a ledger failed, it writes what the run of
-// that file has changed, unless other runs have changed the same. Push requires a previous Read.
+// of the current state. Of a file that was written because a ledger failed, it writes what the run
+// of that file has changed, unless other runs have changed the same. Push requires a previous Read.
 func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) error {
 	m.mu.Lock()
 	ready := m.read

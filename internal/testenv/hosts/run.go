@@ -8,9 +8,10 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// RunTests runs the tests of a package, whose requests to these hosts go to the handlers, and returns
-// the exit status. It is for TestMain, because the proxy must be in the environment before the first
-// request. The home directory of the tests is empty, so they find no credentials of the machine.
+// RunTests runs the tests of a package, whose requests to these hosts go to the handlers, and
+// returns the exit status. It is for TestMain, because the proxy must be in the environment before
+// the first request. The home directory of the tests is empty, so they find no credentials of the
+// machine.
 func RunTests(m *testing.M, hosts map[string]http.Handler) int {
 	dir, err := os.MkdirTemp("", "hosts")
 	if err != nil {

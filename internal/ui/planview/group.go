@@ -55,8 +55,8 @@ type Group struct {
 	*Change // the first
 	Kind    Kind
 	Changes []*Change
-	// Fields are the differences of all members. If these differ by the key of the instance only, an
-	// expression such as ${each.key} stands for it.
+	// Fields are the differences of all members. If these differ by the key of the instance only,
+	// an expression such as ${each.key} stands for it.
 	Fields []Field
 	Hidden int // differences of the first one that hide rules leave out
 }
@@ -67,9 +67,9 @@ const (
 	eachText  = "${each.key}"
 )
 
-// Groups folds equal changes of the instances of a resource into one, as well as changes that differ
-// only by the key of the instance. Groups are in the order of kinds, then of the module tree.
-// Deleted, forgotten and moved objects need no fields, because nothing about them differs.
+// Groups folds equal changes of the instances of a resource into one, as well as changes that
+// differ only by the key of the instance. Groups are in the order of kinds, then of the module
+// tree. Deleted, forgotten and moved objects need no fields, because nothing about them differs.
 func (p *Plan) Groups() []*Group {
 	equal := make(map[string]*Group)
 	var all []*folded

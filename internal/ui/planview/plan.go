@@ -19,8 +19,8 @@ type Options struct {
 	// Hide names top-level attributes whose differences are left out, such as "tags". It has no
 	// effect on deletions and on attributes that force a replacement.
 	Hide []string
-	// Spread is the number of characters from which a value that is added or removed has a field for
-	// each of its parts, and a text all its lines. 0 is no limit.
+	// Spread is the number of characters from which a value that is added or removed has a field
+	// for each of its parts, and a text all its lines. 0 is no limit.
 	Spread int
 }
 
@@ -82,8 +82,8 @@ func New(s *Source, o Options) *Plan {
 	return p
 }
 
-// View returns a change of the plan for review, also one that the views leave out. Calls must not be
-// concurrent.
+// View returns a change of the plan for review, also one that the views leave out. Calls must not
+// be concurrent.
 func (p *Plan) View(c *plans.InstanceChange) *Change { return p.change(c, false) }
 
 // change prepares a change. Calls must not be concurrent.

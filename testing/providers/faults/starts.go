@@ -8,8 +8,8 @@ import (
 // startsEnv names the file to which each process of a test provider appends a line when it starts.
 const startsEnv = "PROVIDER_STARTS"
 
-// RecordStart appends the name of a provider, as a line, to the file that PROVIDER_STARTS names. If it
-// can't be written, the process ends, because the test depends on it.
+// RecordStart appends the name of a provider, as a line, to the file that PROVIDER_STARTS names. If
+// it can't be written, the process ends, because the test depends on it.
 func RecordStart(name string) {
 	path := os.Getenv(startsEnv)
 	if path == "" {

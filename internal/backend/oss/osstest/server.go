@@ -1,7 +1,7 @@
 // Package osstest serves Object Storage Service and Tablestore of Alibaba Cloud, with the services
 // for roles and for information about an instance, in memory. It checks signatures as the
-// documentation of these services describes. It is for tests only; package testenv/hosts passes it the
-// requests for the services' hosts.
+// documentation of these services describes. It is for tests only; package testenv/hosts passes it
+// the requests for the services' hosts.
 //
 // Invariants: a request without a valid signature of a known access key changes nothing; a row is
 // written only if its condition holds; a row with a wrong checksum is refused.
@@ -41,8 +41,8 @@ type Server struct {
 	requests []string
 }
 
-// New returns an empty server in the region cn-beijing, with the access key "LTAItest" and the secret
-// "s3cret".
+// New returns an empty server in the region cn-beijing, with the access key "LTAItest" and the
+// secret "s3cret".
 func New(bucket, table string) *Server {
 	return &Server{Bucket: bucket, Table: table, Region: "cn-beijing", Keys: map[string]string{"LTAItest": "s3cret"},
 		Tokens: make(map[string]string), rows: make(map[string]map[string]string),

@@ -74,8 +74,8 @@ func (s *Store) call(ctx context.Context, method, path string, body []byte) (*re
 	return s.s3.Do(ctx, method, &restapi.Request{Method: method, URL: &u, Body: body, Limit: 1 << 30})
 }
 
-// The access key of a user who may read the buckets of AllowReading. testing/services/run.sh creates
-// the user.
+// The access key of a user who may read the buckets of AllowReading. testing/services/run.sh
+// creates the user.
 const (
 	ReaderKey    = "reader"
 	ReaderSecret = "readersecret"
