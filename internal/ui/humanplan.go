@@ -185,7 +185,7 @@ func (p *planText) schema(c *plans.InstanceChange) *providers.ResourceSchema {
 
 // change renders one change with its heading.
 func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema, drift bool) string {
-	r := &renderer{style: p.style, margin: 4, review: p.differ.Review}
+	r := &renderer{style: p.style, margin: 4, review: p.differ.Review, width: p.width}
 	heading, notes := planview.Heading(c, drift)
 	r.b.WriteString("  " + p.style.As(termtext.Bold, "# "+termtext.Printable(heading)) + "\n")
 	for _, note := range notes {
@@ -253,7 +253,7 @@ func (p *planText) outputSection(outputs []*plans.OutputChange) {
 		}
 		n.Members = append(n.Members, m)
 	}
-	r := &renderer{style: p.style, margin: 4, strict: true}
+	r := &renderer{style: p.style, margin: 4, review: p.differ.Review, width: p.width, strict: true}
 	r.members(n, 0)
 	p.write("\nChanges to Outputs:\n" + r.b.String())
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,7 +20,8 @@ type renderer struct {
 	style  termtext.Style
 	margin int
 	full   bool // show unchanged parts too
-	review bool // leave out unchanged parts of long texts
+	review bool // leave out unchanged parts of long texts, and mark changed words
+	width  int  // columns of a line; 0 if they don't matter
 	strict bool // at the top level, hide unchanged parts even if they are in importantNames
 	b      strings.Builder
 }
@@ -126,8 +128,21 @@ func (r *renderer) leaf(n *valuediff.Node) {
 		r.b.WriteString(termtext.Printable(n.Text))
 		return
 	}
-	r.b.WriteString(termtext.Printable(n.Before) + r.arrow() + termtext.Printable(n.After))
+	before, after := termtext.Printable(n.Before), termtext.Printable(n.After)
+	if !r.review || len(before)+len(after) < longValue || !strings.HasPrefix(before, `"`) {
+		r.b.WriteString(before + r.arrow() + after)
+		return
+	}
+	gone, added := valuediff.Words(before, after)
+	r.b.WriteString(valuediff.Underlined(r.style, before, gone) + r.arrow() + valuediff.Underlined(r.style, after, added))
+	if !r.style.On && len(gone)+len(added) > 0 {
+		r.b.WriteString(" # " + cmp.Or(valuediff.Quoted(before, gone), "nothing") + " -> " +
+			cmp.Or(valuediff.Quoted(after, added), "nothing"))
+	}
 }
+
+// longValue is the length of an old and a new string from which their changed words are marked.
+const longValue = 80
 
 // object writes an object or a map.
 func (r *renderer) object(n *valuediff.Node, depth int) {
@@ -275,7 +290,7 @@ func (r *renderer) text(n *valuediff.Node, depth int) {
 			continue
 		}
 		r.start(depth+1, l.Action)
-		r.b.WriteString(markedWords(r.style, l) + "\n")
+		r.marked(l, depth+1)
 	}
 	r.close(depth, "EOT"+strings.Repeat(")", len(n.Calls)))
 }
@@ -288,16 +303,25 @@ func calls(n *valuediff.Node) string {
 	return strings.Join(n.Calls, "(") + "("
 }
 
-// markedWords returns a line with its changed words underlined.
-func markedWords(s termtext.Style, l valuediff.Line) string {
-	var b strings.Builder
-	end := 0
-	for _, w := range l.Changed {
-		b.WriteString(termtext.Printable(l.Text[end:w.Start]) + s.As(termtext.Underline, termtext.Printable(l.Text[w.Start:w.End])))
-		end = w.End
+// marked writes the rest of a line of a text. Its changed words are underlined. Without colors there
+// are carets below them or, if the line takes more than one on the terminal, a comment with them.
+func (r *renderer) marked(l valuediff.Line, depth int) {
+	text, marks := valuediff.Printable(l.Text, l.Changed, termtext.Printable)
+	if r.style.On || len(marks) == 0 {
+		r.b.WriteString(valuediff.Underlined(r.style, text, marks) + "\n")
+		return
 	}
-	return b.String() + termtext.Printable(l.Text[end:])
+	r.b.WriteString(text + "\n")
+	indent := max(r.margin+4*depth, 0)
+	if r.width > 0 && indent+termtext.Width(text) > r.width {
+		r.comment(depth, termtext.Cut("# changed: "+valuediff.Quoted(text, marks), max(r.width-indent, minComment)))
+		return
+	}
+	r.b.WriteString(strings.Repeat(" ", indent) + valuediff.Carets(text, marks) + "\n")
 }
+
+// minComment is the number of columns that a comment may take even on a narrower terminal.
+const minComment = 30
 
 // For review, texts with more lines than wholeText are shown with contextLines around each change.
 const (

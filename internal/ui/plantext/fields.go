@@ -70,8 +70,8 @@ func (s *Screen) field(indent int, f planview.Field, symbols bool) {
 	case f.Before != "" && f.After != "" && width > room:
 		s.write(pad + termtext.CutMiddle(path, room-1) + ":\n")
 		old, new := window(before, after, room-4)
-		s.write(strings.Repeat(" ", indent+2+len(symbol)) + s.colored(plans.Delete, "- ") + old + "\n")
-		s.write(strings.Repeat(" ", indent+2+len(symbol)) + s.colored(plans.Create, "+ ") + new + "\n")
+		s.marked(indent+2+len(symbol), plans.Delete, old)
+		s.marked(indent+2+len(symbol), plans.Create, new)
 		s.noteLine(indent+2+len(symbol), f, note)
 	default:
 		s.write(pad + termtext.Cut(path+value, room) + "\n")
@@ -119,18 +119,24 @@ func fieldNote(f planview.Field) string {
 	return "  # " + strings.Join(parts, "; ")
 }
 
+// longValue is the number of columns of an old and a new value from which their changed words are
+// marked.
+const longValue = 40
+
 // window cuts two values to a width, around the first difference.
-func window(before, after string, columns int) (old, new string) {
+func window(before, after string, columns int) (old, new marked) {
 	columns = max(columns, 8)
-	if termtext.Width(before) <= columns && termtext.Width(after) <= columns {
-		return before, after
+	var gone, added []valuediff.Span
+	if termtext.Width(before)+termtext.Width(after) >= longValue {
+		gone, added = valuediff.Words(before, after)
 	}
-	common := commonPrefix(before, after)
-	if keep := columns / 3; termtext.Width(common) > keep {
-		cut := common[:len(common)-len(termtext.Tail(common, keep))]
-		before, after = "…"+before[len(cut):], "…"+after[len(cut):]
+	skip := 0
+	if termtext.Width(before) > columns || termtext.Width(after) > columns {
+		if common := commonPrefix(before, after); termtext.Width(common) > columns/3 {
+			skip = len(common) - len(termtext.Tail(common, columns/3))
+		}
 	}
-	return termtext.Cut(before, columns), termtext.Cut(after, columns)
+	return marked{before, gone}.cut(skip, columns), marked{after, added}.cut(skip, columns)
 }
 
 // commonPrefix returns the longest common start of whole runes.
@@ -145,80 +151,68 @@ func commonPrefix(a, b string) string {
 	return a[:end]
 }
 
-// lines writes a text that changes. Without colors, carets below a line mark its changed words.
+// marked is a printable line with its changed words.
+type marked struct {
+	text  string
+	marks []valuediff.Span
+}
+
+// cut leaves out the first skip bytes, and the end that exceeds a number of columns.
+func (m marked) cut(skip, columns int) marked {
+	whole := m.text
+	if skip > 0 {
+		whole = "…" + whole[skip:]
+		skip -= len("…")
+	}
+	out := marked{text: termtext.Cut(whole, columns)}
+	limit := len(out.text)
+	if out.text != whole {
+		limit -= len("…")
+	}
+	for _, mark := range m.marks {
+		mark = valuediff.Span{Start: mark.Start - skip, End: min(mark.End-skip, limit)}
+		if mark.Start < mark.End {
+			out.marks = append(out.marks, mark)
+		}
+	}
+	return out
+}
+
+// lines writes a text that changes.
 func (s *Screen) lines(indent int, lines []valuediff.Line) {
 	for _, l := range valuediff.Hunks(lines, contextLines) {
 		if l.Skipped > 0 {
 			s.line(indent+2, termtext.Grey, "("+count(l.Skipped, "unchanged line")+")")
 			continue
 		}
-		room := max(s.Width-indent-2, 8)
-		symbol := strings.TrimSpace(planview.Symbol(l.Action))
-		pad := strings.Repeat(" ", indent) + s.colored(l.Action, termtext.Pad(symbol, 2))
-		text, marks := markedLine(l, room)
-		if s.Style.On {
-			s.write(strings.TrimRight(pad+s.underlined(text, marks), " ") + "\n")
-			continue
-		}
-		s.write(strings.TrimRight(pad+text, " ") + "\n")
-		if len(marks) > 0 {
-			s.write(strings.Repeat(" ", indent+2) + carets(text, marks) + "\n")
-		}
+		s.marked(indent, l.Action, markedLine(l, max(s.Width-indent-2, 8)))
 	}
 }
 
-// markedLine returns a printable line that is cut to a width, and its changed words.
-func markedLine(l valuediff.Line, columns int) (text string, marks []valuediff.Span) {
-	var b strings.Builder
-	end := 0
-	for _, w := range l.Changed {
-		b.WriteString(oneLine(l.Text[end:w.Start]))
-		start := b.Len()
-		b.WriteString(oneLine(l.Text[w.Start:w.End]))
-		marks = append(marks, valuediff.Span{Start: start, End: b.Len()})
-		end = w.End
+// marked writes a line with its changed words underlined or, without colors, with carets below
+// them.
+func (s *Screen) marked(indent int, action plans.Action, m marked) {
+	symbol := s.colored(action, termtext.Pad(strings.TrimSpace(planview.Symbol(action)), 2))
+	pad := strings.Repeat(" ", indent) + symbol
+	if s.Style.On {
+		s.write(strings.TrimRight(pad+valuediff.Underlined(s.Style, m.text, m.marks), " ") + "\n")
+		return
 	}
-	b.WriteString(oneLine(l.Text[end:]))
-	whole := b.String()
-	if termtext.Width(whole) <= columns {
-		return whole, marks
+	s.write(strings.TrimRight(pad+m.text, " ") + "\n")
+	if len(m.marks) > 0 {
+		s.write(strings.Repeat(" ", indent+2) + valuediff.Carets(m.text, m.marks) + "\n")
 	}
+}
+
+// markedLine returns a line that is cut to a width. If its first change is out of sight, its
+// beginning is left out.
+func markedLine(l valuediff.Line, columns int) marked {
+	var m marked
+	m.text, m.marks = valuediff.Printable(l.Text, l.Changed, oneLine)
 	skip := 0
-	if len(marks) > 0 && termtext.Width(whole[:marks[0].End]) > columns-1 { // the first change is out of sight
-		skip = len(whole[:marks[0].Start]) - len(termtext.Tail(whole[:marks[0].Start], columns/3))
-		whole = "…" + whole[skip:]
-		skip -= len("…")
+	if len(m.marks) > 0 && termtext.Width(m.text) > columns && termtext.Width(m.text[:m.marks[0].End]) > columns-1 {
+		start := m.text[:m.marks[0].Start]
+		skip = len(start) - len(termtext.Tail(start, columns/3))
 	}
-	text = termtext.Cut(whole, columns)
-	limit := len(strings.TrimSuffix(text, "…"))
-	var visible []valuediff.Span
-	for _, m := range marks {
-		m = valuediff.Span{Start: m.Start - skip, End: min(m.End-skip, limit)}
-		if m.Start < m.End {
-			visible = append(visible, m)
-		}
-	}
-	return text, visible
-}
-
-func (s *Screen) underlined(text string, marks []valuediff.Span) string {
-	var b strings.Builder
-	end := 0
-	for _, m := range marks {
-		b.WriteString(text[end:m.Start] + s.Style.As(termtext.Underline, text[m.Start:m.End]))
-		end = m.End
-	}
-	return b.String() + text[end:]
-}
-
-// carets returns a line with carets below the marks.
-func carets(text string, marks []valuediff.Span) string {
-	var b strings.Builder
-	end := 0
-	for _, m := range marks {
-		b.WriteString(strings.Repeat(" ", termtext.Width(text[end:m.Start])) +
-			strings.Repeat("^", termtext.Width(text[m.Start:m.End])))
-		end = m.End
-	}
-	return b.String()
+	return m.cut(skip, columns)
 }

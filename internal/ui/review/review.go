@@ -14,6 +14,7 @@ import (
 	"tofu/internal/ui"
 	"tofu/internal/ui/planview"
 	"tofu/internal/ui/termtext"
+	"tofu/internal/ui/valuediff"
 )
 
 // DefaultLimit is a length that the comments of all common code hosts may have. Lengths are in
@@ -355,8 +356,13 @@ func content(g *planview.Group, fields []planview.Field) []string {
 		if l.Nested {
 			indent = "   "
 		}
-		text := strings.ReplaceAll(termtext.Printable(l.Text), "\n", " ")
+		text, marks := valuediff.Printable(l.Text, l.Changed, func(part string) string {
+			return strings.ReplaceAll(termtext.Printable(part), "\n", " ")
+		})
 		lines = append(lines, strings.TrimRight(signs[l.Action]+indent+text, " "))
+		if len(marks) > 0 {
+			lines = append(lines, " "+indent+valuediff.Carets(text, marks))
+		}
 	}
 	return lines
 }

@@ -86,6 +86,29 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
+// TestMarkedWords checks that carets stand below the changed words of a long text.
+func TestMarkedWords(t *testing.T) {
+	view, _ := plantest.Plan(t, 5, "the quick brown fox jumps over the lazy dog and back again")
+	var out strings.Builder
+	if err := Write(&out, view, DefaultLimit); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out.String(), "\n")
+	found := 0
+	for i, line := range lines {
+		if carets := strings.Trim(line, " "); carets != "" && strings.Trim(carets, "^") == "" {
+			found++
+			at := strings.Index(line, "^")
+			if got := lines[i-1][at : at+len(carets)]; got != "old" && got != "new" {
+				t.Errorf("%q is marked in %q", got, lines[i-1])
+			}
+		}
+	}
+	if found == 0 {
+		t.Errorf("nothing is marked:\n%s", &out)
+	}
+}
+
 // reviewLimit is the time within which a hundred thousand changes are written.
 const reviewLimit = 5 * time.Second
 

@@ -1,0 +1,66 @@
+package valuediff
+
+import (
+	"strconv"
+	"strings"
+
+	"tofu/internal/ui/termtext"
+)
+
+// Printable applies a conversion for output to a text with marked parts, which stay the same parts.
+func Printable(text string, marks []Span, convert func(string) string) (string, []Span) {
+	var b strings.Builder
+	out := make([]Span, len(marks))
+	end := 0
+	for i, m := range marks {
+		b.WriteString(convert(text[end:m.Start]))
+		out[i].Start = b.Len()
+		b.WriteString(convert(text[m.Start:m.End]))
+		out[i].End = b.Len()
+		end = m.End
+	}
+	b.WriteString(convert(text[end:]))
+	return b.String(), out
+}
+
+// Underlined returns a text with its marked parts underlined.
+func Underlined(s termtext.Style, text string, marks []Span) string {
+	var b strings.Builder
+	end := 0
+	for _, m := range marks {
+		b.WriteString(text[end:m.Start] + s.As(termtext.Underline, text[m.Start:m.End]))
+		end = m.End
+	}
+	return b.String() + text[end:]
+}
+
+// Carets returns a line with carets below the marked parts of a line. It has tabs where the other
+// line has them.
+func Carets(text string, marks []Span) string {
+	var b strings.Builder
+	end := 0
+	for _, m := range marks {
+		below(&b, text[end:m.Start], " ")
+		below(&b, text[m.Start:m.End], "^")
+		end = m.End
+	}
+	return b.String()
+}
+
+func below(b *strings.Builder, text, sign string) {
+	for i, part := range strings.Split(text, "\t") {
+		if i > 0 {
+			b.WriteByte('\t')
+		}
+		b.WriteString(strings.Repeat(sign, termtext.Width(part)))
+	}
+}
+
+// Quoted returns the marked parts of a text as a list of quoted strings.
+func Quoted(text string, marks []Span) string {
+	parts := make([]string, len(marks))
+	for i, m := range marks {
+		parts[i] = strconv.Quote(text[m.Start:m.End])
+	}
+	return strings.Join(parts, ", ")
+}
