@@ -171,6 +171,10 @@ func TestCyclic(t *testing.T) {
 				}
 			}
 		}
+		_, ordered := g.Order()
+		if acyclic := len(on) == 0; g.Acyclic() != acyclic || ordered != acyclic {
+			t.Fatalf("Acyclic and Order don't report %v", acyclic)
+		}
 		below, above := g.Reach(on...), ReachIn(g.Dependents(), on...)
 		for id, cyclic := range g.Cyclic() {
 			if want := below[id] && above[id]; cyclic != want {

@@ -36,7 +36,7 @@ func (p *refRanges) startRef(at *hcl.Range) {
 
 // cycles returns an error for each cycle, which lists the references that form it.
 func (b *build) cycles() error {
-	if _, ok := b.g.Edges.Order(); ok {
+	if b.g.Edges.Acyclic() {
 		return nil
 	}
 	ways := b.g.Edges.Cycles()

@@ -42,7 +42,7 @@ func (b *build) closeEphemerals() {
 			continue
 		}
 		if u == nil {
-			if _, ok := b.g.Edges.Order(); !ok {
+			if !b.g.Edges.Acyclic() {
 				return // the cycle is reported at the end
 			}
 			u = &ephemeralUsers{

@@ -32,7 +32,7 @@ type depGraph struct {
 // module instances, or a set of dependencies.
 type depNode struct {
 	index    int
-	name     string
+	suffix   string            // of the name
 	addr     addrs.AbsResource // zero for a hub of module instances
 	instance bool              // one instance of the resource
 	key      addrs.InstanceKey // of that instance
@@ -46,6 +46,14 @@ type depNode struct {
 	newUsers []*newUsers       // resources whose configuration adds a dependency on this one
 	guessed  map[*depNode]bool // needs taken from the configuration, because an object has none stored
 	guesses  bool              // all needs are guessed, except instances
+}
+
+// name returns the name of x, for the names of its Barriers.
+func (x *depNode) name() string {
+	if x.addr == (addrs.AbsResource{}) {
+		return x.resource.Addr.String() + x.suffix
+	}
+	return x.addr.Instance(x.key).String() + x.suffix
 }
 
 // allUsers returns the resources that depend on x, directly or through hubs.
@@ -181,7 +189,7 @@ func (d *depGraph) ensureInstance(addr addrs.AbsInstance, r *Resource) *depNode 
 	}
 	x := d.instances[addr]
 	if x == nil {
-		x = d.add(&depNode{addr: addr.Abs(), instance: true, key: addr.Key, resource: r, name: addr.String()})
+		x = d.add(&depNode{addr: addr.Abs(), instance: true, key: addr.Key, resource: r})
 		d.instances[addr] = x
 		whole.needs = append(whole.needs, x)
 	}
@@ -192,7 +200,7 @@ func (d *depGraph) ensureInstance(addr addrs.AbsInstance, r *Resource) *depNode 
 func (d *depGraph) ensure(addr addrs.AbsResource, r *Resource) *depNode {
 	x := d.at[addr]
 	if x == nil {
-		x = d.add(&depNode{addr: addr, resource: r, name: addr.String(), hub: d.split[addr]})
+		x = d.add(&depNode{addr: addr, resource: r, hub: d.split[addr]})
 		d.at[addr] = x
 	}
 	return x
@@ -285,7 +293,8 @@ func (d *depGraph) hub(x *depNode, set *states.Dependencies, except map[addrs.Co
 	}
 	h := d.setHubs[key]
 	if h == nil {
-		h = d.add(&depNode{addr: x.addr, resource: x.resource, name: x.name + " (dependencies)", hub: true, set: true})
+		h = d.add(&depNode{addr: x.addr, resource: x.resource, suffix: x.suffix + " (dependencies)", hub: true, set: true,
+			key: x.key})
 		for dep := range set.All() {
 			if except[dep] {
 				continue
@@ -359,7 +368,7 @@ func (d *depGraph) dependency(x *depNode, dep addrs.ConfigResource) *depNode {
 	}
 	h := d.hubs[dep]
 	if h == nil {
-		h = d.add(&depNode{resource: of[0].resource, name: dep.String() + " (all)", hub: true, needs: of})
+		h = d.add(&depNode{resource: of[0].resource, suffix: " (all)", hub: true, needs: of})
 		d.hubs[dep] = h
 	}
 	return h
@@ -377,11 +386,17 @@ func (d *depGraph) breakCycles() {
 // cutCycles removes the dependencies on and between cycles, except those for which keep returns
 // true.
 func (d *depGraph) cutCycles(keep func(x, q *depNode) bool) {
-	graph := d.graph()
-	if _, ok := graph.Order(); ok {
+	acyclic := dag.Acyclic(len(d.all), func(id dag.ID, i int) (dag.ID, bool) {
+		x := d.all[id]
+		if i == len(x.needs) {
+			return 0, false
+		}
+		return dag.ID(x.needs[i].index), true
+	})
+	if acyclic {
 		return
 	}
-	cyclic := graph.Cyclic()
+	cyclic := d.graph().Cyclic()
 	for _, x := range d.all {
 		if x.hub || !cyclic[x.index] {
 			continue

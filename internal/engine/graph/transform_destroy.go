@@ -28,6 +28,8 @@ import (
 //	changed(R)      R's updates,                   and changed(S)     for S in D(R)
 //	made(R)         R's creations and updates,     and made(Q)        for Q in N(R)
 //
+// If the only Step of R is a deletion, it waits for the same as gone(R) and stands for it.
+//
 // The Steps of an instance R[i] wait for these Barriers and Steps:
 //
 //	ordinary deletion     gone(S) for S in D(R)
@@ -257,7 +259,7 @@ func (c *connecting) gate(kind gateKind) *Node {
 		return c.family(spec.family, others)[0]
 	}
 	if c.open[kind] == nil {
-		gate := c.b.node(KindBarrier, nil, c.x.name+" (waits until "+string(spec.family)+")", nil)
+		gate := c.b.node(KindBarrier, nil, c.x.name()+" (waits until "+string(spec.family)+")", nil)
 		c.b.after(gate, c.family(spec.family, others)...)
 		c.open[kind] = gate
 		c.gates[kind] = append(c.gates[kind], gate)
@@ -286,10 +288,7 @@ func (d *destroyOrder) relax() {
 	}
 }
 
-func (d *destroyOrder) ordered() bool {
-	_, ok := d.b.g.Edges.Order()
-	return ok
-}
+func (d *destroyOrder) ordered() bool { return d.b.g.Edges.Acyclic() }
 
 func (d *destroyOrder) reconnect(c cutGate) {
 	for _, need := range c.needs {
@@ -377,13 +376,24 @@ func (d *destroyOrder) family(name familyName, of []*depNode) []*Node {
 	return out
 }
 
+// isDeletion reports whether the only Step of x is a deletion. It waits for the same as gone(x)
+// would, and replaces it.
+func (x *depNode) isDeletion() bool { return len(x.steps) == 1 && x.steps[0].deletes() }
+
 func (d *destroyOrder) makeFamily(name familyName) []*Node {
 	kind := barrierFamilies[name]
 	nodes := make([]*Node, len(d.all))
 	for i, x := range d.all {
-		nodes[i] = d.b.node(KindBarrier, nil, x.name+" ("+string(name)+")", nil)
+		if name == familyGone && x.isDeletion() {
+			nodes[i] = x.steps[0].node
+		} else {
+			nodes[i] = d.b.node(KindBarrier, nil, x.name()+" ("+string(name)+")", nil)
+		}
 	}
 	for i, x := range d.all {
+		if nodes[i].Kind == KindStep {
+			continue
+		}
 		for _, s := range x.steps {
 			if kind.own(d, s) {
 				d.b.after(nodes[i], s.node)

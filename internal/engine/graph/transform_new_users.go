@@ -79,10 +79,10 @@ func (c *connecting) newUsersGate() *Node {
 		return nil
 	}
 	if c.open[newUsersSettled] == nil {
-		gate := c.b.node(KindBarrier, nil, c.x.name+" (waits until new users settled)", nil)
+		gate := c.b.node(KindBarrier, nil, c.x.name()+" (waits until new users settled)", nil)
 		for _, s := range of {
 			if s.node == nil {
-				s.node = c.b.node(KindBarrier, nil, s.all[0].name+" (settled)", nil)
+				s.node = c.b.node(KindBarrier, nil, s.all[0].name()+" (settled)", nil)
 				c.b.after(s.node, c.family(familySettled, s.all)...)
 			}
 			c.b.after(gate, s.node)
