@@ -153,7 +153,7 @@ func cmdCollector(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // cmdJSON implements `json FILE PATH [VALUE]`. The value at PATH in a JSON document must exist and
-// equal VALUE, or must not with !.
+// equal VALUE. With !, it must not.
 func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 && len(args) != 3 {
 		ts.Fatalf("usage: json FILE PATH [VALUE]")

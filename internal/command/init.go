@@ -211,7 +211,7 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 	}
 	if err := in.CopyRoot(ctx, source, "."); err != nil {
 		return tfdiags.Errorf("Failed to copy the module",
-			"The module %q could not be copied into the working directory, which is as it was: %s.", source, err)
+			"The module %q could not be copied into the working directory, which was not changed: %s.", source, err)
 	}
 	a.Parser = configs.NewParser(nil) // the old parser has read the empty directory
 	return nil

@@ -15,8 +15,8 @@ import (
 )
 
 var cmdWorkspace = &Command{
-	Name: "workspace", Short: "Keep several states of one configuration apart",
-	Long: "Creates, lists, shows, selects and deletes workspaces: states of their own for one configuration.",
+	Name: "workspace", Short: "Manage several states of one configuration",
+	Long: "Creates, lists, shows, selects and deletes workspaces. Each workspace has its own state of the configuration.",
 	Sub:  []*Command{cmdWorkspaceDelete, cmdWorkspaceList, cmdWorkspaceNew, cmdWorkspaceSelect, cmdWorkspaceShow},
 }
 

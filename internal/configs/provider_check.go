@@ -34,7 +34,7 @@ func (ck *providerCheck) warnf(at hcl.Range, summary, detail string, args ...any
 
 // module checks cfg and the modules below it. Repeated is the position of a count, for_each,
 // enabled or depends_on argument in a call on the path to cfg, which modules with provider
-// configurations of their own don't support; nil if there is none.
+// configurations of their own don't support, or nil if there is none.
 func (ck *providerCheck) module(cfg *Config, repeated *hcl.Range) {
 	if cfg.Parent != nil {
 		ck.ownConfigurations(cfg, repeated)
@@ -65,7 +65,7 @@ func (ck *providerCheck) module(cfg *Config, repeated *hcl.Range) {
 }
 
 // repetition returns the position of an argument that makes several instances of the call or makes
-// it wait; nil if there is none.
+// it wait, or nil if there is none.
 func (c *ModuleCall) repetition() *hcl.Range {
 	for _, expr := range []hcl.Expression{c.Count, c.ForEach, c.Enabled} {
 		if expr != nil {

@@ -42,8 +42,8 @@ type Env struct {
 	// 10.
 	Parallelism int
 
-	// Places, if not nil, are the places for those calls, which operations share that run at the
-	// same time.
+	// Places, if not nil, limits those calls instead, for all operations that run at the same time
+	// and share it.
 	Places Places
 
 	// CheckReads makes a walk panic if an expression reads an instance before that is finished. The

@@ -370,8 +370,7 @@ func (g *page) drawValue(u *unit) (v, dependsOn string) {
 	return `"` + v + g.drawOwn(u) + `"`, dependsOn
 }
 
-// drawOwn draws a part of a text that changes with another instance of the unit itself, or with
-// none.
+// drawOwn draws a part of a text that depends on another instance of the same unit, or "".
 func (g *page) drawOwn(u *unit) string {
 	if u.isModule() || u.isData() || u.mode != "count" && u.mode != "for_each" || !g.odds("own", 30) {
 		return ""

@@ -16,9 +16,9 @@ import (
 // explained.
 const limit = 2 * time.Second
 
-// BenchmarkExplain shows that an answer costs a constant time for each instance, block and reference
-// of the plan. The shapes are one block with many instances, and many blocks that refer to the one
-// before them.
+// BenchmarkExplain shows that an answer costs a constant time for each instance, block and
+// reference of the plan. The shapes are one block with many instances, and many blocks that refer
+// to the one before them.
 func BenchmarkExplain(b *testing.B) {
 	for _, shape := range []struct {
 		name   string

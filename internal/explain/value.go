@@ -63,7 +63,7 @@ func Value(ctx context.Context, s *Subject, addr addrs.AbsValue) (*Answer, error
 	return answer, nil
 }
 
-// valueKinds are the names of kinds of values. A table by the engine's kinds, in their order.
+// valueKinds holds the names of the kinds of values, indexed by the engine's kind.
 var valueKinds = [...]graphview.Kind{
 	graph.Variable: graphview.Variable, graph.Local: graphview.Local, graph.Output: graphview.Output}
 

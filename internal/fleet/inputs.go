@@ -26,7 +26,7 @@ import (
 type inputs struct {
 	mu    sync.Mutex
 	roots map[string]map[string]cty.Value
-	waits map[string]bool // root modules of which a used output has no final value yet
+	waits map[string]bool // root modules with a used output whose value is not final yet
 }
 
 // add adds the outputs of a root module that are used.
@@ -60,7 +60,7 @@ type storedInputs struct {
 	Sensitive []string `json:"sensitive,omitempty"`
 }
 
-// encode returns the file of the inputs; nil if there are none. It is encrypted like the plan of
+// encode returns the file of the inputs, or nil if there are none. It is encrypted like the plan of
 // the root module.
 func (in *inputs) encode(s *session.Session) ([]byte, error) {
 	if len(in.roots) == 0 {
@@ -93,7 +93,7 @@ func (in *inputs) encode(s *session.Session) ([]byte, error) {
 	return text, nil
 }
 
-// planTarget returns the encryption of the plans of a root module; nil if there is none.
+// planTarget returns the encryption of the plans of a root module, or nil if there is none.
 func planTarget(s *session.Session) *encryption.Target {
 	if s.Encrypted == nil {
 		return nil

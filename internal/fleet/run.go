@@ -236,7 +236,7 @@ type Result struct {
 // Failed reports whether the root module is not finished.
 func (r *Result) Failed() bool { return r.Err != nil || r.Skipped }
 
-// Failures returns one error for all results that are not finished; nil if there are none.
+// Failures returns one error for all results that are not finished, or nil if there are none.
 func Failures(results []*Result) error {
 	failed, skipped := 0, 0
 	for _, r := range results {

@@ -135,7 +135,8 @@ func (g *Graph) WriteDOT(w io.Writer) error {
 	return out.Flush()
 }
 
-// counts returns the node's changes, such as "2 delete, 1 create", after sep; "" if there is none.
+// counts returns the node's changes, such as "2 delete, 1 create", after sep, or "" if there is
+// none.
 func (n *Node) counts(sep string) string {
 	var parts []string
 	for _, c := range n.Actions() {

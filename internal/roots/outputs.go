@@ -259,8 +259,8 @@ func (f *outputFinder) handle(expr hclsyntax.Expression) {
 	}
 }
 
-// part returns the part of a data source that an expression is; nil if it is anything else. It
-// follows at most depth local values: more of them would be a cycle.
+// part returns the part of a data source that an expression stands for, or nil. It follows at most
+// depth local values: more of them would be a cycle.
 func (f *outputFinder) part(expr hclsyntax.Expression, depth int) *part {
 	switch e := expr.(type) {
 	case *hclsyntax.ScopeTraversalExpr:

@@ -16,7 +16,7 @@ import (
 type cost struct {
 	wall, cpu time.Duration
 	peak      int64 // bytes
-	own       own   // zero if unknown
+	own       own   // the part without plugins; zero if unknown
 }
 
 // own is the part of a cost without plugins.
@@ -43,7 +43,8 @@ type bench struct {
 	log     string // file next to dir with the output of a command
 }
 
-// logging returns a bench with another file for the output, for commands at the same time.
+// logging returns a copy of the bench that writes the output of its command to another file.
+// Commands that run at the same time need one each.
 func (b *bench) logging(name string) *bench {
 	c := *b
 	c.log = name

@@ -281,7 +281,7 @@ func (o *options) postgresTables(out io.Writer, results []map[place][]figure) {
 		}
 	}
 	times.print(out)
-	fmt.Fprint(out, "\nGrowth is that of the wall time: the CPU time is without the server's.\n\n")
+	fmt.Fprint(out, "\nGrowth is that of the wall time, because the CPU time excludes the server.\n\n")
 	writes.print(out)
 }
 

@@ -28,7 +28,7 @@ func encoded(t testing.TB, st *states.State) string {
 	return string(text)
 }
 
-// at returns the state as of a moment.
+// stateAt returns the state as of a moment.
 func stateAt(t testing.TB, s *postgres.Store, text string) *statemgr.Loaded {
 	t.Helper()
 	m, err := s.Moment(t.Context(), ws, text)

@@ -44,8 +44,8 @@ type Store struct {
 	schema string
 	path   string        // search path of all transactions
 	keep   time.Duration // of earlier versions; 0 for ever
-	// timeout is that of a statement, including waits for the locks of other transactions, as the
-	// setting of the server.
+	// timeout limits a statement, including its waits for locks of other transactions. It is the
+	// text of the server's setting statement_timeout.
 	timeout string
 }
 

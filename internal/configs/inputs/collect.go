@@ -33,8 +33,8 @@ type Options struct {
 	TestDir string   // directory of additional automatic files, for tests; relative to Dir, "" for none
 	Flags   []Flag   // in command line order
 
-	Files  []string                 // files that are named elsewhere than on the command line
-	Values map[string]configs.Given // values that are set elsewhere than on the command line
+	Files  []string                 // files that the command line does not name
+	Values map[string]configs.Given // values that the command line does not set
 }
 
 // automatic lists the files that are always read, before *.auto.tfvars.
@@ -73,7 +73,7 @@ func Collect(p *configs.Parser, o Options) (map[string]configs.Given, error) {
 			c.option(flag.Text)
 		}
 	}
-	for _, flag := range o.Flags { // last, because a part belongs to a value
+	for _, flag := range o.Flags { // last, because such a flag may name a part of a value that another flag sets
 		if flag.Unknown {
 			c.unknown(flag.Text)
 		}

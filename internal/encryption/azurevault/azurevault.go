@@ -156,7 +156,7 @@ type parameters struct {
 	Data      urlBytes `json:"aad,omitempty"`
 }
 
-// urlBytes are bytes that are Base64 for URLs in JSON.
+// urlBytes is encoded in JSON as Base64 for URLs.
 type urlBytes []byte
 
 // MarshalText implements encoding.TextMarshaler.

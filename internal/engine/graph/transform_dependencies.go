@@ -140,7 +140,7 @@ func (d *depGraph) addMissing() {
 }
 
 // findSplit finds the resources whose instances have nodes of their own: those with an object that
-// depends on single instances, and those of which single instances are depended on.
+// depends on single instances, and those with a single instance that an object depends on.
 func (d *depGraph) findSplit() {
 	for prior := range d.b.op.Plan.PrevRun.Resources() {
 		for _, inst := range prior.Instances {

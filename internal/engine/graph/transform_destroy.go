@@ -211,8 +211,8 @@ func (c *connecting) step(s, create *Step) {
 	}
 }
 
-// A gate is a Barrier that Steps of one resource wait for; it waits for the Barriers of a family.
-// Its gateKind says which.
+// A gateKind is the kind of a gate: a Barrier that Steps of one resource wait for, and that waits
+// for the Barriers of a family.
 type gateKind uint8
 
 const (

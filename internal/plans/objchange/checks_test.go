@@ -72,7 +72,7 @@ func TestAssertPlanValid(t *testing.T) {
 		{"nested set", `null`, `nset=[{req="a"}, {req="b"}]`,
 			`nset=[{req="b", comp=unknown}, {req="a", comp=unknown}]`, ""},
 		{"nested set as before", `nset=[{req="A", opt="o"}]`, `nset=[{req="a"}]`, `nset=[{req="A", opt="o"}]`, ""},
-		{"nested set wrong", `null`, `nset=[{req="a"}]`, `nset=[{req="b"}]`, `.nset: the set element cty.ObjectVal(`},
+		{"nested set wrong", `null`, `nset=[{req="a"}]`, `nset=[{req="b"}]`, `.nset: planned the set element cty.ObjectVal(`},
 		{"nested from provider", `null`, ``, `noc={req="a"}`, ""},
 		{"blocks", `null`, `blist=[{req="a"}]`, `blist=[{req="a", comp="c"}]`, ""},
 		{"block attribute", `null`, `blist=[{req="a"}]`, `blist=[{req="b"}]`,

@@ -143,8 +143,8 @@ func (c *planCheck) nested(o *configschema.Object, prior, config, planned cty.Va
 		priors := hashed(elements(prior))
 		for _, v := range unmatched(plans, configs, s.configured(), valid) {
 			if !priors.has(v) {
-				c.problems.add(path, "a set element was planned that is none of the configured ones",
-					"the set element %#v was planned, which is none of the configured ones", v)
+				c.problems.add(path, "planned a set element that the configuration does not have",
+					"planned the set element %#v, which the configuration does not have", v)
 			}
 		}
 	default:

@@ -37,7 +37,7 @@ func elements(v cty.Value) []cty.Value {
 	return v.AsValueSlice()
 }
 
-// entries is elements for collections with string keys.
+// entries is like elements, for collections with string keys.
 func entries(v cty.Value) map[string]cty.Value {
 	if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() || !(v.Type().IsMapType() || v.Type().IsObjectType()) {
 		return nil

@@ -82,7 +82,7 @@ type Manager struct {
 
 // attempt is a write that may have happened although it failed, because its response was lost.
 type attempt struct {
-	sum     [sha256.Size]byte // of the text, which encryption makes unique
+	sum     [sha256.Size]byte // of the written text; encryption makes each text unique
 	content stored
 }
 

@@ -25,7 +25,7 @@ import (
 const (
 	Account      = "states@project.iam.gserviceaccount.com" // a service account
 	Impersonated = "writer@project.iam.gserviceaccount.com" // a service account that Account may impersonate
-	RefreshToken = "refresh-token"                          // of a user
+	RefreshToken = "refresh-token"                          // the refresh token of a user
 	Key          = "projects/p/locations/global/keyRings/r/cryptoKeys/k"
 )
 

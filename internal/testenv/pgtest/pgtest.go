@@ -75,7 +75,7 @@ func (s *Server) Standby() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The name is that of the connection of the standby.
+	// application_name names the connection of the standby.
 	err = standby.run(program("pg_basebackup"), "-D", standby.data(), "-d", s.Conn()+" application_name=standby",
 		"--write-recovery-conf", "--checkpoint=fast", "--no-sync")
 	if standby, err = standby.started(err); err != nil {

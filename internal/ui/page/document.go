@@ -255,7 +255,7 @@ func parts(l planview.TextLine) []string {
 	return append(out, termtext.Printable(l.Text[end:]))
 }
 
-// signs are the signs of lines.
+// signs maps an action to the sign at the start of its lines.
 var signs = map[plans.Action]string{plans.Create: "+", plans.Delete: "-", plans.Update: "~"}
 
 // linesOf returns the lines of the attributes and blocks of a resource block, by name.
