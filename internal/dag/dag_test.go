@@ -75,6 +75,53 @@ func TestWalkRespectsEveryEdge(t *testing.T) {
 	})
 }
 
+// TestHold checks that held vertices are visited after their release, and everything else as
+// without holds, although other work releases them.
+func TestHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := randomDAG(t)
+		holds := rapid.SliceOfN(rapid.IntRange(0, 3), g.Len(), g.Len()).Draw(t, "holds") // of one dependent
+		fails := rapid.SliceOfN(rapid.IntRange(0, 9), g.Len(), g.Len()).Draw(t, "fails")
+		dependents := g.Dependents()
+		w := NewWalker(g)
+		var others sync.WaitGroup
+		var mu sync.Mutex
+		held := make([]int, g.Len())
+		visits := make([]int, g.Len())
+		outcome := w.Walk(context.Background(), rapid.IntRange(1, 8).Draw(t, "workers"), func(id ID) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if held[id] > 0 {
+				t.Errorf("%d started while it was held", id)
+			}
+			visits[id]++
+			for i := range min(holds[id], len(dependents[id])) {
+				to := dependents[id][i]
+				held[to]++
+				release := w.Hold(to)
+				others.Go(func() {
+					mu.Lock()
+					held[to]--
+					mu.Unlock()
+					release()
+				})
+			}
+			return fails[id] != 0
+		})
+		others.Wait()
+		for id := range ID(g.Len()) {
+			if (visits[id] == 1) != (outcome[id] != Skipped) || outcome[id] == Done && fails[id] == 0 {
+				t.Errorf("vertex %d: %d visits, outcome %d", id, visits[id], outcome[id])
+			}
+			for _, need := range g.Needs(id) {
+				if outcome[need] != Done && outcome[id] != Skipped {
+					t.Errorf("vertex %d was visited although %d failed", id, need)
+				}
+			}
+		}
+	})
+}
+
 func TestWalkStopsWithContext(t *testing.T) {
 	g := &Graph{}
 	a, b, c := g.Add(), g.Add(), g.Add()

@@ -51,6 +51,13 @@ func (g *Graph) Disconnect(id ID) {
 	g.needs[id] = nil
 }
 
+// Remove removes the edges from id to the dependencies for which remove returns true.
+func (g *Graph) Remove(id ID, remove func(ID) bool) {
+	g.edges -= len(g.needs[id])
+	g.needs[id] = slices.DeleteFunc(g.needs[id], remove)
+	g.edges += len(g.needs[id])
+}
+
 // Dependents returns the dependents of each vertex.
 func (g *Graph) Dependents() [][]ID {
 	count := make([]int32, g.Len())

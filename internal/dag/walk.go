@@ -15,6 +15,40 @@ const (
 	Failed
 )
 
+// Walk visits every vertex of a graph; see [Walker.Walk].
+func Walk(ctx context.Context, g *Graph, workers int, visit func(ID) bool) []Outcome {
+	return NewWalker(g).Walk(ctx, workers, visit)
+}
+
+// Walker is one walk over a graph.
+type Walker struct {
+	needs      [][]ID
+	dependents [][]ID
+	visit      func(ID) bool
+
+	mu      sync.Mutex // guards everything below
+	wake    sync.Cond
+	ready   []ID
+	pending []int32
+	blocked []bool // a dependency did not succeed
+	outcome []Outcome
+	running int
+	held    int // calls of Hold that are not released
+}
+
+// NewWalker returns a walk over a graph, which must not have a cycle and not change any more.
+func NewWalker(g *Graph) *Walker {
+	w := &Walker{
+		needs: g.needs, dependents: g.Dependents(),
+		pending: make([]int32, g.Len()), outcome: make([]Outcome, g.Len()), blocked: make([]bool, g.Len()),
+	}
+	w.wake.L = &w.mu
+	for id, needs := range g.needs {
+		w.pending[id] = int32(len(needs))
+	}
+	return w
+}
+
 // Walk visits every vertex after its dependencies, with at most workers visits at a time, and
 // returns the outcomes. Visit reports whether it succeeded. Dependents of a failed vertex are
 // skipped; all others are visited. After ctx ends, no further vertex is visited.
@@ -23,15 +57,10 @@ const (
 // work starts. This limits memory and the amount of incomplete work. Vertices without dependencies
 // start in the order in which they were added.
 //
-// The graph must not have a cycle; vertices on one are skipped.
-func Walk(ctx context.Context, g *Graph, workers int, visit func(ID) bool) []Outcome {
-	w := &walker{
-		visit: visit, dependents: g.Dependents(),
-		pending: make([]int32, g.Len()), outcome: make([]Outcome, g.Len()), blocked: make([]bool, g.Len()),
-	}
-	w.wake.L = &w.mu
-	for id, needs := range g.needs {
-		w.pending[id] = int32(len(needs))
+// Vertices on a cycle are skipped.
+func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []Outcome {
+	w.visit = visit
+	for id, needs := range w.needs {
 		if len(needs) == 0 {
 			w.ready = append(w.ready, ID(id))
 		}
@@ -46,28 +75,34 @@ func Walk(ctx context.Context, g *Graph, workers int, visit func(ID) bool) []Out
 	defer stop()
 
 	var wg sync.WaitGroup
-	for range max(1, min(workers, g.Len())) {
+	for range max(1, min(workers, len(w.needs))) {
 		wg.Go(func() { w.work(ctx) })
 	}
 	wg.Wait()
 	return w.outcome
 }
 
-type walker struct {
-	visit      func(ID) bool
-	dependents [][]ID
-
-	mu      sync.Mutex // guards everything below
-	wake    sync.Cond
-	ready   []ID
-	pending []int32
-	blocked []bool // a dependency did not succeed
-	outcome []Outcome
-	running int
+// Hold makes a vertex wait until release is called, in addition to its dependencies. It must be
+// called during the visit of one of them. Release must be called once.
+func (w *Walker) Hold(id ID) (release func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held++
+	w.pending[id]++
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.held--
+		w.pending[id]--
+		if w.pending[id] == 0 {
+			w.ready = append(w.ready, id)
+		}
+		w.wake.Broadcast()
+	}
 }
 
 // work visits vertices until none is left. A panic in visit is not recovered.
-func (w *walker) work(ctx context.Context) {
+func (w *Walker) work(ctx context.Context) {
 	for {
 		id, ok := w.next(ctx)
 		if !ok {
@@ -87,11 +122,11 @@ func (w *walker) work(ctx context.Context) {
 
 // next waits for a vertex to visit. It returns false at the end of the walk. It skips blocked
 // vertices.
-func (w *walker) next(ctx context.Context) (ID, bool) {
+func (w *Walker) next(ctx context.Context) (ID, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		for len(w.ready) == 0 && w.running > 0 && ctx.Err() == nil {
+		for len(w.ready) == 0 && w.running+w.held > 0 && ctx.Err() == nil {
 			w.wake.Wait()
 		}
 		if len(w.ready) == 0 || ctx.Err() != nil {
@@ -109,7 +144,7 @@ func (w *walker) next(ctx context.Context) (ID, bool) {
 }
 
 // finish makes dependents of id ready. The caller must hold the lock.
-func (w *walker) finish(id ID) {
+func (w *Walker) finish(id ID) {
 	woken := 0
 	for _, from := range w.dependents[id] {
 		if w.outcome[id] != Done {

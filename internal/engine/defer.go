@@ -93,25 +93,15 @@ func (e *evaluator) deferredBy(err error) *deferredNode {
 }
 
 // deferredBefore returns why a node is deferred because of the nodes that it needs, or nil if it
-// isn't.
+// isn't. A resource whose instances are planned in order depends on what these read; see
+// resourceVisit.deferredByRead.
 func (w *walk) deferredBefore(id dag.ID) *deferredNode {
+	if r := w.graph.Nodes[id].Resource; r != nil && id == r.Node.ID && r.Inputs != r.Node {
+		return nil
+	}
 	for _, need := range w.graph.Edges.Needs(id) {
 		if d := w.deferred[need]; d != nil {
 			return d
-		}
-	}
-	return nil
-}
-
-// deferredBefore returns why an instance is deferred because of the instances of its own resource
-// that it reads, or nil if it isn't.
-func (x *expansion) deferredBefore(i int) *deferredNode {
-	if x.own == nil {
-		return nil
-	}
-	for _, key := range x.own[i] {
-		if at, _ := x.has(key); x.deferred[at] != nil {
-			return x.deferred[at]
 		}
 	}
 	return nil
@@ -129,7 +119,7 @@ func (v resourceVisit) deferAll(d *deferredNode) error {
 	}
 	var errs tfdiags.Diagnostics
 	for _, in := range w.modules.of(r.Module) {
-		x, err := w.eval.values(r).expand(in)
+		x, err := w.eval.values(r).expandWhole(in)
 		if err != nil && w.eval.deferredBy(err) == nil {
 			errs = errs.AppendError(err)
 			continue
@@ -337,6 +327,16 @@ func (w *walk) deferNode(id dag.ID, d *deferredNode) {
 	if w.deferred[id] == nil {
 		w.deferred[id] = d
 	}
+}
+
+// deferredAt returns why the dependents of a node are deferred by now; nil if they aren't.
+func (w *walk) deferredAt(id dag.ID) *deferredNode {
+	w.out.mu.Lock()
+	defer w.out.mu.Unlock()
+	if w.deferred == nil {
+		return nil
+	}
+	return w.deferred[id]
 }
 
 // deferNeeded puts off the deletion of objects that the stored objects of deferred resources depend

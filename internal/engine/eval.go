@@ -31,8 +31,11 @@ type evalContext struct {
 	self cty.Value // NilVal if there is none
 
 	// reads holds the instances that can be read before their resources are complete; see withReads
-	// and resourceVisit.inOrder.
-	reads map[addrs.Resource][]addrs.InstanceKey
+	// and resourceVisit.findAwaited.
+	reads instanceReads
+	// before is a resource whose instances are being decided, so that those of which it awaits
+	// instances are unknown; nil in most contexts.
+	before *graph.Resource
 
 	blockAddr          string // the object that warnings name; may be empty
 	ignoreDeprecations bool   // no warnings about deprecated values
@@ -194,6 +197,9 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		r := c.in.module.Resources[s]
 		if r == nil {
 			return cty.DynamicVal, missing(subject, rng)
+		}
+		if c.before.AwaitsInstances(r) {
+			return cty.DynamicVal, nil
 		}
 		if x := c.in.resources[r.Slot]; x != nil && x.value != cty.NilVal {
 			return x.value, nil

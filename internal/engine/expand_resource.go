@@ -22,6 +22,14 @@ func (e *evaluator) values(r *graph.Resource) resourceValues { return resourceVa
 
 // expand determines the instances of a resource in one module instance.
 func (rv resourceValues) expand(in *moduleInstance) (*expansion, error) {
+	if of := rv.r.EachOf; of != nil && !rv.e.op.deferredResources[rv.r.Addr] {
+		return newExpansion(expandedKeys{mode: repeatForEach, keys: in.resources[of.Slot].keys}), nil
+	}
+	return rv.expandWhole(in)
+}
+
+// expandWhole is expand after everything that the arguments of the block refer to is complete.
+func (rv resourceValues) expandWhole(in *moduleInstance) (*expansion, error) {
 	e, r := rv.e, rv.r
 	if err := r.Exprs.SelfReferences.Err(); err != nil {
 		return nil, err
@@ -31,9 +39,6 @@ func (rv resourceValues) expand(in *moduleInstance) (*expansion, error) {
 	}
 	if e.op.isDeferred(r) {
 		return newExpansion(expandedKeys{mode: repeatUnknown}), nil
-	}
-	if r.EachOf != nil {
-		return newExpansion(expandedKeys{mode: repeatForEach, keys: in.resources[r.EachOf.Slot].keys}), nil
 	}
 	c := e.newContext(in, repetition{})
 	x, err := c.expand(r.Exprs.Repetition, r.Addr.Resource.InInstance(in.addr).String())

@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
@@ -158,11 +159,10 @@ type expansion struct {
 	objs  []cty.Value // parallel to keys; NilVal if there is none
 	value cty.Value   // the whole, built once
 
-	// own holds the keys that each instance reads of its own resource, parallel to keys; nil unless
-	// the block reads any. See resourceVisit.orderInstances.
-	own [][]addrs.InstanceKey
-	// deferred says why the instances that read an instance are deferred, parallel to own.
-	deferred []*deferredNode
+	// For resources whose instances a plan orders; see resourceVisit.start. Parallel to keys.
+	reads    [][]plans.InstanceRead // the instances that each of them waits for; nil if it waits for none
+	deferred []*deferredNode        // why instances that read one of them are deferred; nil unless the operation defers
+	jobs     []job
 }
 
 func newExpansion(of expandedKeys) *expansion {

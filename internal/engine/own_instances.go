@@ -10,53 +10,13 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
+	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
 
 // A block may refer to other instances of its own resource, as in a[count.index - 1]. Its instances
 // are then planned in the order of these references. Which instances an instance reads follows from
 // the indexes alone, which are evaluated before the first instance is planned.
-
-// instanceJobs are the plans of the instances of a resource, and of its other objects.
-type instanceJobs struct {
-	run   []func() error
-	order *dag.Graph // by position in run; nil if the order doesn't matter
-}
-
-// add adds the plan of an instance or object.
-func (j *instanceJobs) add(jobs ...func() error) {
-	j.run = append(j.run, jobs...)
-	for j.order != nil && j.order.Len() < len(j.run) {
-		j.order.Add()
-	}
-}
-
-// addInstances adds the plans of the instances in one module instance.
-func (j *instanceJobs) addInstances(x *expansion, job func(i int) func() error) {
-	first := len(j.run)
-	for i := range x.keys {
-		j.add(job(i))
-	}
-	for i, keys := range x.own {
-		for _, key := range keys {
-			at, _ := x.has(key)
-			j.order.Connect(dag.ID(first+i), dag.ID(first+at))
-		}
-	}
-}
-
-// do runs all jobs and returns all errors. An instance that refers to one that failed is skipped.
-func (j *instanceJobs) do(w *walk) error {
-	if j.order == nil {
-		return w.each(len(j.run), func(i int) error { return j.run[i]() })
-	}
-	errs := make([]error, len(j.run))
-	dag.Walk(w.begin, j.order, w.calls.limit(), func(id dag.ID) bool {
-		errs[id] = w.guard("", j.run[id])
-		return errs[id] == nil
-	})
-	return tfdiags.Join(errs...)
-}
 
 // orderInstances finds the keys by which each instance reads its own resource. It returns an error
 // if a key is not known, or if instances refer to each other in a circle.
@@ -79,7 +39,6 @@ func (v resourceVisit) orderInstances(in *moduleInstance, x *expansion) error {
 		}
 	}
 	order := &dag.Graph{}
-	x.own, x.deferred = make([][]addrs.InstanceKey, len(x.keys)), make([]*deferredNode, len(x.keys))
 	for range x.keys {
 		order.Add()
 	}
@@ -97,12 +56,15 @@ func (v resourceVisit) orderInstances(in *moduleInstance, x *expansion) error {
 			if !exists {
 				continue
 			}
-			x.own[i] = append(x.own[i], key)
+			x.reads[i] = append(x.reads[i], plans.InstanceRead{Resource: v.r.Addr.Resource, Key: key})
 			if at == i {
 				report(v.ownCycle(in, x, []dag.ID{dag.ID(i)}))
 			} else {
 				order.Connect(dag.ID(i), dag.ID(at))
 			}
+		}
+		if len(x.reads[i]) == 0 {
+			x.reads[i] = []plans.InstanceRead{{Resource: v.r.Addr.Resource, Key: addrs.NoKey}}
 		}
 	}
 	if len(errs) > 0 {

@@ -106,7 +106,7 @@ func planNormal(
 		}
 	}
 	op := opts.operation(cfg, moved, env)
-	op.moves, op.PreDestroy = results, opts.preDestroy
+	op.moves, op.PreDestroy, op.ByInstance = results, opts.preDestroy, true
 	if err := op.checkMovedTargets(); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
-	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/states"
@@ -25,67 +24,100 @@ func (w *walk) visitor(r *graph.Resource) resourceVisit { return resourceVisit{w
 
 // plan plans all instances of a resource: declared instances, orphans and deposed objects.
 func (v resourceVisit) plan() error {
+	p, deferred, err := v.begin()
+	switch {
+	case deferred != nil:
+		return v.deferAll(deferred)
+	case p == nil:
+		return err
+	}
+	return p.end(p.planAll())
+}
+
+// resourcePlan is the planning of all objects of a resource.
+type resourcePlan struct {
+	resourceVisit
+	run  []func() error      // the plans of the objects, by module instance; those of undeclared ones come last
+	errs tfdiags.Diagnostics // found before the plans
+}
+
+// begin decides the instances of a resource and prepares their plans. It returns nil if the resource
+// is deferred or can't be planned at all.
+func (v resourceVisit) begin() (*resourcePlan, *deferredNode, error) {
 	w, r := v.w, v.r
 	if w.deferred != nil {
-		if d := w.deferred[r.Node.ID]; d != nil {
-			return v.deferAll(d)
+		if d := w.deferred[r.Inputs.ID]; d != nil {
+			return nil, d, nil
 		}
 	}
 	if err := v.resolveImports(); err != nil {
-		if d := w.eval.deferredBy(err); d != nil {
-			return v.deferAll(d)
-		}
-		return err
+		return nil, w.eval.deferredBy(err), err
 	}
 	if r.Config != nil && r.Addr.Resource.Mode != addrs.Managed && w.pendingBefore(r.Inputs) {
 		w.result(r).deferral = findDeferral(r)
 	}
-	var errs tfdiags.Diagnostics
-	var jobs instanceJobs
-	if r.OwnInstances() != nil {
-		jobs.order = &dag.Graph{}
-	}
+	p := &resourcePlan{resourceVisit: v}
 	var broken map[addrs.ModuleInstance]bool
-	var done []*expansion
 	if r.Config != nil {
 		for _, in := range w.modules.of(r.Module) {
 			x, err := v.expand(in)
 			if d := w.eval.deferredBy(err); d != nil {
-				return v.deferAll(d)
+				return nil, d, err
 			}
 			if err != nil {
-				errs = errs.AppendError(err)
+				p.errs = p.errs.AppendError(err)
 				if broken == nil {
 					broken = map[addrs.ModuleInstance]bool{}
 				}
 				broken[in.addr] = true
 				continue
 			}
-			done = append(done, x)
-			jobs.addInstances(x, func(i int) func() error {
-				return func() error {
-					err := v.planInstance(in, x, i)
-					w.eval.unfinished.finish(r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i]), err)
-					return err
-				}
-			})
+			p.addInstances(in, x)
 		}
 	}
-	if len(jobs.run) == 0 && len(broken) == 0 && r.HasConditions() {
+	if len(p.run) == 0 && len(broken) == 0 && r.HasConditions() {
 		w.out.recordNoObjects(checks.KindResource, r.Addr.String())
 	}
-	v.checkForceReplace(done)
+	p.checkForceReplace()
 	if len(broken) == 0 && len(w.result(r).imports) > 0 {
-		errs = errs.AppendError(v.checkImports())
+		p.errs = p.errs.AppendError(v.checkImports())
 	}
 	for _, prior := range r.Prior {
 		if !broken[prior.Addr.Module] {
-			jobs.add(v.orphanJobs(prior)...)
+			p.run = append(p.run, v.orphanJobs(prior)...)
 		}
 	}
-	if len(jobs.run) > 0 {
-		errs = errs.AppendError(jobs.do(w))
+	return p, nil, nil
+}
+
+// planAll plans all objects and returns all errors.
+func (p *resourcePlan) planAll() error {
+	switch {
+	case len(p.run) == 0:
+		return nil
+	case p.r.OwnInstances() == nil:
+		return p.w.each(len(p.run), func(i int) error { return p.run[i]() })
 	}
+	result := make(chan error, 1)
+	p.start(func(err error) { result <- err })
+	return <-result
+}
+
+// addInstances adds the plans of the instances in one module instance.
+func (p *resourcePlan) addInstances(in *moduleInstance, x *expansion) {
+	for i, key := range x.keys {
+		p.run = append(p.run, func() error {
+			err := p.planInstance(in, x, i)
+			p.w.eval.unfinished.finish(p.r.Addr.Resource.InInstance(in.addr).Instance(key), err)
+			return err
+		})
+	}
+}
+
+// end sets the values of the resource. It returns all errors, with those of the plans.
+func (p *resourcePlan) end(err error) error {
+	w, r := p.w, p.r
+	errs := p.errs.AppendError(err)
 	if r.Schema == nil || r.Config == nil {
 		return errs.Err()
 	}
@@ -101,38 +133,48 @@ func (v resourceVisit) plan() error {
 	return errs.Err()
 }
 
-// expand decides the instances in one module instance, and their order.
+// expand decides the instances in one module instance, and what each of them waits for.
 func (v resourceVisit) expand(in *moduleInstance) (*expansion, error) {
 	x, err := v.w.eval.values(v.r).expand(in)
 	if err != nil {
 		return nil, err
 	}
 	in.resources[v.r.Slot] = x
+	if !v.inOrder() {
+		return x, nil
+	}
+	x.reads = make([][]plans.InstanceRead, len(x.keys))
+	if v.w.op.defers {
+		x.deferred = make([]*deferredNode, len(x.keys))
+	}
 	if err := v.orderInstances(in, x); err != nil {
 		in.resources[v.r.Slot] = nil
 		return nil, err
 	}
-	for i := range x.own {
-		v.w.eval.unfinished.add(v.r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i]))
+	v.findAwaited(in, x)
+	for _, key := range x.keys {
+		v.w.eval.unfinished.add(v.r.Addr.Resource.InInstance(in.addr).Instance(key))
 	}
 	return x, nil
 }
 
 // instanceAt returns the planning of the declared instance at a position.
 func (v resourceVisit) instanceAt(in *moduleInstance, x *expansion, i int) *instancePlan {
-	addr := v.r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
-	p := &instancePlan{instance: instance{w: v.w, r: v.r, addr: addr, in: in,
-		c: v.w.eval.newContext(in, x.repetition(i))}, x: x, at: i}
-	if x.own != nil {
-		p.c.reads = map[addrs.Resource][]addrs.InstanceKey{v.r.Addr.Resource: x.own[i]}
+	c := v.w.eval.newContext(in, x.repetition(i))
+	if v.r.EachOf != nil && x.mode == repeatForEach && x.each == nil {
+		c.rep.eachValue = c.instanceValue(v.r.EachOf, x.keys[i])
 	}
-	return p
+	if x.reads != nil {
+		c.reads = x.reads[i]
+	}
+	addr := v.r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
+	return &instancePlan{instance: instance{w: v.w, r: v.r, addr: addr, in: in, c: c}, x: x, at: i}
 }
 
 // planInstance plans one declared instance, or puts off its change.
 func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) error {
 	p := v.instanceAt(in, x, i)
-	d := x.deferredBefore(i)
+	d := v.deferredByRead(in, x, i)
 	if d == nil {
 		err := p.planDeclared()
 		d = v.w.eval.deferredBy(err)
@@ -140,7 +182,7 @@ func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) err
 			return err
 		}
 	}
-	if x.own != nil {
+	if x.deferred != nil {
 		x.deferred[i] = d.behind(p.addr.String())
 	}
 	v.w.deferNode(v.r.Node.ID, d.behind(v.r.Addr.String()))
@@ -187,7 +229,7 @@ func (p *instancePlan) selfReferences() (named bool, err error) {
 	var errs tfdiags.Diagnostics
 	refs := &p.r.Exprs.Body.Refs
 	for _, ref := range refs.Objects {
-		if ref.Whole() != addrs.Referenceable(p.r.Addr.Resource) || p.x.own != nil && refs.SelectsInstance(ref) {
+		if ref.Whole() != addrs.Referenceable(p.r.Addr.Resource) || p.r.OwnInstances() != nil && refs.SelectsInstance(ref) {
 			continue
 		}
 		named = true
@@ -236,8 +278,17 @@ func (x *expansion) has(key addrs.InstanceKey) (int, bool) {
 
 // checkForceReplace warns about -replace addresses without a key that name a resource with several
 // instances or none.
-func (v resourceVisit) checkForceReplace(done []*expansion) {
-	w, r := v.w, v.r
+func (p *resourcePlan) checkForceReplace() {
+	w, r := p.w, p.r
+	if w.op.forceWhole[r.Addr] == nil {
+		return
+	}
+	var done []*expansion
+	for _, in := range w.modules.of(r.Module) {
+		if x := in.resources[r.Slot]; x != nil {
+			done = append(done, x)
+		}
+	}
 	warn := func(format string, args ...any) {
 		w.out.warn(tfdiags.Warningf("Incompletely-matched force-replace resource instance", format, args...))
 	}

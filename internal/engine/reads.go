@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -13,24 +14,58 @@ import (
 	"tofu/internal/tfdiags"
 )
 
+// instanceReads lists instances of resources in the same module instance, those of a resource next
+// to each other. A key of NoKey says that none of the resource is read.
+type instanceReads []plans.InstanceRead
+
+// of returns the instances of a resource, or nil if the resource is not listed.
+func (l instanceReads) of(addr addrs.Resource) instanceReads {
+	first := slices.IndexFunc(l, func(read plans.InstanceRead) bool { return read.Resource == addr })
+	if first < 0 {
+		return nil
+	}
+	end := first + 1
+	for end < len(l) && l[end].Resource == addr {
+		end++
+	}
+	return l[first:end]
+}
+
+// has reports whether the list has a key.
+func (l instanceReads) has(key addrs.InstanceKey) bool {
+	return slices.ContainsFunc(l, func(read plans.InstanceRead) bool { return read.Key == key })
+}
+
 // instanceReads returns the instances that the block reads by computed indexes, for the resources
 // of which all these indexes are known.
 func (t *instance) instanceReads() []plans.InstanceRead {
 	var out []plans.InstanceRead
 	for _, indexed := range t.r.Indexed {
-		of := indexed.Of.Addr.Resource
+		if awaited := t.awaited(indexed); awaited != nil {
+			out = append(out, awaited...)
+			continue
+		}
 		keys, err := t.c.keysRead(indexed)
 		if err != nil {
 			continue
 		}
 		if len(keys) == 0 {
-			out = append(out, plans.InstanceRead{Resource: of, Key: addrs.NoKey})
+			keys = []addrs.InstanceKey{addrs.NoKey}
 		}
 		for _, key := range keys {
-			out = append(out, plans.InstanceRead{Resource: of, Key: key})
+			out = append(out, plans.InstanceRead{Resource: indexed.Of.Addr.Resource, Key: key})
 		}
 	}
 	return out
+}
+
+// awaited returns the instances of another resource that the plan of the instance has awaited. It
+// returns nil if it has awaited the whole resource, or perhaps too many instances.
+func (t *instance) awaited(read graph.IndexedRead) instanceReads {
+	if !t.r.AwaitsInstances(read.Of) || read.Refs.Guarded() {
+		return nil
+	}
+	return t.c.reads.of(read.Of.Addr.Resource)
 }
 
 // dependencyInstances returns the instances that a changed object depends on, as the state stores
@@ -95,7 +130,7 @@ func (c *evalContext) keyOf(ref lang.InstanceRef, of graph.Repetition) (addrs.In
 	if of.Count != nil {
 		want = cty.Number
 	}
-	v, err := c.scope().Eval(ref.Index, cty.DynamicPseudoType)
+	v, err := c.index(ref.Index)
 	if err != nil {
 		return addrs.NoKey, err
 	}
@@ -118,6 +153,19 @@ func (c *evalContext) keyOf(ref lang.InstanceRef, of graph.Repetition) (addrs.In
 	return key, nil
 }
 
+// index evaluates an index. Most indexes are count.index or each.key, which need no scope.
+func (c *evalContext) index(e *lang.Expr) (cty.Value, error) {
+	if _, plain := e.Expression.(*hclsyntax.ScopeTraversalExpr); plain && len(e.Refs.Objects) == 1 {
+		switch ref := e.Refs.Objects[0]; ref.Subject.(type) {
+		case addrs.CountAttr, addrs.ForEachAttr:
+			if len(ref.Remaining) == 0 {
+				return c.Value(ref.Subject, ref.Range)
+			}
+		}
+	}
+	return c.scope().Eval(e, cty.DynamicPseudoType)
+}
+
 // keyProblem says why the key of a reference can't be used.
 type keyProblem struct {
 	ref    lang.InstanceRef
@@ -133,13 +181,10 @@ func (c *evalContext) withReads(r *graph.Resource, change *plans.InstanceChange)
 		return c, nil
 	}
 	out := *c
-	out.reads = map[addrs.Resource][]addrs.InstanceKey{}
-	for _, read := range change.Reads {
-		out.reads[read.Resource] = append(out.reads[read.Resource], read.Key)
-	}
+	out.reads = change.Reads
 	for _, indexed := range r.Indexed {
 		addr := indexed.Of.Addr.Resource
-		planned := out.reads[addr]
+		planned := out.reads.of(addr)
 		if planned == nil {
 			continue
 		}
@@ -148,7 +193,7 @@ func (c *evalContext) withReads(r *graph.Resource, change *plans.InstanceChange)
 			continue // reported by the evaluation of the block
 		}
 		for _, key := range keys {
-			if !slices.Contains(planned, key) {
+			if !planned.has(key) {
 				return nil, tfdiags.Errorf("Reference changed after planning",
 					"%s was planned with other instances of %s than %s%s, to which it refers now. A file or an "+
 						"environment variable that decides this has probably changed. Create a new plan.",
@@ -163,22 +208,25 @@ func (c *evalContext) withReads(r *graph.Resource, change *plans.InstanceChange)
 // that refer to instances of their own resource, and during an apply.
 func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Value, bool) {
 	r := c.in.module.Resources[addr]
-	if r == nil || c.in.resources[r.Slot] == nil {
+	if r == nil || c.in.resources[r.Slot] == nil || c.before != nil {
 		return cty.NilVal, false
 	}
-	keys, found := c.reads[addr]
-	if !found {
+	read := c.reads.of(addr)
+	if read == nil {
 		for _, one := range of {
 			if one.Index != nil || r.Barriers[one.Key] == nil {
 				return cty.NilVal, false // the expression has waited for the whole resource
 			}
-			keys = append(keys, one.Key)
+			read = append(read, plans.InstanceRead{Resource: addr, Key: one.Key})
 		}
 	}
-	byKey := make(map[string]cty.Value, len(keys))
-	for _, key := range keys {
-		if v := c.instanceValue(r, key); v != cty.NilVal {
-			byKey[keyName(key)] = v
+	byKey := make(map[string]cty.Value, len(read))
+	for _, one := range read {
+		if one.Key == addrs.NoKey {
+			continue
+		}
+		if v := c.instanceValue(r, one.Key); v != cty.NilVal {
+			byKey[keyName(one.Key)] = v
 		}
 	}
 	return cty.ObjectVal(byKey), true

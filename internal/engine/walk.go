@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -29,6 +30,8 @@ type walk struct {
 	halt       context.CancelFunc // cancels begin
 	calls      *calls
 	times      *timings.Walk
+	walker     *dag.Walker
+	jobs       *jobQueue
 
 	// Slices indexed by node or resource. Each node writes only its own entries.
 	upstreamPending []bool          // a resource upstream of the node has a pending change
@@ -98,7 +101,9 @@ func (w *walk) run() error {
 
 	// A node that waits for a provider call occupies a worker, so nodes that only compute need
 	// GOMAXPROCS more.
-	dag.Walk(w.begin, &w.graph.Edges, parallelism+runtime.GOMAXPROCS(0), w.visit)
+	w.walker, w.jobs = dag.NewWalker(&w.graph.Edges), &jobQueue{w: w, limit: parallelism}
+	w.walker.Walk(w.begin, parallelism+runtime.GOMAXPROCS(0), w.visit)
+	w.jobs.wait()
 	w.eval.unfinished = nil // what runs after the walk reads what there is
 	w.times.End(&w.graph.Edges, func(id dag.ID) string { return w.graph.Nodes[id].Name })
 	w.inspectLate()
@@ -153,7 +158,7 @@ func (w *walk) visitNode(id dag.ID, n *graph.Node) {
 			break
 		}
 	}
-	if w.deferred != nil {
+	if w.deferred != nil && w.deferred[id] == nil { // instances may have been deferred before
 		w.deferred[id] = w.deferredBefore(id)
 	}
 	err := n.Problems.Err()
@@ -163,9 +168,14 @@ func (w *walk) visitNode(id dag.ID, n *graph.Node) {
 	if n.Resource != nil && w.result(n.Resource).pending.exist() {
 		w.upstreamPending[id] = true
 	}
-	w.out.report(err)
+	if err != errReported {
+		w.out.report(err)
+	}
 	w.failed[id] = err != nil
 }
+
+// errReported is the error of a node whose errors have been reported already.
+var errReported = errors.New("reported")
 
 // execute does the work of a node.
 func (w *walk) execute(n *graph.Node) error {
@@ -181,7 +191,7 @@ func (w *walk) execute(n *graph.Node) error {
 	case graph.KindModule:
 		return w.expandModule(n)
 	case graph.KindExpand:
-		return w.visitor(n.Resource).expandForSteps()
+		return w.expandResource(n.Resource)
 	case graph.KindResource:
 		return w.visitResource(n.Resource)
 	case graph.KindResourceIn:
@@ -200,12 +210,23 @@ func (w *walk) execute(n *graph.Node) error {
 	return nil
 }
 
+// expandResource decides the instances of a resource before they are planned or changed.
+func (w *walk) expandResource(r *graph.Resource) error {
+	if w.op.Phase == graph.PhasePlan {
+		return w.visitor(r).startPlan()
+	}
+	return w.visitor(r).expandForSteps()
+}
+
 // visitResource visits a whole resource, as the phase requires.
 func (w *walk) visitResource(r *graph.Resource) error {
 	switch w.op.Phase {
 	case graph.PhaseValidate:
 		return w.visitor(r).validate()
 	case graph.PhasePlan:
+		if r.Inputs != r.Node {
+			return w.visitor(r).planned()
+		}
 		return w.visitor(r).plan()
 	case graph.PhasePlanDestroy:
 		return w.visitor(r).planDestroy()

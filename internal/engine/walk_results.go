@@ -23,6 +23,11 @@ type resourceResult struct {
 	pending  pendingChanges
 	imports  map[addrs.AbsInstance]*importRequest // evaluated import targets
 	deferral *deferral                            // of data sources and ephemeral resources, once needed
+
+	// For resources whose instances are planned in order; see resourceVisit.startPlan.
+	last       *job          // ends the planning of the resource; nil if it is deferred
+	failed     bool          // not everything could be planned; set by that job
+	deferredBy *deferredNode // why the resource, or an instance of it, is deferred
 }
 
 // moduleTree holds the instances of all modules.

@@ -32,6 +32,11 @@ func (i Instances) Computed() bool {
 	return slices.ContainsFunc(i, func(ref InstanceRef) bool { return ref.Index != nil })
 }
 
+// Guarded reports whether one of the references counts only under a condition.
+func (i Instances) Guarded() bool {
+	return slices.ContainsFunc(i, func(ref InstanceRef) bool { return len(ref.Guards) > 0 })
+}
+
 // InstanceRef is a reference to one instance of a resource: by a constant key, or by an index that
 // is computed.
 type InstanceRef struct {
@@ -74,6 +79,13 @@ func (r *Refs) Add(other Refs) {
 		maps.Copy(r.selected, other.selected)
 	}
 	r.instances = instancesOf(r.Objects, r.selected)
+}
+
+// Name reports whether a reference names a resource or an instance of it.
+func (r *Refs) Name(of addrs.Resource) bool {
+	return slices.ContainsFunc(r.Objects, func(ref *addrs.Reference) bool {
+		return ref.Whole() == addrs.Referenceable(of)
+	})
 }
 
 // SelectsInstance reports whether a reference to a resource is used only for one of its instances.

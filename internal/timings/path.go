@@ -45,13 +45,22 @@ func (r *Recorder) Walk(name string, nodes int) *Walk {
 	return &Walk{recorder: r, name: name, began: time.Now(), nodes: make([]span, nodes)}
 }
 
-// Visit records the start of a node. The returned function records its end. Each node is visited
-// once.
+// Begin records the start of a node whose work begins before its visit.
+func (w *Walk) Begin(node dag.ID) {
+	if w != nil {
+		w.nodes[node].start = time.Since(w.began)
+	}
+}
+
+// Visit records the start of a node, unless it has begun before. The returned function records its
+// end. Each node is visited once.
 func (w *Walk) Visit(node dag.ID) (end func()) {
 	if w == nil {
 		return func() {}
 	}
-	w.nodes[node].start = time.Since(w.began)
+	if w.nodes[node].start == 0 {
+		w.Begin(node)
+	}
 	return func() { w.nodes[node].end = max(1, time.Since(w.began)) }
 }
 

@@ -70,6 +70,7 @@ func Build(ctx context.Context, op *Operation) (*Graph, error) {
 	if err := b.run(transformers); err != nil {
 		return nil, err
 	}
+	b.separateInstances()
 	return b.g, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/dag"
 	"tofu/internal/lang"
+	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -89,8 +90,8 @@ type Value struct {
 	Conditions  []Condition // validations or preconditions
 
 	// Reads holds the instances that an argument reads before their resources are complete; see
-	// KindValueIn.
-	Reads map[addrs.ModuleInstance]ReadsIn
+	// KindValueIn. NoKey says that it reads none of a resource.
+	Reads map[addrs.ModuleInstance][]plans.InstanceRead
 }
 
 // Check is a check block.
@@ -128,6 +129,7 @@ type Resource struct {
 
 	Indexed []IndexedRead // resources of the module that the block reads by a computed index; also itself
 	EachOf  *Resource     // one of them, whose keys are those of the block; see setEachOf
+	Awaited []IndexedRead // resources of which the instances wait for single instances in a plan; see separateInstances
 
 	Recorded            Recorded
 	CreateBeforeDestroy bool // set by the block, or forced by a dependent

@@ -18,7 +18,7 @@ const (
 	KindInspection                 // evaluates expressions that are not part of the configuration
 	KindModule                     // module call: decides the module's instances
 
-	KindExpand        // decides a resource's instances before their Steps run; only graphs with Steps have it
+	KindExpand        // decides a resource's instances before their Steps run, or before they are planned
 	KindResource      // completes a resource: its value is final afterwards
 	KindResourceIn    // completes a resource within one instance of its module
 	KindStep          // one change to one object

@@ -33,6 +33,10 @@ type Operation struct {
 	Schema      func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
 	Provisioner func(typ string) (*providers.ResourceSchema, bool, error)
 
+	// ByInstance says that a plan reads and plans each instance as soon as the instances that it
+	// reads are planned. The graph has additional nodes then; see separateInstances.
+	ByInstance bool
+
 	// Early returns what is known about the keys of instances before the walk. If it is nil,
 	// targets select whole resources only.
 	Early func(context.Context, *Graph) EarlyKeys

@@ -116,11 +116,18 @@ func (b *build) setIndexed(r *Resource) {
 		of := r.Module.Resources[addr]
 		switch {
 		case of == nil, of == r, of.Config == nil, of.Config.Check != nil, addr.Mode == addrs.Ephemeral:
-		case !refs[addr].Computed(): // the graph has Barriers for constant keys
+			continue
 		case !of.Exprs.Repetition.Repeats():
+			continue
 		case chained && chain == addr && (of.Exprs.Repetition.ForEach == nil || b.op.Partial()):
-		default:
-			r.Indexed = append(r.Indexed, IndexedRead{of, refs[addr]})
+			continue
+		}
+		read := IndexedRead{of, refs[addr]}
+		if read.Refs.Computed() { // the graph of an apply has Barriers for constant keys
+			r.Indexed = append(r.Indexed, read)
+		}
+		if b.op.ByInstance && !b.op.Partial() && r.awaits(read) {
+			r.Awaited = append(r.Awaited, read)
 		}
 	}
 }

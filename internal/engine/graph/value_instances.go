@@ -5,6 +5,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/plans"
 )
 
 // How values pass instances on
@@ -21,10 +22,6 @@ type valueIn struct {
 	v  *Value
 	in addrs.ModuleInstance
 }
-
-// ReadsIn holds the instances that an argument of a module call reads for one module instance, by
-// resource of the calling module.
-type ReadsIn map[addrs.Resource][]addrs.InstanceKey
 
 // carries reports whether a value leads to its readers from resources of its own module instance,
 // or from single instances of a resource.
@@ -144,18 +141,18 @@ func (o *instanceOrder) connectArgument(n *Node, v *Value, in addrs.ModuleInstan
 		of := reads.Of
 		read[of], of.readEarly = true, true
 		if v.Reads == nil {
-			v.Reads = map[addrs.ModuleInstance]ReadsIn{}
+			v.Reads = map[addrs.ModuleInstance][]plans.InstanceRead{}
 		}
-		if v.Reads[in] == nil {
-			v.Reads[in] = ReadsIn{}
-		}
-		list := []addrs.InstanceKey{}
 		o.after(n, of.expand)
-		for _, k := range keys {
-			list = append(list, k.Key)
-			o.after(n, o.instanceNode(of, parent, k.Key, nil))
+		if len(keys) == 0 {
+			keys = []KeyRead{{Key: addrs.NoKey}}
 		}
-		v.Reads[in][of.Addr.Resource] = list
+		for _, k := range keys {
+			v.Reads[in] = append(v.Reads[in], plans.InstanceRead{Resource: of.Addr.Resource, Key: k.Key})
+			if k.Key != addrs.NoKey {
+				o.after(n, o.instanceNode(of, parent, k.Key, nil))
+			}
+		}
 	}
 	return read
 }

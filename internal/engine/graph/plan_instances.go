@@ -1,0 +1,108 @@
+package graph
+
+import (
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/lang"
+)
+
+// How a plan waits for instances
+//
+// In the graph of a plan, a resource is one node, however many instances it has. If a block reads
+// another resource only by instance, both get a second node, which decides the instances and begins
+// to plan them: it waits for everything that the block refers to, but of the other resource only
+// until its instances are decided. Which instances wait for which is known then, and the walk
+// orders their plans itself. The resource's own node comes after all of them. So everything that
+// reads a resource as a whole waits as before, and no edge joins instances.
+
+// AwaitsInstances reports whether the instances of a block wait for single instances of a resource
+// in a plan. A nil resource awaits none.
+func (r *Resource) AwaitsInstances(of *Resource) bool {
+	return r != nil && slices.ContainsFunc(r.Awaited, func(read IndexedRead) bool { return read.Of == of })
+}
+
+// separateInstances adds a node before each resource that reads others by instance or is read so.
+// The graph has no cycles, and has none afterwards: the new nodes take over the edges of the
+// resources.
+func (b *build) separateInstances() {
+	for _, r := range b.g.Resources {
+		if len(r.Awaited) == 0 {
+			continue
+		}
+		b.separate(r)
+		chain, chained := r.Exprs.Repetition.chainedTo()
+		whole := map[dag.ID]bool{}
+		for _, read := range r.Awaited {
+			of := read.Of
+			b.separate(of)
+			b.after(r.Node, of.Node) // what reads all of r comes after all that r reads
+			b.after(r.Inputs, of.Inputs)
+			whole[of.Node.ID] = true
+			if chained && of.Addr.Resource == chain {
+				r.EachOf = of
+			}
+		}
+		b.g.Edges.Remove(r.Inputs.ID, func(id dag.ID) bool { return whole[id] })
+	}
+}
+
+// separate adds a node that decides the instances of a resource, and waits for all that the
+// resource needs.
+func (b *build) separate(r *Resource) {
+	if r.Inputs != r.Node {
+		return
+	}
+	n := b.node(KindExpand, r.Node.Module, r.Addr.String()+" (expand)", r.Node.Range)
+	n.Resource, n.Problems = r, r.Node.Problems
+	b.after(n, b.needs(r.Node)...)
+	b.g.Edges.Disconnect(r.Node.ID)
+	b.after(r.Node, n)
+	r.Inputs, r.expand = n, n
+}
+
+// needs returns the nodes that a node waits for.
+func (b *build) needs(n *Node) []*Node {
+	var out []*Node
+	for _, id := range b.g.Edges.Needs(n.ID) {
+		out = append(out, b.g.Nodes[id])
+	}
+	return out
+}
+
+// awaits reports whether the instances of a block may wait, in a plan, for the instances of a
+// resource that they read. They must not if something reads that resource before the instances of
+// the block are planned, or for all of them at once. Data sources and ephemeral resources also
+// depend on whether any instance of a managed resource changes.
+func (r *Resource) awaits(read IndexedRead) bool {
+	of := read.Of.Addr.Resource
+	managed := r.Addr.Resource.Mode == addrs.Managed
+	if r.Config.Check != nil || !managed && (r.Addr.Resource.Mode != addrs.Data || of.Mode != addrs.Data) {
+		return false
+	}
+	names := func(refs *lang.Refs) bool { return refs.Name(of) }
+	chain, chained := r.Exprs.Repetition.chainedTo()
+	chained = chained && chain == of
+	switch e := r.Exprs; {
+	case chained && read.Of.Schema.Block.ContainsDeprecated(), // a warning about the whole for_each
+		!chained && slices.ContainsFunc(e.Repetition.Refs(), names),
+		e.PreventDestroy != nil && names(&e.PreventDestroy.Refs),
+		r.ProviderKey != nil && r.ProviderKey.Module == r.Module && names(&r.ProviderKey.Expr.Refs):
+		return false
+	}
+	for _, t := range r.Imports {
+		for _, e := range t.exprs() {
+			if names(&e.Refs) {
+				return false
+			}
+		}
+	}
+	for _, own := range r.Exprs.ownInstances(r.Addr.Resource) {
+		if chained || own.Index != nil && names(&own.Index.Refs) ||
+			slices.ContainsFunc(own.Guards, func(g lang.Guard) bool { return names(&g.Condition.Refs) }) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+)
+
+// Planning by instance
+//
+// Most resources are planned as a whole: after everything that they refer to, all instances at
+// once. If a block refers to single instances, of its own resource or of others, its instances are
+// jobs, each of which waits for the jobs of the instances that it reads. The keys of these are
+// evaluated when the instances of the block are decided. Where a key isn't known then, the instance
+// waits for the whole resource.
+//
+// The own node of a resource, on which readers of the whole depend, comes after its last job. That
+// job sets the values of the resource and reports all errors, those of a resource before those of
+// its readers.
+
+// inOrder reports whether the instances of the resource are planned in the order of references.
+func (v resourceVisit) inOrder() bool { return v.r.Inputs != v.r.Node || v.r.OwnInstances() != nil }
+
+// findAwaited finds the instances of other resources for which each instance waits. It leaves out
+// resources for which an instance waits as a whole.
+func (v resourceVisit) findAwaited(in *moduleInstance, x *expansion) {
+	if len(v.r.Awaited) == 0 {
+		return
+	}
+	c := v.w.eval.newContext(in, repetition{})
+	c.before = v.r
+	for i := range x.keys {
+		c.rep = x.repetition(i)
+		for _, read := range v.r.Awaited {
+			x.reads[i] = c.addAwaited(x.reads[i], read)
+		}
+	}
+}
+
+// addAwaited adds the instances that references select to a list. It adds none if a key is not
+// known, or if there is no instance with that key: what the block does then depends on the whole
+// resource.
+func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRead) []plans.InstanceRead {
+	first := len(list)
+	of, x := read.Of, c.in.resources[read.Of.Slot]
+	for _, ref := range read.Refs {
+		if c.unused(ref) {
+			continue
+		}
+		key, err := c.keyOf(ref, of.Exprs.Repetition)
+		if err != nil {
+			return list[:first]
+		}
+		if _, exists := x.has(key); !exists {
+			return list[:first]
+		}
+		one := plans.InstanceRead{Resource: of.Addr.Resource, Key: key}
+		if !slices.Contains(list[first:], one) {
+			list = append(list, one)
+		}
+	}
+	if len(list) == first {
+		list = append(list, plans.InstanceRead{Resource: of.Addr.Resource, Key: addrs.NoKey})
+	}
+	return list
+}
+
+// awaitedWhole returns the resources for which an instance waits as a whole.
+func (v resourceVisit) awaitedWhole(reads []plans.InstanceRead) []*graph.Resource {
+	var out []*graph.Resource
+	for _, read := range v.r.Awaited {
+		names := func(one plans.InstanceRead) bool { return one.Resource == read.Of.Addr.Resource }
+		if !slices.ContainsFunc(reads, names) {
+			out = append(out, read.Of)
+		}
+	}
+	return out
+}
+
+// deferredByRead returns why an instance is deferred because of what it reads, or nil if it isn't.
+func (v resourceVisit) deferredByRead(in *moduleInstance, x *expansion, i int) *deferredNode {
+	if x.deferred == nil {
+		return nil
+	}
+	for _, read := range x.reads[i] {
+		of := in.resources[v.r.Module.Resources[read.Resource].Slot]
+		if at, exists := of.has(read.Key); exists && of.deferred[at] != nil {
+			return of.deferred[at]
+		}
+	}
+	for _, of := range v.awaitedWhole(x.reads[i]) {
+		if d := v.w.result(of).deferredBy; d != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// start begins to plan the objects of a resource in the order of their references. It calls end
+// with all errors after the last one.
+func (p *resourcePlan) start(end func(error)) {
+	w, r := p.w, p.r
+	jobs := make([]job, len(p.run))
+	for i, run := range p.run {
+		jobs[i].run = run
+	}
+	last := &job{always: true}
+	last.run = func() error {
+		var errs tfdiags.Diagnostics
+		for i := range jobs {
+			errs = errs.AppendError(jobs[i].err)
+		}
+		end(errs.Err())
+		return nil
+	}
+	w.result(r).last = last
+	w.jobs.add(jobs, last, func() {
+		rest := jobs
+		for _, in := range w.modules.of(r.Module) {
+			if x := in.resources[r.Slot]; x != nil {
+				x.jobs, rest = rest[:len(x.keys)], rest[len(x.keys):]
+				p.connect(in, x)
+			}
+		}
+		for _, read := range r.Awaited { // for the order of errors
+			last.waitFor(w.result(read.Of).last)
+		}
+	})
+}
+
+// connect makes the plans of the instances in one module instance wait for what the instances read.
+func (p *resourcePlan) connect(in *moduleInstance, x *expansion) {
+	for i := range x.jobs {
+		for _, read := range x.reads[i] {
+			of := in.resources[p.r.Module.Resources[read.Resource].Slot]
+			if at, exists := of.has(read.Key); exists {
+				x.jobs[i].waitFor(&of.jobs[at])
+			}
+		}
+		for _, of := range p.awaitedWhole(x.reads[i]) {
+			x.jobs[i].waitFor(p.w.result(of).last)
+		}
+	}
+}
+
+// startPlan begins to plan the instances of a resource before everything that it reads is planned.
+func (v resourceVisit) startPlan() error {
+	w, r, res := v.w, v.r, v.w.result(v.r)
+	p, deferred, err := v.begin()
+	switch {
+	case deferred != nil: // the changes are put off once the values that the block reads are complete
+		res.deferredBy = deferred
+		w.deferred[r.Inputs.ID] = deferred.behind(r.Addr.String())
+		return nil
+	case p == nil:
+		return err
+	}
+	incomplete := len(p.errs) > 0
+	w.times.Begin(r.Node.ID)
+	release := w.walker.Hold(r.Node.ID)
+	p.start(func(err error) {
+		defer release()
+		err = p.end(err)
+		w.out.report(err)
+		res.failed = err != nil || res.last.blocked
+		res.deferredBy = w.deferredAt(r.Node.ID)
+	})
+	if incomplete {
+		return errReported // nothing reads single instances then
+	}
+	return nil
+}
+
+// planned ends the planning of a resource after its jobs.
+func (v resourceVisit) planned() error {
+	switch res := v.w.result(v.r); {
+	case res.last == nil && res.deferredBy != nil:
+		return v.deferAll(res.deferredBy)
+	case res.failed:
+		return errReported
+	}
+	return nil
+}
