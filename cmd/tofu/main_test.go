@@ -106,6 +106,7 @@ func scriptParams(mirror, dir string) testscript.Params {
 			"ociregistry": cmdOCIRegistry,
 			"phrases":     cmdPhrases,
 			"replace":     cmdReplace,
+			"schema":      cmdSchema,
 			"screen":      cmdScreen,
 			"stateserver": cmdStateServer,
 			"store":       cmdStore,

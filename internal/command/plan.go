@@ -32,6 +32,9 @@ the changes that were shown.`,
 				f.Vars = append(f.Vars, inputs.Flag{Unknown: true, Text: text})
 				return nil
 			})
+		fs.StringVar(&f.Against, "against", "", "Plan to bring back how the objects were at `RUN|TIME`: at the end of a "+
+			"run, whose ID may be abbreviated, or at a time such as 2026-01-31T12:00:00Z. What can't be undone is listed. "+
+			"Needs the backend \"postgres\".")
 		fs.StringVar(&f.Out, "out", "", "Save the plan to `path`, for the apply command.")
 		fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
 			"Exit with status 0 without changes, 1 after an error, and 2 with changes.")
@@ -45,6 +48,7 @@ the changes that were shown.`,
 type planCommandFlags struct {
 	planFlags
 	Out, GenerateConfig string
+	Against             string
 	DetailedExitCode    bool
 	Summary             bool
 }
@@ -64,6 +68,13 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 		app.onStderr()
 	}
 	opts.GenerateConfig, opts.NotSaved = f.GenerateConfig != "", f.Out == ""
+	if f.Against != "" {
+		if opts.Mode != plans.Normal || f.GenerateConfig != "" {
+			return badUsage("Incompatible options",
+				"-against can't be used together with -destroy, -refresh-only and -generate-config-out.")
+		}
+		opts.Defer = false // a later round would plan what the configuration requires
+	}
 	if err := tfdiags.Join(generateTarget(f.GenerateConfig, opts.Mode), planTarget(f.Out)); err != nil {
 		return err
 	}
@@ -76,6 +87,11 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 	}
 	defer op.Close()
 	op.Env.Parallelism = f.Parallelism
+	if f.Against != "" {
+		if opts.Past, err = op.Past(ctx, f.Against); err != nil {
+			return err
+		}
+	}
 	plan, err := f.plan(ctx, op, opts)
 	if plan != nil && f.GenerateConfig != "" {
 		err = tfdiags.Join(err, writeGenerated(f.GenerateConfig, plan, app.Warnings.Add))

@@ -140,6 +140,9 @@ func (v stepVisit) change() (*applyStep, error) {
 	if p.prov, err = p.declaredProvider(); err != nil {
 		return nil, err
 	}
+	if s.Change.Restored != cty.NilVal {
+		p.restore = &restoration{planned: s.Change}
+	}
 	return &applyStep{instancePlan: p, planned: s.Change, forced: s.Forced}, nil
 }
 

@@ -31,6 +31,9 @@ func (p *instancePlan) evaluate() (*desired, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.restore != nil {
+		marked = p.restore.config(p, marked)
+	}
 	out := &desired{}
 	if out.config, out.marks, err = p.splitMarks(marked); err != nil {
 		return nil, err
@@ -118,6 +121,9 @@ func (p *instancePlan) change(prior *objectState, importing *plans.Importing) (*
 		return nil, err
 	}
 	change.Importing, change.Reads = importing, p.instanceReads()
+	if p.restore != nil && change.Action != plans.NoOp {
+		change.Restored = objchange.WithoutWriteOnly(p.r.Schema.Block, prop.config)
+	}
 	return change, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
+	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
@@ -27,7 +28,15 @@ func (p *instancePlan) planData() error {
 	if err := p.preconditions(); err != nil {
 		return err
 	}
-	config, pvms, err := p.dataConfig()
+	marked, err := p.evalBody()
+	if err != nil {
+		return err
+	}
+	if marks.Contains(marked, marks.Absent) {
+		p.x.objs[p.at] = cty.UnknownVal(r.Schema.Block.ImpliedType()).Mark(marks.Absent)
+		return nil
+	}
+	config, pvms, err := p.splitMarks(marked)
 	if err != nil {
 		return err
 	}

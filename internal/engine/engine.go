@@ -11,6 +11,7 @@ import (
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
 )
@@ -92,6 +93,8 @@ type PlanOptions struct {
 	Targets      []addrs.Target
 	Excludes     []addrs.Target
 	ForceReplace []addrs.AbsInstance
+	// Past, if not nil, makes a normal plan bring back how objects were. See past.go.
+	Past *Past
 
 	// Imports are import targets from the command line (`tofu import`), besides the configuration's
 	// import blocks.
@@ -109,6 +112,13 @@ type PlanOptions struct {
 	RestOf *plans.Plan
 
 	preDestroy bool // see graph.Operation.PreDestroy
+}
+
+// Past is an earlier state to bring back.
+type Past struct {
+	State *states.State
+	At    time.Time
+	Run   string // the ID of the run at whose end the state was this; "" for a time
 }
 
 // ApplyOptions are the options of [Apply] besides the plan. A nil pointer means none.

@@ -15,8 +15,8 @@ import (
 
 // triggered reports whether one of the instance's replace_triggered_by references changes.
 func (p *instancePlan) triggered() (bool, error) {
-	if p.w.op.Plan != nil {
-		return false, nil // decided by the plan
+	if p.w.op.Plan != nil || p.w.op.past != nil {
+		return false, nil // decided by the plan; an earlier object needs no replacement
 	}
 	for _, e := range p.r.Exprs.Triggers {
 		if fired, err := p.triggersReplace(e); fired || err != nil {

@@ -135,6 +135,8 @@ func (o *orphanPlan) reason() plans.Reason {
 	switch {
 	case o.deposed != "":
 		return plans.NoReason
+	case o.w.op.past != nil:
+		return plans.DeleteNewer
 	case r.Config == nil:
 		if o.w.op.moves.Previous(o.addr) != nil {
 			return plans.DeleteNoMoveTarget

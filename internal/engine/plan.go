@@ -56,6 +56,8 @@ func (o *PlanOptions) check(warn tfdiags.Sink) error {
 	case o.Mode == plans.RefreshOnly && o.SkipRefresh:
 		return tfdiags.Errorf("Incompatible plan options",
 			"A refresh-only plan without refreshing would do nothing: leave out -refresh=false or -refresh-only.")
+	case o.Mode != plans.Normal && o.Past != nil:
+		return tfdiags.Errorf("Incompatible plan options", "-against can't be used with -destroy or -refresh-only.")
 	case o.Mode != plans.Normal && len(o.ForceReplace) > 0:
 		return tfdiags.Errorf("Incompatible plan options", "-replace can't be used with -destroy or -refresh-only.")
 	}
@@ -107,6 +109,9 @@ func planNormal(
 	}
 	op := opts.operation(cfg, moved, env)
 	op.moves, op.PreDestroy, op.ByInstance = results, opts.preDestroy, true
+	if opts.Past != nil {
+		op.past = pastObjects(cfg, opts.Past.State, moved)
+	}
 	if err := op.checkMovedTargets(); err != nil {
 		return nil, err
 	}
@@ -209,7 +214,7 @@ type finisher struct{ w *walk }
 func (f finisher) removeOutputs() {
 	w := f.w
 	for _, name := range w.op.Prior.OutputNames() {
-		if w.op.Config.Module.Outputs[name] != nil && w.op.Mode != plans.Destroy || w.op.Selective() {
+		if w.op.Config.Module.Outputs[name] != nil && w.op.Mode != plans.Destroy || w.op.Selective() || w.op.past != nil {
 			continue
 		}
 		prior := w.op.Prior.Output(name)
@@ -231,7 +236,7 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	}
 	plan := &plans.Plan{
 		Mode: opts.Mode, Errored: errored, Timestamp: w.op.timestamp,
-		Complete: !w.op.Selective() && len(w.out.deferred)+len(w.deferredModules) == 0,
+		Complete: !w.op.Selective() && opts.Past == nil && len(w.out.deferred)+len(w.deferredModules) == 0,
 		Deferred: w.out.deferred, DeferredModules: w.deferredModules,
 		Variables: map[string]cty.Value{}, EphemeralVariables: map[string]bool{},
 		Targets: opts.Targets, Excludes: opts.Excludes, ForceReplace: opts.ForceReplace,
@@ -260,6 +265,7 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 		w.out.prevRun.RepairDependencies(states.DependencyRepair{Before: w.out.prevRun, Moved: w.op.moves.All(),
 			Present: w.out.state})
 	}
+	plan.Past = f.past(opts)
 	plan.Drift = f.drift()
 	if w.out.prevRun != nil && w.op.moves != nil {
 		// An apply uses these new addresses. The displayed and stored dependencies keep the old

@@ -244,6 +244,9 @@ func (p *instancePlan) selfReferences() (named bool, err error) {
 // plan these objects.
 func (v resourceVisit) orphanJobs(prior *states.Resource) []func() error {
 	w, r := v.w, v.r
+	if w.op.past != nil {
+		return nil
+	}
 	var jobs []func() error
 	var x *expansion
 	in := w.modules.at(r.Module, prior.Addr.Module)
@@ -312,6 +315,7 @@ type instancePlan struct {
 	at int // position in x
 
 	generated *generatedBody // nil for the configured block
+	restore   *restoration   // nil unless an earlier object is brought back
 }
 
 // withSelf returns the instance's context with self set to its object.
@@ -368,6 +372,11 @@ func (p *instancePlan) planManaged() error {
 	if w.op.Mode == plans.RefreshOnly {
 		return p.refreshOnly(prior)
 	}
+	if w.op.past != nil {
+		if p.restore, err = p.planPast(prior); p.restore == nil {
+			return err
+		}
+	}
 	if w.op.ImportsOnly(r) {
 		p.x.objs[p.at] = prior.value
 		w.addChange(r, &plans.InstanceChange{
@@ -390,6 +399,9 @@ func (p *instancePlan) planManaged() error {
 	p.x.objs[p.at] = change.After
 	if change.Action.IsReplace() { // for references, unknown parts are sensitive as well
 		p.x.objs[p.at] = markStored(r.Schema.Block, change.After, nil)
+	}
+	if p.restore != nil {
+		p.x.objs[p.at] = p.lose(change, p.restore.past, p.x.objs[p.at])
 	}
 	if change.Action == plans.NoOp && prior.exists() {
 		p.store(prior.obj, r.Recorded.Dependencies, dependencyInstances(change))

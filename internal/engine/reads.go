@@ -10,6 +10,7 @@ import (
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
 	"tofu/internal/lang/coerce"
+	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -134,9 +135,10 @@ func (c *evalContext) keyOf(ref lang.InstanceRef, of graph.Repetition) (addrs.In
 	if err != nil {
 		return addrs.NoKey, err
 	}
-	if v.IsMarked() {
+	if marks.Has(v, marks.Sensitive) || marks.Has(v, marks.Ephemeral) {
 		return addrs.NoKey, &keyProblem{ref, "its key is sensitive or ephemeral"}
 	}
+	v, _ = v.Unmark()
 	if v, err = coerce.Convert(v, want); err != nil {
 		return addrs.NoKey, &keyProblem{ref, "its key has the wrong type: " + tfdiags.FormatError(err)}
 	}

@@ -28,6 +28,7 @@ type results struct {
 	deferred   []*plans.Deferred
 	errs       tfdiags.Diagnostics
 	forgotten  int                     // number of objects
+	lost       []plans.Lost            // what a plan for an earlier time can't bring back
 	checkReads []*plans.InstanceChange // data sources in check blocks that were read during the plan
 }
 

@@ -228,7 +228,9 @@ func (e *evaluator) recordOutput(v *graph.Value, val cty.Value) {
 	e.out.mu.Lock()
 	defer e.out.mu.Unlock()
 	switch {
+	case e.op.past != nil && marks.Contains(val, marks.Absent): // it stays as it is
 	case e.op.Phase.Plans():
+		val = marks.Without(val, marks.Renewed)
 		e.out.changes.AddOutput(outputChange(v.Output, e.op.Prior.Output(v.Name), val))
 		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() && (e.op.PreDestroy || e.op.Mode == plans.RefreshOnly) {
 			// A refresh-only plan also stores the outputs that it finds.
@@ -245,7 +247,7 @@ func (e *evaluator) recordOutput(v *graph.Value, val cty.Value) {
 // keepsUnknown reports whether an apply leaves a root output as it is if its value is unknown. It
 // depends on something deferred, or a targeted apply leaves a gap between counted instances.
 func (e *evaluator) keepsUnknown(output string) bool {
-	return len(e.op.deferredResources)+len(e.op.deferredModules) > 0 ||
+	return len(e.op.deferredResources)+len(e.op.deferredModules) > 0 || e.op.Plan.Past != nil ||
 		e.op.Selective() && e.out.state.Output(output) != nil
 }
 

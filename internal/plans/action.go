@@ -62,6 +62,7 @@ const (
 	DeleteEnabledFalse           Reason = "delete_because_enabled_false"
 	DeleteNoModule               Reason = "delete_because_no_module"
 	DeleteNoMoveTarget           Reason = "delete_because_no_move_target"
+	DeleteNewer                  Reason = "delete_because_newer" // than the objects to bring back
 	ReadConfigUnknown            Reason = "read_because_config_unknown"
 	ReadDependencyPending        Reason = "read_because_dependency_pending"
 	ReadCheckNested              Reason = "read_because_check_nested"

@@ -62,6 +62,9 @@ type Plan struct {
 	// GeneratedConfig is the text that -generate-config-out writes, by instance address.
 	GeneratedConfig map[string]string
 
+	// Past is set if the plan brings back how objects were.
+	Past *Past
+
 	// Footprint is set if the store of the state lets several runs change it.
 	Footprint *Footprint
 }
@@ -104,8 +107,11 @@ type InstanceChange struct {
 	Before, After cty.Value // marked; null if there is no object
 	// BeforeIdentity and AfterIdentity are cty.NilVal if the resource type has no identity.
 	BeforeIdentity, AfterIdentity cty.Value
-	RequiredReplace               []cty.Path
-	Private                       []byte // planned private data
+	// Restored is the configuration of a change that brings an earlier object back: the block's with
+	// the earlier values, without marks and write-only values. Otherwise it is cty.NilVal.
+	Restored        cty.Value
+	RequiredReplace []cty.Path
+	Private         []byte // planned private data
 
 	// ReplaceDeposed is the deposed key of the old object during CreateThenDelete.
 	ReplaceDeposed addrs.DeposedKey

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"tofu/internal/backend/postgres"
+	"tofu/internal/engine"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/tfdiags"
 )
@@ -42,20 +43,40 @@ func (s *Session) OpenStateAt(ctx context.Context, vars Variables, text string) 
 	if err != nil {
 		return nil, err
 	}
-	h, err := p.Historian()
+	_, loaded, err := p.stateAt(ctx, s, text)
 	if err != nil {
 		return nil, err
-	}
-	defer s.Timings.Phase("state")()
-	at, err := h.Moment(ctx, p.Workspace, text)
-	if err != nil {
-		return nil, tfdiags.Errorf("No such state", "%s", tfdiags.Sentence(err))
-	}
-	loaded, err := h.LoadStateAt(ctx, p.Workspace, at, p.codec)
-	if err != nil {
-		return nil, tfdiags.Errorf("Failed to load state", "%s", tfdiags.Sentence(err))
 	}
 	return &OpenedState{Manager: p.Manager(s), store: p.Store, workspace: p.Workspace, Snapshot: &statemgr.Snapshot{
 		State: loaded.State, Exists: loaded.Exists, Serial: loaded.Serial, Lineage: loaded.Lineage,
 		Version: loaded.Version, Revision: loaded.Revision}}, nil
+}
+
+// stateAt loads the state of the workspace as it was: at the end of the run whose ID begins with a
+// text, or at a time.
+func (p *Location) stateAt(ctx context.Context, s *Session, text string) (*statemgr.Moment, *statemgr.Loaded, error) {
+	h, err := p.Historian()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.Timings.Phase("state")()
+	at, err := h.Moment(ctx, p.Workspace, text)
+	if err != nil {
+		return nil, nil, tfdiags.Errorf("No such state", "%s", tfdiags.Sentence(err))
+	}
+	loaded, err := h.LoadStateAt(ctx, p.Workspace, at, p.codec)
+	if err != nil {
+		return nil, nil, tfdiags.Errorf("Failed to load state", "%s", tfdiags.Sentence(err))
+	}
+	return at, loaded, nil
+}
+
+// Past returns the state of the operation's workspace as it was: at the end of the run whose ID
+// begins with a text, or at a time.
+func (op *Operation) Past(ctx context.Context, text string) (*engine.Past, error) {
+	at, loaded, err := op.Location.stateAt(ctx, op.Session, text)
+	if err != nil {
+		return nil, err
+	}
+	return &engine.Past{State: op.Session.Adopt(loaded.State, op.Config.Config), At: at.At, Run: at.Run}, nil
 }

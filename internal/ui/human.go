@@ -191,9 +191,10 @@ func (h *human) Plan(v *PlanView) {
 			if h.Terminal {
 				p.hints()
 			}
-			return
+		} else {
+			p.view(h.View)
 		}
-		p.view(h.View)
+		p.screen("").Past(v.Plan.Past)
 	})
 }
 

@@ -323,6 +323,9 @@ func (p *planText) noChanges(drift bool) {
 	case p.Plan.Mode == plans.Destroy:
 		none("No objects need to be destroyed.",
 			"The state has no existing objects: none were created, or all were destroyed before.")
+	case p.Plan.Past != nil:
+		none("There is nothing to bring back.", "The objects that the configuration declares are as they were, as far "+
+			"as that depends on the configuration.")
 	case drift:
 		p.write("\n" + rule(p.width) + "\n")
 		none("Your infrastructure matches the configuration.",

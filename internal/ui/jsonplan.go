@@ -98,6 +98,9 @@ func WritePlan(w io.Writer, view *PlanView, version string) error {
 		p.changes("resource_drift", p.Source().ShownDrift(), false)
 		p.changes("resource_changes", p.Source().Listed(), true)
 		p.deferredChanges()
+		if p.Plan.Past != nil {
+			p.field("against", pastJSON(p.Plan.Past))
+		}
 		p.outputChanges()
 		if prior := p.priorState(); !prior.Empty() {
 			p.name("prior_state")
@@ -260,6 +263,28 @@ func (p *planWriter) deferredChanges() {
 	})
 	p.field("applyable", p.Plan.Applyable)
 	p.field("complete", p.Plan.Complete)
+}
+
+// against says which earlier state a plan goes back to, and what it can't bring back.
+type against struct {
+	At   string       `json:"at"`
+	Run  string       `json:"run,omitempty"`
+	Lost []lostObject `json:"lost"`
+}
+
+type lostObject struct {
+	Address    string           `json:"address"`
+	Reason     plans.LostReason `json:"reason"`
+	Attributes []string         `json:"attributes,omitempty"`
+	Text       string           `json:"-"`
+}
+
+func pastJSON(past *plans.Past) against {
+	out := against{At: past.At.UTC().Format(time.RFC3339Nano), Run: past.Run, Lost: []lostObject{}}
+	for _, lost := range past.Lost {
+		out.Lost = append(out.Lost, lostObject{lost.Addr.String(), lost.Why, lost.Attributes, lost.Text()})
+	}
+	return out
 }
 
 func (p *planWriter) resourceChange(c *plans.InstanceChange) *resourceChange {

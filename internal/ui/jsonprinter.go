@@ -264,6 +264,11 @@ func (p *jsonPrinter) Plan(v *PlanView) {
 		p.line("info", fmt.Sprintf("%s: Deferred, because %s", d.Addr, d.Because()), "deferred_change",
 			entry{"change": l, "chain": d.Chain})
 	}
+	if v.Plan.Past != nil {
+		for _, lost := range pastJSON(v.Plan.Past).Lost {
+			p.line("info", fmt.Sprintf("%s: Can't be undone: %s", lost.Address, lost.Text), "not_undone", entry{"lost": lost})
+		}
+	}
 	if v.Saved {
 		return
 	}

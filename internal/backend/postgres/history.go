@@ -49,40 +49,47 @@ func (s *Store) Moment(ctx context.Context, workspace, text string) (out *statem
 			return fmt.Errorf("the workspace %q has no state", workspace)
 		}
 		var revision *int64
+		run := ""
 		if at, ok := parseTime(text); ok {
 			err = tx.QueryRow(ctx, "SELECT max(id) FROM revision WHERE workspace = $1::bigint AND at <= $2::timestamptz",
 				w.id, at).Scan(&revision)
 		} else {
-			revision, err = runEnd(ctx, tx, w.id, text)
+			run, revision, err = runEnd(ctx, tx, w.id, text)
 		}
 		if err != nil {
 			return err
 		}
-		out, err = moment(ctx, tx, w.id, revision)
+		if out, err = moment(ctx, tx, w.id, revision); err == nil {
+			out.Run = run
+		}
 		return err
 	})
 	return out, explained(err)
 }
 
-// runEnd returns the last revision of a run, or at its end if it has changed nothing.
-func runEnd(ctx context.Context, tx pgx.Tx, workspace int64, prefix string) (*int64, error) {
-	rows, err := tx.Query(ctx, `SELECT coalesce((SELECT max(id) FROM revision v WHERE v.run = r.id),
+// runEnd returns a run with its last revision, or the one at its end if it has changed nothing.
+func runEnd(ctx context.Context, tx pgx.Tx, workspace int64, prefix string) (string, *int64, error) {
+	type end struct {
+		ID       string
+		Revision *int64
+	}
+	rows, err := tx.Query(ctx, `SELECT r.id, coalesce((SELECT max(id) FROM revision v WHERE v.run = r.id),
 			(SELECT max(id) FROM revision v WHERE v.workspace = r.workspace AND v.at <= coalesce(r.ended, now())))
 		FROM run r WHERE r.workspace = $1::bigint AND starts_with(r.id, $2::text) LIMIT 2`, workspace, prefix)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowTo[*int64])
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[end])
 	switch {
 	case err != nil:
-		return nil, err
+		return "", nil, err
 	case len(found) == 0 || prefix == "":
-		return nil, fmt.Errorf("%q is neither a time, such as 2026-01-31T12:00:00Z, nor the ID of a run in the "+
+		return "", nil, fmt.Errorf("%q is neither a time, such as 2026-01-31T12:00:00Z, nor the ID of a run in the "+
 			"history of the workspace: \"tofu state history\" lists the runs", prefix)
 	case len(found) > 1:
-		return nil, fmt.Errorf("the IDs of several runs begin with %q: add more characters", prefix)
+		return "", nil, fmt.Errorf("the IDs of several runs begin with %q: add more characters", prefix)
 	}
-	return found[0], nil
+	return found[0].ID, found[0].Revision, nil
 }
 
 // moment returns a revision with its time. It is an error if the history does not go back to it.

@@ -54,6 +54,11 @@ func DescribePlan(plan *plans.Plan) string {
 	for _, d := range plan.Deferred {
 		describeDeferred(&b, d)
 	}
+	if plan.Past != nil {
+		for _, lost := range plan.Past.Lost {
+			fmt.Fprintf(&b, "lost %s %s %s\n", lost.Addr, lost.Why, strings.Join(lost.Attributes, " "))
+		}
+	}
 	switch {
 	case plan.Errored:
 		b.WriteString("errored\n")

@@ -30,11 +30,13 @@ type Session struct {
 	dir     string
 	abort   context.CancelFunc       // of the current operation
 	deposed map[addrs.DeposedKey]int // numbers for the keys, which are random
+	past    map[string]*states.State // after each step of a run, by its name
 }
 
 // NewSession returns a Session with an empty state. dir is an empty directory for configurations.
 func NewSession(dir string) *Session {
-	return &Session{Cloud: &Cloud{}, State: states.New(), dir: dir, deposed: map[addrs.DeposedKey]int{}}
+	return &Session{Cloud: &Cloud{}, State: states.New(), dir: dir, deposed: map[addrs.DeposedKey]int{},
+		past: map[string]*states.State{}}
 }
 
 // Load loads a configuration from the texts of its files.
@@ -106,6 +108,7 @@ type Step struct {
 	Workers   int // parallelism; 0 is the default
 	Again     bool
 	Interrupt func() // called before the apply
+	Against   string // the step after which the state was as the plan is to bring it back
 }
 
 // Result is the result of a step as text.
@@ -129,6 +132,9 @@ func (s *Session) Do(step *Step) (*Result, error) {
 	if err := engine.Validate(ctx, cfg, env); err != nil {
 		diags = diags.AppendError(err)
 		return out, nil
+	}
+	if step.Against != "" {
+		step.Plan.Past = &engine.Past{State: s.past[step.Against]}
 	}
 	s.Cloud.Calls()
 	plan, err := engine.Plan(ctx, cfg, s.State, env, &step.Plan)
@@ -222,6 +228,8 @@ func (o option) set(step *Step) error {
 		setVariable(&step.Apply.Variables, o.value)
 	case "-defer":
 		opts.Defer = true
+	case "-against":
+		step.Against = o.value
 	case "-generate":
 		opts.GenerateConfig = true
 	case "-suppress-forget-errors":

@@ -16,6 +16,14 @@ const (
 	// Ephemeral marks values that exist during one phase only and must not be stored in a plan or
 	// state.
 	Ephemeral = flag("ephemeral")
+
+	// Absent marks unknown values of objects that neither exist nor will be created by a plan,
+	// although the configuration declares them. They never become known.
+	Absent = flag("absent")
+
+	// Renewed marks attributes that a plan for an earlier time can't bring back: the values that
+	// follow from them must not be those of that time either.
+	Renewed = flag("renewed")
 )
 
 // GoString returns the name of the mark, for test failures.

@@ -176,6 +176,13 @@ func (e *encoder) change(c *plans.InstanceChange) (*wireChange, error) {
 	if out.AfterIdentity, err = e.value(c.AfterIdentity, "identity "+hint, nil); err != nil {
 		return nil, err
 	}
+	if c.Restored != cty.NilVal {
+		restored, err := e.value(c.Restored, hint, nil)
+		if err != nil {
+			return nil, err
+		}
+		out.Restored = &restored
+	}
 	for _, p := range c.RequiredReplace {
 		path, err := toPath(p)
 		if err != nil {
@@ -390,6 +397,11 @@ func (d *decoder) change(in *wireChange) (*plans.InstanceChange, error) {
 	}
 	if out.AfterIdentity, err = d.value(in.AfterIdentity, cty.NilVal, nil); err != nil {
 		return nil, err
+	}
+	if in.Restored != nil {
+		if out.Restored, err = d.value(*in.Restored, cty.NilVal, nil); err != nil {
+			return nil, err
+		}
 	}
 	for _, wire := range in.Replace {
 		path, err := wire.path()

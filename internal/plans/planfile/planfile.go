@@ -59,6 +59,7 @@ const (
 	prevEntry      = "previous-state"
 	lockEntry      = "lock.hcl"
 	footprintEntry = "footprint"
+	pastEntry      = "past"
 	schemaEntry    = "schemas"
 	configDir      = "config/"
 	foreignPlan    = "tfplan"
@@ -118,6 +119,15 @@ func writeEntries(z *zip.Writer, f *File) error {
 			return err
 		}
 		if err := writeEntry(z, footprintEntry, data); err != nil {
+			return err
+		}
+	}
+	if f.Plan.Past != nil {
+		data, err := encodePast(f.Plan.Past)
+		if err != nil {
+			return err
+		}
+		if err := writeEntry(z, pastEntry, data); err != nil {
 			return err
 		}
 	}
@@ -220,14 +230,11 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 	}
 	f.Plan.Prior, f.Plan.PrevRun = prior.State, prev.State
 	f.Serial, f.Lineage = prior.Serial, prior.Lineage
-	if e := entries[footprintEntry]; e != nil {
-		data, err := readEntry(e)
-		if err == nil {
-			f.Plan.Footprint, err = decodeFootprint(data)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", e.Name, err)
-		}
+	if f.Plan.Footprint, err = readOptional(entries[footprintEntry], decodeFootprint); err != nil {
+		return nil, err
+	}
+	if f.Plan.Past, err = readOptional(entries[pastEntry], decodePast); err != nil {
+		return nil, err
 	}
 	if e := entries[schemaEntry]; e != nil {
 		if f.Schemas, err = readSchemaEntry(e); err != nil {
@@ -253,6 +260,22 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 		}
 	}
 	return f, nil
+}
+
+// readOptional decodes an entry, or returns nil if there is none.
+func readOptional[T any](e *zip.File, decode func([]byte) (*T, error)) (*T, error) {
+	if e == nil {
+		return nil, nil
+	}
+	data, err := readEntry(e)
+	if err != nil {
+		return nil, err
+	}
+	out, err := decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	}
+	return out, nil
 }
 
 func readSchemaEntry(e *zip.File) (map[addrs.Provider]*providers.Schema, error) {

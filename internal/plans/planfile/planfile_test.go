@@ -264,6 +264,10 @@ func (g generator) change(s *states.State) *plans.InstanceChange {
 		c.Private = nil
 	}
 	if g.yes() {
+		c.Restored = g.value(ty, false)
+		c.Restored, _ = c.Restored.UnmarkDeep()
+	}
+	if g.yes() {
 		from := g.instance()
 		c.MovedFrom = &from
 	}
@@ -338,6 +342,15 @@ func (g generator) file() *planfile.File {
 	if g.yes() {
 		p.Checks = &checks.Results{}
 		p.Checks.Declare(checks.KindCheck, "check."+g.word()).Set("check.a", checks.Fail, []string{g.text()})
+	}
+	if g.yes() {
+		p.Past = &plans.Past{At: p.Timestamp, Run: g.text(), Lost: []plans.Lost{{Addr: g.instance(),
+			Why: plans.LostIdentity, Attributes: []string{g.word()}}}}
+	}
+	if g.yes() {
+		p.Footprint = &plans.Footprint{Revision: uint64(g.n("revision", 99)), Outputs: []string{g.word()},
+			Reads: []addrs.AbsInstance{g.instance()}, Wholes: []addrs.ConfigResource{g.instance().Config()},
+			Writes: []plans.Write{{Addr: g.instance(), Existed: g.yes(), Destroys: g.yes()}}}
 	}
 	var schemas map[addrs.Provider]*providers.Schema
 	if g.yes() {

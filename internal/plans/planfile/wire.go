@@ -12,7 +12,7 @@ import (
 
 // format is the version of the form. It is raised for changes that older readers would
 // misunderstand.
-const format = 3
+const format = 4
 
 var errFormat = errors.New("the plan file was written by another version of this program; create a new plan")
 
@@ -98,6 +98,7 @@ type (
 		After          wireValue
 		BeforeIdentity wireValue
 		AfterIdentity  wireValue
+		Restored       *wireValue // nil unless the change brings back an earlier object
 		Replace        []wirePath
 		Private        []byte
 		ReplaceDeposed addrs.DeposedKey

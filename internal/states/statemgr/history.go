@@ -37,6 +37,7 @@ type Moment struct {
 	Revision uint64
 	Serial   uint64
 	At       time.Time // of the revision
+	Run      string    // the ID of the run, if the moment is the end of one
 }
 
 // ByRun says which run changed something, and when.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"tofu/internal/plans"
 	"tofu/internal/ui/planview"
 	"tofu/internal/ui/termtext"
 )
@@ -128,6 +129,27 @@ func (s *Screen) Deferred(source *planview.Source) {
 		s.write("\n  " + s.Style.As(termtext.Bold, "# "+termtext.Printable(d.Addr.String())) + " is deferred, because\n")
 		for line := range strings.Lines(termtext.Wrap(termtext.Printable(d.Because()), s.Width-5)) {
 			s.write("    " + line)
+		}
+		s.write("\n")
+	}
+}
+
+// Past says what a plan that goes back to an earlier time can't bring back.
+func (s *Screen) Past(past *plans.Past) {
+	if past == nil {
+		return
+	}
+	s.write("\n" + termtext.Wrap("The plan goes back to how the objects were "+past.When()+". The configuration is "+
+		"that of today: unless you change it too, the next plan without -against proposes the present values again.",
+		s.Width-1) + "\n")
+	if len(past.Lost) == 0 {
+		return
+	}
+	s.write("\n" + s.Style.As(termtext.Bold, "Not everything can be undone:") + "\n")
+	for _, lost := range past.Lost {
+		text := termtext.Printable("- " + lost.Addr.String() + " " + lost.Text() + ".")
+		for line := range strings.Lines(termtext.Wrap(text, s.Width-3)) {
+			s.write("  " + line)
 		}
 		s.write("\n")
 	}

@@ -94,6 +94,7 @@ func actionText(c *plans.InstanceChange) string {
 // reasonTexts are the texts of reasons, except those about instance keys (see reasonText).
 var reasonTexts = map[plans.Reason]string{
 	plans.DeleteEnabledFalse:           "because enabled is false",
+	plans.DeleteNewer:                  "because it did not exist at the time to which the plan goes back",
 	plans.ReadConfigUnknown:            "its configuration has unknown values",
 	plans.ReadDependencyPending:        "something it depends on will be changed first",
 	plans.ReadCheckNested:              "read again to decide a check block",

@@ -100,11 +100,35 @@ func (w *writer) head() {
 	if len(parts) > 0 {
 		w.add(strings.Join(parts, ", ") + "\n\n")
 	}
+	w.past()
 	if n := len(w.plan.Drift); n > 0 {
 		w.add(ui.Count(n, "object") + " changed outside since the last apply.\n\n")
 	}
 	if n := len(w.plan.Outputs); n > 0 {
 		w.add(ui.Count(n, "output") + " will change.\n\n")
+	}
+}
+
+// past says what a plan that goes back to an earlier time can't bring back.
+func (w *writer) past() {
+	past := w.plan.Source.Plan.Past
+	if past == nil {
+		return
+	}
+	w.add("The plan goes back to how the objects were " + escape(past.When()) + ".\n\n")
+	for i, lost := range past.Lost {
+		text := fmt.Sprintf("- %s %s\n", code(termtext.Printable(lost.Addr.String())), escape(termtext.Printable(lost.Text())))
+		if i == 0 {
+			text = "Not everything can be undone:\n\n" + text
+		}
+		if length(text) > w.left/4 { // most of the room is for the changes
+			w.add(fmt.Sprintf("- and %d more\n", len(past.Lost)-i))
+			break
+		}
+		w.add(text)
+	}
+	if len(past.Lost) > 0 {
+		w.add("\n")
 	}
 }
 

@@ -1,0 +1,66 @@
+package plans
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"tofu/internal/addrs"
+)
+
+// Past says that a plan brings objects back to how they were at an earlier time, with the
+// configuration of today.
+type Past struct {
+	At   time.Time // of the state with the earlier objects
+	Run  string    // the ID of the run at whose end that was; "" for a time
+	Lost []Lost    // what the plan can't bring back, sorted by address
+}
+
+// Lost is what a plan can't bring back of an object.
+type Lost struct {
+	Addr addrs.AbsInstance
+	Why  LostReason
+	// Attributes are the attributes that will differ from their earlier values, or may, sorted.
+	Attributes []string
+}
+
+// LostReason is why an object will not be as it was. Its text is the JSON form.
+type LostReason string
+
+const (
+	// LostIdentity means that the object no longer exists, or must be replaced: a new object gets
+	// its values.
+	LostIdentity LostReason = "created_anew"
+	// LostAttributes means that the provider decides the attributes, or that the configuration
+	// ignores their changes.
+	LostAttributes LostReason = "attributes_differ"
+	// LostConfig means that the object has changed since, and stays as it is now because the
+	// configuration does not declare it.
+	LostConfig LostReason = "not_declared"
+)
+
+// Text says what is lost, as the rest of a sentence that begins with the address.
+func (l *Lost) Text() string {
+	switch l.Why {
+	case LostIdentity:
+		return "will be a new object. These attributes get other values: " + strings.Join(l.Attributes, ", ")
+	case LostConfig:
+		return "has changed since and stays as it is now, because the configuration does not declare it"
+	}
+	return "may differ in these attributes: " + strings.Join(l.Attributes, ", ")
+}
+
+// When says which state the plan goes back to: "at the end of the run ID (TIME)" or "at TIME".
+func (p *Past) When() string {
+	at := p.At.UTC().Format(time.RFC3339)
+	if p.Run != "" {
+		return "at the end of the run " + p.Run + " (" + at + ")"
+	}
+	return "at " + at
+}
+
+// Sort orders what is lost by address.
+func (p *Past) Sort() {
+	slices.SortFunc(p.Lost, func(x, y Lost) int { return cmp.Or(x.Addr.Compare(y.Addr), cmp.Compare(x.Why, y.Why)) })
+}

@@ -1,0 +1,46 @@
+package planfile
+
+import (
+	"encoding/json"
+	"time"
+
+	"tofu/internal/addrs"
+	"tofu/internal/plans"
+)
+
+// pastV1 is the form of plans.Past in a plan file.
+type pastV1 struct {
+	At   time.Time `json:"at"`
+	Run  string    `json:"run,omitempty"`
+	Lost []lostV1  `json:"lost"`
+}
+
+type lostV1 struct {
+	Addr       string           `json:"addr"`
+	Why        plans.LostReason `json:"why"`
+	Attributes []string         `json:"attributes,omitempty"`
+}
+
+func encodePast(p *plans.Past) ([]byte, error) {
+	out := pastV1{At: p.At, Run: p.Run}
+	for _, lost := range p.Lost {
+		out.Lost = append(out.Lost, lostV1{lost.Addr.String(), lost.Why, lost.Attributes})
+	}
+	return json.Marshal(out)
+}
+
+func decodePast(data []byte) (*plans.Past, error) {
+	var in pastV1
+	if err := json.Unmarshal(data, &in); err != nil {
+		return nil, err
+	}
+	out := &plans.Past{At: in.At, Run: in.Run}
+	for _, lost := range in.Lost {
+		addr, err := addrs.ParseInstanceText(lost.Addr)
+		if err != nil {
+			return nil, err
+		}
+		out.Lost = append(out.Lost, plans.Lost{Addr: addr, Why: lost.Why, Attributes: lost.Attributes})
+	}
+	return out, nil
+}
