@@ -73,6 +73,14 @@ func (r *Results) Declare(kind Kind, config string) *Block {
 	return b
 }
 
+// Block returns the results of one block, or nil.
+func (r *Results) Block(kind Kind, config string) *Block {
+	if r == nil {
+		return nil
+	}
+	return r.blocks[string(kind)+" "+config]
+}
+
 // Object returns the result of one object, or nil.
 func (r *Results) Object(kind Kind, config, object string) *Object {
 	if r == nil || r.blocks[string(kind)+" "+config] == nil {

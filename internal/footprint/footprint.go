@@ -5,8 +5,9 @@
 // may be more than what was used. A resource that is read by an index with a known result is read
 // in that instance only; any other is read as a whole, which includes that it has no instances.
 //
-// Conditions that change without a change of an object are not followed: check results are records
-// of the latest run.
+// Conditions count too: those that depend on something that changes, because they have approved the
+// change together with everything else that they refer to, and those whose result changes, which
+// for check blocks is the only reason.
 //
 // Everything costs instances plus references.
 package footprint
@@ -24,7 +25,7 @@ import (
 func Of(g *graphview.Graph, plan *plans.Plan, changed []addrs.AbsInstance, read *states.State) *plans.Footprint {
 	f := &finder{
 		graph: g, plan: plan, read: read, needs: g.Needs(), nodes: make(map[string]int, len(g.Nodes)),
-		whole: make([]bool, len(g.Nodes)), instances: map[addrs.AbsInstance]bool{}, out: &plans.Footprint{},
+		whole: make([]bool, len(g.Nodes)), checked: make([]bool, len(g.Nodes)), instances: map[addrs.AbsInstance]bool{}, out: &plans.Footprint{},
 		writes: map[addrs.AbsInstance]int{},
 	}
 	for i, n := range g.Nodes {
@@ -45,6 +46,7 @@ func Of(g *graphview.Graph, plan *plans.Plan, changed []addrs.AbsInstance, read 
 			f.queue = append(f.queue, visit{node: i, whole: true})
 		}
 	}
+	f.conditions()
 	f.run()
 	return f.out
 }
@@ -57,6 +59,7 @@ type finder struct {
 	needs     [][]int
 	nodes     map[string]int // by address
 	whole     []bool         // visited as a whole, by node
+	checked   []bool         // its conditions were visited, by node
 	instances map[addrs.AbsInstance]bool
 	writes    map[addrs.AbsInstance]int // indexes in out.Writes
 	queue     []visit
@@ -117,9 +120,14 @@ func (f *finder) run() {
 			}
 		}
 	}
+	for addr := range f.instances {
+		if _, written := f.writes[addr]; !written && f.read.Instance(addr) == nil {
+			f.whole[f.nodes[addr.Config().String()]] = true // it is read that there is none
+		}
+	}
 	for i, visited := range f.whole {
 		n := &f.graph.Nodes[i]
-		if !visited || n.Kind != graphview.Resource && n.Kind != graphview.Data {
+		if !visited && !f.checked[i] || n.Kind != graphview.Resource && n.Kind != graphview.Data {
 			continue
 		}
 		if addr, ok := addrs.ParseConfigResourceText(n.Address); ok {
@@ -128,7 +136,7 @@ func (f *finder) run() {
 	}
 	for addr := range f.instances {
 		_, written := f.writes[addr]
-		if !written && !f.whole[f.nodes[addr.Config().String()]] && f.read.Instance(addr) != nil {
+		if !written && !f.whole[f.nodes[addr.Config().String()]] {
 			f.out.Reads = append(f.out.Reads, addr)
 		}
 	}

@@ -141,7 +141,7 @@ func (b *builder) connectAll() {
 		}
 		for _, c := range m.Checks {
 			id := b.node(Check, m, c.Node.Name, &c.Config.Range)
-			b.conditions(id, m, c.Asserts)
+			b.rules(id, m, c.Asserts)
 			b.inCall(id, m)
 		}
 	}
@@ -172,9 +172,15 @@ func (b *builder) connectResource(r *graph.Resource) {
 			b.inCall(id, r.Module)
 		}
 		if r.Exprs != nil {
-			for refs := range r.Exprs.References() {
-				b.refsOf(r, id, refs)
+			b.connectBlock(r, id)
+		}
+		for _, imported := range r.Imports {
+			for _, expr := range imported.Exprs() {
+				b.refs(id, b.graph.Root, &expr.Refs)
 			}
+		}
+		if key := r.ProviderKey; key != nil {
+			b.refs(id, key.Module, &key.Expr.Refs)
 		}
 		if r.Config == nil {
 			for dep := range r.StoredDependencies() {
@@ -184,6 +190,22 @@ func (b *builder) connectResource(r *graph.Resource) {
 			}
 		}
 	}
+}
+
+// connectBlock adds what the block of a resource refers to.
+func (b *builder) connectBlock(r *graph.Resource, id int) {
+	rules := map[*lang.Refs]bool{}
+	for _, rule := range slices.Concat(r.Exprs.Preconditions, r.Exprs.Postconditions) {
+		rules[&rule.Condition.Refs], rules[&rule.Message.Refs] = true, true
+	}
+	for refs := range r.Exprs.References() {
+		first := len(b.edges)
+		b.refsOf(r, id, refs)
+		if rules[refs] {
+			b.areRules(first)
+		}
+	}
+	b.nodes[id].Conditions = len(rules) > 0
 }
 
 // refsOf adds an edge for each reference of a resource, except references to instances.
@@ -207,7 +229,7 @@ func (b *builder) connectInstances(p pair, at *hcl.Range) {
 	for _, m := range b.instances.members[p.from] {
 		for _, n := range m.needs {
 			if n.of == p.to {
-				b.edges = append(b.edges, Edge{b.nodeOf[m], b.nodeOf[n.member], at, true})
+				b.edges = append(b.edges, Edge{From: b.nodeOf[m], To: b.nodeOf[n.member], At: at, Single: true})
 			}
 		}
 	}
@@ -228,14 +250,25 @@ func (b *builder) connectValue(v *graph.Value) {
 		b.refs(id, m, &v.Expr.Refs)
 	}
 	b.refs(id, v.Module, v.DependsOn)
-	b.conditions(id, v.Module, v.Conditions)
+	b.rules(id, v.Module, v.Conditions)
 	b.inCall(id, v.Module)
 }
 
-func (b *builder) conditions(id int, m *graph.Module, rules []graph.Condition) {
+// rules adds what the conditions of a value or a check refer to.
+func (b *builder) rules(id int, m *graph.Module, rules []graph.Condition) {
+	first := len(b.edges)
 	for _, rule := range rules {
 		b.refs(id, m, &rule.Condition.Refs)
 		b.refs(id, m, &rule.Message.Refs)
+	}
+	b.areRules(first)
+	b.nodes[id].Conditions = len(rules) > 0
+}
+
+// areRules notes that the edges from a position on are references of conditions.
+func (b *builder) areRules(first int) {
+	for i := range b.edges[first:] {
+		b.edges[first+i].Rule = true
 	}
 }
 

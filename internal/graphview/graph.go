@@ -51,6 +51,8 @@ type Node struct {
 	Resource string
 	Reads    map[addrs.AbsInstance][]addrs.AbsInstance
 	At       *hcl.Range // the block; nil if the configuration has none
+	// Conditions says that the block has conditions: of a resource, a value or a check.
+	Conditions bool
 	// Changes and Deferred are the planned changes of the resource's objects, or of all objects in
 	// the module.
 	Changes  []*plans.InstanceChange
@@ -61,6 +63,7 @@ type Node struct {
 type Edge struct {
 	From, To int
 	At       *hcl.Range // the first reference; nil if only the state knows the dependency
+	Rule     bool       // only conditions of From refer to To
 	Single   bool       // only references from single instances to single instances, which Node.Reads holds
 }
 
@@ -129,13 +132,15 @@ func sorted(nodes []Node, edges []Edge) *Graph {
 	all := make([]Edge, 0, len(edges))
 	for _, e := range edges {
 		if e.From != e.To {
-			all = append(all, Edge{at[e.From], at[e.To], e.At, e.Single})
+			e.From, e.To = at[e.From], at[e.To]
+			all = append(all, e)
 		}
 	}
 	slices.SortStableFunc(all, compareEnds)
 	for _, e := range all {
 		if n := len(g.Edges); n > 0 && compareEnds(g.Edges[n-1], e) == 0 {
-			g.Edges[n-1].Single = g.Edges[n-1].Single && e.Single
+			same := &g.Edges[n-1]
+			same.Single, same.Rule = same.Single && e.Single, same.Rule && e.Rule
 		} else {
 			g.Edges = append(g.Edges, e)
 		}
@@ -162,7 +167,8 @@ func (g *Graph) subgraph(keep []bool) *Graph {
 	}
 	for _, e := range g.Edges {
 		if keep[e.From] && keep[e.To] {
-			out.Edges = append(out.Edges, Edge{at[e.From], at[e.To], e.At, e.Single})
+			e.From, e.To = at[e.From], at[e.To]
+			out.Edges = append(out.Edges, e)
 		}
 	}
 	return out

@@ -23,7 +23,8 @@ type Import struct {
 	Command  CommandImport
 }
 
-func (t *Import) exprs() []*lang.Expr {
+// Exprs returns the expressions of an import block.
+func (t *Import) Exprs() []*lang.Expr {
 	var out []*lang.Expr
 	for _, e := range []*lang.Expr{t.ForEach, t.ID, t.Identity, t.to} { // in order of evaluation
 		if e != nil {

@@ -144,7 +144,7 @@ func (m *Module) checkSelfReference(ref *addrs.Reference) bool {
 
 // connectImport connects the expressions of an import block.
 func (c *connector) connectImport(t *Import) {
-	for _, e := range t.exprs() {
+	for _, e := range t.Exprs() {
 		c.connectRefs(t.Resource.Inputs, c.g.Root, &e.Refs, inEach(t.ForEach != nil))
 	}
 }

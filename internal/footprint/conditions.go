@@ -1,0 +1,75 @@
+package footprint
+
+import (
+	"tofu/internal/checks"
+	"tofu/internal/graphview"
+)
+
+// passes are the kinds of nodes whose values can change without a change of an object.
+var passes = map[graphview.Kind]bool{graphview.Variable: true, graphview.Local: true, graphview.Output: true,
+	graphview.Call: true, graphview.Whole: true, graphview.Data: true, graphview.Provider: true}
+
+// conditions visits what conditions have read: those that depend on a change, over any number of
+// values, and those whose result changes.
+func (f *finder) conditions() {
+	users := f.graph.Users()
+	var stack []int
+	seen := make([]bool, len(f.graph.Nodes))
+	push := func(node int) {
+		if !seen[node] {
+			seen[node] = true
+			stack = append(stack, node)
+		}
+	}
+	for addr := range f.writes {
+		if node, ok := f.nodes[addr.Config().String()]; ok {
+			push(node)
+		}
+	}
+	for len(stack) > 0 {
+		node := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, e := range users[node] {
+			edge := &f.graph.Edges[e]
+			user := &f.graph.Nodes[edge.From]
+			if user.Kind == graphview.Check {
+				continue
+			}
+			if edge.Rule || passes[user.Kind] {
+				f.visitConditions(edge.From)
+			}
+			if passes[user.Kind] {
+				push(edge.From)
+			}
+		}
+	}
+	for _, block := range f.plan.Checks.Sorted() {
+		if node, ok := f.nodes[block.Config]; ok && f.resultChanges(block) {
+			f.visitConditions(node)
+		}
+	}
+}
+
+// visitConditions visits what the conditions of a node refer to, and the node itself.
+func (f *finder) visitConditions(node int) {
+	n := &f.graph.Nodes[node]
+	if !n.Conditions || f.checked[node] {
+		return
+	}
+	f.checked[node] = true
+	if n.Kind == graphview.Variable || n.Kind == graphview.Data {
+		f.visitWhole(node) // its conditions are about its value, which follows from everything else
+		return
+	}
+	for _, e := range f.needs[node] {
+		if f.graph.Edges[e].Rule {
+			f.visitWhole(f.graph.Edges[e].To)
+		}
+	}
+}
+
+// resultChanges reports whether the plan has another result for a block than the state.
+func (f *finder) resultChanges(block *checks.Block) bool {
+	before := f.read.Checks.Block(block.Kind, block.Config)
+	return before == nil || before.Status != block.Status
+}
