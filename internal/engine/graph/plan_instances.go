@@ -92,7 +92,7 @@ func (r *Resource) awaits(read IndexedRead) bool {
 		return false
 	}
 	for _, t := range r.Imports {
-		for _, e := range t.exprs() {
+		for _, e := range t.Exprs() {
 			if names(&e.Refs) {
 				return false
 			}
