@@ -80,6 +80,9 @@ func Open(ctx context.Context, c *Config, o Options) (*Account, error) {
 	return a, a.checkAccount(ctx, o)
 }
 
+// Close closes idle connections. The account can still be used.
+func (a *Account) Close() { a.http.Close() }
+
 // connect returns the settings of connections.
 func (c *Config) connect() (httpclient.Options, error) {
 	o := httpclient.Options{TLS: &tls.Config{InsecureSkipVerify: c.Insecure, MinVersion: tls.VersionTLS12}}

@@ -278,6 +278,7 @@ func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []s
 	if estate == nil {
 		return err
 	}
+	defer app.ShareClients()()
 	all := make(map[string]json.RawMessage, len(selected))
 	shown := false
 	for _, r := range selected {
@@ -316,7 +317,9 @@ func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []s
 
 // rootState reads the state of a root module.
 func (a *App) rootState(ctx context.Context, r *roots.Root) (*states.State, error) {
-	open, err := a.openRoot(r, io.Discard).OpenState(ctx, session.StateRequest{})
+	s := a.openRoot(r, io.Discard)
+	defer s.Close()
+	open, err := s.OpenState(ctx, session.StateRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -335,6 +338,7 @@ func (a *App) eachRoot(
 	defer a.Session.SharePlugins(&plugin.Shared{})()
 	a.Live.Phase(doing+" root modules", len(selected))
 	defer a.Live.Phase("", 0)
+	defer a.ShareClients()()
 	failed := 0
 	eachInOrder(selected, workers, func(r *roots.Root, out io.Writer) error {
 		a.Live.Begin(r.Name, doing)
@@ -343,6 +347,7 @@ func (a *App) eachRoot(
 			return r.Err
 		}
 		sub := a.at(r, out)
+		defer sub.Close()
 		err := run(sub)
 		sub.Printer.Diagnostics(sub.Warnings.Take())
 		return err

@@ -195,6 +195,7 @@ func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, dirs []strin
 	if err != nil {
 		return err
 	}
+	defer app.ShareClients()()
 	run := f.run(app, e, selected, dirs)
 	opts.NotSaved = f.Out == ""
 	var archive *fleet.Archive
@@ -314,6 +315,7 @@ func (f *rootsApplyFlags) applySaved(ctx context.Context, app *App, path string)
 		return err
 	}
 	defer rec.Close()
+	defer app.ShareClients()()
 	results, err := f.apply(ctx, app, f.run(app, e, selected, saved.Directories), saved, rec)
 	switch {
 	case err != nil && rec.Unfinished():
@@ -352,6 +354,7 @@ func (f *rootsApplyFlags) planAndApply(ctx context.Context, app *App, dirs []str
 		return fmt.Errorf("making a directory for the plans: %w", err)
 	}
 	defer os.RemoveAll(dir)
+	defer app.ShareClients()()
 	run := f.run(app, e, selected, dirs)
 	for {
 		again, err := f.round(ctx, app, run, *opts, filepath.Join(dir, "plan"))

@@ -193,6 +193,7 @@ func (a *applying) actual(ctx context.Context, root string) (map[string]cty.Valu
 			"The plan was made from the outputs of %s, which is not in it.", root)
 	}
 	s := a.run.open(a.run.Estate.ByName(root), io.Discard)
+	defer s.Close()
 	open, err := s.OpenState(ctx, session.StateRequest{Vars: a.run.Options.Variables})
 	if err != nil {
 		return nil, err

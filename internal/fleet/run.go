@@ -123,6 +123,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 		live.Begin(r.Name, doing.what)
 		var text bytes.Buffer
 		s := run.open(r, &text)
+		defer s.Close()
 		start := time.Now()
 		result := do(ctx, s, r)
 		result.Err = inEstate(result.Err)

@@ -53,6 +53,7 @@ func (a *applying) setVariables(ctx context.Context, s *session.Session, r *root
 // storedOutputs reads the outputs in the state of a root module. They are nil if there is no state.
 func (run *Run) storedOutputs(ctx context.Context, r *roots.Root) (map[string]cty.Value, error) {
 	s := run.open(r, io.Discard)
+	defer s.Close()
 	open, err := s.OpenState(ctx, session.StateRequest{Vars: run.Options.Variables})
 	if err != nil {
 		return nil, err

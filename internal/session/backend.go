@@ -68,14 +68,19 @@ func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err e
 	return &BackendSettings{Driver: driver, Schema: schema, Block: value, Config: value}, true, nil
 }
 
-// openStore opens the store of a backend.
-func (s *Session) openStore(ctx context.Context, b *BackendSettings, paths StatePaths) (backend.Store, error) {
+// openStore opens the store of a backend. l gets the clients that it shares with other stores.
+func (s *Session) openStore(
+	ctx context.Context, b *BackendSettings, paths StatePaths, l *backend.Lease,
+) (backend.Store, error) {
 	config := b.Driver.Config()
 	if err := blocks.Decode(b.Config, config, s.Env, tfdiags.Drop); err != nil {
 		return nil, err
 	}
 	if user, ok := config.(backend.ServiceUser); ok {
 		user.UseServices(registry.New(s.CLI, version.String))
+	}
+	if user, ok := config.(backend.ClientUser); ok {
+		user.UseClients(l)
 	}
 	if c, ok := config.(*local.Config); ok {
 		if v := b.Config.GetAttr("path"); !v.IsNull() && v.AsString() == "" {

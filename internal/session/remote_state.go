@@ -50,7 +50,9 @@ func (s *Session) remoteOutputs(
 			return outputs, ok, err
 		}
 	}
-	store, err := s.openStore(ctx, settings, StatePaths{})
+	lease := s.Clients.Lease()
+	defer lease.Release()
+	store, err := s.openStore(ctx, settings, StatePaths{}, lease)
 	if err != nil {
 		return nil, false, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/backend"
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
 	"tofu/internal/configs/inputs"
@@ -53,10 +54,13 @@ type Session struct {
 
 	Parser  *configs.Parser
 	Plugins *plugin.Shared    // see SharePlugins; nil with only one root module
+	Clients *backend.Clients  // see ShareClients
 	Timings *timings.Recorder // nil without -timings
 
 	Encrypted *encryption.Config // result of encryptionFor
 	Snapshot  map[string][]byte  // files of a saved plan's configuration; nil if there is no such plan
+
+	leases []*backend.Lease // of opened stores
 }
 
 // New returns the session of a process with the given environment.
@@ -82,7 +86,7 @@ func (s *Session) At(dir string, t *terminal.Terminal) *Session {
 	at := &Session{
 		Terminal: t, Interrupts: s.Interrupts, Logs: s.Logs, Env: s.Env, Environ: s.Environ, CLI: s.CLI,
 		WorkDir: filepath.Join(s.WorkDir, dir), Base: dir, RootDir: dir, Parser: s.Parser, Plugins: s.Plugins,
-		Timings: s.Timings,
+		Clients: s.Clients, Timings: s.Timings,
 	}
 	at.DataDir = at.path(s.DataDir)
 	return at
@@ -98,6 +102,26 @@ func (s *Session) SharePlugins(shared *plugin.Shared) (end func()) {
 			s.Logs.Core.Warn("ending providers", "error", err)
 		}
 	}
+}
+
+// ShareClients lets the sessions that At returns share the clients of backends. The result ends
+// this, after these sessions are closed.
+func (s *Session) ShareClients() (end func()) {
+	clients := &backend.Clients{}
+	s.Clients = clients
+	return func() {
+		s.Clients = nil
+		clients.Close()
+	}
+}
+
+// Close ends the use of what the sessions of several root modules share. Stores that the session
+// opened can't be used any more.
+func (s *Session) Close() {
+	for _, l := range s.leases {
+		l.Release()
+	}
+	s.leases = nil
 }
 
 // path returns the path relative to the working directory of a file that the configuration or the

@@ -150,7 +150,9 @@ func (s *Session) OpenSettings(
 		store := local.New(localConfig(settings), nil)
 		req.Paths.Backup = TimedBackupName(store.File(workspace))
 	}
-	store, err := s.openStore(ctx, settings, req.Paths)
+	lease := s.Clients.Lease()
+	s.leases = append(s.leases, lease)
+	store, err := s.openStore(ctx, settings, req.Paths, lease)
 	if err != nil {
 		return nil, err
 	}

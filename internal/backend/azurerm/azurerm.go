@@ -12,17 +12,24 @@ import (
 )
 
 // Driver is the azurerm backend.
-var Driver = backend.New("azurerm", func(_ context.Context, c *Config) (backend.Store, error) { return open(c), nil })
+var Driver = backend.New("azurerm", open)
 
-func open(c *Config) *Store {
+func open(_ context.Context, c *Config) (backend.Store, error) {
+	l, err := backend.Client(&c.Sharing, backend.Settings(c, "key", "snapshot", "timeout_seconds"),
+		func() (*login, error) {
+			return &login{config: c, http: httpclient.New(httpclient.Options{Silence: silence})}, nil
+		})
+	if err != nil {
+		return nil, err
+	}
 	b := &blobs{config: *c, known: make(map[string]*blob)}
-	b.login = &login{config: c, http: httpclient.New(httpclient.Options{Silence: silence})}
+	b.login = l
 	b.api = restapi.Client{HTTP: b.login.http, Sign: b.login.sign}
 	layout := objects.Layout{
 		State: c.blobName, Prefix: c.Key + workspaceMark,
 		Workspace: func(name string) (string, bool) { return strings.CutPrefix(name, c.Key+workspaceMark) },
 	}
-	return &Store{Store: objects.New(b, layout), blobs: b}
+	return &Store{Store: objects.New(b, layout), blobs: b}, nil
 }
 
 // silence is the maximum time without data from the service.

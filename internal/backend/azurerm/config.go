@@ -7,11 +7,13 @@ import (
 	"regexp"
 
 	"tofu/internal/azureauth"
+	"tofu/internal/backend"
 	"tofu/internal/configs/blocks"
 )
 
 // Config is the configuration of the backend block.
 type Config struct {
+	backend.Sharing
 	Account       string `cfg:"storage_account_name,required"`
 	Container     string `cfg:"container_name,required"`
 	Key           string `cfg:"key,required"`

@@ -33,6 +33,9 @@ type login struct {
 	key       []byte // access key
 }
 
+// Close closes idle connections.
+func (l *login) Close() { l.http.Close() }
+
 // containerURL returns the URL of the container.
 func (l *login) containerURL(ctx context.Context) (*url.URL, error) {
 	l.mu.Lock()

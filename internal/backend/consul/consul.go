@@ -23,6 +23,7 @@ import (
 
 // Config is the configuration of the backend block.
 type Config struct {
+	backend.Sharing
 	Path       string `cfg:"path,required"`
 	Token      string `cfg:"access_token,sensitive" env:"CONSUL_HTTP_TOKEN"`
 	Address    string `cfg:"address" env:"CONSUL_HTTP_ADDR" default:"127.0.0.1:8500"`
@@ -81,7 +82,14 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	tlsConfig, err := c.tls()
+	connection := []any{socket, c.CAFile, c.CertFile, c.KeyFile, base.Hostname()}
+	http, err := backend.Client(&c.Sharing, connection, func() (*httpclient.Client, error) {
+		tlsConfig, err := c.tls()
+		if err != nil {
+			return nil, err
+		}
+		return httpclient.New(httpclient.Options{TLS: tlsConfig, Socket: socket}), nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +101,7 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 			s.query.Set(name, value)
 		}
 	}
-	s.client = &restapi.Client{HTTP: httpclient.New(httpclient.Options{TLS: tlsConfig, Socket: socket}),
-		Sign: s.authorize}
+	s.client = &restapi.Client{HTTP: http, Sign: s.authorize}
 	if s.config.Token == "" {
 		if s.config.Token, err = tokenFile(); err != nil {
 			return nil, err

@@ -19,6 +19,7 @@ import (
 
 // Config is the configuration of the backend block.
 type Config struct {
+	backend.Sharing
 	SecretID   string `cfg:"secret_id" env:"TENCENTCLOUD_SECRET_ID"`
 	SecretKey  string `cfg:"secret_key,sensitive" env:"TENCENTCLOUD_SECRET_KEY"`
 	Token      string `cfg:"security_token,sensitive" env:"TENCENTCLOUD_SECURITY_TOKEN"`
@@ -97,17 +98,25 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 		return nil, errors.New("there are no credentials: set secret_id and secret_key, or the environment variables " +
 			"TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY")
 	}
-	if c.HTTP == nil {
-		c.HTTP = httpclient.New(httpclient.Options{})
+	keys, err := backend.Client(&c.Sharing, backend.Settings(c, "bucket", "prefix", "key", "encrypt", "acl", "accelerate"),
+		func() (*credentials, error) {
+			client := c.HTTP
+			if client == nil {
+				client = httpclient.New(httpclient.Options{})
+			}
+			return &credentials{config: c, services: &restapi.Client{HTTP: client},
+				static: keyPair{c.SecretID, c.SecretKey, c.Token}}, nil
+		})
+	if err != nil {
+		return nil, err
 	}
-	services := &restapi.Client{HTTP: c.HTTP}
-	keys := &credentials{config: c, services: services, static: keyPair{c.SecretID, c.SecretKey, c.Token}}
+	services := keys.services
 	host := fmt.Sprintf("%s.cos.%s.myqcloud.com", c.Bucket, c.Region)
 	if c.Accelerate {
 		host = c.Bucket + ".cos.accelerate.myqcloud.com"
 	}
 	bucket := &objects.Bucket{URL: &url.URL{Scheme: "https", Host: host}, Explain: c.explain,
-		HTTP:   &restapi.Client{HTTP: c.HTTP, Sign: keys.signObject},
+		HTTP:   &restapi.Client{HTTP: services.HTTP, Sign: keys.signObject},
 		Header: http.Header{"X-Cos-Acl": {c.ACL}}, OnlyNew: "X-Cos-Forbid-Overwrite",
 		ChecksumHeader: "X-Cos-Meta-Md5", Checksum: checksum}
 	if c.Encrypt {

@@ -35,6 +35,9 @@ type credentials struct {
 	expires time.Time
 }
 
+// Close closes idle connections.
+func (k *credentials) Close() { k.services.HTTP.Close() }
+
 // get returns the access key. It assumes the role when it is first needed, and again before the
 // session ends.
 func (k *credentials) get(ctx context.Context) (keyPair, error) {

@@ -7,12 +7,14 @@ import (
 	"regexp"
 	"strings"
 
+	"tofu/internal/backend"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/gcpauth"
 )
 
 // Config is the configuration of the backend block.
 type Config struct {
+	backend.Sharing
 	Bucket string `cfg:"bucket,required"`
 	Prefix string `cfg:"prefix"`
 	gcpauth.Config

@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/objects"
+	"tofu/internal/gcpauth"
 	"tofu/internal/httpclient"
 	"tofu/internal/restapi"
 )
@@ -27,6 +28,12 @@ const silence = 2 * time.Minute
 // scope is the scope of tokens for the service.
 const scope = "https://www.googleapis.com/auth/devstorage.read_write"
 
+// account is what stores with the same credentials share.
+type account struct {
+	*httpclient.Client
+	tokens *gcpauth.Source
+}
+
 func open(_ context.Context, c *Config) (backend.Store, error) {
 	base, err := c.base()
 	if err != nil {
@@ -36,9 +43,16 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	http := httpclient.New(httpclient.Options{Silence: silence})
+	account, err := backend.Client(&c.Sharing, []any{backend.Settings(&c.Config), c.Universe},
+		func() (*account, error) {
+			http := httpclient.New(httpclient.Options{Silence: silence})
+			return &account{http, c.Source(scope, c.Universe, http)}, nil
+		})
+	if err != nil {
+		return nil, err
+	}
 	b := &bucket{name: c.Bucket, base: base, key: key, kmsKey: c.KMSKey,
-		api: restapi.Client{HTTP: http, Sign: c.Source(scope, c.Universe, http).Sign}}
+		api: restapi.Client{HTTP: account.Client, Sign: account.tokens.Sign}}
 	s := objects.WithLocks(objects.New(b, c.layout()))
 	locks := *b
 	locks.key, locks.kmsKey = nil, "" // locks are not encrypted

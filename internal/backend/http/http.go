@@ -21,6 +21,7 @@ import (
 
 // Config is the configuration of the backend block.
 type Config struct {
+	backend.Sharing
 	Address       string            `cfg:"address,required" env:"TF_HTTP_ADDRESS"`
 	UpdateMethod  string            `cfg:"update_method" env:"TF_HTTP_UPDATE_METHOD" default:"POST"`
 	LockAddress   string            `cfg:"lock_address" env:"TF_HTTP_LOCK_ADDRESS"`
@@ -89,11 +90,18 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	if err := checkHeaders(c); err != nil {
 		return nil, err
 	}
-	tlsConfig, err := c.tls()
+	connection := []any{c.SkipCert, c.ClientCA, c.ClientCert, c.ClientKey}
+	var err error
+	s.client, err = backend.Client(&c.Sharing, connection, func() (*httpclient.Client, error) {
+		tlsConfig, err := c.tls()
+		if err != nil {
+			return nil, err
+		}
+		return httpclient.New(httpclient.Options{TLS: tlsConfig, Silence: silence}), nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	s.client = httpclient.New(httpclient.Options{TLS: tlsConfig, Silence: silence})
 	if s.lockAddress == nil {
 		return plain{s}, nil
 	}

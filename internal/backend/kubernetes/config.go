@@ -11,12 +11,14 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/configs/blocks"
+	"tofu/internal/httpclient"
 	"tofu/internal/kubeauth"
 	"tofu/internal/restapi"
 )
 
 // Config is the configuration of the backend block.
 type Config struct {
+	backend.Sharing
 	Suffix         string            `cfg:"secret_suffix,required"`
 	Labels         map[string]string `cfg:"labels"`
 	Namespace      string            `cfg:"namespace" env:"KUBE_NAMESPACE" default:"default"`
@@ -122,7 +124,8 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the settings of the cluster: %w", err)
 	}
-	client, err := kubeauth.NewClient(cluster, user)
+	client, err := backend.Client(&c.Sharing, backend.Settings(c, "secret_suffix", "labels", "namespace"),
+		func() (*httpclient.Client, error) { return kubeauth.NewClient(cluster, user) })
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,14 @@ import (
 	"net/url"
 	"strings"
 
+	"tofu/internal/backend"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/httpclient"
 )
 
 // Config is the configuration of the backend block.
 type Config struct {
+	backend.Sharing
 	AccessKey     string `cfg:"access_key" env:"ALICLOUD_ACCESS_KEY,ALICLOUD_ACCESS_KEY_ID"`
 	SecretKey     string `cfg:"secret_key,sensitive" env:"ALICLOUD_SECRET_KEY,ALICLOUD_ACCESS_KEY_SECRET"`
 	SecurityToken string `cfg:"security_token,sensitive" env:"ALICLOUD_SECURITY_TOKEN"`

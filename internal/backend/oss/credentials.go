@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"tofu/internal/httpclient"
 	"tofu/internal/restapi"
 )
 
@@ -40,6 +41,21 @@ type credentials struct {
 
 	mu      sync.Mutex
 	current temporary
+}
+
+func newCredentials(c *Config) *credentials {
+	client, direct := c.HTTP, c.HTTP
+	if client == nil {
+		client = httpclient.New(httpclient.Options{})
+		direct = httpclient.New(httpclient.Options{Proxy: func(*http.Request) (*url.URL, error) { return nil, nil }})
+	}
+	return &credentials{config: c, http: &restapi.Client{HTTP: client}, direct: &restapi.Client{HTTP: direct, Retries: 2}}
+}
+
+// Close closes idle connections.
+func (k *credentials) Close() {
+	k.http.HTTP.Close()
+	k.direct.HTTP.Close()
 }
 
 // A temporary key is replaced this long before it expires.

@@ -12,7 +12,6 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/objects"
-	"tofu/internal/httpclient"
 	"tofu/internal/restapi"
 )
 
@@ -26,19 +25,18 @@ type lockedStore struct {
 }
 
 func open(_ context.Context, c *Config) (backend.Store, error) {
-	direct := c.HTTP
-	if c.HTTP == nil {
-		c.HTTP = httpclient.New(httpclient.Options{})
-		direct = httpclient.New(httpclient.Options{Proxy: func(*http.Request) (*url.URL, error) { return nil, nil }})
+	keys, err := backend.Client(&c.Sharing, backend.Settings(c, "prefix", "key", "encrypt", "acl"),
+		func() (*credentials, error) { return newCredentials(c), nil })
+	if err != nil {
+		return nil, err
 	}
-	keys := &credentials{config: c, http: &restapi.Client{HTTP: c.HTTP},
-		direct: &restapi.Client{HTTP: direct, Retries: 2}}
+	client := keys.http.HTTP
 	base, err := c.bucketURL()
 	if err != nil {
 		return nil, err
 	}
 	sign := &signer{keys: keys, region: c.Region, bucket: c.Bucket}
-	bucket := &objects.Bucket{URL: base, HTTP: &restapi.Client{HTTP: c.HTTP, Sign: sign.sign}, Explain: c.explain,
+	bucket := &objects.Bucket{URL: base, HTTP: &restapi.Client{HTTP: client, Sign: sign.sign}, Explain: c.explain,
 		Header: make(http.Header), OnlyNew: "X-Oss-Forbid-Overwrite", ChecksumHeader: "Content-Md5", Checksum: checksum}
 	if c.Encrypt {
 		bucket.Header.Set("X-Oss-Server-Side-Encryption", "AES256")
@@ -57,7 +55,7 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	}
 	table := &objects.Table{What: fmt.Sprintf("the Tablestore table %q", c.Table),
 		Path: func(workspace string) string { return c.Bucket + "/" + layout.State(workspace) },
-		Rows: &tablestore{keys: keys, endpoint: endpoint, table: c.Table, http: c.HTTP}}
+		Rows: &tablestore{keys: keys, endpoint: endpoint, table: c.Table, http: client}}
 	return &lockedStore{objects.WithDigests(store, "OSS", table), table}, nil
 }
 

@@ -73,7 +73,7 @@ func (s *Store) nameKey(workspace string) int64 {
 func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInfo) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h := s.locks[workspace]; h != nil { // the session itself would get the lock again
+	if h := s.locks[s.row(workspace)]; h != nil { // the session itself would get the lock again
 		return "", &backend.LockedError{Info: &backend.LockInfo{ID: h.id, Who: h.name}}
 	}
 	conn, err := s.session(ctx)
@@ -84,7 +84,7 @@ func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInf
 	if err := s.acquire(ctx, conn, workspace, h); err != nil {
 		return "", errors.Join(err, unlock(ctx, conn, h))
 	}
-	s.locks[workspace] = h
+	s.locks[s.row(workspace)] = h
 	return info.ID, nil
 }
 
@@ -159,7 +159,7 @@ func holder(ctx context.Context, conn *pgconn.PgConn, key int64) *backend.LockIn
 func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.locks[workspace]
+	h := s.locks[s.row(workspace)]
 	if h == nil {
 		return errors.New("this process doesn't hold the lock. The lock ends with its holder's database " +
 			"session. If the session hangs, the database " +
@@ -168,7 +168,7 @@ func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
 	if h.id != id {
 		return fmt.Errorf("the lock has the ID %q, not %q", h.id, id)
 	}
-	delete(s.locks, workspace)
+	delete(s.locks, s.row(workspace))
 	if s.conn == nil || s.conn.IsClosed() {
 		return nil // the lock ended with its session
 	}

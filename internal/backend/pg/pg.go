@@ -18,6 +18,7 @@ import (
 
 // Config is the configuration of the backend block.
 type Config struct {
+	backend.Sharing
 	ConnStr    string `cfg:"conn_str,sensitive" env:"PG_CONN_STR"`
 	Schema     string `cfg:"schema_name" env:"PG_SCHEMA_NAME" default:"terraform_remote_state"`
 	SkipSchema bool   `cfg:"skip_schema_creation" env:"PG_SKIP_SCHEMA_CREATION"`
@@ -45,14 +46,23 @@ var Driver = backend.New("pg", open)
 
 // Store is a table of states.
 type Store struct {
-	config  Config
-	connect *pgconn.Config
-	table   string // quoted, with its schema
-
-	mu    sync.Mutex // one query at a time; guards the fields below
-	conn  *pgconn.PgConn
-	locks map[string]*held // by workspace
+	*client
+	config Config
+	table  string // quoted, with its schema
 }
+
+// client is a session of a server, which stores of several tables may share.
+type client struct {
+	connect *pgconn.Config
+
+	mu       sync.Mutex // one query at a time; guards the fields below
+	conn     *pgconn.PgConn
+	locks    map[lockedRow]*held
+	prepared map[string]bool // the tables that are known to exist
+}
+
+// lockedRow is the row of a workspace in a table.
+type lockedRow struct{ table, workspace string }
 
 const (
 	dialTimeout  = 30 * time.Second
@@ -60,7 +70,28 @@ const (
 )
 
 func open(ctx context.Context, c *Config) (backend.Store, error) {
-	connect, err := pgconn.ParseConfig(c.ConnStr)
+	client, err := backend.Client(&c.Sharing, c.ConnStr, func() (*client, error) { return newClient(c.ConnStr) })
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{client: client, config: *c, table: quoted(c.Schema, c.Table)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.session(ctx); err != nil {
+		return nil, err
+	}
+	if s.prepared[s.table] {
+		return s, nil
+	}
+	if err := s.prepare(ctx); err != nil {
+		return nil, fmt.Errorf("preparing the database for states: %w", err)
+	}
+	s.prepared[s.table] = true
+	return s, nil
+}
+
+func newClient(address string) (*client, error) {
+	connect, err := pgconn.ParseConfig(address)
 	if err != nil {
 		return nil, fmt.Errorf("the pg backend's connection string: %w", err)
 	}
@@ -71,52 +102,50 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, CancelRequestDelay: 0,
 			DeadlineDelay: 10 * time.Second}
 	}
-	s := &Store{config: *c, connect: connect, table: quoted(c.Schema, c.Table),
-		locks: make(map[string]*held)}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, err := s.session(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.prepare(ctx); err != nil {
-		return nil, fmt.Errorf("preparing the database for states: %w", err)
-	}
-	return s, nil
+	return &client{connect: connect, locks: make(map[lockedRow]*held), prepared: make(map[string]bool)}, nil
 }
 
 // session returns the connection. If the last one was lost, it opens a new one and takes the held
-// locks again. s.mu must be held.
-func (s *Store) session(ctx context.Context) (*pgconn.PgConn, error) {
+// locks again. c.mu must be held.
+func (c *client) session(ctx context.Context) (*pgconn.PgConn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if s.conn != nil && !s.conn.IsClosed() {
-		return s.conn, nil
+	if c.conn != nil && !c.conn.IsClosed() {
+		return c.conn, nil
 	}
-	conn, err := pgconn.ConnectConfig(ctx, s.connect)
+	conn, err := pgconn.ConnectConfig(ctx, c.connect)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the database: %w", err)
 	}
-	for workspace, h := range s.locks {
+	for row, h := range c.locks {
 		if err := h.reacquire(ctx, conn); err != nil {
 			_ = conn.Close(ctx)
-			return nil, fmt.Errorf("the connection was lost, and with it the lock of workspace %q: %w", workspace, err)
+			return nil, fmt.Errorf("the connection was lost, and with it the lock of workspace %q: %w", row.workspace, err)
 		}
 	}
-	s.conn = conn
+	c.conn = conn
 	return conn, nil
 }
 
 // Close implements io.Closer. A new session is opened if the store is used again.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.conn == nil {
-		return nil
+	if s.config.Owned() {
+		s.client.Close()
+	}
+	return nil
+}
+
+// Close ends the session.
+func (c *client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn == nil {
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	return s.conn.Close(ctx)
+	_ = c.conn.Close(ctx)
 }
 
 // prepare creates the schema and table if they don't exist.
@@ -167,6 +196,8 @@ func (s *Store) create(ctx context.Context, statement string) error {
 	}
 	return err
 }
+
+func (s *Store) row(workspace string) lockedRow { return lockedRow{s.table, workspace} }
 
 // List implements backend.Store.
 func (s *Store) List(ctx context.Context) ([]string, error) {
@@ -264,7 +295,7 @@ func (s *Store) write(
 		if err != nil {
 			return err
 		}
-		if h := s.locks[workspace]; h != nil {
+		if h := s.locks[s.row(workspace)]; h != nil {
 			return h.add(ctx, conn, id)
 		}
 		return nil

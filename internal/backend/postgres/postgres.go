@@ -21,6 +21,7 @@ import (
 
 // Config is the configuration of the backend block.
 type Config struct {
+	backend.Sharing
 	ConnStr string `cfg:"conn_str,sensitive" env:"PG_CONN_STR"`
 	Schema  string `cfg:"schema_name" env:"PG_SCHEMA_NAME" default:"tofu"`
 	Keep    string `cfg:"keep"`
@@ -40,10 +41,16 @@ var Driver = backend.New("postgres", open)
 
 // Store is a database schema with the states of workspaces.
 type Store struct {
-	pool   *pgxpool.Pool
+	pool   *pool
 	schema string
 	path   string        // search path of all transactions
 	keep   time.Duration // of earlier versions; 0 for ever
+	owned  bool          // Close closes the pool
+}
+
+// pool holds the connections to a server, which stores of several schemas may share.
+type pool struct {
+	*pgxpool.Pool
 	// timeout limits a statement, including its waits for locks of other transactions. It is the
 	// text of the server's setting statement_timeout.
 	timeout string
@@ -64,7 +71,20 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the postgres backend's argument keep: %w", err)
 	}
-	config, err := pgxpool.ParseConfig(c.ConnStr)
+	shared, err := backend.Client(&c.Sharing, c.ConnStr, func() (*pool, error) { return newPool(ctx, c.ConnStr) })
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{pool: shared, schema: c.Schema, path: pgx.Identifier{c.Schema}.Sanitize(), keep: keep, owned: c.Owned()}
+	if err := s.prepare(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// newPool returns the connections to a server.
+func newPool(ctx context.Context, address string) (*pool, error) {
+	config, err := pgxpool.ParseConfig(address)
 	if err != nil {
 		return nil, fmt.Errorf("the postgres backend's connection string: %w", err)
 	}
@@ -81,21 +101,18 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 	}
 	timeout := cmp.Or(connect.RuntimeParams["statement_timeout"], statementTimeout)
 	delete(connect.RuntimeParams, "statement_timeout") // a pooler may refuse it
-	pool, err := pgxpool.NewWithConfig(ctx, config)
+	pgPool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("the postgres backend: %w", err)
 	}
-	s := &Store{pool: pool, schema: c.Schema, path: pgx.Identifier{c.Schema}.Sanitize(), keep: keep, timeout: timeout}
-	if err := s.prepare(ctx); err != nil {
-		pool.Close()
-		return nil, err
-	}
-	return s, nil
+	return &pool{pgPool, timeout}, nil
 }
 
 // Close implements io.Closer.
 func (s *Store) Close() error {
-	s.pool.Close()
+	if s.owned {
+		s.pool.Close()
+	}
 	return nil
 }
 
@@ -112,10 +129,10 @@ var retryFor = 30 * time.Second
 func (s *Store) transaction(ctx context.Context, opts pgx.TxOptions, do func(context.Context, pgx.Tx) error) error {
 	start, wait := time.Now(), 50*time.Millisecond
 	for {
-		err := pgx.BeginTxFunc(ctx, s.pool, opts, func(tx pgx.Tx) error {
+		err := pgx.BeginTxFunc(ctx, s.pool.Pool, opts, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, "SELECT set_config('search_path', $1::text, true), "+
 				"set_config('statement_timeout', $2::text, true)", s.path,
-				s.timeout); err != nil {
+				s.pool.timeout); err != nil {
 				return err
 			}
 			return do(ctx, tx)

@@ -17,6 +17,7 @@ import (
 
 // Config is the configuration of the remote backend's block.
 type Config struct {
+	backend.Sharing
 	Hostname     string `cfg:"hostname,required"`
 	Organization string `cfg:"organization,required"`
 	Token        string `cfg:"token,sensitive"`
@@ -51,6 +52,7 @@ func (*Named) Docs() blocks.Docs {
 
 // CloudConfig is the configuration of a cloud block.
 type CloudConfig struct {
+	backend.Sharing
 	Hostname     string `cfg:"hostname,required" env:"TF_CLOUD_HOSTNAME"`
 	Organization string `cfg:"organization,required" env:"TF_CLOUD_ORGANIZATION"`
 	Token        string `cfg:"token,sensitive"`
@@ -117,7 +119,7 @@ func (c *CloudConfig) Check() error {
 func open(ctx context.Context, c *Config) (backend.Store, error) {
 	s := &Store{organization: c.Organization, name: c.Workspaces.Name, prefix: c.Workspaces.Prefix, create: true,
 		local: backend.DefaultWorkspace}
-	if err := s.connect(ctx, c.services, c.Hostname, c.Token, "tfe.v2.1", "tfe.v2"); err != nil {
+	if err := s.connect(ctx, &c.Sharing, c.services, c.Hostname, c.Token, "tfe.v2.1", "tfe.v2"); err != nil {
 		return nil, err
 	}
 	if s.prefix != "" {
@@ -133,7 +135,7 @@ func openCloud(ctx context.Context, c *CloudConfig) (backend.Store, error) {
 		s.name, s.create = os.Getenv("TF_WORKSPACE"), false
 	}
 	s.local = s.name
-	if err := s.connect(ctx, c.services, c.Hostname, c.Token, "tfe.v2"); err != nil {
+	if err := s.connect(ctx, &c.Sharing, c.services, c.Hostname, c.Token, "tfe.v2"); err != nil {
 		return nil, err
 	}
 	return cloud{s}, nil
@@ -172,7 +174,9 @@ type prefixed struct{ *Store }
 func (prefixed) Only() string { return "" }
 
 // connect finds the service and the token.
-func (s *Store) connect(ctx context.Context, services backend.Services, host, token string, names ...string) error {
+func (s *Store) connect(
+	ctx context.Context, sharing *backend.Sharing, services backend.Services, host, token string, names ...string,
+) error {
 	s.host, s.known, s.locked = host, make(map[string]*workspace), make(map[string]bool)
 	var err error
 	for _, name := range names {
@@ -193,8 +197,11 @@ func (s *Store) connect(ctx context.Context, services backend.Services, host, to
 		return fmt.Errorf("there is no token for %s: run \"tofu login %s\", or set the token in the environment "+
 			"variable TF_TOKEN_%s or in a credentials block of the CLI configuration", host, host, tokenVariable(host))
 	}
-	s.client = &restapi.Client{HTTP: httpclient.New(httpclient.Options{})}
-	return nil
+	http, err := backend.Client(sharing, nil, func() (*httpclient.Client, error) {
+		return httpclient.New(httpclient.Options{}), nil
+	})
+	s.client = &restapi.Client{HTTP: http}
+	return err
 }
 
 // tokenVariable returns the end of the name of the environment variable for the token of a host.

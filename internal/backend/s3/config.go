@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"tofu/internal/awsapi"
+	"tofu/internal/backend"
 	"tofu/internal/configs/blocks"
 )
 
 // Config is the configuration of the backend block.
 type Config struct {
+	backend.Sharing
 	awsapi.Config
 	Bucket       string            `cfg:"bucket,required"`
 	Key          string            `cfg:"key,required"`

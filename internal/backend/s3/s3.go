@@ -25,8 +25,9 @@ var (
 )
 
 func open(ctx context.Context, c *Config) (backend.Store, error) {
-	account, err := awsapi.Open(ctx, &c.Config,
-		awsapi.Options{STSEndpoint: c.Endpoints.STS, User: "the s3 backend", Docs: docs})
+	options := awsapi.Options{STSEndpoint: c.Endpoints.STS, User: "the s3 backend", Docs: docs}
+	account, err := backend.Client(&c.Sharing, []any{backend.Settings(&c.Config), options},
+		func() (*awsapi.Account, error) { return awsapi.Open(ctx, &c.Config, options) })
 	if err != nil {
 		return nil, err
 	}
