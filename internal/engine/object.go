@@ -71,13 +71,7 @@ func (t *instance) upgradeValue(obj *states.Object, same bool) (cty.Value, *stat
 	ty := r.Schema.Block.ImpliedType()
 	if from := w.op.moves.Source(addr); from != nil {
 		resp := callProvider(w.calls, prov, "MoveResourceState", addr, func() providers.MoveResponse {
-			return prov.MoveResourceState(w.ctx, providers.MoveRequest{
-				SourceProvider: from.Provider.Provider.String(), SourceType: from.Addr.Resource.Type,
-				SourceSchemaVersion: obj.SchemaVersion,
-				SourceJSON:          obj.Attrs, SourcePrivate: obj.Private, SourceIdentity: obj.Identity,
-				SourceIdentityVersion: obj.IdentityVersion,
-				TargetType:            r.Addr.Resource.Type,
-			})
+			return prov.MoveResourceState(w.ctx, moveRequest(from.Provider, from.Addr.Resource.Type, obj, r))
 		})
 		if err := t.report(resp.Diagnostics); err != nil {
 			return cty.NilVal, nil, err

@@ -50,6 +50,7 @@ type walk struct {
 
 	out        *results
 	ephemerals ephemerals
+	retypes    retypes
 }
 
 // newWalk builds the graph of an operation and returns a walk over it that starts from state. The
@@ -202,6 +203,7 @@ func (w *walk) execute(n *graph.Node) error {
 		return providerVisit{w, n.Object.(*graph.Provider)}.start()
 	case graph.KindProviderClose:
 		if w.op.Phase != graph.PhaseEval {
+			w.offerRetypes(n.Object.(*graph.Provider))
 			w.providers.close(n.Object.(*graph.Provider))
 		}
 	case graph.KindEphemeralEnd:

@@ -54,6 +54,10 @@ type Plan struct {
 	// RelevantAttributes are the attributes that the result of the plan depends on.
 	RelevantAttributes []RelevantAttribute
 
+	// Retypes are resources whose objects a provider could move to another type, instead of
+	// destroying and creating them. The plan does not depend on them.
+	Retypes []Retype
+
 	PrevRun *states.State // after moves and schema upgrades, before refreshing
 	Prior   *states.State // after refreshing: what changes start from
 
@@ -77,6 +81,15 @@ func (p *Plan) Destroys() bool {
 		}
 	}
 	return false
+}
+
+// Retype says that a provider accepts the objects of a resource as those of a resource of another
+// type.
+type Retype struct{ From, To addrs.ConfigResource }
+
+// Compare orders by address.
+func (r Retype) Compare(other Retype) int {
+	return cmp.Or(strings.Compare(r.From.String(), other.From.String()), strings.Compare(r.To.String(), other.To.String()))
 }
 
 // RelevantAttribute names an attribute of a resource instance (or of all instances, when HasKey is

@@ -34,6 +34,7 @@ type planDoc struct {
 	Mode      string               `json:"mode"` // tests only
 	Hide      []string             `json:"hide"` // of options, tests only
 	Targets   []string             `json:"targets"`
+	Retypes   [][2]string          `json:"retypes"` // tests only
 }
 
 type relevantDoc struct {
@@ -95,6 +96,11 @@ func loadPlan(t testing.TB, text []byte, schemas Schemas) *PlanView {
 	}
 	for _, text := range doc.Targets {
 		plan.Targets = append(plan.Targets, parse(text))
+	}
+	for _, pair := range doc.Retypes {
+		from, to := parse(pair[0]), parse(pair[1])
+		plan.Retypes = append(plan.Retypes, plans.Retype{From: from.Resource.In(from.Module.Module()),
+			To: to.Resource.In(to.Module.Module())})
 	}
 	for _, r := range doc.Relevant {
 		plan.RelevantAttributes = append(plan.RelevantAttributes,

@@ -72,6 +72,6 @@ func schemas(typ string, version int64) *providers.Schema {
 		},
 		DataSources: providers.Types{typ + "_read": {Block: reading}, typ + "_find": {Block: finding}},
 		Ephemerals:  providers.Types{typ + "_token": {Block: token}},
-		Functions:   functions,
+		Functions:   functions, MoveResource: true,
 	}
 }

@@ -118,6 +118,12 @@ func (e *encoder) head(f *File) (*wirePlan, error) {
 		err = errors.Join(err, terr, perr)
 		out.Relevant = append(out.Relevant, wireRelevant{Target: target, Path: path})
 	}
+	for _, r := range p.Retypes {
+		from, ferr := toTarget(resourceTarget(r.From))
+		to, terr := toTarget(resourceTarget(r.To))
+		err = errors.Join(err, ferr, terr)
+		out.Retypes = append(out.Retypes, wireRetype{from, to})
+	}
 	out.HasChecks = p.Checks != nil
 	for _, b := range p.Checks.Sorted() {
 		check := wireCheck{Kind: b.Kind, Config: b.Config, Status: b.Status}
@@ -293,6 +299,11 @@ func (d *decoder) read(in *msgpack.Decoder, f *File) error {
 	return nil
 }
 
+// resourceTarget returns the address of a resource in all instances of its module.
+func resourceTarget(r addrs.ConfigResource) addrs.Target {
+	return addrs.Target{Module: r.Module.UnkeyedInstance(), Resource: r.Resource}
+}
+
 func (d *decoder) head(in *wirePlan, f *File) error {
 	f.ID, f.Backend = in.ID, in.Backend
 	p := &plans.Plan{
@@ -340,6 +351,13 @@ func (d *decoder) head(in *wirePlan, f *File) error {
 		path, perr := wire.Path.path()
 		err = errors.Join(err, terr, perr)
 		p.RelevantAttributes = append(p.RelevantAttributes, plans.RelevantAttribute{Resource: target, Attr: path})
+	}
+	for _, wire := range in.Retypes {
+		from, ferr := d.target(wire.From)
+		to, terr := d.target(wire.To)
+		err = errors.Join(err, ferr, terr)
+		p.Retypes = append(p.Retypes, plans.Retype{From: from.Resource.In(from.Module.Module()),
+			To: to.Resource.In(to.Module.Module())})
 	}
 	if in.HasChecks {
 		p.Checks = &checks.Results{}

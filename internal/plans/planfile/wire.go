@@ -38,6 +38,7 @@ type (
 		GeneratedConfig              map[string]string
 
 		DeferredModules []string
+		Retypes         []wireRetype
 
 		HasChanges                        bool
 		Changes, Drift, Outputs, Deferred int
@@ -71,6 +72,8 @@ type (
 		Target wireTarget
 		Path   wirePath
 	}
+
+	wireRetype struct{ From, To wireTarget }
 
 	wireCheck struct {
 		Kind    checks.Kind

@@ -19,6 +19,7 @@ type Rename struct {
 	Module   addrs.Module // the module for the moved block
 	From, To string       // addresses in that module
 	Objects  int          // number of pairs of a deletion and a creation
+	Retyped  bool         // to another resource type, which the provider supports
 }
 
 // MovedBlock returns the block to add to the module.
@@ -77,7 +78,41 @@ func renames(p *Plan) []Rename {
 			pairs = append(pairs, equals(list.gone, list.added)...)
 		}
 	}
-	return collapse(p, pairs)
+	return collapse(p, append(pairs, retyped(p, pairs)...))
+}
+
+// retyped returns the pairs of equal keys that the provider can move to another type, without
+// objects that are in other pairs.
+func retyped(p *Plan, others []renamedPair) []renamedPair {
+	to := make(map[addrs.ConfigResource]addrs.ConfigResource)
+	for _, r := range p.Plan.Retypes {
+		to[r.From] = r.To
+	}
+	if len(to) == 0 {
+		return nil
+	}
+	used := make(map[*Change]bool)
+	for _, pair := range others {
+		used[pair.from], used[pair.to] = true, true
+	}
+	created := make(map[addrs.AbsInstance]*Change)
+	for _, c := range p.Changes {
+		if c.Action == plans.Create && c.Importing == nil && !used[c] {
+			created[c.Addr] = c
+		}
+	}
+	var out []renamedPair
+	for _, c := range p.Changes {
+		target, ok := to[c.Addr.Config()]
+		if !ok || c.Action != plans.Delete || c.Deposed != addrs.NotDeposed || used[c] {
+			continue
+		}
+		at := target.Resource.InInstance(c.Addr.Module).Instance(c.Addr.Key)
+		if created[at] != nil {
+			out = append(out, renamedPair{c, created[at]})
+		}
+	}
+	return out
 }
 
 // knownArguments returns the known arguments of a new object by name. Null ones are left out.
@@ -249,8 +284,8 @@ func collapse(p *Plan, pairs []renamedPair) []Rename {
 	}
 	var out []Rename
 	index := make(map[Rename]int)
-	add := func(from, to addrs.ModuleInstance, fromText, toText string, objects int) {
-		r := Rename{From: fromText, To: toText}
+	add := func(from, to addrs.ModuleInstance, fromText, toText string, objects int, retyped bool) {
+		r := Rename{From: fromText, To: toText, Retyped: retyped}
 		if from == to {
 			r.Module = from.Module()
 		} else {
@@ -266,15 +301,16 @@ func collapse(p *Plan, pairs []renamedPair) []Rename {
 	}
 	for _, m := range order {
 		list := byMove[m]
+		retyped := m.from.Resource.Type != m.to.Resource.Type
 		whole := m.from != m.to && len(list) == deleted[m.from] &&
 			!slices.ContainsFunc(list, func(pair renamedPair) bool { return pair.from.Addr.Key != pair.to.Addr.Key })
 		if whole {
-			add(m.from.Module, m.to.Module, m.from.Resource.String(), m.to.Resource.String(), len(list))
+			add(m.from.Module, m.to.Module, m.from.Resource.String(), m.to.Resource.String(), len(list), retyped)
 			continue
 		}
 		for _, pair := range list {
 			add(m.from.Module, m.to.Module, m.from.Resource.String()+pair.from.Addr.Key.String(),
-				m.to.Resource.String()+pair.to.Addr.Key.String(), 1)
+				m.to.Resource.String()+pair.to.Addr.Key.String(), 1, retyped)
 		}
 	}
 	return modules(p, out)
