@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"tofu/internal/fleet"
+	"tofu/internal/parallel"
 	"tofu/internal/plugin"
 	"tofu/internal/roots"
 	"tofu/internal/session"
@@ -339,35 +341,49 @@ func (a *App) eachRoot(
 	a.Live.Phase(doing+" root modules", len(selected))
 	defer a.Live.Phase("", 0)
 	defer a.ShareClients()()
+	parsed := estate.Parsed(a.Parser, selected)
 	failed := 0
-	eachInOrder(selected, workers, func(r *roots.Root, out io.Writer) error {
-		a.Live.Begin(r.Name, doing)
-		defer a.Live.End(r.Name)
-		if r.Err != nil {
-			return r.Err
-		}
-		sub := a.at(r, out)
-		defer sub.Close()
-		err := run(sub)
-		sub.Printer.Diagnostics(sub.Warnings.Take())
-		return err
-	}, func(r *roots.Root, text []byte, err error) {
-		a.Say("%s", a.rootHeading(r))
-		_, _ = a.Out.Write(text)
+	show := parallel.InOrder(func(i int, done rootOutput) {
+		a.Say("%s", a.rootHeading(selected[i]))
+		_, _ = a.Out.Write(done.text.Bytes())
+		defer parsed.Finished(selected[i]) // showing errors needs the source text
 		var status exitStatus
-		if err == nil || errors.As(err, &status) && status == 0 {
+		if done.err == nil || errors.As(done.err, &status) && status == 0 {
 			return
 		}
 		failed++
-		if !errors.As(err, &status) {
-			a.Printer.Diagnostics(tfdiags.FromError(err))
+		if !errors.As(done.err, &status) {
+			a.Printer.Diagnostics(tfdiags.FromError(done.err))
 		}
+	})
+	parallel.Each(len(selected), workers, func(i int) {
+		a.Live.Begin(selected[i].Name, doing)
+		defer a.Live.End(selected[i].Name)
+		show.Add(i, a.inRoot(selected[i], run))
 	})
 	if failed > 0 {
 		a.Say("\n%d of %s failed.", failed, ui.Count(len(selected), "root module"))
 		return exitStatus(1)
 	}
 	return err
+}
+
+// rootOutput is what a command printed in a root module, and its error.
+type rootOutput struct {
+	text bytes.Buffer
+	err  error
+}
+
+// inRoot runs a command in a root module.
+func (a *App) inRoot(r *roots.Root, run func(sub *App) error) (out rootOutput) {
+	if r.Err != nil {
+		return rootOutput{err: r.Err}
+	}
+	sub := a.at(r, &out.text)
+	defer sub.Close()
+	out.err = run(sub)
+	sub.Printer.Diagnostics(sub.Warnings.Take())
+	return out
 }
 
 // rootHeading returns the line above the output of a root module.

@@ -20,7 +20,7 @@ type Parser struct {
 	fs FS
 
 	mu      sync.Mutex
-	sources map[string][]byte
+	sources map[string]map[string][]byte // by directory and name
 	modules map[string]*moduleEntry
 }
 
@@ -39,7 +39,7 @@ func NewParser(fsys FS) *Parser {
 	}
 	return &Parser{
 		fs:      fsys,
-		sources: map[string][]byte{},
+		sources: map[string]map[string][]byte{},
 		modules: map[string]*moduleEntry{},
 	}
 }
@@ -48,7 +48,7 @@ func NewParser(fsys FS) *Parser {
 func (p *Parser) Source(name string) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.sources[name]
+	return p.sources[filepath.Dir(name)][name]
 }
 
 // FS returns the file system that the parser reads from.
@@ -70,6 +70,16 @@ func (p *Parser) Module(dir string, warn tfdiags.Sink) (*Module, error) {
 		warn(w)
 	}
 	return entry.module, entry.err
+}
+
+// Forget drops a decoded directory, and the source text of the files in it. If the directory is
+// needed again, it is decoded again.
+func (p *Parser) Forget(dir string) {
+	dir = filepath.Clean(dir)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.modules, dir)
+	delete(p.sources, dir)
 }
 
 func (p *Parser) decodeDir(dir string, warn tfdiags.Sink) (*Module, error) {
@@ -119,7 +129,11 @@ func (p *Parser) parse(name string, src []byte, isJSON bool) (*hcl.File, error) 
 		parsed = &hcl.File{Body: hcl.EmptyBody(), Bytes: src}
 	}
 	p.mu.Lock()
-	p.sources[name] = src
+	dir := filepath.Dir(name)
+	if p.sources[dir] == nil {
+		p.sources[dir] = map[string][]byte{}
+	}
+	p.sources[dir][name] = src
 	p.mu.Unlock()
 	return parsed, tfdiags.FromHCL(diags).Err()
 }

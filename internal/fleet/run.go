@@ -9,11 +9,11 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"tofu/internal/dag"
 	"tofu/internal/engine"
+	"tofu/internal/parallel"
 	"tofu/internal/plugin"
 	"tofu/internal/roots"
 	"tofu/internal/session"
@@ -112,7 +112,11 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	defer run.Session.SharePlugins(&plugin.Shared{Configured: run.ShareProviders})()
 	workers := cmp.Or(run.Roots, DefaultRoots)
 	results := make([]*Result, len(list))
-	seq := &sequence{show: func(i int, text []byte) { run.Show(list[i], results[i], text) }}
+	parsed := run.Estate.Parsed(run.Session.Parser, list)
+	shown := parallel.InOrder(func(i int, text []byte) {
+		run.Show(list[i], results[i], text)
+		parsed.Finished(list[i]) // showing errors needs the source text
+	})
 	live := run.Session.Live
 	live.Phase(doing.phase, len(list))
 	live.Parallel(workers)
@@ -134,16 +138,14 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 		}
 		results[id] = result
 		live.End(r.Name)
-		seq.done(int(id), text.Bytes())
+		shown.Add(int(id), text.Bytes())
 		return result.Err == nil
 	})
 	for i, r := range list {
 		if results[i] == nil {
 			results[i] = run.skipped(ctx, r, graph.Needs(dag.ID(i)), list, results)
+			shown.Add(i, nil)
 		}
-	}
-	for i := range list {
-		seq.done(i, nil) // does nothing for those that are shown
 	}
 	return results
 }
@@ -256,39 +258,6 @@ func Failures(results []*Result) error {
 	}
 	return tfdiags.Errorf("Not all root modules succeeded", "%d of %d failed, and %d were not started.", failed,
 		len(results), skipped)
-}
-
-// sequence shows texts in the order of their numbers.
-type sequence struct {
-	show func(i int, text []byte)
-
-	mu    sync.Mutex
-	next  int
-	texts map[int][]byte
-}
-
-// done adds a text, and shows all texts that are due.
-func (s *sequence) done(i int, text []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i < s.next {
-		return
-	}
-	if s.texts == nil {
-		s.texts = make(map[int][]byte)
-	}
-	if _, has := s.texts[i]; !has {
-		s.texts[i] = text
-	}
-	for {
-		text, ok := s.texts[s.next]
-		if !ok {
-			return
-		}
-		delete(s.texts, s.next)
-		s.show(s.next, text)
-		s.next++
-	}
 }
 
 // Status returns the status of the root module; ui.EstateRoot lists them.

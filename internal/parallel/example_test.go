@@ -13,3 +13,14 @@ func ExampleEach() {
 	fmt.Println(lengths)
 	// Output: [4 5 7]
 }
+
+func ExampleInOrder() {
+	lines := parallel.InOrder(func(i int, text string) { fmt.Println(i, text) })
+	lines.Add(2, "destroy")
+	lines.Add(0, "plan")
+	lines.Add(1, "apply")
+	// Output:
+	// 0 plan
+	// 1 apply
+	// 2 destroy
+}

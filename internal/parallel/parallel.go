@@ -1,5 +1,5 @@
-// Package parallel runs the iterations of a loop concurrently. The iterations must be independent;
-// dependent work is a graph, which package dag walks.
+// Package parallel runs the iterations of a loop concurrently, and reports results in order. The
+// iterations must be independent; dependent work is a graph, which package dag walks.
 //
 // Invariants: when Each returns, no call is still running. A panic reaches the caller of Each, as
 // from a plain loop, with the stack on which it occurred.

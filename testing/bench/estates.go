@@ -80,13 +80,16 @@ var estatePhases = []struct {
 	{"destroy", false, []string{"roots", "destroy", "-auto-approve"}},
 }
 
-// measureEstates measures the commands for many root modules, and prints a table for each shape.
+// measureEstates measures the commands for many root modules, and prints two tables for each shape:
+// of times and of memory.
 func measureEstates(o *options, out io.Writer) error {
 	for _, shape := range estates {
-		var t table
+		var t, memory table
 		t.row("seconds (CPU seconds)")
+		memory.row("peak of memory in MiB")
 		for _, p := range estatePhases {
 			t.row(p.name)
+			memory.row(p.name)
 		}
 		results := make([][]cost, len(o.sizes))
 		for i, n := range o.sizes {
@@ -95,8 +98,10 @@ func measureEstates(o *options, out io.Writer) error {
 				return fmt.Errorf("%s, %d root modules: %w", shape.name, n, err)
 			}
 			t.add(0, "", fmt.Sprintf("%d", n))
+			memory.add(0, "", fmt.Sprintf("%d", n))
 			for row, c := range results[i] {
 				t.add(row+1, "", fmt.Sprintf("%.2f (%.2f)", c.wall.Seconds(), c.cpu.Seconds()))
+				memory.add(row+1, "", fmt.Sprintf("%d", c.peak>>20))
 			}
 		}
 		if last := len(o.sizes) - 1; last > 0 {
@@ -108,6 +113,8 @@ func measureEstates(o *options, out io.Writer) error {
 		}
 		fmt.Fprintf(out, "\n%s: %s; %d objects each\n\n", shape.name, shape.about, estateObjects)
 		t.print(out)
+		fmt.Fprintln(out)
+		memory.print(out)
 	}
 	return nil
 }

@@ -1,0 +1,138 @@
+package fleet_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"tofu/internal/cliconfig"
+	"tofu/internal/engine"
+	"tofu/internal/fleet"
+	"tofu/internal/plans"
+	"tofu/internal/roots"
+	"tofu/internal/session"
+	"tofu/internal/terminal"
+	"tofu/internal/ui"
+)
+
+// estate is an estate below the working directory.
+type estate struct {
+	testing.TB
+	session *session.Session
+}
+
+// newEstate writes n root modules, each with objects, and enters their directory.
+func newEstate(t testing.TB, n, objects int) *estate {
+	top := t.TempDir()
+	for i := range n {
+		var b strings.Builder
+		fmt.Fprintf(&b, "output \"id\" {\n  value = terraform_data.object_0.id\n}\n")
+		for k := range objects {
+			fmt.Fprintf(&b, "resource \"terraform_data\" \"object_%d\" {\n  input = { name = \"n-%d\", text = %q }\n}\n", k, k,
+				strings.Repeat("x", 200))
+		}
+		if i > 0 {
+			fmt.Fprintf(&b, "data \"terraform_remote_state\" \"before\" {\n  backend = \"local\"\n  config = { path = "+
+				"\"../r%04d/terraform.tfstate\" }\n}\noutput \"before\" {\n  value = "+
+				"data.terraform_remote_state.before.outputs.id\n}\n", i-1)
+		}
+		dir := filepath.Join(top, fmt.Sprintf("r%04d", i))
+		err := os.MkdirAll(dir, 0o755)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "main.tf"), []byte(b.String()), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(top)
+	s := session.New(quiet(io.Discard), []string{"TF_IN_AUTOMATION=1"})
+	s.Logs = terminal.OpenLogs(s.Env, io.Discard)
+	s.CLI = &cliconfig.Config{}
+	return &estate{t, s}
+}
+
+func quiet(out io.Writer) *terminal.Terminal {
+	term := terminal.New(&terminal.Streams{In: strings.NewReader(""), Out: out, Err: out})
+	term.Printer = ui.NewHuman(ui.Options{Out: out, Err: out})
+	return term
+}
+
+func (e *estate) load() *roots.Estate {
+	found, err := roots.Load(e.Context(), []string{"."}, func(dir string) *session.Session {
+		return e.session.At(dir, quiet(io.Discard))
+	})
+	if err != nil {
+		e.Fatal(err)
+	}
+	return found
+}
+
+// run plans and applies all root modules. after is called after both.
+func (e *estate) run(after func(what string)) {
+	found := e.load()
+	run := &fleet.Run{
+		Session: e.session, Estate: found, Selected: found.Roots, Options: session.OperationOptions{},
+		Printer: func(_ *roots.Root, out io.Writer) ui.Printer { return ui.NewHuman(ui.Options{Out: out, Err: out}) },
+		Show: func(r *roots.Root, result *fleet.Result, _ []byte) {
+			if result.Err != nil {
+				e.Error(r.Name, result.Err)
+			}
+		},
+	}
+	archive, err := fleet.Create("all.plan", plans.Normal)
+	if err != nil {
+		e.Fatal(err)
+	}
+	planned := run.Plan(e.Context(), engine.PlanOptions{Defer: true}, archive)
+	if err := archive.Close(run, planned); err != nil {
+		e.Fatal(err)
+	}
+	after("plan")
+	saved, err := fleet.Open("all.plan")
+	if err != nil {
+		e.Fatal(err)
+	}
+	defer saved.Close()
+	applied := run.Apply(e.Context(), engine.ApplyOptions{}, saved, fleet.NoRecord())
+	after("apply")
+	runtime.KeepAlive(planned)
+	runtime.KeepAlive(applied)
+	runtime.KeepAlive(run)
+}
+
+// TestMemory checks that a run keeps little of a root module that is finished: neither its parsed
+// files nor its plan nor its state, which are more than 200 kB here.
+func TestMemory(t *testing.T) {
+	const few, many, objects = 5, 25, 80
+	live := func(n int) map[string]float64 {
+		e := newEstate(t, n, objects)
+		before := heap()
+		used := make(map[string]float64)
+		e.run(func(what string) { used[what] = heap() - before })
+		return used
+	}
+	live(few) // fills caches that don't depend on the number
+	first, second := live(few), live(many)
+	for what := range first {
+		each := (second[what] - first[what]) / (many - few)
+		t.Logf("%s keeps %.1f kB for each root module", what, each/1000)
+		if each > 20_000 {
+			t.Errorf("%s keeps %.1f kB for each root module", what, each/1000)
+		}
+	}
+}
+
+// heap returns the size of all reachable objects.
+func heap() float64 {
+	for range 3 { // finalizers run after a collection
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
