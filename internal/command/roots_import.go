@@ -8,31 +8,46 @@ import (
 	"path/filepath"
 
 	"tofu/internal/atomicfile"
+	"tofu/internal/getmodules"
+	"tofu/internal/registry"
+	"tofu/internal/roots"
 	"tofu/internal/roots/rootsfile"
 	"tofu/internal/roots/terragrunt"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
+	"tofu/internal/version"
 )
 
 var cmdRootsImport = &Command{
 	Name: "import-terragrunt", Args: "[DIR]", Short: "Write roots.tofu.hcl from terragrunt.hcl files",
 	Long: `
-Reads the terragrunt.hcl files below the directory and writes a roots.tofu.hcl
-that declares the same root modules: with their inputs, remote states,
-dependencies and variable files. Lists what has no counterpart. Runs no program
-and changes no other file.`,
+Reads the terragrunt.hcl and terragrunt.stack.hcl files below the directory and
+writes a roots.tofu.hcl that declares the same root modules: with their inputs,
+remote states, dependencies and variable files. Lists what has no counterpart,
+with file and line. Runs no program.
+
+Without options, the command changes no other file. With -generate it also
+writes the files that Terragrunt generates in each run, such as provider.tf and
+backend.tf, into the directories of the modules; values that differ between the
+units become variables. With -fetch it copies the packages of remote modules.`,
 	New: with(func(f *rootsImportFlags, fs *options) {
 		f.viewFlags.add(fs)
 		fs.BoolVar(&f.Force, "force", false, "Replace an existing roots.tofu.hcl.")
+		fs.BoolVar(&f.Generate, "generate", false, "Also write the files that Terragrunt generates. Existing files are "+
+			"never replaced.")
+		fs.StringVar(&f.Fetch, "fetch", "", "Copy the packages of remote modules to `directory`, relative to that of "+
+			"roots.tofu.hcl, and use them from there. If its name begins with a dot, as in .modules, it isn't searched "+
+			"for root modules.")
 	}, runRootsImport),
 }
 
 type rootsImportFlags struct {
 	viewFlags
-	Force bool
+	Force, Generate bool
+	Fetch           string
 }
 
-func runRootsImport(_ context.Context, app *App, f *rootsImportFlags, args []string) error {
+func runRootsImport(ctx context.Context, app *App, f *rootsImportFlags, args []string) error {
 	dir := "."
 	switch {
 	case len(args) > 1:
@@ -45,7 +60,12 @@ func runRootsImport(_ context.Context, app *App, f *rootsImportFlags, args []str
 	if !f.Force && !errors.Is(err, fs.ErrNotExist) {
 		return tfdiags.Errorf("The file exists", "%s exists already. Use -force to replace it.", path)
 	}
-	result, err := terragrunt.Import(dir, app.Env)
+	opts := &terragrunt.Options{Getenv: app.Env}
+	if f.Fetch != "" {
+		copier := getmodules.NewCopier(registry.New(app.CLI, version.String), roots.Absolute(filepath.Join(dir, f.Fetch)))
+		opts.Fetch = func(source, version string) (string, error) { return copier.Copy(ctx, source, version) }
+	}
+	result, err := terragrunt.Import(dir, opts)
 	if err != nil {
 		return err
 	}
@@ -53,12 +73,48 @@ func runRootsImport(_ context.Context, app *App, f *rootsImportFlags, args []str
 		return tfdiags.Errorf("Failed to write the file", "%s could not be written: %s.", path, err)
 	}
 	app.Say("%s declares %s.", path, ui.Count(result.Roots, "root module"))
+	if result.Mocks > 0 {
+		app.Say("%s with mock outputs: these are not needed, because plans have the planned outputs.",
+			ui.Count(result.Mocks, "dependency block"))
+	}
+	if err := f.generate(app, result.Files); err != nil {
+		return err
+	}
 	if len(result.LeftOut) == 0 {
 		return nil
 	}
 	app.Say("\nThese parts have no counterpart and were left out:")
 	for _, line := range result.LeftOut {
 		app.Say("  - %s", line)
+	}
+	return nil
+}
+
+// generate writes the files that Terragrunt generates, or lists them.
+func (f *rootsImportFlags) generate(app *App, files []terragrunt.File) error {
+	switch {
+	case len(files) == 0:
+		return nil
+	case f.Generate:
+		app.Say("\nThese files, which Terragrunt generates, were written:")
+	default:
+		app.Say("\nThese files, which Terragrunt generates, are missing. Write them, or use -generate -force:")
+	}
+	for _, file := range files {
+		if f.Generate {
+			err := os.MkdirAll(filepath.Dir(file.Path), 0o755)
+			if err == nil {
+				err = atomicfile.WriteNamed(file.Path, file.Data, 0o644)
+			}
+			if err != nil {
+				return tfdiags.Errorf("Failed to write the file", "%s could not be written: %s.", file.Path, err)
+			}
+		}
+		path := file.Path
+		if rel, err := filepath.Rel(roots.Absolute("."), path); err == nil {
+			path = rel
+		}
+		app.Say("  - %s", path)
 	}
 	return nil
 }

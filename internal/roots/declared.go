@@ -47,7 +47,7 @@ func candidates(dirs []string, found []Directory, open func(dir string) *session
 		r.shared = declared[Absolute(r.Dir)] > 1
 	}
 	for _, d := range found {
-		if declared[d.Abs] > 0 {
+		if declared[d.Abs] > 0 || !d.Configured {
 			continue
 		}
 		r, err := undeclared(d, files)

@@ -15,9 +15,10 @@ import (
 
 // Directory is a directory with configuration files or a lock file.
 type Directory struct {
-	Dir    string
-	Abs    string // identifies the directory
-	Locked bool   // has a lock file
+	Dir        string
+	Abs        string // identifies the directory
+	Locked     bool   // has a lock file
+	Configured bool   // has configuration files
 }
 
 // Directories searches directory trees, except hidden directories and symbolic links. An unreadable
@@ -48,7 +49,6 @@ func (t *tree) search(dir string) {
 	t.seen[d.Abs] = true
 	entries, err := List(dir)
 	t.errs = t.errs.AppendError(err)
-	configured := false
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case e.IsDir() && !strings.HasPrefix(name, "."):
@@ -57,10 +57,10 @@ func (t *tree) search(dir string) {
 		case name == depsfile.FileName:
 			d.Locked = true
 		case configs.IsConfigFile(name):
-			configured = true
+			d.Configured = true
 		}
 	}
-	if configured || d.Locked {
+	if d.Configured || d.Locked {
 		t.found = append(t.found, d)
 	}
 }

@@ -1,7 +1,9 @@
 package terragrunt
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,6 +20,9 @@ import (
 
 // fileName is the name of the file of a unit.
 const fileName = "terragrunt.hcl"
+
+// valuesName is the name of the file with the values that a unit gets if no stack sets them.
+const valuesName = "terragrunt.values.hcl"
 
 // config is one file, as a unit or another file reads it.
 type config struct {
@@ -41,11 +46,39 @@ type include struct {
 	merge  bool
 }
 
-// unit is a directory with a terragrunt.hcl.
+// unit is a directory with a terragrunt.hcl, or one that a stack generates.
 type unit struct {
 	dir    string // absolute
+	source string // the directory whose files a stack copies to dir; dir if there is no stack
+	values cty.Value
 	own    *config
+	auto   *config // what the stack adds to the file; nil for nothing
 	getenv func(string) string
+
+	undefined []undefined // in all files that it reads
+}
+
+// undefined is a local value that can't be evaluated.
+type undefined struct {
+	name string
+	at   hcl.Range
+	err  error
+}
+
+// within reports whether an error is about a place in a range.
+func within(err error, rng hcl.Range) bool {
+	return slices.ContainsFunc(tfdiags.FromError(err), func(d tfdiags.Diagnostic) bool {
+		return d.Subject != nil && d.Subject.Filename == rng.Filename && rng.ContainsPos(d.Subject.Start)
+	})
+}
+
+// real returns the path of a file as it is without generated directories.
+func (u *unit) real(path string) string {
+	rel, err := filepath.Rel(u.dir, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return path
+	}
+	return filepath.Join(u.source, rel)
 }
 
 // maxDepth limits files that read each other.
@@ -56,29 +89,84 @@ func (u *unit) read(path string, depth int) (*config, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("%s is read in a circle", path)
 	}
-	src, err := os.ReadFile(path)
+	src, body, err := parse(u.real(path))
 	if err != nil {
 		return nil, err
 	}
-	if d := nesting.Check(path, src); d != nil {
-		return nil, tfdiags.FromHCL(hcl.Diagnostics{d}).Err()
-	}
-	file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
-	if diags.HasErrors() {
-		return nil, tfdiags.FromHCL(diags).Err()
-	}
-	c := &config{path: path, src: src, body: file.Body.(*hclsyntax.Body), unit: u, locals: make(map[string]cty.Value),
-		open: make(map[string]bool)}
+	c := u.config(path, src, body, depth)
 	if u.own == nil {
 		u.own = c
 	}
-	functions := maps.Clone(funcs.Table(funcs.Options{BaseDir: filepath.Dir(path)}))
-	maps.Copy(functions, c.functions(depth))
-	c.ctx = &hcl.EvalContext{Functions: functions, Variables: map[string]cty.Value{"local": cty.EmptyObjectVal}}
 	if err := c.readIncludes(depth); err != nil {
 		return nil, err
 	}
-	return c, c.evaluateLocals()
+	c.evaluateLocals()
+	return c, nil
+}
+
+// parse reads a file.
+func parse(path string) ([]byte, *hclsyntax.Body, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if d := nesting.Check(path, src); d != nil {
+		return nil, nil, tfdiags.FromHCL(hcl.Diagnostics{d}).Err()
+	}
+	file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
+	if diags.HasErrors() {
+		return nil, nil, tfdiags.FromHCL(diags).Err()
+	}
+	return src, file.Body.(*hclsyntax.Body), nil
+}
+
+// config returns the content of a file as a config, before its includes and locals are evaluated.
+func (u *unit) config(path string, src []byte, body *hclsyntax.Body, depth int) *config {
+	c := &config{path: path, src: src, body: body, unit: u, locals: make(map[string]cty.Value),
+		open: make(map[string]bool)}
+	functions := maps.Clone(funcs.Table(funcs.Options{BaseDir: filepath.Dir(u.real(path))}))
+	maps.Copy(functions, c.functions(depth))
+	c.ctx = &hcl.EvalContext{Functions: functions, Variables: map[string]cty.Value{"local": cty.EmptyObjectVal}}
+	if u.values != cty.NilVal {
+		c.ctx.Variables["values"] = u.values
+	}
+	if features := c.features(); len(features) > 0 {
+		c.ctx.Variables["feature"] = cty.ObjectVal(features)
+	}
+	return c
+}
+
+// features returns the feature flags of a file with their defaults.
+func (c *config) features() map[string]cty.Value {
+	out := make(map[string]cty.Value)
+	for _, b := range c.blocks("feature") {
+		if attr := b.Body.Attributes["default"]; attr != nil && len(b.Labels) == 1 {
+			if v, err := c.value(attr.Expr); err == nil {
+				out[b.Labels[0]] = cty.ObjectVal(map[string]cty.Value{"value": v})
+			}
+		}
+	}
+	return out
+}
+
+// defaultValues returns the values of a file beside that of a unit; an empty object if there is none.
+func (u *unit) defaultValues() (cty.Value, error) {
+	path := filepath.Join(u.source, valuesName)
+	src, body, err := parse(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return cty.EmptyObjectVal, nil
+	}
+	if err != nil {
+		return cty.NilVal, err
+	}
+	c := u.config(path, src, body, 0)
+	values := make(map[string]cty.Value)
+	for name, attr := range body.Attributes {
+		if values[name], err = c.value(attr.Expr); err != nil {
+			return cty.NilVal, err
+		}
+	}
+	return cty.ObjectVal(values), nil
 }
 
 // blocks returns the blocks of a type.
@@ -119,10 +207,7 @@ func (c *config) readIncludes(depth int) error {
 		if !in.expose {
 			continue
 		}
-		value, err := in.config.asValue()
-		if err != nil {
-			return err
-		}
+		value := in.config.asValue()
 		if in.name == "" {
 			c.ctx.Variables["include"] = value
 			continue
@@ -216,24 +301,60 @@ func (c *config) local(name string) error {
 
 // evaluateLocals evaluates all local values. Those that can't be evaluated are left undefined: what
 // uses them is left out.
-func (c *config) evaluateLocals() error {
+func (c *config) evaluateLocals() {
 	for _, b := range c.blocks("locals") {
 		for _, name := range slices.Sorted(maps.Keys(b.Body.Attributes)) {
-			_ = c.local(name)
+			err := c.local(name)
+			// The error is about this one and not about another one that it uses.
+			if attr := b.Body.Attributes[name]; err != nil && within(err, attr.SrcRange) {
+				c.unit.undefined = append(c.unit.undefined, undefined{name, attr.SrcRange, err})
+			}
 		}
 	}
 	c.ctx.Variables["local"] = cty.ObjectVal(c.locals)
-	return nil
 }
 
-// asValue returns the file as read_terragrunt_config does: an object with locals, inputs and
-// whether the file has others. Inputs that aren't constant are left out.
-func (c *config) asValue() (cty.Value, error) {
+// asValue returns the file as read_terragrunt_config does: an object with locals, inputs,
+// remote_state and generate. What isn't constant is left out.
+func (c *config) asValue() cty.Value {
 	inputs := cty.EmptyObjectVal
 	if attr := c.body.Attributes["inputs"]; attr != nil {
 		if v, err := c.value(attr.Expr); err == nil {
 			inputs = v
 		}
 	}
-	return cty.ObjectVal(map[string]cty.Value{"locals": cty.ObjectVal(c.locals), "inputs": inputs}), nil
+	all := map[string]cty.Value{"locals": cty.ObjectVal(c.locals), "inputs": inputs}
+	for _, b := range c.blocks("remote_state") {
+		if v, ok := c.blockValue(b); ok {
+			all["remote_state"] = v
+		}
+	}
+	generate := make(map[string]cty.Value)
+	for _, b := range c.blocks("generate") {
+		if v, ok := c.blockValue(b); ok && len(b.Labels) == 1 {
+			generate[b.Labels[0]] = v
+		}
+	}
+	all["generate"] = cty.ObjectVal(generate)
+	for _, name := range []string{"remote_state", "generate"} {
+		if attr := c.body.Attributes[name]; attr != nil {
+			if v, err := c.value(attr.Expr); err == nil {
+				all[name] = v
+			}
+		}
+	}
+	return cty.ObjectVal(all)
+}
+
+// blockValue returns the arguments of a block. It returns false if one isn't constant.
+func (c *config) blockValue(b *hclsyntax.Block) (cty.Value, bool) {
+	out := make(map[string]cty.Value)
+	for name, attr := range b.Body.Attributes {
+		v, err := c.value(attr.Expr)
+		if err != nil {
+			return cty.NilVal, false
+		}
+		out[name] = v
+	}
+	return cty.ObjectVal(out), true
 }

@@ -1,19 +1,50 @@
 package terragrunt
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// functions returns the functions that a file has besides those of the language. depth is the
-// number of files that lead to it.
+// dynamic lists functions whose results are not constant, with the reason.
+var dynamic = map[string]string{
+	"run_cmd":                         "it runs a program",
+	"sops_decrypt_file":               "it decrypts a file; use an encrypted variable file or a data source",
+	"get_aws_account_id":              "it asks AWS; use the data source aws_caller_identity",
+	"get_aws_account_alias":           "it asks AWS; use the data source aws_iam_account_alias",
+	"get_aws_caller_identity_arn":     "it asks AWS; use the data source aws_caller_identity",
+	"get_aws_caller_identity_user_id": "it asks AWS; use the data source aws_caller_identity",
+	"get_terraform_command":           "it depends on the command",
+	"get_terraform_cli_args":          "it depends on the command",
+	"get_terragrunt_source_cli_flag":  "it depends on the command",
+}
+
+// functions returns the functions that a file has besides those of the language. depth is the number
+// of files that lead to it.
 func (c *config) functions(depth int) map[string]function.Function {
+	out := c.constant(depth)
+	for name, why := range dynamic {
+		out[name] = function.New(&function.Spec{
+			VarParam: &function.Parameter{Name: "args", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true},
+			Type: func([]cty.Value) (cty.Type, error) {
+				return cty.DynamicPseudoType, fmt.Errorf("the result of %s is not constant: %s", name, why)
+			},
+			Impl: func([]cty.Value, cty.Type) (cty.Value, error) { panic("unreachable: the type is an error") },
+		})
+	}
+	return out
+}
+
+// constant returns the functions whose results depend on nothing but files and the environment.
+func (c *config) constant(depth int) map[string]function.Function {
 	return map[string]function.Function{
 		"find_in_parent_folders": texts(func(args []string) (string, error) { return findAbove(c.unit.dir, args) }),
 		"path_relative_to_include": texts(func(args []string) (string, error) {
@@ -53,8 +84,11 @@ func (c *config) functions(depth int) map[string]function.Function {
 			}
 			return args[1], nil
 		}),
-		"get_platform": texts(func([]string) (string, error) { return runtime.GOOS, nil }),
-		"mark_as_read": texts(func(args []string) (string, error) { return args[0], nil }),
+		"get_platform":      texts(func([]string) (string, error) { return runtime.GOOS, nil }),
+		"mark_as_read":      texts(func(args []string) (string, error) { return args[0], nil }),
+		"mark_glob_as_read": texts(func(args []string) (string, error) { return strings.Join(args, ""), nil }),
+		"deep_merge":        function.New(deepMerge),
+		"read_tfvars_file":  texts(func(args []string) (string, error) { return c.readVariables(args) }),
 		"read_terragrunt_config": function.New(&function.Spec{
 			Params:   []function.Parameter{{Name: "path", Type: cty.String}},
 			VarParam: &function.Parameter{Name: "default", Type: cty.DynamicPseudoType},
@@ -65,6 +99,53 @@ func (c *config) functions(depth int) map[string]function.Function {
 			Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return c.readConfig(args, depth) },
 		}),
 	}
+}
+
+// deepMerge merges objects as merge_strategy = "deep" does.
+var deepMerge = &function.Spec{
+	VarParam: &function.Parameter{Name: "maps", Type: cty.DynamicPseudoType},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		v, err := mergeAll(args)
+		return v.Type(), err
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return mergeAll(args) },
+}
+
+func mergeAll(args []cty.Value) (cty.Value, error) {
+	out := cty.EmptyObjectVal
+	for i, a := range args {
+		if !isObject(a) {
+			return cty.DynamicVal, function.NewArgErrorf(i, "must be an object")
+		}
+		out = mergeDeeply(out, a)
+	}
+	return out, nil
+}
+
+// readVariables returns a file with values of variables as JSON.
+func (c *config) readVariables(args []string) (string, error) {
+	if len(args) != 1 {
+		return "", errors.New("read_tfvars_file needs the path of a file")
+	}
+	path := c.unit.real(c.absolute(args[0]))
+	if strings.HasSuffix(path, ".json") {
+		text, err := os.ReadFile(path)
+		return string(text), err
+	}
+	_, body, err := parse(path)
+	if err != nil {
+		return "", err
+	}
+	all := make(map[string]cty.Value)
+	for name, attr := range body.Attributes {
+		v, diags := attr.Expr.Value(nil)
+		if diags.HasErrors() {
+			return "", diags
+		}
+		all[name] = v
+	}
+	text, err := json.Marshal(ctyjson.SimpleJSONValue{Value: cty.ObjectVal(all)})
+	return string(text), err
 }
 
 // texts returns a function of strings.
@@ -87,7 +168,7 @@ func texts(f func(args []string) (string, error)) function.Function {
 // value if the file doesn't exist.
 func (c *config) readConfig(args []cty.Value, depth int) (cty.Value, error) {
 	path := c.absolute(args[0].AsString())
-	_, err := os.Stat(path)
+	_, err := os.Stat(c.unit.real(path))
 	if err != nil && len(args) > 1 {
 		return args[1], nil
 	}
@@ -95,11 +176,11 @@ func (c *config) readConfig(args []cty.Value, depth int) (cty.Value, error) {
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	return other.asValue()
+	return other.asValue(), nil
 }
 
-// including returns the directory of the file that the unit includes: c itself if it is included,
-// else the one with the name in args, or the only one.
+// including returns the directory of the file that the unit includes: c itself if it is included, else
+// the one with the name in args, or the only one.
 func (c *config) including(args []string) string {
 	if c != c.unit.own && len(args) == 0 {
 		return filepath.Dir(c.path)
@@ -112,8 +193,8 @@ func (c *config) including(args []string) string {
 	return c.unit.dir
 }
 
-// findAbove returns the path of a file in a directory above the unit: the first argument is its
-// name, the second one the result if there is none.
+// findAbove returns the path of a file in a directory above the unit: the first argument is its name,
+// the second one the result if there is none.
 func findAbove(dir string, args []string) (string, error) {
 	name := fileName
 	if len(args) > 0 {
@@ -143,7 +224,7 @@ func repository(dir string) (string, error) {
 			return slash(at), nil
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("%s is not in a git repository", dir)
+			return "", fmt.Errorf("%s is in no git repository", dir)
 		}
 	}
 }

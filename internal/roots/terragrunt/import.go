@@ -10,147 +10,214 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/backend/all"
 	"tofu/internal/configs"
-	"tofu/internal/configs/blocks"
+	"tofu/internal/depsfile"
+	"tofu/internal/memo"
 	"tofu/internal/tfdiags"
 )
+
+// Options are the surroundings of an import.
+type Options struct {
+	// Getenv returns environment variables, "" for those that are not set.
+	Getenv func(string) string
+	// Fetch copies the package of a remote source to this machine and returns the directory of the
+	// module in it. version is for sources in registries. If Fetch is nil, units with remote sources are
+	// left out.
+	Fetch func(source, version string) (dir string, err error)
+}
 
 // Result is the outcome of an import.
 type Result struct {
 	Text    []byte   // the roots.tofu.hcl
 	Roots   int      // how many root modules it declares
-	LeftOut []string // what has no counterpart, by unit
+	LeftOut []string // what has no counterpart, as "FILE:LINE: TEXT" or "UNIT: TEXT"
+	// Files are the files that Terragrunt generates in each run, and that must be in the modules
+	// instead, by path. None of them exists.
+	Files []File
+	Mocks int // mock outputs, which are not needed
 }
 
-// Import reads the terragrunt.hcl files below a directory. getenv returns environment variables.
-func Import(dir string, getenv func(string) string) (*Result, error) {
+// File is a file to write.
+type File struct {
+	Path string // absolute
+	Data []byte
+}
+
+// Import reads the terragrunt.hcl and terragrunt.stack.hcl files below a directory.
+func Import(dir string, opts *Options) (*Result, error) {
 	top, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	im := &importer{top: top, parser: configs.NewParser(nil), result: &Result{}, uses: make(map[string]int)}
-	units, err := im.find(getenv)
+	im := &importer{top: top, opts: opts, parser: configs.NewParser(nil), result: &Result{},
+		noted: make(map[noteKey]*note), units: make(map[string]string), uses: make(map[string]int),
+		names: make(map[string]bool), generated: make(map[string]string)}
+	units, err := im.find()
 	if err != nil {
 		return nil, err
 	}
 	for _, u := range units {
 		im.read(u)
 	}
+	im.generate()
 	var text strings.Builder
 	text.WriteString("# Written by \"tofu roots import-terragrunt\". Paths are relative to this file.\n")
 	for _, r := range im.roots {
+		im.inputs(r)
+		im.order(r)
 		text.WriteString(im.block(r))
 	}
-	inEstate := regexp.MustCompile(regexp.QuoteMeta(slash(top)) + "([/\"])")
-	im.result.Text = hclwrite.Format([]byte(inEstate.ReplaceAllString(text.String(), "$${path.root}$1")))
+	im.result.Text = hclwrite.Format([]byte(im.withoutAbsolute(text.String())))
 	im.result.Roots = len(im.roots)
-	slices.Sort(im.result.LeftOut)
-	im.result.LeftOut = slices.Compact(im.result.LeftOut)
+	if n := len(im.locks); n > 0 {
+		im.leave(im.locks[0], hcl.Range{}, "lock files of units (%d): \"tofu roots init\" writes one in each module", n)
+	}
+	im.result.LeftOut = im.leftOut()
 	return im.result, nil
+}
+
+// withoutAbsolute replaces the absolute paths of the estate in the text of a roots.tofu.hcl, and those
+// of directories that stacks generate by the directories that these are copied from.
+func (im *importer) withoutAbsolute(text string) string {
+	path := func(dir string) *regexp.Regexp { return regexp.MustCompile(regexp.QuoteMeta(slash(dir)) + "([/\"])") }
+	for _, dir := range slices.Backward(slices.Sorted(maps.Keys(im.generated))) {
+		if strings.Contains(text, slash(dir)) {
+			text = path(dir).ReplaceAllString(text, strings.ReplaceAll(slash(im.generated[dir]), "$", "$$")+"$1")
+		}
+	}
+	text = path(im.top).ReplaceAllString(text, "$${path.root}$1")
+	if top, err := repository(im.top); err == nil && top != slash(im.top) {
+		if up, err := relative(im.top, filepath.FromSlash(top)); err == nil {
+			text = path(top).ReplaceAllString(text, "$${path.root}/"+up+"$1")
+		}
+	}
+	return text
 }
 
 // importer is one import.
 type importer struct {
-	top    string
-	parser *configs.Parser
-	result *Result
-	roots  []*root
-	units  map[string]string // names by directory
-	uses   map[string]int    // how many root modules have a directory
+	top       string
+	opts      *Options
+	parser    *configs.Parser
+	result    *Result
+	notes     []*note
+	noted     map[noteKey]*note
+	roots     []*root
+	units     map[string]string // names by directory
+	uses      map[string]int    // how many root modules have a directory
+	names     map[string]bool   // of root modules
+	generated map[string]string // the directories that stacks copy, by where they copy them to
+	locks     []string          // lock files of units
+	modules   memo.Map[string, *configs.Config]
 }
 
 // root is a root module to declare.
 type root struct {
 	name, dir string
+	unit      *unit
+	layers    []*config
+	needs     map[string]string // names of root modules, by names of dependency blocks
+	ordered   []string          // root modules that come before
+
 	files     []string
 	backend   map[string]string
-	variables string // expression; "" for none
-	after     []string
+	wants     []*wanted            // files that Terragrunt generates
+	extra     map[string]cty.Value // values of variables that generated files declare
+	variables string               // expression; "" for none
 }
 
-// find returns the units: directories with a terragrunt.hcl that isn't only included by others.
-func (im *importer) find(getenv func(string) string) ([]*unit, error) {
-	im.units = make(map[string]string)
-	var units []*unit
+// find returns the units: directories with a terragrunt.hcl that isn't only included by others or
+// copied by a stack, and those that stacks generate.
+func (im *importer) find() ([]*unit, error) {
+	var dirs, stacks []string
 	err := filepath.WalkDir(im.top, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case d.IsDir() && path != im.top && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
-		case !d.IsDir() && strings.HasSuffix(d.Name(), ".stack.hcl"):
-			im.leave(im.name(filepath.Dir(path)), "the file %s of a stack: run \"terragrunt stack generate\" first",
-				d.Name())
-		case !d.IsDir() && d.Name() == fileName:
-			u := &unit{dir: filepath.Dir(path), getenv: getenv}
-			im.units[u.dir] = im.name(u.dir)
-			units = append(units, u)
+		case d.IsDir():
+		case d.Name() == stackName:
+			stacks = append(stacks, filepath.Dir(path))
+		case d.Name() == fileName:
+			dirs = append(dirs, filepath.Dir(path))
 		}
 		return nil
 	})
-	if err == nil && len(units) == 0 {
-		err = tfdiags.Errorf("Nothing to import", "There is no terragrunt.hcl in or below %s.", im.top)
-	}
-	return units, err
-}
-
-// name returns the name of the root module of a unit.
-func (im *importer) name(dir string) string {
-	rel, err := relative(im.top, dir)
 	if err != nil {
-		return dir
+		return nil, err
 	}
-	return rel
+	if len(dirs)+len(stacks) == 0 {
+		return nil, tfdiags.Errorf("Nothing to import", "There is no %s or %s in or below %s.", fileName, stackName, im.top)
+	}
+	copied := im.copiedByStacks(stacks)
+	var units []*unit
+	for _, dir := range stacks {
+		if !copied[dir] {
+			units = append(units, im.stack(&unit{dir: dir, source: dir, getenv: im.opts.Getenv}, 0)...)
+		}
+	}
+	for _, dir := range dirs {
+		if !copied[dir] && im.units[dir] == "" {
+			im.units[dir] = im.name(dir)
+			units = append(units, &unit{dir: dir, source: dir, getenv: im.opts.Getenv})
+		}
+	}
+	slices.SortStableFunc(units, func(a, b *unit) int { return strings.Compare(im.units[a.dir], im.units[b.dir]) })
+	return units, nil
 }
 
-// leave records that something in a unit has no counterpart.
-func (im *importer) leave(unit, what string, args ...any) {
-	im.result.LeftOut = append(im.result.LeftOut, unit+": "+fmt.Sprintf(what, args...))
+// name returns the name of the root module of a unit: its path, without the directories to which
+// stacks are generated.
+func (im *importer) name(dir string) string {
+	parts := strings.Split(im.relative(dir), "/")
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == stackDir || p == ".." }), "/")
 }
 
 // kept lists blocks and arguments that are imported, or not needed.
 var kept = []string{"include", "locals", "dependency", "dependencies", "inputs", "remote_state", "terraform",
-	"generate", "terragrunt_version_constraint", "terraform_version_constraint", "terraform_binary"}
+	"generate", "feature", "catalog", "terragrunt_version_constraint", "terraform_version_constraint", "terraform_binary",
+	"download_dir"}
 
 // read reads a unit and adds its root module.
 func (im *importer) read(u *unit) {
 	name := im.units[u.dir]
 	own, err := u.read(filepath.Join(u.dir, fileName), 0)
 	if err != nil {
-		im.leave(name, "the whole unit: %s", im.oneLine(err))
+		im.leave(name, hcl.Range{}, "the whole unit: %s", im.reason(err, hcl.Range{}))
 		delete(im.units, u.dir)
 		return
 	}
-	r := &root{name: name, dir: u.dir, backend: make(map[string]string)}
-	layers := own.layers()
-	source := ""
-	for _, c := range layers { // the unit's own file is the last one
-		for _, b := range c.blocks("terraform") {
-			if text, err := c.text(b.Body, "source"); err != nil {
-				im.leave(name, "the source: %s", im.oneLine(err))
-			} else if text != "" {
-				source = text
-			}
-			im.terraform(r, c, b)
-		}
-	}
-	if !im.place(r, source) {
+	if im.names[name] {
+		im.leave(name, hcl.Range{}, "the whole unit in %s: another one has the same name", im.relative(u.dir))
 		return
 	}
-	names := im.dependencies(r, layers)
-	im.state(r, layers)
-	im.inputs(r, own, names)
-	im.others(r, layers)
+	im.names[name] = true
+	r := &root{name: name, dir: u.dir, unit: u, layers: own.layers(), backend: make(map[string]string),
+		extra: make(map[string]cty.Value)}
+	if !im.place(r) {
+		delete(im.units, u.dir)
+		return
+	}
+	for _, l := range u.undefined {
+		im.leave(name, l.at, "the local value %q: %s", l.name, im.reason(l.err, l.at))
+	}
+	im.terraform(r)
+	im.dependencies(r)
+	im.state(r)
+	im.wanted(r)
+	im.others(r)
 	im.uses[r.dir]++
 	im.roots = append(im.roots, r)
 }
 
-// layers returns the included files whose content is merged, and the unit's own file.
+// layers returns the included files whose content is merged, the unit's own file, and what a stack
+// adds to it. Later ones take precedence.
 func (c *config) layers() []*config {
 	var out []*config
 	for _, in := range c.includes {
@@ -158,196 +225,229 @@ func (c *config) layers() []*config {
 			out = append(out, in.config.layers()...)
 		}
 	}
-	return append(out, c)
+	out = append(out, c)
+	if c == c.unit.own && c.unit.auto != nil {
+		out = append(out, c.unit.auto)
+	}
+	return out
 }
 
-// place finds the directory of the root module. It returns false if there is none.
-func (im *importer) place(r *root, source string) bool {
-	switch {
-	case source == "" && im.parser.IsModuleDir(r.dir):
-		return true
-	case source == "":
-		return false // a file that others include
-	case !filepath.IsAbs(source) && !strings.HasPrefix(source, "."):
-		im.leave(r.name, "the whole unit: its source %q is remote. Write a root module that calls it, and declare that",
-			source)
-		return false
+// terraform imports the variable files of terraform blocks.
+func (im *importer) terraform(r *root) {
+	for _, c := range r.layers {
+		for _, block := range c.blocks("terraform") {
+			for _, b := range block.Body.Blocks {
+				if b.Type == "extra_arguments" {
+					im.arguments(r, c, b)
+					continue
+				}
+				im.leave(r.name, b.DefRange(), "the block %s: no programs run before or after", b.Type)
+			}
+		}
 	}
-	source = strings.ReplaceAll(source, "//", "/")
-	if !filepath.IsAbs(source) {
-		source = filepath.Join(r.dir, filepath.FromSlash(source))
-	}
-	r.dir = filepath.Clean(source)
-	if !im.parser.IsModuleDir(r.dir) {
-		im.leave(r.name, "the whole unit: its source %s has no configuration", r.dir)
-		return false
-	}
-	return true
 }
 
-// terraform imports the variable files of a terraform block.
-func (im *importer) terraform(r *root, c *config, block *hclsyntax.Block) {
-	for _, b := range block.Body.Blocks {
-		if b.Type != "extra_arguments" {
-			im.leave(r.name, "the block %s: no programs run before or after", b.Type)
+// varFileOption is how an argument names a variable file.
+const varFileOption = "-var-file="
+
+// arguments imports a block extra_arguments.
+func (im *importer) arguments(r *root, c *config, b *hclsyntax.Block) {
+	for _, name := range slices.Sorted(maps.Keys(b.Body.Attributes)) {
+		attr := b.Body.Attributes[name]
+		if name == "commands" {
 			continue
 		}
-		for _, name := range slices.Sorted(maps.Keys(b.Body.Attributes)) {
-			attr := b.Body.Attributes[name]
-			optional := name == "optional_var_files"
-			if name == "commands" {
+		list, err := c.texts(attr.Expr)
+		if err != nil || name == "env_vars" {
+			im.leave(r.name, attr.SrcRange, "%s of extra_arguments: set what you need in the environment", name)
+			continue
+		}
+		for _, text := range list {
+			file, isFile := strings.CutPrefix(text, varFileOption)
+			if name == "arguments" && !isFile {
+				im.leave(r.name, attr.SrcRange, "the argument %s: use options or TF_CLI_ARGS instead", text)
 				continue
 			}
-			if !optional && name != "required_var_files" {
-				im.leave(r.name, "%s of extra_arguments: set options and variables in the environment instead", name)
-				continue
-			}
-			v, err := c.value(attr.Expr)
-			if err != nil || !v.CanIterateElements() {
-				im.leave(r.name, "%s of extra_arguments, which is not known", name)
-				continue
-			}
-			for it := v.ElementIterator(); it.Next(); {
-				_, file := it.Element()
-				path := c.absolute(file.AsString())
-				_, err := os.Stat(path)
-				if err == nil || !optional {
-					r.files = append(r.files, path)
-				}
+			path := c.unit.real(c.absolute(file))
+			_, err := os.Stat(path)
+			if err == nil || name != "optional_var_files" {
+				r.files = append(r.files, path)
 			}
 		}
 	}
 }
 
-// dependencies returns the names of root modules by the names of dependency blocks, and adds those
-// that only come before.
-func (im *importer) dependencies(r *root, layers []*config) map[string]string {
-	names := make(map[string]string)
-	for _, c := range layers {
+// texts evaluates a list of strings.
+func (c *config) texts(expr hcl.Expression) ([]string, error) {
+	v, err := c.value(expr)
+	if err != nil {
+		return nil, err
+	}
+	if v.IsNull() || !v.CanIterateElements() {
+		return nil, tfdiags.Errorf("Invalid value", "This must be a list of strings.").At(expr.Range())
+	}
+	var out []string
+	for it := v.ElementIterator(); it.Next(); {
+		_, e := it.Element()
+		if e.IsNull() || e.Type() != cty.String {
+			return nil, tfdiags.Errorf("Invalid value", "This must be a list of strings.").At(expr.Range())
+		}
+		out = append(out, e.AsString())
+	}
+	return out, nil
+}
+
+// dependencies finds the root modules that a unit needs.
+func (im *importer) dependencies(r *root) {
+	r.needs = make(map[string]string)
+	for _, c := range r.layers {
 		for _, b := range c.blocks("dependency") {
-			path, err := c.text(b.Body, "config_path")
-			target := im.units[filepath.Join(c.unit.dir, filepath.FromSlash(path))]
-			if filepath.IsAbs(path) {
-				target = im.units[filepath.Clean(path)]
-			}
-			switch {
-			case len(b.Labels) != 1:
-			case err != nil:
-				im.leave(r.name, "the dependency %q: %s", b.Labels[0], im.oneLine(err))
-			case target == "":
-				im.leave(r.name, "the dependency %q: %s is no unit below the directory", b.Labels[0], path)
-			default:
-				names[b.Labels[0]] = target
+			if len(b.Labels) == 1 {
+				im.dependency(r, c, b)
 			}
 		}
 		for _, b := range c.blocks("dependencies") {
-			im.after(r, c, b)
+			attr := b.Body.Attributes["paths"]
+			if attr == nil {
+				continue
+			}
+			paths, err := c.texts(attr.Expr)
+			if err != nil {
+				im.leave(r.name, attr.SrcRange, "the paths of dependencies: %s", im.reason(err, attr.SrcRange))
+			}
+			for _, path := range paths {
+				name := im.units[c.besideUnit(path)]
+				if name != "" && name != r.name {
+					r.ordered = append(r.ordered, name)
+				}
+				if name != "" {
+					continue
+				}
+				im.leave(r.name, attr.SrcRange, "the dependency %s, which is no unit below the directory", path)
+			}
 		}
-	}
-	return names
-}
-
-func (im *importer) after(r *root, c *config, block *hclsyntax.Block) {
-	attr := block.Body.Attributes["paths"]
-	if attr == nil {
-		return
-	}
-	v, err := c.value(attr.Expr)
-	if err != nil || !v.CanIterateElements() {
-		im.leave(r.name, "the paths of dependencies, which are not known")
-		return
-	}
-	for it := v.ElementIterator(); it.Next(); {
-		_, path := it.Element()
-		target := filepath.FromSlash(path.AsString())
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(c.unit.dir, target)
-		}
-		if name := im.units[filepath.Clean(target)]; name != "" {
-			r.after = append(r.after, name)
-			continue
-		}
-		im.leave(r.name, "the dependency %s, which is no unit below the directory", path.AsString())
 	}
 }
 
-// state imports the settings of remote_state, of which the last one counts.
-func (im *importer) state(r *root, layers []*config) {
-	var block *hclsyntax.Block
-	var of *config
-	for _, c := range layers {
-		for _, b := range c.blocks("remote_state") {
-			block, of = b, c
+// besideUnit returns a path relative to the directory of the unit.
+func (c *config) besideUnit(path string) string {
+	path = filepath.FromSlash(path)
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(c.unit.dir, path)
+}
+
+// dependency imports a block that gets the outputs of another unit. A later one of the same name
+// replaces it.
+func (im *importer) dependency(r *root, c *config, b *hclsyntax.Block) {
+	label := b.Labels[0]
+	if attr := b.Body.Attributes["enabled"]; attr != nil {
+		if v, err := c.value(attr.Expr); err == nil && v.RawEquals(cty.False) {
+			delete(r.needs, label)
+			return
 		}
 	}
-	if block == nil {
-		return
+	if b.Body.Attributes["mock_outputs"] != nil {
+		im.result.Mocks++
 	}
-	typ, err := of.text(block.Body, "backend")
-	if err != nil || block.Body.Attributes["config"] == nil {
-		im.leave(r.name, "remote_state: its backend or config is not known")
-		return
-	}
-	driver, driverErr := all.Driver(typ)
-	settings, err := of.value(block.Body.Attributes["config"].Expr)
-	if err != nil || driverErr != nil || !settings.CanIterateElements() {
-		im.leave(r.name, "remote_state: %s", im.oneLine(tfdiags.Join(err, driverErr)))
-		return
-	}
-	schema := blocks.Schema(driver.Config())
-	for it := settings.ElementIterator(); it.Next(); {
-		key, v := it.Element()
-		switch name := key.AsString(); {
-		case schema.Attributes[name] == nil:
-			im.leave(r.name, "%s of remote_state, which is no setting of the backend %q", name, typ)
-		case v.IsNull():
-		case v.Type().IsPrimitiveType():
-			r.backend[name] = primitive(v)
-		default:
-			r.backend[name] = literal(v)
-		}
-	}
-	cfg, err := configs.LoadRootModule(r.dir, &configs.LoadOptions{Parser: im.parser}, tfdiags.Drop)
-	if err == nil && cfg.Module.Backend == nil {
-		im.leave(im.name(r.dir), "its backend block was generated: add terraform { backend %q {} } to the module", typ)
+	path, err := c.text(b.Body, "config_path")
+	target := im.units[c.besideUnit(path)]
+	switch {
+	case err != nil:
+		im.leave(r.name, b.DefRange(), "the dependency %q: %s", label, im.reason(err, b.DefRange()))
+	case path == "" && b.Body.Attributes["config_path"] != nil: // the file that includes this one sets it
+	case target == "":
+		im.leave(r.name, b.DefRange(), "the dependency %q: %s is no unit below the directory", label, path)
+	default:
+		r.needs[label] = target
 	}
 }
 
-func primitive(v cty.Value) string {
-	if v.Type() == cty.String {
-		return v.AsString()
+// order adds the dependencies of which no output is used to those that only come before.
+func (im *importer) order(r *root) {
+	for _, label := range slices.Sorted(maps.Keys(r.needs)) {
+		if name := r.needs[label]; !strings.Contains(r.variables, fmt.Sprintf("root[%q]", name)) {
+			r.ordered = append(r.ordered, name)
+		}
 	}
-	return literal(v)
+	slices.Sort(r.ordered)
+	r.ordered = slices.Compact(r.ordered)
 }
 
 // others records what else the files have.
-func (im *importer) others(r *root, layers []*config) {
-	for _, c := range layers {
-		for _, b := range c.blocks("generate") {
-			path, err := c.text(b.Body, "path")
-			if err != nil {
-				path = "a file"
-			}
-			im.leave(im.name(r.dir), "%s was generated: add the file to the module, with variables for what differs", path)
-		}
+func (im *importer) others(r *root) {
+	for _, c := range r.layers {
 		for _, b := range c.body.Blocks {
 			if !slices.Contains(kept, b.Type) {
-				im.leave(r.name, "the block %s", b.Type)
+				im.leave(r.name, b.DefRange(), "the block %s%s", b.Type, because[b.Type])
 			}
 		}
-		for name := range c.body.Attributes {
+		for name, attr := range c.body.Attributes {
 			if !slices.Contains(kept, name) {
-				im.leave(r.name, "the argument %s", name)
+				im.leave(r.name, attr.SrcRange, "the argument %s%s", name, because[name])
 			}
 		}
 	}
+	if r.unit.source == r.dir {
+		return
+	}
+	entries, _ := os.ReadDir(r.unit.source)
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case configs.IsConfigFile(name):
+			im.beside(r, name)
+		case name == depsfile.FileName:
+			im.locks = append(im.locks, im.relative(filepath.Join(r.unit.source, name)))
+		}
+	}
+}
+
+// beside imports a configuration file beside that of a unit, which Terragrunt copies into the module in
+// each run.
+func (im *importer) beside(r *root, name string) {
+	path := filepath.Join(r.unit.source, name)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		im.leave(r.name, hcl.Range{}, "the file %s: %s", name, err)
+		return
+	}
+	where := hcl.Range{Filename: path, Start: hcl.InitialPos}
+	r.wants = append(r.wants, &wanted{path: name, at: where, segments: []segment{{text: string(text)}}})
+	im.leave(r.name, where, "the file is copied into the module in each run: remove it here when %s has it",
+		im.relative(r.dir))
+}
+
+// because says, for blocks and arguments without a counterpart, what to do instead.
+var because = map[string]string{
+	"exclude":                      ": select root modules with -only, -skip and -tag",
+	"skip":                         ": select root modules with -only, -skip and -tag",
+	"errors":                       ": nothing is repeated or ignored",
+	"retryable_errors":             ": nothing is repeated or ignored",
+	"prevent_destroy":              ": use prevent_destroy of resources",
+	"iam_role":                     ": use assume_role of the provider and the backend",
+	"iam_assume_role_duration":     ": use assume_role of the provider and the backend",
+	"iam_web_identity_token":       ": use assume_role_with_web_identity of the provider and the backend",
+	"iam_assume_role_session_name": ": use assume_role of the provider and the backend",
+}
+
+// module returns the configuration in a directory; nil if it can't be read.
+func (im *importer) module(dir string) *configs.Config {
+	cfg, _ := im.modules.Do(dir, func() (*configs.Config, error) {
+		cfg, err := configs.LoadRootModule(dir, &configs.LoadOptions{Parser: im.parser}, tfdiags.Drop)
+		if err != nil {
+			return nil, nil
+		}
+		return cfg, nil
+	})
+	return cfg
 }
 
 // block returns the text of a root block.
 func (im *importer) block(r *root) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nroot %q {\n", r.name)
-	if rel, err := relative(im.top, r.dir); err == nil && rel != r.name {
+	if rel := im.relative(r.dir); rel != r.name {
 		fmt.Fprintf(&b, "path = %s\n", quoted(rel))
 	}
 	if len(r.backend) == 0 && im.uses[r.dir] > 1 { // states of their own
@@ -374,9 +474,9 @@ func (im *importer) block(r *root) string {
 	if r.variables != "" {
 		fmt.Fprintf(&b, "variables = %s\n", r.variables)
 	}
-	if len(r.after) > 0 {
-		list := make([]string, len(r.after))
-		for i, name := range r.after {
+	if len(r.ordered) > 0 {
+		list := make([]string, len(r.ordered))
+		for i, name := range r.ordered {
 			list[i] = fmt.Sprintf("root[%q]", name)
 		}
 		fmt.Fprintf(&b, "after = [%s]\n", strings.Join(list, ", "))
@@ -387,18 +487,10 @@ func (im *importer) block(r *root) string {
 
 func quoted(text string) string { return literal(cty.StringVal(text)) }
 
-// oneLine returns an error as a part of a line, with paths relative to the estate.
-func (im *importer) oneLine(err error) string {
-	if err == nil {
-		return "it is not known"
+// at returns the range of an argument of a block, or of the block if it has none.
+func at(b *hclsyntax.Block, name string) hcl.Range {
+	if attr := b.Body.Attributes[name]; attr != nil {
+		return attr.SrcRange
 	}
-	d := tfdiags.FromError(err)[0]
-	text := strings.TrimSuffix(strings.Join(strings.Fields(d.Detail), " "), ".")
-	if text == "" {
-		text = d.Summary
-	}
-	if d.Subject != nil {
-		text += " (" + tfdiags.Place(*d.Subject) + ")"
-	}
-	return strings.ReplaceAll(text, im.top+string(filepath.Separator), "")
+	return b.DefRange()
 }

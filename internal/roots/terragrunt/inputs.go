@@ -6,28 +6,41 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
-
-	"tofu/internal/configs"
-	"tofu/internal/tfdiags"
 )
 
-// inputs imports the inputs of a unit and of the files that it includes. Inputs without a variable
-// in the root module are left out: they have no effect.
-func (im *importer) inputs(r *root, own *config, names map[string]string) {
-	cfg, err := configs.LoadRootModule(r.dir, &configs.LoadOptions{Parser: im.parser}, tfdiags.Drop)
-	if cfg == nil || err != nil {
-		im.leave(r.name, "the inputs: the configuration in %s can't be read", im.name(r.dir))
+// inputs imports the inputs of a unit and of the files that it includes. Inputs without a variable in
+// the root module are left out: they have no effect.
+func (im *importer) inputs(r *root) {
+	cfg := im.module(r.dir)
+	if cfg == nil {
+		im.leave(r.name, hcl.Range{}, "the inputs: the configuration in %s can't be read", im.relative(r.dir))
 		return
 	}
-	set := &inputSet{im: im, r: r, names: names, declared: cfg.Module.Variables, unused: make(map[string]bool)}
+	declared := make(map[string]bool)
+	for name := range cfg.Module.Variables {
+		declared[name] = true
+	}
+	set := &inputSet{im: im, r: r, declared: declared, unused: make(map[string]hcl.Range)}
 	set.reset()
-	set.add(own, false)
+	set.add(r.unit.own, false)
+	if r.unit.auto != nil {
+		set.add(r.unit.auto, false)
+	}
+	for name, v := range r.extra {
+		declared[name] = true
+		set.texts[name] = literal(v)
+	}
 	r.variables = set.expression()
-	if len(set.unused) > 0 {
-		im.leave(r.name, "inputs for which the root module has no variable: %s",
-			strings.Join(slices.Sorted(maps.Keys(set.unused)), ", "))
+	byPlace := make(map[hcl.Range][]string)
+	for name, where := range set.unused {
+		byPlace[where] = append(byPlace[where], name)
+	}
+	for where, names := range byPlace {
+		slices.Sort(names)
+		im.leave(r.name, where, "inputs for which the root module has no variable: %s", strings.Join(names, ", "))
 	}
 }
 
@@ -35,26 +48,27 @@ func (im *importer) inputs(r *root, own *config, names map[string]string) {
 type inputSet struct {
 	im       *importer
 	r        *root
-	names    map[string]string // of root modules, by dependency
-	declared map[string]*configs.Variable
-	unused   map[string]bool // inputs for which there is no variable
+	declared map[string]bool      // variables
+	unused   map[string]hcl.Range // inputs for which there is no variable
 
 	parts  []string          // objects before those of the fields below; some with names that are not known
 	texts  map[string]string // expressions, by name of the input
 	values map[string]cty.Value
+	places map[string]hcl.Range // of the arguments "inputs" with them
 }
 
 func (s *inputSet) reset() {
 	s.texts, s.values = make(map[string]string), make(map[string]cty.Value)
+	s.places = make(map[string]hcl.Range)
 }
 
-// object returns the text of an object with the inputs for which there are variables; "" if there
-// are none.
+// object returns the text of an object with the inputs for which there are variables; "" if there are
+// none.
 func (s *inputSet) object() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(s.texts)) {
-		if s.declared[name] == nil {
-			s.unused[name] = true
+		if !s.declared[name] {
+			s.unused[name] = s.places[name]
 			continue
 		}
 		fmt.Fprintf(&b, "%s = %s\n", name, s.texts[name])
@@ -65,8 +79,8 @@ func (s *inputSet) object() string {
 	return "{\n" + b.String() + "}"
 }
 
-// add adds the inputs of a file after those of the files that it includes. deep says that objects
-// are merged with those before.
+// add adds the inputs of a file after those of the files that it includes. deep says that objects are
+// merged with those before.
 func (s *inputSet) add(c *config, deep bool) {
 	for _, in := range c.includes {
 		if in.merge {
@@ -82,16 +96,19 @@ func (s *inputSet) add(c *config, deep bool) {
 	if err == nil && isObject(v) {
 		for it := v.ElementIterator(); it.Next(); {
 			key, value := it.Element()
-			s.set(key.AsString(), value, deep)
+			s.set(key.AsString(), value, attr.SrcRange, deep)
 		}
 		return
 	}
 	object, ok := attr.Expr.(*hclsyntax.ObjectConsExpr)
 	if !ok {
-		text, err := c.rewrite(attr.Expr, s.names)
+		text, err := c.rewrite(attr.Expr, s.r.needs)
 		if err != nil {
-			s.im.leave(s.r.name, "the inputs: %s", s.im.oneLine(err))
+			s.im.leave(s.r.name, attr.SrcRange, "the inputs: %s", s.im.reason(err, attr.SrcRange))
 			return
+		}
+		if deep {
+			s.im.leave(s.r.name, attr.SrcRange, "the inputs are not merged deeply, because they have outputs")
 		}
 		if before := s.object(); before != "" {
 			s.parts = append(s.parts, before)
@@ -103,30 +120,42 @@ func (s *inputSet) add(c *config, deep bool) {
 	for _, item := range object.Items {
 		key, diags := item.KeyExpr.Value(c.ctx)
 		if diags.HasErrors() || key.IsNull() || key.Type() != cty.String {
-			s.im.leave(s.r.name, "an input whose name is not known (%s)", tfdiags.Place(item.KeyExpr.Range()))
+			s.im.leave(s.r.name, item.KeyExpr.Range(), "an input whose name is not known")
 			continue
 		}
-		name := key.AsString()
-		if v, err := c.value(item.ValueExpr); err == nil {
-			s.set(name, v, deep)
-			continue
-		}
-		text, err := c.rewrite(item.ValueExpr, s.names)
-		if err != nil {
-			s.im.leave(s.r.name, "the input %q: %s", name, s.im.oneLine(err))
-			delete(s.texts, name)
-			continue
-		}
-		s.texts[name] = text
-		delete(s.values, name)
+		s.item(c, key.AsString(), item.ValueExpr, attr.SrcRange, deep)
 	}
 }
 
-func (s *inputSet) set(name string, v cty.Value, deep bool) {
-	if before, ok := s.values[name]; deep && ok {
-		v = mergeDeeply(before, v)
+// item adds an input from its expression. at is the range of all inputs of the file.
+func (s *inputSet) item(c *config, name string, expr hclsyntax.Expression, at hcl.Range, deep bool) {
+	if v, err := c.value(expr); err == nil {
+		s.set(name, v, at, deep)
+		return
 	}
-	s.texts[name], s.values[name] = literal(v), v
+	text, err := c.rewrite(expr, s.r.needs)
+	if err != nil {
+		s.im.leave(s.r.name, expr.Range(), "the input %q: %s", name, s.im.reason(err, expr.Range()))
+		delete(s.texts, name)
+		delete(s.values, name)
+		return
+	}
+	if before, ok := s.values[name]; deep && s.texts[name] != "" && (!ok || !before.Type().IsPrimitiveType()) {
+		s.im.leave(s.r.name, expr.Range(), "the input %q is not merged deeply, because it has outputs", name)
+	}
+	s.texts[name], s.places[name] = text, at
+	delete(s.values, name)
+}
+
+func (s *inputSet) set(name string, v cty.Value, at hcl.Range, deep bool) {
+	before, ok := s.values[name]
+	switch {
+	case deep && ok:
+		v = mergeDeeply(before, v)
+	case deep && s.texts[name] != "" && !v.IsNull() && !v.Type().IsPrimitiveType():
+		s.im.leave(s.r.name, at, "the input %q is not merged deeply, because it has outputs", name)
+	}
+	s.texts[name], s.values[name], s.places[name] = literal(v), v, at
 }
 
 // mergeDeeply merges objects by attribute and concatenates lists, as merge_strategy = "deep" does.

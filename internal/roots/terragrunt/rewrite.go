@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/lang/funcs"
 	"tofu/internal/tfdiags"
 )
 
@@ -28,8 +29,11 @@ type rewriter struct {
 	errs  tfdiags.Diagnostics
 }
 
-// rewrite returns the text of an expression in roots.tofu.hcl. names are the names of root modules
-// by the names of dependency blocks.
+// language holds the functions that roots.tofu.hcl has.
+var language = funcs.Table(funcs.Options{})
+
+// rewrite returns the text of an expression in roots.tofu.hcl. names are the names of root modules by
+// the names of dependency blocks.
 func (c *config) rewrite(expr hclsyntax.Expression, names map[string]string) (string, error) {
 	if v, err := c.value(expr); err == nil {
 		return literal(v), nil
@@ -91,7 +95,12 @@ func (r *rewriter) visit(expr hclsyntax.Expression) {
 	case *hclsyntax.ObjectConsKeyExpr:
 		r.all(e.Wrapped)
 	case *hclsyntax.FunctionCallExpr:
-		if _, known := r.c.ctx.Functions[e.Name]; !known {
+		if why := dynamic[e.Name]; why != "" {
+			r.errs = r.errs.Append(tfdiags.Errorf("Unsupported expression", "The result of %s is not constant: %s.", e.Name,
+				why).At(expr.Range()))
+			return
+		}
+		if _, known := language[e.Name]; !known {
 			r.unsupported(expr)
 			return
 		}
@@ -133,8 +142,8 @@ func (r *rewriter) unsupported(expr hclsyntax.Expression) {
 		"It can't be written in roots.tofu.hcl.").At(expr.Range()))
 }
 
-// depends reports whether an expression has outputs of other units or variables of a "for"
-// expression around it.
+// depends reports whether an expression has outputs of other units or variables of a "for" expression
+// around it.
 func (r *rewriter) depends(expr hclsyntax.Expression) bool {
 	return slices.ContainsFunc(expr.Variables(), func(tr hcl.Traversal) bool {
 		return tr.RootName() == "dependency" || slices.Contains(r.bound, tr.RootName())

@@ -137,7 +137,7 @@ inputs = {
   d = 1
 }
 `, []string{"d = 1"}, []string{`the input "a": `, "UNSET is not set", `the input "b": `, `the input "c": `,
-			`the dependency "gone": ../gone is no unit`, "u: the argument skip"}},
+			`the dependency "gone": ../gone is no unit`, "u/terragrunt.hcl:10: the argument skip"}},
 		"units with one module and no remote state": {module + `
 -- a/u/terragrunt.hcl --
 terraform {
@@ -167,7 +167,7 @@ include {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			testenv.Unpack(t, dir, c.files)
-			result, err := terragrunt.Import(dir, func(name string) string { return map[string]string{"SET": "1"}[name] })
+			result, err := terragrunt.Import(dir, &terragrunt.Options{Getenv: func(name string) string { return map[string]string{"SET": "1"}[name] }})
 			if err != nil {
 				t.Fatal(err)
 			}

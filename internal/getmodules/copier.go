@@ -1,0 +1,118 @@
+package getmodules
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"tofu/internal/addrs"
+	"tofu/internal/depsfile"
+	"tofu/internal/registry"
+)
+
+// Copier copies packages of modules to a directory in which people keep them, each once. Packages that
+// are there already are not fetched again. It must not be used concurrently.
+type Copier struct {
+	dir     string
+	fetcher *fetcher
+	locator *locator
+	names   map[string]string // the address of each package, by the name of its directory
+	subdirs map[string]string // directories within packages that redirected addresses name, by directory
+}
+
+// NewCopier returns a Copier to a directory, which need not exist.
+func NewCopier(client *registry.Client, dir string) *Copier {
+	return &Copier{dir: dir, fetcher: newFetcher(client), locator: &locator{client: client},
+		names: make(map[string]string), subdirs: make(map[string]string)}
+}
+
+// Copy copies the package of a remote module and returns the directory of the module in it. version
+// has the constraints of a module in a registry; "" accepts every version.
+func (c *Copier) Copy(ctx context.Context, source, version string) (module string, err error) {
+	src, err := addrs.ParseModuleSource(source, version != "")
+	if err != nil {
+		return "", err
+	}
+	place := location{address: src.Address, subdir: src.Subdir}
+	chosen := ""
+	switch src.Kind {
+	case addrs.LocalModule:
+		return "", fmt.Errorf("%s is a local directory", source)
+	case addrs.RegistryModule:
+		allowed, err := depsfile.ParseConstraints(cmp.Or(version, ">= 0.0.0"))
+		if err != nil {
+			return "", err
+		}
+		if chosen, _, err = c.locator.choose(ctx, src, allowed); err != nil {
+			return "", err
+		}
+		if place, err = c.locator.locate(ctx, src, chosen); err != nil {
+			return "", err
+		}
+	}
+	dir := filepath.Join(c.dir, c.name(src.Address, place.address, chosen))
+	if _, err := os.Stat(dir); err != nil {
+		if err := c.fetch(ctx, place, dir); err != nil {
+			return "", err
+		}
+	}
+	subdir := path.Join(c.subdirs[dir], place.subdir)
+	if subdir == "" {
+		return dir, nil
+	}
+	if dir, err = within(dir, subdir); err != nil {
+		return "", fmt.Errorf("in its package, %w", err)
+	}
+	return dir, nil
+}
+
+// fetch fetches a package.
+func (c *Copier) fetch(ctx context.Context, place location, dir string) error {
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return err
+	}
+	got, err := c.fetcher.into(ctx, request{address: place.address, host: place.host}, dir)
+	if err != nil {
+		return err
+	}
+	c.subdirs[dir] = got.subdir
+	for _, private := range []string{".git", ".hg"} {
+		if err := os.RemoveAll(filepath.Join(dir, private)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var (
+	refInAddress = regexp.MustCompile(`[?&]ref=([^&]+)`)
+	notInNames   = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+)
+
+// name returns the name of the directory of a package: the last part of its address, and its version
+// or the git reference. Packages with other addresses have other names.
+func (c *Copier) name(source, address, version string) string {
+	base, _, _ := strings.Cut(source, "?")
+	parts := strings.Split(strings.TrimSuffix(strings.TrimRight(base, "/"), ".git"), "/")
+	if version != "" && len(parts) > 2 { // HOST/NAMESPACE/NAME/SYSTEM
+		parts = []string{strings.Join(parts[len(parts)-3:], "-")}
+	}
+	name := parts[len(parts)-1]
+	if ref := refInAddress.FindStringSubmatch(source); ref != nil {
+		version = ref[1]
+	}
+	if version != "" {
+		name += "-" + version
+	}
+	name = strings.Trim(notInNames.ReplaceAllString(name, "-"), ".-")
+	for n, first := 2, name; c.names[name] != "" && c.names[name] != address; n++ {
+		name = fmt.Sprintf("%s-%d", first, n)
+	}
+	c.names[name] = address
+	return name
+}

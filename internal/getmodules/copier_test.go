@@ -1,0 +1,59 @@
+package getmodules
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCopier checks the directories to which packages are copied, and that each is fetched once.
+func TestCopier(t *testing.T) {
+	l := newLab(t)
+	l.commit("net.git", "v1", map[string]string{"a/main.tf": value("a1"), "b/main.tf": value("b1"), "a/.hidden": "h"})
+	l.commit("net.git", "v2", map[string]string{"a/main.tf": value("a2")})
+	l.write(map[string]string{"other/readme": ""})
+	l.commit("other/net", "v1", map[string]string{"a/main.tf": value("other")})
+	l.pages["/v1/acme/net/lab/versions"] = func(w http.ResponseWriter, r *http.Request) {
+		w.Write([]byte(`{"modules": [{"versions": [{"version": "1.0.0"}, {"version": "1.1.0"}]}]}`))
+	}
+	for _, v := range []string{"1.0.0", "1.1.0"} {
+		l.pages["/v1/acme/net/lab/"+v+"/download"] = func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Terraform-Get", "/"+v+".zip//in")
+			w.WriteHeader(http.StatusNoContent)
+		}
+		l.pages["/"+v+".zip"] = bytesPage(zipOf(map[string]string{"in/main.tf": value(v), "in/sub/main.tf": value("sub " + v)}))
+	}
+	const registry = "modules.example.com/acme/net/lab"
+	repo, other := "git::file://"+l.top+"/net.git", "git::file://"+l.top+"/other/net"
+	c := NewCopier(l.client, "vendor")
+	for _, test := range []struct{ source, version, dir, value string }{
+		{repo + "//a?ref=v1", "", "vendor/net-v1/a", "a1"},
+		{repo + "//b?ref=v1", "", "vendor/net-v1/b", "b1"},
+		{repo + "//a?ref=v2", "", "vendor/net-v2/a", "a2"},
+		{repo + "//a", "", "vendor/net/a", "a2"},
+		{other + "//a?ref=v1", "", "vendor/net-v1-2/a", "other"},
+		{registry, "~> 1.0.0", "vendor/acme-net-lab-1.0.0/in", "1.0.0"},
+		{registry, "", "vendor/acme-net-lab-1.1.0/in", "1.1.0"},
+		{registry + "//sub", "1.0.0", "vendor/acme-net-lab-1.0.0/in/sub", "sub 1.0.0"},
+	} {
+		dir, err := c.Copy(t.Context(), test.source, test.version)
+		if err != nil || filepath.ToSlash(dir) != test.dir {
+			t.Errorf("%s %s is in %s, want %s: %v", test.source, test.version, dir, test.dir, err)
+			continue
+		}
+		l.has(dir+"/main.tf", value(test.value))
+	}
+	l.has("vendor/net-v1/a/.hidden", "h")
+	for path, most := range map[string]int{"/1.0.0.zip": 1, "/1.1.0.zip": 1} {
+		if n := strings.Count(strings.Join(l.seen, "\n")+"\n", path+"\n"); n > most {
+			t.Errorf("%s was fetched %d times", path, n)
+		}
+	}
+	for source, want := range map[string]string{"./local": "is a local directory", repo + "//none?ref=v1": "there is no directory",
+		repo + "?ref=v9": "v9", "modules.example.com/acme/none/lab": "there is no module"} {
+		if _, err := c.Copy(t.Context(), source, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", source, err, want)
+		}
+	}
+}

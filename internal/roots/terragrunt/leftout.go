@@ -1,0 +1,106 @@
+package terragrunt
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/tfdiags"
+)
+
+// note says that something has no counterpart. The same part of a file that many units include is one
+// note.
+type note struct {
+	noteKey
+	units []string // in the order of reading
+}
+
+type noteKey struct {
+	file string // relative to the estate; "" if the note is about a unit as a whole
+	line int
+	text string
+	unit string // if the note is about a unit as a whole
+}
+
+// leave records that something in a unit has no counterpart. at is where it is; the zero value stands
+// for the unit as a whole.
+func (im *importer) leave(unit string, at hcl.Range, what string, args ...any) {
+	key := noteKey{text: fmt.Sprintf(what, args...), unit: unit}
+	if at.Filename != "" {
+		key.file, key.line, key.unit = im.relative(at.Filename), at.Start.Line, ""
+	}
+	if before := im.noted[key]; before != nil {
+		if before.units[len(before.units)-1] != unit {
+			before.units = append(before.units, unit)
+		}
+		return
+	}
+	im.noted[key] = &note{noteKey: key, units: []string{unit}}
+	im.notes = append(im.notes, im.noted[key])
+}
+
+// relative returns a path relative to the estate, as text for messages.
+func (im *importer) relative(path string) string {
+	rel, err := filepath.Rel(im.top, path)
+	if err != nil {
+		return slash(path)
+	}
+	return slash(rel)
+}
+
+// leftOut returns the notes as lines, in the order of files and units.
+func (im *importer) leftOut() []string {
+	slices.SortStableFunc(im.notes, func(a, b *note) int {
+		return cmp.Or(strings.Compare(a.place(), b.place()), a.line-b.line, strings.Compare(a.text, b.text))
+	})
+	var out []string
+	for _, n := range im.notes {
+		out = append(out, n.String())
+	}
+	return out
+}
+
+func (n *note) place() string { return cmp.Or(n.file, n.unit) }
+
+// String returns the line "FILE:LINE: TEXT", with the units unless the file is that of the only one.
+func (n *note) String() string {
+	if n.file == "" {
+		return n.unit + ": " + n.text
+	}
+	line := fmt.Sprintf("%s:%d: %s", n.file, n.line, n.text)
+	const most = 3
+	switch units := n.units; {
+	case len(units) == 1 && strings.HasPrefix(n.file, units[0]+"/"):
+		return line
+	case len(units) > most:
+		return fmt.Sprintf("%s (in %s and %d more)", line, strings.Join(units[:most], ", "), len(units)-most)
+	default:
+		return fmt.Sprintf("%s (in %s)", line, strings.Join(units, ", "))
+	}
+}
+
+// callFailed is how errors of functions begin.
+var callFailed = regexp.MustCompile(`^Call to function "[^"]*" failed: `)
+
+// reason returns an error as a part of a line, with paths relative to the estate. It has the place of
+// the error if that isn't at.
+func (im *importer) reason(err error, at hcl.Range) string {
+	if err == nil {
+		return "it is not known"
+	}
+	d := tfdiags.FromError(err)[0]
+	text := strings.TrimSuffix(strings.Join(strings.Fields(d.Detail), " "), ".")
+	if text == "" {
+		text = d.Summary
+	}
+	text = callFailed.ReplaceAllString(text, "")
+	if d.Subject != nil && (d.Subject.Filename != at.Filename || d.Subject.Start.Line != at.Start.Line) {
+		text += " (" + tfdiags.Place(*d.Subject) + ")"
+	}
+	return strings.ReplaceAll(text, im.top+string(filepath.Separator), "")
+}
