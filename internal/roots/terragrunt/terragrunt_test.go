@@ -1,6 +1,7 @@
 package terragrunt_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,6 +149,169 @@ terraform {
   source = "../../module"
 }
 `, []string{`workspace = "a_u"`, `workspace = "b_u"`}, nil},
+		"dependencies without outputs": {module + other + `
+-- more/terragrunt.hcl --
+-- more/main.tf --
+-- u/terragrunt.hcl --
+dependency "o" {
+  config_path  = "../other"
+  skip_outputs = true
+}
+dependency "m" {
+  config_path = "../more"
+  enabled     = false
+}
+terraform {
+  source = "../module"
+}
+`, []string{`after = [root["other"]]`}, nil},
+		"feature flags and functions": {module + `
+-- common.tfvars --
+size = 3
+-- u/terragrunt.hcl --
+feature "big" {
+  default = true
+}
+locals {
+  vars = jsondecode(read_tfvars_file("../common.tfvars"))
+}
+terraform {
+  source = "../module"
+  extra_arguments "vars" {
+    commands  = get_terraform_commands_that_need_vars()
+    arguments = ["-var-file=../common.tfvars", "-lock=false"]
+  }
+}
+inputs = {
+  a = feature.big.value ? local.vars.size : 0
+  b = deep_merge({ x = { y = 1 }, l = [1] }, { x = { z = 2 }, l = [2] })
+}
+`, []string{`var_files = ["../common.tfvars"]`, "a = 3", "l = [1, 2]", "y = 1", "z = 2"},
+			[]string{"u/terragrunt.hcl:11: the argument -lock=false"}},
+		"settings as attributes": {module + `
+-- common.hcl --
+remote_state {
+  backend = "local"
+  config  = { path = "../states/u.tfstate" }
+}
+-- u/terragrunt.hcl --
+locals {
+  common = read_terragrunt_config("../common.hcl")
+}
+remote_state = local.common.remote_state
+terraform {
+  source = "../module"
+}
+`, []string{`path = "../states/u.tfstate"`}, nil},
+		"a generated backend": {module + `
+-- u/terragrunt.hcl --
+generate "backend" {
+  path      = "state.tf"
+  if_exists = "overwrite"
+  contents  = <<TEXT
+terraform {
+  backend "s3" {
+    bucket  = "b"
+    key     = "${basename(get_terragrunt_dir())}"
+    encrypt = true
+  }
+}
+TEXT
+}
+terraform {
+  source = "../module"
+}
+`, []string{`bucket = "b"`, `encrypt = "true"`, `key = "u"`}, nil},
+		"backends with unknown settings": {module + `
+-- u/terragrunt.hcl --
+remote_state {
+  backend = "s3"
+  config  = { bucket = "b", skip_bucket_versioning = true }
+}
+terraform {
+  source = "../module"
+}
+-- v/terragrunt.hcl --
+remote_state {
+  backend = "nowhere"
+  config  = {}
+}
+terraform {
+  source = "../module"
+}
+`, []string{`bucket = "b"`}, []string{"u/terragrunt.hcl:1: skip_bucket_versioning of remote_state",
+			"v/terragrunt.hcl:1: remote_state: "}},
+		"what a stack adds": {module + other + `
+-- template/terragrunt.hcl --
+terraform {
+  source = "../../../module"
+}
+inputs = { a = 1, b = values.name }
+-- template/terragrunt.values.hcl --
+name = "default"
+-- live/terragrunt.stack.hcl --
+unit "one" {
+  source = "../template"
+  path   = "one"
+  values = { name = "one" }
+}
+unit "two" {
+  source = "../template"
+  path   = "two"
+  autoinclude {
+    dependency "one" {
+      config_path = unit.one.path
+    }
+    dependency "o" {
+      config_path = "../../../other"
+    }
+    inputs = { c = dependency.o.outputs.ids }
+  }
+}
+`, []string{`root "live/one"`, `b = "one"`, `root "live/two"`, `b = "default"`, `c = root["other"].ids`,
+			`after = [root["live/one"]]`}, nil},
+		"programs and services": {module + other + `
+-- u/terragrunt.hcl --
+dependency "o" {
+  config_path = "../other"
+}
+terraform {
+  source = "../module"
+  after_hook "h" {
+    commands = ["apply"]
+    execute  = ["true"]
+  }
+}
+inputs = {
+  a = run_cmd("echo", dependency.o.outputs.ids[0])
+  b = sops_decrypt_file("secret.yaml")
+}
+`, nil, []string{"u/terragrunt.hcl:6: the block after_hook", "u/terragrunt.hcl:12: the input \"a\": The result of run_cmd is not constant",
+			"u/terragrunt.hcl:13: the input \"b\": the result of sops_decrypt_file is not constant"}},
+		"files beside a unit": {module + `
+-- u/terragrunt.hcl --
+terraform {
+  source = "../module"
+}
+-- u/moved.tf --
+-- u/.terraform.lock.hcl --
+`, []string{`root "u"`}, []string{"u/moved.tf:1: the file is copied", "u/.terraform.lock.hcl: lock files of units (1)"}},
+		"deep merge with outputs": {module + other + `
+-- root.hcl --
+inputs = { a = { x = 1 }, b = 1 }
+-- u/terragrunt.hcl --
+include "root" {
+  path           = find_in_parent_folders("root.hcl")
+  merge_strategy = "deep"
+}
+dependency "o" {
+  config_path = "../other"
+}
+terraform {
+  source = "../module"
+}
+inputs = { a = { y = dependency.o.outputs.ids }, b = dependency.o.outputs.ids }
+`, []string{`b = root["other"].ids`}, []string{"u/terragrunt.hcl:11: the input \"a\" is not merged deeply"}},
 		"broken and circular files": {`
 -- broken/terragrunt.hcl --
 inputs = {
@@ -194,6 +358,106 @@ include {
 			f, err := rootsfile.Load(configs.NewParser(nil), dir)
 			if err != nil || len(f.Roots) != result.Roots {
 				t.Errorf("reading it again: %v\n%s", err, result.Text)
+			}
+		})
+	}
+}
+
+// unpack writes the files of an archive to a new directory.
+func unpack(t *testing.T, files string) string {
+	t.Helper()
+	dir := t.TempDir()
+	testenv.Unpack(t, dir, files)
+	return dir
+}
+
+func noEnv(string) string { return "" }
+
+// TestFetch checks which sources are fetched, and that their directories are used.
+func TestFetch(t *testing.T) {
+	for source, want := range map[string]string{
+		`"git::git@example.com:acme/net.git//vpc?ref=v1"`:                    "git::git@example.com:acme/net.git//vpc?ref=v1 ",
+		`"github.com/acme/net//vpc?ref=${basename("v/x2")}"`:                 "github.com/acme/net//vpc?ref=x2 ",
+		`"tfr:///acme/net/aws?version=3.3.0"`:                                "acme/net/aws 3.3.0",
+		`"tfr://registry.example.com/acme/net/aws//modules/a?version=1.2.0"`: "registry.example.com/acme/net/aws//modules/a 1.2.0",
+		"\"tfr:///acme/net/aws\"\n  version = \"~> 3.3\"":                    "acme/net/aws ~> 3.3",
+		`"../module"`:                          "",
+		`"${get_terragrunt_dir()}/..//module"`: "",
+	} {
+		dir := unpack(t, module+"-- u/terragrunt.hcl --\nterraform {\n  source = "+source+"\n}\ninputs = { a = 1 }\n")
+		got := ""
+		result, err := terragrunt.Import(dir, &terragrunt.Options{Getenv: noEnv,
+			Fetch: func(source, version string) (string, error) {
+				got = source + " " + version
+				return filepath.Join(dir, "module"), nil
+			}})
+		if err != nil || got != want || !strings.Contains(string(result.Text), `"module"`) {
+			t.Errorf("%s: fetched %q, want %q: %v\n%s%v", source, got, want, err, result.Text, result.LeftOut)
+		}
+	}
+	dir := unpack(t, "-- u/terragrunt.hcl --\nterraform {\n  source = \"git::https://example.com/x.git\"\n}\n")
+	result, err := terragrunt.Import(dir, &terragrunt.Options{Getenv: noEnv,
+		Fetch: func(string, string) (string, error) { return "", errors.New("no network") }})
+	if err != nil || len(result.LeftOut) != 1 || !strings.Contains(result.LeftOut[0], "can't be fetched: No network") {
+		t.Errorf("%v %v", result, err)
+	}
+}
+
+// TestGenerate checks the files that are generated for two units with one module.
+func TestGenerate(t *testing.T) {
+	const name = "\nvariable \"name\" {\n  type = string\n}\n"
+	for title, c := range map[string]struct{ contents, want, left string }{
+		"equal":     {`"a = 1"`, "a = 1\n", ""},
+		"in quotes": {`"locals {\n  a = \"x-${local.name}\"\n}"`, "locals {\n  a = \"x-${var.name}\"\n}\n" + name, ""},
+		"a number and a text": {`"locals {\n  a = ${local.size}\n  b = \"${local.name}\"\n  c = \"${local.name}\"\n}"`,
+			"locals {\n  a = var.size\n  b = \"${var.name}\"\n  c = \"${var.name}\"\n}\n\nvariable \"size\" {\n  type = number\n}\n" + name, ""},
+		"the module has the variable": {`"locals {\n  x = \"${local.a}\"\n}"`,
+			"locals {\n  x = \"${var.generated_a}\"\n}\n\nvariable \"generated_a\" {\n  type = string\n}\n", ""},
+		"a comment":             {`"# ${local.name}"`, "", "it differs between units"},
+		"in a terraform block":  {`"terraform {\n  required_version = \"${local.name}\"\n}"`, "", "it differs between units"},
+		"part of a name":        {`"locals {\n  a_${local.name} = 1\n}"`, "", "it differs between units"},
+		"a function of the two": {`upper(local.name)`, "", "it differs between units"},
+		"not constant":          {`run_cmd("x")`, "", "not constant"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			dir := unpack(t, module+`
+-- root.hcl --
+locals {
+  name = basename(get_terragrunt_dir())
+  size = length(local.name)
+  a    = local.name
+}
+generate "x" {
+  path      = "x.tf"
+  if_exists = "overwrite"
+  contents  = `+c.contents+`
+}
+-- u/terragrunt.hcl --
+include "root" {
+  path = "../root.hcl"
+}
+terraform {
+  source = "../module"
+}
+-- vv/terragrunt.hcl --
+include "root" {
+  path = "../root.hcl"
+}
+terraform {
+  source = "../module"
+}
+`)
+			result, err := terragrunt.Import(dir, &terragrunt.Options{Getenv: noEnv})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, f := range result.Files {
+				got += string(f.Data)
+			}
+			left := strings.Join(result.LeftOut, "\n")
+			if got != c.want || (left == "") != (c.left == "") || !strings.Contains(left, c.left) {
+				t.Errorf("got\n%s\nand %s", got, left)
 			}
 		})
 	}
