@@ -104,19 +104,19 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 			if client == nil {
 				client = httpclient.New(httpclient.Options{})
 			}
-			return &credentials{config: c, services: &restapi.Client{HTTP: client},
+			return &credentials{config: c, roles: newService("sts", c.Region, client),
 				static: keyPair{c.SecretID, c.SecretKey, c.Token}}, nil
 		})
 	if err != nil {
 		return nil, err
 	}
-	services := keys.services
+	client := keys.roles.http
 	host := fmt.Sprintf("%s.cos.%s.myqcloud.com", c.Bucket, c.Region)
 	if c.Accelerate {
 		host = c.Bucket + ".cos.accelerate.myqcloud.com"
 	}
 	bucket := &objects.Bucket{URL: &url.URL{Scheme: "https", Host: host}, Explain: c.explain,
-		HTTP:   &restapi.Client{HTTP: services.HTTP, Sign: keys.signObject},
+		HTTP:   &restapi.Client{HTTP: client, Sign: keys.signObject},
 		Header: http.Header{"X-Cos-Acl": {c.ACL}}, OnlyNew: "X-Cos-Forbid-Overwrite",
 		ChecksumHeader: "X-Cos-Meta-Md5", Checksum: checksum}
 	if c.Encrypt {
@@ -124,7 +124,7 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	}
 	store := objects.WithLocks(objects.New(bucket, c.layout()))
 	store.LockClient = &guarded{Bucket: bucket, name: c.Bucket,
-		tags: &tags{keys: keys, region: c.Region, services: services}}
+		tags: &tags{keys: keys, service: newService("tag", c.Region, client)}}
 	return store, nil
 }
 

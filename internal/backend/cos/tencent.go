@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"tofu/internal/backend/objects"
+	"tofu/internal/httpclient"
 	"tofu/internal/restapi"
 )
 
@@ -26,9 +27,9 @@ type keyPair struct{ id, secret, token string }
 
 // credentials are the access key of the configuration, or that of the role to assume.
 type credentials struct {
-	config   *Config
-	services *restapi.Client
-	static   keyPair
+	config *Config
+	roles  *service
+	static keyPair
 
 	mu      sync.Mutex
 	assumed keyPair
@@ -36,7 +37,7 @@ type credentials struct {
 }
 
 // Close closes idle connections.
-func (k *credentials) Close() { k.services.HTTP.Close() }
+func (k *credentials) Close() { k.roles.http.Close() }
 
 // get returns the access key. It assumes the role when it is first needed, and again before the
 // session ends.
@@ -59,7 +60,7 @@ func (k *credentials) get(ctx context.Context) (keyPair, error) {
 		Credentials struct{ Token, TmpSecretId, TmpSecretKey string }
 		ExpiredTime int64
 	}
-	err := callService(ctx, k.services, k.static, "sts", "2018-08-13", k.config.Region, "AssumeRole", in, &out)
+	err := k.roles.call(ctx, k.static, "AssumeRole", in, &out)
 	if err != nil {
 		return keyPair{}, fmt.Errorf("assuming the role %q: %w", role.ARN, err)
 	}
@@ -121,20 +122,27 @@ type serviceError struct{ Code, Message string }
 
 func (e *serviceError) Error() string { return e.Code + ": " + e.Message }
 
-// callService calls an action of a service and decodes its response into out. Requests are signed
-// with TC3-HMAC-SHA256.
-func callService(
-	ctx context.Context, c *restapi.Client, key keyPair, service, version, region, action string, in, out any,
-) error {
+// service is a service other than the storage. Its requests are signed with TC3-HMAC-SHA256.
+type service struct {
+	name, version, region string
+	http                  *httpclient.Client
+}
+
+func newService(name, region string, client *httpclient.Client) *service {
+	return &service{name: name, version: "2018-08-13", region: region, http: client}
+}
+
+// call calls an action and decodes its response into out.
+func (s *service) call(ctx context.Context, key keyPair, action string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
-	host := service + ".tencentcloudapi.com"
-	header := http.Header{"Content-Type": {"application/json"}, "X-Tc-Action": {action}, "X-Tc-Version": {version},
-		"X-Tc-Region": {region}}
-	signed := &restapi.Client{HTTP: c.HTTP, Sign: func(_ context.Context, req *http.Request, body []byte) error {
-		signService(req, key, service, host, body)
+	host := s.name + ".tencentcloudapi.com"
+	header := http.Header{"Content-Type": {"application/json"}, "X-Tc-Action": {action}, "X-Tc-Version": {s.version},
+		"X-Tc-Region": {s.region}}
+	signed := &restapi.Client{HTTP: s.http, Sign: func(_ context.Context, req *http.Request, body []byte) error {
+		s.sign(req, key, host, body)
 		return nil
 	}}
 	resp, err := signed.Do(ctx, &restapi.Request{Method: http.MethodPost, Header: header, Body: body,
@@ -157,17 +165,17 @@ func callService(
 	return json.Unmarshal(envelope.Response, out)
 }
 
-func signService(req *http.Request, key keyPair, service, host string, body []byte) {
+func (s *service) sign(req *http.Request, key keyPair, host string, body []byte) {
 	now := time.Now().UTC()
 	stamp, date := strconv.FormatInt(now.Unix(), 10), now.Format(time.DateOnly)
 	const signedHeaders = "content-type;host"
 	hashed := func(text string) string { sum := sha256.Sum256([]byte(text)); return hex.EncodeToString(sum[:]) }
 	canonicalRequest := "POST\n/\n\ncontent-type:application/json\nhost:" + host + "\n\n" + signedHeaders + "\n" +
 		hashed(string(body))
-	scope := date + "/" + service + "/tc3_request"
+	scope := date + "/" + s.name + "/tc3_request"
 	text := "TC3-HMAC-SHA256\n" + stamp + "\n" + scope + "\n" + hashed(canonicalRequest)
 	signing := restapi.HMAC(sha256.New,
-		restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, "TC3"+key.secret, date), service), "tc3_request")
+		restapi.HMAC(sha256.New, restapi.HMAC(sha256.New, "TC3"+key.secret, date), s.name), "tc3_request")
 	req.Header.Set("X-Tc-Timestamp", stamp)
 	if key.token != "" {
 		req.Header.Set("X-Tc-Token", key.token)
@@ -178,15 +186,11 @@ func signService(req *http.Request, key keyPair, service, host string, body []by
 
 // tags are the tags of the account, of which one guards the creation of a lock.
 type tags struct {
-	keys     *credentials
-	region   string
-	services *restapi.Client
+	keys    *credentials
+	service *service
 }
 
-const (
-	tagKey     = "tencentcloud-terraform-lock"
-	tagVersion = "2018-08-13"
-)
+const tagKey = "tencentcloud-terraform-lock"
 
 func (t *tags) call(ctx context.Context, action, value string) error {
 	key, err := t.keys.get(ctx)
@@ -194,8 +198,7 @@ func (t *tags) call(ctx context.Context, action, value string) error {
 		return err
 	}
 	var out struct{}
-	return callService(ctx, t.services, key, "tag", tagVersion, t.region, action,
-		map[string]string{"TagKey": tagKey, "TagValue": value}, &out)
+	return t.service.call(ctx, key, action, map[string]string{"TagKey": tagKey, "TagValue": value}, &out)
 }
 
 // guarded writes lock objects. The tag makes sure that only one process at a time looks for the

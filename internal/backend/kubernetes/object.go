@@ -89,36 +89,47 @@ func (s *Store) newObject(k kind, name, workspace string) *object {
 // call sends a request for an object of a kind, or for their collection if name is "", and decodes
 // the response into out.
 func (s *Store) call(ctx context.Context, method string, k kind, name string, in, out any) error {
-	return s.send(ctx, method, k, name, "", "application/json", in, out)
+	return s.send(ctx, &request{method: method, kind: k, name: name, accept: "application/json", in: in}, out)
 }
 
 // list decodes all objects of a kind that a label selector matches into out, without their data.
 func (s *Store) list(ctx context.Context, k kind, selector string, out any) error {
 	const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json"
-	return s.send(ctx, http.MethodGet, k, "", "labelSelector="+url.QueryEscape(selector), metadataOnly, nil, out)
+	return s.send(ctx, &request{method: http.MethodGet, kind: k, accept: metadataOnly,
+		query: "labelSelector=" + url.QueryEscape(selector)}, out)
 }
 
-func (s *Store) send(ctx context.Context, method string, k kind, name, query, accept string, in, out any) error {
+// request is a request for an object of a kind, or for their collection if name is "".
+type request struct {
+	method, name string
+	kind         kind
+	query        string
+	accept       string // the accepted types of content
+	in           any    // encoded as JSON; nil for no body
+}
+
+func (s *Store) send(ctx context.Context, r *request, out any) error {
 	to := *s.base
-	to.Path = strings.TrimSuffix(to.Path, "/") + k.path + "/namespaces/" + s.config.Namespace + "/" + k.collection
-	if name != "" {
-		to.Path += "/" + name
+	to.Path = strings.TrimSuffix(to.Path, "/") + r.kind.path + "/namespaces/" + s.config.Namespace + "/" +
+		r.kind.collection
+	if r.name != "" {
+		to.Path += "/" + r.name
 	}
-	to.RawQuery = query
-	r := &restapi.Request{Method: method, URL: &to, Limit: maxResponse, Header: http.Header{"Accept": {accept}}}
-	if in != nil {
+	to.RawQuery = r.query
+	req := &restapi.Request{Method: r.method, URL: &to, Limit: maxResponse, Header: http.Header{"Accept": {r.accept}}}
+	if r.in != nil {
 		var err error
-		if r.Body, err = json.Marshal(in); err != nil {
+		if req.Body, err = json.Marshal(r.in); err != nil {
 			return err
 		}
-		r.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := s.client.Do(ctx, r)
+	resp, err := s.client.Do(ctx, req)
 	switch {
 	case err != nil:
 		return err
 	case resp.Status >= http.StatusMultipleChoices:
-		return s.failure(resp, name != "" && method != http.MethodPost)
+		return s.failure(resp, r.name != "" && r.method != http.MethodPost)
 	case out == nil:
 		return nil
 	}
