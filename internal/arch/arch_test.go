@@ -23,7 +23,7 @@ var layers = map[string]int{
 	"timings":              1,
 	"configs/configschema": 2, "configs/blocks": 2, "lang": 2, "providers": 2,
 	"configs": 3, "hclfmt": 3, "states": 3, "plans": 3, "depsfile": 3, "upgrade": 3,
-	"engine": 4, "moves": 4, "genconfig": 4, "moduletest": 4, "builtin": 4, "graphview": 4, "footprint": 4,
+	"engine": 4, "moves": 4, "genconfig": 4, "moduletest": 4, "builtin": 4, "graphview": 4, "footprint": 4, "outputuse": 4,
 	"filelock": 4, "httpclient": 4, "otlp": 4, "cliconfig": 4, "plugin": 4, "provisioner": 4,
 	"registry": 4, "restapi": 4, "azureauth": 4, "awsapi": 4, "gcpauth": 4, "kubeauth": 4,
 	"testenv/azuretest": 4, "testenv/gcptest": 4, "testenv/hosts": 4,

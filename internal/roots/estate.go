@@ -114,7 +114,7 @@ func roots(all []*Root, found []Directory) []*Root {
 	return out
 }
 
-// read reads the root module. uses has the result of [usedOutputs] for each directory.
+// read reads the root module. uses has the result of [outputuse.Find] for each directory.
 func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[string, map[string]Outputs]) {
 	r.Configure(s)
 	r.Err = tfdiags.Join(r.check(), r.SetInputs(s, func(*Root) (map[string]cty.Value, error) { return nil, nil }))

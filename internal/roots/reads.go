@@ -13,6 +13,7 @@ import (
 	"tofu/internal/configs/blocks"
 	"tofu/internal/lang"
 	"tofu/internal/memo"
+	"tofu/internal/outputuse"
 	"tofu/internal/session"
 )
 
@@ -47,10 +48,10 @@ func (r *Root) remoteStates(s *session.Session, cfg *configs.Config, uses *memo.
 	r.used = make(map[string]Outputs)
 	for module := range cfg.AllModules() {
 		used, _ := uses.Do(module.Module.Dir, func() (map[string]Outputs, error) {
-			return usedOutputs(s.Parser, module.Module), nil
+			return outputuse.Find(s.Parser, module.Module), nil
 		})
 		for name := range used {
-			data := module.Module.Resources[remoteState(name)]
+			data := module.Module.Resources[outputuse.DataSource(name)]
 			user := data.Addr.In(module.Path).String()
 			r.used[user] = used[name]
 			repeated, err := instances(module, data)
