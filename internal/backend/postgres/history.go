@@ -274,11 +274,11 @@ func raw(text *string) json.RawMessage {
 func (s *Store) Vacuum(ctx context.Context, workspace string, keep time.Duration) (out *statemgr.Vacuumed, err error) {
 	err = s.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
 		out = new(statemgr.Vacuumed)
-		id, found, err := lockWorkspace(ctx, tx, workspace)
-		if err != nil || !found {
+		w, err := lockWorkspace(ctx, tx, workspace)
+		if err != nil || w == nil {
 			return err
 		}
-		return vacuum(ctx, tx, id, keep, out)
+		return vacuum(ctx, tx, w.id, keep, out)
 	})
 	return out, explained(err)
 }

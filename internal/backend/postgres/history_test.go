@@ -350,6 +350,9 @@ func TestHistories(t *testing.T) {
 			}
 		}
 		stored += len(ids)
+		if (h+1)%100 == 0 {
+			t.Logf("%d histories", h+1)
+		}
 		check(t, c, workspace, first+uint64(h), ids)
 		if t.Failed() {
 			break

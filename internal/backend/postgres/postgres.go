@@ -43,9 +43,11 @@ var Driver = backend.New("postgres", open)
 type Store struct {
 	pool   *pool
 	schema string
-	path   string        // search path of all transactions
 	keep   time.Duration // of earlier versions; 0 for ever
 	owned  bool          // Close closes the pool
+	// settings are the statements that begin each transaction: they set the search path, and the time
+	// limit of a statement.
+	settings string
 }
 
 // pool holds the connections to a server, which stores of several schemas may share.
@@ -75,7 +77,9 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{pool: shared, schema: c.Schema, path: pgx.Identifier{c.Schema}.Sanitize(), keep: keep, owned: c.Owned()}
+	s := &Store{pool: shared, schema: c.Schema, keep: keep, owned: c.Owned(),
+		settings: fmt.Sprintf("; SET LOCAL search_path TO %s; SET LOCAL statement_timeout TO '%s'",
+			pgx.Identifier{c.Schema}.Sanitize(), strings.ReplaceAll(shared.timeout, "'", "''"))}
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -116,9 +120,12 @@ func (s *Store) Close() error {
 	return nil
 }
 
-var (
-	readOnly  = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	readWrite = pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}
+// begin is the statement that begins a transaction.
+type begin string
+
+const (
+	readOnly  begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+	readWrite begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 )
 
 // retryFor is how long a transaction is repeated while the server can't be reached or ends it.
@@ -126,17 +133,11 @@ var retryFor = 30 * time.Second
 
 // transaction runs do in a transaction. If the server ends that or can't be reached, do runs again:
 // it must not depend on an earlier try, which may even have been committed.
-func (s *Store) transaction(ctx context.Context, opts pgx.TxOptions, do func(context.Context, pgx.Tx) error) error {
+func (s *Store) transaction(ctx context.Context, begin begin, do func(context.Context, pgx.Tx) error) error {
 	start, wait := time.Now(), 50*time.Millisecond
+	opts := pgx.TxOptions{BeginQuery: string(begin) + s.settings} // one message
 	for {
-		err := pgx.BeginTxFunc(ctx, s.pool.Pool, opts, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, "SELECT set_config('search_path', $1::text, true), "+
-				"set_config('statement_timeout', $2::text, true)", s.path,
-				s.pool.timeout); err != nil {
-				return err
-			}
-			return do(ctx, tx)
-		})
+		err := pgx.BeginTxFunc(ctx, s.pool.Pool, opts, func(tx pgx.Tx) error { return do(ctx, tx) })
 		if err == nil || ctx.Err() != nil || !transient(err) || time.Since(start) > retryFor {
 			return err
 		}

@@ -33,11 +33,21 @@ type workspaceRow struct {
 	lineage, program     string
 }
 
+const findWorkspace = "SELECT id, serial, revision, lineage, program FROM workspace WHERE name = $1::text"
+
 // find returns the row of a workspace, or nil.
 func find(ctx context.Context, tx pgx.Tx, name string) (*workspaceRow, error) {
+	return workspaceOf(tx.QueryRow(ctx, findWorkspace, name))
+}
+
+// lockWorkspace is find that locks the row for the transaction.
+func lockWorkspace(ctx context.Context, tx pgx.Tx, name string) (*workspaceRow, error) {
+	return workspaceOf(tx.QueryRow(ctx, findWorkspace+" FOR UPDATE", name))
+}
+
+func workspaceOf(row pgx.Row) (*workspaceRow, error) {
 	w := new(workspaceRow)
-	err := tx.QueryRow(ctx, "SELECT id, serial, revision, lineage, program FROM workspace WHERE name = $1::text",
-		name).Scan(&w.id, &w.serial, &w.revision, &w.lineage, &w.program)
+	err := row.Scan(&w.id, &w.serial, &w.revision, &w.lineage, &w.program)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}

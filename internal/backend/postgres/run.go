@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"tofu/internal/backend"
 	"tofu/internal/plans"
@@ -54,27 +55,17 @@ func (s *Store) NewRun(workspace string, codec statemgr.Codec, info backend.Lock
 		written: make(map[string]bool)}
 }
 
-// lockWorkspace locks the row of a workspace for the transaction.
-func lockWorkspace(ctx context.Context, tx pgx.Tx, name string) (id int64, found bool, err error) {
-	err = tx.QueryRow(ctx, "SELECT id FROM workspace WHERE name = $1::text FOR UPDATE", name).Scan(&id)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, false, nil
-	}
-	return id, err == nil, err
-}
-
 // ensureWorkspace locks the row of a workspace, and adds a missing one.
-func (r *Run) ensureWorkspace(ctx context.Context, tx pgx.Tx) (int64, error) {
-	id, found, err := lockWorkspace(ctx, tx, r.workspace)
-	if err != nil || found {
-		return id, err
+func (r *Run) ensureWorkspace(ctx context.Context, tx pgx.Tx) (*workspaceRow, error) {
+	w, err := lockWorkspace(ctx, tx, r.workspace)
+	if err != nil || w != nil {
+		return w, err
 	}
 	if _, err := tx.Exec(ctx, `INSERT INTO workspace (name, lineage, serial, program) VALUES ($1::text, '', 0, $2::text)
 		ON CONFLICT (name) DO NOTHING`, r.workspace, version.String); err != nil {
-		return 0, err
+		return nil, err
 	}
-	id, _, err = lockWorkspace(ctx, tx, r.workspace)
-	return id, err
+	return lockWorkspace(ctx, tx, r.workspace)
 }
 
 // register adds the row of the run, with the next fencing number, unless it has one. A run that has
@@ -97,14 +88,24 @@ func (r *Run) register(ctx context.Context, tx pgx.Tx, workspace int64) error {
 // lease is leaseTime as an interval.
 func lease() string { return fmt.Sprintf("%d milliseconds", leaseTime.Milliseconds()) }
 
+// renewal extends the lease of a run, unless it has ended.
+const renewal = "UPDATE run SET lease = clock_timestamp() + $2::text::interval WHERE id = $1::text AND ended IS NULL"
+
 // renew extends the lease of the run. It returns errLost if the run has ended.
 func (r *Run) renew(ctx context.Context, tx pgx.Tx) error {
-	tag, err := tx.Exec(ctx, "UPDATE run SET lease = clock_timestamp() + $2::text::interval "+
-		"WHERE id = $1::text AND ended IS NULL", r.info.ID, lease())
-	if err == nil && tag.RowsAffected() == 0 {
+	tag, err := tx.Exec(ctx, renewal, r.info.ID, lease())
+	if err != nil {
+		return err
+	}
+	return renewed(tag)
+}
+
+// renewed returns errLost if a renewal has found no run.
+func renewed(tag pgconn.CommandTag) error {
+	if tag.RowsAffected() == 0 {
 		return errLost
 	}
-	return err
+	return nil
 }
 
 // endDead ends the runs of a workspace that are over: the lease has ended, or the process was on
@@ -160,20 +161,20 @@ func noRuns(ctx context.Context, tx pgx.Tx, workspace int64, except string) erro
 // Claim implements statemgr.LedgerRun.
 func (r *Run) Claim(ctx context.Context, f *plans.Footprint) error {
 	err := r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
-		id, err := r.ensureWorkspace(ctx, tx)
+		w, err := r.ensureWorkspace(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if err := endDead(ctx, tx, id); err != nil {
+		if err := endDead(ctx, tx, w.id); err != nil {
 			return err
 		}
-		if err := r.register(ctx, tx, id); err != nil {
+		if err := r.register(ctx, tx, w.id); err != nil {
 			return err
 		}
 		if err := r.renew(ctx, tx); err != nil { // a run that claims again
 			return err
 		}
-		return r.claim(ctx, tx, id, f)
+		return r.claim(ctx, tx, w.id, f)
 	})
 	if err != nil {
 		return explained(err)
@@ -211,76 +212,77 @@ func (r *Run) keep(ctx context.Context) {
 }
 
 // Start implements statemgr.LedgerRun.
-func (r *Run) Start(ctx context.Context, op *statemgr.Operation) error {
-	text, err := statemgr.EncodeStep(op)
-	if err == nil && r.writing.codec != nil {
-		text, err = r.writing.codec.Encrypt(text)
-	}
-	if err != nil {
-		return err
-	}
+func (r *Run) Start(ctx context.Context, next func() []*statemgr.Operation) error {
+	ops := sync.OnceValue(next) // a repeated transaction writes the same
 	return explained(r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
-		if err := r.renew(ctx, tx); err != nil {
+		var addresses, deposed, actions, documents []string
+		for _, op := range ops() {
+			text, err := statemgr.EncodeStep(op)
+			if err == nil && r.writing.codec != nil {
+				text, err = r.writing.codec.Encrypt(text)
+			}
+			if err != nil {
+				return err
+			}
+			addresses, deposed = append(addresses, op.Addr.String()), append(deposed, string(op.Deposed))
+			actions, documents = append(actions, op.Action.String()), append(documents, string(text))
+		}
+		tag, err := tx.Exec(ctx, "WITH run AS ("+renewal+` RETURNING id, workspace)
+			INSERT INTO operation (workspace, run, address, deposed, action, started, document)
+			SELECT run.workspace, run.id, o.address, o.deposed, o.action, clock_timestamp(), o.document
+			FROM run, unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS o (address, deposed, action, document)
+			ON CONFLICT (run, address, deposed) DO UPDATE SET action = excluded.action, started = excluded.started,
+				document = excluded.document`, r.info.ID, lease(), addresses, deposed, actions, documents)
+		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO operation (workspace, run, address, deposed, action, started, document)
-			SELECT workspace, id, $2::text, $3::text, $4::text, clock_timestamp(), $5::text FROM run WHERE id = $1::text
-			ON CONFLICT (run, address, deposed) DO UPDATE SET action = excluded.action, started = excluded.started,
-				document = excluded.document`,
-			r.info.ID, op.Addr.String(), string(op.Deposed), op.Action.String(), string(text))
-		return err
+		return renewed(tag)
 	}))
 }
 
 // Write implements statemgr.LedgerRun.
-func (r *Run) Write(ctx context.Context, c *statemgr.Change) (serial, revision uint64, err error) {
+func (r *Run) Write(ctx context.Context, next func() *statemgr.Change) (serial, revision uint64, err error) {
 	r.mu.Lock()
 	begun := r.begun
 	r.mu.Unlock()
+	change := sync.OnceValue(next) // a repeated transaction writes the same
 	err = r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
-		t := &transcript{tx: tx, writing: r.writing}
-		var err error
-		if t.workspace, err = r.ensureWorkspace(ctx, tx); err != nil {
+		w, err := r.ensureWorkspace(ctx, tx)
+		if err != nil {
 			return err
 		}
-		change := c
+		c := change()
+		t := &transcript{tx: tx, writing: r.writing, workspace: w.id, revision: w.revision, serial: w.serial}
+		claimed := c
 		if begun {
-			if err := r.renew(ctx, tx); err != nil {
-				return err
-			}
-			if change, err = r.unclaimed(ctx, tx, t.workspace, c); err != nil {
-				return err
-			}
-		} else if err := r.momentary(ctx, tx, t.workspace, c); err != nil {
+			t.batch.Queue(renewal, r.info.ID, lease()).Exec(renewed)
+			claimed, err = r.unclaimed(ctx, tx, w.id, c)
+		} else {
+			err = r.momentary(ctx, tx, w.id, c)
+		}
+		if err != nil {
 			return err
 		}
-		if err := r.ended(ctx, tx, t.workspace, c); err != nil {
+		r.ended(t, c)
+		if !claimed.Empty() {
+			t.next(claimed)
+			t.exec("INSERT INTO revision (workspace, id, serial, run) VALUES ($1::bigint, $2::bigint, $3::bigint, $4::text)",
+				t.serial, r.info.ID)
+			if err := t.write(ctx, claimed); err != nil {
+				return err
+			}
+		}
+		if err := t.send(ctx); err != nil {
 			return err
 		}
-		if !change.Empty() {
-			n, err := t.next(ctx, change)
-			if err != nil {
-				return err
-			}
-			if err := t.write(ctx, change); err != nil {
-				return err
-			}
-			if err := t.exec(ctx, "INSERT INTO revision (workspace, id, serial, run) VALUES "+
-				"($1::bigint, $2::bigint, $3::bigint, $4::text)", n, r.info.ID); err != nil {
-				return err
-			}
-			serial, revision = uint64(n), uint64(t.revision)
-		} else if err := tx.QueryRow(ctx, "SELECT serial, revision FROM workspace WHERE id = $1::bigint", t.workspace).
-			Scan(&serial, &revision); err != nil {
-			return err
-		}
+		serial, revision = uint64(t.serial), uint64(t.revision)
 		if begun {
 			return nil
 		}
 		if err := end(ctx, tx, []string{r.info.ID}, "done"); err != nil {
 			return err
 		}
-		return r.store.vacuumDue(ctx, tx, t.workspace)
+		return r.store.vacuumDue(ctx, tx, w.id)
 	})
 	return serial, revision, explained(err)
 }
@@ -351,24 +353,18 @@ func (r *Run) unclaimed(ctx context.Context, tx pgx.Tx, workspace int64, c *stat
 }
 
 // ended removes the records of steps that have ended, and those of lost runs that are settled.
-func (r *Run) ended(ctx context.Context, tx pgx.Tx, workspace int64, c *statemgr.Change) error {
+func (r *Run) ended(t *transcript, c *statemgr.Change) {
 	if len(c.Ended) > 0 {
 		var addresses, deposed []string
 		for _, id := range c.Ended {
 			addresses, deposed = append(addresses, id.Addr.String()), append(deposed, string(id.Deposed))
 		}
-		if _, err := tx.Exec(ctx, `DELETE FROM operation o USING unnest($2::text[], $3::text[]) AS e (address, deposed)
-			WHERE o.run = $1::text AND o.address = e.address AND o.deposed = e.deposed`,
-			r.info.ID, addresses, deposed); err != nil {
-			return err
-		}
+		t.batch.Queue(`DELETE FROM operation o USING unnest($2::text[], $3::text[]) AS e (address, deposed)
+			WHERE o.run = $1::text AND o.address = e.address AND o.deposed = e.deposed`, r.info.ID, addresses, deposed)
 	}
-	if len(c.Settled) == 0 {
-		return nil
+	if len(c.Settled) > 0 {
+		t.execNoRevision("DELETE FROM operation WHERE workspace = $1::bigint AND run = ANY($2::text[])", c.Settled)
 	}
-	_, err := tx.Exec(ctx, "DELETE FROM operation WHERE workspace = $1::bigint AND run = ANY($2::text[])",
-		workspace, c.Settled)
-	return err
 }
 
 // Close implements statemgr.LedgerRun.
@@ -385,21 +381,21 @@ func (r *Run) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	return explained(r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
-		id, _, err := lockWorkspace(ctx, tx, r.workspace)
-		if err != nil {
+		w, err := lockWorkspace(ctx, tx, r.workspace)
+		if err != nil || w == nil { // the workspace was deleted, and the run with it
 			return err
 		}
 		if err := end(ctx, tx, []string{r.info.ID}, "done"); err != nil {
 			return err
 		}
-		return r.store.vacuumDue(ctx, tx, id)
+		return r.store.vacuumDue(ctx, tx, w.id)
 	}))
 }
 
 // EndRun implements statemgr.Ledger.
 func (s *Store) EndRun(ctx context.Context, workspace, id string) error {
 	return explained(s.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
-		if _, _, err := lockWorkspace(ctx, tx, workspace); err != nil {
+		if _, err := lockWorkspace(ctx, tx, workspace); err != nil {
 			return err
 		}
 		var running bool

@@ -19,38 +19,54 @@ import (
 // chunk is the number of rows that one statement writes.
 const chunk = 2000
 
-// A transcript writes a change of a workspace in a transaction, as one revision.
+// A transcript writes a change of a workspace in a transaction, as one revision. Statements are sent
+// together, because others wait for the workspace meanwhile.
 type transcript struct {
-	tx        pgx.Tx
-	workspace int64
-	revision  int64
-	writing   *writing
+	tx                          pgx.Tx
+	batch                       pgx.Batch // statements that are not sent yet
+	workspace, revision, serial int64     // before next, of the state before the change
+	writing                     *writing
 }
 
-// exec runs a statement of which the first two parameters are the workspace and the revision.
-func (t *transcript) exec(ctx context.Context, sql string, args ...any) error {
-	_, err := t.tx.Exec(ctx, sql, append([]any{t.workspace, t.revision}, args...)...)
-	return err
+// exec adds a statement of which the first two parameters are the workspace and the revision.
+func (t *transcript) exec(sql string, args ...any) {
+	t.batch.Queue(sql, append([]any{t.workspace, t.revision}, args...)...)
 }
 
-// next increments the revision of the workspace, which locks its row until the transaction ends.
-func (t *transcript) next(ctx context.Context, c *statemgr.Change) (serial int64, err error) {
-	err = t.tx.QueryRow(ctx, `UPDATE workspace SET revision = revision + 1, program = $2::text,
-			serial = CASE WHEN $3::boolean THEN $4::bigint ELSE serial + 1 END,
-			lineage = CASE WHEN $5::text <> '' AND ($3::boolean OR lineage = '') THEN $5::text ELSE lineage END
-		WHERE id = $1::bigint RETURNING revision, serial`,
-		t.workspace, version.String, c.Replaces, int64(c.Serial), c.Lineage).Scan(&t.revision, &serial)
-	return serial, err
+// execNoRevision adds a statement of which the first parameter is the workspace.
+func (t *transcript) execNoRevision(sql string, args ...any) {
+	t.batch.Queue(sql, append([]any{t.workspace}, args...)...)
+}
+
+// send sends the statements and returns the first error.
+func (t *transcript) send(ctx context.Context) error {
+	batch := t.batch
+	t.batch = pgx.Batch{}
+	return t.tx.SendBatch(ctx, &batch).Close()
+}
+
+// next begins the next revision of the workspace, whose row is locked.
+func (t *transcript) next(c *statemgr.Change) {
+	t.revision++
+	t.serial++
+	if c.Replaces {
+		t.serial = int64(c.Serial)
+	}
+	t.exec(`UPDATE workspace SET revision = $2::bigint, program = $3::text, serial = $4::bigint,
+			lineage = CASE WHEN $6::text <> '' AND ($5::boolean OR lineage = '') THEN $6::text ELSE lineage END
+		WHERE id = $1::bigint`, version.String, t.serial, c.Replaces, c.Lineage)
 }
 
 // write writes the rows of a change.
 func (t *transcript) write(ctx context.Context, c *statemgr.Change) error {
-	for _, step := range []func(context.Context, *statemgr.Change) error{t.objects, t.resources, t.outputs, t.checks} {
-		if err := step(ctx, c); err != nil {
-			return err
-		}
+	if err := t.objects(ctx, c); err != nil {
+		return err
 	}
-	return nil
+	t.resources(c)
+	if err := t.outputs(c); err != nil {
+		return err
+	}
+	return t.checks(c)
 }
 
 // objects replaces objects and keeps their previous versions.
@@ -62,45 +78,29 @@ func (t *transcript) objects(ctx context.Context, c *statemgr.Change) error {
 	for _, o := range c.Objects {
 		configs[o.Addr.String()] = o.Addr.Config().String()
 	}
-	addresses := slices.Sorted(maps.Keys(configs))
-	before, err := t.existing(ctx, addresses)
-	if err != nil {
-		return err
-	}
 	for part := range slices.Chunk(c.Objects, chunk) {
-		if err := t.replace(ctx, part); err != nil {
+		if err := t.replace(part); err != nil {
 			return err
 		}
-	}
-	after, err := t.existing(ctx, addresses)
-	if err != nil {
-		return err
-	}
-	changed := map[string]bool{}
-	for address, config := range configs {
-		if before[address] != after[address] {
-			changed[config] = true
+		if len(part) == chunk { // not more in memory than necessary
+			if err := t.send(ctx); err != nil {
+				return err
+			}
 		}
 	}
-	return t.exec(ctx, `INSERT INTO key_set (workspace, config, since)
-		SELECT $1::bigint, config, $2::bigint FROM unnest($3::text[]) AS config
-		ON CONFLICT (workspace, config) DO UPDATE SET since = excluded.since`, slices.Sorted(maps.Keys(changed)))
-}
-
-// existing returns those of the instances that have objects.
-func (t *transcript) existing(ctx context.Context, addresses []string) (map[string]bool, error) {
-	rows, err := t.tx.Query(ctx, "SELECT DISTINCT address FROM object WHERE workspace = $1::bigint AND "+
-		"address = ANY($2::text[])", t.workspace, addresses)
-	if err != nil {
-		return nil, err
+	var addresses, of []string
+	for _, address := range slices.Sorted(maps.Keys(configs)) {
+		addresses, of = append(addresses, address), append(of, configs[address])
 	}
-	out := map[string]bool{}
-	var address string
-	_, err = pgx.ForEachRow(rows, []any{&address}, func() error {
-		out[address] = true
-		return nil
-	})
-	return out, err
+	// An instance existed if the change has left or replaced one of its objects.
+	t.exec(`INSERT INTO key_set (workspace, config, since)
+		SELECT DISTINCT $1::bigint, i.config, $2::bigint FROM unnest($3::text[], $4::text[]) AS i (address, config)
+		WHERE EXISTS (SELECT FROM object o WHERE o.workspace = $1::bigint AND o.address = i.address)
+			<> (EXISTS (SELECT FROM object o WHERE o.workspace = $1::bigint AND o.address = i.address AND o.since < $2::bigint)
+				OR EXISTS (SELECT FROM object_history h WHERE h.workspace = $1::bigint AND h.address = i.address
+					AND h.until = $2::bigint))
+		ON CONFLICT (workspace, config) DO UPDATE SET since = excluded.since`, addresses, of)
+	return nil
 }
 
 // columns are the values of the columns of several rows, in the order of insertObjects.
@@ -122,16 +122,16 @@ const insertObjects = `INSERT INTO object (workspace, since, address, deposed, r
 		encrypted, document)`
 
 // replace removes the present versions of objects and writes the new ones.
-func (t *transcript) replace(ctx context.Context, objects []statemgr.ObjectChange) error {
+func (t *transcript) replace(objects []statemgr.ObjectChange) error {
 	var addresses, deposed []string
 	var rows columns
 	providers := map[addrs.AbsResource]addrs.AbsProviderConfig{}
-	var touched []string
+	var removed []string // the resources of removed objects
 	for i := range objects {
 		o := &objects[i]
 		addresses, deposed = append(addresses, o.Addr.String()), append(deposed, string(o.Deposed))
-		touched = append(touched, o.Addr.Abs().String())
 		if o.Object == nil {
+			removed = append(removed, o.Addr.Abs().String())
 			continue
 		}
 		providers[o.Addr.Abs()] = o.Provider.Config
@@ -139,33 +139,28 @@ func (t *transcript) replace(ctx context.Context, objects []statemgr.ObjectChang
 			return fmt.Errorf("%s can't be written to the state: %w", o.Addr, err)
 		}
 	}
-	if err := t.exec(ctx, `WITH old AS (
+	t.exec(`WITH old AS (
 			DELETE FROM object USING unnest($3::text[], $4::text[]) AS d (address, deposed)
 			WHERE workspace = $1::bigint AND object.address = d.address AND object.deposed = d.deposed
 			RETURNING object.*)
-		INSERT INTO object_history SELECT old.*, $2::bigint FROM old`, addresses, deposed); err != nil {
-		return err
-	}
-	if err := t.setResources(ctx, providers); err != nil {
-		return err
-	}
+		INSERT INTO object_history SELECT old.*, $2::bigint FROM old`, addresses, deposed)
+	t.setResources(providers)
 	if len(rows.address) > 0 {
-		if err := t.exec(ctx, insertObjects, rows.address, rows.deposed, rows.resource, rows.config, rows.key,
+		t.exec(insertObjects, rows.address, rows.deposed, rows.resource, rows.config, rows.key,
 			rows.provider, rows.status, rows.schema, rows.dependencies, rows.instances, rows.attributes,
-			rows.encrypted, rows.document); err != nil {
-			return err
-		}
+			rows.encrypted, rows.document)
 	}
-	slices.Sort(touched)
-	return t.execNoRevision(ctx, `DELETE FROM resource r WHERE workspace = $1::bigint AND address = ANY($2::text[])
-		AND NOT EXISTS (SELECT FROM object o WHERE o.workspace = r.workspace AND o.resource = r.address)`,
-		slices.Compact(touched))
+	slices.Sort(removed)
+	t.removeResources(slices.Compact(removed))
+	return nil
 }
 
-// execNoRevision runs a statement of which the first parameter is the workspace.
-func (t *transcript) execNoRevision(ctx context.Context, sql string, args ...any) error {
-	_, err := t.tx.Exec(ctx, sql, append([]any{t.workspace}, args...)...)
-	return err
+// removeResources removes those resources that have no objects.
+func (t *transcript) removeResources(addresses []string) {
+	if len(addresses) > 0 {
+		t.execNoRevision(`DELETE FROM resource r WHERE workspace = $1::bigint AND address = ANY($2::text[])
+			AND NOT EXISTS (SELECT FROM object o WHERE o.workspace = r.workspace AND o.resource = r.address)`, addresses)
+	}
 }
 
 func (c *columns) add(w *writing, o *statemgr.ObjectChange) error {
@@ -220,7 +215,7 @@ func list(texts []string) string {
 }
 
 // setResources adds resources and changes their providers.
-func (t *transcript) setResources(ctx context.Context, providers map[addrs.AbsResource]addrs.AbsProviderConfig) error {
+func (t *transcript) setResources(providers map[addrs.AbsResource]addrs.AbsProviderConfig) {
 	var address, config, module, mode, typ, name, provider []string
 	for _, r := range slices.SortedFunc(maps.Keys(providers), addrs.AbsResource.Compare) {
 		address, config = append(address, r.String()), append(config, r.Config().String())
@@ -229,9 +224,9 @@ func (t *transcript) setResources(ctx context.Context, providers map[addrs.AbsRe
 		provider = append(provider, providers[r].String())
 	}
 	if len(address) == 0 {
-		return nil
+		return
 	}
-	return t.exec(ctx, `INSERT INTO resource (workspace, since, address, config, module, mode, type, name, provider)
+	t.exec(`INSERT INTO resource (workspace, since, address, config, module, mode, type, name, provider)
 		SELECT $1::bigint, $2::bigint, * FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
 			$8::text[], $9::text[])
 		ON CONFLICT (workspace, address) DO UPDATE SET provider = excluded.provider, since = excluded.since
@@ -239,7 +234,7 @@ func (t *transcript) setResources(ctx context.Context, providers map[addrs.AbsRe
 }
 
 // resources adds and removes resources without instances.
-func (t *transcript) resources(ctx context.Context, c *statemgr.Change) error {
+func (t *transcript) resources(c *statemgr.Change) {
 	providers := map[addrs.AbsResource]addrs.AbsProviderConfig{}
 	var gone []string
 	for _, r := range c.Resources {
@@ -249,18 +244,12 @@ func (t *transcript) resources(ctx context.Context, c *statemgr.Change) error {
 			providers[r.Addr] = r.Provider
 		}
 	}
-	if len(gone) > 0 {
-		if err := t.execNoRevision(ctx, `DELETE FROM resource r WHERE workspace = $1::bigint AND
-			address = ANY($2::text[]) AND
-			NOT EXISTS (SELECT FROM object o WHERE o.workspace = r.workspace AND o.resource = r.address)`, gone); err != nil {
-			return err
-		}
-	}
-	return t.setResources(ctx, providers)
+	t.removeResources(gone)
+	t.setResources(providers)
 }
 
 // outputs replaces outputs and keeps their previous versions.
-func (t *transcript) outputs(ctx context.Context, c *statemgr.Change) error {
+func (t *transcript) outputs(c *statemgr.Change) error {
 	if len(c.Outputs) == 0 {
 		return nil
 	}
@@ -291,19 +280,18 @@ func (t *transcript) outputs(ctx context.Context, c *statemgr.Change) error {
 		}
 		values = append(values, visible)
 	}
-	if err := t.exec(ctx, `WITH old AS (
+	t.exec(`WITH old AS (
 			DELETE FROM output WHERE workspace = $1::bigint AND name = ANY($3::text[]) RETURNING output.*)
-		INSERT INTO output_history SELECT old.*, $2::bigint FROM old`, slices.Sorted(maps.Keys(c.Outputs))); err != nil {
-		return err
-	}
-	return t.exec(ctx, `INSERT INTO output (workspace, since, name, sensitive, value, encrypted, document)
+		INSERT INTO output_history SELECT old.*, $2::bigint FROM old`, slices.Sorted(maps.Keys(c.Outputs)))
+	t.exec(`INSERT INTO output (workspace, since, name, sensitive, value, encrypted, document)
 		SELECT $1::bigint, $2::bigint, name, sensitive, value::jsonb, encrypted, document
 		FROM unnest($3::text[], $4::boolean[], $5::text[], $6::boolean[], $7::text[])
 			AS r (name, sensitive, value, encrypted, document)`, names, sensitive, values, encrypted, documents)
+	return nil
 }
 
 // checks replaces the results of checks that changed.
-func (t *transcript) checks(ctx context.Context, c *statemgr.Change) error {
+func (t *transcript) checks(c *statemgr.Change) error {
 	if !c.NewChecks {
 		return nil
 	}
@@ -322,17 +310,16 @@ func (t *transcript) checks(ctx context.Context, c *statemgr.Change) error {
 		statuses = append(statuses, block.Status.String())
 		documents, encrypted = append(documents, doc.text), append(encrypted, doc.encrypted)
 	}
-	if err := t.execNoRevision(ctx, `DELETE FROM check_result c WHERE workspace = $1::bigint AND NOT EXISTS (
+	t.execNoRevision(`DELETE FROM check_result c WHERE workspace = $1::bigint AND NOT EXISTS (
 		SELECT FROM unnest($2::text[], $3::text[]) AS k (kind, config) WHERE k.kind = c.kind AND k.config = c.config)`,
-		kinds, configs); err != nil {
-		return err
-	}
-	return t.exec(ctx, `INSERT INTO check_result (workspace, since, kind, config, status, encrypted, document)
+		kinds, configs)
+	t.exec(`INSERT INTO check_result (workspace, since, kind, config, status, encrypted, document)
 		SELECT $1::bigint, $2::bigint, * FROM unnest($3::text[], $4::text[], $5::text[], $6::boolean[], $7::text[])
 		ON CONFLICT (workspace, kind, config) DO UPDATE SET since = excluded.since, status = excluded.status,
 			encrypted = excluded.encrypted, document = excluded.document
 		WHERE check_result.encrypted OR check_result.document <> excluded.document`,
 		kinds, configs, statuses, encrypted, documents)
+	return nil
 }
 
 // Put implements backend.Store. It writes the parts of a state file that differ from the present
@@ -348,7 +335,8 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	}
 	change := statemgr.Difference(present.State, file.State)
 	change.Base, change.Replaces, change.Serial, change.Lineage = present.Revision, true, file.Serial, file.Lineage
-	if _, _, err = s.NewRun(workspace, nil, statemgr.NewLockInfo("put")).Write(ctx, change); err != nil {
+	run := s.NewRun(workspace, nil, statemgr.NewLockInfo("put"))
+	if _, _, err = run.Write(ctx, func() *statemgr.Change { return change }); err != nil {
 		return fmt.Errorf("writing the state: %w", err)
 	}
 	return nil
@@ -357,19 +345,19 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 // Delete implements backend.Store. It is refused while a run is running.
 func (s *Store) Delete(ctx context.Context, workspace string) error {
 	err := s.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
-		id, found, err := lockWorkspace(ctx, tx, workspace)
-		if err != nil || !found {
+		w, err := lockWorkspace(ctx, tx, workspace)
+		if err != nil || w == nil {
 			return err
 		}
-		if err := endDead(ctx, tx, id); err != nil {
+		if err := endDead(ctx, tx, w.id); err != nil {
 			return err
 		}
-		if err := noRuns(ctx, tx, id, ""); err != nil {
+		if err := noRuns(ctx, tx, w.id, ""); err != nil {
 			return err
 		}
 		for _, table := range []string{"revision", "workspace"} { // revisions refer to runs
 			column := map[string]string{"revision": "workspace", "workspace": "id"}[table]
-			if _, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE "+column+" = $1::bigint", id); err != nil {
+			if _, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE "+column+" = $1::bigint", w.id); err != nil {
 				return err
 			}
 		}

@@ -30,12 +30,14 @@ type LedgerRun interface {
 	// *backend.LockedError if another run has claimed a part, and a *ChangedError if a part was
 	// changed since the plan. A lease keeps the claims until Close.
 	Claim(ctx context.Context, f *plans.Footprint) error
-	// Start records that a provider is about to change an object.
-	Start(ctx context.Context, op *Operation) error
+	// Start records that a provider is about to change objects. It calls next for them at most once,
+	// as late as possible.
+	Start(ctx context.Context, next func() []*Operation) error
 	// Write makes a change, completely or not at all, and returns the serial of the new state and
-	// its revision. Without claims it also claims what it writes, for a moment. It leaves out
-	// optional parts that another run claims or has changed.
-	Write(ctx context.Context, c *Change) (serial, revision uint64, err error)
+	// its revision. It calls next for the change at most once, when it doesn't wait for other runs
+	// any more. Without claims it also claims what it writes, for a moment. It leaves out optional
+	// parts that another run claims or has changed.
+	Write(ctx context.Context, next func() *Change) (serial, revision uint64, err error)
 	// Close ends the run and its claims.
 	Close(ctx context.Context) error
 }

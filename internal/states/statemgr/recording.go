@@ -29,17 +29,9 @@ type recording struct {
 	base   *states.State     // what the ledger has, without the changes of other runs
 	steps  map[ObjectID]bool // the steps in progress, and whether they delete
 	failed bool
-	next   *batch // what the next transaction writes; nil if nothing waits for it
 
-	writing sync.Mutex // held during a transaction
-}
-
-// batch is what one transaction writes: the results of steps that ended while the transaction
-// before it was running.
-type batch struct {
-	change *Change
-	done   chan struct{} // closed after the transaction
-	err    error
+	starts  queue[*Operation]
+	results queue[*Change]
 }
 
 // Difference returns the change that turns one state into another.
@@ -227,9 +219,11 @@ func (r *recording) started(op *Operation) {
 	r.mu.Lock()
 	r.steps[ObjectID{op.Addr, op.Deposed}] = op.deletes()
 	r.mu.Unlock()
-	ctx, cancel := r.context()
-	defer cancel()
-	if err := r.run.Start(ctx, op); err != nil {
+	if err := r.starts.add(op, func(take func() []*Operation) error {
+		ctx, cancel := r.context()
+		defer cancel()
+		return r.run.Start(ctx, take)
+	}); err != nil {
 		r.fail(err)
 	}
 }
@@ -255,12 +249,11 @@ func (r *recording) stored(objects ...ObjectChange) {
 	if len(change.Objects) == 0 && len(change.Ended) == 0 {
 		return
 	}
-	own := slices.Clone(change.Objects)
 	if err := r.write(change); err != nil {
 		return
 	}
 	r.mu.Lock()
-	for _, o := range own {
+	for _, o := range change.Objects {
 		set(r.base, o.ObjectID, o.Object, o.Provider)
 	}
 	r.mu.Unlock()
@@ -280,34 +273,18 @@ func (r *recording) ended(id ObjectID) {
 // write writes the result of a step, together with those that other steps have meanwhile, and
 // reports an error to the operation. It returns when the results are stored.
 func (r *recording) write(change *Change) error {
-	r.mu.Lock()
-	b := r.next
-	if b != nil {
-		b.change.Objects = append(b.change.Objects, change.Objects...)
-		b.change.Ended = append(b.change.Ended, change.Ended...)
-		r.mu.Unlock()
-		<-b.done
-		return b.err
-	}
-	b = &batch{change: change, done: make(chan struct{})}
-	r.next = b
-	r.mu.Unlock()
-
-	r.writing.Lock()
-	r.mu.Lock()
-	r.next = nil // later results wait for the transaction after this one
-	r.mu.Unlock()
-	b.err = r.writeBatch(b.change)
-	r.writing.Unlock()
-	close(b.done)
-	return b.err
-}
-
-func (r *recording) writeBatch(change *Change) error {
-	ctx, cancel := r.context()
-	defer cancel()
-	change.Lineage = r.m.newLineage()
-	_, _, err := r.run.Write(ctx, change)
+	err := r.results.add(change, func(take func() []*Change) error {
+		ctx, cancel := r.context()
+		defer cancel()
+		_, _, err := r.run.Write(ctx, func() *Change {
+			all := &Change{Base: change.Base, Lineage: r.m.newLineage()}
+			for _, c := range take() {
+				all.Objects, all.Ended = append(all.Objects, c.Objects...), append(all.Ended, c.Ended...)
+			}
+			return all
+		})
+		return err
+	})
 	if err != nil {
 		r.fail(err)
 	}
@@ -333,7 +310,7 @@ func (m *Manager) writeChange(ctx context.Context, change *Change, state *states
 	run := m.ledgerRun()
 	var serial uint64
 	err := m.lockWait.retry(ctx, func() (err error) {
-		serial, _, err = run.Write(ctx, change)
+		serial, _, err = run.Write(ctx, func() *Change { return change })
 		return err
 	})
 	if err != nil {

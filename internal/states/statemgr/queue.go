@@ -1,0 +1,59 @@
+package statemgr
+
+import (
+	"errors"
+	"sync"
+)
+
+var errNotWritten = errors.New("internal error: the transaction did not end")
+
+// A queue writes items in transactions, one at a time, each with all items that came before it. So
+// many items at the same time cost few transactions.
+type queue[T any] struct {
+	writing sync.Mutex // held during a transaction
+
+	mu   sync.Mutex // guards next
+	next *batch[T]  // the items of the next transaction; nil if there are none
+}
+
+// batch is the items of one transaction.
+type batch[T any] struct {
+	items []T
+	done  chan struct{} // closed after the transaction
+	err   error
+}
+
+// add adds an item and returns the error of its transaction, after that has ended. The caller that
+// begins a batch performs its transaction with write. Items may join the batch until write calls take,
+// which returns them.
+func (q *queue[T]) add(item T, write func(take func() []T) error) error {
+	q.mu.Lock()
+	b := q.next
+	if b != nil {
+		b.items = append(b.items, item)
+		q.mu.Unlock()
+		<-b.done
+		return b.err
+	}
+	b = &batch[T]{items: []T{item}, done: make(chan struct{})}
+	q.next = b
+	q.mu.Unlock()
+
+	q.writing.Lock()
+	defer q.writing.Unlock()
+	defer close(b.done)
+	take := func() []T {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.next = nil
+		return b.items
+	}
+	b.err = errNotWritten // after a panic
+	b.err = write(sync.OnceValue(take))
+	q.mu.Lock()
+	if q.next == b { // it failed before it took the items
+		q.next = nil
+	}
+	q.mu.Unlock()
+	return b.err
+}
