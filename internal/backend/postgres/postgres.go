@@ -125,7 +125,7 @@ type begin string
 
 const (
 	readOnly  begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-	readWrite begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+	readWrite begin = "BEGIN ISOLATION LEVEL READ COMMITTED" // a standby accepts that, and refuses writes
 )
 
 // retryFor is how long a transaction is repeated while the server can't be reached or ends it.
@@ -153,11 +153,11 @@ func (s *Store) transaction(ctx context.Context, begin begin, do func(context.Co
 // transientCodes are the codes of errors, or their classes, after which a transaction may succeed
 // later.
 var transientCodes = []string{
-	"08",    // connections
-	"53",    // resources, such as the number of connections
-	"57P",   // shutdown of the server
-	"57014", // a canceled statement, which has waited too long
-	"55P03", // a lock that is not available in time
+	"08",  // connections
+	"53",  // resources, such as the number of connections
+	"57P", // shutdown of the server
+	tooLong,
+	lockedUp,
 	"40001", // serialization
 	"40P01", // deadlock
 	"25P03", // a transaction that was idle for too long
@@ -178,6 +178,8 @@ func transient(err error) bool {
 
 const (
 	diskFull         = "53100"
+	tooLong          = "57014" // a canceled statement
+	lockedUp         = "55P03" // a lock that is not available in time
 	noPrivilege      = "42501"
 	noSchema         = "3F000"
 	uniqueViolation  = "23505"
@@ -190,18 +192,25 @@ func explained(err error) error {
 	if !errors.As(err, &failed) {
 		return err
 	}
-	switch failed.Code {
-	case diskFull:
-		return fmt.Errorf("%w. The disk of the database server is full: nothing was written", err)
-	case noPrivilege:
-		return fmt.Errorf("%w. The user of the connection string needs the rights on the schema that "+
-			"docs/POSTGRES.md lists", err)
-	case readOnlyDatabase:
-		return fmt.Errorf("%w. The server is a standby: connect to the primary, for example with "+
-			"target_session_attrs=read-write", err)
+	if advice := advices[failed.Code]; advice != "" {
+		return fmt.Errorf("%w. %s", err, advice)
 	}
 	return err
 }
+
+// advices say what to do about errors of the server, by their codes.
+var advices = map[string]string{
+	diskFull: "The disk of the database server is full: nothing was written",
+	noPrivilege: "The user of the connection string needs the rights on the schema that docs/POSTGRES.md " +
+		"lists",
+	readOnlyDatabase: "The server only reads, as a standby does: connect to the primary, for example with " +
+		"target_session_attrs=read-write",
+	tooLong:  busy,
+	lockedUp: busy,
+}
+
+const busy = "The statement waited too long: another program may hold the workspace, for example to migrate it. " +
+	"Try again later, or set a longer statement_timeout in the connection string"
 
 // List implements backend.Store.
 func (s *Store) List(ctx context.Context) (names []string, err error) {

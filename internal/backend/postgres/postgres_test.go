@@ -75,7 +75,13 @@ func open(t testing.TB, c *postgres.Config) *postgres.Store {
 // execute runs a statement in a separate session.
 func execute(t testing.TB, sql string, args ...any) {
 	t.Helper()
-	conn, err := pgx.Connect(context.Background(), server.Conn())
+	administrate(t, server.Conn(), sql, args...)
+}
+
+// administrate runs a statement in a session with that connection string.
+func administrate(t testing.TB, connection, sql string, args ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(context.Background(), connection)
 	if err != nil {
 		t.Fatal(err)
 	}

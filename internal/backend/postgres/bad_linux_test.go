@@ -1,0 +1,137 @@
+package postgres_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"tofu/internal/addrs"
+	"tofu/internal/backend/postgres"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+	"tofu/internal/states/statemgr"
+	"tofu/internal/testenv"
+	"tofu/internal/testenv/pgtest"
+)
+
+// large returns an object of a size that needs new pages of the database.
+func large(id string) *states.Object {
+	const size = 2 << 20
+	text := make([]byte, size)
+	random := rand.New(rand.NewPCG(1, 1)) // can't be compressed
+	for i := range text {
+		text[i] = 'a' + byte(random.IntN(26))
+	}
+	obj := object(id)
+	obj.Attrs = fmt.Appendf(nil, `{"id":%q,"text":%q}`, id, text)
+	return obj
+}
+
+// TestFullDisk checks that a run on a full disk writes nothing by halves, and that what it could not
+// store can be pushed later. The database is in a tablespace on a small disk.
+func TestFullDisk(t *testing.T) {
+	if server == nil {
+		testenv.Missing(t, noServer, "install PostgreSQL")
+	}
+	own, err := pgtest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	dir := filepath.Join(own.Dir(), "small")
+	info, err := os.Stat(own.Dir())
+	if err == nil {
+		err = os.Mkdir(dir, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var owner unix.Stat_t
+	if err := unix.Stat(own.Dir(), &owner); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=24m,mode=%o,uid=%d,gid=%d", info.Mode().Perm(), owner.Uid,
+		owner.Gid)); err != nil {
+		t.Skip("mounting a small file system needs more rights: ", err)
+	}
+	defer func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }()
+	administrate(t, own.Conn(), "CREATE TABLESPACE small LOCATION '"+dir+"'")
+	administrate(t, own.Conn(), "CREATE DATABASE small TABLESPACE small")
+	c := &postgres.Config{ConnStr: strings.Replace(own.Conn(), "dbname=postgres", "dbname=small", 1), Schema: "tofu"}
+
+	administrate(t, c.ConnStr, "SELECT") // the first session needs space too
+	full := filepath.Join(dir, "full")
+	fillDisk(t, full)
+	_, err = postgres.Driver.Open(t.Context(), c)
+	if err == nil || !strings.Contains(err.Error(), "The disk of the database server is full") {
+		t.Errorf("creating the tables on a full disk: %v", err)
+	}
+	if err := os.Remove(full); err != nil {
+		t.Fatal(err)
+	}
+	work := t.TempDir()
+	m := statemgr.Open(open(t, c), ws, &statemgr.Options{DataDir: t.TempDir(), WorkDir: work})
+	fill(t, m, 3)
+	if err := m.Lock(t.Context(), "OperationTypeApply", 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	snap := read(t, m)
+	first, second := addr("a", 0), addr("a", 1)
+	if err := m.Begin(t.Context(), &statemgr.Run{State: snap.State, Footprint: footprintOf(snap, first, second)}); err != nil {
+		t.Fatal(err)
+	}
+	fillDisk(t, full)
+	final := snap.State.Clone()
+	for _, at := range []addrs.AbsInstance{first, second} {
+		obj := large(at.String())
+		m.Started(statemgr.Operation{Addr: at, Action: plans.Update, Provider: provider})
+		m.Stored(at, addrs.NotDeposed, obj, provider)
+		final.SetCurrent(at, obj, provider)
+	}
+	if err := m.Save(t.Context(), final); err == nil || !strings.Contains(err.Error(), "The disk of the database server is full") ||
+		!strings.Contains(err.Error(), "errored.tfstate") {
+		t.Errorf("saving on a full disk: %v", err)
+	}
+	if now := read(t, manager(t, open(t, c))); !statefile.Equal(now.State, snap.State) || now.Serial != snap.Serial {
+		t.Error("a part of the change was written")
+	}
+	if err := os.Remove(full); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(work, "errored.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := statefile.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pusher := manager(t, open(t, c))
+	read(t, pusher)
+	if err := pusher.Push(t.Context(), file, false); err != nil {
+		t.Fatal(err)
+	}
+	if now := read(t, manager(t, open(t, c))); !statefile.Equal(now.State, final) {
+		t.Error("the pushed state is different")
+	}
+}
+
+// fillDisk writes a file until the disk is full.
+func fillDisk(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	page := make([]byte, 4096)
+	for err == nil {
+		_, err = f.Write(page)
+	}
+}
