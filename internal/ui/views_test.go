@@ -16,6 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tofu/internal/addrs"
+	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
 	"tofu/internal/plans"
 	"tofu/internal/testenv"
@@ -50,7 +51,7 @@ func TestViews(t *testing.T) {
 			}
 			out.Files = append(out.Files, f)
 		}
-		for _, name := range []string{"full", "brief", "tree", "table"} {
+		for _, name := range cliconfig.Views {
 			for _, width := range []int{40, 80, 200} {
 				got := renderView(t, name, width, plan, config, schemas)
 				out.Files = append(out.Files, txtar.File{Name: fmt.Sprintf("%s at %d columns", name, width), Data: got})
