@@ -15,8 +15,8 @@ import (
 	"tofu/internal/registry"
 )
 
-// Copier copies packages of modules to a directory in which people keep them, each once. Packages that
-// are there already are not fetched again. It must not be used concurrently.
+// Copier copies packages of modules to a directory in which people keep them, each once. Packages
+// that are there already are not fetched again. It must not be used concurrently.
 type Copier struct {
 	dir     string
 	fetcher *fetcher
@@ -94,8 +94,8 @@ var (
 	notInNames   = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 )
 
-// name returns the name of the directory of a package: the last part of its address, and its version
-// or the git reference. Packages with other addresses have other names.
+// name returns the name of the directory of a package: the last part of its address, and its
+// version or the git reference. Packages with other addresses have other names.
 func (c *Copier) name(source, address, version string) string {
 	base, _, _ := strings.Cut(source, "?")
 	parts := strings.Split(strings.TrimSuffix(strings.TrimRight(base, "/"), ".git"), "/")

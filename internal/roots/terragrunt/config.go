@@ -149,7 +149,8 @@ func (c *config) features() map[string]cty.Value {
 	return out
 }
 
-// defaultValues returns the values of a file beside that of a unit; an empty object if there is none.
+// defaultValues returns the values of a file beside that of a unit; an empty object if there is
+// none.
 func (u *unit) defaultValues() (cty.Value, error) {
 	path := filepath.Join(u.source, valuesName)
 	src, body, err := parse(path)

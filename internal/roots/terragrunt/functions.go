@@ -27,8 +27,8 @@ var dynamic = map[string]string{
 	"get_terragrunt_source_cli_flag":  "it depends on the command",
 }
 
-// functions returns the functions that a file has besides those of the language. depth is the number
-// of files that lead to it.
+// functions returns the functions that a file has besides those of the language. depth is the
+// number of files that lead to it.
 func (c *config) functions(depth int) map[string]function.Function {
 	out := c.constant(depth)
 	for name, why := range dynamic {
@@ -179,8 +179,8 @@ func (c *config) readConfig(args []cty.Value, depth int) (cty.Value, error) {
 	return other.asValue(), nil
 }
 
-// including returns the directory of the file that the unit includes: c itself if it is included, else
-// the one with the name in args, or the only one.
+// including returns the directory of the file that the unit includes: c itself if it is included,
+// else the one with the name in args, or the only one.
 func (c *config) including(args []string) string {
 	if c != c.unit.own && len(args) == 0 {
 		return filepath.Dir(c.path)
@@ -193,8 +193,8 @@ func (c *config) including(args []string) string {
 	return c.unit.dir
 }
 
-// findAbove returns the path of a file in a directory above the unit: the first argument is its name,
-// the second one the result if there is none.
+// findAbove returns the path of a file in a directory above the unit: the first argument is its
+// name, the second one the result if there is none.
 func findAbove(dir string, args []string) (string, error) {
 	name := fileName
 	if len(args) > 0 {

@@ -26,8 +26,8 @@ type Options struct {
 	// Getenv returns environment variables, "" for those that are not set.
 	Getenv func(string) string
 	// Fetch copies the package of a remote source to this machine and returns the directory of the
-	// module in it. version is for sources in registries. If Fetch is nil, units with remote sources are
-	// left out.
+	// module in it. version is for sources in registries. If Fetch is nil, units with remote
+	// sources are left out.
 	Fetch func(source, version string) (dir string, err error)
 }
 
@@ -81,8 +81,8 @@ func Import(dir string, opts *Options) (*Result, error) {
 	return im.result, nil
 }
 
-// withoutAbsolute replaces the absolute paths of the estate in the text of a roots.tofu.hcl, and those
-// of directories that stacks generate by the directories that these are copied from.
+// withoutAbsolute replaces the absolute paths of the estate in the text of a roots.tofu.hcl, and
+// those of directories that stacks generate by the directories that these are copied from.
 func (im *importer) withoutAbsolute(text string) string {
 	path := func(dir string) *regexp.Regexp { return regexp.MustCompile(regexp.QuoteMeta(slash(dir)) + "([/\"])") }
 	for _, dir := range slices.Backward(slices.Sorted(maps.Keys(im.generated))) {
@@ -403,8 +403,8 @@ func (im *importer) others(r *root) {
 	}
 }
 
-// beside imports a configuration file beside that of a unit, which Terragrunt copies into the module in
-// each run.
+// beside imports a configuration file beside that of a unit, which Terragrunt copies into the
+// module in each run.
 func (im *importer) beside(r *root, name string) {
 	path := filepath.Join(r.unit.source, name)
 	text, err := os.ReadFile(path)

@@ -11,8 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// inputs imports the inputs of a unit and of the files that it includes. Inputs without a variable in
-// the root module are left out: they have no effect.
+// inputs imports the inputs of a unit and of the files that it includes. Inputs without a variable
+// in the root module are left out: they have no effect.
 func (im *importer) inputs(r *root) {
 	cfg := im.module(r.dir)
 	if cfg == nil {
@@ -62,8 +62,8 @@ func (s *inputSet) reset() {
 	s.places = make(map[string]hcl.Range)
 }
 
-// object returns the text of an object with the inputs for which there are variables; "" if there are
-// none.
+// object returns the text of an object with the inputs for which there are variables; "" if there
+// are none.
 func (s *inputSet) object() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(s.texts)) {
@@ -79,8 +79,8 @@ func (s *inputSet) object() string {
 	return "{\n" + b.String() + "}"
 }
 
-// add adds the inputs of a file after those of the files that it includes. deep says that objects are
-// merged with those before.
+// add adds the inputs of a file after those of the files that it includes. deep says that objects
+// are merged with those before.
 func (s *inputSet) add(c *config, deep bool) {
 	for _, in := range c.includes {
 		if in.merge {

@@ -13,8 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// note says that something has no counterpart. The same part of a file that many units include is one
-// note.
+// note says that something has no counterpart. The same part of a file that many units include is
+// one note.
 type note struct {
 	noteKey
 	units []string // in the order of reading
@@ -27,8 +27,8 @@ type noteKey struct {
 	unit string // if the note is about a unit as a whole
 }
 
-// leave records that something in a unit has no counterpart. at is where it is; the zero value stands
-// for the unit as a whole.
+// leave records that something in a unit has no counterpart. at is where it is; the zero value
+// stands for the unit as a whole.
 func (im *importer) leave(unit string, at hcl.Range, what string, args ...any) {
 	key := noteKey{text: fmt.Sprintf(what, args...), unit: unit}
 	if at.Filename != "" {
@@ -67,7 +67,8 @@ func (im *importer) leftOut() []string {
 
 func (n *note) place() string { return cmp.Or(n.file, n.unit) }
 
-// String returns the line "FILE:LINE: TEXT", with the units unless the file is that of the only one.
+// String returns the line "FILE:LINE: TEXT", with the units unless the file is that of the only
+// one.
 func (n *note) String() string {
 	if n.file == "" {
 		return n.unit + ": " + n.text
@@ -87,8 +88,8 @@ func (n *note) String() string {
 // callFailed is how errors of functions begin.
 var callFailed = regexp.MustCompile(`^Call to function "[^"]*" failed: `)
 
-// reason returns an error as a part of a line, with paths relative to the estate. It has the place of
-// the error if that isn't at.
+// reason returns an error as a part of a line, with paths relative to the estate. It has the place
+// of the error if that isn't at.
 func (im *importer) reason(err error, at hcl.Range) string {
 	if err == nil {
 		return "it is not known"

@@ -32,8 +32,8 @@ type rewriter struct {
 // language holds the functions that roots.tofu.hcl has.
 var language = funcs.Table(funcs.Options{})
 
-// rewrite returns the text of an expression in roots.tofu.hcl. names are the names of root modules by
-// the names of dependency blocks.
+// rewrite returns the text of an expression in roots.tofu.hcl. names are the names of root modules
+// by the names of dependency blocks.
 func (c *config) rewrite(expr hclsyntax.Expression, names map[string]string) (string, error) {
 	if v, err := c.value(expr); err == nil {
 		return literal(v), nil
@@ -142,8 +142,8 @@ func (r *rewriter) unsupported(expr hclsyntax.Expression) {
 		"It can't be written in roots.tofu.hcl.").At(expr.Range()))
 }
 
-// depends reports whether an expression has outputs of other units or variables of a "for" expression
-// around it.
+// depends reports whether an expression has outputs of other units or variables of a "for"
+// expression around it.
 func (r *rewriter) depends(expr hclsyntax.Expression) bool {
 	return slices.ContainsFunc(expr.Variables(), func(tr hcl.Traversal) bool {
 		return tr.RootName() == "dependency" || slices.Contains(r.bound, tr.RootName())

@@ -48,8 +48,8 @@ func (im *importer) place(r *root) bool {
 	return true
 }
 
-// sourceDir returns the directory of a source that a unit names. It is "" if the source is remote and
-// there is no way to fetch it.
+// sourceDir returns the directory of a source that a unit names. It is "" if the source is remote
+// and there is no way to fetch it.
 func (im *importer) sourceDir(u *unit, source, version string) (string, error) {
 	if dir := localDir(u, source); dir != "" || im.opts.Fetch == nil {
 		return dir, nil

@@ -17,8 +17,8 @@ const (
 	stackDir  = ".terragrunt-stack" // below the directory of a stack, where its units are generated
 )
 
-// copiedByStacks returns the directories that stacks copy their units and stacks from. A terragrunt.hcl
-// there is no unit.
+// copiedByStacks returns the directories that stacks copy their units and stacks from. A
+// terragrunt.hcl there is no unit.
 func (im *importer) copiedByStacks(stacks []string) map[string]bool {
 	out := make(map[string]bool)
 	for _, dir := range stacks {
@@ -48,7 +48,8 @@ type component struct {
 	values cty.Value
 }
 
-// stack returns the units that a stack generates, and those of its nested stacks. u has its directory.
+// stack returns the units that a stack generates, and those of its nested stacks. u has its
+// directory.
 func (im *importer) stack(u *unit, depth int) []*unit {
 	name := im.name(u.dir)
 	if depth > maxDepth {
