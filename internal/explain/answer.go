@@ -8,6 +8,8 @@ import (
 
 	"tofu/internal/states/statemgr"
 	"tofu/internal/ui"
+	"tofu/internal/ui/planview"
+	"tofu/internal/ui/valuediff"
 )
 
 // Answer is the answer about one address. Its JSON form is the document of `explain -json`.
@@ -108,6 +110,7 @@ type Attribute struct {
 	Name    string    `json:"name"`
 	Before  string    `json:"before,omitempty"` // as an expression; sensitive values are hidden
 	After   string    `json:"after,omitempty"`
+	Parts   []string  `json:"parts,omitempty"` // the members of an object that change
 	Forces  bool      `json:"forces_replacement,omitempty"`
 	Unknown bool      `json:"known_after_apply,omitempty"`
 	Place   *Place    `json:"place,omitempty"` // where the configuration sets it
@@ -122,6 +125,18 @@ func valueText(v cty.Value) string {
 	}
 	return ui.FormatValue(v)
 }
+
+// inlineText returns a value on one line, for a sentence.
+func inlineText(v cty.Value) string {
+	text := []rune(planview.Inline((&valuediff.Differ{}).Value(v, v)))
+	if len(text) > maxInline {
+		return string(text[:maxInline-1]) + "…"
+	}
+	return string(text)
+}
+
+// maxInline is the number of characters of a value in a sentence.
+const maxInline = 120
 
 // Certainty says whether a source changed.
 type Certainty string

@@ -83,6 +83,7 @@ func (e *explainer) attributes(r *graph.Resource, c *plans.InstanceChange) []*At
 			a.Before = valueText(was)
 		}
 		a.After = valueText(is)
+		a.Parts = changedParts(was, is)
 		e.setCause(a, r, c, sch, places[name])
 		out = append(out, a)
 	}
@@ -149,7 +150,7 @@ func (e *explainer) setCause(
 	if drift := e.drift[c.Addr]; drift != nil {
 		was, is := member(e.shown(drift.Before, c), a.Name), member(e.shown(drift.After, c), a.Name)
 		if !sameValue(was, is) {
-			a.Cause = fmt.Sprintf("changed outside: the last apply left %s", valueText(was))
+			a.Cause = "changed outside: the last apply left " + inlineText(was)
 		}
 	}
 	if len(places) == 0 || r.Exprs == nil || r.Exprs.Body == nil {
@@ -166,8 +167,10 @@ func (e *explainer) setCause(
 	a.Place = placeOf(&places[0])
 	t := e.tracer(c.Reads)
 	t.note(r.Config.Config)
+	steady := steadyParts(r.Config.Config, a)
 	for _, ref := range r.Exprs.Body.Refs.Objects {
-		if slices.ContainsFunc(places, func(at hcl.Range) bool { return within(ref.Range, at) }) {
+		inside := func(at hcl.Range) bool { return within(ref.Range, at) }
+		if slices.ContainsFunc(places, inside) && !slices.ContainsFunc(steady, inside) {
 			a.Sources = t.append(a.Sources, t.ref(ref, r.Module, c.Addr.Module, r.Exprs.Repetition))
 		}
 	}
@@ -175,6 +178,58 @@ func (e *explainer) setCause(
 	if !c.Before.IsNull() {
 		a.causedHere()
 	}
+}
+
+// changedParts returns the names of the members of an object that change, if some don't.
+func changedParts(was, is cty.Value) []string {
+	was, is = valuediff.Unmarked(was), valuediff.Unmarked(is)
+	for _, v := range []cty.Value{was, is} {
+		if v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() {
+			return nil
+		}
+	}
+	before, after := maps.Collect(valuediff.Members(was)), maps.Collect(valuediff.Members(is))
+	var out []string
+	same := 0
+	for name, v := range after {
+		if old, had := before[name]; had && sameValue(old, v) {
+			same++
+		} else {
+			out = append(out, name)
+		}
+	}
+	for name := range before {
+		if _, has := after[name]; !has {
+			out = append(out, name)
+		}
+	}
+	if same == 0 {
+		return nil
+	}
+	slices.Sort(out)
+	return out
+}
+
+// steadyParts returns the places in an attribute { name = value } that set members which don't
+// change. What these refer to is not a cause.
+func steadyParts(body hcl.Body, a *Attribute) []hcl.Range {
+	native, ok := body.(*hclsyntax.Body)
+	if !ok || a.Parts == nil || native.Attributes[a.Name] == nil {
+		return nil
+	}
+	object, ok := native.Attributes[a.Name].Expr.(*hclsyntax.ObjectConsExpr)
+	if !ok {
+		return nil
+	}
+	var out []hcl.Range
+	for _, item := range object.Items {
+		key, diags := item.KeyExpr.Value(nil)
+		known := !diags.HasErrors() && key.Type() == cty.String && key.IsKnown() && !key.IsNull() && !key.IsMarked()
+		if known && !slices.Contains(a.Parts, key.AsString()) {
+			out = append(out, item.ValueExpr.Range())
+		}
+	}
+	return out
 }
 
 // causedHere sets the cause of an attribute if nothing that it refers to is one.
@@ -424,10 +479,10 @@ func (t *tracer) variable(out *Source, v *graph.Value) *Source {
 	case v.Module.Parent == nil && ok && secret:
 		out.Text = "was set for this plan"
 	case v.Module.Parent == nil && ok:
-		out.Text = "was set for this plan to " + valueText(given)
+		out.Text = "was set for this plan to " + inlineText(given)
 	case secret || !v.Variable.Default.Set:
 	default:
-		out.Text = "has its default, " + valueText(v.Variable.Default.Value)
+		out.Text = "has its default, " + inlineText(v.Variable.Default.Value)
 	}
 	return out
 }
@@ -463,7 +518,13 @@ func (t *tracer) resource(out *Source, r *graph.Resource, target addrs.Target, n
 	}
 	c := of[worst]
 	out.Changed = Changed
-	out.Text = t.happens(c, name, len(of))
+	others := 0
+	for _, other := range of[worst+1:] {
+		if t.changes(other, name) {
+			others++
+		}
+	}
+	out.Text = t.happens(c, name, others)
 	if r.Config != nil && r.Exprs != nil && r.Exprs.Body != nil && name != "" {
 		content, _, _ := r.Config.Config.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: name}}})
 		if content != nil && content.Attributes[name] != nil {
@@ -490,11 +551,12 @@ var actionVerbs = map[plans.Action]string{
 	plans.Delete: "is destroyed", plans.Forget: "is forgotten",
 }
 
-// happens says what happens to an object and to one of its attributes.
-func (t *tracer) happens(c *plans.InstanceChange, name string, count int) string {
+// happens says what happens to an object and to one of its attributes. others is the number of
+// further instances that change.
+func (t *tracer) happens(c *plans.InstanceChange, name string, others int) string {
 	text := c.Addr.String() + " " + actionVerbs[c.Action]
-	if count > 1 {
-		text += fmt.Sprintf(", the first of %d instances", count)
+	if others > 0 {
+		text += fmt.Sprintf("; more instances that change: %d", others)
 	}
 	sch := t.View.Schema(c.Provider.Config.Provider, c.Addr.Resource)
 	if sch == nil || name == "" || c.After.IsNull() || !slices.Contains(members(sch.Block), name) {
@@ -506,7 +568,7 @@ func (t *tracer) happens(c *plans.InstanceChange, name string, count int) string
 		text += "; " + name + " is known after the apply"
 	case !c.Before.IsNull():
 		text += fmt.Sprintf("; %s: %s -> %s",
-			name, valueText(member(t.shown(c.Before, c), name)), valueText(is))
+			name, inlineText(member(t.shown(c.Before, c), name)), inlineText(is))
 	}
 	return text
 }

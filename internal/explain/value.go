@@ -115,12 +115,12 @@ func (e *explainer) setOrigin(out *NamedValue, v *graph.Value) {
 	root := v.Module.Parent == nil
 	switch {
 	case root && (given || ephemeral && e.plan.EphemeralVariables[v.Name]):
-		out.Origin = "was set for this plan"
+		out.Origin = "set for this plan"
 	case !root && v.Expr != nil:
 		at := v.Expr.Range()
-		out.Origin, out.SetAt = "the module call sets it", placeOf(&at)
+		out.Origin, out.SetAt = "the argument of the module call", placeOf(&at)
 	case v.Variable.Default.Set:
-		out.Origin = "has its default"
+		out.Origin = "its default"
 	}
 }
 

@@ -95,7 +95,7 @@ func (d *denial) selection() {
 	case len(d.plan.Excludes) > 0:
 		d.add("exclude", nil, "it may depend on what -exclude=%s leaves out", join(d.plan.Excludes))
 	case len(d.plan.Targets) > 0:
-		d.add("target", nil, "neither is it among the targets nor do they need it: -target=%s", join(d.plan.Targets))
+		d.add("target", nil, "it is not among the targets, and they don't need it: -target=%s", join(d.plan.Targets))
 	}
 }
 

@@ -26,12 +26,7 @@ func (a *Answer) WriteJSON(w io.Writer) error {
 // WriteText writes the answer for people.
 func (a *Answer) WriteText(w io.Writer) error {
 	t := &text{bufio.NewWriter(w)}
-	for i, o := range a.Objects {
-		if i > 0 {
-			t.line(0, "")
-		}
-		t.object(o)
-	}
+	t.objects(a.Objects)
 	if a.Output != nil {
 		t.attribute(a.Output, 0)
 	}
@@ -103,8 +98,25 @@ func at(p *Place) string {
 	return "  (" + p.String() + ")"
 }
 
+// objects writes changes. Those with the same explanation, one after another, share it.
+func (t *text) objects(list []*Object) {
+	var before string
+	for i, o := range list {
+		var body strings.Builder
+		inner := &text{bufio.NewWriter(&body)}
+		inner.object(o)
+		_ = inner.out.Flush() // a strings.Builder has no errors
+		if i > 0 && body.String() != before {
+			_, _ = t.out.WriteString(before + "\n")
+		}
+		before = body.String()
+		t.line(0, "%s%s", o.Summary, at(o.Place))
+	}
+	_, _ = t.out.WriteString(before)
+}
+
+// object writes the explanation of a change below its summary.
 func (t *text) object(o *Object) {
-	t.line(0, "%s%s", o.Summary, at(o.Place))
 	for _, note := range o.Notes {
 		t.line(1, "%s", note)
 	}
@@ -146,6 +158,8 @@ func (t *text) title(title *string) {
 func (t *text) attribute(a *Attribute, depth int) {
 	change := a.After
 	switch {
+	case len(a.Parts) > 0:
+		change = "changes in " + strings.Join(a.Parts, ", ")
 	case a.Before != "" && multiline(a.Before, a.After):
 		change = "changes"
 	case a.Before != "":

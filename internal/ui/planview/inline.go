@@ -87,7 +87,10 @@ func inlineText(b *strings.Builder, n *valuediff.Node) {
 			break
 		}
 	}
-	text := fmt.Sprintf("%s … (%d lines)", strconv.Quote(first), len(n.Lines))
+	text := strconv.Quote(first)
+	if len(n.Lines) > 1 {
+		text = fmt.Sprintf("%s … (%d lines)", text, len(n.Lines))
+	}
 	if len(n.Calls) > 0 {
 		text = strings.Join(n.Calls, "(") + "(" + text + strings.Repeat(")", len(n.Calls))
 	}

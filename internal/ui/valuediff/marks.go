@@ -56,11 +56,26 @@ func below(b *strings.Builder, text, sign string) {
 	}
 }
 
-// Quoted returns the marked parts of a text as a list of quoted strings.
+// maxWhole is the number of bytes up to which Quoted returns a whole word.
+const maxWhole = 60
+
+// Quoted returns the marked parts of a text as a list of quoted strings. A part is extended to the
+// spaces around it, unless that is long.
 func Quoted(text string, marks []Span) string {
-	parts := make([]string, len(marks))
-	for i, m := range marks {
-		parts[i] = strconv.Quote(text[m.Start:m.End])
+	var parts []string
+	end := 0
+	for _, m := range marks {
+		if m.Start < end {
+			continue // within the last part
+		}
+		whole := Span{strings.LastIndexAny(text[:m.Start], " \t") + 1, len(text)}
+		if i := strings.IndexAny(text[m.End:], " \t"); i >= 0 {
+			whole.End = m.End + i
+		}
+		if whole.End-whole.Start <= maxWhole {
+			m = whole
+		}
+		parts, end = append(parts, strconv.Quote(strings.Trim(text[m.Start:m.End], `"`))), m.End
 	}
 	return strings.Join(parts, ", ")
 }
