@@ -35,6 +35,11 @@ func Apply(
 	if err != nil {
 		return plan.Prior, err
 	}
+	return w.apply(plan, opts)
+}
+
+// apply executes a plan.
+func (w *walk) apply(plan *plans.Plan, opts *ApplyOptions) (*states.State, error) {
 	w.out.changes = plan.Changes
 	w.observeImports()
 	w.out.observe(Ordered{(&waiters{graph: w.graph}).of})
@@ -44,7 +49,7 @@ func Apply(
 			return plan.Prior, walkErr // all Steps have waited for it
 		}
 	}
-	err = tfdiags.Join(walkErr, w.guard("", func() error {
+	err := tfdiags.Join(walkErr, w.guard("", func() error {
 		finisher{w}.finishState(plan)
 		return nil
 	}))

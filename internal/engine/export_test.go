@@ -39,3 +39,16 @@ func ApplyTooEarly(
 	w.out.changes = plan.Changes
 	return w.out.state, w.run()
 }
+
+// ApplyByBlocks is Apply with a graph in which every reference waits for all instances of what it
+// names.
+func ApplyByBlocks(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env) (*states.State, error) {
+	w, err := newWalk(ctx, applyOperation(cfg, plan, env, nil), plan.Prior)
+	if err != nil {
+		return plan.Prior, err
+	}
+	if !w.graph.AwaitBlocks(plan.PrevRun) {
+		return plan.Prior, fmt.Errorf("the graph has a cycle by blocks")
+	}
+	return w.apply(plan, &ApplyOptions{})
+}

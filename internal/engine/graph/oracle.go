@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/lang"
 	"tofu/internal/plans"
+	"tofu/internal/states"
 )
 
 // CompareOrders orders the Steps of a plan twice: with Barriers over the nearest dependencies, and
@@ -72,6 +75,66 @@ func CheckReads(ctx context.Context, op *Operation) error {
 		}
 	}
 	return byInstance.checkReads(got)
+}
+
+// AwaitBlocks makes everything in a graph wait for all instances of what it refers to, and
+// deletions for those of all dependents in the state from which the plan was made. References of a
+// block to its own instances stay. It reports whether the graph has no cycle. It is for tests.
+func (g *Graph) AwaitBlocks(prevRun *states.State) bool {
+	deletions := map[*Resource][]*Node{}
+	users := map[addrs.ConfigResource][]*Resource{}
+	for _, n := range g.Nodes {
+		if n.deletes() {
+			deletions[n.Resource] = append(deletions[n.Resource], n)
+		}
+	}
+	for prior := range prevRun.Resources() {
+		for dep := range storedDependencies(prior) {
+			if r := g.Resource(prior.Addr.Config()); r != nil {
+				users[dep] = append(users[dep], r)
+			}
+		}
+	}
+	for _, n := range slices.Clone(g.Nodes) {
+		switch {
+		case n.deletes():
+			for _, user := range users[n.Resource.Addr] {
+				for _, other := range deletions[user] {
+					g.awaitBlock(n, other)
+				}
+			}
+		case n.Kind == KindStep && n.Resource.Config != nil:
+			for refs := range n.Resource.Exprs.References() {
+				g.awaitBlocksOf(n, n.Resource.Module, refs)
+			}
+		case n.Kind == KindValueIn:
+			v := n.Object.(*Value)
+			m := v.Module
+			if v.Kind == Variable {
+				m = m.Parent
+			}
+			g.awaitBlocksOf(n, m, &v.Expr.Refs)
+		}
+	}
+	return g.Edges.Acyclic()
+}
+
+func (g *Graph) awaitBlocksOf(n *Node, m *Module, refs *lang.Refs) {
+	for _, ref := range refs.Objects {
+		if of := m.ResourceOf(ref.Subject); of != nil {
+			g.awaitBlock(n, of.Node)
+		}
+		if value := m.NodeOf(ref.Subject); value != nil {
+			g.awaitBlock(n, value)
+		}
+	}
+}
+
+// awaitBlock makes n wait for a node of another resource or value.
+func (g *Graph) awaitBlock(n, other *Node) {
+	if n != other && (n.Resource == nil || n.Resource != other.Resource) {
+		g.Edges.Connect(n.ID, other.ID)
+	}
 }
 
 // checkReads checks that the Steps come after the instances that they read.

@@ -66,6 +66,7 @@ var changesTransformer = &Transformer{
 					part = StepDeposed
 				}
 				if change.Action == plans.NoOp && !r.HasConditions() {
+					b.instances.idle[r] = true
 					continue
 				}
 				b.addStep(&Step{Resource: r, Change: change, Part: part})

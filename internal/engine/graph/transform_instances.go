@@ -54,6 +54,7 @@ type instanceOrder struct {
 	unchanged   map[addrs.AbsInstance]*Node                         // see instanceNode
 	moduleSteps map[*Resource]map[addrs.ModuleInstance]*moduleSteps // see separateExpansion
 	spread      map[*Module]stepSpread
+	idle        map[*Resource]bool // has planned instances that don't change
 
 	// See value_instances.go.
 	early    EarlyKeys // nil until needed
@@ -69,6 +70,7 @@ func newInstanceOrder(b *build) *instanceOrder {
 		unchanged:   map[addrs.AbsInstance]*Node{},
 		moduleSteps: map[*Resource]map[addrs.ModuleInstance]*moduleSteps{},
 		spread:      map[*Module]stepSpread{},
+		idle:        map[*Resource]bool{},
 		carrying:    map[*Value]bool{},
 		values:      map[valueIn]*Node{},
 	}
@@ -126,7 +128,9 @@ func (o *instanceOrder) stepsIn(r *Resource, in addrs.ModuleInstance) *moduleSte
 func (o *instanceOrder) connectSteps(r *Resource) {
 	local, others := o.localNeeds(r)
 	for _, indexed := range r.Indexed {
-		o.after(r.Node, indexed.Of.Node) // dependents of the whole resource come after all that it reads
+		if o.idle[r] { // the order passes through instances without Steps
+			o.after(r.Node, indexed.Of.Node)
+		}
 	}
 	for _, s := range o.steps[r] {
 		if s.Part != stepApply {

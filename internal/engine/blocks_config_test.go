@@ -1,0 +1,432 @@
+package engine_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pgregory.net/rapid"
+)
+
+// A mesh is a random configuration whose blocks refer to one another by keys and expressions of all
+// kinds, together with which object refers to which. Objects are known by their names.
+type mesh struct {
+	*rapid.T
+	blocks  []*meshBlock
+	main    strings.Builder
+	modules map[string]string // files of modules
+
+	exact map[string]map[string]bool // the objects that each object reads
+	loose map[string]map[string]bool // the objects that each object may wait for
+}
+
+// meshBlock is a resource block, or the call of a module with the resources p and q.
+type meshBlock struct {
+	name   string
+	mode   string   // "", "count" or "for_each"
+	keys   []string // as in object names; "-" without repetition
+	module bool
+}
+
+// meshShape is what stays the same in all steps of a history: types of repetition.
+type meshShape map[string]string
+
+var meshNames = []string{"a", "b", "c", "d", "e"}
+
+// meshModule is the only module. It is called after some of the blocks.
+const meshModule = "m"
+
+func (b *meshBlock) address() string {
+	if b.module {
+		return "module." + b.name
+	}
+	return "fake_thing." + b.name
+}
+
+// object returns the name of one of the block's objects. Of a module, it is that of the resource q,
+// which the module's output refers to.
+func (b *meshBlock) object(key string) string {
+	if b.module {
+		return meshObject(b.name+"q", key)
+	}
+	return meshObject(b.name, key)
+}
+
+func meshObject(name, key string) string { return name + ":" + key }
+
+// index returns a key in brackets, as a reference has it.
+func (b *meshBlock) index(key string) string {
+	switch b.mode {
+	case "count":
+		return "[" + key + "]"
+	case "for_each":
+		return fmt.Sprintf("[%q]", key)
+	}
+	return ""
+}
+
+func (b *meshBlock) attr() string {
+	if b.module {
+		return ".out"
+	}
+	return ".id"
+}
+
+// all returns an expression for a text that changes with all instances.
+func (b *meshBlock) all() string {
+	switch b.mode {
+	case "count":
+		return fmt.Sprintf(`join("", %s[*]%s)`, b.address(), b.attr())
+	case "for_each":
+		return fmt.Sprintf(`join("", [for k, o in %s : o%s])`, b.address(), b.attr())
+	}
+	return b.address() + b.attr()
+}
+
+func drawMesh(t *rapid.T, shape meshShape) *mesh {
+	m := &mesh{T: t, modules: map[string]string{}, exact: map[string]map[string]bool{}, loose: map[string]map[string]bool{}}
+	at := rapid.IntRange(0, len(meshNames)).Draw(t, "module at")
+	for i, name := range meshNames {
+		if i == at && m.odds("module", 60) {
+			m.drawCall(shape)
+		}
+		if m.odds("present", 85) {
+			m.drawBlock(name, shape)
+		}
+	}
+	return m
+}
+
+func (m *mesh) odds(label string, percent int) bool {
+	return rapid.IntRange(1, 100).Draw(m.T, label) > 100-percent
+}
+
+func (m *mesh) pick(label string, from ...string) string {
+	return rapid.SampledFrom(from).Draw(m.T, label)
+}
+
+func (m *mesh) files() map[string]string {
+	out := maps.Clone(m.modules)
+	out["main.tf"] = m.main.String()
+	return out
+}
+
+// newBlock draws the repetition of a block.
+func (m *mesh) newBlock(name string, shape meshShape) *meshBlock {
+	b := &meshBlock{name: name, mode: shape[name], keys: []string{"-"}}
+	switch b.mode {
+	case "count":
+		b.keys = []string{"0", "1", "2", "3"}[:rapid.IntRange(0, 4).Draw(m.T, "count")]
+	case "for_each":
+		b.keys = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"u", "v", "x", "y"}), 0, 4,
+			rapid.ID[string]).Draw(m.T, "keys")
+		slices.Sort(b.keys)
+	}
+	return b
+}
+
+// meshUser is a block under construction, with what its expressions need.
+type meshUser struct {
+	*mesh
+	*meshBlock
+	module string   // "" for the root module
+	chain  bool     // for_each is another block
+	fields []string // of each object in for_each, or of each element of a list for count: "NAME = VALUE"
+	values map[string][]string
+}
+
+func (m *mesh) user(b *meshBlock) *meshUser {
+	return &meshUser{mesh: m, meshBlock: b, values: map[string][]string{}}
+}
+
+// reads records that the objects of the instance with the number i read these objects.
+func (u *meshUser) reads(into map[string]map[string]bool, i int, objects ...string) {
+	for _, user := range u.users(u.keys[i]) {
+		if into[user] == nil {
+			into[user] = map[string]bool{}
+		}
+		for _, o := range objects {
+			into[user][o] = true
+		}
+	}
+}
+
+// wholeBlock stands for a key: what refers to a block as a whole may wait for all that the block
+// refers to, because the block may have no instances, or some that don't change.
+const wholeBlock = "*"
+
+// readAll records that each object of u reads all objects of a block.
+func (u *meshUser) readAll(into map[string]map[string]bool, of *meshBlock) {
+	for i := range u.keys {
+		for _, key := range of.keys {
+			u.reads(into, i, of.object(key))
+		}
+		u.reads(u.loose, i, of.object(wholeBlock))
+	}
+}
+
+// mayAwait records that what refers to the whole of u may wait for a block.
+func (u *meshUser) mayAwait(of *meshBlock) {
+	for _, user := range u.users(wholeBlock) {
+		if u.loose[user] == nil {
+			u.loose[user] = map[string]bool{}
+		}
+		for _, key := range append([]string{wholeBlock}, of.keys...) {
+			u.loose[user][of.object(key)] = true
+		}
+	}
+}
+
+// users returns the objects that read what an argument of the block refers to: in a module, all.
+func (u *meshUser) users(key string) []string {
+	if u.meshBlock.module {
+		return []string{meshObject(u.name+"p", key), meshObject(u.name+"q", key)}
+	}
+	return []string{u.object(key)}
+}
+
+// drawRef draws an expression over an earlier block, and records what it reads.
+func (u *meshUser) drawRef(of *meshBlock) string {
+	u.mayAwait(of)
+	whole := func() string {
+		u.readAll(u.exact, of)
+		u.readAll(u.loose, of)
+		return of.all()
+	}
+	if len(of.keys) == 0 || of.mode == "" {
+		return whole()
+	}
+	kinds := []string{"whole", "constant", "local"}
+	if u.mode == of.mode && !slices.ContainsFunc(u.keys, func(key string) bool { return !slices.Contains(of.keys, key) }) {
+		kinds = append(kinds, "same", "same", "function")
+	}
+	if u.mode != "" && !u.chain {
+		kinds = append(kinds, "computed", "computed", "computed")
+	}
+	if of.mode == "count" && len(of.keys) == 1 {
+		kinds = append(kinds, "one")
+	}
+	kind := u.pick("kind", kinds...)
+	if of.module || u.meshBlock.module { // values may be evaluated for all instances at once
+		u.readAll(u.loose, of)
+	}
+	read := func(i int, key string) {
+		u.reads(u.exact, i, of.object(key))
+		u.reads(u.loose, i, of.object(key))
+	}
+	own := map[string]string{"count": "count.index", "for_each": "each.key"}[u.mode]
+	switch kind {
+	case "constant", "local":
+		key := u.pick("constant key", of.keys...)
+		for i := range u.keys {
+			read(i, key)
+		}
+		if kind == "constant" {
+			return of.address() + of.index(key) + of.attr()
+		}
+		name := u.name + "_" + of.name
+		fmt.Fprintf(&u.main, "locals {\n  %s = %s\n}\n", name, strings.Trim(of.index(key), "[]"))
+		return of.address() + "[local." + name + "]" + of.attr()
+	case "same", "function":
+		for i, key := range u.keys {
+			read(i, key)
+		}
+		if kind == "function" && u.mode == "count" {
+			own = "tonumber(format(\"%d\", count.index))"
+		} else if kind == "function" {
+			own = "lower(upper(each.key))"
+		}
+		return of.address() + "[" + own + "]" + of.attr()
+	case "computed":
+		field := "to_" + of.name
+		for i := range u.keys {
+			key := u.pick("computed key", append([]string{""}, of.keys...)...)
+			if key == "" {
+				u.values[field] = append(u.values[field], "null")
+				continue
+			}
+			read(i, key)
+			u.values[field] = append(u.values[field], strings.Trim(of.index(key), "[]"))
+		}
+		u.fields = append(u.fields, field)
+		return u.ifSet(u.field(field), of.address(), of.attr())
+	case "one":
+		whole()
+		return fmt.Sprintf("one(%s[*])%s", of.address(), of.attr())
+	}
+	return whole()
+}
+
+// field returns the expression for a value that differs between the instances.
+func (u *meshUser) field(name string) string {
+	if u.mode == "count" {
+		return "local." + u.name + "_fields[count.index]." + name
+	}
+	return "each.value." + name
+}
+
+func (u *meshUser) ifSet(key, address, attr string) string {
+	return fmt.Sprintf(`%s == null ? "-" : %s[%s]%s`, key, address, key, attr)
+}
+
+// drawOwn draws a reference to an earlier instance of the block itself, or "".
+func (u *meshUser) drawOwn() string {
+	if u.mode == "" || u.chain || !u.odds("own", 35) {
+		return ""
+	}
+	read := func(i, of int) {
+		u.reads(u.exact, i, u.object(u.keys[of]))
+		u.reads(u.loose, i, u.object(u.keys[of]))
+	}
+	if u.mode == "count" && u.odds("chain", 50) {
+		for i := 1; i < len(u.keys); i++ {
+			read(i, i-1)
+		}
+		return fmt.Sprintf(`count.index == 0 ? "-" : %s[count.index - 1].id`, u.address())
+	}
+	for i := range u.keys {
+		parent := rapid.IntRange(-1, i-1).Draw(u.T, "parent")
+		if parent < 0 {
+			u.values["up"] = append(u.values["up"], "null")
+			continue
+		}
+		read(i, parent)
+		u.values["up"] = append(u.values["up"], strings.Trim(u.index(u.keys[parent]), "[]"))
+	}
+	u.fields = append(u.fields, "up")
+	return u.ifSet(u.field("up"), u.address(), ".id")
+}
+
+// repetition returns the argument for the repetition, once all references are drawn.
+func (u *meshUser) repetition() string {
+	object := func(i int) string {
+		var parts []string
+		for _, f := range u.fields {
+			parts = append(parts, f+" = "+u.values[f][i])
+		}
+		return "{ " + strings.Join(parts, ", ") + " }"
+	}
+	var all []string
+	switch u.mode {
+	case "count":
+		for i := range u.keys {
+			all = append(all, object(i))
+		}
+		if len(u.fields) > 0 {
+			fmt.Fprintf(&u.main, "locals {\n  %s_fields = [%s]\n}\n", u.name, strings.Join(all, ", "))
+		}
+		return fmt.Sprintf("  count = %d\n", len(u.keys))
+	case "for_each":
+		for i, key := range u.keys {
+			all = append(all, key+" = "+object(i))
+		}
+		return "  for_each = { " + strings.Join(all, ", ") + " }\n"
+	}
+	return ""
+}
+
+// key returns the expression for the key in object names.
+func (b *meshBlock) key() string {
+	return map[string]string{"": "-", "count": "${count.index}", "for_each": "${each.key}"}[b.mode]
+}
+
+// drawRefs draws references to some of the earlier blocks.
+func (u *meshUser) drawRefs() (parts []string) {
+	if len(u.blocks) == 0 {
+		return nil
+	}
+	for _, of := range rapid.SliceOfNDistinct(rapid.SampledFrom(u.blocks), 0, min(2, len(u.blocks)),
+		rapid.ID[*meshBlock]).Draw(u.T, "refs") {
+		parts = append(parts, "${"+u.drawRef(of)+"}")
+	}
+	return parts
+}
+
+func (m *mesh) drawBlock(name string, shape meshShape) {
+	u := m.user(m.newBlock(name, shape))
+	repetition, parts := "", []string{m.pick("generation", "1", "2")}
+	if of := m.drawChain(u.meshBlock); of != nil {
+		u.mayAwait(of)
+		u.chain, u.keys, repetition = true, of.keys, "  for_each = "+of.address()+"\n"
+		for i, key := range u.keys {
+			u.reads(m.exact, i, of.object(key))
+			u.reads(m.loose, i, of.object(key))
+		}
+		parts = append(parts, "${each.value.id}")
+	}
+	parts = append(parts, u.drawRefs()...)
+	if own := u.drawOwn(); own != "" {
+		parts = append(parts, "${"+own+"}")
+	}
+	if !u.chain {
+		repetition = u.repetition()
+	}
+	fmt.Fprintf(&m.main, "resource \"fake_thing\" %q {\n%s  name = \"%s:%s\"\n  v    = \"%s\"\n", name, repetition,
+		name, u.key(), strings.Join(parts, " "))
+	if len(m.blocks) > 0 && m.odds("depends", 12) {
+		of := rapid.SampledFrom(m.blocks).Draw(m.T, "depends on")
+		fmt.Fprintf(&m.main, "  depends_on = [%s]\n", of.address())
+		u.mayAwait(of)
+		u.readAll(m.exact, of)
+		u.readAll(m.loose, of)
+	}
+	m.main.WriteString("}\n")
+	m.blocks = append(m.blocks, u.meshBlock)
+}
+
+// drawChain draws an earlier block that is the for_each of b, or nil.
+func (m *mesh) drawChain(b *meshBlock) *meshBlock {
+	var from []*meshBlock
+	for _, of := range m.blocks {
+		if b.mode == "for_each" && of.mode == "for_each" && !of.module {
+			from = append(from, of)
+		}
+	}
+	if len(from) == 0 || !m.odds("chained", 25) {
+		return nil
+	}
+	return rapid.SampledFrom(from).Draw(m.T, "chained to")
+}
+
+// drawCall draws the module: q refers to p, and one of them to the argument, which the other one
+// reads through the first or not at all.
+func (m *mesh) drawCall(shape meshShape) {
+	b := m.newBlock(meshModule, shape)
+	b.module = true
+	u := m.user(b)
+	parts := append([]string{"i"}, u.drawRefs()...)
+	repetition := u.repetition()
+	fmt.Fprintf(&m.main, "module %q {\n%s  source = \"./m\"\n  key    = \"%s\"\n  in     = \"%s\"\n}\n", b.name,
+		repetition, b.key(), strings.Join(parts, " "))
+	m.modules["m/main.tf"] = fmt.Sprintf(`variable "key" {}
+variable "in" {}
+locals {
+  made = fake_thing.p.id
+}
+resource "fake_thing" "p" {
+  name = "mp:${var.key}"
+  v    = "%s ${var.in}"
+}
+resource "fake_thing" "q" {
+  name = "mq:${var.key}"
+  v    = "%s ${%s} ${var.in}"
+}
+output "out" {
+  value = fake_thing.q.id
+}
+`, m.pick("generation", "1", "2"), m.pick("generation", "1", "2"), m.pick("inner", "fake_thing.p.id", "local.made"))
+	for _, key := range b.keys {
+		for _, in := range []map[string]map[string]bool{m.exact, m.loose} {
+			q := meshObject("mq", key)
+			if in[q] == nil {
+				in[q] = map[string]bool{}
+			}
+			in[q][meshObject("mp", key)] = true
+		}
+		for _, other := range b.keys { // values may be evaluated for all instances at once
+			m.loose[meshObject("mq", key)][meshObject("mp", other)] = true
+		}
+	}
+	m.blocks = append(m.blocks, b)
+}

@@ -1,0 +1,311 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+
+	"tofu/internal/configs"
+	"tofu/internal/dag"
+	"tofu/internal/engine"
+	"tofu/internal/engine/enginetest"
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+)
+
+// TestBlocks plays random histories of meshes twice: with the walk by instance, and with a walk in
+// which every reference waits for all instances of what it names. Both must make the same calls for
+// each object and end in the same states. In between, single objects fail or the user interrupts:
+// then nothing is changed whose needs failed, everything else is, and completing the configuration
+// leads to the same state. rapid prints the seed of a failure; -rapid.seed repeats it.
+func TestBlocks(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		h := drawMeshHistory(rt)
+		dir, other := t.TempDir(), t.TempDir()
+		var err error
+		synctest.Test(t, func(*testing.T) { err = h.play(dir, other) })
+		if err != nil {
+			rt.Fatalf("%v\n%s", err, h)
+		}
+	})
+}
+
+// meshHistory is a sequence of meshes.
+type meshHistory []*meshStep
+
+type meshStep struct {
+	*mesh
+	trouble string // "", "fail" or "stop"
+	object  string // for which the trouble begins
+	workers int
+}
+
+func (h meshHistory) String() string {
+	var b strings.Builder
+	for i, s := range h {
+		fmt.Fprintf(&b, "== step %d: %s %s, %d at a time\n", i+1, s.trouble, s.object, s.workers)
+		files := s.files()
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			fmt.Fprintf(&b, "-- %s --\n%s", name, files[name])
+		}
+	}
+	return b.String()
+}
+
+func drawMeshHistory(t *rapid.T) meshHistory {
+	shape := meshShape{}
+	for _, name := range append([]string{meshModule}, meshNames...) {
+		shape[name] = rapid.SampledFrom([]string{"", "count", "count", "for_each", "for_each"}).Draw(t, "mode")
+	}
+	var h meshHistory
+	for range rapid.IntRange(1, 3).Draw(t, "steps") {
+		s := &meshStep{mesh: drawMesh(t, shape)}
+		s.workers = rapid.SampledFrom([]int{1, 2, 50}).Draw(t, "workers")
+		var objects []string
+		for _, b := range s.blocks {
+			for _, key := range b.keys {
+				objects = append(objects, b.object(key))
+			}
+		}
+		if len(objects) > 0 && s.odds("trouble", 60) {
+			s.trouble, s.object = s.pick("trouble", "fail", "fail", "stop"), s.pick("object", objects...)
+		}
+		h = append(h, s)
+	}
+	return h
+}
+
+// applier is engine.Apply, or the same by blocks.
+type applier func(s *enginetest.Session, step *meshStep) (*meshRun, error)
+
+// meshRun is what an apply did.
+type meshRun struct {
+	plan  *plans.Plan
+	calls []enginetest.Call
+	err   error // of the apply
+}
+
+func byInstance(s *enginetest.Session, step *meshStep) (*meshRun, error) {
+	return applyMesh(s, step, func(ctx context.Context, r *meshInput) error {
+		state, err := engine.Apply(ctx, r.cfg, r.plan, r.env, nil)
+		s.State = state
+		return err
+	})
+}
+
+func byBlocks(s *enginetest.Session, step *meshStep) (*meshRun, error) {
+	return applyMesh(s, step, func(ctx context.Context, r *meshInput) error {
+		state, err := engine.ApplyByBlocks(ctx, r.cfg, r.plan, r.env)
+		s.State = state
+		return err
+	})
+}
+
+func (h meshHistory) play(dir, other string) error {
+	instances, blocks := enginetest.NewSession(dir), enginetest.NewSession(other)
+	instances.Cloud.Delay, blocks.Cloud.Delay = enginetest.Delay, enginetest.Delay
+	for i, step := range h {
+		if err := step.play(instances, blocks); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+	}
+	empty := &meshStep{mesh: &mesh{modules: map[string]string{}}, workers: 50}
+	if err := empty.complete(instances, blocks); err != nil {
+		return fmt.Errorf("destroying: %w", err)
+	}
+	if left := append(instances.Cloud.Objects(), blocks.Cloud.Objects()...); len(left) > 0 {
+		return fmt.Errorf("destroying left %v", left)
+	}
+	return nil
+}
+
+// play applies a step, with its trouble first.
+func (step *meshStep) play(instances, blocks *enginetest.Session) error {
+	if step.trouble != "" {
+		if err := step.interfere(instances, byInstance, true); err != nil {
+			return fmt.Errorf("%s, by instance: %w", step.trouble, err)
+		}
+		if err := step.interfere(blocks, byBlocks, false); err != nil {
+			return fmt.Errorf("%s, by blocks: %w", step.trouble, err)
+		}
+	}
+	return step.complete(instances, blocks)
+}
+
+// complete applies a step in both ways and compares them.
+func (step *meshStep) complete(instances, blocks *enginetest.Session) error {
+	got, err := byInstance(instances, step)
+	if err != nil {
+		return fmt.Errorf("by instance: %w", err)
+	}
+	want, err := byBlocks(blocks, step)
+	if err != nil {
+		return fmt.Errorf("by blocks: %w", err)
+	}
+	if got.err != nil || want.err != nil {
+		return fmt.Errorf("by instance: %w; by blocks: %w", got.err, want.err)
+	}
+	if err := step.ordered(got); err != nil {
+		return err
+	}
+	if got, want := callsByObject(got.calls), callsByObject(want.calls); step.trouble == "" && got != want {
+		return fmt.Errorf("calls by instance\n%s\nby blocks\n%s", got, want)
+	}
+	if got, want := enginetest.Describe(instances.State), enginetest.Describe(blocks.State); got != want {
+		return fmt.Errorf("state by instance\n%s\nby blocks\n%s", got, want)
+	}
+	return nil
+}
+
+// interfere applies a step that does not succeed, and checks what was done nevertheless. exact says
+// that nothing may be left out but what needs it.
+func (step *meshStep) interfere(s *enginetest.Session, apply applier, exact bool) error {
+	stop := make(chan struct{})
+	s.Cloud.On, s.Cloud.Fail = map[string]func(){}, map[string]string{}
+	create, update := "create "+step.object, "update "+step.object+"-1"
+	switch step.trouble {
+	case "fail":
+		s.Cloud.Fail[create], s.Cloud.Fail[update] = "", ""
+	case "stop":
+		s.Stop = stop
+		s.Cloud.On[create] = func() { close(stop) }
+		s.Cloud.On[update] = s.Cloud.On[create]
+	}
+	run, err := apply(s, step)
+	s.Cloud.On, s.Cloud.Fail, s.Stop = nil, nil, nil
+	if err != nil {
+		return err
+	}
+	if err := step.ordered(run); err != nil {
+		return err
+	}
+	if step.trouble == "fail" && exact {
+		return step.onlyReadersLeftOut(run)
+	}
+	return nil
+}
+
+// meshInput is what an apply needs.
+type meshInput struct {
+	cfg  *configs.Config
+	plan *plans.Plan
+	env  *engine.Env
+}
+
+func applyMesh(
+	s *enginetest.Session, step *meshStep, apply func(context.Context, *meshInput) error,
+) (*meshRun, error) {
+	cfg, err := s.Load(step.files(), nil, tfdiags.Drop)
+	if err != nil {
+		return nil, fmt.Errorf("loading: %w", err)
+	}
+	env := s.Env()
+	env.Stop, env.Parallelism = nil, step.workers
+	s.Cloud.Calls()
+	plan, err := engine.Plan(context.Background(), cfg, s.State, env, nil)
+	if err != nil {
+		return nil, fmt.Errorf("planning: %w", detailed(err))
+	}
+	env.Stop = s.Stop
+	s.Cloud.Applying = true
+	err = apply(context.Background(), &meshInput{cfg, plan, env})
+	s.Cloud.Applying = false
+	return &meshRun{plan, s.Cloud.Calls(), err}, nil
+}
+
+// callsByObject returns the calls, sorted, so that those for one object are together.
+func callsByObject(calls []enginetest.Call) string {
+	var out []string
+	for _, c := range calls {
+		what, object, _ := strings.Cut(c.What, " ")
+		out = append(out, object+" "+what)
+	}
+	slices.Sort(out)
+	return strings.Join(out, "\n")
+}
+
+// meshChange is a call that changes an object.
+type meshChange struct {
+	op     string
+	failed bool
+	call   enginetest.Call
+}
+
+// changes returns the creations and updates by object, and the deletions.
+func (r *meshRun) changes() (writes, deletions map[string]meshChange) {
+	writes, deletions = map[string]meshChange{}, map[string]meshChange{}
+	for _, c := range r.calls {
+		what, failed := strings.CutPrefix(c.What, "fail ")
+		op, who, _ := strings.Cut(what, " ")
+		object := who
+		if at := strings.LastIndexByte(who, '-'); at > 0 && who[at-1] != ':' {
+			object = who[:at]
+		}
+		switch op {
+		case "create", "update":
+			writes[object] = meshChange{op, failed, c}
+		case "delete":
+			deletions[object] = meshChange{op, failed, c}
+		}
+	}
+	return writes, deletions
+}
+
+// ordered checks that nothing was changed before what it reads, or although that failed.
+func (step *meshStep) ordered(r *meshRun) error {
+	writes, _ := r.changes()
+	for object, c := range writes {
+		for need := range step.exact[object] {
+			n, changed := writes[need]
+			switch {
+			case !changed:
+			case n.failed:
+				return fmt.Errorf("%s %s, although %s failed", c.op, object, need)
+			case n.call.End > c.call.Start:
+				return fmt.Errorf("%s %s before %s was finished", c.op, object, need)
+			}
+		}
+	}
+	return nil
+}
+
+// onlyReadersLeftOut checks that all planned changes were made, except of objects that may wait for
+// one that failed. Where a deletion was left out, changes that wait for it may be too.
+func (step *meshStep) onlyReadersLeftOut(r *meshRun) error {
+	writes, deletions := r.changes()
+	for _, c := range r.plan.Changes.Instances {
+		if c.Action != plans.Delete {
+			continue
+		}
+		if _, done := deletions[c.Before.GetAttr("name").AsString()]; !done {
+			return nil
+		}
+	}
+	for _, c := range r.plan.Changes.Instances {
+		if c.Action != plans.Create && c.Action != plans.Update {
+			continue
+		}
+		object := c.After.GetAttr("name").AsString()
+		if _, done := writes[object]; !done && !step.mayWait(object, func(o string) bool { return writes[o].failed }) {
+			return fmt.Errorf("%s was left out, which needs nothing that failed: %w", object, r.err)
+		}
+	}
+	return nil
+}
+
+// mayWait reports whether an object may wait, directly or through others, for one with a property.
+func (step *meshStep) mayWait(object string, has func(string) bool) bool {
+	needs := func(o string) []string { return slices.Collect(maps.Keys(step.loose[o])) }
+	for need := range dag.Reachable([]string{object}, needs) {
+		if has(need) {
+			return true
+		}
+	}
+	return false
+}
