@@ -167,16 +167,28 @@ func (e *LockedError) Unwrap() error { return e.Err }
 type Driver struct {
 	Name string
 	// Config returns a pointer to a new configuration struct with the tags for Schema and Decode.
-	Config func() any
+	Config func() Identifier
 	// Open connects to the store. config is the decoded result of Config.
-	Open func(ctx context.Context, config any) (Store, error)
+	Open func(ctx context.Context, config Identifier) (Store, error)
+}
+
+// An Identifier is the configuration of a backend. Every driver has one.
+type Identifier interface {
+	// Identity returns the kind of the store, and what distinguishes the state of a workspace from all
+	// others that such stores keep. Settings that say how to reach or to protect the state make no
+	// difference, and neither do several ways to write the same address. There are no secrets in it.
+	// Nothing is read from the store. Relative paths are relative to dir.
+	Identity(workspace, dir string) ([]string, error)
 }
 
 // New returns a driver for a function that opens its store.
-func New[C any](name string, open func(ctx context.Context, config *C) (Store, error)) *Driver {
+func New[C any, P interface {
+	*C
+	Identifier
+}](name string, open func(ctx context.Context, config P) (Store, error)) *Driver {
 	return &Driver{
 		Name:   name,
-		Config: func() any { return new(C) },
-		Open:   func(ctx context.Context, config any) (Store, error) { return open(ctx, config.(*C)) },
+		Config: func() Identifier { return P(new(C)) },
+		Open:   func(ctx context.Context, config Identifier) (Store, error) { return open(ctx, config.(P)) },
 	}
 }

@@ -114,3 +114,8 @@ func (c *Config) customerKeySum() string {
 	sum := sha256.Sum256(key)
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
+
+// Identity implements backend.Identifier.
+func (c *Config) Identity(workspace, _ string) ([]string, error) {
+	return []string{"azurerm", c.Account, c.Container, c.blobName(workspace)}, nil
+}

@@ -241,3 +241,12 @@ func (s *Store) failure(resp *restapi.Response) error {
 	}
 	return fmt.Errorf("%w; the access token is invalid or has no permission for the path %q", err, s.config.Path)
 }
+
+// Identity implements backend.Identifier.
+func (c *Config) Identity(workspace, _ string) ([]string, error) {
+	base, socket, err := c.base()
+	if err != nil {
+		return nil, err
+	}
+	return []string{"consul", base.Host, socket, c.Datacenter, c.key(workspace)}, nil
+}

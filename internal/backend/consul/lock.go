@@ -57,8 +57,8 @@ func infoKey(key string) string { return key + "/.lockinfo" }
 
 // Lock implements backend.Locker.
 func (s locker) Lock(ctx context.Context, workspace string, info backend.LockInfo) (string, error) {
-	h := &held{store: s.Store, key: lockKey(s.key(workspace)), info: info, ended: make(chan struct{})}
-	h.info.Path = s.key(workspace)
+	h := &held{store: s.Store, key: lockKey(s.config.key(workspace)), info: info, ended: make(chan struct{})}
+	h.info.Path = s.config.key(workspace)
 	if err := h.acquire(ctx); err != nil {
 		return "", fmt.Errorf("locking the state: %w", err)
 	}
@@ -238,7 +238,7 @@ func (s locker) Unlock(ctx context.Context, workspace, id string) error {
 	}
 	s.mu.Unlock()
 	if h == nil || h.id != id {
-		return s.forceUnlock(ctx, s.key(workspace), id)
+		return s.forceUnlock(ctx, s.config.key(workspace), id)
 	}
 	h.stop()
 	<-h.ended

@@ -61,11 +61,11 @@ type entry struct {
 	ModifyIndex uint64
 }
 
-func (s *Store) key(workspace string) string {
+func (c *Config) key(workspace string) string {
 	if workspace == backend.DefaultWorkspace {
-		return s.config.Path
+		return c.Path
 	}
-	return s.config.Path + workspaceMark + workspace
+	return c.Path + workspaceMark + workspace
 }
 
 // keyPath returns the path of a key in the HTTP interface.
@@ -146,7 +146,7 @@ func (s *Store) GetVersion(ctx context.Context, workspace string) ([]byte, strin
 }
 
 func (s *Store) read(ctx context.Context, workspace string) ([]byte, version, error) {
-	e, err := s.get(ctx, s.key(workspace))
+	e, err := s.get(ctx, s.config.key(workspace))
 	if err != nil || e == nil {
 		return nil, version{}, err
 	}
@@ -242,7 +242,7 @@ func zip(data []byte) ([]byte, error) {
 // Put implements backend.Store.
 func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	for attempt := 0; ; attempt++ {
-		e, err := s.get(ctx, s.key(workspace))
+		e, err := s.get(ctx, s.config.key(workspace))
 		if err != nil {
 			return fmt.Errorf("writing the state: %w", err)
 		}
@@ -270,7 +270,7 @@ func (s *Store) write(ctx context.Context, workspace string, old version, data [
 		}
 	}
 	var now version
-	op := operation{Verb: "cas", Index: old.index, Key: s.key(workspace), Value: payload}
+	op := operation{Verb: "cas", Index: old.index, Key: s.config.key(workspace), Value: payload}
 	index, err := s.replace(ctx, workspace, op)
 	if errors.Is(err, errTooLarge) {
 		now.chunks = hashOf(data)
@@ -332,7 +332,7 @@ func (s *Store) removeChunks(ctx context.Context, key, hash string) {
 
 // Delete implements backend.Store.
 func (s *Store) Delete(ctx context.Context, workspace string) error {
-	key := s.key(workspace)
+	key := s.config.key(workspace)
 	e, err := s.get(ctx, key)
 	if err == nil && e != nil {
 		_, err = s.transact(ctx, []operation{{Verb: "delete", Key: key}})

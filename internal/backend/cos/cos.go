@@ -161,3 +161,8 @@ func (c *Config) layout() objects.Layout {
 	l.Path = l.Lock
 	return l
 }
+
+// Identity implements backend.Identifier.
+func (c *Config) Identity(workspace, _ string) ([]string, error) {
+	return []string{"cos", c.Region, c.Bucket, c.layout().State(workspace)}, nil
+}

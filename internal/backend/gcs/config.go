@@ -96,3 +96,12 @@ func (c *Config) base() (*url.URL, error) {
 	}
 	return u, nil
 }
+
+// Identity implements backend.Identifier.
+func (c *Config) Identity(workspace, _ string) ([]string, error) {
+	base, err := c.base()
+	if err != nil {
+		return nil, err
+	}
+	return []string{"gcs", base.Host, c.Bucket, c.layout().State(workspace)}, nil
+}

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -317,4 +318,21 @@ func (s *Store) sendOnce(ctx context.Context, method string, to *url.URL, body [
 		return nil, fmt.Errorf("the connection was lost: %w", err)
 	}
 	return out, err
+}
+
+// Identity implements backend.Identifier.
+func (c *Config) Identity(workspace, _ string) ([]string, error) {
+	u, err := url.Parse(c.Address)
+	if err != nil {
+		return nil, errors.New("the http backend's address is not a valid URL") // it may contain a password
+	}
+	host := strings.ToLower(u.Host)
+	if port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]; port != "" {
+		host = strings.TrimSuffix(host, port)
+	}
+	query := ""
+	if u.RawQuery != "" {
+		query = fmt.Sprintf("%x", sha256.Sum256([]byte(u.RawQuery))) // it may contain a token
+	}
+	return []string{"http", u.Scheme, host, u.EscapedPath(), query, workspace}, nil
 }

@@ -139,3 +139,8 @@ func (s *Store) Unlock(_ context.Context, workspace, id string) error {
 	delete(s.locks, workspace)
 	return nil
 }
+
+// Identity implements backend.Identifier. Each directory has a store of its own.
+func (*Config) Identity(workspace, dir string) ([]string, error) {
+	return []string{"inmem", dir, workspace}, nil
+}

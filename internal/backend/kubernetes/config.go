@@ -226,3 +226,13 @@ func (c *Config) configPaths() ([]string, error) {
 	}
 	return out, nil
 }
+
+// Identity implements backend.Identifier. A cluster that can't be found out is identified by the
+// settings that choose it.
+func (c *Config) Identity(workspace, _ string) ([]string, error) {
+	server := strings.Join(append([]string{c.Host, c.ConfigPath, c.Context, c.ContextCluster}, c.ConfigPaths...), " ")
+	if cluster, _, err := c.cluster(); err == nil {
+		server = strings.TrimSuffix(cluster.Server, "/")
+	}
+	return []string{"kubernetes", server, c.Namespace, c.secretName(workspace)}, nil
+}

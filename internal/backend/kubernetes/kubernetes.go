@@ -29,9 +29,7 @@ type Store struct {
 	base   *url.URL
 }
 
-func (s *Store) secretName(workspace string) string {
-	return "tfstate-" + workspace + "-" + s.config.Suffix
-}
+func (c *Config) secretName(workspace string) string { return "tfstate-" + workspace + "-" + c.Suffix }
 
 // List implements backend.Store. It doesn't read the data of secrets.
 func (s *Store) List(ctx context.Context) ([]string, error) {
@@ -77,7 +75,7 @@ func (s *Store) secret(ctx context.Context, workspace string) (*object, error) {
 		return nil, err
 	}
 	secret := new(object)
-	err := s.call(ctx, http.MethodGet, secrets, s.secretName(workspace), nil, secret)
+	err := s.call(ctx, http.MethodGet, secrets, s.config.secretName(workspace), nil, secret)
 	if err == nil && secret.Metadata.Labels[stateLabel] != "true" {
 		return nil, fmt.Errorf("the secret %q isn't a state: it doesn't have the label %s=true",
 			secret.Metadata.Name, stateLabel)
@@ -145,7 +143,7 @@ func (s *Store) Swap(ctx context.Context, workspace, version string, data []byte
 	if err := checkWorkspace(workspace); err != nil {
 		return "", fmt.Errorf("writing the state: %w", err)
 	}
-	secret := s.newObject(secrets, s.secretName(workspace), workspace)
+	secret := s.newObject(secrets, s.config.secretName(workspace), workspace)
 	secret.Metadata.Annotations = map[string]string{"encoding": "gzip"}
 	secret.Metadata.ResourceVersion = version
 	packed, err := zip(data)
@@ -186,7 +184,7 @@ func (s *Store) written(ctx context.Context, workspace, old string, packed []byt
 func (s *Store) Delete(ctx context.Context, workspace string) error {
 	_, err := s.secret(ctx, workspace) // a secret that isn't a state is an error
 	if err == nil {
-		err = s.call(ctx, http.MethodDelete, secrets, s.secretName(workspace), nil, nil)
+		err = s.call(ctx, http.MethodDelete, secrets, s.config.secretName(workspace), nil, nil)
 	}
 	if err == nil || errors.Is(err, errNotFound) {
 		err = s.removeLease(ctx, workspace)

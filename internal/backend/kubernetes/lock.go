@@ -13,7 +13,7 @@ import (
 // infoAnnotation is the annotation of a lease that describes its holder.
 const infoAnnotation = "app.terraform.io/lock-info"
 
-func (s *Store) leaseName(workspace string) string { return "lock-" + s.secretName(workspace) }
+func (s *Store) leaseName(workspace string) string { return "lock-" + s.config.secretName(workspace) }
 
 // lease returns the lease of a workspace.
 func (s *Store) lease(ctx context.Context, workspace string) (*object, error) {

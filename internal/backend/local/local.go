@@ -284,3 +284,12 @@ func (s *Store) Probe(_ context.Context, workspace string) error {
 	}
 	return nil
 }
+
+// Identity implements backend.Identifier.
+func (c *Config) Identity(workspace, dir string) ([]string, error) {
+	path, err := filepath.Abs(New(c, &Options{Dir: dir}).File(workspace))
+	if err != nil {
+		return nil, err
+	}
+	return []string{"local", path}, nil
+}

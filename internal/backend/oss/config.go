@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tofu/internal/backend"
+	"tofu/internal/backend/objects"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/httpclient"
 )
@@ -156,4 +157,9 @@ func address(endpoint string) (*url.URL, error) {
 		err = &url.Error{Op: "parse", URL: endpoint, Err: url.InvalidHostError("")}
 	}
 	return u, err
+}
+
+// Identity implements backend.Identifier.
+func (c *Config) Identity(workspace, _ string) ([]string, error) {
+	return []string{"oss", c.Region, c.Bucket, objects.InFolder(c.Prefix, c.Key).State(workspace)}, nil
 }

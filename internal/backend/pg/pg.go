@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -343,4 +344,14 @@ func (s *Store) Probe(ctx context.Context, workspace string) error {
 		return fmt.Errorf("the state can't be written: %w", err)
 	}
 	return nil
+}
+
+// Identity implements backend.Identifier.
+func (c *Config) Identity(workspace, _ string) ([]string, error) {
+	connect, err := pgconn.ParseConfig(c.ConnStr)
+	if err != nil {
+		return nil, fmt.Errorf("the pg backend's connection string: %w", err)
+	}
+	return []string{"pg", strings.ToLower(connect.Host), fmt.Sprint(connect.Port), connect.Database, c.Schema, c.Table,
+		workspace}, nil
 }

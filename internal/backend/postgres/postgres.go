@@ -227,3 +227,13 @@ func (s *Store) List(ctx context.Context) (names []string, err error) {
 	}
 	return names, nil
 }
+
+// Identity implements backend.Identifier.
+func (c *Config) Identity(workspace, _ string) ([]string, error) {
+	connect, err := pgconn.ParseConfig(c.ConnStr)
+	if err != nil {
+		return nil, fmt.Errorf("the postgres backend's connection string: %w", err)
+	}
+	return []string{"postgres", strings.ToLower(connect.Host), fmt.Sprint(connect.Port), connect.Database, c.Schema,
+		workspace}, nil
+}

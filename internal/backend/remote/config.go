@@ -208,3 +208,21 @@ func (s *Store) connect(
 func tokenVariable(host string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(host, "-", "__"), ".", "_")
 }
+
+// Identity implements backend.Identifier. A cloud block may have the same states.
+func (c *Config) Identity(workspace, _ string) ([]string, error) {
+	name := c.Workspaces.Name
+	if name == "" {
+		name = c.Workspaces.Prefix + workspace
+	}
+	return []string{"remote", strings.ToLower(c.Hostname), c.Organization, name}, nil
+}
+
+// Identity implements backend.Identifier.
+func (c *CloudConfig) Identity(workspace, _ string) ([]string, error) {
+	name := c.Workspaces.Name
+	if name == "" {
+		name = workspace
+	}
+	return []string{"remote", strings.ToLower(c.Hostname), c.Organization, name}, nil
+}

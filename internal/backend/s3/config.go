@@ -184,3 +184,8 @@ func (c *Config) replaceDeprecated() error {
 	}
 	return c.Config.Check()
 }
+
+// Identity implements backend.Identifier. A bucket has the same name in all regions.
+func (c *Config) Identity(workspace, _ string) ([]string, error) {
+	return []string{"s3", strings.TrimSuffix(c.Endpoints.S3, "/"), c.Bucket, layout(c).State(workspace)}, nil
+}
