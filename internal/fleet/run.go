@@ -250,14 +250,18 @@ func Failures(results []*Result) error {
 			failed++
 		}
 	}
-	switch {
-	case failed == 0 && skipped == 0:
-		return nil
-	case skipped == 0:
-		return tfdiags.Errorf("Not all root modules succeeded", "%d of %d failed.", failed, len(results))
+	var parts []string
+	if failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", failed))
 	}
-	return tfdiags.Errorf("Not all root modules succeeded", "%d of %d failed, and %d were not started.", failed,
-		len(results), skipped)
+	if skipped > 0 {
+		parts = append(parts, fmt.Sprintf("%d not started", skipped))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return tfdiags.Errorf("Not all root modules succeeded", "Of %s, %s.", ui.Count(len(results), "root module"),
+		strings.Join(parts, " and "))
 }
 
 // Status returns the status of the root module; ui.EstateRoot lists them.

@@ -1,0 +1,214 @@
+package fleet
+
+import (
+	"archive/zip"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+	"tofu/internal/roots"
+	"tofu/internal/session"
+)
+
+// archive writes an archive with a plan for each root module of an estate, except failed ones.
+func archive(t *testing.T, e *roots.Estate, failed ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "all.plan")
+	a, err := Create(path, plans.Normal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := &Run{Estate: e, Selected: e.Roots, Directories: []string{"."}}
+	var results []*Result
+	for _, r := range e.Roots {
+		result := &Result{Root: r}
+		results = append(results, result)
+		if strings.Contains(strings.Join(failed, " "), r.Name) {
+			result.Err = errors.New("broken")
+			continue
+		}
+		if err := a.add(r, []byte("plan of "+r.Name), &PlanSummary{Changes: true, Serial: 7}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Close(run, results); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func open(t *testing.T, path string) *Saved {
+	t.Helper()
+	s, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestArchive(t *testing.T) {
+	e := load(t, "network", "cluster:network", "app:cluster network")
+	path := archive(t, e, "network")
+	if !IsFile(path) {
+		t.Error("the archive isn't recognized")
+	}
+	s := open(t, path)
+	if !s.Errored || len(s.Roots) != 2 || strings.Join(s.Names(), " ") != "app cluster" {
+		t.Errorf("%+v", s.Manifest)
+	}
+	for _, p := range s.Roots {
+		text, err := s.read(p.Plan)
+		if err != nil || string(text) != "plan of "+p.Name || p.Serial != 7 || p.State != e.ByName(p.Name).State {
+			t.Errorf("%+v: %s, %v", p, text, err)
+		}
+		if want := map[string]string{"app": "cluster", "cluster": ""}[p.Name]; strings.Join(p.Needs, " ") != want {
+			t.Errorf("%s needs %v", p.Name, p.Needs)
+		}
+	}
+	selected, err := s.Select(e)
+	if err != nil || namesOf(selected) != "app cluster" {
+		t.Errorf("selected %s, %v", namesOf(selected), err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("others may read the plans: %v %v", info.Mode(), err)
+	}
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left over: %v", left)
+	}
+}
+
+// TestOtherEstate checks what is said about plans of other root modules.
+func TestOtherEstate(t *testing.T) {
+	s := open(t, archive(t, load(t, "a", "b", "c")))
+	other := load(t, "a", "c") // in another directory, so with other states
+	_, err := s.Select(other)
+	if err == nil {
+		t.Fatal("the plans were accepted")
+	}
+	for _, want := range []string{"a: its state is a/terraform.tfstate, and the plan was made for ", "b: there is no such root module",
+		"c: its state is", "Nothing was changed"} {
+		if !strings.Contains(filepath.ToSlash(err.Error()), want) {
+			t.Errorf("%v lacks %s", err, want)
+		}
+	}
+	var names []string
+	for i := range 15 {
+		names = append(names, "r"+string(rune('a'+i)))
+	}
+	_, err = open(t, archive(t, load(t, names...))).Select(other)
+	if err == nil || !strings.Contains(err.Error(), "and 5 more") || strings.Contains(err.Error(), "rk:") {
+		t.Error(err)
+	}
+}
+
+// TestDamagedArchive checks that files that are no archives are errors.
+func TestDamagedArchive(t *testing.T) {
+	good := archive(t, load(t, "a"))
+	whole, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "other.plan")
+	f, err := os.Create(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	if _, err := z.CreateHeader(&zip.FileHeader{Name: signature, Method: zip.Store}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := z.Create(manifestName)
+	if err == nil {
+		_, err = w.Write([]byte(`{"format": 99}`))
+	}
+	if err := errors.Join(err, z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	later, err := os.ReadFile(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"text":         {"hello", "is not a plan that was saved"},
+		"empty":        {"", "is not a plan that was saved"},
+		"cut off":      {string(whole[:len(whole)-30]), "can't be used"},
+		"only a start": {string(whole[:64]), "can't be used"},
+		"later format": {string(later), "it has format 99, which this version of the program doesn't know"},
+	} {
+		path := filepath.Join(t.TempDir(), "x.plan")
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+	}
+	if _, err := Open("nowhere.plan"); err == nil || !strings.Contains(err.Error(), "There is no file nowhere.plan") {
+		t.Error(err)
+	}
+	if _, err := Create(filepath.Join(t.TempDir(), "no", "x.plan"), plans.Normal); err == nil {
+		t.Error("an archive was created in a directory that doesn't exist")
+	}
+}
+
+// TestInputs checks that planned outputs are read as they were written: with what is known of
+// unknown values, and with their sensitivity.
+func TestInputs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	values := map[string]cty.Value{
+		"known":   cty.StringVal("x"),
+		"unknown": cty.UnknownVal(cty.String),
+		"refined": cty.UnknownVal(cty.String).Refine().NotNull().StringPrefixFull("vpc-").NewValue(),
+		"secret":  cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("hush")}).Mark(marks.Sensitive),
+		"inside":  cty.ObjectVal(map[string]cty.Value{"a": cty.UnknownVal(cty.Number)}),
+	}
+	in := &inputs{}
+	in.add("network", roots.Outputs{Names: []string{"known", "unknown", "refined", "secret", "inside"}},
+		&outputs{values: values, undecided: []string{"unknown"}})
+	in.add("dns", roots.Outputs{Names: []string{"zone"}}, &outputs{values: map[string]cty.Value{"zone": cty.True, "other": cty.False},
+		undecided: []string{"other"}})
+	if got := in.waitsFor(); len(got) != 1 || got[0] != "network" {
+		t.Errorf("it waits for %v", got)
+	}
+	at := &session.Session{}
+	data, err := in.encode(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(data), "other") {
+		t.Error("unused outputs are stored")
+	}
+	e := load(t, "a")
+	a, err := Create("x.plan", plans.Normal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.add(e.Roots[0], nil, &PlanSummary{}, data); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(&Run{Estate: e}, []*Result{{Root: e.Roots[0]}}); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, "x.plan")
+	got, err := s.inputs(t.Context(), at, s.Roots[0])
+	if err != nil || len(got) != 2 || len(got["network"]) != len(values) || !got["dns"]["zone"].RawEquals(cty.True) {
+		t.Fatal(got, err)
+	}
+	for name, v := range values {
+		if !got["network"][name].RawEquals(v) {
+			t.Errorf("%s is %#v, was %#v", name, got["network"][name], v)
+		}
+	}
+	if data, err := (&inputs{}).encode(at); data != nil || err != nil {
+		t.Errorf("no inputs are stored as %s, %v", data, err)
+	}
+}

@@ -1,0 +1,88 @@
+package fleet
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestRecord checks that a record survives a kill at any byte, and that it belongs to one archive.
+func TestRecord(t *testing.T) {
+	path := archive(t, load(t, "a", "b"))
+	s := open(t, path)
+	if _, err := Resume(s); err == nil || !strings.Contains(err.Error(), "Nothing to resume") {
+		t.Errorf("resuming what was not begun: %v", err)
+	}
+	rec, err := Begin(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Unfinished() {
+		t.Error("a new record is not empty")
+	}
+	for _, set := range []struct {
+		root string
+		step step
+	}{{"a", stepStarted}, {"a", stepDone}, {"b", stepStarted}} {
+		if err := rec.set(set.root, set.step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Begin(s); err == nil || !strings.Contains(err.Error(), "The plan was applied before") {
+		t.Errorf("beginning again: %v", err)
+	}
+	whole, err := os.ReadFile(RecordPath(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := strings.Index(string(whole), "}") + 1
+	doneAt := strings.Index(string(whole), `"done"}`) + len(`"done"}`)
+	startedAt := strings.Index(string(whole), `"started"}`) + len(`"started"}`)
+	for n := header; n <= len(whole); n++ {
+		if err := os.WriteFile(RecordPath(path), whole[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		rec, err := Resume(s)
+		if err != nil {
+			t.Fatalf("after %d bytes: %v", n, err)
+		}
+		want := step("")
+		switch {
+		case n >= doneAt:
+			want = stepDone
+		case n >= startedAt:
+			want = stepStarted
+		}
+		if got := rec.last("a"); got != want {
+			t.Errorf("after %d bytes, a is %q, want %q", n, got, want)
+		}
+		err = rec.set("b", stepFailed)
+		if err == nil {
+			err = rec.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Resume(s)
+		if err != nil || again.last("a") != want || again.last("b") != stepFailed {
+			t.Errorf("after %d bytes and another step: %+v, %v", n, again, err)
+		}
+		_ = again.Close()
+	}
+
+	// A new archive in the same file begins a new record.
+	if err := os.Rename(archive(t, load(t, "a", "b")), path); err != nil {
+		t.Fatal(err)
+	}
+	rec, err = Begin(open(t, path))
+	if err != nil || rec.Unfinished() {
+		t.Errorf("the record is of the archive before: %v", err)
+	}
+	_ = rec.Close()
+	if none := NoRecord(); none.set("a", stepDone) != nil || none.last("a") != stepDone || none.Close() != nil {
+		t.Error("a record without a file doesn't work")
+	}
+}

@@ -1,0 +1,266 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tofu/internal/cliconfig"
+	"tofu/internal/dag"
+	"tofu/internal/roots"
+	"tofu/internal/session"
+	"tofu/internal/terminal"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+	"tofu/internal/ui/planview"
+)
+
+// load returns an estate in a new directory with a root module for each name. The root modules that
+// it comes after follow a colon: "b:a".
+func load(t *testing.T, names ...string) *roots.Estate {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	var file strings.Builder
+	for _, text := range names {
+		name, after, _ := strings.Cut(text, ":")
+		fmt.Fprintf(&file, "root %q {\n  after = [", name)
+		for needed := range strings.FieldsSeq(after) {
+			fmt.Fprintf(&file, "root[%q], ", needed)
+		}
+		file.WriteString("]\n}\n")
+		err := os.MkdirAll(name, 0o755)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(name, "main.tf"), []byte("output \"x\" {\n  value = 1\n}\n"), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile("roots.tofu.hcl", []byte(file.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := session.New(terminal.New(&terminal.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}), nil)
+	s.Logs, s.CLI = terminal.OpenLogs(s.Env, io.Discard), &cliconfig.Config{}
+	e, err := roots.Load(t.Context(), []string{"."}, func(dir string) *session.Session { return s.At(dir, s.Terminal) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func named(e *roots.Estate, names string) (out []*roots.Root) {
+	for name := range strings.FieldsSeq(names) {
+		out = append(out, e.ByName(name))
+	}
+	return out
+}
+
+func namesOf(list []*roots.Root) string {
+	var out []string
+	for _, r := range list {
+		out = append(out, r.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+// TestOrder checks which root modules come after which: in a part of an estate, only those that are
+// in it count.
+func TestOrder(t *testing.T) {
+	e := load(t, "network", "cluster:network", "app:cluster", "dns:cluster network", "apart")
+	for _, c := range []struct {
+		selected string
+		reverse  bool
+		edges    string
+	}{
+		{"network cluster app dns apart", false, "cluster>network app>cluster dns>cluster dns>network"},
+		{"network cluster app dns apart", true, "network>cluster network>dns cluster>app cluster>dns"},
+		{"network app", false, ""},
+		{"network dns", false, "dns>network"},
+		{"network dns", true, "network>dns"},
+		{"", false, ""},
+	} {
+		run := &Run{Estate: e, Selected: named(e, c.selected)}
+		list, graph := run.order(c.reverse)
+		var edges []string
+		for i, r := range list {
+			for _, id := range graph.Needs(dag.ID(i)) {
+				edges = append(edges, r.Name+">"+list[id].Name)
+				if int(id) >= i {
+					t.Errorf("%s comes before %s", r.Name, list[id].Name)
+				}
+			}
+		}
+		want := strings.Fields(c.edges)
+		slices.Sort(want)
+		slices.Sort(edges)
+		if !slices.Equal(edges, want) || len(list) != len(run.Selected) {
+			t.Errorf("%s, reverse %v: %s with edges %v, want %v", c.selected, c.reverse, namesOf(list), edges, want)
+		}
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	e := load(t, "network", "cluster:network", "dns:cluster network")
+	list, graph := (&Run{Estate: e, Selected: e.Roots}).order(false)
+	names := waiting(list, graph)
+	for name, want := range map[string]string{"network": "cluster dns", "cluster": "dns", "dns": ""} {
+		got := names(name)
+		slices.Sort(got)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%v wait for %s, want %s", got, name, want)
+		}
+	}
+}
+
+func interruption() error {
+	d := tfdiags.Errorf("Operation interrupted", "Nothing new was started.")
+	d.Extra = tfdiags.Interrupted{}
+	return d
+}
+
+// TestSkipped checks why root modules weren't started.
+func TestSkipped(t *testing.T) {
+	failure := errors.New("broken")
+	e := load(t, "a", "b:a", "c:b", "d:a")
+	for _, c := range []struct {
+		name string
+		of   error // the error of a
+		want string
+	}{
+		{"a failure", failure, "b: it needs a, which failed; c: it needs a, which failed; d: it needs a, which failed"},
+		{"an interrupt", interruption(), "b: the run was interrupted; c: the run was interrupted; d: the run was interrupted"},
+		{"before an operation", fmt.Errorf("locking: %w", context.Canceled),
+			"b: the run was interrupted; c: the run was interrupted; d: the run was interrupted"},
+		{"a failure and an interrupt", tfdiags.Join(failure, interruption()),
+			"b: it needs a, which failed; c: it needs a, which failed; d: it needs a, which failed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := &Run{Estate: e, Selected: e.Roots}
+			list, graph := run.order(false)
+			results := make([]*Result, len(list))
+			var got []string
+			for i, r := range list {
+				if r.Name == "a" {
+					results[i] = &Result{Root: r, Err: c.of}
+					continue
+				}
+				results[i] = run.skipped(t.Context(), r, graph.Needs(dag.ID(i)), list, results)
+				got = append(got, r.Name+": "+results[i].Why)
+			}
+			slices.Sort(got)
+			if strings.Join(got, "; ") != c.want {
+				t.Errorf("got %s, want %s", strings.Join(got, "; "), c.want)
+			}
+		})
+	}
+}
+
+// Results of root modules.
+var (
+	failed    = &Result{Root: &roots.Root{Name: "failed"}, Err: tfdiags.Errorf("Broken", "It is broken.")}
+	skipped   = &Result{Root: &roots.Root{Name: "skipped"}, Skipped: true, Why: "it needs failed, which failed", Because: "failed"}
+	done      = &Result{Root: &roots.Root{Name: "done"}, Done: true, Plan: &PlanSummary{Changes: true}, applying: true}
+	postponed = &Result{Root: &roots.Root{Name: "postponed"}, applying: true, Why: "it waits for deferred changes of a",
+		Plan: &PlanSummary{Changes: true, Waits: []string{"a"}, Counts: planview.Counts{Add: 9}}}
+	applied = &Result{Root: &roots.Root{Name: "applied"}, applying: true,
+		Plan: &PlanSummary{Changes: true, Counts: planview.Counts{Add: 7}}, Applied: &ui.Applied{Counts: planview.Counts{Add: 5, Change: 1}}}
+	planned  = &Result{Root: &roots.Root{Name: "planned"}, Plan: &PlanSummary{Changes: true, Counts: planview.Counts{Add: 2, Remove: 1}}}
+	deferred = &Result{Root: &roots.Root{Name: "deferred"}, Plan: &PlanSummary{Deferred: 3, Counts: planview.Counts{Deferred: 3}}}
+	records  = &Result{Root: &roots.Root{Name: "records"}, Plan: &PlanSummary{Records: true}}
+	same     = &Result{Root: &roots.Root{Name: "same"}, Plan: &PlanSummary{}}
+)
+
+func TestStatus(t *testing.T) {
+	for _, c := range []struct {
+		of     *Result
+		status string
+		counts planview.Counts
+	}{
+		{failed, "failed", planview.Counts{}}, {skipped, "skipped", planview.Counts{}}, {done, "done", planview.Counts{}},
+		{postponed, "postponed", planview.Counts{}}, {applied, "applied", planview.Counts{Add: 5, Change: 1}},
+		{planned, "changes", planview.Counts{Add: 2, Remove: 1}}, {deferred, "changes", planview.Counts{Deferred: 3}},
+		{records, "unchanged", planview.Counts{}}, {same, "unchanged", planview.Counts{}},
+	} {
+		if c.of.Status() != c.status || c.of.Counts() != c.counts {
+			t.Errorf("%s has status %s and counts %+v", c.of.Root.Name, c.of.Status(), c.of.Counts())
+		}
+	}
+}
+
+// TestQuestions checks what the commands ask about results.
+func TestQuestions(t *testing.T) {
+	for _, c := range []struct {
+		results []*Result
+		want    string
+	}{
+		{nil, ""},
+		{[]*Result{same}, ""},
+		{[]*Result{records}, "records"},
+		{[]*Result{planned}, "changes applyable"},
+		{[]*Result{deferred}, "changes left"},
+		{[]*Result{planned, deferred}, "changes left applyable"},
+		{[]*Result{postponed}, "changes left"},
+		{[]*Result{applied, failed, skipped}, "changes applied applyable"},
+	} {
+		var got []string
+		for _, q := range []struct {
+			name string
+			ask  func([]*Result) bool
+		}{{"changes", Changes}, {"records", Records}, {"left", Left}, {"applied", Applied}, {"applyable", Applyable}} {
+			if q.ask(c.results) {
+				got = append(got, q.name)
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("got %v, want %s", got, c.want)
+		}
+	}
+}
+
+func TestFailures(t *testing.T) {
+	for want, results := range map[string][]*Result{
+		"":                             {applied, same},
+		"Of 2 root modules, 1 failed.": {applied, failed},
+		"Of 3 root modules, 1 failed and 1 not started.": {failed, skipped, same},
+		"Of 1 root module, 1 not started.":               {skipped},
+	} {
+		err := Failures(results)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	for _, c := range []struct {
+		operation, want string
+		results         []*Result
+	}{
+		{"plan", "2 of 4 root modules change: 4 to add, 0 to change, 2 to destroy; 3 deferred.", []*Result{planned, planned, deferred, same}},
+		{"plan", "1 of 3 root modules changes: 2 to add, 0 to change, 1 to destroy. 1 failed. 1 not started.",
+			[]*Result{planned, failed, skipped}},
+		{"apply", "1 of 4 root modules changed: 5 added, 1 changed, 0 destroyed. 1 failed. 1 postponed.",
+			[]*Result{applied, failed, postponed, done}},
+		{"plan", "None of 2 root modules change.", []*Result{same, records}},
+	} {
+		if got := Summarize(c.operation, c.results).Text(); got != c.want {
+			t.Errorf("got %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+func TestAdviceInEstate(t *testing.T) {
+	err := inEstate(tfdiags.Errorf(`Run "tofu init"`, `Run "tofu init -upgrade", not "tofu plan".`))
+	if got := tfdiags.FormatError(err); !strings.Contains(got, `"tofu roots init -upgrade", not "tofu plan"`) {
+		t.Error(got)
+	}
+	if inEstate(nil) != nil {
+		t.Error("no error became one")
+	}
+}

@@ -1,0 +1,120 @@
+package fleet
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+)
+
+func TestContinues(t *testing.T) {
+	allowed := map[plans.Action][]plans.Action{
+		plans.Create:           {plans.Create, plans.DeleteThenCreate, plans.CreateThenDelete},
+		plans.Update:           {plans.Update},
+		plans.Delete:           {plans.Delete},
+		plans.DeleteThenCreate: {plans.DeleteThenCreate, plans.CreateThenDelete, plans.Create, plans.Delete},
+		plans.CreateThenDelete: {plans.DeleteThenCreate, plans.CreateThenDelete, plans.Create, plans.Delete},
+	}
+	for approved, list := range allowed {
+		for left := range allowed {
+			want := false
+			for _, a := range list {
+				want = want || a == left
+			}
+			if got := continues(approved, left); got != want {
+				t.Errorf("%s continues %s: %v", left, approved, got)
+			}
+		}
+	}
+}
+
+// changed returns a plan with changes "ADDRESS ACTION VALUE". The value ? is unknown.
+func changed(t *testing.T, lines ...string) *plans.Plan {
+	t.Helper()
+	p := &plans.Plan{Changes: &plans.Changes{}}
+	for _, line := range lines {
+		words := strings.Fields(line)
+		name, deposed, _ := strings.Cut(words[0], "#")
+		addr, err := addrs.ParseInstanceText(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &plans.InstanceChange{Addr: addr, Deposed: addrs.DeposedKey(deposed), After: cty.NullVal(cty.DynamicPseudoType)}
+		for _, a := range []plans.Action{plans.NoOp, plans.Create, plans.Update, plans.Delete, plans.DeleteThenCreate} {
+			if a.String() == words[1] {
+				c.Action = a
+			}
+		}
+		if len(words) > 2 {
+			v := cty.StringVal(words[2])
+			if words[2] == "?" {
+				v = cty.UnknownVal(cty.String)
+			}
+			c.After = cty.ObjectVal(map[string]cty.Value{"v": v})
+		}
+		p.Changes.Instances = append(p.Changes.Instances, c)
+	}
+	p.Changes.Sort()
+	return p
+}
+
+func TestWithin(t *testing.T) {
+	create, update, remove, replace, none := plans.Create.String(), plans.Update.String(), plans.Delete.String(),
+		plans.DeleteThenCreate.String(), plans.NoOp.String()
+	for _, c := range []struct {
+		name           string
+		approved, left []string
+		want           string
+	}{
+		{"the same", []string{"a.x " + create + " 1"}, []string{"a.x " + create + " 1"}, ""},
+		{"a part", []string{"a.x " + create + " 1", "a.y " + update + " 2"}, []string{"a.x " + none, "a.y " + update + " 2"}, ""},
+		{"what became known", []string{"a.x " + create + " ?"}, []string{"a.x " + create + " 1"}, ""},
+		{"another value", []string{"a.x " + create + " 1"}, []string{"a.x " + create + " 2"}, "a.x: "},
+		{"no longer known", []string{"a.x " + create + " 1"}, []string{"a.x " + create + " ?"}, "a.x: "},
+		{"half created", []string{"a.x " + create + " 1"}, []string{"a.x " + replace + " 1"}, ""},
+		{"half replaced", []string{"a.x " + replace + " 1"}, []string{"a.x " + create + " 1", "a.x#0000 " + remove}, ""},
+		{"an old deposed object", []string{"a.x " + update + " 1"}, []string{"a.x#0000 " + remove}, "a.x: " + remove + " was not planned"},
+		{"a new change", []string{"a.x " + create + " 1"}, []string{"a.y " + create + " 1"}, "a.y: " + create + " was not planned"},
+		{"another action", []string{"a.x " + update + " 1"}, []string{"a.x " + remove}, "a.x: planned was " + update + ", and it is " + remove + " now"},
+	} {
+		err := within(changed(t, c.approved...), changed(t, c.left...))
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		}
+	}
+}
+
+func TestContradictions(t *testing.T) {
+	text, secret := cty.StringVal, cty.StringVal("hush").Mark(marks.Sensitive)
+	one := func(v cty.Value) map[string]cty.Value { return map[string]cty.Value{"o": v} }
+	for _, c := range []struct {
+		name            string
+		planned, actual map[string]cty.Value
+		want            string
+	}{
+		{"equal", one(text("a")), one(text("a")), ""},
+		{"nothing planned", nil, one(text("a")), ""},
+		{"became known", one(cty.UnknownVal(cty.String)), one(text("a")), ""},
+		{"known in part", one(cty.ObjectVal(map[string]cty.Value{"a": text("x"), "b": cty.UnknownVal(cty.String)})),
+			one(cty.ObjectVal(map[string]cty.Value{"a": text("x"), "b": text("y")})), ""},
+		{"other", one(text("a")), one(text("b")), "output of r: .o"},
+		{"other type", one(cty.UnknownVal(cty.String)), one(cty.EmptyObjectVal), "output of r: .o"},
+		{"against what is known of it", one(cty.UnknownVal(cty.String).Refine().StringPrefixFull("vpc-").NewValue()),
+			one(text("net-1")), "output of r: .o"},
+		{"missing", one(text("a")), nil, `output "o" of r is missing now`},
+		{"secret", one(secret), one(secret), ""},
+	} {
+		err := contradictions("r", c.planned, c.actual)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		}
+	}
+	err := contradictions("r", one(secret), one(text("other").Mark(marks.Sensitive)))
+	if err == nil || strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), `"other"`) {
+		t.Errorf("a sensitive output is shown or not compared: %v", err)
+	}
+}
