@@ -17,15 +17,12 @@ func TestGeneratedAttributes(t *testing.T) {
 		"id":       text(configschema.Attribute{Optional: true, Computed: true}),
 		"computed": text(configschema.Attribute{Computed: true}),
 		"set":      text(configschema.Attribute{Optional: true}),
-		"old_computed": text(
-			configschema.Attribute{Optional: true, Computed: true, Deprecated: true},
-		), // given back in any case
-		"old_set": text(
-			configschema.Attribute{Optional: true, Deprecated: true},
-		), // would be reset
-		"old_unset": text(configschema.Attribute{Optional: true, Deprecated: true}),
-		"secret":    text(configschema.Attribute{Optional: true, Sensitive: true}),
-		"write":     text(configschema.Attribute{Optional: true, WriteOnly: true}),
+		// The provider returns the first one in any case. It would reset the second one.
+		"old_computed": text(configschema.Attribute{Optional: true, Computed: true, Deprecated: true}),
+		"old_set":      text(configschema.Attribute{Optional: true, Deprecated: true}),
+		"old_unset":    text(configschema.Attribute{Optional: true, Deprecated: true}),
+		"secret":       text(configschema.Attribute{Optional: true, Sensitive: true}),
+		"write":        text(configschema.Attribute{Optional: true, WriteOnly: true}),
 	}}
 	attrs := make(map[string]cty.Value)
 	for name := range schema.Attributes {

@@ -164,15 +164,8 @@ func (e *endpoint) overlaps(o *endpoint) bool {
 func collect(cfg *configs.Config) []*statement {
 	var out []*statement
 	for _, mv := range cfg.Module.Moved {
-		out = append(
-			out,
-			&statement{
-				from:  newEndpoint(cfg.Path, mv.From),
-				to:    newEndpoint(cfg.Path, mv.To),
-				depth: len(cfg.Path.Names()),
-				rng:   mv.Range,
-			},
-		)
+		out = append(out, &statement{from: newEndpoint(cfg.Path, mv.From), to: newEndpoint(cfg.Path, mv.To),
+			depth: len(cfg.Path.Names()), rng: mv.Range})
 	}
 	for _, name := range sortedNames(cfg.Children) {
 		out = append(out, collect(cfg.Children[name])...)
