@@ -82,7 +82,7 @@ func moveText(g *planview.Group) string {
 }
 
 func (b *brief) group(g *planview.Group, color termtext.Color) {
-	b.titled(2, symbolOf(g.Change), color, title(g), place(g.At()))
+	b.titled(2, symbolOf(g.Change), color, g.Title(), place(g.At()))
 	if len(g.Changes) > 1 {
 		b.line(6, "", count(len(g.Changes), "instance")+": "+b.members(g))
 	}
@@ -104,27 +104,12 @@ func (b *brief) group(g *planview.Group, color termtext.Color) {
 	}
 }
 
-// title returns the address of a group: of the object, or of the resource of several.
-func title(g *planview.Group) string {
-	switch {
-	case len(g.Changes) == 1:
-		return g.Name()
-	case oneModule(g):
-		return g.Addr.Abs().String()
-	}
-	return g.Addr.Config().String()
-}
-
-func oneModule(g *planview.Group) bool {
-	return !slices.ContainsFunc(g.Changes, func(c *planview.Change) bool { return c.Addr.Module != g.Addr.Module })
-}
-
 // maxMembers bounds the instances of a group that are named.
 const maxMembers = 50
 
 // members names the instances of a group by what tells them apart. Runs of numbers are ranges.
 func (b *brief) members(g *planview.Group) string {
-	within := oneModule(g)
+	within := g.OneModule()
 	var parts []string
 	for i := 0; i < len(g.Changes); {
 		if len(parts) == maxMembers {

@@ -60,12 +60,21 @@ func newRow(c *planview.Change) row {
 	case planview.Moved:
 		r.what = "from " + c.MovedFrom.String()
 	default:
-		r.what = c.Why()
+		r.what = cmp.Or(shortReasons[c.Reason], c.Why())
 		if c.Importing != nil && c.Importing.ID != "" {
 			r.what = "imported from " + c.Importing.ID
 		}
 	}
 	return r
+}
+
+// shortReasons are the reasons of deletions without the address, which is beside them.
+var shortReasons = map[plans.Reason]string{
+	plans.DeleteNoResourceConfig: "not in the configuration",
+	plans.DeleteNoModule:         "no such module",
+	plans.DeleteCountIndex:       "its index exceeds count",
+	plans.DeleteEachKey:          "its key isn't in for_each",
+	plans.DeleteEnabledFalse:     "enabled is false",
 }
 
 // changedNames lists the arguments that change, those that force a replacement first, with "!".

@@ -200,3 +200,20 @@ func besideDashes(before, after rune) bool {
 	dash := func(r rune) bool { return r == '-' || r == '_' }
 	return dash(before) && (dash(after) || after == '"') || before == '"' && dash(after)
 }
+
+// Title returns the address of an object, or of the resource of several: in its module instance, if
+// all of them are in one.
+func (g *Group) Title() string {
+	switch {
+	case len(g.Changes) == 1:
+		return g.Name()
+	case g.OneModule():
+		return g.Addr.Abs().String()
+	}
+	return g.Addr.Config().String()
+}
+
+// OneModule reports whether all objects are in the same module instance.
+func (g *Group) OneModule() bool {
+	return !slices.ContainsFunc(g.Changes, func(c *Change) bool { return c.Addr.Module != g.Addr.Module })
+}

@@ -221,6 +221,8 @@ func (w *writer) body() {
 		hidden += w.section(groups, planview.Kind(k) <= lastDangerous)
 	}
 	hidden += w.deferred()
+	w.outputs()
+	w.renames()
 	w.left += reserve
 	switch hidden {
 	case 0:
@@ -247,6 +249,44 @@ func (w *writer) deferred() (hidden int) {
 		w.add(text)
 	}
 	return 0
+}
+
+// outputs writes the differences of the root outputs, if there is room for all of them.
+func (w *writer) outputs() {
+	var lines []string
+	for _, o := range w.plan.Outputs {
+		lines = append(lines, differences(o.Fields)...)
+	}
+	if len(lines) == 0 {
+		return
+	}
+	text := fmt.Sprintf("#### Outputs (%d)\n\n<details><summary>Differences</summary>\n\n%s\n</details>\n\n",
+		len(w.plan.Outputs), fenced("diff", lines))
+	if length(text) <= w.left {
+		w.add(text)
+	}
+}
+
+// maxRenames limits the moved blocks that are suggested.
+const maxRenames = 5
+
+// renames writes moved blocks for objects that look renamed, if there is room for all of them.
+func (w *writer) renames() {
+	list := w.plan.Renames[:min(len(w.plan.Renames), maxRenames)]
+	if len(list) == 0 {
+		return
+	}
+	text := "#### Hint\n\nObjects that are destroyed look like others that are created. If only their addresses " +
+		"change, `moved` blocks keep them:\n\n"
+	for _, r := range list {
+		if r.Module != "" {
+			text += "In " + code(r.Module.String()) + ":\n\n"
+		}
+		text += fenced("hcl", strings.Split(termtext.Printable(r.MovedBlock()), "\n")) + "\n"
+	}
+	if length(text) <= w.left {
+		w.add(text)
+	}
 }
 
 // section writes the changes of one kind and returns the number of those that it left out. A change
@@ -312,19 +352,11 @@ func (w *writer) leaveOut(groups []*planview.Group, dangerous bool) int {
 
 // line is the line of a group whose difference is left out.
 func line(g *planview.Group) string {
-	text := "- " + code(name(g))
+	text := "- " + code(termtext.Printable(g.Title()))
 	if n := len(g.Changes); n > 1 {
 		text += fmt.Sprintf(" (%d instances)", n)
 	}
 	return text + "\n"
-}
-
-// name returns the address of an object, or of the resource of several.
-func name(g *planview.Group) string {
-	if len(g.Changes) > 1 {
-		return termtext.Printable(g.Addr.Config().String())
-	}
-	return termtext.Printable(g.Name())
 }
 
 // maxKeys limits the instances that a group lists.
@@ -337,7 +369,7 @@ func (w *writer) folded(g *planview.Group) string {
 		fields, _ = g.Change.Fields()
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "<details><summary><code>%s</code>", escape(name(g)))
+	fmt.Fprintf(&b, "<details><summary><code>%s</code>", escape(termtext.Printable(g.Title())))
 	if n := len(g.Changes); n > 1 {
 		fmt.Fprintf(&b, " (%d instances)", n)
 	}
@@ -348,10 +380,15 @@ func (w *writer) folded(g *planview.Group) string {
 	if at := g.At(); at.Filename != "" {
 		fmt.Fprintf(&b, "%s\n\n", code(fmt.Sprintf("%s:%d", at.Filename, at.Start.Line)))
 	}
-	content := strings.Join(content(g, fields), "\n")
-	fence := strings.Repeat("`", max(3, longest(content, '`')+1))
-	fmt.Fprintf(&b, "%sdiff\n%s\n%s\n\n</details>\n", fence, content, fence)
+	b.WriteString(fenced("diff", content(g, fields)) + "\n</details>\n")
 	return b.String()
+}
+
+// fenced returns lines as a code block.
+func fenced(language string, lines []string) string {
+	content := strings.Join(lines, "\n")
+	fence := strings.Repeat("`", max(3, longest(content, '`')+1))
+	return fence + language + "\n" + content + "\n" + fence + "\n"
 }
 
 // content returns the lines of a group: its heading or its instances, and the differences that all
@@ -375,6 +412,12 @@ func content(g *planview.Group, fields []planview.Field) []string {
 	if g.Schema == nil {
 		lines = append(lines, "# "+planview.NoSchemaText)
 	}
+	return append(lines, differences(fields)...)
+}
+
+// differences returns the lines of differences.
+func differences(fields []planview.Field) []string {
+	var lines []string
 	for _, l := range planview.Text(fields) {
 		indent := " "
 		if l.Nested {

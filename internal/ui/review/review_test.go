@@ -9,8 +9,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/zclconf/go-cty/cty"
 	"pgregory.net/rapid"
 
+	"tofu/internal/addrs"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+	"tofu/internal/ui"
 	"tofu/internal/ui/plantest"
 )
 
@@ -45,7 +50,7 @@ func checkWhole(t *rapid.T, text string) {
 			fence = ""
 		case fence != "":
 		case strings.HasPrefix(line, "```"):
-			fence = strings.TrimSuffix(line, "diff")
+			fence = strings.TrimRight(line, "abcdefghijklmnopqrstuvwxyz")
 		case strings.HasPrefix(line, "<details>"):
 			open++
 		case line == "</details>":
@@ -106,6 +111,52 @@ func TestMarkedWords(t *testing.T) {
 	}
 	if found == 0 {
 		t.Errorf("nothing is marked:\n%s", &out)
+	}
+}
+
+// TestOutputsAndRenames checks the parts after the changes, and that they give way to changes.
+func TestOutputsAndRenames(t *testing.T) {
+	view, _ := plantest.Plan(t, 0, "")
+	object := func(id cty.Value) cty.Value {
+		return cty.ObjectVal(map[string]cty.Value{"id": id, "input": cty.StringVal("same"), "output": cty.StringVal("same"),
+			"triggers_replace": cty.NullVal(cty.String)})
+	}
+	add := func(name string, action plans.Action, before, after cty.Value) {
+		addr := addrs.Resource{Mode: addrs.Managed, Type: "terraform_data", Name: name}.InInstance(addrs.RootInstance)
+		c := &plans.InstanceChange{Addr: addr.Instance(addrs.NoKey), Action: action, Before: before, After: after}
+		c.Provider.Config.Provider = addrs.BuiltinTerraform
+		view.Plan.Changes.Instances = append(view.Plan.Changes.Instances, c)
+	}
+	old := object(cty.StringVal("i-1"))
+	add("old", plans.Delete, old, cty.NullVal(old.Type()))
+	add("young", plans.Create, cty.NullVal(old.Type()), object(cty.UnknownVal(cty.String)))
+	view.Plan.Changes.Sort()
+	view.Plan.Changes.AddOutput(&plans.OutputChange{Name: "url", Action: plans.Update, Before: cty.StringVal("```one"),
+		After: cty.StringVal("two")})
+	view.Plan.Changes.AddOutput(&plans.OutputChange{Name: "secret", Action: plans.Update,
+		Before: cty.StringVal("hush").Mark(marks.Sensitive), After: cty.StringVal("hush2").Mark(marks.Sensitive), Sensitive: true})
+	var out strings.Builder
+	if err := Write(&out, view, DefaultLimit); err != nil {
+		t.Fatal(err)
+	}
+	got := out.String()
+	for _, want := range []string{"#### Outputs (2)\n", "\n````diff\n", "! url = \"```one\" -> \"two\"\n", "#### Hint\n",
+		"```hcl\nmoved {\n  from = terraform_data.old\n  to   = terraform_data.young\n}\n```\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %q in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "hush") {
+		t.Errorf("a secret is shown:\n%s", got)
+	}
+	for i := range 200 {
+		view.Plan.Changes.AddOutput(&plans.OutputChange{Name: fmt.Sprintf("o%d", i), Action: plans.Create,
+			Before: cty.NullVal(cty.String), After: cty.StringVal("a value of some length")})
+	}
+	view = &ui.PlanView{Plan: view.Plan, Config: view.Config, Schemas: view.Schemas}
+	out.Reset()
+	if err := Write(&out, view, LeastLimit); err != nil || strings.Contains(out.String(), "#### Outputs") {
+		t.Errorf("%v: outputs are shown without room for them:\n%s", err, &out)
 	}
 }
 
