@@ -130,7 +130,7 @@ func (v stepVisit) change() (*applyStep, error) {
 	w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
 	rep := x.repetition(at)
 	if r.EachOf != nil {
-		rep.eachValue = w.eval.newContext(in, rep).instanceValue(r.EachOf, addr.Key)
+		rep.eachValue = w.eval.newContext(in, rep).eachValue(r.EachOf, addr.Key)
 	}
 	c, err := w.eval.newContext(in, rep).withReads(r, s.Change)
 	if err != nil {

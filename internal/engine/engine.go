@@ -47,8 +47,8 @@ type Env struct {
 	// and share it.
 	Places Places
 
-	// CheckReads makes a walk panic if an expression reads an instance before that is finished. The
-	// graph doesn't allow such a read, and tests check that.
+	// CheckReads makes a walk panic if an expression reads an instance before that is finished;
+	// otherwise the expression fails. The graph doesn't allow such a read, and tests check that.
 	CheckReads bool
 
 	// Timings, if not nil, records how long each part takes.

@@ -204,8 +204,11 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		if x := c.in.resources[r.Slot]; x != nil && x.value != cty.NilVal {
 			return x.value, nil
 		}
-		c.e.unfinished.checkWhole(c, s.InInstance(c.in.addr))
-		return cty.DynamicVal, nil
+		var errs tfdiags.Diagnostics
+		for _, d := range tfdiags.FromError(c.e.unfinished.checkWhole(c, s.InInstance(c.in.addr))) {
+			errs = errs.Append(d.At(rng))
+		}
+		return cty.DynamicVal, errs.Err()
 	case addrs.CountAttr:
 		return c.local(c.rep.countIndex, subject, rng)
 	case addrs.ForEachAttr:

@@ -28,7 +28,7 @@ type evaluator struct {
 	// resources; nil during a walk.
 	early *earlyValues
 
-	unfinished *unfinished // the instances that must not be read yet; nil unless reads are checked
+	unfinished *unfinished // the instances that must not be read yet; nil before and after a walk
 
 	builtins   map[string]function.Function // the functions of the language
 	deprecates bool                         // there are deprecated outputs or attributes

@@ -152,9 +152,7 @@ func (v resourceVisit) expand(in *moduleInstance) (*expansion, error) {
 		return nil, err
 	}
 	v.findAwaited(in, x)
-	for _, key := range x.keys {
-		v.w.eval.unfinished.add(v.r.Addr.Resource.InInstance(in.addr).Instance(key))
-	}
+	v.w.eval.unfinished.add(v.r.Addr.Resource.InInstance(in.addr), x.keys)
 	return x, nil
 }
 
@@ -162,7 +160,7 @@ func (v resourceVisit) expand(in *moduleInstance) (*expansion, error) {
 func (v resourceVisit) instanceAt(in *moduleInstance, x *expansion, i int) *instancePlan {
 	c := v.w.eval.newContext(in, x.repetition(i))
 	if v.r.EachOf != nil && x.mode == repeatForEach && x.each == nil {
-		c.rep.eachValue = c.instanceValue(v.r.EachOf, x.keys[i])
+		c.rep.eachValue = c.eachValue(v.r.EachOf, x.keys[i])
 	}
 	if x.reads != nil {
 		c.reads = x.reads[i]

@@ -227,6 +227,9 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 		if one.Key == addrs.NoKey {
 			continue
 		}
+		if c.e.unfinished.has(c, addr.InInstance(c.in.addr).Instance(one.Key)) {
+			return cty.NilVal, false // reading the whole resource is an error then
+		}
 		if v := c.instanceValue(r, one.Key); v != cty.NilVal {
 			byKey[keyName(one.Key)] = v
 		}
@@ -234,9 +237,17 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 	return cty.ObjectVal(byKey), true
 }
 
+// eachValue returns each.value for a block whose for_each is a resource: the instance of that
+// resource. It is cty.NilVal if there is none, or if the instance isn't finished.
+func (c *evalContext) eachValue(of *graph.Resource, key addrs.InstanceKey) cty.Value {
+	if c.e.unfinished.has(c, of.Addr.Resource.InInstance(c.in.addr).Instance(key)) {
+		return cty.NilVal
+	}
+	return c.instanceValue(of, key)
+}
+
 // instanceValue returns the value of an instance for references, or cty.NilVal if there is none.
 func (c *evalContext) instanceValue(r *graph.Resource, key addrs.InstanceKey) cty.Value {
-	c.e.unfinished.check(c, r.Addr.Resource.InInstance(c.in.addr).Instance(key))
 	x, values := c.in.resources[r.Slot], c.e.values(r)
 	i, ok := x.has(key)
 	switch {

@@ -68,9 +68,7 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 	}
 	w.ephemerals.w = w
 	w.eval = &evaluator{op: op, graph: g, out: w.out, modules: w.modules, providers: w.providers, ctx: ctx}
-	if op.env.CheckReads {
-		w.eval.unfinished = newUnfinished(g)
-	}
+	w.eval.unfinished = newUnfinished(g, op.env.CheckReads)
 	w.eval.declareChecks()
 	w.modules.add(newModuleInstance(g.Root, addrs.RootInstance))
 	return w, nil
