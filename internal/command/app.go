@@ -27,6 +27,8 @@ type App struct {
 	Automated bool // print no hints on what to run next
 	view      viewFlags
 	planView  ui.PlanTextView
+	// installed is called by init for each provider or module that it installs; it may be nil.
+	installed func(what string)
 }
 
 // NewApp returns the App of this process.

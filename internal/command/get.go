@@ -192,6 +192,7 @@ func (a *App) printModule(e getmodules.Event) {
 		a.Say("The files in %s are not those that %s pins for %s; they are fetched again.", e.Dir,
 			depsfile.ModulesFileName, e.Key)
 	case getmodules.Downloading:
+		a.noteInstalled(strings.TrimSpace(fmt.Sprint(e.Source, " ", e.Version)))
 		if e.Version != "" {
 			a.Say("Downloading %s %s for %s...", e.Source, e.Version, e.Key)
 		} else {

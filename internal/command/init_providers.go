@@ -173,7 +173,9 @@ func (a *App) reportInstall(e install.Event) {
 	case install.Waiting:
 		a.Say("- Waiting for another process to install %s v%s...", e.Provider.ForDisplay(), e.Version)
 	case install.Installed:
-		a.Say("- Installed %s v%s (%s)", e.Provider.ForDisplay(), e.Version, describeAuth(e.Auth, e.KeyID))
+		text := fmt.Sprintf("%s v%s (%s)", e.Provider.ForDisplay(), e.Version, describeAuth(e.Auth, e.KeyID))
+		a.Say("- Installed %s", text)
+		a.noteInstalled(text)
 	case install.Mirroring:
 		a.Say("- Mirroring %s...", e.Provider.ForDisplay())
 		if e.Locked {
@@ -188,6 +190,12 @@ func (a *App) reportInstall(e install.Event) {
 	case install.Fetched:
 		a.Say("- Retrieved %s %s for %s (%s)",
 			e.Provider.ForDisplay(), e.Version, e.Platform, describeAuth(e.Auth, e.KeyID))
+	}
+}
+
+func (a *App) noteInstalled(what string) {
+	if a.installed != nil {
+		a.installed(what)
 	}
 }
 

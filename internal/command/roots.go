@@ -212,27 +212,6 @@ func writeEstate(w io.Writer, estate *roots.Estate, selected []*roots.Root) erro
 	return enc.Encode(doc)
 }
 
-var cmdRootsInit = &Command{
-	Name: "init", Args: "[DIR...]", Short: "Initialize all root modules",
-	Long: "Does what \"tofu init\" does, with the same options, in each root module below the directories.",
-	New: with(func(f *rootsInitFlags, fs *options) {
-		f.declare(fs)
-		f.addWorkers(fs)
-		f.addSelect(fs)
-	}, func(ctx context.Context, app *App, f *rootsInitFlags, args []string) error {
-		return app.eachRoot(ctx, &f.selectFlags, args, f.Workers, "Initializing", func(sub *App) error {
-			init := f.initFlags
-			return runInit(ctx, sub, &init, nil)
-		})
-	}),
-}
-
-type rootsInitFlags struct {
-	initFlags
-	workerFlags
-	selectFlags
-}
-
 var cmdRootsValidate = &Command{
 	Name: "validate", Args: "[DIR...]", Short: "Check the configuration of all root modules",
 	Long: "Does what \"tofu validate\" does in each root module below the directories.",
@@ -337,30 +316,16 @@ func (a *App) eachRoot(
 	if estate == nil {
 		return err
 	}
-	defer a.Session.SharePlugins(&plugin.Shared{})()
-	a.Live.Phase(doing+" root modules", len(selected))
-	defer a.Live.Phase("", 0)
-	defer a.ShareClients()()
 	parsed := estate.Parsed(a.Parser, selected)
 	failed := 0
 	show := parallel.InOrder(func(i int, done rootOutput) {
-		a.Say("%s", a.rootHeading(selected[i]))
-		_, _ = a.Out.Write(done.text.Bytes())
-		defer parsed.Finished(selected[i]) // showing errors needs the source text
-		var status exitStatus
-		if done.err == nil || errors.As(done.err, &status) && status == 0 {
-			return
-		}
-		failed++
-		if !errors.As(done.err, &status) {
-			a.Printer.Diagnostics(tfdiags.FromError(done.err))
+		a.showOutput(selected[i], &done)
+		parsed.Finished(selected[i]) // showing errors needs the source text
+		if done.failed() {
+			failed++
 		}
 	})
-	parallel.Each(len(selected), workers, func(i int) {
-		a.Live.Begin(selected[i].Name, doing)
-		defer a.Live.End(selected[i].Name)
-		show.Add(i, a.inRoot(selected[i], run))
-	})
+	a.workRoots(selected, workers, doing, run, show.Add)
 	if failed > 0 {
 		a.Say("\n%d of %s failed.", failed, ui.Count(len(selected), "root module"))
 		return exitStatus(1)
@@ -368,10 +333,41 @@ func (a *App) eachRoot(
 	return err
 }
 
+// workRoots runs a command in each of some root modules, at most workers at a time. done is called
+// with the outcome of each.
+func (a *App) workRoots(
+	selected []*roots.Root, workers int, doing string, run func(sub *App) error, done func(i int, out rootOutput),
+) {
+	defer a.Session.SharePlugins(&plugin.Shared{})()
+	defer a.ShareClients()()
+	a.Live.Phase(doing+" root modules", len(selected))
+	defer a.Live.Phase("", 0)
+	parallel.Each(len(selected), workers, func(i int) {
+		a.Live.Begin(selected[i].Name, doing)
+		defer a.Live.End(selected[i].Name)
+		done(i, a.inRoot(selected[i], run))
+	})
+}
+
+// showOutput shows what a command printed in a root module, and its error.
+func (a *App) showOutput(r *roots.Root, out *rootOutput) {
+	a.Say("%s", a.rootHeading(r))
+	_, _ = a.Out.Write(out.text.Bytes())
+	if out.failed() && !errors.As(out.err, new(exitStatus)) {
+		a.Printer.Diagnostics(tfdiags.FromError(out.err))
+	}
+}
+
 // rootOutput is what a command printed in a root module, and its error.
 type rootOutput struct {
 	text bytes.Buffer
 	err  error
+}
+
+// failed reports whether the command failed.
+func (o *rootOutput) failed() bool {
+	var status exitStatus
+	return o.err != nil && (!errors.As(o.err, &status) || status != 0)
 }
 
 // inRoot runs a command in a root module.

@@ -1,0 +1,145 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"tofu/internal/roots"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+)
+
+var cmdRootsInit = &Command{
+	Name: "init", Args: "[DIR...]", Short: "Initialize all root modules",
+	Long: `
+Does what "tofu init" does, with the same options, in each root module below the
+directories. The output lists once what was installed, and has one line for each
+root module; those that failed show all of theirs.`,
+	New: with(func(f *rootsInitFlags, fs *options) {
+		f.declare(fs)
+		fs.BoolVar(&f.Verbose, "verbose", false, "Show the whole output of each root module.")
+		f.addWorkers(fs)
+		f.addSelect(fs)
+	}, runRootsInit),
+}
+
+type rootsInitFlags struct {
+	initFlags
+	workerFlags
+	selectFlags
+	Verbose bool
+}
+
+const initializing = "Initializing"
+
+func runRootsInit(ctx context.Context, app *App, f *rootsInitFlags, args []string) error {
+	initRoot := func(sub *App) error {
+		one := f.initFlags
+		return runInit(ctx, sub, &one, nil)
+	}
+	if f.Verbose || app.view.JSON {
+		return app.eachRoot(ctx, &f.selectFlags, args, f.Workers, initializing, initRoot)
+	}
+	estate, selected, err := app.selectRoots(ctx, &f.selectFlags, args)
+	if estate == nil {
+		return err
+	}
+	s := &initSummary{installed: make(map[string]bool), warned: make(map[string]bool)}
+	outputs := make([]rootOutput, len(selected))
+	app.workRoots(selected, f.Workers, initializing, func(sub *App) error { return s.run(sub, initRoot) },
+		func(i int, out rootOutput) { outputs[i] = out })
+	if failed := s.show(app, selected, outputs); failed > 0 {
+		return exitStatus(1)
+	}
+	return err
+}
+
+// initSummary collects what the runs of init in several root modules have in common.
+type initSummary struct {
+	mu        sync.Mutex
+	installed map[string]bool // providers and modules, with their versions
+	warnings  tfdiags.Diagnostics
+	warned    map[string]bool // texts of warnings
+}
+
+// run runs init in one root module. The warnings of a failed one are part of its output.
+func (s *initSummary) run(sub *App, initRoot func(*App) error) error {
+	sub.installed = s.add
+	kept := &keptWarnings{Printer: sub.Printer}
+	sub.Printer = kept
+	err := initRoot(sub)
+	if err == nil {
+		s.warn(append(kept.list, sub.Warnings.Take()...))
+	}
+	return err
+}
+
+func (s *initSummary) add(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.installed[what] = true
+}
+
+// warn keeps the warnings that no other root module had.
+func (s *initSummary) warn(list tfdiags.Diagnostics) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range list {
+		text := fmt.Sprint(d.Summary, "\n", d.Detail, d.Subject)
+		if !s.warned[text] {
+			s.warned[text] = true
+			s.warnings.Add(d)
+		}
+	}
+}
+
+// show shows the outcome, and returns the number of root modules that failed.
+func (s *initSummary) show(a *App, selected []*roots.Root, outputs []rootOutput) (failed int) {
+	if len(s.installed) > 0 {
+		a.Say("Installed:")
+		for _, what := range slices.Sorted(maps.Keys(s.installed)) {
+			a.Say("- %s", what)
+		}
+		a.Say("")
+	}
+	for i, r := range selected {
+		if !outputs[i].failed() {
+			a.Say("%s: initialized", r.Name)
+		}
+	}
+	for i, r := range selected {
+		if outputs[i].failed() {
+			failed++
+			a.showOutput(r, &outputs[i])
+		}
+	}
+	a.Printer.Diagnostics(s.warnings)
+	count := ui.Count(len(selected), "root module")
+	switch {
+	case failed > 0:
+		a.Say("\n%d of %s failed.", failed, count)
+	case len(selected) == 1:
+		a.Success("\n" + count + " is initialized.")
+	default:
+		a.Success("\n" + count + " are initialized.")
+	}
+	if failed == 0 && !a.Automated {
+		a.Say("\n\"tofu roots plan\" shows what there is to do.")
+	}
+	return failed
+}
+
+// keptWarnings is a printer that also keeps all diagnostics.
+type keptWarnings struct {
+	ui.Printer
+	list tfdiags.Diagnostics
+}
+
+// Diagnostics implements ui.Printer.
+func (p *keptWarnings) Diagnostics(list tfdiags.Diagnostics) {
+	p.list = append(p.list, list...)
+	p.Printer.Diagnostics(list)
+}
