@@ -9,6 +9,10 @@
 // gate: exponents are reliable on a busy machine, absolute figures are not. In this mode the
 // program collects garbage from the start (GOGC=100), at small sizes as at large ones.
 //
+// With -postgres it starts a private PostgreSQL server, and measures commands on a state in a local
+// file and in the backend postgres, what they write, and applies at the same time. With -ref it
+// measures OpenTofu's backend pg on the same server too, with the same state.
+//
 // Invariants: it uses a program only by its command line and imports no packages of the engine. The
 // CPU time for starting the program is measured and subtracted before growth is computed. Every run
 // has its own working and home directories.
