@@ -220,13 +220,8 @@ func (w *writer) tokens(v cty.Value) hclwrite.Tokens {
 		var attrs []hclwrite.ObjectAttrTokens
 		for it := v.ElementIterator(); it.Next(); {
 			key, elem := it.Element()
-			attrs = append(
-				attrs,
-				hclwrite.ObjectAttrTokens{
-					Name:  hclwrite.TokensForIdentifier(keyText(key.AsString())),
-					Value: w.tokens(elem),
-				},
-			)
+			name := hclwrite.TokensForIdentifier(keyText(key.AsString()))
+			attrs = append(attrs, hclwrite.ObjectAttrTokens{Name: name, Value: w.tokens(elem)})
 		}
 		return hclwrite.TokensForObject(attrs)
 	}

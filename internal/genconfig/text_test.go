@@ -14,17 +14,17 @@ import (
 // TestText checks the blocks that are generated for values of each kind. The arguments of the block
 // are the members of the value.
 func TestText(t *testing.T) {
-	rule := configschema.Block{Attributes: map[string]*configschema.Attribute{
+	attributes := map[string]*configschema.Attribute{
 		"port": {Type: cty.Number, Optional: true},
 		"key":  {Type: cty.String, Optional: true, Sensitive: true},
-	}}
+	}
 	rules := func(key cty.Value) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"port": cty.NumberIntVal(80), "key": key})
 	}
 	secret, none := cty.StringVal("hush"), cty.NullVal(cty.String)
 	nested := func(mode configschema.NestingMode) *configschema.Block {
 		return &configschema.Block{BlockTypes: map[string]*configschema.NestedBlock{
-			"rule": {Nesting: mode, Block: rule}}}
+			"rule": {Nesting: mode, Block: configschema.Block{Attributes: attributes}}}}
 	}
 	attr := func(ty cty.Type) *configschema.Block {
 		return &configschema.Block{Attributes: map[string]*configschema.Attribute{"x": {Type: ty, Optional: true}}}
@@ -42,7 +42,7 @@ func TestText(t *testing.T) {
 		"ID":       {attr(cty.String), cty.StringVal("i-1"), "x = lab_net.a.id"},
 		"JSON":     {attr(cty.String), cty.StringVal(`{"a":[1]}`), "x = jsonencode({\n  a = [1]\n})"},
 		"block":    {nested(configschema.NestingSingle), rules(none), "rule {\n  key = null # sensitive\n  port = 80\n}"},
-		"no block": {nested(configschema.NestingSingle), cty.NullVal(rule.ImpliedType()), ""},
+		"no block": {nested(configschema.NestingSingle), cty.NullVal(rules(none).Type()), ""},
 		"blocks": {nested(configschema.NestingList), cty.ListVal([]cty.Value{rules(none), rules(none)}),
 			strings.Repeat("rule {\n  key = null # sensitive\n  port = 80\n}\n", 2)},
 		"blocks with a label": {nested(configschema.NestingMap), cty.MapVal(map[string]cty.Value{"a b": rules(none)}),

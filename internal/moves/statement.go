@@ -274,16 +274,8 @@ func (w *impliedFinder) resource(c *configs.Config, r *states.Resource) {
 		from := addrs.Target{Resource: r.Addr.Resource, Key: key, HasKey: true}
 		target := from
 		target.Key = to
-		w.out = append(
-			w.out,
-			&statement{
-				from:    newEndpoint(c.Path, from),
-				to:      newEndpoint(c.Path, target),
-				depth:   len(c.Path.Names()),
-				implied: true,
-				rng:     rc.Range,
-			},
-		)
+		w.out = append(w.out, &statement{from: newEndpoint(c.Path, from), to: newEndpoint(c.Path, target),
+			depth: len(c.Path.Names()), implied: true, rng: rc.Range})
 	}
 }
 
