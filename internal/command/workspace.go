@@ -16,7 +16,9 @@ import (
 
 var cmdWorkspace = &Command{
 	Name: "workspace", Short: "Manage several states of one configuration",
-	Long: "Creates, lists, shows, selects and deletes workspaces. Each workspace has its own state of the configuration.",
+	Long: `
+Creates, lists, shows, selects and deletes workspaces. Each workspace has its
+own state of the configuration.`,
 	Sub:  []*Command{cmdWorkspaceDelete, cmdWorkspaceList, cmdWorkspaceNew, cmdWorkspaceSelect, cmdWorkspaceShow},
 }
 
