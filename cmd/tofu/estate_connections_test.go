@@ -25,8 +25,8 @@ import (
 func TestSharedConnections(t *testing.T) {
 	for _, c := range []struct {
 		backend string
-		// serve starts a server. It returns its network and address, and a function that returns the
-		// settings of root module i, given the address of the proxy.
+		// serve starts a server. It returns its network and address, and a function that returns
+		// the settings of root module i, given the address of the proxy.
 		serve func(t *testing.T) (network, address string, settings func(proxy string, i int) string)
 		most  int // connections of one run
 	}{
@@ -43,15 +43,18 @@ func TestSharedConnections(t *testing.T) {
 			top := t.TempDir()
 			const n = 30
 			for i := range n {
-				writeReader(t, filepath.Join(top, fmt.Sprintf("r%02d", i)), c.backend, settings(p.at, 0), settings(p.at, i), i)
+				writeReader(t, filepath.Join(top, fmt.Sprintf("r%02d", i)), c.backend, settings(p.at, 0),
+					settings(p.at, i), i)
 			}
 			e := &testEstate{T: t}
-			for _, args := range [][]string{{"init", "-roots=4"}, {"apply", "-auto-approve", "-roots=4"}, {"plan", "-roots=4"},
+			for _, args := range [][]string{{"init", "-roots=4"}, {"apply", "-auto-approve", "-roots=4"},
+				{"plan", "-roots=4"},
 				{"output"}, {"destroy", "-auto-approve", "-roots=4"}} {
 				p.reset()
 				e.tofu(top, 0, append([]string{"roots"}, args...)...)
 				if total := p.reset(); total > c.most || total == 0 && args[0] != "init" {
-					t.Errorf("roots %s of %d root modules made %d connections, and %d are allowed", args[0], n, total, c.most)
+					t.Errorf("roots %s of %d root modules made %d connections, and %d are allowed",
+						args[0], n, total, c.most)
 				}
 			}
 		})
@@ -63,7 +66,8 @@ func writeReader(t *testing.T, dir, backend, first, own string, i int) {
 	text := fmt.Sprintf("terraform {\n  backend %q {\n    %s\n  }\n}\noutput \"o\" {\n  value = %d\n}\n"+
 		"resource \"terraform_data\" \"a\" {}\n", backend, strings.ReplaceAll(own, "\n", "\n    "), i)
 	if i > 0 {
-		text += fmt.Sprintf("data \"terraform_remote_state\" \"first\" {\n  backend = %q\n  config = {\n    %s\n  }\n}\n"+
+		text += fmt.Sprintf("data \"terraform_remote_state\" \"first\" {\n  backend = %q\n  config = {\n    "+
+			"%s\n  }\n}\n"+
 			"output \"p\" {\n  value = data.terraform_remote_state.first.outputs.o\n}\n", backend,
 			strings.ReplaceAll(first, "\n", "\n    "))
 	}
@@ -106,7 +110,8 @@ func servePostgres(t *testing.T) (network, address string, settings func(string,
 	}
 	t.Cleanup(server.Close)
 	return "unix", filepath.Join(server.Dir(), ".s.PGSQL.5432"), func(proxy string, i int) string {
-		return fmt.Sprintf("conn_str = \"postgres://tester@%s/postgres?sslmode=disable\"\nschema_name = \"s%d\"", proxy, i)
+		return fmt.Sprintf("conn_str = \"postgres://tester@%s/postgres?sslmode=disable\"\nschema_name = \"s%d\"",
+			proxy, i)
 	}
 }
 
@@ -129,7 +134,8 @@ func serveObjects(t *testing.T) (network, address string, settings func(string, 
 	t.Cleanup(keep.Close)
 	return "tcp", keep.Listener.Addr().String(), func(proxy string, i int) string {
 		return fmt.Sprintf("bucket = %q\nkey = \"states/%d\"\nregion = \"us-east-1\"\nuse_path_style = true\n"+
-			"endpoints = { s3 = \"http://%s\" }\naccess_key = %q\nsecret_key = %q\nskip_credentials_validation = true\n"+
+			"endpoints = { s3 = \"http://%s\" }\naccess_key = %q\nsecret_key = %q\n"+
+			"skip_credentials_validation = true\n"+
 			"skip_requesting_account_id = true", bucket, i, proxy, store.AccessKey, store.SecretKey)
 	}
 }

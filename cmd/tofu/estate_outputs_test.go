@@ -107,7 +107,8 @@ func (e *usingEstate) write(changed *change, version int) {
 			}
 			known[u.from] = true
 			form := useForms[u.form]
-			fill := strings.NewReplacer("SOURCE", "data.terraform_remote_state."+u.from.name, "OUTPUT", u.output, "NUMBER",
+			fill := strings.NewReplacer("SOURCE", "data.terraform_remote_state."+u.from.name, "OUTPUT",
+				u.output, "NUMBER",
 				fmt.Sprint(n))
 			b.WriteString(fill.Replace(form.extra))
 			b.WriteString(fill.Replace("resource \"terraform_data\" \"uNUMBER\" {\n  input = " + form.value + "\n}\n"))
@@ -178,7 +179,8 @@ func (e *usingEstate) check(changed *usingRoot, output string) {
 		}
 		stopped[r] = want == "skipped" || want == "failed"
 		if got[r.name] != want {
-			e.Errorf("%s of %s changed: %s is %s, not %s; it uses %v", output, changed.name, r.name, got[r.name], want, r.uses)
+			e.Errorf("%s of %s changed: %s is %s, not %s; it uses %v",
+				output, changed.name, r.name, got[r.name], want, r.uses)
 		}
 	}
 }

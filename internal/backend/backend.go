@@ -174,10 +174,10 @@ type Driver struct {
 
 // An Identifier is the configuration of a backend. Every driver has one.
 type Identifier interface {
-	// Identity returns the kind of the store, and what distinguishes the state of a workspace from all
-	// others that such stores keep. Settings that say how to reach or to protect the state make no
-	// difference, and neither do several ways to write the same address. There are no secrets in it.
-	// Nothing is read from the store. Relative paths are relative to dir.
+	// Identity returns the kind of the store, and what distinguishes the state of a workspace from
+	// all others that such stores keep. Settings that say how to reach or to protect the state make
+	// no difference, and neither do several ways to write the same address. There are no secrets in
+	// it. Nothing is read from the store. Relative paths are relative to dir.
 	Identity(workspace, dir string) ([]string, error)
 }
 

@@ -10,8 +10,9 @@ import (
 	"tofu/internal/configs/blocks"
 )
 
-// Clients holds what stores with equal settings have in common, such as connections and credentials.
-// A run that uses many stores has one. The zero value is ready to use. It is safe for concurrent use.
+// Clients holds what stores with equal settings have in common, such as connections and
+// credentials. A run that uses many stores has one. The zero value is ready to use. It is safe for
+// concurrent use.
 type Clients struct {
 	mu   sync.Mutex
 	open map[string]*client
@@ -30,8 +31,8 @@ type client struct {
 	users int
 }
 
-// A Lease holds the clients that one store uses. The clients of a nil Lease belong to the store, which
-// closes them.
+// A Lease holds the clients that one store uses. The clients of a nil Lease belong to the store,
+// which closes them.
 type Lease struct {
 	clients *Clients
 
@@ -60,9 +61,9 @@ func (s *Sharing) Owned() bool { return s.lease == nil }
 // store is opened.
 type ClientUser interface{ UseClients(*Lease) }
 
-// Client returns a client for settings, which must have a JSON form: the one that another store uses
-// with equal settings, or the result of open. A client that several stores have must be safe for
-// concurrent use.
+// Client returns a client for settings, which must have a JSON form: the one that another store
+// uses with equal settings, or the result of open. A client that several stores have must be safe
+// for concurrent use.
 func Client[T interface{ Close() }](s *Sharing, settings any, open func() (T, error)) (T, error) {
 	if s.lease == nil {
 		return open()
@@ -89,8 +90,8 @@ func Client[T interface{ Close() }](s *Sharing, settings any, open func() (T, er
 	return c.value.(T), nil
 }
 
-// Settings returns the arguments of a decoded configuration by name, without some of them. It is for
-// [Client].
+// Settings returns the arguments of a decoded configuration by name, without some of them. It is
+// for [Client].
 func Settings(config any, without ...string) map[string]any {
 	values := blocks.Values(config)
 	maps.DeleteFunc(values, func(name string, _ any) bool { return slices.Contains(without, name) })

@@ -33,10 +33,11 @@ units become variables. With -fetch it copies the packages of remote modules.`,
 	New: with(func(f *rootsImportFlags, fs *options) {
 		f.viewFlags.add(fs)
 		fs.BoolVar(&f.Force, "force", false, "Replace an existing roots.tofu.hcl.")
-		fs.BoolVar(&f.Generate, "generate", false, "Also write the files that Terragrunt generates. Existing files are "+
-			"never replaced.")
+		fs.BoolVar(&f.Generate, "generate", false,
+			"Also write the files that Terragrunt generates. Existing files are never replaced.")
 		fs.StringVar(&f.Fetch, "fetch", "", "Copy the packages of remote modules to `directory`, relative to that of "+
-			"roots.tofu.hcl, and use them from there. If its name begins with a dot, as in .modules, it isn't searched "+
+			"roots.tofu.hcl, and use them from there. If its name begins with a dot, as in .modules, it "+
+			"isn't searched "+
 			"for root modules.")
 	}, runRootsImport),
 }
@@ -62,7 +63,8 @@ func runRootsImport(ctx context.Context, app *App, f *rootsImportFlags, args []s
 	}
 	opts := &terragrunt.Options{Getenv: app.Env}
 	if f.Fetch != "" {
-		copier := getmodules.NewCopier(registry.New(app.CLI, version.String), roots.Absolute(filepath.Join(dir, f.Fetch)))
+		copier := getmodules.NewCopier(registry.New(app.CLI, version.String),
+			roots.Absolute(filepath.Join(dir, f.Fetch)))
 		opts.Fetch = func(source, version string) (string, error) { return copier.Copy(ctx, source, version) }
 	}
 	result, err := terragrunt.Import(dir, opts)

@@ -19,7 +19,7 @@ var cmdWorkspace = &Command{
 	Long: `
 Creates, lists, shows, selects and deletes workspaces. Each workspace has its
 own state of the configuration.`,
-	Sub:  []*Command{cmdWorkspaceDelete, cmdWorkspaceList, cmdWorkspaceNew, cmdWorkspaceSelect, cmdWorkspaceShow},
+	Sub: []*Command{cmdWorkspaceDelete, cmdWorkspaceList, cmdWorkspaceNew, cmdWorkspaceSelect, cmdWorkspaceShow},
 }
 
 // cmdEnv is the workspace command under its old name.

@@ -25,7 +25,8 @@ import (
 func Of(g *graphview.Graph, plan *plans.Plan, changed []addrs.AbsInstance, read *states.State) *plans.Footprint {
 	f := &finder{
 		graph: g, plan: plan, read: read, needs: g.Needs(), nodes: make(map[string]int, len(g.Nodes)),
-		whole: make([]bool, len(g.Nodes)), checked: make([]bool, len(g.Nodes)), instances: map[addrs.AbsInstance]bool{}, out: &plans.Footprint{},
+		whole: make([]bool, len(g.Nodes)), checked: make([]bool, len(g.Nodes)), instances: map[addrs.AbsInstance]bool{},
+		out:    &plans.Footprint{},
 		writes: map[addrs.AbsInstance]int{},
 	}
 	for i, n := range g.Nodes {

@@ -94,7 +94,8 @@ func planned(t *testing.T, s *enginetest.Session, files map[string]string, targe
 	if err != nil {
 		t.Fatal(err)
 	}
-	return describe(footprint.Of(graphview.Build(g, nil), plan, statemgr.ChangedInstances(s.State, plan.Prior), s.State))
+	return describe(footprint.Of(graphview.Build(g, nil),
+		plan, statemgr.ChangedInstances(s.State, plan.Prior), s.State))
 }
 
 func describe(f *plans.Footprint) string {

@@ -34,14 +34,15 @@ func TestText(t *testing.T) {
 		value  cty.Value
 		want   string // without the first and the last line of the block
 	}{
-		"text":     {attr(cty.String), cty.StringVal("a\"${b}\nc"), `x = "a\"$${b}\nc"`},
-		"number":   {attr(cty.Number), cty.MustParseNumberVal("1.50"), "x = 1.5"},
-		"null":     {attr(cty.Bool), cty.NullVal(cty.Bool), "x = null"},
-		"list":     {attr(cty.List(cty.String)), cty.ListVal([]cty.Value{cty.StringVal("a")}), `x = ["a"]`},
-		"empty":    {attr(cty.List(cty.String)), cty.ListValEmpty(cty.String), "x = []"},
-		"ID":       {attr(cty.String), cty.StringVal("i-1"), "x = lab_net.a.id"},
-		"JSON":     {attr(cty.String), cty.StringVal(`{"a":[1]}`), "x = jsonencode({\n  a = [1]\n})"},
-		"block":    {nested(configschema.NestingSingle), rules(none), "rule {\n  key = null # sensitive\n  port = 80\n}"},
+		"text":   {attr(cty.String), cty.StringVal("a\"${b}\nc"), `x = "a\"$${b}\nc"`},
+		"number": {attr(cty.Number), cty.MustParseNumberVal("1.50"), "x = 1.5"},
+		"null":   {attr(cty.Bool), cty.NullVal(cty.Bool), "x = null"},
+		"list":   {attr(cty.List(cty.String)), cty.ListVal([]cty.Value{cty.StringVal("a")}), `x = ["a"]`},
+		"empty":  {attr(cty.List(cty.String)), cty.ListValEmpty(cty.String), "x = []"},
+		"ID":     {attr(cty.String), cty.StringVal("i-1"), "x = lab_net.a.id"},
+		"JSON":   {attr(cty.String), cty.StringVal(`{"a":[1]}`), "x = jsonencode({\n  a = [1]\n})"},
+		"block": {nested(configschema.NestingSingle), rules(none),
+			"rule {\n  key = null # sensitive\n  port = 80\n}"},
 		"no block": {nested(configschema.NestingSingle), cty.NullVal(rules(none).Type()), ""},
 		"blocks": {nested(configschema.NestingList), cty.ListVal([]cty.Value{rules(none), rules(none)}),
 			strings.Repeat("rule {\n  key = null # sensitive\n  port = 80\n}\n", 2)},
@@ -63,7 +64,8 @@ func TestText(t *testing.T) {
 				Schema: test.schema, Value: cty.ObjectVal(map[string]cty.Value{member: test.value}), ID: "h-1"}
 			text, _ := b.Text(map[string]string{"i-1": "lab_net.a.id"})
 			got := strings.Join(strings.Fields(text), " ")
-			want := strings.Join(strings.Fields("resource \"lab_host\" \"h\" {\nprovider = lab.west\n"+test.want+"\n}"), " ")
+			want := strings.Join(strings.Fields("resource \"lab_host\" \"h\" {\nprovider = lab.west\n"+test.want+
+				"\n}"), " ")
 			if got != want {
 				t.Errorf("got:\n%s\nwant:\n%s", got, want)
 			}

@@ -22,7 +22,8 @@ func TestCopier(t *testing.T) {
 			w.Header().Set("X-Terraform-Get", "/"+v+".zip//in")
 			w.WriteHeader(http.StatusNoContent)
 		}
-		l.pages["/"+v+".zip"] = bytesPage(zipOf(map[string]string{"in/main.tf": value(v), "in/sub/main.tf": value("sub " + v)}))
+		files := map[string]string{"in/main.tf": value(v), "in/sub/main.tf": value("sub " + v)}
+		l.pages["/"+v+".zip"] = bytesPage(zipOf(files))
 	}
 	const registry = "modules.example.com/acme/net/lab"
 	repo, other := "git::file://"+l.top+"/net.git", "git::file://"+l.top+"/other/net"
@@ -50,8 +51,9 @@ func TestCopier(t *testing.T) {
 			t.Errorf("%s was fetched %d times", path, n)
 		}
 	}
-	for source, want := range map[string]string{"./local": "is a local directory", repo + "//none?ref=v1": "there is no directory",
-		repo + "?ref=v9": "v9", "modules.example.com/acme/none/lab": "there is no module"} {
+	for source, want := range map[string]string{"./local": "is a local directory",
+		repo + "//none?ref=v1": "there is no directory",
+		repo + "?ref=v9":       "v9", "modules.example.com/acme/none/lab": "there is no module"} {
 		if _, err := c.Copy(t.Context(), source, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", source, err, want)
 		}

@@ -51,8 +51,8 @@ func identityOf(r *states.Resource, obj *states.Object) (objectIdentity, bool) {
 	return objectIdentity{r.Provider.Provider, r.Addr.Resource.Type, *in.ID}, true
 }
 
-// onlyIn returns the instances with current objects that one state has and the other one has not, by
-// the identity of the object.
+// onlyIn returns the instances with current objects that one state has and the other one has not,
+// by the identity of the object.
 func onlyIn(st, other *states.State) map[objectIdentity]addrs.AbsInstance {
 	out := map[objectIdentity]addrs.AbsInstance{}
 	for r := range st.Resources() {

@@ -1,6 +1,6 @@
-// Package outputuse finds out which outputs of other root modules a configuration uses: those of its
-// terraform_remote_state data sources to which expressions refer. It follows local values and names
-// in "for" expressions. If it can't tell, all outputs are used.
+// Package outputuse finds out which outputs of other root modules a configuration uses: those of
+// its terraform_remote_state data sources to which expressions refer. It follows local values and
+// names in "for" expressions. If it can't tell, all outputs are used.
 package outputuse
 
 import (
@@ -89,8 +89,8 @@ func DataSource(name string) addrs.Resource {
 }
 
 // outputFinder finds uses of the outputs of terraform_remote_state data sources. It follows local
-// values and names in "for" expressions that stand for a data source or a part of it. It is a walker
-// over syntax trees.
+// values and names in "for" expressions that stand for a data source or a part of it. It is a
+// walker over syntax trees.
 type outputFinder struct {
 	sources map[string]*configs.Resource    // the data sources, by name
 	locals  map[string]hclsyntax.Expression // local values that are nothing but a part of a data source

@@ -2,8 +2,8 @@ package parallel
 
 import "sync"
 
-// Order passes on results in the order of their numbers, which may come in any order. It is safe for
-// concurrent use.
+// Order passes on results in the order of their numbers, which may come in any order. It is safe
+// for concurrent use.
 type Order[T any] struct {
 	next func(i int, result T)
 
@@ -12,8 +12,8 @@ type Order[T any] struct {
 	waiting map[int]T
 }
 
-// InOrder returns an Order that calls next for the result of 0, then for that of 1, and so on. Calls
-// don't overlap.
+// InOrder returns an Order that calls next for the result of 0, then for that of 1, and so on.
+// Calls don't overlap.
 func InOrder[T any](next func(i int, result T)) *Order[T] {
 	return &Order[T]{next: next, waiting: make(map[int]T)}
 }

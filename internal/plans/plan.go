@@ -89,7 +89,8 @@ type Retype struct{ From, To addrs.ConfigResource }
 
 // Compare orders by address.
 func (r Retype) Compare(other Retype) int {
-	return cmp.Or(strings.Compare(r.From.String(), other.From.String()), strings.Compare(r.To.String(), other.To.String()))
+	return cmp.Or(strings.Compare(r.From.String(), other.From.String()),
+		strings.Compare(r.To.String(), other.To.String()))
 }
 
 // RelevantAttribute names an attribute of a resource instance (or of all instances, when HasKey is
@@ -120,8 +121,8 @@ type InstanceChange struct {
 	Before, After cty.Value // marked; null if there is no object
 	// BeforeIdentity and AfterIdentity are cty.NilVal if the resource type has no identity.
 	BeforeIdentity, AfterIdentity cty.Value
-	// Restored is the configuration of a change that brings an earlier object back: the block's with
-	// the earlier values, without marks and write-only values. Otherwise it is cty.NilVal.
+	// Restored is the configuration of a change that brings an earlier object back: the block's
+	// with the earlier values, without marks and write-only values. Otherwise it is cty.NilVal.
 	Restored        cty.Value
 	RequiredReplace []cty.Path
 	Private         []byte // planned private data

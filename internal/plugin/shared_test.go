@@ -88,7 +88,8 @@ func (s *sharing) wantStarts(n int, when string) {
 func (s *sharing) text(u *sharedUser) string {
 	s.Helper()
 	schema, _ := u.Schema(s.Context())
-	config := object(s, schema.DataSources.Type("files_file").Block, map[string]cty.Value{"path": cty.StringVal("a.txt")})
+	config := object(s, schema.DataSources.Type("files_file").Block,
+		map[string]cty.Value{"path": cty.StringVal("a.txt")})
 	got := u.ReadDataSource(s.Context(), providers.ReadDataRequest{Type: "files_file", Config: config})
 	noErrors(s, got.Diagnostics)
 	return got.State.GetAttr("content").AsString()
@@ -213,7 +214,8 @@ func TestSharedCrash(t *testing.T) {
 // nothing is shared without a hash.
 func TestNotShared(t *testing.T) {
 	shared := &Shared{}
-	launches := []Launch{{PackageHash: "h1:a"}, {PackageHash: "h1:b"}, {PackageHash: "h1:a", Provider: address("files")}}
+	launches := []Launch{{PackageHash: "h1:a"}, {PackageHash: "h1:b"},
+		{PackageHash: "h1:a", Provider: address("files")}}
 	seen := make(map[*member]bool)
 	for i := range launches {
 		m := shared.member(&launches[i])

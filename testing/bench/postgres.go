@@ -125,7 +125,8 @@ var (
 	postgresPhases = []postgresPhase{
 		{"migration in", true, true, migrate},
 		{"no-op plan", false, false, []string{"plan", "-input=false", "-refresh=false", "-detailed-exitcode"}},
-		{"plan of one change", false, false, []string{"plan", "-input=false", "-refresh=false", "-var=text=second", "-out=p.tfplan"}},
+		{"plan of one change", false, false,
+			[]string{"plan", "-input=false", "-refresh=false", "-var=text=second", "-out=p.tfplan"}},
 		{"apply of one change", false, true, []string{"apply", "-input=false", "p.tfplan"}},
 		{"state list", false, false, []string{"state", "list"}},
 		{"output", false, false, []string{"output", "-json"}},
@@ -359,7 +360,8 @@ func (o *options) disjoint(ctx context.Context, d *database, p place, together i
 	b.env = append(b.env, "FILES_ROOT="+files, fmt.Sprintf("FILES_DELAY_MS=%d", objectTime.Milliseconds()))
 	text := "terraform {\n  required_providers {\n    files = { source = \"example.com/tofu/files\" }\n  }\n}\n"
 	for i := range applies {
-		text += fmt.Sprintf("resource \"files_file\" \"part%d\" {\n  count   = %d\n  path    = \"part%d-${count.index}\"\n"+
+		text += fmt.Sprintf("resource \"files_file\" \"part%d\" {\n  count   = %d\n  path    = "+
+			"\"part%d-${count.index}\"\n"+
 			"  content = \"x\"\n}\n", i, perApply, i)
 	}
 	if err := errors.Join(os.MkdirAll(b.dir, 0o755), os.Mkdir(files, 0o755), d.configure(b, p),

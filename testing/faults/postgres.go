@@ -229,7 +229,8 @@ func (o *options) newPostgresTrial(schema, connection string) (*trial, error) {
 
 // disturbed runs an operation and causes a fault after a number of calls. runErr is the error of
 // the program.
-func (t *trial) disturbed(op operation, calls int, fault *postgresFault, r *postgresRun) (out []byte, runErr, err error) {
+func (t *trial) disturbed(op operation, calls int, fault *postgresFault,
+	r *postgresRun) (out []byte, runErr, err error) {
 	const patience = 5 * time.Minute
 	var text bytes.Buffer
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

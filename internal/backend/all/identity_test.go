@@ -14,8 +14,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// identity returns the identity of a state. settings is an object in HCL's syntax, and the environment
-// is empty.
+// identity returns the identity of a state. settings is an object in HCL's syntax, and the
+// environment is empty.
 func identity(t *testing.T, backend, settings, workspace string) []string {
 	t.Helper()
 	expr, diags := hclsyntax.ParseExpression([]byte(settings), "settings", hcl.InitialPos)
@@ -57,14 +57,16 @@ func TestIdentities(t *testing.T) {
 		other                        string // settings of another state
 	}{
 		{"local", `{}`, "default", `{path = "./x/../terraform.tfstate"}`, `{path = "other.tfstate"}`},
-		{"azurerm", `{storage_account_name = "acct", container_name = "c", key = "k", access_key = "czNjcmV0"}`, "default",
+		{"azurerm",
+			`{storage_account_name = "acct", container_name = "c", key = "k", access_key = "czNjcmV0"}`, "default",
 			`{storage_account_name = "acct", container_name = "c", key = "k", use_azuread_auth = true, tenant_id = "t",
 			  client_id = "c", client_secret = "s3cret", subscription_id = "s", snapshot = true}`,
 			`{storage_account_name = "acct", container_name = "c", key = "l", access_key = "czNjcmV0"}`},
 		{"consul", `{path = "p", address = "consul:8500", access_token = "s3cret"}`, "a",
 			`{path = "p", address = "http://consul:8500", lock = false}`, `{path = "q", address = "consul:8500"}`},
 		{"cos", `{region = "r", bucket = "b-1", secret_id = "i", secret_key = "s3cret"}`, "a",
-			`{region = "r", bucket = "b-1", prefix = "env:", encrypt = false}`, `{region = "r", bucket = "b-1", prefix = "p"}`},
+			`{region = "r", bucket = "b-1", prefix = "env:", encrypt = false}`,
+			`{region = "r", bucket = "b-1", prefix = "p"}`},
 		{"gcs", `{bucket = "b", prefix = "p", access_token = "s3cret"}`, "a",
 			`{bucket = "b", prefix = "p/", storage_custom_endpoint = "https://storage.googleapis.com/storage/v1/b"}`,
 			`{bucket = "b", prefix = "q"}`},
@@ -74,14 +76,18 @@ func TestIdentities(t *testing.T) {
 		{"kubernetes", `{secret_suffix = "s", host = "https://cluster/", token = "s3cret"}`, "a",
 			`{secret_suffix = "s", host = "https://cluster", insecure = true, namespace = "default"}`,
 			`{secret_suffix = "s", host = "https://cluster", namespace = "n"}`},
-		{"oss", `{region = "r", bucket = "b", secret_key = "s3cret"}`, "a", `{region = "r", bucket = "b", encrypt = true}`,
+		{"oss", `{region = "r", bucket = "b", secret_key = "s3cret"}`, "a",
+			`{region = "r", bucket = "b", encrypt = true}`,
 			`{region = "r", bucket = "b", key = "k"}`},
 		{"pg", `{conn_str = "postgres://u:s3cret@DB.example/states"}`, "a",
-			`{conn_str = "host=db.example port=5432 dbname=states user=other sslmode=disable", skip_table_creation = true}`,
+			`{conn_str = "host=db.example port=5432 dbname=states user=other sslmode=disable", ` +
+				`skip_table_creation = true}`,
 			`{conn_str = "postgres://db.example/states", schema_name = "s"}`},
 		{"postgres", `{conn_str = "postgres://u:s3cret@db.example/states"}`, "a",
-			`{conn_str = "postgres://db.example:5432/states", keep = "90d"}`, `{conn_str = "postgres://db.example:5433/states"}`},
-		{"remote", `{hostname = "H.example", organization = "o", token = "s3cret", workspaces = {name = "net"}}`, "default",
+			`{conn_str = "postgres://db.example:5432/states", keep = "90d"}`,
+			`{conn_str = "postgres://db.example:5433/states"}`},
+		{"remote",
+			`{hostname = "H.example", organization = "o", token = "s3cret", workspaces = {name = "net"}}`, "default",
 			`{hostname = "h.example", organization = "o", workspaces = {name = "net"}}`,
 			`{hostname = "h.example", organization = "o", workspaces = {prefix = "net-"}}`},
 		{"s3", `{bucket = "b", key = "k", region = "eu-west-1", secret_key = "s3cret", access_key = "a"}`, "w",

@@ -98,7 +98,8 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 		return nil, errors.New("there are no credentials: set secret_id and secret_key, or the environment variables " +
 			"TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY")
 	}
-	keys, err := backend.Client(&c.Sharing, backend.Settings(c, "bucket", "prefix", "key", "encrypt", "acl", "accelerate"),
+	keys, err := backend.Client(&c.Sharing,
+		backend.Settings(c, "bucket", "prefix", "key", "encrypt", "acl", "accelerate"),
 		func() (*credentials, error) {
 			client := c.HTTP
 			if client == nil {

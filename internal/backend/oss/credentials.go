@@ -49,7 +49,8 @@ func newCredentials(c *Config) *credentials {
 		client = httpclient.New(httpclient.Options{})
 		direct = httpclient.New(httpclient.Options{Proxy: func(*http.Request) (*url.URL, error) { return nil, nil }})
 	}
-	return &credentials{config: c, http: &restapi.Client{HTTP: client}, direct: &restapi.Client{HTTP: direct, Retries: 2}}
+	return &credentials{config: c, http: &restapi.Client{HTTP: client},
+		direct: &restapi.Client{HTTP: direct, Retries: 2}}
 }
 
 // Close closes idle connections.

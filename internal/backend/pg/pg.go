@@ -122,7 +122,8 @@ func (c *client) session(ctx context.Context) (*pgconn.PgConn, error) {
 	for row, h := range c.locks {
 		if err := h.reacquire(ctx, conn); err != nil {
 			_ = conn.Close(ctx)
-			return nil, fmt.Errorf("the connection was lost, and with it the lock of workspace %q: %w", row.workspace, err)
+			return nil, fmt.Errorf("the connection was lost, and with it the lock of workspace %q: %w",
+				row.workspace, err)
 		}
 	}
 	c.conn = conn

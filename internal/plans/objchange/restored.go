@@ -8,11 +8,13 @@ import (
 )
 
 // Restored returns a configuration that brings an object back to how it was: config with the values
-// of past, an earlier version of the object. present is the object now; it is null if there is none.
+// of past, an earlier version of the object. present is the object now; it is null if there is
+// none.
 //
 // Parts of config that are unknown or marked as renewed stay as they are, because they follow from
-// objects that change or that can't be brought back. So do write-only attributes, which objects don't have, and attributes that the provider
-// decides, unless the object now has another value than it had. Marks of config and past are kept.
+// objects that change or that can't be brought back. So do write-only attributes, which objects
+// don't have, and attributes that the provider decides, unless the object now has another value
+// than it had. Marks of config and past are kept.
 func Restored(schema *configschema.Block, config, past, present cty.Value) cty.Value {
 	if config.IsNull() || !config.IsKnown() || config.IsMarked() || past.IsNull() {
 		return config
@@ -20,8 +22,8 @@ func Restored(schema *configschema.Block, config, past, present cty.Value) cty.V
 	return shapeOf(schema).restored(config, past, present)
 }
 
-// settled reports whether a value of the configuration can be replaced by an earlier one: nothing in
-// it follows from objects that change now, or that are no longer as they were. What depends on
+// settled reports whether a value of the configuration can be replaced by an earlier one: nothing
+// in it follows from objects that change now, or that are no longer as they were. What depends on
 // absent objects can only be as it was.
 func settled(v cty.Value) bool {
 	return v.IsWhollyKnown() && !marks.Contains(v, marks.Renewed) || marks.Contains(v, marks.Absent)
@@ -36,7 +38,8 @@ func (s shape) restored(config, past, present cty.Value) cty.Value {
 	}
 	for name, n := range s.blocks {
 		c := config.GetAttr(name)
-		vals[name] = shapeOf(&n.Block).restoredAll(n.Nesting, c, attr(past, name, c.Type()), attr(present, name, c.Type()))
+		vals[name] = shapeOf(&n.Block).restoredAll(n.Nesting, c, attr(past, name, c.Type()),
+			attr(present, name, c.Type()))
 	}
 	return cty.ObjectVal(vals)
 }
@@ -121,8 +124,8 @@ func isZero(v cty.Value) bool {
 	return v.CanIterateElements() && v.LengthInt() == 0
 }
 
-// restoredAll is Restored for all objects of a block type or nested attribute. Objects are paired by
-// index or key if there are as many as before.
+// restoredAll is Restored for all objects of a block type or nested attribute. Objects are paired
+// by index or key if there are as many as before.
 func (s shape) restoredAll(mode configschema.NestingMode, config, past, present cty.Value) cty.Value {
 	whole := func() cty.Value {
 		if !settled(config) {
@@ -184,7 +187,8 @@ func WithoutWriteOnly(schema *configschema.Block, config cty.Value) cty.Value {
 		func(a *configschema.Attribute) bool { return a.WriteOnly })
 }
 
-// without returns objects in which the chosen attributes are null. Marks around nested objects stay.
+// without returns objects in which the chosen attributes are null. Marks around nested objects
+// stay.
 func (s shape) without(
 	mode configschema.NestingMode, v cty.Value, drop func(*configschema.Attribute) bool,
 ) cty.Value {

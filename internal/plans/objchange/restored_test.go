@@ -50,7 +50,8 @@ func TestRestored(t *testing.T) {
 	schema := testSchema()
 	for _, tc := range tests {
 		t.Run(tc.rule, func(t *testing.T) {
-			got := Restored(schema, value(t, schema, tc.config), value(t, schema, tc.past), value(t, schema, tc.present))
+			got := Restored(schema, value(t, schema, tc.config), value(t, schema, tc.past),
+				value(t, schema, tc.present))
 			if errs := got.Type().TestConformance(schema.ImpliedType()); len(errs) > 0 {
 				t.Errorf("doesn't conform: %v", errs)
 			}
@@ -61,8 +62,8 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// TestRestoredMarks checks that a secret stays one, whether it was one or is one now, and that parts
-// that depend on absent objects are replaced.
+// TestRestoredMarks checks that a secret stays one, whether it was one or is one now, and that
+// parts that depend on absent objects are replaced.
 func TestRestoredMarks(t *testing.T) {
 	schema := testSchema()
 	with := func(text, name string, v cty.Value) cty.Value {
@@ -85,7 +86,8 @@ func TestRestoredMarks(t *testing.T) {
 	if v := Restored(schema, with(``, "opt", renewed), past, present).GetAttr("opt"); !v.RawEquals(renewed) {
 		t.Errorf("renewed: %#v", v)
 	}
-	if v := Restored(schema, with(``, "opt", absent), past, present).GetAttr("opt"); !v.RawEquals(cty.StringVal("old")) {
+	if v := Restored(schema, with(``, "opt", absent), past,
+		present).GetAttr("opt"); !v.RawEquals(cty.StringVal("old")) {
 		t.Errorf("absent: %#v", v)
 	}
 }

@@ -127,7 +127,8 @@ func (s *Server) Restart() error {
 	const patience = 20 * time.Second // for processes of a killed server
 	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		err := s.run(s.pgctl, "-D", s.data(), "-w", "-l", s.dir+"/log", "-o",
-			"-k "+s.dir+" -c listen_addresses='' -c fsync=off -c max_connections=200 "+strings.Join(s.settings, " "), "start")
+			"-k "+s.dir+" -c listen_addresses='' -c fsync=off -c max_connections=200 "+
+				strings.Join(s.settings, " "), "start")
 		if err == nil || time.Since(start) > patience {
 			return err
 		}
