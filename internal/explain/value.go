@@ -18,7 +18,7 @@ import (
 )
 
 // Value explains a variable, a local or an output: its value, where that comes from, and what uses
-// it. Whether the value is another one than before is not known.
+// it. The plan does not say whether the value has changed.
 func Value(ctx context.Context, s *Subject, addr addrs.AbsValue) (*Answer, error) {
 	e := newExplainer(s)
 	v := e.named(addr)

@@ -10,8 +10,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// waits returns the objects that a change waits for directly, and those that wait for it. Steps
-// that do nothing are passed.
+// waits returns the objects that a change waits for, and those that wait for it. Steps that do
+// nothing don't count: what they wait for is waited for directly.
 func (e *explainer) waits(c *plans.InstanceChange) (before, after []*Other) {
 	var own []dag.ID
 	for _, n := range e.Graph.Nodes {
@@ -97,8 +97,8 @@ func grouped(parts []part) []*Other {
 	return out
 }
 
-// takesAlong returns the planned changes of the objects that depend on a destroyed one, as the
-// state says, directly or through others.
+// takesAlong returns the planned changes of the objects that depend on a destroyed one according to
+// the state, directly or through others.
 func (e *explainer) takesAlong(c *plans.InstanceChange) []*Other {
 	users := map[addrs.ConfigResource][]addrs.ConfigResource{}
 	for _, r := range e.Graph.Resources {

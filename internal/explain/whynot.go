@@ -10,8 +10,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// whyNot returns why nothing happens to what is at an address. of are its changes, none of which
-// does anything. The grounds that decide come first.
+// whyNot returns why nothing happens to what is at an address. of holds its changes, none of which
+// does anything. The decisive grounds come first.
 func (e *explainer) whyNot(target addrs.Target, r *graph.Resource, of []*plans.InstanceChange) []*Ground {
 	w := &denial{explainer: e, target: target, resource: r, of: of}
 	for _, find := range []func(*denial){
@@ -50,7 +50,7 @@ func (d *denial) mode() {
 
 func (d *denial) failed() {
 	if d.plan.Errored && len(d.of) == 0 {
-		d.add("errored", nil, "planning failed, so the plan may not have got to it")
+		d.add("errored", nil, "planning failed, so the plan may not have reached it")
 	}
 }
 
@@ -107,7 +107,7 @@ func join(targets []addrs.Target) string {
 	return strings.Join(texts, " -target=")
 }
 
-// overlaps reports whether a target of the plan covers what is asked for.
+// overlaps reports whether a target of the plan covers the address that is explained.
 func (d *denial) overlaps(t addrs.Target) bool {
 	return t.ContainsInstance(addrs.AbsInstance{Module: d.target.Module, Resource: d.target.Resource, Key: d.target.Key})
 }
@@ -140,8 +140,8 @@ func (d *denial) modules(m *graph.Module) {
 	}
 }
 
-// without adds the ground that a repetition has no instance, or others than the wanted one. It
-// returns false if nothing is repeated.
+// without adds the ground that a repetition has no instances at all or, with others, not the one
+// that is explained. It returns false if nothing is repeated.
 func (d *denial) without(rep graph.Repetition, of string, others bool) bool {
 	for _, arg := range []struct {
 		name, none string

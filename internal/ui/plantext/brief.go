@@ -107,7 +107,7 @@ func (b *brief) group(g *planview.Group, color termtext.Color) {
 // maxMembers bounds the instances of a group that are named.
 const maxMembers = 50
 
-// members names the instances of a group by what tells them apart. Runs of numbers are ranges.
+// members names the instances of a group by what distinguishes them. Runs of numbers are ranges.
 func (b *brief) members(g *planview.Group) string {
 	within := g.OneModule()
 	var parts []string

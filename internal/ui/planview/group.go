@@ -14,7 +14,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// A Kind is what happens to an object, by its danger: those of least value come first in reviews.
+// A Kind says what happens to an object. Kinds are in the order of danger: the most dangerous is the
+// smallest, and first in reviews.
 type Kind uint8
 
 // The kinds of changes.

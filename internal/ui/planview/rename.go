@@ -39,7 +39,7 @@ type renamedPair struct{ from, to *Change }
 
 // renames finds pairs of a deletion and a creation that look like a renaming. Both have the same
 // type and provider, and most of what is known about the new object equals the old one. Objects
-// that are like several others don't count.
+// that are like several others don't count. Pairs of different types are those of retyped.
 func renames(p *Plan) []Rename {
 	type kind struct {
 		provider addrs.ProviderInstance

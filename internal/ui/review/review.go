@@ -195,7 +195,7 @@ func (w *writer) byType() (types []string, counts map[string]*[kinds]int) {
 // section and a last one.
 const reserve = 600
 
-// least is the room without which no difference is tried.
+// least is the room below which no difference is tried.
 const least = 120
 
 // body writes the changes, as many as there is room for.
@@ -336,8 +336,8 @@ func (w *writer) texts(groups []*planview.Group) []string {
 	return out
 }
 
-// leaveOut writes how many objects are left out, and returns their number. The first group is no
-// longer due.
+// leaveOut writes how many objects are left out, and returns their number. The caller has
+// already subtracted the first group from what is due.
 func (w *writer) leaveOut(groups []*planview.Group, dangerous bool) int {
 	n := 0
 	for i, g := range groups {
@@ -350,7 +350,7 @@ func (w *writer) leaveOut(groups []*planview.Group, dangerous bool) int {
 	return n
 }
 
-// line is the line of a group whose difference is left out.
+// line returns the line of a group whose difference is left out.
 func line(g *planview.Group) string {
 	text := "- " + code(termtext.Printable(g.Title()))
 	if n := len(g.Changes); n > 1 {
