@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -61,13 +62,40 @@ func (o *PlanOptions) check(warn tfdiags.Sink) error {
 	case o.Mode != plans.Normal && len(o.ForceReplace) > 0:
 		return tfdiags.Errorf("Incompatible plan options", "-replace can't be used with -destroy or -refresh-only.")
 	}
-	if len(o.Targets)+len(o.Excludes) > 0 && len(o.Imports) == 0 {
-		warn(tfdiags.Warningf(onlyTargets,
-			"With -target or -exclude the plan may not cover all changes that the configuration requires. "+
-				"These options are for exceptional situations, such as recovering from errors. Run a plan "+
-				"without them afterwards."))
+	if o.Mode == plans.Destroy {
+		o.warnOfTargets(nil, warn)
 	}
 	return nil
+}
+
+// maxLeftOut is the number of addresses that the warning about targets names.
+const maxLeftOut = 10
+
+// warnOfTargets warns of a plan with targets or exclusions, and names what they leave out.
+func (o *PlanOptions) warnOfTargets(left []graph.LeftOut, warn tfdiags.Sink) {
+	if len(o.Targets)+len(o.Excludes) == 0 || len(o.Imports) > 0 || o.preDestroy || warn == nil {
+		return
+	}
+	text := "With -target or -exclude the plan may not cover all changes that the configuration requires. " +
+		"These options are for exceptional situations, such as recovering from errors. Run a plan " +
+		"without them afterwards."
+	if len(left) > 0 {
+		reason := "they refer to what is excluded"
+		if len(o.Targets) > 0 {
+			reason = "no target includes them, although they refer to what is planned"
+		}
+		text += "\n\nLeft out because " + reason + ":"
+		for _, l := range left[:min(maxLeftOut, len(left))] {
+			text += "\n  - " + l.What
+			if l.Why != "" {
+				text += " " + l.Why
+			}
+		}
+		if more := len(left) - maxLeftOut; more > 0 {
+			text += fmt.Sprintf("\n  - and %d more", more)
+		}
+	}
+	warn(tfdiags.Warningf(onlyTargets, "%s", text))
 }
 
 func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *Env) *operation {
@@ -113,12 +141,15 @@ func planNormal(
 		op.past = pastObjects(cfg, opts.Past.State, moved)
 	}
 	if err := op.checkMovedTargets(); err != nil {
+		opts.warnOfTargets(nil, env.Warn)
 		return nil, err
 	}
 	w, err := newWalk(ctx, op, moved)
 	if err != nil {
+		opts.warnOfTargets(nil, env.Warn)
 		return nil, err
 	}
+	opts.warnOfTargets(w.graph.LeftOut, env.Warn)
 	w.out.prevRun = moved.Clone()
 	err = w.run()
 	f := finisher{w}

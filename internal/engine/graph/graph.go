@@ -33,6 +33,8 @@ type Graph struct {
 	// from being evaluated. In all other phases the errors are Problems of the node.
 	RefErrors map[EvalUnit]tfdiags.Diagnostics
 
+	LeftOut []LeftOut // by targets or exclusions
+
 	atRemoval map[*Resource][]*Provisioner // provisioners of removed blocks
 }
 

@@ -255,9 +255,10 @@ func (t *targeting) keepTargets() {
 		r.Selected = r.Selected.withOrphans(named)
 		r.Selected.reasons = t.reasons[r]
 		if by := t.neededBy[r]; by != nil && by.Config != nil {
-			r.Selected.reason = fmt.Sprintf("needed by %s at %s", by.Addr, tfdiags.Place(by.Config.Range))
+			r.Selected.reason = fmt.Sprintf("needed by %s at %s", by.Addr, tfdiags.Place(by.refersAt(r)))
 		}
 	}
+	t.g.LeftOut = t.readersLeftOut()
 	keep := t.g.Edges.Reach(roots...)
 	t.keepOutputs(keep, func(id dag.ID) bool { return keep[id] })
 	t.drop(keep)

@@ -172,6 +172,7 @@ func (t *targeting) dropExcluded() {
 		}
 		roots = append(roots, r.Node.ID)
 	}
+	t.g.LeftOut = t.leftOutBy(lost)
 	keep := t.g.Edges.Reach(roots...)
 	t.keepOutputs(keep, func(id dag.ID) bool {
 		return keep[id] && lost[id] == nil && len(t.reached[t.g.Nodes[id].Resource]) == 0

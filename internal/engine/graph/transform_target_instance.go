@@ -195,21 +195,18 @@ func (t *targeting) readersOf(x instanceAt) (next []foundInstance, skip map[*Res
 		found = t.findReaders(x.r, x.in)
 		t.readBy[x.r][x.in] = found
 	}
-	for _, y := range found.byKey[x.key] {
-		next = append(next, foundInstance{instanceAt: y})
-	}
-	return next, found.known
+	return found.byKey[x.key], found.known
 }
 
 // readers are the instances that read each instance of a resource in one module instance. known
 // holds the resources of which all such instances are known.
 type readers struct {
-	byKey map[addrs.InstanceKey][]instanceAt
+	byKey map[addrs.InstanceKey][]foundInstance
 	known map[*Resource]bool
 }
 
 func (t *targeting) findReaders(of *Resource, in addrs.ModuleInstance) *readers {
-	out := &readers{byKey: map[addrs.InstanceKey][]instanceAt{}, known: map[*Resource]bool{}}
+	out := &readers{byKey: map[addrs.InstanceKey][]foundInstance{}, known: map[*Resource]bool{}}
 	for _, r := range t.readers[of] {
 		keys, known := t.early.Instances(r, in)
 		for _, read := range t.readsOf(r) {
@@ -220,7 +217,8 @@ func (t *targeting) findReaders(of *Resource, in addrs.ModuleInstance) *readers 
 				reads, all := t.early.Read(r, in, key, read)
 				known = known && all
 				for _, k := range reads {
-					out.byKey[k.Key] = append(out.byKey[k.Key], instanceAt{r, in, key})
+					read := refersTo(instanceAt{of, in, k.Key}.addr(), k.At)
+					out.byKey[k.Key] = append(out.byKey[k.Key], foundInstance{instanceAt{r, in, key}, read})
 				}
 			}
 		}

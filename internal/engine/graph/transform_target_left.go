@@ -1,0 +1,151 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/tfdiags"
+)
+
+// LeftOut is a resource, or one of its instances, that takes no part in a run because of targets or
+// exclusions, and that refers to something that does, or to something excluded.
+type LeftOut struct {
+	What string // its address
+	Why  string // "refers to ADDRESS at FILE:LINE"
+}
+
+func refersTo(of fmt.Stringer, at hcl.Range) string {
+	return fmt.Sprintf("refers to %s at %s", of, tfdiags.Place(at))
+}
+
+// leftOutBy returns what is left out because it refers to something excluded. lost holds the places
+// that the search along edges has reached.
+func (t *targeting) leftOutBy(lost []places) []LeftOut {
+	var out []LeftOut
+	for _, r := range t.g.Resources {
+		if r.Config == nil || t.matches[r] != nil && t.whole(r) {
+			continue
+		}
+		why := ""
+		if by := t.neededBy[r]; by != nil {
+			why = refersTo(by.Addr, r.refersAt(by))
+		}
+		at := lost[r.Node.ID]
+		if at[everywhere] {
+			out = append(out, LeftOut{r.Addr.String(), why})
+			continue
+		}
+		excluded := SelectOthers(t.matches[r])
+		var some []LeftOut
+		for m := range at {
+			name := m.String()
+			if m.Module() == r.Addr.Module {
+				name = r.Addr.Resource.InInstance(m).String()
+			}
+			some = append(some, LeftOut{name, why})
+		}
+		for addr, reason := range t.reasons[r] {
+			if excluded.Has(addr) && !at[addr.Module] {
+				some = append(some, LeftOut{addr.String(), reason})
+			}
+		}
+		slices.SortFunc(some, func(a, b LeftOut) int { return strings.Compare(a.What, b.What) })
+		out = append(out, some...)
+	}
+	return out
+}
+
+// readersLeftOut returns what refers directly, or through values, to something that takes part, and
+// takes no part itself.
+func (t *targeting) readersLeftOut() []LeftOut {
+	var out []LeftOut
+	seen := map[addrs.AbsInstance]bool{}
+	byInstance := map[*Resource]map[*Resource]bool{} // readers of which the instances are known
+	for _, r := range t.g.Resources {
+		for _, x := range t.selectedInstances(r) {
+			found, known := t.readersOf(x)
+			byInstance[r] = both(byInstance[r], known)
+			for _, y := range found {
+				if addr := y.addr(); !y.r.Selected.Has(addr) && !seen[addr] {
+					seen[addr] = true
+					out = append(out, LeftOut{addr.String(), y.reason})
+				}
+			}
+		}
+	}
+	for q, by := range t.blocksReading(byInstance) {
+		out = append(out, LeftOut{q.Addr.String(), refersTo(by.Addr, q.refersAt(by))})
+	}
+	slices.SortFunc(out, func(a, b LeftOut) int { return strings.Compare(a.What, b.What) })
+	return out
+}
+
+// blocksReading returns the blocks that take no part and refer to a resource that does, with the
+// resource. known holds, by resource, those that refer to it by known keys only.
+func (t *targeting) blocksReading(known map[*Resource]map[*Resource]bool) map[*Resource]*Resource {
+	out := map[*Resource]*Resource{}
+	users := t.g.Edges.Dependents()
+	by := make([]*Resource, len(t.g.Nodes)) // by node: the resource from which it was reached
+	var todo []dag.ID
+	for _, r := range t.g.Resources {
+		if r.takesPart() {
+			by[r.Node.ID] = r
+			todo = append(todo, r.Node.ID)
+		}
+	}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		r := by[id]
+		for _, user := range users[id] {
+			switch q := t.g.Nodes[user].Resource; {
+			case q == nil && by[user] == nil:
+				by[user] = r
+				todo = append(todo, user)
+			case q == nil, q == r, q.Config == nil, q.takesPart(), out[q] != nil, id == r.Node.ID && known[r][q]:
+			default:
+				out[q] = r
+			}
+		}
+	}
+	return out
+}
+
+// takesPart reports whether some instance of r may take part.
+func (r *Resource) takesPart() bool {
+	s := r.Selected
+	return s == nil || s.only == nil || len(s.only)+len(s.named)+len(s.resources)+len(s.modules) > 0
+}
+
+// selectedInstances returns the instances of r that take part and are named one by one.
+func (t *targeting) selectedInstances(r *Resource) []instanceAt {
+	if t.early == nil || r.Selected == nil {
+		return nil
+	}
+	var out []instanceAt
+	for addr := range r.Selected.named {
+		out = append(out, instanceAt{r, addr.Module, addr.Key})
+	}
+	slices.SortFunc(out, func(a, b instanceAt) int { return a.addr().Compare(b.addr()) })
+	return out
+}
+
+// refersAt returns the place of a reference of the block to another resource, or of the block if it
+// refers to it through values.
+func (r *Resource) refersAt(other *Resource) hcl.Range {
+	if r.Exprs != nil {
+		for refs := range r.Exprs.References() {
+			for _, ref := range refs.Objects {
+				if r.Module.ResourceOf(ref.Subject) == other {
+					return ref.Range
+				}
+			}
+		}
+	}
+	return r.Config.Range
+}
