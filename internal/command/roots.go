@@ -212,31 +212,6 @@ func writeEstate(w io.Writer, estate *roots.Estate, selected []*roots.Root) erro
 	return enc.Encode(doc)
 }
 
-var cmdRootsValidate = &Command{
-	Name: "validate", Args: "[DIR...]", Short: "Check the configuration of all root modules",
-	Long: "Does what \"tofu validate\" does in each root module below the directories.",
-	New: with(func(f *rootsValidateFlags, fs *options) {
-		f.viewFlags.add(fs)
-		f.addProgress(fs)
-		f.varFlags.add(fs)
-		fs.BoolVar(&f.NoTests, "no-tests", false, "Leave out test files.")
-		f.TestDirectory = "tests"
-		f.addWorkers(fs)
-		f.addSelect(fs)
-	}, func(ctx context.Context, app *App, f *rootsValidateFlags, args []string) error {
-		return app.eachRoot(ctx, &f.selectFlags, args, f.Workers, "Validating", func(sub *App) error {
-			one := f.validateFlags
-			return runValidate(ctx, sub, &one, nil)
-		})
-	}),
-}
-
-type rootsValidateFlags struct {
-	validateFlags
-	workerFlags
-	selectFlags
-}
-
 var cmdRootsOutput = &Command{
 	Name: "output", Args: "[DIR...]", Short: "Show the outputs of all root modules",
 	Long: "Shows the outputs in the states of all root modules below the directories.",
@@ -319,7 +294,9 @@ func (a *App) eachRoot(
 	parsed := estate.Parsed(a.Parser, selected)
 	failed := 0
 	show := parallel.InOrder(func(i int, done rootOutput) {
-		a.showOutput(selected[i], &done)
+		if done.err != nil || done.text.Len() > 0 {
+			a.showOutput(selected[i], &done)
+		}
 		parsed.Finished(selected[i]) // showing errors needs the source text
 		if done.failed() {
 			failed++
@@ -354,7 +331,7 @@ func (a *App) showOutput(r *roots.Root, out *rootOutput) {
 	a.Say("%s", a.rootHeading(r))
 	_, _ = a.Out.Write(out.text.Bytes())
 	if out.failed() && !errors.As(out.err, new(exitStatus)) {
-		a.Printer.Diagnostics(tfdiags.FromError(out.err))
+		a.Printer.Diagnostics(tfdiags.FromError(fleet.InEstate(out.err)))
 	}
 }
 

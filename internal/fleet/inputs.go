@@ -19,6 +19,7 @@ import (
 	"tofu/internal/roots"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
 )
 
 // inputs are the planned outputs of other root modules that a plan was made from, by name of the
@@ -136,8 +137,6 @@ func (s *Saved) inputs(ctx context.Context, at *session.Session, p *Planned) (ma
 // contradictions returns an error where the outputs of a root module are not as they were planned:
 // known ones must be equal, and unknown ones must have become what was known of them.
 func contradictions(root string, planned, actual map[string]cty.Value) error {
-	block := &configschema.Block{Attributes: make(map[string]*configschema.Attribute)}
-	was, is := make(map[string]cty.Value), make(map[string]cty.Value)
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(planned)) {
 		v, has := actual[name]
@@ -145,11 +144,9 @@ func contradictions(root string, planned, actual map[string]cty.Value) error {
 			lines = append(lines, fmt.Sprintf("output %q of %s is missing now", name, root))
 			continue
 		}
-		block.Attributes[name] = &configschema.Attribute{Type: cty.DynamicPseudoType, Computed: true}
-		was[name], is[name] = planned[name], v
-	}
-	for _, err := range objchange.AssertCompatible(block, cty.ObjectVal(was), cty.ObjectVal(is)) {
-		lines = append(lines, fmt.Sprintf("output of %s: %s", root, tfdiags.FormatError(err)))
+		for _, text := range contradiction(name, planned[name], v) {
+			lines = append(lines, fmt.Sprintf("output of %s: %s", root, text))
+		}
 	}
 	if len(lines) == 0 {
 		return nil
@@ -157,4 +154,25 @@ func contradictions(root string, planned, actual map[string]cty.Value) error {
 	return tfdiags.Errorf("The plan contradicts what was applied before",
 		"The plan was made for other outputs than there are now:\n  - %s\nNothing was changed here. Make a new plan.",
 		strings.Join(lines, "\n  - "))
+}
+
+// contradiction says where an output is not as it was planned.
+func contradiction(name string, planned, actual cty.Value) []string {
+	block := &configschema.Block{Attributes: map[string]*configschema.Attribute{
+		name: {Type: cty.DynamicPseudoType, Computed: true}}}
+	object := func(v cty.Value) cty.Value { return cty.ObjectVal(map[string]cty.Value{name: v}) }
+	found := objchange.AssertCompatible(block, object(planned), object(actual))
+	if len(found) == 1 && isPlain(planned) && isPlain(actual) {
+		return []string{fmt.Sprintf(".%s: was %s, but now %s", name, ui.FormatValue(planned), ui.FormatValue(actual))}
+	}
+	var out []string
+	for _, err := range found {
+		out = append(out, tfdiags.FormatError(err))
+	}
+	return out
+}
+
+// isPlain reports whether a value is one text, number or bool that may be shown.
+func isPlain(v cty.Value) bool {
+	return !v.IsMarked() && v.IsKnown() && !v.IsNull() && v.Type().IsPrimitiveType()
 }
