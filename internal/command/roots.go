@@ -292,8 +292,11 @@ func (a *App) eachRoot(
 		return err
 	}
 	parsed := estate.Parsed(a.Parser, selected)
-	failed := 0
+	failed, left := 0, 0
 	show := parallel.InOrder(func(i int, done rootOutput) {
+		if done.skipped {
+			left++
+		}
 		if done.err != nil || done.text.Len() > 0 {
 			a.showOutput(selected[i], &done)
 		}
@@ -302,24 +305,34 @@ func (a *App) eachRoot(
 			failed++
 		}
 	})
-	a.workRoots(selected, workers, doing, run, show.Add)
+	a.workRoots(ctx, selected, workers, run, doing, show.Add)
 	if failed > 0 {
 		a.Say("\n%d of %s failed.", failed, ui.Count(len(selected), "root module"))
+	}
+	if left > 0 {
+		a.Say("\nThe run was interrupted: %d of %s not started.", left, ui.Count(len(selected), "root module"))
+	}
+	if failed+left > 0 {
 		return exitStatus(1)
 	}
 	return err
 }
 
 // workRoots runs a command in each of some root modules, at most workers at a time. done is called
-// with the outcome of each.
+// with the outcome of each. After an interrupt, no root module starts.
 func (a *App) workRoots(
-	selected []*roots.Root, workers int, doing string, run func(sub *App) error, done func(i int, out rootOutput),
+	ctx context.Context, selected []*roots.Root, workers int, run func(sub *App) error, doing string,
+	done func(i int, out rootOutput),
 ) {
 	defer a.Session.SharePlugins(&plugin.Shared{})()
 	defer a.ShareClients()()
 	a.Live.Phase(doing+" root modules", len(selected))
 	defer a.Live.Phase("", 0)
 	parallel.Each(len(selected), workers, func(i int) {
+		if ctx.Err() != nil {
+			done(i, rootOutput{skipped: true})
+			return
+		}
 		a.Live.Begin(selected[i].Name, doing)
 		defer a.Live.End(selected[i].Name)
 		done(i, a.inRoot(selected[i], run))
@@ -337,8 +350,9 @@ func (a *App) showOutput(r *roots.Root, out *rootOutput) {
 
 // rootOutput is what a command printed in a root module, and its error.
 type rootOutput struct {
-	text bytes.Buffer
-	err  error
+	text    bytes.Buffer
+	err     error
+	skipped bool // because of an interrupt
 }
 
 // failed reports whether the command failed.

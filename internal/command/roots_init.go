@@ -49,7 +49,7 @@ func runRootsInit(ctx context.Context, app *App, f *rootsInitFlags, args []strin
 	}
 	s := &initSummary{installed: make(map[string]bool), warned: make(map[string]bool)}
 	outputs := make([]rootOutput, len(selected))
-	app.workRoots(selected, f.Workers, initializing, func(sub *App) error { return s.run(sub, initRoot) },
+	app.workRoots(ctx, selected, f.Workers, func(sub *App) error { return s.run(sub, initRoot) }, initializing,
 		func(i int, out rootOutput) { outputs[i] = out })
 	if failed := s.show(app, selected, outputs); failed > 0 {
 		return exitStatus(1)
@@ -106,7 +106,11 @@ func (s *initSummary) show(a *App, selected []*roots.Root, outputs []rootOutput)
 		a.Say("")
 	}
 	for i, r := range selected {
-		if !outputs[i].failed() {
+		switch {
+		case outputs[i].skipped:
+			failed++
+			a.Say("%s: not started, because the run was interrupted", r.Name)
+		case !outputs[i].failed():
 			a.Say("%s: initialized", r.Name)
 		}
 	}

@@ -207,6 +207,17 @@ func (r *Root) checkVariables(declared map[string]*configs.Variable) error {
 	return errs.Err()
 }
 
+// checkBackend returns an error if the root module's own block has settings for a backend block that
+// the root module lacks.
+func (r *Root) checkBackend(m *configs.Module) error {
+	if r.Declared == nil || r.Declared.BackendRange.Empty() || len(r.Declared.Backend) == 0 || m.Backend != nil {
+		return nil
+	}
+	return tfdiags.Errorf("Settings without a backend block",
+		"The root module %q has no backend block that these settings could complete. Add one to a file in %s: terraform { "+
+			"backend \"TYPE\" {} }.", r.Name, r.Dir).At(r.Declared.BackendRange)
+}
+
 // resolve finds the root modules that the files refer to, and adds them to what others read.
 func (e *Estate) resolve() error {
 	var errs tfdiags.Diagnostics

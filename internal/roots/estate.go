@@ -127,7 +127,7 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 		cfg, r.Err = s.LoadRootModuleWith(ctx, given)
 	}
 	if r.Err == nil {
-		r.Err = r.checkVariables(cfg.Module.Variables)
+		r.Err = tfdiags.Join(r.checkVariables(cfg.Module.Variables), r.checkBackend(cfg.Module))
 	}
 	if r.Err != nil {
 		return

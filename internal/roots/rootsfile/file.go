@@ -44,6 +44,8 @@ type Root struct {
 	Variables []*Variable       // by name
 	After     []Ref             // root modules that must be planned and applied before; they have no Output
 	Range     hcl.Range         // of the block's header; empty if the file doesn't declare the root module
+	// BackendRange is where the root module's own block sets Backend; empty if only defaults do.
+	BackendRange hcl.Range
 }
 
 // Ref is a reference to an output of a root module, as in root["NAME"].OUTPUT.
@@ -242,6 +244,9 @@ func (f *File) complete(r *Root, body *hclsyntax.Body, each *lang.Element) error
 	var errs tfdiags.Diagnostics
 	if body != nil {
 		errs = errs.AppendError(own.decode(body, ctx, rootArguments))
+		if attr := body.Attributes["backend"]; attr != nil {
+			r.BackendRange = attr.SrcRange
+		}
 	}
 	variables := make(map[string]*Variable)
 	r.Backend = make(map[string]string)
