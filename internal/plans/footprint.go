@@ -13,6 +13,8 @@ type Footprint struct {
 	Reads   []addrs.AbsInstance
 	Wholes  []addrs.ConfigResource
 	Outputs []string // root outputs that change
+	// Foreign are outputs of other workspaces of the same store that the plan has read.
+	Foreign []OutputsRead
 }
 
 // Write is an instance whose objects a plan changes.

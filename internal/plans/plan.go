@@ -69,6 +69,9 @@ type Plan struct {
 	// Past is set if the plan brings back how objects were.
 	Past *Past
 
+	// Remote is what was read of the outputs of states in stores that can tell when these change.
+	Remote []RemoteRead
+
 	// Footprint is set if the store of the state lets several runs change it.
 	Footprint *Footprint
 }

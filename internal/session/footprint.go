@@ -15,7 +15,8 @@ import (
 
 // setFootprint adds to a plan what it has read and what it writes, if the store needs that.
 func (op *Operation) setFootprint(ctx context.Context, plan *plans.Plan) error {
-	if !op.State.Shared() {
+	remote := op.Session.remote.take()
+	if !op.State.Shared() && len(remote) == 0 {
 		return nil
 	}
 	defer op.Session.Timings.Phase("footprint")()
@@ -27,9 +28,13 @@ func (op *Operation) setFootprint(ctx context.Context, plan *plans.Plan) error {
 		return err
 	}
 	read := op.State.Current()
-	plan.Footprint = footprint.Of(graphview.Build(g, nil), plan, statemgr.ChangedInstances(read, plan.Prior), read)
-	plan.Footprint.Revision = op.State.Snapshot.Revision
-	return nil
+	found := footprint.Of(graphview.Build(g, nil), plan, statemgr.ChangedInstances(read, plan.Prior), read)
+	found.Revision = op.State.Snapshot.Revision
+	if op.State.Shared() {
+		plan.Footprint = found
+	}
+	plan.Remote, err = op.remoteUse(remote, found)
+	return err
 }
 
 // Outdated reports whether an operation failed, before it did anything, because another run has

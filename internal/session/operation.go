@@ -179,6 +179,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	if err != nil {
 		return nil, err
 	}
+	op.Session.remote.take() // what an earlier plan has read
 	opts.Variables = op.Variables
 	opts.Defer = opts.Defer && op.Session.Defers()
 	env := *op.Env
@@ -248,8 +249,11 @@ func (op *Operation) Apply(
 	ctx context.Context, plan *plans.Plan, planID string, opts *engine.ApplyOptions,
 ) (*states.State, *ui.Tally, error) {
 	defer op.Session.Interrupts.Record()()
-	if err := op.State.Begin(ctx, &statemgr.Run{State: plan.Prior, PlanID: planID,
-		Footprint: plan.Footprint}); err != nil {
+	claimed, err := op.claimed(ctx, plan)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := op.State.Begin(ctx, &statemgr.Run{State: plan.Prior, PlanID: planID, Footprint: claimed}); err != nil {
 		return nil, nil, err
 	}
 	tally := &ui.Tally{}

@@ -14,7 +14,6 @@ import (
 	"tofu/internal/builtin"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/configs/configschema"
-	"tofu/internal/encryption"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
@@ -66,15 +65,15 @@ func (s *Session) remoteOutputs(
 	if only, ok := store.(backend.Undefaulted); ok && workspace == backend.DefaultWorkspace {
 		workspace = only.Only()
 	}
+	if ledger, ok := store.(statemgr.Ledger); ok {
+		return s.remoteRows(ctx, ledger, &remoteRead{addr, settings, workspace, 0, nil})
+	}
 	data, err := get(ctx, workspace)
 	if err != nil {
 		return nil, false, err
 	}
 	if data == nil {
 		return nil, false, nil
-	}
-	if ledger, ok := store.(statemgr.Ledger); ok && encryption.IsEncrypted(data) {
-		return s.remoteRows(ctx, ledger, addr, workspace)
 	}
 	if s.Encrypted != nil {
 		if data, err = DecryptFile(ctx, s.Encrypted.Remote(addr), data); err != nil {
@@ -91,21 +90,23 @@ func (s *Session) remoteOutputs(
 	return outputValues(file.State), true, nil
 }
 
-// remoteRows reads the outputs of a state that is encrypted part by part.
+// remoteRows reads the outputs of a state that a ledger holds, and records that for the plan.
 func (s *Session) remoteRows(
-	ctx context.Context, ledger statemgr.Ledger, addr addrs.AbsInstance, workspace string,
+	ctx context.Context, ledger statemgr.Ledger, read *remoteRead,
 ) (map[string]cty.Value, bool, error) {
 	var codec statemgr.Codec
 	if s.Encrypted != nil {
-		if target := s.Encrypted.Remote(addr); target != nil {
+		if target := s.Encrypted.Remote(read.data); target != nil {
 			codec = target
 		}
 	}
-	in, err := ledger.LoadState(ctx, workspace, codec)
+	in, err := ledger.LoadOutputs(ctx, read.workspace, codec)
 	if err != nil || !in.Exists {
 		return nil, false, err
 	}
-	return outputValues(in.State), true, nil
+	read.revision, read.outputs = in.Revision, outputValues(in.State)
+	s.remote.add(read)
+	return read.outputs, true, nil
 }
 
 func outputValues(st *states.State) map[string]cty.Value {

@@ -41,6 +41,8 @@ type Session struct {
 
 	CheckReads bool // see engine.Env; tests set it
 
+	remote remoteReads // of the plan that is made now
+
 	Preset Preset // what a file about several root modules says about this one
 
 	// Planned, if not nil, returns the outputs that a state will have when all changes that the

@@ -18,6 +18,7 @@ const (
 	claimWhole    = "whole"    // reading all of its objects, and which exist
 	claimObject   = "object"
 	claimOutput   = "output"
+	claimAll      = "outputs" // reading which outputs exist, in another workspace
 )
 
 // claim adds the claims of a footprint, and checks that no other run has one that conflicts and
@@ -26,8 +27,13 @@ func (r *Run) claim(ctx context.Context, tx pgx.Tx, workspace int64, f *plans.Fo
 	if err := r.addClaims(ctx, tx, workspace, f); err != nil {
 		return err
 	}
-	if err := r.conflict(ctx, tx, workspace); err != nil {
+	if err := r.conflict(ctx, tx); err != nil {
 		return err
+	}
+	for i := range f.Foreign {
+		if err := checkOutputs(ctx, tx, &f.Foreign[i]); err != nil {
+			return err
+		}
 	}
 	return r.changed(ctx, tx, workspace, f)
 }
@@ -66,17 +72,32 @@ func (r *Run) addClaims(ctx context.Context, tx pgx.Tx, workspace int64, f *plan
 	return err
 }
 
-// conflict returns a *backend.LockedError if another run has a claim that conflicts with one of
-// this run.
-func (r *Run) conflict(ctx context.Context, tx pgx.Tx, workspace int64) error {
-	info := new(backend.LockInfo)
-	err := tx.QueryRow(ctx, `SELECT r.id, r.operation, r.who, r.process, r.program, r.started, m.address
+// conflicts finds a claim of the run $1 that conflicts with one of another run. The user may not be
+// able to read the row of that run.
+const conflicts = `
+	WITH found AS (
+		SELECT c.run, m.kind, m.address
 		FROM claim m JOIN claim c ON c.workspace = m.workspace AND c.address = m.address AND c.run <> m.run
 			AND (c.kind = m.kind AND c.kind IN ('object', 'output') AND (c.writes OR m.writes)
 				OR c.kind = 'resource' AND m.kind = 'whole' OR c.kind = 'whole' AND m.kind = 'resource')
-		JOIN run r ON r.id = c.run
-		WHERE m.workspace = $1::bigint AND m.run = $2::text
-		ORDER BY m.kind, m.address LIMIT 1`, workspace, r.info.ID).
+		WHERE m.run = $1::text
+		UNION ALL
+		SELECT c.run, 'output', coalesce(nullif(m.address, ''), c.address)
+		FROM claim m JOIN claim c ON c.workspace = m.workspace AND c.run <> m.run
+			AND (c.kind = 'outputs' AND m.kind = 'output' AND m.writes
+				OR m.kind = 'outputs' AND c.kind = 'output' AND c.writes)
+		WHERE m.run = $1::text
+	)
+	SELECT f.run, coalesce(r.operation, ''), coalesce(r.who, ''), coalesce(r.process, ''), coalesce(r.program, ''),
+		coalesce(r.started, now()), CASE f.kind WHEN 'output' THEN 'output.' ELSE '' END || f.address
+	FROM found f LEFT JOIN run r ON r.id = f.run
+	ORDER BY f.kind, f.address LIMIT 1`
+
+// conflict returns a *backend.LockedError if another run has a claim that conflicts with one of this
+// run.
+func (r *Run) conflict(ctx context.Context, tx pgx.Tx) error {
+	info := new(backend.LockInfo)
+	err := tx.QueryRow(ctx, conflicts, r.info.ID).
 		Scan(&info.ID, &info.Operation, &info.Who, &info.Info, &info.Version, &info.Created, &info.Path)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
@@ -102,6 +123,9 @@ const changes = `
 		UNION ALL
 		SELECT 'output.' || o.name, o.since FROM mine m JOIN output o ON o.name = m.address
 			WHERE m.kind = 'output' AND o.workspace = $1::bigint AND o.since > $3::bigint
+		UNION ALL
+		SELECT 'output.' || h.name, h.until FROM mine m JOIN output_history h ON h.name = m.address
+			WHERE m.kind = 'output' AND h.workspace = $1::bigint AND h.until > $3::bigint
 		UNION ALL
 		SELECT a, coalesce((SELECT max(h.until) FROM object_history h
 				WHERE h.workspace = $1::bigint AND h.address = a AND h.deposed = ''), 0)

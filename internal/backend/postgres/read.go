@@ -56,6 +56,17 @@ func workspaceOf(row pgx.Row) (*workspaceRow, error) {
 
 // LoadState implements statemgr.Ledger.
 func (s *Store) LoadState(ctx context.Context, workspace string, codec statemgr.Codec) (*statemgr.Loaded, error) {
+	return s.load(ctx, workspace, codec, everything)
+}
+
+// LoadOutputs implements statemgr.Ledger.
+func (s *Store) LoadOutputs(ctx context.Context, workspace string, codec statemgr.Codec) (*statemgr.Loaded, error) {
+	return s.load(ctx, workspace, codec, onlyOutputs)
+}
+
+func (s *Store) load(
+	ctx context.Context, workspace string, codec statemgr.Codec, parts parts,
+) (*statemgr.Loaded, error) {
 	var w *workspaceRow
 	var r *reading
 	out := &statemgr.Loaded{State: states.New()}
@@ -64,7 +75,7 @@ func (s *Store) LoadState(ctx context.Context, workspace string, codec statemgr.
 		if w, err = find(ctx, tx, workspace); err != nil || w == nil {
 			return err
 		}
-		if err := r.state(ctx, tx, w, everything); err != nil {
+		if err := r.state(ctx, tx, w, parts); err != nil || parts == onlyOutputs {
 			return err
 		}
 		out.Lost, err = r.lost(ctx, tx, w)

@@ -108,11 +108,15 @@ func renewed(tag pgconn.CommandTag) error {
 	return nil
 }
 
+// inWorkspace is the condition for runs that change the workspace $1 or depend on its outputs.
+const inWorkspace = "(workspace = $1::bigint OR EXISTS (SELECT FROM claim c " +
+	"WHERE c.workspace = $1::bigint AND c.run = run.id))"
+
 // endDead ends the runs of a workspace that are over: the lease has ended, or the process was on
 // this machine and is gone.
 func endDead(ctx context.Context, tx pgx.Tx, workspace int64) error {
 	rows, err := tx.Query(ctx, "SELECT id, process, lease < clock_timestamp() FROM run "+
-		"WHERE workspace = $1::bigint AND ended IS NULL", workspace)
+		"WHERE ended IS NULL AND "+inWorkspace, workspace)
 	if err != nil {
 		return err
 	}
@@ -146,8 +150,8 @@ func end(ctx context.Context, tx pgx.Tx, runs []string, outcome string) error {
 // noRuns returns a *backend.LockedError if a run besides the given one is running.
 func noRuns(ctx context.Context, tx pgx.Tx, workspace int64, except string) error {
 	info := new(backend.LockInfo)
-	err := tx.QueryRow(ctx, "SELECT id, operation, who, process, program, started FROM run WHERE workspace = $1::bigint "+
-		"AND ended IS NULL AND id <> $2::text ORDER BY started LIMIT 1", workspace, except).
+	err := tx.QueryRow(ctx, "SELECT id, operation, who, process, program, started FROM run WHERE "+inWorkspace+
+		" AND ended IS NULL AND id <> $2::text ORDER BY started LIMIT 1", workspace, except).
 		Scan(&info.ID, &info.Operation, &info.Who, &info.Info, &info.Version, &info.Created)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
@@ -161,7 +165,7 @@ func noRuns(ctx context.Context, tx pgx.Tx, workspace int64, except string) erro
 // Claim implements statemgr.LedgerRun.
 func (r *Run) Claim(ctx context.Context, f *plans.Footprint) error {
 	err := r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
-		w, err := r.ensureWorkspace(ctx, tx)
+		w, others, err := r.lockAll(ctx, tx, f.Foreign)
 		if err != nil {
 			return err
 		}
@@ -172,6 +176,9 @@ func (r *Run) Claim(ctx context.Context, f *plans.Footprint) error {
 			return err
 		}
 		if err := r.renew(ctx, tx); err != nil { // a run that claims again
+			return err
+		}
+		if err := r.claimOutputs(ctx, tx, f.Foreign, others); err != nil {
 			return err
 		}
 		return r.claim(ctx, tx, w.id, f)

@@ -60,6 +60,7 @@ const (
 	lockEntry      = "lock.hcl"
 	footprintEntry = "footprint"
 	pastEntry      = "past"
+	remoteEntry    = "remote"
 	schemaEntry    = "schemas"
 	configDir      = "config/"
 	foreignPlan    = "tfplan"
@@ -119,6 +120,15 @@ func writeEntries(z *zip.Writer, f *File) error {
 			return err
 		}
 		if err := writeEntry(z, footprintEntry, data); err != nil {
+			return err
+		}
+	}
+	if f.Plan.Remote != nil {
+		data, err := encodeRemote(f.Plan.Remote)
+		if err != nil {
+			return err
+		}
+		if err := writeEntry(z, remoteEntry, data); err != nil {
 			return err
 		}
 	}
@@ -232,6 +242,13 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 	f.Serial, f.Lineage = prior.Serial, prior.Lineage
 	if f.Plan.Footprint, err = readOptional(entries[footprintEntry], decodeFootprint); err != nil {
 		return nil, err
+	}
+	remote, err := readOptional(entries[remoteEntry], decodeRemote)
+	if err != nil {
+		return nil, err
+	}
+	if remote != nil {
+		f.Plan.Remote = *remote
 	}
 	if f.Plan.Past, err = readOptional(entries[pastEntry], decodePast); err != nil {
 		return nil, err

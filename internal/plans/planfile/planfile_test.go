@@ -353,6 +353,11 @@ func (g generator) file() *planfile.File {
 			Reads: []addrs.AbsInstance{g.instance()}, Wholes: []addrs.ConfigResource{g.instance().Config()},
 			Writes: []plans.Write{{Addr: g.instance(), Existed: g.yes(), Destroys: g.yes()}}}
 	}
+	if g.yes() {
+		p.Remote = []plans.RemoteRead{{Data: g.instance(), Backend: g.word(), Config: []byte("{}"),
+			OutputsRead: plans.OutputsRead{Workspace: g.word(), Revision: uint64(g.n("revision", 99)), All: g.yes(),
+				Names: []string{g.word(), "z"}, Missing: []string{"z"}}}}
+	}
 	var schemas map[addrs.Provider]*providers.Schema
 	if g.yes() {
 		schemas = g.schemas()

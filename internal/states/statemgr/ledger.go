@@ -18,6 +18,12 @@ import (
 type Ledger interface {
 	// LoadState returns the state as of one moment. codec may be nil.
 	LoadState(ctx context.Context, workspace string, codec Codec) (*Loaded, error)
+	// LoadOutputs is LoadState for the outputs alone.
+	LoadOutputs(ctx context.Context, workspace string, codec Codec) (*Loaded, error)
+	// CheckOutputs returns a *ChangedError if outputs were changed since they were read.
+	CheckOutputs(ctx context.Context, read *plans.OutputsRead) error
+	// Holds reports whether another store has the same states. It may return false if it can't tell.
+	Holds(other backend.Store) bool
 	// NewRun returns a run that can change a workspace. It does no I/O. codec may be nil.
 	NewRun(workspace string, codec Codec, info backend.LockInfo) LedgerRun
 	// EndRun ends the run of another process, which then can't write any more.

@@ -136,7 +136,7 @@ func (m *Manager) beginRecording(ctx context.Context, run *Run) error {
 	}
 	r := m.ledgerRun()
 	if err := m.lockWait.retry(ctx, func() error { return r.Claim(ctx, footprint) }); err != nil {
-		return claimFailed(err)
+		return ExplainConflict(err)
 	}
 	writes := make(map[addrs.AbsInstance]bool, len(footprint.Writes))
 	for _, w := range footprint.Writes {
@@ -150,7 +150,7 @@ func (m *Manager) beginRecording(ctx context.Context, run *Run) error {
 	}
 	if !change.Empty() {
 		if err := m.writeChange(ctx, change, m.stored.state); err != nil {
-			return claimFailed(err)
+			return ExplainConflict(err)
 		}
 	}
 	m.mu.Lock()
@@ -161,8 +161,9 @@ func (m *Manager) beginRecording(ctx context.Context, run *Run) error {
 	return nil
 }
 
-// claimFailed explains the error of a claim or of a change.
-func claimFailed(err error) error {
+// ExplainConflict explains a *backend.LockedError and a *ChangedError. It returns other errors as they
+// are.
+func ExplainConflict(err error) error {
 	var held *backend.LockedError
 	var changed *ChangedError
 	switch {
@@ -350,7 +351,7 @@ func (m *Manager) saveChange(ctx context.Context, final *states.State) error {
 		switch {
 		case err == nil:
 		case r == nil && (errors.As(err, new(*backend.LockedError)) || errors.As(err, new(*ChangedError))):
-			return claimFailed(err) // nothing happened yet outside of the state
+			return ExplainConflict(err) // nothing happened yet outside of the state
 		default:
 			return m.emergency(final, err)
 		}
@@ -391,7 +392,7 @@ func (m *Manager) pushChange(ctx context.Context, next *stored) error {
 	change.Base, change.Replaces, change.Serial, change.Lineage = m.stored.revision, true, next.serial, next.lineage
 	if err := m.writeChange(ctx, change, next.state); err != nil {
 		var d tfdiags.Diagnostic
-		if explained := claimFailed(err); errors.As(explained, &d) {
+		if explained := ExplainConflict(err); errors.As(explained, &d) {
 			return explained
 		}
 		return tfdiags.Errorf("Failed to write state", "%s.", err)
@@ -443,7 +444,7 @@ func (m *Manager) pushUnsaved(ctx context.Context, f *statefile.File) error {
 			return pushRefused("The file has changes of a run that could not store them, and since then %s.", changed)
 		}
 		var d tfdiags.Diagnostic
-		if explained := claimFailed(err); errors.As(explained, &d) {
+		if explained := ExplainConflict(err); errors.As(explained, &d) {
 			return explained
 		}
 		return tfdiags.Errorf("Failed to write state", "%s.", err)
