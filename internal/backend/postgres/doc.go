@@ -8,7 +8,8 @@
 // Runs that change disjoint parts of a workspace run at the same time. A run claims what it writes
 // and what it has read before its first change, see [plans.Footprint], and its claims end with it.
 // It renews a lease; when the lease has ended, others may end the run. Each of its transactions
-// checks that the run has not ended.
+// checks that the run has not ended, and that its row still
+// has the fencing number that the run got with it.
 //
 // Invariants: a transaction that changes a workspace locks its row first and increments its
 // revision, so the transactions of a workspace have an order, and all claims are taken at once.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,6 +39,7 @@ type Run struct {
 	workspace string
 	info      backend.LockInfo
 	writing   *writing
+	fence     atomic.Int64 // the fencing number of its row
 
 	mu      sync.Mutex      // guards the following fields
 	begun   bool            // it has claims
@@ -68,32 +70,53 @@ func (r *Run) ensureWorkspace(ctx context.Context, tx pgx.Tx) (*workspaceRow, er
 	return lockWorkspace(ctx, tx, r.workspace)
 }
 
-// register adds the row of the run, with the next fencing number, unless it has one. A run that has
-// ended by itself continues: it made a single change before, or repeats a transaction.
+// register adds the row of the run, with the next fencing number, unless the run is running. A run
+// that has ended by itself continues with a new number: it made a single change before, or repeats a
+// transaction.
 func (r *Run) register(ctx context.Context, tx pgx.Tx, workspace int64) error {
-	if _, err := tx.Exec(ctx, "UPDATE run SET ended = NULL, outcome = NULL WHERE id = $1::text AND outcome = 'done'",
-		r.info.ID); err != nil {
-		return err
-	}
-	_, err := tx.Exec(ctx, `WITH next AS (
+	if _, err := tx.Exec(ctx, `WITH next AS (
 			UPDATE workspace SET fence = fence + 1 WHERE id = $1::bigint
-				AND NOT EXISTS (SELECT FROM run WHERE id = $2::text) RETURNING fence)
+				AND NOT EXISTS (SELECT FROM run WHERE id = $2::text AND outcome IS DISTINCT FROM 'done') RETURNING fence)
 		INSERT INTO run (id, workspace, operation, who, process, program, fence, lease)
 		SELECT $2::text, $1::bigint, $3::text, $4::text, $5::text, $6::text, fence,
-			clock_timestamp() + $7::text::interval FROM next`,
-		workspace, r.info.ID, r.info.Operation, r.info.Who, r.info.Info, version.Own, lease())
-	return err
+			clock_timestamp() + $7::text::interval FROM next
+		ON CONFLICT (id) DO UPDATE SET ended = NULL, outcome = NULL, fence = excluded.fence, lease = excluded.lease`,
+		workspace, r.info.ID, r.info.Operation, r.info.Who, r.info.Info, version.Own, lease()); err != nil {
+		return err
+	}
+	if r.hasBegun() {
+		return nil // it keeps its number, and renew checks that
+	}
+	var fence int64
+	var running bool
+	if err := tx.QueryRow(ctx, "SELECT fence, ended IS NULL FROM run WHERE id = $1::text", r.info.ID).
+		Scan(&fence, &running); err != nil {
+		return err
+	}
+	if !running {
+		return errLost
+	}
+	r.fence.Store(fence)
+	return nil
+}
+
+// hasBegun reports whether the run has claims.
+func (r *Run) hasBegun() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.begun
 }
 
 // lease is leaseTime as an interval.
 func lease() string { return fmt.Sprintf("%d milliseconds", leaseTime.Milliseconds()) }
 
-// renewal extends the lease of a run, unless it has ended.
-const renewal = "UPDATE run SET lease = clock_timestamp() + $2::text::interval WHERE id = $1::text AND ended IS NULL"
+// renewal extends the lease of a run, unless it has ended or its row has another fencing number.
+const renewal = "UPDATE run SET lease = clock_timestamp() + $2::text::interval " +
+	"WHERE id = $1::text AND fence = $3::bigint AND ended IS NULL"
 
 // renew extends the lease of the run. It returns errLost if the run has ended.
 func (r *Run) renew(ctx context.Context, tx pgx.Tx) error {
-	tag, err := tx.Exec(ctx, renewal, r.info.ID, lease())
+	tag, err := tx.Exec(ctx, renewal, r.info.ID, lease(), r.fence.Load())
 	if err != nil {
 		return err
 	}
@@ -237,9 +260,9 @@ func (r *Run) Start(ctx context.Context, next func() []*statemgr.Operation) erro
 		tag, err := tx.Exec(ctx, "WITH run AS ("+renewal+` RETURNING id, workspace)
 			INSERT INTO operation (workspace, run, address, deposed, action, started, document)
 			SELECT run.workspace, run.id, o.address, o.deposed, o.action, clock_timestamp(), o.document
-			FROM run, unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS o (address, deposed, action, document)
+			FROM run, unnest($4::text[], $5::text[], $6::text[], $7::text[]) AS o (address, deposed, action, document)
 			ON CONFLICT (run, address, deposed) DO UPDATE SET action = excluded.action, started = excluded.started,
-				document = excluded.document`, r.info.ID, lease(), addresses, deposed, actions, documents)
+				document = excluded.document`, r.info.ID, lease(), r.fence.Load(), addresses, deposed, actions, documents)
 		if err != nil {
 			return err
 		}
@@ -249,9 +272,7 @@ func (r *Run) Start(ctx context.Context, next func() []*statemgr.Operation) erro
 
 // Write implements statemgr.LedgerRun.
 func (r *Run) Write(ctx context.Context, next func() *statemgr.Change) (serial, revision uint64, err error) {
-	r.mu.Lock()
-	begun := r.begun
-	r.mu.Unlock()
+	begun := r.hasBegun()
 	change := sync.OnceValue(next) // a repeated transaction writes the same
 	err = r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
 		w, err := r.ensureWorkspace(ctx, tx)
@@ -262,7 +283,7 @@ func (r *Run) Write(ctx context.Context, next func() *statemgr.Change) (serial, 
 		t := &transcript{tx: tx, writing: r.writing, workspace: w.id, revision: w.revision, serial: w.serial}
 		claimed := c
 		if begun {
-			t.batch.Queue(renewal, r.info.ID, lease()).Exec(renewed)
+			t.batch.Queue(renewal, r.info.ID, lease(), r.fence.Load()).Exec(renewed)
 			claimed, err = r.unclaimed(ctx, tx, w.id, c)
 		} else {
 			err = r.momentary(ctx, tx, w.id, c)
@@ -390,6 +411,12 @@ func (r *Run) Close(ctx context.Context) error {
 	return explained(r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
 		w, err := lockWorkspace(ctx, tx, r.workspace)
 		if err != nil || w == nil { // the workspace was deleted, and the run with it
+			return err
+		}
+		switch err := r.renew(ctx, tx); {
+		case errors.Is(err, errLost): // the writes have reported it
+			return nil
+		case err != nil:
 			return err
 		}
 		if err := end(ctx, tx, []string{r.info.ID}, "done"); err != nil {

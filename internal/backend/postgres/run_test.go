@@ -295,6 +295,60 @@ func TestLostLease(t *testing.T) {
 	_ = failed // set in another goroutine; the error of Save shows the failure
 }
 
+// TestFence checks that a run can't write with an older fencing number than that of its row, even if
+// the row says that it is running.
+func TestFence(t *testing.T) {
+	c := config(t)
+	fill(t, manager(t, open(t, c)), 1)
+	s, at := open(t, c), addr("a", 0)
+	f := &plans.Footprint{Revision: 1, Writes: []plans.Write{{Addr: at, Existed: true}}}
+	operation := func() []*statemgr.Operation {
+		return []*statemgr.Operation{{Addr: at, Action: plans.Update, Provider: provider}}
+	}
+	change := func() *statemgr.Change {
+		return &statemgr.Change{Base: 1, Objects: []statemgr.ObjectChange{{ObjectID: statemgr.ObjectID{Addr: at},
+			Object: object("second"), Provider: provider, Existed: true}}}
+	}
+	run := s.NewRun(ws, nil, statemgr.NewLockInfo("apply"))
+	if err := run.Claim(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, "UPDATE "+table(c, "run")+" SET fence = fence + 1, lease = now() + interval '1 hour' WHERE ended IS NULL")
+	_, _, wrote := run.Write(t.Context(), change)
+	for what, err := range map[string]error{
+		"start": run.Start(t.Context(), operation), "write": wrote, "claim": run.Claim(t.Context(), f),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "has lost its lease") {
+			t.Errorf("%s with an older number: %v", what, err)
+		}
+	}
+	if got := query(t, c, "SELECT count(*) FROM object_history"); got != "0" {
+		t.Errorf("%s versions were replaced", got)
+	}
+	if err := run.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := query(t, c, "SELECT count(*) FROM claim"); got != "2" {
+		t.Errorf("closing ended the run with the newer number: %s claims are left", got)
+	}
+	execute(t, "UPDATE "+table(c, "run")+" SET lease = now() WHERE ended IS NULL")
+
+	// A run that makes single changes gets a number for each of them, unless it was ended.
+	single := s.NewRun(ws, nil, statemgr.NewLockInfo("state mv"))
+	for range 2 {
+		if _, _, err := single.Write(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := query(t, c, "SELECT fence FROM workspace"); got != "4" {
+		t.Errorf("the latest number is %s", got)
+	}
+	execute(t, "UPDATE "+table(c, "run")+" SET outcome = 'lost'")
+	if _, _, err := single.Write(t.Context(), change); err == nil || !strings.Contains(err.Error(), "has lost its lease") {
+		t.Errorf("a write of an ended run: %v", err)
+	}
+}
+
 // TestFirstRun checks that a first run that was killed before it wrote anything leaves no state,
 // but the step that it had started.
 func TestFirstRun(t *testing.T) {
