@@ -130,7 +130,6 @@ func (m *mesh) newBlock(name string, shape meshShape) *meshBlock {
 type meshUser struct {
 	*mesh
 	*meshBlock
-	module string   // "" for the root module
 	chain  bool     // for_each is another block
 	fields []string // of each object in for_each, or of each element of a list for count: "NAME = VALUE"
 	values map[string][]string
