@@ -60,6 +60,7 @@ func (a *App) loadEstate(ctx context.Context, args []string) (*roots.Estate, err
 	if len(args) == 0 {
 		args = []string{"."}
 	}
+	a.InitCommand = "tofu roots init"
 	a.Live.Phase("Reading the root modules", 0)
 	defer a.Live.Phase("", 0)
 	estate, err := roots.Load(ctx, args, func(dir string) *session.Session {
@@ -344,7 +345,7 @@ func (a *App) showOutput(r *roots.Root, out *rootOutput) {
 	a.Say("%s", a.rootHeading(r))
 	_, _ = a.Out.Write(out.text.Bytes())
 	if out.failed() && !errors.As(out.err, new(exitStatus)) {
-		a.Printer.Diagnostics(tfdiags.FromError(fleet.InEstate(out.err)))
+		a.Printer.Diagnostics(tfdiags.FromError(out.err))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"tofu/internal/configs"
-	"tofu/internal/fleet"
 	"tofu/internal/parallel"
 	"tofu/internal/plugin"
 	"tofu/internal/roots"
@@ -97,7 +96,7 @@ func (f *rootsValidateFlags) check(ctx context.Context, app *App, r *roots.Root)
 	}
 	sub := app.at(r, io.Discard)
 	defer sub.Close()
-	err := fleet.InEstate(sub.validate(ctx, &f.validateFlags))
+	err := sub.validate(ctx, &f.validateFlags)
 	return sub.Warnings.Take().AppendError(err)
 }
 

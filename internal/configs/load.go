@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -39,6 +40,9 @@ type LoadOptions struct {
 	// those that Resolve returns.
 	Base string
 
+	// InitCommand is the command that installs modules, for advice; "" means "tofu init".
+	InitCommand string
+
 	Overlay *Overlay // nil means no changes
 	// Called loads the module as if another module called it: rules for root modules don't apply.
 	Called bool
@@ -65,6 +69,13 @@ type ModuleRequest struct {
 	Version      string // constraints as written; "" if absent
 	Constraints  constraints.IntersectionSpec
 	VersionRange hcl.Range
+
+	initCommand string // see LoadOptions
+}
+
+// RunInit tells users how to install modules.
+func (r *ModuleRequest) RunInit() string {
+	return fmt.Sprintf("Run %q, which installs the modules.", cmp.Or(r.initCommand, "tofu init"))
 }
 
 // RelativeDir returns a directory relative to base, both relative to the working directory. It
@@ -149,8 +160,12 @@ func (l *loader) tree(ctx context.Context, cfg *Config) error {
 // load. A module with errors is returned too, so that those below it are found.
 func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*Config, error) {
 	req := parent.requests[call.Name]
-	if req == nil || l.opts.Resolve == nil {
-		return nil, notInstalled(call, "")
+	if req == nil {
+		req = &ModuleRequest{Call: call}
+	}
+	req.initCommand = l.opts.InitCommand
+	if req.Parent == nil || l.opts.Resolve == nil {
+		return nil, notInstalled(req, "")
 	}
 	found, err := l.opts.Resolve(ctx, req)
 	dir := found.Dir
@@ -172,7 +187,7 @@ func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*
 	}
 	module, err := l.parser.Module(dir, l.warn)
 	if module == nil {
-		return nil, notInstalled(call, dir)
+		return nil, notInstalled(req, dir)
 	}
 	cfg.Module = l.opts.Overlay.module(cfg.Path, module)
 	cfg.static = newStaticScope(cfg, parent.static.env)
@@ -190,16 +205,13 @@ func (c *Config) recursion(dir string) int {
 	return n
 }
 
-// RunInit tells users how to install modules.
-const RunInit = "Run \"tofu init\", which installs the modules."
-
-func notInstalled(call *ModuleCall, dir string) tfdiags.Diagnostic {
+func notInstalled(req *ModuleRequest, dir string) tfdiags.Diagnostic {
 	if dir != "" {
 		return tfdiags.Errorf("Module not installed",
-			"The directory %s of the module can't be read. %s", dir, RunInit).At(call.Range)
+			"The directory %s of the module can't be read. %s", dir, req.RunInit()).At(req.Call.Range)
 	}
 	return tfdiags.Errorf("Module not installed",
-		"This module is not yet installed. %s", RunInit).At(call.Range)
+		"This module is not yet installed. %s", req.RunInit()).At(req.Call.Range)
 }
 
 // checkCalledModule reports settings that have no effect or are not allowed in a called module.

@@ -130,7 +130,6 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 		defer s.Close()
 		start := time.Now()
 		result := do(ctx, s, r)
-		result.Err = InEstate(result.Err)
 		result.Elapsed = time.Since(start)
 		s.Printer.Diagnostics(s.Warnings.Take())
 		if run.Events {
@@ -164,17 +163,6 @@ func waiting(list []*roots.Root, graph *dag.Graph) func(name string) []string {
 		}
 		return out
 	}
-}
-
-// InEstate returns an error whose advice to initialize a directory names the command that does this
-// in all of them, with the settings of roots.tofu.hcl.
-func InEstate(err error) error {
-	return tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-		return diags.Map(func(d *tfdiags.Diagnostic) {
-			d.Summary = strings.ReplaceAll(d.Summary, `"tofu init`, `"tofu roots init`)
-			d.Detail = strings.ReplaceAll(d.Detail, `"tofu init`, `"tofu roots init`)
-		})
-	})
 }
 
 // skipped returns the result of a root module that was not worked on.

@@ -254,13 +254,3 @@ func TestSummarize(t *testing.T) {
 		}
 	}
 }
-
-func TestAdviceInEstate(t *testing.T) {
-	err := InEstate(tfdiags.Errorf(`Run "tofu init"`, `Run "tofu init -upgrade", not "tofu plan".`))
-	if got := tfdiags.FormatError(err); !strings.Contains(got, `"tofu roots init -upgrade", not "tofu plan"`) {
-		t.Error(got)
-	}
-	if InEstate(nil) != nil {
-		t.Error("no error became one")
-	}
-}

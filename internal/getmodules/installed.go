@@ -27,20 +27,20 @@ func Installed(dir, base string) (configs.Resolver, error) {
 		switch {
 		case !ok:
 			return found, tfdiags.Errorf("Module not installed",
-				"The module is not installed in this directory yet. %s", configs.RunInit).At(req.Call.Range)
+				"The module is not installed in this directory yet. %s", req.RunInit()).At(req.Call.Range)
 		case r.Source != req.Source.String():
 			return found, tfdiags.Errorf("Module source has changed",
 				"The module was installed from %q, which is no longer its source. %s", r.Source,
-				configs.RunInit).At(req.Call.SourceRange)
+				req.RunInit()).At(req.Call.SourceRange)
 		case !r.meets(req.Constraints):
 			return found, tfdiags.Errorf("Module version requirements have changed",
 				"Version %s is installed, which does not meet the constraint here. %s", r.Version,
-				configs.RunInit).At(req.VersionRange)
+				req.RunInit()).At(req.VersionRange)
 		}
 		dir := filepath.FromSlash(r.Dir)
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			return found, tfdiags.Errorf("Module not installed",
-				"The directory %s of the module can't be read. %s", r.Dir, configs.RunInit).At(req.Call.Range)
+				"The directory %s of the module can't be read. %s", r.Dir, req.RunInit()).At(req.Call.Range)
 		}
 		return configs.ResolvedModule{Dir: dir, Version: r.Version}, nil
 	}, nil

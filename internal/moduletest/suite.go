@@ -69,7 +69,7 @@ func (s *Suite) load(ctx context.Context, m *configs.TestModule, warn tfdiags.Si
 	}
 	if !s.opts.Parser.IsModuleDir(dir) {
 		return nil, tfdiags.Errorf("Module not installed",
-			"There is no module in %s. %s", dir, configs.RunInit).At(m.Call.Range)
+			"There is no module in %s. %s", dir, req.RunInit()).At(m.Call.Range)
 	}
 	sub := &subject{dir: dir, path: m.Path, version: version, key: req.Source.String() + "@" + version}
 	if req.Source.Kind == addrs.LocalModule {

@@ -126,11 +126,11 @@ func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, error) {
 	case record == nil && !hasBlock:
 		return settings, nil
 	case record == nil:
-		return nil, needInit("The backend %q is not set up in this directory", settings.Driver.Name)
+		return nil, s.needInit("The backend %q is not set up in this directory", settings.Driver.Name)
 	case !hasBlock:
-		return nil, needInit("The backend %q was set up, and the configuration has no backend any more", record.Type)
+		return nil, s.needInit("The backend %q was set up, and the configuration has no backend any more", record.Type)
 	case record.Type != settings.Driver.Name:
-		return nil, needInit("The backend %q was set up, and the configuration has %q", record.Type,
+		return nil, s.needInit("The backend %q was set up, and the configuration has %q", record.Type,
 			settings.Driver.Name)
 	}
 	stored, err := record.Value(settings.Schema)
@@ -142,18 +142,17 @@ func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, error) {
 		changed = !stored.RawEquals(settings.Config)
 	}
 	if changed {
-		return nil, needInit("The backend was set up with other settings than it has in the configuration")
+		return nil, s.needInit("The backend was set up with other settings than it has in the configuration")
 	}
 	settings.Config = stored
 	return settings, nil
 }
 
-func needInit(reason string, args ...any) error {
-	return tfdiags.Errorf("Backend initialization required, please run \"tofu init\"",
-		"%s. Run \"tofu init -migrate-state\" to copy existing state to the backend in the configuration, or "+
-			"\"tofu init -reconfigure\" to leave it where it is. If the change is not intended, undo it in the "+
-			"configuration.",
-		fmt.Sprintf(reason, args...))
+func (s *Session) needInit(reason string, args ...any) error {
+	return tfdiags.Errorf(fmt.Sprintf("Backend initialization required, please run %q", s.InitCommand),
+		"%s. Run \"%s -migrate-state\" to copy existing state to the backend in the configuration, or \"%[2]s "+
+			"-reconfigure\" to leave it where it is. If the change is not intended, undo it in the configuration.",
+		fmt.Sprintf(reason, args...), s.InitCommand)
 }
 
 // OptionalSchema returns schema with all arguments optional, because arguments that a block omits

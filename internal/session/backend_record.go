@@ -46,14 +46,12 @@ func (s *Session) ReadBackendRecord() (*BackendRecord, error) {
 	}
 	var file backendFile
 	if err := json.Unmarshal(src, &file); err != nil {
-		return nil, fmt.Errorf("%s, in which init stores the backend settings, is damaged: %w; run `tofu init "+
-			"-reconfigure` to write it again",
-			s.backendRecordPath(), err)
+		return nil, fmt.Errorf("%s, in which init stores the backend settings, is damaged: %w; run `%s -reconfigure` "+
+			"to write it again", s.backendRecordPath(), err, s.InitCommand)
 	}
 	if file.Version != 3 {
 		return nil, fmt.Errorf("%s, in which init stores the backend settings, has version %d instead of 3, so it "+
-			"comes from another program; move it away and run `tofu init`",
-			s.backendRecordPath(), file.Version)
+			"comes from another program; move it away and run `%s`", s.backendRecordPath(), file.Version, s.InitCommand)
 	}
 	if file.Backend != nil && file.Backend.Type == "" {
 		return nil, nil

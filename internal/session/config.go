@@ -88,6 +88,7 @@ func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 	}
 	cfg, err := from(&configs.LoadOptions{
 		Parser: s.Parser, Variables: given, Workspace: workspace, WorkDir: s.WorkDir, Base: s.Base,
+		InitCommand: s.InitCommand,
 		Ask: func(v *configs.Variable) (configs.Given, error) {
 			g, err := s.askVariable(ctx, v)
 			if err == nil {

@@ -49,7 +49,7 @@ func (s *Session) missingPackages() error {
 	for _, p := range locks.Providers() {
 		locked[p] = nil
 	}
-	return install.Check(locked, locks, s.ProvidersDir(), s.elsewhere(attached))
+	return install.Check(locked, locks, s.ProvidersDir(), s.elsewhere(attached), s.InitCommand)
 }
 
 // OpenProviders checks that the required providers are locked and installed, and returns the pool
@@ -63,7 +63,7 @@ func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) 
 	}
 	s.CheckOverrides()
 	check := func(reqs depsfile.Requirements) error {
-		return install.Check(reqs, locks, s.ProvidersDir(), s.elsewhere(attached))
+		return install.Check(reqs, locks, s.ProvidersDir(), s.elsewhere(attached), s.InitCommand)
 	}
 	if err := check(reqs); err != nil {
 		return nil, err
@@ -72,7 +72,8 @@ func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) 
 	if err != nil {
 		return nil, fmt.Errorf("opening the package store: %w", err)
 	}
-	packages := &install.Packages{Dir: s.ProvidersDir(), Locks: locks, Store: store, Overrides: s.CLI.DevOverrides}
+	packages := &install.Packages{Dir: s.ProvidersDir(), Locks: locks, Store: store, Overrides: s.CLI.DevOverrides,
+		InitCommand: s.InitCommand}
 	find := func(_ context.Context, p addrs.Provider) (plugin.Launch, error) {
 		launch := plugin.Launch{
 			Log: s.Logs.Provider.With("provider", p.String()), CacheDir: s.CLI.CacheDir,

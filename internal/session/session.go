@@ -43,6 +43,9 @@ type Session struct {
 
 	remote remoteReads // of the plan that is made now
 
+	// InitCommand is the command that initializes the directory, for advice.
+	InitCommand string
+
 	Preset Preset // what a file about several root modules says about this one
 
 	// Planned, if not nil, returns the outputs that a state will have when all changes that the
@@ -75,6 +78,7 @@ func New(t *terminal.Terminal, environ []string) *Session {
 	s := &Session{
 		Terminal: t, Environ: environ, Env: func(name string) string { return values[name] },
 		Interrupts: terminal.NewInterrupts(), Parser: configs.NewParser(nil), RootDir: ".", DataDir: ".terraform",
+		InitCommand: "tofu init",
 	}
 	if dir := s.Env("TF_DATA_DIR"); dir != "" {
 		s.DataDir = dir
@@ -88,7 +92,7 @@ func (s *Session) At(dir string, t *terminal.Terminal) *Session {
 	at := &Session{
 		Terminal: t, Interrupts: s.Interrupts, Logs: s.Logs, Env: s.Env, Environ: s.Environ, CLI: s.CLI,
 		WorkDir: filepath.Join(s.WorkDir, dir), Base: dir, RootDir: dir, Parser: s.Parser, Plugins: s.Plugins,
-		Clients: s.Clients, Timings: s.Timings,
+		Clients: s.Clients, Timings: s.Timings, InitCommand: s.InitCommand,
 	}
 	at.DataDir = at.path(s.DataDir)
 	return at

@@ -13,8 +13,11 @@ import (
 
 // Check runs before a command uses providers. Every required provider must be locked in a version
 // that meets its constraints, and its package must be installed. Packages verifies packages on use.
-// Providers in elsewhere are not installed here and are skipped.
-func Check(reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewhere map[addrs.Provider]bool) error {
+// Providers in elsewhere are not installed here and are skipped. initCommand is the command that
+// installs providers, for advice.
+func Check(
+	reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewhere map[addrs.Provider]bool, initCommand string,
+) error {
 	var errs tfdiags.Diagnostics
 	for _, p := range reqs.Providers() {
 		if p.IsBuiltin() {
@@ -23,7 +26,7 @@ func Check(reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewh
 			}
 		}
 	}
-	if err := tfdiags.Join(errs.Err(), inconsistencies(reqs, locks, elsewhere)); err != nil {
+	if err := tfdiags.Join(errs.Err(), inconsistencies(reqs, locks, elsewhere, initCommand)); err != nil {
 		return err
 	}
 	var missing []string
@@ -41,12 +44,14 @@ func Check(reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewh
 		return nil
 	}
 	return tfdiags.Errorf("Required plugins are not installed",
-		"The lock file selects providers that are not installed here:\n%s\n\nInstall them with:\n  tofu init",
-		strings.Join(missing, "\n"))
+		"The lock file selects providers that are not installed here:\n%s\n\nInstall them with:\n  %s",
+		strings.Join(missing, "\n"), initCommand)
 }
 
 // inconsistencies compares the required providers with the locked ones.
-func inconsistencies(reqs depsfile.Requirements, locks *depsfile.Locks, elsewhere map[addrs.Provider]bool) error {
+func inconsistencies(
+	reqs depsfile.Requirements, locks *depsfile.Locks, elsewhere map[addrs.Provider]bool, initCommand string,
+) error {
 	var found []string
 	for _, p := range reqs.Providers() {
 		if p.IsBuiltin() || elsewhere[p] {
@@ -64,10 +69,10 @@ func inconsistencies(reqs depsfile.Requirements, locks *depsfile.Locks, elsewher
 		return nil
 	}
 	problem, advice := "The lock file does not match the configuration:",
-		"Select other versions with:\n  tofu init -upgrade"
+		"Select other versions with:\n  "+initCommand+" -upgrade"
 	if locks.Empty() {
 		problem = "The directory is not initialized: no versions of providers are selected yet."
-		advice = "Select and install them with:\n  tofu init"
+		advice = "Select and install them with:\n  " + initCommand
 	}
 	return tfdiags.Errorf("Inconsistent dependency lock file",
 		"%s\n%s\n\n%s", problem, strings.Join(found, "\n"), advice)

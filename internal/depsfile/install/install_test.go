@@ -381,13 +381,13 @@ func TestCheck(t *testing.T) {
 			b.opts.Dir, "no built-in provider"},
 		"no package": {b.reqs(tool, ""), locks, b.path("nowhere"), "there is no package"},
 	} {
-		diags := tfdiags.FromError(Check(c.reqs, c.locks, c.dir, nil))
+		diags := tfdiags.FromError(Check(c.reqs, c.locks, c.dir, nil, "tofu init"))
 		if c.want == "" && len(diags) > 0 ||
 			c.want != "" && (len(diags) != 1 || !strings.Contains(diags[0].Detail, c.want)) {
 			t.Errorf("%s: %v", name, diags)
 		}
 	}
-	if err := Check(b.reqs(spare, ""), nil, "", map[addrs.Provider]bool{spare: true}); err != nil {
+	if err := Check(b.reqs(spare, ""), nil, "", map[addrs.Provider]bool{spare: true}, "tofu init"); err != nil {
 		t.Error(err)
 	}
 }

@@ -38,7 +38,7 @@ func Mirror(
 	}
 	var errs tfdiags.Diagnostics
 	if !prev.Empty() {
-		errs = errs.AppendError(inconsistencies(reqs, prev, nil))
+		errs = errs.AppendError(inconsistencies(reqs, prev, nil, "tofu init"))
 	}
 	var group errgroup.Group
 	group.SetLimit(parallel)

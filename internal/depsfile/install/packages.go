@@ -18,6 +18,8 @@ type Packages struct {
 	Store *pkgstore.Store
 	// Overrides are directories with development builds, which are used unverified.
 	Overrides map[addrs.Provider]string
+	// InitCommand is the command that installs providers, for advice.
+	InitCommand string
 
 	known memo.Map[addrs.Provider, Program]
 }
@@ -46,12 +48,13 @@ func (ps *Packages) find(p addrs.Provider) (Program, error) {
 	}
 	lock, ok := ps.Locks.Provider(p)
 	if !ok {
-		return Program{}, fmt.Errorf("the dependency lock file has no entry for provider %s; run \"tofu init\"", p)
+		return Program{}, fmt.Errorf("the dependency lock file has no entry for provider %s; run %q", p, ps.InitCommand)
 	}
 	dir := pkgstore.PackageDir(ps.Dir, p, lock.Version, depsfile.CurrentPlatform())
 	path, err := pkgstore.Executable(dir, p)
 	if err != nil {
-		return Program{}, fmt.Errorf("provider %s %s isn't installed (%w); run \"tofu init\"", p, lock.Version, err)
+		return Program{}, fmt.Errorf("provider %s %s isn't installed (%w); run %q", p, lock.Version, err,
+			ps.InitCommand)
 	}
 	h, err := ps.Store.ContentHash(dir)
 	if err != nil {
@@ -60,7 +63,7 @@ func (ps *Packages) find(p addrs.Provider) (Program, error) {
 	if known := depsfile.Known(lock.Hashes); len(known) > 0 && !slices.Contains(known, h) {
 		return Program{},
 			fmt.Errorf("the package of provider %s %s in %s matches none of the checksums in the lock file; "+
-				"run \"tofu init\" to install it again", p, lock.Version, ps.Dir)
+				"run %q to install it again", p, lock.Version, ps.Dir, ps.InitCommand)
 	}
 	return Program{Path: path, Hash: h, Version: lock.Version}, nil
 }
