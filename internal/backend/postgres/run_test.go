@@ -509,6 +509,26 @@ func TestPooler(t *testing.T) {
 	if got := query(t, c, "SELECT count(*) FROM object WHERE document LIKE '%pooled%'"); got != "3" {
 		t.Errorf("%s of 3 objects were written", got)
 	}
+
+	// Queries are read-only there as well, and leave no settings behind for other transactions.
+	for _, test := range []struct{ sql, want, failure string }{
+		{"SELECT count(*)::text FROM instances", "3", ""},
+		{"CREATE TABLE t ()", "", "read-only transaction"},
+		{"SELECT current_setting('transaction_read_only')", "on", ""},
+	} {
+		got := ""
+		err := stores[0].Query(t.Context(), test.sql, func([]backend.Column) {}, func(values [][]byte) error {
+			got += string(values[0])
+			return nil
+		})
+		if failed := err != nil; failed != (test.failure != "") || failed && !strings.Contains(err.Error(), test.failure) ||
+			got != test.want {
+			t.Errorf("%s: %q, %v", test.sql, got, err)
+		}
+	}
+	if m := manager(t, stores[0]); m.Save(t.Context(), read(t, m).State) != nil {
+		t.Error("the state can't be written after queries")
+	}
 }
 
 // TestUnsaved checks that the file of a run that could not store its changes can be pushed,
