@@ -49,7 +49,8 @@ func TestClients(t *testing.T) {
 		wg.Go(func() {
 			l := clients.Lease()
 			defer l.Release()
-			if take(t, l, &count, "a") != take(t, l, &count, "a") {
+			first, second := take(t, l, &count, "a"), take(t, l, &count, "a")
+			if first != second {
 				t.Error("two clients with equal settings")
 			}
 		})
