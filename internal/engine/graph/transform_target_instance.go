@@ -52,7 +52,12 @@ func (t *targeting) byInstance(from []*Resource, next nextInstances) map[*Resour
 	out := map[*Resource][]origin{}
 	var todo []instanceAt
 	seen := map[instanceAt]bool{}
-	skips := map[*Resource]map[addrs.ModuleInstance]map[*Resource]bool{}
+	type place struct {
+		r  *Resource
+		in addrs.ModuleInstance
+	}
+	var reached []place // in the order in which the search comes there, which the reasons depend on
+	skips := map[place]map[*Resource]bool{}
 	for _, r := range from {
 		for _, hit := range t.matches[r] {
 			keys, single := t.keysOf(r, hit)
@@ -79,15 +84,14 @@ func (t *targeting) byInstance(from []*Resource, next nextInstances) map[*Resour
 				todo = append(todo, y.instanceAt)
 			}
 		}
-		if skips[x.r] == nil {
-			skips[x.r] = map[addrs.ModuleInstance]map[*Resource]bool{}
+		at := place{x.r, x.in}
+		if skips[at] == nil {
+			reached = append(reached, at)
 		}
-		skips[x.r][x.in] = both(skips[x.r][x.in], skip)
+		skips[at] = both(skips[at], skip)
 	}
-	for r, places := range skips {
-		for at, skip := range places {
-			out[r] = append(out[r], origin{at, skip})
-		}
+	for _, at := range reached {
+		out[at.r] = append(out[at.r], origin{at.in, skips[at]})
 	}
 	return out
 }

@@ -54,8 +54,8 @@ func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.
 			todo = append(todo, visit{other, at, by})
 		}
 	}
-	for r, list := range from {
-		for _, o := range list {
+	for _, r := range t.g.Resources { // the same order in each run, because reasons depend on it
+		for _, o := range from[r] {
 			lead(visit{r.Node, o.at, r}, true, o.skip)
 		}
 	}
