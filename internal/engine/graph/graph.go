@@ -118,29 +118,34 @@ type Resource struct {
 	Config *configs.Resource // nil if only the state has the resource
 	Exprs  *ResourceExprs    // of Config
 	Schema *providers.ResourceSchema
-	// DeferredRefErrors holds the errors of references in the content of dynamic blocks. They are
-	// reported only if the dynamic block generates any blocks.
-	DeferredRefErrors map[*addrs.Reference]tfdiags.Diagnostics
+	Slot   int // position among the resources of its module
 
-	Slot int
 	resourceNodes
-
 	ProviderUse
+	instanceReads
 
-	Prior []*states.Resource // objects in the state, by module instance
-
-	Indexed []IndexedRead // resources of the module that the block reads by a computed index; also itself
-	EachOf  *Resource     // one of them, whose keys are those of the block; see setEachOf
-	Awaited []IndexedRead // resources of which the instances wait for single instances in a plan; see separateInstances
-
-	Recorded            Recorded
-	CreateBeforeDestroy bool // set by the block, or forced by a dependent
+	Prior    []*states.Resource // objects in the state, by module instance
+	Recorded Recorded
+	// CreateBeforeDestroy is set by the block, or forced by a dependent.
+	CreateBeforeDestroy bool
 
 	Imports   []*Import        // blocks with for_each come last
 	Removed   *configs.Removed // the removed block that covers the resource; may be nil
 	Generated bool             // added for an import target whose configuration is generated
 	Selected  *Selection       // instances that take part; nil for all
 	Unused    bool             // an ephemeral resource whose values no node uses
+}
+
+// instanceReads are the references of a block that may be to single instances.
+type instanceReads struct {
+	Indexed []IndexedRead // resources of the module that the block reads by a computed index; also itself
+	EachOf  *Resource     // one of them, whose keys are those of the block; see setEachOf
+	// Awaited are the resources of which instances of this one wait for single instances in a plan;
+	// see separateInstances.
+	Awaited []IndexedRead
+	// DeferredRefErrors holds the errors of references in the content of dynamic blocks. They are
+	// reported only if the dynamic block generates any blocks.
+	DeferredRefErrors map[*addrs.Reference]tfdiags.Diagnostics
 }
 
 // resourceNodes are the nodes of a resource, other than its Steps.
