@@ -201,14 +201,13 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		if c.before.AwaitsInstances(r) {
 			return cty.DynamicVal, nil
 		}
+		if err := c.e.unfinished.checkWhole(c, s.InInstance(c.in.addr)); err != nil {
+			return cty.DynamicVal, tfdiags.FromError(err)[0].At(rng)
+		}
 		if x := c.in.resources[r.Slot]; x != nil && x.value != cty.NilVal {
 			return x.value, nil
 		}
-		var errs tfdiags.Diagnostics
-		for _, d := range tfdiags.FromError(c.e.unfinished.checkWhole(c, s.InInstance(c.in.addr))) {
-			errs = errs.Append(d.At(rng))
-		}
-		return cty.DynamicVal, errs.Err()
+		return cty.DynamicVal, nil
 	case addrs.CountAttr:
 		return c.local(c.rep.countIndex, subject, rng)
 	case addrs.ForEachAttr:
