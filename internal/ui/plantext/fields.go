@@ -23,9 +23,6 @@ func (s *Screen) fields(indent int, fields []planview.Field, symbols bool) {
 	for _, u := range all.Unknown {
 		s.wrapped(indent, u.Text(unknownName))
 	}
-	if len(all.Reformed) > 0 {
-		s.wrapped(indent, "only the form of the number changes: "+strings.Join(all.Reformed, ", "))
-	}
 }
 
 // maxOld is the number of columns of an old value whose new one is not known yet.

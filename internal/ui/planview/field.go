@@ -100,10 +100,6 @@ func join(path, name string, quote bool) string {
 // node adds the differences at a node.
 func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 	forces = forces || n.Replace
-	if n.Reformed {
-		f.add(Field{Path: path, After: n.Text, Note: "only the form of the number changes"})
-		return
-	}
 	if !n.Changed() || n.Text == valuediff.WriteOnlyText { // whether such an attribute changes is not known
 		return
 	}

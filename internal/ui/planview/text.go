@@ -9,10 +9,9 @@ import (
 
 // Arranged is the differences of a change in the order in which all views show them.
 type Arranged struct {
-	Forcing  []Field   // those that force a replacement
-	Plain    []Field   // all that are in no other list
-	Unknown  []Unknown // those whose new values are known after apply
-	Reformed []string  // paths of numbers of which only the form changes
+	Forcing []Field   // those that force a replacement
+	Plain   []Field   // all that are in no other list
+	Unknown []Unknown // those whose new values are known after apply
 }
 
 // Unknown is the values that are unknown for the same causes.
@@ -29,8 +28,6 @@ func Arrange(fields []Field) Arranged {
 		switch {
 		case f.Forces:
 			out.Forcing = append(out.Forcing, f)
-		case f.Action == plans.NoOp:
-			out.Reformed = append(out.Reformed, f.Path)
 		case f.Unknown:
 			causes := strings.Join(f.Causes, " and ")
 			i, found := index[causes]
@@ -97,9 +94,6 @@ func Text(fields []Field) []TextLine {
 			}
 			return f.Path + " (was " + f.Before + ")"
 		})})
-	}
-	if len(all.Reformed) > 0 {
-		out = append(out, TextLine{Text: "only the form of the number changes: " + strings.Join(all.Reformed, ", ")})
 	}
 	return out
 }

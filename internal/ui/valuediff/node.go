@@ -23,7 +23,6 @@ type Node struct {
 
 	ToNull   bool     // ends with "-> null"
 	Replace  bool     // forces a replacement
-	Reformed bool     // an unchanged number that is written in another form
 	Warnings []string // comments above the node
 }
 

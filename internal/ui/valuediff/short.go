@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
-	"math/big"
 	"strings"
 )
 
@@ -67,33 +66,3 @@ func shortHash(text string) string {
 	}
 	return fmt.Sprintf(`"%s%s…%s"`, prefix, digits[:8], digits[len(digits)-4:])
 }
-
-// sameNumber reports whether two different texts are the same number, such as "1.0" and "1".
-// Numbers with leading zeros are modes or identifiers, and so are long ones.
-func sameNumber(a, b string) bool {
-	if a == b || !plainNumber(a) || !plainNumber(b) {
-		return false
-	}
-	x, ok := new(big.Rat).SetString(a)
-	y, also := new(big.Rat).SetString(b)
-	return ok && also && x.Cmp(y) == 0
-}
-
-// plainNumber reports whether a text is a number in the syntax of JSON without large exponents.
-func plainNumber(s string) bool {
-	if len(s) > 40 {
-		return false
-	}
-	digits := strings.TrimPrefix(s, "-")
-	mantissa, exponent, scientific := strings.Cut(strings.ToLower(digits), "e")
-	if scientific {
-		exponent = strings.TrimLeft(exponent, "+-")
-		if len(exponent) == 0 || len(exponent) > 2 || !isDigits(exponent) {
-			return false
-		}
-	}
-	whole, fraction, pointed := strings.Cut(mantissa, ".")
-	return isDigits(whole) && (whole == "0" || whole[0] != '0') && (!pointed || isDigits(fraction))
-}
-
-func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

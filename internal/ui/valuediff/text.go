@@ -47,12 +47,9 @@ func (d *Differ) lines(before, after cty.Value) *Node {
 	return n
 }
 
-// short compares strings that are shown in a few words: certificates and hashes, and numbers that
-// only change their form. It returns nil for other strings.
+// short compares strings that are shown in a few words: certificates and hashes. It returns nil for
+// other strings.
 func (d *Differ) short(before, after cty.Value) *Node {
-	if before != cty.NilVal && after != cty.NilVal && sameNumber(before.AsString(), after.AsString()) {
-		return &Node{Text: LeafText(after), Reformed: true}
-	}
 	was, is := shortText(stringOf(before)), shortText(stringOf(after))
 	if was == "" && is == "" {
 		return nil
