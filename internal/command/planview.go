@@ -75,6 +75,7 @@ func (a *App) planTextView(view *viewFlags) (ui.PlanTextView, error) {
 		return out, errors.New("-view is for humans, and can't be used with -json")
 	case f.View != "":
 		out.Name = f.View
+	case view.JSON: // the variable and the CLI configuration are for humans, too
 	case env != "":
 		if err := planViewNamed(env); err != nil {
 			return out, fmt.Errorf("the environment variable %s has the value %q, but it %w", planViewEnv, env, err)

@@ -406,7 +406,7 @@ func (l *Live) left() string {
 	if text := l.dependency(waiting); text != "" {
 		return text
 	}
-	if l.parallel > 0 && len(l.running) >= l.parallel {
+	if l.parallel > 1 && len(l.running) >= l.parallel {
 		return fmt.Sprintf("%d more wait for one of the %d slots", waiting, l.parallel)
 	}
 	return fmt.Sprintf("%d more wait for these", waiting)
