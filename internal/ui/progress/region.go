@@ -121,7 +121,7 @@ func (r *Region) refresh() {
 		}
 		b.WriteString(line + "\x1b[K")
 	}
-	b.WriteString("\x1b[J")
+	b.WriteString("\x1b[J\r") // what a terminal echoes, such as ^C, must not wrap the last line
 	r.shown, r.columns = lines, columns
 	_, _ = io.WriteString(r.out, b.String())
 }
@@ -135,11 +135,11 @@ func (r *Region) erase() {
 	r.shown = nil
 }
 
-// toTop returns the sequence that moves the cursor from the end of the region to its start. A
-// terminal that became narrower has broken the lines.
+// toTop returns the sequence that moves the cursor from the start of the last line of the region to
+// that of the first one. A terminal that became narrower has broken the lines.
 func (r *Region) toTop(columns int) string {
-	up := -1
-	for _, line := range r.shown {
+	up := 0
+	for _, line := range r.shown[:max(len(r.shown)-1, 0)] {
 		up += max((termtext.Width(termtext.Plain(line))+columns-1)/columns, 1)
 	}
 	if up <= 0 {

@@ -148,6 +148,7 @@ func TestScreens(t *testing.T) {
 	testenv.Golden(t, testenv.Glob(t, "testdata/screens/*.txtar"), func(t *testing.T, archive *txtar.Archive) *txtar.Archive {
 		var sizes [][2]int
 		var env []string
+		typed := ""
 		scan := bufio.NewScanner(strings.NewReader(string(archive.Comment)))
 		for scan.Scan() {
 			words := strings.Fields(scan.Text())
@@ -164,18 +165,21 @@ func TestScreens(t *testing.T) {
 				}
 			case len(words) > 1 && words[0] == "env":
 				env = append(env, words[1:]...)
+			case len(words) > 1 && words[0] == "type":
+				typed = words[1]
 			}
 		}
 		out := &txtar.Archive{Comment: archive.Comment}
-		for i, screen := range showScenes(t, sizes, env) {
+		for i, screen := range showScenes(t, sizes, env, typed) {
 			out.Files = append(out.Files, txtar.File{Name: fmt.Sprintf("scene %d", i+1), Data: []byte(screen)})
 		}
 		return out
 	})
 }
 
-// showScenes returns the screen after each scene. Scene i has the i-th size, or the last one.
-func showScenes(t *testing.T, sizes [][2]int, env []string) []string {
+// showScenes returns the screen after each scene. Scene i has the i-th size, or the last one. After
+// each of them a text is typed, which the terminal echoes.
+func showScenes(t *testing.T, sizes [][2]int, env []string, typed string) []string {
 	dir := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
@@ -215,6 +219,10 @@ func showScenes(t *testing.T, sizes [][2]int, env []string) []string {
 			time.Sleep(time.Second)
 		}
 		screens = append(screens, strings.TrimRight(tmux("capture-pane", "-p"), "\n")+"\n")
+		if typed != "" && i < len(scenes)-1 {
+			tmux("send-keys", "-l", typed)
+			time.Sleep(time.Second)
+		}
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("next", i)), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
