@@ -113,6 +113,10 @@ func (r *Region) refresh() {
 	if slices.Equal(lines, r.shown) && columns == r.columns {
 		return
 	}
+	if len(lines) == 0 {
+		r.erase()
+		return
+	}
 	var b strings.Builder
 	b.WriteString(r.toTop(columns))
 	for i, line := range lines {
@@ -131,21 +135,35 @@ func (r *Region) erase() {
 		return
 	}
 	columns, _ := r.dimensions()
-	_, _ = io.WriteString(r.out, r.toTop(columns)+"\x1b[J")
+	// To clear the rest of the screen at once would be shorter, but in the first row, tmux then keeps
+	// what it clears as history.
+	rows := height(r.shown, columns)
+	text := r.toTop(columns) + "\x1b[K" + strings.Repeat("\x1b[B\x1b[K", rows-1) + up(rows-1)
+	_, _ = io.WriteString(r.out, text)
 	r.shown = nil
 }
 
 // toTop returns the sequence that moves the cursor from the start of the last line of the region to
-// that of the first one. A terminal that became narrower has broken the lines.
+// that of the first one.
 func (r *Region) toTop(columns int) string {
-	up := 0
-	for _, line := range r.shown[:max(len(r.shown)-1, 0)] {
-		up += max((termtext.Width(termtext.Plain(line))+columns-1)/columns, 1)
+	return "\r" + up(height(r.shown[:max(len(r.shown)-1, 0)], columns))
+}
+
+// height returns the number of rows of lines. A terminal that became narrower has broken them.
+func height(lines []string, columns int) int {
+	rows := 0
+	for _, line := range lines {
+		rows += max((termtext.Width(termtext.Plain(line))+columns-1)/columns, 1)
 	}
-	if up <= 0 {
-		return "\r"
+	return rows
+}
+
+// up returns the sequence that moves the cursor up.
+func up(rows int) string {
+	if rows <= 0 {
+		return ""
 	}
-	return fmt.Sprintf("\r\x1b[%dA", up)
+	return fmt.Sprintf("\x1b[%dA", rows)
 }
 
 // dimensions returns the size of the terminal within reason.
