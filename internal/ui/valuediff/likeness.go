@@ -1,6 +1,9 @@
 package valuediff
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/plans"
@@ -11,10 +14,9 @@ import (
 const maxCandidates = 16
 
 // matches returns, for each added element, the index of the removed element that is most like it,
-// or -1. Elements are alike if they are objects that share at least half of their members. The time
-// is linear in the number of members.
+// or -1. Elements are alike if they are objects that share at least half of their members. The pairs
+// that are most alike are formed first. The time is nearly linear in the number of members.
 func matches(gone, added []cty.Value) []int {
-	out := make([]int, len(added))
 	byFeature := make(map[string][]int)
 	for i, v := range gone {
 		for _, f := range features(v) {
@@ -23,33 +25,44 @@ func matches(gone, added []cty.Value) []int {
 			}
 		}
 	}
-	taken := make([]bool, len(gone))
+	var pairs []likePair
 	for i, v := range added {
-		out[i] = -1
-		own := features(v)
-		votes := make(map[int]int)
-		for _, f := range own {
-			if list := byFeature[f]; len(list) <= maxCandidates {
-				for _, candidate := range list {
-					votes[candidate]++
-				}
-			}
-		}
-		best := 0
-		for candidate, n := range votes {
-			if !taken[candidate] && (n > best || n == best && candidate < out[i]) {
-				best, out[i] = n, candidate
-			}
-		}
-		if 2*best < len(own) {
-			out[i] = -1
-		}
-		if out[i] >= 0 {
-			taken[out[i]] = true
+		pairs = append(pairs, likePairs(i, features(v), byFeature)...)
+	}
+	slices.SortFunc(pairs, func(a, b likePair) int {
+		return cmp.Or(cmp.Compare(b.shared, a.shared), cmp.Compare(a.added, b.added), cmp.Compare(a.gone, b.gone))
+	})
+	out := slices.Repeat([]int{-1}, len(added))
+	taken := make([]bool, len(gone))
+	for _, p := range pairs {
+		if out[p.added] < 0 && !taken[p.gone] {
+			out[p.added], taken[p.gone] = p.gone, true
 		}
 	}
 	if len(gone) == 1 && len(added) == 1 && isObject(gone[0]) && isObject(added[0]) {
 		out[0] = 0
+	}
+	return out
+}
+
+// likePair is a removed and an added element that are alike, with the number of members they share.
+type likePair struct{ gone, added, shared int }
+
+// likePairs returns the pairs of an added element, whose features are own.
+func likePairs(added int, own []string, byFeature map[string][]int) []likePair {
+	votes := make(map[int]int)
+	for _, f := range own {
+		if list := byFeature[f]; len(list) <= maxCandidates {
+			for _, candidate := range list {
+				votes[candidate]++
+			}
+		}
+	}
+	var out []likePair
+	for candidate, n := range votes {
+		if 2*n >= len(own) {
+			out = append(out, likePair{candidate, added, n})
+		}
 	}
 	return out
 }

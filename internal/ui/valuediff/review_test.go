@@ -3,6 +3,7 @@ package valuediff
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,5 +120,20 @@ func TestLikeness(t *testing.T) {
 	}
 	if len(root.Elements) != n {
 		t.Errorf("%d elements", len(root.Elements))
+	}
+}
+
+// TestLikenessAfterInsertion checks that a new element in front, which is somewhat like the next
+// one, doesn't take the partner of that one.
+func TestLikenessAfterInsertion(t *testing.T) {
+	rule := func(name, cidr, note string) cty.Value {
+		return cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal(name), "cidr": cty.StringVal(cidr),
+			"protocol": cty.StringVal("tcp"), "note": cty.StringVal(note)})
+	}
+	old := []cty.Value{rule("a", "10.0.1.0/24", "old"), rule("b", "10.0.2.0/24", "old")}
+	new := []cty.Value{rule("new", "10.0.1.0/24", "first"), rule("a", "10.0.1.0/24", "new"),
+		rule("b", "10.0.2.0/24", "new")}
+	if got := matches(old, new); !slices.Equal(got, []int{-1, 0, 1}) {
+		t.Errorf("got %v", got)
 	}
 }
