@@ -110,31 +110,46 @@ func (h *human) finished(e engine.Event) {
 		change := e.Action == plans.Create || e.Action == plans.Update || e.Action == plans.Delete
 		switch {
 		case e.Failed:
-			h.write(h.Out, h.style.As(termtext.Red, h.fitting(fmt.Sprintf("%s: %s after %s", objectName(e.Object),
-				verbs[e.Action].failed, seconds(e.Elapsed))))+"\n")
+			outcome := fmt.Sprintf(": %s after %s", verbs[e.Action].failed, seconds(e.Elapsed))
+			h.write(h.Out, h.style.As(termtext.Red, h.fitting(objectName(e.Object), outcome, ""))+"\n")
 		case change:
-			h.line(h.fitting(doneText(e)))
+			h.line(h.fitting(doneParts(e)))
 		}
 	case engine.ProvisionOutput:
 		h.provisionOutput(e)
 	}
 }
 
-// fitting cuts a line to the width of the terminal, so that each change takes one.
-func (h *human) fitting(text string) string {
-	if columns := h.Live.Columns(); columns > 0 {
-		return termtext.Cut(text, columns)
+// fitting returns a line about an object in the width of the terminal, so that each change takes one.
+// The name is shortened so that the outcome has room. What follows the outcome has what is left.
+func (h *human) fitting(name, outcome, more string) string {
+	columns := h.Live.Columns()
+	if columns <= 0 {
+		return name + outcome + more
 	}
-	return text
+	name = termtext.CutAddress(name, max(columns-termtext.Width(outcome), columns/3))
+	if left := columns - termtext.Width(name+outcome); termtext.Width(more) > left && left < minMore {
+		more = ""
+	}
+	return termtext.Cut(name+outcome+more, columns)
 }
+
+// minMore is the number of columns from which the beginning of an ID is of use.
+const minMore = 12
 
 // doneText returns the message about a finished step.
 func doneText(e engine.ApplyDone) string {
+	name, outcome, id := doneParts(e)
+	return name + outcome + id
+}
+
+// doneParts returns the parts of the message about a finished step. id is empty if it isn't known.
+func doneParts(e engine.ApplyDone) (name, outcome, id string) {
 	if e.Action == plans.Delete {
 		e.IDKey, e.IDValue, e.Deposed = "", "", ""
 	}
-	return fmt.Sprintf("%s: %s after %s%s", objectName(e.Object), verbs[e.Action].done, seconds(e.Elapsed),
-		identified(e.Object))
+	return objectName(e.Object), fmt.Sprintf(": %s after %s", verbs[e.Action].done, seconds(e.Elapsed)),
+		identified(e.Object)
 }
 
 // eventText describes an event in one line. It is "" for events that are not shown.

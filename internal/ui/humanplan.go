@@ -127,7 +127,7 @@ func (p *planText) view(v PlanTextView) {
 }
 
 func (p *planText) screen(sort string) *plantext.Screen {
-	return &plantext.Screen{Out: p.out, Style: p.style, Width: p.width, Sort: sort}
+	return &plantext.Screen{Out: p.out, Style: p.style, Width: p.width, Sort: sort, Terminal: p.differ.Review}
 }
 
 // hints writes moved blocks for objects that look renamed.

@@ -280,6 +280,9 @@ func (r *renderer) showsElement(n *valuediff.Node, i int) bool {
 // text writes a string with several lines.
 func (r *renderer) text(n *valuediff.Node, depth int) {
 	r.open(n, calls(n)+"<<-EOT")
+	if n.Text != "" {
+		r.comment(depth+1, "# ("+n.Text+")")
+	}
 	lines := n.Lines
 	if r.review && n.Action == plans.Update && len(lines) > wholeText {
 		lines = valuediff.Hunks(lines, contextLines)

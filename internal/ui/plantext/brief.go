@@ -84,7 +84,15 @@ func moveText(g *planview.Group) string {
 func (b *brief) group(g *planview.Group, color termtext.Color) {
 	b.titled(2, symbolOf(g.Change), color, g.Title(), place(g.At()))
 	if len(g.Changes) > 1 {
-		b.line(6, "", count(len(g.Changes), "instance")+": "+b.members(g))
+		limit := maxMembers
+		if g.Kind == planview.Destroyed || g.Kind == planview.Replaced {
+			limit = len(g.Changes) // what is lost is named in full
+		}
+		names, left := members(g, limit)
+		if left > 0 {
+			names = append(names, "and "+strconv.Itoa(left)+" more")
+		}
+		b.list(6, count(len(g.Changes), "instance")+":", names)
 	}
 	for _, note := range notes(g) {
 		b.wrapped(6, note)
@@ -104,17 +112,15 @@ func (b *brief) group(g *planview.Group, color termtext.Color) {
 	}
 }
 
-// maxMembers bounds the instances of a group that are named.
+// maxMembers bounds the instances of a group that are named if nothing is destroyed.
 const maxMembers = 50
 
-// members names the instances of a group by what distinguishes them. Runs of numbers are ranges.
-func (b *brief) members(g *planview.Group) string {
+// members names the instances of a group by what distinguishes them. Runs of numbers are ranges. At
+// most limit names are returned, with the number of instances that are left out.
+func members(g *planview.Group, limit int) (names []string, left int) {
 	within := g.OneModule()
-	var parts []string
-	for i := 0; i < len(g.Changes); {
-		if len(parts) == maxMembers {
-			break
-		}
+	i := 0
+	for i < len(g.Changes) && len(names) < limit {
 		c := g.Changes[i]
 		last := i
 		if n, ok := c.Addr.Key.IsInt(); ok {
@@ -129,10 +135,10 @@ func (b *brief) members(g *planview.Group) string {
 		default:
 			last = i
 		}
-		parts = append(parts, text)
+		names = append(names, text)
 		i = last + 1
 	}
-	return fit(parts, len(g.Changes), b.Width-6-len("1234567 instances: "))
+	return names, len(g.Changes) - i
 }
 
 func memberName(c *planview.Change, within bool) string {
@@ -144,23 +150,6 @@ func memberName(c *planview.Change, within bool) string {
 	default:
 		return c.Addr.Module.String() + key
 	}
-}
-
-// fit joins as many parts as fit into some columns.
-func fit(parts []string, total, columns int) string {
-	text := strings.Join(parts, ", ")
-	if termtext.Width(text) <= columns && len(parts) < maxMembers {
-		return text
-	}
-	used := 0
-	for i, part := range parts {
-		used += termtext.Width(part) + 2
-		if used > columns-len(", …") && i > 0 {
-			parts = parts[:i]
-			break
-		}
-	}
-	return strings.Join(parts, ", ") + ", …"
 }
 
 // notes returns why a change happens, where the object was before, and what is imported.

@@ -25,6 +25,8 @@ type Screen struct {
 	Style termtext.Style
 	Width int    // columns of a line
 	Sort  string // the order of a table, one of Orders; "" for the first
+	// Terminal says that Out is a terminal. Otherwise tables are as wide as what they hold.
+	Terminal bool
 }
 
 func (s *Screen) write(text string) { _, _ = s.Out.WriteString(text) }
@@ -43,6 +45,27 @@ func (s *Screen) wrapped(indent int, text string) {
 	for _, line := range termtext.WrapWords(oneLine(text), max(s.Width-indent, 10)) {
 		s.line(indent, "", line)
 	}
+}
+
+// list writes a head and parts with commas between them, on as many lines as they take. Lines break
+// between parts where possible.
+func (s *Screen) list(indent int, head string, parts []string) {
+	room := max(s.Width-indent, 10)
+	line, used := head, termtext.Width(head)
+	for i, part := range parts {
+		part = oneLine(part)
+		if i < len(parts)-1 {
+			part += ","
+		}
+		n := termtext.Width(part)
+		if used+1+n > room {
+			s.wrapped(indent, line)
+			line, used = part, n
+			continue
+		}
+		line, used = line+" "+part, used+1+n
+	}
+	s.wrapped(indent, line)
 }
 
 // oneLine returns a text with symbols in place of control characters, including line ends and tabs.

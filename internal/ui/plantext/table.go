@@ -121,7 +121,8 @@ const (
 	withPlace = 100
 )
 
-func newLayout(rows []row, width int) layout {
+// newLayout returns the layout for a number of columns. Nothing is shortened without a terminal.
+func newLayout(rows []row, width int, terminal bool) layout {
 	l := layout{name: len(header.name), what: len(header.what)}
 	anyWhat := false
 	for _, r := range rows {
@@ -129,6 +130,13 @@ func newLayout(rows []row, width int) layout {
 		l.what = max(l.what, termtext.Width(r.what))
 		anyWhat = anyWhat || r.what != ""
 		l.at = max(l.at, len(r.at))
+	}
+	if !terminal {
+		if !anyWhat {
+			l.what = 0
+		}
+		l.at = 0
+		return l
 	}
 	room := width - len("-/+ ")
 	if width < withPlace || l.at == 0 {
@@ -153,13 +161,42 @@ func (s *Screen) table(rows []row) {
 	if len(rows) == 0 {
 		return
 	}
-	l := newLayout(rows, s.Width)
+	l := newLayout(rows, s.Width, s.Terminal)
 	s.write("\n" + s.Style.As(termtext.Bold, s.cells(l, "   ", "", header.name, header.what, header.at)))
+	same := ambiguous(rows, l.name)
 	for _, r := range rows {
-		symbol := symbolOf(r.change)
-		s.write(s.cells(l, strings.Repeat(" ", 3-termtext.Width(symbol))+symbol, kinds[r.kind].color, oneLine(r.name),
-			oneLine(r.what), r.at))
+		symbol, color := symbolOf(r.change), kinds[r.kind].color
+		symbol = strings.Repeat(" ", 3-termtext.Width(symbol)) + symbol
+		name := oneLine(r.name)
+		if !same[termtext.CutMiddle(name, l.name)] {
+			s.write(s.cells(l, symbol, color, name, oneLine(r.what), r.at))
+			continue
+		}
+		for i, line := range termtext.WrapWords(name, s.Width-len("-/+ ")) {
+			if i > 0 {
+				symbol = "   "
+			}
+			s.write(s.Style.As(color, symbol) + " " + line + "\n")
+		}
+		if l.what > 0 && r.what != "" || l.at > 0 && r.at != "" {
+			s.write(s.cells(l, "   ", "", "", oneLine(r.what), r.at))
+		}
 	}
+}
+
+// ambiguous returns the shortened names that stand for several different ones.
+func ambiguous(rows []row, columns int) map[string]bool {
+	whole := make(map[string]string, len(rows))
+	out := make(map[string]bool)
+	for _, r := range rows {
+		name := oneLine(r.name)
+		short := termtext.CutMiddle(name, columns)
+		if other, found := whole[short]; found && other != name {
+			out[short] = true
+		}
+		whole[short] = name
+	}
+	return out
 }
 
 // cells returns a line of a table.

@@ -189,6 +189,26 @@ func leafNote(l *leaf) string {
 		return strings.TrimSpace(note)
 	}
 	g := &planview.Group{Change: first, Changes: l.changes}
-	b := &brief{Screen: &Screen{Width: 60}}
-	return count(len(l.changes), "instance") + ": " + b.members(g)
+	names, left := members(g, maxMembers)
+	return count(len(l.changes), "instance") + ": " + fit(names, left, leafColumns)
+}
+
+// leafColumns is the number of columns for the names of the instances of a line.
+const leafColumns = 35
+
+// fit joins as many of the names as fit into some columns. left is the number of further ones.
+func fit(names []string, left, columns int) string {
+	text := strings.Join(names, ", ")
+	if termtext.Width(text) <= columns && left == 0 {
+		return text
+	}
+	used := 0
+	for i, name := range names {
+		used += termtext.Width(name) + 2
+		if used > columns-len(", …") && i > 0 {
+			names = names[:i]
+			break
+		}
+	}
+	return strings.Join(names, ", ") + ", …"
 }

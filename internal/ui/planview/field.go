@@ -119,7 +119,10 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 			}
 			field.Note = n.Text
 		case valuediff.TextForm:
-			field.Lines = n.Lines
+			field.Note = n.Text
+			if field.Note == "" { // else no line changes
+				field.Lines = n.Lines
+			}
 		case valuediff.TypeChangeForm:
 			field.Before, field.After = Inline(n.From), Inline(n.To)
 			field.Unknown = n.To.Text == valuediff.UnknownText

@@ -69,7 +69,8 @@ const (
 )
 
 // Groups folds equal changes of the instances of a resource into one, as well as changes that
-// differ only by the key of the instance. Groups are in the order of kinds, then of the module
+// differ only by the key of the instance or in old values of attributes that become unknown. Groups
+// are in the order of kinds, then of the module
 // tree. Deleted, forgotten and moved objects need no fields, because nothing about them differs.
 func (p *Plan) Groups() []*Group {
 	equal := make(map[string]*Group)
@@ -79,7 +80,7 @@ func (p *Plan) Groups() []*Group {
 		parallel.Each(len(some), runtime.GOMAXPROCS(0), func(i int) { made[i] = fold(some[i]) })
 		for _, f := range made {
 			if first := equal[f.equal]; first != nil {
-				first.Changes = append(first.Changes, f.Change)
+				first.add(f.Change, f.Fields)
 				continue
 			}
 			equal[f.equal] = f.Group
@@ -96,7 +97,7 @@ func (p *Plan) Groups() []*Group {
 			if len(first.Changes) == 1 {
 				first.Fields = withoutKey(first.Fields, first.Addr.Key)
 			}
-			first.Changes = append(first.Changes, f.Change)
+			first.add(f.Change, withoutKey(f.Fields, f.Addr.Key))
 			continue
 		default:
 			alike[f.alike] = f.Group
@@ -130,6 +131,17 @@ func fold(c *Change) *folded {
 	return f
 }
 
+// add adds a change that has the same fields as the group but for old values of those that become
+// unknown. The group keeps such a value only if it is the same in all changes.
+func (g *Group) add(c *Change, fields []Field) {
+	g.Changes = append(g.Changes, c)
+	for i := range g.Fields {
+		if g.Fields[i].Unknown && g.Fields[i].Before != fields[i].Before {
+			g.Fields[i].Before = ""
+		}
+	}
+}
+
 // hash returns the hash of the group's change with the given fields.
 func (g *Group) hash(fields []Field) string {
 	c, hash := g.Change, sha256.New()
@@ -138,7 +150,11 @@ func (g *Group) hash(fields []Field) string {
 		fmt.Fprintln(hash, c.MovedFrom.Config())
 	}
 	for _, f := range fields {
-		fmt.Fprintf(hash, "%q %d %q %q %q %v %v %q\n", f.Path, f.Action, f.Before, f.After, f.Note, f.Forces, f.Unknown, f.Causes)
+		before := f.Before
+		if f.Unknown { // such as the IDs of replaced objects, which all differ
+			before = fmt.Sprint(before != "")
+		}
+		fmt.Fprintf(hash, "%q %d %q %q %q %v %v %q\n", f.Path, f.Action, before, f.After, f.Note, f.Forces, f.Unknown, f.Causes)
 		for _, l := range f.Lines {
 			fmt.Fprintf(hash, "%d%q", l.Action, l.Text)
 		}

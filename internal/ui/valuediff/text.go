@@ -37,6 +37,7 @@ func (d *Differ) lines(before, after cty.Value) *Node {
 	case plans.Update:
 		n.Lines = alignLines(splitLines(was), splitLines(is))
 		if d.Review {
+			n.Text = newlineText(was, is)
 			markWords(n.Lines)
 		}
 	case plans.Create:
@@ -45,6 +46,18 @@ func (d *Differ) lines(before, after cty.Value) *Node {
 		n.Lines = unchangedLines(splitLines(was))
 	}
 	return n
+}
+
+// newlineText says how two texts differ that only differ in the newline at the end, and returns ""
+// for all others.
+func newlineText(was, is string) string {
+	switch {
+	case is == was+"\n":
+		return "newline at the end added"
+	case was == is+"\n":
+		return "newline at the end removed"
+	}
+	return ""
 }
 
 // short compares strings that are shown in a few words: certificates and hashes. It returns nil for
@@ -62,6 +75,9 @@ func (d *Differ) short(before, after cty.Value) *Node {
 	}
 	switch action := ActionOf(before, after, stringOf(before) != stringOf(after)); action {
 	case plans.Update:
+		if was == is { // the difference is in what is left out
+			return nil
+		}
 		return &Node{Action: action, Before: was, After: is}
 	case plans.Delete:
 		return Leaf(action, was)
