@@ -137,3 +137,18 @@ func TestLikenessAfterInsertion(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// TestShortButDifferent checks that strings whose short forms are equal still look different, and
+// that a key is not shown in full.
+func TestShortButDifferent(t *testing.T) {
+	key := "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----"
+	n := (&Differ{Review: true}).Value(cty.StringVal(key), cty.StringVal(key+"\n"))
+	if !n.Changed() || !strings.HasSuffix(n.Text, "in another layout") || n.Lines != nil {
+		t.Errorf("key: got %+v", n)
+	}
+	hash := func(middle string) cty.Value { return cty.StringVal("0123abcd" + strings.Repeat(middle, 20) + "0000") }
+	n = (&Differ{Review: true}).Value(hash("5"), hash("6"))
+	if n.Before == n.After || n.Before != LeafText(hash("5")) {
+		t.Errorf("hash: got %+v", n)
+	}
+}

@@ -75,7 +75,11 @@ func (d *Differ) short(before, after cty.Value) *Node {
 	}
 	switch action := ActionOf(before, after, stringOf(before) != stringOf(after)); action {
 	case plans.Update:
-		if was == is { // the difference is in what is left out
+		switch {
+		case was != is:
+		case strings.HasPrefix(was, "("): // PEM with the same bytes, perhaps of a private key
+			return Leaf(action, was+" in another layout")
+		default: // the digits that are left out differ
 			return nil
 		}
 		return &Node{Action: action, Before: was, After: is}
