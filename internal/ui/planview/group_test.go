@@ -79,3 +79,28 @@ func TestGroups(t *testing.T) {
 		})
 	}
 }
+
+// TestGroupsOfReplacements checks that old values of what becomes unknown don't keep replacements
+// apart, and that the group shows such a value only if all members have it.
+func TestGroupsOfReplacements(t *testing.T) {
+	sch := &providers.ResourceSchema{Block: &configschema.Block{Attributes: map[string]*configschema.Attribute{
+		"id": {Type: cty.String, Computed: true}, "zone": {Type: cty.String, Computed: true}}}}
+	plan := &plans.Plan{Changes: &plans.Changes{}, Prior: states.New()}
+	for i, id := range []string{"i-7", "i-3", "i-9"} {
+		c := &plans.InstanceChange{Action: plans.DeleteThenCreate,
+			Before: cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "zone": cty.StringVal("north")}),
+			After: cty.ObjectVal(map[string]cty.Value{"id": cty.UnknownVal(cty.String),
+				"zone": cty.UnknownVal(cty.String)})}
+		c.Addr.Resource = addrs.Resource{Mode: addrs.Managed, Type: "cloud_server", Name: "web"}
+		c.Addr.Key = addrs.IntKey(i)
+		plan.Changes.Instances = append(plan.Changes.Instances, c)
+	}
+	groups := New(&Source{Plan: plan, Schema: func(addrs.Provider, addrs.Resource) *providers.ResourceSchema { return sch }},
+		Options{Spread: 20}).Groups()
+	if len(groups) != 1 || len(groups[0].Changes) != 3 {
+		t.Fatalf("%d groups", len(groups))
+	}
+	if lines := Text(groups[0].Fields); len(lines) != 1 || lines[0].Text != `known after apply: id, zone (was "north")` {
+		t.Errorf("got %+v", lines)
+	}
+}
