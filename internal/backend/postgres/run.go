@@ -72,16 +72,18 @@ func (r *Run) ensureWorkspace(ctx context.Context, tx pgx.Tx) (*workspaceRow, er
 
 // register adds the row of the run, with the next fencing number, unless the run is running. A run
 // that has ended by itself continues with a new number: it made a single change before, or repeats a
-// transaction.
+// transaction. So does a new Run with the ID of one that was lost, which pushes what that one could
+// not store.
 func (r *Run) register(ctx context.Context, tx pgx.Tx, workspace int64) error {
 	if _, err := tx.Exec(ctx, `WITH next AS (
 			UPDATE workspace SET fence = fence + 1 WHERE id = $1::bigint
-				AND NOT EXISTS (SELECT FROM run WHERE id = $2::text AND outcome IS DISTINCT FROM 'done') RETURNING fence)
+				AND NOT EXISTS (SELECT FROM run WHERE id = $2::text AND outcome IS DISTINCT FROM 'done'
+					AND (ended IS NULL OR $8::bigint > 0 AND fence >= $8::bigint)) RETURNING fence)
 		INSERT INTO run (id, workspace, operation, who, process, program, fence, lease)
 		SELECT $2::text, $1::bigint, $3::text, $4::text, $5::text, $6::text, fence,
 			clock_timestamp() + $7::text::interval FROM next
 		ON CONFLICT (id) DO UPDATE SET ended = NULL, outcome = NULL, fence = excluded.fence, lease = excluded.lease`,
-		workspace, r.info.ID, r.info.Operation, r.info.Who, r.info.Info, version.Own, lease()); err != nil {
+		workspace, r.info.ID, r.info.Operation, r.info.Who, r.info.Info, version.Own, lease(), r.fence.Load()); err != nil {
 		return err
 	}
 	if r.hasBegun() {

@@ -573,7 +573,9 @@ func TestUnsaved(t *testing.T) {
 				t.Fatalf("saving: %v", err)
 			}
 			refuseWrites(t, c, false)
-			execute(t, "UPDATE "+table(c, "run")+" SET lease = now() - interval '1 second' WHERE ended IS NULL")
+			// The server was away, so the run could not end itself.
+			execute(t, "UPDATE "+table(c, "run")+" SET ended = NULL, outcome = NULL, lease = now() - interval '1 second' "+
+				"WHERE operation = 'OperationTypeApply'")
 			other := manager(t, open(t, c))
 			st := read(t, other).State.Clone()
 			st.SetCurrent(test.changed, object("by another"), provider)
