@@ -225,7 +225,11 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 // onlyRelevant marks attributes that do not matter to the plan as unchanged.
 func (p *planText) onlyRelevant(n *valuediff.Node, c *plans.InstanceChange, before cty.Value, sch *configschema.Block) {
 	relevant := make(map[string]bool)
-	for _, path := range p.Source().RelevantPaths(c) {
+	paths := p.Source().RelevantPaths
+	if p.differ.Review {
+		paths = p.Source().ReviewPaths
+	}
+	for _, path := range paths(c) {
 		if len(path) == 0 {
 			return
 		}
@@ -276,6 +280,9 @@ func (p *planText) output(o *plans.OutputChange) *valuediff.Node {
 // driftSection writes the changes made outside, and reports whether there were any.
 func (p *planText) driftSection() bool {
 	drift := p.Source().RelevantDrift()
+	if p.differ.Review {
+		drift = p.Source().ReviewDrift()
+	}
 	if len(drift) == 0 {
 		return false
 	}

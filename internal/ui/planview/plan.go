@@ -72,7 +72,7 @@ func New(s *Source, o Options) *Plan {
 			p.Changes = append(p.Changes, p.change(c, false))
 		}
 	}
-	for _, c := range s.RelevantDrift() {
+	for _, c := range s.ReviewDrift() {
 		p.Drift = append(p.Drift, p.change(c, true))
 	}
 	for _, o := range s.ChangedOutputs() {
@@ -160,7 +160,7 @@ func (c *Change) Fields() (fields []Field, hidden int) {
 func (c *Change) RelevantFields() []Field {
 	all, _ := c.Fields()
 	names := make(map[string]bool)
-	for _, path := range c.plan.RelevantPaths(c.InstanceChange) {
+	for _, path := range c.plan.ReviewPaths(c.InstanceChange) {
 		if len(path) == 0 {
 			return all
 		}

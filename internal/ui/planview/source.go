@@ -22,6 +22,9 @@ type Source struct {
 
 	indexRelevant sync.Once
 	relevant      map[addrs.AbsResource][]plans.RelevantAttribute
+
+	indexChanges sync.Once
+	changes      map[addrs.AbsInstance]*plans.InstanceChange // of current objects
 }
 
 // Listed returns the changes to show and count, in the order of the module tree. It omits the
@@ -76,15 +79,23 @@ func (s *Source) ShownDrift() []*plans.InstanceChange {
 	return out
 }
 
-// RelevantDrift returns the drift to show to users: changes that may have affected the plan.
-func (s *Source) RelevantDrift() []*plans.InstanceChange {
+// RelevantDrift returns the drift that the full view shows to programs: changes of what other blocks
+// refer to.
+func (s *Source) RelevantDrift() []*plans.InstanceChange { return s.driftAt(s.RelevantPaths) }
+
+// ReviewDrift returns the drift to show to reviewers: RelevantDrift, and what the plan sets back or
+// creates again.
+func (s *Source) ReviewDrift() []*plans.InstanceChange { return s.driftAt(s.ReviewPaths) }
+
+// driftAt returns the objects that were changed outside at one of their paths.
+func (s *Source) driftAt(paths func(*plans.InstanceChange) []cty.Path) []*plans.InstanceChange {
 	all := s.ShownDrift()
 	if s.Plan.Mode == plans.RefreshOnly {
 		return all
 	}
 	var out []*plans.InstanceChange
 	for _, c := range all {
-		if slices.ContainsFunc(s.RelevantPaths(c),
+		if slices.ContainsFunc(paths(c),
 			func(path cty.Path) bool { return differAt(c.Before, c.After, path) }) {
 			out = append(out, c)
 		}
@@ -105,6 +116,41 @@ func (s *Source) RelevantPaths(c *plans.InstanceChange) []cty.Path {
 	for _, r := range s.relevant[c.Addr.Abs()] {
 		if !r.Resource.HasKey || r.Resource.Key == c.Addr.Key {
 			out = append(out, r.Attr)
+		}
+	}
+	return out
+}
+
+// ReviewPaths returns RelevantPaths and the attributes that were changed outside and that the plan
+// changes again. The path of a deleted object that the plan creates again is empty.
+func (s *Source) ReviewPaths(c *plans.InstanceChange) []cty.Path {
+	s.indexChanges.Do(func() {
+		s.changes = make(map[addrs.AbsInstance]*plans.InstanceChange)
+		for _, planned := range s.Plan.Changes.Instances {
+			if planned.Deposed == addrs.NotDeposed {
+				s.changes[planned.Addr] = planned
+			}
+		}
+	})
+	out := s.RelevantPaths(c)
+	planned := s.changes[c.Addr]
+	if planned == nil || c.Deposed != addrs.NotDeposed {
+		return out
+	}
+	if c.Action == plans.Delete {
+		if planned.Action == plans.Create {
+			out = append(out, cty.Path{})
+		}
+		return out
+	}
+	before, after := valuediff.Unmarked(planned.Before), valuediff.Unmarked(planned.After)
+	if planned.Action == plans.NoOp || before.IsNull() || after.IsNull() || !before.Type().IsObjectType() {
+		return out
+	}
+	for name := range before.Type().AttributeTypes() {
+		path := cty.GetAttrPath(name)
+		if differAt(c.Before, c.After, path) && differAt(before, after, path) {
+			out = append(out, path)
 		}
 	}
 	return out
