@@ -145,7 +145,7 @@ func sameValue(x, y cty.Value) bool {
 func (e *explainer) setCause(
 	a *Attribute, r *graph.Resource, c *plans.InstanceChange, sch *providers.ResourceSchema, places []hcl.Range,
 ) {
-	if drift := e.drift[c.Addr]; drift != nil {
+	if drift := e.drift[c.Addr]; drift != nil && drift.Action != plans.Delete {
 		was, is := member(e.shown(drift.Before, c), a.Name), member(e.shown(drift.After, c), a.Name)
 		if !sameValue(was, is) {
 			a.Cause = "changed outside: the last apply left " + inlineText(was)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tofu/internal/addrs"
+	"tofu/internal/checks"
 	"tofu/internal/engine"
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
@@ -40,6 +41,10 @@ func Explain(ctx context.Context, s *Subject, target addrs.Target) (answer *Answ
 	r := s.Graph.Resource(target.Resource.In(target.Module.Module()))
 	isModule := target.IsModule() && s.Graph.Modules[target.Module.Module()] != nil
 	if len(of) == 0 && r == nil && !isModule {
+		if check := s.View.Plan.Checks.Block(checks.KindCheck, target.String()); check != nil {
+			return nil, tfdiags.Errorf("Checks are not explained", "%s is a check block, which makes no change. Its "+
+				"result in this plan: %s.", target, check.Status)
+		}
 		return nil, tfdiags.Errorf("No such address", "Neither the configuration nor the state has %s.%s", target,
 			suggest.DidYouMean(target.String(), e.names()))
 	}
@@ -185,6 +190,8 @@ func (e *explainer) cause(c *plans.InstanceChange) []string {
 	switch text := causes[c.Reason]; {
 	case text != "":
 		return []string{text}
+	case c.Action == plans.Create && e.deletedOutside(c):
+		return []string{"the object was deleted outside of OpenTofu, and the configuration still has it"}
 	case c.Action == plans.Create && c.Importing == nil:
 		return []string{"the configuration has it, and the state has no such object"}
 	case c.Action == plans.Delete && e.plan.Mode == plans.Destroy:
@@ -193,6 +200,12 @@ func (e *explainer) cause(c *plans.InstanceChange) []string {
 		return []string{"the configuration no longer has the resource"}
 	}
 	return nil
+}
+
+// deletedOutside reports whether the object of a change was deleted outside.
+func (e *explainer) deletedOutside(c *plans.InstanceChange) bool {
+	drift := e.drift[c.Addr]
+	return drift != nil && drift.Action == plans.Delete && drift.Deposed == addrs.NotDeposed
 }
 
 func (e *explainer) provider(c *plans.InstanceChange) *Provider {

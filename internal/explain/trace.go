@@ -1,8 +1,11 @@
 package explain
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -250,7 +253,7 @@ func (t *tracer) resource(out *Source, r *graph.Resource, target addrs.Target, n
 	of := t.covered(target)
 	worst := slices.IndexFunc(of, func(c *plans.InstanceChange) bool { return t.changes(c, name) })
 	if worst < 0 {
-		return t.steady(out, target)
+		return t.steady(out, target, name)
 	}
 	c := of[worst]
 	out.Changed = Changed
@@ -310,12 +313,54 @@ func (t *tracer) happens(c *plans.InstanceChange, name string, others int) strin
 }
 
 // steady describes a resource that doesn't change: perhaps it was changed outside.
-func (t *tracer) steady(out *Source, target addrs.Target) *Source {
+func (t *tracer) steady(out *Source, target addrs.Target, name string) *Source {
 	out.Text = "doesn't change"
+	if target.Resource.Mode == addrs.Data {
+		out.Changed, out.Text = t.readAgain(target, name)
+		return out
+	}
 	for addr := range t.driftOf(target) {
 		out.Changed, out.Text = Changed, addr.String()+" was changed outside"
 	}
 	return out
+}
+
+// readAgain compares the result of a data source with that in the state before. An empty name stands
+// for the whole result.
+func (t *tracer) readAgain(target addrs.Target, name string) (Certainty, string) {
+	at := target.Resource.InInstance(target.Module)
+	was, is := t.plan.PrevRun.Resource(at), t.plan.Prior.Resource(at)
+	if was == nil || is == nil {
+		return Possible, "was read while planning, and may have changed since the last apply"
+	}
+	for key, instance := range is.Instances {
+		if target.HasKey && key != target.Key {
+			continue
+		}
+		old := was.Instances[key]
+		if old == nil || old.Current == nil || instance.Current == nil {
+			return Possible, "was read while planning, and may have changed since the last apply"
+		}
+		if !reflect.DeepEqual(storedMember(old.Current.Attrs, name), storedMember(instance.Current.Attrs, name)) {
+			return Changed, at.Instance(key).String() + " has another result than at the last apply"
+		}
+	}
+	return Same, "doesn't change"
+}
+
+// storedMember returns an attribute of an object in the state, or the whole object. It decodes the
+// value, because a state file may format it differently.
+func storedMember(object []byte, name string) any {
+	var members map[string]any
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.UseNumber()
+	if err := d.Decode(&members); err != nil {
+		return string(object)
+	}
+	if name == "" {
+		return members
+	}
+	return members[name]
 }
 
 // driftOf returns the objects at an address that were changed outside.

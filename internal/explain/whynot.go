@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tofu/internal/addrs"
@@ -195,13 +196,18 @@ func (d *denial) ignored() {
 	}
 }
 
+// ignores reports whether differences of the object are ignored.
+func (d *denial) ignores() bool {
+	return slices.ContainsFunc(d.grounds, func(g *Ground) bool { return g.Code == "ignore_changes" })
+}
+
 // steady says that an object is as the configuration wants it.
 func (d *denial) steady() {
 	switch {
 	case d.target.IsModule() && len(d.grounds) == 0:
 		d.add("no_change", nil, "nothing in the module changes")
 	case d.target.IsModule():
-	case len(d.of) > 0 && d.plan.Mode == plans.Normal:
+	case len(d.of) > 0 && d.plan.Mode == plans.Normal && !d.ignores():
 		d.add("no_change", nil, "the object is as the configuration says")
 	}
 	if len(d.grounds) == 0 {
