@@ -349,7 +349,7 @@ func (a *App) showOutput(r *roots.Root, out *rootOutput) {
 	}
 }
 
-// rootOutput is what a command printed in a root module, and its error.
+// rootOutput holds the output and the error of a command in a root module.
 type rootOutput struct {
 	text    bytes.Buffer
 	err     error

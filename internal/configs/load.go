@@ -73,7 +73,7 @@ type ModuleRequest struct {
 	initCommand string // see LoadOptions
 }
 
-// RunInit tells users how to install modules.
+// RunInit returns the advice to install modules, as the end of a message.
 func (r *ModuleRequest) RunInit() string {
 	return fmt.Sprintf("Run %q, which installs the modules.", cmp.Or(r.initCommand, "tofu init"))
 }

@@ -29,7 +29,7 @@ type meshBlock struct {
 	module bool
 }
 
-// meshShape is what stays the same in all steps of a history: types of repetition.
+// meshShape holds what all steps of a history have in common: how each block is repeated.
 type meshShape map[string]string
 
 var meshNames = []string{"a", "b", "c", "d", "e"}

@@ -84,7 +84,7 @@ func drawMeshHistory(t *rapid.T) meshHistory {
 // applier is engine.Apply, or the same by blocks.
 type applier func(s *enginetest.Session, step *meshStep) (*meshRun, error)
 
-// meshRun is what an apply did.
+// meshRun is the result of an apply.
 type meshRun struct {
 	plan  *plans.Plan
 	calls []enginetest.Call
@@ -191,7 +191,7 @@ func (step *meshStep) interfere(s *enginetest.Session, apply applier, exact bool
 	return nil
 }
 
-// meshInput is what an apply needs.
+// meshInput holds the arguments of an apply.
 type meshInput struct {
 	cfg  *configs.Config
 	plan *plans.Plan

@@ -29,7 +29,7 @@ func pastObjects(cfg *configs.Config, past, prior *states.State) *states.State {
 	return moves.Follow(moved, prior)
 }
 
-// restoration is how an instance gets the values of an earlier object.
+// restoration brings back the values of an earlier object.
 type restoration struct {
 	past, present cty.Value             // marked; while planning
 	planned       *plans.InstanceChange // while applying

@@ -17,7 +17,7 @@ type Past struct {
 	Lost []Lost    // what the plan can't bring back, sorted by address
 }
 
-// Lost is what a plan can't bring back of an object.
+// Lost describes what a plan against an earlier time can't bring back of an object.
 type Lost struct {
 	Addr addrs.AbsInstance
 	Why  LostReason

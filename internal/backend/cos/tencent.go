@@ -209,7 +209,7 @@ type guarded struct {
 	tags *tags
 }
 
-// tagTimeout is how long a process waits for others that are creating the same lock.
+// tagTimeout limits the wait for other processes that are creating the same lock.
 const tagTimeout = 5 * time.Second
 
 // Put implements objects.Client.

@@ -28,7 +28,7 @@ const silence = 2 * time.Minute
 // scope is the scope of tokens for the service.
 const scope = "https://www.googleapis.com/auth/devstorage.read_write"
 
-// account is what stores with the same credentials share.
+// account holds the clients and credentials that stores with the same settings share.
 type account struct {
 	*httpclient.Client
 	tokens *gcpauth.Source

@@ -104,17 +104,7 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Remove(full); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(work, "errored.tfstate"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := statefile.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pusher := manager(t, open(t, c))
-	read(t, pusher)
-	if err := pusher.Push(t.Context(), file, false); err != nil {
+	if err := pushErrored(t, c, work); err != nil {
 		t.Fatal(err)
 	}
 	if now := read(t, manager(t, open(t, c))); !statefile.Equal(now.State, final) {

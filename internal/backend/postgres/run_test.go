@@ -582,17 +582,7 @@ func TestUnsaved(t *testing.T) {
 			if err := other.Save(t.Context(), st); err != nil {
 				t.Fatal(err)
 			}
-			text, err := os.ReadFile(filepath.Join(dir, "errored.tfstate"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			file, err := statefile.Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			pusher := manager(t, open(t, c))
-			read(t, pusher)
-			err = pusher.Push(t.Context(), file, false)
+			err = pushErrored(t, c, dir)
 			if test.refused {
 				if err == nil || !strings.Contains(err.Error(), "lab_object.a[1] was changed by") {
 					t.Errorf("pushing: %v", err)
@@ -615,6 +605,22 @@ func TestUnsaved(t *testing.T) {
 			}
 		})
 	}
+}
+
+// pushErrored pushes the file errored.tfstate in a directory.
+func pushErrored(t *testing.T, c *postgres.Config, dir string) error {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "errored.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := statefile.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pusher := manager(t, open(t, c))
+	read(t, pusher)
+	return pusher.Push(t.Context(), file, false)
 }
 
 // refuseWrites makes the server refuse to write objects, or accept them again.

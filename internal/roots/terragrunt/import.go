@@ -247,7 +247,7 @@ func (im *importer) terraform(r *root) {
 	}
 }
 
-// varFileOption is how an argument names a variable file.
+// varFileOption is the start of an argument that names a variable file.
 const varFileOption = "-var-file="
 
 // arguments imports a block extra_arguments.

@@ -85,7 +85,7 @@ func (n *note) String() string {
 	}
 }
 
-// callFailed is how errors of functions begin.
+// callFailed matches the start of the errors of functions.
 var callFailed = regexp.MustCompile(`^Call to function "[^"]*" failed: `)
 
 // reason returns an error as a part of a line, with paths relative to the estate. It has the place
