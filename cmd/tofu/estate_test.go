@@ -190,7 +190,7 @@ func (e *testEstate) planned(top string) {
 	}
 }
 
-// consistent reports whether a value is what is known of it in the JSON form of a plan, which
+// consistent reports whether a value agrees with a planned one in the JSON form of a plan, which
 // leaves out unknown attributes and has null for unknown elements.
 func consistent(planned, actual any) bool {
 	switch planned := planned.(type) {

@@ -40,7 +40,7 @@ type Lease struct {
 	taken []*client
 }
 
-// Lease returns a lease without clients; nil if c is nil.
+// Lease returns a lease without clients, or nil if c is nil.
 func (c *Clients) Lease() *Lease {
 	if c == nil {
 		return nil

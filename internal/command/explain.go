@@ -153,8 +153,8 @@ func (a *App) explained(ctx context.Context, f *explainFlags, args []string) (*e
 	return of, op.Close, nil
 }
 
-// historyWait is how long to try to reach the history of the state of a saved plan, which may be
-// explained on a machine that can't.
+// historyWait limits the search for the history of the state of a saved plan: the machine on which
+// the plan is explained may not reach the server.
 const historyWait = 3 * time.Second
 
 func (a *App) planHistory(ctx context.Context, saved *session.SavedPlan) (statemgr.Historian, error) {

@@ -329,7 +329,7 @@ func (w *walk) deferNode(id dag.ID, d *deferredNode) {
 	}
 }
 
-// deferredAt returns why the dependents of a node are deferred by now; nil if they aren't.
+// deferredAt returns why the dependents of a node are deferred by now, or nil if they aren't.
 func (w *walk) deferredAt(id dag.ID) *deferredNode {
 	w.out.mu.Lock()
 	defer w.out.mu.Unlock()

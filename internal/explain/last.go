@@ -14,8 +14,8 @@ type History struct {
 	Workspace string
 }
 
-// recent is how many changes at an address are searched for that of one object. Others are those of
-// its deposed predecessors.
+// recent limits the changes at an address that are searched for the latest one of its current
+// object. The others are those of deposed objects.
 const recent = 5
 
 // lastChange returns the latest change of the object that a change is for.

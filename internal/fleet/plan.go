@@ -73,7 +73,7 @@ type outputs struct {
 	undecided []string
 }
 
-// planned returns the planned outputs of a root module; nil if it is not planned yet.
+// planned returns the planned outputs of a root module, or nil if it is not planned yet.
 func (p *planning) planned(r *roots.Root) *outputs {
 	p.mu.Lock()
 	defer p.mu.Unlock()

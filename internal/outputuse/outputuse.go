@@ -242,7 +242,7 @@ func (f *outputFinder) handle(expr hclsyntax.Expression) {
 	}
 }
 
-// part returns the part of a data source that an expression is; nil if it is anything else. It
+// part returns the part of a data source that an expression is, or nil if it is anything else. It
 // follows at most depth local values: more of them would be a cycle.
 func (f *outputFinder) part(expr hclsyntax.Expression, depth int) *part {
 	switch e := expr.(type) {

@@ -69,7 +69,7 @@ type Plan struct {
 	// Past is set if the plan brings back how objects were.
 	Past *Past
 
-	// Remote is what was read of the outputs of states in stores that can tell when these change.
+	// Remote holds the outputs that were read of states in stores that record when outputs change.
 	Remote []RemoteRead
 
 	// Footprint is set if the store of the state lets several runs change it.

@@ -2,8 +2,8 @@ package plans
 
 import "tofu/internal/addrs"
 
-// RemoteRead is what a plan has read of the outputs of another state, by a terraform_remote_state
-// data source. The plan can be applied only while these outputs are as they were.
+// RemoteRead holds the outputs of another state that a plan has read with a terraform_remote_state
+// data source. The plan can be applied only while they are unchanged.
 type RemoteRead struct {
 	Data    addrs.AbsInstance
 	Backend string

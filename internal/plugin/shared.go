@@ -41,7 +41,7 @@ type configuredProcess struct {
 	diags  tfdiags.Diagnostics
 }
 
-// member returns the member for a package; nil if it can't be shared.
+// member returns the member for a package, or nil if it can't be shared.
 func (s *Shared) member(launch *Launch) *member {
 	if s == nil || launch.Reattach != nil || launch.PackageHash == "" {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// remoteRead is what a data source has read of the outputs of another state in a ledger.
+// remoteRead holds the outputs of another state in a ledger that a data source has read.
 type remoteRead struct {
 	data      addrs.AbsInstance
 	settings  *BackendSettings

@@ -41,7 +41,7 @@ func (d *database) close(ctx context.Context) {
 	d.server.Close()
 }
 
-// written is what the server has written so far: bytes of write-ahead log, and rows.
+// written counts what the server has written so far: bytes of write-ahead log, and rows.
 type written struct{ bytes, rows int64 }
 
 func (d *database) written(ctx context.Context) (w written, err error) {

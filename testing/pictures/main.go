@@ -20,7 +20,7 @@ import (
 //go:embed main.tf
 var configuration string
 
-// change is what the plan of the pictures is about, as pairs of old and new text.
+// change makes the changes to the configuration that the pictures show: pairs of old and new text.
 var change = strings.NewReplacer(
 	"web:1.8", "web:1.9",
 	`"s3:GetObject"`, `"s3:GetObject", "s3:ListBucket"`,

@@ -29,7 +29,7 @@ type KeyRead struct {
 	At  hcl.Range
 }
 
-// ChainedTo returns the resource of for_each = TYPE.NAME; nil if the block has another repetition.
+// ChainedTo returns the resource of for_each = TYPE.NAME, or nil if the block is repeated otherwise.
 func (r *Resource) ChainedTo() *Resource {
 	if r.Exprs == nil {
 		return nil

@@ -80,8 +80,8 @@ func (im *importer) wanted(r *root) {
 	}
 }
 
-// generateBlock returns the file of a generate block; nil if it is disabled or its content is not
-// known.
+// generateBlock returns the file of a generate block, or nil if it is disabled or its content is
+// not known.
 func (im *importer) generateBlock(r *root, c *config, b *hclsyntax.Block) *wanted {
 	w := &wanted{at: b.DefRange()}
 	for _, name := range []string{"path", "if_exists", "disable"} {
@@ -116,7 +116,7 @@ func (im *importer) generateBlock(r *root, c *config, b *hclsyntax.Block) *wante
 	return w
 }
 
-// fromValue returns the file of the value of a generate block; nil if it has none.
+// fromValue returns the file of the value of a generate block, or nil if it has none.
 func fromValue(v cty.Value, where hcl.Range) *wanted {
 	if !isObject(v) {
 		return nil

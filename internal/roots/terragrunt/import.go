@@ -431,7 +431,7 @@ var because = map[string]string{
 	"iam_assume_role_session_name": ": use assume_role of the provider and the backend",
 }
 
-// module returns the configuration in a directory; nil if it can't be read.
+// module returns the configuration in a directory, or nil if it can't be read.
 func (im *importer) module(dir string) *configs.Config {
 	cfg, _ := im.modules.Do(dir, func() (*configs.Config, error) {
 		cfg, err := configs.LoadRootModule(dir, &configs.LoadOptions{Parser: im.parser}, tfdiags.Drop)

@@ -22,7 +22,7 @@ type Ledger interface {
 	LoadOutputs(ctx context.Context, workspace string, codec Codec) (*Loaded, error)
 	// CheckOutputs returns a *ChangedError if outputs were changed since they were read.
 	CheckOutputs(ctx context.Context, read *plans.OutputsRead) error
-	// Holds reports whether another store has the same states. It may return false if it can't tell.
+	// Holds reports whether another store has the same states. It returns false if that is not known.
 	Holds(other backend.Store) bool
 	// NewRun returns a run that can change a workspace. It does no I/O. codec may be nil.
 	NewRun(workspace string, codec Codec, info backend.LockInfo) LedgerRun

@@ -75,7 +75,7 @@ func NewLockInfo(operation string) backend.LockInfo {
 	}
 }
 
-// lockWait says how long a command waits for locks, and has the function that reports the wait.
+// lockWait holds the limit of a wait for locks, and the function that reports the wait.
 type lockWait struct {
 	timeout  time.Duration
 	progress func(Waiting) // called before each wait, unless it is nil
