@@ -28,18 +28,22 @@ type resourceIn struct {
 }
 
 // newEarlyValues returns the early values of an operation. The graph must have its edges.
-func newEarlyValues(ctx context.Context, op *operation, g *graph.Graph) *earlyValues {
+func newEarlyValues(op *operation, g *graph.Graph) *earlyValues {
 	silent := *op
 	env := *op.env
 	env.Observe, env.Warn = nil, nil
 	silent.env = &env
 	f := &earlyValues{expansions: map[resourceIn]*expansion{}}
-	f.e = &evaluator{op: &silent, graph: g, out: newResults(&silent, nil), providers: &providerPool{}, ctx: ctx,
+	f.e = &evaluator{op: &silent, graph: g, out: newResults(&silent, nil), providers: &providerPool{}, ctx: noCalls(),
 		modules: make(moduleTree, len(g.Modules)), early: f,
 		builtins: funcs.Table(funcs.Options{BaseDir: cmp.Or(op.env.Base, "."), PureOnly: true, PlanTimestamp: op.timestamp})}
 	f.e.modules.add(newModuleInstance(g.Root, addrs.RootInstance))
 	return f
 }
+
+// noCalls returns the context of evaluations before a walk. No provider has started then, so their
+// functions are not called but return unknown values.
+func noCalls() context.Context { return context.Background() }
 
 // evaluate evaluates a value in one module instance. A value that depends on itself is unknown.
 func (f *earlyValues) evaluate(v *graph.Value, in *moduleInstance) {

@@ -12,7 +12,8 @@ type Transformer struct {
 	Name  string
 	Doc   string
 	After []*Transformer // must run before
-	Run   func(*build) error
+	// Run fetches schemas, if it needs any, in the given context.
+	Run func(context.Context, *build) error
 }
 
 // transformers lists the transformers in the order in which they run. A test checks the order
@@ -44,7 +45,7 @@ type build struct {
 	relaxed   bool       // constraints on the order of destruction contradicted each other, so some were dropped
 }
 
-func newBuild(ctx context.Context, op *Operation) *build {
+func newBuild(op *Operation) *build {
 	known := op.Known
 	if known == nil {
 		known = &Known{}
@@ -59,15 +60,15 @@ func newBuild(ctx context.Context, op *Operation) *build {
 		op: op, known: known, g: g,
 		steps: map[*Resource][]*Step{}, functionsOf: map[*Resource][]*Provider{},
 	}
-	b.providers = &providerSet{build: b, ctx: ctx}
+	b.providers = &providerSet{build: b}
 	b.instances = newInstanceOrder(b)
 	return b
 }
 
 // Build builds the graph of an operation.
 func Build(ctx context.Context, op *Operation) (*Graph, error) {
-	b := newBuild(ctx, op)
-	if err := b.run(transformers); err != nil {
+	b := newBuild(op)
+	if err := b.run(ctx, transformers); err != nil {
 		return nil, err
 	}
 	b.separateInstances()
@@ -75,14 +76,14 @@ func Build(ctx context.Context, op *Operation) (*Graph, error) {
 }
 
 // run runs the transformers and checks that the graph has no cycles.
-func (b *build) run(passes []*Transformer) error {
+func (b *build) run(ctx context.Context, passes []*Transformer) error {
 	if err := b.op.Config.CheckArguments(); err != nil {
 		return err
 	}
 	for _, t := range passes {
-		if err := t.Run(b); err != nil {
+		if err := t.Run(ctx, b); err != nil {
 			return err
 		}
 	}
-	return b.cycles()
+	return b.cycles(ctx)
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -35,14 +36,14 @@ func (p *refRanges) startRef(at *hcl.Range) {
 }
 
 // cycles returns an error for each cycle, which lists the references that form it.
-func (b *build) cycles() error {
+func (b *build) cycles(ctx context.Context) error {
 	if b.g.Edges.Acyclic() {
 		return nil
 	}
 	ways := b.g.Edges.Cycles()
 	b.refRanges = &refRanges{byEdge: map[[2]dag.ID]hcl.Range{}}
 	b.wholeCalls = nil
-	_ = referenceTransformer.Run(b) // reports nothing itself
+	_ = referenceTransformer.Run(ctx, b) // reports nothing itself
 	b.awaitWholeCalls()
 	var errs tfdiags.Diagnostics
 	for _, way := range ways {

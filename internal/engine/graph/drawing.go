@@ -55,8 +55,8 @@ func Draw(ctx context.Context, op *Operation) (*Drawing, error) {
 }
 
 func buildDrawing(ctx context.Context, op *Operation) (*build, error) {
-	b := newBuild(ctx, op)
-	if err := b.run(transformers); err != nil {
+	b := newBuild(op)
+	if err := b.run(ctx, transformers); err != nil {
 		return nil, err
 	}
 	if op.Phase == PhasePlanDestroy {

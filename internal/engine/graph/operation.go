@@ -39,7 +39,7 @@ type Operation struct {
 
 	// Early returns what is known about the keys of instances before the walk. If it is nil,
 	// targets select whole resources only.
-	Early func(context.Context, *Graph) EarlyKeys
+	Early func(*Graph) EarlyKeys
 
 	Warn    tfdiags.Sink      // receives warnings; nil drops them
 	Known   *Known            // nil: nothing is shared with other graphs

@@ -19,17 +19,17 @@ import (
 // differ. If dependencies contradict each other, so that some had to be dropped, it compares
 // nothing and reports true. It is for tests.
 func CompareOrders(ctx context.Context, op *Operation) (relaxed bool, err error) {
-	barriers := newBuild(ctx, op)
-	if err := barriers.run(transformers); err != nil {
+	barriers := newBuild(op)
+	if err := barriers.run(ctx, transformers); err != nil {
 		return false, fmt.Errorf("with barriers: %w", err)
 	}
 	if barriers.relaxed {
 		return true, nil
 	}
-	plain := newBuild(ctx, op)
+	plain := newBuild(op)
 	passes := slices.Clone(transformers)
 	passes[slices.Index(passes, destroySplitTransformer)] = &Transformer{Name: "Pairwise", Run: connectPairwise}
-	if err := plain.run(passes); err != nil {
+	if err := plain.run(ctx, passes); err != nil {
 		return false, fmt.Errorf("pair by pair: %w", err)
 	}
 	got, want := barriers.stepOrder(), plain.stepOrder()
@@ -45,8 +45,8 @@ func CompareOrders(ctx context.Context, op *Operation) (relaxed bool, err error)
 // by whole resources. It returns an error if a Step does not come after an instance that it reads,
 // or comes after a Step that the order by resources doesn't put before it. It is for tests.
 func CheckReads(ctx context.Context, op *Operation) error {
-	byInstance := newBuild(ctx, op)
-	if err := byInstance.run(transformers); err != nil {
+	byInstance := newBuild(op)
+	if err := byInstance.run(ctx, transformers); err != nil {
 		return err
 	}
 	whole := *op
@@ -59,8 +59,8 @@ func CheckReads(ctx context.Context, op *Operation) error {
 		})
 		changes.Instances = append(changes.Instances, &without)
 	}
-	byResource := newBuild(ctx, &whole)
-	if err := byResource.run(transformers); err != nil {
+	byResource := newBuild(&whole)
+	if err := byResource.run(ctx, transformers); err != nil {
 		return fmt.Errorf("by resource: %w", err)
 	}
 	if byInstance.relaxed || byResource.relaxed {
@@ -185,7 +185,7 @@ func (b *build) stepsBefore() map[string]map[string]bool {
 
 // connectPairwise connects Steps in the order that transform_destroy.go describes, without
 // Barriers.
-func connectPairwise(b *build) error {
+func connectPairwise(_ context.Context, b *build) error {
 	if !b.op.Phase.Applies() || !b.deletesAnything() {
 		return nil
 	}

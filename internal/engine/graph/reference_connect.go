@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -31,15 +32,16 @@ func (c *connector) addRefErrors(n *Node, u EvalUnit, err error) {
 
 // connectRefs makes n wait for the objects that the references name, and records errors for
 // references to nothing.
-func (c *connector) connectRefs(n *Node, m *Module, refs *lang.Refs, scope BlockScope) {
-	c.connectUnit(n, m, refs, scope, nil)
+func (c *connector) connectRefs(ctx context.Context, n *Node, m *Module, refs *lang.Refs, scope BlockScope) {
+	c.connectUnit(ctx, n, m, refs, scope, nil)
 }
 
 // connectUnit is connectRefs, except that kept can take the errors of a reference in order to
 // report them later. Errors about objects hide those about named values (see IsValueRef), so that a
 // unit reports errors of one kind only, like OpenTofu.
 func (c *connector) connectUnit(
-	n *Node, m *Module, refs *lang.Refs, scope BlockScope, kept func(*addrs.Reference, tfdiags.Diagnostics) bool,
+	ctx context.Context, n *Node, m *Module, refs *lang.Refs, scope BlockScope,
+	kept func(*addrs.Reference, tfdiags.Diagnostics) bool,
 ) {
 	var objects, values, functions tfdiags.Diagnostics
 	for _, ref := range refs.Objects {
@@ -66,7 +68,7 @@ func (c *connector) connectUnit(
 	}
 	c.refRanges.startRef(nil)
 	for _, f := range refs.Functions {
-		functions = functions.AppendError(c.connectFunction(n, m, f))
+		functions = functions.AppendError(c.connectFunction(ctx, n, m, f))
 	}
 	wrong := slices.Clip(refs.Problems)
 	switch {
@@ -240,7 +242,7 @@ func moduleCallOf(subject addrs.Referenceable) (string, bool) {
 }
 
 // connectFunction makes n wait for the provider of a function that it calls.
-func (c *connector) connectFunction(n *Node, m *Module, f lang.FunctionRef) error {
+func (c *connector) connectFunction(ctx context.Context, n *Node, m *Module, f lang.FunctionRef) error {
 	if m.Config.Module.RequiredProviders[f.Func.Name] == nil {
 		hint := suggest.DidYouMean(f.Func.Name, slices.Sorted(maps.Keys(m.Config.Module.RequiredProviders)))
 		return tfdiags.Errorf(
@@ -261,12 +263,12 @@ func (c *connector) connectFunction(n *Node, m *Module, f lang.FunctionRef) erro
 	p := found.Provider
 	if p.Schema == nil {
 		var err error
-		if p.Schema, err = c.providers.schema(p.Addr.Provider); err != nil {
+		if p.Schema, err = c.providers.schema(ctx, p.Addr.Provider); err != nil {
 			return err
 		}
 		p.FunctionsOnly = p.Config == nil // else a resource would have set the schema
 		p.analyze()
-		c.connectRefs(p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
+		c.connectRefs(ctx, p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
 	}
 	c.after(n, p.Node)
 	c.after(p.close, n)

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"runtime"
 	"slices"
 
@@ -19,7 +20,7 @@ var analysisTransformer = &Transformer{
 	Name:  "Analysis",
 	Doc:   "finds the references of all expressions, once for all calls of a module",
 	After: []*Transformer{configTransformer, schemaTransformer},
-	Run: func(b *build) error {
+	Run: func(_ context.Context, b *build) error {
 		for _, m := range b.g.Modules {
 			if m.Call != nil {
 				m.Repetition = b.known.repetition(m.Call.Count, m.Call.ForEach, m.Call.Enabled)

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"context"
+
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -44,7 +46,7 @@ var changesTransformer = &Transformer{
 	Name:  "Changes",
 	Doc:   "adds the Steps of each planned change",
 	After: []*Transformer{stateTransformer, schemaTransformer, analysisTransformer},
-	Run: func(b *build) error {
+	Run: func(_ context.Context, b *build) error {
 		if !b.op.Phase.Applies() {
 			return nil
 		}

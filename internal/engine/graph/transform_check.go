@@ -1,5 +1,7 @@
 package graph
 
+import "context"
+
 // checksStartName is the name of the Barrier that the data sources of checks wait for.
 const checksStartName = "(execute checks)"
 
@@ -7,7 +9,7 @@ var checkTransformer = &Transformer{
 	Name:  "Check",
 	Doc:   "makes the data sources of check blocks wait for all changes",
 	After: []*Transformer{referenceTransformer, changesTransformer, targetTransformer, pruneTransformer},
-	Run: func(b *build) error {
+	Run: func(_ context.Context, b *build) error {
 		if !b.op.Phase.Checks() || !b.op.Phase.Applies() {
 			return nil
 		}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"slices"
 
 	"tofu/internal/addrs"
@@ -14,7 +15,7 @@ var closeTransformer = &Transformer{
 	Name:  "Close",
 	Doc:   "closes ephemeral objects and providers after their last user, and adds the root",
 	After: []*Transformer{referenceTransformer, changesTransformer, destroySplitTransformer},
-	Run: func(b *build) error {
+	Run: func(_ context.Context, b *build) error {
 		b.closeEphemerals()
 		for _, n := range slices.Clone(b.g.Nodes) {
 			if n.Resource == nil || n.Resource.Provider == nil {

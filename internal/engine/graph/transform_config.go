@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -14,7 +15,7 @@ import (
 var configTransformer = &Transformer{
 	Name: "Config",
 	Doc:  "adds Value, Module and Resource nodes for everything in the module tree",
-	Run: func(b *build) error {
+	Run: func(_ context.Context, b *build) error {
 		b.g.Root = b.addModule(b.op.Config, nil)
 		return nil
 	},
@@ -108,7 +109,7 @@ var stateTransformer = &Transformer{
 	Name:  "State",
 	Doc:   "attaches the objects in the state to Resource nodes, and adds nodes for resources that only the state has",
 	After: []*Transformer{configTransformer},
-	Run: func(b *build) error {
+	Run: func(_ context.Context, b *build) error {
 		if !b.op.Phase.Plans() && !b.op.Phase.Applies() {
 			return nil
 		}

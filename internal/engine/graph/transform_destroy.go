@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"slices"
 
 	"tofu/internal/addrs"
@@ -57,7 +58,7 @@ var destroySplitTransformer = &Transformer{
 	Name:  "DestroySplit",
 	Doc:   "orders deletions among themselves and relative to creations and updates",
 	After: []*Transformer{changesTransformer, referenceTransformer, replaceTransformer},
-	Run: func(b *build) error {
+	Run: func(_ context.Context, b *build) error {
 		if b.op.Phase.Applies() && b.deletesAnything() {
 			newDestroyOrder(b).connect()
 		}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -38,7 +39,7 @@ var importTransformer = &Transformer{
 	Name:  "Import",
 	Doc:   "attaches imports to their Resource nodes",
 	After: []*Transformer{configTransformer, stateTransformer},
-	Run: func(b *build) error {
+	Run: func(_ context.Context, b *build) error {
 		if !(b.op.Phase == PhaseValidate || b.op.Phase == PhasePlan) || b.op.Mode != plans.Normal || b.op.PreDestroy {
 			return nil
 		}

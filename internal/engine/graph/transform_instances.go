@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"context"
+
 	"tofu/internal/addrs"
 	"tofu/internal/plans"
 )
@@ -35,7 +37,7 @@ var instancesTransformer = &Transformer{
 	Name:  "Instances",
 	Doc:   "makes Steps wait for the instances that they need, and Resources for their Steps",
 	After: []*Transformer{changesTransformer, referenceTransformer},
-	Run: func(b *build) error {
+	Run: func(_ context.Context, b *build) error {
 		for _, r := range b.g.Resources {
 			if len(b.steps[r]) > 0 {
 				b.instances.connectSteps(r)

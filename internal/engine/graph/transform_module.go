@@ -1,10 +1,12 @@
 package graph
 
+import "context"
+
 var moduleTransformer = &Transformer{
 	Name:  "Module",
 	Doc:   "makes the end of each module wait for everything in it, so that depends_on can wait for a module",
 	After: []*Transformer{referenceTransformer, changesTransformer},
-	Run: func(b *build) error {
+	Run: func(_ context.Context, b *build) error {
 		for _, n := range b.g.Nodes {
 			if n.Module != nil && n.Module.end != nil && n.endsModule() {
 				b.after(n.Module.end, n)

@@ -37,7 +37,7 @@ var providerTransformer = &Transformer{
 	Name:  "Provider",
 	Doc:   "adds a Provider node for each provider configuration in use and connects its users",
 	After: []*Transformer{configTransformer, stateTransformer},
-	Run: func(b *build) error {
+	Run: func(_ context.Context, b *build) error {
 		var errs tfdiags.Diagnostics
 		for _, r := range b.g.Resources {
 			errs = errs.AppendError(b.providers.connect(r))
@@ -50,7 +50,6 @@ var providerTransformer = &Transformer{
 // schemas of their providers.
 type providerSet struct {
 	*build
-	ctx     context.Context // of the build; for fetching schemas
 	schemas map[addrs.Provider]*providers.Schema
 }
 
@@ -167,8 +166,8 @@ var schemaTransformer = &Transformer{
 	Name:  "Schema",
 	Doc:   "attaches the schemas of providers and resource types, which are fetched in parallel",
 	After: []*Transformer{providerTransformer},
-	Run: func(b *build) error {
-		if err := b.providers.fetchSchemas(); err != nil {
+	Run: func(ctx context.Context, b *build) error {
+		if err := b.providers.fetchSchemas(ctx); err != nil {
 			return err
 		}
 		for _, p := range b.g.Providers {
@@ -183,7 +182,7 @@ var schemaTransformer = &Transformer{
 }
 
 // fetchSchemas fetches the schemas of all providers in use.
-func (s *providerSet) fetchSchemas() error {
+func (s *providerSet) fetchSchemas(ctx context.Context) error {
 	s.schemas = make(map[addrs.Provider]*providers.Schema)
 	for addr := range s.g.Providers {
 		s.schemas[addr.Provider] = nil
@@ -192,7 +191,7 @@ func (s *providerSet) fetchSchemas() error {
 	defer s.op.Timings.Phase("schemas")()
 	schemas := make([]*providers.Schema, len(needed))
 	answers := make([]tfdiags.Diagnostics, len(needed))
-	parallel.Each(len(needed), len(needed), func(i int) { schemas[i], answers[i] = s.op.Schema(s.ctx, needed[i]) })
+	parallel.Each(len(needed), len(needed), func(i int) { schemas[i], answers[i] = s.op.Schema(ctx, needed[i]) })
 	for i, addr := range needed {
 		s.schemas[addr] = schemas[i]
 	}
@@ -200,9 +199,9 @@ func (s *providerSet) fetchSchemas() error {
 }
 
 // schema returns the schema of a provider, and fetches it on first use.
-func (s *providerSet) schema(addr addrs.Provider) (*providers.Schema, error) {
+func (s *providerSet) schema(ctx context.Context, addr addrs.Provider) (*providers.Schema, error) {
 	if s.schemas[addr] == nil {
-		schema, diags := s.op.Schema(s.ctx, addr)
+		schema, diags := s.op.Schema(ctx, addr)
 		if err := diags.Report(s.op.Warn); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"context"
+
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 )
@@ -9,7 +11,7 @@ var pruneTransformer = &Transformer{
 	Name:  "Prune",
 	Doc:   "drops values that no node reads",
 	After: []*Transformer{closeTransformer, targetTransformer},
-	Run: func(b *build) error {
+	Run: func(_ context.Context, b *build) error {
 		if !b.op.Phase.prunes() {
 			return nil
 		}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -15,9 +16,9 @@ var referenceTransformer = &Transformer{
 	Name:  "Reference",
 	Doc:   "adds an edge for every reference, depends_on and provider function, and from modules to their calls",
 	After: []*Transformer{analysisTransformer, providerTransformer},
-	Run: func(b *build) error {
+	Run: func(ctx context.Context, b *build) error {
 		c := &connector{build: b}
-		c.connectAll()
+		c.connectAll(ctx)
 		return c.unknownFunctions.Err()
 	},
 }
@@ -28,30 +29,30 @@ type connector struct {
 	unknownFunctions tfdiags.Diagnostics // calls of functions of providers that are not required
 }
 
-func (c *connector) connectAll() {
+func (c *connector) connectAll(ctx context.Context) {
 	c.g.RefErrors = map[EvalUnit]tfdiags.Diagnostics{}
 	for _, path := range sortedModules(c.g.Modules) {
-		c.connectModule(c.g.Modules[path])
+		c.connectModule(ctx, c.g.Modules[path])
 	}
 	for _, v := range c.g.Values {
-		c.connectValue(v)
+		c.connectValue(ctx, v)
 	}
 	for _, r := range c.g.Resources {
 		if r.Config != nil {
-			c.connectResource(r)
+			c.connectResource(ctx, r)
 		}
-		c.connectDeletionProvisioners(r)
+		c.connectDeletionProvisioners(ctx, r)
 	}
 	for _, p := range c.g.sortedProviders() {
 		if p.Body != nil {
-			c.connectRefs(p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
+			c.connectRefs(ctx, p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
 		}
 		c.after(p.Node, p.Module.expand)
 	}
 	for _, t := range c.imports {
-		c.connectImport(t)
+		c.connectImport(ctx, t)
 	}
-	c.connectInspection()
+	c.connectInspection(ctx)
 }
 
 func sortedModules(modules map[addrs.Module]*Module) []addrs.Module {
@@ -72,10 +73,10 @@ func inRepetition(rep Repetition) BlockScope {
 }
 
 // connectModule connects the nodes of a module call and of its checks.
-func (c *connector) connectModule(m *Module) {
+func (c *connector) connectModule(ctx context.Context, m *Module) {
 	if m.expand != nil {
 		c.after(m.expand, m.Parent.expand)
-		c.connectRepetition(m.expand, m.Parent, m.Repetition)
+		c.connectRepetition(ctx, m.expand, m.Parent, m.Repetition)
 		m.DependsOn = lang.DependsOn(m.Call.DependsOn)
 		c.connectDependsOn(m.expand, m.Parent, m.DependsOn, m.checkSelfReference)
 		for _, refs := range m.Repetition.Refs() {
@@ -86,7 +87,7 @@ func (c *connector) connectModule(m *Module) {
 	}
 	for _, check := range m.Checks {
 		c.after(check.Node, m.expand)
-		c.connectConditions(check.Node, m, check.Asserts, BlockScope{})
+		c.connectConditions(ctx, check.Node, m, check.Asserts, BlockScope{})
 		if check.Config.Data != nil {
 			c.after(check.Node, m.Resources[check.Config.Data.Addr].Node)
 		}
@@ -94,20 +95,20 @@ func (c *connector) connectModule(m *Module) {
 }
 
 // connectValue connects the node of a value.
-func (c *connector) connectValue(v *Value) {
+func (c *connector) connectValue(ctx context.Context, v *Value) {
 	m := v.Module
 	c.after(v.Node, m.expand)
 	scope := BlockScope{}
 	switch v.Kind {
 	case Variable:
 		if v.Expr != nil {
-			c.connectRefs(v.Node, m.Parent, &v.Expr.Refs, inRepetition(m.Repetition))
+			c.connectRefs(ctx, v.Node, m.Parent, &v.Expr.Refs, inRepetition(m.Repetition))
 		}
 		scope.except = addrs.InputVariable{Name: v.Name}
 	case Output:
 		v.DependsOn = lang.DependsOn(v.Output.DependsOn)
 		c.connectDependsOn(v.Node, m, v.DependsOn, nil)
-		c.connectRefs(v.Node, m, &v.Expr.Refs, scope)
+		c.connectRefs(ctx, v.Node, m, &v.Expr.Refs, scope)
 	default:
 		scope.except = addrs.LocalValue{Name: v.Name}
 		for _, ref := range v.Expr.Refs.Objects {
@@ -116,15 +117,15 @@ func (c *connector) connectValue(v *Value) {
 					"The local value local.%s can't use its own result in its expression.", v.Name).At(ref.Range))
 			}
 		}
-		c.connectRefs(v.Node, m, &v.Expr.Refs, scope)
+		c.connectRefs(ctx, v.Node, m, &v.Expr.Refs, scope)
 	}
-	c.connectConditions(v.Node, m, v.Conditions, scope)
+	c.connectConditions(ctx, v.Node, m, v.Conditions, scope)
 }
 
 // connectRepetition connects the node that decides the instances of a block.
-func (c *connector) connectRepetition(n *Node, m *Module, rep Repetition) {
+func (c *connector) connectRepetition(ctx context.Context, n *Node, m *Module, rep Repetition) {
 	for _, refs := range rep.Refs() {
-		c.connectRefs(n, m, refs, BlockScope{})
+		c.connectRefs(ctx, n, m, refs, BlockScope{})
 	}
 }
 
@@ -143,28 +144,28 @@ func (m *Module) checkSelfReference(ref *addrs.Reference) bool {
 }
 
 // connectImport connects the expressions of an import block.
-func (c *connector) connectImport(t *Import) {
+func (c *connector) connectImport(ctx context.Context, t *Import) {
 	for _, e := range t.Exprs() {
-		c.connectRefs(t.Resource.Inputs, c.g.Root, &e.Refs, inEach(t.ForEach != nil))
+		c.connectRefs(ctx, t.Resource.Inputs, c.g.Root, &e.Refs, inEach(t.ForEach != nil))
 	}
 }
 
-func (c *connector) connectConditions(n *Node, m *Module, rules []Condition, scope BlockScope) {
+func (c *connector) connectConditions(ctx context.Context, n *Node, m *Module, rules []Condition, scope BlockScope) {
 	for _, r := range rules {
-		c.connectRefs(n, m, &r.Condition.Refs, scope)
-		c.connectRefs(n, m, &r.Message.Refs, scope)
+		c.connectRefs(ctx, n, m, &r.Condition.Refs, scope)
+		c.connectRefs(ctx, n, m, &r.Message.Refs, scope)
 	}
 }
 
 // connectResource connects the nodes of a resource block to the objects that the block refers to.
-func (c *connector) connectResource(r *Resource) {
+func (c *connector) connectResource(ctx context.Context, r *Resource) {
 	c.instances.separateExpansion(r)
 	n, m, e := r.Inputs, r.Module, r.Exprs
 	scope := inRepetition(e.Repetition)
-	c.connectProviderKey(r, scope)
+	c.connectProviderKey(ctx, r, scope)
 	if e.PreventDestroy != nil && (len(r.Prior) > 0 || !c.ignoresBlock(r)) {
 		c.after(n, m.expand)
-		c.connectRefs(n, m, &e.PreventDestroy.Refs, BlockScope{count: true, each: true})
+		c.connectRefs(ctx, n, m, &e.PreventDestroy.Refs, BlockScope{count: true, each: true})
 		c.addRefErrors(n, EvalUnit{m, &e.PreventDestroy.Refs}, checkPreventDestroy(e.PreventDestroy.Refs))
 	}
 	if c.ignoresBlock(r) {
@@ -173,16 +174,16 @@ func (c *connector) connectResource(r *Resource) {
 	c.after(n, m.expand, r.expand)
 	c.after(r.expand, m.expand)
 	c.setEachOf(r)
-	c.connectRepetition(r.expand, m, e.Repetition)
+	c.connectRepetition(ctx, r.expand, m, e.Repetition)
 	if e.Body != nil {
-		c.connectBody(r, r.inOwnBlock(scope))
+		c.connectBody(ctx, r, r.inOwnBlock(scope))
 	}
-	c.connectConditions(n, m, e.Preconditions, r.inOwnBlock(scope))
+	c.connectConditions(ctx, n, m, e.Preconditions, r.inOwnBlock(scope))
 	postScope := r.inOwnBlock(scope)
 	postScope.self = r
-	c.connectConditions(n, m, e.Postconditions, postScope)
+	c.connectConditions(ctx, n, m, e.Postconditions, postScope)
 	for _, t := range e.Triggers {
-		c.connectRefs(n, m, &t.Refs, scope)
+		c.connectRefs(ctx, n, m, &t.Refs, scope)
 		c.addRefErrors(n, EvalUnit{m, &t.Refs}, c.checkTrigger(m, t))
 	}
 	c.connectDependsOn(n, m, e.DependsOn, func(ref *addrs.Reference) bool { return m.ResourceOf(ref.Subject) == r })
@@ -193,14 +194,14 @@ func (c *connector) connectResource(r *Resource) {
 			continue // see connectDeletionProvisioners
 		}
 		for _, body := range p.bodies() {
-			c.connectRefs(n, m, &body.Refs, selfScope)
+			c.connectRefs(ctx, n, m, &body.Refs, selfScope)
 		}
 	}
 }
 
 // connectDeletionProvisioners makes the Steps that delete objects wait for the providers whose
 // functions the destroy provisioners call. Destroy provisioners cannot refer to other objects.
-func (c *connector) connectDeletionProvisioners(r *Resource) {
+func (c *connector) connectDeletionProvisioners(ctx context.Context, r *Resource) {
 	if len(c.steps[r]) == 0 {
 		return
 	}
@@ -214,16 +215,16 @@ func (c *connector) connectDeletionProvisioners(r *Resource) {
 	for _, p := range list {
 		for _, body := range p.bodies() {
 			if p.Config.Destroy && len(body.Refs.Functions) > 0 {
-				c.connectDeletions(r, m, &lang.Refs{Functions: body.Refs.Functions})
+				c.connectDeletions(ctx, r, m, &lang.Refs{Functions: body.Refs.Functions})
 			}
 		}
 	}
 }
 
-func (c *connector) connectDeletions(r *Resource, m *Module, refs *lang.Refs) {
+func (c *connector) connectDeletions(ctx context.Context, r *Resource, m *Module, refs *lang.Refs) {
 	for _, s := range c.steps[r] {
 		if s.Part != stepApply {
-			c.connectRefs(s.node, m, refs, BlockScope{})
+			c.connectRefs(ctx, s.node, m, refs, BlockScope{})
 		}
 	}
 }
@@ -236,7 +237,7 @@ func (c *connector) ignoresBlock(r *Resource) bool {
 }
 
 // connectProviderKey connects the expression for the provider instance that the resource uses.
-func (c *connector) connectProviderKey(r *Resource, scope BlockScope) {
+func (c *connector) connectProviderKey(ctx context.Context, r *Resource, scope BlockScope) {
 	key := r.ProviderKey
 	if key == nil {
 		return
@@ -244,7 +245,7 @@ func (c *connector) connectProviderKey(r *Resource, scope BlockScope) {
 	if key.Call != "" {
 		scope = inRepetition(key.Module.Calls[key.Call].Repetition)
 	}
-	c.connectRefs(r.Inputs, key.Module, &key.Expr.Refs, scope)
+	c.connectRefs(ctx, r.Inputs, key.Module, &key.Expr.Refs, scope)
 }
 
 // bodies returns the bodies that are evaluated for a provisioner.
@@ -267,11 +268,11 @@ func (r *Resource) inOwnBlock(scope BlockScope) BlockScope {
 
 // connectBody connects a resource to the references in its body. Errors of references in the
 // content of dynamic blocks become DeferredRefErrors.
-func (c *connector) connectBody(r *Resource, scope BlockScope) {
+func (c *connector) connectBody(ctx context.Context, r *Resource, scope BlockScope) {
 	body := r.Exprs.Body
 	r.DeferredRefErrors = nil
 	var inContent map[hcl.Pos]bool
-	c.connectUnit(r.Inputs, r.Module, &body.Refs, scope, func(ref *addrs.Reference, problems tfdiags.Diagnostics) bool {
+	deferErrors := func(ref *addrs.Reference, problems tfdiags.Diagnostics) bool {
 		if inContent == nil {
 			inContent = body.InContent()
 		}
@@ -283,15 +284,16 @@ func (c *connector) connectBody(r *Resource, scope BlockScope) {
 		}
 		r.DeferredRefErrors[ref] = problems
 		return true
-	})
+	}
+	c.connectUnit(ctx, r.Inputs, r.Module, &body.Refs, scope, deferErrors)
 }
 
 // connectInspection adds a node for the Inspected references of the operation.
-func (c *connector) connectInspection() {
+func (c *connector) connectInspection(ctx context.Context) {
 	if c.op.Inspected == nil || c.op.Phase.Destroys() {
 		return
 	}
 	n := c.node(KindInspection, c.g.Root, "(inspection)", nil)
 	n.kept = true
-	c.connectRefs(n, c.g.Root, c.op.Inspected, BlockScope{})
+	c.connectRefs(ctx, n, c.g.Root, c.op.Inspected, BlockScope{})
 }

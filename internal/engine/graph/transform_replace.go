@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"slices"
 
 	"tofu/internal/dag"
@@ -11,7 +12,7 @@ var replaceTransformer = &Transformer{
 	Name:  "Replace",
 	Doc:   "finds the nearest dependencies of resources, and applies create_before_destroy to dependencies",
 	After: []*Transformer{referenceTransformer, instancesTransformer, moduleTransformer, changesTransformer},
-	Run: func(b *build) error {
+	Run: func(_ context.Context, b *build) error {
 		order, ok := b.g.Edges.Order()
 		if !ok {
 			return nil // the cycle is reported at the end
@@ -72,7 +73,7 @@ var flagTransformer = &Transformer{
 	Name:  "Flag",
 	Doc:   "finds the resources whose objects are stored with create_before_destroy; dropped resources force no others",
 	After: []*Transformer{replaceTransformer, targetTransformer},
-	Run: func(b *build) error {
+	Run: func(_ context.Context, b *build) error {
 		for _, r := range b.g.Resources {
 			r.Recorded.CreateBeforeDestroy = r.createsFirst()
 		}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"slices"
@@ -15,13 +16,13 @@ var targetTransformer = &Transformer{
 	Name:  "Target",
 	Doc:   "keeps the targets and their dependencies, or drops the excluded objects and their dependents",
 	After: []*Transformer{referenceTransformer, closeTransformer, importTransformer},
-	Run: func(b *build) error {
+	Run: func(_ context.Context, b *build) error {
 		if !b.op.Selective() {
 			return nil
 		}
 		t := &targeting{build: b}
 		if b.op.Early != nil {
-			t.early = b.op.Early(b.providers.ctx, b.g)
+			t.early = b.op.Early(b.g)
 		}
 		switch {
 		case b.op.Phase.Applies():

@@ -132,7 +132,7 @@ func (o *instanceOrder) connectArgument(n *Node, v *Value, in addrs.ModuleInstan
 	parent, _ := in.Parent()
 	for _, reads := range o.argumentReads(v) {
 		if o.early == nil {
-			o.early = o.op.Early(o.providers.ctx, o.g)
+			o.early = o.op.Early(o.g)
 		}
 		keys, known := o.early.ReadArgument(v, in, reads)
 		if !known {
