@@ -35,15 +35,15 @@ func Apply(
 	if err != nil {
 		return plan.Prior, err
 	}
-	return w.apply(plan, opts)
+	return w.apply(ctx, plan, opts)
 }
 
 // apply executes a plan.
-func (w *walk) apply(plan *plans.Plan, opts *ApplyOptions) (*states.State, error) {
+func (w *walk) apply(ctx context.Context, plan *plans.Plan, opts *ApplyOptions) (*states.State, error) {
 	w.out.changes = plan.Changes
 	w.observeImports()
 	w.out.observe(Ordered{(&waiters{graph: w.graph}).of})
-	walkErr := w.run()
+	walkErr := w.run(ctx)
 	for _, name := range plan.UnknownVariables() {
 		if v := w.graph.Root.Variables[name]; v != nil && w.failed[v.Node.ID] {
 			return plan.Prior, walkErr // all Steps have waited for it

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
@@ -31,7 +32,9 @@ func (a *applyStep) storeMarks(prior *objectState, after cty.Value) error {
 }
 
 // applyChange calls the provider to apply the change, records the result and runs provisioners.
-func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.InstanceChange) error {
+func (a *applyStep) applyChange(
+	ctx context.Context, prior *objectState, prop *desired, final *plans.InstanceChange,
+) error {
 	w, r := a.w, a.r
 	action := plans.Create
 	if final.Action == plans.Update {
@@ -52,7 +55,7 @@ func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.
 	var unfinished *states.Object
 	// Record the response before another call can start: the process may be killed at any time.
 	err := callProvider(w.calls, a.prov, "ApplyResourceChange", a.addr, func() error {
-		resp = a.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
+		resp = a.prov.ApplyResourceChange(ctx, providers.ApplyRequest{
 			Type: r.Addr.Resource.Type, Prior: unmark(prior.value), Planned: planned, Config: prop.config,
 			Private: final.Private,
 			Meta:    prop.meta, Identity: final.AfterIdentity,
@@ -65,7 +68,7 @@ func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.
 		return tfdiags.Join(err, unstored)
 	})
 	if unfinished != nil {
-		failed := a.provision(a.x.objs[a.at])
+		failed := a.provision(ctx, a.x.objs[a.at])
 		if failed == nil {
 			a.record(unfinished)
 		}
@@ -76,7 +79,7 @@ func (a *applyStep) applyChange(prior *objectState, prop *desired, final *plans.
 	}
 	what.IDKey, what.IDValue = identify(value)
 	w.out.observe(ApplyDone{Object: what, Action: action, Failed: err != nil,
-		Elapsed: w.op.env.now().Sub(a.start), Abandoned: w.abandoned(resp)})
+		Elapsed: w.op.env.now().Sub(a.start), Abandoned: w.abandoned(ctx, resp)})
 	if obj := w.out.current(a.addr); obj != nil && value != cty.NilVal && !value.IsNull() {
 		err = tfdiags.Join(err, a.postconditions(a.x.objs[a.at]))
 	}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -32,7 +34,7 @@ func (v stepVisit) forget() {
 }
 
 // delete deletes the current object or a deposed one.
-func (v stepVisit) delete(deposed addrs.DeposedKey) error {
+func (v stepVisit) delete(ctx context.Context, deposed addrs.DeposedKey) error {
 	w, s := v.w, v.s
 	r, addr := s.Resource, s.Change.Addr
 	w.out.mu.Lock()
@@ -58,7 +60,7 @@ func (v stepVisit) delete(deposed addrs.DeposedKey) error {
 	if d.prov, err = d.providerAt(key); err != nil {
 		return err
 	}
-	l, err := d.upgrade(obj)
+	l, err := d.upgrade(ctx, obj)
 	if err != nil {
 		return err
 	}
@@ -66,7 +68,7 @@ func (v stepVisit) delete(deposed addrs.DeposedKey) error {
 	if s.Change.Action.IsReplace() {
 		d.private = l.obj.Private
 	}
-	return d.run(l)
+	return d.run(ctx, l)
 }
 
 // deletion is the deletion of one object.
@@ -79,16 +81,16 @@ type deletion struct {
 }
 
 // abandoned reports whether a call was canceled before its provider answered.
-func (w *walk) abandoned(resp providers.ApplyResponse) bool {
-	return w.ctx.Err() != nil && resp.New == cty.NilVal
+func (w *walk) abandoned(ctx context.Context, resp providers.ApplyResponse) bool {
+	return ctx.Err() != nil && resp.New == cty.NilVal
 }
 
-func (d *deletion) run(l *objectState) error {
+func (d *deletion) run(ctx context.Context, l *objectState) error {
 	w, r := d.w, d.r
 	if d.deposed != "" {
 		// The object may have become deposed in this run, so its deletion was never planned.
 		var err error
-		if d.private, err = d.planDeletion(l); err != nil {
+		if d.private, err = d.planDeletion(ctx, l); err != nil {
 			return err
 		}
 	}
@@ -100,25 +102,25 @@ func (d *deletion) run(l *objectState) error {
 		Builtin: d.prov.addr.Config.Provider.IsBuiltin()})
 	var err error
 	if d.deposed == "" && l.obj.Status != states.Tainted {
-		err = d.runDestroyProvisioners(l.value)
+		err = d.runDestroyProvisioners(ctx, l.value)
 	}
 	if err == nil {
-		err = d.call(l, null)
+		err = d.call(ctx, l, null)
 	}
 	w.out.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: err != nil,
 		Elapsed: w.op.env.now().Sub(start), Abandoned: d.abandoned})
 	return err
 }
 
-func (d *deletion) call(l *objectState, null cty.Value) error {
+func (d *deletion) call(ctx context.Context, l *objectState, null cty.Value) error {
 	w, r := d.w, d.r
-	meta, err := w.eval.providerMeta(r, nil)
+	meta, err := w.eval.providerMeta(ctx, r, nil)
 	if err != nil {
 		return err
 	}
 	// The response is recorded before the next call may start.
 	return callProvider(w.calls, d.prov, "ApplyResourceChange", d.addr, func() error {
-		return d.store(l, d.prov.ApplyResourceChange(w.ctx, providers.ApplyRequest{
+		return d.store(ctx, l, d.prov.ApplyResourceChange(ctx, providers.ApplyRequest{
 			Type: r.Addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private,
 			Meta: meta, Identity: l.identity,
 		}))
@@ -126,10 +128,10 @@ func (d *deletion) call(l *objectState, null cty.Value) error {
 }
 
 // store records the remaining object, if any, according to the provider's response.
-func (d *deletion) store(l *objectState, resp providers.ApplyResponse) error {
+func (d *deletion) store(ctx context.Context, l *objectState, resp providers.ApplyResponse) error {
 	w, r := d.w, d.r
 	failure := resp.Diagnostics.WithAddress(d.addr.String()).Report(w.out.warn)
-	d.abandoned = w.abandoned(resp)
+	d.abandoned = w.abandoned(ctx, resp)
 	switch {
 	case failure == nil && (resp.New == cty.NilVal || resp.New.IsNull()):
 		w.out.storeObject(d.addr, d.deposed, nil, d.prov.addr)

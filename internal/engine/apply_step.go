@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -16,17 +17,17 @@ import (
 )
 
 // expandForSteps determines the instances of a resource before its Steps run.
-func (v resourceVisit) expandForSteps() error {
+func (v resourceVisit) expandForSteps(ctx context.Context) error {
 	w, r := v.w, v.r
 	switch {
 	case r.Addr.Resource.Mode == addrs.Ephemeral:
-		return v.plan()
+		return v.plan(ctx)
 	case w.op.Phase.Destroys():
 		return w.eval.values(r).fromState()
 	}
 	var errs tfdiags.Diagnostics
 	for _, in := range w.modules.of(r.Module) {
-		x, err := w.eval.values(r).expand(in)
+		x, err := w.eval.values(r).expand(ctx, in)
 		if err != nil {
 			errs = errs.AppendError(err)
 			continue
@@ -76,34 +77,34 @@ type stepVisit struct {
 }
 
 // run carries out one step of a planned change.
-func (v stepVisit) run() (err error) {
+func (v stepVisit) run(ctx context.Context) (err error) {
 	w, s := v.w, v.s
 	defer w.trackWork(s.Part.Verb(), s.Change.Addr)(&err)
 	switch s.Part {
 	case graph.StepDelete:
-		return v.delete(s.Change.Deposed)
+		return v.delete(ctx, s.Change.Deposed)
 	case graph.StepDeposed:
 		key := s.Change.Deposed
 		if key == "" {
 			key = s.Change.ReplaceDeposed
 		}
-		return v.delete(key)
+		return v.delete(ctx, key)
 	case graph.StepForget:
 		v.forget()
 		return nil
 	}
 	defer func() { w.eval.unfinished.finish(s.Change.Addr, err) }()
-	a, err := v.change()
+	a, err := v.change(ctx)
 	if err != nil {
 		return err
 	}
 	switch {
 	case s.Resource.Addr.Resource.Mode == addrs.Data:
-		return a.read()
+		return a.read(ctx)
 	case s.Change.Action == plans.NoOp:
 		return a.conditions()
 	}
-	return a.run()
+	return a.run(ctx)
 }
 
 // applyStep applies one planned create or update.
@@ -114,7 +115,7 @@ type applyStep struct {
 	start   time.Time
 }
 
-func (v stepVisit) change() (*applyStep, error) {
+func (v stepVisit) change(ctx context.Context) (*applyStep, error) {
 	w, s := v.w, v.s
 	r, addr := s.Resource, s.Change.Addr
 	in := w.modules.at(r.Module, addr.Module)
@@ -130,9 +131,9 @@ func (v stepVisit) change() (*applyStep, error) {
 	w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
 	rep := x.repetition(at)
 	if r.EachOf != nil {
-		rep.eachValue = w.eval.newContext(in, rep).eachValue(r.EachOf, addr.Key)
+		rep.eachValue = w.eval.newContext(ctx, in, rep).eachValue(r.EachOf, addr.Key)
 	}
-	c, err := w.eval.newContext(in, rep).withReads(r, s.Change)
+	c, err := w.eval.newContext(ctx, in, rep).withReads(r, s.Change)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +166,7 @@ func (a *applyStep) conditions() error {
 }
 
 // read reads a data source that could not be read while planning.
-func (a *applyStep) read() error {
+func (a *applyStep) read(ctx context.Context) error {
 	w, r := a.w, a.r
 	if err := a.preconditions(); err != nil {
 		return err
@@ -174,7 +175,7 @@ func (a *applyStep) read() error {
 	if err != nil {
 		return err
 	}
-	v, err := a.readData(config, pvms)
+	v, err := a.readData(ctx, config, pvms)
 	if r.Config.Check != nil {
 		v, err = a.checkData(v, err, config)
 	}
@@ -192,16 +193,16 @@ func (a *applyStep) read() error {
 }
 
 // run creates or updates the object.
-func (a *applyStep) run() error {
+func (a *applyStep) run(ctx context.Context) error {
 	r := a.r
-	prior, err := a.priorObject()
+	prior, err := a.priorObject(ctx)
 	if err != nil {
 		return err
 	}
 	if err := a.preconditions(); err != nil {
 		return err
 	}
-	prop, err := a.evaluate()
+	prop, err := a.evaluate(ctx)
 	if err != nil {
 		return err
 	}
@@ -210,7 +211,7 @@ func (a *applyStep) run() error {
 			"There are unknown values in the configuration of %s, although everything it depends on was "+
 				"applied. This is a bug in tofu: please report it.", a.addr).At(r.Config.Range)
 	}
-	final, err := a.plan(prior, prop, replaceReasons{})
+	final, err := a.plan(ctx, prior, prop, replaceReasons{})
 	if err != nil {
 		return err
 	}
@@ -226,14 +227,14 @@ func (a *applyStep) run() error {
 			return err
 		}
 	default:
-		return a.applyChange(prior, prop, final)
+		return a.applyChange(ctx, prior, prop, final)
 	}
 	return a.postconditions(a.x.objs[a.at])
 }
 
 // priorObject returns the object to update. It is null for a create, including the create half of a
 // replacement.
-func (a *applyStep) priorObject() (*objectState, error) {
+func (a *applyStep) priorObject(ctx context.Context) (*objectState, error) {
 	none := &objectState{value: cty.NullVal(a.r.Schema.Block.ImpliedType())}
 	if a.planned.Action != plans.Update {
 		return none, nil
@@ -246,7 +247,7 @@ func (a *applyStep) priorObject() (*objectState, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s from the state: %w", a.addr, err)
 	}
-	return a.withIdentity(&objectState{value: markStored(a.r.Schema.Block, v, nil), obj: obj})
+	return a.withIdentity(ctx, &objectState{value: markStored(a.r.Schema.Block, v, nil), obj: obj})
 }
 
 // plannedAction returns the planned replacement if action is Create: the final plan is made without

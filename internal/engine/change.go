@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -25,7 +26,7 @@ type desired struct {
 }
 
 // evaluate evaluates the instance's configuration and has its provider validate it.
-func (p *instancePlan) evaluate() (*desired, error) {
+func (p *instancePlan) evaluate(ctx context.Context) (*desired, error) {
 	w, r := p.w, p.r
 	marked, err := p.evalBody()
 	if err != nil {
@@ -46,11 +47,11 @@ func (p *instancePlan) evaluate() (*desired, error) {
 		d.Path = p.argument(path)
 		return nil, p.explained(d)
 	}
-	if out.meta, err = w.eval.providerMeta(r, p.c); err != nil {
+	if out.meta, err = w.eval.providerMeta(ctx, r, p.c); err != nil {
 		return nil, err
 	}
 	err = p.report(callProvider(w.calls, p.prov, "ValidateResourceConfig", p.addr, func() tfdiags.Diagnostics {
-		return p.prov.ValidateResource(w.ctx, r.Addr.Resource.Type, out.config)
+		return p.prov.ValidateResource(ctx, r.Addr.Resource.Type, out.config)
 	}))
 	return out, err
 }
@@ -103,7 +104,9 @@ func (p *instancePlan) writeOnly(path cty.Path) bool {
 
 // change plans a managed instance. It returns nil if planning failed before an action was
 // determined.
-func (p *instancePlan) change(prior *objectState, importing *plans.Importing) (*plans.InstanceChange, error) {
+func (p *instancePlan) change(
+	ctx context.Context, prior *objectState, importing *plans.Importing,
+) (*plans.InstanceChange, error) {
 	w := p.w
 	triggered, err := p.triggered()
 	if err != nil {
@@ -112,11 +115,11 @@ func (p *instancePlan) change(prior *objectState, importing *plans.Importing) (*
 	if err := p.preconditions(); err != nil {
 		return nil, err
 	}
-	prop, err := p.evaluate()
+	prop, err := p.evaluate(ctx)
 	if err != nil {
 		return nil, err
 	}
-	change, err := p.plan(prior, prop, replaceReasons{forced: w.op.forceReplace[p.addr], triggered: triggered})
+	change, err := p.plan(ctx, prior, prop, replaceReasons{forced: w.op.forceReplace[p.addr], triggered: triggered})
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +136,7 @@ type replaceReasons struct{ forced, triggered bool }
 
 // plan has the provider plan the change and determines the action. Plan and apply share it.
 func (p *instancePlan) plan(
-	prior *objectState, prop *desired, reasons replaceReasons,
+	ctx context.Context, prior *objectState, prop *desired, reasons replaceReasons,
 ) (*plans.InstanceChange, error) {
 	r := p.r
 	schema := r.Schema.Block
@@ -158,7 +161,7 @@ func (p *instancePlan) plan(
 	if from.exists() {
 		private = from.obj.Private
 	}
-	resp, err := p.planObject(from, config, private, prop.meta, p.warn)
+	resp, err := p.planObject(ctx, from, config, private, prop.meta, p.warn)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +191,7 @@ func (p *instancePlan) plan(
 	change.Action, change.Reason = plans.Decide(circ)
 	if change.Action.IsReplace() && from.exists() {
 		none := &objectState{value: cty.NullVal(ty)}
-		if resp, err = p.planObject(none, prop.config, resp.Private, prop.meta, nil); err != nil {
+		if resp, err = p.planObject(ctx, none, prop.config, resp.Private, prop.meta, nil); err != nil {
 			return nil, err // the first plan has reported the warnings
 		}
 		after = p.markConfigured(resp.Planned, prop, none, prop.config)
@@ -221,10 +224,10 @@ func (p *instancePlan) replacePaths(from cty.Value, resp providers.PlanResponse)
 
 // planObject has the provider plan a change from an object, or a creation if from is null.
 func (p *instancePlan) planObject(
-	from *objectState, config cty.Value, private []byte, meta cty.Value, warn tfdiags.Sink,
+	ctx context.Context, from *objectState, config cty.Value, private []byte, meta cty.Value, warn tfdiags.Sink,
 ) (providers.PlanResponse, error) {
 	schema, prior := p.r.Schema.Block, unmark(from.value)
-	resp := p.planChange(providers.PlanRequest{
+	resp := p.planChange(ctx, providers.PlanRequest{
 		Type: p.r.Addr.Resource.Type, Prior: prior, Proposed: objchange.Proposed(schema, prior, config),
 		Config: config, Private: private,
 		Meta: meta, Identity: from.identity,
@@ -319,7 +322,7 @@ func sameMarks(a, b cty.Value) bool {
 
 // providerMeta evaluates the module's provider_meta block for the resource's provider. It returns
 // cty.NilVal if there is none.
-func (e *evaluator) providerMeta(r *graph.Resource, c *evalContext) (cty.Value, error) {
+func (e *evaluator) providerMeta(ctx context.Context, r *graph.Resource, c *evalContext) (cty.Value, error) {
 	schema := r.Provider.Schema
 	if r.Module.Config == nil || len(r.Module.Config.Module.ProviderMetas) == 0 {
 		return cty.NilVal, nil
@@ -337,7 +340,7 @@ func (e *evaluator) providerMeta(r *graph.Resource, c *evalContext) (cty.Value, 
 		if len(e.modules.of(r.Module)) == 0 {
 			return cty.NilVal, nil
 		}
-		c = e.newContext(e.modules.of(r.Module)[0], repetition{})
+		c = e.newContext(ctx, e.modules.of(r.Module)[0], repetition{})
 	}
 	body := lang.AnalyzeBody(meta.Config, schema.ProviderMeta, 0)
 	if err := body.Refs.Problems.Err(); err != nil {

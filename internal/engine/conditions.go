@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
@@ -143,7 +145,7 @@ func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditi
 
 // validateVariable evaluates the validation rules of an input variable. Failures are reported at
 // the expression or option that set the value.
-func (e *evaluator) validateVariable(v *graph.Value, in *moduleInstance) error {
+func (e *evaluator) validateVariable(ctx context.Context, v *graph.Value, in *moduleInstance) error {
 	if len(v.Conditions) == 0 {
 		return nil
 	}
@@ -153,7 +155,7 @@ func (e *evaluator) validateVariable(v *graph.Value, in *moduleInstance) error {
 	} else if val, ok := e.op.variables[v.Name]; ok && in.parent == nil && val.Range != nil {
 		given = " The value is given at " + tfdiags.Place(*val.Range) + "."
 	}
-	err := e.evalConditions(e.newContext(in, repetition{}), v.Conditions, conditionSet{
+	err := e.evalConditions(e.newContext(ctx, in, repetition{}), v.Conditions, conditionSet{
 		kind: checks.KindVariable, config: v.Node.Name, object: inInstance(in.addr, "var."+v.Name),
 		failed: "Invalid value for variable", at: &at, origin: given,
 	})
@@ -179,11 +181,11 @@ func joinFailures(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 }
 
 // checkPreconditions evaluates an output value's preconditions.
-func (e *evaluator) checkPreconditions(in *moduleInstance, v *graph.Value) error {
+func (e *evaluator) checkPreconditions(ctx context.Context, in *moduleInstance, v *graph.Value) error {
 	if e.op.Phase.Destroys() {
 		return nil
 	}
-	return e.evalConditions(e.newContext(in, repetition{}), v.Conditions, conditionSet{
+	return e.evalConditions(e.newContext(ctx, in, repetition{}), v.Conditions, conditionSet{
 		kind: checks.KindOutput, config: v.Node.Name, object: inInstance(in.addr, "output."+v.Name),
 		failed: "Module output value precondition failed",
 	})
@@ -191,7 +193,7 @@ func (e *evaluator) checkPreconditions(in *moduleInstance, v *graph.Value) error
 
 // evalCheck evaluates the assertions of a check block in every instance of its module. Failures are
 // warnings.
-func (e *evaluator) evalCheck(k *graph.Check) error {
+func (e *evaluator) evalCheck(ctx context.Context, k *graph.Check) error {
 	var errs tfdiags.Diagnostics
 	if len(e.modules.of(k.Module)) == 0 {
 		e.out.recordNoObjects(checks.KindCheck, k.Node.Name)
@@ -203,7 +205,7 @@ func (e *evaluator) evalCheck(k *graph.Check) error {
 		if k.Config.Data != nil && (e.out.checkFailed(set) || e.dataFailedInPlan(k, in, set)) {
 			continue
 		}
-		errs = errs.AppendError(e.evalConditions(e.newContext(in, repetition{}), k.Asserts, set))
+		errs = errs.AppendError(e.evalConditions(e.newContext(ctx, in, repetition{}), k.Asserts, set))
 	}
 	return errs.Err()
 }

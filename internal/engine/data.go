@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -19,7 +20,7 @@ import (
 )
 
 // planData reads a data source, or plans to read it while applying.
-func (p *instancePlan) planData() error {
+func (p *instancePlan) planData(ctx context.Context) error {
 	w, r := p.w, p.r
 	var err error
 	if p.prov, err = p.declaredProvider(); err != nil {
@@ -51,7 +52,7 @@ func (p *instancePlan) planData() error {
 		p.x.objs[p.at] = p.deferData(objchange.PlannedUnknown(r.Schema.Block, config), pvms, reason)
 		return p.postconditions(p.x.objs[p.at])
 	}
-	v, err := p.readData(config, pvms)
+	v, err := p.readData(ctx, config, pvms)
 	if err == nil && !v.IsWhollyKnown() {
 		p.x.objs[p.at] = p.deferData(v, nil, plans.ReadDependencyPending)
 		return p.postconditions(p.x.objs[p.at])
@@ -100,17 +101,17 @@ func (p *instancePlan) deferData(v cty.Value, pvms []cty.PathValueMarks, reason 
 
 // readData has the provider read the data source. The result has the marks of the configuration
 // only, since a state stores no others for a data source.
-func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (cty.Value, error) {
+func (p *instancePlan) readData(ctx context.Context, config cty.Value, pvms []cty.PathValueMarks) (cty.Value, error) {
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
-	meta, err := w.eval.providerMeta(r, p.c)
+	meta, err := w.eval.providerMeta(ctx, r, p.c)
 	if err != nil {
 		return cty.NilVal, err
 	}
 	start := w.op.env.now()
 	w.out.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr,
 		Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
-	v, err := p.callData(config, meta)
+	v, err := p.callData(ctx, config, meta)
 	if err == nil {
 		if len(pvms) > 0 {
 			v = v.MarkWithPaths(pvms)
@@ -122,14 +123,14 @@ func (p *instancePlan) readData(config cty.Value, pvms []cty.PathValueMarks) (ct
 	return v, err
 }
 
-func (p *instancePlan) callData(config, meta cty.Value) (cty.Value, error) {
+func (p *instancePlan) callData(ctx context.Context, config, meta cty.Value) (cty.Value, error) {
 	w, r := p.w, p.r
 	resp := callProvider(w.calls, p.prov, "ReadDataSource", p.addr, func() providers.ReadDataResponse {
-		diags := p.prov.ValidateDataSource(w.ctx, r.Addr.Resource.Type, config)
+		diags := p.prov.ValidateDataSource(ctx, r.Addr.Resource.Type, config)
 		if diags.HasErrors() {
 			return providers.ReadDataResponse{Diagnostics: diags}
 		}
-		resp := p.prov.ReadDataSource(w.ctx, providers.ReadDataRequest{Type: r.Addr.Resource.Type,
+		resp := p.prov.ReadDataSource(ctx, providers.ReadDataRequest{Type: r.Addr.Resource.Type,
 			Config: config, Meta: meta, Addr: p.addr})
 		resp.Diagnostics = diags.Append(resp.Diagnostics...)
 		return resp

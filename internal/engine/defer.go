@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -108,7 +109,7 @@ func (w *walk) deferredBefore(id dag.ID) *deferredNode {
 }
 
 // deferAll puts off all changes of a resource.
-func (v resourceVisit) deferAll(d *deferredNode) error {
+func (v resourceVisit) deferAll(ctx context.Context, d *deferredNode) error {
 	w, r := v.w, v.r
 	w.deferred[r.Node.ID] = d.behind(r.Addr.String())
 	if r.Config == nil {
@@ -119,7 +120,7 @@ func (v resourceVisit) deferAll(d *deferredNode) error {
 	}
 	var errs tfdiags.Diagnostics
 	for _, in := range w.modules.of(r.Module) {
-		x, err := w.eval.values(r).expandWhole(in)
+		x, err := w.eval.values(r).expandWhole(ctx, in)
 		if err != nil && w.eval.deferredBy(err) == nil {
 			errs = errs.AppendError(err)
 			continue
@@ -129,7 +130,9 @@ func (v resourceVisit) deferAll(d *deferredNode) error {
 			continue
 		}
 		in.resources[r.Slot] = x
-		errs = errs.AppendError(w.each(len(x.keys), func(i int) error { return v.instanceAt(in, x, i).deferChange(d) }))
+		errs = errs.AppendError(w.each(len(x.keys), func(i int) error {
+			return v.instanceAt(ctx, in, x, i).deferChange(d)
+		}))
 		x.value = w.eval.values(r).whole(x)
 	}
 	for _, prior := range r.Prior {
@@ -200,8 +203,8 @@ func (v resourceVisit) deferDeletion(
 }
 
 // planOrDefer plans the object, or puts off its deletion because its provider can't plan it yet.
-func (o *orphanPlan) planOrDefer() error {
-	err := o.plan()
+func (o *orphanPlan) planOrDefer(ctx context.Context) error {
+	err := o.plan(ctx)
 	d := o.w.eval.deferredBy(err)
 	if d == nil {
 		return err
@@ -302,7 +305,7 @@ func (w *walk) deferModule(n *graph.Node, d *deferredNode) {
 
 // deferProvider puts off the use of a provider that can't be configured with a configuration that
 // is not wholly known. It reports whether the provider is deferred.
-func (v providerVisit) deferProvider(config cty.Value, failure error) bool {
+func (v providerVisit) deferProvider(ctx context.Context, config cty.Value, failure error) bool {
 	w, p := v.w, v.p
 	if failure == nil || config == cty.NilVal || config.IsWhollyKnown() || !w.op.defers {
 		return false
@@ -314,7 +317,7 @@ func (v providerVisit) deferProvider(config cty.Value, failure error) bool {
 	}
 	var chain []plans.DeferralStep
 	if in := w.modules.of(p.Module); len(in) > 0 {
-		chain = w.eval.newContext(in[0], repetition{}).unknownIn(&p.Body.Refs)
+		chain = w.eval.newContext(ctx, in[0], repetition{}).unknownIn(&p.Body.Refs)
 	}
 	w.deferNode(p.Node.ID, &deferredNode{why: plans.DeferredProvider, chain: append(chain, step)})
 	return true

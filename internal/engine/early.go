@@ -34,7 +34,7 @@ func newEarlyValues(op *operation, g *graph.Graph) *earlyValues {
 	env.Observe, env.Warn = nil, nil
 	silent.env = &env
 	f := &earlyValues{expansions: map[resourceIn]*expansion{}}
-	f.e = &evaluator{op: &silent, graph: g, out: newResults(&silent, nil), providers: &providerPool{}, ctx: noCalls(),
+	f.e = &evaluator{op: &silent, graph: g, out: newResults(&silent, nil), providers: &providerPool{},
 		modules: make(moduleTree, len(g.Modules)), early: f,
 		builtins: funcs.Table(funcs.Options{BaseDir: cmp.Or(op.env.Base, "."), PureOnly: true, PlanTimestamp: op.timestamp})}
 	f.e.modules.add(newModuleInstance(g.Root, addrs.RootInstance))
@@ -52,11 +52,11 @@ func (f *earlyValues) evaluate(v *graph.Value, in *moduleInstance) {
 	var err error
 	switch {
 	case v.Kind == graph.Variable:
-		val, err = f.e.variableValue(v, in)
+		val, err = f.e.variableValue(noCalls(), v, in)
 	case len(v.Conditions) > 0 && v.Kind == graph.Output:
 		return // it may not exist
 	default:
-		val, err = f.e.newContext(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
+		val, err = f.e.newContext(noCalls(), in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
 	}
 	if err != nil {
 		return
@@ -69,7 +69,7 @@ func (f *earlyValues) evaluate(v *graph.Value, in *moduleInstance) {
 
 // expandCall determines the instances of a module call if they are known.
 func (f *earlyValues) expandCall(m *graph.Module, parent *moduleInstance) {
-	_ = f.e.expandCall(m, parent) // the walk reports errors
+	_ = f.e.expandCall(noCalls(), m, parent) // the walk reports errors
 }
 
 // moduleAt returns a module instance, or nil if it is not known.
@@ -100,7 +100,7 @@ func (f *earlyValues) expansion(r *graph.Resource, in *moduleInstance) *expansio
 		if x != nil {
 			x = newExpansion(expandedKeys{mode: repeatForEach, keys: x.keys})
 		}
-	} else if found, err := f.e.values(r).expand(in); err == nil {
+	} else if found, err := f.e.values(r).expand(noCalls(), in); err == nil {
 		x = found
 	}
 	f.expansions[key] = x
@@ -129,7 +129,7 @@ func (f *earlyValues) Read(
 	if !declared {
 		return nil, true
 	}
-	return f.keysOf(f.e.newContext(in, x.repetition(i)), read, r.Config.Range)
+	return f.keysOf(f.e.newContext(noCalls(), in, x.repetition(i)), read, r.Config.Range)
 }
 
 // ReadArgument implements graph.EarlyKeys.
@@ -140,7 +140,7 @@ func (f *earlyValues) ReadArgument(
 	if in == nil {
 		return nil, false
 	}
-	return f.keysOf(f.e.newContext(in.parent, in.rep), read, v.Expr.Range())
+	return f.keysOf(f.e.newContext(noCalls(), in.parent, in.rep), read, v.Expr.Range())
 }
 
 // keysOf returns the keys that references select in a context. block is the place of references

@@ -22,8 +22,8 @@ type openEphemeral struct {
 	addr addrs.AbsInstance
 	r    *graph.Resource
 	prov *providerInstance
-	stop context.CancelFunc
-	done chan struct{}
+	stop chan struct{} // closed to end the renewing
+	done chan struct{} // closed when the renewing has ended
 
 	// The fields below belong to the renewing goroutine until done is closed.
 	private []byte
@@ -51,7 +51,7 @@ const closeLimit = 10 * time.Second
 
 // planEphemeral opens an ephemeral instance, or defers it if its configuration is not known yet.
 // All phases share it, but an apply skips ephemeral resources that it does not use.
-func (p *instancePlan) planEphemeral() error {
+func (p *instancePlan) planEphemeral(ctx context.Context) error {
 	w, r := p.w, p.r
 	if r.Unused {
 		p.x.objs[p.at] = ephemeralValue(cty.UnknownVal(r.Schema.Block.ImpliedType()))
@@ -74,7 +74,7 @@ func (p *instancePlan) planEphemeral() error {
 		p.x.objs[p.at] = ephemeralValue(objchange.PlannedUnknown(schema, config))
 		return nil
 	}
-	v, err := p.openEphemeral(config)
+	v, err := p.openEphemeral(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -83,16 +83,16 @@ func (p *instancePlan) planEphemeral() error {
 	return p.postconditions(v)
 }
 
-func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, error) {
+func (p *instancePlan) openEphemeral(ctx context.Context, config cty.Value) (cty.Value, error) {
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
 	w.out.observe(EphemeralStart{what, "open"})
 	resp := callProvider(w.calls, p.prov, "OpenEphemeralResource", p.addr, func() providers.OpenResponse {
-		diags := p.prov.ValidateEphemeral(w.ctx, r.Addr.Resource.Type, config)
+		diags := p.prov.ValidateEphemeral(ctx, r.Addr.Resource.Type, config)
 		if diags.HasErrors() {
 			return providers.OpenResponse{Diagnostics: diags}
 		}
-		resp := p.prov.OpenEphemeral(w.ctx, r.Addr.Resource.Type, config)
+		resp := p.prov.OpenEphemeral(ctx, r.Addr.Resource.Type, config)
 		resp.Diagnostics = diags.Append(resp.Diagnostics...)
 		return resp
 	})
@@ -108,21 +108,24 @@ func (p *instancePlan) openEphemeral(config cty.Value) (cty.Value, error) {
 	if err != nil {
 		return cty.NilVal, err
 	}
-	ctx, stop := context.WithCancel(w.ctx)
-	o := &openEphemeral{addr: p.addr, r: r, prov: p.prov, stop: stop, done: make(chan struct{}), private: resp.Private}
+	o := &openEphemeral{addr: p.addr, r: r, prov: p.prov, stop: make(chan struct{}), done: make(chan struct{}),
+		private: resp.Private}
 	w.ephemerals.add(o)
 	go w.ephemerals.renew(ctx, o, resp.RenewAt)
 	return resp.Result, nil
 }
 
-// renew renews an open object until it is closed. Canceling ctx ends the waiting, but not a
-// renewal in progress, whose result is needed for closing.
+// renew renews an open object until it is closed. Closing o.stop ends the waiting, but not a renewal
+// in progress, whose result is needed for closing the object.
 func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 	w := e.w
 	defer close(o.done)
 	for !at.IsZero() {
 		timer := time.NewTimer(time.Until(at))
 		select {
+		case <-o.stop:
+			timer.Stop()
+			return
 		case <-ctx.Done():
 			timer.Stop()
 			return
@@ -130,7 +133,7 @@ func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) 
 		}
 		what := Object{Addr: o.addr}
 		w.out.observe(EphemeralStart{what, "renew"})
-		resp := o.prov.RenewEphemeral(w.ctx, o.r.Addr.Resource.Type, o.private)
+		resp := o.prov.RenewEphemeral(ctx, o.r.Addr.Resource.Type, o.private)
 		o.err = resp.Diagnostics.WithAddress(o.addr.String()).Report(w.out.warn)
 		w.out.observe(EphemeralDone{what, "renew", o.err != nil})
 		if o.err != nil {
@@ -142,7 +145,7 @@ func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) 
 
 // close closes the open objects of a resource after their last user. It closes all of them, even if
 // closing one fails or the walk has been stopped.
-func (e *ephemerals) close(r *graph.Resource) error {
+func (e *ephemerals) close(ctx context.Context, r *graph.Resource) error {
 	w := e.w
 	e.mu.Lock()
 	open := e.open[r]
@@ -150,18 +153,18 @@ func (e *ephemerals) close(r *graph.Resource) error {
 	e.mu.Unlock()
 	errs := make([]error, len(open))
 	parallel.Each(len(open), w.calls.limit(), func(i int) {
-		errs[i] = w.guard(open[i].addr.String(), func() error { return e.closeOne(open[i]) })
+		errs[i] = w.guard(open[i].addr.String(), func() error { return e.closeOne(ctx, open[i]) })
 	})
 	return tfdiags.Join(errs...)
 }
 
-func (e *ephemerals) closeOne(o *openEphemeral) error {
+func (e *ephemerals) closeOne(ctx context.Context, o *openEphemeral) error {
 	w := e.w
-	o.stop()
+	close(o.stop)
 	<-o.done
 	what := Object{Addr: o.addr}
 	w.out.observe(EphemeralStart{what, "close"})
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), closeLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()
 	diags := o.prov.CloseEphemeral(ctx, o.r.Addr.Resource.Type, o.private).WithAddress(o.addr.String())
 	err := tfdiags.Join(o.err, diags.Report(w.out.warn))

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -23,8 +24,12 @@ import (
 )
 
 // evalContext is the context of an expression: a module instance and, within a repeated block, one
-// instance of the block.
+// instance of the block. It is made for one evaluation, or for those of one instance, and then
+// discarded.
 type evalContext struct {
+	// ctx is the context of calls to provider functions. It is stored here, because HCL has no way
+	// to pass a context to the functions that it calls.
+	ctx  context.Context
 	e    *evaluator
 	in   *moduleInstance
 	rep  repetition
@@ -41,8 +46,8 @@ type evalContext struct {
 	ignoreDeprecations bool   // no warnings about deprecated values
 }
 
-func (e *evaluator) newContext(in *moduleInstance, rep repetition) *evalContext {
-	return &evalContext{e: e, in: in, rep: rep}
+func (e *evaluator) newContext(ctx context.Context, in *moduleInstance, rep repetition) *evalContext {
+	return &evalContext{ctx: ctx, e: e, in: in, rep: rep}
 }
 
 // withSelf returns the context with self set.
@@ -382,20 +387,20 @@ func (ci *callInstances) build(child *graph.Module, outputs []string, valueIn va
 }
 
 // functionProvider returns the provider of a function, or nil if the module has no such provider.
-func (e *evaluator) functionProvider(use graph.FunctionUse) (*graph.Provider, error) {
+func (e *evaluator) functionProvider(ctx context.Context, use graph.FunctionUse) (*graph.Provider, error) {
 	if known, ok := e.graph.Functions[use]; ok || e.startForFunction == nil {
 		return known.Provider, nil
 	}
 	if p := e.started[use]; p != nil {
 		return p, nil
 	}
-	return e.startForFunction(use)
+	return e.startForFunction(ctx, use)
 }
 
 // Function implements lang.Data.
 func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, error) {
 	e, use := c.e, graph.FunctionUse{Module: c.in.module, Name: ref}
-	p, err := e.functionProvider(use)
+	p, err := e.functionProvider(c.ctx, use)
 	if err != nil {
 		return function.Function{}, err
 	}
@@ -415,7 +420,7 @@ func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 	spec := listed[ref.Function]
 	if spec == nil && provider != nil {
 		var diags tfdiags.Diagnostics
-		listed, diags = provider.Functions(e.ctx)
+		listed, diags = provider.Functions(c.ctx)
 		err = diags.Report(e.out.warn)
 		spec = listed[ref.Function]
 	}
@@ -427,7 +432,7 @@ func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 			"The provider %s has no function %q.%s", p.Addr.Provider.ForDisplay(), ref.Function,
 			suggest.DidYouMean(ref.Function, slices.Sorted(maps.Keys(listed)))).At(rng))
 	}
-	return e.providerFunction(p, provider, ref.Function, spec), err
+	return e.providerFunction(c.ctx, p, provider, ref.Function, spec), err
 }
 
 // unknownFunction accepts any arguments and returns an unknown value.
@@ -440,7 +445,7 @@ var unknownFunction = function.New(&function.Spec{
 
 // providerFunction wraps a provider's function so that it is called with known values only.
 func (e *evaluator) providerFunction(
-	p *graph.Provider, provider providers.Interface, name string, spec *providers.Function,
+	ctx context.Context, p *graph.Provider, provider providers.Interface, name string, spec *providers.Function,
 ) function.Function {
 	param := func(p providers.FunctionParam) function.Parameter {
 		return function.Parameter{Name: p.Name, Type: p.Type, AllowNull: p.AllowNull,
@@ -460,7 +465,7 @@ func (e *evaluator) providerFunction(
 		}
 		var err error
 		v := callProvider(e.calls, &p.Addr.Provider, "CallFunction", addrs.AbsInstance{}, func() (v cty.Value) {
-			v, err = provider.CallFunction(e.ctx, name, args)
+			v, err = provider.CallFunction(ctx, name, args)
 			return v
 		})
 		if fe, ok := asFunctionError(err); ok && fe.Arg >= 0 {

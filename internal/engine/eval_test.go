@@ -17,7 +17,7 @@ import (
 func TestPaths(t *testing.T) {
 	m := &graph.Module{Config: &configs.Config{Module: &configs.Module{Dir: `modules\x`}}}
 	e := &evaluator{op: &operation{env: &Env{WorkDir: `/a\b`}}}
-	c := e.newContext(newModuleInstance(m, addrs.RootInstance), repetition{})
+	c := e.newContext(t.Context(), newModuleInstance(m, addrs.RootInstance), repetition{})
 	for name, want := range map[string]string{"cwd": filepath.ToSlash(`/a\b`),
 		"module": filepath.ToSlash(`modules\x`), "root": "."} {
 		if v, err := c.Value(addrs.PathAttr{Name: name}, hcl.Range{}); err != nil ||

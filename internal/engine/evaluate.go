@@ -17,7 +17,8 @@ import (
 
 // Eval returns a scope in which expressions of the root module can be evaluated over a state, one
 // at a time, even if there are errors. The console and test assertions use it. Providers that are
-// started for their functions keep running until the caller ends them through its environment.
+// started for their functions keep running until the caller ends them through its environment, and
+// are called in ctx.
 func Eval(
 	ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable,
 ) (*lang.Scope, error) {
@@ -26,7 +27,7 @@ func Eval(
 		return nil, err
 	}
 	w.eval.startForFunction, w.eval.started = w.startForFunction, map[graph.FunctionUse]*graph.Provider{}
-	return w.eval.newContext(w.modules.of(w.graph.Root)[0], repetition{}).scope(), err
+	return w.eval.newContext(ctx, w.modules.of(w.graph.Root)[0], repetition{}).scope(), err
 }
 
 // WithOutputs returns a state that was changed by other means than an apply, with its root outputs
@@ -41,7 +42,7 @@ func WithOutputs(
 	if w == nil {
 		return st
 	}
-	defer w.closeAll()
+	defer w.closeAll(ctx)
 	for _, v := range w.graph.Root.Outputs {
 		val := w.modules.of(w.graph.Root)[0].values[v.Slot]
 		if val == cty.NilVal {
@@ -73,7 +74,7 @@ func evaluateAll(ctx context.Context, op *operation) (*walk, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = w.run()
+	err = w.run(ctx)
 	if len(w.modules.of(w.graph.Root)) == 0 {
 		return nil, err
 	}
@@ -82,30 +83,30 @@ func evaluateAll(ctx context.Context, op *operation) (*walk, error) {
 
 // startForFunction starts a provider for a function that the configuration doesn't call. It returns
 // nil if the module has no such provider.
-func (w *walk) startForFunction(use graph.FunctionUse) (*graph.Provider, error) {
+func (w *walk) startForFunction(ctx context.Context, use graph.FunctionUse) (*graph.Provider, error) {
 	m, name := use.Module.Config, use.Name.Name
 	found, ok := m.ProviderForLocal(addrs.LocalProviderConfig{LocalName: name, Alias: use.Name.Alias})
 	if !ok || found.Key != nil || m.Module.RequiredProviders[name] == nil {
 		return nil, nil
 	}
-	schema, diags := w.op.env.Schema(w.ctx, found.Config.Provider)
+	schema, diags := w.op.env.Schema(ctx, found.Config.Provider)
 	if err := diags.Report(w.out.warn); err != nil {
 		return nil, err
 	}
 	p := &graph.Provider{Addr: found.Config, Schema: schema, FunctionsOnly: true}
 	w.eval.started[use] = p
-	return p, providerVisit{w, p}.start()
+	return p, providerVisit{w, p}.start(ctx)
 }
 
 // evaluate sets the value of a resource from the state.
-func (v resourceVisit) evaluate() error {
+func (v resourceVisit) evaluate(ctx context.Context) error {
 	w, r := v.w, v.r
 	if r.Config == nil {
 		return nil
 	}
 	var errs tfdiags.Diagnostics
 	for _, in := range w.modules.of(r.Module) {
-		x, err := w.eval.values(r).expand(in)
+		x, err := w.eval.values(r).expand(ctx, in)
 		if err != nil {
 			errs = errs.AppendError(err)
 			continue

@@ -17,11 +17,10 @@ type evaluator struct {
 	modules   moduleTree
 	providers *providerPool
 	calls     *calls
-	ctx       context.Context // for calls of provider functions
 
 	// startForFunction starts a provider for a function that the configuration doesn't call, and
 	// started holds the result; both are nil during a walk.
-	startForFunction func(graph.FunctionUse) (*graph.Provider, error)
+	startForFunction func(context.Context, graph.FunctionUse) (*graph.Provider, error)
 	started          map[graph.FunctionUse]*graph.Provider
 
 	// early evaluates values and modules when they are first read, before there are any results of

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -10,12 +12,12 @@ import (
 
 // expandModule determines the instances of a module call in every instance of the calling module. A
 // call whose instances are unknown has one instance with an unknown key.
-func (w *walk) expandModule(n *graph.Node) error {
+func (w *walk) expandModule(ctx context.Context, n *graph.Node) error {
 	e, m := w.eval, n.Object.(*graph.Module)
 	errs := tfdiags.FromError(e.refErrors(m.Parent, m.DependsOn))
 	var deferred *deferredNode
 	for _, parent := range e.modules.of(m.Parent) {
-		err := e.expandCall(m, parent)
+		err := e.expandCall(ctx, m, parent)
 		if d := e.deferredBy(err); d != nil {
 			deferred = d
 			e.expandUnknown(m, parent)
@@ -31,7 +33,7 @@ func (w *walk) expandModule(n *graph.Node) error {
 
 // expandCall determines the instances of a module call in one instance of the calling module. In an
 // apply of a plan that defers the call, they are unknown.
-func (e *evaluator) expandCall(m *graph.Module, parent *moduleInstance) error {
+func (e *evaluator) expandCall(ctx context.Context, m *graph.Module, parent *moduleInstance) error {
 	if e.op.Phase.Plans() && e.op.deferredModules[m.Path] {
 		return leftForLater(m.Path.String())
 	}
@@ -39,7 +41,7 @@ func (e *evaluator) expandCall(m *graph.Module, parent *moduleInstance) error {
 		e.expandUnknown(m, parent)
 		return nil
 	}
-	x, err := e.newContext(parent, repetition{}).expand(m.Repetition, m.Path.String())
+	x, err := e.newContext(ctx, parent, repetition{}).expand(m.Repetition, m.Path.String())
 	switch {
 	case err != nil:
 		return err

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -21,15 +22,15 @@ type resourceValues struct {
 func (e *evaluator) values(r *graph.Resource) resourceValues { return resourceValues{e, r} }
 
 // expand determines the instances of a resource in one module instance.
-func (rv resourceValues) expand(in *moduleInstance) (*expansion, error) {
+func (rv resourceValues) expand(ctx context.Context, in *moduleInstance) (*expansion, error) {
 	if of := rv.r.EachOf; of != nil && !rv.e.op.deferredResources[rv.r.Addr] {
 		return newExpansion(expandedKeys{mode: repeatForEach, keys: in.resources[of.Slot].keys}), nil
 	}
-	return rv.expandWhole(in)
+	return rv.expandWhole(ctx, in)
 }
 
 // expandWhole is expand after everything that the arguments of the block refer to is complete.
-func (rv resourceValues) expandWhole(in *moduleInstance) (*expansion, error) {
+func (rv resourceValues) expandWhole(ctx context.Context, in *moduleInstance) (*expansion, error) {
 	e, r := rv.e, rv.r
 	if err := r.Exprs.SelfReferences.Err(); err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func (rv resourceValues) expandWhole(in *moduleInstance) (*expansion, error) {
 	if e.op.isDeferred(r) {
 		return newExpansion(expandedKeys{mode: repeatUnknown}), nil
 	}
-	c := e.newContext(in, repetition{})
+	c := e.newContext(ctx, in, repetition{})
 	x, err := c.expand(r.Exprs.Repetition, r.Addr.Resource.InInstance(in.addr).String())
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func ApplyTooEarly(
 	}
 	edges.Connect(second, first)
 	w.out.changes = plan.Changes
-	return w.out.state, w.run()
+	return w.out.state, w.run(ctx)
 }
 
 // ApplyByBlocks is Apply with a graph in which every reference waits for all instances of what it
@@ -50,5 +50,5 @@ func ApplyByBlocks(ctx context.Context, cfg *configs.Config, plan *plans.Plan, e
 	if !w.graph.AwaitBlocks(plan.PrevRun) {
 		return plan.Prior, fmt.Errorf("the graph has a cycle by blocks")
 	}
-	return w.apply(plan, &ApplyOptions{})
+	return w.apply(ctx, plan, &ApplyOptions{})
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,7 +25,7 @@ import (
 
 // resolveImports evaluates all import blocks and options that target a resource. Two imports to one
 // address are an error.
-func (v resourceVisit) resolveImports() error {
+func (v resourceVisit) resolveImports(ctx context.Context) error {
 	w, r := v.w, v.r
 	if len(r.Imports) == 0 {
 		return nil
@@ -33,7 +34,7 @@ func (v resourceVisit) resolveImports() error {
 	requests := map[addrs.AbsInstance]*importRequest{}
 	w.result(r).imports = requests
 	for _, t := range r.Imports {
-		errs = errs.AppendError(v.resolveImport(requests, t))
+		errs = errs.AppendError(v.resolveImport(ctx, requests, t))
 	}
 	return errs.Err()
 }
@@ -74,14 +75,16 @@ func explainImport(t *graph.Import, diags tfdiags.Diagnostics) tfdiags.Diagnosti
 }
 
 // resolveImport adds the import requests of one import block to out.
-func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t *graph.Import) error {
+func (v resourceVisit) resolveImport(
+	ctx context.Context, out map[addrs.AbsInstance]*importRequest, t *graph.Import,
+) error {
 	w := v.w
 	if t.Config == nil {
 		out[t.Command.Addr] = &importRequest{id: t.Command.ID, target: t}
 		return nil
 	}
 	root := w.modules.of(w.graph.Root)[0]
-	c := w.eval.newContext(root, repetition{})
+	c := w.eval.newContext(ctx, root, repetition{})
 	if t.ForEach == nil {
 		return v.addImportRequest(out, t, c)
 	}
@@ -89,7 +92,7 @@ func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t
 	switch {
 	case errors.Is(err, lang.ErrUnknownKeys) && w.op.Phase == graph.PhaseValidate:
 		return v.addImportRequest(out, t,
-			w.eval.newContext(root, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))
+			w.eval.newContext(ctx, root, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))
 	case errors.Is(err, lang.ErrUnknownKeys):
 		return c.unknownArgument(plans.DeferredConfig, invalidForEach, "The \"for_each\" value is known only after "+
 			"apply. Import targets must be known during the plan.",
@@ -99,7 +102,7 @@ func (v resourceVisit) resolveImport(out map[addrs.AbsInstance]*importRequest, t
 	}
 	var errs tfdiags.Diagnostics
 	for _, elem := range elements {
-		each := w.eval.newContext(root, repetition{eachKey: elem.Key, eachValue: elem.Value})
+		each := w.eval.newContext(ctx, root, repetition{eachKey: elem.Key, eachValue: elem.Value})
 		errs = errs.AppendError(v.addImportRequest(out, t, each))
 	}
 	return errs.Err()
@@ -318,13 +321,13 @@ func (c *evalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, erro
 }
 
 // importObject has the provider import and read an object.
-func (p *instancePlan) importObject(req *importRequest) (*objectState, error) {
+func (p *instancePlan) importObject(ctx context.Context, req *importRequest) (*objectState, error) {
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
 	id := req.id
 	w.out.observe(ImportStart{what, id})
 	resp := callProvider(w.calls, p.prov, "ImportResourceState", p.addr, func() providers.ImportResponse {
-		return p.prov.ImportResourceState(w.ctx, providers.ImportRequest{Type: r.Addr.Resource.Type, ID: req.id,
+		return p.prov.ImportResourceState(ctx, providers.ImportRequest{Type: r.Addr.Resource.Type, ID: req.id,
 			Identity: req.identity})
 	})
 	err := explainImport(req.target, resp.Diagnostics).WithAddress(p.addr.String()).Report(w.out.warn)
@@ -357,7 +360,7 @@ func (p *instancePlan) importObject(req *importRequest) (*objectState, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := p.refresh(addrs.NotDeposed, &objectState{value: markStored(r.Schema.Block, got.State, nil),
+	l, err := p.refresh(ctx, addrs.NotDeposed, &objectState{value: markStored(r.Schema.Block, got.State, nil),
 		identity: got.Identity, obj: obj})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -29,17 +31,17 @@ type Mocks interface {
 	Instance(addrs.AbsInstance, addrs.AbsProviderConfig) providers.Interface
 }
 
-func (w *walk) inspect() {
+func (w *walk) inspect(ctx context.Context) {
 	w.inspected = true
 	if w.op.inspection.Do != nil && len(w.modules.of(w.graph.Root)) > 0 {
-		w.op.inspection.Do(w.eval.newContext(w.modules.of(w.graph.Root)[0], repetition{}).scope())
+		w.op.inspection.Do(w.eval.newContext(ctx, w.modules.of(w.graph.Root)[0], repetition{}).scope())
 	}
 }
 
 // inspectLate runs an inspection that could not run at its node, because of failures or because the
 // operation was partial. Resources that took no part have their stored values, and so have
 // resources whose apply failed.
-func (w *walk) inspectLate() {
+func (w *walk) inspectLate(ctx context.Context) {
 	if w.op.inspection == nil || w.inspected || w.op.Phase.Destroys() || len(w.modules.of(w.graph.Root)) == 0 {
 		return
 	}
@@ -56,5 +58,5 @@ func (w *walk) inspectLate() {
 			_ = w.visitor(r).complete()
 		}
 	}
-	w.inspect()
+	w.inspect(ctx)
 }

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/providers"
@@ -56,8 +58,8 @@ type providerInstance struct {
 func (p *providerInstance) ForDisplay() string { return p.addr.Config.Provider.ForDisplay() }
 
 // planChange has the provider plan a change.
-func (t *instance) planChange(req providers.PlanRequest) providers.PlanResponse {
+func (t *instance) planChange(ctx context.Context, req providers.PlanRequest) providers.PlanResponse {
 	return callProvider(t.w.calls, t.prov, "PlanResourceChange", t.addr, func() providers.PlanResponse {
-		return t.prov.PlanResourceChange(t.w.ctx, req)
+		return t.prov.PlanResourceChange(ctx, req)
 	})
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -14,7 +13,7 @@ import (
 func TestJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 5).Draw(t, "limit")
-		q := &jobQueue{w: &walk{begin: context.Background()}, limit: limit}
+		q := &jobQueue{w: &walk{}, limit: limit}
 		q.w.halt = func() { t.Error("a job has crashed") }
 		var all []*job
 		var want []bool // whether the job succeeds

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
@@ -127,17 +128,17 @@ func (w *walk) triggers(addr addrs.AbsInstance, path cty.Path) bool {
 
 // preventDestroy reports an error if change would destroy an object protected by
 // lifecycle.prevent_destroy.
-func (p *instancePlan) preventDestroy(change *plans.InstanceChange) error {
+func (p *instancePlan) preventDestroy(ctx context.Context, change *plans.InstanceChange) error {
 	destroys := change.Action == plans.Delete || change.Action == plans.DeleteThenCreate ||
 		change.Action == plans.CreateThenDelete
-	return p.checkPreventDestroy(destroys)
+	return p.checkPreventDestroy(ctx, destroys)
 }
 
 // checkPreventDestroy evaluates prevent_destroy in the module's scope, and returns an error if it
 // is set and the object would be destroyed. An argument that can't be evaluated is always an error.
 // Objects in module instances that are no longer declared are protected too, as long as the
 // resource block exists.
-func (t *instance) checkPreventDestroy(destroys bool) error {
+func (t *instance) checkPreventDestroy(ctx context.Context, destroys bool) error {
 	r, in, addr, w := t.r, t.in, t.addr, t.w
 	if r.Config == nil || r.Exprs.PreventDestroy == nil || w.op.PreDestroy {
 		return nil // the destroy phase checks it
@@ -146,7 +147,7 @@ func (t *instance) checkPreventDestroy(destroys bool) error {
 	if gone {
 		in = w.modules.gone(r.Module)
 	}
-	c := w.eval.newContext(in, repetition{})
+	c := w.eval.newContext(ctx, in, repetition{})
 	v, err := c.argument(e, preventDestroyArgument)
 	fail := func(detail string) error { return c.argError(preventDestroyArgument.summary, detail, e, v) }
 	switch {

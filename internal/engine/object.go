@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -21,7 +22,7 @@ import (
 // upgrade returns a stored object in the current schema. It calls the provider even if the schema
 // version is current, because only the provider knows the form of its objects. Objects of the
 // built-in provider need no call.
-func (t *instance) upgrade(obj *states.Object) (*objectState, error) {
+func (t *instance) upgrade(ctx context.Context, obj *states.Object) (*objectState, error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	schema := r.Schema
 	if obj.SchemaVersion > schema.Version && !w.op.moves.Retyped(addr) {
@@ -37,7 +38,7 @@ func (t *instance) upgrade(obj *states.Object) (*objectState, error) {
 			return &objectState{value: markStored(schema.Block, v, nil), obj: obj}, nil
 		}
 	}
-	v, out, err := t.upgradeValue(obj, same)
+	v, out, err := t.upgradeValue(ctx, obj, same)
 	if err != nil {
 		return nil, err
 	}
@@ -48,12 +49,12 @@ func (t *instance) upgrade(obj *states.Object) (*objectState, error) {
 	}
 	v = markStored(schema.Block, v, obj.SensitivePaths)
 	if out == obj && same && sameJSON(encoded, obj.Attrs) {
-		return t.withIdentity(&objectState{value: v, obj: obj})
+		return t.withIdentity(ctx, &objectState{value: v, obj: obj})
 	}
 	out = changed(out, func(o *states.Object) {
 		o.Attrs, o.SensitivePaths, o.Flatmap, o.SchemaVersion = encoded, sensitive, nil, schema.Version
 	})
-	return t.withIdentity(&objectState{value: v, obj: out})
+	return t.withIdentity(ctx, &objectState{value: v, obj: out})
 }
 
 // sameJSON reports whether two JSON documents are equal. Equal bytes are the common case.
@@ -66,12 +67,12 @@ func sameJSON(a, b []byte) bool {
 }
 
 // upgradeValue has the provider upgrade an object to the current schema.
-func (t *instance) upgradeValue(obj *states.Object, same bool) (cty.Value, *states.Object, error) {
+func (t *instance) upgradeValue(ctx context.Context, obj *states.Object, same bool) (cty.Value, *states.Object, error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	ty := r.Schema.Block.ImpliedType()
 	if from := w.op.moves.Source(addr); from != nil {
 		resp := callProvider(w.calls, prov, "MoveResourceState", addr, func() providers.MoveResponse {
-			return prov.MoveResourceState(w.ctx, moveRequest(from.Provider, from.Addr.Resource.Type, obj, r))
+			return prov.MoveResourceState(ctx, moveRequest(from.Provider, from.Addr.Resource.Type, obj, r))
 		})
 		if err := t.report(resp.Diagnostics); err != nil {
 			return cty.NilVal, nil, err
@@ -89,7 +90,7 @@ func (t *instance) upgradeValue(obj *states.Object, same bool) (cty.Value, *stat
 		raw, _ = states.StripUnknownAttrs(raw, ty)
 	}
 	resp := callProvider(w.calls, prov, "UpgradeResourceState", addr, func() providers.UpgradeResponse {
-		return prov.UpgradeResourceState(w.ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type,
+		return prov.UpgradeResourceState(ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type,
 			Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap})
 	})
 	if err := t.report(resp.Diagnostics); err != nil {
@@ -133,7 +134,7 @@ func (t *instance) checkType(summary string, v cty.Value, ty cty.Type) error {
 }
 
 // withIdentity decodes the object's identity and upgrades it if its version is old.
-func (t *instance) withIdentity(l *objectState) (*objectState, error) {
+func (t *instance) withIdentity(ctx context.Context, l *objectState) (*objectState, error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	l.identity = cty.NilVal
 	if r.Schema.Identity == nil || len(l.obj.Identity) == 0 {
@@ -147,7 +148,7 @@ func (t *instance) withIdentity(l *objectState) (*objectState, error) {
 				"Upgrade the provider.", addr, prov.addr.Config.Provider.Type)
 	case l.obj.IdentityVersion < r.Schema.IdentityVersion:
 		resp := callProvider(w.calls, prov, "UpgradeResourceIdentity", addr, func() providers.UpgradeResponse {
-			return prov.UpgradeResourceIdentity(w.ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type,
+			return prov.UpgradeResourceIdentity(ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type,
 				Version: l.obj.IdentityVersion, JSON: l.obj.Identity})
 		})
 		if err := t.report(resp.Diagnostics); err != nil {
@@ -199,11 +200,11 @@ func unmark(v cty.Value) cty.Value {
 
 // refresh has the provider read the current object. A result without an object means that it is
 // gone. Errors have the address and source range of the instance.
-func (t *instance) refresh(deposed addrs.DeposedKey, l *objectState) (*objectState, error) {
+func (t *instance) refresh(ctx context.Context, deposed addrs.DeposedKey, l *objectState) (*objectState, error) {
 	w, what := t.w, Object{Addr: t.addr, Deposed: deposed}
 	what.IDKey, what.IDValue = identify(l.value)
 	w.out.observe(RefreshStart{what})
-	out, err := t.read(l)
+	out, err := t.read(ctx, l)
 	if err != nil {
 		return nil, t.explained(err)
 	}
@@ -214,15 +215,15 @@ func (t *instance) refresh(deposed addrs.DeposedKey, l *objectState) (*objectSta
 	return out, nil
 }
 
-func (t *instance) read(l *objectState) (*objectState, error) {
+func (t *instance) read(ctx context.Context, l *objectState) (*objectState, error) {
 	r, prov, addr, c, w := t.r, t.prov, t.addr, t.c, t.w
-	meta, err := w.eval.providerMeta(r, c)
+	meta, err := w.eval.providerMeta(ctx, r, c)
 	if err != nil {
 		return nil, err
 	}
 	prior := unmark(l.value)
 	resp := callProvider(w.calls, prov, "ReadResource", addr, func() providers.ReadResponse {
-		return prov.ReadResource(w.ctx, providers.ReadRequest{Type: r.Addr.Resource.Type, Prior: prior,
+		return prov.ReadResource(ctx, providers.ReadRequest{Type: r.Addr.Resource.Type, Prior: prior,
 			Private: l.obj.Private, Meta: meta, Identity: l.identity})
 	})
 	if err := t.report(resp.Diagnostics); err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -22,7 +23,7 @@ type orphanPlan struct {
 	deposed addrs.DeposedKey
 }
 
-func (o *orphanPlan) plan() (err error) {
+func (o *orphanPlan) plan(ctx context.Context) (err error) {
 	defer o.w.trackWork("plan", o.addr)(&err)
 	w, r := o.w, o.r
 	obj := o.stored.Current
@@ -36,13 +37,13 @@ func (o *orphanPlan) plan() (err error) {
 		w.out.setObject(o.addr, o.deposed, nil, o.prov.addr)
 		return nil
 	}
-	l, err := o.upgrade(obj)
+	l, err := o.upgrade(ctx, obj)
 	if err != nil {
 		return err
 	}
 	w.out.setPrevious(o.addr, o.deposed, l.obj, o.prov.addr)
 	if !w.op.skipRefresh {
-		if l, err = o.refresh(o.deposed, l); err != nil {
+		if l, err = o.refresh(ctx, o.deposed, l); err != nil {
 			return err
 		}
 	}
@@ -57,7 +58,7 @@ func (o *orphanPlan) plan() (err error) {
 	if w.op.Mode == plans.RefreshOnly {
 		return nil
 	}
-	return o.planRemoval(l)
+	return o.planRemoval(ctx, l)
 }
 
 // providerKey returns the key of the provider instance that manages the object. It is the stored
@@ -70,7 +71,7 @@ func (o *orphanPlan) providerKey() addrs.InstanceKey {
 }
 
 // planRemoval plans to destroy the object, or to remove it from the state only.
-func (o *orphanPlan) planRemoval(l *objectState) error {
+func (o *orphanPlan) planRemoval(ctx context.Context, l *objectState) error {
 	w, r := o.w, o.r
 	forget, reason := forgets(r, l.obj)
 	if r.Removed != nil {
@@ -86,12 +87,12 @@ func (o *orphanPlan) planRemoval(l *objectState) error {
 	}
 	change := o.change(l, plans.Delete, o.reason())
 	var err error
-	if change.Private, err = o.planDeletion(l); err != nil {
+	if change.Private, err = o.planDeletion(ctx, l); err != nil {
 		return err
 	}
 	w.addChange(r, change)
 	if o.deposed == "" {
-		return o.checkPreventDestroy(true)
+		return o.checkPreventDestroy(ctx, true)
 	}
 	return nil
 }
@@ -160,17 +161,17 @@ func (o *orphanPlan) reason() plans.Reason {
 
 // planDeletion has the provider plan the destruction, if the provider supports that, and returns
 // the private data to delete the object with.
-func (t *instance) planDeletion(l *objectState) (private []byte, err error) {
+func (t *instance) planDeletion(ctx context.Context, l *objectState) (private []byte, err error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
 	if !r.Provider.Schema.PlanDestroy {
 		return l.obj.Private, nil
 	}
-	meta, err := w.eval.providerMeta(r, nil)
+	meta, err := w.eval.providerMeta(ctx, r, nil)
 	if err != nil {
 		return nil, t.explained(err)
 	}
-	resp := t.planChange(providers.PlanRequest{
+	resp := t.planChange(ctx, providers.PlanRequest{
 		Type: r.Addr.Resource.Type, Prior: unmark(l.value), Proposed: null, Config: null,
 		Private: l.obj.Private, Meta: meta, Identity: l.identity,
 	})
@@ -189,10 +190,10 @@ func (t *instance) planDeletion(l *objectState) (private []byte, err error) {
 
 // planDestroy plans the destruction of all objects of a resource. Its value stays the stored one,
 // since providers may be configured with it.
-func (v resourceVisit) planDestroy() error {
+func (v resourceVisit) planDestroy(ctx context.Context) error {
 	w, r := v.w, v.r
 	if r.Addr.Resource.Mode == addrs.Ephemeral {
-		return v.plan()
+		return v.plan(ctx)
 	}
 	var jobs []func() error
 	for _, prior := range r.Prior {
@@ -205,12 +206,12 @@ func (v resourceVisit) planDestroy() error {
 				in: w.modules.at(r.Module, prior.Addr.Module)}, stored: inst}
 			if inst.Current != nil {
 				current := o
-				jobs = append(jobs, func() error { return current.planDestroy(inst.Current) })
+				jobs = append(jobs, func() error { return current.planDestroy(ctx, inst.Current) })
 			}
 			for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
 				old := o
 				old.deposed = deposed
-				jobs = append(jobs, func() error { return old.planDestroy(inst.Deposed[deposed]) })
+				jobs = append(jobs, func() error { return old.planDestroy(ctx, inst.Deposed[deposed]) })
 			}
 		}
 	}
@@ -222,7 +223,7 @@ func (v resourceVisit) planDestroy() error {
 }
 
 // planDestroy plans to destroy one object, whether or not it is declared.
-func (o *orphanPlan) planDestroy(obj *states.Object) error {
+func (o *orphanPlan) planDestroy(ctx context.Context, obj *states.Object) error {
 	w, r := o.w, o.r
 	var err error
 	if o.prov, err = o.providerAt(o.providerKey()); err != nil {
@@ -234,7 +235,7 @@ func (o *orphanPlan) planDestroy(obj *states.Object) error {
 			Action: plans.Delete, Before: null, After: null})
 		return nil
 	}
-	l, err := o.upgrade(obj)
+	l, err := o.upgrade(ctx, obj)
 	if err != nil {
 		return err
 	}
@@ -245,12 +246,12 @@ func (o *orphanPlan) planDestroy(obj *states.Object) error {
 		return nil
 	}
 	change := o.change(l, plans.Delete, plans.NoReason)
-	if change.Private, err = o.planDeletion(l); err != nil {
+	if change.Private, err = o.planDeletion(ctx, l); err != nil {
 		return err
 	}
 	w.addChange(r, change)
 	if o.deposed == "" {
-		w.out.report(o.checkPreventDestroy(true)) // the plan still shows what else would be destroyed
+		w.out.report(o.checkPreventDestroy(ctx, true)) // the plan still shows what else would be destroyed
 	}
 	return nil
 }

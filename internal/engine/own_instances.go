@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,7 +21,7 @@ import (
 
 // orderInstances finds the keys by which each instance reads its own resource. It returns an error
 // if a key is not known, or if instances refer to each other in a circle.
-func (v resourceVisit) orderInstances(in *moduleInstance, x *expansion) error {
+func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x *expansion) error {
 	own := v.r.OwnInstances()
 	if own == nil {
 		return nil
@@ -43,7 +44,7 @@ func (v resourceVisit) orderInstances(in *moduleInstance, x *expansion) error {
 		order.Add()
 	}
 	for i := range x.keys {
-		c := v.w.eval.newContext(in, x.repetition(i))
+		c := v.w.eval.newContext(ctx, in, x.repetition(i))
 		keys, err := c.keysRead(graph.IndexedRead{Of: v.r, Refs: own})
 		if err != nil {
 			for _, d := range tfdiags.FromError(v.keyError(in, x.keys[i], err)) {
@@ -58,7 +59,7 @@ func (v resourceVisit) orderInstances(in *moduleInstance, x *expansion) error {
 			}
 			x.reads[i] = append(x.reads[i], plans.InstanceRead{Resource: v.r.Addr.Resource, Key: key})
 			if at == i {
-				report(v.ownCycle(in, x, []dag.ID{dag.ID(i)}))
+				report(v.ownCycle(ctx, in, x, []dag.ID{dag.ID(i)}))
 			} else {
 				order.Connect(dag.ID(i), dag.ID(at))
 			}
@@ -74,7 +75,7 @@ func (v resourceVisit) orderInstances(in *moduleInstance, x *expansion) error {
 		return nil
 	}
 	for _, cycle := range order.Cycles() {
-		errs = errs.Append(v.ownCycle(in, x, cycle))
+		errs = errs.Append(v.ownCycle(ctx, in, x, cycle))
 	}
 	return errs.Err()
 }
@@ -93,14 +94,16 @@ func (v resourceVisit) keyError(in *moduleInstance, key addrs.InstanceKey, err e
 
 // ownCycle returns the error for instances that refer to each other in a circle, or for one that
 // refers to itself.
-func (v resourceVisit) ownCycle(in *moduleInstance, x *expansion, cycle []dag.ID) tfdiags.Diagnostic {
+func (v resourceVisit) ownCycle(
+	ctx context.Context, in *moduleInstance, x *expansion, cycle []dag.ID,
+) tfdiags.Diagnostic {
 	abs := v.r.Addr.Resource.InInstance(in.addr)
 	var text strings.Builder
 	var names []string
 	at := v.r.Config.Range
 	for n, id := range cycle {
 		from, to := x.keys[id], x.keys[cycle[(n+1)%len(cycle)]]
-		c := v.w.eval.newContext(in, x.repetition(int(id)))
+		c := v.w.eval.newContext(ctx, in, x.repetition(int(id)))
 		for _, ref := range v.r.OwnInstances() {
 			if key, err := c.keyOf(ref, v.r.Exprs.Repetition); err == nil && key == to && !c.unused(ref) {
 				at = ref.Range

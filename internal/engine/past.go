@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -50,12 +51,12 @@ func (s *restoration) config(p *instancePlan, marked cty.Value) cty.Value {
 
 // planPast prepares the plan of an instance that existed at the earlier time. It returns nil and
 // plans a removal, if necessary, for one that did not.
-func (p *instancePlan) planPast(prior *objectState) (*restoration, error) {
+func (p *instancePlan) planPast(ctx context.Context, prior *objectState) (*restoration, error) {
 	stored := p.w.op.past.Instance(p.addr)
 	if stored == nil || stored.Current == nil {
-		return nil, p.planNewer(prior)
+		return nil, p.planNewer(ctx, prior)
 	}
-	l, err := p.upgrade(stored.Current)
+	l, err := p.upgrade(ctx, stored.Current)
 	if err != nil {
 		return nil, err
 	}
@@ -64,14 +65,14 @@ func (p *instancePlan) planPast(prior *objectState) (*restoration, error) {
 
 // planNewer plans the removal of an object that did not exist at the earlier time. References see
 // it as it is now.
-func (p *instancePlan) planNewer(prior *objectState) error {
+func (p *instancePlan) planNewer(ctx context.Context, prior *objectState) error {
 	if !prior.exists() {
 		p.x.objs[p.at] = cty.UnknownVal(p.r.Schema.Block.ImpliedType()).Mark(marks.Absent)
 		return nil
 	}
 	p.x.objs[p.at] = prior.value
 	o := &orphanPlan{instance: p.instance, stored: p.w.op.Prior.Instance(p.addr)}
-	return o.planRemoval(prior)
+	return o.planRemoval(ctx, prior)
 }
 
 // lose records what a planned change does not bring back, and returns the planned value with marks

@@ -151,7 +151,7 @@ func planNormal(
 	}
 	opts.warnOfTargets(w.graph.LeftOut, env.Warn)
 	w.out.prevRun = moved.Clone()
-	err = w.run()
+	err = w.run(ctx)
 	f := finisher{w}
 	f.removeOutputs()
 	undone := moves.CheckInstances(w.op.Config, f.moduleInstances, f.declares)
@@ -373,7 +373,7 @@ func planDestroy(
 	if err != nil {
 		return nil, err
 	}
-	err = w.run()
+	err = w.run(ctx)
 	w.out.prevRun = prevRun
 	f := finisher{w}
 	f.removeOutputs()

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
 	"tofu/internal/addrs"
@@ -26,11 +27,11 @@ func (v resourceVisit) inOrder() bool { return v.r.Inputs != v.r.Node || v.r.Own
 
 // findAwaited finds the instances of other resources for which each instance waits. It leaves out
 // resources for which an instance waits as a whole.
-func (v resourceVisit) findAwaited(in *moduleInstance, x *expansion) {
+func (v resourceVisit) findAwaited(ctx context.Context, in *moduleInstance, x *expansion) {
 	if len(v.r.Awaited) == 0 {
 		return
 	}
-	c := v.w.eval.newContext(in, repetition{})
+	c := v.w.eval.newContext(ctx, in, repetition{})
 	c.before = v.r
 	for i := range x.keys {
 		c.rep = x.repetition(i)
@@ -147,9 +148,9 @@ func (p *resourcePlan) connect(in *moduleInstance, x *expansion) {
 }
 
 // startPlan begins to plan the instances of a resource before everything that it reads is planned.
-func (v resourceVisit) startPlan() error {
+func (v resourceVisit) startPlan(ctx context.Context) error {
 	w, r, res := v.w, v.r, v.w.result(v.r)
-	p, deferred, err := v.begin()
+	p, deferred, err := v.begin(ctx)
 	switch {
 	case deferred != nil: // the changes are put off once the values that the block reads are complete
 		res.deferredBy = deferred
@@ -175,10 +176,10 @@ func (v resourceVisit) startPlan() error {
 }
 
 // planned ends the planning of a resource after its jobs.
-func (v resourceVisit) planned() error {
+func (v resourceVisit) planned(ctx context.Context) error {
 	switch res := v.w.result(v.r); {
 	case res.last == nil && res.deferredBy != nil:
-		return v.deferAll(res.deferredBy)
+		return v.deferAll(ctx, res.deferredBy)
 	case res.failed:
 		return errReported
 	}

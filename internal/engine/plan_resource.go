@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -23,11 +24,11 @@ type resourceVisit struct {
 func (w *walk) visitor(r *graph.Resource) resourceVisit { return resourceVisit{w, r} }
 
 // plan plans all instances of a resource: declared instances, orphans and deposed objects.
-func (v resourceVisit) plan() error {
-	p, deferred, err := v.begin()
+func (v resourceVisit) plan(ctx context.Context) error {
+	p, deferred, err := v.begin(ctx)
 	switch {
 	case deferred != nil:
-		return v.deferAll(deferred)
+		return v.deferAll(ctx, deferred)
 	case p == nil:
 		return err
 	}
@@ -43,14 +44,14 @@ type resourcePlan struct {
 
 // begin decides the instances of a resource and prepares their plans. It returns nil if the resource
 // is deferred or can't be planned at all.
-func (v resourceVisit) begin() (*resourcePlan, *deferredNode, error) {
+func (v resourceVisit) begin(ctx context.Context) (*resourcePlan, *deferredNode, error) {
 	w, r := v.w, v.r
 	if w.deferred != nil {
 		if d := w.deferred[r.Inputs.ID]; d != nil {
 			return nil, d, nil
 		}
 	}
-	if err := v.resolveImports(); err != nil {
+	if err := v.resolveImports(ctx); err != nil {
 		return nil, w.eval.deferredBy(err), err
 	}
 	if r.Config != nil && r.Addr.Resource.Mode != addrs.Managed && w.pendingBefore(r.Inputs) {
@@ -60,7 +61,7 @@ func (v resourceVisit) begin() (*resourcePlan, *deferredNode, error) {
 	var broken map[addrs.ModuleInstance]bool
 	if r.Config != nil {
 		for _, in := range w.modules.of(r.Module) {
-			x, err := v.expand(in)
+			x, err := v.expand(ctx, in)
 			if d := w.eval.deferredBy(err); d != nil {
 				return nil, d, err
 			}
@@ -72,7 +73,7 @@ func (v resourceVisit) begin() (*resourcePlan, *deferredNode, error) {
 				broken[in.addr] = true
 				continue
 			}
-			p.addInstances(in, x)
+			p.addInstances(ctx, in, x)
 		}
 	}
 	if len(p.run) == 0 && len(broken) == 0 && r.HasConditions() {
@@ -84,7 +85,7 @@ func (v resourceVisit) begin() (*resourcePlan, *deferredNode, error) {
 	}
 	for _, prior := range r.Prior {
 		if !broken[prior.Addr.Module] {
-			p.run = append(p.run, v.orphanJobs(prior)...)
+			p.run = append(p.run, v.orphanJobs(ctx, prior)...)
 		}
 	}
 	return p, nil, nil
@@ -104,10 +105,10 @@ func (p *resourcePlan) planAll() error {
 }
 
 // addInstances adds the plans of the instances in one module instance.
-func (p *resourcePlan) addInstances(in *moduleInstance, x *expansion) {
+func (p *resourcePlan) addInstances(ctx context.Context, in *moduleInstance, x *expansion) {
 	for i, key := range x.keys {
 		p.run = append(p.run, func() error {
-			err := p.planInstance(in, x, i)
+			err := p.planInstance(ctx, in, x, i)
 			p.w.eval.unfinished.finish(p.r.Addr.Resource.InInstance(in.addr).Instance(key), err)
 			return err
 		})
@@ -134,8 +135,8 @@ func (p *resourcePlan) end(err error) error {
 }
 
 // expand decides the instances in one module instance, and what each of them waits for.
-func (v resourceVisit) expand(in *moduleInstance) (*expansion, error) {
-	x, err := v.w.eval.values(v.r).expand(in)
+func (v resourceVisit) expand(ctx context.Context, in *moduleInstance) (*expansion, error) {
+	x, err := v.w.eval.values(v.r).expand(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -147,18 +148,18 @@ func (v resourceVisit) expand(in *moduleInstance) (*expansion, error) {
 	if v.w.op.defers {
 		x.deferred = make([]*deferredNode, len(x.keys))
 	}
-	if err := v.orderInstances(in, x); err != nil {
+	if err := v.orderInstances(ctx, in, x); err != nil {
 		in.resources[v.r.Slot] = nil
 		return nil, err
 	}
-	v.findAwaited(in, x)
+	v.findAwaited(ctx, in, x)
 	v.w.eval.unfinished.add(v.r.Addr.Resource.InInstance(in.addr), x.keys)
 	return x, nil
 }
 
 // instanceAt returns the planning of the declared instance at a position.
-func (v resourceVisit) instanceAt(in *moduleInstance, x *expansion, i int) *instancePlan {
-	c := v.w.eval.newContext(in, x.repetition(i))
+func (v resourceVisit) instanceAt(ctx context.Context, in *moduleInstance, x *expansion, i int) *instancePlan {
+	c := v.w.eval.newContext(ctx, in, x.repetition(i))
 	if v.r.EachOf != nil && x.mode == repeatForEach && x.each == nil {
 		c.rep.eachValue = c.eachValue(v.r.EachOf, x.keys[i])
 	}
@@ -170,11 +171,11 @@ func (v resourceVisit) instanceAt(in *moduleInstance, x *expansion, i int) *inst
 }
 
 // planInstance plans one declared instance, or puts off its change.
-func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) error {
-	p := v.instanceAt(in, x, i)
+func (v resourceVisit) planInstance(ctx context.Context, in *moduleInstance, x *expansion, i int) error {
+	p := v.instanceAt(ctx, in, x, i)
 	d := v.deferredByRead(in, x, i)
 	if d == nil {
-		err := p.planDeclared()
+		err := p.planDeclared(ctx)
 		d = v.w.eval.deferredBy(err)
 		if d == nil {
 			return err
@@ -188,7 +189,7 @@ func (v resourceVisit) planInstance(in *moduleInstance, x *expansion, i int) err
 }
 
 // planDeclared plans the instance.
-func (p *instancePlan) planDeclared() (err error) {
+func (p *instancePlan) planDeclared(ctx context.Context) (err error) {
 	w, r := p.w, p.r
 	defer w.trackWork("plan", p.addr)(&err)
 	if !r.Selected.Has(p.addr) {
@@ -203,11 +204,11 @@ func (p *instancePlan) planDeclared() (err error) {
 	}
 	switch r.Addr.Resource.Mode {
 	case addrs.Data:
-		return p.planData()
+		return p.planData(ctx)
 	case addrs.Ephemeral:
-		return p.planEphemeral()
+		return p.planEphemeral(ctx)
 	}
-	return p.planManaged()
+	return p.planManaged(ctx)
 }
 
 // selfReferences reports whether the instance's block refers to its own resource as a whole, and
@@ -240,7 +241,7 @@ func (p *instancePlan) selfReferences() (named bool, err error) {
 
 // orphanJobs returns a function for each object of the resource that is not declared. The functions
 // plan these objects.
-func (v resourceVisit) orphanJobs(prior *states.Resource) []func() error {
+func (v resourceVisit) orphanJobs(ctx context.Context, prior *states.Resource) []func() error {
 	w, r := v.w, v.r
 	if w.op.past != nil {
 		return nil
@@ -259,11 +260,11 @@ func (v resourceVisit) orphanJobs(prior *states.Resource) []func() error {
 		}
 		if _, wanted := x.has(key); !wanted && inst.Current != nil {
 			o := &orphanPlan{instance: instance{w: w, r: r, addr: addr, in: in}, stored: inst}
-			jobs = append(jobs, o.planOrDefer)
+			jobs = append(jobs, func() error { return o.planOrDefer(ctx) })
 		}
 		for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
 			o := &orphanPlan{instance: instance{w: w, r: r, addr: addr, in: in}, stored: inst, deposed: deposed}
-			jobs = append(jobs, o.planOrDefer)
+			jobs = append(jobs, func() error { return o.planOrDefer(ctx) })
 		}
 	}
 	return jobs
@@ -354,7 +355,7 @@ type objectState struct {
 func (l *objectState) exists() bool { return l != nil && l.obj != nil }
 
 // planManaged plans a managed instance.
-func (p *instancePlan) planManaged() error {
+func (p *instancePlan) planManaged(ctx context.Context) error {
 	w, r := p.w, p.r
 	if err := r.Config.Lifecycle.DestroyProblem; err != nil {
 		return err
@@ -363,7 +364,7 @@ func (p *instancePlan) planManaged() error {
 	if p.prov, err = p.declaredProvider(); err != nil {
 		return err
 	}
-	prior, importing, err := p.prior()
+	prior, importing, err := p.prior(ctx)
 	if err != nil {
 		return err
 	}
@@ -371,7 +372,7 @@ func (p *instancePlan) planManaged() error {
 		return p.refreshOnly(prior)
 	}
 	if w.op.past != nil {
-		if p.restore, err = p.planPast(prior); p.restore == nil {
+		if p.restore, err = p.planPast(ctx, prior); p.restore == nil {
 			return err
 		}
 	}
@@ -388,12 +389,12 @@ func (p *instancePlan) planManaged() error {
 			return err
 		}
 	}
-	change, err := p.change(prior, importing)
+	change, err := p.change(ctx, prior, importing)
 	if err != nil {
 		return err
 	}
 	w.addChange(r, change)
-	err = p.preventDestroy(change)
+	err = p.preventDestroy(ctx, change)
 	p.x.objs[p.at] = change.After
 	if change.Action.IsReplace() { // for references, unknown parts are sensitive as well
 		p.x.objs[p.at] = markStored(r.Schema.Block, change.After, nil)
@@ -417,7 +418,7 @@ func (p *instancePlan) conditionSet(failed string) conditionSet {
 
 // prior returns the object before the change: the imported object, or the stored object after
 // refreshing it.
-func (p *instancePlan) prior() (*objectState, *plans.Importing, error) {
+func (p *instancePlan) prior(ctx context.Context) (*objectState, *plans.Importing, error) {
 	w := p.w
 	stored := w.op.Prior.Instance(p.addr)
 	if stored == nil || stored.Current == nil {
@@ -425,10 +426,10 @@ func (p *instancePlan) prior() (*objectState, *plans.Importing, error) {
 		if req == nil {
 			return &objectState{value: cty.NullVal(p.r.Schema.Block.ImpliedType())}, nil, nil
 		}
-		l, err := p.importObject(req)
+		l, err := p.importObject(ctx, req)
 		return l, req.importing(), err
 	}
-	l, err := p.upgrade(stored.Current)
+	l, err := p.upgrade(ctx, stored.Current)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -437,7 +438,7 @@ func (p *instancePlan) prior() (*objectState, *plans.Importing, error) {
 	deps := l.obj.Dependencies
 	if !w.op.skipRefresh {
 		deps = p.r.Recorded.Dependencies.Union(deps)
-		if l, err = p.refresh(addrs.NotDeposed, l); err != nil {
+		if l, err = p.refresh(ctx, addrs.NotDeposed, l); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,16 +23,16 @@ type providerVisit struct {
 }
 
 // start starts and configures a provider configuration's instances.
-func (v providerVisit) start() error {
+func (v providerVisit) start(ctx context.Context) error {
 	w, p := v.w, v.p
 	keys := []addrs.InstanceKey{addrs.NoKey}
 	if p.Instances != nil {
 		keys = slices.SortedFunc(maps.Keys(p.Instances), addrs.InstanceKey.Compare)
 	}
-	return w.each(len(keys), func(i int) error { return v.startInstance(keys[i]) })
+	return w.each(len(keys), func(i int) error { return v.startInstance(ctx, keys[i]) })
 }
 
-func (v providerVisit) startInstance(key addrs.InstanceKey) error {
+func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey) error {
 	w, p := v.w, v.p
 	mocked := w.op.env.Mocks != nil && w.op.env.Mocks.Configuration(p.Addr)
 	functions := p.FunctionsOnly || w.graph.CallsFunctions(p)
@@ -41,7 +42,7 @@ func (v providerVisit) startInstance(key addrs.InstanceKey) error {
 	}
 	var err error
 	impl := callProvider(w.calls, &p.Addr.Provider, "Start", addrs.AbsInstance{}, func() (impl providers.Interface) {
-		impl, err = w.op.env.Provider(w.ctx, p.Addr.Provider)
+		impl, err = w.op.env.Provider(ctx, p.Addr.Provider)
 		return impl
 	})
 	if err != nil {
@@ -52,7 +53,7 @@ func (v providerVisit) startInstance(key addrs.InstanceKey) error {
 	if w.op.Phase == graph.PhaseEval || p.FunctionsOnly || p.Assumed || mocked {
 		return nil
 	}
-	config, err := v.config(key)
+	config, err := v.config(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -61,16 +62,16 @@ func (v providerVisit) startInstance(key addrs.InstanceKey) error {
 	}
 	diags := callProvider(w.calls, &p.Addr.Provider, "ConfigureProvider", addrs.AbsInstance{},
 		func() tfdiags.Diagnostics {
-			diags := impl.ValidateProviderConfig(w.ctx, config)
+			diags := impl.ValidateProviderConfig(ctx, config)
 			if diags.HasErrors() || w.op.Phase == graph.PhaseValidate {
 				return diags
 			}
 			if w.op.defers {
 				impl.AllowDeferral()
 			}
-			return diags.Append(impl.Configure(w.ctx, config)...)
+			return diags.Append(impl.Configure(ctx, config)...)
 		})
-	if v.deferProvider(config, diags.Err()) {
+	if v.deferProvider(ctx, config, diags.Err()) {
 		return nil
 	}
 	return explainProvider(p, diags).Report(w.out.warn)
@@ -78,7 +79,7 @@ func (v providerVisit) startInstance(key addrs.InstanceKey) error {
 
 // config evaluates the configuration block. The result may contain ephemeral values and has no
 // marks.
-func (v providerVisit) config(key addrs.InstanceKey) (cty.Value, error) {
+func (v providerVisit) config(ctx context.Context, key addrs.InstanceKey) (cty.Value, error) {
 	w, p := v.w, v.p
 	in := w.modules.of(p.Module)
 	if len(in) == 0 {
@@ -89,7 +90,7 @@ func (v providerVisit) config(key addrs.InstanceKey) (cty.Value, error) {
 	if p.Instances != nil {
 		rep = repetition{eachKey: key.Value(), eachValue: p.Instances[key]}
 	}
-	out, err := w.eval.newContext(in[0], rep).evalBody(p.Body)
+	out, err := w.eval.newContext(ctx, in[0], rep).evalBody(p.Body)
 	if err != nil && p.Config == nil {
 		return out, tfdiags.Join(tfdiags.Errorf("Invalid provider configuration",
 			"The provider %s requires configuration. Add a provider block with the arguments named below "+
@@ -108,9 +109,9 @@ func explainProvider(p *graph.Provider, diags tfdiags.Diagnostics) tfdiags.Diagn
 
 // closeAll closes all providers and ephemeral objects that an interrupted or failed walk has left
 // open.
-func (w *walk) closeAll() {
+func (w *walk) closeAll(ctx context.Context) {
 	for _, r := range w.graph.Resources {
-		w.out.report(w.ephemerals.close(r))
+		w.out.report(w.ephemerals.close(ctx, r))
 	}
 	for _, p := range w.graph.Providers {
 		w.providers.close(p)
@@ -118,9 +119,9 @@ func (w *walk) closeAll() {
 }
 
 // stopProviders makes all running providers end their current calls.
-func (w *walk) stopProviders() {
+func (w *walk) stopProviders(ctx context.Context) {
 	w.providers.each(func(impl providers.Interface) {
-		go func() { _ = impl.Stop(w.ctx) }()
+		go func() { _ = impl.Stop(ctx) }()
 	})
 }
 
@@ -135,7 +136,7 @@ func (e *evaluator) providerKey(key *graph.ProviderKey, c *evalContext) (addrs.I
 		for in.module.Parent != key.Module || in.module.Call.Name != key.Call {
 			in = in.parent
 		}
-		at = e.newContext(in.parent, in.rep)
+		at = e.newContext(c.ctx, in.parent, in.rep)
 	}
 	v, err := at.argument(key.Expr, providerKeyArgument)
 	switch {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/engine/graph"
@@ -9,24 +11,24 @@ import (
 )
 
 // provision runs the resource's creation provisioners on a new object.
-func (p *instancePlan) provision(self cty.Value) error {
-	return p.runProvisioners(p.r.Exprs.Provisioners, p.withSelf(self), false)
+func (p *instancePlan) provision(ctx context.Context, self cty.Value) error {
+	return p.runProvisioners(ctx, p.r.Exprs.Provisioners, p.withSelf(self), false)
 }
 
 // runProvisioners runs the provisioners of one kind, in order, until one fails.
-func (t *instance) runProvisioners(list []*graph.Provisioner, c *evalContext, destroy bool) error {
+func (t *instance) runProvisioners(ctx context.Context, list []*graph.Provisioner, c *evalContext, destroy bool) error {
 	for _, prov := range list {
 		if prov.Config.Destroy != destroy || prov.Body == nil {
 			continue
 		}
-		if err := t.runProvisioner(prov, c); err != nil && !prov.Config.Continue {
+		if err := t.runProvisioner(ctx, prov, c); err != nil && !prov.Config.Continue {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *instance) runProvisioner(prov *graph.Provisioner, c *evalContext) error {
+func (t *instance) runProvisioner(ctx context.Context, prov *graph.Provisioner, c *evalContext) error {
 	addr, w := t.addr, t.w
 	marked, err := c.evalBody(prov.Body)
 	if err != nil {
@@ -46,7 +48,9 @@ func (t *instance) runProvisioner(prov *graph.Provisioner, c *evalContext) error
 		out = nil
 	}
 	diags := callProvider(w.calls, provisionerName(prov.Config.Type), "Run", addr, func() tfdiags.Diagnostics {
-		return w.op.env.Provisioner(prov.Config.Type).Run(w.op.Timings.Context(w.begin, addr), unmark(marked),
+		ctx, cancel := w.untilHalted(ctx)
+		defer cancel()
+		return w.op.env.Provisioner(prov.Config.Type).Run(w.op.Timings.Context(ctx, addr), unmark(marked),
 			connection, out)
 	})
 	w.out.observe(ProvisionDone{what, prov.Config.Type, diags.HasErrors()})
@@ -79,7 +83,7 @@ func (o *operation) hides(config cty.Value) string {
 
 // runDestroyProvisioners runs the destroy-time provisioners of an object. They can refer to the
 // object only, because the rest of the resource may be gone.
-func (t *instance) runDestroyProvisioners(self cty.Value) error {
+func (t *instance) runDestroyProvisioners(ctx context.Context, self cty.Value) error {
 	r, addr, w := t.r, t.addr, t.w
 	m, list := w.graph.DeletionProvisioners(r)
 	if len(list) == 0 {
@@ -96,5 +100,5 @@ func (t *instance) runDestroyProvisioners(self cty.Value) error {
 	if s, ok := addr.Key.IsString(); ok {
 		rep.eachKey, rep.eachValue = cty.StringVal(s), cty.DynamicVal
 	}
-	return t.runProvisioners(list, w.eval.newContext(in, rep).withSelf(self), true)
+	return t.runProvisioners(ctx, list, w.eval.newContext(ctx, in, rep).withSelf(self), true)
 }

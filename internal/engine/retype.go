@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
@@ -31,14 +32,14 @@ type retypes struct {
 type retype struct{ from, to *graph.Resource }
 
 // offerRetypes asks a provider, before it is closed, which of the pairs it supports.
-func (w *walk) offerRetypes(p *graph.Provider) {
+func (w *walk) offerRetypes(ctx context.Context, p *graph.Provider) {
 	if w.op.Phase != graph.PhasePlan || w.op.Mode != plans.Normal || w.op.PreDestroy || p.Schema == nil ||
 		!p.Schema.MoveResource {
 		return
 	}
 	w.retypes.once.Do(func() { w.retypes.pairs = retypePairs(w.graph) })
 	for _, pair := range w.retypes.pairs[p] {
-		if w.supports(pair) {
+		if w.supports(ctx, pair) {
 			w.retypes.mu.Lock()
 			w.retypes.found = append(w.retypes.found, plans.Retype{From: pair.from.Addr, To: pair.to.Addr})
 			w.retypes.mu.Unlock()
@@ -76,7 +77,7 @@ func retypePairs(g *graph.Graph) map[*graph.Provider][]retype {
 
 // supports reports whether the provider makes an object of the old type into one that is mostly as
 // planned.
-func (w *walk) supports(pair retype) bool {
+func (w *walk) supports(ctx context.Context, pair retype) bool {
 	from, obj, change := w.movable(pair)
 	if obj == nil {
 		return false
@@ -93,7 +94,7 @@ func (w *walk) supports(pair retype) bool {
 	}
 	prov := &providerInstance{impl, change.Provider}
 	resp := callProvider(w.calls, prov, "MoveResourceState", change.Addr, func() providers.MoveResponse {
-		return impl.MoveResourceState(w.ctx, moveRequest(from.Provider, from.Addr.Resource.Type, obj, pair.to))
+		return impl.MoveResourceState(ctx, moveRequest(from.Provider, from.Addr.Resource.Type, obj, pair.to))
 	})
 	if resp.Diagnostics.HasErrors() || resp.State == cty.NilVal || resp.State.IsNull() ||
 		len(resp.State.Type().TestConformance(pair.to.Schema.Block.ImpliedType())) > 0 {

@@ -49,7 +49,7 @@ func becauseOf(chain []plans.DeferralStep) string {
 }
 
 func (c *evalContext) firstUnknown(in *moduleInstance, e *lang.Expr) *addrs.Reference {
-	at := (&evalContext{e: c.e, in: in, rep: c.rep}).withoutDeprecations()
+	at := (&evalContext{ctx: c.ctx, e: c.e, in: in, rep: c.rep}).withoutDeprecations()
 	for _, ref := range e.Refs.Objects {
 		one := &lang.Expr{Expression: &traversalExpr{ref}}
 		one.Refs.Add(lang.Refs{Objects: []*addrs.Reference{ref}})

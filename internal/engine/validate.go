@@ -23,24 +23,24 @@ func Validate(ctx context.Context, cfg *configs.Config, env *Env) error {
 	if err != nil {
 		return err
 	}
-	return w.run()
+	return w.run(ctx)
 }
 
 // validate checks a resource block once per module instance, with unknown repetition.
-func (v resourceVisit) validate() error {
+func (v resourceVisit) validate(ctx context.Context) error {
 	w, r := v.w, v.r
 	var errs tfdiags.Diagnostics
-	errs = errs.AppendError(v.resolveImports()).AppendError(r.SelfReferences())
+	errs = errs.AppendError(v.resolveImports(ctx)).AppendError(r.SelfReferences())
 	for _, in := range w.modules.of(r.Module) {
 		x := newExpansion(*singleInstance)
 		in.resources[r.Slot] = x
-		errs = errs.AppendError(v.validateRepetition(in))
+		errs = errs.AppendError(v.validateRepetition(ctx, in))
 		errs = errs.AppendError(w.eval.refErrors(r.Module, r.Exprs.DependsOn))
 		p := &instancePlan{x: x, instance: instance{
 			w: w, r: r, addr: r.Addr.Resource.InInstance(in.addr).Instance(addrs.NoKey), in: in,
-			c: w.eval.newContext(in, unknownRepetition(r.Exprs.Repetition)),
+			c: w.eval.newContext(ctx, in, unknownRepetition(r.Exprs.Repetition)),
 		}}
-		v, err := p.validate()
+		v, err := p.validate(ctx)
 		errs = errs.AppendError(err)
 		x.objs[0] = v
 		if r.Exprs.Repetition.Repeats() || r.Exprs.Repetition.Enabled != nil {
@@ -50,7 +50,7 @@ func (v resourceVisit) validate() error {
 		errs = errs.AppendError(p.validateConditions(v)) // report these even if the body is invalid
 		errs = errs.AppendError(p.validateProvisioners(v, len(errs) > 0))
 		if r.Exprs.PreventDestroy != nil && len(errs) == 0 {
-			errs = errs.AppendError(p.checkPreventDestroy(false))
+			errs = errs.AppendError(p.checkPreventDestroy(ctx, false))
 		}
 	}
 	return errs.Err()
@@ -58,9 +58,9 @@ func (v resourceVisit) validate() error {
 
 // validateRepetition checks the arguments that determine the instances. It leaves a for_each that
 // can't be evaluated yet, and errors in "enabled", to the plan.
-func (v resourceVisit) validateRepetition(in *moduleInstance) error {
+func (v resourceVisit) validateRepetition(ctx context.Context, in *moduleInstance) error {
 	w, r := v.w, v.r
-	c := w.eval.newContext(in, repetition{})
+	c := w.eval.newContext(ctx, in, repetition{})
 	rep := r.Exprs.Repetition
 	for _, refs := range rep.Refs() {
 		if err := w.eval.refErrors(r.Module, refs); err != nil {
@@ -85,7 +85,7 @@ func (e *evaluator) refErrors(m *graph.Module, refs *lang.Refs) error {
 }
 
 // validate evaluates and validates the block, and returns its value for references.
-func (p *instancePlan) validate() (cty.Value, error) {
+func (p *instancePlan) validate(ctx context.Context) (cty.Value, error) {
 	r, schema := p.r, p.r.Schema.Block
 	unknown := markStored(schema, schema.UnknownValue(), nil)
 	marked, err := p.c.resourceBody(r)
@@ -108,7 +108,7 @@ func (p *instancePlan) validate() (cty.Value, error) {
 	for _, t := range r.Exprs.Triggers {
 		errs = errs.AppendError(p.w.eval.refErrors(r.Module, &t.Refs))
 	}
-	ctx, typ := p.w.ctx, r.Addr.Resource.Type
+	typ := r.Addr.Resource.Type
 	var answer tfdiags.Diagnostics
 	switch r.Addr.Resource.Mode {
 	case addrs.Data:

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -17,7 +18,7 @@ import (
 
 // evalValue evaluates a variable, local or output in every instance of its module. It evaluates all
 // instances even if one fails, so that all errors are reported.
-func (e *evaluator) evalValue(v *graph.Value) error {
+func (e *evaluator) evalValue(ctx context.Context, v *graph.Value) error {
 	var errs tfdiags.Diagnostics
 	var shared cty.Value // the variable's value, if it is the same for all instances of a call
 	var sharedIn *moduleInstance
@@ -32,20 +33,20 @@ func (e *evaluator) evalValue(v *graph.Value) error {
 		switch v.Kind {
 		case graph.Variable:
 			if sharedIn == nil || sharedIn != in.parent || v.PerInstance {
-				shared, err = e.variableValue(v, in)
+				shared, err = e.variableValue(ctx, v, in)
 				sharedIn = in.parent
 			}
 			in.values[v.Slot] = shared
 			if err == nil {
-				err = e.validateVariable(v, in)
+				err = e.validateVariable(ctx, v, in)
 			}
 			if e.op.Phase == graph.PhaseValidate {
 				in.values[v.Slot] = unknownVariable(v.Variable) // validation must hold for all possible values
 			}
 		case graph.Local:
-			in.values[v.Slot], err = e.newContext(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
+			in.values[v.Slot], err = e.newContext(ctx, in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
 		case graph.Output:
-			err = e.evalOutput(v, in)
+			err = e.evalOutput(ctx, v, in)
 		}
 		errs = errs.AppendError(err)
 	}
@@ -54,7 +55,7 @@ func (e *evaluator) evalValue(v *graph.Value) error {
 
 // evalValueIn evaluates a value in one instance of its module, before the other instances can be
 // evaluated.
-func (e *evaluator) evalValueIn(v *graph.Value, addr addrs.ModuleInstance) error {
+func (e *evaluator) evalValueIn(ctx context.Context, v *graph.Value, addr addrs.ModuleInstance) error {
 	in := e.modules.at(v.Module, addr)
 	if in == nil {
 		return nil // its Steps report that it is gone
@@ -62,20 +63,20 @@ func (e *evaluator) evalValueIn(v *graph.Value, addr addrs.ModuleInstance) error
 	switch v.Kind {
 	case graph.Variable:
 		var err error
-		if in.values[v.Slot], err = e.variableValue(v, in); err != nil {
+		if in.values[v.Slot], err = e.variableValue(ctx, v, in); err != nil {
 			return err
 		}
-		return e.validateVariable(v, in)
+		return e.validateVariable(ctx, v, in)
 	case graph.Output:
-		return e.evalOutput(v, in)
+		return e.evalOutput(ctx, v, in)
 	}
 	var err error
-	in.values[v.Slot], err = e.newContext(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
+	in.values[v.Slot], err = e.newContext(ctx, in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
 	return err
 }
 
 // variableValue returns an input variable's final value in one module instance.
-func (e *evaluator) variableValue(v *graph.Value, in *moduleInstance) (cty.Value, error) {
+func (e *evaluator) variableValue(ctx context.Context, v *graph.Value, in *moduleInstance) (cty.Value, error) {
 	if in.parent == nil {
 		return e.rootVariable(v)
 	}
@@ -85,7 +86,7 @@ func (e *evaluator) variableValue(v *graph.Value, in *moduleInstance) (cty.Value
 	if v.Variable.Deprecated != "" {
 		e.out.warn(deprecatedArgument(v))
 	}
-	c := e.newContext(in.parent, in.rep)
+	c := e.newContext(ctx, in.parent, in.rep)
 	c.reads = v.Reads[in.addr]
 	given, err := c.eval(v.Expr, cty.DynamicPseudoType)
 	if err != nil {
@@ -153,13 +154,13 @@ func unknownVariable(v *configs.Variable) cty.Value {
 }
 
 // evalOutput evaluates an output value and its preconditions.
-func (e *evaluator) evalOutput(v *graph.Value, in *moduleInstance) error {
+func (e *evaluator) evalOutput(ctx context.Context, v *graph.Value, in *moduleInstance) error {
 	root := in.parent == nil
-	if err := e.checkPreconditions(in, v); err != nil {
+	if err := e.checkPreconditions(ctx, in, v); err != nil {
 		in.values[v.Slot] = cty.DynamicVal
 		return err
 	}
-	val, err := e.outputValue(v, in, root)
+	val, err := e.outputValue(ctx, v, in, root)
 	err = tfdiags.Join(e.refErrors(v.Module, v.DependsOn), err)
 	if root && e.op.Phase != graph.PhaseValidate {
 		var path cty.Path
@@ -192,13 +193,13 @@ func (e *evaluator) evalOutput(v *graph.Value, in *moduleInstance) error {
 
 // outputValue evaluates the expression. A root output whose planned value is known is taken from
 // the plan instead.
-func (e *evaluator) outputValue(v *graph.Value, in *moduleInstance, root bool) (cty.Value, error) {
+func (e *evaluator) outputValue(ctx context.Context, v *graph.Value, in *moduleInstance, root bool) (cty.Value, error) {
 	if root && e.op.Phase.Applies() {
 		if change := e.op.Plan.Changes.Output(v.Name); change != nil && change.After.IsWhollyKnown() {
 			return change.After, nil
 		}
 	}
-	return e.newContext(in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
+	return e.newContext(ctx, in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
 }
 
 func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) error {

@@ -24,14 +24,12 @@ type walk struct {
 	op    *operation
 	graph *graph.Graph
 
-	// ctx is the context of calls; it is canceled when running calls must be abandoned. begin is
-	// canceled when nothing new may start.
-	ctx, begin context.Context
-	halt       context.CancelFunc // cancels begin
-	calls      *calls
-	times      *timings.Walk
-	walker     *dag.Walker
-	jobs       *jobQueue
+	halt   context.CancelFunc // makes the walk begin nothing new; what runs goes on
+	halts  <-chan struct{}    // closed when nothing new may start
+	calls  *calls
+	times  *timings.Walk
+	walker *dag.Walker
+	jobs   *jobQueue
 
 	// Slices indexed by node or resource. Each node writes only its own entries.
 	upstreamPending []bool          // a resource upstream of the node has a pending change
@@ -63,11 +61,11 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 		return nil, err
 	}
 	w := &walk{
-		op: op, graph: g, ctx: ctx, out: newResults(op, state), providers: &providerPool{},
+		op: op, graph: g, out: newResults(op, state), providers: &providerPool{},
 		modules: make(moduleTree, len(g.Modules)), resources: make([]resourceResult, len(g.Resources)),
 	}
 	w.ephemerals.w = w
-	w.eval = &evaluator{op: op, graph: g, out: w.out, modules: w.modules, providers: w.providers, ctx: ctx}
+	w.eval = &evaluator{op: op, graph: g, out: w.out, modules: w.modules, providers: w.providers}
 	w.eval.unfinished = newUnfinished(g, op.env.CheckReads)
 	w.eval.declareChecks()
 	w.modules.add(newModuleInstance(g.Root, addrs.RootInstance))
@@ -78,7 +76,7 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 const DefaultParallelism = 10
 
 // run walks the graph and returns all errors.
-func (w *walk) run() error {
+func (w *walk) run(ctx context.Context) error {
 	parallelism := w.op.env.Parallelism
 	if parallelism <= 0 {
 		parallelism = DefaultParallelism
@@ -94,22 +92,24 @@ func (w *walk) run() error {
 	if w.op.defers {
 		w.deferred = make([]*deferredNode, w.graph.Edges.Len())
 	}
-	defer w.watchStop()()
+	begin, halt := context.WithCancel(ctx)
+	w.halt, w.halts = halt, begin.Done()
+	defer w.watchStop(ctx)()
 	defer w.op.env.Timings.Phase("walk")()
 	w.times = w.op.env.Timings.Walk(w.op.Phase.String(), len(w.graph.Nodes))
 
 	// A node that waits for a provider call occupies a worker, so nodes that only compute need
 	// GOMAXPROCS more.
 	w.walker, w.jobs = dag.NewWalker(&w.graph.Edges), &jobQueue{w: w, limit: parallelism}
-	w.walker.Walk(w.begin, parallelism+runtime.GOMAXPROCS(0), w.visit)
+	w.walker.Walk(begin, parallelism+runtime.GOMAXPROCS(0), func(id dag.ID) bool { return w.visit(ctx, id) })
 	w.jobs.wait()
 	w.eval.unfinished = nil // what runs after the walk reads what there is
 	w.times.End(&w.graph.Edges, func(id dag.ID) string { return w.graph.Nodes[id].Name })
-	w.inspectLate()
+	w.inspectLate(ctx)
 	if w.op.Phase != graph.PhaseEval { // see Eval
-		w.closeAll()
+		w.closeAll(ctx)
 	}
-	if w.begin.Err() != nil && len(w.out.errs) == 0 {
+	if w.halted() && len(w.out.errs) == 0 {
 		interrupted := tfdiags.Errorf("Operation interrupted",
 			"Running calls have finished and their results were recorded. Nothing new was started.")
 		interrupted.Extra = tfdiags.Interrupted{}
@@ -118,28 +118,27 @@ func (w *walk) run() error {
 	return w.out.errs.Err()
 }
 
-// watchStop makes the walk begin nothing new, and tells running providers to stop, when the
-// environment's Stop is closed.
-func (w *walk) watchStop() (end func()) {
-	w.begin, w.halt = context.WithCancel(w.ctx)
+// watchStop halts the walk, and tells running providers to stop, when the environment's Stop is
+// closed.
+func (w *walk) watchStop(ctx context.Context) (end func()) {
 	done, onStop := make(chan struct{}), w.op.env.Stop // a copy: the caller may reuse its environment
 	go func() {
 		select {
 		case <-done:
 		case <-onStop:
 			w.halt()
-			w.stopProviders()
+			w.stopProviders(ctx)
 		}
 	}()
 	return func() { close(done) }
 }
 
 // visit visits a node and reports whether it succeeded.
-func (w *walk) visit(id dag.ID) bool {
+func (w *walk) visit(ctx context.Context, id dag.ID) bool {
 	w.failed[id] = true
 	n := w.graph.Nodes[id]
 	crash := w.guard(n.Name, func() error {
-		w.visitNode(id, n)
+		w.visitNode(ctx, id, n)
 		return nil
 	})
 	if crash != nil {
@@ -149,7 +148,7 @@ func (w *walk) visit(id dag.ID) bool {
 	return !w.failed[id]
 }
 
-func (w *walk) visitNode(id dag.ID, n *graph.Node) {
+func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 	defer w.times.Visit(id)()
 	for _, need := range w.graph.Edges.Needs(id) {
 		if w.upstreamPending[need] {
@@ -162,7 +161,7 @@ func (w *walk) visitNode(id dag.ID, n *graph.Node) {
 	}
 	err := n.Problems.Err()
 	if err == nil && !n.Dropped {
-		err = w.execute(n)
+		err = w.execute(ctx, n)
 	}
 	if n.Resource != nil && w.result(n.Resource).pending.exist() {
 		w.upstreamPending[id] = true
@@ -177,61 +176,61 @@ func (w *walk) visitNode(id dag.ID, n *graph.Node) {
 var errReported = errors.New("reported")
 
 // execute does the work of a node.
-func (w *walk) execute(n *graph.Node) error {
+func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 	switch n.Kind {
 	case graph.KindValue:
-		return w.eval.evalValue(n.Object.(*graph.Value))
+		return w.eval.evalValue(ctx, n.Object.(*graph.Value))
 	case graph.KindValueIn:
-		return w.eval.evalValueIn(n.Object.(*graph.Value), n.In)
+		return w.eval.evalValueIn(ctx, n.Object.(*graph.Value), n.In)
 	case graph.KindCheck:
-		return w.eval.evalCheck(n.Object.(*graph.Check))
+		return w.eval.evalCheck(ctx, n.Object.(*graph.Check))
 	case graph.KindInspection:
-		w.inspect()
+		w.inspect(ctx)
 	case graph.KindModule:
-		return w.expandModule(n)
+		return w.expandModule(ctx, n)
 	case graph.KindExpand:
-		return w.expandResource(n.Resource)
+		return w.expandResource(ctx, n.Resource)
 	case graph.KindResource:
-		return w.visitResource(n.Resource)
+		return w.visitResource(ctx, n.Resource)
 	case graph.KindResourceIn:
 		return w.visitor(n.Resource).completeIn(w.modules.at(n.Resource.Module, n.In))
 	case graph.KindStep:
-		return stepVisit{w, n.Object.(*graph.Step)}.run()
+		return stepVisit{w, n.Object.(*graph.Step)}.run(ctx)
 	case graph.KindProvider:
-		return providerVisit{w, n.Object.(*graph.Provider)}.start()
+		return providerVisit{w, n.Object.(*graph.Provider)}.start(ctx)
 	case graph.KindProviderClose:
 		if w.op.Phase != graph.PhaseEval {
-			w.offerRetypes(n.Object.(*graph.Provider))
+			w.offerRetypes(ctx, n.Object.(*graph.Provider))
 			w.providers.close(n.Object.(*graph.Provider))
 		}
 	case graph.KindEphemeralEnd:
-		return w.ephemerals.close(n.Object.(*graph.Resource))
+		return w.ephemerals.close(ctx, n.Object.(*graph.Resource))
 	}
 	return nil
 }
 
 // expandResource decides the instances of a resource before they are planned or changed.
-func (w *walk) expandResource(r *graph.Resource) error {
+func (w *walk) expandResource(ctx context.Context, r *graph.Resource) error {
 	if w.op.Phase == graph.PhasePlan {
-		return w.visitor(r).startPlan()
+		return w.visitor(r).startPlan(ctx)
 	}
-	return w.visitor(r).expandForSteps()
+	return w.visitor(r).expandForSteps(ctx)
 }
 
 // visitResource visits a whole resource, as the phase requires.
-func (w *walk) visitResource(r *graph.Resource) error {
+func (w *walk) visitResource(ctx context.Context, r *graph.Resource) error {
 	switch w.op.Phase {
 	case graph.PhaseValidate:
-		return w.visitor(r).validate()
+		return w.visitor(r).validate(ctx)
 	case graph.PhasePlan:
 		if r.Inputs != r.Node {
-			return w.visitor(r).planned()
+			return w.visitor(r).planned(ctx)
 		}
-		return w.visitor(r).plan()
+		return w.visitor(r).plan(ctx)
 	case graph.PhasePlanDestroy:
-		return w.visitor(r).planDestroy()
+		return w.visitor(r).planDestroy(ctx)
 	case graph.PhaseEval:
-		return w.visitor(r).evaluate()
+		return w.visitor(r).evaluate(ctx)
 	}
 	return w.visitor(r).complete()
 }
@@ -260,7 +259,27 @@ func (w *walk) trackWork(what string, addr addrs.AbsInstance) (end func(err *err
 }
 
 // halted reports whether nothing new may start.
-func (w *walk) halted() bool { return w.begin.Err() != nil }
+func (w *walk) halted() bool {
+	select {
+	case <-w.halts:
+		return true
+	default:
+		return false
+	}
+}
+
+// untilHalted returns a context for work that must end when nothing new may start.
+func (w *walk) untilHalted(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-w.halts:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
 
 // each calls f for 0 to n-1, several at a time, and returns all errors in order.
 func (w *walk) each(n int, f func(i int) error) error {
