@@ -93,6 +93,20 @@ var corners = []struct {
 	}, func(b *testing.B, s scene, _ int, prior *states.State) {
 		s.apply(b, s.plan(b, prior, &engine.PlanOptions{Mode: plans.Destroy}))
 	}},
+	{"named instances", func(n int) map[string]string {
+		refs := []string{"terraform_data.a[local.first].output"}
+		for i := range n {
+			refs = append(refs, fmt.Sprintf("terraform_data.a[%d].output", i))
+		}
+		return map[string]string{"main.tf": "locals {\n  first = 0\n}\n" +
+			block("a", fmt.Sprintf("  count = %d\n", n), "count.index") +
+			block("b", "", "["+strings.Join(refs, ", ")+"]")}
+	}, func(b *testing.B, s scene, n int, prior *states.State) {
+		s.plan(b, prior, nil)
+		s.plan(b, prior, &engine.PlanOptions{Targets: []addrs.Target{target(b, "terraform_data.b")}})
+		s.apply(b, s.plan(b, prior, &engine.PlanOptions{Mode: plans.Destroy}))
+		s.apply(b, s.plan(b, nil, nil))
+	}},
 	{"removed", func(n int) map[string]string { return blocks(n, layered) },
 		func(b *testing.B, s scene, _ int, prior *states.State) {
 			empty := load(b, map[string]string{"main.tf": "terraform {\n  required_providers {}\n}\n"})

@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -147,6 +146,7 @@ func (f *earlyValues) ReadArgument(
 // that have none.
 func (f *earlyValues) keysOf(c *evalContext, read graph.IndexedRead, block hcl.Range) ([]graph.KeyRead, bool) {
 	var out []graph.KeyRead
+	var keys keySet
 	for _, ref := range read.Refs {
 		if c.unused(ref) {
 			continue
@@ -155,8 +155,7 @@ func (f *earlyValues) keysOf(c *evalContext, read graph.IndexedRead, block hcl.R
 		if err != nil {
 			return nil, false
 		}
-		same := func(k graph.KeyRead) bool { return k.Key == found }
-		if found != addrs.NoKey && !slices.ContainsFunc(out, same) {
+		if found != addrs.NoKey && keys.add(found) {
 			at := ref.Range
 			if at.Filename == "" {
 				at = block

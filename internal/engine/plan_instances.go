@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
@@ -47,6 +46,7 @@ func (v resourceVisit) findAwaited(ctx context.Context, in *moduleInstance, x *e
 func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRead) []plans.InstanceRead {
 	first := len(list)
 	of, x := read.Of, c.in.resources[read.Of.Slot]
+	var found keySet
 	for _, ref := range read.Refs {
 		if c.unused(ref) {
 			continue
@@ -58,9 +58,8 @@ func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRe
 		if _, exists := x.has(key); !exists {
 			return list[:first]
 		}
-		one := plans.InstanceRead{Resource: of.Addr.Resource, Key: key}
-		if !slices.Contains(list[first:], one) {
-			list = append(list, one)
+		if found.add(key) {
+			list = append(list, plans.InstanceRead{Resource: of.Addr.Resource, Key: key})
 		}
 	}
 	if len(list) == first {
@@ -69,12 +68,14 @@ func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRe
 	return list
 }
 
-// awaitedWhole returns the resources for which an instance waits as a whole.
-func (v resourceVisit) awaitedWhole(reads []plans.InstanceRead) []*graph.Resource {
+// awaitedWhole returns the resources for which an instance waits as a whole. The reads of single
+// instances are in the order of Awaited, after those of the resource itself.
+func (v resourceVisit) awaitedWhole(reads instanceReads) []*graph.Resource {
+	_, reads = reads.cut(v.r.Addr.Resource)
 	var out []*graph.Resource
 	for _, read := range v.r.Awaited {
-		names := func(one plans.InstanceRead) bool { return one.Resource == read.Of.Addr.Resource }
-		if !slices.ContainsFunc(reads, names) {
+		var single instanceReads
+		if single, reads = reads.cut(read.Of.Addr.Resource); single == nil {
 			out = append(out, read.Of)
 		}
 	}

@@ -25,16 +25,53 @@ func (l instanceReads) of(addr addrs.Resource) instanceReads {
 	if first < 0 {
 		return nil
 	}
-	end := first + 1
-	for end < len(l) && l[end].Resource == addr {
-		end++
-	}
-	return l[first:end]
+	out, _ := l[first:].cut(addr)
+	return out
 }
 
-// has reports whether the list has a key.
-func (l instanceReads) has(key addrs.InstanceKey) bool {
-	return slices.ContainsFunc(l, func(read plans.InstanceRead) bool { return read.Key == key })
+// cut splits a list after the instances of a resource at its beginning. The first part is nil if
+// there are none.
+func (l instanceReads) cut(addr addrs.Resource) (of, rest instanceReads) {
+	n := 0
+	for n < len(l) && l[n].Resource == addr {
+		n++
+	}
+	if n == 0 {
+		return nil, l
+	}
+	return l[:n], l[n:]
+}
+
+// keySet is a set of instance keys. The zero value is empty. Most sets have one or two keys.
+type keySet struct {
+	few  []addrs.InstanceKey
+	many map[addrs.InstanceKey]bool // nil while there are few
+}
+
+// add adds a key, and reports whether the set didn't have it.
+func (s *keySet) add(key addrs.InstanceKey) bool {
+	const few = 8
+	switch {
+	case s.has(key):
+		return false
+	case s.many != nil:
+		s.many[key] = true
+	case len(s.few) < few:
+		s.few = append(s.few, key)
+	default:
+		s.many = map[addrs.InstanceKey]bool{key: true}
+		for _, k := range s.few {
+			s.many[k] = true
+		}
+	}
+	return true
+}
+
+func (s *keySet) has(key addrs.InstanceKey) bool {
+	if s.many != nil {
+		return s.many[key]
+	}
+	return slices.Contains(s.few, key)
 }
 
 // instanceReads returns the instances that the block reads by computed indexes, for the resources
@@ -88,6 +125,7 @@ func dependencyInstances(change *plans.InstanceChange) []addrs.AbsInstance {
 func (c *evalContext) keysRead(indexed graph.IndexedRead) ([]addrs.InstanceKey, error) {
 	own, x := indexed.Of.Exprs.Repetition, c.in.resources[indexed.Of.Slot]
 	keys := make([]addrs.InstanceKey, 0, len(indexed.Refs))
+	var found keySet
 	for _, ref := range indexed.Refs {
 		if c.unused(ref) {
 			continue
@@ -96,10 +134,10 @@ func (c *evalContext) keysRead(indexed graph.IndexedRead) ([]addrs.InstanceKey, 
 		if err != nil {
 			return nil, err
 		}
-		if key == addrs.NoKey || slices.Contains(keys, key) {
+		if key == addrs.NoKey {
 			continue
 		}
-		if _, exists := x.has(key); exists || c.e.op.Partial() {
+		if _, exists := x.has(key); (exists || c.e.op.Partial()) && found.add(key) {
 			keys = append(keys, key)
 		}
 	}
@@ -194,8 +232,12 @@ func (c *evalContext) withReads(r *graph.Resource, change *plans.InstanceChange)
 		if err != nil {
 			continue // reported by the evaluation of the block
 		}
+		var known keySet
+		for _, read := range planned {
+			known.add(read.Key)
+		}
 		for _, key := range keys {
-			if !planned.has(key) {
+			if !known.has(key) {
 				return nil, tfdiags.Errorf("Reference changed after planning",
 					"%s was planned with other instances of %s than %s%s, to which it refers now. A file or an "+
 						"environment variable that decides this has probably changed. Create a new plan.",
