@@ -53,7 +53,7 @@ const closeLimit = 10 * time.Second
 // All phases share it, but an apply skips ephemeral resources that it does not use.
 func (p *instancePlan) planEphemeral(ctx context.Context) error {
 	w, r := p.w, p.r
-	if r.Unused {
+	if w.graph.Unused[r] {
 		p.x.objs[p.at] = ephemeralValue(cty.UnknownVal(r.Schema.Block.ImpliedType()))
 		return nil
 	}

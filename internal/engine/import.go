@@ -27,13 +27,14 @@ import (
 // address are an error.
 func (v resourceVisit) resolveImports(ctx context.Context) error {
 	w, r := v.w, v.r
-	if len(r.Imports) == 0 {
+	imports := w.graph.Imports[r]
+	if len(imports) == 0 {
 		return nil
 	}
 	var errs tfdiags.Diagnostics
 	requests := map[addrs.AbsInstance]*importRequest{}
 	w.result(r).imports = requests
-	for _, t := range r.Imports {
+	for _, t := range imports {
 		errs = errs.AppendError(v.resolveImport(ctx, requests, t))
 	}
 	return errs.Err()

@@ -74,8 +74,8 @@ func (o *orphanPlan) providerKey() addrs.InstanceKey {
 func (o *orphanPlan) planRemoval(ctx context.Context, l *objectState) error {
 	w, r := o.w, o.r
 	forget, reason := forgets(r, l.obj)
-	if r.Removed != nil {
-		forget = !r.Removed.Destroy.Value
+	if removal := w.graph.Removals[r]; removal != nil {
+		forget = !removal.Config.Destroy.Value
 	}
 	if forget {
 		if reason == plans.NoReason {

@@ -376,7 +376,7 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 			return err
 		}
 	}
-	if w.op.ImportsOnly(r) {
+	if w.op.ImportsOnly(w.graph, r) {
 		p.x.objs[p.at] = prior.value
 		w.addChange(r, &plans.InstanceChange{
 			Addr: p.addr, Provider: p.prov.addr, Before: prior.value, After: prior.value,
@@ -384,7 +384,7 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 		})
 		return nil
 	}
-	if r.Generated && importing != nil {
+	if importing != nil && w.result(r).imports[p.addr].target.Generate {
 		if err := p.generate(prior, importing); err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func retypePairs(g *graph.Graph) map[*graph.Provider][]retype {
 	}
 	gone := map[place][]*graph.Resource{}
 	for _, r := range g.Resources {
-		if r.Config == nil && r.Removed == nil && r.Addr.Resource.Mode == addrs.Managed && len(r.Prior) > 0 {
+		if r.Config == nil && g.Removals[r] == nil && r.Addr.Resource.Mode == addrs.Managed && len(r.Prior) > 0 {
 			at := place{r.Module, r.Addr.Resource.Name}
 			gone[at] = append(gone[at], r)
 		}

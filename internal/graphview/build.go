@@ -174,7 +174,7 @@ func (b *builder) connectResource(r *graph.Resource) {
 		if r.Exprs != nil {
 			b.connectBlock(r, id)
 		}
-		for _, imported := range r.Imports {
+		for _, imported := range b.graph.Imports[r] {
 			for _, expr := range imported.Exprs() {
 				b.refs(id, b.graph.Root, &expr.Refs)
 			}

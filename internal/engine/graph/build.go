@@ -54,7 +54,9 @@ func newBuild(op *Operation) *build {
 		Modules:   map[addrs.Module]*Module{},
 		Providers: map[addrs.AbsProviderConfig]*Provider{},
 		Functions: map[FunctionUse]ProviderUse{},
-		atRemoval: map[*Resource][]*Provisioner{},
+		Imports:   map[*Resource][]*Import{},
+		Removals:  map[*Resource]*Removal{},
+		Unused:    map[*Resource]bool{},
 	}
 	b := &build{
 		op: op, known: known, g: g,

@@ -35,7 +35,16 @@ type Graph struct {
 
 	LeftOut []LeftOut // by targets or exclusions
 
-	atRemoval map[*Resource][]*Provisioner // provisioners of removed blocks
+	// Few resources have these, so they are not fields of Resource.
+	Imports  map[*Resource][]*Import // blocks with for_each come last
+	Removals map[*Resource]*Removal
+	Unused   map[*Resource]bool // ephemeral resources whose values no node uses
+}
+
+// Removal is what a removed block says about a resource that it covers.
+type Removal struct {
+	Config       *configs.Removed
+	Provisioners []*Provisioner // to run before the objects are deleted; empty unless there are Steps
 }
 
 // FunctionUse is a provider function called in a module.
@@ -129,11 +138,7 @@ type Resource struct {
 	// CreateBeforeDestroy is set by the block, or forced by a dependent.
 	CreateBeforeDestroy bool
 
-	Imports   []*Import        // blocks with for_each come last
-	Removed   *configs.Removed // the removed block that covers the resource; may be nil
-	Generated bool             // added for an import target whose configuration is generated
-	Selected  *Selection       // instances that take part; nil for all
-	Unused    bool             // an ephemeral resource whose values no node uses
+	Selected *Selection // instances that take part; nil for all
 }
 
 // instanceReads are the references of a block that may be to single instances.
@@ -230,10 +235,10 @@ func (g *Graph) DeletionProvisioners(r *Resource) (*Module, []*Provisioner) {
 	if m.Config == nil {
 		m = g.Root
 	}
-	switch {
-	case r.Removed != nil:
-		return m, g.atRemoval[r]
-	case r.Exprs != nil:
+	if removal := g.Removals[r]; removal != nil {
+		return m, removal.Provisioners
+	}
+	if r.Exprs != nil {
 		return m, r.Exprs.Provisioners
 	}
 	return m, nil

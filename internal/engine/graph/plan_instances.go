@@ -75,7 +75,7 @@ func (b *build) needs(n *Node) []*Node {
 // resource that they read. They must not if something reads that resource before the instances of
 // the block are planned, or for all of them at once. Data sources and ephemeral resources also
 // depend on whether any instance of a managed resource changes.
-func (r *Resource) awaits(read IndexedRead) bool {
+func (b *build) awaits(r *Resource, read IndexedRead) bool {
 	of := read.Of.Addr.Resource
 	managed := r.Addr.Resource.Mode == addrs.Managed
 	if r.Config.Check != nil || !managed && (r.Addr.Resource.Mode != addrs.Data || of.Mode != addrs.Data) {
@@ -91,7 +91,7 @@ func (r *Resource) awaits(read IndexedRead) bool {
 		r.ProviderKey != nil && r.ProviderKey.Module == r.Module && names(&r.ProviderKey.Expr.Refs):
 		return false
 	}
-	for _, t := range r.Imports {
+	for _, t := range b.g.Imports[r] {
 		for _, e := range t.Exprs() {
 			if names(&e.Refs) {
 				return false

@@ -126,7 +126,7 @@ func (b *build) setIndexed(r *Resource) {
 		if read.Refs.Computed() { // the graph of an apply has Barriers for constant keys
 			r.Indexed = append(r.Indexed, read)
 		}
-		if b.op.ByInstance && !b.op.Partial() && r.awaits(read) {
+		if b.op.ByInstance && !b.op.Partial() && b.awaits(r, read) {
 			r.Awaited = append(r.Awaited, read)
 		}
 	}

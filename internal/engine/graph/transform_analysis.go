@@ -36,7 +36,7 @@ var analysisTransformer = &Transformer{
 		for _, r := range b.g.Resources {
 			if r.Config != nil {
 				r.Exprs = b.known.resources[r.bodyKey()]
-				if b.op.ImportsOnly(r) {
+				if b.op.ImportsOnly(b.g, r) {
 					r.Exprs = &ResourceExprs{Repetition: r.Exprs.Repetition, SelfReferences: r.Exprs.SelfReferences}
 				}
 				r.Inputs.Problems = r.Inputs.Problems.Append(r.Exprs.problems...)

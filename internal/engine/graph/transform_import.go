@@ -22,6 +22,7 @@ type Import struct {
 	Identity *lang.Expr
 	ForEach  *lang.Expr
 	Command  CommandImport
+	Generate bool // the resource has no block, so its configuration is generated
 }
 
 // Exprs returns the expressions of an import block.
@@ -59,28 +60,32 @@ var importTransformer = &Transformer{
 			}
 			b.attach(r, &Import{Resource: r, Command: cli})
 		}
-		for _, r := range b.g.Resources {
-			slices.SortStableFunc(r.Imports, forEachLast)
+		for _, imports := range b.g.Imports {
+			slices.SortStableFunc(imports, forEachLast)
 		}
 		return errs.Err()
 	},
 }
 
 func (b *build) addImport(cfg *configs.Import) error {
+	t := &Import{Config: cfg}
 	r := b.g.Resource(cfg.ToResource)
 	if r == nil || r.Config == nil {
 		if b.op.Phase == PhaseValidate {
 			return nil // planning may generate the configuration
 		}
 		if b.op.Generate && cfg.ToResource.Module.IsRoot() && cfg.ForEach == nil && !namesInstance(cfg.To) {
-			r = b.addGenerated(cfg)
+			r, t.Generate = b.addGenerated(cfg), true
 		} else {
 			return tfdiags.Errorf("Configuration for import target does not exist",
 				"The configuration has no resource block for %s. Write one, or generate it with -generate-config-out.",
 				cfg.ToResource).At(cfg.Range)
 		}
 	}
-	t := &Import{Config: cfg, Resource: r}
+	t.Resource = r
+	if earlier := b.g.Imports[r]; len(earlier) > 0 {
+		t.Generate = earlier[0].Generate
+	}
 	t.to, t.ID = b.known.Expr(cfg.To), b.known.Expr(cfg.ID)
 	t.Identity, t.ForEach = b.known.Expr(cfg.Identity), b.known.Expr(cfg.ForEach)
 	if t.to != nil {
@@ -93,8 +98,8 @@ func (b *build) addImport(cfg *configs.Import) error {
 // ImportsOnly reports whether the operation only imports objects to the resource. Of its block,
 // only the arguments that decide its instances are evaluated then: users may import into an empty
 // block and write its arguments later.
-func (o *Operation) ImportsOnly(r *Resource) bool {
-	return len(o.CommandImports) > 0 && len(r.Imports) > 0
+func (o *Operation) ImportsOnly(g *Graph, r *Resource) bool {
+	return len(o.CommandImports) > 0 && len(g.Imports[r]) > 0
 }
 
 // namesInstance reports whether an import's target has an instance key. No configuration can be
@@ -120,7 +125,7 @@ func forEachLast(x, y *Import) int {
 }
 
 func (b *build) attach(r *Resource, t *Import) {
-	r.Imports = append(r.Imports, t)
+	b.g.Imports[r] = append(b.g.Imports[r], t)
 	b.imports = append(b.imports, t)
 }
 
@@ -154,6 +159,5 @@ func (b *build) addGenerated(cfg *configs.Import) *Resource {
 	} else {
 		r.Config = res
 	}
-	r.Generated = true
 	return r
 }

@@ -45,7 +45,7 @@ func (p *pruning) roots() []dag.ID {
 	return out
 }
 
-// skipUnusedEphemerals sets Unused for the ephemeral resources whose values no node uses, so that
+// skipUnusedEphemerals adds to Unused the ephemeral resources whose values no node uses, so that
 // they are not opened. A resource without changes uses none: its value comes from the state,
 // whatever its block refers to.
 func (p *pruning) skipUnusedEphemerals() {
@@ -57,7 +57,9 @@ func (p *pruning) skipUnusedEphemerals() {
 	}
 	used := p.g.Edges.ReachThrough(func(id dag.ID) bool { return p.g.Nodes[id].passesValues() }, users...)
 	for _, r := range p.g.Resources {
-		r.Unused = r.Addr.Resource.Mode == addrs.Ephemeral && !used[r.Node.ID] && !r.Node.kept && !r.HasConditions()
+		if r.Addr.Resource.Mode == addrs.Ephemeral && !used[r.Node.ID] && !r.Node.kept && !r.HasConditions() {
+			p.g.Unused[r] = true
+		}
 	}
 }
 

@@ -205,10 +205,10 @@ func (c *connector) connectDeletionProvisioners(ctx context.Context, r *Resource
 	if len(c.steps[r]) == 0 {
 		return
 	}
-	if r.Removed != nil {
+	if removal := c.g.Removals[r]; removal != nil {
 		var problems tfdiags.Diagnostics // planning reported them
-		for _, p := range r.Removed.Provisioners {
-			c.g.atRemoval[r] = append(c.g.atRemoval[r], c.op.AnalyzeProvisioner(p, nil, &problems))
+		for _, p := range removal.Config.Provisioners {
+			removal.Provisioners = append(removal.Provisioners, c.op.AnalyzeProvisioner(p, nil, &problems))
 		}
 	}
 	m, list := c.g.DeletionProvisioners(r)

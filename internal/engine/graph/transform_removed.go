@@ -34,9 +34,12 @@ func (b *build) matchRemoved() {
 		if r.Addr.Resource.Mode != addrs.Managed {
 			continue
 		}
-		r.Removed = blocks[removedKey{r.Addr.Module, r.Addr.Resource}]
-		for m := r.Addr.Module; r.Removed == nil && !m.IsRoot(); m, _ = m.Parent() {
-			r.Removed = blocks[removedKey{module: m}]
+		block := blocks[removedKey{r.Addr.Module, r.Addr.Resource}]
+		for m := r.Addr.Module; block == nil && !m.IsRoot(); m, _ = m.Parent() {
+			block = blocks[removedKey{module: m}]
+		}
+		if block != nil {
+			b.g.Removals[r] = &Removal{Config: block}
 		}
 	}
 }

@@ -162,7 +162,7 @@ func neededBy(x instanceAt, at hcl.Range) string {
 // readsOf is ReadsByInstance, found once per resource. The expressions of imports and of a
 // provider's key may refer to the resources too, so a block that has any reads whole resources.
 func (t *targeting) readsOf(r *Resource) []IndexedRead {
-	if r.Config == nil || r.ProviderKey != nil || len(r.Imports) > 0 {
+	if r.Config == nil || r.ProviderKey != nil || len(t.g.Imports[r]) > 0 {
 		return nil
 	}
 	out, known := t.reads[r]
