@@ -267,13 +267,13 @@ func (d *staticData) Instances(addrs.Resource, lang.Instances) (cty.Value, bool)
 	return cty.NilVal, false
 }
 
-func (d *staticData) Module(call string, outputs []string, _ bool, rng hcl.Range) (cty.Value, error) {
-	if len(outputs) == 0 {
-		return cty.DynamicVal, d.dynamic(addrs.ModuleCall{Name: call}, rng)
+func (d *staticData) Module(call string, use lang.CallUse) (cty.Value, error) {
+	if len(use.Outputs) == 0 {
+		return cty.DynamicVal, d.dynamic(addrs.ModuleCall{Name: call}, use.Range)
 	}
 	return cty.DynamicVal, tfdiags.Errorf("Module output not supported in static context",
-		"module.%s.%s can't be used here: %s must be known before any module runs.", call, outputs[0],
-		d.user).At(rng)
+		"module.%s.%s can't be used here: %s must be known before any module runs.", call, use.Outputs[0],
+		d.user).At(use.Range)
 }
 
 func (d *staticData) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, error) {

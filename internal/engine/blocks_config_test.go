@@ -34,8 +34,8 @@ type meshShape map[string]string
 
 var meshNames = []string{"a", "b", "c", "d", "e"}
 
-// meshModule is the only module. It is called after some of the blocks.
-const meshModule = "m"
+// meshModules are the modules. Each is called once, after some of the blocks.
+var meshModules = []string{"m", "n"}
 
 func (b *meshBlock) address() string {
 	if b.module {
@@ -86,10 +86,16 @@ func (b *meshBlock) all() string {
 
 func drawMesh(t *rapid.T, shape meshShape) *mesh {
 	m := &mesh{T: t, modules: map[string]string{}, exact: map[string]map[string]bool{}, loose: map[string]map[string]bool{}}
-	at := rapid.IntRange(0, len(meshNames)).Draw(t, "module at")
+	at := map[int][]string{}
+	for _, name := range meshModules {
+		i := rapid.IntRange(0, len(meshNames)).Draw(t, "module at")
+		at[i] = append(at[i], name)
+	}
 	for i, name := range meshNames {
-		if i == at && m.odds("module", 60) {
-			m.drawCall(shape)
+		for _, module := range at[i] {
+			if m.odds("module", 60) {
+				m.drawCall(module, shape)
+			}
 		}
 		if m.odds("present", 85) {
 			m.drawBlock(name, shape)
@@ -207,7 +213,7 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		kinds = append(kinds, "one")
 	}
 	kind := u.pick("kind", kinds...)
-	if of.module || u.meshBlock.module { // values may be evaluated for all instances at once
+	if kind == "constant" && u.meshBlock.module && !of.module { // the argument is evaluated once for all instances
 		u.readAll(u.loose, of)
 	}
 	read := func(i int, key string) {
@@ -390,41 +396,38 @@ func (m *mesh) drawChain(b *meshBlock) *meshBlock {
 
 // drawCall draws the module: q refers to p, and one of them to the argument, which the other one
 // reads through the first or not at all.
-func (m *mesh) drawCall(shape meshShape) {
-	b := m.newBlock(meshModule, shape)
+func (m *mesh) drawCall(name string, shape meshShape) {
+	b := m.newBlock(name, shape)
 	b.module = true
 	u := m.user(b)
 	parts := append([]string{"i"}, u.drawRefs()...)
 	repetition := u.repetition()
-	fmt.Fprintf(&m.main, "module %q {\n%s  source = \"./m\"\n  key    = \"%s\"\n  in     = \"%s\"\n}\n", b.name,
-		repetition, b.key(), strings.Join(parts, " "))
-	m.modules["m/main.tf"] = fmt.Sprintf(`variable "key" {}
+	fmt.Fprintf(&m.main, "module %q {\n%s  source = \"./%s\"\n  key    = \"%s\"\n  in     = \"%s\"\n}\n", b.name,
+		repetition, b.name, b.key(), strings.Join(parts, " "))
+	m.modules[b.name+"/main.tf"] = strings.ReplaceAll(fmt.Sprintf(`variable "key" {}
 variable "in" {}
 locals {
   made = fake_thing.p.id
 }
 resource "fake_thing" "p" {
-  name = "mp:${var.key}"
+  name = "NAMEp:${var.key}"
   v    = "%s ${var.in}"
 }
 resource "fake_thing" "q" {
-  name = "mq:${var.key}"
+  name = "NAMEq:${var.key}"
   v    = "%s ${%s} ${var.in}"
 }
 output "out" {
   value = fake_thing.q.id
 }
-`, m.pick("generation", "1", "2"), m.pick("generation", "1", "2"), m.pick("inner", "fake_thing.p.id", "local.made"))
+`, m.pick("generation", "1", "2"), m.pick("generation", "1", "2"), m.pick("inner", "fake_thing.p.id", "local.made")), "NAME", b.name)
 	for _, key := range b.keys {
 		for _, in := range []map[string]map[string]bool{m.exact, m.loose} {
-			q := meshObject("mq", key)
+			q := meshObject(b.name+"q", key)
 			if in[q] == nil {
 				in[q] = map[string]bool{}
 			}
-			in[q][meshObject("mp", key)] = true
-		}
-		for _, other := range b.keys { // values may be evaluated for all instances at once
-			m.loose[meshObject("mq", key)][meshObject("mp", other)] = true
+			in[q][meshObject(b.name+"p", key)] = true
 		}
 	}
 	m.blocks = append(m.blocks, b)

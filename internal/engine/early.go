@@ -117,7 +117,7 @@ func (f *earlyValues) Instances(r *graph.Resource, at addrs.ModuleInstance) ([]a
 
 // Read implements graph.EarlyKeys.
 func (f *earlyValues) Read(
-	r *graph.Resource, at addrs.ModuleInstance, key addrs.InstanceKey, read graph.IndexedRead,
+	r *graph.Resource, at addrs.ModuleInstance, key addrs.InstanceKey, read graph.Keyed,
 ) ([]graph.KeyRead, bool) {
 	in := f.moduleAt(r.Module, at)
 	x := f.expansion(r, in)
@@ -131,27 +131,30 @@ func (f *earlyValues) Read(
 	return f.keysOf(f.e.newContext(noCalls(), in, x.repetition(i)), read, r.Config.Range)
 }
 
-// ReadArgument implements graph.EarlyKeys.
-func (f *earlyValues) ReadArgument(
-	v *graph.Value, at addrs.ModuleInstance, read graph.IndexedRead,
+// ReadValue implements graph.EarlyKeys.
+func (f *earlyValues) ReadValue(
+	v *graph.Value, at addrs.ModuleInstance, read graph.Keyed,
 ) ([]graph.KeyRead, bool) {
 	in := f.moduleAt(v.Module, at)
-	if in == nil {
+	switch {
+	case in == nil:
 		return nil, false
+	case v.Kind == graph.Variable:
+		return f.keysOf(f.e.newContext(noCalls(), in.parent, in.rep), read, v.Expr.Range())
 	}
-	return f.keysOf(f.e.newContext(noCalls(), in.parent, in.rep), read, v.Expr.Range())
+	return f.keysOf(f.e.newContext(noCalls(), in, repetition{}), read, v.Expr.Range())
 }
 
 // keysOf returns the keys that references select in a context. block is the place of references
 // that have none.
-func (f *earlyValues) keysOf(c *evalContext, read graph.IndexedRead, block hcl.Range) ([]graph.KeyRead, bool) {
+func (f *earlyValues) keysOf(c *evalContext, read graph.Keyed, block hcl.Range) ([]graph.KeyRead, bool) {
 	var out []graph.KeyRead
 	var keys keySet
 	for _, ref := range read.Refs {
 		if c.unused(ref) {
 			continue
 		}
-		found, err := c.keyOf(ref, read.Of.Exprs.Repetition)
+		found, err := c.keyOf(ref, read.Of)
 		if err != nil {
 			return nil, false
 		}

@@ -137,12 +137,11 @@ func (c *evalContext) offerInstances(refs *lang.Refs, err error) error {
 				return
 			}
 			for _, ref := range refs.Objects {
-				r := c.in.module.ResourceOf(ref.Subject)
-				if r == nil || !refs.SelectsInstance(ref) || !d.Subject.Overlaps(refs.IndexRange(ref)) {
+				if !refs.SelectsInstance(ref) || !d.Subject.Overlaps(refs.IndexRange(ref)) {
 					continue
 				}
-				if x := c.in.resources[r.Slot]; x != nil {
-					d.Detail += " " + x.describeKeys(r.Addr.Resource)
+				if what, x := c.instancesOf(ref.Subject); x != nil {
+					d.Detail += " " + x.describeKeys(what)
 				}
 				return
 			}
@@ -150,8 +149,26 @@ func (c *evalContext) offerInstances(refs *lang.Refs, err error) error {
 	})
 }
 
-// describeKeys returns a sentence that names the instances of a resource, or some of them.
-func (x *expansion) describeKeys(r addrs.Resource) string {
+// instancesOf returns the resource or module call that a reference names, and its instances. The
+// latter are nil for all other references, and before they are decided.
+func (c *evalContext) instancesOf(subject addrs.Referenceable) (fmt.Stringer, *expandedKeys) {
+	if r := c.in.module.ResourceOf(subject); r != nil {
+		if x := c.in.resources[r.Slot]; x != nil {
+			return r.Addr.Resource, &x.expandedKeys
+		}
+		return r.Addr.Resource, nil
+	}
+	if call, _, ok := lang.ModuleSubject(subject); ok && c.in.module.Calls[call.Name] != nil {
+		if x := c.in.calls[c.in.module.Calls[call.Name].CallSlot]; x != nil {
+			return addrs.ModuleCall{Name: call.Name}, &x.expandedKeys
+		}
+	}
+	return nil, nil
+}
+
+// describeKeys returns a sentence that names the instances of a resource or a module call, or some
+// of them.
+func (x *expandedKeys) describeKeys(r fmt.Stringer) string {
 	const most = 10
 	names := make([]string, 0, most)
 	for _, key := range x.keys[:min(len(x.keys), most)] {
@@ -286,21 +303,19 @@ func (c *evalContext) path(name string) string {
 }
 
 // Module implements lang.Data.
-func (c *evalContext) Module(
-	call string, outputs []string, keyless bool, rng hcl.Range,
-) (cty.Value, error) {
+func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 	child := c.in.module.Calls[call]
 	if child == nil {
-		return cty.DynamicVal, missing(addrs.ModuleCall{Name: call}, rng)
+		return cty.DynamicVal, missing(addrs.ModuleCall{Name: call}, use.Range)
 	}
-	if keyless && child.Repetition.Repeats() {
-		outputs = nil
+	if use.Keyless && child.Repetition.Repeats() {
+		use.Outputs = nil
 	}
 	switch {
-	case c.e.op.Phase == graph.PhaseValidate && !keyless && !child.Repetition.Repeats():
+	case c.e.op.Phase == graph.PhaseValidate && !use.Keyless && !child.Repetition.Repeats():
 		return cty.DynamicVal, nil // planning reports a missing instance, as in OpenTofu
 	case c.e.op.Phase == graph.PhaseValidate:
-		return unknownValue(child, outputs), nil
+		return unknownValue(child, use.Outputs), nil
 	}
 	if c.in.calls[child.CallSlot] == nil && c.e.early != nil {
 		c.e.early.expandCall(child, c.in)
@@ -309,13 +324,15 @@ func (c *evalContext) Module(
 	if instances == nil || instances.mode == repeatUnknown {
 		return cty.DynamicVal, nil
 	}
-	if c.e.early != nil {
-		if outputs == nil {
-			outputs = slices.Sorted(maps.Keys(child.Outputs))
+	if use.Of != nil && child.Repetition.Repeats() {
+		if v, ok := c.moduleInstances(child, instances, use); ok {
+			return v, nil
 		}
-		return instances.build(child, outputs, c.e.valueIn), nil
 	}
-	return instances.value(child, outputs), nil
+	if c.e.early != nil {
+		return instances.build(child, outputsOf(child, use.Outputs), c.e.valueIn), nil
+	}
+	return instances.value(child, use.Outputs), nil
 }
 
 // unknownValue returns the value of a call before there are values. Its outputs are wholly unknown:
@@ -348,9 +365,8 @@ func (ci *callInstances) value(child *graph.Module, outputs []string) cty.Value 
 	key := "*"
 	if outputs != nil {
 		key = strings.Join(outputs, ",")
-	} else {
-		outputs = slices.Sorted(maps.Keys(child.Outputs))
 	}
+	outputs = outputsOf(child, outputs)
 	ci.mu.Lock()
 	defer ci.mu.Unlock()
 	if v, ok := ci.built[key]; ok {
@@ -364,26 +380,39 @@ func (ci *callInstances) value(child *graph.Module, outputs []string) cty.Value 
 	return v
 }
 
+// outputsOf returns the names of outputs, for nil those of all outputs of a module.
+func outputsOf(m *graph.Module, names []string) []string {
+	if names == nil {
+		return slices.Sorted(maps.Keys(m.Outputs))
+	}
+	return names
+}
+
 // valueFunc returns a value in one module instance, NilVal if it has none.
 type valueFunc func(*graph.Value, *moduleInstance) cty.Value
 
 func (ci *callInstances) build(child *graph.Module, outputs []string, valueIn valueFunc) cty.Value {
 	objs := make([]cty.Value, len(ci.of))
 	for i, inst := range ci.of {
-		attrs := make(map[string]cty.Value, len(outputs))
-		for _, name := range outputs {
-			v := child.Outputs[name]
-			if v == nil {
-				continue
-			}
-			attrs[name] = cty.DynamicVal
-			if found := valueIn(v, inst); found != cty.NilVal {
-				attrs[name] = found
-			}
-		}
-		objs[i] = cty.ObjectVal(attrs)
+		objs[i] = inst.outputs(child, outputs, valueIn)
 	}
 	return ci.whole(objs, cty.NullVal(cty.DynamicPseudoType))
+}
+
+// outputs returns an object of some outputs of a module instance.
+func (in *moduleInstance) outputs(m *graph.Module, names []string, valueIn valueFunc) cty.Value {
+	attrs := make(map[string]cty.Value, len(names))
+	for _, name := range names {
+		v := m.Outputs[name]
+		if v == nil {
+			continue
+		}
+		attrs[name] = cty.DynamicVal
+		if found := valueIn(v, in); found != cty.NilVal {
+			attrs[name] = found
+		}
+	}
+	return cty.ObjectVal(attrs)
 }
 
 // functionProvider returns the provider of a function, or nil if the module has no such provider.

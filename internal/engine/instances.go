@@ -96,6 +96,11 @@ func (x *expandedKeys) repetition(i int) repetition {
 	return repetition{}
 }
 
+// find returns the position of a key, and reports whether there is one.
+func (x *expandedKeys) find(key addrs.InstanceKey) (int, bool) {
+	return slices.BinarySearchFunc(x.keys, key, addrs.InstanceKey.Compare)
+}
+
 var singleInstance = &expandedKeys{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}}
 
 // unknownRepetition returns the repetition of all instances before there are values.

@@ -275,7 +275,7 @@ func (x *expansion) has(key addrs.InstanceKey) (int, bool) {
 	if x == nil {
 		return 0, false
 	}
-	return slices.BinarySearchFunc(x.keys, key, addrs.InstanceKey.Compare)
+	return x.find(key)
 }
 
 // checkForceReplace warns about -replace addresses without a key that name a resource with several

@@ -162,14 +162,17 @@ func (c *evalContext) unused(ref lang.InstanceRef) bool {
 // keyOf returns the key that a reference to an instance selects; NoKey if its index selects
 // nothing, because it is null or a number such as -1.
 func (c *evalContext) keyOf(ref lang.InstanceRef, of graph.Repetition) (addrs.InstanceKey, error) {
-	if ref.Index == nil {
+	if ref.Index == nil && (of.Matches(ref.Key) || !of.Repeats()) {
 		return ref.Key, nil
 	}
 	want := cty.String
 	if of.Count != nil {
 		want = cty.Number
 	}
-	v, err := c.index(ref.Index)
+	v, err := ref.Key.Value(), error(nil)
+	if ref.Index != nil {
+		v, err = c.index(ref.Index)
+	}
 	if err != nil {
 		return addrs.NoKey, err
 	}
@@ -286,6 +289,28 @@ func (c *evalContext) eachValue(of *graph.Resource, key addrs.InstanceKey) cty.V
 		return cty.NilVal
 	}
 	return c.instanceValue(of, key)
+}
+
+// moduleInstances returns the value of a module call with only the instances that an expression
+// reads, whose outputs may be final before those of the others. It returns false if one of their
+// keys is not known: the expression has waited for the whole call then.
+func (c *evalContext) moduleInstances(
+	m *graph.Module, instances *callInstances, use lang.CallUse,
+) (cty.Value, bool) {
+	outputs, byKey := outputsOf(m, use.Outputs), make(map[string]cty.Value, len(use.Of))
+	for _, ref := range use.Of {
+		if c.unused(ref) {
+			continue
+		}
+		key, err := c.keyOf(ref, m.Repetition)
+		if err != nil {
+			return cty.NilVal, false
+		}
+		if i, exists := instances.find(key); exists {
+			byKey[keyName(key)] = instances.of[i].outputs(m, outputs, c.e.valueIn)
+		}
+	}
+	return cty.ObjectVal(byKey), true
 }
 
 // instanceValue returns the value of an instance for references, or cty.NilVal if there is none.

@@ -21,11 +21,13 @@ type finder struct {
 	typeWords funcs.TypeWords // type keywords, which variables includes
 	errs      tfdiags.Diagnostics
 
-	// indexes holds OBJECT[INDEX], by the start of OBJECT; nil if there is none.
+	// indexes holds OBJECT[INDEX], by the start of OBJECT; nil if there is none. outputs holds the
+	// names in OBJECT[INDEX].NAME.
 	indexes map[place]*hclsyntax.IndexExpr
+	outputs map[place]string
 
 	// within holds the conditions around the expression that is visited, and guarded those around
-	// objects that may be resources; nil if there are none.
+	// objects that may be resources or module calls; nil if there are none.
 	within  []condition
 	guarded map[place][]condition
 }
@@ -52,7 +54,7 @@ func (f *finder) refs(scope addrs.Scope) Refs {
 		Objects: objects, Functions: f.functions, Problems: tfdiags.FromError(err).Append(f.errs...),
 		longForm: longForm(f.variables), selected: f.selected(objects, scope),
 	}
-	out.instances = instancesOf(out.Objects, out.selected)
+	out.findInstances()
 	return out
 }
 
@@ -69,7 +71,7 @@ func (f *finder) selected(objects []*addrs.Reference, scope addrs.Scope) map[*ad
 		index, guards := f.indexes[at], f.guarded[at]
 		one := InstanceRef{Range: ref.Range}
 		switch ref.Subject.(type) {
-		case addrs.Resource:
+		case addrs.Resource, addrs.ModuleCall:
 			if index == nil || len(ref.Remaining) > 0 {
 				continue
 			}
@@ -77,8 +79,8 @@ func (f *finder) selected(objects []*addrs.Reference, scope addrs.Scope) map[*ad
 			if !one.Index.standsAlone() {
 				continue
 			}
-			one.Range = index.BracketRange
-		case addrs.ResourceInstance:
+			one.Range, one.Output = index.BracketRange, f.outputOf(ref)
+		case addrs.ResourceInstance, addrs.ModuleCallInstance, addrs.ModuleCallOutput:
 			if guards == nil {
 				continue
 			}
@@ -96,6 +98,14 @@ func (f *finder) selected(objects []*addrs.Reference, scope addrs.Scope) map[*ad
 		out[ref] = one
 	}
 	return out
+}
+
+// outputOf returns the output in module.NAME[INDEX].OUTPUT, or "".
+func (f *finder) outputOf(ref *addrs.Reference) string {
+	if _, call := ref.Subject.(addrs.ModuleCall); !call {
+		return ""
+	}
+	return f.outputs[startOf(ref.Range)]
 }
 
 // standsAlone reports whether an expression can be evaluated on its own: it has no errors and does
@@ -140,6 +150,7 @@ func (f *finder) inNative(expr hclsyntax.Expression) {
 		f.call(e)
 		f.inEach(e.Args)
 	case *hclsyntax.RelativeTraversalExpr:
+		f.noteOutput(e)
 		f.inNative(e.Source)
 	case *hclsyntax.ConditionalExpr:
 		f.inNative(e.Condition)
@@ -173,7 +184,7 @@ func (f *finder) inIndex(e *hclsyntax.IndexExpr) {
 	f.inNative(e.Key)
 }
 
-// noteConditions records the conditions around an object that may be a resource.
+// noteConditions records the conditions around an object that may be a resource or a module call.
 func (f *finder) noteConditions(e *hclsyntax.ScopeTraversalExpr) {
 	if len(f.within) == 0 {
 		return
@@ -216,6 +227,23 @@ func (f *finder) noteIndex(e *hclsyntax.IndexExpr) {
 	f.indexes[startOf(object.Traversal.SourceRange())] = e
 }
 
+// noteOutput records the name in OBJECT[INDEX].NAME.
+func (f *finder) noteOutput(e *hclsyntax.RelativeTraversalExpr) {
+	index, indexed := e.Source.(*hclsyntax.IndexExpr)
+	if !indexed {
+		return
+	}
+	object, plain := index.Collection.(*hclsyntax.ScopeTraversalExpr)
+	name, named := e.Traversal[0].(hcl.TraverseAttr)
+	if !plain || !named || object.Traversal.RootName() != "module" {
+		return
+	}
+	if f.outputs == nil {
+		f.outputs = map[place]string{}
+	}
+	f.outputs[startOf(object.Traversal.SourceRange())] = name.Name
+}
+
 // indexesInBody records the indexes in a body with dynamic blocks, except those that use names
 // which a dynamic block or a "for" expression defines.
 func (f *finder) indexesInBody(body *hclsyntax.Body) {
@@ -225,6 +253,8 @@ func (f *finder) indexesInBody(body *hclsyntax.Body) {
 		switch node := node.(type) {
 		case *hclsyntax.IndexExpr:
 			indexes = append(indexes, node)
+		case *hclsyntax.RelativeTraversalExpr:
+			f.noteOutput(node)
 		case *hclsyntax.ForExpr:
 			defined[node.KeyVar], defined[node.ValVar] = true, true
 		case *hclsyntax.Block:

@@ -194,6 +194,48 @@ func TestComputedIndexes(t *testing.T) {
 	}
 }
 
+// TestModuleInstances checks which references select instances of module calls, and which outputs.
+func TestModuleInstances(t *testing.T) {
+	for src, want := range map[string]string{
+		`module.m[each.key].x`:                           "m each.key.x",
+		`"${module.m[local.k].x.y}-${module.m["a"].z}"`:  "m local.k.x a.z",
+		`module.m[each.key]`:                             "m each.key.",
+		`var.x ? module.m[each.key].x : module.m["b"].y`: "m (var.x = true) each.key.x (var.x = false) b.y",
+		`[module.m[0].x, module.n[count.index][0].y]`:    "m 0.x, n count.index.",
+		`[module.m[each.key].x, module.m]`:               "", // the whole, too
+		`module.m.x`:                                     "",
+		`module.m[*].x`:                                  "",
+		`[for k in ["a"] : module.m[k].x]`:               "",
+		`module.m[self.x].x`:                             "",
+	} {
+		expr, diags := hclsyntax.ParseExpression([]byte(src), "t.tf", hcl.InitialPos)
+		if diags.HasErrors() {
+			t.Fatal(src, diags)
+		}
+		refs := Analyze(expr, addrs.ModuleScope).Refs
+		var got []string
+		for call, of := range refs.InstanceCalls() {
+			text := call
+			for _, one := range of {
+				for _, guard := range one.Guards {
+					rng := guard.Condition.Range()
+					text += fmt.Sprintf(" (%s = %t)", src[rng.Start.Byte:rng.End.Byte], guard.Holds)
+				}
+				index := strings.Trim(one.Key.String(), "[]\"")
+				if one.Index != nil {
+					rng := one.Index.Range()
+					index = src[rng.Start.Byte:rng.End.Byte]
+				}
+				text += " " + index + "." + one.Output
+			}
+			got = append(got, text)
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s: got %q; want %q", src, got, want)
+		}
+	}
+}
+
 func places(traversals []hcl.Traversal) []hcl.Range {
 	out := []hcl.Range{}
 	for _, tr := range traversals {

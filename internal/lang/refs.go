@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -22,9 +23,10 @@ type Refs struct {
 
 	selected  map[*addrs.Reference]InstanceRef // references that select an instance by a computed index, or in a guard
 	instances map[addrs.Resource]Instances     // resources that are referenced only by instance; nil if there is none
+	calls     map[string]Instances             // the same for module calls
 }
 
-// Instances are references to single instances of a resource.
+// Instances are references to single instances of a resource or of a module call.
 type Instances []InstanceRef
 
 // Computed reports whether one of the instances is selected by a computed index.
@@ -37,13 +39,14 @@ func (i Instances) Guarded() bool {
 	return slices.ContainsFunc(i, func(ref InstanceRef) bool { return len(ref.Guards) > 0 })
 }
 
-// InstanceRef is a reference to one instance of a resource: by a constant key, or by an index that
-// is computed.
+// InstanceRef is a reference to one instance of a resource or of a module call: by a constant key, or
+// by an index that is computed.
 type InstanceRef struct {
 	Key    addrs.InstanceKey // if Index is nil
 	Index  *Expr
 	Guards []Guard   // the reference counts only if all of them hold
 	Range  hcl.Range // of the index
+	Output string    // the output of a module instance; "" for all outputs, and for resources
 }
 
 // Guard is the condition of an expression CONDITION ? A : B around a reference in A or B.
@@ -57,6 +60,24 @@ type Guard struct {
 func (r *Refs) ByInstance(of addrs.Resource) (Instances, bool) {
 	found, ok := r.instances[of]
 	return found, ok
+}
+
+// CallInstances returns the referenced instances of a module call. It returns false unless all
+// references to the call select an instance.
+func (r *Refs) CallInstances(call string) (Instances, bool) {
+	found, ok := r.calls[call]
+	return found, ok
+}
+
+// InstanceCalls returns the module calls that are referenced only by instance, sorted by name.
+func (r *Refs) InstanceCalls() iter.Seq2[string, Instances] {
+	return func(yield func(string, Instances) bool) {
+		for _, call := range slices.Sorted(maps.Keys(r.calls)) {
+			if !yield(call, r.calls[call]) {
+				return
+			}
+		}
+	}
 }
 
 // FunctionRef is one call of a provider-defined function.
@@ -78,7 +99,7 @@ func (r *Refs) Add(other Refs) {
 		}
 		maps.Copy(r.selected, other.selected)
 	}
-	r.instances = instancesOf(r.Objects, r.selected)
+	r.findInstances()
 }
 
 // Name reports whether a reference names a resource or an instance of it.
@@ -88,10 +109,16 @@ func (r *Refs) Name(of addrs.Resource) bool {
 	})
 }
 
-// SelectsInstance reports whether a reference to a resource is used only for one of its instances.
+// SelectsInstance reports whether a reference to a resource or a module call is used only for one
+// of its instances.
 func (r *Refs) SelectsInstance(ref *addrs.Reference) bool {
-	_, instance := ref.Subject.(addrs.ResourceInstance)
-	return instance || r.selected[ref].Index != nil
+	switch s := ref.Subject.(type) {
+	case addrs.ResourceInstance, addrs.ModuleCallInstance:
+		return true
+	case addrs.ModuleCallOutput:
+		return s.Call.Key != addrs.NoKey
+	}
+	return r.selected[ref].Index != nil
 }
 
 // IndexRange returns the range of the index of a reference that selects an instance.
@@ -114,36 +141,52 @@ func instanceRef(ref *addrs.Reference, selected map[*addrs.Reference]InstanceRef
 	if !ok {
 		out.Range = ref.Range
 	}
-	if instance, constant := ref.Subject.(addrs.ResourceInstance); constant {
-		out.Key = instance.Key
+	switch s := ref.Subject.(type) {
+	case addrs.ResourceInstance:
+		out.Key = s.Key
+	case addrs.ModuleCallInstance:
+		out.Key = s.Key
+	case addrs.ModuleCallOutput:
+		out.Key, out.Output = s.Call.Key, s.Output
 	}
 	return out
 }
 
-// instancesOf returns the references to instances of each resource that is referenced only by
-// instance.
-func instancesOf(refs []*addrs.Reference, selected map[*addrs.Reference]InstanceRef) map[addrs.Resource]Instances {
-	var out map[addrs.Resource]Instances
-	var whole []addrs.Resource
-	for _, ref := range refs {
-		r, ok := ref.Whole().(addrs.Resource)
-		if !ok {
+// findInstances finds the resources and module calls that are referenced only by instance.
+func (r *Refs) findInstances() {
+	r.instances, r.calls = nil, nil
+	var wholeResources []addrs.Resource
+	var wholeCalls []string
+	for _, ref := range r.Objects {
+		if of, ok := ref.Whole().(addrs.Resource); ok {
+			if !r.SelectsInstance(ref) {
+				wholeResources = append(wholeResources, of)
+				continue
+			}
+			if r.instances == nil {
+				r.instances = map[addrs.Resource]Instances{}
+			}
+			r.instances[of] = append(r.instances[of], instanceRef(ref, r.selected))
 			continue
 		}
-		one := instanceRef(ref, selected)
-		if _, constant := ref.Subject.(addrs.ResourceInstance); !constant && one.Index == nil {
-			whole = append(whole, r)
+		call, _, ok := ModuleSubject(ref.Subject)
+		switch {
+		case !ok:
 			continue
+		case !r.SelectsInstance(ref):
+			wholeCalls = append(wholeCalls, call.Name)
+			continue
+		case r.calls == nil:
+			r.calls = map[string]Instances{}
 		}
-		if out == nil {
-			out = map[addrs.Resource]Instances{}
-		}
-		out[r] = append(out[r], one)
+		r.calls[call.Name] = append(r.calls[call.Name], instanceRef(ref, r.selected))
 	}
-	for _, r := range whole {
-		delete(out, r)
+	for _, of := range wholeResources {
+		delete(r.instances, of)
 	}
-	return out
+	for _, call := range wholeCalls {
+		delete(r.calls, call)
+	}
 }
 
 // Expr is an analyzed expression.
@@ -211,7 +254,7 @@ func (b *Body) InContent() map[hcl.Pos]bool {
 func (b *Body) without(drop func(*addrs.Reference) bool) *Body {
 	out := *b
 	out.Refs.Objects = slices.DeleteFunc(slices.Clone(b.Refs.Objects), drop)
-	out.Refs.instances = instancesOf(out.Refs.Objects, out.Refs.selected)
+	out.Refs.findInstances()
 	return &out
 }
 

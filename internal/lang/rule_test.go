@@ -89,7 +89,7 @@ func (dataOf) Instances(addrs.Resource, Instances) (cty.Value, bool) {
 }
 
 // Module implements Data.
-func (dataOf) Module(string, []string, bool, hcl.Range) (cty.Value, error) {
+func (dataOf) Module(string, CallUse) (cty.Value, error) {
 	return cty.NilVal, errors.ErrUnsupported
 }
 

@@ -26,13 +26,22 @@ type Data interface {
 	// resource.
 	Instances(r addrs.Resource, of Instances) (v cty.Value, ok bool)
 
-	// Module returns the value of a module call with at least the given outputs, which are sorted;
-	// nil means all. If keyless is true, some names are attributes of the call itself rather than
-	// of an instance, so they may be instance keys.
-	Module(call string, outputs []string, keyless bool, rng hcl.Range) (cty.Value, error)
+	// Module returns the value of a module call with at least what an expression uses of it.
+	Module(call string, use CallUse) (cty.Value, error)
 
 	// Function returns a provider function.
 	Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, error)
+}
+
+// CallUse is what an expression uses of a module call.
+type CallUse struct {
+	Outputs []string // sorted; nil means all
+	// Keyless says that some names are attributes of the call itself rather than of an instance, so
+	// they may be instance keys.
+	Keyless bool
+	// Of are the instances, by key, if the expression refers to no others; nil means all.
+	Of    Instances
+	Range hcl.Range // of the first reference
 }
 
 // Scope provides the values and functions for evaluation.
@@ -76,11 +85,15 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, error) {
 	var calls map[string]*callOutputs
 	for _, ref := range refs.Objects {
 		subject := ref.Whole()
-		if call, output, ok := moduleSubject(subject); ok {
+		if call, output, ok := ModuleSubject(subject); ok {
 			if calls == nil {
 				calls = map[string]*callOutputs{}
 			}
-			calls[call.Name] = calls[call.Name].with(output, call.Key == addrs.NoKey, ref.Range)
+			keyless := call.Key == addrs.NoKey
+			if computed := refs.selected[ref]; computed.Index != nil {
+				output, keyless = computed.Output, false
+			}
+			calls[call.Name] = calls[call.Name].with(output, keyless, ref.Range)
 			continue
 		}
 		members, name := ns.place(subject)
@@ -96,7 +109,8 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(calls)) { // for a fixed order of errors
 		c := calls[name]
-		v, err := s.Data.Module(name, c.names(), c.keyless, c.rng)
+		of, _ := refs.CallInstances(name)
+		v, err := s.Data.Module(name, CallUse{Outputs: c.names(), Keyless: c.keyless, Of: of, Range: c.rng})
 		if err != nil {
 			errs, v = errs.AppendError(err), cty.DynamicVal
 		}
@@ -149,9 +163,9 @@ func (c *callOutputs) names() []string {
 	return slices.Sorted(maps.Keys(c.outputs))
 }
 
-// moduleSubject returns the module call that a reference leads to and its output, "" for the whole
+// ModuleSubject returns the module call that a reference leads to and its output, "" for the whole
 // call. It returns false for other references.
-func moduleSubject(subject addrs.Referenceable) (call addrs.ModuleCallInstance, output string, ok bool) {
+func ModuleSubject(subject addrs.Referenceable) (call addrs.ModuleCallInstance, output string, ok bool) {
 	switch s := subject.(type) {
 	case addrs.ModuleCall:
 		return addrs.ModuleCallInstance{Name: s.Name}, "", true

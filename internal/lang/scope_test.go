@@ -53,9 +53,9 @@ func (d *values) Instances(r addrs.Resource, of Instances) (cty.Value, bool) {
 	return cty.ObjectVal(out), true
 }
 
-func (d *values) Module(call string, outputs []string, keyless bool, _ hcl.Range) (cty.Value, error) {
-	request := fmt.Sprint("module.", call, " outputs ", outputs)
-	if keyless {
+func (d *values) Module(call string, use CallUse) (cty.Value, error) {
+	request := fmt.Sprint("module.", call, " outputs ", use.Outputs)
+	if use.Keyless {
 		request += " keyless"
 	}
 	d.log = append(d.log, request)

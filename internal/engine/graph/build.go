@@ -20,7 +20,7 @@ type Transformer struct {
 // against After.
 var transformers = []*Transformer{
 	configTransformer, stateTransformer, importTransformer, providerTransformer, schemaTransformer,
-	analysisTransformer, changesTransformer, referenceTransformer, instancesTransformer, moduleTransformer,
+	analysisTransformer, changesTransformer, referenceTransformer, moduleTransformer, instancesTransformer,
 	replaceTransformer, destroySplitTransformer, closeTransformer, targetTransformer, flagTransformer,
 	pruneTransformer, checkTransformer,
 }
@@ -39,6 +39,7 @@ type build struct {
 	imports     []*Import
 	functionsOf map[*Resource][]*Provider // providers whose functions the block calls
 	wholeCalls  []wholeCall               // references to module calls as a whole; see awaitWholeCalls
+	later       map[*Node][]laterEdge     // by the node for needs; see call_instances.go
 	inputs      *Node                     // the Steps wait for it; may be nil; see openInputs
 
 	refRanges *refRanges // nil, except while cycles are reported
@@ -60,7 +61,7 @@ func newBuild(op *Operation) *build {
 	}
 	b := &build{
 		op: op, known: known, g: g,
-		steps: map[*Resource][]*Step{}, functionsOf: map[*Resource][]*Provider{},
+		steps: map[*Resource][]*Step{}, functionsOf: map[*Resource][]*Provider{}, later: map[*Node][]laterEdge{},
 	}
 	b.providers = &providerSet{build: b}
 	b.instances = newInstanceOrder(b)

@@ -13,14 +13,14 @@ type EarlyKeys interface {
 	// returns false if they are not known.
 	Instances(r *Resource, in addrs.ModuleInstance) ([]addrs.InstanceKey, bool)
 
-	// Read returns the keys by which an instance of r reads another resource. It returns false if
-	// not all of them are known.
-	Read(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey, read IndexedRead) ([]KeyRead, bool)
+	// Read returns the keys by which an instance of r reads another resource or a module call. It
+	// returns false if not all of them are known.
+	Read(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey, read Keyed) ([]KeyRead, bool)
 
-	// ReadArgument returns the keys by which the argument for a variable reads a resource of the
-	// calling module, for one instance of the called module. It returns false if not all of them
-	// are known.
-	ReadArgument(v *Value, in addrs.ModuleInstance, read IndexedRead) ([]KeyRead, bool)
+	// ReadValue returns the keys by which a value reads a resource or a module call in one instance
+	// of its module; for a variable, those by which the argument of the call reads one of the
+	// calling module. It returns false if not all of them are known.
+	ReadValue(v *Value, in addrs.ModuleInstance, read Keyed) ([]KeyRead, bool)
 }
 
 // KeyRead is the key of an instance, and the reference that selects it.

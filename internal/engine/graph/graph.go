@@ -97,6 +97,7 @@ type Value struct {
 	Output      *configs.Output
 	Expr        *lang.Expr  // for variables, the argument of the call (evaluated in the caller); may be nil
 	DependsOn   *lang.Refs  // of outputs; may be nil
+	CallReads   []CallRead  // what Expr reads of single instances of module calls
 	PerInstance bool        // Expr refers to count or each, so that it differs between the instances of the call
 	Conditions  []Condition // validations or preconditions
 
@@ -143,8 +144,9 @@ type Resource struct {
 
 // instanceReads are the references of a block that may be to single instances.
 type instanceReads struct {
-	Indexed []IndexedRead // resources of the module that the block reads by a computed index; also itself
-	EachOf  *Resource     // one of them, whose keys are those of the block; see setEachOf
+	Indexed   []IndexedRead // resources of the module that the block reads by a computed index; also itself
+	CallReads []CallRead    // what the block reads of single instances of module calls
+	EachOf    *Resource     // one of them, whose keys are those of the block; see setEachOf
 	// Awaited are the resources of which instances of this one wait for single instances in a plan;
 	// see separateInstances.
 	Awaited []IndexedRead

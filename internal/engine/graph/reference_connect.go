@@ -188,7 +188,7 @@ func (c *connector) connectCallRef(
 		c.wholeCalls = append(c.wholeCalls, wholeCall{n, child, &ref.Range})
 		return nil
 	}
-	c.after(n, v.Node)
+	c.afterCall(n, child, v.Node)
 	return nil
 }
 

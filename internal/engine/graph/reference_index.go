@@ -125,6 +125,7 @@ func (b *build) setIndexed(r *Resource) {
 		read := IndexedRead{of, refs[addr]}
 		if read.Refs.Computed() { // the graph of an apply has Barriers for constant keys
 			r.Indexed = append(r.Indexed, read)
+			b.instances.keyedResources[of] = true
 		}
 		if b.op.ByInstance && !b.op.Partial() && b.awaits(r, read) {
 			r.Awaited = append(r.Awaited, read)

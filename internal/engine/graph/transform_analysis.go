@@ -46,7 +46,11 @@ var analysisTransformer = &Transformer{
 			for _, r := range b.g.Resources {
 				if r.Config != nil {
 					b.setIndexed(r)
+					b.setCallReads(r)
 				}
+			}
+			for _, v := range b.g.Values {
+				b.setValueReads(v)
 			}
 		}
 		for _, p := range b.g.Providers {

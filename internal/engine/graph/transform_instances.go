@@ -36,8 +36,9 @@ import (
 var instancesTransformer = &Transformer{
 	Name:  "Instances",
 	Doc:   "makes Steps wait for the instances that they need, and Resources for their Steps",
-	After: []*Transformer{changesTransformer, referenceTransformer},
+	After: []*Transformer{changesTransformer, referenceTransformer, moduleTransformer},
 	Run: func(_ context.Context, b *build) error {
+		b.instances.connectCalls()
 		for _, r := range b.g.Resources {
 			if len(b.steps[r]) > 0 {
 				b.instances.connectSteps(r)
@@ -51,12 +52,15 @@ var instancesTransformer = &Transformer{
 // the transformers Changes and Reference prepare it.
 type instanceOrder struct {
 	*build
-	writers     map[*Resource]map[addrs.InstanceKey][]*Step         // see writersOf
-	stepsAt     map[*Resource]map[addrs.AbsInstance]*Step           // see applyStep
-	unchanged   map[addrs.AbsInstance]*Node                         // see instanceNode
-	moduleSteps map[*Resource]map[addrs.ModuleInstance]*moduleSteps // see separateExpansion
-	spread      map[*Module]stepSpread
-	idle        map[*Resource]bool // has planned instances that don't change
+	writers        map[*Resource]map[addrs.InstanceKey][]*Step         // see writersOf
+	stepsAt        map[*Resource]map[addrs.AbsInstance]*Step           // see applyStep
+	unchanged      map[addrs.AbsInstance]*Node                         // see instanceNode
+	moduleSteps    map[*Resource]map[addrs.ModuleInstance]*moduleSteps // see separateExpansion
+	spread         map[*Module]stepSpread
+	keyed          map[*Module]bool   // single instances of the call are read
+	keyedResources map[*Resource]bool // single instances are read by a computed index, in another block
+	changes        map[*Module]bool   // there are Steps that create or update in the module, or in one that it calls
+	idle           map[*Resource]bool // has planned instances that don't change
 
 	// See value_instances.go.
 	early    EarlyKeys // nil until needed
@@ -66,19 +70,23 @@ type instanceOrder struct {
 
 func newInstanceOrder(b *build) *instanceOrder {
 	return &instanceOrder{
-		build:       b,
-		writers:     map[*Resource]map[addrs.InstanceKey][]*Step{},
-		stepsAt:     map[*Resource]map[addrs.AbsInstance]*Step{},
-		unchanged:   map[addrs.AbsInstance]*Node{},
-		moduleSteps: map[*Resource]map[addrs.ModuleInstance]*moduleSteps{},
-		spread:      map[*Module]stepSpread{},
-		idle:        map[*Resource]bool{},
-		carrying:    map[*Value]bool{},
-		values:      map[valueIn]*Node{},
+		build:          b,
+		writers:        map[*Resource]map[addrs.InstanceKey][]*Step{},
+		stepsAt:        map[*Resource]map[addrs.AbsInstance]*Step{},
+		unchanged:      map[addrs.AbsInstance]*Node{},
+		moduleSteps:    map[*Resource]map[addrs.ModuleInstance]*moduleSteps{},
+		spread:         map[*Module]stepSpread{},
+		keyed:          map[*Module]bool{},
+		keyedResources: map[*Resource]bool{},
+		changes:        map[*Module]bool{},
+		idle:           map[*Resource]bool{},
+		carrying:       map[*Value]bool{},
+		values:         map[valueIn]*Node{},
 	}
 }
 
-// stepSpread says which instances of a module have Steps that create or update.
+// stepSpread says which instances of a module have Steps that create or update. Several says that
+// the instances must be told apart: there are several of them, or readers of single ones.
 type stepSpread struct {
 	last    addrs.ModuleInstance // one of them
 	several bool
@@ -87,7 +95,20 @@ type stepSpread struct {
 // noteSteps records that an instance of the module has Steps that create or update.
 func (o *instanceOrder) noteSteps(m *Module, in addrs.ModuleInstance) {
 	known, ok := o.spread[m]
-	o.spread[m] = stepSpread{last: in, several: known.several || ok && known.last != in}
+	o.spread[m] = stepSpread{last: in, several: known.several || ok && known.last != in || !ok && o.keyedAround(m)}
+	for ; m != nil && !o.changes[m]; m = m.Parent {
+		o.changes[m] = true
+	}
+}
+
+// keyedAround reports whether single instances of a module, or of one around it, are read.
+func (o *instanceOrder) keyedAround(m *Module) bool {
+	for ; m != nil; m = m.Parent {
+		if o.keyed[m] {
+			return true
+		}
+	}
+	return false
 }
 
 // moduleSteps holds the Steps of a resource within one module instance.
@@ -98,15 +119,20 @@ type moduleSteps struct {
 }
 
 // separateExpansion adds a node that decides the instances of a resource without waiting for
-// everything that its block refers to, if Steps of its module are in several module instances.
+// everything that its block refers to, if Steps of its module are in several module instances, or
+// if other blocks read single instances.
 func (o *instanceOrder) separateExpansion(r *Resource) {
 	independent := r.Addr.Resource.Mode != addrs.Ephemeral && r.Config.Check == nil
-	if !independent || !o.spread[r.Module].several || len(o.steps[r]) == 0 {
+	several := o.spread[r.Module].several
+	if !independent || !several && !o.keyedResources[r] || len(o.steps[r]) == 0 {
 		return
 	}
 	r.expand = o.node(KindExpand, r.Module, r.Inputs.Name, r.Inputs.Range)
 	r.expand.Resource = r
 	r.Inputs.Kind, r.Inputs.Name = KindBarrier, r.Addr.String()+" (needs)"
+	if !several {
+		return
+	}
 	o.moduleSteps[r] = map[addrs.ModuleInstance]*moduleSteps{}
 	for _, s := range o.steps[r] {
 		if s.Part == stepApply {
@@ -129,9 +155,12 @@ func (o *instanceOrder) stepsIn(r *Resource, in addrs.ModuleInstance) *moduleSte
 // resource wait for these Steps.
 func (o *instanceOrder) connectSteps(r *Resource) {
 	local, others := o.localNeeds(r)
-	for _, indexed := range r.Indexed {
-		if o.idle[r] { // the order passes through instances without Steps
+	if o.idle[r] { // the order passes through instances without Steps
+		for _, indexed := range r.Indexed {
 			o.after(r.Node, indexed.Of.Node)
+		}
+		for _, edge := range o.later[r.Inputs] {
+			o.after(r.Node, edge.to)
 		}
 	}
 	for _, s := range o.steps[r] {
@@ -233,7 +262,7 @@ func (o *instanceOrder) barrier(r *Resource, key addrs.InstanceKey) *Node {
 		Steps: map[addrs.ModuleInstance]*Step{},
 	}
 	s.node.Resource, s.node.Object = r, s
-	o.after(s.node, r.Inputs)
+	o.after(s.node, r.expand)
 	for _, st := range steps {
 		s.Steps[st.Change.Addr.Module] = st
 		o.after(s.node, st.node)
@@ -251,13 +280,13 @@ func (o *instanceOrder) indexedNode(r *Resource) *Node {
 	if r.indexed == nil {
 		r.indexed = o.node(KindBarrier, nil, r.Addr.String()+"[…]", nil)
 		r.indexed.Resource, r.indexed.Object = r, &InstanceBarrier{node: r.indexed}
-		o.after(r.indexed, r.Inputs)
+		o.after(r.indexed, r.expand)
 	}
 	return r.indexed
 }
 
 // connectReads makes a node wait for the instances that the block of r reads by computed indexes,
-// as the plan recorded them for one instance.
+// as the plan recorded them for one instance, and for the instances of module calls that it reads.
 func (o *instanceOrder) connectReads(n *Node, r *Resource, change *plans.InstanceChange) {
 	for _, indexed := range r.Indexed {
 		recorded := false
@@ -274,6 +303,9 @@ func (o *instanceOrder) connectReads(n *Node, r *Resource, change *plans.Instanc
 			o.after(n, o.nodesIn(indexed.Of.Node, change.Addr.Module)...)
 		}
 	}
+	o.connectCallReads(n, r.Inputs, change.Addr.Module, r.CallReads, func(read CallRead) ([]KeyRead, bool) {
+		return o.earlyKeys().Read(r, change.Addr.Module, change.Addr.Key, read.keyed())
+	})
 }
 
 // instanceNode returns the node after which an instance has its final value for a reader. An

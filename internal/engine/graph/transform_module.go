@@ -37,14 +37,24 @@ func (b *build) awaitWholeCalls() {
 	for _, ref := range b.wholeCalls {
 		b.refRanges.startRef(ref.rng)
 		if !cyclic[ref.from.ID] || !cyclic[ref.call.end.ID] {
-			b.after(ref.from, ref.call.end)
+			b.afterCall(ref.from, ref.call, ref.call.end)
 			continue
 		}
 		for _, v := range ref.call.Outputs {
-			b.after(ref.from, v.Node)
+			b.afterCall(ref.from, ref.call, v.Node)
 		}
 	}
 	b.refRanges.startRef(nil)
+}
+
+// afterCall makes a node wait for what a reference to a module call names, now or in connectCalls
+// and connectSteps.
+func (b *build) afterCall(n *Node, call *Module, to *Node) {
+	if b.readsKeyed(n, call) {
+		b.later[n] = append(b.later[n], laterEdge{call, to})
+		return
+	}
+	b.after(n, to)
 }
 
 // endsModule reports whether dependents of the node's module wait for the node. They do not wait

@@ -114,6 +114,7 @@ func (b *build) dependencies(set *resourceSet) *states.Dependencies {
 // nearest finds the nearest dependencies of all resources.
 type nearest struct {
 	b       *build
+	edges   *dag.Graph
 	index   map[*Resource]int32
 	reached []*resourceSet     // by node
 	deps    []*resourceSet     // by resource index
@@ -129,10 +130,18 @@ type setInModule struct {
 
 // findNearest sets the Deps of every resource: the managed resources that are reached from it
 // without passing through another managed resource, and the data sources and ephemeral resources on
-// the way.
+// the way. The order is that of the graph.
 func (b *build) findNearest(order []dag.ID) {
+	edges := &b.g.Edges
+	if len(b.later) > 0 {
+		edges = b.allEdges()
+		var ok bool
+		if order, ok = edges.Order(); !ok {
+			return // a wait for the whole of a call would be a cycle
+		}
+	}
 	f := &nearest{
-		b: b, index: make(map[*Resource]int32, len(b.g.Resources)), reached: make([]*resourceSet, b.g.Edges.Len()),
+		b: b, edges: edges, index: make(map[*Resource]int32, len(b.g.Resources)), reached: make([]*resourceSet, b.g.Edges.Len()),
 		deps: make([]*resourceSet, len(b.g.Resources)), calls: map[dag.ID]*Module{},
 		without: map[setInModule]*resourceSet{},
 	}
@@ -149,8 +158,19 @@ func (b *build) findNearest(order []dag.ID) {
 	}
 }
 
+// allEdges returns the edges of the graph, and those for which Steps and values wait by instance.
+func (b *build) allEdges() *dag.Graph {
+	out := b.g.Edges.Clone()
+	for n, edges := range b.later {
+		for _, edge := range edges {
+			out.Connect(n.ID, edge.to.ID)
+		}
+	}
+	return out
+}
+
 func (f *nearest) visit(n *Node) {
-	needs := f.b.g.Edges.Needs(n.ID)
+	needs := f.edges.Needs(n.ID)
 	sets := make([]*resourceSet, 0, len(needs))
 	for _, to := range needs {
 		if f.reached[to] != nil {

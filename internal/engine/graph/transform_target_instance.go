@@ -143,7 +143,7 @@ func (t *targeting) keysOf(r *Resource, hit addrs.Target) ([]addrs.InstanceKey, 
 func (t *targeting) needsOf(x instanceAt) (next []foundInstance, skip map[*Resource]bool) {
 	skip = map[*Resource]bool{}
 	for _, read := range t.readsOf(x.r) {
-		keys, known := t.early.Read(x.r, x.in, x.key, read)
+		keys, known := t.early.Read(x.r, x.in, x.key, read.keyed())
 		if !known {
 			continue
 		}
@@ -218,7 +218,7 @@ func (t *targeting) findReaders(of *Resource, in addrs.ModuleInstance) *readers 
 				continue
 			}
 			for _, key := range keys {
-				reads, all := t.early.Read(r, in, key, read)
+				reads, all := t.early.Read(r, in, key, read.keyed())
 				known = known && all
 				for _, k := range reads {
 					read := refersTo(instanceAt{of, in, k.Key}.addr(), k.At)

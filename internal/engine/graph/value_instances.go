@@ -24,13 +24,14 @@ type valueIn struct {
 }
 
 // carries reports whether a value leads to its readers from resources of its own module instance,
-// or from single instances of a resource.
+// or from single instances of a resource or of a module call.
 func (o *instanceOrder) carries(v *Value) bool {
 	if known, ok := o.carrying[v]; ok {
 		return known
 	}
 	o.carrying[v] = false // the graph may still have cycles
-	out := len(o.argumentReads(v)) > 0 || slices.ContainsFunc(o.g.Edges.Needs(v.Node.ID), func(id dag.ID) bool {
+	byKey := len(o.later[v.Node]) > 0 || len(o.argumentReads(v)) > 0
+	out := byKey || slices.ContainsFunc(o.g.Edges.Needs(v.Node.ID), func(id dag.ID) bool {
 		return o.local(o.g.Nodes[id], v.Module, v.Kind == Variable)
 	})
 	o.carrying[v] = out
@@ -106,12 +107,17 @@ func (o *instanceOrder) valueNode(v *Value, in addrs.ModuleInstance) *Node {
 	if n := o.values[key]; n != nil {
 		return n
 	}
-	needs := slices.Clone(o.g.Edges.Needs(v.Node.ID))
+	needs := slices.DeleteFunc(slices.Clone(o.g.Edges.Needs(v.Node.ID)), func(id dag.ID) bool {
+		return slices.ContainsFunc(o.later[v.Node], func(edge laterEdge) bool { return edge.to.ID == id })
+	})
 	n := o.node(KindValueIn, v.Module, in.String()+"."+v.localName(), v.Node.Range)
 	n.Object, n.In, n.Problems = v, in, v.Node.Problems
 	o.values[key] = n
 	o.after(v.Node, n)
 	read := o.connectArgument(n, v, in)
+	o.connectCallReads(n, v.Node, v.evaluatedIn(in), v.CallReads, func(read CallRead) ([]KeyRead, bool) {
+		return o.earlyKeys().ReadValue(v, in, read.keyed())
+	})
 	for _, id := range needs {
 		need := o.g.Nodes[id]
 		switch {
@@ -125,16 +131,30 @@ func (o *instanceOrder) valueNode(v *Value, in addrs.ModuleInstance) *Node {
 	return n
 }
 
+// earlyKeys returns what is known about keys before the walk.
+func (o *instanceOrder) earlyKeys() EarlyKeys {
+	if o.early == nil {
+		o.early = o.op.Early(o.g)
+	}
+	return o.early
+}
+
+// evaluatedIn returns the module instance in which a value of one instance of its module is
+// evaluated: for a variable, the calling one.
+func (v *Value) evaluatedIn(in addrs.ModuleInstance) addrs.ModuleInstance {
+	if v.Kind == Variable {
+		in, _ = in.Parent()
+	}
+	return in
+}
+
 // connectArgument makes the node of an argument wait for the instances that it reads, and returns
 // their resources. Where the keys are not known, it doesn't.
 func (o *instanceOrder) connectArgument(n *Node, v *Value, in addrs.ModuleInstance) map[*Resource]bool {
 	read := map[*Resource]bool{}
 	parent, _ := in.Parent()
 	for _, reads := range o.argumentReads(v) {
-		if o.early == nil {
-			o.early = o.op.Early(o.g)
-		}
-		keys, known := o.early.ReadArgument(v, in, reads)
+		keys, known := o.earlyKeys().ReadValue(v, in, reads.keyed())
 		if !known {
 			continue
 		}

@@ -1,0 +1,230 @@
+package graph
+
+import (
+	"maps"
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang"
+)
+
+// How an apply waits for instances of modules
+//
+// A reference such as module.m[each.key].out needs the output of one instance of the call, and
+// proceeds if another one fails. The keys are evaluated before the walk (EarlyKeys). Where they are
+// known then, a Step, an argument or another value waits for the node of the output in that module
+// instance (value_instances.go), and so for the resource instances behind it. Everywhere else it
+// waits for what the reference names as a whole.
+//
+// The nodes for the needs of a block don't wait for the calls that its Steps wait for themselves.
+// These edges are in build.later: what an object depends on, as the state records it, is the same
+// with or without them.
+
+// CallRead is what an expression or a block reads of single instances of a module call.
+type CallRead struct {
+	Call   *Module
+	Output *Value // nil for all outputs
+	Refs   lang.Instances
+}
+
+// Keyed are references to single instances of a resource or a module call.
+type Keyed struct {
+	Refs lang.Instances
+	Of   Repetition // decides the keys of the instances
+}
+
+func (r IndexedRead) keyed() Keyed { return Keyed{r.Refs, r.Of.Exprs.Repetition} }
+func (r CallRead) keyed() Keyed    { return Keyed{r.Refs, r.Call.Repetition} }
+
+// outputs returns what is read of an instance.
+func (r CallRead) outputs() []*Value {
+	if r.Output != nil {
+		return []*Value{r.Output}
+	}
+	names := slices.Sorted(maps.Keys(r.Call.Outputs))
+	out := make([]*Value, len(names))
+	for i, name := range names {
+		out[i] = r.Call.Outputs[name]
+	}
+	return out
+}
+
+// laterEdge is an edge from a node for needs to something that it doesn't wait for.
+type laterEdge struct {
+	call *Module // of a reference to it
+	to   *Node
+}
+
+// addCallReads adds the calls of the module that an expression reads only by instance.
+func (m *Module) addCallReads(list []CallRead, refs *lang.Refs) []CallRead {
+	for name, of := range refs.InstanceCalls() {
+		child := m.Calls[name]
+		if child == nil || !child.Repetition.Repeats() {
+			continue
+		}
+		for _, ref := range of {
+			output := child.Outputs[ref.Output]
+			at := slices.IndexFunc(list, func(r CallRead) bool { return r.Call == child && r.Output == output })
+			if at < 0 {
+				at, list = len(list), append(list, CallRead{Call: child, Output: output})
+			}
+			list[at].Refs = append(list[at].Refs, ref)
+		}
+	}
+	return list
+}
+
+// setCallReads sets the module calls that a block reads only by instance. A call of which something
+// is needed before or apart from the block's own instances is not among them.
+func (b *build) setCallReads(r *Resource) {
+	if r.Config.Check != nil || r.Addr.Resource.Mode == addrs.Ephemeral {
+		return
+	}
+	var list []CallRead
+	whole := map[*Module]bool{}
+	except := func(refs *lang.Refs) {
+		for _, ref := range refs.Objects {
+			if call, _, ok := lang.ModuleSubject(ref.Subject); ok {
+				whole[r.Module.Calls[call.Name]] = true
+			}
+		}
+	}
+	for unit := range r.Exprs.units() {
+		list = r.Module.addCallReads(list, unit)
+		for _, ref := range unit.Objects {
+			if call, _, ok := lang.ModuleSubject(ref.Subject); ok {
+				if _, only := unit.CallInstances(call.Name); !only {
+					whole[r.Module.Calls[call.Name]] = true
+				}
+			}
+		}
+	}
+	if list == nil {
+		return
+	}
+	for _, refs := range r.Exprs.Repetition.Refs() {
+		except(refs)
+	}
+	for _, t := range b.g.Imports[r] {
+		for _, e := range t.Exprs() {
+			except(&e.Refs)
+		}
+	}
+	if r.Exprs.PreventDestroy != nil {
+		except(&r.Exprs.PreventDestroy.Refs)
+	}
+	if r.ProviderKey != nil && r.ProviderKey.Module == r.Module {
+		except(&r.ProviderKey.Expr.Refs)
+	}
+	if r.Exprs.DependsOn != nil {
+		except(r.Exprs.DependsOn)
+	}
+	r.CallReads = slices.DeleteFunc(list, func(read CallRead) bool { return whole[read.Call] })
+	b.noteKeyed(r.CallReads)
+}
+
+// setValueReads sets the module calls that an argument or another value reads only by instance.
+func (b *build) setValueReads(v *Value) {
+	if v.Expr == nil || v.Output != nil && v.Output.DependsOn != nil {
+		return
+	}
+	m := v.Module
+	if v.Kind == Variable {
+		m = m.Parent
+	}
+	v.CallReads = m.addCallReads(nil, &v.Expr.Refs)
+	for _, rule := range v.Conditions {
+		for _, refs := range []*lang.Refs{&rule.Condition.Refs, &rule.Message.Refs} {
+			for _, ref := range refs.Objects {
+				if call, _, ok := lang.ModuleSubject(ref.Subject); ok && v.Kind != Variable {
+					v.CallReads = slices.DeleteFunc(v.CallReads, func(r CallRead) bool { return r.Call == m.Calls[call.Name] })
+				}
+			}
+		}
+	}
+	b.noteKeyed(v.CallReads)
+}
+
+// noteKeyed notes that single instances of calls are read.
+func (b *build) noteKeyed(list []CallRead) {
+	for _, read := range list {
+		b.instances.keyed[read.Call] = true
+	}
+}
+
+// readsKeyed returns what a node for needs reads of single instances of a call. It returns false if
+// the node itself waits for the call.
+func (b *build) readsKeyed(n *Node, call *Module) bool {
+	if b.op.Phase != PhaseApply || b.op.Early == nil || !b.instances.changes[call] {
+		return false
+	}
+	reads := func(list []CallRead) bool {
+		return slices.ContainsFunc(list, func(read CallRead) bool { return read.Call == call })
+	}
+	if v, ok := n.Object.(*Value); ok {
+		return reads(v.CallReads)
+	}
+	r := n.Resource
+	return r != nil && n == r.Inputs && len(b.steps[r]) > 0 && reads(r.CallReads)
+}
+
+// connectCalls makes the nodes of values wait for what they read of module calls. A value of a
+// module with a single instance waits for the instances that it reads, any other one for all.
+func (o *instanceOrder) connectCalls() {
+	for _, v := range o.g.Values {
+		if len(o.later[v.Node]) == 0 {
+			continue
+		}
+		if in, single := v.Module.singleInstance(); single {
+			o.connectCallReads(v.Node, v.Node, v.evaluatedIn(in), v.CallReads, func(read CallRead) ([]KeyRead, bool) {
+				return o.earlyKeys().ReadValue(v, in, read.keyed())
+			})
+			continue
+		}
+		for _, edge := range o.later[v.Node] {
+			o.after(v.Node, edge.to)
+		}
+	}
+}
+
+// connectCallReads makes a node in a module instance wait for the instances of module calls that it
+// reads. needs is the node with the references, which keys evaluates.
+func (o *instanceOrder) connectCallReads(
+	n, needs *Node, in addrs.ModuleInstance, list []CallRead, keys func(CallRead) ([]KeyRead, bool),
+) {
+	if len(o.later[needs]) == 0 {
+		return
+	}
+	whole := map[*Module]bool{}
+	for _, read := range list {
+		if whole[read.Call] || !o.changes[read.Call] {
+			continue
+		}
+		found, known := keys(read)
+		if !known {
+			whole[read.Call] = true
+			continue
+		}
+		for _, k := range found {
+			for _, v := range read.outputs() {
+				o.after(n, o.valueNode(v, in.Child(read.Call.Call.Name, k.Key)))
+			}
+		}
+	}
+	for _, edge := range o.later[needs] {
+		if whole[edge.call] {
+			o.after(n, edge.to)
+		}
+	}
+}
+
+// singleInstance returns the address of the only instance of a module, unless a call of it or of a
+// module around it is repeated.
+func (m *Module) singleInstance() (addrs.ModuleInstance, bool) {
+	for at := m; at.Parent != nil; at = at.Parent {
+		if at.Repetition != (Repetition{}) {
+			return "", false
+		}
+	}
+	return m.Path.UnkeyedInstance(), true
+}
