@@ -24,6 +24,7 @@ func (a *applyStep) storeMarks(prior *objectState, after cty.Value) error {
 	obj.Dependencies, obj.DependencyInstances = a.r.Recorded.Dependencies, dependencyInstances(a.planned)
 	what := Object{Addr: a.addr}
 	what.IDKey, what.IDValue = identify(after)
+	defer a.w.calls.take()()
 	a.w.out.observe(ApplyStart{Object: what, Action: plans.Update, Provider: a.prov.addr, Builtin: true})
 	a.record(obj)
 	a.w.out.observe(ApplyDone{Object: what, Action: plans.Update})
@@ -31,10 +32,22 @@ func (a *applyStep) storeMarks(prior *objectState, after cty.Value) error {
 	return nil
 }
 
-// applyChange calls the provider to apply the change, records the result and runs provisioners.
+// applyChange applies the change and evaluates the postconditions of the result.
 func (a *applyStep) applyChange(
 	ctx context.Context, prior *objectState, prop *desired, final *plans.InstanceChange,
 ) error {
+	value, err := a.callApply(ctx, prior, prop, final)
+	if obj := a.w.out.current(a.addr); obj != nil && value != cty.NilVal && !value.IsNull() {
+		err = tfdiags.Join(err, a.postconditions(a.x.objs[a.at]))
+	}
+	return err
+}
+
+// callApply has the provider apply the change, records the result and runs provisioners, all in one
+// place for calls. It returns the new object.
+func (a *applyStep) callApply(
+	ctx context.Context, prior *objectState, prop *desired, final *plans.InstanceChange,
+) (cty.Value, error) {
 	w, r := a.w, a.r
 	action := plans.Create
 	if final.Action == plans.Update {
@@ -43,6 +56,7 @@ func (a *applyStep) applyChange(
 	what := Object{Addr: a.addr}
 	what.IDKey, what.IDValue = identify(prior.value)
 	planned := unmark(final.After)
+	defer w.calls.take()()
 	a.start = w.op.env.now()
 	w.out.observe(ApplyStart{Object: what, Action: action, Provider: a.prov.addr, Planned: planned,
 		Sensitive: sensitivePaths(final.After), Builtin: a.prov.addr.Config.Provider.IsBuiltin()})
@@ -54,7 +68,7 @@ func (a *applyStep) applyChange(
 	var value cty.Value
 	var unfinished *states.Object
 	// Record the response before another call can start: the process may be killed at any time.
-	err := callProvider(w.calls, a.prov, "ApplyResourceChange", a.addr, func() error {
+	err := callInPlace(w.calls, a.prov, "ApplyResourceChange", a.addr, func() error {
 		resp = a.prov.ApplyResourceChange(ctx, providers.ApplyRequest{
 			Type: r.Addr.Resource.Type, Prior: unmark(prior.value), Planned: planned, Config: prop.config,
 			Private: final.Private,
@@ -80,10 +94,7 @@ func (a *applyStep) applyChange(
 	what.IDKey, what.IDValue = identify(value)
 	w.out.observe(ApplyDone{Object: what, Action: action, Failed: err != nil,
 		Elapsed: w.op.env.now().Sub(a.start), Abandoned: w.abandoned(ctx, resp)})
-	if obj := w.out.current(a.addr); obj != nil && value != cty.NilVal && !value.IsNull() {
-		err = tfdiags.Join(err, a.postconditions(a.x.objs[a.at]))
-	}
-	return err
+	return value, err
 }
 
 func sensitivePaths(v cty.Value) []cty.Path {

@@ -96,30 +96,30 @@ func (d *deletion) run(ctx context.Context, l *objectState) error {
 	}
 	what := Object{Addr: d.addr, Deposed: d.deposed}
 	what.IDKey, what.IDValue = identify(l.value)
+	meta, err := w.eval.providerMeta(ctx, r, nil)
+	if err != nil {
+		return err
+	}
+	defer w.calls.take()()
 	start := w.op.env.now()
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
 	w.out.observe(ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null,
 		Builtin: d.prov.addr.Config.Provider.IsBuiltin()})
-	var err error
 	if d.deposed == "" && l.obj.Status != states.Tainted {
 		err = d.runDestroyProvisioners(ctx, l.value)
 	}
 	if err == nil {
-		err = d.call(ctx, l, null)
+		err = d.call(ctx, l, null, meta)
 	}
 	w.out.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: err != nil,
 		Elapsed: w.op.env.now().Sub(start), Abandoned: d.abandoned})
 	return err
 }
 
-func (d *deletion) call(ctx context.Context, l *objectState, null cty.Value) error {
+func (d *deletion) call(ctx context.Context, l *objectState, null, meta cty.Value) error {
 	w, r := d.w, d.r
-	meta, err := w.eval.providerMeta(ctx, r, nil)
-	if err != nil {
-		return err
-	}
 	// The response is recorded before the next call may start.
-	return callProvider(w.calls, d.prov, "ApplyResourceChange", d.addr, func() error {
+	return callInPlace(w.calls, d.prov, "ApplyResourceChange", d.addr, func() error {
 		return d.store(ctx, l, d.prov.ApplyResourceChange(ctx, providers.ApplyRequest{
 			Type: r.Addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private,
 			Meta: meta, Identity: l.identity,

@@ -108,6 +108,7 @@ func (p *instancePlan) readData(ctx context.Context, config cty.Value, pvms []ct
 	if err != nil {
 		return cty.NilVal, err
 	}
+	defer w.calls.take()()
 	start := w.op.env.now()
 	w.out.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr,
 		Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
@@ -125,7 +126,7 @@ func (p *instancePlan) readData(ctx context.Context, config cty.Value, pvms []ct
 
 func (p *instancePlan) callData(ctx context.Context, config, meta cty.Value) (cty.Value, error) {
 	w, r := p.w, p.r
-	resp := callProvider(w.calls, p.prov, "ReadDataSource", p.addr, func() providers.ReadDataResponse {
+	resp := callInPlace(w.calls, p.prov, "ReadDataSource", p.addr, func() providers.ReadDataResponse {
 		diags := p.prov.ValidateDataSource(ctx, r.Addr.Resource.Type, config)
 		if diags.HasErrors() {
 			return providers.ReadDataResponse{Diagnostics: diags}

@@ -84,10 +84,24 @@ func (p *instancePlan) planEphemeral(ctx context.Context) error {
 }
 
 func (p *instancePlan) openEphemeral(ctx context.Context, config cty.Value) (cty.Value, error) {
-	w, r := p.w, p.r
-	what := Object{Addr: p.addr}
+	w := p.w
+	resp, err := p.callOpen(ctx, config)
+	if err != nil {
+		return cty.NilVal, err
+	}
+	o := &openEphemeral{addr: p.addr, r: p.r, prov: p.prov, stop: make(chan struct{}), done: make(chan struct{}),
+		private: resp.Private}
+	w.ephemerals.add(o)
+	go w.ephemerals.renew(ctx, o, resp.RenewAt)
+	return resp.Result, nil
+}
+
+// callOpen has the provider open the object.
+func (p *instancePlan) callOpen(ctx context.Context, config cty.Value) (providers.OpenResponse, error) {
+	w, r, what := p.w, p.r, Object{Addr: p.addr}
+	defer w.calls.take()()
 	w.out.observe(EphemeralStart{what, "open"})
-	resp := callProvider(w.calls, p.prov, "OpenEphemeralResource", p.addr, func() providers.OpenResponse {
+	resp := callInPlace(w.calls, p.prov, "OpenEphemeralResource", p.addr, func() providers.OpenResponse {
 		diags := p.prov.ValidateEphemeral(ctx, r.Addr.Resource.Type, config)
 		if diags.HasErrors() {
 			return providers.OpenResponse{Diagnostics: diags}
@@ -105,18 +119,12 @@ func (p *instancePlan) openEphemeral(ctx context.Context, config cty.Value) (cty
 		err = p.checkType("Provider produced invalid object", resp.Result, r.Schema.Block.ImpliedType())
 	}
 	w.out.observe(EphemeralDone{what, "open", err != nil})
-	if err != nil {
-		return cty.NilVal, err
-	}
-	o := &openEphemeral{addr: p.addr, r: r, prov: p.prov, stop: make(chan struct{}), done: make(chan struct{}),
-		private: resp.Private}
-	w.ephemerals.add(o)
-	go w.ephemerals.renew(ctx, o, resp.RenewAt)
-	return resp.Result, nil
+	return resp, err
 }
 
-// renew renews an open object until it is closed. Closing o.stop ends the waiting, but not a renewal
-// in progress, whose result is needed for closing the object.
+// renew renews an open object until it is closed. It takes no place for calls, because waiting for
+// one could be too long for the object. Closing o.stop ends the waiting, but not a renewal in
+// progress, whose result is needed for closing.
 func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 	w := e.w
 	defer close(o.done)
@@ -163,6 +171,7 @@ func (e *ephemerals) closeOne(ctx context.Context, o *openEphemeral) error {
 	close(o.stop)
 	<-o.done
 	what := Object{Addr: o.addr}
+	defer w.calls.take()()
 	w.out.observe(EphemeralStart{what, "close"})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()

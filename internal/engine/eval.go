@@ -44,10 +44,19 @@ type evalContext struct {
 
 	blockAddr          string // the object that warnings name; may be empty
 	ignoreDeprecations bool   // no warnings about deprecated values
+	hasPlace           bool   // the evaluation is part of an operation that has a place for calls
 }
 
 func (e *evaluator) newContext(ctx context.Context, in *moduleInstance, rep repetition) *evalContext {
 	return &evalContext{ctx: ctx, e: e, in: in, rep: rep}
+}
+
+// inPlace returns the context for an operation that has a place for calls, so that functions of
+// providers take none.
+func (c *evalContext) inPlace() *evalContext {
+	out := *c
+	out.hasPlace = true
+	return &out
 }
 
 // withSelf returns the context with self set.
@@ -461,7 +470,7 @@ func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 			"The provider %s has no function %q.%s", p.Addr.Provider.ForDisplay(), ref.Function,
 			suggest.DidYouMean(ref.Function, slices.Sorted(maps.Keys(listed)))).At(rng))
 	}
-	return e.providerFunction(c.ctx, p, provider, ref.Function, spec), err
+	return c.providerFunction(p, provider, ref.Function, spec), err
 }
 
 // unknownFunction accepts any arguments and returns an unknown value.
@@ -473,8 +482,8 @@ var unknownFunction = function.New(&function.Spec{
 })
 
 // providerFunction wraps a provider's function so that it is called with known values only.
-func (e *evaluator) providerFunction(
-	ctx context.Context, p *graph.Provider, provider providers.Interface, name string, spec *providers.Function,
+func (c *evalContext) providerFunction(
+	p *graph.Provider, provider providers.Interface, name string, spec *providers.Function,
 ) function.Function {
 	param := func(p providers.FunctionParam) function.Parameter {
 		return function.Parameter{Name: p.Name, Type: p.Type, AllowNull: p.AllowNull,
@@ -488,13 +497,17 @@ func (e *evaluator) providerFunction(
 		v := param(*spec.Variadic)
 		out.VarParam = &v
 	}
+	e, call := c.e, callProvider[cty.Value]
+	if c.hasPlace {
+		call = callInPlace[cty.Value]
+	}
 	out.Impl = func(args []cty.Value, ret cty.Type) (cty.Value, error) {
 		if provider == nil {
 			return cty.UnknownVal(ret), nil
 		}
 		var err error
-		v := callProvider(e.calls, &p.Addr.Provider, "CallFunction", addrs.AbsInstance{}, func() (v cty.Value) {
-			v, err = provider.CallFunction(ctx, name, args)
+		v := call(e.calls, &p.Addr.Provider, "CallFunction", addrs.AbsInstance{}, func() (v cty.Value) {
+			v, err = provider.CallFunction(c.ctx, name, args)
 			return v
 		})
 		if fe, ok := asFunctionError(err); ok && fe.Arg >= 0 {

@@ -25,8 +25,11 @@ type Object struct {
 type (
 	// RefreshStart is sent before an object that is in the state is read.
 	RefreshStart struct{ Object }
-	// RefreshDone is sent after the object was read. If reading fails, there is no such event.
-	RefreshDone struct{ Object }
+	// RefreshDone is sent after the object was read.
+	RefreshDone struct {
+		Object
+		Failed bool
+	}
 
 	// ImportStart is sent before an object is imported during a plan.
 	ImportStart struct {
@@ -36,11 +39,16 @@ type (
 	// ImportDone is sent after the object was imported.
 	ImportDone struct {
 		Object
-		ID string
+		ID     string
+		Failed bool
 	}
 
 	// Planned is sent when a change has been planned. Change is final.
 	Planned struct{ Change *plans.InstanceChange }
+
+	// Failure is sent as soon as a part of the operation has failed. The operation continues with
+	// what doesn't need that part, and returns the error in the end.
+	Failure struct{ Err error }
 
 	// Ordered is sent before the first change of an apply. Waiters returns the instances whose
 	// changes wait directly for an action on an object. It may be called during the apply, and is
@@ -129,6 +137,7 @@ func (RefreshDone) event()     {}
 func (ImportStart) event()     {}
 func (ImportDone) event()      {}
 func (Planned) event()         {}
+func (Failure) event()         {}
 func (Ordered) event()         {}
 func (ApplyStart) event()      {}
 func (ApplyDone) event()       {}

@@ -323,11 +323,22 @@ func (c *evalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, erro
 
 // importObject has the provider import and read an object.
 func (p *instancePlan) importObject(ctx context.Context, req *importRequest) (*objectState, error) {
-	w, r := p.w, p.r
-	what := Object{Addr: p.addr}
-	id := req.id
-	w.out.observe(ImportStart{what, id})
-	resp := callProvider(w.calls, p.prov, "ImportResourceState", p.addr, func() providers.ImportResponse {
+	w, what := p.w, Object{Addr: p.addr}
+	meta, err := w.eval.providerMeta(ctx, p.r, p.c)
+	if err != nil {
+		return nil, p.explained(err)
+	}
+	defer w.calls.take()()
+	w.out.observe(ImportStart{what, req.id})
+	l, err := p.importInPlace(ctx, req, meta)
+	w.out.observe(ImportDone{what, req.id, err != nil})
+	return l, err
+}
+
+// importInPlace is importObject without its events, for a caller that has a place for calls.
+func (p *instancePlan) importInPlace(ctx context.Context, req *importRequest, meta cty.Value) (*objectState, error) {
+	w, r, id := p.w, p.r, req.id
+	resp := callInPlace(w.calls, p.prov, "ImportResourceState", p.addr, func() providers.ImportResponse {
 		return p.prov.ImportResourceState(ctx, providers.ImportRequest{Type: r.Addr.Resource.Type, ID: req.id,
 			Identity: req.identity})
 	})
@@ -361,8 +372,8 @@ func (p *instancePlan) importObject(ctx context.Context, req *importRequest) (*o
 	if err != nil {
 		return nil, err
 	}
-	l, err := p.refresh(ctx, addrs.NotDeposed, &objectState{value: markStored(r.Schema.Block, got.State, nil),
-		identity: got.Identity, obj: obj})
+	l, err := p.refreshInPlace(ctx, addrs.NotDeposed, &objectState{value: markStored(r.Schema.Block, got.State, nil),
+		identity: got.Identity, obj: obj}, meta)
 	if err != nil {
 		return nil, err
 	}
@@ -374,7 +385,6 @@ func (p *instancePlan) importObject(ctx context.Context, req *importRequest) (*o
 	}
 	l.obj = withFlags(r, l.obj)
 	w.out.setObject(p.addr, addrs.NotDeposed, l.obj, p.prov.addr)
-	w.out.observe(ImportDone{what, id})
 	return l, nil
 }
 

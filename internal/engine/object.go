@@ -201,28 +201,37 @@ func unmark(v cty.Value) cty.Value {
 // refresh has the provider read the current object. A result without an object means that it is
 // gone. Errors have the address and source range of the instance.
 func (t *instance) refresh(ctx context.Context, deposed addrs.DeposedKey, l *objectState) (*objectState, error) {
+	meta, err := t.w.eval.providerMeta(ctx, t.r, t.c)
+	if err != nil {
+		return nil, t.explained(err)
+	}
+	defer t.w.calls.take()()
+	return t.refreshInPlace(ctx, deposed, l, meta)
+}
+
+// refreshInPlace is refresh for a caller that has a place for calls.
+func (t *instance) refreshInPlace(
+	ctx context.Context, deposed addrs.DeposedKey, l *objectState, meta cty.Value,
+) (*objectState, error) {
 	w, what := t.w, Object{Addr: t.addr, Deposed: deposed}
 	what.IDKey, what.IDValue = identify(l.value)
 	w.out.observe(RefreshStart{what})
-	out, err := t.read(ctx, l)
+	out, err := t.read(ctx, l, meta)
 	if err != nil {
+		w.out.observe(RefreshDone{what, true})
 		return nil, t.explained(err)
 	}
 	if !out.exists() {
 		what.IDKey, what.IDValue = "", "" // they identified a missing object
 	}
-	w.out.observe(RefreshDone{what})
+	w.out.observe(RefreshDone{what, false})
 	return out, nil
 }
 
-func (t *instance) read(ctx context.Context, l *objectState) (*objectState, error) {
-	r, prov, addr, c, w := t.r, t.prov, t.addr, t.c, t.w
-	meta, err := w.eval.providerMeta(ctx, r, c)
-	if err != nil {
-		return nil, err
-	}
+func (t *instance) read(ctx context.Context, l *objectState, meta cty.Value) (*objectState, error) {
+	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	prior := unmark(l.value)
-	resp := callProvider(w.calls, prov, "ReadResource", addr, func() providers.ReadResponse {
+	resp := callInPlace(w.calls, prov, "ReadResource", addr, func() providers.ReadResponse {
 		return prov.ReadResource(ctx, providers.ReadRequest{Type: r.Addr.Resource.Type, Prior: prior,
 			Private: l.obj.Private, Meta: meta, Identity: l.identity})
 	})

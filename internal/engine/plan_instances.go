@@ -106,8 +106,8 @@ func (v resourceVisit) deferredByRead(in *moduleInstance, x *expansion, i int) *
 func (p *resourcePlan) start(end func(error)) {
 	w, r := p.w, p.r
 	jobs := make([]job, len(p.run))
-	for i, run := range p.run {
-		jobs[i].run = run
+	for i := range p.run {
+		jobs[i].run = func() error { return p.runOne(i) }
 	}
 	last := &job{always: true}
 	last.run = func() error {

@@ -88,6 +88,7 @@ func (v resourceVisit) begin(ctx context.Context) (*resourcePlan, *deferredNode,
 			p.run = append(p.run, v.orphanJobs(ctx, prior)...)
 		}
 	}
+	w.out.fail(p.errs.Err())
 	return p, nil, nil
 }
 
@@ -97,11 +98,18 @@ func (p *resourcePlan) planAll() error {
 	case len(p.run) == 0:
 		return nil
 	case p.r.OwnInstances() == nil:
-		return p.w.each(len(p.run), func(i int) error { return p.run[i]() })
+		return p.w.each(len(p.run), p.runOne)
 	}
 	result := make(chan error, 1)
 	p.start(func(err error) { result <- err })
 	return <-result
+}
+
+// runOne plans one object. A failure is told at once, because planning the others can take long.
+func (p *resourcePlan) runOne(i int) error {
+	err := p.run[i]()
+	p.w.out.fail(err)
+	return err
 }
 
 // addInstances adds the plans of the instances in one module instance.

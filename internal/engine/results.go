@@ -61,6 +61,13 @@ func (s *results) warn(warnings ...tfdiags.Diagnostic) {
 	}
 }
 
+// fail tells the observer of a failure, unless err is nil.
+func (s *results) fail(err error) {
+	if err != nil {
+		s.observe(Failure{err})
+	}
+}
+
 func (s *results) observe(e Event) {
 	if s.observer != nil {
 		s.observer(e)

@@ -167,6 +167,9 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 		w.upstreamPending[id] = true
 	}
 	if err != errReported {
+		if n.Kind != graph.KindResource || w.op.Phase != graph.PhasePlan { // see resourcePlan.runOne
+			w.out.fail(err)
+		}
 		w.out.report(err)
 	}
 	w.failed[id] = err != nil

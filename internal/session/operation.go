@@ -184,7 +184,11 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	opts.Defer = opts.Defer && op.Session.Defers()
 	env := *op.Env
 	env.Warn = planned.Add
-	live.Phase(progress.Planning, managedInstances(op.State.State()))
+	phase := progress.Planning
+	if opts.Mode == plans.RefreshOnly {
+		phase = progress.Refreshing
+	}
+	live.Phase(phase, managedInstances(op.State.State()))
 	plan, err := engine.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), &env, opts)
 	// validation names resources, planning names instances
 	reported := validated.Map(func(d *tfdiags.Diagnostic) { d.Address = "" })
@@ -264,7 +268,11 @@ func (op *Operation) Apply(
 		tally.Observe(e)
 		op.Session.Printer.Event(e)
 	}
-	op.Session.Live.Phase(progress.Applying, applySteps(plan))
+	phase := progress.Applying
+	if plan.Mode == plans.Destroy {
+		phase = progress.Destroying
+	}
+	op.Session.Live.Phase(phase, applySteps(plan))
 	op.Session.Live.Parallel(cmp.Or(op.Env.Parallelism, engine.DefaultParallelism))
 	defer op.Session.Live.Phase("", 0)
 	st, err := engine.Apply(terminal.UntilAbort(ctx), op.Config.Config, plan, &env, opts)

@@ -8,11 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"golang.org/x/tools/txtar"
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine"
 	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
 	"tofu/internal/ui/progress"
 	"tofu/internal/ui/termtext"
 )
@@ -45,6 +47,31 @@ func TestFinishedLines(t *testing.T) {
 				!strings.Contains(line, `["production-us-east"]`) || !strings.Contains(line, `["blue"]`) {
 				t.Errorf("at %d columns: %s", columns, line)
 			}
+		}
+	}
+}
+
+// TestFailureLines checks that the reason of a failure is shown at once above the live display, and
+// whole, and that nothing is added to other output.
+func TestFailureLines(t *testing.T) {
+	problem := tfdiags.Errorf("The quota of this region is exhausted", "Ask for more.")
+	problem.Address = `cloud_server.web["blue"]`
+	problem.Subject = &hcl.Range{Filename: "main.tf", Start: hcl.Pos{Line: 12}}
+	failure := engine.Failure{Err: tfdiags.Diagnostics{tfdiags.Warningf("Beware", "Of it."), problem}.Err()}
+	for columns, want := range map[int]string{
+		0:   "",
+		40:  "Error: The quota of this region is\n  exhausted (with\n  cloud_server.web[\"blue\"], on main.tf\n  line 12)\n",
+		120: "Error: The quota of this region is exhausted (with cloud_server.web[\"blue\"], on main.tf line 12)\n",
+	} {
+		live := progress.New(termtext.Style{}, time.Now)
+		if columns > 0 {
+			live.Attach(progress.NewRegion(io.Discard, func() (int, int) { return columns, 24 }, live.Lines))
+		}
+		var out bytes.Buffer
+		NewHuman(Options{Out: &out, Terminal: true, Width: columns, Live: live}).Event(failure)
+		live.Close()
+		if out.String() != want {
+			t.Errorf("at %d columns: %q, expected %q", columns, out.String(), want)
 		}
 	}
 }

@@ -115,9 +115,34 @@ func (h *human) finished(e engine.Event) {
 		case change:
 			h.line(h.fitting(doneParts(e)))
 		}
+	case engine.Failure:
+		for _, d := range tfdiags.FromError(e.Err) {
+			if d.Severity == tfdiags.Error {
+				h.failure(d)
+			}
+		}
 	case engine.ProvisionOutput:
 		h.provisionOutput(e)
 	}
+}
+
+// failure prints the reason of a failure. The whole error follows at the end of the operation.
+func (h *human) failure(d tfdiags.Diagnostic) {
+	text, _, _ := strings.Cut(strings.TrimSpace(d.Summary), "\n")
+	var where []string
+	if d.Address != "" {
+		where = append(where, "with "+d.Address)
+	}
+	if d.Subject != nil {
+		where = append(where, fmt.Sprintf("on %s line %d", d.Subject.Filename, d.Subject.Start.Line))
+	}
+	if len(where) > 0 {
+		text += " (" + strings.Join(where, ", ") + ")"
+	}
+	const title, indent = "Error: ", "  "
+	lines := termtext.WrapWords(title+termtext.Printable(text), max(h.Live.Columns()-len(indent), 1))
+	lines[0] = strings.TrimPrefix(lines[0], title)
+	h.write(h.Out, h.style.As(termtext.Red, title)+strings.Join(lines, "\n"+indent)+"\n")
 }
 
 // fitting returns a line about an object in the width of the terminal, so that each change takes one.

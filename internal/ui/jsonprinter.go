@@ -116,8 +116,10 @@ func (p *jsonPrinter) Event(e engine.Event) {
 		p.hook("refresh_start", e.Object, "Refreshing state..."+identified(e.Object),
 			hook{IDKey: e.IDKey, IDValue: e.IDValue})
 	case engine.RefreshDone:
-		p.hook("refresh_complete", e.Object, "Refresh complete"+identified(e.Object),
-			hook{IDKey: e.IDKey, IDValue: e.IDValue})
+		if !e.Failed {
+			p.hook("refresh_complete", e.Object, "Refresh complete"+identified(e.Object),
+				hook{IDKey: e.IDKey, IDValue: e.IDValue})
+		}
 	case engine.ApplyStart:
 		if e.Action == plans.Open {
 			return

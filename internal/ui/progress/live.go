@@ -179,6 +179,10 @@ func (l *Live) Close() {
 var doing = map[plans.Action]string{plans.Create: "creating", plans.Update: "modifying", plans.Delete: "destroying",
 	plans.Read: "reading", plans.Open: "opening"}
 
+// touching says what is done to an ephemeral object. Renewals are not shown: they take none of the
+// -parallelism places.
+var touching = map[string]string{"open": "opening", "close": "closing"}
+
 // Event records an event of the engine.
 func (l *Live) Event(e engine.Event) {
 	if l == nil {
@@ -209,7 +213,9 @@ func (l *Live) Event(e engine.Event) {
 	case engine.ProvisionStart:
 		l.becomes(taskOf(e.Object), "provisioning with "+e.Type)
 	case engine.EphemeralStart:
-		l.begin(taskOf(e.Object), map[string]string{"open": "opening", "renew": "renewing", "close": "closing"}[e.Verb])
+		if what := touching[e.Verb]; what != "" {
+			l.begin(taskOf(e.Object), what)
+		}
 	case engine.EphemeralDone:
 		l.end(taskOf(e.Object))
 	}
@@ -220,7 +226,7 @@ func (l *Live) Event(e engine.Event) {
 func (l *Live) applied() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.phase == Applying {
+	if l.applies() {
 		l.done++
 	}
 }
@@ -280,10 +286,15 @@ func (l *Live) step() {
 
 // Names of phases that count steps.
 const (
-	Planning = "Planning"
-	Applying = "Applying"
-	Testing  = "Testing"
+	Planning   = "Planning"
+	Refreshing = "Refreshing"
+	Applying   = "Applying"
+	Destroying = "Destroying"
+	Testing    = "Testing"
 )
+
+// applies reports whether the phase applies changes.
+func (l *Live) applies() bool { return l.phase == Applying || l.phase == Destroying }
 
 // Lines returns what to show, in at most the given numbers of columns and rows.
 func (l *Live) Lines(columns, rows int) []string {
@@ -399,7 +410,7 @@ func (l *Live) left() string {
 		return termtext.Printable(l.note)
 	}
 	waiting := l.total - l.done - len(l.running)
-	ordered := l.phase == Applying || l.waiting != nil
+	ordered := l.applies() || l.waiting != nil
 	if !ordered || waiting <= 0 || len(l.running) == 0 {
 		return ""
 	}

@@ -1,0 +1,95 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"tofu/internal/engine"
+	"tofu/internal/engine/enginetest"
+	"tofu/internal/tfdiags"
+)
+
+// TestRunningOperations counts the operations between their first and last events: there are never
+// more than the parallelism, and as many if there is enough to do. Provisioners call functions of a
+// provider, which must not wait for another place.
+func TestRunningOperations(t *testing.T) {
+	const config = `
+terraform {
+  required_providers {
+    fake = { source = "hashicorp/fake" }
+  }
+}
+data "fake_read" "d" {
+  count = 2
+  name  = fake_thing.a[count.index].name
+}
+resource "fake_thing" "a" {
+  count = %d
+  name  = "a${count.index}"
+  provisioner "note" {
+    say = provider::fake::echo("made")
+  }
+  provisioner "note" {
+    when = destroy
+    say  = provider::fake::echo("gone")
+  }
+}
+ephemeral "fake_token" "t" {
+  count = 6
+  name  = "t${count.index}"
+}
+resource "fake_thing" "w" {
+  name = "w"
+  w    = join("", ephemeral.fake_token.t[*].value)
+}
+`
+	for _, places := range []int{1, 3} {
+		t.Run(fmt.Sprint(places), func(t *testing.T) {
+			s := enginetest.NewSession(t.TempDir())
+			s.Cloud.Delay = 200 * time.Microsecond
+			for i, n := range []int{12, 2} { // the second run reads and deletes objects
+				cfg, err := s.Load(map[string]string{"main.tf": fmt.Sprintf(config, n)}, nil, tfdiags.Drop)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := &running{}
+				env := s.Env()
+				env.Parallelism, env.Observe = places, r.observe
+				plan, err := engine.Plan(context.Background(), cfg, s.State, env, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if s.State, err = engine.Apply(context.Background(), cfg, plan, env, nil); err != nil {
+					t.Fatal(err)
+				}
+				if r.now != 0 || r.most != places || r.events == 0 {
+					t.Errorf("run %d: at most %d at a time, %d at the end, of %d events", i, r.most, r.now, r.events)
+				}
+			}
+		})
+	}
+}
+
+// running counts the operations that run.
+type running struct {
+	mu                sync.Mutex
+	now, most, events int
+}
+
+func (r *running) observe(e engine.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch e.(type) {
+	case engine.RefreshStart, engine.ApplyStart, engine.EphemeralStart, engine.ImportStart:
+		r.now++
+	case engine.RefreshDone, engine.ApplyDone, engine.EphemeralDone, engine.ImportDone:
+		r.now--
+	default:
+		return
+	}
+	r.events++
+	r.most = max(r.most, r.now)
+}
