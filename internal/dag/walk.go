@@ -25,16 +25,22 @@ type Walker struct {
 	needs      [][]ID
 	dependents [][]ID
 	visit      func(ID) bool
+	stopped    func() bool // no further vertex is visited
+	workers    sync.WaitGroup
 
 	mu      sync.Mutex // guards everything below
 	wake    sync.Cond
 	ready   []ID
-	pending []int32
-	blocked []bool // a dependency did not succeed
+	pending []int32 // dependencies and holds that a vertex waits for; ended if nothing remains to be done for it
+	blocked []bool  // a dependency did not succeed
 	outcome []Outcome
 	running int
-	held    int // calls of Hold that are not released
+	held    int         // calls of Hold that are not released
+	awaits  map[ID][]ID // what running visits wait or have waited for; see Await
+	surplus int         // workers that must end
 }
+
+const ended = -1 // in Walker.pending
 
 // NewWalker returns a walk over a graph, which must not have a cycle and not change any more.
 func NewWalker(g *Graph) *Walker {
@@ -59,7 +65,7 @@ func NewWalker(g *Graph) *Walker {
 //
 // Vertices on a cycle are skipped.
 func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []Outcome {
-	w.visit = visit
+	w.visit, w.stopped = visit, func() bool { return ctx.Err() != nil }
 	for id, needs := range w.needs {
 		if len(needs) == 0 {
 			w.ready = append(w.ready, ID(id))
@@ -74,12 +80,49 @@ func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []O
 	})
 	defer stop()
 
-	var wg sync.WaitGroup
 	for range max(1, min(workers, len(w.needs))) {
-		wg.Go(func() { w.work(ctx) })
+		w.workers.Go(w.work)
 	}
-	wg.Wait()
+	w.workers.Wait()
 	return w.outcome
+}
+
+// Await makes the running visit of a vertex wait for another vertex, in addition to its
+// dependencies, and returns the outcome of that one. Another worker takes the place of the waiting
+// one. Await returns false without waiting if the other vertex can't be finished before the visit
+// ends. If the context of the walk ends, the outcome is Skipped for a vertex that was not visited.
+func (w *Walker) Await(visited, on ID) (Outcome, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waitsFor(on, visited) {
+		return Skipped, false
+	}
+	if w.awaits == nil {
+		w.awaits = map[ID][]ID{}
+	}
+	w.awaits[visited] = append(w.awaits[visited], on)
+	w.workers.Go(w.work)
+	for w.pending[on] != ended && !w.stopped() {
+		w.wake.Wait()
+	}
+	w.surplus++
+	return w.outcome[on], true
+}
+
+// waitsFor reports whether a vertex can't be finished before another one. The caller holds the lock.
+func (w *Walker) waitsFor(id, other ID) bool {
+	left := func(id ID) []ID {
+		if w.pending[id] == ended {
+			return nil
+		}
+		return slices.Concat(w.needs[id], w.awaits[id])
+	}
+	for reached := range Reachable([]ID{id}, left) {
+		if reached == other {
+			return true
+		}
+	}
+	return false
 }
 
 // Hold makes a vertex wait until release is called, in addition to its dependencies. It must be
@@ -102,9 +145,9 @@ func (w *Walker) Hold(id ID) (release func()) {
 }
 
 // work visits vertices until none is left. A panic in visit is not recovered.
-func (w *Walker) work(ctx context.Context) {
+func (w *Walker) work() {
 	for {
-		id, ok := w.next(ctx)
+		id, ok := w.next()
 		if !ok {
 			return
 		}
@@ -122,14 +165,19 @@ func (w *Walker) work(ctx context.Context) {
 
 // next waits for a vertex to visit. It returns false at the end of the walk. It skips blocked
 // vertices.
-func (w *Walker) next(ctx context.Context) (ID, bool) {
+func (w *Walker) next() (ID, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		for len(w.ready) == 0 && w.running+w.held > 0 && ctx.Err() == nil {
+		for len(w.ready) == 0 && w.running+w.held > 0 && w.surplus == 0 && !w.stopped() {
 			w.wake.Wait()
 		}
-		if len(w.ready) == 0 || ctx.Err() != nil {
+		if w.surplus > 0 {
+			w.surplus--
+			w.wake.Broadcast() // another worker goes on
+			return 0, false
+		}
+		if len(w.ready) == 0 || w.stopped() {
 			w.wake.Broadcast()
 			return 0, false
 		}
@@ -146,6 +194,7 @@ func (w *Walker) next(ctx context.Context) (ID, bool) {
 // finish makes dependents of id ready. The caller must hold the lock.
 func (w *Walker) finish(id ID) {
 	woken := 0
+	w.pending[id] = ended
 	for _, from := range w.dependents[id] {
 		if w.outcome[id] != Done {
 			w.blocked[from] = true
@@ -159,7 +208,7 @@ func (w *Walker) finish(id ID) {
 	if woken == 1 && w.running == 0 {
 		return // this worker visits it next
 	}
-	if woken > 0 || w.running == 0 {
+	if woken > 0 || w.running == 0 || w.awaits != nil {
 		w.wake.Broadcast()
 	}
 }

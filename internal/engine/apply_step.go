@@ -17,7 +17,7 @@ import (
 )
 
 // expandForSteps determines the instances of a resource before its Steps run.
-func (v resourceVisit) expandForSteps(ctx context.Context) error {
+func (v resourceVisit) expandForSteps(ctx context.Context, n *graph.Node) error {
 	w, r := v.w, v.r
 	switch {
 	case r.Addr.Resource.Mode == addrs.Ephemeral:
@@ -27,7 +27,7 @@ func (v resourceVisit) expandForSteps(ctx context.Context) error {
 	}
 	var errs tfdiags.Diagnostics
 	for _, in := range w.modules.of(r.Module) {
-		x, err := w.eval.values(r).expand(ctx, in)
+		x, err := w.eval.visiting(n).values(r).expand(ctx, in)
 		if err != nil {
 			errs = errs.AppendError(err)
 			continue
@@ -60,6 +60,9 @@ func (v resourceVisit) completeIn(in *moduleInstance) error {
 	if in == nil {
 		return nil
 	}
+	res := w.result(r)
+	res.completing.Lock()
+	defer res.completing.Unlock()
 	x := in.resources[r.Slot]
 	if x == nil || x.value != cty.NilVal {
 		return nil
@@ -67,6 +70,7 @@ func (v resourceVisit) completeIn(in *moduleInstance) error {
 	unread := w.eval.values(r).fillFromState(in, x)
 	remaining, err := w.eval.values(r).resulting(in, x)
 	x.value = w.eval.values(r).whole(remaining)
+	w.eval.unfinished.completed(r.Addr.Resource.InInstance(in.addr))
 	return tfdiags.Join(unread, err)
 }
 
@@ -129,11 +133,12 @@ func (v stepVisit) change(ctx context.Context) (*applyStep, error) {
 			"%s was planned, but count or for_each no longer includes this instance. Create a new plan.", addr)
 	}
 	w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
-	rep := x.repetition(at)
+	c := w.eval.newContext(ctx, in, x.repetition(at))
+	c.visited = s.Node()
 	if r.EachOf != nil {
-		rep.eachValue = w.eval.newContext(ctx, in, rep).eachValue(r.EachOf, addr.Key)
+		c.rep.eachValue = c.eachValue(r.EachOf, addr.Key)
 	}
-	c, err := w.eval.newContext(ctx, in, rep).withReads(r, s.Change)
+	c, err := c.withReads(r, s.Change)
 	if err != nil {
 		return nil, err
 	}

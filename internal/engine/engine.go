@@ -48,7 +48,7 @@ type Env struct {
 	Places Places
 
 	// CheckReads makes a walk panic if an expression reads an instance before that is finished;
-	// otherwise the expression fails. The graph doesn't allow such a read, and tests check that.
+	// otherwise the expression waits. The graph doesn't allow such a read, and tests check that.
 	CheckReads bool
 
 	// Timings, if not nil, records how long each part takes.

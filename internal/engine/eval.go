@@ -42,13 +42,23 @@ type evalContext struct {
 	// instances are unknown; nil in most contexts.
 	before *graph.Resource
 
+	visited *graph.Node // in whose visit the expression is evaluated; nil if that doesn't matter
+	job     *job        // that evaluates the expression; nil if the visit does
+
 	blockAddr          string // the object that warnings name; may be empty
 	ignoreDeprecations bool   // no warnings about deprecated values
 	hasPlace           bool   // the evaluation is part of an operation that has a place for calls
 }
 
 func (e *evaluator) newContext(ctx context.Context, in *moduleInstance, rep repetition) *evalContext {
-	return &evalContext{ctx: ctx, e: e, in: in, rep: rep}
+	return &evalContext{ctx: ctx, e: e, in: in, rep: rep, visited: e.visited}
+}
+
+// inParent returns the context of the arguments with which an instance of a module is called.
+func (c *evalContext) inParent(in *moduleInstance) *evalContext {
+	out := c.e.newContext(c.ctx, in.parent, in.rep)
+	out.visited, out.job = c.visited, c.job
+	return out
 }
 
 // inPlace returns the context for an operation that has a place for calls, so that functions of
@@ -232,7 +242,7 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		if c.before.AwaitsInstances(r) {
 			return cty.DynamicVal, nil
 		}
-		if err := c.e.unfinished.checkWhole(c, s.InInstance(c.in.addr)); err != nil {
+		if err := c.e.unfinished.waitWhole(c, s.InInstance(c.in.addr)); err != nil {
 			return cty.DynamicVal, tfdiags.FromError(err)[0].At(rng)
 		}
 		if x := c.in.resources[r.Slot]; x != nil && x.value != cty.NilVal {

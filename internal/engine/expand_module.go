@@ -13,7 +13,7 @@ import (
 // expandModule determines the instances of a module call in every instance of the calling module. A
 // call whose instances are unknown has one instance with an unknown key.
 func (w *walk) expandModule(ctx context.Context, n *graph.Node) error {
-	e, m := w.eval, n.Object.(*graph.Module)
+	e, m := w.eval.visiting(n), n.Object.(*graph.Module)
 	errs := tfdiags.FromError(e.refErrors(m.Parent, m.DependsOn))
 	var deferred *deferredNode
 	for _, parent := range e.modules.of(m.Parent) {

@@ -1,6 +1,11 @@
 package engine
 
-import "sync"
+import (
+	"slices"
+	"sync"
+
+	"tofu/internal/dag"
+)
 
 // job is a piece of work that waits for other jobs.
 type job struct {
@@ -37,8 +42,10 @@ type jobQueue struct {
 
 	mu      sync.Mutex // guards the fields below
 	ready   []*job
-	workers int
-	busy    int // workers that run a job
+	workers int             // without those whose jobs wait; see await
+	busy    int             // workers that run a job
+	awaited map[*job][]*job // the jobs that wait, or have waited, for each job while they run
+	ends    *sync.Cond      // a job has ended; nil until one is awaited
 }
 
 // add adds jobs, and a last one that waits for all of them. Connect makes them wait for each other
@@ -70,11 +77,11 @@ func (q *jobQueue) start() {
 	}
 }
 
-// work runs jobs until none is ready.
+// work runs jobs until none is ready, or there are too many workers.
 func (q *jobQueue) work() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.ready) > 0 {
+	for len(q.ready) > 0 && q.workers <= q.limit {
 		j := q.ready[len(q.ready)-1]
 		q.ready = q.ready[:len(q.ready)-1]
 		q.busy++
@@ -94,6 +101,9 @@ func (q *jobQueue) work() {
 			q.ended(j, j.last)
 		}
 		j.next = nil
+		if q.ends != nil {
+			q.ends.Broadcast()
+		}
 		q.start()
 	}
 	q.workers--
@@ -106,6 +116,53 @@ func (q *jobQueue) ended(j, next *job) {
 	if next.waits == 0 {
 		q.ready = append(q.ready, next)
 	}
+}
+
+// await makes a running job wait for another one, in addition to those that it has waited for, and
+// reports whether that one succeeded. Another worker takes the place of the waiting one. It returns
+// false without waiting if the other job waits for the running one. A nil job stands for a visit of
+// the walk, for which no job waits.
+func (q *jobQueue) await(running, on *job) (succeeded, waited bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if running != nil && q.leads(running, on) {
+		return false, false
+	}
+	if q.ends == nil {
+		q.ends, q.awaited = sync.NewCond(&q.mu), map[*job][]*job{}
+	}
+	if running != nil {
+		q.awaited[on] = append(q.awaited[on], running)
+		q.busy--
+		q.workers--
+		q.start()
+		defer func() {
+			q.busy++
+			q.workers++
+		}()
+	}
+	for !on.done {
+		q.ends.Wait()
+	}
+	return !on.failed, true
+}
+
+// leads reports whether a job waits, directly or through others, until another one has ended. The
+// caller holds the lock.
+func (q *jobQueue) leads(from, to *job) bool {
+	next := func(j *job) []*job {
+		out := slices.Concat(j.next, q.awaited[j])
+		if j.last != nil {
+			out = append(out, j.last)
+		}
+		return out
+	}
+	for j := range dag.Reachable([]*job{from}, next) {
+		if j == to {
+			return true
+		}
+	}
+	return false
 }
 
 // wait waits until no job runs. Nothing may add jobs meanwhile.

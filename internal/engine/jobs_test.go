@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"tofu/internal/dag"
 )
 
 // TestJobs checks that jobs run after those that they wait for, unless one of these failed, at most
@@ -72,6 +74,60 @@ func TestJobs(t *testing.T) {
 			if !j.done || j.failed == want[i] {
 				t.Errorf("job %d: done %v, failed %v", i, j.done, j.failed)
 			}
+		}
+	})
+}
+
+// TestJobsAwait checks that running jobs which wait for further jobs go on after those, and that they
+// never wait for each other in a circle.
+func TestJobsAwait(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := &jobQueue{w: &walk{}, limit: rapid.IntRange(1, 4).Draw(t, "limit")}
+		q.w.halt = func() { t.Error("a job has crashed") }
+		n := rapid.IntRange(1, 12).Draw(t, "jobs")
+		fails := rapid.SliceOfN(rapid.IntRange(0, 9), n, n).Draw(t, "fails")
+		awaits := rapid.SliceOfN(rapid.IntRange(-n, n-1), n, n).Draw(t, "awaits")
+		jobs, last := make([]job, n), &job{always: true, run: func() error { return nil }}
+		order := &dag.Graph{} // guarded by q.mu
+		for range n {
+			order.Add()
+		}
+		for i := range jobs {
+			jobs[i].run = func() error {
+				if on := awaits[i]; on >= 0 {
+					q.mu.Lock()
+					order.Connect(dag.ID(i), dag.ID(on))
+					q.mu.Unlock()
+					succeeded, waited := q.await(&jobs[i], &jobs[on])
+					q.mu.Lock()
+					defer q.mu.Unlock()
+					switch {
+					case waited && (!jobs[on].done || succeeded == jobs[on].failed):
+						t.Errorf("job %d went on too early after %d", i, on)
+					case !waited && order.Acyclic():
+						t.Errorf("job %d didn't wait for %d", i, on)
+					}
+					if !waited {
+						order.Remove(dag.ID(i), func(to dag.ID) bool { return to == dag.ID(on) })
+					}
+				}
+				if fails[i] == 0 {
+					return errors.New("fails")
+				}
+				return nil
+			}
+		}
+		q.add(jobs, last, func() {
+			for i := range n - 1 {
+				if rapid.Bool().Draw(t, "waits") {
+					order.Connect(dag.ID(i+1), dag.ID(i))
+					jobs[i+1].waitFor(&jobs[i])
+				}
+			}
+		})
+		q.wait()
+		if !last.done || !order.Acyclic() {
+			t.Errorf("done %v, acyclic %v", last.done, order.Acyclic())
 		}
 	})
 }

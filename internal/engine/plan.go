@@ -126,38 +126,54 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 func planNormal(
 	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions,
 ) (*plans.Plan, error) {
-	if err := moves.Validate(cfg); err != nil {
+	op, err := opts.normalOperation(cfg, prior, env)
+	if err != nil {
 		return nil, err
 	}
-	moved, results := moves.Apply(cfg, prior, env.Warn)
-	if opts.Mode == plans.Normal {
-		if err := moves.ValidateRemoved(cfg); err != nil {
-			return nil, err
-		}
-	}
-	op := opts.operation(cfg, moved, env)
-	op.moves, op.PreDestroy, op.ByInstance = results, opts.preDestroy, true
-	if opts.Past != nil {
-		op.past = pastObjects(cfg, opts.Past.State, moved)
-	}
-	if err := op.checkMovedTargets(); err != nil {
-		opts.warnOfTargets(nil, env.Warn)
-		return nil, err
-	}
-	w, err := newWalk(ctx, op, moved)
+	w, err := newWalk(ctx, op, op.Prior)
 	if err != nil {
 		opts.warnOfTargets(nil, env.Warn)
 		return nil, err
 	}
+	return w.plan(ctx, opts)
+}
+
+// normalOperation moves the objects of the state to their new addresses, and returns the operation
+// that plans to match the configuration.
+func (o *PlanOptions) normalOperation(cfg *configs.Config, prior *states.State, env *Env) (*operation, error) {
+	if err := moves.Validate(cfg); err != nil {
+		return nil, err
+	}
+	moved, results := moves.Apply(cfg, prior, env.Warn)
+	if o.Mode == plans.Normal {
+		if err := moves.ValidateRemoved(cfg); err != nil {
+			return nil, err
+		}
+	}
+	op := o.operation(cfg, moved, env)
+	op.moves, op.PreDestroy, op.ByInstance = results, o.preDestroy, true
+	if o.Past != nil {
+		op.past = pastObjects(cfg, o.Past.State, moved)
+	}
+	if err := op.checkMovedTargets(); err != nil {
+		o.warnOfTargets(nil, env.Warn)
+		return nil, err
+	}
+	return op, nil
+}
+
+// plan walks the graph of a plan and completes the plan.
+func (w *walk) plan(ctx context.Context, opts *PlanOptions) (*plans.Plan, error) {
+	op, env := w.op, w.op.env
 	opts.warnOfTargets(w.graph.LeftOut, env.Warn)
-	w.out.prevRun = moved.Clone()
-	err = w.run(ctx)
+	w.out.prevRun = op.Prior.Clone()
+	err := w.run(ctx)
 	f := finisher{w}
 	f.removeOutputs()
-	undone := moves.CheckInstances(w.op.Config, f.moduleInstances, f.declares)
-	if results.Cycle != nil {
+	undone := moves.CheckInstances(op.Config, f.moduleInstances, f.declares)
+	if op.moves.Cycle != nil {
 		if undone == nil { // otherwise these errors explain the cycle
-			undone = results.Cycle
+			undone = op.moves.Cycle
 		}
 		return nil, undone
 	}
@@ -170,7 +186,7 @@ func planNormal(
 	if err == nil && opts.Mode == plans.Normal && !opts.preDestroy && plan.Destroys() {
 		// Report cycles now instead of during apply. Only deletions can introduce one.
 		defer env.Timings.Phase("order of the changes")()
-		_, err = graph.Build(ctx, &applyOperation(cfg, plan, env, nil).Operation)
+		_, err = graph.Build(ctx, &applyOperation(op.Config, plan, env, nil).Operation)
 		plan.Errored = err != nil
 		plan.Applyable = plan.Applyable && !plan.Errored
 	}

@@ -124,6 +124,7 @@ func (p *resourcePlan) start(end func(error)) {
 		for _, in := range w.modules.of(r.Module) {
 			if x := in.resources[r.Slot]; x != nil {
 				x.jobs, rest = rest[:len(x.keys)], rest[len(x.keys):]
+				w.eval.unfinished.start(r.Addr.Resource.InInstance(in.addr), x.jobs, last)
 				p.connect(in, x)
 			}
 		}

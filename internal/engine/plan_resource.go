@@ -138,6 +138,7 @@ func (p *resourcePlan) end(err error) error {
 		remaining, err := w.eval.values(r).resulting(in, x)
 		errs = errs.AppendError(err)
 		x.value = w.eval.values(r).whole(remaining)
+		w.eval.unfinished.completed(r.Addr.Resource.InInstance(in.addr))
 	}
 	return errs.Err()
 }
@@ -168,6 +169,10 @@ func (v resourceVisit) expand(ctx context.Context, in *moduleInstance) (*expansi
 // instanceAt returns the planning of the declared instance at a position.
 func (v resourceVisit) instanceAt(ctx context.Context, in *moduleInstance, x *expansion, i int) *instancePlan {
 	c := v.w.eval.newContext(ctx, in, x.repetition(i))
+	c.visited = v.r.Inputs
+	if x.jobs != nil {
+		c.job = &x.jobs[i]
+	}
 	if v.r.EachOf != nil && x.mode == repeatForEach && x.each == nil {
 		c.rep.eachValue = c.eachValue(v.r.EachOf, x.keys[i])
 	}

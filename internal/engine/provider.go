@@ -90,7 +90,7 @@ func (v providerVisit) config(ctx context.Context, key addrs.InstanceKey) (cty.V
 	if p.Instances != nil {
 		rep = repetition{eachKey: key.Value(), eachValue: p.Instances[key]}
 	}
-	out, err := w.eval.newContext(ctx, in[0], rep).evalBody(p.Body)
+	out, err := w.eval.visiting(p.Node).newContext(ctx, in[0], rep).evalBody(p.Body)
 	if err != nil && p.Config == nil {
 		return out, tfdiags.Join(tfdiags.Errorf("Invalid provider configuration",
 			"The provider %s requires configuration. Add a provider block with the arguments named below "+
@@ -136,7 +136,7 @@ func (e *evaluator) providerKey(key *graph.ProviderKey, c *evalContext) (addrs.I
 		for in.module.Parent != key.Module || in.module.Call.Name != key.Call {
 			in = in.parent
 		}
-		at = e.newContext(c.ctx, in.parent, in.rep)
+		at = c.inParent(in)
 	}
 	v, err := at.argument(key.Expr, providerKeyArgument)
 	switch {

@@ -272,7 +272,7 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 		if one.Key == addrs.NoKey {
 			continue
 		}
-		if c.e.unfinished.has(c, addr.InInstance(c.in.addr).Instance(one.Key)) {
+		if !c.e.unfinished.wait(c, addr.InInstance(c.in.addr).Instance(one.Key)) {
 			return cty.NilVal, false // reading the whole resource is an error then
 		}
 		if v := c.instanceValue(r, one.Key); v != cty.NilVal {
@@ -285,7 +285,7 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 // eachValue returns each.value for a block whose for_each is a resource: the instance of that
 // resource. It is cty.NilVal if there is none, or if the instance isn't finished.
 func (c *evalContext) eachValue(of *graph.Resource, key addrs.InstanceKey) cty.Value {
-	if c.e.unfinished.has(c, of.Addr.Resource.InInstance(c.in.addr).Instance(key)) {
+	if !c.e.unfinished.wait(c, of.Addr.Resource.InInstance(c.in.addr).Instance(key)) {
 		return cty.NilVal
 	}
 	return c.instanceValue(of, key)

@@ -7,15 +7,18 @@ import (
 	"sync"
 
 	"tofu/internal/addrs"
+	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/tfdiags"
 )
 
 // unfinished holds the instances that have no final value yet. The edges of the graph must rule out
-// that one of them is read. If one is all the same, the expression fails, so that nothing is done
-// with a value that is missing or out of date; in tests, the run ends (see Env.CheckReads). The
-// methods of a nil pointer do nothing.
+// that one of them is read. If one is all the same, the reader waits for it, so that nothing is
+// done with a value that is missing or out of date; in tests, the run ends (see Env.CheckReads). If
+// the instance waits for its reader, or has failed, the expression fails. The methods of a nil
+// pointer do nothing.
 type unfinished struct {
+	w    *walk
 	ends bool // a read that is too early ends the run
 
 	mu        sync.Mutex // guards the instances
@@ -26,22 +29,33 @@ type unfinished struct {
 type unfinishedInstances struct {
 	keys     []addrs.InstanceKey // sorted
 	finished []bool              // parallel to keys
-	left     int
+
+	completed bool // the value of the resource is final
+	// What finishes the instances, parallel to keys: Steps in an apply, and jobs in a plan. The jobs
+	// are nil before they start; after the last one, the value of the resource is final.
+	steps []*graph.Step
+	jobs  []job
+	last  *job
 }
 
-// newUnfinished returns the instances that the Steps of a graph create or update.
-func newUnfinished(g *graph.Graph, ends bool) *unfinished {
-	u := &unfinished{ends: ends, resources: map[addrs.AbsResource]*unfinishedInstances{}}
-	for _, n := range g.Nodes {
+// newUnfinished returns the instances that the Steps of a walk's graph create or update.
+func newUnfinished(w *walk) *unfinished {
+	u := &unfinished{w: w, ends: w.op.env.CheckReads, resources: map[addrs.AbsResource]*unfinishedInstances{}}
+	for _, n := range w.graph.Nodes {
 		if s, ok := n.Object.(*graph.Step); ok && !s.Removes() {
 			of := u.of(s.Change.Addr.Abs())
-			of.keys = append(of.keys, s.Change.Addr.Key)
+			of.steps = append(of.steps, s)
 		}
 	}
 	for _, of := range u.resources {
-		slices.SortFunc(of.keys, addrs.InstanceKey.Compare)
-		of.keys = slices.Compact(of.keys)
-		of.finished, of.left = make([]bool, len(of.keys)), len(of.keys)
+		key := func(s *graph.Step) addrs.InstanceKey { return s.Change.Addr.Key }
+		slices.SortFunc(of.steps, func(a, b *graph.Step) int { return key(a).Compare(key(b)) })
+		of.steps = slices.CompactFunc(of.steps, func(a, b *graph.Step) bool { return key(a) == key(b) })
+		of.keys = make([]addrs.InstanceKey, len(of.steps))
+		for i, s := range of.steps {
+			of.keys[i] = key(s)
+		}
+		of.finished = make([]bool, len(of.keys))
 	}
 	return u
 }
@@ -56,11 +70,19 @@ func (u *unfinished) of(addr addrs.AbsResource) *unfinishedInstances {
 	return of
 }
 
-// add adds the instances of a resource. Their keys are sorted.
+// add adds the instances of a resource, which a plan is about to plan. Their keys are sorted.
 func (u *unfinished) add(addr addrs.AbsResource, keys []addrs.InstanceKey) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	*u.of(addr) = unfinishedInstances{keys: keys, finished: make([]bool, len(keys)), left: len(keys)}
+	*u.of(addr) = unfinishedInstances{keys: keys, finished: make([]bool, len(keys))}
+}
+
+// start notes the jobs that plan the instances of a resource, and the last one of all.
+func (u *unfinished) start(addr addrs.AbsResource, jobs []job, last *job) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	of := u.of(addr)
+	of.jobs, of.last = jobs, last
 }
 
 // find returns the position of an instance, and reports whether it has no final value yet.
@@ -82,45 +104,126 @@ func (u *unfinished) finish(addr addrs.AbsInstance, err error) {
 	of := u.resources[addr.Abs()]
 	if at, unfinished := of.find(addr.Key); unfinished {
 		of.finished[at] = true
-		of.left--
 	}
 }
 
-// has reports whether an instance that an expression reads has no final value.
-func (u *unfinished) has(c *evalContext, read addrs.AbsInstance) bool {
+// completed notes that the value of a resource is final.
+func (u *unfinished) completed(addr addrs.AbsResource) {
 	if u == nil {
-		return false
+		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	_, early := u.resources[read.Abs()].find(read.Key)
-	if early && u.ends {
-		panic(c.readsTooEarly(read))
+	if of := u.resources[addr]; of != nil {
+		of.completed = true
 	}
-	return early
 }
 
-// checkWhole returns an error if a resource that an expression reads as a whole has an instance
-// without a final value.
-func (u *unfinished) checkWhole(c *evalContext, read addrs.AbsResource) error {
+// maker returns what finishes the instance at a position.
+func (i *unfinishedInstances) maker(at int) maker {
+	switch {
+	case i.steps != nil:
+		return maker{node: i.steps[at].Node()}
+	case i.jobs != nil:
+		return maker{job: &i.jobs[at]}
+	}
+	return maker{}
+}
+
+// maker finishes instances: the visit of a node or, in a plan, a job.
+type maker struct {
+	node *graph.Node
+	job  *job
+}
+
+// wait waits for an instance that an expression reads, and reports whether it has its final value.
+func (u *unfinished) wait(c *evalContext, read addrs.AbsInstance) bool {
+	if u == nil {
+		return true
+	}
+	u.mu.Lock()
+	of := u.resources[read.Abs()]
+	at, early := of.find(read.Key)
+	var on maker
+	if early {
+		on = of.maker(at)
+	}
+	u.mu.Unlock()
+	return !early || u.await(c, read, on) == ""
+}
+
+// waitWhole waits for a resource that an expression reads as a whole. It returns an error if the
+// resource doesn't get its final value.
+func (u *unfinished) waitWhole(c *evalContext, read addrs.AbsResource) error {
 	if u == nil {
 		return nil
 	}
 	u.mu.Lock()
-	defer u.mu.Unlock()
-	switch of := u.resources[read]; {
-	case of == nil || of.left == 0:
+	of := u.resources[read]
+	early := of != nil && !of.completed
+	var on []maker
+	switch {
+	case !early:
+	case of.last != nil:
+		on = []maker{{job: of.last}}
+	default:
+		for at, finished := range of.finished {
+			if !finished {
+				on = append(on, of.maker(at))
+			}
+		}
+	}
+	u.mu.Unlock()
+	switch {
+	case !early:
 		return nil
 	case u.ends:
 		panic(c.readsTooEarly(read))
 	}
-	return tfdiags.Errorf("Instance read too early",
-		"%s. This is a bug of this program; please report it with the block. Nothing was done with the unfinished "+
-			"value. With depends_on = [%s], the block waits for all instances.", c.readsTooEarly(read), read.Resource)
+	for _, one := range on {
+		if problem := u.await(c, read, one); problem != "" {
+			return tfdiags.Errorf("Instance read too early", "%s, and can't wait for it, because %s. This is a bug of "+
+				"this program; please report it with the block. Nothing was done with the unfinished value.",
+				c.readsTooEarly(read), problem)
+		}
+	}
+	if of.steps == nil {
+		return nil
+	}
+	return u.w.visitor(c.in.module.Resources[read.Resource]).completeIn(c.in)
+}
+
+// await makes a reader wait for what it reads, or panics in tests. It returns why the reader doesn't
+// get a final value, or "" if it does.
+func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem string) {
+	if u.ends {
+		panic(c.readsTooEarly(read))
+	}
+	var succeeded, waited bool
+	switch reader := c.visited; {
+	case on.job != nil:
+		succeeded, waited = u.w.jobs.await(c.job, on.job)
+	case on.node == nil || reader == nil:
+		return "their order isn't known"
+	default:
+		var outcome dag.Outcome
+		outcome, waited = u.w.walker.Await(reader.ID, on.node.ID)
+		succeeded = outcome == dag.Done
+	}
+	switch {
+	case !waited:
+		return "that waits for the reader itself"
+	case !succeeded:
+		return "that has failed or was left out"
+	}
+	return ""
 }
 
 // readsTooEarly describes a read that the graph must not allow.
 func (c *evalContext) readsTooEarly(read fmt.Stringer) string {
-	reader := cmp.Or(c.blockAddr, graph.ModuleName(c.in.module.Path))
-	return fmt.Sprintf("%s reads %s before it is finished", reader, read)
+	reader := c.blockAddr
+	if reader == "" && c.visited != nil {
+		reader = c.visited.Name
+	}
+	return fmt.Sprintf("%s reads %s before it is finished", cmp.Or(reader, graph.ModuleName(c.in.module.Path)), read)
 }

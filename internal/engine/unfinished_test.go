@@ -2,63 +2,168 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
+	"tofu/internal/configs"
 	"tofu/internal/engine"
 	"tofu/internal/engine/enginetest"
+	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
 
-// TestReadTooEarly checks that an apply stops if its graph lets an instance be read before it is
-// finished. All sessions of these tests check that. In other sessions only the reader fails.
-func TestReadTooEarly(t *testing.T) {
-	for _, c := range []struct{ reader, early, late, read string }{
-		{"fake_thing.a[count.index].id", "fake_thing.b[1]", "fake_thing.a[1]", "fake_thing.a[1]"},
-		{"element(fake_thing.a[*].id, 1)", "fake_thing.b (expand)", "fake_thing.a", "fake_thing.a"},
-	} {
-		readTooEarly(t, c.reader, c.early, c.late, c.read, true)
-		readTooEarly(t, c.reader, c.early, c.late, "fake_thing.a", false)
-	}
+// readsEarly applies instances b that read instances a, with a graph in which the node early
+// doesn't wait for the node late.
+type readsEarly struct {
+	reader, early, late string
+	reversed            bool // late waits for early instead
+	n, workers          int
+	fail                string // a change of an object
 }
 
-// readTooEarly applies instances b that read instances a, where the node early doesn't wait for the
-// node late.
-func readTooEarly(t *testing.T, reader, early, late, read string, ends bool) {
+func (c *readsEarly) apply(t *testing.T, ends bool) (*enginetest.Session, error) {
 	t.Helper()
-	s := enginetest.NewSession(t.TempDir())
-	cfg, err := s.Load(map[string]string{"main.tf": `
+	s, cfg := loadFor(t, fmt.Sprintf(`
 resource "fake_thing" "a" {
-  count = 2
+  count = %[1]d
   name  = "a${count.index}"
 }
 resource "fake_thing" "b" {
-  count = 2
+  count = %[1]d
   name  = "b${count.index}"
-  v     = ` + reader + `
+  v     = %[2]s
 }
-`}, nil, tfdiags.Drop)
-	if err != nil {
-		t.Fatal(err)
-	}
+`, c.n, c.reader))
 	env := s.Env()
-	env.CheckReads = ends
+	env.CheckReads, env.Parallelism = ends, c.workers
 	s.Cloud.Delay = enginetest.Delay
 	plan, err := engine.Plan(context.Background(), cfg, s.State, env, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = engine.ApplyTooEarly(context.Background(), cfg, plan, env, early, late)
-	if err == nil || !strings.Contains(err.Error(), "reads "+read+" before it is finished") {
-		t.Errorf("%s: %v", reader, err)
+	s.Cloud.Fail = map[string]string{c.fail: ""}
+	s.State, err = engine.ApplyTooEarly(context.Background(), cfg, plan, env, c.early, c.late, c.reversed)
+	return s, err
+}
+
+func loadFor(t *testing.T, config string) (*enginetest.Session, *configs.Config) {
+	t.Helper()
+	s := enginetest.NewSession(t.TempDir())
+	cfg, err := s.Load(map[string]string{"main.tf": config}, nil, tfdiags.Drop)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, id := range s.Cloud.Objects() {
-		if strings.HasPrefix(id, "b1-") {
-			t.Errorf("%s: %s was created", reader, id)
+	return s, cfg
+}
+
+// TestReadTooEarly checks that an apply stops if its graph lets an instance be read before it is
+// finished. All sessions of these tests check that.
+func TestReadTooEarly(t *testing.T) {
+	for _, c := range []struct{ reader, early, late, read string }{
+		{"fake_thing.a[count.index].id", "fake_thing.b[1]", "fake_thing.a[1]", "fake_thing.a[1]"},
+		{"element(fake_thing.a[*].id, 1)", "fake_thing.b (expand)", "fake_thing.a", "fake_thing.a"},
+	} {
+		s, err := (&readsEarly{reader: c.reader, early: c.early, late: c.late, reversed: true, n: 2}).apply(t, true)
+		if err == nil || !strings.Contains(err.Error(), "reads "+c.read+" before it is finished") {
+			t.Errorf("%s: %v", c.reader, err)
+		}
+		if slices.ContainsFunc(s.Cloud.Objects(), func(id string) bool { return strings.HasPrefix(id, "b1-") }) {
+			t.Errorf("%s: b[1] was created", c.reader)
 		}
 	}
-	if made := slices.Contains(s.Cloud.Objects(), "b0-1"); !ends && early == "fake_thing.b[1]" && !made {
-		t.Errorf("%s: b[0] was left out", reader)
+}
+
+// TestReaderWaits checks that a reader waits if the graph lets it begin too early, also if there are
+// more of them than workers, and that the result is that of the right graph.
+func TestReaderWaits(t *testing.T) {
+	for _, c := range []readsEarly{
+		{reader: "fake_thing.a[count.index].id", early: "fake_thing.b[1]", late: "fake_thing.a[1]", n: 2},
+		{reader: "element(fake_thing.a[*].id, 1)", early: "fake_thing.b (expand)", late: "fake_thing.a", n: 2},
+		{reader: "element(fake_thing.a[*].id, 1)", early: "fake_thing.b (expand)", late: "fake_thing.a", n: 40, workers: 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, err := c.apply(t, false)
+			if err != nil {
+				t.Fatalf("%s: %v", c.reader, err)
+			}
+			got := enginetest.Describe(s.State)
+			if !strings.Contains(got, "fake_thing.b[1]: b1-1 v=a1-1 ") || len(s.Cloud.Objects()) != 2*c.n {
+				t.Errorf("%s: got\n%s", c.reader, got)
+			}
+		})
+	}
+}
+
+// TestReaderCannotWait checks that only the reader fails, and its dependents, if what it reads waits
+// for it or fails.
+func TestReaderCannotWait(t *testing.T) {
+	for _, c := range []struct {
+		readsEarly
+		problem string
+		created bool // a[1]
+	}{
+		{readsEarly{reversed: true}, "that waits for the reader itself", false},
+		{readsEarly{fail: "create a1"}, "that has failed or was left out", false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c.reader, c.early, c.late, c.n = "fake_thing.a[count.index].id", "fake_thing.b[1]", "fake_thing.a[1]", 2
+			s, err := c.apply(t, false)
+			if err == nil || !strings.Contains(detailed(err).Error(), c.problem) {
+				t.Errorf("%s: %v", c.problem, detailed(err))
+			}
+			if got := s.Cloud.Objects(); !slices.Equal(got, []string{"a0-1", "b0-1"}) {
+				t.Errorf("%s: %v", c.problem, got)
+			}
+		})
+	}
+}
+
+// TestPlanOfReaderWaits checks the same for plans, whose instances are jobs.
+func TestPlanOfReaderWaits(t *testing.T) {
+	for _, reader := range []string{
+		"count = 3\n  v = data.fake_find.a[\"k${count.index}\"].text",
+		"for_each = data.fake_find.a\n  v = each.value.text",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, cfg := loadFor(t, `
+data "fake_find" "a" {
+  for_each = { k0 = 0, k1 = 1, k2 = 2 }
+  name     = each.key
+}
+resource "fake_thing" "b" {
+  name = "b"
+  `+reader+`
+}
+`)
+			s.Cloud.Delay = enginetest.Delay
+			for _, workers := range []int{1, 10} {
+				env := s.Env()
+				env.CheckReads, env.Parallelism = false, workers
+				var described []string
+				for _, f := range []func() (*plans.Plan, error){
+					func() (*plans.Plan, error) { return engine.Plan(context.Background(), cfg, s.State, env, nil) },
+					func() (*plans.Plan, error) {
+						return engine.PlanTooEarly(context.Background(), cfg, s.State, env, "fake_thing.b")
+					},
+				} {
+					plan, err := f()
+					if err != nil {
+						t.Fatal(detailed(err))
+					}
+					described = append(described, enginetest.DescribePlan(plan))
+				}
+				if described[0] != described[1] {
+					t.Errorf("got\n%s\nwant\n%s", described[1], described[0])
+				}
+				env.CheckReads = true
+				_, err := engine.PlanTooEarly(context.Background(), cfg, s.State, env, "fake_thing.b")
+				if err == nil || !strings.Contains(err.Error(), "before it is finished") {
+					t.Errorf("%d workers: %v", workers, err)
+				}
+			}
+		})
 	}
 }

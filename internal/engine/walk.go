@@ -66,7 +66,7 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 	}
 	w.ephemerals.w = w
 	w.eval = &evaluator{op: op, graph: g, out: w.out, modules: w.modules, providers: w.providers}
-	w.eval.unfinished = newUnfinished(g, op.env.CheckReads)
+	w.eval.unfinished = newUnfinished(w)
 	w.eval.declareChecks()
 	w.modules.add(newModuleInstance(g.Root, addrs.RootInstance))
 	return w, nil
@@ -182,17 +182,17 @@ var errReported = errors.New("reported")
 func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 	switch n.Kind {
 	case graph.KindValue:
-		return w.eval.evalValue(ctx, n.Object.(*graph.Value))
+		return w.eval.visiting(n).evalValue(ctx, n.Object.(*graph.Value))
 	case graph.KindValueIn:
-		return w.eval.evalValueIn(ctx, n.Object.(*graph.Value), n.In)
+		return w.eval.visiting(n).evalValueIn(ctx, n.Object.(*graph.Value), n.In)
 	case graph.KindCheck:
-		return w.eval.evalCheck(ctx, n.Object.(*graph.Check))
+		return w.eval.visiting(n).evalCheck(ctx, n.Object.(*graph.Check))
 	case graph.KindInspection:
 		w.inspect(ctx)
 	case graph.KindModule:
 		return w.expandModule(ctx, n)
 	case graph.KindExpand:
-		return w.expandResource(ctx, n.Resource)
+		return w.expandResource(ctx, n)
 	case graph.KindResource:
 		return w.visitResource(ctx, n.Resource)
 	case graph.KindResourceIn:
@@ -213,11 +213,11 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 }
 
 // expandResource decides the instances of a resource before they are planned or changed.
-func (w *walk) expandResource(ctx context.Context, r *graph.Resource) error {
+func (w *walk) expandResource(ctx context.Context, n *graph.Node) error {
 	if w.op.Phase == graph.PhasePlan {
-		return w.visitor(r).startPlan(ctx)
+		return w.visitor(n.Resource).startPlan(ctx)
 	}
-	return w.visitor(r).expandForSteps(ctx)
+	return w.visitor(n.Resource).expandForSteps(ctx, n)
 }
 
 // visitResource visits a whole resource, as the phase requires.

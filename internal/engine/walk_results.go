@@ -20,9 +20,10 @@ type moduleResult struct {
 // resourceResult holds the results of a walk for one resource, apart from its instances, which
 // belong to the module instances.
 type resourceResult struct {
-	pending  pendingChanges
-	imports  map[addrs.AbsInstance]*importRequest // evaluated import targets
-	deferral *deferral                            // of data sources and ephemeral resources, once needed
+	pending    pendingChanges
+	completing sync.Mutex                           // sets the value of the resource
+	imports    map[addrs.AbsInstance]*importRequest // evaluated import targets
+	deferral   *deferral                            // of data sources and ephemeral resources, once needed
 
 	// For resources whose instances are planned in order; see resourceVisit.startPlan.
 	last       *job          // ends the planning of the resource; nil if it is deferred

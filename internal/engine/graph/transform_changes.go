@@ -19,6 +19,9 @@ type Step struct {
 // stepPart is the part of a change that a Step carries out; a replacement has two.
 type stepPart uint8
 
+// Node returns the node of the step.
+func (s *Step) Node() *Node { return s.node }
+
 // Removes reports whether the step deletes or forgets an object.
 func (s *Step) Removes() bool { return s.Part != stepApply }
 
