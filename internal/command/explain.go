@@ -91,7 +91,11 @@ func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) e
 		app.Say("%s is in the plan. Without -why-not, the command says why.", args[0])
 		return nil
 	}
-	return answer.WriteText(app.Out)
+	columns := 0
+	if app.OutTerminal {
+		columns = app.Width
+	}
+	return answer.WriteText(app.Out, columns)
 }
 
 // explained returns the saved plan in the file in args, or a new plan. The returned function closes

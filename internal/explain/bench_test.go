@@ -46,7 +46,7 @@ func BenchmarkExplain(b *testing.B) {
 							err = fmt.Errorf("%s is not in the plan", address)
 						}
 						if err == nil {
-							err = answer.WriteText(io.Discard)
+							err = answer.WriteText(io.Discard, 80)
 						}
 						if err != nil {
 							b.Fatal(err)

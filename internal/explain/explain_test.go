@@ -18,6 +18,7 @@ import (
 	"tofu/internal/testenv"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui/planview"
+	"tofu/internal/ui/termtext"
 )
 
 // secret is in configurations of the archives. No answer may contain it.
@@ -48,7 +49,7 @@ func answerText(t *testing.T, s *explain.Subject, address string) string {
 		return "error: " + err.Error() + "\n"
 	}
 	var text, document bytes.Buffer
-	if err := answer.WriteText(&text); err != nil {
+	if err := answer.WriteText(&text, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := answer.WriteJSON(&document); err != nil || !json.Valid(document.Bytes()) {
@@ -59,7 +60,27 @@ func answerText(t *testing.T, s *explain.Subject, address string) string {
 			t.Errorf("the answer about %s has a secret:\n%s", address, out)
 		}
 	}
+	checkWrapped(t, answer, text.String())
 	return strings.ReplaceAll(text.String(), s.View.Config.Module.Dir+"/", "")
+}
+
+// checkWrapped checks that an answer on a narrow terminal has the same text within its width.
+func checkWrapped(t *testing.T, answer *explain.Answer, whole string) {
+	t.Helper()
+	const columns = 40
+	var narrow bytes.Buffer
+	if err := answer.WriteText(&narrow, columns); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(narrow.String()) {
+		if indent := len(line) - len(strings.TrimLeft(line, " ")); termtext.Width(strings.TrimSpace(line)) > max(columns-indent, 12) {
+			t.Errorf("a line of more than %d columns: %s", columns, line)
+		}
+	}
+	letters := func(text string) string { return strings.Join(strings.Fields(text), "") }
+	if letters(narrow.String()) != letters(whole) {
+		t.Errorf("at %d columns, the text is another one:\n%s", columns, narrow.String())
+	}
 }
 
 // ask asks as the command does.

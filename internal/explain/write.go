@@ -23,9 +23,10 @@ func (a *Answer) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// WriteText writes the answer for people.
-func (a *Answer) WriteText(w io.Writer) error {
-	t := &text{bufio.NewWriter(w)}
+// WriteText writes the answer for people in lines of at most the given number of columns; 0 means that
+// they are as long as they are.
+func (a *Answer) WriteText(w io.Writer, columns int) error {
+	t := &text{bufio.NewWriter(w), columns}
 	t.objects(a.Objects)
 	if a.Output != nil {
 		t.attribute(a.Output, 0)
@@ -83,13 +84,32 @@ func verbed(n int, what string) string {
 }
 
 // text writes lines. The error of the first failed write is that of out.Flush.
-type text struct{ out *bufio.Writer }
-
-// line writes a line at a depth of indentation. Control characters become visible symbols.
-func (t *text) line(depth int, format string, args ...any) {
-	line := strings.Repeat("  ", depth) + termtext.Printable(fmt.Sprintf(format, args...))
-	_, _ = t.out.WriteString(strings.TrimRight(line, " ") + "\n")
+type text struct {
+	out     *bufio.Writer
+	columns int // of a line; 0 means unlimited
 }
+
+// line writes a line at a depth of indentation. Control characters become visible symbols. What
+// doesn't fit follows in lines that are indented further.
+func (t *text) line(depth int, format string, args ...any) {
+	indent, line := strings.Repeat("  ", depth), termtext.Printable(fmt.Sprintf(format, args...))
+	lines := []string{line}
+	if t.columns > 0 && len(indent)+termtext.Width(line) > t.columns {
+		lines = termtext.WrapWords(line, max(t.columns-len(indent)-len(further), minColumns))
+	}
+	for i, line := range lines {
+		if i > 0 {
+			line = further + strings.TrimLeft(line, " ")
+		}
+		_, _ = t.out.WriteString(strings.TrimRight(indent+line, " ") + "\n")
+	}
+}
+
+// further is the indentation of the lines in which a line continues.
+const further = "    "
+
+// minColumns is the number of columns that a line has after its indentation on the narrowest terminal.
+const minColumns = 12
 
 func at(p *Place) string {
 	if p == nil {
@@ -103,7 +123,7 @@ func (t *text) objects(list []*Object) {
 	var before string
 	for i, o := range list {
 		var body strings.Builder
-		inner := &text{bufio.NewWriter(&body)}
+		inner := &text{bufio.NewWriter(&body), t.columns}
 		inner.object(o)
 		_ = inner.out.Flush() // a strings.Builder has no errors
 		if i > 0 && body.String() != before {

@@ -258,7 +258,11 @@ func (h *human) Message(m Message) {
 	case EstateRoot:
 		h.write(h.Out, h.style.As(termtext.Bold, m.text())+"\n")
 	case Applied:
-		h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.style.As(termtext.Green, m.done()))+"\n")
+		text := m.done()
+		if h.Terminal {
+			text = termtext.Wrap(text, h.Width)
+		}
+		h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.style.As(termtext.Green, text))+"\n")
 	case Outputs:
 		if len(m.Values) > 0 {
 			h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.style.As(termtext.Green, "Outputs:"))+"\n\n"+

@@ -97,7 +97,7 @@ func (p *planText) render() {
 	}
 	p.screen("").Deferred(p.Source())
 	if len(changes)+len(p.Plan.Deferred) > 0 {
-		p.write("\n" + p.style.As(termtext.Bold, "Plan:") + strings.TrimPrefix(counts.String(), "Plan:") + "\n")
+		p.screen("").Summary(counts)
 	}
 	p.outputSection(outputs)
 	if counts == (planview.Counts{Import: counts.Import}) && len(outputs) > 0 && !p.Plan.Errored {

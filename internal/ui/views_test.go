@@ -93,7 +93,7 @@ func renderView(
 	for line := range strings.Lines(plain.String()) {
 		line = strings.TrimSuffix(line, "\n")
 		paste = strings.HasPrefix(line, "    moved {") || paste && line != ""
-		if name != "full" && viewed && !paste && !strings.HasPrefix(line, "Plan:") && termtext.Width(line) > width {
+		if name != "full" && viewed && !paste && termtext.Width(line) > width {
 			t.Errorf("%s: a line of %d columns at %d: %s", name, termtext.Width(line), width, line)
 		}
 		if strings.ContainsFunc(line, unicode.IsControl) {

@@ -66,9 +66,11 @@ func (s *Screen) field(indent int, f planview.Field, symbols bool) {
 		s.write(pad + path + value + s.Style.As(noteColor(f), note) + "\n")
 	case f.Before != "" && f.After != "" && width > room:
 		s.write(pad + termtext.CutMiddle(path, room-1) + ":\n")
-		old, new := window(before, after, room-4)
-		s.marked(indent+2+len(symbol), plans.Delete, old)
-		s.marked(indent+2+len(symbol), plans.Create, new)
+		s.values(indent+2+len(symbol), before, after)
+		s.noteLine(indent+2+len(symbol), f, note)
+	case described(before) || described(after):
+		s.write(pad + termtext.CutMiddle(path, room-2) + " =\n")
+		s.wrapped(indent+2+len(symbol), strings.TrimPrefix(value, " = "))
 		s.noteLine(indent+2+len(symbol), f, note)
 	default:
 		s.write(pad + termtext.Cut(path+value, room) + "\n")
@@ -77,9 +79,37 @@ func (s *Screen) field(indent int, f planview.Field, symbols bool) {
 	s.lines(indent+2, f.Lines)
 }
 
+// described reports whether a value is shown as a description, such as that of a certificate. It is
+// short enough to be shown whole.
+func described(value string) bool { return strings.HasPrefix(value, "(") }
+
+// values writes an old and a new value that don't fit on one line.
+func (s *Screen) values(indent int, before, after string) {
+	if described(before) && described(after) {
+		gone, added := valuediff.Words(before, after)
+		s.wrappedMarks(indent, plans.Delete, marked{before, gone})
+		s.wrappedMarks(indent, plans.Create, marked{after, added})
+		return
+	}
+	old, new := window(before, after, s.Width-indent-2)
+	s.marked(indent, plans.Delete, old)
+	s.marked(indent, plans.Create, new)
+}
+
+// wrappedMarks writes a line as marked does, on as many lines as it takes.
+func (s *Screen) wrappedMarks(indent int, action plans.Action, m marked) {
+	for _, line := range m.wrap(s.Width - indent - 2) {
+		s.marked(indent, action, line)
+		action = plans.NoOp
+	}
+}
+
 func (s *Screen) noteLine(indent int, f planview.Field, note string) {
-	if note != "" {
-		s.line(indent, noteColor(f), strings.TrimSpace(note))
+	if note == "" {
+		return
+	}
+	for _, line := range termtext.WrapWords(oneLine(strings.TrimSpace(note)), max(s.Width-indent, 10)) {
+		s.line(indent, noteColor(f), line)
 	}
 }
 
@@ -170,6 +200,27 @@ func (m marked) cut(skip, columns int) marked {
 		mark = valuediff.Span{Start: mark.Start - skip, End: min(mark.End-skip, limit)}
 		if mark.Start < mark.End {
 			out.marks = append(out.marks, mark)
+		}
+	}
+	return out
+}
+
+// wrap breaks a text into lines of at most the given number of columns.
+func (m marked) wrap(columns int) []marked {
+	var out []marked
+	start := 0
+	for _, text := range termtext.WrapWords(m.text, columns) {
+		line := marked{text: text}
+		end := start + len(text)
+		for _, mark := range m.marks {
+			if part := (valuediff.Span{Start: max(mark.Start, start) - start, End: min(mark.End, end) - start}); part.Start < part.End {
+				line.marks = append(line.marks, part)
+			}
+		}
+		out = append(out, line)
+		start = end
+		if strings.HasPrefix(m.text[start:], " ") {
+			start++
 		}
 	}
 	return out

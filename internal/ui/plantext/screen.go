@@ -77,16 +77,22 @@ func oneLine(text string) string {
 	return text
 }
 
-// titled writes a line with an address in bold, and what follows it if there is room.
+// titled writes a line with an address in bold, and a note behind it or, if there is no room, below.
 func (s *Screen) titled(indent int, symbol string, color termtext.Color, title, note string) {
 	room := s.Width - indent - termtext.Width(symbol) - 1
 	title = termtext.CutMiddle(oneLine(title), max(room, 10))
 	text := strings.Repeat(" ", indent) + s.Style.As(color, symbol) + " " + s.Style.As(termtext.Bold, title)
 	room -= termtext.Width(title) + 2
-	if note != "" && room >= min(termtext.Width(note), 12) {
-		text += "  " + s.Style.As(termtext.Grey, termtext.CutMiddle(oneLine(note), room))
+	note = oneLine(note)
+	below := note != "" && termtext.Width(note) > room
+	if note != "" && !below {
+		text += "  " + s.Style.As(termtext.Grey, note)
 	}
 	s.write(text + "\n")
+	if below {
+		indent += 4
+		s.write(strings.Repeat(" ", indent) + s.Style.As(termtext.Grey, termtext.CutMiddle(note, max(s.Width-indent, 10))) + "\n")
+	}
 }
 
 // place returns a place in the configuration as FILE:LINE, or "" if it is empty.
@@ -106,7 +112,28 @@ func (s *Screen) end(p *planview.Plan, hidden hiddenCounts) {
 		s.write("\n")
 		s.wrapped(0, text)
 	}
-	s.write("\n" + s.Style.As(termtext.Bold, "Plan:") + strings.TrimPrefix(p.Counts.String(), "Plan:") + "\n")
+	s.Summary(p.Counts)
+}
+
+// Summary writes the numbers of changes. Programs search for this line, so only a terminal that is too
+// narrow for it has more than one.
+func (s *Screen) Summary(counts planview.Counts) {
+	const title = "Plan:"
+	text := strings.TrimPrefix(counts.String(), title)
+	if s.Terminal && termtext.Width(title+text) > s.Width {
+		room, used := s.Width, len(title)
+		var b strings.Builder
+		for part := range strings.SplitAfterSeq(text, ",") {
+			if n := termtext.Width(part); used+n > room && used > len(title) {
+				b.WriteString("\n" + strings.Repeat(" ", len(title)))
+				used = len(title)
+			}
+			b.WriteString(part)
+			used += termtext.Width(part)
+		}
+		text = b.String()
+	}
+	s.write("\n" + s.Style.As(termtext.Bold, title) + text + "\n")
 }
 
 // hiddenCounts are what hide rules leave out.

@@ -54,7 +54,7 @@ func newRow(c *planview.Change) row {
 		fields, r.hidden = c.Fields()
 		r.what = changedNames(fields)
 		if reason := planview.ReplaceReason(c.InstanceChange); reason != "" {
-			r.what = strings.TrimSuffix(strings.TrimPrefix(reason, "("), ")") + cmp.Or(" "+r.what, "")
+			r.what = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(reason, "("), ")") + " " + r.what)
 		}
 		r.whole = r.kind == planview.Updated && len(fields) == 0 && r.hidden > 0
 	case planview.Moved:
@@ -112,10 +112,14 @@ func sortRows(rows []row, order string) {
 	})
 }
 
-// layout is the width of each column; 0 leaves a column out.
-type layout struct{ name, what, at int }
+// layout is the width of each column; 0 leaves a column out. What changes can be a line of its own.
+type layout struct {
+	name, what, at int
+	below          bool
+}
 
-// Widths of a screen from which a table has further columns.
+// Widths of a screen from which a table has further columns. In a narrower one, what changes is below
+// the name unless there is room for all of it.
 const (
 	withWhat  = 60
 	withPlace = 100
@@ -145,8 +149,8 @@ func newLayout(rows []row, width int, terminal bool) layout {
 		l.at = min(l.at, 30)
 		room -= l.at + 2
 	}
-	if width < withWhat || !anyWhat {
-		l.what = 0
+	if !anyWhat || width < withWhat && l.name+2+l.what > room {
+		l.what, l.below = 0, anyWhat
 		l.name = min(l.name, room)
 		return l
 	}
@@ -170,6 +174,7 @@ func (s *Screen) table(rows []row) {
 		name := oneLine(r.name)
 		if !same[termtext.CutMiddle(name, l.name)] {
 			s.write(s.cells(l, symbol, color, name, oneLine(r.what), r.at))
+			s.below(l, r)
 			continue
 		}
 		for i, line := range termtext.WrapWords(name, s.Width-len("-/+ ")) {
@@ -181,6 +186,14 @@ func (s *Screen) table(rows []row) {
 		if l.what > 0 && r.what != "" || l.at > 0 && r.at != "" {
 			s.write(s.cells(l, "   ", "", "", oneLine(r.what), r.at))
 		}
+		s.below(l, r)
+	}
+}
+
+// below writes what changes, if it has no column.
+func (s *Screen) below(l layout, r row) {
+	if l.below && r.what != "" {
+		s.wrapped(len("-/+ ")+2, r.what)
 	}
 }
 
