@@ -134,7 +134,7 @@ func (a *App) showRoot(r *roots.Root, result *fleet.Result, text []byte) {
 	switch {
 	case result.Skipped:
 		a.Say("Not started: %s.", result.Why)
-	case result.Status() == "postponed":
+	case result.Status() == ui.RootPostponed:
 		a.Say("Not applied yet: %s.", result.Why)
 	case result.Why != "":
 		a.Say("This will be applied later: %s.", result.Why)

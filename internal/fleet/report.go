@@ -23,10 +23,10 @@ type Report struct {
 	Roots         []RootReport `json:"roots"`
 }
 
-// RootReport holds the result of one root module. Its status is one of those of ui.EstateRoot.
+// RootReport holds the result of one root module.
 type RootReport struct {
 	Name    string          `json:"name"`
-	Status  string          `json:"status"`
+	Status  ui.RootStatus   `json:"status"`
 	Why     string          `json:"why,omitempty"` // of a root module that is skipped or postponed
 	Changes planview.Counts `json:"changes"`
 	Seconds float64         `json:"seconds"`
@@ -77,6 +77,7 @@ type (
 		Name     string      `xml:"name,attr"`
 		Tests    int         `xml:"tests,attr"`
 		Failures int         `xml:"failures,attr"`
+		Errors   int         `xml:"errors,attr"` // interrupted ones
 		Skipped  int         `xml:"skipped,attr"`
 		Cases    []junitCase `xml:"testcase"`
 	}
@@ -85,6 +86,7 @@ type (
 		Class   string        `xml:"classname,attr"`
 		Seconds string        `xml:"time,attr"`
 		Failure *junitMessage `xml:"failure,omitempty"`
+		Error   *junitMessage `xml:"error,omitempty"`
 		Skipped *junitMessage `xml:"skipped,omitempty"`
 		Out     string        `xml:"system-out,omitempty"`
 	}
@@ -97,14 +99,19 @@ type (
 // JUnit writes the report as a suite of JUnit, with a case for each root module.
 func (r *Report) JUnit(w io.Writer) error {
 	s := junitSuite{Name: "tofu roots " + r.Summary.Operation, Tests: len(r.Roots), Failures: r.Summary.Failed,
-		Skipped: r.Summary.Skipped + r.Summary.Postponed}
+		Errors: r.Summary.Interrupted, Skipped: r.Summary.Skipped + r.Summary.Postponed}
 	for _, root := range r.Roots {
 		c := junitCase{Name: root.Name, Class: s.Name, Seconds: fmt.Sprintf("%.3f", root.Seconds), Out: counts(root.Changes)}
 		if root.Why != "" {
-			c.Skipped = &junitMessage{Message: root.Status + ": " + root.Why}
+			c.Skipped = &junitMessage{Message: string(root.Status) + ": " + root.Why}
 		}
 		if len(root.Errors) > 0 {
-			c.Failure = &junitMessage{Message: root.Errors[0].Summary, Text: root.errors()}
+			message := &junitMessage{Message: root.Errors[0].Summary, Text: root.errors()}
+			if root.Status == ui.RootInterrupted {
+				c.Error = message
+			} else {
+				c.Failure = message
+			}
 		}
 		s.Cases = append(s.Cases, c)
 	}
@@ -145,14 +152,17 @@ func counts(c planview.Counts) string {
 func (r *Report) Markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n", r.Summary.Text())
-	if r.Summary.Changed+r.Summary.Failed+r.Summary.Skipped+r.Summary.Postponed > 0 {
-		b.WriteString("\n| Root module | | Add | Change | Destroy |\n|---|---|---:|---:|---:|\n")
-	}
+	const heading = "\n| Root module | | Add | Change | Destroy |\n|---|---|---:|---:|---:|\n"
+	rows := 0
 	for _, root := range r.Roots {
-		if root.Status == "unchanged" {
+		if root.Status == ui.RootUnchanged {
 			continue
 		}
-		status := root.Status
+		if rows == 0 {
+			b.WriteString(heading)
+		}
+		rows++
+		status := string(root.Status)
 		if root.Why != "" {
 			status += ": " + root.Why
 		}

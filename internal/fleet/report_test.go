@@ -19,7 +19,7 @@ func report() *Report {
 	broken := &Result{Root: &roots.Root{Name: "a|b`c"}, Elapsed: 1500 * time.Millisecond,
 		Err: tfdiags.Errorf("Broken <it>", "```\nIt is broken & gone.").At(hcl.Range{Filename: "main.tf",
 			Start: hcl.Pos{Line: 3}})}
-	list := []*Result{applied, broken, skipped, postponed, same}
+	list := []*Result{applied, broken, skipped, postponed, same, stopped}
 	return NewReport(Summarize("apply", list), list)
 }
 
@@ -37,7 +37,7 @@ func TestJSONReport(t *testing.T) {
 	if err := json.Unmarshal([]byte(text(t, ".json")), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.FormatVersion != "1.0" || got.Summary.Failed != 1 || len(got.Roots) != 5 {
+	if got.FormatVersion != "1.0" || got.Summary.Failed != 1 || len(got.Roots) != 6 {
 		t.Errorf("%+v", got)
 	}
 	want := []RootReport{
@@ -59,12 +59,15 @@ func TestJUnitReport(t *testing.T) {
 	if err := xml.Unmarshal([]byte(text(t, ".xml")), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Name != "tofu roots apply" || got.Tests != 5 || got.Failures != 1 || got.Skipped != 2 || len(got.Cases) != 5 {
+	if got.Name != "tofu roots apply" || got.Tests != 6 || got.Failures != 1 || got.Errors != 1 || got.Skipped != 2 || len(got.Cases) != 6 {
 		t.Errorf("%+v", got)
 	}
 	c := got.Cases[1]
 	if c.Name != "a|b`c" || c.Seconds != "1.500" || c.Failure == nil || c.Failure.Message != "Broken <it>" ||
 		!strings.Contains(c.Failure.Text, "Broken <it> (main.tf:3)\n```\nIt is broken & gone.") || c.Skipped != nil {
+		t.Errorf("%+v", c)
+	}
+	if c := got.Cases[5]; c.Error == nil || c.Error.Message != "Operation interrupted" || c.Failure != nil {
 		t.Errorf("%+v", c)
 	}
 	for _, i := range []int{2, 3} {
@@ -75,13 +78,16 @@ func TestJUnitReport(t *testing.T) {
 }
 
 func TestMarkdownReport(t *testing.T) {
-	const want = "**1 of 5 root modules changed: 5 added, 1 changed, 0 destroyed. 1 failed. 1 not started. 1 postponed.**\n\n" +
+	const want = "**1 of 6 root modules changed: 5 added, 1 changed, 0 destroyed. 1 failed. 1 interrupted. " +
+		"1 not started. 1 postponed.**\n\n" +
 		"| Root module | | Add | Change | Destroy |\n|---|---|---:|---:|---:|\n" +
 		"| `applied` | applied | 5 | 1 | 0 |\n" +
 		"| `a\\|b'c` | failed | 0 | 0 | 0 |\n" +
 		"| `skipped` | skipped: it needs failed, which failed | 0 | 0 | 0 |\n" +
-		"| `postponed` | postponed: it waits for deferred changes of a | 0 | 0 | 0 |\n\n" +
-		"`a\\|b'c`:\n\n```\nBroken <it> (main.tf:3)\n'''\nIt is broken & gone.\n```\n"
+		"| `postponed` | postponed: it waits for deferred changes of a | 0 | 0 | 0 |\n" +
+		"| `stopped` | interrupted | 0 | 0 | 0 |\n\n" +
+		"`a\\|b'c`:\n\n```\nBroken <it> (main.tf:3)\n'''\nIt is broken & gone.\n```\n" +
+		"\n`stopped`:\n\n```\nOperation interrupted\nNothing new was started.\n```\n"
 	if got := text(t, ".md"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -229,46 +229,45 @@ func (r *Result) Failed() bool { return r.Err != nil || r.Skipped }
 
 // Failures returns one error for all results that are not finished, or nil if there are none.
 func Failures(results []*Result) error {
-	failed, skipped := 0, 0
+	counts := make(map[ui.RootStatus]int)
 	for _, r := range results {
-		switch {
-		case r.Skipped:
-			skipped++
-		case r.Err != nil:
-			failed++
-		}
+		counts[r.Status()]++
 	}
 	var parts []string
-	if failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", failed))
-	}
-	if skipped > 0 {
-		parts = append(parts, fmt.Sprintf("%d not started", skipped))
+	for _, of := range []struct {
+		status ui.RootStatus
+		text   string
+	}{{ui.RootFailed, "failed"}, {ui.RootInterrupted, "interrupted"}, {ui.RootSkipped, "not started"}} {
+		if n := counts[of.status]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, of.text))
+		}
 	}
 	if len(parts) == 0 {
 		return nil
 	}
-	return tfdiags.Errorf("Not all root modules succeeded", "Of %s, %s.", ui.Count(len(results), "root module"),
-		strings.Join(parts, " and "))
+	return tfdiags.Errorf("Not all root modules succeeded", "Of %s: %s.", ui.Count(len(results), "root module"),
+		strings.Join(parts, ", "))
 }
 
-// Status returns the status of the root module; ui.EstateRoot lists them.
-func (r *Result) Status() string {
+// Status returns the status of the root module.
+func (r *Result) Status() ui.RootStatus {
 	switch {
 	case r.Skipped:
-		return "skipped"
+		return ui.RootSkipped
+	case r.Err != nil && interrupted(r.Err):
+		return ui.RootInterrupted
 	case r.Err != nil:
-		return "failed"
+		return ui.RootFailed
 	case r.Done:
-		return "done"
+		return ui.RootDone
 	case r.Applied == nil && r.applying && len(r.Plan.Waits) > 0:
-		return "postponed"
+		return ui.RootPostponed
 	case r.Applied != nil:
-		return "applied"
+		return ui.RootApplied
 	case r.Plan != nil && (r.Plan.Changes || r.Plan.Deferred > 0):
-		return "changes"
+		return ui.RootChanges
 	}
-	return "unchanged"
+	return ui.RootUnchanged
 }
 
 // Counts returns the numbers of changes that were applied, or are planned if the run was a plan.
@@ -326,12 +325,14 @@ func Applyable(results []*Result) bool {
 func Summarize(operation string, results []*Result) ui.Estate {
 	m := ui.Estate{Operation: operation, Roots: len(results)}
 	for _, r := range results {
-		switch {
-		case r.Skipped:
+		switch r.Status() {
+		case ui.RootSkipped:
 			m.Skipped++
-		case r.Err != nil:
+		case ui.RootFailed:
 			m.Failed++
-		case r.Status() == "postponed":
+		case ui.RootInterrupted:
+			m.Interrupted++
+		case ui.RootPostponed:
 			m.Postponed++
 		}
 		switch {

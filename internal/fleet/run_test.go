@@ -165,6 +165,7 @@ func TestSkipped(t *testing.T) {
 var (
 	failed    = &Result{Root: &roots.Root{Name: "failed"}, Err: tfdiags.Errorf("Broken", "It is broken.")}
 	skipped   = &Result{Root: &roots.Root{Name: "skipped"}, Skipped: true, Why: "it needs failed, which failed", Because: "failed"}
+	stopped   = &Result{Root: &roots.Root{Name: "stopped"}, Err: interruption()}
 	done      = &Result{Root: &roots.Root{Name: "done"}, Done: true, Plan: &PlanSummary{Changes: true}, applying: true}
 	postponed = &Result{Root: &roots.Root{Name: "postponed"}, applying: true, Why: "it waits for deferred changes of a",
 		Plan: &PlanSummary{Changes: true, Waits: []string{"a"}, Counts: planview.Counts{Add: 9}}}
@@ -179,13 +180,13 @@ var (
 func TestStatus(t *testing.T) {
 	for _, c := range []struct {
 		of     *Result
-		status string
+		status ui.RootStatus
 		counts planview.Counts
 	}{
 		{failed, "failed", planview.Counts{}}, {skipped, "skipped", planview.Counts{}}, {done, "done", planview.Counts{}},
 		{postponed, "postponed", planview.Counts{}}, {applied, "applied", planview.Counts{Add: 5, Change: 1}},
 		{planned, "changes", planview.Counts{Add: 2, Remove: 1}}, {deferred, "changes", planview.Counts{Deferred: 3}},
-		{records, "unchanged", planview.Counts{}}, {same, "unchanged", planview.Counts{}},
+		{stopped, "interrupted", planview.Counts{}}, {records, "unchanged", planview.Counts{}}, {same, "unchanged", planview.Counts{}},
 	} {
 		if c.of.Status() != c.status || c.of.Counts() != c.counts {
 			t.Errorf("%s has status %s and counts %+v", c.of.Root.Name, c.of.Status(), c.of.Counts())
@@ -226,9 +227,10 @@ func TestQuestions(t *testing.T) {
 func TestFailures(t *testing.T) {
 	for want, results := range map[string][]*Result{
 		"":                             {applied, same},
-		"Of 2 root modules, 1 failed.": {applied, failed},
-		"Of 3 root modules, 1 failed and 1 not started.": {failed, skipped, same},
-		"Of 1 root module, 1 not started.":               {skipped},
+		"Of 2 root modules: 1 failed.": {applied, failed},
+		"Of 3 root modules: 1 failed, 1 not started.":                {failed, skipped, same},
+		"Of 3 root modules: 1 failed, 1 interrupted, 1 not started.": {failed, stopped, skipped},
+		"Of 1 root module: 1 not started.":                           {skipped},
 	} {
 		err := Failures(results)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -247,6 +249,7 @@ func TestSummarize(t *testing.T) {
 			[]*Result{planned, failed, skipped}},
 		{"apply", "1 of 4 root modules changed: 5 added, 1 changed, 0 destroyed. 1 failed. 1 postponed.",
 			[]*Result{applied, failed, postponed, done}},
+		{"apply", "None of 2 root modules changed. 1 interrupted. 1 not started.", []*Result{stopped, skipped}},
 		{"plan", "None of 2 root modules change.", []*Result{same, records}},
 	} {
 		if got := Summarize(c.operation, c.results).Text(); got != c.want {

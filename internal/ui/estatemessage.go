@@ -9,14 +9,15 @@ import (
 
 // Estate is the summary of a run over many root modules, which together are called an estate.
 type Estate struct {
-	Operation string          `json:"operation"` // "plan", "apply" or "destroy"
-	Roots     int             `json:"roots"`
-	Changed   int             `json:"changed"` // root modules with changes
-	Failed    int             `json:"failed"`
-	Skipped   int             `json:"skipped"`   // not started, because of a failure or an interrupt
-	Postponed int             `json:"postponed"` // not applied yet, because of deferred changes elsewhere
-	Deferred  int             `json:"deferred"`
-	Counts    planview.Counts `json:"changes"`
+	Operation   string          `json:"operation"` // "plan", "apply" or "destroy"
+	Roots       int             `json:"roots"`
+	Changed     int             `json:"changed"` // root modules with changes
+	Failed      int             `json:"failed"`
+	Interrupted int             `json:"interrupted"` // begun and not finished, because of an interrupt
+	Skipped     int             `json:"skipped"`     // not started, because of a failure or an interrupt
+	Postponed   int             `json:"postponed"`   // not applied yet, because of deferred changes elsewhere
+	Deferred    int             `json:"deferred"`
+	Counts      planview.Counts `json:"changes"`
 }
 
 // Text returns the summary in one line.
@@ -35,22 +36,37 @@ func (m Estate) Text() string {
 	if m.Changed == 0 {
 		text = fmt.Sprintf("None of %d root modules %s.", m.Roots, verb)
 	}
-	if m.Failed > 0 {
-		text += fmt.Sprintf(" %d failed.", m.Failed)
-	}
-	if m.Skipped > 0 {
-		text += fmt.Sprintf(" %d not started.", m.Skipped)
-	}
-	if m.Postponed > 0 {
-		text += fmt.Sprintf(" %d postponed.", m.Postponed)
+	for _, part := range []struct {
+		n    int
+		what string
+	}{
+		{m.Failed, "failed"}, {m.Interrupted, "interrupted"}, {m.Skipped, "not started"}, {m.Postponed, "postponed"},
+	} {
+		if part.n > 0 {
+			text += fmt.Sprintf(" %d %s.", part.n, part.what)
+		}
 	}
 	return text
 }
 
+// RootStatus is the status of a root module after a run. JSON documents have it as text.
+type RootStatus string
+
+const (
+	RootChanges     RootStatus = "changes" // that are planned
+	RootUnchanged   RootStatus = "unchanged"
+	RootApplied     RootStatus = "applied"
+	RootPostponed   RootStatus = "postponed" // its plan waits for deferred changes elsewhere
+	RootFailed      RootStatus = "failed"
+	RootInterrupted RootStatus = "interrupted" // the user ended the run while it was worked on
+	RootSkipped     RootStatus = "skipped"     // not started, because of a failure or an interrupt
+	RootDone        RootStatus = "done"        // by an earlier run
+)
+
 // EstateRoot is the result of one root module in a run over many.
 type EstateRoot struct {
 	Name   string          `json:"name"`
-	Status string          `json:"status"` // "changes", "unchanged", "applied", "postponed", "failed", "skipped" or "done"
+	Status RootStatus      `json:"status"`
 	Why    string          `json:"why,omitempty"`
 	Counts planview.Counts `json:"changes"`
 }
@@ -64,5 +80,6 @@ func (m EstateRoot) text() string {
 }
 
 // The statuses of root modules, as text.
-var estateStatus = map[string]string{"changes": "changes", "unchanged": "no changes", "applied": "applied",
-	"failed": "failed", "skipped": "not started", "postponed": "not applied yet", "done": "done by an earlier run"}
+var estateStatus = map[RootStatus]string{RootChanges: "changes", RootUnchanged: "no changes", RootApplied: "applied",
+	RootFailed: "failed", RootInterrupted: "interrupted", RootSkipped: "not started",
+	RootPostponed: "not applied yet", RootDone: "done by an earlier run"}
