@@ -142,8 +142,11 @@ func (p *provider) readRemoteState(
 		}
 	}
 	for name, v := range outputs {
-		v, _ = v.UnmarkDeep()
-		merged[name] = v
+		plain, marked := v.UnmarkDeep()
+		if len(marked) > 0 {
+			resp.Hidden = append(resp.Hidden, cty.GetAttrPath("outputs").GetAttr(name))
+		}
+		merged[name] = plain
 	}
 	vals := config.AsValueMap()
 	vals["outputs"] = cty.ObjectVal(merged)

@@ -180,7 +180,7 @@ func (a *applyStep) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v, err := a.readData(ctx, config, pvms)
+	v, _, err := a.readData(ctx, config, pvms)
 	if r.Config.Check != nil {
 		v, err = a.checkData(v, err, config)
 	}

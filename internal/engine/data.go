@@ -52,9 +52,10 @@ func (p *instancePlan) planData(ctx context.Context) error {
 		p.x.objs[p.at] = p.deferData(objchange.PlannedUnknown(r.Schema.Block, config), pvms, reason)
 		return p.postconditions(p.x.objs[p.at])
 	}
-	v, err := p.readData(ctx, config, pvms)
+	v, hidden, err := p.readData(ctx, config, pvms)
 	if err == nil && !v.IsWhollyKnown() {
-		p.x.objs[p.at] = p.deferData(v, nil, plans.ReadDependencyPending)
+		p.deferData(states.MarkSensitive(v, hidden), nil, plans.ReadDependencyPending)
+		p.x.objs[p.at] = markStored(r.Schema.Block, v, nil)
 		return p.postconditions(p.x.objs[p.at])
 	}
 	if r.Config.Check != nil {
@@ -100,19 +101,22 @@ func (p *instancePlan) deferData(v cty.Value, pvms []cty.PathValueMarks, reason 
 }
 
 // readData has the provider read the data source. The result has the marks of the configuration
-// only, since a state stores no others for a data source.
-func (p *instancePlan) readData(ctx context.Context, config cty.Value, pvms []cty.PathValueMarks) (cty.Value, error) {
+// only, since a state stores no others for a data source. hidden are the parts that a plan doesn't
+// show.
+func (p *instancePlan) readData(
+	ctx context.Context, config cty.Value, pvms []cty.PathValueMarks,
+) (v cty.Value, hidden []cty.Path, err error) {
 	w, r := p.w, p.r
 	what := Object{Addr: p.addr}
 	meta, err := w.eval.providerMeta(ctx, r, p.c)
 	if err != nil {
-		return cty.NilVal, err
+		return cty.NilVal, nil, err
 	}
 	defer w.calls.take()()
 	start := w.op.env.now()
 	w.out.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr,
 		Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
-	v, err := p.callData(ctx, config, meta)
+	v, hidden, err = p.callData(ctx, config, meta)
 	if err == nil {
 		if len(pvms) > 0 {
 			v = v.MarkWithPaths(pvms)
@@ -121,10 +125,12 @@ func (p *instancePlan) readData(ctx context.Context, config cty.Value, pvms []ct
 	}
 	w.out.observe(ApplyDone{Object: what, Action: plans.Read, Failed: err != nil,
 		Elapsed: w.op.env.now().Sub(start)})
-	return v, err
+	return v, hidden, err
 }
 
-func (p *instancePlan) callData(ctx context.Context, config, meta cty.Value) (cty.Value, error) {
+func (p *instancePlan) callData(
+	ctx context.Context, config, meta cty.Value,
+) (v cty.Value, hidden []cty.Path, err error) {
 	w, r := p.w, p.r
 	resp := callInPlace(w.calls, p.prov, "ReadDataSource", p.addr, func() providers.ReadDataResponse {
 		diags := p.prov.ValidateDataSource(ctx, r.Addr.Resource.Type, config)
@@ -137,22 +143,22 @@ func (p *instancePlan) callData(ctx context.Context, config, meta cty.Value) (ct
 		return resp
 	})
 	if err := p.report(resp.Diagnostics); err != nil {
-		return cty.NilVal, err
+		return cty.NilVal, nil, err
 	}
 	if resp.Deferred != "" {
-		return cty.NilVal, deferred(p.prov, p.addr, plans.DeferReason(resp.Deferred))
+		return cty.NilVal, nil, deferred(p.prov, p.addr, plans.DeferReason(resp.Deferred))
 	}
 	const bug = "Provider produced invalid object"
 	if err := p.checkType(bug, resp.State, r.Schema.Block.ImpliedType()); err != nil {
-		return cty.NilVal, err
+		return cty.NilVal, nil, err
 	}
 	switch {
 	case resp.State.IsNull():
-		return cty.NilVal, providerBug(bug, p.prov.addr.Config.Provider, "returned no object for %s.", p.addr)
+		return cty.NilVal, nil, providerBug(bug, p.prov.addr.Config.Provider, "returned no object for %s.", p.addr)
 	case !resp.State.IsWhollyKnown() && !(resp.Pending && w.op.Phase.Plans()):
-		return cty.NilVal, providerBug(bug, p.prov.addr.Config.Provider, "returned unknown values for %s.", p.addr)
+		return cty.NilVal, nil, providerBug(bug, p.prov.addr.Config.Provider, "returned unknown values for %s.", p.addr)
 	}
-	return objchange.NormalizeFromLegacy(r.Schema.Block, resp.State), nil
+	return objchange.NormalizeFromLegacy(r.Schema.Block, resp.State), resp.Hidden, nil
 }
 
 // storeData stores the result of a data source in the state.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +13,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/msgpack"
 
-	"tofu/internal/configs/configschema"
 	"tofu/internal/encryption"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans/objchange"
@@ -39,6 +39,9 @@ func (in *inputs) add(root string, used roots.Outputs, outputs *outputs) {
 	}
 	if in.roots[root] == nil {
 		in.roots[root] = make(map[string]cty.Value)
+	}
+	for _, name := range used.Names {
+		in.roots[root][name] = cty.NullVal(cty.DynamicPseudoType) // states have no null outputs
 	}
 	maps.Copy(in.roots[root], used.Select(outputs.values))
 	in.waits[root] = in.waits[root] || slices.ContainsFunc(outputs.undecided, used.Has)
@@ -141,11 +144,10 @@ func contradictions(root string, planned, actual map[string]cty.Value) error {
 	for _, name := range slices.Sorted(maps.Keys(planned)) {
 		v, has := actual[name]
 		if !has {
-			lines = append(lines, fmt.Sprintf("output %q of %s is missing now", name, root))
-			continue
+			v = cty.NullVal(planned[name].Type())
 		}
-		for _, text := range contradiction(name, planned[name], v) {
-			lines = append(lines, fmt.Sprintf("output of %s: %s", root, text))
+		for _, err := range objchange.Contradictions(planned[name], v, valueText) {
+			lines = append(lines, fmt.Sprintf("output %q of %s: %s", name, root, tfdiags.FormatError(err)))
 		}
 	}
 	if len(lines) == 0 {
@@ -156,23 +158,42 @@ func contradictions(root string, planned, actual map[string]cty.Value) error {
 		strings.Join(lines, "\n  - "))
 }
 
-// contradiction says where an output is not as it was planned.
-func contradiction(name string, planned, actual cty.Value) []string {
-	block := &configschema.Block{Attributes: map[string]*configschema.Attribute{
-		name: {Type: cty.DynamicPseudoType, Computed: true}}}
-	object := func(v cty.Value) cty.Value { return cty.ObjectVal(map[string]cty.Value{name: v}) }
-	found := objchange.AssertCompatible(block, object(planned), object(actual))
-	if len(found) == 1 && isPlain(planned) && isPlain(actual) {
-		return []string{fmt.Sprintf(".%s: was %s, but now %s", name, ui.FormatValue(planned), ui.FormatValue(actual))}
+// valueText returns a value for an error message. Of an unknown one it returns what is known.
+func valueText(v cty.Value) string {
+	switch {
+	case v.IsKnown() && v.IsNull():
+		return "null"
+	case v.IsKnown():
+		return ui.FormatValue(v)
 	}
-	var out []string
-	for _, err := range found {
-		out = append(out, tfdiags.FormatError(err))
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	known := v.Range()
+	if known.DefinitelyNotNull() {
+		add("not null")
 	}
-	return out
-}
-
-// isPlain reports whether a value is one text, number or bool that may be shown.
-func isPlain(v cty.Value) bool {
-	return !v.IsMarked() && v.IsKnown() && !v.IsNull() && v.Type().IsPrimitiveType()
+	switch ty := known.TypeConstraint(); {
+	case ty == cty.String && known.StringPrefix() != "":
+		add("begins with %q", known.StringPrefix())
+	case ty == cty.Number:
+		least, _ := known.NumberLowerBound()
+		most, _ := known.NumberUpperBound()
+		if least.IsKnown() && !least.RawEquals(cty.NegativeInfinity) {
+			add("at least %s", ui.FormatValue(least))
+		}
+		if most.IsKnown() && !most.RawEquals(cty.PositiveInfinity) {
+			add("at most %s", ui.FormatValue(most))
+		}
+	case ty.IsCollectionType():
+		if n := known.LengthLowerBound(); n > 0 {
+			add("at least %s", ui.Count(n, "element"))
+		}
+		if n := known.LengthUpperBound(); n < math.MaxInt {
+			add("at most %s", ui.Count(n, "element"))
+		}
+	}
+	if len(parts) == 0 {
+		return "any value"
+	}
+	return strings.Join(parts, ", ")
 }

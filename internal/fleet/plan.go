@@ -24,7 +24,7 @@ import (
 type PlanSummary struct {
 	Counts    planview.Counts
 	Changes   bool     // applying the plan would change something
-	Records   bool     // it would not, but would update the state, such as with outputs of other root modules
+	Records   bool     // it would not, but would read data sources again and update their results in the state
 	Deferred  int      // changes that can't be planned yet
 	Unknown   []string // variables
 	Waits     []string // see Planned.Waits
@@ -146,9 +146,32 @@ func (p *planning) save(
 	return p.into.add(r, data, about, from)
 }
 
+// onlyReads reports whether applying a plan does nothing but read data sources, such as the outputs
+// of other root modules of which this one uses none that changes.
+func onlyReads(plan *plans.Plan) bool {
+	reads := 0
+	for _, c := range plan.Changes.Instances {
+		switch {
+		case c.MovedFrom != nil, c.Importing != nil:
+			return false
+		case c.Action == plans.Read:
+			reads++
+		case c.Action != plans.NoOp:
+			return false
+		}
+	}
+	for _, o := range plan.Changes.Outputs {
+		if o.Action != plans.NoOp {
+			return false
+		}
+	}
+	return reads > 0 && plan.Applyable && plan.Mode == plans.Normal
+}
+
 func summarize(op *session.Operation, plan *plans.Plan) *PlanSummary {
-	return &PlanSummary{Counts: planview.Count(plan), Changes: plan.Applyable,
-		Records:  !plan.Applyable && plan.Mode == plans.Normal && !statefile.Equal(plan.Prior, op.State.State()),
+	reads := onlyReads(plan)
+	return &PlanSummary{Counts: planview.Count(plan), Changes: plan.Applyable && !reads,
+		Records:  reads || !plan.Applyable && plan.Mode == plans.Normal && !statefile.Equal(plan.Prior, op.State.State()),
 		Deferred: len(plan.Deferred) + len(plan.DeferredModules), Unknown: plan.UnknownVariables(),
 		Serial: op.State.Snapshot.Serial, Lineage: op.State.Snapshot.Lineage, Workspace: op.Location.Workspace}
 }

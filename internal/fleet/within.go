@@ -7,7 +7,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/configs/configschema"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/tfdiags"
@@ -63,11 +62,8 @@ func differences(approved, now *plans.InstanceChange) []string {
 	if approved.After == cty.NilVal || now.After == cty.NilVal || approved.After.IsNull() || now.After.IsNull() {
 		return nil
 	}
-	block := &configschema.Block{Attributes: map[string]*configschema.Attribute{
-		"object": {Type: cty.DynamicPseudoType, Computed: true}}}
 	var lines []string
-	for _, err := range objchange.AssertCompatible(block, cty.ObjectVal(map[string]cty.Value{"object": approved.After}),
-		cty.ObjectVal(map[string]cty.Value{"object": now.After})) {
+	for _, err := range objchange.Contradictions(approved.After, now.After, valueText) {
 		lines = append(lines, fmt.Sprintf("%s: %s", now.Addr, tfdiags.FormatError(err)))
 	}
 	return lines

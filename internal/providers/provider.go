@@ -276,7 +276,10 @@ type ReadDataResponse struct {
 	// Pending says that changes decide the unknown parts of State that will be applied before those
 	// of the plan that reads it. The object is read again in the apply. Only the built-in provider
 	// sets it.
-	Pending     bool
+	Pending bool
+	// Hidden are parts of a pending State that the plan doesn't show. Expressions that refer to them
+	// get values without a mark.
+	Hidden      []cty.Path
 	Deferred    string
 	Diagnostics tfdiags.Diagnostics
 }

@@ -1,6 +1,7 @@
 package objchange
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -19,12 +20,28 @@ func AssertCompatible(schema *configschema.Block, planned, actual cty.Value) []e
 	if planned.RawEquals(actual) {
 		return nil
 	}
-	var c compatCheck
+	c := compatCheck{show: goText}
 	c.object(shapeOf(schema), planned, actual, nil)
 	return c.problems.errors(schema, hidden)
 }
 
-type compatCheck struct{ problems problems }
+// Contradictions is [AssertCompatible] for values of any type without a schema. show returns a value
+// as text for the errors, which may be an unknown one.
+func Contradictions(planned, actual cty.Value, show func(cty.Value) string) []error {
+	planned, hidden := unmark(planned)
+	actual, more := unmark(actual)
+	c := compatCheck{show: show}
+	c.value(planned, actual, nil)
+	return c.problems.errors(&configschema.Block{}, append(hidden, more...))
+}
+
+// goText is the text of a value in errors about providers, for which their authors look.
+func goText(v cty.Value) string { return fmt.Sprintf("%#v", v) }
+
+type compatCheck struct {
+	problems problems
+	show     func(cty.Value) string
+}
 
 // presence compares whether values are null or unknown, and reports whether there is more to
 // compare.
@@ -157,16 +174,16 @@ func (c *compatCheck) value(planned, actual cty.Value, path cty.Path) {
 	case !planned.IsKnown():
 		if fits := planned.Range().Includes(actual); fits.IsKnown() && fits.False() {
 			c.problems.add(path, "the value is none of those that the plan allows",
-				"%#v is none of the values that the plan allows: %#v", actual, planned)
+				"%s is none of the values that the plan allows: %s", c.show(actual), c.show(planned))
 		}
 	case planned.IsNull():
-		c.problems.add(path, sensitiveChanged, "was null, but now %#v", actual)
+		c.problems.add(path, sensitiveChanged, "was null, but now %s", c.show(actual))
 	case actual.IsNull():
-		c.problems.add(path, sensitiveChanged, "was %#v, but now null", planned)
+		c.problems.add(path, sensitiveChanged, "was %s, but now null", c.show(planned))
 	case !actual.IsKnown():
 		c.problems.plain(path, "was known, but now unknown")
 	case planned.Type().IsPrimitiveType() || planned.Type().IsCapsuleType():
-		c.problems.add(path, sensitiveChanged, "was %#v, but now %#v", planned, actual)
+		c.problems.add(path, sensitiveChanged, "was %s, but now %s", c.show(planned), c.show(actual))
 	case planned.Type().IsSetType():
 		c.set(planned, actual, path)
 	case planned.Type().IsObjectType():
@@ -218,7 +235,7 @@ func (c *compatCheck) mapping(planned, actual cty.Value, path cty.Path) {
 func (c *compatCheck) set(planned, actual cty.Value, path cty.Path) {
 	plans, actuals := elements(planned), elements(actual)
 	becomes := func(p, a cty.Value) bool {
-		var one compatCheck
+		one := compatCheck{show: c.show}
 		one.value(p, a, nil)
 		return len(one.problems) == 0
 	}
@@ -226,7 +243,7 @@ func (c *compatCheck) set(planned, actual cty.Value, path cty.Path) {
 	lost := unmatched(plans, actuals, decisive, becomes)
 	for _, v := range lost {
 		c.problems.add(path, "a planned set element has vanished",
-			"the planned set element %#v has vanished", v)
+			"the planned set element %s has vanished", c.show(v))
 	}
 	if len(lost) > 0 {
 		return // the other value is the same problem
@@ -234,7 +251,7 @@ func (c *compatCheck) set(planned, actual cty.Value, path cty.Path) {
 	stems := func(a, p cty.Value) bool { return becomes(p, a) }
 	for _, v := range unmatched(actuals, plans, decisive, stems) {
 		c.problems.add(path, "a set element has appeared that was not planned",
-			"the set element %#v has appeared, which was not planned", v)
+			"the set element %s has appeared, which was not planned", c.show(v))
 	}
 	if len(actuals) > len(plans) {
 		c.problems.plain(path, "length changed from %d to %d", len(plans), len(actuals))

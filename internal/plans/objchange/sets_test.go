@@ -14,7 +14,7 @@ func pair(a, b cty.Value) cty.Value { return cty.ObjectVal(map[string]cty.Value{
 func becomes(tries *int) func(planned, actual cty.Value) bool {
 	return func(planned, actual cty.Value) bool {
 		*tries++
-		var c compatCheck
+		c := compatCheck{show: goText}
 		c.value(planned, actual, nil)
 		return len(c.problems) == 0
 	}
