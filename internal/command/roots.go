@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +16,7 @@ import (
 	"tofu/internal/parallel"
 	"tofu/internal/plugin"
 	"tofu/internal/roots"
+	"tofu/internal/roots/rootsfile"
 	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/terminal"
@@ -70,7 +73,27 @@ func (a *App) loadEstate(ctx context.Context, args []string) (*roots.Estate, err
 		return nil, tfdiags.Errorf("No root modules", "There are no directories with configuration below %s.",
 			strings.Join(args, ", "))
 	}
+	switch {
+	case estate == nil || len(estate.Unread) == 0:
+	case a.view.JSON:
+		a.Printer.Diagnostics(unreadFiles(estate.Unread).List())
+	default: // standard output may be for a document
+		a.printOnStderr(unreadFiles(estate.Unread).List())
+	}
 	return estate, err
+}
+
+// unreadFiles returns the warning about roots.tofu.hcl files that are not read.
+func unreadFiles(paths []string) tfdiags.Diagnostic {
+	const most = 10
+	lines := paths
+	if n := len(paths) - most; n > 0 {
+		lines = append(slices.Clone(paths[:most]), fmt.Sprintf("and %d more", n))
+	}
+	dir := filepath.Dir(paths[0])
+	return tfdiags.Warningf("Unread "+rootsfile.FileName, "Only a file in the directory of the command is read, or in "+
+		"those that it gets. These are not:\n  - %s\nThe root modules below are found, but without what the file says. To "+
+		"work with it, name its directory, such as: tofu roots list %s", strings.Join(lines, "\n  - "), dir)
 }
 
 // quiet returns a terminal without input that prints to out, in the form that the options of the

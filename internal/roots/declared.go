@@ -51,7 +51,7 @@ func candidates(dirs []string, found []Directory, open func(dir string) *session
 			continue
 		}
 		r, err := undeclared(d, files)
-		errs = errs.AppendError(err)
+		errs = append(errs, tfdiags.FromError(err).Dedup(errs)...) // all of them may have the same defaults
 		all = append(all, r)
 	}
 	return all, errs.Err()
@@ -283,7 +283,12 @@ func twoNames(a, b *Root) tfdiags.Diagnostic {
 	d := tfdiags.Errorf("Two root modules with one name",
 		"The root modules in %s and %s are both called %q. Rename one of them in %s.", a.Dir, b.Dir, a.Name,
 		rootsfile.FileName)
-	for _, r := range []*Root{b, a} {
+	return declaredAt(d, b, a)
+}
+
+// declaredAt places a diagnostic at the first of some root modules that has a block.
+func declaredAt(d tfdiags.Diagnostic, list ...*Root) tfdiags.Diagnostic {
+	for _, r := range list {
 		if r.IsDeclared() {
 			return d.At(r.Declared.Range)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
+	"tofu/internal/roots/rootsfile"
 	"tofu/internal/tfdiags"
 )
 
@@ -24,19 +25,26 @@ type Directory struct {
 // Directories searches directory trees, except hidden directories and symbolic links. An unreadable
 // directory is an error, and the search continues. The result is sorted by path.
 func Directories(dirs []string) ([]Directory, error) {
-	tree := tree{seen: make(map[string]bool)}
+	t := searchAll(dirs)
+	return t.found, t.errs.Err()
+}
+
+func searchAll(dirs []string) *tree {
+	t := &tree{seen: make(map[string]bool)}
 	for _, dir := range dirs {
-		tree.search(filepath.Clean(dir))
+		t.search(filepath.Clean(dir))
 	}
-	slices.SortFunc(tree.found, func(a, b Directory) int {
+	slices.SortFunc(t.found, func(a, b Directory) int {
 		return strings.Compare(filepath.ToSlash(a.Dir), filepath.ToSlash(b.Dir))
 	})
-	return tree.found, tree.errs.Err()
+	slices.Sort(t.files)
+	return t
 }
 
 // tree collects directories.
 type tree struct {
 	found []Directory
+	files []string        // the paths of all roots.tofu.hcl files
 	seen  map[string]bool // by absolute path
 	errs  tfdiags.Diagnostics
 }
@@ -56,6 +64,8 @@ func (t *tree) search(dir string) {
 		case e.IsDir():
 		case name == depsfile.FileName:
 			d.Locked = true
+		case name == rootsfile.FileName:
+			t.files = append(t.files, filepath.Join(dir, name))
 		case configs.IsConfigFile(name):
 			d.Configured = true
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -50,6 +51,9 @@ type Estate struct {
 	// Graph has a vertex for each root module, with its index in Roots as ID, and an edge to each
 	// root module that it needs.
 	Graph *dag.Graph
+	// Unread are the paths of roots.tofu.hcl files below the searched directories, which are not
+	// read.
+	Unread []string
 
 	byState map[StateID]*Root
 	byName  map[string]*Root
@@ -61,7 +65,8 @@ type Estate struct {
 // [Root.Err]), about two root modules with one state or one name, or about root modules that need
 // each other. Only if a roots.tofu.hcl has errors is there no estate.
 func Load(ctx context.Context, dirs []string, open func(dir string) *session.Session) (*Estate, error) {
-	found, dirsErr := Directories(dirs)
+	tree := searchAll(dirs)
+	found := tree.found
 	all, err := candidates(dirs, found, open)
 	if err != nil {
 		return nil, err
@@ -75,8 +80,13 @@ func Load(ctx context.Context, dirs []string, open func(dir string) *session.Ses
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	errs := tfdiags.FromError(dirsErr)
+	errs := tree.errs
 	e := &Estate{Graph: &dag.Graph{}, byState: make(map[StateID]*Root), byName: make(map[string]*Root)}
+	for _, path := range tree.files {
+		if !slices.ContainsFunc(dirs, func(dir string) bool { return Absolute(dir) == Absolute(filepath.Dir(path)) }) {
+			e.Unread = append(e.Unread, path)
+		}
+	}
 	for _, r := range roots(all, found) {
 		if other := e.byName[r.Name]; other != nil {
 			errs.Add(twoNames(other, r))
@@ -205,9 +215,10 @@ func (e *Estate) index() error {
 			continue
 		}
 		if other := e.byState[r.State]; other != nil {
-			errs.Add(tfdiags.Errorf("Two root modules with one state",
+			errs.Add(declaredAt(tfdiags.Errorf("Two root modules with one state",
 				"The root modules %s and %s have the same state, %s. Each would destroy the objects of the other. Give "+
-					"one of them another backend, or select another workspace in it.", other.Name, r.Name, r.State.Show()))
+					"one of them another backend, or select another workspace in it.", other.Name, r.Name, r.State.Show()),
+				r, other))
 			continue
 		}
 		e.byState[r.State] = r

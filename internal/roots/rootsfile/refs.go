@@ -1,6 +1,8 @@
 package rootsfile
 
 import (
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -105,9 +107,9 @@ func (f *finder) computed(index *hclsyntax.IndexExpr, rest hcl.Traversal, ctx *h
 	key, diags := index.Key.Value(ctx)
 	key, _ = key.Unmark()
 	switch {
-	case diags.HasErrors():
+	case diags.HasErrors() && !refersToRoot(index.Key):
 		f.errs = f.errs.AppendHCL(diags)
-	case !key.IsKnown():
+	case diags.HasErrors(), !key.IsKnown():
 		f.errs = f.errs.Append(tfdiags.Errorf("Unknown name of a root module",
 			"The name must be known before anything is planned, so it must not depend on outputs of root "+
 				"modules.").At(index.Key.Range()))
@@ -116,6 +118,11 @@ func (f *finder) computed(index *hclsyntax.IndexExpr, rest hcl.Traversal, ctx *h
 	default:
 		f.add(key.AsString(), rest, index.Range())
 	}
+}
+
+// refersToRoot reports whether an expression has a reference to a root module.
+func refersToRoot(expr hclsyntax.Expression) bool {
+	return slices.ContainsFunc(expr.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "root" })
 }
 
 // add adds a reference to a root module; rest is what follows.

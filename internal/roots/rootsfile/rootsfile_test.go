@@ -197,6 +197,7 @@ func TestErrors(t *testing.T) {
 		{"root \"a\" {\n  variables = { x = root.b.y }\n}", `2: Invalid reference to a root module`},
 		{"root \"a\" {\n  variables = { x = root }\n}", `2: Invalid reference to a root module`},
 		{"root \"a\" {\n  variables = { x = [for n in root[\"b\"].names : root[n].y] }\n}", `2: Unknown name of a root module`},
+		{"root \"a\" {\n  variables = { x = root[root[\"b\"].name].y }\n}", `2: Unknown name of a root module`},
 		{"locals {\n  a = local.b\n  b = local.a\n}", `2: Local values refer to each other: These local values depend on themselves: a, b, a.`},
 		{"locals {\n  a = 1\n}\nlocals {\n  a = 2\n}", `5: Duplicate local value`},
 		{"root \"a\" {\n  path = nofunction()\n}", `2: Call to unknown function`},
