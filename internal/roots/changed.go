@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tofu/internal/dag"
@@ -65,11 +66,11 @@ func ChangedFiles(ctx context.Context, dir, ref string) ([]string, error) {
 // Changed returns a function for [Selection] that reports whether a root module depends on one of
 // some files: files in its directory and in the local modules that it calls, and below them unless
 // another root module or module is nearer; its variable files, and files that its expressions read
-// by a constant path; and the roots.tofu.hcl above it. Root modules that need a changed one
-// are changed too. Paths are absolute.
+// by a constant path; and the roots.tofu.hcl above it, with the files that it reads. Root modules that need a changed one
+// are changed too. Local states and working files don't count. Paths are absolute.
 func (e *Estate) Changed(files []string) func(*Root) bool {
 	dirs, paths := make(map[string][]*Root), make(map[string][]*Root)
-	var read memo.Map[string, []string] // by directory
+	var read memo.Map[string, []string] // by directory or file
 	for _, r := range e.Roots {
 		for i, dir := range append([]string{r.Dir}, r.modules...) {
 			dirs[resolved(dir)] = append(dirs[resolved(dir)], r)
@@ -78,7 +79,12 @@ func (e *Estate) Changed(files []string) func(*Root) bool {
 				paths[resolved(path)] = append(paths[resolved(path)], r)
 			}
 		}
-		for _, path := range r.files() {
+		files := r.files()
+		if r.Declared != nil {
+			more, _ := read.Do(r.Declared.File, func() ([]string, error) { return filesReadByDeclarations(r.Declared.File), nil })
+			files = append(files, more...)
+		}
+		for _, path := range files {
 			paths[resolved(path)] = append(paths[resolved(path)], r)
 		}
 	}
@@ -89,6 +95,9 @@ func (e *Estate) Changed(files []string) func(*Root) bool {
 		}
 	}
 	for _, file := range files {
+		if isWorkingFile(file) {
+			continue
+		}
 		file = resolved(file)
 		nearest := false
 		for at := file; ; at = filepath.Dir(at) {
@@ -107,6 +116,18 @@ func (e *Estate) Changed(files []string) func(*Root) bool {
 		changed[id] = true
 	}
 	return func(r *Root) bool { return changed[r.id] }
+}
+
+// isWorkingFile reports whether a file is written by runs: a local state, or a file in a directory
+// with working files. It doesn't count as changed even if git doesn't ignore it.
+func isWorkingFile(path string) bool {
+	dirs := strings.Split(filepath.ToSlash(filepath.Dir(path)), "/")
+	if slices.Contains(dirs, ".terraform") {
+		return true
+	}
+	return slices.ContainsFunc([]string{".tfstate", ".tfstate.backup", ".tfstate.lock.info"}, func(end string) bool {
+		return strings.HasSuffix(path, end)
+	})
 }
 
 // resolved returns an absolute path without symbolic links in its directory.

@@ -27,30 +27,45 @@ func filesRead(dir string, isRoot bool) []string {
 		return nil
 	}
 	paths := map[string]cty.Value{"module": cty.StringVal(filepath.ToSlash(dir))}
+	base := "" // relative paths in other modules are relative to the root module
 	if isRoot {
-		paths["root"] = paths["module"]
+		paths["root"], base = paths["module"], dir
 	}
-	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"path": cty.ObjectVal(paths)}}
 	var out []string
 	for _, e := range entries {
-		if !configs.IsConfigFile(e.Name()) || strings.HasSuffix(e.Name(), ".json") {
-			continue
+		if configs.IsConfigFile(e.Name()) && !strings.HasSuffix(e.Name(), ".json") {
+			out = append(out, filesReadBy(filepath.Join(dir, e.Name()), paths, base)...)
 		}
-		src, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil || nesting.Check(e.Name(), src) != nil {
-			continue
-		}
-		file, _ := hclsyntax.ParseConfig(src, e.Name(), hcl.InitialPos)
-		funcs.VisitCallsInNode(file.Body.(*hclsyntax.Body), func(call *hclsyntax.FunctionCallExpr) {
-			switch path := pathRead(call, ctx); {
-			case path == "":
-			case filepath.IsAbs(path) || len(call.Args[0].Variables()) > 0:
-				out = append(out, path)
-			case isRoot: // relative paths in other modules are relative to the root module
-				out = append(out, filepath.Join(dir, path))
-			}
-		})
 	}
+	return out
+}
+
+// filesReadByDeclarations returns the paths that functions in a roots.tofu.hcl read, as filesRead
+// does for modules.
+func filesReadByDeclarations(file string) []string {
+	dir := filepath.Dir(file)
+	return filesReadBy(file, map[string]cty.Value{"root": cty.StringVal(filepath.ToSlash(Absolute(dir)))}, dir)
+}
+
+// filesReadBy returns the paths that functions in a file read. paths are the attributes of "path" in
+// expressions, and base is the directory of relative paths; "" to leave them out.
+func filesReadBy(file string, paths map[string]cty.Value, base string) []string {
+	src, err := os.ReadFile(file)
+	if err != nil || nesting.Check(file, src) != nil {
+		return nil
+	}
+	parsed, _ := hclsyntax.ParseConfig(src, file, hcl.InitialPos)
+	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"path": cty.ObjectVal(paths)}}
+	var out []string
+	funcs.VisitCallsInNode(parsed.Body.(*hclsyntax.Body), func(call *hclsyntax.FunctionCallExpr) {
+		switch path := pathRead(call, ctx); {
+		case path == "":
+		case filepath.IsAbs(path) || len(call.Args[0].Variables()) > 0:
+			out = append(out, path)
+		case base != "":
+			out = append(out, filepath.Join(base, path))
+		}
+	})
 	return out
 }
 
