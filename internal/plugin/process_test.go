@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -216,6 +217,40 @@ func TestLogs(t *testing.T) {
 	for _, want := range []string{"provider=example.com/tofu/files", "tf_rpc=GetProviderSchema", "level=DEBUG-4"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in the log:\n%.2000s", want, out.String())
+		}
+	}
+}
+
+// TestQuietPlugins checks that a plugin writes only log lines that are logged here, or that the user
+// has requested from it.
+func TestQuietPlugins(t *testing.T) {
+	at := func(level slog.Level) *slog.Logger {
+		return slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: level}))
+	}
+	for name, c := range map[string]struct {
+		log    *slog.Logger
+		env    string
+		writes bool
+	}{
+		"no log":          {nil, "A=b", false},
+		"warnings":        {at(slog.LevelWarn), "A=b", false},
+		"everything":      {at(slog.LevelDebug - 4), "A=b", true},
+		"the user's wish": {nil, "TF_LOG_SDK_PROTO=TRACE", true},
+		"and in our name": {nil, "TOFU_LOG_SDK_PROTO=TRACE", true},
+	} {
+		l := launch(t, "files", c.env, "FILES_ROOT="+t.TempDir())
+		l.Log = c.log
+		p, err := Start(t.Context(), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resourceType(t, p, "files_file")
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		text := string(p.(*client).process.tail.text)
+		if strings.Contains(text, "tf_rpc") != c.writes { // in each line about a call
+			t.Errorf("%s: the plugin has written %.300q", name, text)
 		}
 	}
 }
