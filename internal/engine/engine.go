@@ -119,6 +119,12 @@ type Past struct {
 	State *states.State
 	At    time.Time
 	Run   string // the ID of the run at whose end the state was this; "" for a time
+	// Created says which present objects a run has created since, by their present addresses. Other
+	// new ones are not destroyed.
+	Created map[addrs.AbsInstance]bool
+	// Destroyed says which earlier objects a run has destroyed since, by their earlier addresses.
+	// Others that are not in the state may still exist.
+	Destroyed map[addrs.AbsInstance]bool
 }
 
 // ApplyOptions are the options of [Apply] besides the plan. A nil pointer means none.

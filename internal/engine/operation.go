@@ -25,7 +25,7 @@ type operation struct {
 	showSensitive bool                                         // also in the output of provisioners
 	inspection    *Inspection
 	moves         *moves.Results
-	past          *states.State // the objects to bring back, at their present addresses; usually nil
+	past          *pastObjects // the objects to bring back; usually nil
 	timestamp     time.Time
 	planned       *plans.Changes // what PhaseEval takes objects from before it looks into the state; may be nil
 

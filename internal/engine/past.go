@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/genconfig"
 	"tofu/internal/lang/marks"
 	"tofu/internal/moves"
 	"tofu/internal/plans"
@@ -22,12 +23,56 @@ import (
 // configuration declares: those that existed then get their earlier values where the configuration
 // has arguments for them, and those that did not exist then are destroyed. Arguments that follow
 // from objects that change now, or from attributes that can't be brought back, are evaluated as
-// always, so that a new object's ID reaches those that refer to it. Everything that the configuration doesn't declare stays as it is.
+// always, so that a new object's ID reaches those that refer to it. Everything that the
+// configuration doesn't declare stays as it is.
+//
+// An object that no run has destroyed may still exist without being in the state: if its provider
+// finds it, it is imported again. An object that no run has created is only removed from the state,
+// and one that was imported in the place of another is left alone.
 
-// pastObjects returns the objects of an earlier state at the addresses that they have now.
-func pastObjects(cfg *configs.Config, past, prior *states.State) *states.State {
-	moved, _ := moves.Apply(cfg, past, tfdiags.Drop)
-	return moves.Follow(moved, prior)
+// pastObjects are the objects of an earlier state, at the addresses that they have now.
+type pastObjects struct {
+	*moves.Followed
+	created, destroyed map[addrs.AbsInstance]bool // see Past
+	movedThen          *moves.Results             // by moved blocks, from the earlier state
+	movedNow           *moves.Results             // by moved blocks, from the present state
+}
+
+func newPastObjects(cfg *configs.Config, past *Past, prior *states.State, movedNow *moves.Results) *pastObjects {
+	moved, results := moves.Apply(cfg, past.State, tfdiags.Drop)
+	return &pastObjects{moves.Follow(moved, prior), past.Created, past.Destroyed, results, movedNow}
+}
+
+// wasCreated reports whether a run has created the present object of an instance since.
+func (o *pastObjects) wasCreated(addr addrs.AbsInstance) bool {
+	return o.created[origin(o.movedNow, addr)]
+}
+
+// wasDestroyed reports whether a run has destroyed the earlier object of an instance, which the
+// present state doesn't have.
+func (o *pastObjects) wasDestroyed(addr addrs.AbsInstance) bool {
+	return o.destroyed[origin(o.movedThen, addr)]
+}
+
+// origin returns the address of an instance before moves.
+func origin(m *moves.Results, addr addrs.AbsInstance) addrs.AbsInstance {
+	if from := m.Previous(addr); from != nil {
+		return *from
+	}
+	return addr
+}
+
+// object returns the earlier object of an instance, or nil.
+func (o *pastObjects) object(addr addrs.AbsInstance) *states.Object {
+	return currentObject(o.State, addr)
+}
+
+// currentObject returns the current object of an instance, or nil.
+func currentObject(st *states.State, addr addrs.AbsInstance) *states.Object {
+	if inst := st.Instance(addr); inst != nil {
+		return inst.Current
+	}
+	return nil
 }
 
 // restoration brings back the values of an earlier object.
@@ -49,18 +94,62 @@ func (s *restoration) config(p *instancePlan, marked cty.Value) cty.Value {
 	return objchange.Completed(schema, s.planned.Restored, bare).MarkWithPaths(pvms)
 }
 
-// planPast prepares the plan of an instance that existed at the earlier time. It returns nil and
-// plans a removal, if necessary, for one that did not.
-func (p *instancePlan) planPast(ctx context.Context, prior *objectState) (*restoration, error) {
-	stored := p.w.op.past.Instance(p.addr)
-	if stored == nil || stored.Current == nil {
-		return nil, p.planNewer(ctx, prior)
+// planPast prepares the plan of an instance that existed at the earlier time, and returns the object
+// to change. That is imported if the state doesn't have it any more. For an instance that did not
+// exist, it plans a removal, if necessary, and does not set p.restore.
+func (p *instancePlan) planPast(ctx context.Context, prior *objectState) (*objectState, *plans.Importing, error) {
+	past := p.w.op.past
+	stored := past.object(p.addr)
+	if stored == nil {
+		return nil, nil, p.planNewer(ctx, prior)
 	}
-	l, err := p.upgrade(ctx, stored.Current)
+	l, err := p.upgrade(ctx, stored)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &restoration{past: l.value, present: prior.value}, nil
+	switch now := currentObject(p.w.op.Prior, p.addr); {
+	case now == nil && !past.wasDestroyed(p.addr):
+		found, importing, err := p.importPast(ctx, l)
+		if err != nil {
+			return nil, nil, err
+		}
+		if found.exists() {
+			prior = found
+		}
+		p.restore = &restoration{past: l.value, present: prior.value}
+		return prior, importing, nil
+	case prior.exists() && p.isOther(stored, now) && !past.wasCreated(p.addr):
+		p.x.objs[p.at] = prior.value
+		p.w.out.lose(plans.Lost{Addr: p.addr, Why: plans.LostOther})
+		return nil, nil, nil
+	}
+	p.restore = &restoration{past: l.value, present: prior.value}
+	return prior, nil, nil
+}
+
+// isOther reports whether two objects of the instance are known to be different ones.
+func (p *instancePlan) isOther(x, y *states.Object) bool {
+	provider, typ := p.r.Provider.Addr.Provider, p.r.Addr.Resource.Type
+	one, known := x.Identify(provider, typ)
+	other, ok := y.Identify(provider, typ)
+	return known && ok && one != other
+}
+
+// importPast reads an object that is no longer in the state. It returns an object that doesn't exist
+// if the provider doesn't find it.
+func (p *instancePlan) importPast(ctx context.Context, l *objectState) (*objectState, *plans.Importing, error) {
+	found, err := p.refresh(ctx, addrs.NotDeposed, l)
+	if err != nil || !found.exists() {
+		return found, nil, err
+	}
+	found.obj = withFlags(p.r, found.obj)
+	p.store(found.obj, p.r.Recorded.Dependencies, nil)
+	found.obj = p.w.out.current(p.addr)
+	p.w.out.lose(plans.Lost{Addr: p.addr, Why: plans.LostRemoval})
+	if id, ok := genconfig.ID(found.value); ok {
+		return found, &plans.Importing{ID: id}, nil
+	}
+	return found, &plans.Importing{Identity: found.identity}, nil
 }
 
 // planNewer plans the removal of an object that did not exist at the earlier time. References see
@@ -72,6 +161,11 @@ func (p *instancePlan) planNewer(ctx context.Context, prior *objectState) error 
 	}
 	p.x.objs[p.at] = prior.value
 	o := &orphanPlan{instance: p.instance, stored: p.w.op.Prior.Instance(p.addr)}
+	if !p.w.op.past.wasCreated(p.addr) {
+		p.w.out.lose(plans.Lost{Addr: p.addr, Why: plans.LostImport})
+		p.w.addChange(p.r, o.change(prior, plans.Forget, plans.DeleteNewer))
+		return nil
+	}
 	return o.planRemoval(ctx, prior)
 }
 
@@ -114,8 +208,17 @@ func (f finisher) past(opts *PlanOptions) *plans.Past {
 		return nil
 	}
 	out := &plans.Past{At: opts.Past.At, Run: opts.Past.Run, Lost: w.out.lost}
+	for _, addr := range w.op.past.Displaced {
+		out.Lost = append(out.Lost, plans.Lost{Addr: addr, Why: plans.LostPlace})
+	}
 	seen := map[addrs.AbsInstance]bool{}
-	for _, st := range []*states.State{w.op.past, w.op.Prior} {
+	for to, from := range w.op.past.From {
+		if f.leaves(to) && f.declares(from) && currentObject(w.op.Prior, from) == nil {
+			out.Lost = append(out.Lost, plans.Lost{Addr: from, Why: plans.LostMove, MovedTo: &to})
+			seen[to] = true
+		}
+	}
+	for _, st := range []*states.State{w.op.past.State, w.op.Prior} {
 		for r := range st.Resources() {
 			if r.Addr.Resource.Mode != addrs.Managed {
 				continue
@@ -142,11 +245,5 @@ func (f finisher) leaves(addr addrs.AbsInstance) bool {
 
 // changedSince reports whether the object of an instance differs from the earlier one.
 func (f finisher) changedSince(addr addrs.AbsInstance) bool {
-	current := func(st *states.State) *states.Object {
-		if inst := st.Instance(addr); inst != nil {
-			return inst.Current
-		}
-		return nil
-	}
-	return !statefile.SameObject(current(f.w.op.past), current(f.w.op.Prior))
+	return !statefile.SameObject(f.w.op.past.object(addr), currentObject(f.w.op.Prior, addr))
 }

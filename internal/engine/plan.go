@@ -153,7 +153,7 @@ func (o *PlanOptions) normalOperation(cfg *configs.Config, prior *states.State, 
 	op := o.operation(cfg, moved, env)
 	op.moves, op.PreDestroy, op.ByInstance = results, o.preDestroy, true
 	if o.Past != nil {
-		op.past = pastObjects(cfg, o.Past.State, moved)
+		op.past = newPastObjects(cfg, o.Past, moved, results)
 	}
 	if err := op.checkMovedTargets(); err != nil {
 		o.warnOfTargets(nil, env.Warn)

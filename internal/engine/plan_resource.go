@@ -385,7 +385,7 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 		return p.refreshOnly(prior)
 	}
 	if w.op.past != nil {
-		if p.restore, err = p.planPast(ctx, prior); p.restore == nil {
+		if prior, importing, err = p.planPast(ctx, prior); p.restore == nil {
 			return err
 		}
 	}
@@ -436,7 +436,7 @@ func (p *instancePlan) prior(ctx context.Context) (*objectState, *plans.Importin
 	stored := w.op.Prior.Instance(p.addr)
 	if stored == nil || stored.Current == nil {
 		req := p.w.result(p.r).imports[p.addr]
-		if req == nil {
+		if req == nil || w.op.past != nil { // what is imported since an earlier time does not belong to it
 			return &objectState{value: cty.NullVal(p.r.Schema.Block.ImpliedType())}, nil, nil
 		}
 		l, err := p.importObject(ctx, req)

@@ -1,75 +1,103 @@
 package moves
 
 import (
-	"encoding/json"
-
 	"tofu/internal/addrs"
 	"tofu/internal/states"
 )
 
-// Follow returns the objects of an earlier state at the addresses that they have in a later one. It
-// recognizes an object that has moved since by its type, provider and attribute id. Outputs and
-// deposed objects are left out.
-func Follow(past, present *states.State) *states.State {
-	gone, come := onlyIn(past, present), onlyIn(present, past)
-	out := states.New()
+// Followed is an earlier state with its objects at the addresses that they have in a later state.
+// Outputs and deposed objects are left out.
+type Followed struct {
+	State *states.State
+	// From is the address in the earlier state of each object that has moved, by its later address.
+	From map[addrs.AbsInstance]addrs.AbsInstance
+	// Displaced are the addresses of objects that are not in the later state, and whose address
+	// another object of the earlier state has taken.
+	Displaced []addrs.AbsInstance
+}
+
+// Follow finds the objects of an earlier state in a later one. It recognizes an object by its type,
+// provider and identity, if these belong to a single instance in each of the two states.
+func Follow(past, present *states.State) *Followed {
+	before, now := identities(past), identities(present)
+	out := &Followed{State: states.New(), From: map[addrs.AbsInstance]addrs.AbsInstance{}}
+	var absent []addrs.AbsInstance // from the later state, as far as that is known
 	for r := range past.Resources() {
 		for key, inst := range r.Instances {
 			if inst.Current == nil {
 				continue
 			}
-			addr := r.Addr.Instance(key)
-			provider := addrs.ProviderInstance{Config: r.Provider, Key: inst.ProviderKey}
-			if id, ok := identityOf(r, inst.Current); ok && gone[id] == addr {
-				if to, moved := come[id]; moved && to != ambiguous {
-					addr = to
+			from := r.Addr.Instance(key)
+			to, found := from, false
+			if id, ok := identify(r, inst.Current); ok {
+				if at := now[id]; at.Addr != from && at.times == 1 && before[id].times == 1 && !holds(present, from, id) {
+					to, found = at.Addr, true
 				}
+				found = found || holds(present, from, id)
 			}
-			out.SetCurrent(addr, inst.Current, provider)
+			if !found {
+				absent = append(absent, from)
+				continue
+			}
+			out.set(past, from, to)
 		}
+	}
+	for _, addr := range absent {
+		if out.State.Instance(addr) != nil {
+			out.Displaced = append(out.Displaced, addr)
+			continue
+		}
+		out.set(past, addr, addr)
 	}
 	return out
 }
 
-// objectIdentity identifies an object in all states.
-type objectIdentity struct {
-	provider addrs.Provider
-	typ, id  string
+// set sets the object at an address of the earlier state at its later address.
+func (f *Followed) set(past *states.State, from, to addrs.AbsInstance) {
+	r := past.Resource(from.Abs())
+	inst := r.Instances[from.Key]
+	f.State.SetCurrent(to, inst.Current, addrs.ProviderInstance{Config: r.Provider, Key: inst.ProviderKey})
+	if from != to {
+		f.From[to] = from
+	}
 }
 
-// ambiguous stands for several instances.
-var ambiguous addrs.AbsInstance
-
-// identityOf returns the identity of an object of a managed resource, and whether it has one.
-func identityOf(r *states.Resource, obj *states.Object) (objectIdentity, bool) {
-	var in struct {
-		ID *string `json:"id"`
-	}
-	if r.Addr.Resource.Mode != addrs.Managed || json.Unmarshal(obj.Attrs, &in) != nil || in.ID == nil || *in.ID == "" {
-		return objectIdentity{}, false
-	}
-	return objectIdentity{r.Provider.Provider, r.Addr.Resource.Type, *in.ID}, true
+// place is the last instance with an identity, and how many instances have it.
+type place struct {
+	Addr  addrs.AbsInstance
+	times int
 }
 
-// onlyIn returns the instances with current objects that one state has and the other one has not,
-// by the identity of the object.
-func onlyIn(st, other *states.State) map[objectIdentity]addrs.AbsInstance {
-	out := map[objectIdentity]addrs.AbsInstance{}
+// identities returns the instances with current objects by the identity of the object.
+func identities(st *states.State) map[states.ObjectIdentity]place {
+	out := map[states.ObjectIdentity]place{}
 	for r := range st.Resources() {
 		for key, inst := range r.Instances {
-			addr := r.Addr.Instance(key)
-			if there := other.Instance(addr); inst.Current == nil || there != nil && there.Current != nil {
+			if inst.Current == nil {
 				continue
 			}
-			id, ok := identityOf(r, inst.Current)
-			if !ok {
-				continue
+			if id, ok := identify(r, inst.Current); ok {
+				out[id] = place{r.Addr.Instance(key), out[id].times + 1}
 			}
-			if _, twice := out[id]; twice {
-				addr = ambiguous
-			}
-			out[id] = addr
 		}
 	}
 	return out
+}
+
+// holds reports whether the current object at an address has an identity.
+func holds(st *states.State, addr addrs.AbsInstance, id states.ObjectIdentity) bool {
+	inst := st.Instance(addr)
+	if inst == nil || inst.Current == nil {
+		return false
+	}
+	has, ok := identify(st.Resource(addr.Abs()), inst.Current)
+	return ok && has == id
+}
+
+// identify returns the identity of an object of a managed resource, and whether it has one.
+func identify(r *states.Resource, obj *states.Object) (states.ObjectIdentity, bool) {
+	if r.Addr.Resource.Mode != addrs.Managed {
+		return states.ObjectIdentity{}, false
+	}
+	return obj.Identify(r.Provider.Provider, r.Addr.Resource.Type)
 }

@@ -14,7 +14,9 @@ import (
 func TestFollow(t *testing.T) {
 	tests := []struct{ name, past, present, want string }{
 		{"moved", "a=1", "b=1", "b=1"},
-		{"moved with others in its place", "a=1 b=2", "b=1 a=3", "a=1 b=2"},
+		{"moved, and another in its place", "a=1", "b=1 a=3", "b=1"},
+		{"moved to the address of another", "a=1 b=2", "b=1 a=3", "b=1, without b"},
+		{"exchanged", "a=1 b=2", "a=2 b=1", "a=2 b=1"},
 		{"moved into an instance", "a=1", `c["x"]=1`, `c["x"]=1`},
 		{"stays", "a=1", "a=2", "a=1"},
 		{"gone", "a=1", "b=2", "a=1"},
@@ -27,7 +29,7 @@ func TestFollow(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			got := Follow(objects(t, tc.past), objects(t, tc.present))
 			var lines []string
-			for _, r := range got.Sorted() {
+			for _, r := range got.State.Sorted() {
 				for _, key := range r.SortedKeys() {
 					name := r.Addr.Resource.Name + key.String()
 					var id string
@@ -37,7 +39,11 @@ func TestFollow(t *testing.T) {
 					lines = append(lines, name+"="+id)
 				}
 			}
-			if text := strings.Join(lines, " "); text != tc.want {
+			text := strings.Join(lines, " ")
+			for _, addr := range got.Displaced {
+				text += ", without " + addr.Resource.Name
+			}
+			if text != tc.want {
 				t.Errorf("%s and %s: got %s, want %s", tc.past, tc.present, text, tc.want)
 			}
 		})

@@ -2,6 +2,7 @@ package plans
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,8 @@ type Lost struct {
 	Why  LostReason
 	// Attributes are the attributes that will differ from their earlier values, or may, sorted.
 	Attributes []string
+	// MovedTo is the present address of the object, if Why is LostMove.
+	MovedTo *addrs.AbsInstance
 }
 
 // LostReason is why an object will not be as it was. Its text is the JSON form.
@@ -38,6 +41,18 @@ const (
 	// LostConfig means that the object has changed since, and stays as it is now because the
 	// configuration does not declare it.
 	LostConfig LostReason = "not_declared"
+	// LostRemoval means that the object was removed from the state without being destroyed: it is
+	// imported again, although another state may have it.
+	LostRemoval LostReason = "imported_again"
+	// LostImport means that the object was imported since, so that it is not destroyed.
+	LostImport LostReason = "imported_since"
+	// LostOther means that another object was imported since to the same address.
+	LostOther LostReason = "other_object"
+	// LostPlace means that the object is gone, and that another one was moved to its address.
+	LostPlace LostReason = "address_taken"
+	// LostMove means that the object was moved to an address that the configuration does not
+	// declare.
+	LostMove LostReason = "moved"
 )
 
 // Text says what is lost, as the rest of a sentence that begins with the address.
@@ -47,6 +62,19 @@ func (l *Lost) Text() string {
 		return "will be a new object. These attributes get other values: " + strings.Join(l.Attributes, ", ")
 	case LostConfig:
 		return "has changed since and stays as it is now, because the configuration does not declare it"
+	case LostRemoval:
+		return "was removed from the state but not destroyed, and is imported again. If another state has it now, " +
+			"leave it out with -exclude"
+	case LostImport:
+		return "was imported since: no run is known to have created it. It is removed from the state, not destroyed, and " +
+			"stays as it is now"
+	case LostOther:
+		return "is another object now, which was imported since: no run is known to have created it. It stays as it is now"
+	case LostPlace:
+		return "no longer exists in the state, and another object was moved to its address since. It is not created anew"
+	case LostMove:
+		return fmt.Sprintf("was moved to %s since, which the configuration does not declare. Move it back with "+
+			"\"tofu state mv\"", l.MovedTo)
 	}
 	return "may differ in these attributes: " + strings.Join(l.Attributes, ", ")
 }

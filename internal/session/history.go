@@ -43,7 +43,7 @@ func (s *Session) OpenStateAt(ctx context.Context, vars Variables, text string) 
 	if err != nil {
 		return nil, err
 	}
-	_, loaded, err := p.stateAt(ctx, s, text)
+	_, _, loaded, err := p.stateAt(ctx, s, text)
 	if err != nil {
 		return nil, err
 	}
@@ -54,29 +54,40 @@ func (s *Session) OpenStateAt(ctx context.Context, vars Variables, text string) 
 
 // stateAt loads the state of the workspace as it was: at the end of the run whose ID begins with a
 // text, or at a time.
-func (p *Location) stateAt(ctx context.Context, s *Session, text string) (*statemgr.Moment, *statemgr.Loaded, error) {
+func (p *Location) stateAt(
+	ctx context.Context, s *Session, text string,
+) (statemgr.Historian, *statemgr.Moment, *statemgr.Loaded, error) {
 	h, err := p.Historian()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer s.Timings.Phase("state")()
 	at, err := h.Moment(ctx, p.Workspace, text)
 	if err != nil {
-		return nil, nil, tfdiags.Errorf("No such state", "%s", tfdiags.Sentence(err))
+		return nil, nil, nil, tfdiags.Errorf("No such state", "%s", tfdiags.Sentence(err))
 	}
 	loaded, err := h.LoadStateAt(ctx, p.Workspace, at, p.codec)
 	if err != nil {
-		return nil, nil, tfdiags.Errorf("Failed to load state", "%s", tfdiags.Sentence(err))
+		return nil, nil, nil, loadFailed(err)
 	}
-	return at, loaded, nil
+	return h, at, loaded, nil
 }
 
 // Past returns the state of the operation's workspace as it was: at the end of the run whose ID
 // begins with a text, or at a time.
 func (op *Operation) Past(ctx context.Context, text string) (*engine.Past, error) {
-	at, loaded, err := op.Location.stateAt(ctx, op.Session, text)
+	h, at, loaded, err := op.Location.stateAt(ctx, op.Session, text)
 	if err != nil {
 		return nil, err
 	}
-	return &engine.Past{State: op.Session.Adopt(loaded.State, op.Config.Config), At: at.At, Run: at.Run}, nil
+	turnover, err := h.Turnover(ctx, op.Location.Workspace, at)
+	if err != nil {
+		return nil, loadFailed(err)
+	}
+	return &engine.Past{State: op.Session.Adopt(loaded.State, op.Config.Config), At: at.At, Run: at.Run,
+		Created: turnover.Created, Destroyed: turnover.Destroyed}, nil
+}
+
+func loadFailed(err error) error {
+	return tfdiags.Errorf("Failed to load state", "%s", tfdiags.Sentence(err))
 }

@@ -276,13 +276,18 @@ type lostObject struct {
 	Address    string           `json:"address"`
 	Reason     plans.LostReason `json:"reason"`
 	Attributes []string         `json:"attributes,omitempty"`
+	MovedTo    string           `json:"moved_to,omitempty"`
 	Text       string           `json:"-"`
 }
 
 func pastJSON(past *plans.Past) against {
 	out := against{At: past.At.UTC().Format(time.RFC3339Nano), Run: past.Run, Lost: []lostObject{}}
 	for _, lost := range past.Lost {
-		out.Lost = append(out.Lost, lostObject{lost.Addr.String(), lost.Why, lost.Attributes, lost.Text()})
+		entry := lostObject{Address: lost.Addr.String(), Reason: lost.Why, Attributes: lost.Attributes, Text: lost.Text()}
+		if lost.MovedTo != nil {
+			entry.MovedTo = lost.MovedTo.String()
+		}
+		out.Lost = append(out.Lost, entry)
 	}
 	return out
 }

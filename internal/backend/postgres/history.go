@@ -212,6 +212,42 @@ func (r *reading) objectsAt(ctx context.Context, tx pgx.Tx, workspace int64, at 
 	return err
 }
 
+// Turnover implements statemgr.Historian.
+func (s *Store) Turnover(
+	ctx context.Context, workspace string, since *statemgr.Moment,
+) (out *statemgr.Turnover, err error) {
+	err = s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) error {
+		out = &statemgr.Turnover{Created: map[addrs.AbsInstance]bool{}, Destroyed: map[addrs.AbsInstance]bool{}}
+		w, err := find(ctx, tx, workspace)
+		if err != nil || w == nil {
+			return err
+		}
+		// The object of that time is the first one that has left its address since.
+		rows, err := tx.Query(ctx, `SELECT address, true FROM object
+				WHERE workspace = $1::bigint AND deposed = '' AND since > $2::bigint AND created
+			UNION ALL
+			SELECT address, false FROM (SELECT DISTINCT ON (address) address, ending FROM object_history
+				WHERE workspace = $1::bigint AND deposed = '' AND until > $2::bigint AND ending IS NOT NULL
+				ORDER BY address, until) first WHERE ending = $3::text`, w.id, int64(since.Revision), destroyed)
+		if err != nil {
+			return err
+		}
+		var address string
+		var created bool
+		_, err = pgx.ForEachRow(rows, []any{&address, &created}, func() error {
+			addr, err := addrs.ParseInstanceText(address)
+			if created {
+				out.Created[addr] = true
+			} else {
+				out.Destroyed[addr] = true
+			}
+			return err
+		})
+		return err
+	})
+	return out, explained(err)
+}
+
 // RunChanges implements statemgr.Historian.
 func (s *Store) RunChanges(ctx context.Context, workspace string, limit int) (out []statemgr.RunChange, err error) {
 	err = s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) error {

@@ -19,7 +19,7 @@ import (
 var migrations embed.FS
 
 // schemaVersion is the version of the schema that this program uses.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // minServer is the oldest supported version of PostgreSQL, as the server counts.
 const minServer = 130000

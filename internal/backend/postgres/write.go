@@ -78,8 +78,9 @@ func (t *transcript) objects(ctx context.Context, c *statemgr.Change) error {
 	for _, o := range c.Objects {
 		configs[o.Addr.String()] = o.Addr.Config().String()
 	}
+	t.retire(c.Objects)
 	for part := range slices.Chunk(c.Objects, chunk) {
-		if err := t.replace(part); err != nil {
+		if err := t.add(part); err != nil {
 			return err
 		}
 		if len(part) == chunk { // not more in memory than necessary
@@ -106,32 +107,75 @@ func (t *transcript) objects(ctx context.Context, c *statemgr.Change) error {
 // columns are the values of the columns of several rows, in the order of insertObjects.
 type columns struct {
 	address, deposed, resource, config, provider, status, dependencies, instances, document []string
-	key, attributes                                                                         []*string
+	key, attributes, fromAddress, fromDeposed                                               []*string
 	schema                                                                                  []int64
-	encrypted                                                                               []bool
+	encrypted, created                                                                      []bool
 }
 
+// insertObjects adds objects. One that was in the state before stays created by a run, or imported.
 const insertObjects = `INSERT INTO object (workspace, since, address, deposed, resource, config, instance_key,
-		provider, status, schema_version, dependencies, dependency_instances, attributes, encrypted, document)
-	SELECT $1::bigint, $2::bigint, address, deposed, resource, config, key::jsonb, provider, status, schema,
+		provider, status, schema_version, dependencies, dependency_instances, attributes, encrypted, document, created)
+	SELECT $1::bigint, $2::bigint, r.address, r.deposed, r.resource, r.config, key::jsonb, r.provider, r.status, schema,
 		ARRAY(SELECT jsonb_array_elements_text(deps::jsonb)), ARRAY(SELECT jsonb_array_elements_text(instances::jsonb)),
-		attributes::jsonb, encrypted, document
+		r.attributes::jsonb, r.encrypted, r.document, coalesce(h.created, r.created)
 	FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[],
-		$11::text[], $12::text[], $13::text[], $14::boolean[], $15::text[])
+		$11::text[], $12::text[], $13::text[], $14::boolean[], $15::text[], $16::text[], $17::text[], $18::boolean[])
 		AS r (address, deposed, resource, config, key, provider, status, schema, deps, instances, attributes,
-		encrypted, document)`
+		encrypted, document, from_address, from_deposed, created)
+		LEFT JOIN object_history h ON h.workspace = $1::bigint AND h.address = r.from_address
+			AND h.deposed = r.from_deposed AND h.until = $2::bigint`
 
-// replace removes the present versions of objects and writes the new ones.
-func (t *transcript) replace(objects []statemgr.ObjectChange) error {
-	var addresses, deposed []string
+// How objects leave a state.
+const (
+	destroyed = "destroyed"
+	removed   = "removed" // from the state alone
+)
+
+// retire makes the present versions of objects earlier ones.
+func (t *transcript) retire(objects []statemgr.ObjectChange) {
+	// An object that is deposed is about to be destroyed.
+	replaced := map[statemgr.ObjectID]bool{}
+	for i := range objects {
+		if o := &objects[i]; o.From != nil && o.Deposed != "" {
+			replaced[*o.From] = true
+		}
+	}
+	for part := range slices.Chunk(objects, chunk) {
+		addresses, deposed, endings := make([]string, len(part)), make([]string, len(part)), make([]*string, len(part))
+		for i := range part {
+			o := &part[i]
+			addresses[i], deposed[i] = o.Addr.String(), string(o.Deposed)
+			switch ending := removed; {
+			case o.Object != nil:
+			case o.ByProvider || replaced[o.ObjectID]:
+				ending = destroyed
+				fallthrough
+			default:
+				endings[i] = &ending
+			}
+		}
+		t.exec(`WITH old AS (
+				DELETE FROM object o USING unnest($3::text[], $4::text[], $5::text[]) AS d (address, deposed, ending)
+				WHERE o.workspace = $1::bigint AND o.address = d.address AND o.deposed = d.deposed
+				RETURNING o.*, d.ending)
+			INSERT INTO object_history (`+objectColumns+`, ending, until) SELECT `+objectColumns+`, ending, $2::bigint
+			FROM old`, addresses, deposed, endings)
+	}
+}
+
+// objectColumns are the columns of the table object, which its history has too.
+const objectColumns = `workspace, address, deposed, resource, config, instance_key, provider, status, schema_version,
+	dependencies, dependency_instances, attributes, encrypted, document, since, created`
+
+// add writes the new versions of objects, whose present ones are retired.
+func (t *transcript) add(objects []statemgr.ObjectChange) error {
 	var rows columns
 	providers := map[addrs.AbsResource]addrs.AbsProviderConfig{}
-	var removed []string // the resources of removed objects
+	var left []string // the resources of objects that leave the state
 	for i := range objects {
 		o := &objects[i]
-		addresses, deposed = append(addresses, o.Addr.String()), append(deposed, string(o.Deposed))
 		if o.Object == nil {
-			removed = append(removed, o.Addr.Abs().String())
+			left = append(left, o.Addr.Abs().String())
 			continue
 		}
 		providers[o.Addr.Abs()] = o.Provider.Config
@@ -139,19 +183,14 @@ func (t *transcript) replace(objects []statemgr.ObjectChange) error {
 			return fmt.Errorf("%s can't be written to the state: %w", o.Addr, err)
 		}
 	}
-	t.exec(`WITH old AS (
-			DELETE FROM object USING unnest($3::text[], $4::text[]) AS d (address, deposed)
-			WHERE workspace = $1::bigint AND object.address = d.address AND object.deposed = d.deposed
-			RETURNING object.*)
-		INSERT INTO object_history SELECT old.*, $2::bigint FROM old`, addresses, deposed)
 	t.setResources(providers)
 	if len(rows.address) > 0 {
 		t.exec(insertObjects, rows.address, rows.deposed, rows.resource, rows.config, rows.key,
 			rows.provider, rows.status, rows.schema, rows.dependencies, rows.instances, rows.attributes,
-			rows.encrypted, rows.document)
+			rows.encrypted, rows.document, rows.fromAddress, rows.fromDeposed, rows.created)
 	}
-	slices.Sort(removed)
-	t.removeResources(slices.Compact(removed))
+	slices.Sort(left)
+	t.removeResources(slices.Compact(left))
 	return nil
 }
 
@@ -202,6 +241,13 @@ func (c *columns) add(w *writing, o *statemgr.ObjectChange) error {
 	c.dependencies, c.instances = append(c.dependencies, list(dependencies)), append(c.instances, list(instances))
 	c.attributes, c.encrypted = append(c.attributes, visible), append(c.encrypted, doc.encrypted)
 	c.document = append(c.document, doc.text)
+	var address, deposed *string
+	if o.From != nil {
+		from, key := o.From.Addr.String(), string(o.From.Deposed)
+		address, deposed = &from, &key
+	}
+	c.fromAddress, c.fromDeposed = append(c.fromAddress, address), append(c.fromDeposed, deposed)
+	c.created = append(c.created, o.ByProvider)
 	return nil
 }
 

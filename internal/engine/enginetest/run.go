@@ -91,7 +91,7 @@ func (r *run) step(base string) error {
 	if err != nil {
 		return err
 	}
-	r.s.past[base] = r.s.State.Clone()
+	r.s.remember(base, got.Calls)
 	for i, text := range []string{got.Problems, got.Reads, got.Plan, got.Calls, got.State, got.Again} {
 		if text != "" {
 			r.out.Files = append(r.out.Files, txtar.File{Name: base + " " + golden[i], Data: []byte(text)})

@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -30,13 +31,53 @@ type Session struct {
 	dir     string
 	abort   context.CancelFunc       // of the current operation
 	deposed map[addrs.DeposedKey]int // numbers for the keys, which are random
-	past    map[string]*states.State // after each step of a run, by its name
+	past    map[string]pastState     // after each step of a run, by its name
+	created map[string]int           // the last step that created each object, by its ID
+	deleted map[string]int           // the last step that deleted it
+}
+
+// pastState is the state after a step. Steps are counted from 1.
+type pastState struct {
+	state *states.State
+	step  int
+}
+
+// remember names the state after a step, and notes what the step has created and deleted.
+func (s *Session) remember(name, calls string) {
+	step := len(s.past) + 1
+	s.past[name] = pastState{s.State.Clone(), step}
+	for _, call := range strings.FieldsFunc(calls, func(r rune) bool { return r == ',' || r == '\n' }) {
+		switch kind, id, _ := strings.Cut(strings.TrimSpace(call), " "); kind {
+		case "create":
+			s.created[id] = step
+		case "delete":
+			s.deleted[id] = step
+		}
+	}
+}
+
+// against returns the state after a step as one to bring back.
+func (s *Session) against(name string) *engine.Past {
+	then := s.past[name]
+	since := func(in *states.State, steps map[string]int) map[addrs.AbsInstance]bool {
+		out := map[addrs.AbsInstance]bool{}
+		for r := range in.Resources() {
+			for key, inst := range r.Instances {
+				var object struct{ ID string }
+				if inst.Current != nil && json.Unmarshal(inst.Current.Attrs, &object) == nil && steps[object.ID] > then.step {
+					out[r.Addr.Instance(key)] = true
+				}
+			}
+		}
+		return out
+	}
+	return &engine.Past{State: then.state, Created: since(s.State, s.created), Destroyed: since(then.state, s.deleted)}
 }
 
 // NewSession returns a Session with an empty state. dir is an empty directory for configurations.
 func NewSession(dir string) *Session {
 	return &Session{Cloud: &Cloud{}, State: states.New(), dir: dir, deposed: map[addrs.DeposedKey]int{},
-		past: map[string]*states.State{}}
+		past: map[string]pastState{}, created: map[string]int{}, deleted: map[string]int{}}
 }
 
 // Load loads a configuration from the texts of its files.
@@ -134,7 +175,7 @@ func (s *Session) Do(step *Step) (*Result, error) {
 		return out, nil
 	}
 	if step.Against != "" {
-		step.Plan.Past = &engine.Past{State: s.past[step.Against]}
+		step.Plan.Past = s.against(step.Against)
 	}
 	s.Cloud.Calls()
 	plan, err := engine.Plan(ctx, cfg, s.State, env, &step.Plan)

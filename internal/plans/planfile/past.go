@@ -19,12 +19,17 @@ type lostV1 struct {
 	Addr       string           `json:"addr"`
 	Why        plans.LostReason `json:"why"`
 	Attributes []string         `json:"attributes,omitempty"`
+	MovedTo    string           `json:"moved_to,omitempty"`
 }
 
 func encodePast(p *plans.Past) ([]byte, error) {
 	out := pastV1{At: p.At, Run: p.Run}
 	for _, lost := range p.Lost {
-		out.Lost = append(out.Lost, lostV1{lost.Addr.String(), lost.Why, lost.Attributes})
+		entry := lostV1{Addr: lost.Addr.String(), Why: lost.Why, Attributes: lost.Attributes}
+		if lost.MovedTo != nil {
+			entry.MovedTo = lost.MovedTo.String()
+		}
+		out.Lost = append(out.Lost, entry)
 	}
 	return json.Marshal(out)
 }
@@ -40,7 +45,15 @@ func decodePast(data []byte) (*plans.Past, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.Lost = append(out.Lost, plans.Lost{Addr: addr, Why: lost.Why, Attributes: lost.Attributes})
+		entry := plans.Lost{Addr: addr, Why: lost.Why, Attributes: lost.Attributes}
+		if lost.MovedTo != "" {
+			to, err := addrs.ParseInstanceText(lost.MovedTo)
+			if err != nil {
+				return nil, err
+			}
+			entry.MovedTo = &to
+		}
+		out.Lost = append(out.Lost, entry)
 	}
 	return out, nil
 }

@@ -347,6 +347,10 @@ func (g generator) file() *planfile.File {
 	if g.yes() {
 		p.Past = &plans.Past{At: p.Timestamp, Run: g.text(), Lost: []plans.Lost{{Addr: g.instance(),
 			Why: plans.LostIdentity, Attributes: []string{g.word()}}}}
+		if g.yes() {
+			to := g.instance()
+			p.Past.Lost[0].Why, p.Past.Lost[0].MovedTo = plans.LostMove, &to
+		}
 	}
 	if g.yes() {
 		p.Footprint = &plans.Footprint{Revision: uint64(g.n("revision", 99)), Outputs: []string{g.word()},

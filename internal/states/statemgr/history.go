@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"tofu/internal/addrs"
 )
 
 // A Historian is a ledger that keeps earlier versions of what it stores.
@@ -19,6 +21,8 @@ type Historian interface {
 	// LoadStateAt returns the state as of a moment, without results of checks, which have no
 	// history. codec may be nil.
 	LoadStateAt(ctx context.Context, workspace string, at *Moment, codec Codec) (*Loaded, error)
+	// Turnover returns which objects runs have created and destroyed since a moment.
+	Turnover(ctx context.Context, workspace string, since *Moment) (*Turnover, error)
 	// RunChanges returns the latest runs that changed the workspace, newest first: at most limit
 	// of them, or all if that is 0.
 	RunChanges(ctx context.Context, workspace string, limit int) ([]RunChange, error)
@@ -38,6 +42,13 @@ type Moment struct {
 	Serial   uint64
 	At       time.Time // of the revision
 	Run      string    // the ID of the run, if the moment is the end of one
+}
+
+// Turnover says which objects runs have created and destroyed since a moment. All others that came
+// or went were imported or moved, removed from the state alone, or deleted outside.
+type Turnover struct {
+	Created   map[addrs.AbsInstance]bool // those with the present objects, where they are now
+	Destroyed map[addrs.AbsInstance]bool // those with the earlier objects, where they were then
 }
 
 // ByRun says which run changed something, and when.

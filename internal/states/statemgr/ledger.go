@@ -103,6 +103,12 @@ type ObjectChange struct {
 	Object   *states.Object
 	Provider addrs.ProviderInstance // not of one that is removed
 	Existed  bool                   // the state had an object of the instance
+	// From is where the object was before the change: the same place unless it is moved. It is nil if
+	// the state had no such object.
+	From *ObjectID
+	// ByProvider says that a provider has created, changed or destroyed the object. Otherwise the
+	// state alone changes, for example because the object is imported or forgotten.
+	ByProvider bool
 }
 
 // ResourceChange is a resource without instances that is added or removed.

@@ -25,13 +25,19 @@ type recording struct {
 	m   *Manager
 	run LedgerRun
 
-	mu     sync.Mutex        // guards the following fields
-	base   *states.State     // what the ledger has, without the changes of other runs
-	steps  map[ObjectID]bool // the steps in progress, and whether they delete
+	mu     sync.Mutex                // guards the following fields
+	base   *states.State             // what the ledger has, without the changes of other runs
+	steps  map[ObjectID]recordedStep // the steps in progress
 	failed bool
 
 	starts  queue[*Operation]
 	results queue[*Change]
+}
+
+// recordedStep is a step in progress.
+type recordedStep struct {
+	deletes  bool // the object
+	recorded bool // in the ledger
 }
 
 // Difference returns the change that turns one state into another.
@@ -69,15 +75,58 @@ func objectChanges(from, to *states.State) []ObjectChange {
 	for id, place := range allObjects(to) {
 		old := find(from, id)
 		if !statefile.SameObject(old, place.obj) || old != nil && providerOf(from, id.Addr) != place.provider {
-			out = append(out, ObjectChange{id, place.obj, place.provider, from.Instance(id.Addr) != nil})
+			c := ObjectChange{ObjectID: id, Object: place.obj, Provider: place.provider, Existed: from.Instance(id.Addr) != nil}
+			if old != nil && sameIdentity(old, providerOf(from, id.Addr), &c) {
+				c.From = &ObjectID{id.Addr, id.Deposed}
+			}
+			out = append(out, c)
 		}
 	}
+	var gone []ObjectID
 	for id := range allObjects(from) {
 		if find(to, id) == nil {
 			out = append(out, ObjectChange{ObjectID: id, Existed: true})
+			gone = append(gone, id)
 		}
 	}
+	findMoves(from, gone, out)
 	return out
+}
+
+// sameIdentity reports whether an object that replaces another one is the same object, as far as
+// that is known.
+func sameIdentity(old *states.Object, provider addrs.ProviderInstance, c *ObjectChange) bool {
+	typ := c.Addr.Resource.Type
+	before, known := old.Identify(provider.Config.Provider, typ)
+	now, ok := c.Object.Identify(c.Provider.Config.Provider, typ)
+	return before == now || !known || !ok
+}
+
+// findMoves sets From of the objects that were at one of the addresses gone. An object is recognized
+// by its identity, if only one of these has it.
+func findMoves(from *states.State, gone []ObjectID, changes []ObjectChange) {
+	origins := make(map[states.ObjectIdentity]*ObjectID, len(gone))
+	for i, at := range gone {
+		identity, ok := find(from, at).Identify(providerOf(from, at.Addr).Config.Provider, at.Addr.Resource.Type)
+		if !ok {
+			continue
+		}
+		origin := &gone[i]
+		if _, twice := origins[identity]; twice {
+			origin = nil
+		}
+		origins[identity] = origin
+	}
+	for i := range changes {
+		c := &changes[i]
+		if len(origins) == 0 || c.Object == nil || find(from, c.ObjectID) != nil {
+			continue
+		}
+		if identity, ok := c.Object.Identify(c.Provider.Config.Provider, c.Addr.Resource.Type); ok {
+			c.From = origins[identity]
+			delete(origins, identity) // only one object can come from there
+		}
+	}
 }
 
 // readLedger is Read for a ledger.
@@ -156,7 +205,7 @@ func (m *Manager) beginRecording(ctx context.Context, run *Run) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.planID = run.PlanID
-	m.recording = &recording{m: m, run: r, base: end.Clone(), steps: map[ObjectID]bool{}}
+	m.recording = &recording{m: m, run: r, base: end.Clone(), steps: map[ObjectID]recordedStep{}}
 	m.stored.revision = footprint.Revision
 	return nil
 }
@@ -218,8 +267,11 @@ func (r *recording) fail(err error) {
 
 func (r *recording) started(op *Operation) {
 	r.mu.Lock()
-	r.steps[ObjectID{op.Addr, op.Deposed}] = op.deletes()
+	r.steps[ObjectID{op.Addr, op.Deposed}] = recordedStep{op.deletes(), !op.reads()}
 	r.mu.Unlock()
+	if op.reads() {
+		return
+	}
 	if err := r.starts.add(op, func(take func() []*Operation) error {
 		ctx, cancel := r.context()
 		defer cancel()
@@ -236,15 +288,24 @@ func (r *recording) stored(objects ...ObjectChange) {
 	r.mu.Lock()
 	for _, o := range objects {
 		old := find(r.base, o.ObjectID)
+		if old != nil && o.From == nil {
+			o.From = &ObjectID{o.Addr, o.Deposed}
+		}
 		if !statefile.SameObject(old, o.Object) || old != nil && o.Object != nil &&
 			providerOf(r.base, o.Addr) != o.Provider {
 			change.Objects = append(change.Objects, o)
 		}
 	}
 	first := &objects[0]
-	if deletes, open := r.steps[first.ObjectID]; open && deletes == (first.Object == nil) {
+	if step, open := r.steps[first.ObjectID]; open && step.deletes == (first.Object == nil) {
 		delete(r.steps, first.ObjectID)
-		change.Ended = []ObjectID{first.ObjectID}
+		if step.recorded {
+			change.Ended = []ObjectID{first.ObjectID}
+		}
+		for i := range change.Objects {
+			o := &change.Objects[i]
+			o.ByProvider = o.ObjectID == first.ObjectID
+		}
 	}
 	r.mu.Unlock()
 	if len(change.Objects) == 0 && len(change.Ended) == 0 {
@@ -263,10 +324,10 @@ func (r *recording) stored(objects ...ObjectChange) {
 
 func (r *recording) ended(id ObjectID) {
 	r.mu.Lock()
-	_, open := r.steps[id]
+	step := r.steps[id]
 	delete(r.steps, id)
 	r.mu.Unlock()
-	if open {
+	if step.recorded {
 		_ = r.write(&Change{Ended: []ObjectID{id}})
 	}
 }
@@ -366,15 +427,20 @@ func (m *Manager) saveChange(ctx context.Context, final *states.State) error {
 // rewritten returns a change to final that also writes everything else again.
 func rewritten(change *Change, final *states.State) *Change {
 	all := Difference(states.New(), final)
-	added := map[addrs.AbsInstance]bool{}
+	added, changed := map[addrs.AbsInstance]bool{}, map[ObjectID]*ObjectID{}
 	for _, o := range change.Objects {
 		if o.Object == nil {
 			all.Objects = append(all.Objects, o)
 		}
-		added[o.Addr] = !o.Existed
+		added[o.Addr], changed[o.ObjectID] = !o.Existed, o.From
 	}
 	for i := range all.Objects {
-		all.Objects[i].Existed = !added[all.Objects[i].Addr]
+		o := &all.Objects[i]
+		o.Existed = !added[o.Addr]
+		o.From = &ObjectID{o.Addr, o.Deposed}
+		if from, ok := changed[o.ObjectID]; ok {
+			o.From = from
+		}
 	}
 	for name, o := range change.Outputs {
 		all.Outputs[name] = o

@@ -184,11 +184,11 @@ type openStep struct {
 // Started records that a provider is about to be called. Once it has returned, the record survives
 // a crash of this process.
 func (m *Manager) Started(op Operation) {
-	if op.reads() {
-		return
-	}
 	if r := m.recorded(); r != nil {
 		r.started(&op)
+		return
+	}
+	if op.reads() {
 		return
 	}
 	e := newStartEntry(&op)
@@ -251,8 +251,9 @@ func (m *Manager) Moved(
 	addr addrs.AbsInstance, from, to addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance,
 ) {
 	if r := m.recorded(); r != nil {
-		r.stored(ObjectChange{ObjectID: ObjectID{addr, to}, Object: obj, Provider: provider},
-			ObjectChange{ObjectID: ObjectID{addr, from}})
+		origin := ObjectID{addr, from}
+		r.stored(ObjectChange{ObjectID: ObjectID{addr, to}, Object: obj, Provider: provider, From: &origin},
+			ObjectChange{ObjectID: origin})
 		return
 	}
 	j := m.running()

@@ -166,7 +166,7 @@ func importNotes(c *plans.InstanceChange) []string {
 	}
 	if identity := c.Importing.Identity; identity != cty.NilVal && !identity.IsNull() && identity.IsWhollyKnown() {
 		notes = append(notes, "imported by its identity: "+indentedJSON(identity))
-	} else {
+	} else if c.Importing.ID != "" {
 		notes = append(notes, `(imported from "`+c.Importing.ID+`")`)
 	}
 	if c.Action.IsReplace() {
