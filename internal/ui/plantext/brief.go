@@ -88,7 +88,7 @@ func (b *brief) group(g *planview.Group, color termtext.Color) {
 		if g.Kind == planview.Destroyed || g.Kind == planview.Replaced {
 			limit = len(g.Changes) // what is lost is named in full
 		}
-		names, left := members(g, limit)
+		names, left := g.Members(limit)
 		if left > 0 {
 			names = append(names, "and "+strconv.Itoa(left)+" more")
 		}
@@ -114,43 +114,6 @@ func (b *brief) group(g *planview.Group, color termtext.Color) {
 
 // maxMembers bounds the instances of a group that are named if nothing is destroyed.
 const maxMembers = 50
-
-// members names the instances of a group by what distinguishes them. Runs of numbers are ranges. At
-// most limit names are returned, with the number of instances that are left out.
-func members(g *planview.Group, limit int) (names []string, left int) {
-	within := g.OneModule()
-	i := 0
-	for i < len(g.Changes) && len(names) < limit {
-		c := g.Changes[i]
-		last := i
-		if n, ok := c.Addr.Key.IsInt(); ok {
-			for last+1 < len(g.Changes) && g.Changes[last+1].Addr == c.Addr.Abs().Instance(addrs.IntKey(n+last+1-i)) {
-				last++
-			}
-		}
-		text := memberName(c, within)
-		switch {
-		case last > i+1:
-			text += " to " + memberName(g.Changes[last], true)
-		default:
-			last = i
-		}
-		names = append(names, text)
-		i = last + 1
-	}
-	return names, len(g.Changes) - i
-}
-
-func memberName(c *planview.Change, within bool) string {
-	switch key := c.Addr.Key.String(); {
-	case within && key != "":
-		return key
-	case within:
-		return c.Name()
-	default:
-		return c.Addr.Module.String() + key
-	}
-}
 
 // notes returns why a change happens, where the object was before, and what is imported.
 func notes(g *planview.Group) []string {

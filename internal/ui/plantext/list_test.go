@@ -22,7 +22,7 @@ func TestMembers(t *testing.T) {
 	}
 	g.Change = g.Changes[0]
 	for _, test := range []struct{ limit, names, left int }{{60, 60, 0}, {50, 50, 10}} {
-		if names, left := members(g, test.limit); len(names) != test.names || left != test.left {
+		if names, left := g.Members(test.limit); len(names) != test.names || left != test.left {
 			t.Errorf("limit %d: got %d names and %d left", test.limit, len(names), left)
 		}
 	}

@@ -189,7 +189,7 @@ func leafNote(l *leaf) string {
 		return strings.TrimSpace(note)
 	}
 	g := &planview.Group{Change: first, Changes: l.changes}
-	names, left := members(g, maxMembers)
+	names, left := g.Members(maxMembers)
 	return count(len(l.changes), "instance") + ": " + fit(names, left, leafColumns)
 }
 

@@ -234,3 +234,42 @@ func (g *Group) Title() string {
 func (g *Group) OneModule() bool {
 	return !slices.ContainsFunc(g.Changes, func(c *Change) bool { return c.Addr.Module != g.Addr.Module })
 }
+
+// Members names the instances of a group by what distinguishes them. Runs of numbers are ranges. At
+// most limit names are returned, with the number of instances that are left out.
+func (g *Group) Members(limit int) (names []string, left int) {
+	within := g.OneModule()
+	i := 0
+	for i < len(g.Changes) && len(names) < limit {
+		c := g.Changes[i]
+		last := i
+		if n, ok := c.Addr.Key.IsInt(); ok {
+			for last+1 < len(g.Changes) && g.Changes[last+1].Addr == c.Addr.Abs().Instance(addrs.IntKey(n+last+1-i)) {
+				last++
+			}
+		}
+		text := c.member(within)
+		switch {
+		case last > i+1:
+			text += " to " + g.Changes[last].member(true)
+		default:
+			last = i
+		}
+		names = append(names, text)
+		i = last + 1
+	}
+	return names, len(g.Changes) - i
+}
+
+// member returns the name of a change among those of its group. within says that all of them are in
+// one module instance.
+func (c *Change) member(within bool) string {
+	switch key := c.Addr.Key.String(); {
+	case within && key != "":
+		return key
+	case within:
+		return c.Name()
+	default:
+		return c.Addr.Module.String() + key
+	}
+}

@@ -307,7 +307,7 @@ func (w *writer) section(groups []*planview.Group, dangerous bool) (hidden int) 
 				text = "\n" + text // Markdown would add the block to the list
 			}
 			if length(text) <= w.left-w.due {
-				w.add(text)
+				w.add(w.withMembers(text, g))
 				inList = false
 				continue
 			}
@@ -359,8 +359,47 @@ func line(g *planview.Group) string {
 	return text + "\n"
 }
 
-// maxKeys limits the instances that a group lists.
+// maxKeys limits the instances that a group lists above its differences.
 const maxKeys = 30
+
+// endOfBlock ends a folded block.
+const endOfBlock = "</details>\n"
+
+// withMembers adds a folded list to the text of a group, with the instances that it doesn't name, as
+// far as there is room. The list takes at most half of the room that is left for other changes.
+func (w *writer) withMembers(text string, g *planview.Group) string {
+	if len(g.Changes) <= maxKeys {
+		return text
+	}
+	rest := &planview.Group{Change: g.Changes[maxKeys], Changes: g.Changes[maxKeys:]}
+	room := (w.left-w.due-length(text))/2 - listFrame
+	names, _ := rest.Members(max(room/leastName, 0))
+	shown := 0
+	for shown < len(names) && room >= length(names[shown])+len("\n") {
+		names[shown] = strings.ReplaceAll(termtext.Printable(names[shown]), "\n", " ")
+		room -= length(names[shown]) + len("\n")
+		shown++
+	}
+	if shown == 0 {
+		return text
+	}
+	_, left := rest.Members(shown)
+	if names = names[:shown]; left > 0 {
+		names = append(names, fmt.Sprintf("and %d more", left))
+	}
+	whole := strings.TrimSuffix(text, endOfBlock) + fmt.Sprintf("<details><summary>%s</summary>\n\n%s\n%s%s",
+		ui.Count(len(rest.Changes), "more instance"), fenced("", names), endOfBlock, endOfBlock)
+	if length(whole) > w.left-w.due { // keys with long rows of backticks have long fences
+		return text
+	}
+	return whole
+}
+
+// listFrame is the number of characters that a folded list usually takes besides its names.
+const listFrame = 100
+
+// leastName is the number of characters of the shortest name of an instance, with its line end.
+const leastName = 4
 
 // folded returns the differences of a group in a folded block.
 func (w *writer) folded(g *planview.Group) string {
@@ -380,7 +419,7 @@ func (w *writer) folded(g *planview.Group) string {
 	if at := g.At(); at.Filename != "" {
 		fmt.Fprintf(&b, "%s\n\n", code(fmt.Sprintf("%s:%d", at.Filename, at.Start.Line)))
 	}
-	b.WriteString(fenced("diff", content(g, fields)) + "\n</details>\n")
+	b.WriteString(fenced("diff", content(g, fields)) + "\n" + endOfBlock)
 	return b.String()
 }
 

@@ -160,6 +160,49 @@ func TestOutputsAndRenames(t *testing.T) {
 	}
 }
 
+// TestMoreInstances checks that a group names all its instances if there is room, in a folded list
+// behind the first, and that the list gives way to the addresses of dangerous changes.
+func TestMoreInstances(t *testing.T) {
+	view, _ := plantest.Plan(t, 0, "")
+	old := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("i"), "input": cty.StringVal("same"),
+		"output": cty.StringVal("same"), "triggers_replace": cty.NullVal(cty.String)})
+	for i := range 300 {
+		addr := addrs.Resource{Mode: addrs.Managed, Type: "terraform_data", Name: "many"}.InInstance(addrs.RootInstance)
+		c := &plans.InstanceChange{Addr: addr.Instance(addrs.StringKey(fmt.Sprintf("key-%03d", i))), Action: plans.Delete,
+			Before: old, After: cty.NullVal(old.Type())}
+		c.Provider.Config.Provider = addrs.BuiltinTerraform
+		view.Plan.Changes.Instances = append(view.Plan.Changes.Instances, c)
+	}
+	view.Plan.Changes.Sort()
+	for _, test := range []struct {
+		limit        int
+		has, without []string
+	}{
+		{DefaultLimit, []string{`"key-000"`, "# and 270 more\n", "<details><summary>270 more instances</summary>\n\n```\n[\"key-030\"]\n",
+			"[\"key-299\"]\n```\n"}, []string{"not shown"}},
+		{5000, []string{`"key-000"`, "# and 270 more\n", "270 more instances</summary>", "]\nand "}, []string{`"key-299"`}},
+		{LeastLimit, []string{"(300 instances)"}, []string{"270 more instances"}},
+	} {
+		var out strings.Builder
+		if err := Write(&out, &ui.PlanView{Plan: view.Plan, Config: view.Config, Schemas: view.Schemas}, test.limit); err != nil {
+			t.Fatal(err)
+		}
+		if n := utf8.RuneCountInString(out.String()); n > test.limit {
+			t.Errorf("limit %d: there are %d characters", test.limit, n)
+		}
+		for _, want := range test.has {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("limit %d: there is no %q in\n%s", test.limit, want, &out)
+			}
+		}
+		for _, bad := range test.without {
+			if strings.Contains(out.String(), bad) {
+				t.Errorf("limit %d: there is %q in\n%s", test.limit, bad, &out)
+			}
+		}
+	}
+}
+
 // reviewLimit is the time within which a hundred thousand changes are written.
 const reviewLimit = 5 * time.Second
 
