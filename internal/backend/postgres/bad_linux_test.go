@@ -1,11 +1,14 @@
 package postgres_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -33,6 +36,48 @@ func large(id string) *states.Object {
 	return obj
 }
 
+// smallDisk mounts a small file system at a new directory below parent, which belongs to the same
+// user.
+func smallDisk(t *testing.T, parent string) (string, error) {
+	dir := filepath.Join(parent, "small")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", err
+	}
+	var owner unix.Stat_t
+	if err := unix.Stat(parent, &owner); err != nil {
+		return "", err
+	}
+	err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=24m,mode=700,uid=%d,gid=%d", owner.Uid, owner.Gid))
+	if err == nil {
+		t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	}
+	return dir, err
+}
+
+// inNamespace is set in the environment of a test that may mount.
+const inNamespace = "TEST_IN_NAMESPACE"
+
+// withMounts runs the test in a process of its own that may mount file systems. That is in a new
+// namespace, in which it keeps its user, because PostgreSQL does not run as root.
+func withMounts(t *testing.T) {
+	uid, gid := os.Getuid(), os.Getgid()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), inNamespace+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
+	}
+	out, err := cmd.CombinedOutput()
+	switch {
+	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC): // no namespaces are allowed
+		testenv.Missing(t, "file systems can't be mounted", "run it as root or allow user namespaces")
+	case err != nil:
+		t.Fatalf("%v:\n%s", err, out)
+	}
+}
+
 // TestFullDisk checks that a run on a full disk writes nothing by halves, and that what it could not
 // store can be pushed later. The database is in a tablespace on a small disk.
 func TestFullDisk(t *testing.T) {
@@ -43,24 +88,15 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer own.Close()
-	dir := filepath.Join(own.Dir(), "small")
-	info, err := os.Stat(own.Dir())
-	if err == nil {
-		err = os.Mkdir(dir, 0o700)
+	t.Cleanup(own.Close)
+	dir, err := smallDisk(t, own.Dir())
+	if errors.Is(err, unix.EPERM) && os.Getenv(inNamespace) == "" {
+		withMounts(t)
+		return
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	var owner unix.Stat_t
-	if err := unix.Stat(own.Dir(), &owner); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=24m,mode=%o,uid=%d,gid=%d", info.Mode().Perm(), owner.Uid,
-		owner.Gid)); err != nil {
-		t.Skip("mounting a small file system needs more rights: ", err)
-	}
-	defer func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }()
 	administrate(t, own.Conn(), "CREATE TABLESPACE small LOCATION '"+dir+"'")
 	administrate(t, own.Conn(), "CREATE DATABASE small TABLESPACE small")
 	c := &postgres.Config{ConnStr: strings.Replace(own.Conn(), "dbname=postgres", "dbname=small", 1), Schema: "tofu"}
