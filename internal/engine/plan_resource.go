@@ -397,7 +397,7 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 		})
 		return nil
 	}
-	if importing != nil && w.result(r).imports[p.addr].target.Generate {
+	if req := w.result(r).imports[p.addr]; importing != nil && req != nil && req.target.Generate {
 		if err := p.generate(prior, importing); err != nil {
 			return err
 		}
