@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"tofu/internal/atomicfile"
 )
@@ -29,6 +30,28 @@ func Applied(dataDir, planID string) (bool, error) {
 		}
 	}
 	return false, lines.Err()
+}
+
+// firstChange records, with the first change of an operation, that a saved plan was applied.
+type firstChange struct {
+	w      *workspace
+	planID string // "" if no saved plan is applied
+	once   sync.Once
+}
+
+func newFirstChange(w *workspace, run *Run) *firstChange {
+	return &firstChange{w: w, planID: run.PlanID}
+}
+
+func (f *firstChange) record() {
+	if f.planID == "" {
+		return
+	}
+	f.once.Do(func() {
+		if err := recordApplied(f.w.opts.DataDir, f.planID); err != nil {
+			f.w.log.Warn("could not record that the plan was applied", "error", err)
+		}
+	})
 }
 
 // recordApplied adds a plan to the list of applied plans.

@@ -99,19 +99,16 @@ func (e *entry) encode() ([]byte, error) {
 	return append(append(text, e.Object...), '}'), nil
 }
 
-func newStoreEntry(
-	objects *statefile.Encoder, addr addrs.AbsInstance, deposed addrs.DeposedKey,
-	obj *states.Object, provider addrs.ProviderInstance,
-) (*entry, error) {
-	e := &entry{Kind: storeEntry, Addr: addr.String(), Deposed: deposed, Object: json.RawMessage("null")}
-	if provider != (addrs.ProviderInstance{}) {
-		e.Provider = provider.String()
+func newStoreEntry(objects *statefile.Encoder, o *ObjectChange) (*entry, error) {
+	e := &entry{Kind: storeEntry, Addr: o.Addr.String(), Deposed: o.Deposed, Object: json.RawMessage("null")}
+	if o.Provider != (addrs.ProviderInstance{}) {
+		e.Provider = o.Provider.String()
 	}
-	if obj == nil {
+	if o.Object == nil {
 		return e, nil
 	}
 	var err error
-	e.Object, err = objects.Object(obj)
+	e.Object, err = objects.Object(o.Object)
 	return e, err
 }
 

@@ -2,6 +2,7 @@ package statemgr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"tofu/internal/checks"
 	"tofu/internal/plans"
 	"tofu/internal/states"
+	"tofu/internal/tfdiags"
 )
 
 // A Ledger is a store that keeps the parts of a state one by one, and lets several runs change
@@ -133,4 +135,30 @@ func (e *ChangedError) Error() string {
 	}
 	return fmt.Sprintf("%s was changed by %s at %s, in the run %s (%s)", e.What, e.Who,
 		e.At.UTC().Format(time.RFC3339), e.Run, e.Operation)
+}
+
+// ExplainConflict explains a *backend.LockedError and a *ChangedError. It returns other errors as they
+// are.
+func ExplainConflict(err error) error {
+	var held *backend.LockedError
+	var changed *ChangedError
+	switch {
+	case errors.As(err, &held):
+		part := "a part of the state that this run needs"
+		if held.Info != nil && held.Info.Path != "" {
+			part = held.Info.Path
+		}
+		d := tfdiags.Errorf("Error acquiring the state lock", "Another run has claimed %s: it has read it or changes "+
+			"it. Wait until that run ends, for example with -lock-timeout=10m. If its process was killed on another "+
+			"machine, its claims end 30 seconds later; \"tofu force-unlock\" ends them at once.\n\n%s",
+			part, tfdiags.Capitalize(err.Error()))
+		d.Extra = held.Info
+		return d
+	case errors.As(err, &changed):
+		d := tfdiags.Errorf("Saved plan is stale", "The state was changed after it was read, so what was planned may "+
+			"no longer match it: %s. Nothing was changed. Run the command again, or make a new plan.", changed)
+		d.Extra = changed
+		return d
+	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
+	"sync"
 	"syscall"
 	"time"
 
@@ -38,23 +39,19 @@ type Waiting struct {
 func (m *Manager) Lock(
 	ctx context.Context, operation string, timeout time.Duration, progress func(Waiting),
 ) error {
-	info := NewLockInfo(operation)
-	if m.ledger != nil { // its runs claim parts when they begin
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.lockID, m.info, m.lockWait = info.ID, info, lockWait{timeout, progress}
+	info, wait := NewLockInfo(operation), lockWait{timeout, progress}
+	if m.Shared() { // its runs claim parts when they begin
+		m.lock.setRun(info, wait)
 		return nil
 	}
 	locker, ok := m.store.(backend.Locker)
 	if !ok {
 		return nil
 	}
-	err := lockWait{timeout, progress}.retry(ctx, func() error {
-		id, err := locker.Lock(ctx, m.workspace, info)
+	err := wait.retry(ctx, func() error {
+		id, err := locker.Lock(ctx, m.name, info)
 		if err == nil {
-			m.mu.Lock()
-			m.lockID, m.locked = id, true
-			m.mu.Unlock()
+			m.lock.acquired(id)
 		}
 		return err
 	})
@@ -73,6 +70,55 @@ func NewLockInfo(operation string) backend.LockInfo {
 		ID: uuid.NewString(), Operation: operation, Info: processInfo(os.Getpid()), Who: userAtHost(),
 		Version: version.String, Created: time.Now().UTC(),
 	}
+}
+
+// lock is the lock that a manager holds. A run of a ledger has no lock, but an ID that stands for one.
+type lock struct {
+	mu   sync.Mutex       // guards the following fields
+	id   string           // "" if there is no lock
+	held bool             // the store has the lock and must release it
+	info backend.LockInfo // of the run of a ledger
+	wait lockWait         // for the claims of other runs
+}
+
+// acquired notes that the store has locked the state.
+func (l *lock) acquired(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.id, l.held = id, true
+}
+
+// setRun sets what names the run of a ledger, and how it waits for the claims of others.
+func (l *lock) setRun(info backend.LockInfo, wait lockWait) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.id, l.info, l.wait = info.ID, info, wait
+}
+
+// run returns what names the run of a ledger.
+func (l *lock) run() backend.LockInfo {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.info.ID == "" {
+		l.info = NewLockInfo("")
+	}
+	return l.info
+}
+
+// waiting returns how a run of a ledger waits for the claims of others.
+func (l *lock) waiting() lockWait {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wait
+}
+
+// release forgets the lock. It returns its ID, and reports whether the store must release it.
+func (l *lock) release() (id string, held bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id, held = l.id, l.held
+	l.id, l.held = "", false
+	return id, held
 }
 
 // lockWait holds the limit of a wait for locks, and the function that reports the wait.
@@ -177,25 +223,22 @@ func userAtHost() string {
 
 // LockID returns the ID of the lock that the manager holds, or "" if it holds none.
 func (m *Manager) LockID() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.lockID
+	m.lock.mu.Lock()
+	defer m.lock.mu.Unlock()
+	return m.lock.id
 }
 
 // Unlock stops recording without saving and releases the lock, if there is one. It takes no
 // context: a canceled operation must be able to unlock.
 func (m *Manager) Unlock() error {
-	m.close()
-	m.mu.Lock()
-	id, locked := m.lockID, m.locked
-	m.lockID, m.locked = "", false
-	m.mu.Unlock()
-	if !locked {
+	m.stopRecording()
+	id, held := m.lock.release()
+	if !held {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), unlockTimeout)
 	defer cancel()
-	if err := m.store.(backend.Locker).Unlock(ctx, m.workspace, id); err != nil {
+	if err := m.store.(backend.Locker).Unlock(ctx, m.name, id); err != nil {
 		return tfdiags.Errorf("Error releasing the state lock", "%s\n\n"+
 			"The lock may still be held, which makes other operations on this state fail. If no operation is running, "+
 			"run \"tofu force-unlock %s\".", err, id)
@@ -205,12 +248,12 @@ func (m *Manager) Unlock() error {
 
 // ForceUnlock removes the lock of another process.
 func (m *Manager) ForceUnlock(ctx context.Context, id string) error {
-	if m.ledger != nil {
-		return m.ledger.EndRun(ctx, m.workspace, id)
+	if ledger, ok := m.store.(Ledger); ok {
+		return ledger.EndRun(ctx, m.name, id)
 	}
 	locker, ok := m.store.(backend.Locker)
 	if !ok {
 		return errors.New("this backend has no locks")
 	}
-	return locker.Unlock(ctx, m.workspace, id)
+	return locker.Unlock(ctx, m.name, id)
 }

@@ -1,21 +1,15 @@
 package statemgr
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
-	"tofu/internal/atomicfile"
+	"tofu/internal/addrs"
 	"tofu/internal/backend"
+	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
@@ -47,66 +41,20 @@ type Codec interface {
 
 // A Manager keeps the state of one workspace.
 type Manager struct {
-	store     backend.Store
-	ledger    Ledger // the store, if it is one; nil otherwise
-	workspace string
-	opts      Options
-	log       *slog.Logger
-	indent    bool
-	objects   statefile.Encoder // encodes journal entries; safe for concurrent use
+	workspace
+	lock  lock
+	whole *snapshots  // the store as one of whole states, for repairs
+	dest  destination // whole, unless the store is a ledger
 
-	mu        sync.Mutex // guards the following fields; never held during I/O
-	lockID    string
-	locked    bool
-	read      bool                  // Read has succeeded
-	state     *states.State         // the state as changed by the running operation
-	dirty     bool                  // state has changed since the last snapshot
-	journal   *journal              // open during an operation
-	steps     map[ObjectID]openStep // the steps in progress
-	wake      chan struct{}         // wakes the snapshots goroutine after a change
-	stop      chan struct{}         // stops the snapshots goroutine
-	finished  sync.WaitGroup
-	info      backend.LockInfo
-	lockWait  lockWait
-	run       LedgerRun  // of a ledger; nil until it is needed
-	recording *recording // open during an operation, if the store is a ledger
-	planID    string     // ID of the saved plan until its first change is recorded
-
-	writing sync.Mutex // serializes access to the store and guards the following fields
-	stored  stored
-	old     *recovery // the journal of a killed run until a snapshot includes it
-	encoder *statefile.Encoder
-	lost    []LostRun
-	unclear []attempt // writes that failed since the last successful one
-}
-
-// attempt is a write that may have happened although it failed, because its response was lost.
-type attempt struct {
-	sum     [sha256.Size]byte // of the written text; encryption makes each text unique
-	content stored
-}
-
-// stored is the last known content of the store.
-type stored struct {
-	exists  bool
-	serial  uint64
-	lineage string
-	version string // of the program that wrote it
-	state   *states.State
-	migrate bool   // it must be written even if nothing changed
-	written string // version in the store, if that is a backend.Swapper
-	// revision of what was read, if the store is a ledger; changes of this process don't count
-	revision uint64
-}
-
-func (s *stored) snapshot() *Snapshot {
-	return &Snapshot{State: s.state, Exists: s.exists, Serial: s.serial, Lineage: s.lineage, Version: s.version,
-		Revision: s.revision}
+	mu       sync.Mutex    // guards the following fields; never held during I/O
+	read     bool          // Read has succeeded
+	state    *states.State // as read, or as saved since
+	recorder recorder      // of the operation in progress; nil if there is none
 }
 
 // Open returns a manager for the state of a workspace. It does no I/O.
-func Open(store backend.Store, workspace string, opts *Options) *Manager {
-	m := &Manager{store: store, workspace: workspace, log: slog.Default()}
+func Open(store backend.Store, name string, opts *Options) *Manager {
+	m := &Manager{workspace: workspace{store: store, name: name, log: slog.Default()}}
 	if opts != nil {
 		m.opts = *opts
 	}
@@ -119,10 +67,17 @@ func Open(store backend.Store, workspace string, opts *Options) *Manager {
 	if m.opts.Interval <= 0 {
 		m.opts.Interval = 20 * time.Second
 	}
-	m.ledger, _ = store.(Ledger)
-	_, m.indent = store.(backend.Filer)
+	m.whole = &snapshots{workspace: &m.workspace}
+	m.dest = m.whole
+	if ledger, ok := store.(Ledger); ok {
+		m.dest = &parts{workspace: &m.workspace, ledger: ledger, lock: &m.lock}
+	}
 	return m
 }
+
+// Shared reports whether several runs can change the state at the same time, because the store is a
+// Ledger.
+func (m *Manager) Shared() bool { return m.dest != m.whole }
 
 // Snapshot is the current state, including the journal of a killed run.
 type Snapshot struct {
@@ -139,162 +94,182 @@ type Snapshot struct {
 
 // Read returns the state. It replays the journal of a killed run and warns about that.
 func (m *Manager) Read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) {
-	m.writing.Lock()
-	defer m.writing.Unlock()
-	if m.ledger != nil {
-		return m.readLedger(ctx, warn)
-	}
-	present, err := m.load(ctx)
-	if errors.Is(err, backend.ErrNoWorkspaces) {
-		return nil, m.noWorkspaces()
-	}
+	snap, err := m.dest.read(ctx, warn)
 	if err != nil {
-		return nil, loadFailed(err)
-	}
-	rec, err := m.recover(ctx, present)
-	if err != nil {
-		return nil, tfdiags.Errorf("Failed to recover an interrupted run", "%s.", err)
-	}
-	snap := present.snapshot()
-	if rec != nil {
-		rec.report(warn)
-		if rec.changed > 0 && !rec.diverged {
-			snap.State, snap.Exists = rec.state, true
-			snap.Serial, snap.Lineage = rec.serial, rec.header.Lineage
-		}
-		snap.Interrupted = rec.interrupted
+		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.stored, m.old, m.read = *present, rec, true
-	if m.journal == nil { // a running operation has a newer state
+	m.read = true
+	if m.recorder == nil { // a running operation has a newer state
 		m.state = snap.State
 	}
 	return snap, nil
 }
 
-func loadFailed(err error) error {
-	d := tfdiags.Errorf("Failed to load state", "%s", tfdiags.Sentence(err))
-	if errors.As(err, new(statefile.DamagedError)) {
-		d.Detail += " To list its readable parts, run \"tofu state repair\"."
-	}
-	return d
+// Current returns the state as read, or as saved since. It must not be changed.
+func (m *Manager) Current() *states.State {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state
 }
 
-// load reads the snapshot from the store.
-func (m *Manager) load(ctx context.Context) (*stored, error) {
-	out := &stored{state: states.New()}
-	data, err := m.get(ctx, out)
+// Create writes an empty state where Read found none. If another process was faster, it returns the
+// state of that one.
+func (m *Manager) Create(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) {
+	created, err := m.dest.create(ctx)
+	switch {
+	case errors.Is(err, backend.ErrChanged):
+		return m.Read(ctx, warn)
+	case err != nil:
+		const format = "The workspace %q can't be created: %s."
+		return nil, tfdiags.Errorf("Failed to write state", format, m.name, err)
+	}
+	return created, nil
+}
+
+// Run describes the start of an operation.
+type Run struct {
+	// State is the state that the engine starts from: the prior state of its plan, in which objects
+	// may have been moved or refreshed. If it is nil, the operation starts from the result of Read.
+	State *states.State
+	// PlanID is the ID of the saved plan that is applied, or "". It is recorded with the first
+	// change.
+	PlanID string
+	// Footprint is what the plan has read and what it writes. It is only needed if the store is a
+	// Ledger.
+	Footprint *plans.Footprint
+}
+
+// Begin starts recording an operation. It returns an error if the state or the journal can't be
+// written, before anything is changed.
+func (m *Manager) Begin(ctx context.Context, run *Run) error {
+	m.mu.Lock()
+	ready, running, start := m.read, m.recorder != nil, m.state
+	m.mu.Unlock()
+	switch {
+	case !ready:
+		return errNotRead
+	case running:
+		return errors.New("an operation is being recorded already")
+	}
+	if p, ok := m.store.(backend.Prober); ok {
+		if err := p.Probe(ctx, m.name); err != nil {
+			return err
+		}
+	}
+	if run == nil {
+		run = &Run{}
+	}
+	r, err := m.dest.begin(ctx, start, run)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if len(data) == 0 {
-		if data != nil {
-			err = m.checkEmpty()
-		}
-		return out, err
-	}
-	if m.opts.Codec != nil {
-		if data, out.migrate, err = m.opts.Codec.Decrypt(ctx, data); err != nil {
-			return nil, err // the error names what can't be decrypted
-		}
-	}
-	f, err := statefile.Parse(data)
-	if err != nil {
-		if filer, ok := m.store.(backend.Filer); ok {
-			return nil, fmt.Errorf("%s: %w", filer.File(m.workspace), err)
-		}
-		return nil, err
-	}
-	out.exists, out.serial, out.lineage, out.version, out.state = true, f.Serial, f.Lineage, f.TerraformVersion, f.State
-	return out, nil
-}
-
-// get reads the text of the snapshot, and its version into out.
-func (m *Manager) get(ctx context.Context, out *stored) (data []byte, err error) {
-	if swapper, ok := m.store.(backend.Swapper); ok {
-		data, out.written, err = swapper.GetVersion(ctx, m.workspace)
-		return data, err
-	}
-	return m.store.Get(ctx, m.workspace)
-}
-
-func (m *Manager) noWorkspaces() error {
-	return tfdiags.Errorf("No such workspace", "This backend supports only the workspace \"default\", so there is no "+
-		"workspace %q. Select the default one, or unset TF_WORKSPACE where that names another.", m.workspace)
-}
-
-// checkEmpty returns an error if the empty file of a local state must have lost its content. An
-// empty file alone is no error: other programs leave one if their first run is killed. If there is
-// also a backup, a journal or an errored.tfstate, there was a state.
-func (m *Manager) checkEmpty() error {
-	filer, ok := m.store.(backend.Filer)
-	if !ok {
-		return nil
-	}
-	file := filer.File(m.workspace)
-	for _, path := range append(m.erroredFiles(), file+".backup", m.journalPath()) {
-		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-			return statefile.DamagedError{Err: fmt.Errorf("%s is empty, but %s shows that there was a state: "+
-				"replace it with "+
-				"a copy of the state or, to start without a state, move both files away", file, path)}
-		}
-	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.recorder = r
 	return nil
 }
 
-// journalPath returns the path of the journal.
-func (m *Manager) journalPath() string {
-	if filer, ok := m.store.(backend.Filer); ok {
-		return filer.File(m.workspace) + ".journal"
-	}
-	// Workspace names may be too long for a file name, or differ only in case.
-	id := sha256.Sum256([]byte(m.opts.StoreID + "\x00" + m.workspace))
-	return filepath.Join(m.opts.DataDir, "journal", hex.EncodeToString(id[:16]))
+// recording returns the recorder of the operation in progress, or nil.
+func (m *Manager) recording() recorder {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.recorder
 }
 
-// openJournal creates this state's journal.
-func (m *Manager) openJournal(fail func(error), first []*entry) (*journal, error) {
-	path := m.journalPath()
-	if _, beside := m.store.(backend.Filer); !beside {
-		if err := atomicfile.CheckBelow(m.opts.DataDir, filepath.Dir(path)); err != nil {
-			return nil, fmt.Errorf("making the journal: %w: remove the link", err)
-		}
-	}
-	return openJournal(path, m.opts.Codec, fail, first)
-}
-
-// erroredPath returns the path for a state that can't be written to its store. It is always a new
-// file, as an existing one may be the only record of another run.
-func (m *Manager) erroredPath() string {
-	return freeName(func(n int) string {
-		if n == 1 {
-			return filepath.Join(m.opts.WorkDir, "errored.tfstate")
-		}
-		return filepath.Join(m.opts.WorkDir, fmt.Sprintf("errored.%d.tfstate", n))
-	})
-}
-
-// freeName returns the first name that no file has. A name that can't be checked counts as free:
-// writing the file reports the reason.
-func freeName(name func(n int) string) string {
-	for n := 1; ; n++ {
-		if _, err := os.Lstat(name(n)); err != nil {
-			return name(n)
-		}
+// Started records that a provider is about to be called. Once it has returned, the record survives
+// a crash of this process.
+func (m *Manager) Started(op Operation) {
+	if r := m.recording(); r != nil {
+		r.started(&op)
 	}
 }
 
-// erroredFiles returns the existing files with names that erroredPath may return.
-func (m *Manager) erroredFiles() []string {
-	entries, _ := os.ReadDir(cmp.Or(m.opts.WorkDir, ".")) // the files are optional, so errors are ignored
-	var paths []string
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "errored.") && strings.HasSuffix(e.Name(), ".tfstate") {
-			paths = append(paths, filepath.Join(m.opts.WorkDir, e.Name()))
-		}
+// Ended records that a step has ended, with or without success. Storing its object may already have
+// recorded that.
+func (m *Manager) Ended(addr addrs.AbsInstance, deposed addrs.DeposedKey) {
+	if r := m.recording(); r != nil {
+		r.ended(ObjectID{addr, deposed})
 	}
-	return paths
+}
+
+// Stored records the new value of an object; nil if it was deleted. Once it has returned, the
+// record survives a crash of this process.
+func (m *Manager) Stored(
+	addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance,
+) {
+	if r := m.recording(); r != nil {
+		r.stored(ObjectChange{ObjectID: ObjectID{addr, deposed}, Object: obj, Provider: provider})
+	}
+}
+
+// Moved records in a single entry that an object was deposed or restored, so that a crash neither
+// loses nor duplicates it.
+func (m *Manager) Moved(
+	addr addrs.AbsInstance, from, to addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance,
+) {
+	if r := m.recording(); r != nil {
+		r.moved(ObjectChange{ObjectID: ObjectID{addr, to}, Object: obj, Provider: provider}, from)
+	}
+}
+
+// Save stops recording an operation and writes the final state, unless the store already has it. It
+// ignores the cancellation of ctx. If the store can't be written, it writes the state to
+// errored.tfstate, and the error says how to continue.
+func (m *Manager) Save(ctx context.Context, final *states.State) error {
+	m.mu.Lock()
+	ready := m.read
+	m.mu.Unlock()
+	if !ready {
+		return errNotRead
+	}
+	err := m.dest.save(ctx, final)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.recorder = nil
+	if err == nil {
+		m.state = final
+	}
+	return err
+}
+
+// Push replaces the state by another snapshot and adopts its serial and lineage, as state migration
+// and "state push" do. Unless force is set, the lineages must be equal and the snapshot must not be
+// older. A snapshot without lineage, written by hand or by an early version, becomes the successor
+// of the current state. Of a file that was written because a ledger failed, it writes what the run
+// of that file has changed, unless other runs have changed the same. Push requires a previous Read.
+func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) error {
+	m.mu.Lock()
+	ready := m.read
+	m.mu.Unlock()
+	if !ready {
+		return errNotRead
+	}
+	if err := m.dest.push(ctx, f, force); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state = f.State
+	return nil
+}
+
+// stopRecording ends the recording of an operation, if one is in progress, without saving.
+func (m *Manager) stopRecording() {
+	m.mu.Lock()
+	m.recorder = nil
+	m.mu.Unlock()
+	m.dest.abandon()
+}
+
+// Encode returns the text of a state for a local copy, encrypted if the store is.
+func (m *Manager) Encode(file *statefile.File) ([]byte, error) {
+	data, err := statefile.Encode(file, &statefile.Options{Indent: m.opts.Codec == nil})
+	if err != nil {
+		return nil, err
+	}
+	return m.seal(data, true)
 }
 
 // errNotRead is the error of operations that require a successful Read.

@@ -36,15 +36,15 @@ type recovery struct {
 }
 
 // recover reads the journal of a killed run. It returns nil if there is none.
-func (m *Manager) recover(ctx context.Context, present *stored) (*recovery, error) {
-	path := m.journalPath()
+func (s *snapshots) recover(ctx context.Context, present *stored) (*recovery, error) {
+	path := s.journalPath()
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return nil, nil
 	}
-	if live, err := inUse(path, m.opts.Codec); live || err != nil {
+	if live, err := inUse(path, s.opts.Codec); live || err != nil {
 		return nil, err
 	}
-	entries, damaged, err := readJournal(ctx, path, m.opts.Codec)
+	entries, damaged, err := readJournal(ctx, path, s.opts.Codec)
 	if errors.Is(err, fs.ErrNotExist) { // the run ended in the meantime
 		return nil, nil
 	}

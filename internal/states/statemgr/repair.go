@@ -13,7 +13,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/atomicfile"
-	"tofu/internal/backend"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 )
@@ -35,15 +34,17 @@ type Repair struct {
 // It adds the objects that are missing in the damaged snapshot from errored.tfstate and the backup,
 // and then replays the journal of an interrupted run. Too many objects are better than too few: the
 // next plan detects only the former.
-func (m *Manager) Examine(ctx context.Context) (*Repair, error) {
-	m.writing.Lock()
-	defer m.writing.Unlock()
+func (m *Manager) Examine(ctx context.Context) (*Repair, error) { return m.whole.examine(ctx) }
+
+func (s *snapshots) examine(ctx context.Context) (*Repair, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	present := new(stored)
-	data, err := m.get(ctx, present)
+	data, err := s.get(ctx, present)
 	if err != nil {
 		return nil, err
 	}
-	_, cause := m.load(ctx)
+	_, cause := s.load(ctx)
 	if cause == nil {
 		return nil, nil
 	}
@@ -51,28 +52,28 @@ func (m *Manager) Examine(ctx context.Context) (*Repair, error) {
 		return nil, cause // not damaged, but encrypted with an unknown key or written by a newer program
 	}
 	r := &Repair{Cause: cause, State: states.New(), damaged: data, written: present.written}
-	sources := []*source{m.source(ctx, "the damaged state", data)}
-	for _, path := range m.otherFiles() {
+	sources := []*source{s.source(ctx, "the damaged state", data)}
+	for _, path := range s.otherFiles() {
 		if text, err := os.ReadFile(path); err == nil {
-			sources = append(sources, m.source(ctx, path, text))
+			sources = append(sources, s.source(ctx, path, text))
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			r.addFinding("%s can't be read: %v", path, err)
 		}
 	}
 	slices.SortStableFunc(sources, func(a, b *source) int { return cmp.Compare(b.serial(), a.serial()) })
-	for _, s := range sources {
-		if complete := r.merge(s); complete {
+	for _, text := range sources {
+		if complete := r.merge(text); complete {
 			break // older sources add nothing
 		}
 	}
-	return r, m.takeJournal(ctx, r)
+	return r, s.takeJournal(ctx, r)
 }
 
 // otherFiles returns the paths of the files that may have the missing objects.
-func (m *Manager) otherFiles() []string {
-	out := m.erroredFiles()
-	if filer, ok := m.store.(backend.Filer); ok {
-		out = append(out, filer.File(m.workspace)+".backup")
+func (w *workspace) otherFiles() []string {
+	out := w.erroredFiles()
+	if file, ok := w.file(); ok {
+		out = append(out, file+".backup")
 	}
 	return out
 }
@@ -92,11 +93,11 @@ func (s *source) serial() uint64 {
 }
 
 // source reads the valid parts of a text.
-func (m *Manager) source(ctx context.Context, name string, data []byte) *source {
+func (w *workspace) source(ctx context.Context, name string, data []byte) *source {
 	s := &source{name: name}
 	var err error
-	if m.opts.Codec != nil && len(data) > 0 {
-		if data, _, err = m.opts.Codec.Decrypt(ctx, data); err != nil {
+	if w.opts.Codec != nil && len(data) > 0 {
+		if data, _, err = w.opts.Codec.Decrypt(ctx, data); err != nil {
 			s.problems = []string{fmt.Sprintf("nothing is readable: %v", err)}
 			return s
 		}
@@ -155,8 +156,8 @@ func (r *Repair) add(f *statefile.File) (added int) {
 }
 
 // takeJournal replays the journal of an interrupted run.
-func (m *Manager) takeJournal(ctx context.Context, r *Repair) error {
-	rec, err := m.recover(ctx, &stored{exists: true, serial: r.serial, lineage: r.lineage, state: r.State})
+func (s *snapshots) takeJournal(ctx context.Context, r *Repair) error {
+	rec, err := s.recover(ctx, &stored{exists: true, serial: r.serial, lineage: r.lineage, state: r.State})
 	switch {
 	case err != nil:
 		return err
@@ -176,39 +177,49 @@ func (m *Manager) takeJournal(ctx context.Context, r *Repair) error {
 		r.Objects++
 	}
 	rec.diverged = false // its run wrote the state before the damage
-	m.old = rec
+	s.killed = rec
 	return nil
 }
 
 // WriteRepair replaces the damaged state by the repaired one. It returns the path of the file in
 // which it keeps the damaged state. The caller must hold the lock.
 func (m *Manager) WriteRepair(ctx context.Context, r *Repair) (kept string, err error) {
-	m.writing.Lock()
-	defer m.writing.Unlock()
-	if kept, err = m.keepDamaged(r.damaged); err != nil {
+	if kept, err = m.whole.writeRepair(ctx, r); err != nil {
+		return kept, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state = r.State
+	return kept, nil
+}
+
+func (s *snapshots) writeRepair(ctx context.Context, r *Repair) (kept string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if kept, err = s.keepDamaged(r.damaged); err != nil {
 		return "", fmt.Errorf("keeping the damaged state: %w", err)
 	}
 	next := stored{exists: true, serial: r.serial + 1, lineage: r.lineage, state: r.State}
 	if next.lineage == "" {
 		next.lineage = uuid.NewString()
 	}
-	m.stored.written = r.written
-	if err := m.put(ctx, &next); err != nil {
+	s.content.written = r.written
+	if err := s.put(ctx, &next); err != nil {
 		return kept, err
 	}
-	m.committed(r.State)
+	s.committed()
 	return kept, nil
 }
 
 // keepDamaged writes the damaged snapshot beside the state or into the working directory. An empty
 // snapshot is not kept.
-func (m *Manager) keepDamaged(data []byte) (string, error) {
+func (w *workspace) keepDamaged(data []byte) (string, error) {
 	if len(data) == 0 {
 		return "", nil
 	}
 	base := "terraform.tfstate"
-	if filer, ok := m.store.(backend.Filer); ok {
-		base = filer.File(m.workspace)
+	if file, ok := w.file(); ok {
+		base = file
 	}
 	path := freeName(func(n int) string { return fmt.Sprintf("%s.damaged-%d", base, n) })
 	return path, atomicfile.WriteSynced(path, data, 0o600)

@@ -1,0 +1,313 @@
+package statemgr
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tofu/internal/addrs"
+	"tofu/internal/atomicfile"
+	"tofu/internal/backend"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+	"tofu/internal/tfdiags"
+)
+
+// A destination is where the state of a workspace is kept. There are two: snapshots, a store of
+// whole states, and parts, a ledger. The methods that do I/O run one at a time.
+type destination interface {
+	// read returns the state with the changes of killed runs, and warns about these.
+	read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error)
+	// create writes an empty state. It returns backend.ErrChanged if there is a state already.
+	create(ctx context.Context) (*Snapshot, error)
+	// begin starts recording an operation. start is the state as read.
+	begin(ctx context.Context, start *states.State, run *Run) (recorder, error)
+	// save ends the recording, if there is one, and writes the final state.
+	save(ctx context.Context, final *states.State) error
+	// push replaces the state; see Manager.Push.
+	push(ctx context.Context, f *statefile.File, force bool) error
+	// abandon ends the recording, if there is one, without saving. What was recorded is kept.
+	abandon()
+}
+
+// A recorder records the steps of an operation. Once a method has returned, its record survives a
+// crash of this process. There are two recorders, one for each destination.
+type recorder interface {
+	// started records that a provider is about to be called.
+	started(op *Operation)
+	// ended records that a step has ended, unless storing its object has recorded that already.
+	ended(id ObjectID)
+	// stored records the new content of an object.
+	stored(o ObjectChange)
+	// moved is stored for an object that was another one of its instance before. There is one
+	// record, so that a crash neither loses nor duplicates the object.
+	moved(o ObjectChange, from addrs.DeposedKey)
+}
+
+// stored is the last known content of a destination.
+type stored struct {
+	exists  bool
+	serial  uint64
+	lineage string
+	version string // of the program that wrote it
+	state   *states.State
+	migrate bool   // it must be written even if nothing changed
+	written string // version in the store, if that is a backend.Swapper
+	// revision of what was read, if the store is a ledger; changes of this process don't count
+	revision uint64
+}
+
+func (s *stored) snapshot() *Snapshot {
+	return &Snapshot{State: s.state, Exists: s.exists, Serial: s.serial, Lineage: s.lineage, Version: s.version,
+		Revision: s.revision}
+}
+
+// successor returns the content that Push writes for a file. It reports whether that is the present
+// content, so that there is nothing to write.
+func (s *stored) successor(f *statefile.File, force bool) (next *stored, unchanged bool, err error) {
+	same := s.exists && statefile.Equal(f.State, s.state)
+	if s.exists && !force && f.Lineage != "" && s.lineage != "" {
+		switch {
+		case f.Lineage != s.lineage:
+			return nil, false, pushRefused("The states have different lineages, %q and %q, so they describe "+
+				"different infrastructure. The current state would be lost.", f.Lineage, s.lineage)
+		case f.Serial < s.serial:
+			return nil, false, pushRefused("The current state has serial %d, which is newer than %d.",
+				s.serial, f.Serial)
+		case f.Serial == s.serial && !same:
+			return nil, false, pushRefused("The current state has the same serial, %d, but a different content.",
+				f.Serial)
+		}
+	}
+	if same && f.Serial == s.serial && f.Lineage == s.lineage && !s.migrate {
+		return s, true, nil
+	}
+	after := *s
+	after.exists, after.migrate, after.serial, after.lineage, after.state = true, false, f.Serial, f.Lineage, f.State
+	if after.lineage == "" {
+		after.lineage = s.lineage
+		if s.exists && !force && !same { // plans for the current state must not apply to this one
+			after.serial = max(after.serial, s.serial+1)
+		}
+	}
+	return &after, false, nil
+}
+
+func pushRefused(format string, args ...any) error {
+	format += " To replace it anyway, use -force."
+	return tfdiags.Errorf("Cannot replace the state", format, args...)
+}
+
+// workspace is what a destination has in common with the other one: the options, and the files that
+// belong to the state but are not in its store.
+type workspace struct {
+	store backend.Store
+	name  string
+	opts  Options
+	log   *slog.Logger
+}
+
+// file returns the path of the state if it is a local file.
+func (w *workspace) file() (path string, ok bool) {
+	filer, ok := w.store.(backend.Filer)
+	if !ok {
+		return "", false
+	}
+	return filer.File(w.name), true
+}
+
+func (w *workspace) noWorkspaces() error {
+	return tfdiags.Errorf("No such workspace", "This backend supports only the workspace \"default\", so there is no "+
+		"workspace %q. Select the default one, or unset TF_WORKSPACE where that names another.", w.name)
+}
+
+// journalPath returns the path of the journal.
+func (w *workspace) journalPath() string {
+	if file, ok := w.file(); ok {
+		return file + ".journal"
+	}
+	// Workspace names may be too long for a file name, or differ only in case.
+	id := sha256.Sum256([]byte(w.opts.StoreID + "\x00" + w.name))
+	return filepath.Join(w.opts.DataDir, "journal", hex.EncodeToString(id[:16]))
+}
+
+// openJournal creates this state's journal.
+func (w *workspace) openJournal(fail func(error), first []*entry) (*journal, error) {
+	path := w.journalPath()
+	if _, beside := w.file(); !beside {
+		if err := atomicfile.CheckBelow(w.opts.DataDir, filepath.Dir(path)); err != nil {
+			return nil, fmt.Errorf("making the journal: %w: remove the link", err)
+		}
+	}
+	return openJournal(path, w.opts.Codec, fail, first)
+}
+
+// erroredPath returns the path for a state that can't be written to its store. It is always a new
+// file, as an existing one may be the only record of another run.
+func (w *workspace) erroredPath() string {
+	return freeName(func(n int) string {
+		if n == 1 {
+			return filepath.Join(w.opts.WorkDir, "errored.tfstate")
+		}
+		return filepath.Join(w.opts.WorkDir, fmt.Sprintf("errored.%d.tfstate", n))
+	})
+}
+
+// freeName returns the first name that no file has. A name that can't be checked counts as free:
+// writing the file reports the reason.
+func freeName(name func(n int) string) string {
+	for n := 1; ; n++ {
+		if _, err := os.Lstat(name(n)); err != nil {
+			return name(n)
+		}
+	}
+}
+
+// erroredFiles returns the existing files with names that erroredPath may return.
+func (w *workspace) erroredFiles() []string {
+	entries, _ := os.ReadDir(cmp.Or(w.opts.WorkDir, ".")) // the files are optional, so errors are ignored
+	var paths []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "errored.") && strings.HasSuffix(e.Name(), ".tfstate") {
+			paths = append(paths, filepath.Join(w.opts.WorkDir, e.Name()))
+		}
+	}
+	return paths
+}
+
+// writeTimeout limits one attempt to write the state, including retries of the driver.
+const writeTimeout = 5 * time.Minute
+
+// abortTimeout limits all attempts together after an abort.
+const abortTimeout = 10 * time.Second
+
+// retryDelays are the delays between attempts to write to a remote store.
+var retryDelays = []time.Duration{time.Second, 3 * time.Second}
+
+// persist calls write, and repeats it after an error unless the store is a local file.
+func (w *workspace) persist(ctx context.Context, write func(context.Context) error) error {
+	_, isFile := w.file()
+	ctx, end := w.withDeadline(ctx)
+	defer end()
+	for i := 0; ; i++ {
+		attempt, cancel := context.WithTimeout(ctx, writeTimeout)
+		err := write(attempt)
+		cancel()
+		if err == nil || isFile || errors.Is(err, backend.ErrChanged) || i == len(retryDelays) {
+			return err
+		}
+		w.log.Warn("could not save the state; trying again", "error", err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(retryDelays[i]):
+		}
+	}
+}
+
+// withDeadline returns a context that is canceled abortTimeout after an abort.
+func (w *workspace) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-w.opts.Abort:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(abortTimeout):
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// encode returns the text of a state, as it is in the store. The encoder may be nil.
+func (w *workspace) encode(enc *statefile.Encoder, file *statefile.File) ([]byte, error) {
+	if enc == nil {
+		enc = new(statefile.Encoder)
+	}
+	_, indent := w.file()
+	data, err := enc.Encode(file, &statefile.Options{Indent: indent && w.opts.Codec == nil})
+	if err != nil {
+		return nil, err
+	}
+	return w.seal(data, indent)
+}
+
+// seal encrypts a state if a codec is set, and then indents the result if indent is set.
+func (w *workspace) seal(data []byte, indent bool) ([]byte, error) {
+	if w.opts.Codec == nil {
+		return data, nil
+	}
+	data, err := w.opts.Codec.Encrypt(data)
+	if err != nil {
+		return nil, fmt.Errorf("encrypting the state: %w", err)
+	}
+	if !indent {
+		return data, nil
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, data, "", "  "); err != nil {
+		return nil, fmt.Errorf("encrypting the state: %w", err)
+	}
+	return append(bytes.TrimRight(out.Bytes(), "\n"), '\n'), nil
+}
+
+// Unsaved is the Extra field of a diagnostic if the state could not be saved to any file. Data is
+// the text of the state, to be printed as a last resort.
+type Unsaved struct{ Data []byte }
+
+// emergency saves a state to a local file and returns an error that says so. j is the journal with
+// the changes of the run; nil if there is none.
+func (w *workspace) emergency(enc *statefile.Encoder, file *statefile.File, j *journal, cause error) error {
+	if file.Lineage == "" {
+		file.Lineage = uuid.NewString()
+	}
+	path := w.erroredPath()
+	data, err := w.encode(enc, file)
+	if err == nil {
+		err = atomicfile.WriteSynced(path, data, 0o600)
+	}
+	intact := j != nil && j.complete()
+	d := tfdiags.Errorf("Failed to save the state", "%s.", cause)
+	if err == nil {
+		d.Detail += fmt.Sprintf("\n\nThe state was written to %s instead. After solving the problem, run\n\n    "+
+			"tofu state push %s", path, path)
+		if intact {
+			d.Detail += fmt.Sprintf("\n\nor any other command: the changes of this run are also in the journal, %s, "+
+				"and the next command reads them from it.", j.path)
+		}
+		return d
+	}
+	d.Detail += fmt.Sprintf("\n\nWriting it to %s failed too: %s.", path, err)
+	if intact {
+		d.Detail += fmt.Sprintf(" Nothing is lost: the changes of this run are in the journal, %s. Keep that file. "+
+			"After you have solved the problem, the next command in this directory reads them from it.", j.path)
+	} else if data != nil {
+		d.Detail += " Keep the text of the state below: it is the only record of the changes of this run."
+		d.Extra = Unsaved{Data: data}
+	}
+	return d
+}
+
+func loadFailed(err error) error {
+	d := tfdiags.Errorf("Failed to load state", "%s", tfdiags.Sentence(err))
+	if errors.As(err, new(statefile.DamagedError)) {
+		d.Detail += " To list its readable parts, run \"tofu state repair\"."
+	}
+	return d
+}

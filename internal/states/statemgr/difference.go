@@ -1,0 +1,140 @@
+package statemgr
+
+import (
+	"iter"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+)
+
+// Difference returns the change that turns one state into another.
+func Difference(from, to *states.State) *Change {
+	c := &Change{Objects: objectChanges(from, to), Outputs: map[string]*states.Output{}}
+	for _, name := range to.OutputNames() {
+		if !statefile.SameOutput(from.Output(name), to.Output(name)) {
+			c.Outputs[name] = to.Output(name)
+		}
+	}
+	for _, name := range from.OutputNames() {
+		if to.Output(name) == nil {
+			c.Outputs[name] = nil
+		}
+	}
+	for r := range to.Resources() {
+		if old := from.Resource(r.Addr); len(r.Instances) == 0 && (old == nil || old.Provider != r.Provider) {
+			c.Resources = append(c.Resources, ResourceChange{Addr: r.Addr, Provider: r.Provider})
+		}
+	}
+	for r := range from.Resources() {
+		if len(r.Instances) == 0 && to.Resource(r.Addr) == nil {
+			c.Resources = append(c.Resources, ResourceChange{Addr: r.Addr, Gone: true})
+		}
+	}
+	if !statefile.SameChecks(from, to) {
+		c.NewChecks, c.Checks = true, to.Checks
+	}
+	return c
+}
+
+// objectChanges returns the changes of objects that turn one state into another.
+func objectChanges(from, to *states.State) []ObjectChange {
+	var out []ObjectChange
+	for id, place := range allObjects(to) {
+		old := find(from, id)
+		if !statefile.SameObject(old, place.obj) || old != nil && providerOf(from, id.Addr) != place.provider {
+			c := ObjectChange{ObjectID: id, Object: place.obj, Provider: place.provider, Existed: from.Instance(id.Addr) != nil}
+			if old != nil && sameIdentity(old, providerOf(from, id.Addr), &c) {
+				c.From = &ObjectID{id.Addr, id.Deposed}
+			}
+			out = append(out, c)
+		}
+	}
+	var gone []ObjectID
+	for id := range allObjects(from) {
+		if find(to, id) == nil {
+			out = append(out, ObjectChange{ObjectID: id, Existed: true})
+			gone = append(gone, id)
+		}
+	}
+	findMoves(from, gone, out)
+	return out
+}
+
+// sameIdentity reports whether an object that replaces another one is the same object, as far as
+// that is known.
+func sameIdentity(old *states.Object, provider addrs.ProviderInstance, c *ObjectChange) bool {
+	typ := c.Addr.Resource.Type
+	before, known := old.Identify(provider.Config.Provider, typ)
+	now, ok := c.Object.Identify(c.Provider.Config.Provider, typ)
+	return before == now || !known || !ok
+}
+
+// findMoves sets From of the objects that were at one of the addresses gone. An object is recognized
+// by its identity, if only one of these has it.
+func findMoves(from *states.State, gone []ObjectID, changes []ObjectChange) {
+	origins := make(map[states.ObjectIdentity]*ObjectID, len(gone))
+	for i, at := range gone {
+		identity, ok := find(from, at).Identify(providerOf(from, at.Addr).Config.Provider, at.Addr.Resource.Type)
+		if !ok {
+			continue
+		}
+		origin := &gone[i]
+		if _, twice := origins[identity]; twice {
+			origin = nil
+		}
+		origins[identity] = origin
+	}
+	for i := range changes {
+		c := &changes[i]
+		if len(origins) == 0 || c.Object == nil || find(from, c.ObjectID) != nil {
+			continue
+		}
+		if identity, ok := c.Object.Identify(c.Provider.Config.Provider, c.Addr.Resource.Type); ok {
+			c.From = origins[identity]
+			delete(origins, identity) // only one object can come from there
+		}
+	}
+}
+
+// ChangedInstances returns the instances with objects that differ between two states. Some are
+// listed more than once.
+func ChangedInstances(from, to *states.State) []addrs.AbsInstance {
+	var out []addrs.AbsInstance
+	for _, o := range objectChanges(from, to) {
+		out = append(out, o.Addr)
+	}
+	return out
+}
+
+// ownedObject is an object and its provider instance.
+type ownedObject struct {
+	obj      *states.Object
+	provider addrs.ProviderInstance
+}
+
+// allObjects iterates over all objects of a state.
+func allObjects(s *states.State) iter.Seq2[ObjectID, ownedObject] {
+	return func(yield func(ObjectID, ownedObject) bool) {
+		for r := range s.Resources() {
+			for key, inst := range r.Instances {
+				addr := r.Addr.Instance(key)
+				provider := addrs.ProviderInstance{Config: r.Provider, Key: inst.ProviderKey}
+				if inst.Current != nil && !yield(ObjectID{addr, addrs.NotDeposed},
+					ownedObject{inst.Current, provider}) {
+					return
+				}
+				for deposed, obj := range inst.Deposed {
+					if !yield(ObjectID{addr, deposed}, ownedObject{obj, provider}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+func providerOf(s *states.State, addr addrs.AbsInstance) addrs.ProviderInstance {
+	r := s.Resource(addr.Abs())
+	return addrs.ProviderInstance{Config: r.Provider, Key: r.Instances[addr.Key].ProviderKey}
+}

@@ -1,0 +1,218 @@
+package statemgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+	"tofu/internal/tfdiags"
+)
+
+// journalRecorder records an operation in a journal, and writes a snapshot to the store at
+// intervals. The journal makes the state durable; the snapshots are for other readers.
+type journalRecorder struct {
+	to      *snapshots
+	journal *journal
+	first   *firstChange
+	objects statefile.Encoder // encodes journal entries; safe for concurrent use
+
+	wake    chan struct{} // wakes the snapshots goroutine after a change
+	stop    func()        // ends that goroutine
+	stopped sync.WaitGroup
+
+	mu    sync.Mutex // guards the following fields; never held during I/O
+	over  bool       // nothing more is recorded
+	state *states.State
+	dirty bool                  // the state has changed since the last snapshot
+	steps map[ObjectID]openStep // the steps in progress
+}
+
+// openStep is a step in progress.
+type openStep struct {
+	start   *entry
+	deletes bool
+}
+
+// newJournalRecorder starts recording an operation that starts from a state.
+func newJournalRecorder(to *snapshots, j *journal, start *states.State, first *firstChange) *journalRecorder {
+	stop := make(chan struct{})
+	r := &journalRecorder{to: to, journal: j, first: first, state: start.Clone(), steps: make(map[ObjectID]openStep),
+		wake: make(chan struct{}, 1), stop: sync.OnceFunc(func() { close(stop) })}
+	r.stopped.Go(func() { r.writeSnapshots(stop) })
+	return r
+}
+
+// started implements recorder.
+func (r *journalRecorder) started(op *Operation) {
+	if op.reads() {
+		return
+	}
+	e := newStartEntry(op)
+	r.mu.Lock()
+	ended := r.over
+	if !ended {
+		r.steps[ObjectID{op.Addr, op.Deposed}] = openStep{e, op.deletes()}
+	}
+	r.mu.Unlock()
+	if !ended {
+		r.journal.append(e)
+	}
+}
+
+// ended implements recorder.
+func (r *journalRecorder) ended(id ObjectID) {
+	r.mu.Lock()
+	_, open := r.steps[id]
+	delete(r.steps, id)
+	r.mu.Unlock()
+	if open {
+		r.journal.append(&entry{Kind: endEntry, Addr: id.Addr.String(), Deposed: id.Deposed})
+	}
+}
+
+// stored implements recorder.
+func (r *journalRecorder) stored(o ObjectChange) {
+	e, err := newStoreEntry(&r.objects, &o)
+	if !r.record(e, err) {
+		return
+	}
+	r.changed(func() {
+		set(r.state, o.ObjectID, o.Object, o.Provider)
+		if step, open := r.steps[o.ObjectID]; open && step.deletes == (o.Object == nil) {
+			delete(r.steps, o.ObjectID)
+		}
+	})
+}
+
+// moved implements recorder.
+func (r *journalRecorder) moved(o ObjectChange, from addrs.DeposedKey) {
+	e, err := newStoreEntry(&r.objects, &o)
+	e.From = &from
+	if !r.record(e, err) {
+		return
+	}
+	r.changed(func() {
+		set(r.state, o.ObjectID, o.Object, o.Provider)
+		set(r.state, ObjectID{o.Addr, from}, nil, o.Provider)
+	})
+}
+
+// record appends an entry to the journal, or reports the error of making it. It returns false if
+// the recording has ended. The entry is written before anything slower is done.
+func (r *journalRecorder) record(e *entry, err error) bool {
+	r.mu.Lock()
+	ended := r.over
+	r.mu.Unlock()
+	switch {
+	case ended:
+		return false
+	case err == nil:
+		r.journal.append(e)
+	default:
+		r.journal.report(err)
+	}
+	return true
+}
+
+// changed applies a change to the state and wakes the snapshots goroutine.
+func (r *journalRecorder) changed(change func()) {
+	r.mu.Lock()
+	change()
+	r.dirty = true
+	r.mu.Unlock()
+	r.first.record()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// writeSnapshots writes snapshots to the store, the first one an interval after the first change.
+func (r *journalRecorder) writeSnapshots(stop <-chan struct{}) {
+	for {
+		select {
+		case <-r.wake:
+		case <-stop:
+			return
+		}
+		select {
+		case <-time.After(r.to.opts.Interval):
+		case <-stop:
+			return
+		}
+		now := r.unwritten()
+		if now == nil {
+			continue
+		}
+		if err := r.writeSnapshot(now); err != nil {
+			r.to.log.Warn("could not save the state during the operation; it will be saved at the end", "error", err)
+		}
+	}
+}
+
+// unwritten returns a copy of the state, or nil if it hasn't changed since the last call.
+func (r *journalRecorder) unwritten() *states.State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.dirty {
+		return nil
+	}
+	r.dirty = false
+	return r.state.Clone()
+}
+
+// writeSnapshot writes a state to the store. A panic is an error, since it must not end the process
+// while providers are being called.
+func (r *journalRecorder) writeSnapshot(now *states.State) (err error) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			crash := tfdiags.CrashOf(problem)
+			err = fmt.Errorf("internal error: %v\n%s", crash.Problem, crash.Stack)
+		}
+	}()
+	now.Prune()
+	ctx, end := r.to.withDeadline(context.Background())
+	defer end()
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	r.to.mu.Lock()
+	defer r.to.mu.Unlock()
+	return r.to.write(ctx, now)
+}
+
+// stopWriting ends the writing of snapshots and waits for the one that is being written. The caller
+// must not hold the lock of the destination.
+func (r *journalRecorder) stopWriting() {
+	r.stop()
+	r.stopped.Wait()
+}
+
+// end makes the recorder record nothing more. It returns the steps that have not ended.
+func (r *journalRecorder) end() map[ObjectID]openStep {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	steps := r.steps
+	r.over, r.steps = true, nil
+	return steps
+}
+
+// report notes that an entry could not be made.
+func (j *journal) report(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.err = errors.Join(j.err, err)
+	j.reportFailure(err)
+}
+
+// complete reports whether the journal has entries and all of them are on disk.
+func (j *journal) complete() bool {
+	err := j.f.Sync()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return err == nil && j.err == nil && j.entries > 0
+}

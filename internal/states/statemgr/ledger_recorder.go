@@ -1,0 +1,166 @@
+package statemgr
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+)
+
+// recordTimeout limits the recording of one step in a ledger, including repetitions.
+const recordTimeout = 2 * time.Minute
+
+// ledgerRecorder records an operation in the ledger that keeps the state. Steps that are recorded at
+// the same time share a transaction.
+type ledgerRecorder struct {
+	to       *parts
+	run      LedgerRun
+	revision uint64 // of the state that the plan has read
+	first    *firstChange
+
+	mu     sync.Mutex                // guards the following fields
+	base   *states.State             // what the ledger has, without the changes of other runs
+	steps  map[ObjectID]recordedStep // the steps in progress
+	failed bool
+
+	starts  queue[*Operation]
+	results queue[*Change]
+}
+
+// recordedStep is a step in progress.
+type recordedStep struct {
+	deletes  bool // the object
+	recorded bool // in the ledger; steps that only read are not
+}
+
+// context returns the context of a record. The cancellation of the operation must not prevent it.
+func (r *ledgerRecorder) context() (context.Context, context.CancelFunc) {
+	ctx, end := r.to.withDeadline(context.Background())
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	return ctx, func() { cancel(); end() }
+}
+
+// fail reports that steps can't be recorded any more. What is missing is saved at the end.
+func (r *ledgerRecorder) fail(err error) {
+	r.mu.Lock()
+	first := !r.failed
+	r.failed = true
+	r.mu.Unlock()
+	if !first {
+		return
+	}
+	r.to.log.Warn("could not record a step of the operation; no more steps will start", "error", err)
+	if r.to.opts.Fail != nil {
+		go r.to.opts.Fail(err)
+	}
+}
+
+// recorded returns the state as recorded.
+func (r *ledgerRecorder) recorded() *states.State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.base
+}
+
+// started implements recorder.
+func (r *ledgerRecorder) started(op *Operation) {
+	r.mu.Lock()
+	r.steps[ObjectID{op.Addr, op.Deposed}] = recordedStep{op.deletes(), !op.reads()}
+	r.mu.Unlock()
+	if op.reads() {
+		return
+	}
+	if err := r.starts.add(op, func(take func() []*Operation) error {
+		ctx, cancel := r.context()
+		defer cancel()
+		return r.run.Start(ctx, take)
+	}); err != nil {
+		r.fail(err)
+	}
+}
+
+// stored implements recorder.
+func (r *ledgerRecorder) stored(o ObjectChange) { r.store(o) }
+
+// moved implements recorder.
+func (r *ledgerRecorder) moved(o ObjectChange, from addrs.DeposedKey) {
+	origin := ObjectID{o.Addr, from}
+	o.From = &origin
+	r.store(o, ObjectChange{ObjectID: origin})
+}
+
+// store records objects of one instance in one transaction, with the end of the step that stored
+// the first one.
+func (r *ledgerRecorder) store(objects ...ObjectChange) {
+	change := &Change{}
+	r.mu.Lock()
+	for _, o := range objects {
+		old := find(r.base, o.ObjectID)
+		if old != nil && o.From == nil {
+			o.From = &ObjectID{o.Addr, o.Deposed}
+		}
+		if !statefile.SameObject(old, o.Object) || old != nil && o.Object != nil &&
+			providerOf(r.base, o.Addr) != o.Provider {
+			change.Objects = append(change.Objects, o)
+		}
+	}
+	first := &objects[0]
+	if step, open := r.steps[first.ObjectID]; open && step.deletes == (first.Object == nil) {
+		delete(r.steps, first.ObjectID)
+		if step.recorded {
+			change.Ended = []ObjectID{first.ObjectID}
+		}
+		for i := range change.Objects {
+			o := &change.Objects[i]
+			o.ByProvider = o.ObjectID == first.ObjectID
+		}
+	}
+	r.mu.Unlock()
+	if len(change.Objects) == 0 && len(change.Ended) == 0 {
+		return
+	}
+	if err := r.write(change); err != nil {
+		return
+	}
+	r.mu.Lock()
+	for _, o := range change.Objects {
+		set(r.base, o.ObjectID, o.Object, o.Provider)
+	}
+	r.mu.Unlock()
+	r.first.record()
+}
+
+// ended implements recorder.
+func (r *ledgerRecorder) ended(id ObjectID) {
+	r.mu.Lock()
+	step := r.steps[id]
+	delete(r.steps, id)
+	r.mu.Unlock()
+	if step.recorded {
+		_ = r.write(&Change{Ended: []ObjectID{id}})
+	}
+}
+
+// write writes the result of a step, together with those that other steps have meanwhile, and
+// reports an error to the operation. It returns when the results are stored.
+func (r *ledgerRecorder) write(change *Change) error {
+	err := r.results.add(change, func(take func() []*Change) error {
+		ctx, cancel := r.context()
+		defer cancel()
+		_, _, err := r.run.Write(ctx, func() *Change {
+			all := &Change{Base: r.revision, Lineage: r.to.newLineage()}
+			for _, c := range take() {
+				all.Objects, all.Ended = append(all.Objects, c.Objects...), append(all.Ended, c.Ended...)
+			}
+			return all
+		})
+		return err
+	})
+	if err != nil {
+		r.fail(err)
+	}
+	return err
+}

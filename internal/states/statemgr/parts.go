@@ -1,0 +1,331 @@
+package statemgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"tofu/internal/addrs"
+	"tofu/internal/backend"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+	"tofu/internal/tfdiags"
+)
+
+// parts is the destination in a ledger, which keeps the parts of a state one by one. It writes
+// changes, as a run that claims what it has read and what it writes.
+type parts struct {
+	*workspace
+	ledger Ledger
+	lock   *lock // names the run, and says how long to wait for the claims of others
+
+	writing sync.Mutex // serializes what doesn't belong to a single step
+
+	mu       sync.Mutex // guards the following fields; never held during I/O
+	content  stored
+	run      LedgerRun // of this process; nil until it is needed
+	lost     []LostRun
+	recorder *ledgerRecorder // of the operation in progress; nil if there is none
+}
+
+// read implements destination.
+func (p *parts) read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	in, err := p.ledger.LoadState(ctx, p.name, p.opts.Codec)
+	if err != nil {
+		return nil, loadFailed(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.content = stored{exists: in.Exists, serial: in.Serial, lineage: in.Lineage, version: in.Version, state: in.State,
+		migrate: in.Outdated, revision: in.Revision}
+	p.lost = in.Lost
+	snap := p.content.snapshot()
+	for _, lost := range in.Lost {
+		rec := recovery{header: header{Who: lost.Who}, interrupted: lost.Steps}
+		_, _ = fmt.Sscanf(lost.Process, "process %d", &rec.header.PID) // only for the message
+		rec.report(warn)
+		snap.Interrupted = append(snap.Interrupted, lost.Steps...)
+	}
+	return snap, nil
+}
+
+// known returns the last known content of the ledger.
+func (p *parts) known() stored {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.content
+}
+
+// ownRun returns the run of this process.
+func (p *parts) ownRun() LedgerRun {
+	info := p.lock.run()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run == nil {
+		p.run = p.ledger.NewRun(p.name, p.opts.Codec, info)
+	}
+	return p.run
+}
+
+// newLineage returns the lineage of the state. A state without one gets a new lineage.
+func (p *parts) newLineage() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.content.lineage == "" {
+		p.content.lineage = uuid.NewString()
+	}
+	return p.content.lineage
+}
+
+// create implements destination.
+func (p *parts) create(ctx context.Context) (*Snapshot, error) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	err := p.write(ctx, &Change{Replaces: true, Serial: 1}, states.New())
+	if errors.As(err, new(*ChangedError)) {
+		err = backend.ErrChanged
+	}
+	content := p.known()
+	return content.snapshot(), err
+}
+
+// begin implements destination. It claims what the plan has read and what it writes.
+func (p *parts) begin(ctx context.Context, start *states.State, run *Run) (recorder, error) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	end := start
+	if run.State != nil {
+		end = run.State
+	}
+	footprint := run.Footprint
+	if footprint == nil {
+		return nil, errors.New("the plan does not say what it has read, so that it can't be applied to this backend: " +
+			"make a new plan")
+	}
+	own := p.ownRun()
+	claim := func() error { return own.Claim(ctx, footprint) }
+	if err := p.lock.waiting().retry(ctx, claim); err != nil {
+		return nil, ExplainConflict(err)
+	}
+	writes := make(map[addrs.AbsInstance]bool, len(footprint.Writes))
+	for _, w := range footprint.Writes {
+		writes[w.Addr] = true
+	}
+	change := &Change{Base: footprint.Revision}
+	for _, o := range objectChanges(start, end) {
+		if writes[o.Addr] { // the rest was changed by other runs since the plan
+			change.Objects = append(change.Objects, o)
+		}
+	}
+	if !change.Empty() {
+		if err := p.write(ctx, change, p.known().state); err != nil {
+			return nil, ExplainConflict(err)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.content.revision = footprint.Revision
+	p.recorder = &ledgerRecorder{to: p, run: own, revision: footprint.Revision, first: newFirstChange(p.workspace, run),
+		base: end.Clone(), steps: map[ObjectID]recordedStep{}}
+	return p.recorder, nil
+}
+
+// write writes a change, after which this process knows the state of the ledger as state. The caller
+// holds p.writing.
+func (p *parts) write(ctx context.Context, change *Change, state *states.State) error {
+	if change.Lineage == "" {
+		change.Lineage = p.newLineage()
+	}
+	run := p.ownRun()
+	var serial uint64
+	err := p.lock.waiting().retry(ctx, func() (err error) {
+		serial, _, err = run.Write(ctx, func() *Change { return change })
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.content.exists, p.content.serial, p.content.lineage = true, serial, change.Lineage
+	p.content.state = state
+	return nil
+}
+
+// save implements destination. It writes what differs from the recorded state.
+func (p *parts) save(ctx context.Context, final *states.State) error {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	p.mu.Lock()
+	content, lost, r := p.content, p.lost, p.recorder
+	p.mu.Unlock()
+	base := content.state
+	if r != nil {
+		base = r.recorded()
+	}
+	change := Difference(base, final)
+	if content.migrate {
+		change = rewritten(change, final)
+	}
+	change.Base = content.revision
+	if !content.exists && change.Empty() {
+		change.Replaces, change.Serial = true, content.serial+1
+	}
+	for _, run := range lost {
+		change.Settled = append(change.Settled, run.ID)
+	}
+	if !change.Empty() || len(change.Settled) > 0 {
+		err := p.persist(context.WithoutCancel(ctx), func(ctx context.Context) error {
+			return p.write(ctx, change, final)
+		})
+		switch {
+		case err == nil:
+		case r == nil && (errors.As(err, new(*backend.LockedError)) || errors.As(err, new(*ChangedError))):
+			return ExplainConflict(err) // nothing happened yet outside of the state
+		default:
+			return p.saveElsewhere(final, err)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.content.state, p.content.migrate, p.recorder, p.lost = final, false, nil, nil
+	return nil
+}
+
+// saveElsewhere saves the state to a local file, with the run whose changes the ledger lacks, and
+// ends the run. It returns an error that says so.
+func (p *parts) saveElsewhere(final *states.State, cause error) error {
+	content := p.known()
+	err := p.emergency(nil, &statefile.File{
+		Serial: content.serial + 1, Lineage: content.lineage, State: final,
+		Unsaved: &statefile.UnsavedRun{ID: p.lock.run().ID, Revision: content.revision},
+	}, nil, cause)
+	p.abandon()
+	return err
+}
+
+// rewritten returns a change to final that also writes everything else again.
+func rewritten(change *Change, final *states.State) *Change {
+	all := Difference(states.New(), final)
+	added, changed := map[addrs.AbsInstance]bool{}, map[ObjectID]*ObjectID{}
+	for _, o := range change.Objects {
+		if o.Object == nil {
+			all.Objects = append(all.Objects, o)
+		}
+		added[o.Addr], changed[o.ObjectID] = !o.Existed, o.From
+	}
+	for i := range all.Objects {
+		o := &all.Objects[i]
+		o.Existed = !added[o.Addr]
+		o.From = &ObjectID{o.Addr, o.Deposed}
+		if from, ok := changed[o.ObjectID]; ok {
+			o.From = from
+		}
+	}
+	for name, o := range change.Outputs {
+		all.Outputs[name] = o
+	}
+	all.Resources, all.NewChecks, all.Checks = change.Resources, true, final.Checks
+	return all
+}
+
+// push implements destination.
+func (p *parts) push(ctx context.Context, f *statefile.File, force bool) error {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	content := p.known()
+	if f.Unsaved != nil && !force && (f.Lineage == content.lineage || content.lineage == "") {
+		return p.pushUnsaved(ctx, f)
+	}
+	next, unchanged, err := content.successor(f, force)
+	if err != nil || unchanged {
+		return err
+	}
+	change := Difference(content.state, next.state)
+	if content.migrate {
+		change = rewritten(change, next.state)
+	}
+	change.Base, change.Replaces, change.Serial, change.Lineage = content.revision, true, next.serial, next.lineage
+	if err := p.write(ctx, change, next.state); err != nil {
+		return pushFailed(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.content.migrate = false
+	return nil
+}
+
+func pushFailed(err error) error {
+	var d tfdiags.Diagnostic
+	if explained := ExplainConflict(err); errors.As(explained, &d) {
+		return explained
+	}
+	return tfdiags.Errorf("Failed to write state", "%s.", err)
+}
+
+// pushUnsaved writes what a run has changed and could not store, as that run. What others have
+// changed since stays as it is; it is refused if they have changed the same.
+func (p *parts) pushUnsaved(ctx context.Context, f *statefile.File) error {
+	base, present := states.New(), p.known().state
+	if historian, ok := p.ledger.(Historian); ok && f.Unsaved.Revision > 0 {
+		loaded, err := historian.LoadStateAt(ctx, p.name, &Moment{Revision: f.Unsaved.Revision}, p.opts.Codec)
+		if err != nil {
+			return loadFailed(err)
+		}
+		base = loaded.State
+	}
+	missing := make(map[ObjectID]bool) // what the store doesn't have
+	for _, o := range objectChanges(present, f.State) {
+		missing[o.ObjectID] = true
+	}
+	change := Difference(base, f.State)
+	change.NewChecks, change.Checks = false, nil // the history has none
+	change.Base, change.Lineage = f.Unsaved.Revision, f.Lineage
+	change.Objects = slices.DeleteFunc(change.Objects, func(o ObjectChange) bool { return !missing[o.ObjectID] })
+	for _, o := range change.Objects {
+		change.Ended = append(change.Ended, o.ObjectID)
+	}
+	for name := range change.Outputs {
+		if statefile.SameOutput(present.Output(name), f.State.Output(name)) {
+			delete(change.Outputs, name)
+		}
+	}
+	if change.Empty() {
+		return nil
+	}
+	info := NewLockInfo("state-push")
+	info.ID = f.Unsaved.ID
+	p.lock.setRun(info, p.lock.waiting())
+	p.mu.Lock()
+	p.run = nil
+	p.mu.Unlock()
+	err := p.write(ctx, change, f.State)
+	var changed *ChangedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &changed):
+		return pushRefused("The file has changes of a run that could not store them, and since then %s.", changed)
+	}
+	return pushFailed(err)
+}
+
+// abandon implements destination. It ends the run in the ledger, and with it the claims.
+func (p *parts) abandon() {
+	p.mu.Lock()
+	run := p.run
+	p.recorder = nil
+	p.mu.Unlock()
+	if run == nil {
+		return
+	}
+	if err := run.Close(context.Background()); err != nil {
+		p.log.Warn("could not end the run; its claims end with its lease", "error", err)
+	}
+}

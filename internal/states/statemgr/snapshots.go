@@ -1,0 +1,409 @@
+package statemgr
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"tofu/internal/backend"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
+	"tofu/internal/tfdiags"
+	"tofu/internal/version"
+)
+
+// snapshots is the destination in a store of whole states. A journal records operations between two
+// snapshots.
+type snapshots struct {
+	*workspace
+
+	recorder atomic.Pointer[journalRecorder] // of the operation in progress; set while mu is held
+
+	mu      sync.Mutex // serializes access to the store and guards the following fields
+	content stored
+	unclear []attempt          // writes that failed since the last successful one
+	killed  *recovery          // the journal of a killed run until a snapshot includes it
+	encoder *statefile.Encoder // encodes the snapshots of the operation; nil if there is none
+}
+
+// attempt is a write that may have happened although it failed, because its response was lost.
+type attempt struct {
+	sum     [sha256.Size]byte // of the written text; encryption makes each text unique
+	content stored
+}
+
+// read implements destination. It replays the journal of a killed run.
+func (s *snapshots) read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	present, err := s.load(ctx)
+	if errors.Is(err, backend.ErrNoWorkspaces) {
+		return nil, s.noWorkspaces()
+	}
+	if err != nil {
+		return nil, loadFailed(err)
+	}
+	rec, err := s.recover(ctx, present)
+	if err != nil {
+		return nil, tfdiags.Errorf("Failed to recover an interrupted run", "%s.", err)
+	}
+	snap := present.snapshot()
+	if rec != nil {
+		rec.report(warn)
+		if rec.changed > 0 && !rec.diverged {
+			snap.State, snap.Exists = rec.state, true
+			snap.Serial, snap.Lineage = rec.serial, rec.header.Lineage
+		}
+		snap.Interrupted = rec.interrupted
+	}
+	s.content, s.killed = *present, rec
+	return snap, nil
+}
+
+// load reads the snapshot from the store.
+func (s *snapshots) load(ctx context.Context) (*stored, error) {
+	out := &stored{state: states.New()}
+	data, err := s.get(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) == 0 {
+		if data != nil {
+			err = s.checkEmpty()
+		}
+		return out, err
+	}
+	if s.opts.Codec != nil {
+		if data, out.migrate, err = s.opts.Codec.Decrypt(ctx, data); err != nil {
+			return nil, err // the error names what can't be decrypted
+		}
+	}
+	f, err := statefile.Parse(data)
+	if err != nil {
+		if file, ok := s.file(); ok {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		return nil, err
+	}
+	out.exists, out.serial, out.lineage, out.version, out.state = true, f.Serial, f.Lineage, f.TerraformVersion, f.State
+	return out, nil
+}
+
+// get reads the text of the snapshot, and its version into out.
+func (s *snapshots) get(ctx context.Context, out *stored) (data []byte, err error) {
+	if swapper, ok := s.store.(backend.Swapper); ok {
+		data, out.written, err = swapper.GetVersion(ctx, s.name)
+		return data, err
+	}
+	return s.store.Get(ctx, s.name)
+}
+
+// checkEmpty returns an error if the empty file of a local state must have lost its content. An
+// empty file alone is no error: other programs leave one if their first run is killed. If there is
+// also a backup, a journal or an errored.tfstate, there was a state.
+func (s *snapshots) checkEmpty() error {
+	file, ok := s.file()
+	if !ok {
+		return nil
+	}
+	for _, path := range append(s.erroredFiles(), file+".backup", s.journalPath()) {
+		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+			return statefile.DamagedError{Err: fmt.Errorf("%s is empty, but %s shows that there was a state: "+
+				"replace it with a copy of the state or, to start without a state, move both files away", file, path)}
+		}
+	}
+	return nil
+}
+
+// create implements destination.
+func (s *snapshots) create(ctx context.Context) (*Snapshot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.write(ctx, states.New())
+	return s.content.snapshot(), err
+}
+
+// begin implements destination. The changes of a killed run are in the store when it returns, and
+// its interrupted steps in the new journal, so that they are reported until a run ends successfully.
+func (s *snapshots) begin(ctx context.Context, start *states.State, run *Run) (recorder, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	carried, err := s.commitKilled(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.content.lineage == "" {
+		s.content.lineage = uuid.NewString()
+	}
+	first := append([]*entry{s.newBeginEntry()}, carried...)
+	if run.State != nil {
+		moves, err := moveEntries(objectChanges(start, run.State))
+		if err != nil {
+			return nil, err
+		}
+		first, start = append(first, moves...), run.State
+	}
+	j, err := s.openJournal(s.opts.Fail, first)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the journal: %w", err)
+	}
+	j.carries = len(carried) > 0
+	s.encoder = statefile.NewEncoder()
+	r := newJournalRecorder(s, j, start, newFirstChange(s.workspace, run))
+	s.recorder.Store(r)
+	return r, nil
+}
+
+// newBeginEntry returns the first entry of a journal, which identifies the snapshot that the
+// journal continues.
+func (s *snapshots) newBeginEntry() *entry {
+	return &entry{Kind: beginEntry, Serial: s.content.serial, Header: &header{
+		Journal:   journalVersion,
+		Program:   version.Own,
+		Who:       userAtHost(),
+		PID:       os.Getpid(),
+		Process:   processInfo(os.Getpid()),
+		Workspace: s.name,
+		Lineage:   s.content.lineage,
+		Exists:    s.content.exists,
+	}}
+}
+
+// commitKilled writes the changes of a killed run to the store, so that its journal may be removed.
+// It returns entries for the interrupted steps.
+func (s *snapshots) commitKilled(ctx context.Context) ([]*entry, error) {
+	rec := s.killed
+	if rec == nil {
+		return nil, nil
+	}
+	if rec.diverged {
+		s.killed = nil
+		return nil, rec.setAside()
+	}
+	if rec.changed > 0 {
+		if s.content.lineage == "" {
+			s.content.lineage = rec.header.Lineage
+		}
+		if err := s.write(ctx, rec.state); err != nil {
+			return nil, fmt.Errorf("saving the changes of an interrupted run: %w", err)
+		}
+	}
+	s.killed = nil
+	var carried []*entry
+	for i := range rec.interrupted {
+		carried = append(carried, newStartEntry(&rec.interrupted[i]))
+	}
+	return carried, nil
+}
+
+// moveEntries returns store entries for a change of objects.
+func moveEntries(changes []ObjectChange) ([]*entry, error) {
+	out := make([]*entry, len(changes))
+	objects := &statefile.Encoder{}
+	for i := range changes {
+		var err error
+		if out[i], err = newStoreEntry(objects, &changes[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// write writes a snapshot to the store with the next serial. If the store has changed, but only by
+// an earlier write of this manager whose response was lost, it writes after that one, unless that
+// has the same state. The caller holds s.mu.
+func (s *snapshots) write(ctx context.Context, state *states.State) error {
+	err := s.writeNext(ctx, state)
+	if !errors.Is(err, backend.ErrChanged) || !s.adopt(ctx) {
+		return err
+	}
+	if statefile.Equal(state, s.content.state) {
+		return nil
+	}
+	return s.writeNext(ctx, state)
+}
+
+// adopt reports whether the store has the text of an unclear write, and continues from it.
+func (s *snapshots) adopt(ctx context.Context) bool {
+	swapper, ok := s.store.(backend.Swapper)
+	if !ok || len(s.unclear) == 0 {
+		return false
+	}
+	data, version, err := swapper.GetVersion(ctx, s.name)
+	if err != nil {
+		return false
+	}
+	sum := sha256.Sum256(data)
+	for _, a := range s.unclear {
+		if a.sum == sum {
+			s.content, s.unclear = a.content, nil
+			s.content.written = version
+			return true
+		}
+	}
+	return false
+}
+
+// writeNext writes a snapshot with the next serial. The journal names the serial before the store
+// has it, so that the journal of a run that is killed meanwhile still belongs to the store's state.
+func (s *snapshots) writeNext(ctx context.Context, state *states.State) error {
+	next := s.content
+	next.state, next.serial, next.exists, next.migrate = state, s.content.serial+1, true, false
+	if next.lineage == "" {
+		next.lineage = uuid.NewString()
+	}
+	if r := s.recorder.Load(); r != nil {
+		r.journal.append(&entry{Kind: snapshotEntry, Serial: next.serial})
+	}
+	return s.put(ctx, &next)
+}
+
+// put encodes and encrypts a snapshot and replaces the one in the store.
+func (s *snapshots) put(ctx context.Context, next *stored) error {
+	data, err := s.encode(s.encoder, &statefile.File{Serial: next.serial, Lineage: next.lineage, State: next.state})
+	if err != nil {
+		return err
+	}
+	if swapper, ok := s.store.(backend.Swapper); ok {
+		if next.written, err = swapper.Swap(ctx, s.name, s.content.written, data); err != nil {
+			s.unclear = append(s.unclear, attempt{sha256.Sum256(data), *next})
+			return err
+		}
+	} else if err := s.store.Put(ctx, s.name, data); err != nil {
+		return err
+	}
+	s.content, s.unclear = *next, nil
+	return nil
+}
+
+// save implements destination.
+func (s *snapshots) save(ctx context.Context, final *states.State) error {
+	s.stopWriting() // no snapshot may follow the final one
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.content.exists && !s.content.migrate && statefile.Equal(final, s.content.state) {
+		s.committed()
+		return nil
+	}
+	if s.killed != nil && s.killed.changed > 0 && !s.killed.diverged {
+		// Read returned the recovered state with the serial after that of the store, so the final
+		// state has the one after that.
+		s.content.serial = s.killed.serial
+		if s.content.lineage == "" {
+			s.content.lineage = s.killed.header.Lineage
+		}
+	}
+	err := s.persist(context.WithoutCancel(ctx), func(ctx context.Context) error { return s.write(ctx, final) })
+	if err == nil {
+		s.committed()
+		return nil
+	}
+	var j *journal
+	if r := s.recorder.Load(); r != nil {
+		j = r.journal
+	}
+	file := &statefile.File{Serial: s.content.serial + 1, Lineage: s.content.lineage, State: final}
+	err = s.emergency(s.encoder, file, j, err)
+	s.endRecording()
+	return err
+}
+
+// push implements destination.
+func (s *snapshots) push(ctx context.Context, f *statefile.File, force bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next, unchanged, err := s.content.successor(f, force)
+	if err != nil {
+		return err
+	}
+	if !unchanged {
+		if err := s.put(ctx, next); err != nil {
+			return tfdiags.Errorf("Failed to write state", "%s.", err)
+		}
+	}
+	s.committed()
+	return nil
+}
+
+// committed removes the journals after the store has all their contents.
+func (s *snapshots) committed() {
+	var steps map[ObjectID]openStep
+	if r := s.recorder.Swap(nil); r != nil {
+		steps = r.end()
+		r.journal.discard()
+	}
+	killed := s.killed
+	s.killed, s.encoder = nil, nil
+	if len(steps) > 0 {
+		s.keepOpenSteps(steps)
+		return // the new journal replaces an old one
+	}
+	if killed == nil {
+		return
+	}
+	var err error
+	if live, _ := inUse(killed.path, s.opts.Codec); live {
+		return // the journal of another run
+	}
+	if killed.diverged {
+		err = killed.setAside()
+	} else {
+		err = os.Remove(killed.path)
+	}
+	if err != nil {
+		s.log.Warn("could not remove the journal of an interrupted run", "path", killed.path, "error", err)
+	}
+}
+
+// keepOpenSteps writes a journal with the steps that the run stopped waiting for, as their results
+// are unknown.
+func (s *snapshots) keepOpenSteps(steps map[ObjectID]openStep) {
+	entries := []*entry{s.newBeginEntry()}
+	for _, step := range steps {
+		entries = append(entries, step.start)
+	}
+	j, err := s.openJournal(nil, entries)
+	if err != nil {
+		s.log.Warn("could not record the operations that did not end", "error", err)
+		return
+	}
+	j.close()
+}
+
+// abandon implements destination.
+func (s *snapshots) abandon() {
+	s.stopWriting()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endRecording()
+}
+
+// stopWriting ends the snapshots during the operation, if one is in progress, and waits for the one
+// that is being written.
+func (s *snapshots) stopWriting() {
+	if r := s.recorder.Load(); r != nil {
+		r.stopWriting()
+	}
+}
+
+// endRecording ends the recording of the operation, if one is in progress. It removes a journal
+// without entries and keeps any other for the next command.
+func (s *snapshots) endRecording() {
+	r := s.recorder.Swap(nil)
+	if r == nil {
+		return
+	}
+	s.encoder = nil
+	r.end()
+	if j := r.journal; j.entries == 0 && j.err == nil && !j.carries {
+		j.discard()
+	} else {
+		j.close()
+	}
+}
