@@ -1,0 +1,147 @@
+package graphview_test
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"tofu/internal/engine"
+	"tofu/internal/engine/enginetest"
+	"tofu/internal/engine/graph"
+	"tofu/internal/graphview"
+	"tofu/internal/testenv"
+	"tofu/internal/tfdiags"
+)
+
+// TestBuild compares the graphs of plans. An archive has the sections
+//
+//	before.tf, before/FILE   a configuration that is applied first
+//	after.tf, after/FILE     the configuration to plan; without it, that of before
+//	focus                    an address: the graph is the part around it, over one step
+//	graph                    the nodes, each with the nodes that it refers to
+//	json, dot, mermaid       the same graph as a document
+//
+// Only those of the results that the archive has are compared.
+func TestBuild(t *testing.T) {
+	testenv.Golden(t, testenv.Glob(t, "testdata/*.txtar"), func(t *testing.T, in *txtar.Archive) *txtar.Archive {
+		before, after, focus := map[string]string{}, map[string]string{}, ""
+		for _, f := range in.Files {
+			where, file, inDir := strings.Cut(f.Name, "/")
+			if !inDir {
+				where, file = strings.TrimSuffix(f.Name, ".tf"), "main.tf"
+			}
+			switch where {
+			case "before":
+				before[file] = string(f.Data)
+			case "after":
+				after[file] = string(f.Data)
+			case "focus":
+				focus = strings.TrimSpace(string(f.Data))
+			}
+		}
+		s := enginetest.NewSession(t.TempDir())
+		if len(before) > 0 {
+			got, err := s.Do(&enginetest.Step{Files: before})
+			if err != nil || strings.Contains(got.Problems, "error") {
+				t.Fatal(err, got)
+			}
+		}
+		if len(after) == 0 {
+			after = before
+		}
+		g := plannedGraph(t, s, after)
+		if focus != "" {
+			var err error
+			if g, err = g.Focus(focus, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out := &txtar.Archive{Comment: in.Comment}
+		for _, f := range in.Files {
+			if write := formats[f.Name]; write != nil {
+				var b strings.Builder
+				if err := write(g, &b); err != nil {
+					t.Fatal(err)
+				}
+				f.Data = []byte(directory.ReplaceAllString(b.String(), ""))
+			}
+			out.Files = append(out.Files, f)
+		}
+		return out
+	})
+}
+
+// directory matches the directory of the configuration in results.
+var directory = regexp.MustCompile(`[^" ]*/step\d+/`)
+
+// formats writes the results of an archive, by section.
+var formats = map[string]func(*graphview.Graph, io.Writer) error{
+	"graph": describe, "json": (*graphview.Graph).WriteJSON, "dot": (*graphview.Graph).WriteDOT,
+	"mermaid": (*graphview.Graph).WriteMermaid,
+}
+
+// plannedGraph plans a configuration and returns the graph of the plan.
+func plannedGraph(t *testing.T, s *enginetest.Session, files map[string]string) *graphview.Graph {
+	t.Helper()
+	cfg, err := s.Load(files, nil, tfdiags.Drop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := s.Env()
+	plan, err := engine.Plan(t.Context(), cfg, s.State, env, &engine.PlanOptions{Defer: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := graph.Build(t.Context(), engine.GraphOperation(cfg, s.State, env, engine.GraphPlan, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graphview.Build(g, plan)
+}
+
+// describe writes a line for each node, and below it one for each node to which it refers.
+func describe(g *graphview.Graph, w io.Writer) error {
+	needs := g.Needs()
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		line := fmt.Sprint(n.Address, " (", n.Kind)
+		for _, count := range n.Actions() {
+			line += fmt.Sprintf(", %d %s", count.Count, count.Action)
+		}
+		for _, d := range n.Deferred {
+			line += fmt.Sprintf(", %s deferred", d.Addr)
+		}
+		if n.Resource != "" {
+			line += ", of " + n.Resource
+		}
+		fmt.Fprintln(w, line+")")
+		for _, e := range needs[i] {
+			edge := &g.Edges[e]
+			line := "    " + g.Nodes[edge.To].Address
+			if edge.At != nil {
+				line += fmt.Sprintf(" at %s:%d", edge.At.Filename, edge.At.Start.Line)
+			}
+			if edge.Rule {
+				line += ", only in conditions"
+			}
+			if edge.Single {
+				line += ", by instance"
+			}
+			fmt.Fprintln(w, line)
+		}
+		var reads []string
+		for from, to := range n.Reads {
+			reads = append(reads, fmt.Sprintf("    %s reads %v", from, to))
+		}
+		slices.Sort(reads)
+		for _, line := range reads {
+			fmt.Fprintln(w, line)
+		}
+	}
+	return nil
+}
