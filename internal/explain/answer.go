@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/plans"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/ui"
 	"tofu/internal/ui/planview"
@@ -74,7 +75,10 @@ type Object struct {
 	TakesAlong      []*Other     `json:"takes_along,omitempty"` // objects that change because this one is destroyed
 	Provider        *Provider    `json:"provider"`
 	Conditions      *Conditions  `json:"conditions,omitempty"`
+	CheckedBy       []*Condition `json:"checked_by,omitempty"`  // conditions of other blocks that read the object
 	LastChange      *LastChange  `json:"last_change,omitempty"` // nil if no history of the state has it
+
+	change *plans.InstanceChange
 }
 
 // LastChange is the latest change of an object that the history of the state has.
@@ -161,6 +165,9 @@ type Other struct {
 	Address string `json:"address"`
 	Count   int    `json:"count"`
 	Action  string `json:"action"`
+	// Part is the part of a replacement that waits for the object, or that it waits for: create or
+	// delete. It is empty if there are no parts, or if it is both of them.
+	Part string `json:"part,omitempty"`
 }
 
 // Provider is the provider that makes a change.
@@ -175,6 +182,15 @@ type Conditions struct {
 	Status   string   `json:"status"`
 	Messages []string `json:"messages,omitempty"` // of those that failed
 	Places   []*Place `json:"places"`
+}
+
+// Condition is what another block checks about an object: a check block, or a precondition or
+// postcondition of a resource or an output.
+type Condition struct {
+	Address  string   `json:"address"` // of the block
+	Status   string   `json:"status"`  // of all conditions of the block
+	Messages []string `json:"messages,omitempty"`
+	Place    *Place   `json:"place"`
 }
 
 // Ground is why something is not in the plan.

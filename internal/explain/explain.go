@@ -2,7 +2,6 @@ package explain
 
 import (
 	"context"
-	"slices"
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
@@ -16,8 +15,11 @@ import (
 
 const formatVersion = "1.0"
 
-// maxObjects limits the objects of a resource that are explained one by one.
-const maxObjects = 20
+// Limits of the objects that are explained: those with different explanations, and all.
+const (
+	maxDifferent = 20
+	maxObjects   = 200
+)
 
 // Subject is a plan with what explaining it requires.
 type Subject struct {
@@ -49,16 +51,21 @@ func Explain(ctx context.Context, s *Subject, target addrs.Target) (answer *Answ
 			suggest.DidYouMean(target.String(), e.names()))
 	}
 	answer = &Answer{FormatVersion: formatVersion, Address: target.String()}
+	different := map[string]bool{}
 	for _, c := range of {
 		if !acts(c) {
 			continue
 		}
 		answer.InPlan = true
-		if len(answer.Objects) == maxObjects {
+		if len(answer.Objects) == maxObjects || len(different) > maxDifferent {
 			answer.Omitted++
 			continue
 		}
 		o := e.object(c)
+		if different[o.explanation(0, true)] = true; len(different) > maxDifferent {
+			answer.Omitted++
+			continue
+		}
 		if o.LastChange, err = e.lastChange(ctx, c); err != nil {
 			return nil, err
 		}
@@ -86,6 +93,10 @@ type explainer struct {
 	byConfig map[addrs.ConfigResource][]*plans.InstanceChange
 	drift    map[addrs.AbsInstance]*plans.InstanceChange
 	known    graph.Known // analyzed expressions of single attributes
+
+	// Indexes that are built when they are first needed.
+	steps       stepIndex
+	storedUsers map[addrs.ConfigResource][]addrs.ConfigResource // by what they depend on in the state
 }
 
 func newExplainer(s *Subject) *explainer {
@@ -153,7 +164,7 @@ func (e *explainer) names() []string {
 func (e *explainer) object(c *plans.InstanceChange) *Object {
 	heading, notes := planview.Heading(c, false)
 	out := &Object{Address: c.Addr.String(), Deposed: string(c.Deposed), Action: c.Action.String(),
-		Reason: string(c.Reason), Summary: heading, Notes: notes}
+		Reason: string(c.Reason), Summary: heading, Notes: notes, change: c}
 	if c.MovedFrom != nil {
 		out.PreviousAddress = c.MovedFrom.String()
 	}
@@ -161,6 +172,7 @@ func (e *explainer) object(c *plans.InstanceChange) *Object {
 	if r != nil {
 		out.Place = placeOf(r.Node.Range)
 		out.Conditions = e.conditions(r, c)
+		out.CheckedBy = e.checkedBy(r, c)
 	}
 	out.Notes = append(out.Notes, e.cause(c)...)
 	out.Attributes = append(e.arguments(r, c), e.attributes(r, c)...)
@@ -212,24 +224,6 @@ func (e *explainer) provider(c *plans.InstanceChange) *Provider {
 	out := &Provider{Address: c.Provider.String(), Version: e.Versions[c.Provider.Config.Provider]}
 	if p := e.Graph.Providers[c.Provider.Config]; p != nil && p.Config != nil {
 		out.Place = placeOf(&p.Config.Range)
-	}
-	return out
-}
-
-func (e *explainer) conditions(r *graph.Resource, c *plans.InstanceChange) *Conditions {
-	if r.Exprs == nil {
-		return nil
-	}
-	rules := slices.Concat(r.Exprs.Preconditions, r.Exprs.Postconditions)
-	if len(rules) == 0 {
-		return nil
-	}
-	out := &Conditions{Status: "unknown"}
-	if found := e.plan.Checks.Object("resource", r.Addr.String(), c.Addr.String()); found != nil {
-		out.Status, out.Messages = found.Status.String(), found.Messages
-	}
-	for _, rule := range rules {
-		out.Places = append(out.Places, placeOf(&rule.Config.Range))
 	}
 	return out
 }

@@ -17,6 +17,8 @@ import (
 type reach struct {
 	t          *tracer
 	whole      *graph.Resource       // what is asked for, if it is a resource
+	direct     bool                  // only values lead to it, and not the attributes of other objects
+	key        addrs.InstanceKey     // of the instance that is asked for, if direct is set
 	values     map[*graph.Value]bool // true for what is asked for
 	resources  map[*graph.Resource]*use
 	attributes map[seenAttribute]bool
@@ -46,7 +48,7 @@ func (r *reach) changing(within addrs.ModuleInstance) []*Other {
 				continue
 			}
 			if acts(c) && r.uses(c, r.block(block)) {
-				found = append(found, part{c, c.Action.String()})
+				found = append(found, part{change: c, action: c.Action.String()})
 			}
 		}
 	}
@@ -154,7 +156,9 @@ func (r *reach) ref(ref *addrs.Reference, m *graph.Module, rep graph.Repetition)
 		return r.outputs(m.Calls[s.Name])
 	case addrs.ModuleCallInstance:
 		return r.outputs(m.Calls[s.Name])
-	case addrs.Resource, addrs.ResourceInstance:
+	case addrs.ResourceInstance:
+		return r.names(s.Key) && r.resource(m.ResourceOf(s), r.t.attribute(ref))
+	case addrs.Resource:
 		return r.resource(m.ResourceOf(s), r.t.attribute(ref))
 	case addrs.ForEachAttr:
 		return rep.ForEach != nil && r.refs(&rep.ForEach.Refs, m, graph.Repetition{})
@@ -199,6 +203,9 @@ func (r *reach) resource(of *graph.Resource, name string) bool {
 	if of == nil || of == r.whole {
 		return of != nil
 	}
+	if r.direct {
+		return r.nested(of)
+	}
 	key := seenAttribute{r: of, name: name}
 	found, seen := r.attributes[key]
 	if seen {
@@ -211,4 +218,10 @@ func (r *reach) resource(of *graph.Resource, name string) bool {
 	})
 	r.attributes[key] = found
 	return found
+}
+
+// nested reports whether the data source of a check block reads what is asked for.
+func (r *reach) nested(of *graph.Resource) bool {
+	return of.Config != nil && of.Config.Check != nil && of.Exprs != nil && of.Exprs.Body != nil &&
+		r.refs(&of.Exprs.Body.Refs, of.Module, of.Exprs.Repetition)
 }

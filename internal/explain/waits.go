@@ -10,39 +10,71 @@ import (
 	"tofu/internal/plans"
 )
 
+// stepIndex is the Steps of an apply by change, and what waits for each node.
+type stepIndex struct {
+	of    map[*plans.InstanceChange][]dag.ID
+	users [][]dag.ID
+}
+
+// indexSteps builds the index once.
+func (e *explainer) indexSteps() *stepIndex {
+	if e.steps.of == nil {
+		e.steps = stepIndex{map[*plans.InstanceChange][]dag.ID{}, e.Graph.Edges.Dependents()}
+		for _, n := range e.Graph.Nodes {
+			if s, ok := n.Object.(*graph.Step); ok {
+				e.steps.of[s.Change] = append(e.steps.of[s.Change], n.ID)
+			}
+		}
+	}
+	return &e.steps
+}
+
 // waits returns the objects that a change waits for, and those that wait for it. Steps that do
 // nothing don't count: what they wait for is waited for directly.
 func (e *explainer) waits(c *plans.InstanceChange) (before, after []*Other) {
-	var own []dag.ID
-	for _, n := range e.Graph.Nodes {
-		if s, ok := n.Object.(*graph.Step); ok && s.Change == c {
-			own = append(own, n.ID)
-		}
-	}
-	if len(own) == 0 {
-		return nil, nil
-	}
+	index := e.indexSteps()
 	needs := func(id dag.ID) []dag.ID { return e.Graph.Edges.Needs(id) }
-	users := e.Graph.Edges.Dependents()
-	return e.nearest(own, needs), e.nearest(own, func(id dag.ID) []dag.ID { return users[id] })
+	return e.nearest(c, needs), e.nearest(c, func(id dag.ID) []dag.ID { return index.users[id] })
 }
 
-// nearest returns the changes of the nearest Steps that next leads to.
-func (e *explainer) nearest(own []dag.ID, next func(dag.ID) []dag.ID) []*Other {
-	var found []part
-	mine := map[*plans.InstanceChange]bool{}
-	for _, id := range own {
-		mine[e.Graph.Nodes[id].Object.(*graph.Step).Change] = true
-	}
-	for id := range dag.Reachable(own, func(id dag.ID) []dag.ID {
-		if s, ok := e.Graph.Nodes[id].Object.(*graph.Step); ok && s.Change.Action != plans.NoOp && !mine[s.Change] {
+// nearest returns the changes of the nearest Steps that next leads to from those of a change.
+func (e *explainer) nearest(c *plans.InstanceChange, next func(dag.ID) []dag.ID) []*Other {
+	step := func(id dag.ID) *graph.Step {
+		s, ok := e.Graph.Nodes[id].Object.(*graph.Step)
+		if !ok || s.Change.Action == plans.NoOp {
 			return nil
 		}
-		return next(id)
-	}) {
-		if s, ok := e.Graph.Nodes[id].Object.(*graph.Step); ok && s.Change.Action != plans.NoOp && !mine[s.Change] {
-			found = append(found, part{s.Change, partName(s)})
+		return s
+	}
+	own := e.indexSteps().of[c]
+	ofPart := map[part]string{}
+	for _, from := range own {
+		name := ""
+		if len(own) > 1 {
+			name = partName(e.Graph.Nodes[from].Object.(*graph.Step))
 		}
+		for other := range dag.Reachable([]dag.ID{from}, func(id dag.ID) []dag.ID {
+			if step(id) != nil && id != from {
+				return nil
+			}
+			return next(id)
+		}) {
+			s := step(other)
+			if s == nil || s.Change == c {
+				continue
+			}
+			p := part{change: s.Change, action: partName(s)}
+			if before, found := ofPart[p]; found && before != name {
+				ofPart[p] = ""
+			} else {
+				ofPart[p] = name
+			}
+		}
+	}
+	var found []part
+	for p, name := range ofPart {
+		p.own = name
+		found = append(found, p)
 	}
 	return grouped(found)
 }
@@ -51,6 +83,7 @@ func (e *explainer) nearest(own []dag.ID, next func(dag.ID) []dag.ID) []*Other {
 type part struct {
 	change *plans.InstanceChange
 	action string
+	own    string // see Other.Part
 }
 
 // partNames are the names of the parts that remove an object.
@@ -69,8 +102,8 @@ func partName(s *graph.Step) string {
 // grouped counts parts of changes by resource and action. A single object has its own address.
 func grouped(parts []part) []*Other {
 	type group struct {
-		addr   addrs.AbsResource
-		action string
+		addr        addrs.AbsResource
+		action, own string
 	}
 	seen := map[part]bool{}
 	groups := map[group]*Other{}
@@ -81,9 +114,9 @@ func grouped(parts []part) []*Other {
 		}
 		seen[p] = true
 		c := p.change
-		g := group{c.Addr.Abs(), p.action}
+		g := group{c.Addr.Abs(), p.action, p.own}
 		if groups[g] == nil {
-			groups[g] = &Other{Address: c.Addr.String(), Action: p.action}
+			groups[g] = &Other{Address: c.Addr.String(), Action: p.action, Part: p.own}
 			out = append(out, groups[g])
 		}
 		groups[g].Count++
@@ -92,7 +125,7 @@ func grouped(parts []part) []*Other {
 		}
 	}
 	slices.SortFunc(out, func(x, y *Other) int {
-		return strings.Compare(x.Address+" "+x.Action, y.Address+" "+y.Action)
+		return strings.Compare(x.Address+" "+x.Action+" "+x.Part, y.Address+" "+y.Action+" "+y.Part)
 	})
 	return out
 }
@@ -100,18 +133,20 @@ func grouped(parts []part) []*Other {
 // takesAlong returns the planned changes of the objects that depend on a destroyed one according to
 // the state, directly or through others.
 func (e *explainer) takesAlong(c *plans.InstanceChange) []*Other {
-	users := map[addrs.ConfigResource][]addrs.ConfigResource{}
-	for _, r := range e.Graph.Resources {
-		for dep := range r.StoredDependencies() {
-			users[dep] = append(users[dep], r.Addr)
+	if e.storedUsers == nil {
+		e.storedUsers = map[addrs.ConfigResource][]addrs.ConfigResource{}
+		for _, r := range e.Graph.Resources {
+			for dep := range r.StoredDependencies() {
+				e.storedUsers[dep] = append(e.storedUsers[dep], r.Addr)
+			}
 		}
 	}
 	var found []part
 	for addr := range dag.Reachable([]addrs.ConfigResource{c.Addr.Config()},
-		func(r addrs.ConfigResource) []addrs.ConfigResource { return users[r] }) {
+		func(r addrs.ConfigResource) []addrs.ConfigResource { return e.storedUsers[r] }) {
 		for _, other := range e.byConfig[addr] {
 			if other.Addr.Config() != c.Addr.Config() && removes(other.Action) {
-				found = append(found, part{other, other.Action.String()})
+				found = append(found, part{change: other, action: other.Action.String()})
 			}
 		}
 	}

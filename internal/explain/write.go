@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/graphview"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui/planview"
 	"tofu/internal/ui/termtext"
 )
 
@@ -39,7 +40,7 @@ func (a *Answer) WriteText(w io.Writer, columns int) error {
 	}
 	if a.Omitted > 0 {
 		t.line(0, "")
-		t.line(0, "%s of %s not explained here. Name one with its key.", verbed(a.Omitted, "more change"), a.Address)
+		t.line(0, "%s not explained here. Name one with its key.", verbed(a.Omitted, "more change", a.Address))
 	}
 	if len(a.WhyNot) > 0 {
 		t.absence(a)
@@ -76,11 +77,11 @@ func (t *text) lastChange(c *LastChange) {
 		c.Action, c.Address, attributes, c.Run)
 }
 
-func verbed(n int, what string) string {
+func verbed(n int, what, of string) string {
 	if n == 1 {
-		return "1 " + what + " is"
+		return "1 " + what + " of " + of + " is"
 	}
-	return fmt.Sprintf("%d %ss are", n, what)
+	return fmt.Sprintf("%d %ss of %s are", n, what, of)
 }
 
 // text writes lines. The error of the first failed write is that of out.Flush.
@@ -118,26 +119,73 @@ func at(p *Place) string {
 	return "  (" + p.String() + ")"
 }
 
-// objects writes changes. Those with the same explanation, one after another, share it.
+// objects writes changes. Those with the same explanation share it.
 func (t *text) objects(list []*Object) {
-	var before string
-	for i, o := range list {
-		var body strings.Builder
-		inner := &text{bufio.NewWriter(&body), t.columns}
-		inner.object(o)
-		_ = inner.out.Flush() // a strings.Builder has no errors
-		if i > 0 && body.String() != before {
-			_, _ = t.out.WriteString(before + "\n")
+	var order []string
+	same := map[string][]*Object{}
+	for _, o := range list {
+		key := o.explanation(0, true)
+		if same[key] == nil {
+			order = append(order, key)
 		}
-		before = body.String()
-		t.line(0, "%s%s", o.Summary, at(o.Place))
+		same[key] = append(same[key], o)
 	}
-	_, _ = t.out.WriteString(before)
+	for i, key := range order {
+		if i > 0 {
+			t.line(0, "")
+		}
+		objects := same[key]
+		t.headings(objects)
+		_, _ = t.out.WriteString(objects[0].explanation(t.columns, len(objects) > 1))
+	}
 }
 
-// object writes the explanation of a change below its summary.
-func (t *text) object(o *Object) {
+// explanation returns the explanation of a change below its heading. One that is shared says nothing
+// that holds only for this object.
+func (o *Object) explanation(columns int, shared bool) string {
+	var b strings.Builder
+	inner := &text{bufio.NewWriter(&b), columns}
+	inner.object(o, shared)
+	_ = inner.out.Flush() // a strings.Builder has no errors
+	return b.String()
+}
+
+// minFolded is the number of instances from which one heading stands for all.
+const minFolded = 3
+
+// headings writes what happens to objects, in one line for the instances of a block.
+func (t *text) headings(list []*Object) {
+	happens := func(o *Object) string { return strings.TrimPrefix(o.Summary, o.Address) }
+	for len(list) > 0 {
+		first := list[0]
+		end := 1
+		for end < len(list) && list[end].change.Addr.Abs() == first.change.Addr.Abs() && happens(list[end]) == happens(first) {
+			end++
+		}
+		if end < minFolded || first.Deposed != "" {
+			t.line(0, "%s%s", first.Summary, at(first.Place))
+			list = list[1:]
+			continue
+		}
+		g := &planview.Group{}
+		for _, o := range list[:end] {
+			g.Changes = append(g.Changes, &planview.Change{InstanceChange: o.change})
+		}
+		g.Change = g.Changes[0]
+		t.line(0, "%s: %d instances%s%s", first.change.Addr.Abs(), end, happens(first), at(first.Place))
+		names, _ := g.Members(end)
+		t.line(1, "%s", strings.Join(names, ", "))
+		list = list[end:]
+	}
+}
+
+// object writes the explanation of a change below its heading.
+func (t *text) object(o *Object, shared bool) {
+	why := (&planview.Change{InstanceChange: o.change}).Why()
 	for _, note := range o.Notes {
+		if shared && why != "" && note == "("+why+")" {
+			note = "(" + planview.SharedReason(o.change) + ")"
+		}
 		t.line(1, "%s", note)
 	}
 	var decided []string
@@ -154,10 +202,11 @@ func (t *text) object(o *Object) {
 		t.title(&title)
 		t.line(2, "%s: known after the apply, because the provider decides", strings.Join(decided, ", "))
 	}
-	t.others("Waits for:", o.WaitsFor)
-	t.others("What waits for it:", o.WaitedForBy)
-	t.others("Destroyed or replaced with it:", o.TakesAlong)
+	t.others("Waits for:", o.WaitsFor, waitingParts)
+	t.others("What waits for it:", o.WaitedForBy, awaitedParts)
+	t.others("Destroyed or replaced with it:", o.TakesAlong, nil)
 	t.conditions(o.Conditions)
+	t.checkedBy(o.CheckedBy)
 	t.lastChange(o.LastChange)
 	version := ""
 	if o.Provider.Version != "" {
@@ -262,7 +311,7 @@ func (t *text) value(v *NamedValue, address string) {
 	}
 	t.sources(v.Sources, 2)
 	t.readers(v.Readers)
-	t.others("Changes that use it:", v.Changes)
+	t.others("Changes that use it:", v.Changes, nil)
 }
 
 // content writes a value. The lines of a long one are indented.
@@ -315,7 +364,16 @@ func firstLine(text string) string {
 // maxOthers limits the lines of other objects.
 const maxOthers = 20
 
-func (t *text) others(title string, list []*Other) {
+// The parts of a replacement that wait for another object, and for which another one waits.
+var (
+	waitingParts = map[string]string{"create": ", before the new object is created",
+		"delete": ", before the old object is destroyed", "forget": ", before the old object is forgotten"}
+	awaitedParts = map[string]string{"create": ", after the new object is created",
+		"delete": ", after the old object is destroyed", "forget": ", after the old object is forgotten"}
+)
+
+// others writes other objects. parts says to which part of a replacement each belongs.
+func (t *text) others(title string, list []*Other, parts map[string]string) {
 	for i, o := range list {
 		t.title(&title)
 		if i == maxOthers {
@@ -326,7 +384,7 @@ func (t *text) others(title string, list []*Other) {
 		if o.Count > 1 {
 			count = fmt.Sprintf(", %d objects", o.Count)
 		}
-		t.line(2, "%s (%s%s)", o.Address, o.Action, count)
+		t.line(2, "%s (%s%s)%s", o.Address, o.Action, count, parts[o.Part])
 	}
 }
 
@@ -341,5 +399,21 @@ func (t *text) conditions(c *Conditions) {
 	t.line(1, "Conditions: %s  (%s)", c.Status, strings.Join(places, ", "))
 	for _, message := range c.Messages {
 		t.line(2, "%s", message)
+	}
+}
+
+// checkedBy writes the conditions of other blocks that read an object.
+func (t *text) checkedBy(list []*Condition) {
+	title := "Read by conditions:"
+	for i, c := range list {
+		t.title(&title)
+		if i == maxOthers {
+			t.line(2, "and %d more", len(list)-i)
+			return
+		}
+		t.line(2, "%s: %s%s", c.Address, c.Status, at(c.Place))
+		for _, message := range c.Messages {
+			t.line(3, "%s", message)
+		}
 	}
 }

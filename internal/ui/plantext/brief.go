@@ -126,10 +126,8 @@ func notes(g *planview.Group) []string {
 		if g.MovedFrom != nil {
 			out = append(out, "(moved from "+g.MovedFrom.Config().String()+")")
 		}
-		if why := g.Why(); why != "" && !strings.Contains(why, g.Addr.Key.String()) {
+		if why := planview.SharedReason(g.InstanceChange); why != "" {
 			out = append(out, "("+why+")")
-		} else if why != "" {
-			out = append(out, reasonWithoutKey(g.InstanceChange))
 		}
 		return out
 	}
@@ -137,14 +135,6 @@ func notes(g *planview.Group) []string {
 		out = append(out, strings.Join(strings.Fields(note), " "))
 	}
 	return out
-}
-
-// reasonWithoutKey is the reason of several deletions that differ in their keys.
-func reasonWithoutKey(c *plans.InstanceChange) string {
-	if c.Reason == plans.DeleteCountIndex {
-		return "(because the indexes are out of range for count)"
-	}
-	return "(because for_each no longer has the keys)"
 }
 
 // explain writes what changed outside, if the change may be due to that.

@@ -132,6 +132,21 @@ func reasonText(c *plans.InstanceChange) string {
 	return reasonTexts[c.Reason]
 }
 
+// SharedReason returns why several instances of a block change, without what differs between them.
+func SharedReason(c *plans.InstanceChange) string {
+	if c.Deposed == addrs.NotDeposed {
+		switch c.Reason {
+		case plans.DeleteCountIndex:
+			return "because the indexes are out of range for count"
+		case plans.DeleteEachKey:
+			return "because for_each no longer has the keys"
+		case plans.DeleteNoMoveTarget:
+			return "because they were moved to addresses that the configuration does not have"
+		}
+	}
+	return reasonText(c)
+}
+
 // ReplaceReason returns why an object is replaced, or "" if attributes force that.
 func ReplaceReason(c *plans.InstanceChange) string {
 	if !c.Action.IsReplace() {
