@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"tofu/internal/encryption"
 	"tofu/internal/plans"
 	"tofu/internal/roots"
 	"tofu/internal/session"
@@ -38,6 +39,8 @@ type Manifest struct {
 	Mode    plans.Mode `json:"mode"`
 	Errored bool       `json:"errored"` // planning failed in some root modules
 	Roots   []*Planned `json:"roots"`   // in the order of the run
+	// Failed are the root modules that were not planned, in the order of the run.
+	Failed []*Unplanned `json:"failed,omitempty"`
 	// Directories are those below which the estate was found; none for the working directory.
 	Directories []string `json:"directories,omitempty"`
 }
@@ -51,6 +54,7 @@ type Planned struct {
 	Plan   string   `json:"plan,omitempty"`   // "" if there is nothing to apply
 	Inputs string   `json:"inputs,omitempty"` // "" if the plan was made from no planned outputs
 	Needs  []string `json:"needs,omitempty"`  // root modules in the archive that are applied before
+	Reads  []Read   `json:"reads,omitempty"`
 
 	Serial    uint64          `json:"serial"`
 	Lineage   string          `json:"lineage"`
@@ -65,15 +69,42 @@ type Planned struct {
 	Unknown []string `json:"unknown_variables,omitempty"`
 }
 
+// Unplanned is a root module in an archive that was not planned.
+type Unplanned struct {
+	Name   string `json:"name"`
+	Dir    string `json:"dir"`
+	Status string `json:"status"`        // "failed" or "skipped"
+	Why    string `json:"why,omitempty"` // it was skipped
+	// Errors is the name of the file with the errors, "" without errors. It is encrypted like the
+	// plan would be, since errors may contain values.
+	Errors string `json:"errors,omitempty"`
+	Reads  []Read `json:"reads,omitempty"`
+}
+
+// Skipped reports whether the root module was not tried.
+func (u *Unplanned) Skipped() bool { return u.Status == "skipped" }
+
+// Read is what a root module needs of another one in the same archive.
+type Read struct {
+	Root    string         `json:"root"`
+	Kind    roots.ReadKind `json:"kind"`
+	User    string         `json:"user,omitempty"` // see roots.Read
+	File    string         `json:"file,omitempty"`
+	Line    int            `json:"line,omitempty"`
+	All     bool           `json:"all,omitempty"`
+	Outputs []string       `json:"outputs,omitempty"`
+}
+
 // Archive is a file with the plans of many root modules. It is written while they are planned.
 type Archive struct {
 	path string
 	mode plans.Mode
 
-	mu    sync.Mutex
-	file  *os.File
-	zip   *zip.Writer
-	roots map[*roots.Root]*Planned
+	mu     sync.Mutex
+	file   *os.File
+	zip    *zip.Writer
+	roots  map[*roots.Root]*Planned
+	errors map[*roots.Root]string // names of files
 }
 
 // Create begins an archive. [Archive.Close] creates the file at path.
@@ -83,7 +114,8 @@ func Create(path string, mode plans.Mode) (*Archive, error) {
 	if err != nil {
 		return nil, notSaved(path, err)
 	}
-	a := &Archive{path: path, mode: mode, file: file, zip: zip.NewWriter(file), roots: make(map[*roots.Root]*Planned)}
+	a := &Archive{path: path, mode: mode, file: file, zip: zip.NewWriter(file), roots: make(map[*roots.Root]*Planned),
+		errors: make(map[*roots.Root]string)}
 	if _, err := a.zip.CreateHeader(&zip.FileHeader{Name: signature, Method: zip.Store}); err != nil {
 		a.Discard()
 		return nil, notSaved(path, err)
@@ -122,6 +154,45 @@ func (a *Archive) add(r *roots.Root, plan []byte, about *PlanSummary, in []byte)
 	return nil
 }
 
+// fail adds the errors of a root module that can't be planned. s is its session.
+func (a *Archive) fail(
+	ctx context.Context, s *session.Session, r *roots.Root, vars session.Variables, failure error,
+) error {
+	found := reportedErrors(failure)
+	if !encryptionKnown(ctx, s, vars) {
+		for i := range found {
+			found[i].Detail = "" // it may have values, which only an encrypted file may contain
+		}
+	}
+	text, err := json.Marshal(found)
+	if target := planTarget(s); err == nil && target != nil {
+		text, err = target.Encrypt(text)
+	}
+	if err != nil {
+		return notSaved(a.path, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.errors[r] = fmt.Sprintf("errors/%d", len(a.errors))
+	if err := a.put(a.errors[r], text); err != nil {
+		return notSaved(a.path, err)
+	}
+	return nil
+}
+
+// encryptionKnown reports whether it is known if the plans of a root module are encrypted. The root
+// module may have failed before.
+func encryptionKnown(ctx context.Context, s *session.Session, vars session.Variables) bool {
+	if s.Encrypted != nil {
+		return true
+	}
+	warnings := s.Warnings.Take()
+	_, err := s.FileEncryption(ctx, vars)
+	s.Warnings.Take() // they were reported before
+	s.Warnings.Add(warnings...)
+	return err == nil
+}
+
 // put writes a file. Plans are compressed already.
 func (a *Archive) put(name string, data []byte) error {
 	w, err := a.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
@@ -135,10 +206,16 @@ func (a *Archive) put(name string, data []byte) error {
 // Close completes the archive with the results of planning.
 func (a *Archive) Close(run *Run, results []*Result) error {
 	m := &Manifest{Format: formatNow, ID: rand.Text(), Tofu: version.String, Mode: a.mode, Directories: run.Directories}
+	in := make(map[*roots.Root]bool, len(results))
+	for _, result := range results {
+		in[result.Root] = true
+	}
 	for _, result := range results {
 		p := a.roots[result.Root]
 		if p == nil || result.Failed() {
 			m.Errored = true
+			m.Failed = append(m.Failed, &Unplanned{Name: result.Root.Name, Dir: filepath.ToSlash(result.Root.Dir),
+				Status: result.Status(), Why: result.Why, Errors: a.errors[result.Root], Reads: readsOf(result.Root, in)})
 			continue
 		}
 		for _, needed := range run.Estate.Needs(result.Root) {
@@ -146,6 +223,7 @@ func (a *Archive) Close(run *Run, results []*Result) error {
 				p.Needs = append(p.Needs, needed.Name)
 			}
 		}
+		p.Reads = readsOf(result.Root, in)
 		m.Roots = append(m.Roots, p)
 	}
 	text, err := json.Marshal(m)
@@ -161,6 +239,19 @@ func (a *Archive) Close(run *Run, results []*Result) error {
 		return notSaved(a.path, err)
 	}
 	return nil
+}
+
+// readsOf returns what a root module needs of others in the archive.
+func readsOf(r *roots.Root, in map[*roots.Root]bool) []Read {
+	var out []Read
+	for _, read := range r.Reads {
+		if read.Root == nil || read.Root == r || !in[read.Root] {
+			continue
+		}
+		out = append(out, Read{Root: read.Root.Name, Kind: read.Kind, User: read.User, File: read.Range.Filename,
+			Line: read.Range.Start.Line, All: read.Outputs.All, Outputs: read.Outputs.Names})
+	}
+	return out
 }
 
 // Discard removes an archive that is not complete.
@@ -308,11 +399,43 @@ func (s *Saved) Names() []string {
 
 // Summary returns the summary of all plans.
 func (s *Saved) Summary() ui.Estate {
-	results := make([]*Result, len(s.Roots))
-	for i, p := range s.Roots {
-		results[i] = &Result{Plan: p.summary()}
+	var results []*Result
+	for _, p := range s.Roots {
+		results = append(results, &Result{Plan: p.summary()})
 	}
-	return Summarize("plan", results)
+	out := Summarize("plan", results)
+	out.Roots += len(s.Failed)
+	for _, f := range s.Failed {
+		if f.Skipped() {
+			out.Skipped++
+		} else {
+			out.Failed++
+		}
+	}
+	return out
+}
+
+// Errors reads the errors of a root module that can't be planned. at is its session.
+func (s *Saved) Errors(ctx context.Context, at *session.Session, f *Unplanned) ([]ReportedError, error) {
+	if f.Errors == "" {
+		return nil, nil
+	}
+	text, err := s.read(f.Errors)
+	if err == nil && encryption.IsEncrypted(text) {
+		var config *encryption.Config
+		if config, err = at.FileEncryption(ctx, session.Variables{}); err == nil {
+			text, err = session.DecryptFile(ctx, config.Plan(), text)
+		}
+	}
+	var out []ReportedError
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		return nil, tfdiags.Errorf("Failed to load the plan file", "The errors of %s in %s can't be read: %s.", f.Name,
+			s.path, err)
+	}
+	return out, nil
 }
 
 func (p *Planned) summary() *PlanSummary {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/encryption"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/roots"
@@ -31,6 +33,10 @@ func archive(t *testing.T, e *roots.Estate, failed ...string) string {
 		results = append(results, result)
 		if strings.Contains(strings.Join(failed, " "), r.Name) {
 			result.Err = errors.New("broken")
+			at := &session.Session{Encrypted: &encryption.Config{}}
+			if err := a.fail(t.Context(), at, r, session.Variables{}, result.Err); err != nil {
+				t.Fatal(err)
+			}
 			continue
 		}
 		if err := a.add(r, []byte("plan of "+r.Name), &PlanSummary{Changes: true, Serial: 7}, nil); err != nil {
@@ -71,6 +77,21 @@ func TestArchive(t *testing.T) {
 		if want := map[string]string{"app": "cluster", "cluster": ""}[p.Name]; strings.Join(p.Needs, " ") != want {
 			t.Errorf("%s needs %v", p.Name, p.Needs)
 		}
+	}
+	if len(s.Failed) != 1 || s.Failed[0].Name != "network" || s.Failed[0].Status != "failed" || s.Failed[0].Skipped() {
+		t.Errorf("not planned: %+v", s.Failed)
+	}
+	found, err := s.Errors(t.Context(), &session.Session{}, s.Failed[0])
+	if err != nil || len(found) != 1 || !strings.Contains(found[0].Summary, "Broken") {
+		t.Errorf("the errors are %+v, %v", found, err)
+	}
+	if sums := s.Summary(); sums.Roots != 3 || sums.Failed != 1 || sums.Changed != 2 {
+		t.Errorf("the summary is %+v", sums)
+	}
+	reads := s.Roots[0].Reads
+	if len(reads) != 2 || reads[0].Root != "cluster" || reads[1].Root != "network" || reads[0].Kind != roots.After ||
+		reads[0].File != "roots.tofu.hcl" || reads[0].Line != 8 {
+		t.Errorf("%s reads %+v", s.Roots[0].Name, reads)
 	}
 	selected, err := s.Select(e)
 	if err != nil || namesOf(selected) != "app cluster" {
@@ -192,7 +213,7 @@ func TestInputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.add(e.Roots[0], nil, &PlanSummary{}, data); err != nil {
+	if err := a.add(e.Roots[0], nil, &PlanSummary{Unknown: []string{"size"}}, data); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Close(&Run{Estate: e}, []*Result{{Root: e.Roots[0]}}); err != nil {
@@ -207,6 +228,11 @@ func TestInputs(t *testing.T) {
 		if !got["network"][name].RawEquals(v) {
 			t.Errorf("%s is %#v, was %#v", name, got["network"][name], v)
 		}
+	}
+	unknown, err := s.Unknown(t.Context(), at, s.Roots[0])
+	want := []string{"output.inside of network", "output.refined of network", "output.unknown of network", "var.size"}
+	if err != nil || !slices.Equal(unknown, want) {
+		t.Errorf("unknown are %q, want %q (%v)", unknown, want, err)
 	}
 	if data, err := (&inputs{}).encode(at); data != nil || err != nil {
 		t.Errorf("no inputs are stored as %s, %v", data, err)

@@ -137,6 +137,27 @@ func (s *Saved) inputs(ctx context.Context, at *session.Session, p *Planned) (ma
 	return out, nil
 }
 
+// Unknown says what was not known when a root module was planned: outputs of others that it uses, and
+// variables. at is the session of the root module.
+func (s *Saved) Unknown(ctx context.Context, at *session.Session, p *Planned) ([]string, error) {
+	from, err := s.inputs(ctx, at, p)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, root := range slices.Sorted(maps.Keys(from)) {
+		for _, name := range slices.Sorted(maps.Keys(from[root])) {
+			if v, _ := from[root][name].UnmarkDeep(); !v.IsWhollyKnown() {
+				out = append(out, fmt.Sprintf("output.%s of %s", name, root))
+			}
+		}
+	}
+	for _, name := range p.Unknown {
+		out = append(out, "var."+name)
+	}
+	return out, nil
+}
+
 // contradictions returns an error where the outputs of a root module are not as they were planned:
 // known ones must be equal, and unknown ones must have become what was known of them.
 func contradictions(root string, planned, actual map[string]cty.Value) error {

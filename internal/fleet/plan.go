@@ -50,7 +50,17 @@ func (run *Run) Plan(ctx context.Context, opts engine.PlanOptions, into *Archive
 	for _, r := range run.Selected {
 		p.selected[r] = true
 	}
-	return run.each(ctx, planningRoots, opts.Mode == plans.Destroy, p.root)
+	return run.each(ctx, planningRoots, opts.Mode == plans.Destroy, func(
+		ctx context.Context, s *session.Session, r *roots.Root,
+	) *Result {
+		result := p.root(ctx, s, r)
+		if result.Err != nil && into != nil {
+			if err := into.fail(ctx, s, r, run.Options.Variables, result.Err); err != nil {
+				result.Err = tfdiags.Join(result.Err, err)
+			}
+		}
+		return result
+	})
 }
 
 // planning is one run of Plan.

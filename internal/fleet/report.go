@@ -45,15 +45,20 @@ func NewReport(summary ui.Estate, results []*Result) *Report {
 	out := &Report{FormatVersion: reportFormat, Summary: summary}
 	for _, r := range results {
 		of := RootReport{Name: r.Root.Name, Status: r.Status(), Why: r.Why, Changes: r.Counts(),
-			Seconds: r.Elapsed.Round(time.Millisecond).Seconds()}
-		for _, d := range tfdiags.FromError(r.Err) {
-			reported := ReportedError{Summary: d.Summary, Detail: d.Detail}
-			if d.Subject != nil {
-				reported.At = tfdiags.Place(*d.Subject)
-			}
-			of.Errors = append(of.Errors, reported)
-		}
+			Seconds: r.Elapsed.Round(time.Millisecond).Seconds(), Errors: reportedErrors(r.Err)}
 		out.Roots = append(out.Roots, of)
+	}
+	return out
+}
+
+func reportedErrors(err error) []ReportedError {
+	var out []ReportedError
+	for _, d := range tfdiags.FromError(err) {
+		reported := ReportedError{Summary: d.Summary, Detail: d.Detail}
+		if d.Subject != nil {
+			reported.At = tfdiags.Place(*d.Subject)
+		}
+		out = append(out, reported)
 	}
 	return out
 }

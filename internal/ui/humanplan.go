@@ -207,7 +207,7 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 		return r.b.String()
 	}
 	shown := func(v cty.Value) cty.Value {
-		return planview.MarkOutput(v, c.Provider.Config.Provider, c.Addr.Resource)
+		return planview.MarkPlanned(v, c.Provider.Config.Provider, c.Addr.Resource)
 	}
 	before, after := shown(c.Before), shown(c.After)
 	if action == plans.Forget { // the object itself does not change

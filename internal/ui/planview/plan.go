@@ -135,8 +135,8 @@ func (c *Change) Diff() *valuediff.Node {
 	if c.Schema == nil {
 		return nil
 	}
-	before := MarkOutput(c.Before, c.Provider.Config.Provider, c.Addr.Resource)
-	after := MarkOutput(c.After, c.Provider.Config.Provider, c.Addr.Resource)
+	before := MarkPlanned(c.Before, c.Provider.Config.Provider, c.Addr.Resource)
+	after := MarkPlanned(c.After, c.Provider.Config.Provider, c.Addr.Resource)
 	action := c.Action
 	if action == plans.Forget { // the object itself doesn't change
 		after, action = before, plans.NoOp

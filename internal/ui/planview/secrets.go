@@ -59,3 +59,23 @@ func MarkOutput(v cty.Value, p addrs.Provider, r addrs.Resource) cty.Value {
 	}
 	return states.MarkSensitive(v, paths)
 }
+
+// MarkPlanned marks what MarkOutput marks, and in a planned read of terraform_remote_state the
+// outputs that are known. Such a read has the planned outputs of another root module, of which only
+// that root module's plan says whether they are sensitive.
+func MarkPlanned(v cty.Value, p addrs.Provider, r addrs.Resource) cty.Value {
+	if p != addrs.BuiltinTerraform || r.Mode != addrs.Data || r.Type != "terraform_remote_state" || v.IsNull() || !v.IsKnown() {
+		return MarkOutput(v, p, r)
+	}
+	outputs := v.GetAttr("outputs")
+	if outputs.IsNull() || !outputs.IsKnown() || !outputs.Type().IsObjectType() {
+		return v
+	}
+	var paths []cty.Path
+	for name := range outputs.Type().AttributeTypes() {
+		if outputs.GetAttr(name).IsKnown() {
+			paths = append(paths, cty.GetAttrPath("outputs").GetAttr(name))
+		}
+	}
+	return states.MarkSensitive(v, paths)
+}
