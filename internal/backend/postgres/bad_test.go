@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
-	"net"
 	"os"
 	"strings"
 	"testing"
@@ -260,49 +258,8 @@ func TestFailedUpgrade(t *testing.T) {
 func TestOldServer(t *testing.T) {
 	c := config(t)
 	version := query(t, c, "current_setting('server_version_num')")
-	dir, err := os.MkdirTemp("/tmp", "old") // socket paths must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	const socket = "/.s.PGSQL.5432"
-	listener, err := net.Listen("unix", dir+socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			real, err := net.Dial("unix", server.Dir()+socket)
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			go func() {
-				_, _ = io.Copy(real, client)
-				_ = real.Close()
-			}()
-			go func() {
-				defer client.Close()
-				buffer := make([]byte, 1<<16)
-				for {
-					n, err := real.Read(buffer)
-					if err != nil {
-						return
-					}
-					if _, err := client.Write(bytes.ReplaceAll(buffer[:n], []byte(version), []byte("120019"))); err != nil {
-						return
-					}
-				}
-			}()
-		}
-	}()
-	c.ConnStr = strings.Replace(c.ConnStr, server.Dir(), dir, 1)
-	_, err = postgres.Driver.Open(t.Context(), c)
+	proxy(t, c, func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(version), []byte("120019")) })
+	_, err := postgres.Driver.Open(t.Context(), c)
 	if err == nil || !strings.Contains(err.Error(), "version 12 of PostgreSQL, and the oldest supported one is 13") {
 		t.Errorf("%v", err)
 	}

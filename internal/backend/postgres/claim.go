@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -21,26 +22,39 @@ const (
 	claimAll      = "outputs" // reading which outputs exist, in another workspace
 )
 
-// claim adds the claims of a footprint, and checks that no other run has one that conflicts and
-// that nothing was changed since. The row of the workspace is locked.
-func (r *Run) claim(ctx context.Context, tx pgx.Tx, workspace int64, f *plans.Footprint) error {
-	if err := r.addClaims(ctx, tx, workspace, f); err != nil {
+// claim registers the run and adds the claims of a footprint. It returns an error if another run has
+// one that conflicts, or if something was changed since. The rows of the workspace, and of those with
+// outputs to claim, which foreign has, are locked.
+func (r *Run) claim(
+	ctx context.Context, tx session, workspace int64, f *plans.Footprint, foreign map[string]int64,
+) error {
+	var held, changed error
+	workspaces := slices.AppendSeq([]int64{workspace}, maps.Values(foreign))
+	if err := r.enter(ctx, tx, workspaces, func(b *pgx.Batch) {
+		r.addClaims(b, workspace, f)
+		r.claimOutputs(b, f.Foreign, foreign)
+		b.Queue(conflicts, r.info.ID).QueryRow(func(row pgx.Row) (err error) {
+			held, err = lockedBy(row)
+			return err
+		})
+		r.queueChanges(b, workspace, f, &changed)
+	}); err != nil {
 		return err
 	}
-	if err := r.conflict(ctx, tx); err != nil {
-		return err
+	if held != nil {
+		return held
 	}
 	for i := range f.Foreign {
 		if err := checkOutputs(ctx, tx, &f.Foreign[i]); err != nil {
 			return err
 		}
 	}
-	return r.changed(ctx, tx, workspace, f)
+	return changed
 }
 
 // addClaims adds the claims. Writing an object is also a claim on its resource, which conflicts
 // with reading that as a whole.
-func (r *Run) addClaims(ctx context.Context, tx pgx.Tx, workspace int64, f *plans.Footprint) error {
+func (r *Run) addClaims(b *pgx.Batch, workspace int64, f *plans.Footprint) {
 	type key struct{ kind, address string }
 	writes := map[key]bool{}
 	add := func(kind, address string, write bool) {
@@ -65,11 +79,10 @@ func (r *Run) addClaims(ctx context.Context, tx pgx.Tx, workspace int64, f *plan
 	for k, write := range writes {
 		kinds, addresses, modes = append(kinds, k.kind), append(addresses, k.address), append(modes, write)
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO claim (workspace, run, kind, address, writes)
+	b.Queue(`INSERT INTO claim (workspace, run, kind, address, writes)
 		SELECT $1::bigint, $2::text, * FROM unnest($3::text[], $4::text[], $5::boolean[])
 		ON CONFLICT (workspace, address, kind, run) DO UPDATE SET writes = claim.writes OR excluded.writes`,
 		workspace, r.info.ID, kinds, addresses, modes)
-	return err
 }
 
 // conflicts finds a claim of the run $1 that conflicts with one of another run. The user may not be
@@ -93,19 +106,30 @@ const conflicts = `
 	FROM found f LEFT JOIN run r ON r.id = f.run
 	ORDER BY f.kind, f.address LIMIT 1`
 
-// conflict returns a *backend.LockedError if another run has a claim that conflicts with one of this
-// run.
-func (r *Run) conflict(ctx context.Context, tx pgx.Tx) error {
+// lockedBy returns a *backend.LockedError with the run in a row, or nil if there is no row.
+func lockedBy(row pgx.Row) (held, err error) {
 	info := new(backend.LockInfo)
-	err := tx.QueryRow(ctx, conflicts, r.info.ID).
-		Scan(&info.ID, &info.Operation, &info.Who, &info.Info, &info.Version, &info.Created, &info.Path)
+	err = row.Scan(&info.ID, &info.Operation, &info.Who, &info.Info, &info.Version, &info.Created, &info.Path)
+	if err != nil {
+		return nil, ignoreNoRows(err)
+	}
+	return &backend.LockedError{Info: info}, nil
+}
+
+// changedBy returns a *statemgr.ChangedError with the change in a row, or nil if there is no row.
+func changedBy(row pgx.Row) (changed, err error) {
+	e := new(statemgr.ChangedError)
+	if err := row.Scan(&e.What, &e.Run, &e.Operation, &e.Who, &e.At); err != nil {
+		return nil, ignoreNoRows(err)
+	}
+	return e, nil
+}
+
+func ignoreNoRows(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	return &backend.LockedError{Info: info}
+	return err
 }
 
 // changes finds a part of the footprint that another run has changed since the revision $3.
@@ -141,8 +165,9 @@ const changes = `
 	WHERE v.run IS DISTINCT FROM $2::text
 	ORDER BY c.at, c.what LIMIT 1`
 
-// changed returns a *statemgr.ChangedError if another run has changed a part of the footprint.
-func (r *Run) changed(ctx context.Context, tx pgx.Tx, workspace int64, f *plans.Footprint) error {
+// queueChanges queries whether another run has changed a part of the footprint, and sets changed to a
+// *statemgr.ChangedError or nil.
+func (r *Run) queueChanges(b *pgx.Batch, workspace int64, f *plans.Footprint, changed *error) {
 	var present, destroyed []string
 	for _, w := range f.Writes {
 		if w.Existed {
@@ -156,30 +181,33 @@ func (r *Run) changed(ctx context.Context, tx pgx.Tx, workspace int64, f *plans.
 		present = append(present, addr.String())
 	}
 	slices.Sort(destroyed)
-	e := new(statemgr.ChangedError)
-	err := tx.QueryRow(ctx, changes, workspace, r.info.ID, int64(f.Revision), present, slices.Compact(destroyed)).
-		Scan(&e.What, &e.Run, &e.Operation, &e.Who, &e.At)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return e
+	b.Queue(changes, workspace, r.info.ID, int64(f.Revision), present, slices.Compact(destroyed)).
+		QueryRow(func(row pgx.Row) (err error) {
+			*changed, err = changedBy(row)
+			return err
+		})
 }
 
-// unchanged returns a *statemgr.ChangedError if another run has changed the workspace since a
-// revision.
-func (r *Run) unchanged(ctx context.Context, tx pgx.Tx, workspace, base int64) error {
-	e := &statemgr.ChangedError{What: "the state"}
-	err := tx.QueryRow(ctx, "SELECT r.id, r.operation, r.who, v.at FROM revision v JOIN run r ON r.id = v.run "+
-		"WHERE v.workspace = $1::bigint AND v.id > $2::bigint AND v.run <> $3::text ORDER BY v.id LIMIT 1",
-		workspace, base, r.info.ID).Scan(&e.Run, &e.Operation, &e.Who, &e.At)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
+// replace registers a run that replaces the whole state. It returns an error if another run is
+// running, or has changed the workspace since a revision.
+func (r *Run) replace(ctx context.Context, tx session, workspace, base int64) error {
+	var held, changed error
+	if err := r.enter(ctx, tx, []int64{workspace}, func(b *pgx.Batch) {
+		b.Queue(running, []int64{workspace}, r.info.ID).QueryRow(func(row pgx.Row) (err error) {
+			held, err = lockedBy(row)
+			return err
+		})
+		b.Queue("SELECT 'the state', r.id, r.operation, r.who, v.at FROM revision v JOIN run r ON r.id = v.run "+
+			"WHERE v.workspace = $1::bigint AND v.id > $2::bigint AND v.run <> $3::text ORDER BY v.id LIMIT 1",
+			workspace, base, r.info.ID).QueryRow(func(row pgx.Row) (err error) {
+			changed, err = changedBy(row)
+			return err
+		})
+	}); err != nil {
 		return err
 	}
-	return e
+	if held != nil {
+		return held
+	}
+	return changed
 }

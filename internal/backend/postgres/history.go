@@ -164,7 +164,7 @@ func (r *reading) outputsAt(ctx context.Context, tx pgx.Tx, workspace int64, at 
 	if err != nil {
 		return err
 	}
-	return r.outputRows(ctx, rows)
+	return r.outputs(ctx, rows)
 }
 
 // objectsAt reads objects. Resources have no history: each is put together from its objects.
@@ -360,15 +360,21 @@ func vacuum(ctx context.Context, tx pgx.Tx, workspace int64, keep time.Duration,
 }
 
 // vacuumDue vacuums a workspace if the settings limit the history and the last time is long ago.
-func (s *Store) vacuumDue(ctx context.Context, tx pgx.Tx, workspace int64) error {
+func (s *Store) vacuumDue(ctx context.Context, workspace string) error {
 	if s.keep == 0 {
 		return nil
 	}
-	var due bool
-	err := tx.QueryRow(ctx, "SELECT vacuumed < now() - $2::text::interval FROM workspace WHERE id = $1::bigint",
-		workspace, fmt.Sprintf("%d seconds", int64(min(vacuumEvery, s.keep/2).Seconds()))).Scan(&due)
-	if err != nil || !due {
-		return err
-	}
-	return vacuum(ctx, tx, workspace, s.keep, new(statemgr.Vacuumed))
+	return s.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
+		w, err := lockWorkspace(ctx, tx, workspace)
+		if err != nil || w == nil {
+			return err
+		}
+		var due bool
+		err = tx.QueryRow(ctx, "SELECT vacuumed < now() - $2::text::interval FROM workspace WHERE id = $1::bigint",
+			w.id, fmt.Sprintf("%d seconds", int64(min(vacuumEvery, s.keep/2).Seconds()))).Scan(&due)
+		if err != nil || !due {
+			return err
+		}
+		return vacuum(ctx, tx, w.id, s.keep, new(statemgr.Vacuumed))
+	})
 }

@@ -27,13 +27,21 @@ const minServer = 130000
 // prepare creates the schema, or upgrades it to the version of this program.
 func (s *Store) prepare(ctx context.Context) error {
 	var server, present int
-	err := s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) (err error) {
-		if err := tx.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&server); err != nil {
-			return err
-		}
-		present, err = s.installed(ctx, tx)
-		return err
+	table := pgx.Identifier{s.schema, "schema_version"}.Sanitize()
+	err := repeat(ctx, func() error { // one round trip, if the table exists
+		return s.pool.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, coalesce(max(version), 0) FROM "+table).
+			Scan(&server, &present)
 	})
+	var failed *pgconn.PgError
+	if errors.As(err, &failed) && (failed.Code == noTable || failed.Code == noSchema) {
+		err = s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) (err error) {
+			if err := tx.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&server); err != nil {
+				return err
+			}
+			present, err = s.installed(ctx, tx)
+			return err
+		})
+	}
 	if err == nil {
 		err = checkServer(server)
 	}

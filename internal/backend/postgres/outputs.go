@@ -32,7 +32,7 @@ func (s *Store) CheckOutputs(ctx context.Context, read *plans.OutputsRead) error
 
 // checkOutputs returns a *statemgr.ChangedError if outputs were changed since they were read. A user
 // who may only read outputs does not learn by whom.
-func checkOutputs(ctx context.Context, tx pgx.Tx, read *plans.OutputsRead) error {
+func checkOutputs(ctx context.Context, tx session, read *plans.OutputsRead) error {
 	w, err := find(ctx, tx, read.Workspace)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func checkOutputs(ctx context.Context, tx pgx.Tx, read *plans.OutputsRead) error
 // whoChanged adds to an error who changed an output, if the user may read that. since is nil if the
 // output was removed.
 func whoChanged(
-	ctx context.Context, tx pgx.Tx, workspace int64, name string, since *int64, e *statemgr.ChangedError,
+	ctx context.Context, tx session, workspace int64, name string, since *int64, e *statemgr.ChangedError,
 ) error {
 	var allowed bool
 	if err := tx.QueryRow(ctx, "SELECT has_table_privilege('run', 'SELECT')").Scan(&allowed); err != nil {
@@ -86,7 +86,7 @@ func whoChanged(
 // lockAll locks the rows of the run's workspace, and of those whose outputs it has read and may
 // claim. It returns the former, and the others by name. All runs lock in the order of the names.
 func (r *Run) lockAll(
-	ctx context.Context, tx pgx.Tx, foreign []plans.OutputsRead,
+	ctx context.Context, tx session, foreign []plans.OutputsRead,
 ) (own *workspaceRow, others map[string]int64, err error) {
 	names := []string{r.workspace}
 	for i := range foreign {
@@ -127,22 +127,14 @@ func (r *Run) lockAll(
 
 // claimOutputs adds claims for reading outputs of other workspaces. A user who may not write there
 // can't claim them, so they may change before the run ends.
-func (r *Run) claimOutputs(
-	ctx context.Context, tx pgx.Tx, foreign []plans.OutputsRead, locked map[string]int64,
-) error {
+func (r *Run) claimOutputs(b *pgx.Batch, foreign []plans.OutputsRead, locked map[string]int64) {
 	for i := range foreign {
 		read := &foreign[i]
 		if id, ok := locked[read.Workspace]; ok {
-			if err := endDead(ctx, tx, id); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, `INSERT INTO claim (workspace, run, kind, address, writes)
+			b.Queue(`INSERT INTO claim (workspace, run, kind, address, writes)
 				SELECT $1::bigint, $2::text, $5::text, name, false FROM unnest($3::text[]) AS name
 				UNION ALL SELECT $1::bigint, $2::text, $6::text, '', false WHERE $4::boolean
-				ON CONFLICT DO NOTHING`, id, r.info.ID, read.Names, read.All, claimOutput, claimAll); err != nil {
-				return err
-			}
+				ON CONFLICT DO NOTHING`, id, r.info.ID, read.Names, read.All, claimOutput, claimAll)
 		}
 	}
-	return nil
 }

@@ -45,9 +45,8 @@ type Store struct {
 	schema string
 	keep   time.Duration // of earlier versions; 0 for ever
 	owned  bool          // Close closes the pool
-	// settings are the statements that begin each transaction: they set the search path, and the time
-	// limit of a statement.
-	settings string
+	// settings are the first statements of each transaction: they set the search path and time limits.
+	settings []string
 }
 
 // pool holds the connections to a server, which stores of several schemas may share.
@@ -66,6 +65,9 @@ const (
 	idleTime       = time.Minute
 	// statementTimeout limits a statement unless the connection string has that parameter.
 	statementTimeout = "5min"
+	// idleTimeout limits the time between two statements of a transaction, so that a machine that sleeps
+	// in one does not keep the lock of a workspace.
+	idleTimeout = "1min"
 )
 
 func open(ctx context.Context, c *Config) (backend.Store, error) {
@@ -77,9 +79,10 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{pool: shared, schema: c.Schema, keep: keep, owned: c.Owned(),
-		settings: fmt.Sprintf("; SET LOCAL search_path TO %s; SET LOCAL statement_timeout TO '%s'",
-			pgx.Identifier{c.Schema}.Sanitize(), strings.ReplaceAll(shared.timeout, "'", "''"))}
+	s := &Store{pool: shared, schema: c.Schema, keep: keep, owned: c.Owned(), settings: []string{
+		"SET LOCAL search_path TO " + pgx.Identifier{c.Schema}.Sanitize(),
+		"SET LOCAL statement_timeout TO '" + strings.ReplaceAll(shared.timeout, "'", "''") + "'",
+		"SET LOCAL idle_in_transaction_session_timeout TO '" + idleTimeout + "'"}}
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -134,10 +137,66 @@ var retryFor = 30 * time.Second
 // transaction runs do in a transaction. If the server ends that or can't be reached, do runs again:
 // it must not depend on an earlier try, which may even have been committed.
 func (s *Store) transaction(ctx context.Context, begin begin, do func(context.Context, pgx.Tx) error) error {
+	opts := pgx.TxOptions{BeginQuery: string(begin) + "; " + strings.Join(s.settings, "; ")} // one message
+	return repeat(ctx, func() error {
+		return pgx.BeginTxFunc(ctx, s.pool.Pool, opts, func(tx pgx.Tx) error { return do(ctx, tx) })
+	})
+}
+
+// A session executes statements in a transaction.
+type session interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// pipeline is transaction with two round trips. The statements that first adds are sent with the
+// begin, and those that do adds to last with the commit: their callbacks can't prevent that. do may
+// be nil: then there is one round trip.
+func (s *Store) pipeline(
+	ctx context.Context, begin begin, first func(*pgx.Batch) error,
+	do func(ctx context.Context, tx session, last *pgx.Batch) error,
+) error {
+	return repeat(ctx, func() error {
+		conn, err := s.pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release() // closes the connection if it is still in a transaction
+		b := &pgx.Batch{}
+		b.Queue(string(begin))
+		for _, setting := range s.settings {
+			b.Queue(setting)
+		}
+		if err := first(b); err != nil {
+			return err
+		}
+		if do != nil {
+			err = send(ctx, conn, b)
+			if b = new(pgx.Batch); err == nil {
+				err = do(ctx, conn, b)
+			}
+		}
+		if err == nil {
+			b.Queue("COMMIT")
+			err = send(ctx, conn, b)
+		}
+		if err != nil && !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' {
+			_, _ = conn.Exec(ctx, "ROLLBACK") // otherwise, the end of the connection does that
+		}
+		return err
+	})
+}
+
+// send sends statements, calls their callbacks and returns the first error.
+func send(ctx context.Context, tx session, b *pgx.Batch) error { return tx.SendBatch(ctx, b).Close() }
+
+// repeat calls do again while the server ends its transaction or can't be reached.
+func repeat(ctx context.Context, do func() error) error {
 	start, wait := time.Now(), 50*time.Millisecond
-	opts := pgx.TxOptions{BeginQuery: string(begin) + s.settings} // one message
 	for {
-		err := pgx.BeginTxFunc(ctx, s.pool.Pool, opts, func(tx pgx.Tx) error { return do(ctx, tx) })
+		err := do()
 		if err == nil || ctx.Err() != nil || !transient(err) || time.Since(start) > retryFor {
 			return err
 		}
@@ -182,6 +241,7 @@ const (
 	lockedUp         = "55P03" // a lock that is not available in time
 	noPrivilege      = "42501"
 	noSchema         = "3F000"
+	noTable          = "42P01"
 	uniqueViolation  = "23505"
 	readOnlyDatabase = "25006"
 )

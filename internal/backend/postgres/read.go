@@ -25,6 +25,7 @@ type reading struct {
 	codec    statemgr.Codec
 	text     []byte
 	outdated bool
+	lost     []statemgr.LostRun
 }
 
 // workspaceRow is a row of the table of workspaces.
@@ -36,13 +37,17 @@ type workspaceRow struct {
 const findWorkspace = "SELECT id, serial, revision, lineage, program FROM workspace WHERE name = $1::text"
 
 // find returns the row of a workspace, or nil.
-func find(ctx context.Context, tx pgx.Tx, name string) (*workspaceRow, error) {
+func find(ctx context.Context, tx session, name string) (*workspaceRow, error) {
 	return workspaceOf(tx.QueryRow(ctx, findWorkspace, name))
 }
 
-// lockWorkspace is find that locks the row for the transaction.
-func lockWorkspace(ctx context.Context, tx pgx.Tx, name string) (*workspaceRow, error) {
-	return workspaceOf(tx.QueryRow(ctx, findWorkspace+" FOR UPDATE", name))
+// lockingWorkspace is findWorkspace that locks the row for the transaction. Steps that start
+// meanwhile refer to the row, which that doesn't prevent.
+const lockingWorkspace = findWorkspace + " FOR NO KEY UPDATE"
+
+// lockWorkspace is find that locks the row.
+func lockWorkspace(ctx context.Context, tx session, name string) (*workspaceRow, error) {
+	return workspaceOf(tx.QueryRow(ctx, lockingWorkspace, name))
 }
 
 func workspaceOf(row pgx.Row) (*workspaceRow, error) {
@@ -67,20 +72,8 @@ func (s *Store) LoadOutputs(ctx context.Context, workspace string, codec statemg
 func (s *Store) load(
 	ctx context.Context, workspace string, codec statemgr.Codec, parts parts,
 ) (*statemgr.Loaded, error) {
-	var w *workspaceRow
-	var r *reading
 	out := &statemgr.Loaded{State: states.New()}
-	err := s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) (err error) {
-		r = &reading{codec: codec}
-		if w, err = find(ctx, tx, workspace); err != nil || w == nil {
-			return err
-		}
-		if err := r.state(ctx, tx, w, parts); err != nil || parts == onlyOutputs {
-			return err
-		}
-		out.Lost, err = r.lost(ctx, tx, w)
-		return err
-	})
+	r, w, err := s.read(ctx, workspace, codec, parts)
 	if err != nil || w == nil {
 		return out, explained(err)
 	}
@@ -88,7 +81,7 @@ func (s *Store) load(
 	if err != nil {
 		return nil, err
 	}
-	out.Exists, out.State, out.Outdated = w.revision > 0, file.State, r.outdated
+	out.Exists, out.State, out.Outdated, out.Lost = w.revision > 0, file.State, r.outdated, r.lost
 	out.Serial, out.Revision, out.Lineage, out.Version = uint64(w.serial), uint64(w.revision), w.lineage, w.program
 	return out, nil
 }
@@ -96,7 +89,7 @@ func (s *Store) load(
 // Get implements backend.Store. It returns a state file in version 4. Of an encrypted state, which
 // LoadState can read, it returns an empty encrypted file.
 func (s *Store) Get(ctx context.Context, workspace string) ([]byte, error) {
-	return s.get(ctx, workspace, everything)
+	return s.get(ctx, workspace, stateFile)
 }
 
 // GetOutputs implements backend.OutputStore. It reads no objects.
@@ -104,17 +97,8 @@ func (s *Store) GetOutputs(ctx context.Context, workspace string) ([]byte, error
 	return s.get(ctx, workspace, onlyOutputs)
 }
 
-func (s *Store) get(ctx context.Context, workspace string, parts parts) (text []byte, err error) {
-	var w *workspaceRow
-	err = s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) (err error) {
-		r := &reading{}
-		if w, err = find(ctx, tx, workspace); err != nil || w == nil {
-			return err
-		}
-		err = r.state(ctx, tx, w, parts)
-		text = r.text
-		return err
-	})
+func (s *Store) get(ctx context.Context, workspace string, parts parts) ([]byte, error) {
+	r, w, err := s.read(ctx, workspace, nil, parts)
 	switch {
 	case errors.Is(err, statefile.ErrEncrypted):
 		return fmt.Appendf(nil, `{"serial":%d,"lineage":%s,"meta":{},"encrypted_data":"","encryption_version":"v0"}`,
@@ -124,38 +108,67 @@ func (s *Store) get(ctx context.Context, workspace string, parts parts) (text []
 	case w == nil || w.revision == 0: // a first run has claimed parts and written nothing
 		return nil, nil
 	}
-	return text, nil
+	return r.text, nil
+}
+
+// read reads the rows of a workspace. It also returns the row of the workspace, or nil.
+func (s *Store) read(
+	ctx context.Context, workspace string, codec statemgr.Codec, parts parts,
+) (r *reading, w *workspaceRow, err error) {
+	err = s.pipeline(ctx, readOnly, func(b *pgx.Batch) error {
+		b.Queue(findWorkspace, workspace).QueryRow(func(row pgx.Row) (err error) {
+			w, err = workspaceOf(row)
+			return err
+		})
+		return nil
+	}, func(ctx context.Context, _ session, last *pgx.Batch) error {
+		if r = (&reading{codec: codec}); w != nil {
+			r.state(ctx, last, w, parts)
+		}
+		return nil
+	})
+	return r, w, err
 }
 
 // parts are the parts of a state to read.
 type parts int
 
 const (
-	everything parts = iota
-	onlyOutputs
+	onlyOutputs parts = iota
+	stateFile         // all that a state file has
+	everything        // and the steps of runs that were killed
 )
 
-// state reads the rows of a workspace.
-func (r *reading) state(ctx context.Context, tx pgx.Tx, w *workspaceRow, parts parts) error {
+// state queries the rows of a workspace, of which the text is put together.
+func (r *reading) state(ctx context.Context, b *pgx.Batch, w *workspaceRow, parts parts) {
 	r.text = fmt.Appendf(nil, `{"version":4,"terraform_version":%s,"serial":%d,"lineage":%s,"outputs":{`,
 		quoted(w.program), w.serial, quoted(w.lineage))
-	if err := r.outputs(ctx, tx, w); err != nil {
-		return err
+	query := func(sql string, read func(context.Context, pgx.Rows) error, end string) {
+		b.Queue(sql, w.id).Query(func(rows pgx.Rows) error {
+			err := read(ctx, rows)
+			r.text = append(r.text, end...)
+			return err
+		})
 	}
-	r.text = append(r.text, `},"resources":[`...)
+	const outputs = "SELECT name, encrypted, document FROM output WHERE workspace = $1::bigint ORDER BY name"
 	if parts == onlyOutputs {
-		r.text = append(r.text, `],"check_results":null}`...)
-		return nil
+		query(outputs, r.outputs, `},"resources":[],"check_results":null}`)
+		return
 	}
-	if err := r.resources(ctx, tx, w); err != nil {
-		return err
+	query(outputs, r.outputs, `},"resources":[`)
+	// An outer join also has the resources without objects.
+	query(`SELECT r.address, r.module, r.mode, r.type, r.name, r.provider,
+			o.address, o.deposed, o.instance_key::text, o.provider, o.encrypted, o.document
+		FROM resource r LEFT JOIN object o ON o.workspace = r.workspace AND o.resource = r.address
+		WHERE r.workspace = $1::bigint ORDER BY r.address, o.address, o.deposed`, r.resources, `],"check_results":[`)
+	query("SELECT kind, config, encrypted, document FROM check_result WHERE workspace = $1::bigint "+
+		"ORDER BY kind, config", r.checks, "]}")
+	if parts == everything {
+		query(`SELECT r.id, r.who, r.process, r.ended IS NOT NULL OR r.lease < clock_timestamp(),
+				o.address, o.deposed, o.document
+			FROM operation o JOIN run r ON r.id = o.run
+			WHERE o.workspace = $1::bigint ORDER BY r.started, r.id, o.address, o.deposed`, r.steps, "")
 	}
-	r.text = append(r.text, `],"check_results":[`...)
-	if err := r.checks(ctx, tx, w); err != nil {
-		return err
-	}
-	r.text = append(r.text, "]}"...)
-	return nil
 }
 
 // plain returns the text of a document, decrypted.
@@ -211,16 +224,8 @@ func (r *reading) member(name, value string) {
 
 func quoted(text string) []byte { return states.AppendString(nil, text) }
 
-func (r *reading) outputs(ctx context.Context, tx pgx.Tx, w *workspaceRow) error {
-	rows, err := tx.Query(ctx, "SELECT name, encrypted, document FROM output WHERE workspace = $1::bigint ORDER BY name", w.id)
-	if err != nil {
-		return err
-	}
-	return r.outputRows(ctx, rows)
-}
-
-// outputRows reads rows with the name of an output, whether it is encrypted, and its document.
-func (r *reading) outputRows(ctx context.Context, rows pgx.Rows) error {
+// outputs reads rows with the name of an output, whether it is encrypted, and its document.
+func (r *reading) outputs(ctx context.Context, rows pgx.Rows) error {
 	var name, document string
 	var encrypted bool
 	_, err := pgx.ForEachRow(rows, []any{&name, &encrypted, &document}, func() error {
@@ -232,15 +237,10 @@ func (r *reading) outputRows(ctx context.Context, rows pgx.Rows) error {
 	return err
 }
 
-func (r *reading) checks(ctx context.Context, tx pgx.Tx, w *workspaceRow) error {
-	rows, err := tx.Query(ctx, "SELECT kind, config, encrypted, document FROM check_result "+
-		"WHERE workspace = $1::bigint ORDER BY kind, config", w.id)
-	if err != nil {
-		return err
-	}
+func (r *reading) checks(ctx context.Context, rows pgx.Rows) error {
 	var kind, config, document string
 	var encrypted bool
-	_, err = pgx.ForEachRow(rows, []any{&kind, &config, &encrypted, &document}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&kind, &config, &encrypted, &document}, func() error {
 		text, err := r.plain(ctx, document, encrypted, checkID(kind, config))
 		r.comma()
 		r.text = append(r.text, text...)
@@ -249,19 +249,12 @@ func (r *reading) checks(ctx context.Context, tx pgx.Tx, w *workspaceRow) error 
 	return err
 }
 
-// resources reads resources and objects. An outer join also has the resources without objects.
-func (r *reading) resources(ctx context.Context, tx pgx.Tx, w *workspaceRow) error {
-	rows, err := tx.Query(ctx, `SELECT r.address, r.module, r.mode, r.type, r.name, r.provider,
-			o.address, o.deposed, o.instance_key::text, o.provider, o.encrypted, o.document
-		FROM resource r LEFT JOIN object o ON o.workspace = r.workspace AND o.resource = r.address
-		WHERE r.workspace = $1::bigint ORDER BY r.address, o.address, o.deposed`, w.id)
-	if err != nil {
-		return err
-	}
+// resources reads resources and their objects.
+func (r *reading) resources(ctx context.Context, rows pgx.Rows) error {
 	var address, module, mode, typ, name, provider, previous string
 	var instance, deposed, key, objectProvider, document *string
 	var encrypted *bool
-	_, err = pgx.ForEachRow(rows, []any{&address, &module, &mode, &typ, &name, &provider,
+	_, err := pgx.ForEachRow(rows, []any{&address, &module, &mode, &typ, &name, &provider,
 		&instance, &deposed, &key, &objectProvider, &encrypted, &document}, func() error {
 		if address != previous {
 			if previous != "" {
@@ -321,24 +314,16 @@ func (r *reading) object(key *string, deposed, provider string, document []byte)
 	r.text = append(r.text, document[1:]...) // without the bracket, which is written already
 }
 
-// lost reads the steps of runs that were killed.
-func (r *reading) lost(ctx context.Context, tx pgx.Tx, w *workspaceRow) ([]statemgr.LostRun, error) {
-	rows, err := tx.Query(ctx, `SELECT r.id, r.who, r.process, r.ended IS NOT NULL OR r.lease < clock_timestamp(),
-			o.address, o.deposed, o.document
-		FROM operation o JOIN run r ON r.id = o.run
-		WHERE o.workspace = $1::bigint ORDER BY r.started, r.id, o.address, o.deposed`, w.id)
-	if err != nil {
-		return nil, err
-	}
-	var out []statemgr.LostRun
+// steps reads the steps of runs that were killed.
+func (r *reading) steps(ctx context.Context, rows pgx.Rows) error {
 	var id, who, process, address, deposed, document string
 	var over bool
-	_, err = pgx.ForEachRow(rows, []any{&id, &who, &process, &over, &address, &deposed, &document}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&id, &who, &process, &over, &address, &deposed, &document}, func() error {
 		if !over && !statemgr.ProcessGone(process) {
 			return nil
 		}
-		if len(out) == 0 || out[len(out)-1].ID != id {
-			out = append(out, statemgr.LostRun{ID: id, Who: who, Process: process})
+		if len(r.lost) == 0 || r.lost[len(r.lost)-1].ID != id {
+			r.lost = append(r.lost, statemgr.LostRun{ID: id, Who: who, Process: process})
 		}
 		text := []byte(document)
 		if r.codec != nil {
@@ -351,11 +336,11 @@ func (r *reading) lost(ctx context.Context, tx pgx.Tx, w *workspaceRow) ([]state
 		if err != nil {
 			return fmt.Errorf("the started operation on %s: %w", address, err)
 		}
-		last := &out[len(out)-1]
+		last := &r.lost[len(r.lost)-1]
 		last.Steps = append(last.Steps, *op)
 		return nil
 	})
-	return out, err
+	return err
 }
 
 // IDs of rows in encrypted documents.

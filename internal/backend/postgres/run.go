@@ -58,7 +58,7 @@ func (s *Store) NewRun(workspace string, codec statemgr.Codec, info backend.Lock
 }
 
 // ensureWorkspace locks the row of a workspace, and adds a missing one.
-func (r *Run) ensureWorkspace(ctx context.Context, tx pgx.Tx) (*workspaceRow, error) {
+func (r *Run) ensureWorkspace(ctx context.Context, tx session) (*workspaceRow, error) {
 	w, err := lockWorkspace(ctx, tx, r.workspace)
 	if err != nil || w != nil {
 		return w, err
@@ -70,12 +70,32 @@ func (r *Run) ensureWorkspace(ctx context.Context, tx pgx.Tx) (*workspaceRow, er
 	return lockWorkspace(ctx, tx, r.workspace)
 }
 
+// enter registers the run in a workspace, after it has ended those runs of the workspaces that are
+// over. The statements that check adds are executed afterwards. The rows of the workspaces are
+// locked.
+func (r *Run) enter(ctx context.Context, tx session, workspaces []int64, check func(*pgx.Batch)) error {
+	for {
+		var dead []string
+		b := &pgx.Batch{}
+		queueDead(b, workspaces, &dead)
+		r.register(b, workspaces[0])
+		check(b)
+		err := send(ctx, tx, b)
+		if err != nil || len(dead) == 0 {
+			return err
+		}
+		if err := end(ctx, tx, dead); err != nil { // and check again
+			return err
+		}
+	}
+}
+
 // register adds the row of the run, with the next fencing number, unless the run is running. A run
 // that has ended by itself continues with a new number: it made a single change before, or repeats a
 // transaction. So does a new Run with the ID of one that was lost, which pushes what that one could
 // not store.
-func (r *Run) register(ctx context.Context, tx pgx.Tx, workspace int64) error {
-	if _, err := tx.Exec(ctx, `WITH next AS (
+func (r *Run) register(b *pgx.Batch, workspace int64) {
+	b.Queue(`WITH next AS (
 			UPDATE workspace SET fence = fence + 1 WHERE id = $1::bigint
 				AND NOT EXISTS (SELECT FROM run WHERE id = $2::text AND outcome IS DISTINCT FROM 'done'
 					AND (ended IS NULL OR $8::bigint > 0 AND fence >= $8::bigint)) RETURNING fence)
@@ -83,23 +103,20 @@ func (r *Run) register(ctx context.Context, tx pgx.Tx, workspace int64) error {
 		SELECT $2::text, $1::bigint, $3::text, $4::text, $5::text, $6::text, fence,
 			clock_timestamp() + $7::text::interval FROM next
 		ON CONFLICT (id) DO UPDATE SET ended = NULL, outcome = NULL, fence = excluded.fence, lease = excluded.lease`,
-		workspace, r.info.ID, r.info.Operation, r.info.Who, r.info.Info, version.Own, lease(), r.fence.Load()); err != nil {
-		return err
-	}
-	if r.hasBegun() {
-		return nil // it keeps its number, and renew checks that
-	}
-	var fence int64
-	var running bool
-	if err := tx.QueryRow(ctx, "SELECT fence, ended IS NULL FROM run WHERE id = $1::text", r.info.ID).
-		Scan(&fence, &running); err != nil {
-		return err
-	}
-	if !running {
-		return errLost
-	}
-	r.fence.Store(fence)
-	return nil
+		workspace, r.info.ID, r.info.Operation, r.info.Who, r.info.Info, version.Own, lease(), r.fence.Load())
+	b.Queue("SELECT fence, ended IS NULL FROM run WHERE id = $1::text FOR NO KEY UPDATE", r.info.ID).
+		QueryRow(func(row pgx.Row) error {
+			var fence int64
+			var running bool
+			if err := row.Scan(&fence, &running); err != nil {
+				return err
+			}
+			if !running || r.hasBegun() && fence != r.fence.Load() {
+				return errLost
+			}
+			r.fence.Store(fence)
+			return nil
+		})
 }
 
 // hasBegun reports whether the run has claims.
@@ -116,97 +133,98 @@ func lease() string { return fmt.Sprintf("%d milliseconds", leaseTime.Millisecon
 const renewal = "UPDATE run SET lease = clock_timestamp() + $2::text::interval " +
 	"WHERE id = $1::text AND fence = $3::bigint AND ended IS NULL"
 
-// renew extends the lease of the run. It returns errLost if the run has ended.
-func (r *Run) renew(ctx context.Context, tx pgx.Tx) error {
-	tag, err := tx.Exec(ctx, renewal, r.info.ID, lease(), r.fence.Load())
-	if err != nil {
-		return err
-	}
-	return renewed(tag)
+// renew extends the lease of the run. The error is errLost if the run has ended.
+func (r *Run) renew(b *pgx.Batch) error {
+	b.Queue(renewal, r.info.ID, lease(), r.fence.Load()).Exec(found)
+	return nil
 }
 
-// renewed returns errLost if a renewal has found no run.
-func renewed(tag pgconn.CommandTag) error {
+// found returns errLost if a statement has not found the run.
+func found(tag pgconn.CommandTag) error {
 	if tag.RowsAffected() == 0 {
 		return errLost
 	}
 	return nil
 }
 
-// inWorkspace is the condition for runs that change the workspace $1 or depend on its outputs.
-const inWorkspace = "(workspace = $1::bigint OR EXISTS (SELECT FROM claim c " +
-	"WHERE c.workspace = $1::bigint AND c.run = run.id))"
+// inWorkspaces is the condition for runs that are running and change one of the workspaces $1 or
+// depend on their outputs.
+const inWorkspaces = "ended IS NULL AND (workspace = ANY($1::bigint[]) OR EXISTS (SELECT FROM claim c " +
+	"WHERE c.workspace = ANY($1::bigint[]) AND c.run = run.id))"
 
-// endDead ends the runs of a workspace that are over: the lease has ended, or the process was on
+// queueDead queries the runs of workspaces that are over: the lease has ended, or the process was on
 // this machine and is gone.
-func endDead(ctx context.Context, tx pgx.Tx, workspace int64) error {
-	rows, err := tx.Query(ctx, "SELECT id, process, lease < clock_timestamp() FROM run "+
-		"WHERE ended IS NULL AND "+inWorkspace, workspace)
-	if err != nil {
-		return err
-	}
+func queueDead(b *pgx.Batch, workspaces []int64, dead *[]string) {
+	b.Queue("SELECT id, process, lease < clock_timestamp() FROM run WHERE "+inWorkspaces, workspaces).
+		Query(func(rows pgx.Rows) error {
+			var id, process string
+			var over bool
+			_, err := pgx.ForEachRow(rows, []any{&id, &process, &over}, func() error {
+				if over || statemgr.ProcessGone(process) {
+					*dead = append(*dead, id)
+				}
+				return nil
+			})
+			return err
+		})
+}
+
+// end ends lost runs and their claims.
+func end(ctx context.Context, tx session, runs []string) error {
+	b := &pgx.Batch{}
+	b.Queue("UPDATE run SET ended = clock_timestamp(), outcome = 'lost' WHERE id = ANY($1::text[]) AND ended IS NULL", runs)
+	b.Queue("DELETE FROM claim WHERE run = ANY($1::text[])", runs)
+	return send(ctx, tx, b)
+}
+
+// done ends the run and its claims, unless it has ended or its row has another fencing number.
+func (r *Run) done(b *pgx.Batch) error {
+	b.Queue("WITH ended AS (UPDATE run SET ended = clock_timestamp(), outcome = 'done' "+
+		"WHERE id = $1::text AND fence = $2::bigint AND ended IS NULL RETURNING id) "+
+		"DELETE FROM claim c USING ended WHERE c.run = ended.id", r.info.ID, r.fence.Load())
+	return nil
+}
+
+// running finds a run besides $2 that is running in one of the workspaces $1.
+const running = "SELECT id, operation, who, process, program, started, '' FROM run WHERE " + inWorkspaces +
+	" AND id <> $2::text ORDER BY started LIMIT 1"
+
+// noRuns ends the runs of a workspace that are over, and returns a *backend.LockedError if another is
+// running.
+func noRuns(ctx context.Context, tx session, workspace int64) error {
 	var dead []string
-	var id, process string
-	var over bool
-	if _, err := pgx.ForEachRow(rows, []any{&id, &process, &over}, func() error {
-		if over || statemgr.ProcessGone(process) {
-			dead = append(dead, id)
-		}
-		return nil
-	}); err != nil {
+	b := &pgx.Batch{}
+	queueDead(b, []int64{workspace}, &dead)
+	if err := send(ctx, tx, b); err != nil {
 		return err
 	}
-	return end(ctx, tx, dead, "lost")
-}
-
-// end ends runs and their claims.
-func end(ctx context.Context, tx pgx.Tx, runs []string, outcome string) error {
-	if len(runs) == 0 {
-		return nil
-	}
-	if _, err := tx.Exec(ctx, "UPDATE run SET ended = clock_timestamp(), outcome = $2::text "+
-		"WHERE id = ANY($1::text[]) AND ended IS NULL", runs, outcome); err != nil {
+	if err := end(ctx, tx, dead); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, "DELETE FROM claim WHERE run = ANY($1::text[])", runs)
-	return err
-}
-
-// noRuns returns a *backend.LockedError if a run besides the given one is running.
-func noRuns(ctx context.Context, tx pgx.Tx, workspace int64, except string) error {
-	info := new(backend.LockInfo)
-	err := tx.QueryRow(ctx, "SELECT id, operation, who, process, program, started FROM run WHERE "+inWorkspace+
-		" AND ended IS NULL AND id <> $2::text ORDER BY started LIMIT 1", workspace, except).
-		Scan(&info.ID, &info.Operation, &info.Who, &info.Info, &info.Version, &info.Created)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
+	held, err := lockedBy(tx.QueryRow(ctx, running, []int64{workspace}, ""))
 	if err != nil {
 		return err
 	}
-	return &backend.LockedError{Info: info}
+	return held
 }
 
 // Claim implements statemgr.LedgerRun.
 func (r *Run) Claim(ctx context.Context, f *plans.Footprint) error {
-	err := r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
-		w, others, err := r.lockAll(ctx, tx, f.Foreign)
-		if err != nil {
-			return err
+	var own *workspaceRow
+	err := r.store.pipeline(ctx, readWrite, func(b *pgx.Batch) error {
+		own = nil // of an earlier try
+		if len(f.Foreign) == 0 {
+			r.lock(b, &own)
 		}
-		if err := endDead(ctx, tx, w.id); err != nil {
-			return err
+		return nil
+	}, func(ctx context.Context, tx session, _ *pgx.Batch) (err error) {
+		var foreign map[string]int64
+		if own == nil {
+			if own, foreign, err = r.lockAll(ctx, tx, f.Foreign); err != nil {
+				return err
+			}
 		}
-		if err := r.register(ctx, tx, w.id); err != nil {
-			return err
-		}
-		if err := r.renew(ctx, tx); err != nil { // a run that claims again
-			return err
-		}
-		if err := r.claimOutputs(ctx, tx, f.Foreign, others); err != nil {
-			return err
-		}
-		return r.claim(ctx, tx, w.id, f)
+		return r.claim(ctx, tx, own.id, f, foreign)
 	})
 	if err != nil {
 		return explained(err)
@@ -225,6 +243,14 @@ func (r *Run) Claim(ctx context.Context, f *plans.Footprint) error {
 	return nil
 }
 
+// lock locks the row of the workspace, or sets it to nil if it is missing.
+func (r *Run) lock(b *pgx.Batch, row **workspaceRow) {
+	b.Queue(lockingWorkspace, r.workspace).QueryRow(func(found pgx.Row) (err error) {
+		*row, err = workspaceOf(found)
+		return err
+	})
+}
+
 // keep renews the lease until ctx is canceled or the run was ended.
 func (r *Run) keep(ctx context.Context) {
 	for {
@@ -233,7 +259,7 @@ func (r *Run) keep(ctx context.Context) {
 			return
 		case <-time.After(renewEvery):
 		}
-		err := r.store.transaction(ctx, readWrite, r.renew)
+		err := r.store.pipeline(ctx, readWrite, r.renew, nil)
 		if errors.Is(err, errLost) {
 			return // the next write reports it
 		}
@@ -246,7 +272,7 @@ func (r *Run) keep(ctx context.Context) {
 // Start implements statemgr.LedgerRun.
 func (r *Run) Start(ctx context.Context, next func() []*statemgr.Operation) error {
 	ops := sync.OnceValue(next) // a repeated transaction writes the same
-	return explained(r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
+	return explained(r.store.pipeline(ctx, readWrite, func(b *pgx.Batch) error {
 		var addresses, deposed, actions, documents []string
 		for _, op := range ops() {
 			text, err := statemgr.EncodeStep(op)
@@ -259,33 +285,37 @@ func (r *Run) Start(ctx context.Context, next func() []*statemgr.Operation) erro
 			addresses, deposed = append(addresses, op.Addr.String()), append(deposed, string(op.Deposed))
 			actions, documents = append(actions, op.Action.String()), append(documents, string(text))
 		}
-		tag, err := tx.Exec(ctx, "WITH run AS ("+renewal+` RETURNING id, workspace)
+		// This does not lock the row of the run, which a change locks until it is committed.
+		b.Queue(`WITH run AS (SELECT id, workspace FROM run WHERE id = $1::text AND fence = $2::bigint AND ended IS NULL)
 			INSERT INTO operation (workspace, run, address, deposed, action, started, document)
 			SELECT run.workspace, run.id, o.address, o.deposed, o.action, clock_timestamp(), o.document
-			FROM run, unnest($4::text[], $5::text[], $6::text[], $7::text[]) AS o (address, deposed, action, document)
+			FROM run, unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS o (address, deposed, action, document)
 			ON CONFLICT (run, address, deposed) DO UPDATE SET action = excluded.action, started = excluded.started,
-				document = excluded.document`, r.info.ID, lease(), r.fence.Load(), addresses, deposed, actions, documents)
-		if err != nil {
-			return err
-		}
-		return renewed(tag)
-	}))
+				document = excluded.document`, r.info.ID, r.fence.Load(), addresses, deposed, actions, documents).Exec(found)
+		return nil
+	}, nil))
 }
 
 // Write implements statemgr.LedgerRun.
 func (r *Run) Write(ctx context.Context, next func() *statemgr.Change) (serial, revision uint64, err error) {
 	begun := r.hasBegun()
 	change := sync.OnceValue(next) // a repeated transaction writes the same
-	err = r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
-		w, err := r.ensureWorkspace(ctx, tx)
-		if err != nil {
-			return err
+	var w *workspaceRow
+	err = r.store.pipeline(ctx, readWrite, func(b *pgx.Batch) error {
+		r.lock(b, &w)
+		if !begun {
+			return nil
+		}
+		return r.renew(b)
+	}, func(ctx context.Context, tx session, last *pgx.Batch) (err error) {
+		if w == nil {
+			if w, err = r.ensureWorkspace(ctx, tx); err != nil {
+				return err
+			}
 		}
 		c := change()
-		t := &transcript{tx: tx, writing: r.writing, workspace: w.id, revision: w.revision, serial: w.serial}
 		claimed := c
 		if begun {
-			t.batch.Queue(renewal, r.info.ID, lease(), r.fence.Load()).Exec(renewed)
 			claimed, err = r.unclaimed(ctx, tx, w.id, c)
 		} else {
 			err = r.momentary(ctx, tx, w.id, c)
@@ -293,6 +323,7 @@ func (r *Run) Write(ctx context.Context, next func() *statemgr.Change) (serial, 
 		if err != nil {
 			return err
 		}
+		t := &transcript{tx: tx, batch: last, writing: r.writing, workspace: w.id, revision: w.revision, serial: w.serial}
 		r.ended(t, c)
 		if !claimed.Empty() {
 			t.next(claimed)
@@ -302,37 +333,25 @@ func (r *Run) Write(ctx context.Context, next func() *statemgr.Change) (serial, 
 				return err
 			}
 		}
-		if err := t.send(ctx); err != nil {
-			return err
-		}
 		serial, revision = uint64(t.serial), uint64(t.revision)
 		if begun {
 			return nil
 		}
-		if err := end(ctx, tx, []string{r.info.ID}, "done"); err != nil {
-			return err
-		}
-		return r.store.vacuumDue(ctx, tx, w.id)
+		return r.done(last)
 	})
+	if err == nil && !begun {
+		err = r.store.vacuumDue(ctx, r.workspace)
+	}
 	return serial, revision, explained(err)
 }
 
 // momentary checks a change by a run that has no claims: no other run may claim what it writes, or
 // have changed it since it was read.
-func (r *Run) momentary(ctx context.Context, tx pgx.Tx, workspace int64, c *statemgr.Change) error {
-	if err := endDead(ctx, tx, workspace); err != nil {
-		return err
-	}
-	if err := r.register(ctx, tx, workspace); err != nil {
-		return err
-	}
+func (r *Run) momentary(ctx context.Context, tx session, workspace int64, c *statemgr.Change) error {
 	if c.Replaces {
-		if err := noRuns(ctx, tx, workspace, r.info.ID); err != nil {
-			return err
-		}
-		return r.unchanged(ctx, tx, workspace, int64(c.Base))
+		return r.replace(ctx, tx, workspace, int64(c.Base))
 	}
-	return r.claim(ctx, tx, workspace, footprintOf(c))
+	return r.claim(ctx, tx, workspace, footprintOf(c), nil)
 }
 
 // footprintOf returns what a change writes. Whether objects exist is not checked: the change has
@@ -350,7 +369,7 @@ func footprintOf(c *statemgr.Change) *plans.Footprint {
 
 // unclaimed returns a change without the objects that the run does not claim and that other runs
 // claim or have changed since.
-func (r *Run) unclaimed(ctx context.Context, tx pgx.Tx, workspace int64, c *statemgr.Change) (*statemgr.Change, error) {
+func (r *Run) unclaimed(ctx context.Context, tx session, workspace int64, c *statemgr.Change) (*statemgr.Change, error) {
 	var extra []string
 	r.mu.Lock()
 	for _, o := range c.Objects {
@@ -410,22 +429,11 @@ func (r *Run) Close(ctx context.Context) error {
 	r.renewed.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	return explained(r.store.transaction(ctx, readWrite, func(ctx context.Context, tx pgx.Tx) error {
-		w, err := lockWorkspace(ctx, tx, r.workspace)
-		if err != nil || w == nil { // the workspace was deleted, and the run with it
-			return err
-		}
-		switch err := r.renew(ctx, tx); {
-		case errors.Is(err, errLost): // the writes have reported it
-			return nil
-		case err != nil:
-			return err
-		}
-		if err := end(ctx, tx, []string{r.info.ID}, "done"); err != nil {
-			return err
-		}
-		return r.store.vacuumDue(ctx, tx, w.id)
-	}))
+	// If the run was lost, the writes have reported that.
+	if err := r.store.pipeline(ctx, readWrite, r.done, nil); err != nil {
+		return explained(err)
+	}
+	return explained(r.store.vacuumDue(ctx, r.workspace))
 }
 
 // EndRun implements statemgr.Ledger.
@@ -442,6 +450,6 @@ func (s *Store) EndRun(ctx context.Context, workspace, id string) error {
 		if !running {
 			return fmt.Errorf("no run with the ID %q is running in the workspace %q", id, workspace)
 		}
-		return end(ctx, tx, []string{id}, "lost")
+		return end(ctx, tx, []string{id})
 	}))
 }

@@ -22,9 +22,9 @@ const chunk = 2000
 // A transcript writes a change of a workspace in a transaction, as one revision. Statements are sent
 // together, because others wait for the workspace meanwhile.
 type transcript struct {
-	tx                          pgx.Tx
-	batch                       pgx.Batch // statements that are not sent yet
-	workspace, revision, serial int64     // before next, of the state before the change
+	tx                          session
+	batch                       *pgx.Batch // statements that are not sent yet
+	workspace, revision, serial int64      // before next, of the state before the change
 	writing                     *writing
 }
 
@@ -40,9 +40,9 @@ func (t *transcript) execNoRevision(sql string, args ...any) {
 
 // send sends the statements and returns the first error.
 func (t *transcript) send(ctx context.Context) error {
-	batch := t.batch
-	t.batch = pgx.Batch{}
-	return t.tx.SendBatch(ctx, &batch).Close()
+	batch := *t.batch
+	*t.batch = pgx.Batch{}
+	return send(ctx, t.tx, &batch)
 }
 
 // next begins the next revision of the workspace, whose row is locked.
@@ -395,10 +395,7 @@ func (s *Store) Delete(ctx context.Context, workspace string) error {
 		if err != nil || w == nil {
 			return err
 		}
-		if err := endDead(ctx, tx, w.id); err != nil {
-			return err
-		}
-		if err := noRuns(ctx, tx, w.id, ""); err != nil {
+		if err := noRuns(ctx, tx, w.id); err != nil {
 			return err
 		}
 		for _, table := range []string{"revision", "workspace"} { // revisions refer to runs
