@@ -18,6 +18,7 @@ import (
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
+	"tofu/internal/ui/termtext"
 	"tofu/internal/version"
 )
 
@@ -166,7 +167,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 
 	unwatch := a.Interrupts.Watch()
 	defer unwatch()
-	a.Interrupts.OnInterrupt(a.printInterrupt)
+	a.Interrupts.OnInterrupt(a.printInterrupt, a.printFailure)
 	endMeasure, err := a.measure(measured, strings.Join(path, " "))
 	if err != nil {
 		return a.finish(err, path)
@@ -287,6 +288,12 @@ func (a *App) printInterrupt(count int) {
 		text = "\nSecond interrupt received: tofu ends now. There is nothing to save.\nA third one kills it.\n"
 	}
 	a.Printer.Message(ui.Text{Text: text})
+}
+
+// printFailure says why an operation ends early.
+func (a *App) printFailure(err error) {
+	a.Printer.Message(ui.Text{Text: "\n" + termtext.Wrap("Results can't be recorded in the state any more: "+
+		tfdiags.Sentence(err)+" Running operations are being finished, and no new ones start; please wait.", 78) + "\n"})
 }
 
 // unknownCommand returns the error for a word that is not in a table of commands. path leads to the

@@ -58,8 +58,10 @@ func (a *applyStep) callApply(
 	planned := unmark(final.After)
 	defer w.calls.take()()
 	a.start = w.op.env.now()
-	w.out.observe(ApplyStart{Object: what, Action: action, Provider: a.prov.addr, Planned: planned,
-		Sensitive: sensitivePaths(final.After), Builtin: a.prov.addr.Config.Provider.IsBuiltin()})
+	if err := w.start(&ApplyStart{Object: what, Action: action, Provider: a.prov.addr, Planned: planned,
+		Sensitive: sensitivePaths(final.After), Builtin: a.prov.addr.Config.Provider.IsBuiltin()}); err != nil {
+		return cty.NilVal, err
+	}
 	var old *states.Object
 	if a.planned.Action == plans.CreateThenDelete {
 		old = a.depose()

@@ -103,8 +103,11 @@ func (d *deletion) run(ctx context.Context, l *objectState) error {
 	defer w.calls.take()()
 	start := w.op.env.now()
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
-	w.out.observe(ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null,
+	err = w.start(&ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null,
 		Builtin: d.prov.addr.Config.Provider.IsBuiltin()})
+	if err != nil {
+		return err
+	}
 	if d.deposed == "" && l.obj.Status != states.Tainted {
 		err = d.runDestroyProvisioners(ctx, l.value)
 	}

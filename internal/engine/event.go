@@ -59,7 +59,7 @@ type (
 
 	// ApplyStart is sent before a change is made. Action is the action of this step: Create,
 	// Update, Delete, Read or Open, and never a replacement. The observer must have recorded the
-	// event durably when it returns.
+	// event durably when it returns, or have closed Stop: then the change is not made.
 	ApplyStart struct {
 		Object
 		Action    plans.Action

@@ -68,6 +68,21 @@ func (s *results) fail(err error) {
 	}
 }
 
+// start announces a change that a provider is about to make. It returns an error if that must not
+// start, because the operation has been stopped, and then also ends the step for observers.
+func (w *walk) start(e *ApplyStart) error {
+	w.out.observe(*e)
+	select {
+	case <-w.op.env.Stop:
+	default:
+		return nil
+	}
+	w.out.observe(ApplyDone{Object: e.Object, Action: e.Action, Failed: true})
+	d := tfdiags.Errorf("Operation interrupted", "The change of %s was not started.", e.Addr)
+	d.Extra = tfdiags.Interrupted{}
+	return d
+}
+
 func (s *results) observe(e Event) {
 	if s.observer != nil {
 		s.observer(e)

@@ -71,10 +71,10 @@ type Planned struct {
 
 // Unplanned is a root module in an archive that was not planned.
 type Unplanned struct {
-	Name   string `json:"name"`
-	Dir    string `json:"dir"`
-	Status string `json:"status"`        // "failed" or "skipped"
-	Why    string `json:"why,omitempty"` // it was skipped
+	Name   string        `json:"name"`
+	Dir    string        `json:"dir"`
+	Status ui.RootStatus `json:"status"`        // RootFailed, RootInterrupted or RootSkipped
+	Why    string        `json:"why,omitempty"` // it was skipped
 	// Errors is the name of the file with the errors, "" without errors. It is encrypted like the
 	// plan would be, since errors may contain values.
 	Errors string `json:"errors,omitempty"`
@@ -82,7 +82,7 @@ type Unplanned struct {
 }
 
 // Skipped reports whether the root module was not tried.
-func (u *Unplanned) Skipped() bool { return u.Status == "skipped" }
+func (u *Unplanned) Skipped() bool { return u.Status == ui.RootSkipped }
 
 // Read is what a root module needs of another one in the same archive.
 type Read struct {

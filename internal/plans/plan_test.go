@@ -196,9 +196,9 @@ func TestPast(t *testing.T) {
 		}
 	}
 	p := &Past{Lost: []Lost{
-		{address(t, "t.b"), LostConfig, nil},
-		{address(t, "t.a"), LostIdentity, []string{"arn", "id"}},
-		{address(t, "t.a"), LostAttributes, []string{"tags"}},
+		{Addr: address(t, "t.b"), Why: LostConfig},
+		{Addr: address(t, "t.a"), Why: LostIdentity, Attributes: []string{"arn", "id"}},
+		{Addr: address(t, "t.a"), Why: LostAttributes, Attributes: []string{"tags"}},
 	}}
 	p.Sort()
 	var got []string

@@ -179,7 +179,7 @@ func (p *Location) Encrypted(ctx context.Context) (bool, error) {
 func (p *Location) Manager(a *Session) *statemgr.Manager {
 	interval, _ := persistInterval(a.Env) // ReadState reports an invalid value
 	opts := &statemgr.Options{DataDir: a.DataDir, WorkDir: a.Base, Log: a.Logs.Core, Interval: interval,
-		Fail:  func(error) { a.Interrupts.Add() },
+		Fail:  a.Interrupts.Fail,
 		Abort: a.Interrupts.Kill}
 	if p.Settings != nil {
 		opts.StoreID = fmt.Sprintf("%s %x", p.Settings.Driver.Name, BackendHash(p.Settings.Driver.Name,

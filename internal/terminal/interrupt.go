@@ -17,9 +17,11 @@ type Interrupts struct {
 
 	Recording atomic.Int32 // number of state changes in progress
 
-	mu     sync.Mutex
-	count  int
-	notify func(count int) // informs the user; may be nil
+	mu      sync.Mutex
+	count   int
+	stopped bool            // Stop is closed
+	notify  func(count int) // informs the user of an interrupt; may be nil
+	failed  func(err error) // informs the user of the argument of Fail; may be nil
 }
 
 // NewInterrupts returns a counter without interrupts.
@@ -60,7 +62,7 @@ func (i *Interrupts) Add() int {
 	count, notify := i.count, i.notify
 	switch count {
 	case 1:
-		close(i.Stop)
+		i.stop()
 	case 2:
 		close(i.Kill)
 	}
@@ -71,20 +73,40 @@ func (i *Interrupts) Add() int {
 	return count
 }
 
+// stop closes Stop, unless it is closed. The caller holds i.mu.
+func (i *Interrupts) stop() {
+	if !i.stopped {
+		i.stopped = true
+		close(i.Stop)
+	}
+}
+
+// Fail closes Stop because of an error. The next interrupt is still the first.
+func (i *Interrupts) Fail(err error) {
+	i.mu.Lock()
+	failed := i.failed
+	i.stop()
+	i.mu.Unlock()
+	if failed != nil {
+		go failed(err) // a printer may be waiting for the caller
+	}
+}
+
 // Record keeps the program alive until the returned function is called.
 func (i *Interrupts) Record() (done func()) {
 	i.Recording.Add(1)
 	return func() { i.Recording.Add(-1) }
 }
 
-// OnInterrupt sets the function that informs the user of an interrupt.
-func (i *Interrupts) OnInterrupt(notify func(count int)) {
+// OnInterrupt sets the functions that inform the user of an interrupt, and of an error that ends the
+// operation like one.
+func (i *Interrupts) OnInterrupt(notify func(count int), failed func(error)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.notify = notify
+	i.notify, i.failed = notify, failed
 }
 
-// Stopped reports whether there was an interrupt.
+// Stopped reports whether there was an interrupt, or an error that ended the operation like one.
 func (i *Interrupts) Stopped() bool {
 	select {
 	case <-i.Stop:

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 )
@@ -16,10 +17,18 @@ func TestContexts(t *testing.T) {
 		first = context.WithValue(first, key{}, "v")
 		second := UntilAbort(first)
 		for interrupts, want := range [][2]bool{{false, false}, {true, false}, {true, true}} {
-			if interrupts > 0 {
+			switch interrupts {
+			case 1:
 				i.Add()
+			case 2:
+				i.Fail(errors.New("an error ends nothing more"))
 				synctest.Wait()
+				if second.Err() != nil {
+					t.Error("an error after an interrupt counts as the second one")
+				}
+				i.Add()
 			}
+			synctest.Wait()
 			if got := [2]bool{first.Err() != nil, second.Err() != nil}; got != want {
 				t.Errorf("after %d interrupts: %v, want %v", interrupts, got, want)
 			}
@@ -28,4 +37,24 @@ func TestContexts(t *testing.T) {
 			t.Error("the value is lost")
 		}
 	})
+}
+
+// TestFail checks that an error ends what the first interrupt would end, is reported, and is not
+// counted.
+func TestFail(t *testing.T) {
+	i := NewInterrupts()
+	var counts []int
+	failures := make(chan error, 1)
+	i.OnInterrupt(func(count int) { counts = append(counts, count) }, func(err error) { failures <- err })
+	cause := errors.New("lost")
+	i.Fail(cause)
+	if !i.Stopped() || len(counts) > 0 {
+		t.Errorf("stopped: %t, interrupts: %v", i.Stopped(), counts)
+	}
+	if got := <-failures; got != cause {
+		t.Errorf("failed with %v", got)
+	}
+	if n := i.Add(); n != 1 || len(counts) != 1 {
+		t.Errorf("the interrupt after an error has the number %d", n)
+	}
 }

@@ -54,7 +54,7 @@ func (r *ledgerRecorder) fail(err error) {
 	}
 	r.to.log.Warn("could not record a step of the operation; no more steps will start", "error", err)
 	if r.to.opts.Fail != nil {
-		go r.to.opts.Fail(err)
+		r.to.opts.Fail(err)
 	}
 }
 

@@ -22,7 +22,8 @@ type Options struct {
 	StoreID  string        // identifies the store: backend name and settings; not needed for local files
 	Codec    Codec         // encryption of the state and the journal; may be nil
 	Interval time.Duration // between snapshots during an operation; 0 for 20 s
-	// Fail is called once when operations can no longer be recorded, so that no more are started.
+	// Fail is called once when operations can no longer be recorded. When it returns, no more may
+	// start. It must not wait for the operation.
 	// It may be nil.
 	Fail func(error)
 	// Abort is closed when the user does not want to wait any longer. If the store is slow, the
