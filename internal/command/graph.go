@@ -152,7 +152,9 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) (err 
 	}
 	view, err := subject.view(ctx)
 	if err == nil && f.Focus != "" {
-		view, err = view.Focus(f.Focus, f.Depth)
+		if view, err = view.Focus(f.Focus, f.Depth); err == nil {
+			err = subject.checkInstance(f.Focus)
+		}
 	}
 	if err != nil {
 		return err

@@ -22,6 +22,19 @@ type planViewFlags struct {
 	Hide       []string
 }
 
+// given returns the first of the options that was given, or "".
+func (f *planViewFlags) given() string {
+	switch {
+	case f.View != "":
+		return "-view"
+	case len(f.Hide) > 0:
+		return "-hide"
+	case f.Sort != "":
+		return "-sort"
+	}
+	return ""
+}
+
 // addPlanView declares the options of commands that show plans.
 func (f *viewFlags) addPlanView(fs *options) {
 	p := &planViewFlags{}

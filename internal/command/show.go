@@ -82,6 +82,11 @@ func (f *showFlags) checkFormat() error {
 			"redirected.")
 	case f.Events != "" && f.Format != formatHTML:
 		return badUsage("Incompatible options", "The option -events needs -format=html.")
+	case f.Limit != review.DefaultLimit && f.Format != "markdown":
+		return badUsage("Incompatible options", "The option -limit needs -format=markdown.")
+	case f.Format != "" && f.PlanView.given() != "":
+		return badUsage("Incompatible options", "The option %s is for the text on a terminal, and has no effect on "+
+			"-format=%s.", f.PlanView.given(), f.Format)
 	case f.Limit < review.LeastLimit:
 		return badUsage("Invalid limit", "The option -limit must be at least %d.", review.LeastLimit)
 	}
@@ -203,6 +208,9 @@ func (s *showRun) state(ctx context.Context, st *states.State, writer string) er
 	view, err := s.app.viewState(ctx, st)
 	if err != nil {
 		return err
+	}
+	if option := s.flags.PlanView.given(); option != "" {
+		return badUsage("Nothing to view", "The option %s is for plans, and this is a state.", option)
 	}
 	if !s.flags.Document {
 		if err := s.app.Printer.State(view); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/plans"
+	"tofu/internal/suggest"
 	"tofu/internal/ui/planview"
 	"tofu/internal/ui/termtext"
 )
@@ -112,7 +113,20 @@ func (s *Screen) end(p *planview.Plan, hidden hiddenCounts) {
 		s.write("\n")
 		s.wrapped(0, text)
 	}
+	if len(p.Options.Hide) > 0 {
+		s.notHidden(p)
+	}
 	s.Summary(p.Counts)
+}
+
+// notHidden names hide rules that can't have an effect.
+func (s *Screen) notHidden(p *planview.Plan) {
+	missing, names := p.NotHidden()
+	for _, name := range missing {
+		s.write("\n")
+		s.wrapped(0, fmt.Sprintf("Warning: -hide=%s has no effect, because nothing that changes has such an attribute.%s", name,
+			suggest.DidYouMean(name, names)))
+	}
 }
 
 // Summary writes the numbers of changes. Programs search for this line, so only a terminal that is too

@@ -1,6 +1,7 @@
 package planview
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -8,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/configs/configschema"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/ui/valuediff"
@@ -80,6 +82,33 @@ func New(s *Source, o Options) *Plan {
 	}
 	p.Renames = renames(p)
 	return p
+}
+
+// NotHidden returns the names of Options.Hide that no changed object has as an attribute or a block,
+// and the names that they have. It returns nothing if the schema of some object is not available.
+func (p *Plan) NotHidden() (missing, names []string) {
+	seen := make(map[*configschema.Block]bool)
+	has := make(map[string]bool)
+	for _, c := range p.Changes {
+		if c.Schema == nil {
+			return nil, nil
+		}
+		if block := c.Schema.Block; !seen[block] {
+			seen[block] = true
+			for name := range block.Attributes {
+				has[name] = true
+			}
+			for name := range block.BlockTypes {
+				has[name] = true
+			}
+		}
+	}
+	for _, name := range p.Options.Hide {
+		if !has[name] {
+			missing = append(missing, name)
+		}
+	}
+	return missing, slices.Sorted(maps.Keys(has))
 }
 
 // View returns a change of the plan for review, also one that the views leave out. Calls must not
