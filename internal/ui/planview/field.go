@@ -22,7 +22,7 @@ type Field struct {
 	// value.
 	Before, After string
 	Lines         []valuediff.Line // a text that changes, in place of Before and After
-	Note          string           // a remark, such as "whitespace changes"
+	Note          string           // a remark, such as "only the order of keys changes"
 	Forces        bool             // it forces a replacement
 	Unknown       bool             // the new value is known after apply
 	Causes        []string         // what makes it unknown, such as "aws_vpc.main is created"

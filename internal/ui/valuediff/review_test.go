@@ -32,6 +32,23 @@ func TestShortHash(t *testing.T) {
 	}
 }
 
+// TestJSONFormat checks what is said of texts with the same JSON value.
+func TestJSONFormat(t *testing.T) {
+	for _, test := range []struct{ before, after, review, full string }{
+		{`{"a": 1, "b": [2]}`, `{"a":1,"b":[2]}`, "whitespace changes", "whitespace changes"},
+		{`{"a": 1, "b": [2]}`, `{"b":[2],"a":1}`, "only the order of keys changes", "whitespace changes"},
+		{`{"a": "é"}`, `{"a":"\u00e9"}`, "only the formatting changes", "whitespace changes"},
+		{`{"a": 1}`, `{"a": 2}`, "", ""},
+	} {
+		for review, want := range map[bool]string{true: test.review, false: test.full} {
+			d := &Differ{Review: review}
+			if got := d.Value(cty.StringVal(test.before), cty.StringVal(test.after)).Text; got != want {
+				t.Errorf("%s and %s, review %v: got %q, want %q", test.before, test.after, review, got, want)
+			}
+		}
+	}
+}
+
 // TestWords checks that the two texts are equal without their changed words.
 func TestWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

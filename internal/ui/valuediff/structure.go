@@ -60,7 +60,7 @@ func (d *Differ) yamlText(before, after cty.Value) *Node {
 	n.Elements = []*Node{inner}
 	if n.Action == plans.NoOp {
 		n.Action = plans.Update
-		n.Text = "layout or comments change"
+		n.Text = "only layout, comments or the order of keys change"
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package valuediff
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -125,8 +126,37 @@ func (d *Differ) jsonText(before, after cty.Value) *Node {
 	if n.Action == plans.NoOp && before.AsString() != after.AsString() {
 		n.Action = plans.Update
 		n.Text = "whitespace changes"
+		if d.Review {
+			n.Text = formatChange(before.AsString(), after.AsString())
+		}
 	}
 	return n
+}
+
+// formatChange says what differs between two texts of the same JSON value.
+func formatChange(before, after string) string {
+	was, is := compactJSON(before), compactJSON(after)
+	var counts [256]int // order doesn't change the number of each byte
+	for _, b := range was {
+		counts[b]++
+	}
+	for _, b := range is {
+		counts[b]--
+	}
+	switch {
+	case string(was) == string(is):
+		return "whitespace changes"
+	case counts == [256]int{}:
+		return "only the order of keys changes"
+	}
+	return "only the formatting changes"
+}
+
+// compactJSON returns a valid JSON text without whitespace.
+func compactJSON(text string) []byte {
+	var out bytes.Buffer
+	_ = json.Compact(&out, []byte(text))
+	return out.Bytes()
 }
 
 // parseJSON parses a string that contains a JSON object or list.
