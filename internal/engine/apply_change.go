@@ -21,7 +21,7 @@ func (a *applyStep) storeMarks(prior *objectState, after cty.Value) error {
 	if err != nil {
 		return err
 	}
-	obj.Dependencies, obj.DependencyInstances = a.r.Recorded.Dependencies, dependencyInstances(a.planned)
+	obj.Dependencies, obj.DependencyInstances = a.r.Recorded.Dependencies, a.dependencyInstances(a.planned)
 	what := Object{Addr: a.addr}
 	what.IDKey, what.IDValue = identify(after)
 	defer a.w.calls.take()()
@@ -205,7 +205,7 @@ func (a *applyStep) store(
 		CreateBeforeDestroy: a.forced || a.planned.Action == plans.CreateThenDelete,
 		SkipDestroy:         r.Config.Lifecycle.Destroy.Set && !r.Config.Lifecycle.Destroy.Value,
 		Dependencies:        r.Recorded.Dependencies,
-		DependencyInstances: dependencyInstances(a.planned),
+		DependencyInstances: a.dependencyInstances(a.planned),
 	}
 	if prior.exists() {
 		like.Status = prior.obj.Status

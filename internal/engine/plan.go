@@ -41,7 +41,7 @@ func Plan(
 	if own.Warn == nil {
 		own.Warn = func(...tfdiags.Diagnostic) {}
 	}
-	if err := opts.check(own.Warn); err != nil {
+	if err := opts.check(); err != nil {
 		return nil, err
 	}
 	if opts.Mode == plans.Destroy {
@@ -50,7 +50,7 @@ func Plan(
 	return planNormal(ctx, cfg, prior, &own, opts)
 }
 
-func (o *PlanOptions) check(warn tfdiags.Sink) error {
+func (o *PlanOptions) check() error {
 	switch {
 	case len(o.Targets) > 0 && len(o.Excludes) > 0:
 		return tfdiags.Errorf("Incompatible plan options", "-target and -exclude can't be used together.")
@@ -61,9 +61,6 @@ func (o *PlanOptions) check(warn tfdiags.Sink) error {
 		return tfdiags.Errorf("Incompatible plan options", "-against can't be used with -destroy or -refresh-only.")
 	case o.Mode != plans.Normal && len(o.ForceReplace) > 0:
 		return tfdiags.Errorf("Incompatible plan options", "-replace can't be used with -destroy or -refresh-only.")
-	}
-	if o.Mode == plans.Destroy {
-		o.warnOfTargets(nil, warn)
 	}
 	return nil
 }
@@ -81,8 +78,11 @@ func (o *PlanOptions) warnOfTargets(left []graph.LeftOut, warn tfdiags.Sink) {
 		"without them afterwards."
 	if len(left) > 0 {
 		reason := "they refer to what is excluded"
-		if len(o.Targets) > 0 {
+		switch {
+		case len(o.Targets) > 0:
 			reason = "no target includes them, although they refer to what is planned"
+		case o.Mode == plans.Destroy:
+			reason = "what is excluded depends on them"
 		}
 		text += "\n\nLeft out because " + reason + ":"
 		for _, l := range left[:min(maxLeftOut, len(left))] {
@@ -361,12 +361,44 @@ func newDeposedKey(inst *states.Instance) addrs.DeposedKey {
 func planDestroy(
 	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions,
 ) (*plans.Plan, error) {
+	held := &tfdiags.Diagnostics{} // warnings that come after the one about targets
+	warn := env.Warn
+	env.Warn = func(warnings ...tfdiags.Diagnostic) {
+		if held != nil {
+			held.Add(warnings...)
+			return
+		}
+		warn(warnings...)
+	}
+	w, prevRun, err := destroyWalk(ctx, cfg, prior, env, opts)
+	var left []graph.LeftOut
+	if w != nil {
+		left = w.graph.LeftOut
+	}
+	opts.warnOfTargets(left, warn)
+	warn(*held...)
+	held = nil
+	if err != nil {
+		return nil, err
+	}
+	err = w.run(ctx)
+	w.out.prevRun = prevRun
+	f := finisher{w}
+	f.removeOutputs()
+	return f.plan(opts, err != nil), err
+}
+
+// destroyWalk refreshes everything with a normal plan, and returns the walk that plans to destroy
+// all existing objects, and the state before the refresh.
+func destroyWalk(
+	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions,
+) (w *walk, prevRun *states.State, err error) {
 	start, prevRun := prior, prior
 	var results *moves.Results
 	if opts.SkipRefresh || prior.Empty() {
 		start, results = moves.Apply(cfg, prior, env.Warn)
 		if results.Cycle != nil {
-			return nil, results.Cycle
+			return nil, nil, results.Cycle
 		}
 		prevRun = start.Clone()
 	} else {
@@ -378,22 +410,15 @@ func planDestroy(
 		plan, err := planNormal(ctx, cfg, prior, &own, &refresh)
 		if err != nil {
 			env.Warn(warnings...)
-			return nil, err // that plan does not say what would be destroyed
+			return nil, nil, err // that plan does not say what would be destroyed
 		}
 		env.Warn(withoutForgetting(warnings)...)
 		start, prevRun = plan.Prior, plan.PrevRun
 	}
 	op := opts.operation(cfg, start, env)
 	op.Phase, op.moves = graph.PhasePlanDestroy, results
-	w, err := newWalk(ctx, op, start)
-	if err != nil {
-		return nil, err
-	}
-	err = w.run(ctx)
-	w.out.prevRun = prevRun
-	f := finisher{w}
-	f.removeOutputs()
-	return f.plan(opts, err != nil), err
+	w, err = newWalk(ctx, op, start)
+	return w, prevRun, err
 }
 
 // Summaries of warnings that withoutForgetting drops.

@@ -416,7 +416,7 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 		p.x.objs[p.at] = p.lose(change, p.restore.past, p.x.objs[p.at])
 	}
 	if change.Action == plans.NoOp && prior.exists() {
-		p.store(prior.obj, r.Recorded.Dependencies, dependencyInstances(change))
+		p.store(prior.obj, r.Recorded.Dependencies, p.dependencyInstances(change))
 	}
 	if err != nil {
 		return err

@@ -137,7 +137,7 @@ type InstanceChange struct {
 	GeneratedConfig string
 
 	// NeededBy says why the object takes part in a run with targets that don't name it: "needed by
-	// ADDRESS at FILE:LINE".
+	// ADDRESS at FILE:LINE" or, in a destruction, "depends on ADDRESS".
 	NeededBy string
 
 	// Reads are the instances of resources of the module that the configuration reads by computed

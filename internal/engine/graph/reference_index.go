@@ -126,6 +126,8 @@ func (b *build) setIndexed(r *Resource) {
 		if read.Refs.Computed() { // the graph of an apply has Barriers for constant keys
 			r.Indexed = append(r.Indexed, read)
 			b.instances.keyedResources[of] = true
+		} else {
+			r.Constant = append(r.Constant, read)
 		}
 		if b.op.ByInstance && !b.op.Partial() && b.awaits(r, read) {
 			r.Awaited = append(r.Awaited, read)

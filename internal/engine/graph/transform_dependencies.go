@@ -256,15 +256,17 @@ func (d *depGraph) connectInstances(x *depNode, seen map[addrs.ConfigResource]bo
 	if prior == nil || prior.Instances[x.key] == nil {
 		return
 	}
+	known := map[*depNode]bool{}
 	for o := range prior.Instances[x.key].Objects() {
 		for _, dep := range o.DependencyInstances {
 			q := d.instances[dep]
 			if q == nil && dep.Key == addrs.NoKey {
 				seen[dep.Config()] = true // the object depends on no instance
 			}
-			if q == nil || !q.exists || q == x || slices.Contains(x.needs, q) {
+			if q == nil || !q.exists || q == x || known[q] {
 				continue
 			}
+			known[q] = true
 			x.needs = append(x.needs, q)
 			seen[dep.Config()] = true
 		}

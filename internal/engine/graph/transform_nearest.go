@@ -189,6 +189,7 @@ func (f *nearest) visit(n *Node) {
 	r := n.Resource
 	if r != nil && n == r.Inputs {
 		r.Recorded.Dependencies = f.b.dependencies(set)
+		f.setWhole(r)
 		f.deps[f.index[r]] = set
 	}
 	if r != nil && n.completes() {
@@ -202,6 +203,31 @@ func (f *nearest) visit(n *Node) {
 		set = newResourceSet(own)
 	}
 	f.reached[n.ID] = set
+}
+
+// setWhole finds the resources that a block reads by instance, and on which it depends as a whole all
+// the same, because it also refers to a value or a data source that needs them.
+func (f *nearest) setWhole(r *Resource) {
+	reads := slices.Concat(r.Indexed, r.Constant)
+	if len(reads) == 0 {
+		return
+	}
+	var others []*resourceSet
+	for _, to := range f.b.g.Edges.Needs(r.Inputs.ID) {
+		of := f.b.g.Nodes[to].Resource
+		if f.reached[to] != nil && (of == nil || of.Addr.Resource.Mode != addrs.Managed) {
+			others = append(others, f.reached[to])
+		}
+	}
+	all := union(others)
+	for _, read := range reads {
+		if all.has(f.index[read.Of]) {
+			if r.Recorded.Whole == nil {
+				r.Recorded.Whole = map[addrs.Resource]bool{}
+			}
+			r.Recorded.Whole[read.Of.Addr.Resource] = true
+		}
+	}
 }
 
 // withoutImplied removes the dependencies of the call of m from a set that has a managed resource

@@ -182,7 +182,8 @@ type targeting struct {
 	readBy  map[*Resource]map[addrs.ModuleInstance]*readers
 	stored  *storedInstances
 
-	neededBy map[*Resource]*Resource // the first resource from which spread has reached a resource
+	keptFor  map[addrs.AbsResource]string // why all instances in the state are kept, in a destruction
+	neededBy map[*Resource]*Resource      // the first resource from which spread has reached a resource
 }
 
 // match returns the resources that the addresses name, and sets matches.
@@ -284,7 +285,11 @@ func (t *targeting) destroyTargets() {
 	users := t.spread(t.byInstance(there, t.storedUsersOf), t.storedUsers())
 	for _, r := range t.g.Resources {
 		if at := users[r.Node.ID]; at != nil || len(t.reached[r]) > 0 {
-			r.Selected = t.selectAt(r, at)
+			r.Selected = t.selectAt(r, at).withOrphans(Select(t.matches[r]))
+			r.Selected.reasons = t.reasons[r]
+			if by := t.neededBy[r]; by != nil {
+				r.Selected.reason = "depends on " + by.Addr.String()
+			}
 			roots = append(roots, r.Node.ID)
 		}
 	}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"slices"
+	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
@@ -9,73 +10,102 @@ import (
 )
 
 // keepExcluded keeps the excluded objects and all their dependencies when everything else is
-// destroyed. Dependencies within a module instance do not keep the same resources in other
-// instances of the module.
+// destroyed: the instances that the state names, and all instances of other resources. Dependencies
+// within a module instance do not keep the same resources in other instances of the module.
 func (t *targeting) keepExcluded() {
+	var kept []instanceAt
 	for _, r := range t.match(t.op.Excludes) {
 		r.Selected = SelectOthers(t.matches[r])
-		t.keepOwnInstances(r)
-	}
-	var users []*states.Resource
-	for r := range t.matches {
 		for _, prior := range r.Prior {
-			if r.keepsAny(prior) {
-				users = append(users, prior)
-			}
-		}
-	}
-	needs := func(user *states.Resource) (kept []*states.Resource) {
-		for dep := range storedDependencies(user) {
-			if r := t.g.Resource(dep); r != nil {
-				kept = append(kept, t.keepDependency(r, user.Addr)...)
-			}
-		}
-		return kept
-	}
-	for range dag.Reachable(users, needs) { // needs keeps what it returns
-	}
-}
-
-// keepOwnInstances keeps the instances of a resource that excluded ones depend on.
-func (t *targeting) keepOwnInstances(r *Resource) {
-	for _, prior := range r.Prior {
-		var kept []addrs.AbsInstance
-		for key := range prior.Instances {
-			if addr := prior.Addr.Instance(key); !r.Selected.Has(addr) {
-				kept = append(kept, addr)
-			}
-		}
-		needs := func(addr addrs.AbsInstance) (out []addrs.AbsInstance) {
-			inst := prior.Instances[addr.Key]
-			if inst == nil || inst.Current == nil {
-				return nil
-			}
-			for _, dep := range inst.Current.DependencyInstances {
-				if dep.Abs() == prior.Addr {
-					out = append(out, dep)
+			for _, key := range prior.SortedKeys() {
+				if x := (instanceAt{r, prior.Addr.Module, key}); !r.Selected.Has(x.addr()) {
+					kept = append(kept, x)
 				}
 			}
-			return out
-		}
-		for addr := range dag.Reachable(kept, needs) {
-			if r.Selected.Has(addr) {
-				t.reach(foundInstance{instanceAt: instanceAt{r, addr.Module, addr.Key}})
-			}
 		}
 	}
-	if len(t.reached[r]) > 0 {
-		r.Selected = SelectOthers(t.targetsAt(r, nil))
+	for range dag.Reachable(kept, t.keepNeeds) { // keepNeeds keeps what it returns
+	}
+	for _, r := range t.g.Resources {
+		if len(t.reached[r]) == 0 || r.Selected == nothingSelected {
+			continue
+		}
+		some := SelectOthers(t.targetsAt(r, nil))
+		if r.Selected != nil {
+			some.kept = r.Selected.kept
+		}
+		r.Selected = some
+	}
+	for _, r := range t.g.Resources {
+		t.g.LeftOut = append(t.g.LeftOut, t.keptOf(r)...)
 	}
 }
 
-// keepsAny reports whether some instance of prior, an entry of r in the state, is not selected.
-func (r *Resource) keepsAny(prior *states.Resource) bool {
-	for key := range prior.Instances {
-		if !r.Selected.Has(prior.Addr.Instance(key)) {
-			return true
+// keptOf returns what is kept of a resource because excluded objects depend on it.
+func (t *targeting) keptOf(r *Resource) []LeftOut {
+	var out []LeftOut
+	for addr, why := range t.reasons[r] {
+		if t.keptFor[addr.Abs()] == "" {
+			out = append(out, LeftOut{addr.String(), why})
 		}
 	}
-	return false
+	unnamed := SelectOthers(t.matches[r])
+	for _, prior := range r.Prior {
+		why := t.keptFor[prior.Addr]
+		if why != "" && slices.ContainsFunc(prior.SortedKeys(),
+			func(key addrs.InstanceKey) bool { return unnamed.Has(prior.Addr.Instance(key)) }) {
+			out = append(out, LeftOut{prior.Addr.String(), why})
+		}
+	}
+	slices.SortFunc(out, func(a, b LeftOut) int { return strings.Compare(a.What, b.What) })
+	return out
+}
+
+// keepNeeds keeps what an instance in the state depends on, and returns the instances that this call
+// has added.
+func (t *targeting) keepNeeds(x instanceAt) (added []instanceAt) {
+	inst := t.priorOf(x)
+	if inst == nil || inst.Current == nil {
+		return nil
+	}
+	var single map[addrs.ConfigResource]bool
+	if len(inst.Current.DependencyInstances) > 0 {
+		single = map[addrs.ConfigResource]bool{}
+	}
+	why := func() string { return "is needed by " + x.addr().String() }
+	for _, dep := range inst.Current.DependencyInstances {
+		single[dep.Config()] = true
+		r := t.g.Resource(dep.Config())
+		y := instanceAt{r, dep.Module, dep.Key}
+		if r != nil && t.priorOf(y) != nil && r.Selected.Has(dep) && t.reasons[r][dep] == "" {
+			t.reach(foundInstance{y, why()})
+			added = append(added, y)
+		}
+	}
+	for dep := range inst.Current.Dependencies.All() {
+		r := t.g.Resource(dep)
+		if r == nil || single[dep] {
+			continue
+		}
+		for _, prior := range t.keepDependency(r, x.addr().Abs()) {
+			if t.keptFor == nil {
+				t.keptFor = map[addrs.AbsResource]string{}
+			}
+			t.keptFor[prior.Addr] = why()
+			for _, key := range prior.SortedKeys() {
+				added = append(added, instanceAt{r, prior.Addr.Module, key})
+			}
+		}
+	}
+	return added
+}
+
+// priorOf returns an instance in the state, or nil if there is none.
+func (t *targeting) priorOf(x instanceAt) *states.Instance {
+	if x.r == nil {
+		return nil
+	}
+	return t.op.Prior.Instance(x.addr())
 }
 
 // keepDependency keeps the instances of r that user, which is kept, depends on, and returns the

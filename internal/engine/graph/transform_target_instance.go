@@ -240,7 +240,7 @@ func (t *targeting) storedUsersOf(x instanceAt) (next []foundInstance, skip map[
 	}
 	for _, y := range t.stored.users[x.addr()] {
 		if y != x {
-			next = append(next, foundInstance{instanceAt: y})
+			next = append(next, foundInstance{y, "depends on " + x.addr().String()})
 		}
 	}
 	skip = map[*Resource]bool{}

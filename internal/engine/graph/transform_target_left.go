@@ -13,10 +13,11 @@ import (
 )
 
 // LeftOut is a resource, or one of its instances, that takes no part in a run because of targets or
-// exclusions, and that refers to something that does, or to something excluded.
+// exclusions, and that refers to something that does, or to something excluded; or, in a
+// destruction, that something excluded depends on.
 type LeftOut struct {
 	What string // its address
-	Why  string // "refers to ADDRESS at FILE:LINE"
+	Why  string // "refers to ADDRESS at FILE:LINE" or "is needed by ADDRESS"
 }
 
 func refersTo(of fmt.Stringer, at hcl.Range) string {
