@@ -33,9 +33,9 @@ func newEarlyValues(op *operation, g *graph.Graph) *earlyValues {
 	env.Observe, env.Warn = nil, nil
 	silent.env = &env
 	f := &earlyValues{expansions: map[resourceIn]*expansion{}}
+	options := funcs.Options{BaseDir: cmp.Or(op.env.Base, "."), PureOnly: true, PlanTimestamp: op.timestamp}
 	f.e = &evaluator{op: &silent, graph: g, out: newResults(&silent, nil), providers: &providerPool{},
-		modules: make(moduleTree, len(g.Modules)), early: f,
-		builtins: funcs.Table(funcs.Options{BaseDir: cmp.Or(op.env.Base, "."), PureOnly: true, PlanTimestamp: op.timestamp})}
+		modules: make(moduleTree, len(g.Modules)), early: f, builtins: funcs.Table(options)}
 	f.e.modules.add(newModuleInstance(g.Root, addrs.RootInstance))
 	return f
 }

@@ -188,9 +188,9 @@ func (p *instancePlan) lose(change *plans.InstanceChange, past, planned cty.Valu
 	if lost.Why == plans.LostIdentity || len(lost.Attributes) > 0 {
 		p.w.out.lose(lost)
 	}
-	var renewed []cty.PathValueMarks
-	for _, name := range lost.Attributes {
-		renewed = append(renewed, cty.PathValueMarks{Path: cty.GetAttrPath(name), Marks: cty.NewValueMarks(marks.Renewed)})
+	renewed := make([]cty.PathValueMarks, len(lost.Attributes))
+	for i, name := range lost.Attributes {
+		renewed[i] = cty.PathValueMarks{Path: cty.GetAttrPath(name), Marks: cty.NewValueMarks(marks.Renewed)}
 	}
 	return planned.MarkWithPaths(renewed)
 }

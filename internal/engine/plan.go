@@ -260,8 +260,11 @@ type finisher struct{ w *walk }
 // removeOutputs plans the removal of root outputs that are no longer declared.
 func (f finisher) removeOutputs() {
 	w := f.w
+	if w.op.Selective() || w.op.past != nil {
+		return
+	}
 	for _, name := range w.op.Prior.OutputNames() {
-		if w.op.Config.Module.Outputs[name] != nil && w.op.Mode != plans.Destroy || w.op.Selective() || w.op.past != nil {
+		if w.op.Config.Module.Outputs[name] != nil && w.op.Mode != plans.Destroy {
 			continue
 		}
 		prior := w.op.Prior.Output(name)

@@ -241,7 +241,8 @@ func (p *instancePlan) selfReferences() (named bool, err error) {
 	var errs tfdiags.Diagnostics
 	refs := &p.r.Exprs.Body.Refs
 	for _, ref := range refs.Objects {
-		if ref.Whole() != addrs.Referenceable(p.r.Addr.Resource) || p.r.OwnInstances() != nil && refs.SelectsInstance(ref) {
+		one := p.r.OwnInstances() != nil && refs.SelectsInstance(ref)
+		if one || ref.Whole() != addrs.Referenceable(p.r.Addr.Resource) {
 			continue
 		}
 		named = true

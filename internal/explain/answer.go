@@ -48,7 +48,8 @@ type NamedValue struct {
 // Content is the value of something in one instance.
 type Content struct {
 	Address string `json:"address"`
-	Value   string `json:"value,omitempty"` // as an expression; sensitive values are hidden. "" if it can't be evaluated
+	// Value is an expression, without sensitive values. It is "" if it can't be evaluated.
+	Value   string `json:"value,omitempty"`
 	Unknown bool   `json:"known_after_apply,omitempty"`
 }
 

@@ -19,8 +19,8 @@ func Output(s *Subject, name string) (*Answer, error) {
 	i := slices.IndexFunc(e.plan.Changes.Outputs, func(o *plans.OutputChange) bool { return o.Name == name })
 	v := declared[name]
 	if v == nil && i < 0 {
-		return nil, tfdiags.Errorf("No such address", "Neither the configuration nor the state has the output %q.%s", name,
-			suggest.DidYouMean(name, slices.Sorted(maps.Keys(declared))))
+		return nil, tfdiags.Errorf("No such address", "Neither the configuration nor the state has the output %q.%s",
+			name, suggest.DidYouMean(name, slices.Sorted(maps.Keys(declared))))
 	}
 	answer := &Answer{FormatVersion: formatVersion, Address: "output." + name}
 	if i < 0 || e.plan.Changes.Outputs[i].Action == plans.NoOp {

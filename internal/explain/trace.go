@@ -265,7 +265,8 @@ func (t *tracer) resource(out *Source, r *graph.Resource, target addrs.Target, n
 	}
 	out.Text = t.happens(c, name, others)
 	if r.Config != nil && r.Exprs != nil && r.Exprs.Body != nil && name != "" {
-		content, _, _ := r.Config.Config.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: name}}})
+		schema := &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: name}}}
+		content, _, _ := r.Config.Config.PartialContent(schema)
 		if content != nil && content.Attributes[name] != nil {
 			if expr := t.known.Expr(content.Attributes[name].Expr); expr != nil {
 				out.Sources = t.expr(expr, r.Module, target.Module, r.Exprs.Repetition)
@@ -280,7 +281,10 @@ func (t *tracer) changes(c *plans.InstanceChange, name string) bool {
 	if c.Action == plans.NoOp || c.Deposed != addrs.NotDeposed {
 		return false
 	}
-	return name == "" || c.Before.IsNull() || c.After.IsNull() || !sameValue(member(c.Before, name), member(c.After, name))
+	if name == "" || c.Before.IsNull() || c.After.IsNull() {
+		return true
+	}
+	return !sameValue(member(c.Before, name), member(c.After, name))
 }
 
 // actionVerbs say what happens to an object.

@@ -58,16 +58,17 @@ func (d *denial) failed() {
 // deferred looks for changes that can't be planned yet.
 func (d *denial) deferred() {
 	for _, c := range d.plan.Deferred {
-		if d.target.ContainsInstance(c.Addr) || c.Addr.Abs().Config() == d.target.Resource.In(d.target.Module.Module()) &&
-			c.Addr.Key == addrs.UnknownKey {
+		block := d.target.Resource.In(d.target.Module.Module())
+		all := c.Addr.Key == addrs.UnknownKey && c.Addr.Abs().Config() == block
+		if all || d.target.ContainsInstance(c.Addr) {
 			d.add("deferred", d.block(), "%s is deferred until after an apply, because %s", c.Addr, c.Because())
 			return
 		}
 	}
 	for _, m := range d.plan.DeferredModules {
 		if len(d.of) == 0 && m.Contains(d.target.Module.Module()) {
-			d.add("deferred", d.block(), "%s is deferred until after an apply, because its instances are known only then",
-				m)
+			d.add("deferred", d.block(),
+				"%s is deferred until after an apply, because its instances are known only then", m)
 			return
 		}
 	}
@@ -110,7 +111,8 @@ func join(targets []addrs.Target) string {
 
 // overlaps reports whether a target of the plan covers the address that is explained.
 func (d *denial) overlaps(t addrs.Target) bool {
-	return t.ContainsInstance(addrs.AbsInstance{Module: d.target.Module, Resource: d.target.Resource, Key: d.target.Key})
+	explained := addrs.AbsInstance{Module: d.target.Module, Resource: d.target.Resource, Key: d.target.Key}
+	return t.ContainsInstance(explained)
 }
 
 // instances looks for a repetition that has no such instance.

@@ -57,7 +57,8 @@ func (g *Graph) find(address string) []int {
 	default:
 		config := target.Resource.In(target.Module.Module()).String()
 		match = func(n Node) bool {
-			return cmp.Or(n.Resource, n.Address) == config && (n.Resource == "" || n.has(target)) || n.Address == address
+			all := cmp.Or(n.Resource, n.Address) == config
+			return n.Address == address || all && (n.Resource == "" || n.has(target))
 		}
 	}
 	var out []int
@@ -71,8 +72,9 @@ func (g *Graph) find(address string) []int {
 
 // has reports whether a target names one of the instances for which something is planned.
 func (n *Node) has(target addrs.Target) bool {
-	return slices.ContainsFunc(n.Changes, func(c *plans.InstanceChange) bool { return target.ContainsInstance(c.Addr) }) ||
-		slices.ContainsFunc(n.Deferred, func(d *plans.Deferred) bool { return target.ContainsInstance(d.Addr) })
+	changes := func(c *plans.InstanceChange) bool { return target.ContainsInstance(c.Addr) }
+	defers := func(d *plans.Deferred) bool { return target.ContainsInstance(d.Addr) }
+	return slices.ContainsFunc(n.Changes, changes) || slices.ContainsFunc(n.Deferred, defers)
 }
 
 // neighbors turns lists of edges into lists of nodes.

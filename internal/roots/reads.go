@@ -59,9 +59,12 @@ func (r *Root) remoteStates(s *session.Session, cfg *configs.Config, uses *memo.
 				continue
 			}
 			for _, each := range repeated {
-				if id, err := each.state(s, module, data); err == nil {
-					r.Reads = append(r.Reads, Read{Kind: RemoteState, User: user, Range: data.Range, State: id, Outputs: used[name]})
+				id, err := each.state(s, module, data)
+				if err != nil {
+					continue
 				}
+				read := Read{Kind: RemoteState, User: user, Range: data.Range, State: id, Outputs: used[name]}
+				r.Reads = append(r.Reads, read)
 			}
 		}
 	}
@@ -81,8 +84,9 @@ func instances(module *configs.Config, r *configs.Resource) ([]repetition, error
 		}
 		elements, err := lang.ForEach(v)
 		var out []repetition
+		key, value := addrs.ForEachAttr{Name: "key"}, addrs.ForEachAttr{Name: "value"}
 		for _, e := range elements {
-			out = append(out, repetition{addrs.ForEachAttr{Name: "key"}: e.Key, addrs.ForEachAttr{Name: "value"}: e.Value})
+			out = append(out, repetition{key: e.Key, value: e.Value})
 		}
 		return out, err
 	case r.Count != nil:

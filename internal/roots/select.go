@@ -34,7 +34,8 @@ func (e *Estate) Select(s *Selection) ([]*Root, error) {
 	}
 	var start []dag.ID
 	for _, r := range e.Roots {
-		if (len(s.Only) == 0 || matchesAny(s.Only, r.Name)) && hasTags(r, s.Tags) && (s.Changed == nil || s.Changed(r)) {
+		named := len(s.Only) == 0 || matchesAny(s.Only, r.Name)
+		if named && hasTags(r, s.Tags) && (s.Changed == nil || s.Changed(r)) {
 			start = append(start, r.id)
 		}
 	}

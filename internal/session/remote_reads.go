@@ -82,12 +82,13 @@ func (op *Operation) remoteUse(reads []*remoteRead, f *plans.Footprint) ([]plans
 		if set.All {
 			names = slices.Sorted(maps.Keys(read.outputs))
 		}
+		missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			_, there := read.outputs[name]
+			return there
+		})
 		out = append(out, plans.RemoteRead{Data: read.data, Backend: read.settings.Driver.Name, Config: config,
-			OutputsRead: plans.OutputsRead{Workspace: read.workspace, Revision: read.revision, Names: names, All: set.All,
-				Missing: slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-					_, there := read.outputs[name]
-					return there
-				})}})
+			OutputsRead: plans.OutputsRead{Workspace: read.workspace, Revision: read.revision, Names: names,
+				All: set.All, Missing: missing}})
 	}
 	return out, nil
 }

@@ -199,10 +199,11 @@ func eventText(e engine.Event) string {
 // provisionOutput prints the output of a provisioner line by line.
 func (h *human) provisionOutput(e engine.ProvisionOutput) {
 	var b strings.Builder
+	prefix := h.style.As(termtext.Bold, fmt.Sprintf("%s (%s):", e.Addr, e.Type))
 	for _, text := range strings.Split(strings.TrimRight(e.Line, "\r\n"), "\n") {
 		text = strings.TrimSuffix(text, "\r")
 		if text != "" {
-			fmt.Fprintf(&b, "%s %s\n", h.style.As(termtext.Bold, fmt.Sprintf("%s (%s):", e.Addr, e.Type)), termtext.Printable(text))
+			b.WriteString(prefix + " " + termtext.Printable(text) + "\n")
 		}
 	}
 	h.write(h.Out, b.String())

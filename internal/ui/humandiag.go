@@ -29,7 +29,8 @@ func (w *diagWriter) one(d tfdiags.Diagnostic, more string) string {
 		width -= 2 // the width of the box
 	}
 	var b strings.Builder
-	b.WriteString(w.style.As(termtext.Bold, w.style.As(edge, title)) + w.style.As(termtext.Bold, termtext.Printable(desc.Summary)) + "\n\n")
+	b.WriteString(w.style.As(termtext.Bold, w.style.As(edge, title)))
+	b.WriteString(w.style.As(termtext.Bold, termtext.Printable(desc.Summary)) + "\n\n")
 	w.place(&b, desc)
 	if desc.Detail != "" {
 		b.WriteString(termtext.Wrap(termtext.Printable(desc.Detail), width) + "\n")
@@ -83,28 +84,29 @@ func (w *diagWriter) place(b *strings.Builder, d *diagnostic) {
 // involved writes the called function, the values that took part, and how the two sides of a
 // comparison differ.
 func (w *diagWriter) involved(b *strings.Builder, d *diagnostic) {
+	edge := "    " + w.style.As(termtext.Grey, "│") + " "
 	rule := func() {
 		b.WriteString("    " + w.style.As(termtext.Grey, "├────────────────") + "\n")
 	}
 	line := func(text string) {
-		b.WriteString("    " + w.style.As(termtext.Grey, "│") + " " + termtext.Printable(text) + "\n")
+		b.WriteString(edge + termtext.Printable(text) + "\n")
 	}
 	if call := d.Snippet.FunctionCall; len(d.Snippet.Values) > 0 || call != nil && call.Signature != nil {
 		rule()
 		if call != nil && call.Signature != nil {
-			b.WriteString("    " + w.style.As(termtext.Grey, "│") + " while calling " + w.style.As(termtext.Bold, call.CalledAs) +
-				"(" + parameterNames(call.Signature) + ")\n")
+			name := w.style.As(termtext.Bold, call.CalledAs)
+			b.WriteString(edge + "while calling " + name + "(" + parameterNames(call.Signature) + ")\n")
 		}
 		for _, v := range d.Snippet.Values {
-			b.WriteString("    " + w.style.As(termtext.Grey, "│") + " " + w.style.As(termtext.Bold, termtext.Printable(v.Traversal)) +
-				" " + termtext.Printable(v.Statement) + "\n")
+			name := w.style.As(termtext.Bold, termtext.Printable(v.Traversal))
+			b.WriteString(edge + name + " " + termtext.Printable(v.Statement) + "\n")
 		}
 	}
 	if d.Difference != nil {
 		rule()
 		line("Diff: ")
 		for _, text := range strings.Split(valueDiff(d.difference[0], d.difference[1], w.style), "\n") {
-			b.WriteString("    " + w.style.As(termtext.Grey, "│") + "     " + text + "\n")
+			b.WriteString(edge + "    " + text + "\n")
 		}
 	}
 }

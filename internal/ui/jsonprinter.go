@@ -268,7 +268,8 @@ func (p *jsonPrinter) Plan(v *PlanView) {
 	}
 	if v.Plan.Past != nil {
 		for _, lost := range pastJSON(v.Plan.Past).Lost {
-			p.line("info", fmt.Sprintf("%s: Can't be undone: %s", lost.Address, lost.Text), "not_undone", entry{"lost": lost})
+			text := fmt.Sprintf("%s: Can't be undone: %s", lost.Address, lost.Text)
+			p.line("info", text, "not_undone", entry{"lost": lost})
 		}
 	}
 	if v.Saved {

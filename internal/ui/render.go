@@ -2,7 +2,6 @@ package ui
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -134,7 +133,8 @@ func (r *renderer) leaf(n *valuediff.Node) {
 		return
 	}
 	gone, added := valuediff.Words(before, after)
-	r.b.WriteString(valuediff.Underlined(r.style, before, gone) + r.arrow() + valuediff.Underlined(r.style, after, added))
+	r.b.WriteString(valuediff.Underlined(r.style, before, gone) + r.arrow())
+	r.b.WriteString(valuediff.Underlined(r.style, after, added))
 	if !r.style.On && len(gone)+len(added) > 0 {
 		r.b.WriteString(" # " + cmp.Or(valuediff.Quoted(before, gone), "nothing") + " -> " +
 			cmp.Or(valuediff.Quoted(after, added), "nothing"))
@@ -183,7 +183,8 @@ func (r *renderer) members(n *valuediff.Node, depth int) (hidden int) {
 		r.warnings(m.Node, depth)
 		r.start(depth, m.Node.Action)
 		label := label(m)
-		fmt.Fprintf(&r.b, "%s%s = ", termtext.Printable(label), strings.Repeat(" ", max(width-utf8.RuneCountInString(label), 0)))
+		padding := strings.Repeat(" ", max(width-utf8.RuneCountInString(label), 0))
+		r.b.WriteString(termtext.Printable(label) + padding + " = ")
 		full, strict := r.full, r.strict
 		r.full, r.strict = full || importantNames[m.Name] && !strict, false
 		r.node(m.Node, depth)
@@ -200,10 +201,12 @@ func (r *renderer) shows(parent *valuediff.Node, m *valuediff.Member) bool {
 	switch {
 	case r.full || m.Node.Changed():
 		return true
-	case parent.Action == plans.NoOp && parent.Form != valuediff.BlockForm: // unchanged, shown as a whole for its position
-		return true
+	case parent.Action == plans.NoOp && parent.Form != valuediff.BlockForm:
+		return true // the parent is unchanged, and shown as a whole for its position
+	case parent.Form == valuediff.MapForm || parent.Form == valuediff.NestedMapForm:
+		return false
 	}
-	return parent.Form != valuediff.MapForm && parent.Form != valuediff.NestedMapForm && importantNames[m.Name] && !r.strict
+	return importantNames[m.Name] && !r.strict
 }
 
 func (r *renderer) warnings(n *valuediff.Node, depth int) {

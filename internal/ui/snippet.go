@@ -105,8 +105,9 @@ func (w *diagWriter) code(b *strings.Builder, s *snippet) {
 			number = ">" + strings.TrimPrefix(number, " ")
 		}
 		l = l.cut()
-		b.WriteString(number + ": " + termtext.Printable(l.text[:l.from]) +
-			w.style.As(termtext.Underline, termtext.Printable(l.text[l.from:l.to])) + termtext.Printable(l.text[l.to:]) + "\n")
+		marked := w.style.As(termtext.Underline, termtext.Printable(l.text[l.from:l.to]))
+		before, after := termtext.Printable(l.text[:l.from]), termtext.Printable(l.text[l.to:])
+		b.WriteString(number + ": " + before + marked + after + "\n")
 	}
 	leftOut(len(all) - len(shown) - before)
 }

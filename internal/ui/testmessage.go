@@ -163,7 +163,8 @@ func (h *human) testCleanup(m TestCleanup) {
 	if len(m.Left) == 0 {
 		return
 	}
-	h.write(h.Err, "\n"+termtext.Wrap(strings.TrimSuffix(m.text(), ".")+":", columns(h.ErrWidth)-1)+"\n"+leftText(m.Left))
+	heading := termtext.Wrap(strings.TrimSuffix(m.text(), ".")+":", columns(h.ErrWidth)-1)
+	h.write(h.Err, "\n"+heading+"\n"+leftText(m.Left))
 	if m.StateFile != "" {
 		how := fmt.Sprintf("To destroy them, solve the problem and run \"tofu destroy -state=%s\" in the "+
 			"directory of the module under test, with the path of that file and the values that the run gave "+
@@ -193,7 +194,8 @@ func interruptText(m TestInterrupt, width int) string {
 		b.WriteString("\n" + termtext.Wrap("These objects were created:", width-1) + "\n" + leftText(m.Left))
 	}
 	if len(m.Planned) > 0 {
-		b.WriteString("\n" + termtext.Wrap("These were being created at that time, and may exist as well:", width-1) + "\n")
+		const heading = "These were being created at that time, and may exist as well:"
+		b.WriteString("\n" + termtext.Wrap(heading, width-1) + "\n")
 		for _, addr := range m.Planned {
 			b.WriteString("  - " + addr + "\n")
 		}

@@ -178,7 +178,8 @@ func (r *reading) objectsAt(ctx context.Context, tx pgx.Tx, workspace int64, at 
 	var resource, address, deposed, provider, document, previous, common string
 	var key *string
 	var encrypted bool
-	_, err = pgx.ForEachRow(rows, []any{&resource, &address, &deposed, &key, &provider, &encrypted, &document}, func() error {
+	columns := []any{&resource, &address, &deposed, &key, &provider, &encrypted, &document}
+	_, err = pgx.ForEachRow(rows, columns, func() error {
 		if resource != previous {
 			if previous != "" {
 				r.text = append(r.text, "]}"...)

@@ -218,7 +218,8 @@ func (g *generation) file(path string) {
 		for _, r := range g.roots {
 			for _, w := range r.wants {
 				if w.path == path {
-					g.im.leave(r.name, w.at, "the file %s, which Terragrunt generates: %s", path, fmt.Sprintf(format, args...))
+					why := fmt.Sprintf(format, args...)
+					g.im.leave(r.name, w.at, "the file %s, which Terragrunt generates: %s", path, why)
 				}
 			}
 		}

@@ -71,7 +71,8 @@ func change(i int, addr addrs.AbsInstance, text string) *plans.InstanceChange {
 	c.Provider.Config.Provider = addrs.BuiltinTerraform
 	switch i % 5 {
 	case 0:
-		c.Action, c.Before, c.After = plans.Create, cty.NullVal(c.After.Type()), object("new", cty.UnknownVal(cty.String))
+		c.Action, c.Before = plans.Create, cty.NullVal(c.After.Type())
+		c.After = object("new", cty.UnknownVal(cty.String))
 	case 1:
 		c.Action, c.After, c.Reason = plans.Delete, cty.NullVal(c.Before.Type()), plans.DeleteCountIndex
 	case 2:

@@ -187,10 +187,11 @@ func (s *Screen) Deferred(source *planview.Source) {
 	if len(list) == 0 {
 		return
 	}
-	s.write("\n" + termtext.Wrap("These changes can't be planned yet. They are planned when what they wait for is known:",
-		s.Width-1) + "\n")
+	const heading = "These changes can't be planned yet. They are planned when what they wait for is known:"
+	s.write("\n" + termtext.Wrap(heading, s.Width-1) + "\n")
 	for _, d := range list {
-		s.write("\n  " + s.Style.As(termtext.Bold, "# "+termtext.Printable(d.Addr.String())) + " is deferred, because\n")
+		name := s.Style.As(termtext.Bold, "# "+termtext.Printable(d.Addr.String()))
+		s.write("\n  " + name + " is deferred, because\n")
 		for line := range strings.Lines(termtext.Wrap(termtext.Printable(d.Because()), s.Width-5)) {
 			s.write("    " + line)
 		}

@@ -239,11 +239,16 @@ func symbolOf(c *planview.Change) string {
 // counts are numbers of objects by symbol.
 type counts map[plans.Action]int
 
+// byDanger lists the actions on objects; the most dangerous ones come first.
+var byDanger = []plans.Action{
+	plans.Delete, plans.DeleteThenCreate, plans.CreateThenDelete, plans.ForgetThenCreate, plans.Forget, plans.Update,
+	plans.Create, plans.Read,
+}
+
 // text lists the counts by danger: "-1 -/+2 ~3 +4".
 func (c counts) text(s *Screen) string {
 	var parts []string
-	for _, a := range []plans.Action{plans.Delete, plans.DeleteThenCreate, plans.CreateThenDelete, plans.ForgetThenCreate,
-		plans.Forget, plans.Update, plans.Create, plans.Read} {
+	for _, a := range byDanger {
 		if c[a] > 0 {
 			parts = append(parts, s.Style.As(actionColors[a], planview.Symbol(a))+fmt.Sprint(c[a]))
 		}

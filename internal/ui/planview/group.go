@@ -145,7 +145,8 @@ func (g *Group) add(c *Change, fields []Field) {
 // hash returns the hash of the group's change with the given fields.
 func (g *Group) hash(fields []Field) string {
 	c, hash := g.Change, sha256.New()
-	fmt.Fprintln(hash, c.Addr.Module.Module(), c.Addr.Resource, c.Action, g.Kind, c.Reason, c.Deposed, c.Importing != nil)
+	fmt.Fprintln(hash, c.Addr.Module.Module(), c.Addr.Resource, c.Deposed)
+	fmt.Fprintln(hash, c.Action, g.Kind, c.Reason, c.Importing != nil)
 	if c.MovedFrom != nil {
 		fmt.Fprintln(hash, c.MovedFrom.Config())
 	}
@@ -154,7 +155,8 @@ func (g *Group) hash(fields []Field) string {
 		if f.Unknown { // such as the IDs of replaced objects, which all differ
 			before = fmt.Sprint(before != "")
 		}
-		fmt.Fprintf(hash, "%q %d %q %q %q %v %v %q\n", f.Path, f.Action, before, f.After, f.Note, f.Forces, f.Unknown, f.Causes)
+		fmt.Fprintf(hash, "%q %d %q %q %q ", f.Path, f.Action, before, f.After, f.Note)
+		fmt.Fprintf(hash, "%v %v %q\n", f.Forces, f.Unknown, f.Causes)
 		for _, l := range f.Lines {
 			fmt.Fprintf(hash, "%d%q", l.Action, l.Text)
 		}

@@ -26,13 +26,14 @@ type Live struct {
 	phase    string
 	since    time.Time // the start of the phase
 	done     int
-	total    int                                                   // steps of the phase; 0 if unknown
-	parallel int                                                   // operations that run at a time; 0 if unlimited
-	note     string                                                // what the phase waits for; "" for nothing in particular
-	waiters  func(engine.Object, plans.Action) []addrs.AbsInstance // see engine.Ordered; nil if unknown
-	waiting  func(name string) []string                            // see Order; nil if unknown
+	total    int    // steps of the phase; 0 if unknown
+	parallel int    // operations that run at a time; 0 if unlimited
+	note     string // what the phase waits for; "" for nothing in particular
 	running  map[task]*operation
 	slowest  []Took // the slowest operations, longest first
+
+	waiters func(engine.Object, plans.Action) []addrs.AbsInstance // see engine.Ordered; nil if unknown
+	waiting func(name string) []string                            // see Order; nil if unknown
 }
 
 // task identifies an operation.

@@ -117,7 +117,8 @@ func (w *writer) past() {
 	}
 	w.add("The plan goes back to how the objects were " + escape(past.When()) + ".\n\n")
 	for i, lost := range past.Lost {
-		text := fmt.Sprintf("- %s %s\n", code(termtext.Printable(lost.Addr.String())), escape(termtext.Printable(lost.Text())))
+		name, what := code(termtext.Printable(lost.Addr.String())), escape(termtext.Printable(lost.Text()))
+		text := fmt.Sprintf("- %s %s\n", name, what)
 		if i == 0 {
 			text = "Not everything can be undone:\n\n" + text
 		}
@@ -164,7 +165,8 @@ func (w *writer) table() {
 		}
 		room -= length(row) + 1
 		if n == maxRows || room < 0 {
-			w.add(fmt.Sprintf("| and %s |%s\n", ui.Count(len(types)-n, "more type"), strings.Repeat(" |", len(columns))))
+			cells := strings.Repeat(" |", len(columns))
+			w.add(fmt.Sprintf("| and %s |%s\n", ui.Count(len(types)-n, "more type"), cells))
 			break
 		}
 		w.add(row + "\n")
@@ -239,7 +241,8 @@ func (w *writer) body() {
 func (w *writer) deferred() (hidden int) {
 	list := w.plan.Source.Deferred()
 	for i, d := range list {
-		text := fmt.Sprintf("- %s: %s\n", code(termtext.Printable(d.Addr.String())), escape(termtext.Printable(d.Because())))
+		name, why := code(termtext.Printable(d.Addr.String())), escape(termtext.Printable(d.Because()))
+		text := fmt.Sprintf("- %s: %s\n", name, why)
 		if i == 0 {
 			text = fmt.Sprintf("#### … Deferred until after an apply (%d)\n\n", len(list)) + text
 		}
