@@ -71,7 +71,6 @@ func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *Apply
 	op := newOperation(graph.PhaseApply, cfg, plan.Prior, env)
 	op.Plan, op.Mode, op.Targets, op.Excludes = plan, plan.Mode, plan.Targets, plan.Excludes
 	op.setDeferred(plan)
-	op.Early = func(g *graph.Graph) graph.EarlyKeys { return newEarlyValues(op, g) }
 	op.timestamp, op.variables = plan.Timestamp, map[string]Variable{}
 	if plan.Mode == plans.Destroy {
 		op.Phase = graph.PhaseDestroy

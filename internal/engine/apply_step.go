@@ -26,7 +26,7 @@ func (v resourceVisit) expandForSteps(ctx context.Context, n *graph.Node) error 
 		return w.eval.values(r).fromState()
 	}
 	var errs tfdiags.Diagnostics
-	for _, in := range w.modules.of(r.Module) {
+	for _, in := range v.modules() {
 		x, err := w.eval.visiting(n).values(r).expand(ctx, in)
 		if err != nil {
 			errs = errs.AppendError(err)
@@ -48,7 +48,7 @@ func (v resourceVisit) complete() error {
 		return nil
 	}
 	var errs tfdiags.Diagnostics
-	for _, in := range w.modules.of(r.Module) {
+	for _, in := range v.all() {
 		errs = errs.AppendError(v.completeIn(in))
 	}
 	return errs.Err()

@@ -288,7 +288,7 @@ func (u *meshUser) drawOwn() string {
 		for i := 1; i < len(u.keys); i++ {
 			read(i, i-1)
 		}
-		return fmt.Sprintf(`count.index == 0 ? "-" : %s[count.index - 1].id`, u.address())
+		return fmt.Sprintf(`count.index == 0 ? "-" : %s[count.index - 1]%s`, u.address(), u.attr())
 	}
 	for i := range u.keys {
 		parent := rapid.IntRange(-1, i-1).Draw(u.T, "parent")
@@ -300,7 +300,7 @@ func (u *meshUser) drawOwn() string {
 		u.values["up"] = append(u.values["up"], strings.Trim(u.index(u.keys[parent]), "[]"))
 	}
 	u.fields = append(u.fields, "up")
-	return u.ifSet(u.field("up"), u.address(), ".id")
+	return u.ifSet(u.field("up"), u.address(), u.attr())
 }
 
 // repetition returns the argument for the repetition, once all references are drawn.
@@ -401,6 +401,9 @@ func (m *mesh) drawCall(name string, shape meshShape) {
 	b.module = true
 	u := m.user(b)
 	parts := append([]string{"i"}, u.drawRefs()...)
+	if own := u.drawOwn(); own != "" {
+		parts = append(parts, "${"+own+"}")
+	}
 	repetition := u.repetition()
 	fmt.Fprintf(&m.main, "module %q {\n%s  source = \"./%s\"\n  key    = \"%s\"\n  in     = \"%s\"\n}\n", b.name,
 		repetition, b.name, b.key(), strings.Join(parts, " "))

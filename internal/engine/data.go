@@ -239,7 +239,8 @@ func (w *walk) pendingBefore(n *graph.Node) bool {
 // directly, has a pending change. For resources in the same module as r, only changes in the same
 // module instance count.
 func (w *walk) dependencyPending(r *graph.Resource, in *moduleInstance) bool {
-	if !w.pendingBefore(r.Inputs) {
+	inputs := w.graph.Part(r.Inputs, in.addr)
+	if !w.pendingBefore(inputs) {
 		return false
 	}
 	deferral := w.result(r).deferral
@@ -252,7 +253,14 @@ func (w *walk) dependencyPending(r *graph.Resource, in *moduleInstance) bool {
 		}
 		return w.result(other).pending.exist()
 	}
-	return slices.ContainsFunc(deferral.direct, pending) || w.anyReached(deferral.from, pending)
+	if slices.ContainsFunc(deferral.direct, pending) {
+		return true
+	}
+	from := slices.Clone(deferral.from)
+	for i, id := range from {
+		from[i] = w.graph.Part(w.graph.Nodes[id], in.addr).ID
+	}
+	return w.anyReached(from, pending)
 }
 
 // deferral determines whose pending changes defer a data source to apply: those of the resources in
@@ -316,7 +324,9 @@ func (w *walk) anyReached(from []dag.ID, match func(*graph.Resource) bool) bool 
 		return w.graph.Edges.Needs(id)
 	}
 	for id := range dag.Reachable(from, needs) {
-		if n := w.graph.Nodes[id]; w.upstreamPending[id] && n.Kind.IsResource() && match(n.Resource) {
+		switch n := w.graph.Nodes[id]; {
+		case !w.upstreamPending[id] || n.Resource == nil:
+		case n.Kind == graph.KindPart && w.hasPending(n), n.Kind.IsResource() && match(n.Resource):
 			return true
 		}
 	}

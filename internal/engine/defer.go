@@ -111,7 +111,7 @@ func (w *walk) deferredBefore(id dag.ID) *deferredNode {
 // deferAll puts off all changes of a resource.
 func (v resourceVisit) deferAll(ctx context.Context, d *deferredNode) error {
 	w, r := v.w, v.r
-	w.deferred[r.Node.ID] = d.behind(r.Addr.String())
+	w.deferred[v.node().ID] = d.behind(r.Addr.String())
 	if r.Config == nil {
 		for _, prior := range r.Prior {
 			v.deferOrphans(prior, nil, d)
@@ -119,7 +119,7 @@ func (v resourceVisit) deferAll(ctx context.Context, d *deferredNode) error {
 		return nil
 	}
 	var errs tfdiags.Diagnostics
-	for _, in := range w.modules.of(r.Module) {
+	for _, in := range v.modules() {
 		x, err := w.eval.values(r).expandWhole(ctx, in)
 		if err != nil && w.eval.deferredBy(err) == nil {
 			errs = errs.AppendError(err)
@@ -137,7 +137,7 @@ func (v resourceVisit) deferAll(ctx context.Context, d *deferredNode) error {
 	}
 	for _, prior := range r.Prior {
 		in := w.modules.at(r.Module, prior.Addr.Module)
-		if in == nil || in.resources[r.Slot] == nil || in.resources[r.Slot].mode == repeatUnknown {
+		if v.part != nil || in == nil || in.resources[r.Slot] == nil || in.resources[r.Slot].mode == repeatUnknown {
 			continue // which instances are declared is not known
 		}
 		v.deferOrphans(prior, in.resources[r.Slot], d)
@@ -213,7 +213,7 @@ func (o *orphanPlan) planOrDefer(ctx context.Context) error {
 	if o.deposed != addrs.NotDeposed {
 		obj = o.stored.Deposed[o.deposed]
 	}
-	v := resourceVisit{o.w, o.r}
+	v := resourceVisit{w: o.w, r: o.r}
 	o.w.deferNode(o.r.Node.ID, d.behind(o.r.Addr.String()))
 	v.deferDeletion(o.addr, o.deposed, obj, d.only())
 	return nil
@@ -222,7 +222,7 @@ func (o *orphanPlan) planOrDefer(ctx context.Context) error {
 // deferChange puts off the change of one declared instance.
 func (p *instancePlan) deferChange(d *deferredNode) error {
 	w, r := p.w, p.r
-	v := resourceVisit{w, r}
+	v := resourceVisit{w: w, r: r}
 	if r.HasConditions() && !p.in.unknown {
 		w.out.recordCheck(p.conditionSet(""), checks.Unknown, nil)
 	}

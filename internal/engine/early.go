@@ -115,6 +115,39 @@ func (f *earlyValues) Instances(r *graph.Resource, at addrs.ModuleInstance) ([]a
 	return x.keys, true
 }
 
+// ModuleInstances implements graph.EarlyKeys.
+func (f *earlyValues) ModuleInstances(m *graph.Module) ([]addrs.ModuleInstance, bool) {
+	all, known := f.allInstances(m)
+	out := make([]addrs.ModuleInstance, len(all))
+	for i, in := range all {
+		out[i] = in.addr
+	}
+	return out, known
+}
+
+// allInstances returns the instances of a module. It returns false if they are not known.
+func (f *earlyValues) allInstances(m *graph.Module) ([]*moduleInstance, bool) {
+	if m.Parent == nil {
+		return f.e.modules.of(m), true
+	}
+	parents, known := f.allInstances(m.Parent)
+	if !known {
+		return nil, false
+	}
+	var out []*moduleInstance
+	for _, parent := range parents {
+		if parent.calls[m.CallSlot] == nil {
+			f.expandCall(m, parent)
+		}
+		found := parent.calls[m.CallSlot]
+		if found == nil || found.mode == repeatUnknown {
+			return nil, false
+		}
+		out = append(out, found.of...)
+	}
+	return out, true
+}
+
 // Read implements graph.EarlyKeys.
 func (f *earlyValues) Read(
 	r *graph.Resource, at addrs.ModuleInstance, key addrs.InstanceKey, read graph.Keyed,

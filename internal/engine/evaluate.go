@@ -105,7 +105,7 @@ func (v resourceVisit) evaluate(ctx context.Context) error {
 		return nil
 	}
 	var errs tfdiags.Diagnostics
-	for _, in := range w.modules.of(r.Module) {
+	for _, in := range v.modules() {
 		x, err := w.eval.values(r).expand(ctx, in)
 		if err != nil {
 			errs = errs.AppendError(err)

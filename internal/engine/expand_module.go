@@ -13,10 +13,24 @@ import (
 // expandModule determines the instances of a module call in every instance of the calling module. A
 // call whose instances are unknown has one instance with an unknown key.
 func (w *walk) expandModule(ctx context.Context, n *graph.Node) error {
-	e, m := w.eval.visiting(n), n.Object.(*graph.Module)
-	errs := tfdiags.FromError(e.refErrors(m.Parent, m.DependsOn))
+	m := n.Object.(*graph.Module)
+	errs := tfdiags.FromError(w.eval.refErrors(m.Parent, m.DependsOn))
+	errs = errs.AppendError(w.expandCalls(ctx, n, m, w.modules.of(m.Parent)))
+	if n.Split { // in the order in which the Parts were visited
+		w.modules.sort(m)
+	}
+	return errs.Err()
+}
+
+// expandCalls determines the instances of a module call in some instances of the calling module.
+func (w *walk) expandCalls(ctx context.Context, n *graph.Node, m *graph.Module, in []*moduleInstance) error {
+	var errs tfdiags.Diagnostics
+	e := w.eval.visiting(n)
 	var deferred *deferredNode
-	for _, parent := range e.modules.of(m.Parent) {
+	for _, parent := range in {
+		if parent.calls[m.CallSlot] != nil {
+			continue // a Part has done it
+		}
 		err := e.expandCall(ctx, m, parent)
 		if d := e.deferredBy(err); d != nil {
 			deferred = d

@@ -31,13 +31,16 @@ func (v resourceVisit) resolveImports(ctx context.Context) error {
 	if len(imports) == 0 {
 		return nil
 	}
-	var errs tfdiags.Diagnostics
-	requests := map[addrs.AbsInstance]*importRequest{}
-	w.result(r).imports = requests
-	for _, t := range imports {
-		errs = errs.AppendError(v.resolveImport(ctx, requests, t))
-	}
-	return errs.Err()
+	res := w.result(r)
+	res.importsOnce.Do(func() {
+		var errs tfdiags.Diagnostics
+		res.imports = map[addrs.AbsInstance]*importRequest{}
+		for _, t := range imports {
+			errs = errs.AppendError(v.resolveImport(ctx, res.imports, t))
+		}
+		res.importsErr = errs.Err()
+	})
+	return res.importsErr
 }
 
 // checkImports reports import targets that are not instances of the resource.

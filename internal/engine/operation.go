@@ -39,6 +39,7 @@ func newOperation(phase graph.Phase, cfg *configs.Config, prior *states.State, e
 		Phase: phase, Config: cfg, Prior: prior, Mode: plans.Normal, Schema: env.Schema, Known: env.Known,
 		Timings: env.Timings, Warn: env.Warn,
 	}}
+	op.Early = func(g *graph.Graph) graph.EarlyKeys { return newEarlyValues(op, g) }
 	if env.Provisioner != nil {
 		op.Provisioner = func(typ string) (*providers.ResourceSchema, bool, error) {
 			impl := env.Provisioner(typ)

@@ -192,8 +192,11 @@ func (t *instance) planDeletion(ctx context.Context, l *objectState) (private []
 // since providers may be configured with it.
 func (v resourceVisit) planDestroy(ctx context.Context) error {
 	w, r := v.w, v.r
-	if r.Addr.Resource.Mode == addrs.Ephemeral {
+	switch {
+	case r.Addr.Resource.Mode == addrs.Ephemeral:
 		return v.plan(ctx)
+	case v.part != nil:
+		return nil
 	}
 	var jobs []func() error
 	for _, prior := range r.Prior {

@@ -108,7 +108,6 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 		op.setDeferred(o.RestOf)
 	}
 	op.inspect(o.Inspect)
-	op.Early = func(g *graph.Graph) graph.EarlyKeys { return newEarlyValues(op, g) }
 	if len(o.ForceReplace) > 0 {
 		op.forceReplace = map[addrs.AbsInstance]bool{}
 		op.forceWhole = map[addrs.ConfigResource][]addrs.AbsInstance{}

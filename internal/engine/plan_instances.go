@@ -118,10 +118,12 @@ func (p *resourcePlan) start(end func(error)) {
 		end(errs.Err())
 		return nil
 	}
-	w.result(r).last = last
+	if v := p.resourceVisit; v.part == nil {
+		w.result(r).last = last
+	}
 	w.jobs.add(jobs, last, func() {
 		rest := jobs
-		for _, in := range w.modules.of(r.Module) {
+		for _, in := range p.planned {
 			if x := in.resources[r.Slot]; x != nil {
 				x.jobs, rest = rest[:len(x.keys)], rest[len(x.keys):]
 				w.eval.unfinished.start(r.Addr.Resource.InInstance(in.addr), x.jobs, last)

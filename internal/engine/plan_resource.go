@@ -17,11 +17,12 @@ import (
 
 // resourceVisit is the visit of a walk to a resource.
 type resourceVisit struct {
-	w *walk
-	r *graph.Resource
+	w    *walk
+	r    *graph.Resource
+	part *graph.Node // a Part that is visited instead of the whole; usually nil
 }
 
-func (w *walk) visitor(r *graph.Resource) resourceVisit { return resourceVisit{w, r} }
+func (w *walk) visitor(r *graph.Resource) resourceVisit { return resourceVisit{w: w, r: r} }
 
 // plan plans all instances of a resource: declared instances, orphans and deposed objects.
 func (v resourceVisit) plan(ctx context.Context) error {
@@ -38,8 +39,9 @@ func (v resourceVisit) plan(ctx context.Context) error {
 // resourcePlan is the planning of all objects of a resource.
 type resourcePlan struct {
 	resourceVisit
-	run  []func() error      // the plans of the objects, by module instance; those of undeclared ones come last
-	errs tfdiags.Diagnostics // found before the plans
+	planned []*moduleInstance   // of which run has the declared instances
+	run     []func() error      // the plans of the objects, by module instance; those of undeclared ones come last
+	errs    tfdiags.Diagnostics // found before the plans
 }
 
 // begin decides the instances of a resource and prepares their plans. It returns nil if the resource
@@ -47,20 +49,20 @@ type resourcePlan struct {
 func (v resourceVisit) begin(ctx context.Context) (*resourcePlan, *deferredNode, error) {
 	w, r := v.w, v.r
 	if w.deferred != nil {
-		if d := w.deferred[r.Inputs.ID]; d != nil {
+		if d := w.deferred[v.inputs().ID]; d != nil {
 			return nil, d, nil
 		}
 	}
 	if err := v.resolveImports(ctx); err != nil {
 		return nil, w.eval.deferredBy(err), err
 	}
-	if r.Config != nil && r.Addr.Resource.Mode != addrs.Managed && w.pendingBefore(r.Inputs) {
-		w.result(r).deferral = findDeferral(r)
+	if r.Config != nil && r.Addr.Resource.Mode != addrs.Managed && w.pendingBefore(v.inputs()) {
+		v.findDeferral()
 	}
 	p := &resourcePlan{resourceVisit: v}
 	var broken map[addrs.ModuleInstance]bool
 	if r.Config != nil {
-		for _, in := range w.modules.of(r.Module) {
+		for _, in := range v.modules() {
 			x, err := v.expand(ctx, in)
 			if d := w.eval.deferredBy(err); d != nil {
 				return nil, d, err
@@ -76,7 +78,10 @@ func (v resourceVisit) begin(ctx context.Context) (*resourcePlan, *deferredNode,
 			p.addInstances(ctx, in, x)
 		}
 	}
-	if len(p.run) == 0 && len(broken) == 0 && r.HasConditions() {
+	if v.part != nil {
+		return p, nil, nil
+	}
+	if len(broken) == 0 && r.HasConditions() && !v.declaresAny() {
 		w.out.recordNoObjects(checks.KindResource, r.Addr.String())
 	}
 	p.checkForceReplace()
@@ -114,6 +119,7 @@ func (p *resourcePlan) runOne(i int) error {
 
 // addInstances adds the plans of the instances in one module instance.
 func (p *resourcePlan) addInstances(ctx context.Context, in *moduleInstance, x *expansion) {
+	p.planned = append(p.planned, in)
 	for i, key := range x.keys {
 		p.run = append(p.run, func() error {
 			err := p.planInstance(ctx, in, x, i)
@@ -130,9 +136,9 @@ func (p *resourcePlan) end(err error) error {
 	if r.Schema == nil || r.Config == nil {
 		return errs.Err()
 	}
-	for _, in := range w.modules.of(r.Module) {
+	for _, in := range p.all() {
 		x := in.resources[r.Slot]
-		if x == nil {
+		if x == nil || x.value != cty.NilVal {
 			continue
 		}
 		remaining, err := w.eval.values(r).resulting(in, x)
@@ -197,7 +203,7 @@ func (v resourceVisit) planInstance(ctx context.Context, in *moduleInstance, x *
 	if x.deferred != nil {
 		x.deferred[i] = d.behind(p.addr.String())
 	}
-	v.w.deferNode(v.r.Node.ID, d.behind(v.r.Addr.String()))
+	v.w.deferNode(v.node().ID, d.behind(v.r.Addr.String()))
 	return p.deferChange(d.only())
 }
 

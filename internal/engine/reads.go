@@ -106,37 +106,6 @@ func (t *instance) awaited(read graph.IndexedRead) instanceReads {
 	return t.c.reads.of(read.Of.Addr.Resource)
 }
 
-// dependencyInstances returns the instances that the object of the instance depends on after a
-// change, as the state stores them: an address without a key says that there are none.
-func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.AbsInstance {
-	var out []addrs.AbsInstance
-	add := func(r addrs.Resource, key addrs.InstanceKey) {
-		own := r == change.Addr.Resource
-		if r.Mode == addrs.Managed && (key != addrs.NoKey || !own) && !t.r.Recorded.Whole[r] {
-			out = append(out, r.InInstance(change.Addr.Module).Instance(key))
-		}
-	}
-	for _, read := range change.Reads {
-		add(read.Resource, read.Key)
-	}
-	for _, read := range t.r.Constant {
-		if x := t.in.resources[read.Of.Slot]; x == nil || x.mode == repeatUnknown {
-			continue
-		}
-		keys, err := t.c.keysRead(read)
-		if err != nil {
-			continue
-		}
-		if len(keys) == 0 {
-			keys = []addrs.InstanceKey{addrs.NoKey}
-		}
-		for _, key := range keys {
-			add(read.Of.Addr.Resource, key)
-		}
-	}
-	return out
-}
-
 // keysRead returns the keys of the instances that references select, without keys of instances that
 // don't exist: if such a reference is evaluated at all, that is an error then. It returns an error
 // if a key is not known, or not valid. The block then waits for the whole resource.

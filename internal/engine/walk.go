@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
@@ -163,7 +164,7 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 	if err == nil && !n.Dropped {
 		err = w.execute(ctx, n)
 	}
-	if n.Resource != nil && w.result(n.Resource).pending.exist() {
+	if n.Resource != nil && w.hasPending(n) {
 		w.upstreamPending[id] = true
 	}
 	if err != errReported {
@@ -173,6 +174,18 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 		w.out.report(err)
 	}
 	w.failed[id] = err != nil
+}
+
+// hasPending reports whether the resource of a node has pending changes, for a Part in its module
+// instance.
+func (w *walk) hasPending(n *graph.Node) bool {
+	pending := &w.result(n.Resource).pending
+	if n.Kind != graph.KindPart {
+		return pending.exist()
+	}
+	return slices.ContainsFunc(w.modules.within(n.Module, n.In), func(in *moduleInstance) bool {
+		return pending.in(in.addr)
+	})
 }
 
 // errReported is the error of a node whose errors have been reported already.
@@ -191,10 +204,12 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 		w.inspect(ctx)
 	case graph.KindModule:
 		return w.expandModule(ctx, n)
+	case graph.KindPart:
+		return w.executePart(ctx, n)
 	case graph.KindExpand:
 		return w.expandResource(ctx, n)
 	case graph.KindResource:
-		return w.visitResource(ctx, n.Resource)
+		return w.visitResource(ctx, w.visitor(n.Resource))
 	case graph.KindResourceIn:
 		return w.visitor(n.Resource).completeIn(w.modules.at(n.Resource.Module, n.In))
 	case graph.KindStep:
@@ -220,22 +235,22 @@ func (w *walk) expandResource(ctx context.Context, n *graph.Node) error {
 	return w.visitor(n.Resource).expandForSteps(ctx, n)
 }
 
-// visitResource visits a whole resource, as the phase requires.
-func (w *walk) visitResource(ctx context.Context, r *graph.Resource) error {
+// visitResource visits a resource, as the phase requires: a whole one, or a Part.
+func (w *walk) visitResource(ctx context.Context, v resourceVisit) error {
 	switch w.op.Phase {
 	case graph.PhaseValidate:
-		return w.visitor(r).validate(ctx)
+		return v.validate(ctx)
 	case graph.PhasePlan:
-		if r.Inputs != r.Node {
-			return w.visitor(r).planned(ctx)
+		if v.r.Inputs != v.r.Node {
+			return v.planned(ctx)
 		}
-		return w.visitor(r).plan(ctx)
+		return v.plan(ctx)
 	case graph.PhasePlanDestroy:
-		return w.visitor(r).planDestroy(ctx)
+		return v.planDestroy(ctx)
 	case graph.PhaseEval:
-		return w.visitor(r).evaluate(ctx)
+		return v.evaluate(ctx)
 	}
-	return w.visitor(r).complete()
+	return v.complete()
 }
 
 // guard calls f. If f panics, guard returns an error and lets nothing new start; completed and

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 
 	"tofu/internal/addrs"
@@ -10,6 +12,7 @@ import (
 // moduleResult holds the results of a walk for one module. The node of the module writes it before
 // any node in the module is visited.
 type moduleResult struct {
+	mu        sync.RWMutex // guards the instances and byAddr of modules whose calls have Parts
 	instances []*moduleInstance
 	byAddr    map[addrs.ModuleInstance]*moduleInstance
 
@@ -21,9 +24,14 @@ type moduleResult struct {
 // belong to the module instances.
 type resourceResult struct {
 	pending    pendingChanges
-	completing sync.Mutex                           // sets the value of the resource
-	imports    map[addrs.AbsInstance]*importRequest // evaluated import targets
-	deferral   *deferral                            // of data sources and ephemeral resources, once needed
+	completing sync.Mutex // sets the value of the resource
+
+	deferralOnce sync.Once
+	deferral     *deferral // of data sources and ephemeral resources, once needed
+
+	importsOnce sync.Once
+	imports     map[addrs.AbsInstance]*importRequest // evaluated import targets
+	importsErr  error
 
 	// For resources whose instances are planned in order; see resourceVisit.startPlan.
 	last       *job          // ends the planning of the resource; nil if it is deferred
@@ -39,12 +47,35 @@ func (t moduleTree) of(m *graph.Module) []*moduleInstance { return t[m.Index].in
 
 // at returns the instance of a module at an address, or nil if there is none.
 func (t moduleTree) at(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
+	t[m.Index].mu.RLock()
+	defer t[m.Index].mu.RUnlock()
 	return t[m.Index].byAddr[addr]
+}
+
+// sort sorts the instances of a module.
+func (t moduleTree) sort(m *graph.Module) {
+	slices.SortFunc(t[m.Index].instances, func(a, b *moduleInstance) int { return cmp.Compare(a.addr, b.addr) })
+}
+
+// within returns the instances of a module that are an instance of a call or below it.
+func (t moduleTree) within(m *graph.Module, call addrs.ModuleInstance) []*moduleInstance {
+	if in := t.at(m, call); in != nil || m.Parent == nil {
+		return slices.DeleteFunc([]*moduleInstance{in}, func(in *moduleInstance) bool { return in == nil })
+	}
+	var out []*moduleInstance
+	for _, parent := range t.within(m.Parent, call) {
+		if calls := parent.calls[m.CallSlot]; calls != nil {
+			out = append(out, calls.of...)
+		}
+	}
+	return out
 }
 
 // add adds an instance of a module.
 func (t moduleTree) add(in *moduleInstance) {
 	res := &t[in.module.Index]
+	res.mu.Lock()
+	defer res.mu.Unlock()
 	if res.byAddr == nil {
 		res.byAddr = map[addrs.ModuleInstance]*moduleInstance{}
 	}

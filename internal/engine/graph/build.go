@@ -20,8 +20,8 @@ type Transformer struct {
 // against After.
 var transformers = []*Transformer{
 	configTransformer, stateTransformer, importTransformer, providerTransformer, schemaTransformer,
-	analysisTransformer, changesTransformer, referenceTransformer, moduleTransformer, instancesTransformer,
-	replaceTransformer, destroySplitTransformer, closeTransformer, targetTransformer, flagTransformer,
+	analysisTransformer, changesTransformer, referenceTransformer, moduleTransformer, feedTransformer,
+	instancesTransformer, replaceTransformer, destroySplitTransformer, closeTransformer, targetTransformer, flagTransformer,
 	pruneTransformer, checkTransformer,
 }
 
@@ -40,6 +40,7 @@ type build struct {
 	functionsOf map[*Resource][]*Provider // providers whose functions the block calls
 	wholeCalls  []wholeCall               // references to module calls as a whole; see awaitWholeCalls
 	later       map[*Node][]laterEdge     // by the node for needs; see call_instances.go
+	feeds       map[*Module][]feed        // by the module call that reads its own instances
 	inputs      *Node                     // the Steps wait for it; may be nil; see openInputs
 
 	refRanges *refRanges // nil, except while cycles are reported
@@ -58,10 +59,12 @@ func newBuild(op *Operation) *build {
 		Imports:   map[*Resource][]*Import{},
 		Removals:  map[*Resource]*Removal{},
 		Unused:    map[*Resource]bool{},
+		regions:   map[*Node]*Region{},
 	}
 	b := &build{
 		op: op, known: known, g: g,
 		steps: map[*Resource][]*Step{}, functionsOf: map[*Resource][]*Provider{}, later: map[*Node][]laterEdge{},
+		feeds: map[*Module][]feed{},
 	}
 	b.providers = &providerSet{build: b}
 	b.instances = newInstanceOrder(b)

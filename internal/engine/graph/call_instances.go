@@ -27,6 +27,13 @@ type CallRead struct {
 	Refs   lang.Instances
 }
 
+// CallNeed are the managed resources in a module and in those that it calls on which a block depends
+// only by reading single instances of the call.
+type CallNeed struct {
+	Call *Module
+	Of   []*Resource
+}
+
 // Keyed are references to single instances of a resource or a module call.
 type Keyed struct {
 	Refs lang.Instances

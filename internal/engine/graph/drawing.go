@@ -152,7 +152,7 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 		return d.chain(n.Name+" (expand, reference)", n.Name+" (expand, input)")
 	case n.Kind.IsValue():
 		return d.chain(n.Name + " (expand)")
-	case n.Kind == KindModule:
+	case n.Kind == KindModule, n.Kind == KindPart:
 		return d.chain(n.Name)
 	case n.Kind == KindProvider:
 		p := d.add(n.Name, n.Name, KindProvider)

@@ -13,6 +13,9 @@ type EarlyKeys interface {
 	// returns false if they are not known.
 	Instances(r *Resource, in addrs.ModuleInstance) ([]addrs.InstanceKey, bool)
 
+	// ModuleInstances returns the instances of a module. It returns false if they are not known.
+	ModuleInstances(m *Module) ([]addrs.ModuleInstance, bool)
+
 	// Read returns the keys by which an instance of r reads another resource or a module call. It
 	// returns false if not all of them are known.
 	Read(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey, read Keyed) ([]KeyRead, bool)

@@ -39,6 +39,8 @@ type Graph struct {
 	Imports  map[*Resource][]*Import // blocks with for_each come last
 	Removals map[*Resource]*Removal
 	Unused   map[*Resource]bool // ephemeral resources whose values no node uses
+
+	regions map[*Node]*Region // of the nodes that have Parts
 }
 
 // Removal is what a removed block says about a resource that it covers.
@@ -146,6 +148,7 @@ type Resource struct {
 type instanceReads struct {
 	Indexed   []IndexedRead // resources of the module that the block reads by a computed index; also itself
 	CallReads []CallRead    // what the block reads of single instances of module calls
+	CallNeeds []CallNeed    // on what the block depends through CallReads only
 	// Constant are the resources of the module of which the block reads instances only by constant keys.
 	Constant []IndexedRead
 	EachOf   *Resource // one of them, whose keys are those of the block; see setEachOf

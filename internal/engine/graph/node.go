@@ -17,6 +17,7 @@ const (
 	KindCheck                      // check block
 	KindInspection                 // evaluates expressions that are not part of the configuration
 	KindModule                     // module call: decides the module's instances
+	KindPart                       // the work of another node in one instance of a module call; see transform_feed.go
 
 	KindExpand        // decides a resource's instances before their Steps run, or before they are planned
 	KindResource      // completes a resource: its value is final afterwards
@@ -47,15 +48,18 @@ type Node struct {
 
 	Module   *Module   // module of the node; may be nil
 	Resource *Resource // of Steps, and of nodes and Barriers of resources
-	Object   any       // by Kind: *Value, *Check, *Module, *Step, *Provider, *Resource or *InstanceBarrier
+	// Object is, by Kind, a *Value, *Check, *Module, *Step, *Provider, *Resource, *InstanceBarrier, or
+	// for a Part the *Node whose work it does.
+	Object any
 
-	// In is the module instance of a KindResourceIn or KindValueIn node.
+	// In is the module instance of a KindResourceIn, KindValueIn or KindPart node.
 	In addrs.ModuleInstance
 
 	// Problems holds the errors and warnings from analyzing the node's expressions. A node with
 	// errors is not executed.
 	Problems tfdiags.Diagnostics
 
+	Split   bool // it has Parts, which do its work by instance
 	Dropped bool // nothing is done when the node is visited
 	kept    bool // of values: evaluated even if no other node reads them
 }

@@ -79,7 +79,7 @@ func CheckReads(ctx context.Context, op *Operation) error {
 
 // AwaitBlocks makes everything in a graph wait for all instances of what it refers to, and
 // deletions for those of all dependents in the state from which the plan was made. References of a
-// block to its own instances stay. It reports whether the graph has no cycle. It is for tests.
+// block to its own instances stay, and those of a module call. It reports whether the graph has no cycle. It is for tests.
 func (g *Graph) AwaitBlocks(prevRun *states.State) bool {
 	deletions := map[*Resource][]*Node{}
 	users := map[addrs.ConfigResource][]*Resource{}
@@ -88,7 +88,17 @@ func (g *Graph) AwaitBlocks(prevRun *states.State) bool {
 			deletions[n.Resource] = append(deletions[n.Resource], n)
 		}
 	}
+	chained := map[addrs.Module]bool{} // instances of the module depend on one another
 	for prior := range prevRun.Resources() {
+		for _, inst := range prior.Instances {
+			for o := range inst.Objects() {
+				for _, dep := range o.DependencyInstances {
+					if dep.Module != prior.Addr.Module && dep.Module.Module() == prior.Addr.Module.Module() {
+						chained[dep.Module.Module()] = true
+					}
+				}
+			}
+		}
 		for dep := range storedDependencies(prior) {
 			if r := g.Resource(prior.Addr.Config()); r != nil {
 				users[dep] = append(users[dep], r)
@@ -100,7 +110,10 @@ func (g *Graph) AwaitBlocks(prevRun *states.State) bool {
 		case n.deletes():
 			for _, user := range users[n.Resource.Addr] {
 				for _, other := range deletions[user] {
-					g.awaitBlock(n, other)
+					within := user.Addr.Module == n.Resource.Addr.Module && chained[user.Addr.Module]
+					if !within || stepModule(n) == stepModule(other) {
+						g.awaitBlock(n, other)
+					}
 				}
 			}
 		case n.Kind == KindStep && n.Resource.Config != nil:
@@ -119,6 +132,9 @@ func (g *Graph) AwaitBlocks(prevRun *states.State) bool {
 	return g.Edges.Acyclic()
 }
 
+// stepModule returns the module instance of the object of a Step.
+func stepModule(n *Node) addrs.ModuleInstance { return n.Object.(*Step).Change.Addr.Module }
+
 func (g *Graph) awaitBlocksOf(n *Node, m *Module, refs *lang.Refs) {
 	for _, ref := range refs.Objects {
 		if of := m.ResourceOf(ref.Subject); of != nil {
@@ -132,7 +148,7 @@ func (g *Graph) awaitBlocksOf(n *Node, m *Module, refs *lang.Refs) {
 
 // awaitBlock makes n wait for a node of another resource or value.
 func (g *Graph) awaitBlock(n, other *Node) {
-	if n != other && (n.Resource == nil || n.Resource != other.Resource) {
+	if n != other && !other.Split && (n.Resource == nil || n.Resource != other.Resource) {
 		g.Edges.Connect(n.ID, other.ID)
 	}
 }

@@ -181,6 +181,9 @@ func (c *connector) connectCallRef(
 		return undeclared("module", call, m, m.Calls, "")
 	}
 	c.after(n, child.expand)
+	if c.addFeed(n, child) {
+		return nil
+	}
 	v := child.Outputs[output]
 	keyed := key != addrs.NoKey
 	if v == nil || keyed != child.Repetition.Repeats() {

@@ -49,9 +49,9 @@ var analysisTransformer = &Transformer{
 					b.setCallReads(r)
 				}
 			}
-			for _, v := range b.g.Values {
-				b.setValueReads(v)
-			}
+		}
+		for _, v := range b.g.Values {
+			b.setValueReads(v)
 		}
 		for _, p := range b.g.Providers {
 			p.analyze()

@@ -36,7 +36,7 @@ import (
 var instancesTransformer = &Transformer{
 	Name:  "Instances",
 	Doc:   "makes Steps wait for the instances that they need, and Resources for their Steps",
-	After: []*Transformer{changesTransformer, referenceTransformer, moduleTransformer},
+	After: []*Transformer{changesTransformer, referenceTransformer, moduleTransformer, feedTransformer},
 	Run: func(_ context.Context, b *build) error {
 		b.instances.connectCalls()
 		for _, r := range b.g.Resources {
@@ -169,11 +169,14 @@ func (o *instanceOrder) connectSteps(r *Resource) {
 		}
 		o.after(r.Node, s.node)
 		o.connectReads(s.node, r, s.Change)
-		if local == nil {
-			o.after(s.node, r.Inputs)
+		in := s.Change.Addr.Module
+		if r.Node.Split {
+			o.after(o.g.Part(r.Node, in), s.node)
+		}
+		if local == nil || r.Inputs.Split {
+			o.after(s.node, o.g.Part(r.Inputs, in))
 			continue
 		}
-		in := s.Change.Addr.Module
 		p := o.stepsIn(r, in)
 		if p.open == nil {
 			p.open = o.node(KindBarrier, nil, r.Addr.Resource.InInstance(in).String()+" (needs)", nil)
@@ -213,6 +216,9 @@ func (o *instanceOrder) localNeeds(r *Resource) (local []*Node, others *Node) {
 // nodesIn returns the nodes that complete a resource, or one instance of it, or a value, within one
 // module instance. n completes it in all module instances.
 func (o *instanceOrder) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
+	if part := o.g.Part(n, in); part != n {
+		return []*Node{part}
+	}
 	if v, ok := n.Object.(*Value); ok {
 		return []*Node{o.valueNode(v, in)}
 	}
@@ -221,7 +227,7 @@ func (o *instanceOrder) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
 		return []*Node{n}
 	}
 	if one, ok := n.Object.(*InstanceBarrier); ok {
-		out := []*Node{r.expand}
+		out := []*Node{o.g.Part(r.expand, in)}
 		if s := one.Steps[in]; s != nil {
 			out = append(out, s.node)
 		}
@@ -231,7 +237,7 @@ func (o *instanceOrder) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
 	if p.node == nil {
 		p.node = o.node(KindResourceIn, nil, r.Addr.Resource.InInstance(in).String(), r.Node.Range)
 		p.node.Resource, p.node.In = r, in
-		o.after(p.node, r.expand)
+		o.after(p.node, o.g.Part(r.expand, in))
 		for _, s := range p.steps {
 			o.after(p.node, s.node)
 		}
@@ -323,17 +329,17 @@ func (o *instanceOrder) instanceNode(
 	change := o.op.Plan.Changes.Instance(addr, addrs.NotDeposed)
 	switch {
 	case change == nil && reader == r:
-		return r.Inputs
+		return o.g.Part(r.Inputs, in)
 	case change == nil:
-		return r.Node
+		return o.g.Part(r.Node, in)
 	}
 	n := o.node(KindBarrier, nil, addr.String()+" (unchanged)", nil)
 	n.Resource = r
 	o.unchanged[addr] = n
 	if o.moduleSteps[r] == nil {
-		o.after(n, r.Inputs)
+		o.after(n, o.g.Part(r.Inputs, in))
 	}
-	o.after(n, r.expand)
+	o.after(n, o.g.Part(r.expand, in))
 	o.connectReads(n, r, change)
 	return n
 }

@@ -120,6 +120,9 @@ type nearest struct {
 	deps    []*resourceSet     // by resource index
 	calls   map[dag.ID]*Module // modules by the ID of their expand node
 	without map[setInModule]*resourceSet
+	// fed holds the arguments that are read without passing through a managed resource, by node; only
+	// arguments that read other instances of their module call count.
+	fed map[dag.ID][]*Value
 }
 
 // setInModule identifies a result of withoutImplied.
@@ -143,7 +146,7 @@ func (b *build) findNearest(order []dag.ID) {
 	f := &nearest{
 		b: b, edges: edges, index: make(map[*Resource]int32, len(b.g.Resources)), reached: make([]*resourceSet, b.g.Edges.Len()),
 		deps: make([]*resourceSet, len(b.g.Resources)), calls: map[dag.ID]*Module{},
-		without: map[setInModule]*resourceSet{},
+		without: map[setInModule]*resourceSet{}, fed: map[dag.ID][]*Value{},
 	}
 	for i, r := range b.g.Resources {
 		f.index[r] = int32(i)
@@ -155,6 +158,9 @@ func (b *build) findNearest(order []dag.ID) {
 	}
 	for _, id := range order {
 		f.visit(b.g.Nodes[id])
+	}
+	for _, r := range f.regions() {
+		r.setNeeds(f)
 	}
 }
 
@@ -173,7 +179,7 @@ func (f *nearest) visit(n *Node) {
 	needs := f.edges.Needs(n.ID)
 	sets := make([]*resourceSet, 0, len(needs))
 	for _, to := range needs {
-		if f.reached[to] != nil {
+		if f.reached[to] != nil && f.b.g.Nodes[to].Kind != KindPart {
 			sets = append(sets, f.reached[to])
 		}
 	}
@@ -191,7 +197,9 @@ func (f *nearest) visit(n *Node) {
 		r.Recorded.Dependencies = f.b.dependencies(set)
 		f.setWhole(r)
 		f.deps[f.index[r]] = set
+		f.setCallNeeds(r, set)
 	}
+	f.passFeeds(n)
 	if r != nil && n.completes() {
 		var own []int32 // empty for resources that only the state has: no other resource depends on them
 		if r.Config != nil {

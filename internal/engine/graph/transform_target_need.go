@@ -32,9 +32,17 @@ func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.
 			if skip[other.Resource] && other == other.Resource.Node {
 				continue
 			}
-			if own := other.Resource != nil && other.Resource == v.node.Resource; !own {
+			own := other.Resource != nil && other.Resource == v.node.Resource
+			switch {
+			case other.Kind == KindPart && v.node.Kind == KindPart:
+				at = other.In
+			case other.Kind == KindPart:
+				if !at.Contains(other.In) && !other.In.Contains(at) {
+					continue
+				}
+			case !own:
 				at = outermost(at, sharedDepth(v.node.Module, other.Module))
-			} else if start {
+			case start:
 				continue
 			}
 			if out[id][at] || out[id][everywhere] {
@@ -63,6 +71,16 @@ func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.
 		v := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		lead(v, false, nil)
+	}
+	for n := range t.g.regions {
+		for _, part := range t.g.partsOf(n) {
+			for at := range out[part.ID] {
+				if out[n.ID] == nil {
+					out[n.ID] = places{}
+				}
+				out[n.ID][at] = true
+			}
+		}
 	}
 	return out
 }

@@ -100,6 +100,9 @@ func (o *instanceOrder) argumentReads(v *Value) []IndexedRead {
 
 // valueNode returns the node after which a value is final in one module instance.
 func (o *instanceOrder) valueNode(v *Value, in addrs.ModuleInstance) *Node {
+	if part := o.g.Part(v.Node, in); part != v.Node {
+		return part
+	}
 	if !o.spread[v.Module].several || !o.carries(v) {
 		return v.Node
 	}

@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"context"
+
+	"tofu/internal/engine/graph"
+	"tofu/internal/tfdiags"
+)
+
+// executePart does the work of a node in one instance of a module call that reads its own
+// instances.
+func (w *walk) executePart(ctx context.Context, n *graph.Node) error {
+	whole := n.Object.(*graph.Node)
+	var errs tfdiags.Diagnostics
+	switch whole.Kind {
+	case graph.KindValue:
+		v := whole.Object.(*graph.Value)
+		for _, in := range w.modules.within(v.Module, n.In) {
+			errs = errs.AppendError(w.eval.visiting(n).evalValueIn(ctx, v, in.addr))
+		}
+	case graph.KindModule:
+		m := whole.Object.(*graph.Module)
+		return w.expandCalls(ctx, n, m, w.modules.within(m.Parent, n.In))
+	case graph.KindExpand:
+		return resourceVisit{w, n.Resource, n}.expandForSteps(ctx, n)
+	case graph.KindResource:
+		return w.visitResource(ctx, resourceVisit{w, n.Resource, n})
+	}
+	return errs.Err()
+}
+
+// inputs returns the node that waits for the references of the block.
+func (v resourceVisit) inputs() *graph.Node {
+	if v.part != nil {
+		return v.part
+	}
+	return v.r.Inputs
+}
+
+// node returns the node after which the visited instances are complete.
+func (v resourceVisit) node() *graph.Node {
+	if v.part != nil {
+		return v.part
+	}
+	return v.r.Node
+}
+
+// all returns the module instances that the visit is about.
+func (v resourceVisit) all() []*moduleInstance {
+	if v.part != nil {
+		return v.w.modules.within(v.r.Module, v.part.In)
+	}
+	return v.w.modules.of(v.r.Module)
+}
+
+// modules returns the module instances that the visit is about, without those that Parts have done.
+func (v resourceVisit) modules() []*moduleInstance {
+	all := v.all()
+	if v.part != nil || !v.r.Node.Split && !v.r.Inputs.Split {
+		return all
+	}
+	var rest []*moduleInstance
+	for _, in := range all {
+		if in.resources[v.r.Slot] == nil {
+			rest = append(rest, in)
+		}
+	}
+	return rest
+}
+
+// declaresAny reports whether the resource has a declared instance.
+func (v resourceVisit) declaresAny() bool {
+	for _, in := range v.w.modules.of(v.r.Module) {
+		if x := in.resources[v.r.Slot]; x != nil && len(x.keys) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// findDeferral sets what defers a data source or an ephemeral resource.
+func (v resourceVisit) findDeferral() {
+	res := v.w.result(v.r)
+	res.deferralOnce.Do(func() { res.deferral = findDeferral(v.r) })
+}
