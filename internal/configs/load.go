@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -308,7 +309,7 @@ func (req *ModuleRequest) Describe() string {
 
 // AllModules iterates over c and all modules below it: callers before the modules they call,
 // siblings sorted by name.
-func (c *Config) AllModules() func(yield func(*Config) bool) {
+func (c *Config) AllModules() iter.Seq[*Config] {
 	return func(yield func(*Config) bool) { c.each(yield) }
 }
 

@@ -127,7 +127,7 @@ func (p *stateModule) match(steps []endStep, out []*stateModule) []*stateModule 
 		return append(out, p)
 	}
 	byKey := p.children[steps[0].name]
-	if !steps[0].any {
+	if !steps[0].anyKey {
 		if next := byKey[steps[0].key]; next != nil {
 			out = next.match(steps[1:], out)
 		}
@@ -161,12 +161,12 @@ func (st *statement) target(p *stateModule) (to addrs.ModuleInstance, ok bool) {
 		switch {
 		case i < st.depth:
 			key = at[i].Key
-		case s.any && st.from.isModule() && st.from.last().any:
+		case s.anyKey && st.from.isModule() && st.from.last().anyKey:
 			key = p.key // a whole call moves to a whole call
 		}
 		to = to.Child(s.name, key)
 	}
-	if st.from.isModule() && st.from.last().any && p.key != addrs.NoKey && !st.to.last().any {
+	if st.from.isModule() && st.from.last().anyKey && p.key != addrs.NoKey && !st.to.last().anyKey {
 		return to, false
 	}
 	return to, true

@@ -83,8 +83,8 @@ func (o *sorter) visit(st *statement) {
 	o.out = append(o.out, st)
 }
 
-// sourceIndex finds statements by where they move objects from. Entries whose key has any set hold
-// all statements of a path, whatever their instance keys.
+// sourceIndex finds statements by where they move objects from. An entry with anyKey holds all
+// statements of a path, whatever their instance keys.
 type sourceIndex struct {
 	ends      map[*statement]ends
 	resources map[endKey][]*statement // that move a resource or an instance
@@ -106,7 +106,7 @@ func (st *statement) ends() ends {
 // open reports whether an endpoint may mean several instances.
 func (e *endpoint) open() bool {
 	if e.isModule() {
-		return e.last().any
+		return e.last().anyKey
 	}
 	return e.whole
 }
@@ -117,7 +117,7 @@ func (e *endpoint) single() *endpoint {
 	one.whole = false
 	if one.isModule() {
 		one.steps = slices.Clone(e.steps)
-		one.last().any = false
+		one.last().anyKey = false
 	}
 	return &one
 }
@@ -146,7 +146,7 @@ func newSourceIndex(list []*statement) *sourceIndex {
 
 // add puts a statement under its key, and under the key of the whole path.
 func add(index map[endKey][]*statement, key endKey, st *statement) {
-	if key.any {
+	if key.anyKey {
 		key.key = addrs.NoKey
 	}
 	index[key] = append(index[key], st)
@@ -155,22 +155,22 @@ func add(index map[endKey][]*statement, key endKey, st *statement) {
 
 // anyKeyOf returns the key of all statements of a path.
 func anyKeyOf(k endKey) endKey {
-	k.key, k.any = addrs.StringKey("\x00every"), true
+	k.key, k.anyKey = addrs.StringKey("\x00every"), true
 	return k
 }
 
 func stepKeyOf(steps []endStep) endKey {
 	last := steps[len(steps)-1]
-	return endKey{module: pathOf(steps), key: last.key, any: last.any}
+	return endKey{module: pathOf(steps), key: last.key, anyKey: last.anyKey}
 }
 
 // find returns the statements that may concern the key.
 func find(index map[endKey][]*statement, key endKey) []*statement {
-	if key.any {
+	if key.anyKey {
 		return index[anyKeyOf(key)]
 	}
 	open := key
-	open.key, open.any = addrs.NoKey, true
+	open.key, open.anyKey = addrs.NoKey, true
 	return slices.Concat(index[key], index[open])
 }
 

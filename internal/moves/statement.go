@@ -93,12 +93,12 @@ type endpoint struct {
 	whole bool // of resources: written without a key, so that it means all instances
 }
 
-// endStep is a step of an endpoint's module path. any matches all keys: it is set in the path of
+// endStep is a step of an endpoint's module path. anyKey matches all keys: it is set in the path of
 // the declaring module, and in the last step of a module written without a key.
 type endStep struct {
-	name string
-	key  addrs.InstanceKey
-	any  bool
+	name   string
+	key    addrs.InstanceKey
+	anyKey bool
 }
 
 func (e *endpoint) isModule() bool { return e.res == addrs.Resource{} }
@@ -128,13 +128,13 @@ func (e *endpoint) String() string {
 func newEndpoint(in addrs.Module, t addrs.Target) endpoint {
 	var e endpoint
 	for _, name := range in.Names() {
-		e.steps = append(e.steps, endStep{name: name, any: true})
+		e.steps = append(e.steps, endStep{name: name, anyKey: true})
 	}
 	for _, s := range t.Module.Steps() {
 		e.steps = append(e.steps, endStep{name: s.Name, key: s.Key})
 	}
 	if t.IsModule() {
-		e.last().any = e.last().key == addrs.NoKey
+		e.last().anyKey = e.last().key == addrs.NoKey
 		return e
 	}
 	e.res, e.key, e.whole = t.Resource, t.Key, !t.HasKey
@@ -143,7 +143,7 @@ func newEndpoint(in addrs.Module, t addrs.Target) endpoint {
 
 // covers reports whether two steps may mean the same module instance.
 func (s endStep) covers(o endStep) bool {
-	return s.name == o.name && (s.key == o.key || s.any || o.any)
+	return s.name == o.name && (s.key == o.key || s.anyKey || o.anyKey)
 }
 
 // overlaps reports whether the same object may be in both endpoints.
@@ -232,7 +232,7 @@ type endKey struct {
 	module addrs.Module
 	res    addrs.Resource
 	key    addrs.InstanceKey
-	any    bool
+	anyKey bool
 }
 
 type impliedFinder struct {

@@ -79,7 +79,7 @@ func (st *statement) declares(cfg *configs.Config) bool {
 	case c == nil:
 		return false
 	case from.isModule():
-		return from.last().any && st.leavesCall(c.Call)
+		return from.last().anyKey && st.leavesCall(c.Call)
 	}
 	rc := c.Module.Resources[from.res]
 	return rc != nil && from.whole && st.leavesResource(rc)
@@ -88,7 +88,7 @@ func (st *statement) declares(cfg *configs.Config) bool {
 // holder returns the path of the module that declares the old address: the module around a resource
 // or call, but for a module instance the instance itself.
 func (st *statement) holder() []endStep {
-	if st.from.isModule() && st.from.last().any {
+	if st.from.isModule() && st.from.last().anyKey {
 		return st.from.steps[:len(st.from.steps)-1]
 	}
 	return st.from.steps
@@ -148,7 +148,7 @@ func (st *statement) declaredIn(
 ) (string, bool) {
 	from := &st.from
 	if from.isModule() {
-		if !from.last().any {
+		if !from.last().anyKey {
 			return in.String(), true
 		}
 		child := c.Children[from.last().name]

@@ -14,7 +14,7 @@ type name string
 
 func (n name) String() string { return string(n) }
 
-func TestNobodyAsked(t *testing.T) {
+func TestNoRecorder(t *testing.T) {
 	var r *Recorder
 	r.Phase("plan")()
 	r.Call(Call{"p", "m"}, nil)()

@@ -55,7 +55,8 @@ func base64Of(text string) string { return base64.StdEncoding.EncodeToString([]b
 func signedHeaders(header http.Header, signed func(name string) bool) string {
 	var lines []string
 	for name, values := range header {
-		if name = strings.ToLower(name); signed(name) {
+		name = strings.ToLower(name)
+		if signed(name) {
 			lines = append(lines, name+":"+strings.TrimSpace(strings.Join(values, ","))+"\n")
 		}
 	}

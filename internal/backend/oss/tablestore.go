@@ -180,7 +180,8 @@ func parse(message []byte) (map[protowire.Number][]byte, error) {
 			value, _ := protowire.ConsumeBytes(message)
 			out[number] = value
 		}
-		if n = protowire.ConsumeFieldValue(number, kind, message); n < 0 {
+		n = protowire.ConsumeFieldValue(number, kind, message)
+		if n < 0 {
 			return nil, protowire.ParseError(n)
 		}
 		message = message[n:]

@@ -24,7 +24,10 @@ type workspace struct {
 func newWorkspace(r *resource) *workspace {
 	w := &workspace{id: r.ID, name: r.text("name"), mode: r.text("execution-mode")}
 	if operations, ok := r.Attributes["operations"].(bool); ok && w.mode == "" { // older services
-		w.mode = map[bool]string{true: "remote", false: "local"}[operations]
+		w.mode = "local"
+		if operations {
+			w.mode = "remote"
+		}
 	}
 	tags, _ := r.Attributes["tag-names"].([]any)
 	for _, tag := range tags {

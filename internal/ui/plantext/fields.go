@@ -91,9 +91,9 @@ func (s *Screen) values(indent int, before, after string) {
 		s.wrappedMarks(indent, plans.Create, marked{after, added})
 		return
 	}
-	old, new := window(before, after, s.Width-indent-2)
-	s.marked(indent, plans.Delete, old)
-	s.marked(indent, plans.Create, new)
+	was, now := window(before, after, s.Width-indent-2)
+	s.marked(indent, plans.Delete, was)
+	s.marked(indent, plans.Create, now)
 }
 
 // wrappedMarks writes a line as marked does, on as many lines as it takes.

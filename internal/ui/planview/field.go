@@ -167,7 +167,7 @@ func (f *flattener) spread(field *Field, n *valuediff.Node, forces bool) bool {
 
 // elements adds the differences of the elements of a list or set.
 func (f *flattener) elements(path string, n *valuediff.Node, forces bool) {
-	old, new := 0, 0
+	was, now := 0, 0 // positions before and after the change
 	for _, e := range n.Elements {
 		at := path
 		switch {
@@ -176,16 +176,16 @@ func (f *flattener) elements(path string, n *valuediff.Node, forces bool) {
 		case n.Form == valuediff.SetForm:
 			at += "[]"
 		case e.Action == plans.Delete:
-			at += "[" + strconv.Itoa(old) + "]"
+			at += "[" + strconv.Itoa(was) + "]"
 		default:
-			at += "[" + strconv.Itoa(new) + "]"
+			at += "[" + strconv.Itoa(now) + "]"
 		}
 		f.node(at, e, forces)
 		if e.Action != plans.Create {
-			old++
+			was++
 		}
 		if e.Action != plans.Delete {
-			new++
+			now++
 		}
 	}
 }

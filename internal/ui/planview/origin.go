@@ -143,14 +143,13 @@ func (o *origins) arguments(block *configs.Resource, sch *providers.ResourceSche
 		}
 		out[name].exprs = append(out[name].exprs, variablesIn(b.Body)...)
 	}
+	ofInstance := func(tr hcl.Traversal) bool { return tr.RootName() == "each" || tr.RootName() == "count" }
 	for _, repeat := range []hcl.Expression{block.Count, block.ForEach} { // for each.value and such
 		if repeat == nil {
 			continue
 		}
 		for _, arg := range out {
-			if slices.ContainsFunc(arg.exprs, func(tr hcl.Traversal) bool {
-				return tr.RootName() == "each" || tr.RootName() == "count"
-			}) {
+			if slices.ContainsFunc(arg.exprs, ofInstance) {
 				arg.exprs = append(arg.exprs, repeat.Variables()...)
 			}
 		}

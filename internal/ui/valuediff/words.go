@@ -83,8 +83,8 @@ func markWords(lines []Line) {
 			i++
 		}
 		for k := range min(added-gone, i-added) {
-			old, new := &lines[gone+k], &lines[added+k]
-			old.Changed, new.Changed = Words(old.Text, new.Text)
+			was, now := &lines[gone+k], &lines[added+k]
+			was.Changed, now.Changed = Words(was.Text, now.Text)
 		}
 		if i == gone {
 			i++
