@@ -190,13 +190,8 @@ func (p *instancePlan) plan(
 	}
 	change.Action, change.Reason = plans.Decide(circ)
 	if change.Action.IsReplace() && from.exists() {
-		none := &objectState{value: cty.NullVal(ty)}
-		if resp, err = p.planObject(ctx, none, prop.config, resp.Private, prop.meta, nil); err != nil {
-			return nil, err // the first plan has reported the warnings
-		}
-		after = p.markConfigured(resp.Planned, prop, none, prop.config)
-		if kept := keptMarks(nil, prop.config, config, from); len(kept) > 0 {
-			after = after.MarkWithPaths(kept)
+		if resp, after, err = p.planReplacement(ctx, from, prop, config, resp.Private); err != nil {
+			return nil, err
 		}
 	}
 	if change.Action == plans.NoOp {
@@ -207,6 +202,25 @@ func (p *instancePlan) plan(
 		change.AfterIdentity = prior.identity
 	}
 	return change, nil
+}
+
+// planReplacement has the provider plan the new object of a replacement, from nothing. This differs
+// from the plan of an update: what the provider decides is unknown again, and ignore_changes has no
+// effect, since there are no prior values to keep. config is the configuration after
+// ignore_changes. Where it differs from the written one, the new value is as sensitive as the old.
+func (p *instancePlan) planReplacement(
+	ctx context.Context, old *objectState, prop *desired, config cty.Value, private []byte,
+) (resp providers.PlanResponse, after cty.Value, err error) {
+	none := &objectState{value: cty.NullVal(p.r.Schema.Block.ImpliedType())}
+	// The plan that led to the replacement has reported the warnings.
+	if resp, err = p.planObject(ctx, none, prop.config, private, prop.meta, nil); err != nil {
+		return resp, cty.NilVal, err
+	}
+	after = p.markConfigured(resp.Planned, prop, none, prop.config)
+	if kept := keptMarks(nil, prop.config, config, old); len(kept) > 0 {
+		after = after.MarkWithPaths(kept)
+	}
+	return resp, after, nil
 }
 
 // replacePaths returns the attributes whose change requires a replacement, and reports whether one
