@@ -151,7 +151,7 @@ func fieldNote(f planview.Field) string {
 const longValue = 40
 
 // window cuts two values to a width, around the first difference.
-func window(before, after string, columns int) (old, new marked) {
+func window(before, after string, columns int) (was, now marked) {
 	columns = max(columns, 8)
 	var gone, added []valuediff.Span
 	if termtext.Width(before)+termtext.Width(after) >= longValue {
