@@ -27,7 +27,10 @@ a module (module.M.output.NAME) or a data source it prints the value, where it
 comes from, what reads it and which changes use it.
 
 For something that is not in the plan it says why not: for example because of
--target, ignore_changes or a count of 0.`,
+-target, ignore_changes or a count of 0.
+
+When an object was last changed is known only with the backend postgres. Other
+states have no history.`,
 	New: with(func(f *explainFlags, fs *options) {
 		f.planFlags.viewFlags.add(fs)
 		f.varFlags.add(fs)
