@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -16,7 +17,8 @@ import (
 // out only the instances that read an excluded one. Where a block reads instances of another
 // resource by keys that are known before the walk (EarlyKeys), or where the state says which
 // instances an object depends on, the search goes from instance to instance. It goes on along the
-// edges of the graph, from resource to resource, everywhere else.
+// edges of the graph, from resource to resource, everywhere else. Where a block reads outputs of
+// single instances of a module call, the search along edges begins at these outputs.
 
 // instanceAt is an instance of a resource.
 type instanceAt struct {
@@ -30,15 +32,37 @@ func (x instanceAt) addr() addrs.AbsInstance {
 }
 
 // origin is a place from which a search along edges begins. It doesn't go to the resources in skip,
-// because the search by instance has reached those of their instances that count.
+// because the search by instance has reached those of their instances that count, nor to the module
+// calls in calls, but to the outputs.
 type origin struct {
-	at   addrs.ModuleInstance
-	skip map[*Resource]bool
+	at      addrs.ModuleInstance
+	skip    map[*Resource]bool
+	calls   map[*Module]bool
+	outputs []outputAt
 }
 
-// nextInstances returns the instances to which a search goes on from one instance, and the
-// resources to which it need not go along edges.
-type nextInstances func(x instanceAt) (next []foundInstance, skip map[*Resource]bool)
+// outputAt is an output in one instance of its module.
+type outputAt struct {
+	v  *Value
+	in addrs.ModuleInstance
+}
+
+// skips reports whether a search along edges does not go to a node.
+func (o origin) skips(n *Node) bool {
+	if n.Resource != nil {
+		return o.skip[n.Resource] && n == n.Resource.Node
+	}
+	return n.Module != nil && o.calls[n.Module] && (n.closesModule() || n.isOutput())
+}
+
+func (n *Node) isOutput() bool {
+	v, ok := n.Object.(*Value)
+	return ok && v.Kind == Output && n.Kind == KindValue
+}
+
+// nextInstances returns the instances to which a search goes on from one instance, and where it
+// goes on along edges. The place of the latter is not set.
+type nextInstances func(x instanceAt) ([]foundInstance, origin)
 
 // foundInstance is an instance that a search has reached; reason says why.
 type foundInstance struct {
@@ -57,7 +81,7 @@ func (t *targeting) byInstance(from []*Resource, next nextInstances) map[*Resour
 		in addrs.ModuleInstance
 	}
 	var reached []place // in the order in which the search comes there, which the reasons depend on
-	skips := map[place]map[*Resource]bool{}
+	origins := map[place]*origin{}
 	for _, r := range from {
 		for _, hit := range t.matches[r] {
 			keys, single := t.keysOf(r, hit)
@@ -76,7 +100,7 @@ func (t *targeting) byInstance(from []*Resource, next nextInstances) map[*Resour
 	for len(todo) > 0 {
 		x := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		found, skip := next(x)
+		found, along := next(x)
 		for _, y := range found {
 			if !seen[y.instanceAt] {
 				seen[y.instanceAt] = true
@@ -85,28 +109,29 @@ func (t *targeting) byInstance(from []*Resource, next nextInstances) map[*Resour
 			}
 		}
 		at := place{x.r, x.in}
-		if skips[at] == nil {
+		if origins[at] == nil {
 			reached = append(reached, at)
+			along.at, origins[at] = x.in, &along
+			continue
 		}
-		skips[at] = both(skips[at], skip)
+		o := origins[at]
+		keepBoth(o.skip, along.skip)
+		keepBoth(o.calls, along.calls)
+		o.outputs = append(o.outputs, along.outputs...)
 	}
 	for _, at := range reached {
-		out[at.r] = append(out[at.r], origin{at.in, skips[at]})
+		out[at.r] = append(out[at.r], *origins[at])
 	}
 	return out
 }
 
-// both returns the resources that are in both sets. A nil set stands for all resources.
-func both(a, b map[*Resource]bool) map[*Resource]bool {
-	if a == nil {
-		return b
-	}
-	for r := range a {
-		if !b[r] {
-			delete(a, r)
+// keepBoth removes from a what is not in b.
+func keepBoth[K comparable](a, b map[K]bool) {
+	for k := range a {
+		if !b[k] {
+			delete(a, k)
 		}
 	}
-	return a
 }
 
 // reach records an instance that the search by instance has reached.
@@ -139,20 +164,38 @@ func (t *targeting) keysOf(r *Resource, hit addrs.Target) ([]addrs.InstanceKey, 
 	return keys, known && len(keys) > 0 // without instances, whatever decides that takes part
 }
 
-// needsOf returns the instances that an instance reads.
-func (t *targeting) needsOf(x instanceAt) (next []foundInstance, skip map[*Resource]bool) {
-	skip = map[*Resource]bool{}
+// needsOf returns the instances that an instance reads, and the outputs of single module instances.
+func (t *targeting) needsOf(x instanceAt) ([]foundInstance, origin) {
+	var next []foundInstance
+	along := origin{skip: map[*Resource]bool{}, calls: map[*Module]bool{}}
 	for _, read := range t.readsOf(x.r) {
 		keys, known := t.early.Read(x.r, x.in, x.key, read.keyed())
 		if !known {
 			continue
 		}
-		skip[read.Of] = true
+		along.skip[read.Of] = true
 		for _, k := range keys {
 			next = append(next, foundInstance{instanceAt{read.Of, x.in, k.Key}, neededBy(x, k.At)})
 		}
 	}
-	return next, skip
+	whole := map[*Module]bool{}
+	for _, read := range x.r.CallReads {
+		keys, known := t.early.Read(x.r, x.in, x.key, read.keyed())
+		if !known {
+			whole[read.Call] = true
+			continue
+		}
+		along.calls[read.Call] = true
+		for _, k := range keys {
+			for _, v := range read.outputs() {
+				along.outputs = append(along.outputs, outputAt{v, x.in.Child(read.Call.Call.Name, k.Key)})
+			}
+		}
+	}
+	for call := range whole {
+		delete(along.calls, call)
+	}
+	return next, along
 }
 
 func neededBy(x instanceAt, at hcl.Range) string {
@@ -177,7 +220,7 @@ func (t *targeting) readsOf(r *Resource) []IndexedRead {
 }
 
 // readersOf returns the instances that read an instance.
-func (t *targeting) readersOf(x instanceAt) (next []foundInstance, skip map[*Resource]bool) {
+func (t *targeting) readersOf(x instanceAt) ([]foundInstance, origin) {
 	if t.readers == nil {
 		t.readers = map[*Resource][]*Resource{}
 		for _, r := range t.g.Resources {
@@ -187,9 +230,8 @@ func (t *targeting) readersOf(x instanceAt) (next []foundInstance, skip map[*Res
 		}
 		t.readBy = map[*Resource]map[addrs.ModuleInstance]*readers{}
 	}
-	skip = map[*Resource]bool{}
 	if len(t.readers[x.r]) == 0 {
-		return nil, skip
+		return nil, origin{skip: map[*Resource]bool{}}
 	}
 	if t.readBy[x.r] == nil {
 		t.readBy[x.r] = map[addrs.ModuleInstance]*readers{}
@@ -199,7 +241,7 @@ func (t *targeting) readersOf(x instanceAt) (next []foundInstance, skip map[*Res
 		found = t.findReaders(x.r, x.in)
 		t.readBy[x.r][x.in] = found
 	}
-	return found.byKey[x.key], found.known
+	return found.byKey[x.key], origin{skip: maps.Clone(found.known)}
 }
 
 // readers are the instances that read each instance of a resource in one module instance. known
@@ -234,7 +276,8 @@ func (t *targeting) findReaders(of *Resource, in addrs.ModuleInstance) *readers 
 }
 
 // storedUsersOf returns the instances whose objects depend on an instance according to the state.
-func (t *targeting) storedUsersOf(x instanceAt) (next []foundInstance, skip map[*Resource]bool) {
+func (t *targeting) storedUsersOf(x instanceAt) ([]foundInstance, origin) {
+	var next []foundInstance
 	if t.stored == nil {
 		t.findStoredUsers()
 	}
@@ -243,11 +286,7 @@ func (t *targeting) storedUsersOf(x instanceAt) (next []foundInstance, skip map[
 			next = append(next, foundInstance{y, "depends on " + x.addr().String()})
 		}
 	}
-	skip = map[*Resource]bool{}
-	for r := range t.stored.exact[x.r] {
-		skip[r] = true
-	}
-	return next, skip
+	return next, origin{skip: maps.Clone(t.stored.exact[x.r])}
 }
 
 // storedInstances are the dependencies between instances in the state.

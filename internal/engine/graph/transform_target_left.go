@@ -70,7 +70,11 @@ func (t *targeting) readersLeftOut() []LeftOut {
 	for _, r := range t.g.Resources {
 		for _, x := range t.selectedInstances(r) {
 			found, known := t.readersOf(x)
-			byInstance[r] = both(byInstance[r], known)
+			if byInstance[r] == nil {
+				byInstance[r] = known.skip
+			} else {
+				keepBoth(byInstance[r], known.skip)
+			}
 			for _, y := range found {
 				if addr := y.addr(); !y.r.Selected.Has(addr) && !seen[addr] {
 					seen[addr] = true

@@ -26,10 +26,17 @@ func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.
 	t.neededBy = map[*Resource]*Resource{}
 	out := make([]places, len(t.g.Nodes))
 	var todo []visit
-	lead := func(v visit, start bool, skip map[*Resource]bool) {
-		for _, id := range next(v.node.ID) {
+	lead := func(v visit, from *origin) {
+		ids := next(v.node.ID)
+		if v.node.Split { // a search for dependents finds no way from a node to its Parts
+			ids = slices.Clip(ids)
+			for _, part := range t.g.partsOf(v.node) {
+				ids = append(ids, part.ID)
+			}
+		}
+		for _, id := range ids {
 			other, at := t.g.Nodes[id], v.at
-			if skip[other.Resource] && other == other.Resource.Node {
+			if from != nil && from.skips(other) {
 				continue
 			}
 			own := other.Resource != nil && other.Resource == v.node.Resource
@@ -42,7 +49,7 @@ func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.
 				}
 			case !own:
 				at = outermost(at, sharedDepth(v.node.Module, other.Module))
-			case start:
+			case from != nil:
 				continue
 			}
 			if out[id][at] || out[id][everywhere] {
@@ -64,13 +71,16 @@ func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.
 	}
 	for _, r := range t.g.Resources { // the same order in each run, because reasons depend on it
 		for _, o := range from[r] {
-			lead(visit{r.Node, o.at, r}, true, o.skip)
+			lead(visit{r.Node, o.at, r}, &o)
+			for _, output := range o.outputs {
+				lead(visit{output.v.Node, output.in, r}, nil)
+			}
 		}
 	}
 	for len(todo) > 0 {
 		v := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		lead(v, false, nil)
+		lead(v, nil)
 	}
 	for n := range t.g.regions {
 		for _, part := range t.g.partsOf(n) {
