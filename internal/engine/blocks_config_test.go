@@ -21,12 +21,14 @@ type mesh struct {
 	loose map[string]map[string]bool // the objects that each object may wait for
 }
 
-// meshBlock is a resource block, or the call of a module with the resources p and q.
+// meshBlock is a resource block, a data source whose results no call changes, or the call of a module
+// with the resources p and q.
 type meshBlock struct {
 	name   string
 	mode   string   // "", "count" or "for_each"
 	keys   []string // as in object names; "-" without repetition
 	module bool
+	data   bool
 }
 
 // meshShape holds what all steps of a history have in common: how each block is repeated.
@@ -38,8 +40,11 @@ var meshNames = []string{"a", "b", "c", "d", "e"}
 var meshModules = []string{"m", "n"}
 
 func (b *meshBlock) address() string {
-	if b.module {
+	switch {
+	case b.module:
 		return "module." + b.name
+	case b.data:
+		return "data.fake_find." + b.name
 	}
 	return "fake_thing." + b.name
 }
@@ -67,8 +72,11 @@ func (b *meshBlock) index(key string) string {
 }
 
 func (b *meshBlock) attr() string {
-	if b.module {
+	switch {
+	case b.module:
 		return ".out"
+	case b.data:
+		return ".text"
 	}
 	return ".id"
 }
@@ -350,6 +358,7 @@ func (u *meshUser) drawRefs() (parts []string) {
 
 func (m *mesh) drawBlock(name string, shape meshShape) {
 	u := m.user(m.newBlock(name, shape))
+	u.data = m.odds("data", 25)
 	repetition, parts := "", []string{m.pick("generation", "1", "2")}
 	if of := m.drawChain(u.meshBlock); of != nil {
 		u.mayAwait(of)
@@ -358,7 +367,7 @@ func (m *mesh) drawBlock(name string, shape meshShape) {
 			u.reads(m.exact, i, of.object(key))
 			u.reads(m.loose, i, of.object(key))
 		}
-		parts = append(parts, "${each.value.id}")
+		parts = append(parts, "${each.value"+of.attr()+"}")
 	}
 	parts = append(parts, u.drawRefs()...)
 	if own := u.drawOwn(); own != "" {
@@ -367,8 +376,13 @@ func (m *mesh) drawBlock(name string, shape meshShape) {
 	if !u.chain {
 		repetition = u.repetition()
 	}
-	fmt.Fprintf(&m.main, "resource \"fake_thing\" %q {\n%s  name = \"%s:%s\"\n  v    = \"%s\"\n", name, repetition,
-		name, u.key(), strings.Join(parts, " "))
+	if u.data {
+		fmt.Fprintf(&m.main, "data \"fake_find\" %q {\n%s  name = \"%s:%s %s\"\n", name, repetition, name, u.key(),
+			strings.Join(parts, " "))
+	} else {
+		fmt.Fprintf(&m.main, "resource \"fake_thing\" %q {\n%s  name = \"%s:%s\"\n  v    = \"%s\"\n", name, repetition,
+			name, u.key(), strings.Join(parts, " "))
+	}
 	if len(m.blocks) > 0 && m.odds("depends", 12) {
 		of := rapid.SampledFrom(m.blocks).Draw(m.T, "depends on")
 		fmt.Fprintf(&m.main, "  depends_on = [%s]\n", of.address())

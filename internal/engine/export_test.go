@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/graph"
+	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -92,8 +95,110 @@ func ApplyByBlocks(ctx context.Context, cfg *configs.Config, plan *plans.Plan, e
 	if err != nil {
 		return plan.Prior, err
 	}
-	if !w.graph.AwaitBlocks(plan.PrevRun) {
+	byBlocks := &blockOrder{w.graph, map[*graph.Resource][]*graph.Node{}}
+	if !byBlocks.connect(plan.PrevRun) {
 		return plan.Prior, fmt.Errorf("the graph has a cycle by blocks")
 	}
 	return w.apply(ctx, plan, &ApplyOptions{})
+}
+
+// blockOrder makes everything in the graph of an apply wait for all instances of what it refers to,
+// and deletions for those of all dependents in the state from which the plan was made, as other
+// engines do. References of a block to its own instances
+// stay, and those of a module call.
+type blockOrder struct {
+	*graph.Graph
+	writers map[*graph.Resource][]*graph.Node // Steps that create, update or read
+}
+
+// connect adds the edges. It reports whether the graph has no cycle.
+func (o *blockOrder) connect(prevRun *states.State) bool {
+	deletions := map[*graph.Resource][]*graph.Node{}
+	users := map[addrs.ConfigResource][]*graph.Resource{}
+	for _, n := range o.Nodes {
+		switch {
+		case deletes(n):
+			deletions[n.Resource] = append(deletions[n.Resource], n)
+		case n.Kind == graph.KindStep:
+			o.writers[n.Resource] = append(o.writers[n.Resource], n)
+		}
+	}
+	chained := map[addrs.Module]bool{} // instances of the module depend on one another
+	for prior := range prevRun.Resources() {
+		for _, inst := range prior.Instances {
+			for o := range inst.Objects() {
+				for _, dep := range o.DependencyInstances {
+					if dep.Module != prior.Addr.Module && dep.Module.Module() == prior.Addr.Module.Module() {
+						chained[dep.Module.Module()] = true
+					}
+				}
+			}
+			if inst.Current == nil {
+				continue
+			}
+			for dep := range inst.Current.Dependencies.All() {
+				if r := o.Resource(prior.Addr.Config()); r != nil && !slices.Contains(users[dep], r) {
+					users[dep] = append(users[dep], r)
+				}
+			}
+		}
+	}
+	for _, n := range slices.Clone(o.Nodes) {
+		switch {
+		case deletes(n):
+			for _, user := range users[n.Resource.Addr] {
+				within := user.Addr.Module == n.Resource.Addr.Module && chained[user.Addr.Module]
+				for _, other := range deletions[user] {
+					if !within || moduleOf(n) == moduleOf(other) {
+						o.await(n, other)
+					}
+				}
+			}
+		case n.Kind == graph.KindStep && n.Resource.Config != nil:
+			for refs := range n.Resource.Exprs.References() {
+				o.awaitAll(n, n.Resource.Module, refs)
+			}
+		case n.Kind == graph.KindValueIn:
+			v := n.Object.(*graph.Value)
+			m := v.Module
+			if v.Kind == graph.Variable {
+				m = m.Parent
+			}
+			o.awaitAll(n, m, &v.Expr.Refs)
+		}
+	}
+	return o.Edges.Acyclic()
+}
+
+// moduleOf returns the module instance of the object of a Step.
+func moduleOf(n *graph.Node) addrs.ModuleInstance { return n.Object.(*graph.Step).Change.Addr.Module }
+
+func deletes(n *graph.Node) bool {
+	s, ok := n.Object.(*graph.Step)
+	return ok && s.Removes()
+}
+
+// awaitAll makes n wait for everything that references in m name.
+func (o *blockOrder) awaitAll(n *graph.Node, m *graph.Module, refs *lang.Refs) {
+	for _, ref := range refs.Objects {
+		if of := m.ResourceOf(ref.Subject); of != nil {
+			if of.Node.Split { // the instances of a module call depend on one another
+				continue
+			}
+			o.await(n, of.Node)
+			for _, s := range o.writers[of] { // nothing waits for them before of.Node if that has no readers
+				o.await(n, s)
+			}
+		}
+		if value := m.NodeOf(ref.Subject); value != nil {
+			o.await(n, value)
+		}
+	}
+}
+
+// await makes n wait for a node of another resource or value.
+func (o *blockOrder) await(n, other *graph.Node) {
+	if n != other && !other.Split && (n.Resource == nil || n.Resource != other.Resource) {
+		o.Edges.Connect(n.ID, other.ID)
+	}
 }

@@ -7,11 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"tofu/internal/addrs"
 	"tofu/internal/dag"
-	"tofu/internal/lang"
 	"tofu/internal/plans"
-	"tofu/internal/states"
 )
 
 // CompareOrders orders the Steps of a plan twice: with Barriers over the nearest dependencies, and
@@ -75,82 +72,6 @@ func CheckReads(ctx context.Context, op *Operation) error {
 		}
 	}
 	return byInstance.checkReads(got)
-}
-
-// AwaitBlocks makes everything in a graph wait for all instances of what it refers to, and
-// deletions for those of all dependents in the state from which the plan was made. References of a
-// block to its own instances stay, and those of a module call. It reports whether the graph has no cycle. It is for tests.
-func (g *Graph) AwaitBlocks(prevRun *states.State) bool {
-	deletions := map[*Resource][]*Node{}
-	users := map[addrs.ConfigResource][]*Resource{}
-	for _, n := range g.Nodes {
-		if n.deletes() {
-			deletions[n.Resource] = append(deletions[n.Resource], n)
-		}
-	}
-	chained := map[addrs.Module]bool{} // instances of the module depend on one another
-	for prior := range prevRun.Resources() {
-		for _, inst := range prior.Instances {
-			for o := range inst.Objects() {
-				for _, dep := range o.DependencyInstances {
-					if dep.Module != prior.Addr.Module && dep.Module.Module() == prior.Addr.Module.Module() {
-						chained[dep.Module.Module()] = true
-					}
-				}
-			}
-		}
-		for dep := range storedDependencies(prior) {
-			if r := g.Resource(prior.Addr.Config()); r != nil {
-				users[dep] = append(users[dep], r)
-			}
-		}
-	}
-	for _, n := range slices.Clone(g.Nodes) {
-		switch {
-		case n.deletes():
-			for _, user := range users[n.Resource.Addr] {
-				for _, other := range deletions[user] {
-					within := user.Addr.Module == n.Resource.Addr.Module && chained[user.Addr.Module]
-					if !within || stepModule(n) == stepModule(other) {
-						g.awaitBlock(n, other)
-					}
-				}
-			}
-		case n.Kind == KindStep && n.Resource.Config != nil:
-			for refs := range n.Resource.Exprs.References() {
-				g.awaitBlocksOf(n, n.Resource.Module, refs)
-			}
-		case n.Kind == KindValueIn:
-			v := n.Object.(*Value)
-			m := v.Module
-			if v.Kind == Variable {
-				m = m.Parent
-			}
-			g.awaitBlocksOf(n, m, &v.Expr.Refs)
-		}
-	}
-	return g.Edges.Acyclic()
-}
-
-// stepModule returns the module instance of the object of a Step.
-func stepModule(n *Node) addrs.ModuleInstance { return n.Object.(*Step).Change.Addr.Module }
-
-func (g *Graph) awaitBlocksOf(n *Node, m *Module, refs *lang.Refs) {
-	for _, ref := range refs.Objects {
-		if of := m.ResourceOf(ref.Subject); of != nil {
-			g.awaitBlock(n, of.Node)
-		}
-		if value := m.NodeOf(ref.Subject); value != nil {
-			g.awaitBlock(n, value)
-		}
-	}
-}
-
-// awaitBlock makes n wait for a node of another resource or value.
-func (g *Graph) awaitBlock(n, other *Node) {
-	if n != other && !other.Split && (n.Resource == nil || n.Resource != other.Resource) {
-		g.Edges.Connect(n.ID, other.ID)
-	}
 }
 
 // checkReads checks that the Steps come after the instances that they read.
