@@ -57,6 +57,9 @@ func (a *applyStep) callApply(
 	what.IDKey, what.IDValue = identify(prior.value)
 	planned := unmark(final.After)
 	defer w.calls.take()()
+	if w.halted() {
+		return cty.NilVal, errHalted
+	}
 	a.start = w.op.env.now()
 	if err := w.start(&ApplyStart{Object: what, Action: action, Provider: a.prov.addr, Planned: planned,
 		Sensitive: sensitivePaths(final.After), Builtin: a.prov.addr.Config.Provider.IsBuiltin()}); err != nil {

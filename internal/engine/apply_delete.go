@@ -101,6 +101,9 @@ func (d *deletion) run(ctx context.Context, l *objectState) error {
 		return err
 	}
 	defer w.calls.take()()
+	if w.halted() {
+		return errHalted
+	}
 	start := w.op.env.now()
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
 	err = w.start(&ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null,

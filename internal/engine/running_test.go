@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tofu/internal/configs"
 	"tofu/internal/engine"
 	"tofu/internal/engine/enginetest"
 	"tofu/internal/tfdiags"
@@ -92,4 +93,48 @@ func (r *running) observe(e engine.Event) {
 	}
 	r.events++
 	r.most = max(r.most, r.now)
+}
+
+// TestNothingStartsAfterStop checks that operations which wait for a place don't begin once the run was
+// interrupted.
+func TestNothingStartsAfterStop(t *testing.T) {
+	const config = "resource \"fake_thing\" \"a\" {\n  count = 12\n  name  = \"a${count.index}\"\n}\n"
+	for _, files := range []map[string]string{{"main.tf": config}, nil} {
+		s := enginetest.NewSession(t.TempDir())
+		load := func(files map[string]string) *configs.Config {
+			cfg, err := s.Load(files, nil, tfdiags.Drop)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return cfg
+		}
+		kind, call := "create", "create a%d"
+		if files == nil { // what was made first is destroyed
+			kind, call = "delete", "delete a%d-1"
+			if _, err := s.Do(&enginetest.Step{Files: map[string]string{"main.tf": config}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cfg, env, r := load(files), s.Env(), &running{}
+		plan, err := engine.Plan(t.Context(), cfg, s.State, env, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := make(chan struct{})
+		interrupt := sync.OnceFunc(func() {
+			close(stop)
+			time.Sleep(50 * time.Millisecond) // the walk is halted meanwhile
+		})
+		s.Cloud.On = map[string]func(){}
+		for i := range 12 {
+			s.Cloud.On[fmt.Sprintf(call, i)] = interrupt
+		}
+		env.Parallelism, env.Stop, env.Observe = 1, stop, r.observe
+		if _, err = engine.Apply(t.Context(), cfg, plan, env, nil); err == nil || r.events != 2 {
+			t.Errorf("%s: %d events: %v", kind, r.events, err)
+		}
+		if found := tfdiags.FromError(err); len(found) != 1 || found[0].Summary != "Operation interrupted" {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
 }

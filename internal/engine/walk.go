@@ -167,7 +167,7 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 	if n.Resource != nil && w.hasPending(n) {
 		w.upstreamPending[id] = true
 	}
-	if err != errReported {
+	if err != errReported && err != errHalted {
 		if n.Kind != graph.KindResource || w.op.Phase != graph.PhasePlan { // see resourcePlan.runOne
 			w.out.fail(err)
 		}
@@ -190,6 +190,10 @@ func (w *walk) hasPending(n *graph.Node) bool {
 
 // errReported is the error of a node whose errors have been reported already.
 var errReported = errors.New("reported")
+
+// errHalted is the error of a node that was about to change something when the walk was halted. The
+// walk itself reports the interruption.
+var errHalted = errors.New("halted")
 
 // execute does the work of a node.
 func (w *walk) execute(ctx context.Context, n *graph.Node) error {

@@ -194,6 +194,9 @@ func (l *Live) Event(e engine.Event) {
 		l.begin(taskOf(e.Object), "refreshing")
 	case engine.RefreshDone:
 		l.end(taskOf(e.Object))
+		if e.Deposed == addrs.NotDeposed {
+			l.refreshed()
+		}
 	case engine.ImportStart:
 		l.begin(taskOf(e.Object), "importing")
 	case engine.ImportDone:
@@ -228,6 +231,15 @@ func (l *Live) applied() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.applies() {
+		l.done++
+	}
+}
+
+// refreshed counts a step of a phase that only refreshes: it plans no changes.
+func (l *Live) refreshed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.phase == Refreshing {
 		l.done++
 	}
 }
