@@ -28,7 +28,7 @@ func TestFinishedLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	object := engine.Object{Addr: addr, IDKey: "id", IDValue: "0f8fad5b-d9cb-469f-a165-70867728950e"}
-	for _, columns := range []int{72, 80, 100} {
+	for _, columns := range []int{40, 72, 80, 100} {
 		live := progress.New(termtext.Style{}, time.Now)
 		region := progress.NewRegion(io.Discard, func() (int, int) { return columns, 24 }, live.Lines)
 		live.Attach(region)
@@ -41,10 +41,14 @@ func TestFinishedLines(t *testing.T) {
 		if len(lines) != 2 {
 			t.Fatalf("at %d columns: %q", columns, lines)
 		}
-		for i, outcome := range []string{"Creation complete after 1s", "Modifications errored after 1s"} {
+		outcomes, key := []string{"Creation complete after 1s", "Modifications errored after 1s"}, `["production-us-east"]`
+		if columns < shortOutcomes {
+			outcomes, key = []string{"created in 1s", "failed after 1s"}, ""
+		}
+		for i, outcome := range outcomes {
 			line := lines[i]
-			if termtext.Width(line) > columns || !strings.Contains(line, outcome) ||
-				!strings.Contains(line, `["production-us-east"]`) || !strings.Contains(line, `["blue"]`) {
+			if termtext.Width(line) > columns || !strings.Contains(line, outcome) || !strings.Contains(line, key) ||
+				!strings.Contains(line, `["blue"]`) {
 				t.Errorf("at %d columns: %s", columns, line)
 			}
 		}

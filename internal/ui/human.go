@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -108,12 +109,19 @@ func (h *human) finished(e engine.Event) {
 	switch e := e.(type) {
 	case engine.ApplyDone:
 		change := e.Action == plans.Create || e.Action == plans.Update || e.Action == plans.Delete
+		name, outcome, id := doneParts(e)
+		if short := shortVerbs[e.Action]; h.Live.Columns() < shortOutcomes && change {
+			outcome = fmt.Sprintf(": %s in %s", short, seconds(e.Elapsed))
+		}
 		switch {
 		case e.Failed:
-			outcome := fmt.Sprintf(": %s after %s", verbs[e.Action].failed, seconds(e.Elapsed))
+			outcome = fmt.Sprintf(": %s after %s", verbs[e.Action].failed, seconds(e.Elapsed))
+			if h.Live.Columns() < shortOutcomes {
+				outcome = fmt.Sprintf(": failed after %s", seconds(e.Elapsed))
+			}
 			h.write(h.Out, h.style.As(termtext.Red, h.fitting(objectName(e.Object), outcome, ""))+"\n")
 		case change:
-			h.line(h.fitting(doneParts(e)))
+			h.line(h.fitting(name, outcome, id))
 		}
 	case engine.Failure:
 		for _, d := range tfdiags.FromError(e.Err) {
@@ -158,6 +166,13 @@ func (h *human) fitting(name, outcome, more string) string {
 	}
 	return termtext.Cut(name+outcome+more, columns)
 }
+
+// shortOutcomes is the number of columns below which outcomes have short names, so that an address has
+// room beside them.
+const shortOutcomes = 60
+
+// shortVerbs are short names of outcomes.
+var shortVerbs = map[plans.Action]string{plans.Create: "created", plans.Update: "modified", plans.Delete: "destroyed"}
 
 // minMore is the number of columns from which the beginning of an ID is of use.
 const minMore = 12
@@ -261,7 +276,7 @@ func (h *human) Message(m Message) {
 	case Applied:
 		text := m.done()
 		if h.Terminal {
-			text = termtext.Wrap(text, h.Width)
+			text = termtext.Wrap(text, cmp.Or(h.Live.Columns(), h.Width)) // the terminal may have another size now
 		}
 		h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.style.As(termtext.Green, text))+"\n")
 	case Outputs:

@@ -89,6 +89,9 @@ func (l *Live) Visible() bool {
 
 // Columns returns the number of columns that a line above the region has; 0 if there is no region.
 func (l *Live) Columns() int {
+	if l == nil {
+		return 0
+	}
 	l.mu.Lock()
 	region := l.region
 	l.mu.Unlock()
