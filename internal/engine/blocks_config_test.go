@@ -414,11 +414,25 @@ func (m *mesh) drawCall(name string, shape meshShape) {
 	b := m.newBlock(name, shape)
 	b.module = true
 	u := m.user(b)
-	parts := append([]string{"i"}, u.drawRefs()...)
+	parts := []string{"i"}
+	chained := m.drawChain(b)
+	if chained != nil {
+		u.mayAwait(chained)
+		u.chain, u.keys = true, chained.keys
+		for i, key := range u.keys {
+			u.reads(m.exact, i, chained.object(key))
+			u.reads(m.loose, i, chained.object(key))
+		}
+		parts = append(parts, "${each.value"+chained.attr()+"}")
+	}
+	parts = append(parts, u.drawRefs()...)
 	if own := u.drawOwn(); own != "" {
 		parts = append(parts, "${"+own+"}")
 	}
 	repetition := u.repetition()
+	if chained != nil {
+		repetition = "  for_each = " + chained.address() + "\n"
+	}
 	fmt.Fprintf(&m.main, "module %q {\n%s  source = \"./%s\"\n  key    = \"%s\"\n  in     = \"%s\"\n}\n", b.name,
 		repetition, b.name, b.key(), strings.Join(parts, " "))
 	m.modules[b.name+"/main.tf"] = strings.ReplaceAll(fmt.Sprintf(`variable "key" {}

@@ -68,6 +68,12 @@ func (f *earlyValues) evaluate(v *graph.Value, in *moduleInstance) {
 
 // expandCall determines the instances of a module call if they are known.
 func (f *earlyValues) expandCall(m *graph.Module, parent *moduleInstance) {
+	if of := m.ChainedTo(); of != nil {
+		if x := f.expansion(of, parent); x != nil {
+			f.e.addInstances(m, parent, &expandedKeys{mode: repeatForEach, keys: x.keys})
+			return
+		}
+	}
 	_ = f.e.expandCall(noCalls(), m, parent) // the walk reports errors
 }
 

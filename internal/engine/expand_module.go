@@ -55,6 +55,15 @@ func (e *evaluator) expandCall(ctx context.Context, m *graph.Module, parent *mod
 		e.expandUnknown(m, parent)
 		return nil
 	}
+	if m.EachOf != nil {
+		of := parent.resources[m.EachOf.Slot]
+		if of == nil || of.mode == repeatUnknown {
+			e.expandUnknown(m, parent)
+			return nil
+		}
+		e.addInstances(m, parent, &expandedKeys{mode: repeatForEach, keys: of.keys})
+		return nil
+	}
 	x, err := e.newContext(ctx, parent, repetition{}).expand(m.Repetition, m.Path.String())
 	switch {
 	case err != nil:
@@ -63,12 +72,17 @@ func (e *evaluator) expandCall(ctx context.Context, m *graph.Module, parent *mod
 		e.expandUnknown(m, parent)
 		return nil
 	}
+	e.addInstances(m, parent, x)
+	return nil
+}
+
+// addInstances adds the instances of a module call.
+func (e *evaluator) addInstances(m *graph.Module, parent *moduleInstance, x *expandedKeys) {
 	ci := &callInstances{expandedKeys: *x}
 	for i, key := range x.keys {
 		e.addInstance(m, parent, ci, key, x.repetition(i))
 	}
 	parent.calls[m.CallSlot] = ci
-	return nil
 }
 
 // expandUnknown adds one instance with an unknown key, which stands for all instances of a call.

@@ -88,6 +88,12 @@ func (e *evaluator) variableValue(ctx context.Context, v *graph.Value, in *modul
 	}
 	c := e.newContext(ctx, in.parent, in.rep)
 	c.reads = v.Reads[in.addr]
+	if of := v.Module.EachOf; of != nil && v.ReadsEachValue() {
+		key, err := addrs.KeyFromValue(in.rep.eachKey)
+		if err == nil {
+			c.rep.eachValue = c.eachValue(of, key)
+		}
+	}
 	given, err := c.eval(v.Expr, cty.DynamicPseudoType)
 	if err != nil {
 		return cty.UnknownVal(v.Variable.Type.Type), err

@@ -45,6 +45,19 @@ func (r *Resource) ChainedTo() *Resource {
 	return of
 }
 
+// ChainedTo returns the resource of for_each = TYPE.NAME, or nil if the call is repeated otherwise.
+func (m *Module) ChainedTo() *Resource {
+	addr, ok := m.Repetition.chainedTo()
+	if !ok || m.Parent == nil {
+		return nil
+	}
+	of := m.Parent.Resources[addr]
+	if of == nil || of.Config == nil || of.Exprs.Repetition.ForEach == nil {
+		return nil
+	}
+	return of
+}
+
 // ReadsByInstance returns the resources of the module that a block reads only by instance, each
 // with the references that select the instances. The first one is the resource itself, if it reads
 // other instances of its own.

@@ -66,6 +66,10 @@ type Module struct {
 
 	DependsOn *lang.Refs // of the call; may be nil
 
+	// EachOf is the resource of for_each, if the instances of the call are decided before that
+	// resource is complete; see setModuleEachOf.
+	EachOf *Resource
+
 	CallSlot int // position among the calls of the parent
 
 	expand *Node // nil for the root and for modules that only the state has

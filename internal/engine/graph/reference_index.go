@@ -144,6 +144,35 @@ func (c *connector) setEachOf(r *Resource) {
 	}
 }
 
+// setModuleEachOf finds the module calls of which an apply decides the instances before the resource
+// of their for_each is complete. Arguments that use each.value wait for its instance then.
+func (c *connector) setModuleEachOf() {
+	if c.op.Phase != PhaseApply || c.op.Partial() || c.op.Early == nil {
+		return
+	}
+	usesEach := map[*Module]bool{} // in the key of a provider
+	for _, r := range c.g.Resources {
+		if key := r.ProviderKey; key != nil && key.Call != "" {
+			usesEach[key.Module.Calls[key.Call]] = true
+		}
+	}
+	for _, m := range c.g.Modules {
+		of := m.ChainedTo()
+		if of == nil || usesEach[m] || of.Config.Check != nil || of.Addr.Resource.Mode == addrs.Ephemeral ||
+			len(c.steps[of]) == 0 {
+			continue
+		}
+		m.EachOf, c.instances.keyedResources[of] = of, true
+	}
+}
+
+// ReadsEachValue reports whether an argument of a module call uses each.value.
+func (v *Value) ReadsEachValue() bool {
+	return v.Expr != nil && slices.ContainsFunc(v.Expr.Refs.Objects, func(ref *addrs.Reference) bool {
+		return ref.Subject == addrs.ForEachAttr{Name: "value"}
+	})
+}
+
 // readsByIndex reports whether n is the node for the needs of Steps that wait themselves for the
 // instances of the resource that they read.
 func (c *connector) readsByIndex(n *Node, of *Resource) bool {

@@ -170,6 +170,7 @@ func (o *instanceOrder) connectSteps(r *Resource) {
 		o.after(r.Node, s.node)
 		o.connectReads(s.node, r, s.Change)
 		in := s.Change.Addr.Module
+		o.awaitEach(s.node, r.Module, in)
 		if r.Node.Split {
 			o.after(o.g.Part(r.Node, in), s.node)
 		}
@@ -188,6 +189,28 @@ func (o *instanceOrder) connectSteps(r *Resource) {
 		}
 		o.after(s.node, p.open)
 	}
+}
+
+// awaitEach makes a Step in a module instance wait for the instances of resources that are the
+// for_each of the module's call, or of one around it.
+func (o *instanceOrder) awaitEach(n *Node, m *Module, in addrs.ModuleInstance) {
+	for ; m != nil && m.chainedAround(); m = m.Parent {
+		parent, step := in.Parent()
+		if m.EachOf != nil {
+			o.after(n, o.instanceNode(m.EachOf, parent, step.Key, nil))
+		}
+		in = parent
+	}
+}
+
+// chainedAround reports whether a module or one around it has an EachOf.
+func (m *Module) chainedAround() bool {
+	for ; m != nil; m = m.Parent {
+		if m.EachOf != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // localNeeds returns the nodes that a resource with moduleSteps needs only within the same module

@@ -31,6 +31,12 @@ type connector struct {
 
 func (c *connector) connectAll(ctx context.Context) {
 	c.g.RefErrors = map[EvalUnit]tfdiags.Diagnostics{}
+	c.setModuleEachOf()
+	for _, r := range c.g.Resources {
+		if r.Config != nil {
+			c.instances.separateExpansion(r)
+		}
+	}
 	for _, path := range sortedModules(c.g.Modules) {
 		c.connectModule(ctx, c.g.Modules[path])
 	}
@@ -76,7 +82,11 @@ func inRepetition(rep Repetition) BlockScope {
 func (c *connector) connectModule(ctx context.Context, m *Module) {
 	if m.expand != nil {
 		c.after(m.expand, m.Parent.expand)
-		c.connectRepetition(ctx, m.expand, m.Parent, m.Repetition)
+		if m.EachOf != nil {
+			c.after(m.expand, c.instances.indexedNode(m.EachOf))
+		} else {
+			c.connectRepetition(ctx, m.expand, m.Parent, m.Repetition)
+		}
 		m.DependsOn = lang.DependsOn(m.Call.DependsOn)
 		c.connectDependsOn(m.expand, m.Parent, m.DependsOn, m.checkSelfReference)
 		for _, refs := range m.Repetition.Refs() {
@@ -103,6 +113,9 @@ func (c *connector) connectValue(ctx context.Context, v *Value) {
 	case Variable:
 		if v.Expr != nil {
 			c.connectRefs(ctx, v.Node, m.Parent, &v.Expr.Refs, inRepetition(m.Repetition))
+			if m.EachOf != nil && v.ReadsEachValue() {
+				c.after(v.Node, m.EachOf.Node)
+			}
 		}
 		scope.except = addrs.InputVariable{Name: v.Name}
 	case Output:
@@ -159,7 +172,6 @@ func (c *connector) connectConditions(ctx context.Context, n *Node, m *Module, r
 
 // connectResource connects the nodes of a resource block to the objects that the block refers to.
 func (c *connector) connectResource(ctx context.Context, r *Resource) {
-	c.instances.separateExpansion(r)
 	n, m, e := r.Inputs, r.Module, r.Exprs
 	scope := inRepetition(e.Repetition)
 	c.connectProviderKey(ctx, r, scope)
@@ -173,6 +185,11 @@ func (c *connector) connectResource(ctx context.Context, r *Resource) {
 	}
 	c.after(n, m.expand, r.expand)
 	c.after(r.expand, m.expand)
+	for at := m; r.Addr.Resource.Mode == addrs.Ephemeral && at != nil; at = at.Parent {
+		if at.EachOf != nil { // it has no Steps that wait for the instances
+			c.after(n, at.EachOf.Node)
+		}
+	}
 	c.setEachOf(r)
 	c.connectRepetition(ctx, r.expand, m, e.Repetition)
 	if e.Body != nil {

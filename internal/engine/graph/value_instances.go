@@ -5,6 +5,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/lang"
 	"tofu/internal/plans"
 )
 
@@ -93,6 +94,15 @@ func (o *instanceOrder) argumentReads(v *Value) []IndexedRead {
 		seen[of] = true
 		if refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource); only && refs.Computed() {
 			out = append(out, IndexedRead{of, refs})
+		}
+	}
+	if of := v.Module.EachOf; of != nil && v.ReadsEachValue() {
+		at := slices.IndexFunc(out, func(read IndexedRead) bool { return read.Of == of })
+		switch {
+		case at >= 0:
+			out[at].Refs = append(slices.Clip(out[at].Refs), lang.InstanceRef{Index: eachKey})
+		case !seen[of]:
+			out = append(out, IndexedRead{of, lang.Instances{{Index: eachKey}}})
 		}
 	}
 	return out
