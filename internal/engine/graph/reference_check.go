@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
 	"tofu/internal/lang"
@@ -200,8 +201,8 @@ func SelfReference(block string, ref *addrs.Reference) tfdiags.Diagnostic {
 }
 
 // SelfReferences returns an error for each reference of a repeated block to the whole of its own
-// resource, and the errors of OwnKeyErrors. No number of instances makes such a reference valid, so
-// it is reported while validating.
+// resource or to the instance that it configures, and the errors of OwnKeyErrors. No number of
+// instances makes such a reference valid, so it is reported while validating.
 func (r *Resource) SelfReferences() error {
 	if r.Exprs.Body == nil || !r.Exprs.Repetition.Repeats() {
 		return nil
@@ -215,7 +216,28 @@ func (r *Resource) SelfReferences() error {
 		}
 		errs = errs.Append(SelfReference(r.Addr.String(), ref))
 	}
+	for _, ref := range r.Exprs.ownInstances(r.Addr.Resource) {
+		if ref.Index != nil && len(ref.Guards) == 0 && isOwnKey(ref.Index) {
+			errs = errs.Append(tfdiags.Errorf("Self-referential block", "The block of %s refers to the object that it "+
+				"configures. It can refer to other instances of its resource only.", r.Addr).At(ref.Range))
+		}
+	}
 	return errs.AppendError(r.OwnKeyErrors()).Err()
+}
+
+// isOwnKey reports whether an index is count.index or each.key.
+func isOwnKey(index *lang.Expr) bool {
+	_, plain := index.Expression.(*hclsyntax.ScopeTraversalExpr)
+	if !plain || len(index.Refs.Objects) != 1 || len(index.Refs.Objects[0].Remaining) > 0 {
+		return false
+	}
+	switch s := index.Refs.Objects[0].Subject.(type) {
+	case addrs.CountAttr:
+		return true
+	case addrs.ForEachAttr:
+		return s.Name == "key"
+	}
+	return false
 }
 
 // OwnKeyErrors returns an error for each reference of a block to an instance of its own resource

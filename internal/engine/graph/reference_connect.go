@@ -152,10 +152,10 @@ func (c *connector) connectResourceRef(
 			"%s is nested in check %q and can be referred to only from there.", addr, r.Config.Check.Name)
 	}
 	switch {
+	case c.readsByIndex(n, r): // also by constant keys, which may be in a result that is not used
+		c.after(n, c.instances.indexedNode(r))
 	case keyed && c.op.Phase.Applies():
 		c.after(n, c.instances.barrier(r, key))
-	case c.readsByIndex(n, r):
-		c.after(n, c.instances.indexedNode(r))
 	default:
 		c.after(n, r.Node)
 	}
