@@ -1,16 +1,19 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
 	"tofu/internal/dag"
+	"tofu/internal/timings"
 )
 
 // job is a piece of work that waits for other jobs.
 type job struct {
 	run    func() error
-	always bool // runs even if a job that it waits for failed, or the walk has been stopped
+	always bool          // runs even if a job that it waits for failed, or the walk has been stopped
+	part   *timings.Part // may be nil
 
 	// The fields below are guarded by the lock of the queue. The results of a job don't change
 	// while jobs run that wait for it.
@@ -19,8 +22,9 @@ type job struct {
 	last    *job   // waits for this one; may be nil
 	blocked bool   // a job that it waits for failed
 	done    bool
-	failed  bool  // the work failed or was not done
-	err     error // of the work
+	failed  bool          // the work failed or was not done
+	err     error         // of the work
+	before  *timings.Part // of the job for which it waited last
 }
 
 // waitFor makes a job wait for another one. The caller holds the lock of the queue.
@@ -88,7 +92,9 @@ func (q *jobQueue) work() {
 		skipped := !j.always && (j.blocked || q.w.halted())
 		if !skipped {
 			q.mu.Unlock()
+			j.part.Begin(j.before)
 			err := q.w.guard("", j.run)
+			j.part.End()
 			q.mu.Lock()
 			j.err = err
 		}
@@ -114,6 +120,7 @@ func (q *jobQueue) ended(j, next *job) {
 	next.blocked = next.blocked || j.failed
 	next.waits--
 	if next.waits == 0 {
+		next.before = cmp.Or(j.part, j.before)
 		q.ready = append(q.ready, next)
 	}
 }

@@ -128,12 +128,25 @@ func (p *resourcePlan) start(end func(error)) {
 				x.jobs, rest = rest[:len(x.keys)], rest[len(x.keys):]
 				w.eval.unfinished.start(r.Addr.Resource.InInstance(in.addr), x.jobs, last)
 				p.connect(in, x)
+				p.time(in, x)
 			}
 		}
 		for _, read := range r.Awaited { // for the order of errors
 			last.waitFor(w.result(read.Of).last)
 		}
 	})
+}
+
+// time records how long the plans of the instances in one module instance take.
+func (p *resourcePlan) time(in *moduleInstance, x *expansion) {
+	if p.w.times == nil {
+		return
+	}
+	for i, key := range x.keys {
+		x.jobs[i].part = p.w.times.Part(p.r.Node.ID, p.r.Inputs.ID, func() string {
+			return p.r.Addr.Resource.InInstance(in.addr).Instance(key).String()
+		})
+	}
 }
 
 // connect makes the plans of the instances in one module instance wait for what the instances read.

@@ -2,6 +2,7 @@ package timings
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"tofu/internal/dag"
@@ -13,6 +14,21 @@ type Walk struct {
 	name     string
 	began    time.Time
 	nodes    []span // by node
+
+	mu    sync.Mutex // guards the fields below
+	parts int
+	last  map[dag.ID]*Part // the part of each node that ended last
+}
+
+// Part is a piece of the work of a node that waits for other pieces, of the same node or of others.
+// The methods of a nil pointer do nothing.
+type Part struct {
+	span
+	walk   *Walk
+	node   dag.ID
+	after  dag.ID // the node that started it
+	before *Part  // for which it waited last; nil if it waited for none
+	name   func() string
 }
 
 // span is a node's time, counted from the beginning of the walk. A node that was not visited has an
@@ -30,7 +46,6 @@ type path struct {
 // step is a node on a path. Idle is the time between the end of its last dependency and its own
 // start.
 type step struct {
-	node       dag.ID
 	name       string
 	took, idle time.Duration
 }
@@ -64,36 +79,97 @@ func (w *Walk) Visit(node dag.ID) (end func()) {
 	return func() { w.nodes[node].end = max(1, time.Since(w.began)) }
 }
 
+// Part returns a part of a node's work, which the visit of the node after has started. name returns
+// its name, and is called at the end.
+func (w *Walk) Part(node, after dag.ID, name func() string) *Part {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.parts++
+	return &Part{walk: w, node: node, after: after, name: name}
+}
+
+// Begin records the start of a part, and the one for which it has waited last.
+func (p *Part) Begin(before *Part) {
+	if p != nil {
+		p.start, p.before = time.Since(p.walk.began), before
+	}
+}
+
+// End records the end of a part.
+func (p *Part) End() {
+	if p == nil {
+		return
+	}
+	w := p.walk
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.end = max(1, time.Since(w.began))
+	if w.last == nil {
+		w.last = map[dag.ID]*Part{}
+	}
+	w.last[p.node] = p
+}
+
 // End determines the path: from the node that ended last back to its dependency that ended last,
 // and so on. name returns the name of a node.
 func (w *Walk) End(g *dag.Graph, name func(dag.ID) string) {
 	if w == nil {
 		return
 	}
-	p := path{name: w.name, nodes: len(w.nodes), took: time.Since(w.began)}
+	p := path{name: w.name, nodes: len(w.nodes) + w.parts, took: time.Since(w.began)}
 	at := none
 	for node := range w.nodes {
 		at = w.later(at, dag.ID(node))
 	}
 	for at >= 0 {
-		before, since := none, time.Duration(0)
-		for _, need := range g.Needs(at) {
-			before = w.later(before, need)
+		what, s, after := name(at), w.nodes[at], none
+		if last := w.last[at]; last != nil { // the rest of the node's work comes after its parts
+			p.add(what, span{last.end, max(s.end, last.end)}, last.end)
+			first := p.addParts(last)
+			what, s = first.name(), first.span
+			if first.node != first.after {
+				after = first.after
+			}
+			at = first.node
 		}
-		if before >= 0 {
-			since = w.nodes[before].end
+		if after == none {
+			for _, need := range g.Needs(at) {
+				after = w.later(after, need)
+			}
 		}
-		s := w.nodes[at]
-		p.steps = append(p.steps, step{node: at, took: s.end - s.start, idle: max(0, s.start-since)})
-		at = before
+		p.add(what, s, w.endOf(after))
+		at = after
 	}
 	slices.Reverse(p.steps)
-	for i := range p.steps {
-		p.steps[i].name = name(p.steps[i].node)
-	}
 	w.recorder.mu.Lock()
 	defer w.recorder.mu.Unlock()
 	w.recorder.paths = append(w.recorder.paths, p)
+}
+
+// addParts adds a part to a path that is followed back, and those before it. It returns the first
+// one, which it doesn't add.
+func (p *path) addParts(part *Part) *Part {
+	for part.before != nil {
+		p.add(part.name(), part.span, part.before.end)
+		part = part.before
+	}
+	return part
+}
+
+// add adds a step that waited until since.
+func (p *path) add(name string, s span, since time.Duration) {
+	p.steps = append(p.steps, step{name: name, took: s.end - s.start, idle: max(0, s.start-since)})
+}
+
+// endOf returns the end of a node, 0 for none.
+func (w *Walk) endOf(node dag.ID) time.Duration {
+	if node < 0 {
+		return 0
+	}
+	return w.nodes[node].end
 }
 
 // later returns the node that ended later. a may be none, and b counts only if it was visited.

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"tofu/internal/dag"
 )
 
 // lockMetric is the runtime metric of the time that goroutines have waited for locks.
@@ -92,15 +90,19 @@ func (p path) report(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\nCritical path of %s: %d of %d nodes, which worked for %s and waited for their turn for %s:\n",
 		p.name, len(p.steps), p.nodes, strings.TrimSpace(seconds(worked)), strings.TrimSpace(seconds(idle)))
-	least := slices.Clone(p.steps)
-	slices.SortFunc(least, func(x, y step) int { return cmp.Compare(y.took+y.idle, x.took+x.idle) })
-	shown := map[dag.ID]bool{}
-	for _, s := range least[:min(slowest, len(least))] {
-		shown[s.node] = true
+	order := make([]int, len(p.steps))
+	for i := range order {
+		order[i] = i
+	}
+	length := func(i int) time.Duration { return p.steps[i].took + p.steps[i].idle }
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(length(j), length(i)) })
+	shown := map[int]bool{}
+	for _, i := range order[:min(slowest, len(order))] {
+		shown[i] = true
 	}
 	left := 0
-	for _, s := range p.steps {
-		if !shown[s.node] {
+	for i, s := range p.steps {
+		if !shown[i] {
 			left++
 			continue
 		}

@@ -73,6 +73,41 @@ func TestPath(t *testing.T) {
 	}
 }
 
+// The path leads through the parts of nodes: from one node to another, and through several of one.
+func TestPathOfParts(t *testing.T) {
+	var g dag.Graph
+	begins, plain, end := g.Add(), g.Add(), g.Add()
+	g.Connect(end, begins)
+	g.Connect(end, plain)
+	r := New()
+	w := r.Walk("plan", g.Len())
+	part := func(name string, start, end time.Duration, before *Part) *Part {
+		p := w.Part(2, begins, func() string { return name })
+		p.Begin(before)
+		p.End()
+		p.span = span{start * time.Second, end * time.Second}
+		return p
+	}
+	w.nodes[begins] = span{0, time.Second}
+	w.nodes[plain] = span{0, 3 * time.Second} // ends later than what starts the parts
+	first := part("a[0]", 2, 4, nil)
+	part("a[2]", 1, 2, nil)
+	part("a[1]", 4, 9, first)
+	w.nodes[end] = span{1 * time.Second, 10 * time.Second}
+	w.End(&g, func(n dag.ID) string { return fmt.Sprint("node ", n) })
+	var b strings.Builder
+	r.Report(&b)
+	want := `Critical path of plan: 4 of 6 nodes, which worked for 9.000 s and waited for their turn for 1.000 s:
+     1.000 s  node 0
+     2.000 s  a[0], after waiting for 1.000 s
+     5.000 s  a[1]
+     1.000 s  node 2
+`
+	if !strings.HasSuffix(b.String(), want) {
+		t.Errorf("got %s", b.String())
+	}
+}
+
 func TestReport(t *testing.T) {
 	r := New()
 	end := r.Phase("plan")
