@@ -120,6 +120,7 @@ func (v resourceVisit) deferAll(ctx context.Context, d *deferredNode) error {
 	}
 	var errs tfdiags.Diagnostics
 	for _, in := range v.modules() {
+		w.eval.unfinished.drop(r.Addr.Resource.InInstance(in.addr))
 		x, err := w.eval.values(r).expandWhole(ctx, in)
 		if err != nil && w.eval.deferredBy(err) == nil {
 			errs = errs.AppendError(err)

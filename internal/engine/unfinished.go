@@ -77,6 +77,16 @@ func (u *unfinished) add(addr addrs.AbsResource, keys []addrs.InstanceKey) {
 	*u.of(addr) = unfinishedInstances{keys: keys, finished: make([]bool, len(keys))}
 }
 
+// drop removes the instances of a resource that is deferred: their values are as final as they get.
+func (u *unfinished) drop(addr addrs.AbsResource) {
+	if u == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.resources, addr)
+}
+
 // start notes the jobs that plan the instances of a resource, and the last one of all.
 func (u *unfinished) start(addr addrs.AbsResource, jobs []job, last *job) {
 	u.mu.Lock()
