@@ -264,7 +264,7 @@ func (h *human) State(v *StateView) error {
 func (h *human) Message(m Message) {
 	switch m := m.(type) {
 	case Text:
-		h.write(h.Out, termtext.PrintableText(m.Text)+"\n")
+		h.write(h.Out, h.wrapped(termtext.PrintableText(m.Text))+"\n")
 	case Rule:
 		h.write(h.Out, "\n"+h.style.As(termtext.Grey, rule(columns(h.Width)))+"\n")
 	case PlanSaved:
@@ -274,11 +274,7 @@ func (h *human) Message(m Message) {
 	case EstateRoot:
 		h.write(h.Out, h.style.As(termtext.Bold, m.text())+"\n")
 	case Applied:
-		text := m.done()
-		if h.Terminal {
-			text = termtext.Wrap(text, cmp.Or(h.Live.Columns(), h.Width)) // the terminal may have another size now
-		}
-		h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.style.As(termtext.Green, text))+"\n")
+		h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.style.As(termtext.Green, h.wrapped(m.done())))+"\n")
 	case Outputs:
 		if len(m.Values) > 0 {
 			h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.style.As(termtext.Green, "Outputs:"))+"\n\n"+
@@ -301,6 +297,15 @@ func (h *human) Message(m Message) {
 	default:
 		h.testMessage(m)
 	}
+}
+
+// wrapped returns a text in the width of the terminal, which may have changed since the program
+// started. Without a terminal, the text stays as programs know it.
+func (h *human) wrapped(text string) string {
+	if !h.Terminal {
+		return text
+	}
+	return termtext.Wrap(text, cmp.Or(h.Live.Columns(), h.Width))
 }
 
 // valueDiff formats the difference between two values without sensitive parts.
