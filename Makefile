@@ -84,7 +84,7 @@ browser:
 
 pictures: build
 	go run ./testing/pictures -bin bin/tofu -to docs/pictures
-	cd testing/browser && go test -run TestPictures . -args -pictures=$(CURDIR)/docs/pictures
+	cd testing/browser && go test -run Pictures . -args -pictures=$(CURDIR)/docs/pictures
 
 # The services that tests need, into build/services: commands of the Go module in testing/services and
 # packages from npm. testing/services/run.sh starts them.

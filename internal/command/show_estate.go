@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"tofu/internal/fleet"
 	"tofu/internal/session"
@@ -13,6 +14,7 @@ import (
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 	"tofu/internal/ui/review"
+	"tofu/internal/ui/termtext"
 	"tofu/internal/version"
 )
 
@@ -29,6 +31,10 @@ func (s *showRun) estate(ctx context.Context, path string) error {
 	shown := saved.Roots
 	if s.flags.Root != "" {
 		i := slices.IndexFunc(shown, func(p *fleet.Planned) bool { return p.Name == s.flags.Root })
+		if slices.ContainsFunc(saved.Failed, func(f *fleet.Unplanned) bool { return f.Name == s.flags.Root }) {
+			return tfdiags.Errorf("No plan of this root module", "%s has no plan of %s, because planning failed. Without "+
+				"-root, show says why.", path, s.flags.Root)
+		}
 		if i < 0 {
 			hint := ""
 			if near := suggest.Nearest(s.flags.Root, saved.Names()); near != "" {
@@ -41,7 +47,7 @@ func (s *showRun) estate(ctx context.Context, path string) error {
 	}
 	e := &estateShow{showRun: s, saved: saved}
 	if s.flags.Format != "" {
-		return e.formatted(ctx, shown)
+		return e.formatted(ctx, path, shown)
 	}
 	if !s.flags.Document {
 		if err := e.text(ctx, shown); err != nil {
@@ -105,10 +111,44 @@ func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
 			return err
 		}
 	}
-	if e.flags.Root == "" {
-		e.app.Printer.Message(e.saved.Summary())
+	if e.flags.Root != "" {
+		return nil
 	}
+	for _, f := range e.saved.Failed {
+		lines, err := e.whyNot(ctx, f)
+		if err != nil {
+			return err
+		}
+		e.app.Say("%s", e.app.heading(f.Name))
+		for _, line := range lines {
+			e.app.Say("%s", line)
+		}
+	}
+	e.app.Printer.Message(e.saved.Summary())
 	return nil
+}
+
+// whyNot says why a root module was not planned.
+func (e *estateShow) whyNot(ctx context.Context, f *fleet.Unplanned) ([]string, error) {
+	if f.Skipped() {
+		return []string{"Not planned: " + f.Why + "."}, nil
+	}
+	found, err := e.errors(ctx, f)
+	var out []string
+	for _, one := range found {
+		at := ""
+		if one.At != "" {
+			at = " (" + one.At + ")"
+		}
+		out = append(out, termtext.Printable(strings.TrimSpace(
+			fmt.Sprintf("Planning failed: %s%s. %s", one.Summary, at, one.Detail))))
+	}
+	return out, err
+}
+
+// errors returns the errors of a root module that was not planned.
+func (e *estateShow) errors(ctx context.Context, f *fleet.Unplanned) ([]fleet.ReportedError, error) {
+	return e.saved.Errors(ctx, e.app.At(f.Dir, e.app.Terminal), f)
 }
 
 // json writes one document with the documents of all plans.
@@ -137,8 +177,37 @@ func (e *estateShow) json(ctx context.Context, w io.Writer) error {
 		}
 		fmt.Fprint(w, "}")
 	}
-	_, err = fmt.Fprintln(w, "]}")
+	failed, err := e.failed(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(failed)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "],\"failed\":%s}\n", text)
 	return err
+}
+
+// failedDocument is the JSON form of a root module that was not planned.
+type failedDocument struct {
+	Name   string                `json:"name"`
+	Dir    string                `json:"dir"`
+	Status ui.RootStatus         `json:"status"` // failed, interrupted or skipped
+	Why    string                `json:"why,omitempty"`
+	Errors []fleet.ReportedError `json:"errors,omitempty"`
+}
+
+func (e *estateShow) failed(ctx context.Context) ([]failedDocument, error) {
+	out := []failedDocument{}
+	for _, f := range e.saved.Failed {
+		found, err := e.errors(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, failedDocument{Name: f.Name, Dir: f.Dir, Status: f.Status, Why: f.Why, Errors: found})
+	}
+	return out, nil
 }
 
 // json writes the document of one plan.
@@ -153,32 +222,43 @@ func (s *showRun) json(ctx context.Context, plan *session.SavedPlan, w io.Writer
 }
 
 // formatted writes the plans in the format of -format.
-func (e *estateShow) formatted(ctx context.Context, shown []*fleet.Planned) error {
+func (e *estateShow) formatted(ctx context.Context, path string, shown []*fleet.Planned) error {
 	if e.flags.Root != "" {
 		return e.plan(ctx, shown[0], func(at *showRun, plan *session.SavedPlan) error {
 			return at.formatted(ctx, plan, showFormats[e.flags.Format])
 		})
 	}
-	if e.flags.Format == formatHTML {
-		return badUsage("Root module required", "A page shows the plan of one root module: choose it with -root=NAME.")
+	if e.flags.Events != "" {
+		return badUsage("Root module required", "The durations of -events are shown for one root module: choose it with "+
+			"-root=NAME.")
 	}
 	out, err := e.app.openDocument(e.flags.Out)
 	if err != nil {
 		return err
 	}
-	if e.flags.Format == "summary-json" {
-		return out.close(e.summary(out))
+	switch e.flags.Format {
+	case "summary-json":
+		err = e.summary(ctx, out)
+	case formatHTML:
+		err = e.page(ctx, path, out)
+	default:
+		err = e.markdown(ctx, out)
 	}
-	return out.close(e.markdown(ctx, out))
+	return out.close(err)
 }
 
 // summary writes the summary of all plans and the numbers of each plan.
-func (e *estateShow) summary(w io.Writer) error {
+func (e *estateShow) summary(ctx context.Context, w io.Writer) error {
+	failed, err := e.failed(ctx)
+	if err != nil {
+		return err
+	}
 	text, err := json.MarshalIndent(struct {
 		FormatVersion string           `json:"format_version"`
 		Summary       ui.Estate        `json:"summary"`
 		Roots         []*fleet.Planned `json:"roots"`
-	}{estateFormat, e.saved.Summary(), e.saved.Roots}, "", "  ")
+		Failed        []failedDocument `json:"failed"`
+	}{estateFormat, e.saved.Summary(), e.saved.Roots, failed}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -191,6 +271,9 @@ func (e *estateShow) summary(w io.Writer) error {
 func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
 	text := &countedWriter{to: w}
 	fmt.Fprintf(text, "# %s\n", e.saved.Summary().Text())
+	if err := e.markdownFailed(ctx, text); err != nil {
+		return err
+	}
 	var left []string
 	changing := 0
 	for _, p := range e.saved.Roots {
@@ -208,7 +291,10 @@ func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
 			left = append(left, p.Name)
 			continue
 		}
-		fmt.Fprintf(text, "\n## `%s`\n\n", p.Name)
+		fmt.Fprintf(text, "\n## %s\n\n", review.Code(termtext.Printable(p.Name)))
+		if why := p.WaitsFor(); why != "" {
+			fmt.Fprintf(text, "This will be applied later: %s.\n\n", review.Escape(termtext.Printable(why)))
+		}
 		err := e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error {
 			schemas, end, err := at.app.planSchemas(ctx, plan)
 			defer end()
@@ -226,6 +312,36 @@ func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
 		fmt.Fprintf(text, "\n%d more root modules change; `tofu show -root=NAME` shows the plan of one.\n", len(left))
 	}
 	return text.err
+}
+
+// maxFailed limits the root modules without a plan that Markdown lists, and maxWhy the characters of
+// each reason.
+const (
+	maxFailed = 20
+	maxWhy    = 200
+)
+
+// markdownFailed writes the root modules that were not planned.
+func (e *estateShow) markdownFailed(ctx context.Context, w io.Writer) error {
+	for i, f := range e.saved.Failed {
+		if i == 0 {
+			fmt.Fprint(w, "\n")
+		}
+		if i == maxFailed {
+			fmt.Fprintf(w, "- and %d more\n", len(e.saved.Failed)-i)
+			break
+		}
+		lines, err := e.whyNot(ctx, f)
+		if err != nil {
+			return err
+		}
+		why := []rune(termtext.Printable(strings.Join(lines, " ")))
+		if len(why) > maxWhy {
+			why = append(why[:maxWhy], '…')
+		}
+		fmt.Fprintf(w, "- %s: %s\n", review.Code(termtext.Printable(f.Name)), review.Escape(string(why)))
+	}
+	return nil
 }
 
 // countedWriter counts the bytes that it passes on.

@@ -3,11 +3,13 @@ package browser
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -163,8 +165,145 @@ func TestFilters(t *testing.T) {
 	}
 	sameBoxes(t, p, "module.app", "terraform_data.old") // deletions only
 	p.click(`[data-action="update"]`)
-	p.set("#module", "1")
+	p.set("#module", "module.app")
 	sameBoxes(t, p, "module.app.terraform_data.server")
+}
+
+func TestTypeFilter(t *testing.T) {
+	needBrowser(t)
+	w := newWorkdir(t, map[string]string{"main.tf": `
+resource "terraform_data" "a" {}
+data "terraform_remote_state" "s" {
+  backend    = "local"
+  config     = { path = "other.tfstate" }
+  depends_on = [terraform_data.a]
+}
+`})
+	w.run("plan", "-out=p.tfplan")
+	w.run("show", "-format=html", "-out=p.html", "p.tfplan")
+	p := w.open("p.html")
+	sameBoxes(t, p, "terraform_data.a", "data.terraform_remote_state.s")
+	if got, want := eval[string](p, `[...document.querySelectorAll('#type option')].map((o) => o.value).join()`),
+		",terraform_data,terraform_remote_state"; got != want {
+		t.Errorf("the types are %q, want %q", got, want)
+	}
+	p.set("#type", "terraform_remote_state")
+	sameBoxes(t, p, "data.terraform_remote_state.s")
+	p.click("#view-list")
+	p.says("#list h2", "Read (1)")
+	if text := p.text("#list"); strings.Contains(text, "terraform_data.a") {
+		t.Errorf("the list has other types:\n%s", text)
+	}
+	p.set("#type", "")
+	p.says("#list", "terraform_data.a")
+}
+
+// renamed is a module with a resource of some name, and the value of its output.
+func renamed(name, value string) string {
+	return fmt.Sprintf("resource \"terraform_data\" %q {\n  input = \"same\"\n}\noutput \"name\" {\n  value = %q\n}\n",
+		name, value)
+}
+
+// TestOutputsAndRenames checks what a page shows besides objects: root outputs that change, and hints
+// about objects that look renamed.
+func TestOutputsAndRenames(t *testing.T) {
+	needBrowser(t)
+	w := newWorkdir(t, map[string]string{"main.tf": `
+module "m" {
+  source = "./m"
+}
+output "name" {
+  value = module.m.name
+}
+output "secret" {
+  value     = "topsecret"
+  sensitive = true
+}
+output "gone" {
+  value = "bye"
+}
+`, "m/main.tf": renamed("before", "<b>old</b>")})
+	w.run("apply", "-auto-approve")
+	err := w.fill(map[string]string{"main.tf": `
+module "m" {
+  source = "./m"
+}
+output "name" {
+  value = module.m.name
+}
+output "secret" {
+  value     = "topsecret2"
+  sensitive = true
+}
+`, "m/main.tf": renamed("after", "<b>new</b>")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run("plan", "-out=p.tfplan")
+	w.run("show", "-format=html", "-out=p.html", "p.tfplan")
+	p := w.open("p.html")
+	for _, want := range []string{`name = "<b>old</b>" -> "<b>new</b>"`, `gone = "bye"`, "secret = (sensitive value)"} {
+		p.says("#outputs", want)
+	}
+	p.says("#panel", "In module.m, for 1 object:")
+	p.says(".moved", "moved {\n  from = terraform_data.before\n  to   = terraform_data.after\n}")
+	p.click("#view-list")
+	p.says("#list", "Outputs (3)")
+	p.click(`#list .entry[data-output="1"]`)
+	p.says("#panel h2", "output.name")
+	p.says("#panel .diff", `"<b>new</b>"`)
+	p.click(`[data-action="delete"]`)
+	p.says("#list", "Outputs (2)")
+	if content := eval[string](p, "document.documentElement.outerHTML"); strings.Contains(content, "topsecret") {
+		t.Error("the page contains a sensitive value")
+	}
+}
+
+// TestPast checks that the page of a plan that goes back says what can't be undone. It needs
+// PostgreSQL, whose backend has a history.
+func TestPast(t *testing.T) {
+	needBrowser(t)
+	url := os.Getenv("TEST_POSTGRES_URL")
+	switch {
+	case url != "":
+	case os.Getenv("REQUIRE_SERVICES") != "":
+		t.Fatal("REQUIRE_SERVICES is set, but TEST_POSTGRES_URL isn't")
+	default:
+		t.Skip("TEST_POSTGRES_URL isn't set")
+	}
+	schema := fmt.Sprintf("browser_%d", time.Now().UnixNano())
+	t.Cleanup(func() {
+		if out, err := exec.Command("psql", url, "-c", "DROP SCHEMA "+schema+" CASCADE").CombinedOutput(); err != nil {
+			t.Errorf("dropping the schema %s: %v\n%s", schema, err, out)
+		}
+	})
+	w := newWorkdir(t, map[string]string{"main.tf": fmt.Sprintf(`
+terraform {
+  backend "postgres" {
+    conn_str    = %q
+    schema_name = %q
+  }
+}
+variable "n" {
+  default = 2
+}
+resource "terraform_data" "a" {
+  count = var.n
+  input = "<b>"
+}
+`, url, schema)})
+	w.run("apply", "-auto-approve")
+	then := time.Now().UTC().Add(time.Second).Truncate(time.Second)
+	time.Sleep(time.Until(then.Add(time.Second)))
+	w.run("apply", "-auto-approve", "-var=n=1")
+	w.run("plan", "-out=p.tfplan", "-against="+then.Format(time.RFC3339))
+	w.run("show", "-format=html", "-out=p.html", "p.tfplan")
+	p := w.open("p.html")
+	p.says("#mode", "goes back to how the objects were at 20")
+	p.says("#lost", "Not everything can be undone:")
+	p.says("#lost", "terraform_data.a[1] will be a new object. These attributes get other values: id")
+	p.click("#lost button")
+	p.says("#heading", "terraform_data.a[1] will be created")
 }
 
 func TestSearch(t *testing.T) {
@@ -305,6 +444,24 @@ func TestConfigurationGraph(t *testing.T) {
 	p.says("#list h2", "Resources (6)")
 }
 
+// openQuickly opens a page, which must take less than 2 s.
+func (w *workdir) openQuickly(name string) *tab {
+	w.t.Helper()
+	best := 1 << 30
+	var p *tab
+	for range 3 { // the machine may be busy with something else
+		p = w.open(name)
+		if best = min(best, eval[int](p, `+document.documentElement.dataset.ready`)); best < 2000 {
+			break
+		}
+	}
+	if best >= 2000 {
+		w.t.Errorf("the page opens in %d ms, want less than 2 s", best)
+	}
+	w.t.Logf("opened in %d ms", best)
+	return p
+}
+
 // TestLarge opens a page with 10,000 instances.
 func TestLarge(t *testing.T) {
 	needBrowser(t)
@@ -327,18 +484,7 @@ func TestLarge(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(w.dir, "p.html")); err != nil || info.Size() > 16<<20 {
 		t.Errorf("the page has %d bytes (%v)", info.Size(), err)
 	}
-	best := 1 << 30
-	var p *tab
-	for range 3 { // the machine may be busy with something else
-		p = w.open("p.html")
-		if best = min(best, eval[int](p, `+document.documentElement.dataset.ready`)); best < 2000 {
-			break
-		}
-	}
-	if best >= 2000 {
-		t.Errorf("the page opens in %d ms, want less than 2 s", best)
-	}
-	t.Logf("opened in %d ms", best)
+	p := w.openQuickly("p.html")
 	if n := len(p.boxes()); n != 10 {
 		t.Errorf("the graph shows %d boxes at first, want the 10 modules", n)
 	}

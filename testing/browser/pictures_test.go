@@ -116,7 +116,7 @@ output "dashboard" {
 `,
 }
 
-// TestPictures writes the pictures of the documentation, if -pictures is set.
+// TestPictures writes the pictures of a plan of one root module, if -pictures is set.
 func TestPictures(t *testing.T) {
 	if *pictures == "" {
 		t.Skip("-pictures is not set")
@@ -131,20 +131,56 @@ func TestPictures(t *testing.T) {
 	}
 	w.run("plan", "-var=region=south", "-var=nodes=5", "-out=city.tfplan")
 	w.run("show", "-format=html", "-out=p.html", "city.tfplan")
-	for i, theme := range []string{"light", "dark"} {
-		p := w.open("p.html")
-		for range i + 1 {
-			p.click("#theme")
-		}
+	inBothThemes(t, w.open, "plan", func(p *tab) {
 		p.enter("module.network")
 		p.enter("module.cluster")
 		p.enter("module.network.terraform_data.vpc")
 		p.says("#heading", "must be replaced")
+	})
+}
+
+// TestEstatePictures writes the pictures of a plan of many root modules, if -pictures is set.
+func TestEstatePictures(t *testing.T) {
+	if *pictures == "" {
+		t.Skip("-pictures is not set")
+	}
+	needBrowser(t)
+	w := &workdir{t, t.TempDir()}
+	if err := os.CopyFS(w.dir, os.DirFS(filepath.Join("..", "..", "examples", "estate"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.fill(map[string]string{}); err != nil {
+		t.Fatal(err)
+	}
+	w.run("roots", "init")
+	w.run("roots", "apply", "-auto-approve", "-skip=**/search")
+	err := w.fill(map[string]string{"network/prod.tfvars": "zones = 4\n", "cluster/prod.tfvars": "machines = 1\n",
+		"service/release.tftpl": "${name} 2 runs on ${cluster}\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run("roots", "plan", "-out=estate.plan")
+	w.run("show", "-format=html", "-out=p.html", "estate.plan")
+	inBothThemes(t, w.open, "estate", func(p *tab) {
+		p.enter("prod/eu/cluster")
+		p.says("#panel", "READ BY") // as the style shows it
+	})
+}
+
+// inBothThemes writes pictures of the page p.html after some steps.
+func inBothThemes(t *testing.T, open func(string) *tab, name string, steps func(*tab)) {
+	t.Helper()
+	for i, theme := range []string{"light", "dark"} {
+		p := open("p.html")
+		for range i + 1 {
+			p.click("#theme")
+		}
+		steps(p)
 		image, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(*pictures, "plan-"+theme+".png"), image, 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(*pictures, name+"-"+theme+".png"), image, 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,21 +1,16 @@
 package page
 
 import (
-	"runtime"
-	"strings"
+	"fmt"
+	"io"
 
 	"github.com/hashicorp/hcl/v2"
 
-	"tofu/internal/addrs"
-	"tofu/internal/configs"
 	"tofu/internal/graphview"
-	"tofu/internal/parallel"
 	"tofu/internal/plans"
-	"tofu/internal/ui/planview"
-	"tofu/internal/ui/termtext"
 )
 
-// chunkSize is the number of changes whose differences are in one element.
+// chunkSize is the number of objects, or of outputs, whose differences are in one element.
 const chunkSize = 200
 
 // overview is the part of the content that the script reads when the page opens. Lists refer to one
@@ -24,18 +19,45 @@ type overview struct {
 	Title    string       `json:"title"`
 	Mode     string       `json:"mode"` // of the plan: normal, destroy, refresh-only; "" for a configuration
 	Version  string       `json:"version"`
+	Summary  string       `json:"summary,omitempty"` // of many root modules
+	Many     bool         `json:"many,omitempty"`    // the page is about many root modules
 	Chunk    int          `json:"chunk"`
 	Files    []string     `json:"files"`
-	Modules  []moduleJSON `json:"modules"` // the root module is the first
+	Roots    []rootJSON   `json:"roots"`
+	Modules  []moduleJSON `json:"modules"` // a tree; parents come before their children
 	Nodes    []nodeJSON   `json:"nodes"`
-	Edges    []int        `json:"edges"`   // from, to, file and line of each; file is -1 if there is none
-	Changes  []changeJSON `json:"changes"` // sorted by node
+	Edges    []int        `json:"edges"`           // from, to, file and line of each; file is -1 if there is none
+	Reads    []readJSON   `json:"reads,omitempty"` // what edges between root modules mean
+	Changes  []changeJSON `json:"changes"`         // sorted by node
 	Critical []int        `json:"critical,omitempty"`
 }
 
+// rootOfTree is the position of the root of the tree of modules.
+const rootOfTree = 0
+
+// moduleJSON is a module, or what is above the modules of many root modules: a root module, a part
+// of the names of several ones, or all of them.
 type moduleJSON struct {
-	Name   string `json:"n"` // name of the call
+	Name   string `json:"n"` // of the call or the root module, or the part of the name
 	Parent int    `json:"p"`
+	Root   *int   `json:"r,omitempty"` // of the root module of many
+	Folder bool   `json:"f,omitempty"` // root modules whose names have the same beginning
+}
+
+// rootJSON is what the page says about a root module besides its graph.
+type rootJSON struct {
+	Name    string       `json:"n,omitempty"`
+	Dir     string       `json:"d,omitempty"`
+	Module  int          `json:"m"` // its position in the tree
+	Node    int          `json:"k"` // the node that stands for it in paths; -1 for the only root module
+	Status  Status       `json:"s,omitempty"`
+	Why     string       `json:"w,omitempty"`
+	Errors  []Problem    `json:"e,omitempty"`
+	Unknown []string     `json:"u,omitempty"`
+	Outputs []outputJSON `json:"o,omitempty"` // that change
+	First   int          `json:"f,omitempty"` // the position of the first output among those of all root modules
+	Renames []renameJSON `json:"h,omitempty"`
+	Past    *pastJSON    `json:"p,omitempty"`
 }
 
 type nodeJSON struct {
@@ -57,97 +79,46 @@ type changeJSON struct {
 	Took    float64 `json:"d,omitempty"` // seconds
 }
 
-// details is the difference of one object.
-type details struct {
-	Heading string     `json:"h"`
-	Notes   []string   `json:"n,omitempty"`
-	Lines   []lineJSON `json:"l,omitempty"`
+// readJSON says what a root module needs of another one.
+type readJSON struct {
+	Edge    int      `json:"e"`
+	Kind    string   `json:"k"`
+	User    string   `json:"u,omitempty"`
+	All     bool     `json:"all,omitempty"`
+	Outputs []string `json:"o,omitempty"`
 }
 
-type lineJSON struct {
-	Sign   string   `json:"s,omitempty"`
-	Indent int      `json:"i,omitempty"`
-	Parts  []string `json:"t"`           // every second part is changed words
-	Line   int      `json:"n,omitempty"` // where the configuration sets the attribute
-	Forces bool     `json:"r,omitempty"`
-}
-
-// document collects the content of a page.
+// document collects the overview of a page, and writes the differences of objects and outputs as
+// they come.
 type document struct {
-	*Content
-	plan    *planview.Plan // nil for a configuration
-	modules map[addrs.Module]int
+	to      io.Writer
+	out     *overview
 	files   map[string]int
-	changes []change
-	lines   map[addrs.ConfigResource]map[string]int // see linesOf
-	out     overview
+	objects chunks
+	outputs chunks
 }
 
-// change is a planned change, or one that can't be planned yet.
-type change struct {
-	*plans.InstanceChange
-	deferred *plans.Deferred // nil for a planned one
+func newDocument(to io.Writer, about *overview) *document {
+	about.Chunk, about.Files, about.Nodes, about.Edges = chunkSize, []string{}, []nodeJSON{}, []int{}
+	about.Changes = []changeJSON{}
+	return &document{to: to, out: about, files: make(map[string]int),
+		objects: chunks{to: to, name: "details"}, outputs: chunks{to: to, name: "outputs"}}
 }
 
-func newDocument(c *Content) *document {
-	d := &document{Content: c, modules: map[addrs.Module]int{}, files: map[string]int{},
-		lines: map[addrs.ConfigResource]map[string]int{}}
-	if c.View != nil {
-		d.plan = planview.New(c.View.Source(), planview.Options{Spread: longValue})
+// end writes what is left.
+func (d *document) end() error {
+	if err := d.objects.flush(); err != nil {
+		return err
 	}
-	return d
+	if err := d.outputs.flush(); err != nil {
+		return err
+	}
+	return element(d.to, "data", d.out)
 }
 
-// longValue is the number of characters from which a value takes several lines.
-const longValue = 100
-
-var modeNames = [...]string{plans.Normal: "normal", plans.Destroy: "destroy", plans.RefreshOnly: "refresh-only"}
-
-// overview returns the overview, and sets the changes in its order.
-func (d *document) overview() *overview {
-	d.out = overview{Title: d.Title, Version: d.Version, Chunk: chunkSize, Nodes: []nodeJSON{}, Edges: []int{},
-		Changes: []changeJSON{}}
-	if d.View != nil {
-		d.out.Mode = modeNames[d.View.Plan.Mode]
-	}
-	d.module("")
-	for i := range d.Graph.Nodes {
-		d.node(&d.Graph.Nodes[i])
-	}
-	for _, e := range d.Graph.Edges {
-		file, line := d.place(e.At)
-		d.out.Edges = append(d.out.Edges, e.From, e.To, file, line)
-	}
-	if d.Run != nil {
-		at := make(map[*plans.InstanceChange]int, len(d.changes))
-		for i, c := range d.changes {
-			at[c.InstanceChange] = i
-		}
-		for _, c := range d.Graph.CriticalPath(d.Run) {
-			d.out.Critical = append(d.out.Critical, at[c])
-		}
-	}
-	return &d.out
-}
-
-func (d *document) module(m addrs.Module) int {
-	if id, ok := d.modules[m]; ok {
-		return id
-	}
-	at := moduleJSON{Parent: -1}
-	if !m.IsRoot() {
-		var parent addrs.Module
-		parent, at.Name = m.Parent()
-		at.Parent = d.module(parent)
-	}
-	id := len(d.out.Modules)
-	d.modules[m] = id
-	d.out.Modules = append(d.out.Modules, at)
-	return id
-}
-
+// place returns the position of a file, and a line in it.
 func (d *document) place(at *hcl.Range) (file, line int) {
-	if at == nil {
+	if at == nil || at.Filename == "" {
 		return -1, 0
 	}
 	id, ok := d.files[at.Filename]
@@ -159,127 +130,45 @@ func (d *document) place(at *hcl.Range) (file, line int) {
 	return id, at.Start.Line
 }
 
-func (d *document) node(n *graphview.Node) {
-	out := nodeJSON{Kind: n.Kind, Address: n.Address, Module: d.module(n.Module), Type: n.Type, Of: n.Resource}
-	out.File, out.Line = d.place(n.At)
-	out.First = len(d.changes)
-	if n.Kind.HasObjects() {
-		for _, c := range n.Changes {
-			d.change(change{InstanceChange: c})
-		}
-		for _, c := range n.Deferred {
-			d.change(change{&c.InstanceChange, c})
-		}
-	}
-	out.Count = len(d.changes) - out.First
-	d.out.Nodes = append(d.out.Nodes, out)
+// edgeSize is the number of numbers for an edge.
+const edgeSize = 4
+
+// edge adds an edge and returns its position.
+func (d *document) edge(from, to int, at *hcl.Range) int {
+	file, line := d.place(at)
+	d.out.Edges = append(d.out.Edges, from, to, file, line)
+	return len(d.out.Edges)/edgeSize - 1
 }
 
-func (d *document) change(c change) {
-	out := changeJSON{Address: c.Addr.String(), Class: graphview.Class(c.Action)}
-	if c.Deposed != addrs.NotDeposed {
-		out.Address += " (deposed " + string(c.Deposed) + ")"
-	}
-	if c.Action == plans.NoOp && c.MovedFrom != nil {
-		out.Class = "move"
-	}
-	if c.Action == plans.NoOp && c.Importing != nil {
-		out.Class = "import"
-	}
-	if c.deferred != nil {
-		out.Class = graphview.Deferred
-	}
-	if span, ok := d.Run.Span(c.InstanceChange); ok {
-		out.Began, out.Took = span.Began.Seconds(), (span.Ended - span.Began).Seconds()
-	}
-	d.changes = append(d.changes, c)
-	d.out.Changes = append(d.out.Changes, out)
+var modeNames = [...]string{plans.Normal: "normal", plans.Destroy: "destroy", plans.RefreshOnly: "refresh-only"}
+
+// chunks writes differences, chunkSize of them in an element.
+type chunks struct {
+	to    io.Writer
+	name  string // of the elements, before their numbers
+	n     int    // elements that are written
+	ready []*details
 }
 
-// chunk returns the differences of the changes in an element.
-func (d *document) chunk(i int) []*details {
-	part := d.changes[i*chunkSize : min((i+1)*chunkSize, len(d.changes))]
-	out := make([]*details, len(part))
-	places := make([]map[string]int, len(part))
-	views := make([]*planview.Change, len(part))
-	for j, c := range part {
-		places[j] = d.linesOf(c.Addr.Config())
-		views[j] = d.plan.View(c.InstanceChange)
+// room returns how many differences the present element has room for.
+func (c *chunks) room() int { return chunkSize - len(c.ready) }
+
+// add adds differences, at most as many as there is room for.
+func (c *chunks) add(list ...*details) error {
+	c.ready = append(c.ready, list...)
+	if c.room() > 0 {
+		return nil
 	}
-	parallel.Each(len(part), runtime.GOMAXPROCS(0), func(j int) { out[j] = part[j].details(views[j], places[j]) })
-	return out
+	return c.flush()
 }
 
-// details describes a change. Objects without a change have no difference. places has the lines of
-// the attributes in the configuration.
-func (c change) details(view *planview.Change, places map[string]int) *details {
-	if c.deferred != nil {
-		return &details{Heading: c.Addr.String() + " is deferred until after an apply", Notes: []string{"because " +
-			c.deferred.Because()}}
+// flush writes an element.
+func (c *chunks) flush() error {
+	if len(c.ready) == 0 {
+		return nil
 	}
-	if c.Action == plans.NoOp && c.MovedFrom == nil && c.Importing == nil {
-		return &details{Heading: c.Addr.String() + " does not change"}
-	}
-	heading, notes := planview.Heading(c.InstanceChange, false)
-	out := &details{Heading: termtext.Printable(heading)}
-	for _, note := range notes {
-		out.Notes = append(out.Notes, strings.Split(termtext.Printable(note), "\n")...)
-	}
-	if view.Schema == nil {
-		out.Notes = append(out.Notes, planview.NoSchemaText)
-	}
-	fields, _ := view.Fields()
-	for _, l := range planview.Text(fields) {
-		line := lineJSON{Sign: signs[l.Action], Parts: parts(l), Forces: l.Forces}
-		if l.Nested {
-			line.Indent = nestedIndent
-		} else {
-			line.Line = places[l.Name]
-		}
-		out.Lines = append(out.Lines, line)
-	}
-	return out
-}
-
-// nestedIndent is the indentation of the lines of a long value.
-const nestedIndent = 2
-
-// parts divides a line at its changed words.
-func parts(l planview.TextLine) []string {
-	var out []string
-	end := 0
-	for _, w := range l.Changed {
-		out = append(out, termtext.Printable(l.Text[end:w.Start]), termtext.Printable(l.Text[w.Start:w.End]))
-		end = w.End
-	}
-	return append(out, termtext.Printable(l.Text[end:]))
-}
-
-// signs maps an action to the sign at the start of its lines.
-var signs = map[plans.Action]string{plans.Create: "+", plans.Delete: "-", plans.Update: "~"}
-
-// linesOf returns the lines of the attributes and blocks of a resource block, by name.
-func (d *document) linesOf(addr addrs.ConfigResource) map[string]int {
-	if lines, ok := d.lines[addr]; ok {
-		return lines
-	}
-	lines := map[string]int{}
-	d.lines[addr] = lines
-	module := d.View.Config
-	for _, name := range addr.Module.Names() {
-		if module != nil {
-			module = module.Children[name]
-		}
-	}
-	if module == nil || module.Module.Resources[addr.Resource] == nil {
-		return lines
-	}
-	schema := d.View.Source().Schema(module.Module.Resources[addr.Resource].ProviderAddr, addr.Resource)
-	if schema == nil {
-		return lines
-	}
-	for name, at := range configs.Places(module.Module.Resources[addr.Resource].Config, schema.Block) {
-		lines[name] = at[0].Start.Line
-	}
-	return lines
+	err := element(c.to, fmt.Sprintf("%s-%d", c.name, c.n), c.ready)
+	c.n++
+	c.ready = c.ready[:0]
+	return err
 }

@@ -23,20 +23,31 @@ var script string
 //go:embed page.html
 var body string
 
-// Content is what a page shows.
+// Content is what a page shows of one root module.
 type Content struct {
 	Title string // the name of the plan; "" for a configuration
 	Graph *graphview.Graph
 	View  *ui.PlanView // nil for a configuration
 	// Run holds the durations of the changes if the plan was applied; nil if they are not known.
-	Run     *graphview.Run
+	Run *graphview.Run
+	// Unknown says what was not known when the root module was planned.
+	Unknown []string
 	Version string // of this program
 }
 
-// Write writes a page.
+// Write writes a page about one root module.
 func Write(w io.Writer, c *Content) error {
+	return write(w, &overview{Title: c.Title, Version: c.Version}, func(d *document) error {
+		d.out.Modules = []moduleJSON{{Parent: -1}}
+		d.out.Roots = []rootJSON{{Module: rootOfTree, Node: -1}}
+		return d.add(0, c)
+	})
+}
+
+// write writes a page. fill adds the root modules to the document, which begins with an overview.
+func write(w io.Writer, about *overview, fill func(*document) error) error {
 	out := bufio.NewWriterSize(w, 1<<16)
-	title := c.Title
+	title := about.Title
 	if title == "" {
 		title = "configuration"
 	}
@@ -52,14 +63,12 @@ func Write(w io.Writer, c *Content) error {
 <style>%s</style>
 </head>
 %s`, policy(), html.EscapeString(title), style, body)
-	d := newDocument(c)
-	if err := element(out, "data", d.overview()); err != nil {
+	d := newDocument(out, about)
+	if err := fill(d); err != nil {
 		return err
 	}
-	for i := 0; i*chunkSize < len(d.changes); i++ {
-		if err := element(out, fmt.Sprintf("details-%d", i), d.chunk(i)); err != nil {
-			return err
-		}
+	if err := d.end(); err != nil {
+		return err
 	}
 	fmt.Fprintf(out, "<script>%s</script>\n</body>\n</html>\n", script)
 	return out.Flush()

@@ -4,14 +4,17 @@
 (() => {
 const LIMIT = 500; // nodes in a drawing
 const PAGE = 200; // entries of a list at a time
+const OPEN = 120; // boxes in the first drawing of root modules, if their names have parts
+const LABELS = 40; // texts of edges that are shown at once
 const SVG = 'http://www.w3.org/2000/svg';
 
 // ---- the content
 
 const $ = (id) => document.getElementById(id);
 const data = JSON.parse($('data').textContent);
-const { nodes, modules, changes, files } = data;
+const { nodes, modules, changes, files, roots } = data;
 const hasPlan = data.mode !== '';
+const many = !!data.many; // the page is about many root modules
 
 const ACTIONS = {
   delete: ['\u2212', 'Destroy'], replace: ['\u00b1', 'Replace'], forget: ['.', 'Forget'], update: ['~', 'Update'],
@@ -32,12 +35,20 @@ for (let e = 0; e < edgeCount; e++) {
   needs[from(e)].push(e);
   users[to(e)].push(e);
 }
+// The tree: modules and, above those of many root modules, these and the parts of their names.
 modules.forEach((m) => { m.children = []; m.nodes = []; });
 modules.forEach((m, id) => {
-  m.path = m.p < 0 ? '' : (modules[m.p].path ? modules[m.p].path + '.' : '') + 'module.' + m.n;
-  if (m.p >= 0) modules[m.p].children.push(id);
+  const up = modules[m.p];
+  m.isRoot = m.r !== undefined;
+  m.root = m.isRoot ? m.r : up ? up.root : many ? -1 : 0;
+  m.path = m.root < 0 || m.isRoot || !up ? '' : (up.path ? up.path + '.' : '') + 'module.' + m.n; // in its root module
+  m.name = m.f ? (up.f ? up.name : '') + m.n + '/' : m.isRoot ? m.n : m.path || (many ? 'all root modules' : 'root module');
+  if (up) up.children.push(id);
 });
+roots.forEach((r) => { r.nodes = []; });
 nodes.forEach((n, id) => {
+  n.root = modules[n.m].root;
+  roots[n.root].nodes.push(id);
   modules[n.m].nodes.push(id);
   n.changes = [];
   for (let i = 0; i < (n.n || 0); i++) {
@@ -46,16 +57,29 @@ nodes.forEach((n, id) => {
   }
 });
 
+// Outputs that change, by root module, and the nodes that they have.
+const outputs = roots.flatMap((r, root) => (r.o || []).map((o, i) => ({ root, a: o.a, x: o.x, at: (r.f || 0) + i })));
+roots.forEach((r) => { r.outputs = []; });
+outputs.forEach((o, id) => roots[o.root].outputs.push(id));
+{
+  const byName = new Map(outputs.map((o, id) => [o.root + ' output.' + o.a, id]));
+  nodes.forEach((n) => { if (n.k === 'output') n.output = byName.get(n.root + ' ' + n.a); });
+}
+const readAt = new Map((data.reads || []).map((read) => [read.e, read])); // what an edge between root modules means
+
 const place = (file, line) => (file < 0 || file === undefined ? '' : files[file] + ':' + line);
 const nodePlace = (n) => place(n.f, n.l);
-const moduleName = (m) => modules[m].path || 'root module';
+const moduleName = (m) => modules[m].name;
+// full is the address of a node, with its root module on a page about many.
+const full = (n) => (many && n.k !== 'root' ? roots[n.root].n + ': ' + n.a : n.a);
+const fullChange = (c) => (many ? roots[nodes[c.node].root].n + ': ' + c.a : c.a);
 const inside = (m, outer) => { for (; m >= 0; m = modules[m].p) if (m === outer) return true; return false; };
 
 const chunks = new Map();
-function details(change) {
-  const at = Math.floor(change / data.chunk);
-  if (!chunks.has(at)) chunks.set(at, JSON.parse($('details-' + at).textContent));
-  return chunks.get(at)[change % data.chunk];
+function difference(kind, at) {
+  const id = kind + '-' + Math.floor(at / data.chunk);
+  if (!chunks.has(id)) chunks.set(id, JSON.parse($(id).textContent));
+  return chunks.get(id)[at % data.chunk];
 }
 
 // ---- elements
@@ -88,20 +112,39 @@ const seconds = (d) => (d < 10 ? d.toFixed(1) : Math.round(d)) + ' s';
 const state = {
   off: new Set(hasPlan ? ['none'] : []), // actions that are hidden
   query: '', type: '', module: '',
+  root: many ? -1 : 0, // the open root module; -1 for the graph of root modules
+  unchanged: true, // root modules without changes are shown
   expanded: new Set(), // modules
   only: null, // {nodes, edges, text}: a neighborhood or a path instead of everything
-  selected: null, // {node} or {change} or {module}
+  selected: null, // {node} or {change} or {module} or {root} or {output}
   list: false,
 };
 
 const words = () => state.query.toLowerCase().split(/\s+/).filter(Boolean);
 const matches = (text, all) => { const t = text.toLowerCase(); return all.every((w) => t.includes(w)); };
 
+// scope is the place in the tree of what the graph shows.
+const scope = () => (many && state.root >= 0 ? roots[state.root].m : 0);
+
+// chosen says of each module whether it is in the one of the filter.
+let chosen = null;
+function chooseModule(path) {
+  state.module = path;
+  chosen = null;
+  if (!path) return;
+  chosen = new Uint8Array(modules.length);
+  modules.forEach((m, id) => {
+    if (m.path === path || m.p >= 0 && chosen[m.p]) chosen[id] = 1;
+    if (m.path === path) for (let at = id; at >= 0; at = modules[at].p) state.expanded.add(at);
+  });
+}
+
 // passes reports whether the filters show a node, without the search.
 function passes(n) {
   if (!OBJECTS.has(n.k)) return false;
+  if (many && state.root >= 0 && n.root !== state.root) return false;
   if (state.type && n.t !== state.type) return false;
-  if (state.module !== '' && !inside(n.m, +state.module)) return false;
+  if (chosen && !chosen[n.m]) return false;
   if (!n.changes.length) return !hasPlan || !state.off.has('none');
   return n.changes.some((c) => !state.off.has(classOf(changes[c])));
 }
@@ -113,31 +156,73 @@ function tally(ids) {
   return ORDER.filter((a) => counts.has(a)).map((a) => [a, counts.get(a)]);
 }
 
-// items returns what is drawn: nodes, and modules that stand for everything in them.
+// items returns what is drawn: nodes, and modules or root modules that stand for everything in them.
+// The members of an item are the nodes that the filters show, and it owns all nodes that stand behind
+// it in the graph.
 function items() {
-  if (state.only) return state.only.nodes.slice(0, LIMIT).map((id) => ({ node: id, members: [id] }));
-  const passing = [];
-  nodes.forEach((n, id) => { if (passes(n)) passing.push(id); });
+  if (state.only) return state.only.nodes.slice(0, LIMIT).map((id) => ({ node: id, members: [id], owned: [id] }));
+  const units = many && state.root < 0 ? rootUnits() : nodeUnits();
+  const near = many && state.root >= 0 ? neighbors() : [];
   for (;;) {
     const byKey = new Map();
-    for (const id of passing) {
-      const box = boxOf(nodes[id].m);
-      const key = box === null ? 'n' + id : 'm' + box;
-      if (!byKey.has(key)) byKey.set(key, box === null ? { node: id, members: [] } : { module: box, members: [] });
-      byKey.get(key).members.push(id);
+    for (const unit of units) {
+      const box = boxOf(unit.m);
+      const key = box === null ? 'n' + unit.node : 'm' + box;
+      if (!byKey.has(key)) byKey.set(key, { node: box === null ? unit.node : undefined, module: box === null ? undefined : box, members: [], owned: [] });
+      const item = byKey.get(key);
+      for (const id of unit.members) item.members.push(id);
+      for (const id of unit.owned) item.owned.push(id);
     }
-    if (byKey.size <= LIMIT) return [...byKey.values()];
+    if (byKey.size + near.length <= LIMIT) return [...byKey.values(), ...near];
     const largest = largestExpanded(byKey);
-    if (largest === null) return [...byKey.values()].slice(0, LIMIT);
+    if (largest === null) {
+      say('Only ' + LIMIT + ' of ' + plural(byKey.size + near.length, 'node') + ' are drawn. The list has all of them.');
+      return [...byKey.values(), ...near].slice(0, LIMIT);
+    }
     state.expanded.delete(largest);
     say(moduleName(largest) + ' has too much to draw at once (' + plural(byKey.size, 'node') + '). The list has all of it.');
   }
 }
 
-// boxOf returns the outermost module that is closed and contains module m, or null.
+function nodeUnits() {
+  const out = [];
+  nodes.forEach((n, id) => { if (passes(n)) out.push({ m: n.m, node: id, members: [id], owned: [id] }); });
+  return out;
+}
+
+function rootUnits() {
+  const out = [];
+  roots.forEach((r, i) => {
+    const members = r.nodes.filter((id) => passes(nodes[id]));
+    if (rootShown(i, members)) out.push({ m: r.m, members, owned: r.nodes });
+  });
+  return out;
+}
+
+// rootShown reports whether the filters show a root module, with the nodes in it that they show.
+function rootShown(i, members) {
+  const r = roots[i];
+  if (members.length && (!hasPlan || members.some((id) => nodes[id].changes.length))) return true;
+  if (state.type || state.module) return members.length > 0;
+  if (r.s === 'unchanged') return state.unchanged;
+  return r.s !== 'changes' || !r.counts.length; // of which it may only have outputs
+}
+
+// neighbors returns items for the root modules that the open one reads, and those that read it.
+function neighbors() {
+  const at = roots[state.root].k;
+  const near = new Set([...needs[at].map((e) => nodes[to(e)].root), ...users[at].map((e) => nodes[from(e)].root)]);
+  return [...near].map((i) => ({ module: roots[i].m, outside: true, members: roots[i].nodes, owned: roots[i].nodes }));
+}
+
+// boxOf returns the outermost closed part of the tree that contains m and is in what the graph shows,
+// or null. In the graph of root modules, each of these is closed.
 function boxOf(m) {
   let box = null;
-  for (; m >= 0; m = modules[m].p) if (!state.expanded.has(m)) box = m;
+  const top = scope();
+  for (; m >= 0; m = m === top ? -1 : modules[m].p) {
+    if (!state.expanded.has(m) || many && state.root < 0 && modules[m].isRoot) box = m;
+  }
   return box;
 }
 
@@ -149,24 +234,27 @@ function largestExpanded(byKey) {
     counts.set(m, (counts.get(m) || 0) + 1);
   }
   let best = null;
-  for (const [m, count] of counts) if (state.expanded.has(m) && (best === null || count > counts.get(best))) best = m;
+  for (const [m, count] of counts) if (state.expanded.has(m) && !(many && m === 0) && (best === null || count > counts.get(best))) best = m;
   return best;
 }
 
-// links returns the edges between items. An edge may pass through nodes that are not drawn.
+// links returns the edges between items. An edge may pass through nodes that are not drawn, but not
+// through root modules that are not.
 function links(list) {
-  const owner = new Int32Array(nodes.length).fill(-1);
-  list.forEach((item, i) => item.members.forEach((id) => { owner[id] = i; }));
+  const apart = many && state.root >= 0 && !state.only;
+  const owner = new Int32Array(nodes.length).fill(apart ? -2 : -1);
+  if (apart) roots[state.root].nodes.forEach((id) => { if (nodes[id].k !== 'root') owner[id] = -1; });
+  list.forEach((item, i) => item.owned.forEach((id) => { owner[id] = i; }));
   const seen = new Int32Array(nodes.length).fill(-1);
   const out = [];
   list.forEach((item, i) => {
     const found = new Set();
-    const todo = item.members.slice();
+    const todo = item.owned.slice();
     todo.forEach((id) => { seen[id] = i; });
     while (todo.length) {
       for (const e of needs[todo.pop()]) {
         const next = to(e);
-        if (seen[next] === i) continue;
+        if (seen[next] === i || owner[next] === -2) continue;
         seen[next] = i;
         if (owner[next] < 0) todo.push(next);
         else if (owner[next] !== i && !found.has(owner[next])) { found.add(owner[next]); out.push([i, owner[next]]); }
@@ -178,7 +266,8 @@ function links(list) {
 
 // ---- layout: layers from left to right, each item after all that it needs
 
-const WIDTH = 212, GAP_X = 46, GAP_Y = 16, TALL = 26;
+const WIDTH = 212, GAP_Y = 16;
+const gapX = () => (many && state.root < 0 ? 150 : 46); // edges between root modules have texts
 
 function layout(list, edges) {
   const n = list.length;
@@ -280,7 +369,7 @@ function column(list, layer, x, before) {
       y = list[i].y + list[i].height + GAP_Y;
     });
     if (wishes) part.forEach((i) => { list[i].y += shift / wishes; });
-    x += WIDTH + (p + 1 < parts ? 28 : GAP_X);
+    x += WIDTH + (p + 1 < parts ? 28 : gapX());
   }
   return x;
 }
@@ -295,9 +384,17 @@ const short = (text, n) => (text.length > n ? '\u2026' + text.slice(text.length 
 
 function draw(keepView) {
   if (state.list) return;
-  const list = items();
-  const edges = links(list);
+  let list = items();
+  let edges = links(list);
+  const linked = new Set(edges.flat());
+  if (list.some((item, i) => item.outside && !linked.has(i))) { // such as a root module that only comes before
+    list = list.filter((item, i) => !item.outside || linked.has(i));
+    edges = links(list);
+  }
   layout(list, edges);
+  const texts = many && state.root < 0 && !state.only ? edgeTexts(list) : new Map();
+  const labels = [], incoming = list.map(() => 0), outgoing = list.map(() => 0);
+  for (const [a, b] of edges) { incoming[a]++; outgoing[b]++; }
   const lines = edges.map(([a, b]) => {
     const s = list[b], t = list[a];
     const x1 = s.x + WIDTH, y1 = s.y + s.height / 2, x2 = t.x, y2 = t.y + t.height / 2;
@@ -305,6 +402,13 @@ function draw(keepView) {
     const path = svg('path', { class: 'edge', 'marker-end': 'url(#arrow)',
       d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2 - 3} ${y2}` });
     path.ends = [a, b];
+    const text = texts.get(a + ' ' + b);
+    if (!text) return path;
+    path.append(svg('title', {}, text.all));
+    const atStart = incoming[a] > outgoing[b]; // the text is where there are fewer
+    const label = svg('text', { class: 'reads' + (atStart ? ' start' : ''), x: atStart ? x1 + 8 : x2 - 14, y: (atStart ? y1 : y2) - 5 }, text.short);
+    label.ends = path.ends;
+    labels.push(label);
     return path;
   });
   drawn = list;
@@ -312,7 +416,8 @@ function draw(keepView) {
   world.replaceChildren(
     svg('defs', {}, svg('marker', { id: 'arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: 'userSpaceOnUse',
       orient: 'auto' }, svg('path', { class: 'tip', d: 'M0 0.5L8 4L0 7.5z' }))),
-    ...lines, ...list.map((item) => item.el));
+    ...lines, ...labels, ...list.map((item) => item.el));
+  world.classList.toggle('crowded', labels.length > LABELS);
   $('empty').hidden = list.length > 0;
   $('empty').textContent = 'Nothing to draw. ' + (nodes.some((n) => OBJECTS.has(n.k)) ? 'Change the filters above.' : '');
   light();
@@ -320,30 +425,63 @@ function draw(keepView) {
   if (!keepView) fit();
 }
 
+// edgeTexts returns what root modules read of one another, by the items that stand for them.
+function edgeTexts(list) {
+  const owner = new Map();
+  list.forEach((item, i) => item.owned.forEach((id) => { if (nodes[id].k === 'root') owner.set(id, i); }));
+  const names = new Map();
+  for (const read of data.reads || []) {
+    const a = owner.get(from(read.e)), b = owner.get(to(read.e));
+    if (a === undefined || b === undefined || a === b) continue;
+    const key = a + ' ' + b;
+    if (!names.has(key)) names.set(key, new Set());
+    for (const name of readNames(read)) names.get(key).add(name);
+  }
+  const out = new Map();
+  for (const [key, set] of names) {
+    const all = [...set];
+    const some = all.slice(0, 2).join(', ');
+    out.set(key, { all: all.join(', '), short: shorten(some, 20) + (all.length > 2 ? ' +' + (all.length - 2) : '') });
+  }
+  return out;
+}
+
+// readNames says which outputs a root module reads of another one.
+const readNames = (read) => (read.k === 'after' ? ['comes after'] : read.all ? ['all outputs'] : read.o || []);
+const shorten = (text, n) => (text.length > n ? text.slice(0, n - 1) + '\u2026' : text);
+
 // box draws an item.
 function box(item, index) {
   const isModule = item.module !== undefined;
+  const m = isModule ? modules[item.module] : null;
+  const root = m && m.isRoot ? m.root : -1;
   const n = isModule ? null : nodes[item.node];
-  const counts = tally(item.members);
+  const counts = tally(item.members).filter(([action]) => !isModule || action !== 'none' || !state.off.has('none'));
+  const failed = root >= 0 && ['failed', 'skipped'].includes(roots[root].s);
   const worst = counts.length ? counts[0][0] : 'none';
   const path = isModule ? '' : modules[n.m].path;
-  const name = isModule ? moduleName(item.module) : path ? n.a.slice(path.length + 1) : n.a;
+  const name = isModule ? m.name : path ? n.a.slice(path.length + 1) : n.a;
   const total = counts.reduce((sum, [, count]) => sum + count, 0);
+  const where = [path, many && state.only && n && n.k !== 'root' ? roots[n.root].n : ''].filter(Boolean).join(' of ');
   let under = [];
   if (isModule || total > 1) {
     under = counts.slice(0, 4).map(([a, count], i) => svg('tspan', { class: 'count x-' + a, dx: i ? 8 : 0 }, ACTIONS[a][0] + count));
-    if (!counts.length) under = [resourceCount(item.members.map((id) => nodes[id]))];
+    if (root >= 0) under.push(...rootNote(root, counts));
+    else if (m && m.f) under.push((counts.length ? '  in ' : '') + plural(rootsIn(item).length, 'root module'));
+    else if (!counts.length) under = [resourceCount(item.members.map((id) => nodes[id]))];
   } else {
-    under = [counts.length ? ACTIONS[worst][1].toLowerCase() : n.k, path ? '  in ' + short(path, 24) : ''];
+    under = [counts.length ? ACTIONS[worst][1].toLowerCase() : n.k === 'root' ? 'root module' : n.k, where ? '  in ' + short(where, 24) : ''];
   }
-  const label = (isModule ? 'Module ' + name + ', closed' : name + (path ? ' in ' + path : '')) + ': ' +
-    (counts.map(([a, count]) => count + ' ' + ACTIONS[a][1].toLowerCase()).join(', ') || 'no change');
+  const kind = root >= 0 ? 'Root module ' : m && m.f ? 'Root modules ' : 'Module ';
+  const label = (isModule ? kind + name + (root >= 0 ? '' : ', closed') : name + (where ? ' in ' + where : '')) + ': ' +
+    (failed ? STATUSES[roots[root].s] : counts.map(([a, count]) => count + ' ' + ACTIONS[a][1].toLowerCase()).join(', ') || 'no change');
   return svg('g', {
-    class: 'item x-' + worst + (isModule ? ' module' : ''), transform: `translate(${item.x} ${item.y})`, tabindex: index ? -1 : 0,
-    role: 'button', 'aria-label': shown(label), 'data-address': isModule ? modules[item.module].path : n.a,
+    class: 'item x-' + worst + (isModule ? ' module' : '') + (failed ? ' failed' : '') + (item.outside ? ' outside' : ''),
+    transform: `translate(${item.x} ${item.y})`, tabindex: index ? -1 : 0,
+    role: 'button', 'aria-label': shown(label), 'data-address': isModule ? m.path || m.name : n.a,
     onclick: () => open(item), onkeydown: (event) => steer(event, index),
   },
-  svg('title', {}, isModule ? name : n.a),
+  svg('title', {}, isModule ? name : full(n)),
   isModule ? svg('rect', { class: 'behind', x: 5, y: 5, width: WIDTH, height: item.height, rx: 7 }) : null,
   svg('rect', { class: 'box', width: WIDTH, height: item.height, rx: 7 }),
   svg('rect', { class: 'strip', x: 0, y: 8, width: 4, height: item.height - 16, rx: 2 }),
@@ -351,8 +489,33 @@ function box(item, index) {
   svg('text', { class: 'under', x: 14, y: 34 }, ...under));
 }
 
+// STATUSES are the statuses of root modules as text.
+const STATUSES = { changes: 'changes', unchanged: 'no changes', waits: 'waits for others', failed: 'planning failed', skipped: 'not planned' };
+
+const HEADINGS = { unchanged: 'No changes', waits: 'This will be applied later', failed: 'Planning failed', skipped: 'Not planned' };
+
+// rootNote says what the counts in the box of a root module don't.
+function rootNote(root, counts) {
+  const r = roots[root];
+  if (r.s === 'failed' || r.s === 'skipped') return [svg('tspan', { class: 'x-delete' }, STATUSES[r.s])];
+  if (r.s === 'waits') return [svg('tspan', { dx: counts.length ? 8 : 0 }, STATUSES.waits)];
+  if (counts.length) return [];
+  if (r.outputs.length) return [plural(r.outputs.length, 'output')];
+  return [hasPlan ? STATUSES.unchanged : resourceCount(r.nodes.map((id) => nodes[id]).filter((n) => OBJECTS.has(n.k)))];
+}
+
+// rootsIn returns the root modules that an item stands for.
+const rootsIn = (item) => item.owned.filter((id) => nodes[id].k === 'root').map((id) => nodes[id].root);
+
+// open shows a node or opens a module. A root module is selected first, and then opened.
 function open(item) {
   if (item.module === undefined) { select({ node: item.node }); return; }
+  const m = modules[item.module];
+  if (m.isRoot) {
+    if (state.selected && state.selected.root === m.root && canEnter(m.root) || item.outside) enter(m.root);
+    else select({ root: m.root });
+    return;
+  }
   expand(item.module);
   select({ module: item.module });
 }
@@ -360,6 +523,25 @@ function open(item) {
 function expand(m) {
   for (; m >= 0; m = modules[m].p) state.expanded.add(m);
   draw();
+}
+
+// canEnter reports whether the page has what is in a root module.
+const canEnter = (root) => roots[root].nodes.some((id) => OBJECTS.has(nodes[id].k));
+
+// enter opens a root module in the graph, or closes all for -1.
+function enter(root) {
+  state.only = null;
+  state.root = root;
+  $('root').value = root < 0 ? '' : root;
+  if (root >= 0) openSmall(roots[root].m);
+  if (state.list) drawList(); else draw();
+  select(root < 0 ? null : { root });
+}
+
+// openSmall opens a module unless it has many resources, or shows nothing else.
+function openSmall(m) {
+  const direct = modules[m].nodes.filter((id) => passes(nodes[id])).length;
+  if (direct + modules[m].children.length <= 60 || !modules[m].children.length) state.expanded.add(m);
 }
 
 function collapse(m) {
@@ -374,10 +556,34 @@ function places() {
       el('button', { type: 'button', id: 'everything', onclick: showEverything }, 'Show everything'));
     return;
   }
-  const open = [...state.expanded].filter((m) => boxOf(m) === null && (modules.length > 1)).sort((a, b) => a - b);
-  $('places').replaceChildren(...open.slice(0, 12).map((m) => el('button', { type: 'button', onclick: () => collapse(m),
+  const top = scope();
+  const open = [...state.expanded].filter((m) => !(many && m === top) && inside(m, top) && boxOf(m) === null && (modules.length > 1))
+    .sort((a, b) => a - b);
+  const back = many && state.root >= 0 ? [el('button', { type: 'button', id: 'all-roots', onclick: () => leave() }, '\u2039 All root modules'),
+    el('strong', {}, roots[state.root].n)] : [];
+  $('places').replaceChildren(...back, ...open.slice(0, 12).map((m) => el('button', { type: 'button', onclick: () => collapse(m),
     'aria-label': 'Close ' + moduleName(m) }, short(moduleName(m), 32) + ' \u00d7')),
   ...(open.length > 12 ? [el('span', { class: 'note' }, 'and ' + (open.length - 12) + ' more')] : []));
+}
+
+// leave shows all root modules, with the one that was open selected.
+function leave() {
+  const root = state.root;
+  enter(-1);
+  showRootAt(root);
+}
+
+// showRootAt selects a root module and shows it in the graph of root modules.
+function showRootAt(root) {
+  if (!state.list) {
+    if (state.root >= 0 || state.only) { state.root = -1; state.only = null; $('root').value = ''; }
+    for (let m = modules[roots[root].m].p; m >= 0; m = modules[m].p) state.expanded.add(m);
+    draw(true);
+    const item = drawn.find((i) => i.module === roots[root].m);
+    if (item) reveal(item);
+  }
+  select({ root });
+  if (state.list) $('panel').focus();
 }
 
 function showEverything() {
@@ -390,12 +596,13 @@ function light() {
   const chosen = state.selected;
   const lit = new Set();
   drawn.forEach((item, i) => {
-    const is = chosen && (chosen.module !== undefined ? item.module === chosen.module : item.members.includes(chosen.node));
+    const is = chosen && (chosen.module !== undefined ? item.module === chosen.module :
+      chosen.root !== undefined ? many && item.module === roots[chosen.root].m : item.members.includes(chosen.node));
     item.el.classList.toggle('selected', !!is);
     if (is) lit.add(i);
   });
   const near = new Set(lit);
-  for (const line of world.querySelectorAll('.edge')) {
+  for (const line of world.querySelectorAll('.edge, .reads')) {
     const on = !!state.only && !!state.only.steps || line.ends.some((i) => lit.has(i));
     line.classList.toggle('lit', on && (lit.size > 0 || !!state.only));
     if (line.ends.some((i) => lit.has(i))) line.ends.forEach((i) => near.add(i));
@@ -404,7 +611,8 @@ function light() {
   if (all.length) {
     near.clear();
     drawn.forEach((item, i) => {
-      if (item.members.some((id) => matches(nodes[id].a, all) || nodes[id].changes.some((c) => matches(changes[c].a, all)))) near.add(i);
+      if (item.members.some((id) => matches(full(nodes[id]), all) || nodes[id].changes.some((c) => matches(fullChange(changes[c]), all))) ||
+        many && item.module !== undefined && rootsIn(item).some((i) => matches(roots[i].n, all))) near.add(i);
     });
   }
   drawn.forEach((item, i) => item.el.classList.toggle('lit', near.has(i)));
@@ -490,19 +698,96 @@ function showPanel() {
   const s = state.selected;
   if (!s) welcome();
   else if (s.module !== undefined) showModule(s.module);
+  else if (s.root !== undefined) showRoot(s.root);
+  else if (s.output !== undefined) showOutput(s.output);
   else showNode(s.node, s.change);
 }
 
+// dangerous returns the changes that destroy something, of all or some nodes.
+function dangerous(ids) {
+  const out = [];
+  for (const id of ids) for (const c of nodes[id].changes) if (['delete', 'replace', 'forget'].includes(changes[c].x)) out.push(c);
+  return out.sort((a, b) => ORDER.indexOf(changes[a].x) - ORDER.indexOf(changes[b].x) || a - b);
+}
+
 function welcome() {
-  const dangerous = changes.map((c, id) => id).filter((id) => ['delete', 'replace', 'forget'].includes(changes[id].x));
-  dangerous.sort((a, b) => ORDER.indexOf(changes[a].x) - ORDER.indexOf(changes[b].x));
+  if (many) { showEstate(); return; }
   panel(el('h2', {}, data.title || 'Configuration'),
     hasPlan ? null : el('p', { class: 'note' }, 'The graph of a configuration. Open a plan to see changes.'),
     el('p', { class: 'note' }, resourceCount(nodes.filter((n) => OBJECTS.has(n.k))) + ' in ' +
       plural(modules.length, 'module') + '. Select a node to see what happens to it and why.'),
-    ...(dangerous.length ? [el('h3', {}, 'Destroyed or replaced'), entries(dangerous)] : []),
+    ...aboutRoot(0),
     el('p', { class: 'note' }, 'An arrow leads from what is needed to what needs it. Written by tofu ' + data.version + '.'));
 }
+
+// showEstate is about all root modules.
+function showEstate() {
+  const by = (status) => roots.map((r, i) => i).filter((i) => roots[i].s === status);
+  const section = (title, list) => (list.length ? [el('h3', {}, title), rootEntries(list)] : []);
+  const lost = dangerous(nodes.keys());
+  panel(el('h2', {}, data.title || 'Root modules'), el('p', { class: 'note', id: 'about' }, data.summary || plural(roots.length, 'root module')),
+    ...section('Planning failed', by('failed')), ...section('Not planned', by('skipped')), ...section('Waits for deferred changes', by('waits')),
+    ...(lost.length ? [el('h3', {}, 'Destroyed or replaced'), entries(lost)] : []),
+    ...section('Changes', by('changes')), ...section('Root modules', by(undefined)),
+    el('p', { class: 'note' }, 'An arrow leads from a root module to one that reads its outputs. Select a root module to see which, ' +
+      'and select it again to open it. Written by tofu ' + data.version + '.'));
+}
+
+// showRoot is about one of many root modules.
+function showRoot(i) {
+  const r = roots[i];
+  const reads = (title, all, end) => { // other edges are of what reads an output that the page doesn't have
+    const list = all.filter((e) => readAt.has(e));
+    return list.length ? [el('h3', {}, title), paged(list, (e) => readEntry(nodes[end(e)].root, e))] : [];
+  };
+  const changing = r.nodes.flatMap((id) => nodes[id].changes.filter((c) => changes[c].x && !['delete', 'replace', 'forget'].includes(changes[c].x)));
+  panel(el('h2', {}, r.n), r.d && r.d !== r.n ? el('p', { class: 'place' }, r.d) : null,
+    HEADINGS[r.s] || r.w ? el('p', { id: 'heading' }, [HEADINGS[r.s], r.w].filter(Boolean).join(': ') + '.') : null,
+    el('div', { class: 'buttons' },
+      canEnter(i) && state.root !== i ? el('button', { type: 'button', id: 'enter', onclick: () => { setView(false); enter(i); } }, 'Open') : null,
+      el('button', { type: 'button', onclick: () => { $('first').value = r.n; $('second').focus(); } }, 'Why before \u2026'),
+      el('button', { type: 'button', onclick: () => { $('second').value = r.n; $('first').focus(); } }, 'Why after \u2026')),
+    ...aboutRoot(i),
+    ...(changing.length ? [el('h3', {}, 'Changes'), entries(changing, true)] : []),
+    ...reads('Reads', needs[r.k], to), ...reads('Read by', users[r.k], from));
+}
+
+// aboutRoot says what concerns a root module as a whole.
+function aboutRoot(i) {
+  const r = roots[i], out = [];
+  for (const e of r.e || []) {
+    out.push(el('div', { class: 'problem' }, el('p', {}, el('strong', {}, e.s)), e.p ? el('p', { class: 'place' }, e.p) : null,
+      e.d ? el('p', { class: 'text' }, e.d) : null));
+  }
+  if (r.u) out.push(el('h3', {}, 'Not known when it was planned'), paged(r.u, (text) => text));
+  if (r.p) {
+    out.push(el('h3', {}, 'Goes back'), el('p', { class: 'note' }, 'The plan goes back to how the objects were ' + r.p.w + '.'));
+    if (r.p.l) out.push(el('div', { id: 'lost' }, el('p', {}, el('strong', {}, 'Not everything can be undone:')), paged(r.p.l, (l) => lostEntry(l))));
+  }
+  const lost = dangerous(r.nodes);
+  if (lost.length) out.push(el('h3', {}, 'Destroyed or replaced'), entries(lost, true));
+  if (r.outputs.length) {
+    const all = paged(r.outputs, (id) => el('div', {}, ...rows(null, difference('outputs', outputs[id].at).l || [])));
+    out.push(el('h3', {}, 'Outputs'), el('div', { class: 'diff', id: 'outputs', role: 'group', 'aria-label': 'Outputs', tabindex: 0 }, all));
+  }
+  if (r.h) out.push(el('h3', {}, 'Renamed?'), el('p', { class: 'note' }, 'Objects that are destroyed look like others that are created. ' +
+    'If only their addresses change, moved blocks keep them.'), paged(r.h, renameEntry));
+  return out;
+}
+
+const lostEntry = (l) => el('span', { class: 'lost' }, l.c < 0 ? el('code', {}, l.a) :
+  el('button', { type: 'button', class: 'link', onclick: () => go({ change: l.c }) }, l.a), ' ' + l.t + '.');
+
+const renameEntry = (h) => el('div', { class: 'rename' }, el('p', { class: 'note' }, (h.m ? 'In ' + h.m + ', for ' : 'For ') + plural(h.n, 'object') + ':'),
+  el('pre', { class: 'moved', tabindex: 0 }, h.t));
+
+// showOutput is about an output that changes.
+function showOutput(id) {
+  const o = outputs[id];
+  panel(el('h2', {}, 'output.' + o.a), many ? rootLink(o.root) : null, diff(null, difference('outputs', o.at).l || []));
+}
+
+const rootLink = (i) => el('p', { class: 'note' }, 'in ', el('button', { type: 'button', class: 'link', onclick: () => showRootAt(i) }, roots[i].n));
 
 function showModule(m) {
   const members = [];
@@ -513,42 +798,49 @@ function showModule(m) {
     el('div', { class: 'buttons' },
       el('button', { type: 'button', onclick: () => (state.expanded.has(m) ? collapse(m) : expand(m)) },
         state.expanded.has(m) ? 'Close in the graph' : 'Open in the graph')),
-    ...(hasPlan ? [el('h3', {}, 'Changes'), entries(all)] : [el('h3', {}, 'Resources'), nodeEntries(members)]));
+    ...(hasPlan ? [el('h3', {}, 'Changes'), entries(all, true)] : [el('h3', {}, 'Resources'), nodeEntries(members)]));
 }
 
 function showNode(id, change) {
   const n = nodes[id];
+  if (n.k === 'root') { showRoot(n.root); return; }
   if (change === undefined && n.changes.length === 1) change = n.changes[0];
-  const about = change === undefined ? null : details(change);
-  const many = n.changes.length > 1;
+  const about = change === undefined ? null : difference('details', change);
+  const several = n.changes.length > 1;
   panel(
     el('h2', {}, change === undefined ? n.a : changes[change].a),
+    many ? rootLink(n.root) : null,
     el('p', { class: 'place' }, nodePlace(n) || (OBJECTS.has(n.k) ? 'only in the state' : '')),
     about ? el('p', { id: 'heading' }, about.h) : el('p', { class: 'note' }, n.k + (n.t ? ' of type ' + n.t : '')),
     ...(about ? (about.n || []).map((note) => el('p', { class: 'note' }, note)) : []),
     change !== undefined && changes[change].d ? el('p', { class: 'note' }, 'took ' + seconds(changes[change].d)) : null,
-    about && about.l ? difference(n, about.l) : null,
+    about && about.l ? diff(n, about.l) : null,
+    n.output !== undefined ? diff(n, difference('outputs', outputs[n.output].at).l || []) : null,
     el('div', { class: 'buttons' },
       el('button', { type: 'button', id: 'near', onclick: () => neighborhood(id, 1) }, 'Neighborhood'),
       el('button', { type: 'button', onclick: () => neighborhood(id, 3) }, 'Three steps'),
-      el('button', { type: 'button', onclick: () => { $('first').value = n.a; $('second').focus(); } }, 'Why before \u2026'),
-      el('button', { type: 'button', onclick: () => { $('second').value = n.a; $('first').focus(); } }, 'Why after \u2026')),
-    ...(many ? [el('h3', {}, plural(n.changes.length, 'instance')), entries(n.changes)] : []),
+      el('button', { type: 'button', onclick: () => { $('first').value = full(n); $('second').focus(); } }, 'Why before \u2026'),
+      el('button', { type: 'button', onclick: () => { $('second').value = full(n); $('first').focus(); } }, 'Why after \u2026')),
+    ...(several ? [el('h3', {}, plural(n.changes.length, 'instance')), entries(n.changes, true)] : []),
     ...relations('Needs', needs[id].map((e) => [to(e), e])),
     ...relations('Needed by', users[id].map((e) => [from(e), e])));
 }
 
-// difference shows the lines of a change.
-function difference(n, lines) {
+// diff shows the lines of a change.
+function diff(n, lines) {
+  return el('div', { class: 'diff', role: 'group', 'aria-label': 'Difference', tabindex: 0 }, ...rows(n, lines));
+}
+
+function rows(n, lines) {
   const kinds = { '+': 'create', '-': 'delete', '~': 'update' };
   const signs = { '+': '+', '-': '\u2212', '~': '~' };
-  return el('div', { class: 'diff', role: 'group', 'aria-label': 'Difference', tabindex: 0 }, ...lines.map((l) => {
+  return lines.map((l) => {
     const text = el('span', { class: 'text' }, ...l.t.map((part, i) => (i % 2 ? el('mark', {}, part) : part)));
     text.style.paddingLeft = (l.i || 0) + 'ch';
     return el('div', { class: 'row' + (kinds[l.s] ? ' x-' + kinds[l.s] : '') + (l.r ? ' forces' : '') },
       el('span', { class: 'place' }, ...(l.n ? [el('span', { class: 'unseen' }, files[n.f] + ':'), String(l.n)] : [])),
       el('span', { class: 'sign' }, signs[l.s] || ' '), text);
-  }));
+  });
 }
 
 function relations(title, list) {
@@ -577,15 +869,17 @@ function paged(list, entry) {
   return ul;
 }
 
-const entries = (ids) => paged(ids, changeEntry);
+const entries = (ids, bare) => paged(ids, (id) => changeEntry(id, bare));
 const nodeEntries = (ids) => paged(ids, (id) => nodeEntry(id, nodePlace(nodes[id])));
 
-function changeEntry(id) {
+// changeEntry is an entry for a change. bare leaves out the root module.
+function changeEntry(id, bare) {
   const c = changes[id], action = classOf(c);
   return el('button', { type: 'button', class: 'entry x-' + action, 'data-change': id,
     'aria-current': state.selected && state.selected.change === id ? 'true' : null, onclick: () => go({ change: id }) },
   el('span', { class: 'sign', 'aria-hidden': 'true' }, ACTIONS[action][0]), el('span', { class: 'unseen' }, ACTIONS[action][1] + ' '),
-  el('span', { class: 'address' }, c.a), el('span', { class: 'place' }, nodePlace(nodes[c.node])),
+  el('span', { class: 'address' }, many && !bare && state.root !== nodes[c.node].root ? el('span', { class: 'in' }, roots[nodes[c.node].root].n + ' ') : null, c.a),
+  el('span', { class: 'place' }, nodePlace(nodes[c.node])),
   c.d ? el('span', { class: 'took' }, seconds(c.d)) : null);
 }
 
@@ -594,13 +888,42 @@ function nodeEntry(id, where) {
   const action = counts.length ? counts[0][0] : 'none';
   return el('button', { type: 'button', class: 'entry x-' + action, 'data-node': id, onclick: () => go({ node: id }) },
     el('span', { class: 'sign', 'aria-hidden': 'true' }, OBJECTS.has(n.k) ? ACTIONS[action][0] : ' '),
-    el('span', { class: 'address' }, n.a), el('span', { class: 'place' }, where));
+    el('span', { class: 'address' }, many && n.k !== 'root' && n.root !== state.root ? el('span', { class: 'in' }, roots[n.root].n + ' ') : null, n.a),
+    el('span', { class: 'place' }, where));
+}
+
+const rootEntries = (list) => paged(list, (i) => rootEntry(i));
+
+// rootEntry is an entry for one of many root modules. what says more about it.
+function rootEntry(i, what, where) {
+  const r = roots[i], failed = ['failed', 'skipped'].includes(r.s);
+  const action = failed ? 'delete' : r.counts.length ? r.counts[0][0] : 'none';
+  return el('button', { type: 'button', class: 'entry x-' + action, 'data-root': i, onclick: () => showRootAt(i) },
+    el('span', { class: 'sign', 'aria-hidden': 'true' }, failed ? '!' : ACTIONS[action][0]), el('span', { class: 'address' }, r.n,
+      what ? el('span', { class: 'in' }, ' ' + what) : null),
+    el('span', { class: 'place' }, where !== undefined ? where : failed || r.s === 'waits' ? STATUSES[r.s] :
+      r.counts.map(([a, count]) => ACTIONS[a][0] + count).join(' ')));
+}
+
+const readEntry = (i, e) => rootEntry(i, readNames(readAt.get(e)).join(', ') + (readAt.get(e).u ? ' (' + readAt.get(e).u + ')' : ''),
+  place(data.edges[e * EDGE + 2], data.edges[e * EDGE + 3]));
+
+function outputEntry(id) {
+  const o = outputs[id];
+  return el('button', { type: 'button', class: 'entry x-' + o.x, 'data-output': id, onclick: () => { select({ output: id }); if (state.list) $('panel').focus(); } },
+    el('span', { class: 'sign', 'aria-hidden': 'true' }, ACTIONS[o.x] ? ACTIONS[o.x][0] : ' '),
+    el('span', { class: 'address' }, many && state.root < 0 ? el('span', { class: 'in' }, roots[o.root].n + ' ') : null, 'output.' + o.a));
 }
 
 // go selects something and shows it in the drawing.
 function go(what) {
   const id = what.change !== undefined ? changes[what.change].node : what.node;
+  if (nodes[id].k === 'root') { showRootAt(nodes[id].root); return; }
   if (!state.list && OBJECTS.has(nodes[id].k)) {
+    if (many && state.root !== nodes[id].root && !(state.only && state.only.nodes.includes(id))) {
+      state.root = nodes[id].root;
+      $('root').value = state.root;
+    }
     if (state.only && !state.only.nodes.includes(id)) state.only = null;
     if (!state.only) for (let m = nodes[id].m; m >= 0; m = modules[m].p) state.expanded.add(m);
     draw(true);
@@ -637,7 +960,7 @@ function neighborhood(id, depth) {
     }
   }
   const list = [...near].filter((other) => OBJECTS.has(nodes[other].k) || other === id);
-  state.only = { nodes: list, text: 'Near ' + nodes[id].a };
+  state.only = { nodes: list, text: 'Near ' + full(nodes[id]) };
   if (list.length > LIMIT) say('Only ' + LIMIT + ' of ' + plural(list.length, 'node') + ' are drawn.');
   setView(false);
   draw();
@@ -648,13 +971,14 @@ function neighborhood(id, depth) {
 function resolve(text) {
   const wanted = text.trim();
   if (!wanted) return null;
-  let id = nodes.findIndex((n) => n.a === wanted);
-  if (id >= 0) return id;
-  const change = changes.find((c) => c.a === wanted);
-  if (change) return change.node;
+  const find = (test) => { const id = nodes.findIndex(test); return id < 0 ? undefined : id; };
+  const here = (n) => !many || n.root === state.root;
+  const change = changes.find((c) => (c.a === wanted && here(nodes[c.node])) || fullChange(c) === wanted);
   const all = wanted.toLowerCase().split(/\s+/);
-  id = nodes.findIndex((n) => OBJECTS.has(n.k) && matches(n.a, all));
-  return id >= 0 ? id : null;
+  const id = [() => find((n) => n.a === wanted && (here(n) || n.k === 'root')), () => find((n) => full(n) === wanted), () => change && change.node,
+    () => find((n) => OBJECTS.has(n.k) && here(n) && matches(n.a, all)), () => find((n) => OBJECTS.has(n.k) && matches(full(n), all)),
+    () => find((n) => n.k === 'root' && matches(n.a, all))].reduce((got, next) => (got === undefined ? next() : got), undefined);
+  return id === undefined ? null : id;
 }
 
 // path returns the edges of a shortest path from a node to one that it needs, or null.
@@ -679,17 +1003,17 @@ function why(event) {
     if (id === null) { say('There is no address \u201c' + $(input).value + '\u201d.'); $(input).focus(); return; }
   }
   let edges = path(second, first), early = first, late = second;
-  let text = nodes[first].a + ' is before ' + nodes[second].a;
+  let text = full(nodes[first]) + ' is before ' + full(nodes[second]);
   if (!edges) {
     edges = path(first, second);
     [early, late] = [second, first];
-    text = 'It is the other way around: ' + nodes[second].a + ' is before ' + nodes[first].a;
+    text = 'It is the other way around: ' + full(nodes[second]) + ' is before ' + full(nodes[first]);
   }
   if (!edges) {
     state.only = null;
     draw();
     state.selected = null;
-    panel(el('h2', {}, 'Independent'), el('p', { id: 'answer' }, nodes[first].a + ' and ' + nodes[second].a +
+    panel(el('h2', {}, 'Independent'), el('p', { id: 'answer' }, full(nodes[first]) + ' and ' + full(nodes[second]) +
       ' don\u2019t wait for one another.'));
     return;
   }
@@ -700,10 +1024,17 @@ function why(event) {
   setView(false);
   draw();
   panel(el('h2', {}, text), destroyed ? el('p', { class: 'note' }, 'Both are destroyed, so the order is reversed: ' +
-    nodes[late].a + ' is destroyed first.') : null,
+    full(nodes[late]) + ' is destroyed first.') : null,
   el('ol', { class: 'steps', id: 'answer' }, ...steps.map((e) => el('li', {},
     nodeEntry(from(e), place(data.edges[e * EDGE + 2], data.edges[e * EDGE + 3])), el('span', { class: 'note' },
-      data.edges[e * EDGE + 2] < 0 ? 'depends, as the state says, on ' + nodes[to(e)].a : 'refers to ' + nodes[to(e)].a)))));
+      meaning(e))))));
+}
+
+// meaning says what an edge is.
+function meaning(e) {
+  const target = full(nodes[to(e)]), read = readAt.get(e);
+  if (read) return read.k === 'after' ? 'comes after ' + target : 'reads ' + readNames(read).join(', ') + ' of ' + target;
+  return (data.edges[e * EDGE + 2] < 0 ? 'depends, as the state says, on ' : 'refers to ') + target;
 }
 
 function critical() {
@@ -719,7 +1050,7 @@ function critical() {
   el('ol', { class: 'steps', id: 'answer' }, ...list.map((c) => {
     const bar = el('span', { class: 'bar' });
     bar.style.width = Math.max(1, 100 * (changes[c].d || 0) / longest) + '%';
-    return el('li', {}, changeEntry(c), bar);
+    return el('li', {}, changeEntry(c, true), bar);
   })));
 }
 
@@ -731,19 +1062,27 @@ function drawList() {
   const groups = new Map(ORDER.map((a) => [a, []]));
   nodes.forEach((n, id) => {
     if (!passes(n)) return;
-    if (!n.changes.length && matches(n.a, all)) groups.get('none').push({ node: id });
+    if (!n.changes.length && matches(full(n), all)) groups.get('none').push({ node: id });
     for (const c of n.changes) {
       const action = classOf(changes[c]);
-      if (!state.off.has(action) && matches(changes[c].a, all)) groups.get(action).push({ change: c });
+      if (!state.off.has(action) && matches(fullChange(changes[c]), all)) groups.get(action).push({ change: c });
     }
   });
   const sections = [];
+  const section = (title, list, entry) => { if (list.length) sections.push(el('h2', {}, title + ' (' + list.length.toLocaleString('en') + ')'), paged(list, entry)); };
+  if (many && state.root < 0) {
+    section('Root modules', roots.map((r, i) => i).filter((i) => matches(roots[i].n, all) && rootShown(i, roots[i].nodes.filter((id) => passes(nodes[id])))),
+      (i) => rootEntry(i));
+  }
   for (const [action, list] of groups) {
     if (!list.length) continue;
     sections.push(el('h2', { class: 'x-' + action }, el('span', { class: 'sign', 'aria-hidden': 'true' }, ACTIONS[action][0]),
       (hasPlan ? ACTIONS[action][1] : 'Resources') + ' (' + list.length.toLocaleString('en') + ')'),
-    paged(list, (one) => (one.change !== undefined ? changeEntry(one.change) : nodeEntry(one.node, nodePlace(nodes[one.node])))));
+    paged(list, (one) => (one.change !== undefined ? changeEntry(one.change, false) : nodeEntry(one.node, nodePlace(nodes[one.node])))));
   }
+  const some = outputs.map((o, id) => id).filter((id) => !state.type && !state.module && !state.off.has(outputs[id].x) &&
+    (!many || state.root < 0 || outputs[id].root === state.root) && matches((many ? roots[outputs[id].root].n + ': ' : '') + 'output.' + outputs[id].a, all));
+  section('Outputs', some, outputEntry);
   const total = [...groups.values()].reduce((sum, list) => sum + list.length, 0);
   say(plural(total, hasPlan ? 'object' : 'resource') + ' shown');
   $('list').replaceChildren(...(sections.length ? sections : [el('p', { class: 'note' }, 'Nothing matches.')]));
@@ -756,8 +1095,8 @@ function found() {
   light();
   if (!all.length) { showPanel(); return; }
   const list = [], named = [];
-  changes.forEach((c, id) => { if (matches(c.a, all)) list.push(id); });
-  nodes.forEach((n, id) => { if (!n.changes.length && matches(n.a, all)) named.push(id); });
+  changes.forEach((c, id) => { if (matches(fullChange(c), all)) list.push(id); });
+  nodes.forEach((n, id) => { if (!n.changes.length && matches(full(n), all)) named.push(id); });
   say(plural(list.length + named.length, 'result'));
   panel(el('h2', { id: 'results' }, plural(list.length + named.length, 'result')), entries(list), nodeEntries(named));
 }
@@ -778,8 +1117,11 @@ function refresh() {
 }
 
 function begin() {
-  $('title').textContent = data.title ? 'Plan ' + shown(data.title) : 'Graph of the configuration';
-  $('mode').textContent = { destroy: 'destroys everything', 'refresh-only': 'only records changes made outside' }[data.mode] || '';
+  $('title').textContent = data.title ? 'Plan ' + shown(data.title) : many ? 'Graph of the root modules' : 'Graph of the configuration';
+  $('mode').textContent = { destroy: 'destroys everything', 'refresh-only': 'only records changes made outside' }[data.mode] ||
+    (roots.length && roots[0].p && !many ? 'goes back to how the objects were ' + roots[0].p.w : '');
+  $('summary').textContent = shown(data.summary || '');
+  roots.forEach((r) => { r.counts = tally(r.nodes).filter(([action]) => action !== 'none'); });
   for (const [action, count] of tally(nodes.keys())) {
     const chip = el('button', { type: 'button', class: 'chip x-' + action, 'aria-pressed': !state.off.has(action), 'data-action': action,
       onclick: () => {
@@ -789,10 +1131,27 @@ function begin() {
       } }, el('span', { class: 'sign', 'aria-hidden': 'true' }, ACTIONS[action][0]), count.toLocaleString('en') + (action === 'none' ? ' unchanged' : ' to ' + ACTIONS[action][1].toLowerCase()));
     $('actions').append(chip);
   }
+  const still = roots.filter((r) => r.s === 'unchanged').length;
+  if (still) {
+    state.unchanged = roots.length <= 60 || still === roots.length;
+    const chip = el('button', { type: 'button', class: 'chip x-none', 'aria-pressed': state.unchanged, 'data-action': 'unchanged', onclick: () => {
+      state.unchanged = !state.unchanged;
+      chip.setAttribute('aria-pressed', state.unchanged);
+      refresh();
+    } }, el('span', { class: 'sign', 'aria-hidden': 'true' }, ACTIONS.none[0]), plural(still, 'root module') + ' without changes');
+    $('actions').append(chip);
+  }
   const types = [...new Set(nodes.filter((n) => n.t).map((n) => n.t))].sort();
   $('type').append(...types.map((t) => el('option', { value: t }, t)));
-  modules.forEach((m, id) => { if (m.path) $('module').append(el('option', { value: id }, short(m.path, 60))); });
-  $('module').parentElement.hidden = modules.length === 1;
+  const paths = [...new Set(modules.map((m) => m.path).filter(Boolean))];
+  if (many) paths.sort();
+  $('module').append(...paths.map((path) => el('option', { value: path }, short(path, 60))));
+  $('module').parentElement.hidden = !paths.length;
+  $('root').parentElement.hidden = !many;
+  if (many) {
+    const byName = roots.map((r, i) => i).sort((a, b) => (roots[a].n < roots[b].n ? -1 : 1));
+    $('root').append(...byName.map((i) => el('option', { value: i }, short(roots[i].n, 60))));
+  }
 
   let timer = 0;
   $('search').addEventListener('input', () => {
@@ -801,10 +1160,10 @@ function begin() {
   });
   $('type').addEventListener('change', () => { state.type = $('type').value; refresh(); });
   $('module').addEventListener('change', () => {
-    state.module = $('module').value;
-    if (state.module !== '') for (let m = +state.module; m >= 0; m = modules[m].p) state.expanded.add(m);
+    chooseModule($('module').value);
     refresh();
   });
+  $('root').addEventListener('change', () => enter($('root').value === '' ? -1 : +$('root').value));
   $('view-graph').addEventListener('click', () => { setView(false); draw(); });
   $('view-list').addEventListener('click', () => { setView(true); drawList(); });
   $('why').addEventListener('submit', why);
@@ -822,7 +1181,12 @@ function begin() {
   document.addEventListener('keydown', (event) => {
     const typing = ['INPUT', 'SELECT'].includes(document.activeElement.tagName);
     if (event.key === '/' && !typing) { event.preventDefault(); $('search').focus(); }
-    if (event.key === 'Escape' && !typing) { state.selected = null; light(); showPanel(); }
+    if (event.key === 'Escape' && !typing) {
+      if (many && state.root >= 0 && !state.list && state.selected && state.selected.root === state.root) { leave(); return; }
+      state.selected = many && state.root >= 0 ? { root: state.root } : null;
+      light();
+      showPanel();
+    }
   });
   const drawing = $('drawing');
   let drag = null;
@@ -838,12 +1202,26 @@ function begin() {
   drawing.addEventListener('pointerup', () => { drag = null; drawing.classList.remove('dragging'); });
   window.addEventListener('resize', () => apply());
 
-  // Modules are closed at first, except that a small root module, or the only one, is open.
-  const direct = modules[0].nodes.filter((id) => passes(nodes[id])).length;
-  if (direct + modules[0].children.length <= 60 || modules.length === 1) state.expanded.add(0);
+  // Modules are closed at first, except that a small root module, or the only one, is open. Of many
+  // root modules, those with longer names are behind their beginning if there are many.
+  if (many) openFolders();
+  else openSmall(0);
   welcome();
   setView(false);
   draw();
+}
+
+// openFolders opens parts of the names of root modules, from the outside, while few boxes are drawn.
+function openFolders() {
+  state.expanded.add(0);
+  const units = rootUnits();
+  for (let next = [0]; next.length;) {
+    next = next.flatMap((m) => modules[m].children).filter((m) => modules[m].f);
+    next.forEach((m) => state.expanded.add(m));
+    if (new Set(units.map((unit) => boxOf(unit.m))).size <= OPEN) continue;
+    next.forEach((m) => state.expanded.delete(m));
+    return;
+  }
 }
 
 begin();

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// escape escapes text for an HTML element in Markdown: also the characters that are markup there.
-func escape(text string) string { return escapesMarkdown.Replace(html.EscapeString(text)) }
+// Escape escapes text for an HTML element in Markdown: also the characters that are markup there.
+func Escape(text string) string { return escapesMarkdown.Replace(html.EscapeString(text)) }
 
 var escapesMarkdown = strings.NewReplacer("`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;", "]", "&#93;",
 	"@", "&#64;", "\\", "&#92;", "~", "&#126;", "|", "&#124;", ":", "&#58;", "\n", " ")
 
 var escapesCode = strings.NewReplacer("|", `\|`, "\n", " ")
 
-// code returns text as a code span, also within a table.
-func code(text string) string {
+// Code returns text as a code span, also within a table.
+func Code(text string) string {
 	text = escapesCode.Replace(text)
 	fence := strings.Repeat("`", longest(text, '`')+1)
 	pad := ""

@@ -115,9 +115,9 @@ func (w *writer) past() {
 	if past == nil {
 		return
 	}
-	w.add("The plan goes back to how the objects were " + escape(past.When()) + ".\n\n")
+	w.add("The plan goes back to how the objects were " + Escape(past.When()) + ".\n\n")
 	for i, lost := range past.Lost {
-		name, what := code(termtext.Printable(lost.Addr.String())), escape(termtext.Printable(lost.Text()))
+		name, what := Code(termtext.Printable(lost.Addr.String())), Escape(termtext.Printable(lost.Text()))
 		text := fmt.Sprintf("- %s %s\n", name, what)
 		if i == 0 {
 			text = "Not everything can be undone:\n\n" + text
@@ -155,7 +155,7 @@ func (w *writer) table() {
 	w.add(head + "\n" + rule + "\n")
 	room := w.left / 3
 	for n, name := range types {
-		row := "| " + code(name) + " |"
+		row := "| " + Code(name) + " |"
 		for _, k := range columns {
 			cell := ""
 			if counts[name][k] > 0 {
@@ -241,7 +241,7 @@ func (w *writer) body() {
 func (w *writer) deferred() (hidden int) {
 	list := w.plan.Source.Deferred()
 	for i, d := range list {
-		name, why := code(termtext.Printable(d.Addr.String())), escape(termtext.Printable(d.Because()))
+		name, why := Code(termtext.Printable(d.Addr.String())), Escape(termtext.Printable(d.Because()))
 		text := fmt.Sprintf("- %s: %s\n", name, why)
 		if i == 0 {
 			text = fmt.Sprintf("#### … Deferred until after an apply (%d)\n\n", len(list)) + text
@@ -283,7 +283,7 @@ func (w *writer) renames() {
 		"change, `moved` blocks keep them:\n\n"
 	for _, r := range list {
 		if r.Module != "" {
-			text += "In " + code(r.Module.String()) + ":\n\n"
+			text += "In " + Code(r.Module.String()) + ":\n\n"
 		}
 		text += fenced("hcl", strings.Split(termtext.Printable(r.MovedBlock()), "\n")) + "\n"
 	}
@@ -355,7 +355,7 @@ func (w *writer) leaveOut(groups []*planview.Group, dangerous bool) int {
 
 // line returns the line of a group whose difference is left out.
 func line(g *planview.Group) string {
-	text := "- " + code(termtext.Printable(g.Title()))
+	text := "- " + Code(termtext.Printable(g.Title()))
 	if n := len(g.Changes); n > 1 {
 		text += fmt.Sprintf(" (%d instances)", n)
 	}
@@ -411,16 +411,16 @@ func (w *writer) folded(g *planview.Group) string {
 		fields, _ = g.Change.Fields()
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "<details><summary><code>%s</code>", escape(termtext.Printable(g.Title())))
+	fmt.Fprintf(&b, "<details><summary><code>%s</code>", Escape(termtext.Printable(g.Title())))
 	if n := len(g.Changes); n > 1 {
 		fmt.Fprintf(&b, " (%d instances)", n)
 	}
 	if forced := forcing(fields); forced != "" {
-		fmt.Fprintf(&b, ", forced by <code>%s</code>", escape(forced))
+		fmt.Fprintf(&b, ", forced by <code>%s</code>", Escape(forced))
 	}
 	b.WriteString("</summary>\n\n")
 	if at := g.At(); at.Filename != "" {
-		fmt.Fprintf(&b, "%s\n\n", code(fmt.Sprintf("%s:%d", at.Filename, at.Start.Line)))
+		fmt.Fprintf(&b, "%s\n\n", Code(fmt.Sprintf("%s:%d", at.Filename, at.Start.Line)))
 	}
 	b.WriteString(fenced("diff", content(g, fields)) + "\n" + endOfBlock)
 	return b.String()

@@ -82,11 +82,11 @@ func TestEscapes(t *testing.T) {
 	for in, want := range map[string]string{
 		`a["x"]`: "`a[\"x\"]`", "a`b": "``a`b``", "`a": "`` `a ``", "a|b": "`a\\|b`",
 	} {
-		if got := code(in); got != want {
-			t.Errorf("code(%q) = %s, want %s", in, got, want)
+		if got := Code(in); got != want {
+			t.Errorf("Code(%q) = %s, want %s", in, got, want)
 		}
 	}
-	if got, want := escape("<a>*_`@x"), "&lt;a&gt;&#42;&#95;&#96;&#64;x"; got != want {
+	if got, want := Escape("<a>*_`@x"), "&lt;a&gt;&#42;&#95;&#96;&#64;x"; got != want {
 		t.Errorf("escape = %s, want %s", got, want)
 	}
 }

@@ -1,0 +1,188 @@
+package page
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/graphview"
+	"tofu/internal/plans"
+)
+
+// Estate is what a page shows of many root modules: the graph of these, and what each contains.
+type Estate struct {
+	Title   string // the name of the plan; "" for configurations
+	Summary string // one line
+	Mode    plans.Mode
+	Plan    bool // the root modules are planned
+	Roots   []*Root
+	Version string // of this program
+}
+
+// Root is one of many root modules.
+type Root struct {
+	Name, Dir string
+	Status    Status
+	Why       string // says more about the status, in one sentence
+	Errors    []Problem
+	Reads     []Read
+	// Show calls show with the content of the root module, of which a page keeps nothing afterwards.
+	// It is nil if there is nothing to show.
+	Show func(show func(*Content) error) error
+}
+
+// Status is what is planned for a root module. Its text is its form in the page.
+type Status string
+
+const (
+	Changes    Status = "changes"
+	Unchanged  Status = "unchanged"
+	Waits      Status = "waits" // for deferred changes of others: the plan will be made again
+	Failed     Status = "failed"
+	NotPlanned Status = "skipped"
+	NoPlan     Status = "" // it is a configuration
+)
+
+// Problem is an error of a root module.
+type Problem struct {
+	Summary string `json:"s"`
+	Detail  string `json:"d,omitempty"`
+	At      string `json:"p,omitempty"` // file and line
+}
+
+// Read is what a root module needs of another one.
+type Read struct {
+	Root    int    // the position of the other root module
+	Kind    string // see roots.ReadKind
+	User    string // the address of the data source or of the variable; "" if there is none
+	At      *hcl.Range
+	All     bool     // all outputs are used
+	Outputs []string // those that are used
+}
+
+// WriteEstate writes a page about many root modules.
+func WriteEstate(w io.Writer, e *Estate) error {
+	about := &overview{Title: e.Title, Summary: e.Summary, Version: e.Version, Many: true}
+	return write(w, about, func(d *document) error {
+		d.tree(e.Roots)
+		in := make([]*ends, len(e.Roots))
+		for i, r := range e.Roots {
+			first := len(d.out.Nodes)
+			if r.Show != nil {
+				if err := r.Show(func(c *Content) error { return d.add(i, c) }); err != nil {
+					return fmt.Errorf("%s: %w", r.Name, err)
+				}
+			}
+			d.out.Roots[i].Node = len(d.out.Nodes)
+			d.out.Nodes = append(d.out.Nodes, nodeJSON{Kind: graphview.Root, Address: r.Name,
+				Module: d.out.Roots[i].Module, File: -1, First: len(d.out.Changes)})
+			in[i] = d.ends(first)
+		}
+		for i, r := range e.Roots {
+			for _, read := range r.Reads {
+				d.read(in[i], in[read.Root], read)
+			}
+		}
+		if e.Plan {
+			d.out.Mode = modeNames[e.Mode]
+		}
+		return nil
+	})
+}
+
+// tree adds the root modules and the folders of their names to the tree of modules.
+func (d *document) tree(list []*Root) {
+	d.out.Modules = []moduleJSON{{Parent: -1}}
+	folders := map[string]int{"": rootOfTree}
+	var folder func(path string) int
+	folder = func(path string) int {
+		if id, ok := folders[path]; ok {
+			return id
+		}
+		parent, name := "", path
+		if i := strings.LastIndexByte(path, '/'); i >= 0 {
+			parent, name = path[:i], path[i+1:]
+		}
+		at := moduleJSON{Name: name, Parent: folder(parent), Folder: true}
+		folders[path] = len(d.out.Modules)
+		d.out.Modules = append(d.out.Modules, at)
+		return folders[path]
+	}
+	for i, r := range list {
+		path := ""
+		if end := strings.LastIndexByte(r.Name, '/'); end >= 0 {
+			path = r.Name[:end]
+		}
+		at := moduleJSON{Name: r.Name, Parent: folder(path), Root: &i}
+		d.out.Roots = append(d.out.Roots, rootJSON{Name: r.Name, Dir: r.Dir, Module: len(d.out.Modules),
+			Status: r.Status, Why: r.Why, Errors: r.Errors})
+		d.out.Modules = append(d.out.Modules, at)
+	}
+}
+
+// ends are the nodes of a root module at which edges to and from other root modules begin and end.
+type ends struct {
+	whole   int            // stands for the root module
+	users   map[string]int // by address
+	outputs map[string]int // by name
+	all     int            // stands for all outputs; -1 until something uses all
+}
+
+// ends returns the ends in the root module whose nodes begin at a position. The last one stands for
+// the root module.
+func (d *document) ends(first int) *ends {
+	out := &ends{whole: len(d.out.Nodes) - 1, users: make(map[string]int), outputs: make(map[string]int), all: -1}
+	for i, n := range d.out.Nodes[first:] {
+		switch n.Kind {
+		case graphview.Output:
+			if name, ok := strings.CutPrefix(n.Address, "output."); ok { // not of a module that it calls
+				out.outputs[name] = first + i
+			}
+		case graphview.Variable, graphview.Data, graphview.All:
+			out.users[n.Address] = first + i
+		}
+	}
+	return out
+}
+
+// read adds the edges for what a root module needs of another one: between the nodes that stand for
+// them, and from what reads outputs to these.
+func (d *document) read(from, of *ends, r Read) {
+	edge := d.edge(from.whole, of.whole, r.At)
+	d.out.Reads = append(d.out.Reads, readJSON{Edge: edge, Kind: r.Kind, User: r.User, All: r.All, Outputs: r.Outputs})
+	user, ok := from.users[r.User]
+	if !ok {
+		return // the page doesn't have what is in the root module
+	}
+	if r.All {
+		d.edge(user, d.allOutputs(of), r.At)
+	}
+	for _, name := range r.Outputs {
+		to, ok := of.outputs[name]
+		if !ok {
+			to = of.whole
+		}
+		d.edge(user, to, r.At)
+	}
+}
+
+// allOutputs returns the node that stands for all outputs of a root module, so that the edges from
+// several readers of all outputs are as many as the readers.
+func (d *document) allOutputs(of *ends) int {
+	switch {
+	case len(of.outputs) == 0:
+		return of.whole
+	case of.all < 0:
+		of.all = len(d.out.Nodes)
+		d.out.Nodes = append(d.out.Nodes, nodeJSON{Kind: graphview.Output, Address: "outputs",
+			Module: d.out.Nodes[of.whole].Module, File: -1, First: len(d.out.Changes)})
+		for _, name := range slices.Sorted(maps.Keys(of.outputs)) {
+			d.edge(of.all, of.outputs[name], nil)
+		}
+	}
+	return of.all
+}
