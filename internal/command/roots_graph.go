@@ -7,18 +7,28 @@ import (
 	"slices"
 	"strings"
 
+	"tofu/internal/engine"
 	"tofu/internal/graphview"
+	"tofu/internal/plugin"
 	"tofu/internal/roots"
+	"tofu/internal/session"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui/page"
+	"tofu/internal/version"
 )
 
 var cmdRootsGraph = &Command{
 	Name: "graph", Args: "[DIR...]", Short: "Draw the dependencies between root modules",
 	Long: `
 Prints the root modules below the directories and their dependencies in the DOT
-language, as a Mermaid flowchart or as JSON.`,
+language, as a Mermaid flowchart or as JSON. With -format=html it writes a page
+that needs no network, which also has what is in each root module that is
+initialized.`,
 	New: with(func(f *rootsGraphFlags, fs *options) {
 		f.viewFlags.add(fs)
-		fs.StringVar(&f.Format, "format", "dot", "The `format` of the output: dot, mermaid or json.")
+		f.varFlags.add(fs)
+		fs.StringVar(&f.Format, "format", "dot", "The `format` of the output: dot, mermaid, json or html.")
 		fs.StringVar(&f.Out, "out", "", "Write to `path` instead of standard output.")
 		f.addSelect(fs)
 	}, runRootsGraph),
@@ -26,19 +36,20 @@ language, as a Mermaid flowchart or as JSON.`,
 
 type rootsGraphFlags struct {
 	viewFlags
+	varFlags
 	selectFlags
 	Format, Out string
 }
 
-// rootsFormats are the formats of graphs of root modules.
+// rootsFormats are the formats of graphs of root modules. That of a page needs more than the graph.
 var rootsFormats = map[string]func(*graphview.Graph, io.Writer) error{
 	"dot": (*graphview.Graph).WriteDOT, "mermaid": (*graphview.Graph).WriteMermaid,
-	"json": (*graphview.Graph).WriteJSON,
+	"json": (*graphview.Graph).WriteJSON, formatHTML: nil,
 }
 
-func runRootsGraph(ctx context.Context, app *App, f *rootsGraphFlags, args []string) (err error) {
-	write := rootsFormats[f.Format]
-	if write == nil {
+func runRootsGraph(ctx context.Context, app *App, f *rootsGraphFlags, args []string) error {
+	write, known := rootsFormats[f.Format]
+	if !known {
 		return badUsage("Graph format not available", "There is no format %q. Use one of: %s.", f.Format,
 			strings.Join(slices.Sorted(maps.Keys(rootsFormats)), ", "))
 	}
@@ -50,11 +61,12 @@ func runRootsGraph(ctx context.Context, app *App, f *rootsGraphFlags, args []str
 	if err != nil {
 		return err
 	}
-	defer func() { err = out.close(err) }()
-	if err := write(rootsGraph(selected), out); err != nil {
-		return err
+	if f.Format == formatHTML {
+		err = app.rootsPage(ctx, f.Variables, selected, out)
+	} else {
+		err = write(rootsGraph(selected), out)
 	}
-	return loadErr
+	return tfdiags.Join(loadErr, out.close(err)) // those that can be read are drawn
 }
 
 // rootsGraph returns the graph of root modules, with the first reference for each edge.
@@ -75,4 +87,73 @@ func rootsGraph(selected []*roots.Root) *graphview.Graph {
 		}
 	}
 	return graphview.New(nodes, edges)
+}
+
+// rootsPage writes a page with the graph of root modules and of what is in each.
+func (a *App) rootsPage(ctx context.Context, vars session.Variables, selected []*roots.Root, out io.Writer) error {
+	defer a.Session.SharePlugins(&plugin.Shared{})()
+	about := &page.Estate{Version: version.String, Roots: make([]*page.Root, len(selected))}
+	at := make(map[*roots.Root]int, len(selected))
+	for i, r := range selected {
+		at[r] = i
+	}
+	for i, r := range selected {
+		one := &page.Root{Name: r.Name, Dir: r.Dir, Errors: problems(r.Err)}
+		about.Roots[i] = one
+		for _, read := range r.Reads {
+			if to, ok := at[read.Root]; ok && read.Root != r {
+				one.Reads = append(one.Reads, page.Read{Root: to, Kind: string(read.Kind), User: read.User, At: &read.Range,
+					All: read.Outputs.All, Outputs: read.Outputs.Names})
+			}
+		}
+		if r.Err != nil {
+			one.Status = page.Failed
+			continue
+		}
+		one.Show = func(show func(*page.Content) error) error {
+			view, err := a.rootGraph(ctx, vars, r)
+			if err != nil { // the graph of root modules is complete without it
+				one.Errors = problems(err)
+				return ctx.Err()
+			}
+			return show(&page.Content{Graph: view})
+		}
+	}
+	return page.WriteEstate(out, about)
+}
+
+// rootGraph returns the graph of the configuration of a root module. The module must be initialized.
+func (a *App) rootGraph(ctx context.Context, vars session.Variables, r *roots.Root) (*graphview.Graph, error) {
+	sub := a.at(r, io.Discard)
+	defer sub.Close()
+	cfg, err := sub.LoadConfig(ctx, vars)
+	if err != nil {
+		return nil, err
+	}
+	running, err := sub.OpenProviders(session.Requirements(cfg.Config, nil).InAnyVersion())
+	if err != nil {
+		return nil, err
+	}
+	defer running.Close()
+	workspace, err := sub.Workspace()
+	if err != nil {
+		return nil, err
+	}
+	subject := &graphSubject{cfg: cfg.Config, prior: states.New(), env: sub.Environment(running, workspace),
+		kind: engine.GraphPlan}
+	subject.env.Observe = nil
+	return subject.view(ctx)
+}
+
+// problems returns the errors of a root module for a page.
+func problems(err error) []page.Problem {
+	var out []page.Problem
+	for _, d := range tfdiags.FromError(err) {
+		one := page.Problem{Summary: d.Summary, Detail: d.Detail}
+		if d.Subject != nil {
+			one.At = tfdiags.Place(*d.Subject)
+		}
+		out = append(out, one)
+	}
+	return out
 }

@@ -297,6 +297,28 @@ func TestPathsBetweenRootModules(t *testing.T) {
 	p.says("#answer", "don’t wait for one another")
 }
 
+func TestGraphOfRootModules(t *testing.T) {
+	needBrowser(t)
+	w := &workdir{t, t.TempDir()}
+	if err := w.fill(town); err != nil {
+		t.Fatal(err)
+	}
+	w.run("roots", "init")
+	w.run("roots", "graph", "-format=html", "-out=g.html")
+	p := w.open("g.html")
+	p.says("#title", "Graph of the root modules")
+	sameBoxes(t, p, slices.Clone(allRoots)...)
+	p.enter("prod/network")
+	p.enter("prod/network")
+	sameBoxes(t, p, "module.subnets", "terraform_data.vpc", "prod/cluster")
+	p.enter("terraform_data.vpc")
+	p.says("#panel .place", "prod/network/main.tf:5")
+	p.click("#all-roots")
+	p.click("#view-list")
+	p.says("#list h2", "Root modules (6)")
+	p.says("#list", "Resources (14)")
+}
+
 // TestManyRootModules opens a page of 500 root modules with 20 instances each.
 func TestManyRootModules(t *testing.T) {
 	needBrowser(t)

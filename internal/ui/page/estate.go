@@ -31,7 +31,7 @@ type Root struct {
 	Errors    []Problem
 	Reads     []Read
 	// Show calls show with the content of the root module, of which a page keeps nothing afterwards.
-	// It is nil if there is nothing to show.
+	// If there is none, it may set Errors instead. It is nil if there is nothing to show.
 	Show func(show func(*Content) error) error
 }
 
@@ -76,6 +76,7 @@ func WriteEstate(w io.Writer, e *Estate) error {
 				if err := r.Show(func(c *Content) error { return d.add(i, c) }); err != nil {
 					return fmt.Errorf("%s: %w", r.Name, err)
 				}
+				d.out.Roots[i].Errors = r.Errors // Show may have found some
 			}
 			d.out.Roots[i].Node = len(d.out.Nodes)
 			d.out.Nodes = append(d.out.Nodes, nodeJSON{Kind: graphview.Root, Address: r.Name,

@@ -490,9 +490,10 @@ function box(item, index) {
 }
 
 // STATUSES are the statuses of root modules as text.
-const STATUSES = { changes: 'changes', unchanged: 'no changes', waits: 'waits for others', failed: 'planning failed', skipped: 'not planned' };
+const STATUSES = { changes: 'changes', unchanged: 'no changes', waits: 'waits for others',
+  failed: hasPlan ? 'planning failed' : 'can\u2019t be read', skipped: 'not planned' };
 
-const HEADINGS = { unchanged: 'No changes', waits: 'This will be applied later', failed: 'Planning failed', skipped: 'Not planned' };
+const HEADINGS = { unchanged: 'No changes', waits: 'This will be applied later', failed: hasPlan ? 'Planning failed' : 'Can\u2019t be read', skipped: 'Not planned' };
 
 // rootNote says what the counts in the box of a root module don't.
 function rootNote(root, counts) {
@@ -726,7 +727,7 @@ function showEstate() {
   const section = (title, list) => (list.length ? [el('h3', {}, title), rootEntries(list)] : []);
   const lost = dangerous(nodes.keys());
   panel(el('h2', {}, data.title || 'Root modules'), el('p', { class: 'note', id: 'about' }, data.summary || plural(roots.length, 'root module')),
-    ...section('Planning failed', by('failed')), ...section('Not planned', by('skipped')), ...section('Waits for deferred changes', by('waits')),
+    ...section(HEADINGS.failed, by('failed')), ...section('Not planned', by('skipped')), ...section('Waits for deferred changes', by('waits')),
     ...(lost.length ? [el('h3', {}, 'Destroyed or replaced'), entries(lost)] : []),
     ...section('Changes', by('changes')), ...section('Root modules', by(undefined)),
     el('p', { class: 'note' }, 'An arrow leads from a root module to one that reads its outputs. Select a root module to see which, ' +
