@@ -250,6 +250,9 @@ func TestListOfRootModules(t *testing.T) {
 	p.do(chromedp.Focus(chromedp.CSS(`.item[data-address="prod/network"]`)), chromedp.KeyEvent(kb.Enter),
 		chromedp.KeyEvent(kb.Enter))
 	p.says("#places", "prod/network")
+	if at := eval[string](p, `document.activeElement.dataset.address || ''`); !slices.Contains(p.boxes(), at) {
+		t.Errorf("opening a root module moves the focus to %q, want one of %q", at, p.boxes())
+	}
 	p.do(chromedp.KeyEvent(kb.Escape))
 	sameBoxes(t, p, slices.Clone(allRoots)...)
 

@@ -411,6 +411,7 @@ function draw(keepView) {
     labels.push(label);
     return path;
   });
+  const focused = world.contains(document.activeElement) ? document.activeElement.dataset.address : null;
   drawn = list;
   list.forEach((item, i) => { item.el = box(item, i); });
   world.replaceChildren(
@@ -423,6 +424,14 @@ function draw(keepView) {
   light();
   places();
   if (!keepView) fit();
+  if (focused !== null && list.length) focus(list.find((item) => item.el.dataset.address === focused) || list[0]);
+}
+
+// focus moves the focus to an item, which alone is in the order of the tab key.
+function focus(item) {
+  drawn.forEach((other) => other.el.setAttribute('tabindex', -1));
+  item.el.setAttribute('tabindex', 0);
+  item.el.focus({ preventScroll: true });
 }
 
 // edgeTexts returns what root modules read of one another, by the items that stand for them.
@@ -634,9 +643,7 @@ function steer(event, index) {
     if (along > 4 && along + 2 * aside < least) { best = other; least = along + 2 * aside; }
   }
   if (!best) return;
-  item.el.setAttribute('tabindex', -1);
-  best.el.setAttribute('tabindex', 0);
-  best.el.focus();
+  focus(best);
   reveal(best);
 }
 
