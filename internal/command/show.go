@@ -44,7 +44,7 @@ Shows the current state, or the contents of a file: a saved plan or a state.`,
 		fs.IntVar(&f.Limit, "limit", review.DefaultLimit, "With -format=markdown: the maximum length of the text "+
 			"in `characters`.")
 		fs.StringVar(&f.Events, "events", "", "With -format=html: take the durations of an apply of the plan from "+
-			"`file`, which \"tofu apply -json\" printed.")
+			"`file`, which \"tofu apply -json\" printed, or \"tofu roots apply -json\".")
 		fs.StringVar(&f.Root, "root", "",
 			"Of the saved plans of many root modules, show that of the root module `NAME`.")
 		fs.StringVar(&f.Out, "out", "", "With -format: write to `path` instead of standard output.")
@@ -309,7 +309,7 @@ func showSummary(_ context.Context, _ *showRun, saved *session.SavedPlan, out io
 }
 
 func showPage(ctx context.Context, s *showRun, saved *session.SavedPlan, out io.Writer) error {
-	run, err := readRun(s.flags.Events)
+	run, err := readRun(s.flags.Events, s.flags.Root)
 	if err != nil {
 		return err
 	}
@@ -326,8 +326,9 @@ func showPage(ctx context.Context, s *showRun, saved *session.SavedPlan, out io.
 		Version: version.String})
 }
 
-// readRun reads the durations of an apply. It returns nil if path is empty.
-func readRun(path string) (*graphview.Run, error) {
+// readRun reads the durations of an apply, of many root modules those of one. It returns nil if path
+// is empty.
+func readRun(path, root string) (*graphview.Run, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -336,7 +337,7 @@ func readRun(path string) (*graphview.Run, error) {
 		return nil, tfdiags.Errorf("Can't read the events", "%s.", err)
 	}
 	defer file.Close()
-	run, err := graphview.ReadRun(file)
+	run, err := graphview.ReadRun(file, root)
 	if err != nil {
 		return nil, tfdiags.Errorf("Can't read the events", "%s can't be used: %s.", path, err)
 	}

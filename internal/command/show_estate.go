@@ -30,20 +30,11 @@ func (s *showRun) estate(ctx context.Context, path string) error {
 	defer saved.Close()
 	shown := saved.Roots
 	if s.flags.Root != "" {
-		i := slices.IndexFunc(shown, func(p *fleet.Planned) bool { return p.Name == s.flags.Root })
-		if slices.ContainsFunc(saved.Failed, func(f *fleet.Unplanned) bool { return f.Name == s.flags.Root }) {
-			return tfdiags.Errorf("No plan of this root module", "%s has no plan of %s, because planning failed. Without "+
-				"-root, show says why.", path, s.flags.Root)
+		p, err := s.savedRoot(saved, path)
+		if err != nil {
+			return err
 		}
-		if i < 0 {
-			hint := ""
-			if near := suggest.Nearest(s.flags.Root, saved.Names()); near != "" {
-				hint = fmt.Sprintf(" Did you mean %q?", near)
-			}
-			return tfdiags.Errorf("No such root module", "%s has no plan of a root module %q.%s",
-				path, s.flags.Root, hint)
-		}
-		shown = shown[i : i+1]
+		shown = []*fleet.Planned{p}
 	}
 	e := &estateShow{showRun: s, saved: saved}
 	if s.flags.Format != "" {
@@ -60,6 +51,29 @@ func (s *showRun) estate(ctx context.Context, path string) error {
 		})
 	}
 	return s.write(func(w io.Writer) error { return e.json(ctx, w) })
+}
+
+// savedRoot returns the root module of -root.
+func (s *showRun) savedRoot(saved *fleet.Saved, path string) (*fleet.Planned, error) {
+	name := s.flags.Root
+	for _, p := range saved.Roots {
+		switch {
+		case p.Name != name:
+		case p.Plan == "" && (s.flags.Format != "" || len(s.documents) > 0):
+			return nil, tfdiags.Errorf("No plan of this root module", "%s has no changes, so %s has no plan of it.", name, path)
+		default:
+			return p, nil
+		}
+	}
+	if slices.ContainsFunc(saved.Failed, func(f *fleet.Unplanned) bool { return f.Name == name }) {
+		return nil, tfdiags.Errorf("No plan of this root module", "%s has no plan of %s, because planning failed. Without "+
+			"-root, show says why.", path, name)
+	}
+	hint := ""
+	if near := suggest.Nearest(name, saved.Names()); near != "" {
+		hint = fmt.Sprintf(" Did you mean %q?", near)
+	}
+	return nil, tfdiags.Errorf("No such root module", "%s has no plan of a root module %q.%s", path, name, hint)
 }
 
 // estateShow shows the saved plans of many root modules.
@@ -95,6 +109,9 @@ func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
 			continue // most root modules of a large estate have no changes
 		}
 		e.app.Say("%s", e.app.heading(p.Name))
+		if p.Plan == "" {
+			e.app.Say("No changes.")
+		}
 		if why := p.WaitsFor(); why != "" {
 			e.app.Say("This will be applied later: %s.", why)
 		}

@@ -206,9 +206,32 @@ func TestReadRun(t *testing.T) {
 		"{}\nplain text\n":  "line 2 is not an event",
 		`{"@timestamp": 5}`: "line 1 is not an event",
 	} {
-		if _, err := ReadRun(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadRun(strings.NewReader(in), ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", in, err, want)
 		}
+	}
+}
+
+// TestReadRunOfRoot checks that of the events of many root modules only those of one count.
+func TestReadRunOfRoot(t *testing.T) {
+	var events strings.Builder
+	for i, line := range []string{"a apply_start", "b apply_start", "b apply_complete", "a apply_complete"} {
+		root, kind, _ := strings.Cut(line, " ")
+		fmt.Fprintf(&events, "{\"@timestamp\":\"2026-01-02T03:04:%02dZ\",\"root\":%q,\"type\":%q,"+
+			"\"hook\":{\"resource\":{\"addr\":\"x.y\"}}}\n", i*i, root, kind)
+	}
+	for root, want := range map[string]time.Duration{"a": 9 * time.Second, "b": 3 * time.Second} {
+		run, err := ReadRun(strings.NewReader(events.String()), root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if span := run.spans["x.y"]; span.Began != 0 || span.Ended != want {
+			t.Errorf("in %s, the work lasted from %s to %s, want %s", root, span.Began, span.Ended, want)
+		}
+	}
+	_, err := ReadRun(strings.NewReader(events.String()), "c")
+	if err == nil || !strings.Contains(err.Error(), "was changed in c") {
+		t.Errorf("the error is %v", err)
 	}
 }
 

@@ -33,6 +33,7 @@ func (r *Run) Span(c *plans.InstanceChange) (Span, bool) {
 type runEvent struct {
 	Time time.Time `json:"@timestamp"`
 	Type string    `json:"type"`
+	Root string    `json:"root"` // of an apply of many root modules
 	Hook struct {
 		Resource struct {
 			Addr string `json:"addr"`
@@ -43,9 +44,10 @@ type runEvent struct {
 // maxLine limits the length of an event.
 const maxLine = 16 << 20
 
-// ReadRun reads the events that `apply -json` printed. A replacement, which is two pieces of work
-// on one object, lasts from the beginning of the first to the end of the second.
-func ReadRun(r io.Reader) (*Run, error) {
+// ReadRun reads the events that `apply -json` printed, or of those of `roots apply -json` the ones of
+// one root module. A replacement, which is two pieces of work on one object, lasts from the beginning
+// of the first to the end of the second.
+func ReadRun(r io.Reader, root string) (*Run, error) {
 	run := &Run{spans: map[string]Span{}}
 	var first time.Time
 	lines := bufio.NewScanner(r)
@@ -57,6 +59,9 @@ func ReadRun(r io.Reader) (*Run, error) {
 		var e runEvent
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			return nil, fmt.Errorf("line %d is not an event of \"tofu apply -json\": %w", n, err)
+		}
+		if e.Root != "" && e.Root != root {
+			continue
 		}
 		if first.IsZero() {
 			first = e.Time
@@ -78,8 +83,12 @@ func ReadRun(r io.Reader) (*Run, error) {
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("reading the events: %w", err)
 	}
+	where := ""
+	if root != "" {
+		where = " in " + root
+	}
 	if len(run.spans) == 0 {
-		return nil, fmt.Errorf("it has no event about an object that was changed")
+		return nil, fmt.Errorf("it has no event about an object that was changed%s", where)
 	}
 	return run, nil
 }
