@@ -5,6 +5,7 @@
 const LIMIT = 500; // nodes in a drawing
 const PAGE = 200; // entries of a list at a time
 const OPEN = 120; // boxes in the first drawing of root modules, if their names have parts
+const NEAR = 100; // neighbors of an open root module in a drawing
 const LABELS = 40; // texts of edges that are shown at once
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -212,7 +213,8 @@ function rootShown(i, members) {
 function neighbors() {
   const at = roots[state.root].k;
   const near = new Set([...needs[at].map((e) => nodes[to(e)].root), ...users[at].map((e) => nodes[from(e)].root)]);
-  return [...near].map((i) => ({ module: roots[i].m, outside: true, members: roots[i].nodes, owned: roots[i].nodes }));
+  if (near.size > NEAR) say('Only ' + NEAR + ' of ' + plural(near.size, 'neighbor') + ' are drawn. The panel lists all of them.');
+  return [...near].slice(0, NEAR).map((i) => ({ module: roots[i].m, outside: true, members: roots[i].nodes, owned: roots[i].nodes }));
 }
 
 // boxOf returns the outermost closed part of the tree that contains m and is in what the graph shows,
@@ -238,8 +240,8 @@ function largestExpanded(byKey) {
   return best;
 }
 
-// links returns the edges between items. An edge may pass through nodes that are not drawn, but not
-// through root modules that are not.
+// links returns the edges between items. An edge may pass through nodes that are not drawn; those of
+// an open root module don't pass through other root modules.
 function links(list) {
   const apart = many && state.root >= 0 && !state.only;
   const owner = new Int32Array(nodes.length).fill(apart ? -2 : -1);
