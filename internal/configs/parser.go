@@ -1,8 +1,10 @@
 package configs
 
 import (
+	"bytes"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,7 +19,8 @@ import (
 // every file for excerpts in diagnostics, but not the syntax trees. It is safe for concurrent use.
 // Parsers must be created with NewParser.
 type Parser struct {
-	fs FS
+	fs   FS
+	peer *Parser // nil, or a parser whose directories with equal files are used
 
 	mu      sync.Mutex
 	sources map[string]map[string][]byte // by directory and name
@@ -65,11 +68,64 @@ func (p *Parser) Module(dir string, warn tfdiags.Sink) (*Module, error) {
 		p.modules[dir] = entry
 	}
 	p.mu.Unlock()
-	entry.once.Do(func() { entry.module, entry.err = p.decodeDir(dir, entry.warnings.Add) })
+	entry.once.Do(func() {
+		if !p.takeFromPeer(dir, entry) {
+			entry.module, entry.err = p.decodeDir(dir, entry.warnings.Add)
+		}
+	})
 	for _, w := range entry.warnings {
 		warn(w)
 	}
 	return entry.module, entry.err
+}
+
+// takeFromPeer sets entry to what the peer has decoded of a directory, and reports whether it could:
+// if the peer has the directory, without errors and with equal files.
+func (p *Parser) takeFromPeer(dir string, entry *moduleEntry) bool {
+	if p.peer == nil || !p.peer.has(dir) {
+		return false
+	}
+	var warnings tfdiags.Diagnostics
+	module, err := p.peer.Module(dir, warnings.Add)
+	if err != nil {
+		return false
+	}
+	names, err := listFiles(p.fs, dir)
+	own := slices.Concat(names.primary, names.overrides)
+	if err != nil || !slices.Equal(own, module.Files) {
+		return false
+	}
+	texts := make(map[string][]byte, len(own))
+	for _, name := range own {
+		src, err := p.fs.ReadFile(name)
+		if err != nil || !bytes.Equal(src, p.peer.Source(name)) {
+			return false
+		}
+		texts[name] = src
+	}
+	entry.module, entry.warnings = module, warnings
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sources[dir] = texts
+	return true
+}
+
+// has reports whether a directory is decoded.
+func (p *Parser) has(dir string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.modules[dir] != nil
+}
+
+// Size returns the size of the source text that is kept of the files in a directory, in bytes.
+func (p *Parser) Size(dir string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	size := 0
+	for _, src := range p.sources[filepath.Clean(dir)] {
+		size += len(src)
+	}
+	return size
 }
 
 // Forget drops a decoded directory, and the source text of the files in it. If the directory is

@@ -46,7 +46,8 @@ func (c *Config) Snapshot() *Snapshot {
 	return out
 }
 
-// LoadSnapshot loads the tree of a snapshot. It ignores opts.Parser and opts.Resolve.
+// LoadSnapshot loads the tree of a snapshot. Directories that opts.Parser, which may be nil, has
+// decoded from equal files are not decoded again. opts.Resolve is ignored.
 func LoadSnapshot(ctx context.Context, s *Snapshot, opts *LoadOptions, warn tfdiags.Sink) (*Config, error) {
 	with := LoadOptions{}
 	if opts != nil {
@@ -55,7 +56,9 @@ func LoadSnapshot(ctx context.Context, s *Snapshot, opts *LoadOptions, warn tfdi
 	if len(s.Modules) == 0 || !s.Modules[0].Path.IsRoot() {
 		return nil, tfdiags.Errorf("Invalid configuration snapshot", "The snapshot has no root module.")
 	}
-	with.Parser = NewParser(s.FS())
+	parser := NewParser(s.FS())
+	parser.peer = with.Parser
+	with.Parser = parser
 	with.Resolve = s.resolve
 	return LoadRoot(ctx, s.Modules[0].Dir, &with, warn)
 }

@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -101,5 +102,51 @@ func TestStaticErrorsAreBounded(t *testing.T) {
 	_, diags := loadArchive(txtar.Parse([]byte(b.String())), nil)
 	if len(diags) < 2 || len(diags) > 5000 {
 		t.Errorf("got %d diagnostics", len(diags))
+	}
+}
+
+// TestSnapshotWithParser checks that a snapshot shares the directories that another parser has
+// decoded from the same files, and no others.
+func TestSnapshotWithParser(t *testing.T) {
+	vars := map[string]Given{"where": {Val: cty.StringVal("m")}}
+	cfg := load(t, staticText, &LoadOptions{Variables: vars})
+	parser := cfg.Root.static.env.parser
+	shared := func(s *Snapshot) map[string]bool {
+		again, err := LoadSnapshot(t.Context(), s, &LoadOptions{Variables: vars, Parser: parser}, tfdiags.Drop)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(s, again.Snapshot()); diff != "" {
+			t.Error(diff)
+		}
+		out := make(map[string]bool)
+		for of := range again.AllModules() {
+			same, err := parser.Module(of.Module.Dir, tfdiags.Drop)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[of.Module.Dir] = out[of.Module.Dir] || of.Module == same
+		}
+		return out
+	}
+	dirs := shared(cfg.Snapshot())
+	for dir, is := range dirs {
+		if !is {
+			t.Errorf("%s is decoded again", dir)
+		}
+	}
+	changed := cfg.Snapshot()
+	name := cfg.Module.Files[0]
+	changed.Files[name] = append(bytes.Clone(changed.Files[name]), "\n# changed\n"...)
+	for dir, is := range shared(changed) {
+		if is == (dir == cfg.Module.Dir) {
+			t.Errorf("%s is shared: %v", dir, is)
+		}
+	}
+	same := cfg.Snapshot()
+	parser.Forget(cfg.Module.Dir)
+	again, err := LoadSnapshot(t.Context(), same, &LoadOptions{Variables: vars, Parser: parser}, tfdiags.Drop)
+	if err != nil || again.Module == cfg.Module {
+		t.Errorf("a directory that was forgotten is used: %v", err)
 	}
 }

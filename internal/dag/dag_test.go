@@ -36,7 +36,7 @@ func TestWalkRespectsEveryEdge(t *testing.T) {
 		visits := make([]int, g.Len())
 		ended := make([]bool, g.Len())
 		var running, most atomic.Int32
-		outcome := Walk(context.Background(), g, workers, func(id ID) bool {
+		outcome := NewWalker(g).Walk(context.Background(), workers, func(id ID) bool {
 			now := running.Add(1)
 			defer running.Add(-1)
 			mu.Lock()
@@ -128,7 +128,7 @@ func TestWalkStopsWithContext(t *testing.T) {
 	g.Connect(b, a)
 	g.Connect(c, b)
 	ctx, cancel := context.WithCancel(context.Background())
-	outcome := Walk(ctx, g, 2, func(id ID) bool {
+	outcome := NewWalker(g).Walk(ctx, 2, func(id ID) bool {
 		if id == b {
 			cancel()
 		}
@@ -231,11 +231,41 @@ func TestCyclic(t *testing.T) {
 	})
 }
 
+// TestLowestFirst checks that a walk takes the lowest vertex that is ready, so that it follows the
+// order of the vertices where these allow it.
+func TestLowestFirst(t *testing.T) {
+	var g Graph
+	for range 8 {
+		g.Add()
+	}
+	for _, edge := range [][2]ID{{1, 4}, {2, 1}, {3, 1}, {6, 0}} {
+		g.Connect(edge[0], edge[1])
+	}
+	for _, c := range []struct {
+		lowest bool
+		want   []ID
+	}{
+		{true, []ID{0, 4, 1, 2, 3, 5, 6, 7}},
+		{false, []ID{0, 6, 4, 1, 3, 2, 5, 7}},
+	} {
+		var visited []ID
+		w := NewWalker(&g)
+		w.LowestFirst = c.lowest
+		w.Walk(context.Background(), 1, func(id ID) bool {
+			visited = append(visited, id)
+			return true
+		})
+		if !slices.Equal(visited, c.want) {
+			t.Errorf("lowest first %v: visited %v, want %v", c.lowest, visited, c.want)
+		}
+	}
+}
+
 func benchmarkWalk(b *testing.B, build func(n int) *Graph, n int) {
 	g := build(n)
 	b.ReportAllocs()
 	for b.Loop() {
-		Walk(context.Background(), g, 10, func(ID) bool { return true })
+		NewWalker(g).Walk(context.Background(), 10, func(ID) bool { return true })
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Callers map vertices to their own data, here to names.
-func ExampleWalk() {
+func ExampleWalker_Walk() {
 	var g dag.Graph
 	names := []string{"network", "server", "address"}
 	for range names {
@@ -17,7 +17,7 @@ func ExampleWalk() {
 	g.Connect(1, 0) // the server depends on the network
 	g.Connect(2, 1)
 
-	outcomes := dag.Walk(context.Background(), &g, 4, func(id dag.ID) bool {
+	outcomes := dag.NewWalker(&g).Walk(context.Background(), 4, func(id dag.ID) bool {
 		fmt.Println("visiting", names[id])
 		return names[id] != "server" // which fails
 	})

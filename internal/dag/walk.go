@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"container/heap"
 	"context"
 	"slices"
 	"sync"
@@ -15,13 +16,12 @@ const (
 	Failed
 )
 
-// Walk visits every vertex of a graph; see [Walker.Walk].
-func Walk(ctx context.Context, g *Graph, workers int, visit func(ID) bool) []Outcome {
-	return NewWalker(g).Walk(ctx, workers, visit)
-}
-
 // Walker is one walk over a graph.
 type Walker struct {
+	// LowestFirst, set before the walk, visits the vertex with the lowest ID first of those that are
+	// ready, so that visits follow the order in which the vertices were added as far as possible.
+	LowestFirst bool
+
 	needs      [][]ID
 	dependents [][]ID
 	visit      func(ID) bool
@@ -30,7 +30,7 @@ type Walker struct {
 
 	mu      sync.Mutex // guards everything below
 	wake    sync.Cond
-	ready   []ID
+	ready   []ID    // a heap with LowestFirst, else a stack
 	pending []int32 // dependencies and holds that a vertex waits for; ended if nothing remains to be done for it
 	blocked []bool  // a dependency did not succeed
 	outcome []Outcome
@@ -59,9 +59,9 @@ func NewWalker(g *Graph) *Walker {
 // returns the outcomes. Visit reports whether it succeeded. Dependents of a failed vertex are
 // skipped; all others are visited. After ctx ends, no further vertex is visited.
 //
-// The vertex that became ready last is visited first, so that started work is finished before new
-// work starts. This limits memory and the amount of incomplete work. Vertices without dependencies
-// start in the order in which they were added.
+// Without LowestFirst, the vertex that became ready last is visited first, so that started work is
+// finished before new work starts. This limits memory and the amount of incomplete work. Vertices
+// without dependencies start in the order in which they were added.
 //
 // Vertices on a cycle are skipped.
 func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []Outcome {
@@ -71,8 +71,9 @@ func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []O
 			w.ready = append(w.ready, ID(id))
 		}
 	}
-	// Vertices are popped from the end.
-	slices.Reverse(w.ready)
+	if !w.LowestFirst { // sorted IDs are a heap
+		slices.Reverse(w.ready) // vertices are popped from the end
+	}
 	stop := context.AfterFunc(ctx, func() {
 		w.mu.Lock() // so that no worker is between checking ctx and waiting
 		defer w.mu.Unlock()
@@ -138,10 +139,47 @@ func (w *Walker) Hold(id ID) (release func()) {
 		w.held--
 		w.pending[id]--
 		if w.pending[id] == 0 {
-			w.ready = append(w.ready, id)
+			w.push(id)
 		}
 		w.wake.Broadcast()
 	}
+}
+
+// push makes a vertex ready. The caller must hold the lock, as for pop.
+func (w *Walker) push(id ID) {
+	if w.LowestFirst {
+		heap.Push((*lowest)(&w.ready), id)
+		return
+	}
+	w.ready = append(w.ready, id)
+}
+
+// pop returns the ready vertex to visit next.
+func (w *Walker) pop() ID {
+	if w.LowestFirst {
+		return heap.Pop((*lowest)(&w.ready)).(ID)
+	}
+	id := w.ready[len(w.ready)-1]
+	w.ready = w.ready[:len(w.ready)-1]
+	return id
+}
+
+// lowest is a heap of IDs.
+type lowest []ID
+
+func (h lowest) Len() int           { return len(h) }
+func (h lowest) Less(i, j int) bool { return h[i] < h[j] }
+func (h lowest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *lowest) Push(id any) { *h = append(*h, id.(ID)) }
+
+// Pop implements heap.Interface.
+func (h *lowest) Pop() any {
+	last := len(*h) - 1
+	id := (*h)[last]
+	*h = (*h)[:last]
+	return id
 }
 
 // work visits vertices until none is left. A panic in visit is not recovered.
@@ -181,8 +219,7 @@ func (w *Walker) next() (ID, bool) {
 			w.wake.Broadcast()
 			return 0, false
 		}
-		id := w.ready[len(w.ready)-1]
-		w.ready = w.ready[:len(w.ready)-1]
+		id := w.pop()
 		if !w.blocked[id] {
 			w.running++
 			return id, true
@@ -201,7 +238,7 @@ func (w *Walker) finish(id ID) {
 		}
 		w.pending[from]--
 		if w.pending[from] == 0 {
-			w.ready = append(w.ready, from)
+			w.push(from)
 			woken++
 		}
 	}

@@ -64,20 +64,22 @@ var (
 // job is the work on one root module.
 type job func(ctx context.Context, s *session.Session, r *roots.Root) *Result
 
-// order returns the root modules of the run, each after those that it needs. reverse is for
-// destruction: each comes before those that it needs.
+// order returns the root modules of the run by name, but each after those that it needs. reverse
+// reverses the order, for destruction.
 func (run *Run) order(reverse bool) (list []*roots.Root, graph *dag.Graph) {
 	selected := make(map[int]bool, len(run.Selected))
 	for _, r := range run.Selected {
 		selected[run.Estate.Index(r)] = true
 	}
 	at := make(map[int]dag.ID, len(selected))
-	sorted, _ := run.Estate.Graph.Order() // loading an estate reports cycles
-	for _, id := range sorted {
+	w := dag.NewWalker(run.Estate.Graph) // its vertices are by name
+	w.LowestFirst = true
+	w.Walk(context.Background(), 1, func(id dag.ID) bool {
 		if selected[int(id)] {
 			list = append(list, run.Estate.Roots[id])
 		}
-	}
+		return true
+	})
 	if reverse {
 		slices.Reverse(list)
 	}
@@ -122,7 +124,9 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	live.Parallel(workers)
 	live.Order(waiting(list, graph))
 	defer live.Phase("", 0)
-	dag.Walk(ctx, graph, workers, func(id dag.ID) bool {
+	w := dag.NewWalker(graph)
+	w.LowestFirst = true // results are shown in this order, and those that wait take memory
+	w.Walk(ctx, workers, func(id dag.ID) bool {
 		r := list[id]
 		live.Begin(r.Name, doing.what)
 		var text bytes.Buffer

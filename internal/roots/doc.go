@@ -6,6 +6,6 @@
 // one if a terraform_remote_state data source in it reads the state of that one: backends, settings
 // and workspaces are evaluated, and compared in a normal form ([StateID]).
 //
-// Invariants: a directory is parsed once, however many root modules call it; a root module that
+// Invariants: a directory that several root modules share is parsed once; a root module that
 // can't be read doesn't hide the others; and nothing is read from a backend.
 package roots

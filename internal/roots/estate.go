@@ -72,9 +72,12 @@ func Load(ctx context.Context, dirs []string, open func(dir string) *session.Ses
 		return nil, err
 	}
 	var uses memo.Map[string, map[string]Outputs]
+	var kept keeper
 	parallel.Each(len(all), runtime.GOMAXPROCS(0), func(i int) {
 		if ctx.Err() == nil {
-			all[i].read(ctx, open(all[i].Dir), &uses)
+			s := open(all[i].Dir)
+			all[i].read(ctx, s, &uses)
+			kept.add(s.Parser, all[i])
 		}
 	})
 	if err := ctx.Err(); err != nil {

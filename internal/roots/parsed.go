@@ -1,8 +1,11 @@
 package roots
 
 import (
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"tofu/internal/configs"
 )
@@ -47,6 +50,38 @@ func (p *Parsed) Finished(r *Root) {
 		if p.users[dir] == 0 {
 			p.parser.Forget(dir)
 		}
+	}
+}
+
+// mostKept is how much source text of root modules stays decoded after an estate is loaded, in
+// bytes. Decoded files take about fifteen times as much memory as their text.
+const mostKept = 4 << 20
+
+// keeper decides which root modules stay decoded until they are worked on. The others are decoded
+// again then, so that a large estate is not in memory as a whole. It is safe for concurrent use.
+type keeper struct{ size atomic.Int64 }
+
+// add counts a root module that was read, or lets the parser forget it. Only directories that other
+// root modules hardly use count: its own and those below it. After errors it stays, because showing
+// them needs the source text.
+func (k *keeper) add(p *configs.Parser, r *Root) {
+	if r.shared || r.Err != nil {
+		return
+	}
+	var own []string
+	size := 0
+	for _, dir := range r.directories() {
+		if dir == r.Dir || strings.HasPrefix(dir, r.Dir+string(filepath.Separator)) {
+			own = append(own, dir)
+			size += p.Size(dir)
+		}
+	}
+	if k.size.Add(int64(size)) <= mostKept {
+		return
+	}
+	k.size.Add(-int64(size))
+	for _, dir := range own {
+		p.Forget(dir)
 	}
 }
 

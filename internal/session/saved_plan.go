@@ -176,7 +176,7 @@ func (s *Session) DecodePlan(ctx context.Context, path string, data []byte, vars
 	}
 	cfg, err := configs.LoadSnapshot(ctx, snapshot, &configs.LoadOptions{Variables: given,
 		Workspace: file.Backend.Workspace, WorkDir: s.WorkDir,
-		Base: s.Base}, s.Warnings.Add)
+		Base: s.Base, Parser: s.Parser}, s.Warnings.Add)
 	if err != nil {
 		return nil, err
 	}
