@@ -31,9 +31,9 @@ func (c *calls) limit() int { return cap(c.running) }
 // callee is a provider or provisioner.
 type callee interface{ ForDisplay() string }
 
-// take waits until fewer calls than the limit are running and takes the place of one. Who has a place
-// must not take a second one before releasing it: all places could be taken by those who wait for
-// another.
+// take waits until fewer calls than the limit are running and takes a place for one. A caller that
+// has a place must not take a second one before it releases the first: all places could be taken by
+// callers that wait for another one.
 func (c *calls) take() (release func()) {
 	start := time.Now()
 	c.running <- struct{}{}

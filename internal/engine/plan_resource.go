@@ -110,7 +110,7 @@ func (p *resourcePlan) planAll() error {
 	return <-result
 }
 
-// runOne plans one object. A failure is told at once, because planning the others can take long.
+// runOne plans one object. It reports a failure at once, because planning the others can take long.
 func (p *resourcePlan) runOne(i int) error {
 	err := p.run[i]()
 	p.w.out.fail(err)

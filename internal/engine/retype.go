@@ -184,9 +184,9 @@ func (w *walk) supports(ctx context.Context, pair retype) bool {
 		return false
 	}
 	prov := &providerInstance{impl, change.Provider}
-	resp := callProvider(w.calls, prov, "MoveResourceState", change.Addr, func() providers.MoveResponse {
-		return impl.MoveResourceState(ctx, moveRequest(pair.prior.Provider, pair.from.Addr.Resource.Type, pair.obj, pair.to))
-	})
+	req := moveRequest(pair.prior.Provider, pair.from.Addr.Resource.Type, pair.obj, pair.to)
+	resp := callProvider(w.calls, prov, "MoveResourceState", change.Addr,
+		func() providers.MoveResponse { return impl.MoveResourceState(ctx, req) })
 	schema := pair.to.Schema.Block
 	if resp.Diagnostics.HasErrors() || !isObject(resp.State, schema) {
 		return false

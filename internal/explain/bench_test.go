@@ -28,7 +28,8 @@ func BenchmarkExplain(b *testing.B) {
 		addresses func(n int) []string
 	}{
 		{"instances", []int{1000, 10_000, 100_000}, instances, func(n int) []string {
-			return []string{fmt.Sprintf("fake_thing.many[%d]", n/2), "fake_thing.one", "fake_thing.many", "var.x", "local.l"}
+			return []string{fmt.Sprintf("fake_thing.many[%d]", n/2), "fake_thing.one", "fake_thing.many", "var.x",
+				"local.l"}
 		}},
 		{"blocks", []int{1000, 10_000}, blocks, func(n int) []string {
 			return []string{fmt.Sprintf("fake_thing.b%d", n/2), "fake_thing.b0", "var.x", fmt.Sprintf("fake_thing.b%d", n-1)}

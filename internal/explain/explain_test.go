@@ -73,7 +73,9 @@ func checkWrapped(t *testing.T, answer *explain.Answer, whole string) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(narrow.String()) {
-		if indent := len(line) - len(strings.TrimLeft(line, " ")); termtext.Width(strings.TrimSpace(line)) > max(columns-indent, 12) {
+		text := strings.TrimSpace(line)
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		if termtext.Width(text) > max(columns-indent, 12) {
 			t.Errorf("a line of more than %d columns: %s", columns, line)
 		}
 	}

@@ -156,10 +156,13 @@ const minFolded = 3
 // headings writes what happens to objects, in one line for the instances of a block.
 func (t *text) headings(list []*Object) {
 	happens := func(o *Object) string { return strings.TrimPrefix(o.Summary, o.Address) }
+	alike := func(x, y *Object) bool {
+		return x.change.Addr.Abs() == y.change.Addr.Abs() && happens(x) == happens(y)
+	}
 	for len(list) > 0 {
 		first := list[0]
 		end := 1
-		for end < len(list) && list[end].change.Addr.Abs() == first.change.Addr.Abs() && happens(list[end]) == happens(first) {
+		for end < len(list) && alike(first, list[end]) {
 			end++
 		}
 		if end < minFolded || first.Deposed != "" {

@@ -63,8 +63,9 @@ func TestFailureLines(t *testing.T) {
 	problem.Subject = &hcl.Range{Filename: "main.tf", Start: hcl.Pos{Line: 12}}
 	failure := engine.Failure{Err: tfdiags.Diagnostics{tfdiags.Warningf("Beware", "Of it."), problem}.Err()}
 	for columns, want := range map[int]string{
-		0:   "",
-		40:  "Error: The quota of this region is\n  exhausted (with\n  cloud_server.web[\"blue\"], on main.tf\n  line 12)\n",
+		0: "",
+		40: "Error: The quota of this region is\n  exhausted (with\n" +
+			"  cloud_server.web[\"blue\"], on main.tf\n  line 12)\n",
 		120: "Error: The quota of this region is exhausted (with cloud_server.web[\"blue\"], on main.tf line 12)\n",
 	} {
 		live := progress.New(termtext.Style{}, time.Now)

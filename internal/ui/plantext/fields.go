@@ -213,7 +213,8 @@ func (m marked) wrap(columns int) []marked {
 		line := marked{text: text}
 		end := start + len(text)
 		for _, mark := range m.marks {
-			if part := (valuediff.Span{Start: max(mark.Start, start) - start, End: min(mark.End, end) - start}); part.Start < part.End {
+			part := valuediff.Span{Start: max(mark.Start, start) - start, End: min(mark.End, end) - start}
+			if part.Start < part.End {
 				line.marks = append(line.marks, part)
 			}
 		}

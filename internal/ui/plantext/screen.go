@@ -92,7 +92,8 @@ func (s *Screen) titled(indent int, symbol string, color termtext.Color, title, 
 	s.write(text + "\n")
 	if below {
 		indent += 4
-		s.write(strings.Repeat(" ", indent) + s.Style.As(termtext.Grey, termtext.CutMiddle(note, max(s.Width-indent, 10))) + "\n")
+		note = termtext.CutMiddle(note, max(s.Width-indent, 10))
+		s.write(strings.Repeat(" ", indent) + s.Style.As(termtext.Grey, note) + "\n")
 	}
 }
 
@@ -124,8 +125,8 @@ func (s *Screen) notHidden(p *planview.Plan) {
 	missing, names := p.NotHidden()
 	for _, name := range missing {
 		s.write("\n")
-		s.wrapped(0, fmt.Sprintf("Warning: -hide=%s has no effect, because nothing that changes has such an attribute.%s", name,
-			suggest.DidYouMean(name, names)))
+		s.wrapped(0, fmt.Sprintf("Warning: -hide=%s has no effect, because nothing that changes has such an "+
+			"attribute.%s", name, suggest.DidYouMean(name, names)))
 	}
 }
 

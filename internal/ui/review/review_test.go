@@ -178,13 +178,15 @@ func TestMoreInstances(t *testing.T) {
 		limit        int
 		has, without []string
 	}{
-		{DefaultLimit, []string{`"key-000"`, "# and 270 more\n", "<details><summary>270 more instances</summary>\n\n```\n[\"key-030\"]\n",
+		{DefaultLimit, []string{`"key-000"`, "# and 270 more\n",
+			"<details><summary>270 more instances</summary>\n\n```\n[\"key-030\"]\n",
 			"[\"key-299\"]\n```\n"}, []string{"not shown"}},
 		{5000, []string{`"key-000"`, "# and 270 more\n", "270 more instances</summary>", "]\nand "}, []string{`"key-299"`}},
 		{LeastLimit, []string{"(300 instances)"}, []string{"270 more instances"}},
 	} {
 		var out strings.Builder
-		if err := Write(&out, &ui.PlanView{Plan: view.Plan, Config: view.Config, Schemas: view.Schemas}, test.limit); err != nil {
+		again := &ui.PlanView{Plan: view.Plan, Config: view.Config, Schemas: view.Schemas}
+		if err := Write(&out, again, test.limit); err != nil {
 			t.Fatal(err)
 		}
 		if n := utf8.RuneCountInString(out.String()); n > test.limit {
