@@ -69,6 +69,9 @@ func (r *Refs) CallInstances(call string) (Instances, bool) {
 	return found, ok
 }
 
+// ReadsCalls reports whether a module call is referenced only by instance.
+func (r *Refs) ReadsCalls() bool { return len(r.calls) > 0 }
+
 // InstanceCalls returns the module calls that are referenced only by instance, sorted by name.
 func (r *Refs) InstanceCalls() iter.Seq2[string, Instances] {
 	return func(yield func(string, Instances) bool) {

@@ -84,7 +84,7 @@ func (m *Module) addCallReads(list []CallRead, refs *lang.Refs) []CallRead {
 // setCallReads sets the module calls that a block reads only by instance. A call of which something
 // is needed before or apart from the block's own instances is not among them.
 func (b *build) setCallReads(r *Resource) {
-	if r.Config.Check != nil || r.Addr.Resource.Mode == addrs.Ephemeral {
+	if !r.Exprs.readsCalls || r.Config.Check != nil || r.Addr.Resource.Mode == addrs.Ephemeral {
 		return
 	}
 	var list []CallRead
@@ -132,7 +132,7 @@ func (b *build) setCallReads(r *Resource) {
 
 // setValueReads sets the module calls that an argument or another value reads only by instance.
 func (b *build) setValueReads(v *Value) {
-	if v.Expr == nil || v.Output != nil && v.Output.DependsOn != nil {
+	if v.Expr == nil || !v.Expr.Refs.ReadsCalls() || v.Output != nil && v.Output.DependsOn != nil {
 		return
 	}
 	m := v.Module

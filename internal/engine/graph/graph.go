@@ -218,6 +218,7 @@ type ResourceExprs struct {
 	PreventDestroy                *lang.Expr
 	DependsOn                     *lang.Refs // may be nil
 	Provisioners                  []*Provisioner
+	readsCalls                    bool // an expression reads single instances of a module call
 	problems                      tfdiags.Diagnostics
 	SelfReferences                tfdiags.Diagnostics // references of the repetition to the resource itself
 }

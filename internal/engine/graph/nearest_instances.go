@@ -83,11 +83,12 @@ func (f *nearest) regions() []*Region {
 
 // setNeeds sets what the search has found about the nodes of a region.
 func (r *Region) setNeeds(f *nearest) {
-	r.behind, r.fed = map[*Value]Fed{}, map[*Node][]*Value{}
+	r.behind, r.fed, r.outputsFor = map[*Value]Fed{}, map[*Node][]*Value{}, map[*Value][]*Value{}
 	for n := range r.parts {
 		r.fed[n] = f.fed[n.ID]
 	}
 	for _, feed := range f.b.feeds[r.Call] {
+		r.outputsFor[feed.to] = append(r.outputsFor[feed.to], feed.read.outputs()...)
 		for _, v := range feed.read.outputs() {
 			var of []*Resource
 			for _, i := range f.reached[v.Node.ID].all() {
@@ -96,6 +97,21 @@ func (r *Region) setNeeds(f *nearest) {
 			r.behind[v] = Fed{Of: of}
 		}
 	}
+}
+
+// fedBy returns the resources on which a resource depends in other instances of its module call.
+func (g *Graph) fedBy(r *Resource) []*Resource {
+	region := g.regions[r.Inputs]
+	if region == nil {
+		return nil
+	}
+	var out []*Resource
+	for _, v := range region.fed[r.Inputs] {
+		for _, output := range region.outputsFor[v] {
+			out = append(out, region.behind[output].Of...)
+		}
+	}
+	return out
 }
 
 // Fed are resources whose instances in one instance of a module call are needed by another instance

@@ -28,9 +28,11 @@ func (r *Resource) AwaitsInstances(of *Resource) bool {
 // resources.
 func (b *build) separateInstances() {
 	for _, r := range b.g.Resources {
-		r.Awaited = slices.DeleteFunc(r.Awaited, func(read IndexedRead) bool {
-			return r.Node.Split || read.Of.Node.Split
-		})
+		if len(b.g.regions) > 0 {
+			r.Awaited = slices.DeleteFunc(r.Awaited, func(read IndexedRead) bool {
+				return r.Node.Split || read.Of.Node.Split
+			})
+		}
 		if len(r.Awaited) == 0 {
 			continue
 		}

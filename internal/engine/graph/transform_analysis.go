@@ -161,7 +161,11 @@ func (b *build) analyzeBodies() {
 		}
 	})
 	for _, key := range todo {
-		b.analyzeMeta(key.cfg, b.known.resources[key])
+		e := b.known.resources[key]
+		b.analyzeMeta(key.cfg, e)
+		for unit := range e.units() {
+			e.readsCalls = e.readsCalls || unit.ReadsCalls()
+		}
 	}
 }
 

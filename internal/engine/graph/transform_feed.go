@@ -59,9 +59,10 @@ type Region struct {
 	depth int               // of these instances
 	parts map[*Node][]*Node // by position
 
-	sources [][]source         // by position, what the arguments read
-	behind  map[*Value]Fed     // by output that is read
-	fed     map[*Node][]*Value // the arguments that a node reads without passing through a managed resource
+	sources    [][]source          // by position, what the arguments read
+	behind     map[*Value]Fed      // by output that is read
+	outputsFor map[*Value][]*Value // by argument, the outputs that it reads
+	fed        map[*Node][]*Value  // the arguments that a node reads without passing through a managed resource
 }
 
 // addFeed notes that an argument reads instances of its own call, and reports whether n is such an

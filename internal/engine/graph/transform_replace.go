@@ -21,18 +21,30 @@ var replaceTransformer = &Transformer{
 		for _, r := range b.g.Resources {
 			r.CreateBeforeDestroy = r.createsFirst()
 		}
-		for _, id := range slices.Backward(order) { // dependents first
-			r := b.g.Nodes[id].Resource
-			if r == nil || b.g.Nodes[id] != r.Node || !r.CreateBeforeDestroy {
-				continue
-			}
-			for dep := range r.Recorded.Dependencies.All() {
-				b.g.Resource(dep).CreateBeforeDestroy = true
-			}
-		}
+		b.forceFirst(order, func(r *Resource) *bool { return &r.CreateBeforeDestroy })
 		b.forceSteps(order)
 		return nil
 	},
+}
+
+// forceFirst sets a flag for all resources on which one with the flag depends.
+func (b *build) forceFirst(order []dag.ID, flag func(*Resource) *bool) {
+	for again := true; again; {
+		again = false
+		for _, id := range slices.Backward(order) { // dependents first
+			r := b.g.Nodes[id].Resource
+			if r == nil || b.g.Nodes[id] != r.Node || !*flag(r) || r.Node.Dropped {
+				continue
+			}
+			for dep := range r.Recorded.Dependencies.All() {
+				*flag(b.g.Resource(dep)) = true
+			}
+			for _, of := range b.g.fedBy(r) { // the order leaves these dependencies out
+				again = again || !*flag(of)
+				*flag(of) = true
+			}
+		}
+	}
 }
 
 // forceSteps sets Forced for the Steps that a resource with create_before_destroy depends on.
@@ -78,14 +90,7 @@ var flagTransformer = &Transformer{
 			r.Recorded.CreateBeforeDestroy = r.createsFirst()
 		}
 		order, _ := b.g.Edges.Order()
-		for _, id := range slices.Backward(order) { // dependents first
-			if r := b.g.Nodes[id].Resource; r != nil && b.g.Nodes[id] == r.Node && r.Recorded.CreateBeforeDestroy &&
-				!r.Node.Dropped {
-				for dep := range r.Recorded.Dependencies.All() {
-					b.g.Resource(dep).Recorded.CreateBeforeDestroy = true
-				}
-			}
-		}
+		b.forceFirst(order, func(r *Resource) *bool { return &r.Recorded.CreateBeforeDestroy })
 		return nil
 	},
 }
