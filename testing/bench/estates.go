@@ -116,7 +116,83 @@ func measureEstates(o *options, out io.Writer) error {
 		fmt.Fprintln(out)
 		memory.print(out)
 	}
+	if o.mirror == "" {
+		return nil
+	}
+	return o.measureStarts(out)
+}
+
+// startSizes are the numbers of root modules for which process starts are counted.
+var startSizes = []int{5, 20, 80}
+
+// startCommands are the commands whose process starts are counted.
+var startCommands = [][]string{
+	{"roots", "validate"}, {"roots", "plan", "-share-providers"}, {"roots", "plan"},
+}
+
+// measureStarts prints how many processes of a provider with 1,500 resource types start, for root
+// modules with equal configurations of it. The provider records each start.
+func (o *options) measureStarts(out io.Writer) error {
+	var t table
+	t.row("provider processes")
+	for _, args := range startCommands {
+		t.row(strings.Join(args, " "))
+	}
+	for _, n := range startSizes {
+		counts, err := o.countStarts(n)
+		if err != nil {
+			return fmt.Errorf("%d root modules with a provider: %w", n, err)
+		}
+		t.add(0, "", fmt.Sprintf("%d", n))
+		for row, count := range counts {
+			t.add(row+1, "", fmt.Sprintf("%d", count))
+		}
+	}
+	fmt.Fprint(out, "\nprocesses of one provider with 1,500 resource types, by number of root modules\n\n")
+	t.print(out)
 	return nil
+}
+
+// countStarts returns the process starts of each command in n root modules.
+func (o *options) countStarts(n int) ([]int, error) {
+	top, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(top)
+	b, err := newBench(o, o.bin, top, o.mirror)
+	if err != nil {
+		return nil, err
+	}
+	b.env = append(b.env, "SYNTH_TYPES=1500")
+	const resource = "resource \"synth_t0\" \"r\" {\n  name  = \"r\"\n  input = \"value\"\n}\n"
+	for i := range n {
+		dir := filepath.Join(b.dir, fmt.Sprintf("r%04d", i))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(synthRequired+resource), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := b.run("roots", "init"); err != nil {
+		return nil, err
+	}
+	var out []int
+	for i, args := range startCommands {
+		path := filepath.Join(top, fmt.Sprintf("starts%d", i))
+		one := *b
+		one.env = append(slices.Clone(b.env), "PROVIDER_STARTS="+path)
+		if _, err := one.run(args...); err != nil {
+			return nil, err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, strings.Count(string(text), "\n"))
+	}
+	return out, nil
 }
 
 // measureEstate measures all phases on a new estate. After the apply it checks the states.

@@ -74,7 +74,7 @@ providers() {
 	measure -bin bin/tofu -mirror "$MIRROR" -shapes one,aliases -sizes 1 -phases validate,plan,apply,noop,destroy -count 3
 }
 
-estates() { measure -bin bin/tofu -estates -sizes 10,100,500,2000; }
+estates() { measure -bin bin/tofu -mirror "$MIRROR" -estates -sizes 10,100,500,2000; }
 
 postgres() {
 	measure -bin bin/tofu -ref "$REF" -mirror "$MIRROR" -postgres -sizes 1000,10000,100000 -timeout 10m
