@@ -207,6 +207,9 @@ func TestChanged(t *testing.T) {
 		{"modules/other/main.tf", ""},
 		{"templates/a.tftpl", "audit dns eu/cluster us/cluster"},
 		{"templates/b.tftpl", ""},
+		{"network/terraform.tfstate", ""},
+		{"network/terraform.tfstate.d/eu/terraform.tfstate.backup", ""},
+		{"dns/.terraform/providers/x", ""},
 		{"roots.tofu.hcl", all},
 	} {
 		path, err := filepath.Abs(filepath.FromSlash(c.file))
