@@ -32,9 +32,13 @@ func (m Estate) Text() string {
 		verb = "changed"
 		counts = fmt.Sprintf("%d added, %d changed, %d destroyed", c.Add, c.Change, c.Remove)
 	}
-	text := fmt.Sprintf("%d of %d root modules %s: %s.", m.Changed, m.Roots, verb, counts)
+	all := Count(m.Roots, "root module")
+	text := fmt.Sprintf("%d of %s %s: %s.", m.Changed, all, verb, counts)
 	if m.Changed == 0 {
-		text = fmt.Sprintf("None of %d root modules %s.", m.Roots, verb)
+		if m.Roots == 1 && m.Operation == "plan" {
+			verb = "changes"
+		}
+		text = fmt.Sprintf("None of %s %s.", all, verb)
 	}
 	for _, part := range []struct {
 		n    int

@@ -69,8 +69,8 @@ func (a *arguments) decode(body *hclsyntax.Body, ctx *hcl.EvalContext, names []s
 			refs, err := references(attr.Expr, ctx)
 			a.after, errs = refs, errs.AppendError(err)
 		default:
-			v, diags := attr.Expr.Value(ctx)
-			errs = errs.AppendHCL(diags)
+			v, err := evaluate(attr.Expr, ctx)
+			errs = errs.AppendError(err)
 			values[name] = v
 		}
 	}
@@ -91,6 +91,32 @@ func (a *arguments) decode(body *hclsyntax.Body, ctx *hcl.EvalContext, names []s
 			}
 		})
 	})
+}
+
+// evaluate evaluates an expression that can't refer to outputs.
+func evaluate(expr hclsyntax.Expression, ctx *hcl.EvalContext) (cty.Value, error) {
+	v, diags := expr.Value(ctx)
+	switch {
+	case !diags.HasErrors():
+		return v, nil
+	case refersTo(expr, "root"):
+		return v, tfdiags.Errorf("Outputs are not known here", "Only \"variables\" may have outputs of root modules. "+
+			"Everything else must be known before anything is planned.").At(expr.Range())
+	case refersTo(expr, "each") && !defined(ctx, "each"):
+		return v, tfdiags.Errorf("No for_each", "Only a block with the argument \"for_each\" has each.key and "+
+			"each.value.").At(expr.Range())
+	}
+	return v, tfdiags.FromHCL(diags).Err()
+}
+
+// defined reports whether a context has a variable.
+func defined(ctx *hcl.EvalContext, name string) bool {
+	for ; ctx != nil; ctx = ctx.Parent() {
+		if _, ok := ctx.Variables[name]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // first returns the first step of a path; nil for an empty path.

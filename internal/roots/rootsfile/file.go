@@ -204,11 +204,11 @@ func text(block *hclsyntax.Block, name, missing string, ctx *hcl.EvalContext) (s
 	if attr == nil {
 		return missing, nil
 	}
-	v, diags := attr.Expr.Value(ctx)
-	if diags.HasErrors() {
-		return "", tfdiags.FromHCL(diags).Err()
+	v, err := evaluate(attr.Expr, ctx)
+	if err != nil {
+		return "", err
 	}
-	v, err := convert.Convert(v, cty.String)
+	v, err = convert.Convert(v, cty.String)
 	switch {
 	case err != nil || !v.IsKnown():
 		return "", tfdiags.Errorf("Invalid configuration", "The argument %q must be a string.", name).At(attr.Expr.Range())

@@ -107,7 +107,7 @@ func (f *finder) computed(index *hclsyntax.IndexExpr, rest hcl.Traversal, ctx *h
 	key, diags := index.Key.Value(ctx)
 	key, _ = key.Unmark()
 	switch {
-	case diags.HasErrors() && !refersToRoot(index.Key):
+	case diags.HasErrors() && !refersTo(index.Key, "root"):
 		f.errs = f.errs.AppendHCL(diags)
 	case diags.HasErrors(), !key.IsKnown():
 		f.errs = f.errs.Append(tfdiags.Errorf("Unknown name of a root module",
@@ -120,9 +120,9 @@ func (f *finder) computed(index *hclsyntax.IndexExpr, rest hcl.Traversal, ctx *h
 	}
 }
 
-// refersToRoot reports whether an expression has a reference to a root module.
-func refersToRoot(expr hclsyntax.Expression) bool {
-	return slices.ContainsFunc(expr.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "root" })
+// refersTo reports whether an expression has a reference that begins with a name.
+func refersTo(expr hclsyntax.Expression, name string) bool {
+	return slices.ContainsFunc(expr.Variables(), func(t hcl.Traversal) bool { return t.RootName() == name })
 }
 
 // add adds a reference to a root module; rest is what follows.
