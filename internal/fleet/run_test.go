@@ -253,6 +253,8 @@ func TestSummarize(t *testing.T) {
 		{"apply", "1 of 4 root modules changed: 5 added, 1 changed, 0 destroyed. 1 failed. 1 postponed.",
 			[]*Result{applied, failed, postponed, done}},
 		{"apply", "None of 2 root modules changed. 1 interrupted. 1 not started.", []*Result{stopped, skipped}},
+		{"plan", "None of 1 root module changes.", []*Result{same}},
+		{"plan", "1 of 1 root module changes: 2 to add, 0 to change, 1 to destroy.", []*Result{planned}},
 		{"plan", "None of 2 root modules change.", []*Result{same, records}},
 	} {
 		if got := Summarize(c.operation, c.results).Text(); got != c.want {

@@ -23,7 +23,7 @@ type Estate struct {
 // Text returns the summary in one line.
 func (m Estate) Text() string {
 	verb := "change"
-	if m.Changed == 1 {
+	if m.Changed == 1 || m.Changed == 0 && m.Roots == 1 {
 		verb = "changes"
 	}
 	c := m.Counts
@@ -35,9 +35,6 @@ func (m Estate) Text() string {
 	all := Count(m.Roots, "root module")
 	text := fmt.Sprintf("%d of %s %s: %s.", m.Changed, all, verb, counts)
 	if m.Changed == 0 {
-		if m.Roots == 1 && m.Operation == "plan" {
-			verb = "changes"
-		}
 		text = fmt.Sprintf("None of %s %s.", all, verb)
 	}
 	for _, part := range []struct {
