@@ -60,7 +60,7 @@ func runOutput(ctx context.Context, app *App, f *outputFlags, args []string) (er
 		defer func() { err = errors.Join(err, into.Close()) }()
 	}
 	open, err := app.OpenState(ctx, session.StateRequest{Vars: f.Variables,
-		Paths: session.StatePaths{State: f.State}})
+		Paths: session.StatePaths{State: f.State}, OnlyOutputs: true})
 	if err != nil {
 		return err
 	}

@@ -295,11 +295,11 @@ func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []s
 	return err
 }
 
-// rootState reads the state of a root module.
+// rootState reads the outputs in the state of a root module.
 func (a *App) rootState(ctx context.Context, r *roots.Root) (*states.State, error) {
 	s := a.openRoot(r, io.Discard)
 	defer s.Close()
-	open, err := s.OpenState(ctx, session.StateRequest{})
+	open, err := s.OpenState(ctx, session.StateRequest{OnlyOutputs: true})
 	if err != nil {
 		return nil, err
 	}

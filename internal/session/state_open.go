@@ -30,6 +30,8 @@ type StateRequest struct {
 	Operation string
 	// TimedBackup makes the backup file's name include the time.
 	TimedBackup bool
+	// OnlyOutputs reads the outputs alone from a store that has them apart. It is for reading.
+	OnlyOutputs bool
 	// LazyKeys evaluates the encryption settings only if there is something to decrypt. It is for
 	// reading.
 	LazyKeys bool
@@ -213,8 +215,12 @@ func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) 
 	if err := s.Lock(ctx, open.Manager, req.Operation, req.Lock); err != nil {
 		return nil, err
 	}
+	read := open.Read
+	if req.OnlyOutputs {
+		read = open.ReadOutputs
+	}
 	end := s.Timings.Phase("state")
-	snapshot, err := open.Read(ctx, s.Warnings.Add)
+	snapshot, err := read(ctx, s.Warnings.Add)
 	end()
 	if err != nil {
 		return nil, tfdiags.Join(err, open.Close())

@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/backend/postgres"
 	"tofu/internal/encryption"
 	"tofu/internal/encryption/encryptiontest"
 	"tofu/internal/plans"
@@ -91,5 +92,44 @@ func TestEncryption(t *testing.T) {
 	if _, err := encrypted("method = method.aes_gcm.b").Read(t.Context(), tfdiags.Drop); err == nil ||
 		!strings.Contains(err.Error(), "tampered") {
 		t.Errorf("exchanged rows: %v", err)
+	}
+}
+
+// TestEncryptedOutputs checks that outputs are read without the objects, which a user who may only
+// read outputs can't read.
+func TestEncryptedOutputs(t *testing.T) {
+	c := config(t)
+	codec := encryptiontest.State(t, "method = method.aes_gcm.a")
+	at := func(c *postgres.Config) *statemgr.Manager {
+		return statemgr.Open(open(t, c), ws, &statemgr.Options{DataDir: t.TempDir(), WorkDir: t.TempDir(), Codec: codec})
+	}
+	m := at(c)
+	if snap, err := m.ReadOutputs(t.Context(), tfdiags.Drop); err != nil || snap.Exists {
+		t.Errorf("a new workspace: %v, %v", snap, err)
+	}
+	read(t, m)
+	st := states.New()
+	st.SetCurrent(addr("a", 0), object("x"), provider)
+	st.SetOutput("o", &states.Output{Value: cty.StringVal("secret"), Sensitive: true})
+	if err := m.Save(t.Context(), st); err != nil {
+		t.Fatal(err)
+	}
+	reader := role(t, c, "r_reader")
+	if _, err := rows(t, c, "", "SELECT grant_access('r_reader', 'default', 'outputs')"); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]*postgres.Config{"owner": c, "reader of outputs": reader} {
+		snap, err := at(c).ReadOutputs(t.Context(), tfdiags.Drop)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if out := snap.State.Output("o"); !snap.Exists || out == nil || out.Value.AsString() != "secret" || !out.Sensitive ||
+			snap.State.Instance(addr("a", 0)) != nil {
+			t.Errorf("%s: the state has the output %v", name, out)
+		}
+	}
+	if _, err := at(reader).Read(t.Context(), tfdiags.Drop); err == nil {
+		t.Error("a reader of outputs can read the state")
 	}
 }

@@ -108,6 +108,21 @@ func (m *Manager) Read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error
 	return snap, nil
 }
 
+// ReadOutputs is Read for the outputs alone, if the store is a ledger. Nothing can be written
+// afterwards.
+func (m *Manager) ReadOutputs(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) {
+	p, ok := m.dest.(*parts)
+	if !ok {
+		return m.Read(ctx, warn)
+	}
+	in, err := p.ledger.LoadOutputs(ctx, p.name, p.opts.Codec)
+	if err != nil {
+		return nil, loadFailed(err)
+	}
+	return &Snapshot{State: in.State, Exists: in.Exists, Serial: in.Serial, Lineage: in.Lineage, Version: in.Version,
+		Revision: in.Revision}, nil
+}
+
 // Current returns the state as read, or as saved since. It must not be changed.
 func (m *Manager) Current() *states.State {
 	m.mu.Lock()
