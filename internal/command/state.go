@@ -17,7 +17,7 @@ Commands that show or change the state.
 Commands that change the state always keep a backup of the previous one. Their
 output is meant for tools such as grep and awk.`,
 	Sub: []*Command{cmdStateHistory, cmdStateList, cmdStateMv, cmdStatePull, cmdStatePush, cmdStateQuery,
-		cmdStateRepair, cmdStateReplaceProvider, cmdStateRm, cmdStateShow, cmdStateVacuum},
+		cmdStateReencrypt, cmdStateRepair, cmdStateReplaceProvider, cmdStateRm, cmdStateShow, cmdStateVacuum},
 }
 
 // stateChangeFlags are the options of commands that edit the state.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -182,13 +183,21 @@ func (r *reading) plain(ctx context.Context, document string, encrypted bool, id
 	}
 	data, outdated, err := r.codec.Decrypt(ctx, data)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(id, err)
 	}
 	r.outdated = r.outdated || outdated
 	if !encrypted {
 		return data, nil
 	}
 	return opened(data, id)
+}
+
+// unreadable adds to an error which row can't be read.
+func unreadable(id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", strings.TrimSpace(id), err)
 }
 
 // sealed is the plain text of an encrypted document. The ID of the row in it detects that the

@@ -172,7 +172,8 @@ func queueDead(b *pgx.Batch, workspaces []int64, dead *[]string) {
 // end ends lost runs and their claims.
 func end(ctx context.Context, tx session, runs []string) error {
 	b := &pgx.Batch{}
-	b.Queue("UPDATE run SET ended = clock_timestamp(), outcome = 'lost' WHERE id = ANY($1::text[]) AND ended IS NULL", runs)
+	b.Queue("UPDATE run SET ended = clock_timestamp(), outcome = 'lost' "+
+		"WHERE id = ANY($1::text[]) AND ended IS NULL", runs)
 	b.Queue("DELETE FROM claim WHERE run = ANY($1::text[])", runs)
 	return send(ctx, tx, b)
 }
@@ -369,7 +370,9 @@ func footprintOf(c *statemgr.Change) *plans.Footprint {
 
 // unclaimed returns a change without the objects that the run does not claim and that other runs
 // claim or have changed since.
-func (r *Run) unclaimed(ctx context.Context, tx session, workspace int64, c *statemgr.Change) (*statemgr.Change, error) {
+func (r *Run) unclaimed(
+	ctx context.Context, tx session, workspace int64, c *statemgr.Change,
+) (*statemgr.Change, error) {
 	var extra []string
 	r.mu.Lock()
 	for _, o := range c.Objects {

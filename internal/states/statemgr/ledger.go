@@ -24,6 +24,10 @@ type Ledger interface {
 	LoadOutputs(ctx context.Context, workspace string, codec Codec) (*Loaded, error)
 	// CheckOutputs returns a *ChangedError if outputs were changed since they were read.
 	CheckOutputs(ctx context.Context, read *plans.OutputsRead) error
+	// Reencrypt writes everything in a workspace again that is not encrypted as codec does now, also
+	// earlier versions, and returns the number of parts that it has written. Runs can change the
+	// workspace meanwhile. After an error or a kill, it can be repeated.
+	Reencrypt(ctx context.Context, workspace string, codec Codec) (written int, err error)
 	// Holds reports whether another store has the same states. It returns false if that is not known.
 	Holds(other backend.Store) bool
 	// NewRun returns a run that can change a workspace. It does no I/O. codec may be nil.
@@ -58,7 +62,7 @@ type Loaded struct {
 	Revision uint64 // of this state; increases with each change
 	Lineage  string
 	Version  string // of the program that wrote last
-	Outdated bool   // some parts must be written again because their encryption is outdated
+	Outdated bool   // the encryption of some parts is outdated; Reencrypt writes them again
 	Lost     []LostRun
 }
 

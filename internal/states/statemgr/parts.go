@@ -43,9 +43,14 @@ func (p *parts) read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.content = stored{exists: in.Exists, serial: in.Serial, lineage: in.Lineage, version: in.Version, state: in.State,
-		migrate: in.Outdated, revision: in.Revision}
+		revision: in.Revision}
 	p.lost = in.Lost
 	snap := p.content.snapshot()
+	if in.Outdated {
+		warn(tfdiags.Warningf("Outdated encryption", "Parts of the state are encrypted with another method or key than "+
+			"new ones, or not at all, so they need the fallback. Parts that change are encrypted again; \"tofu state "+
+			"reencrypt\" does that for the rest."))
+	}
 	for _, lost := range in.Lost {
 		rec := recovery{header: header{Who: lost.Who}, interrupted: lost.Steps}
 		_, _ = fmt.Sscanf(lost.Process, "process %d", &rec.header.PID) // only for the message
@@ -170,9 +175,6 @@ func (p *parts) save(ctx context.Context, final *states.State) error {
 		base = r.recorded()
 	}
 	change := Difference(base, final)
-	if content.migrate {
-		change = rewritten(change, final)
-	}
 	change.Base = content.revision
 	if !content.exists && change.Empty() {
 		change.Replaces, change.Serial = true, content.serial+1
@@ -194,7 +196,7 @@ func (p *parts) save(ctx context.Context, final *states.State) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.content.state, p.content.migrate, p.recorder, p.lost = final, false, nil, nil
+	p.content.state, p.recorder, p.lost = final, nil, nil
 	return nil
 }
 
@@ -210,31 +212,6 @@ func (p *parts) saveElsewhere(final *states.State, cause error) error {
 	return err
 }
 
-// rewritten returns a change to final that also writes everything else again.
-func rewritten(change *Change, final *states.State) *Change {
-	all := Difference(states.New(), final)
-	added, changed := map[addrs.AbsInstance]bool{}, map[ObjectID]*ObjectID{}
-	for _, o := range change.Objects {
-		if o.Object == nil {
-			all.Objects = append(all.Objects, o)
-		}
-		added[o.Addr], changed[o.ObjectID] = !o.Existed, o.From
-	}
-	for i := range all.Objects {
-		o := &all.Objects[i]
-		o.Existed = !added[o.Addr]
-		o.From = &ObjectID{o.Addr, o.Deposed}
-		if from, ok := changed[o.ObjectID]; ok {
-			o.From = from
-		}
-	}
-	for name, o := range change.Outputs {
-		all.Outputs[name] = o
-	}
-	all.Resources, all.NewChecks, all.Checks = change.Resources, true, final.Checks
-	return all
-}
-
 // push implements destination.
 func (p *parts) push(ctx context.Context, f *statefile.File, force bool) error {
 	p.writing.Lock()
@@ -248,16 +225,10 @@ func (p *parts) push(ctx context.Context, f *statefile.File, force bool) error {
 		return err
 	}
 	change := Difference(content.state, next.state)
-	if content.migrate {
-		change = rewritten(change, next.state)
-	}
 	change.Base, change.Replaces, change.Serial, change.Lineage = content.revision, true, next.serial, next.lineage
 	if err := p.write(ctx, change, next.state); err != nil {
 		return pushFailed(err)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.content.migrate = false
 	return nil
 }
 

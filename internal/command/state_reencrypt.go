@@ -1,0 +1,49 @@
+package command
+
+import (
+	"context"
+
+	"tofu/internal/session"
+	"tofu/internal/ui"
+)
+
+var cmdStateReencrypt = &Command{
+	Name: "reencrypt", Short: "Encrypt everything with the present key",
+	Long: `
+Encrypts those parts of the current workspace again, in the backend "postgres",
+whose encryption is outdated, with their earlier versions: after a new method or
+key with the old one as its fallback. Afterwards nothing needs the fallback. It
+works in small steps, between which others can change the state, and can be
+repeated after an interrupt. Any other backend has the state as a whole, which
+the next change encrypts again.`,
+	New: with(func(f *stateReencryptFlags, fs *options) {
+		f.viewFlags.add(fs)
+		f.varFlags.add(fs)
+	}, runStateReencrypt),
+}
+
+type stateReencryptFlags struct {
+	viewFlags
+	varFlags
+}
+
+func runStateReencrypt(ctx context.Context, app *App, f *stateReencryptFlags, args []string) error {
+	if err := noArguments(args); err != nil {
+		return err
+	}
+	at, err := app.LocateState(ctx, &session.StateRequest{Vars: f.Variables})
+	if err != nil {
+		return err
+	}
+	written, err := at.Reencrypt(ctx)
+	if err != nil {
+		return err
+	}
+	text := "Nothing had an outdated encryption."
+	if written > 0 {
+		text = "Encrypted " + ui.Count(written, "part") + " of the state again, with earlier versions. Nothing needs " +
+			"the fallback any more."
+	}
+	app.Printer.Message(ui.Text{Text: text})
+	return nil
+}
