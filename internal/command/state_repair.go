@@ -15,7 +15,9 @@ var cmdStateRepair = &Command{
 Finds out why the state can't be read, shows which objects can be recovered, and
 asks for approval to replace the state. Objects that a damaged file has lost are
 recovered from its backup, from errored.tfstate and from the journal of an
-interrupted run, if these files exist. The damaged state is kept.
+interrupted run, if these files exist. In the backend "postgres", damaged parts
+are replaced by their latest earlier versions that can be read, and removed if
+there is none. The damaged state is kept.
 
 If the state can be read, the command shows the changes that an interrupted run
 left in its journal, and adds them to the state.`,
@@ -71,9 +73,11 @@ func (a *App) repair(ctx context.Context, m *statemgr.Manager, damage *statemgr.
 	for _, sentence := range damage.Findings {
 		a.Say("  - %s.", sentence)
 	}
-	a.Say("\nThe repaired state would have %d object(s):", damage.Objects)
-	for _, addr := range damage.Instances() {
-		a.Say("    %s", addr)
+	if damage.State != nil {
+		a.Say("\nThe repaired state would have %d object(s):", damage.Objects)
+		for _, addr := range damage.Instances() {
+			a.Say("    %s", addr)
+		}
 	}
 	a.Say("")
 	if ok, err := f.approved(ctx, a); !ok || err != nil {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,6 +81,12 @@ func (s *Store) load(
 	}
 	file, err := statefile.Parse(r.text)
 	if err != nil {
+		damaged, _ := s.damage(ctx, workspace, codec, func(t *sealedTable) bool {
+			return parts == everything || t.name == "output"
+		})
+		if len(damaged) > 0 { // it says which part it is
+			err = statefile.DamagedError{Err: &damaged[0]}
+		}
 		return nil, err
 	}
 	out.Exists, out.State, out.Outdated, out.Lost = w.revision > 0, file.State, r.outdated, r.lost
@@ -320,7 +327,7 @@ func (r *reading) object(key *string, deposed, provider string, document []byte)
 		r.member("provider", provider)
 	}
 	r.comma()
-	r.text = append(r.text, document[1:]...) // without the bracket, which is written already
+	r.text = append(r.text, bytes.TrimPrefix(document, []byte("{"))...) // which is written already
 }
 
 // steps reads the steps of runs that were killed.

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
 )
@@ -27,16 +28,17 @@ type sealedTable struct {
 	visible string                                 // the column with the values for queries, or ""
 	flag    bool                                   // it has the column encrypted, and the document names its row
 	id      func(key []string) string              // as in the document, or for messages
-	values  func(document []byte) (*string, error) // for the column visible
+	values  func(document []byte) (*string, error) // for the column visible; nil if there is none
+	check   func(document []byte) error
 }
 
 var sealedTables = []sealedTable{
-	{"object", "address, deposed", "since bigint", "attributes", true, objectKey, documentAttributes},
-	{"object_history", "address, deposed", "since bigint", "attributes", true, objectKey, documentAttributes},
-	{"output", "name", "since bigint", "value", true, outputKey, documentValue},
-	{"output_history", "name", "since bigint", "value", true, outputKey, documentValue},
-	{"check_result", "kind, config", "since bigint", "", true, checkKey, nil},
-	{"operation", "run, address, deposed", "started timestamptz", "", false, stepKey, nil},
+	{"object", "address, deposed", "since bigint", "attributes", true, objectKey, documentAttributes, checkObject},
+	{"object_history", "address, deposed", "since bigint", "attributes", true, objectKey, documentAttributes, checkObject},
+	{"output", "name", "since bigint", "value", true, outputKey, documentValue, checkOutput},
+	{"output_history", "name", "since bigint", "value", true, outputKey, documentValue, checkOutput},
+	{"check_result", "kind, config", "since bigint", "", true, checkKey, nil, checkResult},
+	{"operation", "run, address, deposed", "started timestamptz", "", false, stepKey, nil, checkStep},
 }
 
 func objectKey(key []string) string { return objectID(key[0], key[1]) }
@@ -55,8 +57,8 @@ type sealedRow struct {
 // versions, so neither plans nor runs are affected.
 func (s *Store) Reencrypt(ctx context.Context, workspace string, codec statemgr.Codec) (written int, err error) {
 	for i := range sealedTables {
-		r := &reencryption{s, workspace, codec, &sealedTables[i]}
-		n, err := r.run(ctx)
+		r := &tableScan{s, workspace, codec, &sealedTables[i]}
+		n, err := r.reencrypt(ctx)
 		if written += n; err != nil {
 			return written, explained(err)
 		}
@@ -64,40 +66,51 @@ func (s *Store) Reencrypt(ctx context.Context, workspace string, codec statemgr.
 	return written, nil
 }
 
-// reencryption is Reencrypt for a table.
-type reencryption struct {
+// A tableScan reads the rows of a workspace in a table, page by page.
+type tableScan struct {
 	store     *Store
 	workspace string
 	codec     statemgr.Codec
 	table     *sealedTable
 }
 
-func (r *reencryption) run(ctx context.Context) (written int, err error) {
+// each calls do with the rows of each page, until it returns an error.
+func (r *tableScan) each(ctx context.Context, do func([]sealedRow) error) error {
 	var last []string // the key of the last row of the page before
 	for {
 		rows, err := r.page(ctx, last)
 		if err != nil || len(rows) == 0 {
-			return written, err
+			return err
 		}
 		last = rows[len(rows)-1].key
+		if err := do(rows); err != nil {
+			return err
+		}
+	}
+}
+
+// reencrypt encrypts the rows again whose encryption is outdated.
+func (r *tableScan) reencrypt(ctx context.Context) (written int, err error) {
+	err = r.each(ctx, func(rows []sealedRow) error {
 		var outdated []sealedRow
 		var visible []*string
 		for _, row := range rows {
 			values, changed, err := r.seal(ctx, &row)
 			if err != nil {
-				return written, err
+				return err
 			}
 			if changed {
 				outdated, visible = append(outdated, row), append(visible, values)
 			}
 		}
-		if len(outdated) > 0 {
-			n, err := r.replace(ctx, outdated, visible)
-			if written += n; err != nil {
-				return written, err
-			}
+		if len(outdated) == 0 {
+			return nil
 		}
-	}
+		n, err := r.replace(ctx, outdated, visible)
+		written += n
+		return err
+	})
+	return written, err
 }
 
 // columns returns the names of the key and the version.
@@ -122,7 +135,7 @@ func (t *sealedTable) parameters(n int, suffix string) []string {
 }
 
 // page reads the rows after one with the key last, or the first ones if that is nil.
-func (r *reencryption) page(ctx context.Context, last []string) (out []sealedRow, err error) {
+func (r *tableScan) page(ctx context.Context, last []string) (out []sealedRow, err error) {
 	t := r.table
 	columns := t.columns()
 	flag, after := "encrypted", ""
@@ -160,7 +173,7 @@ func (r *reencryption) page(ctx context.Context, last []string) (out []sealedRow
 
 // seal encrypts the document of a row again if its encryption is outdated. It returns the values for
 // queries, which encrypted rows don't have.
-func (r *reencryption) seal(ctx context.Context, row *sealedRow) (values *string, changed bool, err error) {
+func (r *tableScan) seal(ctx context.Context, row *sealedRow) (values *string, changed bool, err error) {
 	t := r.table
 	id := t.id(row.key)
 	if !t.flag {
@@ -189,7 +202,7 @@ func (r *reencryption) seal(ctx context.Context, row *sealedRow) (values *string
 }
 
 // replace writes rows that still have their versions, and returns their number.
-func (r *reencryption) replace(ctx context.Context, rows []sealedRow, visible []*string) (written int, err error) {
+func (r *tableScan) replace(ctx context.Context, rows []sealedRow, visible []*string) (written int, err error) {
 	t := r.table
 	columns := t.columns()
 	keys := make([][]string, len(columns))
@@ -240,22 +253,58 @@ func (r *reencryption) replace(ctx context.Context, rows []sealedRow, visible []
 	return written, err
 }
 
-// documentAttributes returns the attributes of the document of an object for queries.
-func documentAttributes(document []byte) (*string, error) {
-	const head = `{"version":4,"terraform_version":"1.0.0","serial":1,"lineage":"","outputs":{},"resources":[`
-	r := &reading{text: []byte(head)}
-	r.resource("", "managed", "a", "a", `provider["a.test/a/a"]`)
-	r.object(nil, "", "", document)
-	file, err := statefile.Parse(append(r.text, `]}],"check_results":null}`...))
+// parseParts parses the text of parts of a state file.
+func parseParts(outputs, instances, results string) (*statefile.File, error) {
+	r := &reading{text: []byte(`{"version":4,"terraform_version":"1.0.0","serial":1,"lineage":"","outputs":{` + outputs +
+		`},"resources":[`)}
+	if instances != "" {
+		r.resource("", "managed", "a", "a", `provider["a.test/a/a"]`)
+		r.text = append(r.text, instances+"]}"...)
+	}
+	return statefile.Parse(append(r.text, `],"check_results":[`+results+`]}`...))
+}
+
+// parseObject parses the document of an object.
+func parseObject(document []byte) (*states.Object, error) {
+	file, err := parseParts("", string(document), "")
 	if err != nil {
 		return nil, err
 	}
 	for res := range file.State.Resources() {
 		for _, instance := range res.Instances {
-			return attributes(instance.Current), nil
+			return instance.Current, nil
 		}
 	}
-	return nil, errors.New("internal error: the object is missing")
+	return nil, errors.New("it is no object")
+}
+
+func checkObject(document []byte) error {
+	_, err := parseObject(document)
+	return err
+}
+
+func checkOutput(document []byte) error {
+	_, err := parseParts(`"o":`+string(document), "", "")
+	return err
+}
+
+func checkResult(document []byte) error {
+	_, err := parseParts("", "", string(document))
+	return err
+}
+
+func checkStep(document []byte) error {
+	_, err := statemgr.ParseStep(document)
+	return err
+}
+
+// documentAttributes returns the attributes of the document of an object for queries.
+func documentAttributes(document []byte) (*string, error) {
+	obj, err := parseObject(document)
+	if err != nil {
+		return nil, err
+	}
+	return attributes(obj), nil
 }
 
 // documentValue returns the value of the document of an output for queries.

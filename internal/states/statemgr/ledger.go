@@ -36,6 +36,30 @@ type Ledger interface {
 	EndRun(ctx context.Context, workspace, id string) error
 }
 
+// A Mender is a ledger in which damaged parts can be replaced.
+type Mender interface {
+	// Damage returns the parts of a workspace that can't be read.
+	Damage(ctx context.Context, workspace string, codec Codec) ([]DamagedPart, error)
+	// Mend replaces current parts by their latest readable versions, and removes those without one
+	// and damaged earlier versions, in one change. It returns a *backend.LockedError if another run
+	// is running.
+	Mend(ctx context.Context, workspace string, info backend.LockInfo, parts []DamagedPart) error
+}
+
+// A DamagedPart is a part of a state in a ledger that can't be read. As an error it says why.
+type DamagedPart struct {
+	What     string // such as "object aws_vpc.main"
+	Cause    error
+	Document string   // as it is stored
+	Table    string   // where, in the words of the ledger
+	Key      []string // of the row, with its version at the end
+	Current  bool     // it is a part of the current state that has earlier versions
+	Restored string   // the version that can replace it; "" if there is none
+}
+
+func (p *DamagedPart) Error() string { return p.What + ": " + p.Cause.Error() }
+func (p *DamagedPart) Unwrap() error { return p.Cause }
+
 // A LedgerRun is a run that changes a workspace of a ledger.
 type LedgerRun interface {
 	// Claim claims all that a plan has read and what it writes, without waiting. It returns a

@@ -3,6 +3,7 @@ package statemgr
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,22 +20,63 @@ import (
 
 // A Repair holds the readable parts of a damaged state.
 type Repair struct {
-	Cause    error    // why the state can't be read
-	Findings []string // sentences without a full stop
-	State    *states.State
-	Objects  int // number of objects in State
+	Cause    error         // why the state can't be read
+	Findings []string      // sentences without a full stop
+	State    *states.State // nil if only the parts that Findings name change
+	Objects  int           // number of objects in State
 
 	serial  uint64
 	lineage string
 	damaged []byte
-	written string // version of the damaged snapshot, if the store is a backend.Swapper
+	written string        // version of the damaged snapshot, if the store is a backend.Swapper
+	parts   []DamagedPart // of a ledger
 }
 
 // Examine collects the readable parts of a damaged state. It returns nil if the state can be read.
 // It adds the objects that are missing in the damaged snapshot from errored.tfstate and the backup,
 // and then replays the journal of an interrupted run. Too many objects are better than too few: the
 // next plan detects only the former.
-func (m *Manager) Examine(ctx context.Context) (*Repair, error) { return m.whole.examine(ctx) }
+func (m *Manager) Examine(ctx context.Context) (*Repair, error) {
+	if p, ok := m.dest.(*parts); ok {
+		return p.examine(ctx)
+	}
+	return m.whole.examine(ctx)
+}
+
+// examine finds the parts that can't be read, and their latest versions that can.
+func (p *parts) examine(ctx context.Context) (*Repair, error) {
+	mender, ok := p.ledger.(Mender)
+	if !ok {
+		return nil, nil
+	}
+	damaged, err := mender.Damage(ctx, p.name, p.opts.Codec)
+	if err != nil || len(damaged) == 0 {
+		return nil, err
+	}
+	r := &Repair{Cause: &damaged[0], parts: damaged}
+	type kept struct {
+		Part     string `json:"part"`
+		Document string `json:"document"`
+	}
+	var all []kept
+	for i := range damaged {
+		part := &damaged[i]
+		all = append(all, kept{part.What, part.Document})
+		switch {
+		case part.Restored != "":
+			r.addFinding("%v; its last version that can be read takes its place", part)
+		case part.Current:
+			r.addFinding("%v; it has no earlier version that can be read, so it is removed from the state", part)
+		default:
+			r.addFinding("%v; this record is removed", part)
+		}
+	}
+	if p.opts.Codec != nil {
+		r.addFinding("if a part can't be decrypted because a key is missing, add that as a fallback instead")
+	}
+	r.damaged, err = json.MarshalIndent(all, "", "  ")
+	return r, err
+}
 
 func (s *snapshots) examine(ctx context.Context) (*Repair, error) {
 	s.mu.Lock()
@@ -184,6 +226,9 @@ func (s *snapshots) takeJournal(ctx context.Context, r *Repair) error {
 // WriteRepair replaces the damaged state by the repaired one. It returns the path of the file in
 // which it keeps the damaged state. The caller must hold the lock.
 func (m *Manager) WriteRepair(ctx context.Context, r *Repair) (kept string, err error) {
+	if p, ok := m.dest.(*parts); ok {
+		return p.mend(ctx, r)
+	}
 	if kept, err = m.whole.writeRepair(ctx, r); err != nil {
 		return kept, err
 	}
@@ -191,6 +236,14 @@ func (m *Manager) WriteRepair(ctx context.Context, r *Repair) (kept string, err 
 	defer m.mu.Unlock()
 	m.state = r.State
 	return kept, nil
+}
+
+// mend replaces or removes the damaged parts.
+func (p *parts) mend(ctx context.Context, r *Repair) (kept string, err error) {
+	if kept, err = p.keepDamaged(r.damaged); err != nil {
+		return "", fmt.Errorf("keeping the damaged parts: %w", err)
+	}
+	return kept, ExplainConflict(p.ledger.(Mender).Mend(ctx, p.name, NewLockInfo("state-repair"), r.parts))
 }
 
 func (s *snapshots) writeRepair(ctx context.Context, r *Repair) (kept string, err error) {
