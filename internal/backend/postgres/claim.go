@@ -142,7 +142,7 @@ const changes = `
 		SELECT o.address, o.since FROM mine m JOIN object o ON o.config = m.address
 			WHERE m.kind = 'whole' AND o.workspace = $1::bigint AND o.since > $3::bigint
 		UNION ALL
-		SELECT 'the instances of ' || k.config, k.since FROM mine m JOIN key_set k ON k.config = m.address
+		SELECT 'the set of instances of ' || k.config, k.since FROM mine m JOIN key_set k ON k.config = m.address
 			WHERE m.kind = 'whole' AND k.workspace = $1::bigint AND k.since > $3::bigint
 		UNION ALL
 		SELECT 'output.' || o.name, o.since FROM mine m JOIN output o ON o.name = m.address

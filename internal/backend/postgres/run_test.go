@@ -244,6 +244,26 @@ func TestNewDependent(t *testing.T) {
 	}
 }
 
+// TestInstanceSet checks the error of a plan that has read all instances of a resource, of which
+// another run has removed one.
+func TestInstanceSet(t *testing.T) {
+	c := config(t)
+	fill(t, manager(t, open(t, c)), 2)
+	reader, remover := manager(t, open(t, c)), manager(t, open(t, c))
+	before := read(t, reader)
+	st := read(t, remover).State.Clone()
+	st.SetCurrent(addr("a", 1), nil, provider)
+	if err := remover.Save(t.Context(), st); err != nil {
+		t.Fatal(err)
+	}
+	f := footprintOf(before, addr("b", 0))
+	f.Wholes = append(f.Wholes, addr("a", 0).Config())
+	err := reader.Begin(t.Context(), &statemgr.Run{State: before.State, Footprint: f})
+	if err == nil || !strings.Contains(err.Error(), "the set of instances of lab_object.a was changed by ") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestLostLease checks that a run that was ended can't write, and that its started steps are
 // reported until another run succeeds.
 func TestLostLease(t *testing.T) {
