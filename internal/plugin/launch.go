@@ -144,7 +144,7 @@ func startError(l Launch, err error, tail *stderrTail) error {
 
 // environment returns the environment of a plugin: that of this process, with log levels under the
 // names that plugins know. Plugins write all log lines unless these say otherwise, which takes a
-// third of the processor time of small providers. So those that are not logged here are disabled.
+// quarter of the processor time for small objects. So those that are not logged here are disabled.
 func environment(l Launch, level hclog.Level) []string {
 	out := l.Env
 	if out == nil {
