@@ -126,7 +126,7 @@ func (s *Store) createSchema(ctx context.Context, tx pgx.Tx) error {
 	_, err = tx.Exec(ctx, "CREATE SCHEMA "+pgx.Identifier{s.schema}.Sanitize())
 	var failed *pgconn.PgError
 	if errors.As(err, &failed) && failed.Code == noPrivilege {
-		return fmt.Errorf("%w. Create the schema %q as an administrator, and grant the user of the connection "+
+		return fmt.Errorf("%v. Create the schema %q as an administrator, and grant the user of the connection "+
 			"string USAGE and CREATE on it", err, s.schema)
 	}
 	return err
