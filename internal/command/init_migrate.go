@@ -198,7 +198,7 @@ func (m *migration) take(ctx context.Context, name, destName string) error {
 func (m *migration) copy(ctx context.Context, name, destName string) (bool, error) {
 	m.from.Workspace, m.to.Workspace = name, destName
 	req := session.StateRequest{Lock: m.flags.LockOptions, Operation: "migration source"}
-	source, err := m.app.ReadState(ctx, m.from, req)
+	source, err := m.readSource(ctx, req)
 	if err != nil {
 		return false, err
 	}
@@ -224,7 +224,47 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, erro
 		return false, nil
 	}
 	file := &statefile.File{Serial: source.Snapshot.Serial, Lineage: source.Snapshot.Lineage, State: source.State()}
-	return true, dest.Push(ctx, file, true)
+	if err := dest.Push(ctx, file, true); err != nil {
+		return false, err
+	}
+	return true, usedSource(source.Unused(ctx))
+}
+
+// readSource reads the state to copy while no run changes it.
+func (m *migration) readSource(ctx context.Context, req session.StateRequest) (*session.OpenedState, error) {
+	const tries = 3 // after each wait for a run that has changed the state
+	for i := 1; ; i++ {
+		source, err := m.app.ReadState(ctx, m.from, req)
+		if err != nil {
+			return nil, err
+		}
+		if err = source.Unused(ctx); err == nil {
+			return source, nil
+		}
+		m.app.Release(source)
+		if changedBy(err) == nil || i == tries {
+			return nil, usedSource(err)
+		}
+	}
+}
+
+// usedSource explains an error of [statemgr.Manager.Unused]. The old backend stays in use after it.
+func usedSource(err error) error {
+	if changed := changedBy(err); changed != nil {
+		return tfdiags.Errorf("The state was changed during the migration", "In the old backend, %s. The old backend "+
+			"stays in use. Run the command again to copy the state as it is now.", changed)
+	}
+	return err
+}
+
+// changedBy returns the change that an error reports, or nil.
+func changedBy(err error) *statemgr.ChangedError {
+	for _, d := range tfdiags.FromError(err) {
+		if changed, ok := d.Extra.(*statemgr.ChangedError); ok {
+			return changed
+		}
+	}
+	return nil
 }
 
 // oneAgreed asks the user whether to copy a state.

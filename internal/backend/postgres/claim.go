@@ -197,9 +197,7 @@ func (r *Run) replace(ctx context.Context, tx session, workspace, base int64) er
 			held, err = lockedBy(row)
 			return err
 		})
-		b.Queue("SELECT 'the state', r.id, r.operation, r.who, v.at FROM revision v JOIN run r ON r.id = v.run "+
-			"WHERE v.workspace = $1::bigint AND v.id > $2::bigint AND v.run <> $3::text ORDER BY v.id LIMIT 1",
-			workspace, base, r.info.ID).QueryRow(func(row pgx.Row) (err error) {
+		b.Queue(changedSince, workspace, base, r.info.ID).QueryRow(func(row pgx.Row) (err error) {
 			changed, err = changedBy(row)
 			return err
 		})

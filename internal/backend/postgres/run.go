@@ -209,6 +209,45 @@ func noRuns(ctx context.Context, tx session, workspace int64) error {
 	return held
 }
 
+// Unused implements statemgr.Ledger. It only reads, so runs that are over are not ended.
+func (s *Store) Unused(ctx context.Context, workspace string, since uint64) error {
+	var used error
+	err := s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) error {
+		used = nil // of an earlier try
+		w, err := find(ctx, tx, workspace)
+		if err != nil || w == nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, "SELECT id, operation, who, process, program, started FROM run "+
+			"WHERE workspace = $1::bigint AND ended IS NULL AND lease > clock_timestamp() ORDER BY started", w.id)
+		if err != nil {
+			return err
+		}
+		var info backend.LockInfo
+		_, err = pgx.ForEachRow(rows, []any{&info.ID, &info.Operation, &info.Who, &info.Info, &info.Version,
+			&info.Created}, func() error {
+			if used == nil && !statemgr.ProcessGone(info.Info) {
+				holder := info
+				used = &backend.LockedError{Info: &holder}
+			}
+			return nil
+		})
+		if err != nil || used != nil {
+			return err
+		}
+		used, err = changedBy(tx.QueryRow(ctx, changedSince, w.id, int64(since), ""))
+		return err
+	})
+	if err != nil {
+		return explained(err)
+	}
+	return used
+}
+
+// changedSince finds the first change of the workspace $1 after revision $2 by a run besides $3.
+const changedSince = "SELECT 'the state', r.id, r.operation, r.who, v.at FROM revision v JOIN run r ON r.id = v.run " +
+	"WHERE v.workspace = $1::bigint AND v.id > $2::bigint AND v.run <> $3::text ORDER BY v.id LIMIT 1"
+
 // Claim implements statemgr.LedgerRun.
 func (r *Run) Claim(ctx context.Context, f *plans.Footprint) error {
 	var own *workspaceRow

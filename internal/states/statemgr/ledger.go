@@ -30,6 +30,9 @@ type Ledger interface {
 	Reencrypt(ctx context.Context, workspace string, codec Codec) (written int, err error)
 	// Holds reports whether another store has the same states. It returns false if that is not known.
 	Holds(other backend.Store) bool
+	// Unused returns a *backend.LockedError if a run is changing a workspace, and a *ChangedError if
+	// one has changed it since a revision.
+	Unused(ctx context.Context, workspace string, since uint64) error
 	// NewRun returns a run that can change a workspace. It does no I/O. codec may be nil.
 	NewRun(workspace string, codec Codec, info backend.LockInfo) LedgerRun
 	// EndRun ends the run of another process, which then can't write any more.

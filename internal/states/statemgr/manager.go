@@ -80,6 +80,18 @@ func Open(store backend.Store, name string, opts *Options) *Manager {
 // Ledger.
 func (m *Manager) Shared() bool { return m.dest != m.whole }
 
+// Unused returns an error if another run is changing the state, or has changed it since Read. It
+// waits for runs as Lock does for locks. If the store is not a Ledger, the lock prevents other runs.
+func (m *Manager) Unused(ctx context.Context) error {
+	p, ok := m.dest.(*parts)
+	if !ok {
+		return nil
+	}
+	return ExplainConflict(m.lock.waiting().retry(ctx, func() error {
+		return p.ledger.Unused(ctx, p.name, p.known().revision)
+	}))
+}
+
 // Snapshot is the current state, including the journal of a killed run.
 type Snapshot struct {
 	State   *states.State // never nil; must not be changed
