@@ -43,10 +43,11 @@ func (s *Store) Query(
 			started = true
 			columns(c)
 		}, row)
-		if err != nil && started && transient(err) {
+		err = queryError(err)
+		if err != nil && started && !errors.As(err, new(*backend.QueryError)) && transient(err) {
 			return fmt.Errorf("reading the rows: %v", err) // not repeated, as some rows are printed
 		}
-		return queryError(err)
+		return err
 	})
 }
 

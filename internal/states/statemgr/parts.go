@@ -116,7 +116,7 @@ func (p *parts) begin(ctx context.Context, start *states.State, run *Run) (recor
 	own := p.ownRun()
 	claim := func() error { return own.Claim(ctx, footprint) }
 	if err := p.lock.waiting().retry(ctx, claim); err != nil {
-		return nil, ExplainConflict(err)
+		return nil, writeFailed(err)
 	}
 	writes := make(map[addrs.AbsInstance]bool, len(footprint.Writes))
 	for _, w := range footprint.Writes {
@@ -130,7 +130,7 @@ func (p *parts) begin(ctx context.Context, start *states.State, run *Run) (recor
 	}
 	if !change.Empty() {
 		if err := p.write(ctx, change, p.known().state); err != nil {
-			return nil, ExplainConflict(err)
+			return nil, writeFailed(err)
 		}
 	}
 	p.mu.Lock()
@@ -227,12 +227,13 @@ func (p *parts) push(ctx context.Context, f *statefile.File, force bool) error {
 	change := Difference(content.state, next.state)
 	change.Base, change.Replaces, change.Serial, change.Lineage = content.revision, true, next.serial, next.lineage
 	if err := p.write(ctx, change, next.state); err != nil {
-		return pushFailed(err)
+		return writeFailed(err)
 	}
 	return nil
 }
 
-func pushFailed(err error) error {
+// writeFailed explains why a run could not begin, or a change was not made.
+func writeFailed(err error) error {
 	var d tfdiags.Diagnostic
 	if explained := ExplainConflict(err); errors.As(explained, &d) {
 		return explained
@@ -284,7 +285,7 @@ func (p *parts) pushUnsaved(ctx context.Context, f *statefile.File) error {
 	case errors.As(err, &changed):
 		return pushRefused("The file has changes of a run that could not store them, and since then %s.", changed)
 	}
-	return pushFailed(err)
+	return writeFailed(err)
 }
 
 // abandon implements destination. It ends the run in the ledger, and with it the claims.
