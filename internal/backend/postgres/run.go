@@ -74,6 +74,7 @@ func (r *Run) ensureWorkspace(ctx context.Context, tx session) (*workspaceRow, e
 // over. The statements that check adds are executed afterwards. The rows of the workspaces are
 // locked.
 func (r *Run) enter(ctx context.Context, tx session, workspaces []int64, check func(*pgx.Batch)) error {
+	fence := r.fence.Load()
 	for {
 		var dead []string
 		b := &pgx.Batch{}
@@ -87,6 +88,7 @@ func (r *Run) enter(ctx context.Context, tx session, workspaces []int64, check f
 		if err := end(ctx, tx, dead); err != nil { // and check again
 			return err
 		}
+		r.fence.Store(fence) // one of them may be the run whose ID this one has
 	}
 }
 

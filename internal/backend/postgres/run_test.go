@@ -559,6 +559,7 @@ func TestUnsaved(t *testing.T) {
 		changed addrs.AbsInstance // by another run
 		refused bool
 	}{
+		{"nothing", addrs.AbsInstance{}, false},
 		{"other objects", addr("a", 2), false},
 		{"the same object", addr("a", 1), true},
 	} {
@@ -596,11 +597,14 @@ func TestUnsaved(t *testing.T) {
 			// The server was away, so the run could not end itself.
 			execute(t, "UPDATE "+table(c, "run")+" SET ended = NULL, outcome = NULL, lease = now() - interval '1 second' "+
 				"WHERE operation = 'OperationTypeApply'")
-			other := manager(t, open(t, c))
-			st := read(t, other).State.Clone()
-			st.SetCurrent(test.changed, object("by another"), provider)
-			if err := other.Save(t.Context(), st); err != nil {
-				t.Fatal(err)
+			if test.changed != (addrs.AbsInstance{}) {
+				other := manager(t, open(t, c))
+				st := read(t, other).State.Clone()
+				st.SetCurrent(test.changed, object("by another"), provider)
+				final.SetCurrent(test.changed, object("by another"), provider)
+				if err := other.Save(t.Context(), st); err != nil {
+					t.Fatal(err)
+				}
 			}
 			err = pushErrored(t, c, dir)
 			if test.refused {
@@ -612,7 +616,6 @@ func TestUnsaved(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			final.SetCurrent(test.changed, object("by another"), provider)
 			after := read(t, manager(t, open(t, c)))
 			if !statefile.Equal(after.State, final) {
 				t.Error("the state doesn't have the changes of both runs")
