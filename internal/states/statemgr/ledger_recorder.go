@@ -10,8 +10,12 @@ import (
 	"tofu/internal/states/statefile"
 )
 
-// recordTimeout limits the recording of one step in a ledger, including repetitions.
-const recordTimeout = 2 * time.Minute
+const (
+	// recordTimeout limits the recording of one step in a ledger, including repetitions.
+	recordTimeout = 2 * time.Minute
+	// lateTimeout is recordTimeout after a record has failed. What is missing is saved at the end.
+	lateTimeout = 5 * time.Second
+)
 
 // ledgerRecorder records an operation in the ledger that keeps the state. Steps that are recorded at
 // the same time share a transaction.
@@ -38,8 +42,14 @@ type recordedStep struct {
 
 // context returns the context of a record. The cancellation of the operation must not prevent it.
 func (r *ledgerRecorder) context() (context.Context, context.CancelFunc) {
+	timeout := recordTimeout
+	r.mu.Lock()
+	if r.failed {
+		timeout = lateTimeout
+	}
+	r.mu.Unlock()
 	ctx, end := r.to.withDeadline(context.Background())
-	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	return ctx, func() { cancel(); end() }
 }
 

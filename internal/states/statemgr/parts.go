@@ -183,9 +183,7 @@ func (p *parts) save(ctx context.Context, final *states.State) error {
 		change.Settled = append(change.Settled, run.ID)
 	}
 	if !change.Empty() || len(change.Settled) > 0 {
-		err := p.persist(context.WithoutCancel(ctx), func(ctx context.Context) error {
-			return p.write(ctx, change, final)
-		})
+		err := p.writeFinal(ctx, change, final)
 		switch {
 		case err == nil:
 		case r == nil && (errors.As(err, new(*backend.LockedError)) || errors.As(err, new(*ChangedError))):
@@ -198,6 +196,16 @@ func (p *parts) save(ctx context.Context, final *states.State) error {
 	defer p.mu.Unlock()
 	p.content.state, p.recorder, p.lost = final, nil, nil
 	return nil
+}
+
+// writeFinal writes the change at the end of an operation, whose cancellation it ignores. The ledger
+// itself repeats what may succeed later.
+func (p *parts) writeFinal(ctx context.Context, change *Change, final *states.State) error {
+	ctx, end := p.withDeadline(context.WithoutCancel(ctx))
+	defer end()
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return p.write(ctx, change, final)
 }
 
 // saveElsewhere saves the state to a local file, with the run whose changes the ledger lacks, and
