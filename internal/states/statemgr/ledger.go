@@ -20,10 +20,7 @@ import (
 type Ledger interface {
 	// LoadState returns the state as of one moment. codec may be nil.
 	LoadState(ctx context.Context, workspace string, codec Codec) (*Loaded, error)
-	// LoadOutputs is LoadState for the outputs alone.
-	LoadOutputs(ctx context.Context, workspace string, codec Codec) (*Loaded, error)
-	// CheckOutputs returns a *ChangedError if outputs were changed since they were read.
-	CheckOutputs(ctx context.Context, read *plans.OutputsRead) error
+	OutputLedger
 	// Reencrypt writes everything in a workspace again that is not encrypted as codec does now, also
 	// earlier versions, and returns the number of parts that it has written. Runs can change the
 	// workspace meanwhile. After an error or a kill, it can be repeated.
@@ -37,6 +34,14 @@ type Ledger interface {
 	NewRun(workspace string, codec Codec, info backend.LockInfo) LedgerRun
 	// EndRun ends the run of another process, which then can't write any more.
 	EndRun(ctx context.Context, workspace, id string) error
+}
+
+// An OutputLedger reads the outputs of a state alone.
+type OutputLedger interface {
+	// LoadOutputs returns the outputs as of one moment. codec may be nil.
+	LoadOutputs(ctx context.Context, workspace string, codec Codec) (*Loaded, error)
+	// CheckOutputs returns a *ChangedError if outputs were changed since they were read.
+	CheckOutputs(ctx context.Context, read *plans.OutputsRead) error
 }
 
 // A Mender is a ledger in which damaged parts can be replaced.
