@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/lang"
 	"tofu/internal/tfdiags"
 )
 
@@ -140,15 +141,21 @@ func (t *targeting) selectedInstances(r *Resource) []instanceAt {
 	return out
 }
 
-// refersAt returns the place of a reference of the block to another resource, or of the block if it
-// refers to it through values.
+// refersAt returns the place of a reference of the block to another resource, or to the module call
+// that contains it. It returns the place of the block if that refers to it through other values.
 func (r *Resource) refersAt(other *Resource) hcl.Range {
-	if r.Exprs != nil {
-		for refs := range r.Exprs.References() {
-			for _, ref := range refs.Objects {
-				if r.Module.ResourceOf(ref.Subject) == other {
-					return ref.Range
-				}
+	if r.Exprs == nil {
+		return r.Config.Range
+	}
+	within := other.Module
+	for within != nil && within.Parent != r.Module {
+		within = within.Parent
+	}
+	for refs := range r.Exprs.References() {
+		for _, ref := range refs.Objects {
+			call, _, isCall := lang.ModuleSubject(ref.Subject)
+			if r.Module.ResourceOf(ref.Subject) == other || isCall && within != nil && r.Module.Calls[call.Name] == within {
+				return ref.Range
 			}
 		}
 	}
