@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/plans"
 )
@@ -47,7 +48,9 @@ func (b *build) forceFirst(order []dag.ID, flag func(*Resource) *bool) {
 	}
 }
 
-// forceSteps sets Forced for the Steps that a resource with create_before_destroy depends on.
+// forceSteps sets Forced for the Steps that a resource with create_before_destroy depends on, and for
+// those with the same key in other instances of their module: other programs let a reader of one
+// module instance depend on all of them.
 func (b *build) forceSteps(order []dag.ID) {
 	if len(b.steps) == 0 {
 		return
@@ -70,8 +73,13 @@ func (b *build) forceSteps(order []dag.ID) {
 		}
 	}
 	for _, steps := range b.steps {
+		keys := map[addrs.InstanceKey]bool{}
 		for _, s := range steps {
-			s.Forced = forced[s.node.ID]
+			key := s.Change.Addr.Key
+			keys[key] = keys[key] || forced[s.node.ID]
+		}
+		for _, s := range steps {
+			s.Forced = keys[s.Change.Addr.Key]
 		}
 	}
 }
