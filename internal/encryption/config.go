@@ -134,7 +134,7 @@ func (l *loader) target(what string, b *targetBlock) *Target {
 	if b == nil {
 		return nil
 	}
-	t := &Target{what: what, decryption: make(map[string]Keys)}
+	t := &Target{what: what, decryption: make(map[string]Keys), reusable: make(map[string]*sealing)}
 	for inner := b; inner != nil; inner = inner.fallback {
 		attr := inner.attrs["method"]
 		if attr == nil {

@@ -17,7 +17,7 @@
 // text.
 //
 // Invariants: if a method is configured, nothing is written in clear text and nothing in clear text
-// is accepted, unless the method or a fallback is "unencrypted"; the keys of a target are created
-// once per process; unused key providers and methods are not evaluated; errors never contain
-// secrets.
+// is accepted, unless the method or a fallback is "unencrypted"; the encryption key of a target is
+// chosen once per process, and is one of the data read before if a key provider allows that; unused
+// key providers and methods are not evaluated; errors never contain secrets.
 package encryption

@@ -10,6 +10,9 @@ type Keys struct {
 	// Outdated reports that the provider would now write other metadata, so the data should be
 	// rewritten.
 	Outdated bool
+	// Reusable reports that the decryption key and its metadata can encrypt as well as new ones. Then
+	// there are fewer keys to find when data is read that many processes have written.
+	Reusable bool
 }
 
 // A KeyProvider creates and finds keys.

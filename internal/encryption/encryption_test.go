@@ -332,6 +332,126 @@ func TestChangedParametersAreTakenOver(t *testing.T) {
 	}
 }
 
+// TestReusedKeys checks that data is encrypted with the key of most of the data that was read, if that
+// is as good as a new one.
+func TestReusedKeys(t *testing.T) {
+	t.Setenv("ENCRYPTION_TEST_PROGRAM", "keys")
+	const use = "state {\nmethod = method.aes_gcm.main\n}"
+	chained := func(source, first string) string {
+		return first + `
+			key_provider "pbkdf2" "second" {
+				chain      = key_provider.` + source + `
+				iterations = 200000
+			}
+			method "aes_gcm" "main" {
+				keys = key_provider.pbkdf2.second
+			}
+		` + use
+	}
+	config := passphrase + use
+	encrypt := func(target *encryption.Target) (data []byte, meta string) {
+		t.Helper()
+		data, err := target.Encrypt([]byte(state))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var w struct{ Meta json.RawMessage }
+		if err := json.Unmarshal(data, &w); err != nil {
+			t.Fatal(err)
+		}
+		if plain, migrate, err := target.Decrypt(t.Context(), data); err != nil || migrate || string(plain) != state {
+			t.Fatalf("migrate %v, %v: %s", migrate, err, plain)
+		}
+		return data, string(w.Meta)
+	}
+	after := func(config string, all ...[]byte) *encryption.Target { // as a process that has read these
+		t.Helper()
+		target := mustLoad(t, "", config).State()
+		for _, data := range all {
+			if _, _, err := target.Decrypt(t.Context(), data); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return target
+	}
+	a, metaA := encrypt(after(config))
+	b, metaB := encrypt(after(config))
+	if metaA == metaB {
+		t.Fatal("two keys have one salt")
+	}
+	for _, all := range [][][]byte{{a}, {a, a, b}, {b, a, a}} {
+		if _, meta := encrypt(after(config, all...)); meta != metaA {
+			t.Errorf("of %d documents the key isn't the most frequent one", len(all))
+		}
+	}
+	if _, meta := encrypt(after(config, b)); meta != metaB {
+		t.Error("the key that was read isn't used again")
+	}
+	_, ab := encrypt(after(config, a, b))
+	if _, ba := encrypt(after(config, b, a)); ab != ba || ab != metaA && ab != metaB {
+		t.Error("of two equally frequent keys, the order of reading decides")
+	}
+
+	// What was read later doesn't change the key of a process.
+	target := after(config)
+	_, before := encrypt(target)
+	if _, _, err := target.Decrypt(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if _, meta := encrypt(target); meta != before {
+		t.Error("the key has changed within a process")
+	}
+
+	// Keys with other parameters, of fallbacks, and of data that can't be decrypted are not used.
+	damaged := bytes.Clone(a)
+	if c := &damaged[bytes.Index(a, []byte(`encrypted_data":"`))+30]; *c == 'A' {
+		*c = 'B'
+	} else {
+		*c = 'A'
+	}
+	target = after(config)
+	if _, _, err := target.Decrypt(t.Context(), damaged); err == nil {
+		t.Error("damaged data was decrypted")
+	}
+	fallback := passphrase + `
+		method "aes_gcm" "new" {
+			keys = key_provider.pbkdf2.main
+			aad  = [1]
+		}
+		state {
+			method = method.aes_gcm.new
+			fallback {
+				method = method.aes_gcm.main
+			}
+		}`
+	for name, target := range map[string]*encryption.Target{"damaged data": target,
+		"other iterations":  after(strings.Replace(config, "200000", "200001", 1), a),
+		"another salt size": after(strings.Replace(config, "200000", "200000\nsalt_length = 16", 1), a),
+		"a fallback":        after(fallback, a)} {
+		if _, meta := encrypt(target); meta == metaA {
+			t.Errorf("%s: its key is used again", name)
+		}
+	}
+
+	// A chain of key providers is used again as a whole, unless one of them always makes new keys.
+	for config, reused := range map[string]bool{
+		chained("pbkdf2.first", `
+			key_provider "pbkdf2" "first" {
+				passphrase = local.pass
+				iterations = 200000
+			}`): true,
+		chained("external.first", `
+			key_provider "external" "first" {
+				command = ["@PROGRAM@"]
+			}`): false,
+	} {
+		data, meta := encrypt(after(config))
+		if _, again := encrypt(after(config, data)); (again == meta) != reused {
+			t.Errorf("reused is %v, want %v:\n%s", !reused, reused, config)
+		}
+	}
+}
+
 func TestDamage(t *testing.T) {
 	target := mustLoad(t, "", other+`
 		state {

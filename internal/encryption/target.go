@@ -37,13 +37,17 @@ type Target struct {
 	mu         sync.Mutex
 	encryption *sealing
 	decryption map[string]Keys // by key provider and metadata
+	// reusable are the keys that the first method has decrypted with and can encrypt with, by their
+	// metadata. It is unused once encryption is set.
+	reusable map[string]*sealing
 }
 
-// sealing holds the keys for encryption. It is created once, so that a target's key stays the same
-// within a process.
+// sealing holds keys for encryption. A target has one, so that its key stays the same within a
+// process.
 type sealing struct {
 	keys Keys
 	meta map[string][]byte
+	uses int // number of times that data was decrypted with these keys
 }
 
 // IsEncrypted reports whether data has the encrypted format.
@@ -95,12 +99,18 @@ func (t *Target) Encrypt(plain []byte) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// seal creates the encryption key.
+// seal returns the encryption key. It is the most frequent one among the data that was read, or the
+// first by metadata of equally frequent ones, so that runs that read the same rows choose the same
+// key. If there is none, it is a new one.
 func (t *Target) seal(ctx context.Context, m *method) (*sealing, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.encryption != nil {
 		return t.encryption, nil
+	}
+	if s := t.mostUsed(); s != nil {
+		t.encryption, t.reusable = s, nil
+		return s, nil
 	}
 	s := &sealing{meta: make(map[string][]byte)}
 	switch {
@@ -117,6 +127,41 @@ func (t *Target) seal(ctx context.Context, m *method) (*sealing, error) {
 	}
 	t.encryption = s
 	return s, nil
+}
+
+// mostUsed returns the most frequent keys that can encrypt again, or nil.
+func (t *Target) mostUsed() (best *sealing) {
+	for _, id := range slices.Sorted(maps.Keys(t.reusable)) {
+		if s := t.reusable[id]; best == nil || s.uses > best.uses {
+			best = s
+		}
+	}
+	return best
+}
+
+// used counts the keys of data that the first method has decrypted, if they can encrypt again.
+func (t *Target) used(m *method, meta map[string][]byte, keys Keys) {
+	if !keys.Reusable {
+		return
+	}
+	var id []byte
+	for p := m.provider; p != nil; p = p.chain {
+		id = append(append(id, meta[p.meta]...), 0)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.encryption != nil {
+		return
+	}
+	s := t.reusable[string(id)]
+	if s == nil {
+		s = &sealing{keys: Keys{Encryption: keys.Decryption}, meta: make(map[string][]byte)}
+		for p := m.provider; p != nil; p = p.chain {
+			s.meta[p.meta] = meta[p.meta]
+		}
+		t.reusable[string(id)] = s
+	}
+	s.uses++
 }
 
 // newKeys creates new keys along a chain of providers and collects their metadata.
@@ -160,9 +205,12 @@ func (t *Target) Decrypt(ctx context.Context, data []byte) (plain []byte, migrat
 			err = errors.New("it isn't encrypted; to encrypt it from now on, add the method \"unencrypted\" " +
 				"as the fallback")
 		default:
-			var outdated bool
-			if plain, outdated, err = t.open(ctx, m, w); err == nil {
-				return plain, i > 0 || outdated, nil
+			var keys Keys
+			if plain, keys, err = t.open(ctx, m, w); err == nil {
+				if i == 0 {
+					t.used(m, w.Meta, keys)
+				}
+				return plain, i > 0 || keys.Outdated, nil
 			}
 		}
 		if cause := context.Cause(ctx); cause != nil {
@@ -173,8 +221,8 @@ func (t *Target) Decrypt(ctx context.Context, data []byte) (plain []byte, migrat
 	return nil, false, fmt.Errorf("%s can't be decrypted: %s", t.what, strings.Join(failures, "; "))
 }
 
-func (t *Target) open(ctx context.Context, m *method, w *wire) (plain []byte, outdated bool, err error) {
-	var keys Keys
+// open decrypts data with a method and returns its keys.
+func (t *Target) open(ctx context.Context, m *method, w *wire) (plain []byte, keys Keys, err error) {
 	switch {
 	case m.fixed != nil:
 		keys = *m.fixed
@@ -183,11 +231,11 @@ func (t *Target) open(ctx context.Context, m *method, w *wire) (plain []byte, ou
 		}
 	case m.provider != nil:
 		if keys, err = t.storedKeys(ctx, m.provider, m.cipher, w.Meta); err != nil {
-			return nil, false, err
+			return nil, keys, err
 		}
 	}
 	plain, err = m.cipher.Decrypt(ctx, w.Data, keys)
-	return plain, keys.Outdated, err
+	return plain, keys, err
 }
 
 // checkSize returns an error if a method can't use the key that a provider would return.
@@ -232,6 +280,7 @@ func (t *Target) storedKeys(ctx context.Context, p *provider, cipher Method, met
 		return Keys{}, fmt.Errorf("%s: %w", p.addr, err)
 	}
 	keys.Outdated = keys.Outdated || chained.Outdated
+	keys.Reusable = keys.Reusable && (p.chain == nil || chained.Reusable)
 	t.decryption[id] = keys
 	return keys, nil
 }

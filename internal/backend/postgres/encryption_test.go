@@ -114,6 +114,64 @@ func TestEncryption(t *testing.T) {
 	}
 }
 
+// TestOneSalt checks that all runs encrypt with one key of a passphrase, so that reading derives one
+// key, and that rows with several salts can be read.
+func TestOneSalt(t *testing.T) {
+	const passphrase = "method = method.aes_gcm.p"
+	c := config(t)
+	salts := func() string {
+		return query(t, c, `SELECT count(DISTINCT document::json ->> 'meta') FROM (SELECT document FROM object
+			UNION ALL SELECT document FROM object_history UNION ALL SELECT document FROM output) x`)
+	}
+	st := states.New()
+	for i := range 3 {
+		m := encryptedWith(t, c, passphrase)
+		if snap := read(t, m); !statefile.Equal(snap.State, st) {
+			t.Errorf("before the run %d the state is different", i)
+		}
+		st = st.Clone()
+		st.SetCurrent(addr("a", 0), object(fmt.Sprint("changed by ", i)), provider)
+		st.SetCurrent(addr("b", i), object("new"), provider)
+		st.SetOutput("o", &states.Output{Value: cty.NumberIntVal(int64(i))})
+		if err := m.Save(t.Context(), st); err != nil {
+			t.Fatal(err)
+		}
+		if got := salts(); got != "1" {
+			t.Errorf("after the run %d there are %s salts", i, got)
+		}
+	}
+
+	// Without reading, the salt is a new one.
+	text := query(t, c, "SELECT document FROM object WHERE address = 'lab_object.b[1]'")
+	plain, _, err := encryptiontest.State(t, passphrase).Decrypt(t.Context(), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := encryptiontest.State(t, passphrase).Encrypt(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute(t, fmt.Sprintf("UPDATE %s SET document = '%s' WHERE address = 'lab_object.b[1]'", table(c, "object"), again))
+	if got := salts(); got != "2" {
+		t.Errorf("after a new salt there are %s", got)
+	}
+	m := encryptedWith(t, c, passphrase)
+	if snap := read(t, m); !statefile.Equal(snap.State, st) {
+		t.Error("with two salts the state is different")
+	}
+	st = st.Clone()
+	st.SetCurrent(addr("b", 1), object("changed"), provider)
+	if err := m.Save(t.Context(), st); err != nil {
+		t.Fatal(err)
+	}
+	if got := query(t, c, "SELECT count(DISTINCT document::json ->> 'meta') FROM object"); got != "1" {
+		t.Errorf("there are %s salts, although most rows have one", got)
+	}
+	if snap := read(t, encryptedWith(t, c, passphrase)); !statefile.Equal(snap.State, st) {
+		t.Error("the state is different")
+	}
+}
+
 // TestEncryptedOutputs checks that outputs are read without the objects, which a user who may only
 // read outputs can't read.
 func TestEncryptedOutputs(t *testing.T) {

@@ -23,11 +23,19 @@ method "aes_gcm" "a" {
 method "aes_gcm" "b" {
 	keys = { encryption_key = [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16] }
 }
+key_provider "pbkdf2" "p" {
+	passphrase = "a long enough passphrase"
+	iterations = 200000
+}
+method "aes_gcm" "p" {
+	keys = key_provider.pbkdf2.p
+}
 method "unencrypted" "open" {}
 `
 
 // State returns the encryption of a state. target is the content of its block. There are the
-// methods method.aes_gcm.a and method.aes_gcm.b, with different keys, and method.unencrypted.open.
+// methods method.aes_gcm.a and method.aes_gcm.b, with different keys, method.aes_gcm.p, with a key
+// from a passphrase, and method.unencrypted.open.
 func State(t testing.TB, target string) *encryption.Target {
 	t.Helper()
 	f, diags := hclsyntax.ParseConfig([]byte(methods+"state {\n"+target+"\n}"), "main.tf", hcl.InitialPos)

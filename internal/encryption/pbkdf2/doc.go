@@ -4,6 +4,7 @@
 // Its metadata is the salt and the parameters, so that data encrypted with other parameters can
 // still be decrypted.
 //
-// Invariants: each encryption key has a new salt; parameters from a file are limited, because
-// deriving a key takes time.
+// Invariants: each new encryption key has a new salt; a key that was found for stored metadata may
+// encrypt again only if the metadata has the parameters of the configuration; parameters from a
+// file are limited, because deriving a key takes time.
 package pbkdf2
