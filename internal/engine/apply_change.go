@@ -24,7 +24,7 @@ func (a *applyStep) storeMarks(prior *objectState, after cty.Value) error {
 	obj.Dependencies, obj.DependencyInstances = a.r.Recorded.Dependencies, a.dependencyInstances(a.planned)
 	what := Object{Addr: a.addr}
 	what.IDKey, what.IDValue = identify(after)
-	defer a.w.calls.take()()
+	defer a.w.calls.acquire()()
 	a.w.out.observe(ApplyStart{Object: what, Action: plans.Update, Provider: a.prov.addr, Builtin: true})
 	a.record(obj)
 	a.w.out.observe(ApplyDone{Object: what, Action: plans.Update})
@@ -44,7 +44,7 @@ func (a *applyStep) applyChange(
 }
 
 // callApply has the provider apply the change, records the result and runs provisioners, all in one
-// place for calls. It returns the new object.
+// slot for calls. It returns the new object.
 func (a *applyStep) callApply(
 	ctx context.Context, prior *objectState, prop *desired, final *plans.InstanceChange,
 ) (cty.Value, error) {
@@ -56,7 +56,7 @@ func (a *applyStep) callApply(
 	what := Object{Addr: a.addr}
 	what.IDKey, what.IDValue = identify(prior.value)
 	planned := unmark(final.After)
-	defer w.calls.take()()
+	defer w.calls.acquire()()
 	if w.halted() {
 		return cty.NilVal, errHalted
 	}
@@ -73,7 +73,7 @@ func (a *applyStep) callApply(
 	var value cty.Value
 	var unfinished *states.Object
 	// Record the response before another call can start: the process may be killed at any time.
-	err := callInPlace(w.calls, a.prov, "ApplyResourceChange", a.addr, func() error {
+	err := callWithSlot(w.calls, a.prov, "ApplyResourceChange", a.addr, func() error {
 		resp = a.prov.ApplyResourceChange(ctx, providers.ApplyRequest{
 			Type: r.Addr.Resource.Type, Prior: unmark(prior.value), Planned: planned, Config: prop.config,
 			Private: final.Private,

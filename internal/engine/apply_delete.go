@@ -100,7 +100,7 @@ func (d *deletion) run(ctx context.Context, l *objectState) error {
 	if err != nil {
 		return err
 	}
-	defer w.calls.take()()
+	defer w.calls.acquire()()
 	if w.halted() {
 		return errHalted
 	}
@@ -125,7 +125,7 @@ func (d *deletion) run(ctx context.Context, l *objectState) error {
 func (d *deletion) call(ctx context.Context, l *objectState, null, meta cty.Value) error {
 	w, r := d.w, d.r
 	// The response is recorded before the next call may start.
-	return callInPlace(w.calls, d.prov, "ApplyResourceChange", d.addr, func() error {
+	return callWithSlot(w.calls, d.prov, "ApplyResourceChange", d.addr, func() error {
 		return d.store(ctx, l, d.prov.ApplyResourceChange(ctx, providers.ApplyRequest{
 			Type: r.Addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private,
 			Meta: meta, Identity: l.identity,

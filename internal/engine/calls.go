@@ -9,51 +9,50 @@ import (
 
 // calls limits how many calls to providers and provisioners run at the same time.
 type calls struct {
-	running chan struct{}
+	slots   CallSlots
 	timings *timings.Recorder // optional
 }
 
-// Places limit how many calls run at the same time in several operations together.
-type Places chan struct{}
+// CallSlots limits how many calls run at the same time. Operations that share it share the limit.
+type CallSlots chan struct{}
 
-// NewPlaces returns places for n calls.
-func NewPlaces(n int) Places { return make(Places, n) }
+// NewCallSlots returns slots for n calls.
+func NewCallSlots(n int) CallSlots { return make(CallSlots, n) }
 
-func newCalls(limit int, places Places, t *timings.Recorder) *calls {
-	if places == nil {
-		places = NewPlaces(limit)
+func newCalls(limit int, slots CallSlots, t *timings.Recorder) *calls {
+	if slots == nil {
+		slots = NewCallSlots(limit)
 	}
-	return &calls{running: places, timings: t}
+	return &calls{slots: slots, timings: t}
 }
 
-func (c *calls) limit() int { return cap(c.running) }
+func (c *calls) limit() int { return cap(c.slots) }
 
 // callee is a provider or provisioner.
 type callee interface{ ForDisplay() string }
 
-// take waits until fewer calls than the limit are running and takes a place for one. A caller that
-// has a place must not take a second one before it releases the first: all places could be taken by
-// callers that wait for another one.
-func (c *calls) take() (release func()) {
+// acquire waits for a free slot, takes it, and returns the function that releases it. A caller that
+// has a slot must not acquire another one: if every slot had such a holder, all would wait forever.
+func (c *calls) acquire() (release func()) {
 	start := time.Now()
-	c.running <- struct{}{}
+	c.slots <- struct{}{}
 	if c.timings != nil {
-		c.timings.Waited("for one of -parallelism places", time.Since(start))
+		c.timings.Waited("for one of the -parallelism slots", time.Since(start))
 	}
-	return func() { <-c.running }
+	return func() { <-c.slots }
 }
 
-// callProvider calls a provider as soon as fewer calls than the limit are running. addr is the
-// instance that the call is for, if any. The next call may start as soon as call returns, so call
-// must record whatever has to be recorded first.
+// callProvider calls a provider as soon as a slot is free. addr is the instance that the call is
+// for, if any. The slot is released when call returns, so call itself must record whatever has to be
+// recorded before the next call starts.
 func callProvider[T any](c *calls, on callee, method string, addr addrs.AbsInstance, call func() T) T {
-	defer c.take()()
-	return callInPlace(c, on, method, addr, call)
+	defer c.acquire()()
+	return callWithSlot(c, on, method, addr, call)
 }
 
-// callInPlace calls a provider for a caller that has a place. Operations that are shown while they
-// run have one from their first event to their last, so no more of them are shown than the limit.
-func callInPlace[T any](c *calls, on callee, method string, addr addrs.AbsInstance, call func() T) T {
+// callWithSlot calls a provider for a caller that has a slot. An operation with progress events has
+// one from its first event to its last, so no more operations than the limit are shown as running.
+func callWithSlot[T any](c *calls, on callee, method string, addr addrs.AbsInstance, call func() T) T {
 	if c.timings != nil {
 		defer c.timings.Call(timings.Call{Provider: on.ForDisplay(), Method: method}, addr)()
 	}

@@ -112,7 +112,7 @@ func (p *instancePlan) readData(
 	if err != nil {
 		return cty.NilVal, nil, err
 	}
-	defer w.calls.take()()
+	defer w.calls.acquire()()
 	start := w.op.env.now()
 	w.out.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr,
 		Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
@@ -132,7 +132,7 @@ func (p *instancePlan) callData(
 	ctx context.Context, config, meta cty.Value,
 ) (v cty.Value, hidden []cty.Path, err error) {
 	w, r := p.w, p.r
-	resp := callInPlace(w.calls, p.prov, "ReadDataSource", p.addr, func() providers.ReadDataResponse {
+	resp := callWithSlot(w.calls, p.prov, "ReadDataSource", p.addr, func() providers.ReadDataResponse {
 		diags := p.prov.ValidateDataSource(ctx, r.Addr.Resource.Type, config)
 		if diags.HasErrors() {
 			return providers.ReadDataResponse{Diagnostics: diags}

@@ -43,9 +43,8 @@ type Env struct {
 	// 10.
 	Parallelism int
 
-	// Places, if not nil, limits those calls instead, for all operations that run at the same time
-	// and share it.
-	Places Places
+	// Slots, if not nil, replaces Parallelism: it limits the calls of all operations that share it.
+	Slots CallSlots
 
 	// CheckReads makes a walk panic if an expression reads an instance before that is finished;
 	// otherwise the expression waits. The graph doesn't allow such a read, and tests check that.

@@ -99,9 +99,9 @@ func (p *instancePlan) openEphemeral(ctx context.Context, config cty.Value) (cty
 // callOpen has the provider open the object.
 func (p *instancePlan) callOpen(ctx context.Context, config cty.Value) (providers.OpenResponse, error) {
 	w, r, what := p.w, p.r, Object{Addr: p.addr}
-	defer w.calls.take()()
+	defer w.calls.acquire()()
 	w.out.observe(EphemeralStart{what, "open"})
-	resp := callInPlace(w.calls, p.prov, "OpenEphemeralResource", p.addr, func() providers.OpenResponse {
+	resp := callWithSlot(w.calls, p.prov, "OpenEphemeralResource", p.addr, func() providers.OpenResponse {
 		diags := p.prov.ValidateEphemeral(ctx, r.Addr.Resource.Type, config)
 		if diags.HasErrors() {
 			return providers.OpenResponse{Diagnostics: diags}
@@ -122,9 +122,9 @@ func (p *instancePlan) callOpen(ctx context.Context, config cty.Value) (provider
 	return resp, err
 }
 
-// renew renews an open object until it is closed. It takes no place for calls, because waiting for
-// one could be too long for the object. Closing o.stop ends the waiting, but not a renewal in
-// progress, whose result is needed for closing.
+// renew renews an open object until it is closed. It doesn't acquire a slot for calls, because the
+// object could expire while it waits for one. Closing o.stop ends the wait for the next renewal, but
+// not a renewal in progress, whose result is needed for closing.
 func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 	w := e.w
 	defer close(o.done)
@@ -171,7 +171,7 @@ func (e *ephemerals) closeOne(ctx context.Context, o *openEphemeral) error {
 	close(o.stop)
 	<-o.done
 	what := Object{Addr: o.addr}
-	defer w.calls.take()()
+	defer w.calls.acquire()()
 	w.out.observe(EphemeralStart{what, "close"})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()

@@ -47,7 +47,7 @@ type evalContext struct {
 
 	blockAddr          string // the object that warnings name; may be empty
 	ignoreDeprecations bool   // no warnings about deprecated values
-	hasPlace           bool   // the evaluation is part of an operation that has a place for calls
+	hasSlot            bool   // the evaluation is part of an operation that has a slot for calls
 }
 
 func (e *evaluator) newContext(ctx context.Context, in *moduleInstance, rep repetition) *evalContext {
@@ -61,11 +61,11 @@ func (c *evalContext) inParent(in *moduleInstance) *evalContext {
 	return out
 }
 
-// inPlace returns the context for an operation that has a place for calls, so that functions of
-// providers take none.
-func (c *evalContext) inPlace() *evalContext {
+// withSlot returns the context for an operation that has a slot for calls. Provider functions then
+// don't acquire one.
+func (c *evalContext) withSlot() *evalContext {
 	out := *c
-	out.hasPlace = true
+	out.hasSlot = true
 	return &out
 }
 
@@ -508,8 +508,8 @@ func (c *evalContext) providerFunction(
 		out.VarParam = &v
 	}
 	e, call := c.e, callProvider[cty.Value]
-	if c.hasPlace {
-		call = callInPlace[cty.Value]
+	if c.hasSlot {
+		call = callWithSlot[cty.Value]
 	}
 	out.Impl = func(args []cty.Value, ret cty.Type) (cty.Value, error) {
 		if provider == nil {

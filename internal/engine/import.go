@@ -331,17 +331,18 @@ func (p *instancePlan) importObject(ctx context.Context, req *importRequest) (*o
 	if err != nil {
 		return nil, p.explained(err)
 	}
-	defer w.calls.take()()
+	defer w.calls.acquire()()
 	w.out.observe(ImportStart{what, req.id})
-	l, err := p.importInPlace(ctx, req, meta)
+	l, err := p.importWithSlot(ctx, req, meta)
 	w.out.observe(ImportDone{what, req.id, err != nil})
 	return l, err
 }
 
-// importInPlace is importObject without its events, for a caller that has a place for calls.
-func (p *instancePlan) importInPlace(ctx context.Context, req *importRequest, meta cty.Value) (*objectState, error) {
+// importWithSlot does the work of importObject for a caller that has a slot for calls and sends the
+// events.
+func (p *instancePlan) importWithSlot(ctx context.Context, req *importRequest, meta cty.Value) (*objectState, error) {
 	w, r, id := p.w, p.r, req.id
-	resp := callInPlace(w.calls, p.prov, "ImportResourceState", p.addr, func() providers.ImportResponse {
+	resp := callWithSlot(w.calls, p.prov, "ImportResourceState", p.addr, func() providers.ImportResponse {
 		return p.prov.ImportResourceState(ctx, providers.ImportRequest{Type: r.Addr.Resource.Type, ID: req.id,
 			Identity: req.identity})
 	})
@@ -375,7 +376,7 @@ func (p *instancePlan) importInPlace(ctx context.Context, req *importRequest, me
 	if err != nil {
 		return nil, err
 	}
-	l, err := p.refreshInPlace(ctx, addrs.NotDeposed, &objectState{value: markStored(r.Schema.Block, got.State, nil),
+	l, err := p.refreshWithSlot(ctx, addrs.NotDeposed, &objectState{value: markStored(r.Schema.Block, got.State, nil),
 		identity: got.Identity, obj: obj}, meta)
 	if err != nil {
 		return nil, err

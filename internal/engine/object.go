@@ -205,12 +205,12 @@ func (t *instance) refresh(ctx context.Context, deposed addrs.DeposedKey, l *obj
 	if err != nil {
 		return nil, t.explained(err)
 	}
-	defer t.w.calls.take()()
-	return t.refreshInPlace(ctx, deposed, l, meta)
+	defer t.w.calls.acquire()()
+	return t.refreshWithSlot(ctx, deposed, l, meta)
 }
 
-// refreshInPlace is refresh for a caller that has a place for calls.
-func (t *instance) refreshInPlace(
+// refreshWithSlot has the provider read an object, for a caller that has a slot for calls.
+func (t *instance) refreshWithSlot(
 	ctx context.Context, deposed addrs.DeposedKey, l *objectState, meta cty.Value,
 ) (*objectState, error) {
 	w, what := t.w, Object{Addr: t.addr, Deposed: deposed}
@@ -231,7 +231,7 @@ func (t *instance) refreshInPlace(
 func (t *instance) read(ctx context.Context, l *objectState, meta cty.Value) (*objectState, error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	prior := unmark(l.value)
-	resp := callInPlace(w.calls, prov, "ReadResource", addr, func() providers.ReadResponse {
+	resp := callWithSlot(w.calls, prov, "ReadResource", addr, func() providers.ReadResponse {
 		return prov.ReadResource(ctx, providers.ReadRequest{Type: r.Addr.Resource.Type, Prior: prior,
 			Private: l.obj.Private, Meta: meta, Identity: l.identity})
 	})

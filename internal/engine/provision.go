@@ -12,11 +12,11 @@ import (
 
 // provision runs the resource's creation provisioners on a new object.
 func (p *instancePlan) provision(ctx context.Context, self cty.Value) error {
-	return p.runProvisioners(ctx, p.r.Exprs.Provisioners, p.withSelf(self).inPlace(), false)
+	return p.runProvisioners(ctx, p.r.Exprs.Provisioners, p.withSelf(self).withSlot(), false)
 }
 
 // runProvisioners runs the provisioners of one kind, in order, until one fails. The caller has a
-// place for calls.
+// slot for calls.
 func (t *instance) runProvisioners(
 	ctx context.Context, list []*graph.Provisioner, c *evalContext, destroy bool,
 ) error {
@@ -50,7 +50,7 @@ func (t *instance) runProvisioner(ctx context.Context, prov *graph.Provisioner, 
 		out("(output suppressed due to " + cause + " value in config)")
 		out = nil
 	}
-	diags := callInPlace(w.calls, provisionerName(prov.Config.Type), "Run", addr, func() tfdiags.Diagnostics {
+	diags := callWithSlot(w.calls, provisionerName(prov.Config.Type), "Run", addr, func() tfdiags.Diagnostics {
 		ctx, cancel := w.untilHalted(ctx)
 		defer cancel()
 		return w.op.env.Provisioner(prov.Config.Type).Run(w.op.Timings.Context(ctx, addr), unmark(marked),
@@ -103,5 +103,5 @@ func (t *instance) runDestroyProvisioners(ctx context.Context, self cty.Value) e
 	if s, ok := addr.Key.IsString(); ok {
 		rep.eachKey, rep.eachValue = cty.StringVal(s), cty.DynamicVal
 	}
-	return t.runProvisioners(ctx, list, w.eval.newContext(ctx, in, rep).withSelf(self).inPlace(), true)
+	return t.runProvisioners(ctx, list, w.eval.newContext(ctx, in, rep).withSelf(self).withSlot(), true)
 }

@@ -95,7 +95,7 @@ func (r *running) observe(e engine.Event) {
 	r.most = max(r.most, r.now)
 }
 
-// TestNothingStartsAfterStop checks that operations which wait for a place don't begin once the run was
+// TestNothingStartsAfterStop checks that operations that wait for a slot don't begin once the run was
 // interrupted.
 func TestNothingStartsAfterStop(t *testing.T) {
 	const config = "resource \"fake_thing\" \"a\" {\n  count = 12\n  name  = \"a${count.index}\"\n}\n"

@@ -82,7 +82,7 @@ func (w *walk) run(ctx context.Context) error {
 	if parallelism <= 0 {
 		parallelism = DefaultParallelism
 	}
-	w.calls = newCalls(parallelism, w.op.env.Places, w.op.env.Timings)
+	w.calls = newCalls(parallelism, w.op.env.Slots, w.op.env.Timings)
 	w.eval.calls = w.calls
 	evaluates := w.op.Phase.Applies() || w.op.Phase == graph.PhaseEval && w.op.planned == nil
 	w.eval.builtins = funcs.Table(funcs.Options{BaseDir: cmp.Or(w.op.env.Base, "."), PureOnly: !evaluates,

@@ -109,7 +109,7 @@ func (p *planning) root(ctx context.Context, s *session.Session, r *roots.Root) 
 		return result
 	}
 	defer op.Close()
-	op.Env.Places = p.run.places
+	op.Env.Slots = p.run.slots
 	if !p.run.Events {
 		op.Env.Observe = nil
 	}

@@ -50,7 +50,7 @@ type Run struct {
 	// of these, which then run in the working directory of this program.
 	ShareProviders bool
 
-	places engine.Places
+	slots engine.CallSlots
 }
 
 // activity is what a run does, for the display of progress.
@@ -110,7 +110,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	if limit <= 0 {
 		limit = engine.DefaultParallelism
 	}
-	run.places = engine.NewPlaces(limit)
+	run.slots = engine.NewCallSlots(limit)
 	defer run.Session.SharePlugins(&plugin.Shared{Configured: run.ShareProviders})()
 	workers := cmp.Or(run.Roots, DefaultRoots)
 	results := make([]*Result, len(list))

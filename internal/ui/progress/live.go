@@ -183,8 +183,8 @@ func (l *Live) Close() {
 var doing = map[plans.Action]string{plans.Create: "creating", plans.Update: "modifying", plans.Delete: "destroying",
 	plans.Read: "reading", plans.Open: "opening"}
 
-// touching says what is done to an ephemeral object. Renewals are not shown: they take none of the
-// -parallelism places.
+// touching says what is done to an ephemeral object. Renewals are not shown: they use none of the
+// -parallelism slots.
 var touching = map[string]string{"open": "opening", "close": "closing"}
 
 // Event records an event of the engine.
