@@ -43,13 +43,13 @@ func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.Abs
 		out = t.addCallNeed(out, need)
 	}
 	own := map[*graph.Resource]bool{}
-	for _, fed := range t.w.graph.Fed(t.r, t.addr.Module) {
-		for _, of := range fed.Of {
+	for _, need := range t.w.graph.SiblingNeeds(t.r, t.addr.Module) {
+		for _, of := range need.Of {
 			if t.r.Recorded.Dependencies.Has(of.Addr) && !own[of] { // an instance in the list stands for all of its resource
 				own[of] = true
 				out = t.addInstances(out, of, t.addr.Module)
 			}
-			out = t.addInstances(out, of, fed.In)
+			out = t.addInstances(out, of, need.In)
 		}
 	}
 	return out

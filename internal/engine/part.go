@@ -7,8 +7,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// executePart does the work of a node in one instance of a module call that reads its own
-// instances.
+// executePart does the work of a Part: that of another node, in one instance of a module call.
 func (w *walk) executePart(ctx context.Context, n *graph.Node) error {
 	whole := n.Object.(*graph.Node)
 	var errs tfdiags.Diagnostics
@@ -29,7 +28,7 @@ func (w *walk) executePart(ctx context.Context, n *graph.Node) error {
 	return errs.Err()
 }
 
-// inputs returns the node that waits for the references of the block.
+// inputs returns the node, or its Part, that waits for the references of the block.
 func (v resourceVisit) inputs() *graph.Node {
 	if v.part != nil {
 		return v.part
@@ -37,7 +36,7 @@ func (v resourceVisit) inputs() *graph.Node {
 	return v.r.Inputs
 }
 
-// node returns the node after which the visited instances are complete.
+// node returns the node, or its Part, that completes the visited instances.
 func (v resourceVisit) node() *graph.Node {
 	if v.part != nil {
 		return v.part
@@ -45,7 +44,7 @@ func (v resourceVisit) node() *graph.Node {
 	return v.r.Node
 }
 
-// all returns the module instances that the visit is about.
+// all returns the module instances that the visit covers.
 func (v resourceVisit) all() []*moduleInstance {
 	if v.part != nil {
 		return v.w.modules.within(v.r.Module, v.part.In)
@@ -53,7 +52,7 @@ func (v resourceVisit) all() []*moduleInstance {
 	return v.w.modules.of(v.r.Module)
 }
 
-// modules returns the module instances that the visit is about, without those that Parts have done.
+// modules returns the module instances that the visit covers, without those that Parts have done.
 func (v resourceVisit) modules() []*moduleInstance {
 	all := v.all()
 	if v.part != nil || !v.r.Node.Split && !v.r.Inputs.Split {

@@ -20,7 +20,7 @@ type Transformer struct {
 // against After.
 var transformers = []*Transformer{
 	configTransformer, stateTransformer, importTransformer, providerTransformer, schemaTransformer,
-	analysisTransformer, changesTransformer, referenceTransformer, moduleTransformer, feedTransformer,
+	analysisTransformer, changesTransformer, referenceTransformer, moduleTransformer, siblingsTransformer,
 	instancesTransformer, replaceTransformer, destroySplitTransformer, closeTransformer, targetTransformer, flagTransformer,
 	pruneTransformer, checkTransformer,
 }
@@ -35,13 +35,13 @@ type build struct {
 	providers *providerSet
 	instances *instanceOrder
 
-	steps       map[*Resource][]*Step
-	imports     []*Import
-	functionsOf map[*Resource][]*Provider // providers whose functions the block calls
-	wholeCalls  []wholeCall               // references to module calls as a whole; see awaitWholeCalls
-	later       map[*Node][]laterEdge     // by the node for needs; see call_instances.go
-	feeds       map[*Module][]feed        // by the module call that reads its own instances
-	inputs      *Node                     // the Steps wait for it; may be nil; see openInputs
+	steps        map[*Resource][]*Step
+	imports      []*Import
+	functionsOf  map[*Resource][]*Provider // providers whose functions the block calls
+	wholeCalls   []wholeCall               // references to module calls as a whole; see awaitWholeCalls
+	later        map[*Node][]laterEdge     // by the node for needs; see call_instances.go
+	siblingReads map[*Module][]siblingRead // by the module call whose instances read each other
+	inputs       *Node                     // the Steps wait for it; may be nil; see openInputs
 
 	refRanges *refRanges // nil, except while cycles are reported
 	relaxed   bool       // constraints on the order of destruction contradicted each other, so some were dropped
@@ -53,18 +53,18 @@ func newBuild(op *Operation) *build {
 		known = &Known{}
 	}
 	g := &Graph{
-		Modules:   map[addrs.Module]*Module{},
-		Providers: map[addrs.AbsProviderConfig]*Provider{},
-		Functions: map[FunctionUse]ProviderUse{},
-		Imports:   map[*Resource][]*Import{},
-		Removals:  map[*Resource]*Removal{},
-		Unused:    map[*Resource]bool{},
-		regions:   map[*Node]*Region{},
+		Modules:    map[addrs.Module]*Module{},
+		Providers:  map[addrs.AbsProviderConfig]*Provider{},
+		Functions:  map[FunctionUse]ProviderUse{},
+		Imports:    map[*Resource][]*Import{},
+		Removals:   map[*Resource]*Removal{},
+		Unused:     map[*Resource]bool{},
+		splitCalls: map[*Node]*splitCall{},
 	}
 	b := &build{
 		op: op, known: known, g: g,
 		steps: map[*Resource][]*Step{}, functionsOf: map[*Resource][]*Provider{}, later: map[*Node][]laterEdge{},
-		feeds: map[*Module][]feed{},
+		siblingReads: map[*Module][]siblingRead{},
 	}
 	b.providers = &providerSet{build: b}
 	b.instances = newInstanceOrder(b)

@@ -40,7 +40,7 @@ type Graph struct {
 	Removals map[*Resource]*Removal
 	Unused   map[*Resource]bool // ephemeral resources whose values no node uses
 
-	regions map[*Node]*Region // of the nodes that have Parts
+	splitCalls map[*Node]*splitCall // of the nodes that have Parts
 }
 
 // Removal is what a removed block says about a resource that it covers.

@@ -44,14 +44,15 @@ func (f *nearest) setCallNeeds(r *Resource, set *resourceSet) {
 	}
 }
 
-// passFeeds finds the arguments that feed a node.
-func (f *nearest) passFeeds(n *Node) {
-	if len(f.b.g.regions) == 0 || n.Kind == KindPart {
+// passSiblingReads finds the arguments with reads of siblings that a node depends on without a
+// managed resource in between.
+func (f *nearest) passSiblingReads(n *Node) {
+	if len(f.b.g.splitCalls) == 0 || n.Kind == KindPart {
 		return
 	}
 	var out []*Value
-	if v, ok := n.Object.(*Value); ok && n.Split && len(f.b.feeds[v.Module]) > 0 &&
-		slices.ContainsFunc(f.b.feeds[v.Module], func(feed feed) bool { return feed.to == v }) {
+	if v, ok := n.Object.(*Value); ok && n.Split && len(f.b.siblingReads[v.Module]) > 0 &&
+		slices.ContainsFunc(f.b.siblingReads[v.Module], func(read siblingRead) bool { return read.to == v }) {
 		out = append(out, v)
 	}
 	for _, to := range f.edges.Needs(n.ID) {
@@ -59,108 +60,109 @@ func (f *nearest) passFeeds(n *Node) {
 		if other.Kind == KindPart || other.completes() && other.Resource.Addr.Resource.Mode == addrs.Managed {
 			continue
 		}
-		for _, v := range f.fed[to] {
+		for _, v := range f.arguments[to] {
 			if !slices.Contains(out, v) {
 				out = append(out, v)
 			}
 		}
 	}
 	if out != nil {
-		f.fed[n.ID] = out
+		f.arguments[n.ID] = out
 	}
 }
 
-// regions returns the regions of the graph.
-func (f *nearest) regions() []*Region {
-	var out []*Region
-	for _, r := range f.b.g.regions {
-		if !slices.Contains(out, r) {
-			out = append(out, r)
+// setSiblingNeeds sets what the search has found about the nodes of all split calls.
+func (f *nearest) setSiblingNeeds() {
+	done := map[*splitCall]bool{}
+	for _, call := range f.b.g.splitCalls {
+		if !done[call] {
+			done[call] = true
+			call.setNeeds(f)
 		}
 	}
-	return out
 }
 
-// setNeeds sets what the search has found about the nodes of a region.
-func (r *Region) setNeeds(f *nearest) {
-	r.behind, r.fed, r.outputsFor = map[*Value]Fed{}, map[*Node][]*Value{}, map[*Value][]*Value{}
+// setNeeds sets what the search has found about the nodes of the call.
+func (r *splitCall) setNeeds(f *nearest) {
+	r.behind, r.arguments, r.outputsFor = map[*Value][]*Resource{}, map[*Node][]*Value{}, map[*Value][]*Value{}
 	for n := range r.parts {
-		r.fed[n] = f.fed[n.ID]
+		r.arguments[n] = f.arguments[n.ID]
 	}
-	for _, feed := range f.b.feeds[r.Call] {
-		r.outputsFor[feed.to] = append(r.outputsFor[feed.to], feed.read.outputs()...)
-		for _, v := range feed.read.outputs() {
+	for _, read := range f.b.siblingReads[r.Call] {
+		r.outputsFor[read.to] = append(r.outputsFor[read.to], read.read.outputs()...)
+		for _, v := range read.read.outputs() {
 			var of []*Resource
 			for _, i := range f.reached[v.Node.ID].all() {
 				of = append(of, f.b.g.Resources[i])
 			}
-			r.behind[v] = Fed{Of: of}
+			r.behind[v] = of
 		}
 	}
 }
 
-// fedBy returns the resources on which a resource depends in other instances of its module call.
-func (g *Graph) fedBy(r *Resource) []*Resource {
-	region := g.regions[r.Inputs]
-	if region == nil {
+// siblingNeedsOf returns the resources on which a resource depends in sibling instances.
+func (g *Graph) siblingNeedsOf(r *Resource) []*Resource {
+	call := g.splitCalls[r.Inputs]
+	if call == nil {
 		return nil
 	}
 	var out []*Resource
-	for _, v := range region.fed[r.Inputs] {
-		for _, output := range region.outputsFor[v] {
-			out = append(out, region.behind[output].Of...)
+	for _, v := range call.arguments[r.Inputs] {
+		for _, output := range call.outputsFor[v] {
+			out = append(out, call.behind[output]...)
 		}
 	}
 	return out
 }
 
-// Fed are resources whose instances in one instance of a module call are needed by another instance
-// of the call.
-type Fed struct {
+// SiblingNeed is what an instance of a module call needs of a sibling: the instances of the resources
+// Of in the module instance In.
+type SiblingNeed struct {
 	In addrs.ModuleInstance
 	Of []*Resource
 }
 
-// Fed returns on what the instances of a resource depend in other instances of the module call, in
-// one instance of the module. A source is returned only once.
-func (g *Graph) Fed(r *Resource, in addrs.ModuleInstance) []Fed {
-	region := g.regions[r.Inputs]
-	if region == nil {
+// SiblingNeeds returns on what the instances of a resource in one module instance depend in sibling
+// instances of a module call. It has one entry for each output of a sibling that has resources
+// behind it.
+func (g *Graph) SiblingNeeds(r *Resource, in addrs.ModuleInstance) []SiblingNeed {
+	call := g.splitCalls[r.Inputs]
+	if call == nil {
 		return nil
 	}
-	at, ok := region.at[outermost(in, region.depth)]
+	at, ok := call.at[outermost(in, call.depth)]
 	if !ok {
 		return nil
 	}
-	type place struct {
+	type valueAt struct {
 		at int
 		v  *Value
 	}
-	var out []Fed
-	var todo []place
-	seen := map[place]bool{}
+	var out []SiblingNeed
+	var todo []valueAt
+	seen := map[valueAt]bool{}
 	add := func(at int, list []*Value) {
 		for _, v := range list {
-			if p := (place{at, v}); !seen[p] {
+			if p := (valueAt{at, v}); !seen[p] {
 				seen[p] = true
 				todo = append(todo, p)
 			}
 		}
 	}
-	add(at, region.fed[r.Inputs])
+	add(at, call.arguments[r.Inputs])
 	for len(todo) > 0 {
 		p := todo[0]
 		todo = todo[1:]
-		for _, s := range region.sources[p.at] {
+		for _, s := range call.sources[p.at] {
 			if s.to != p.v {
 				continue
 			}
 			for _, output := range s.outputs {
-				if of := region.behind[output].Of; len(of) > 0 && !seen[place{s.from, output}] {
-					out = append(out, Fed{region.list[s.from], of})
+				if of := call.behind[output]; len(of) > 0 && !seen[valueAt{s.from, output}] {
+					out = append(out, SiblingNeed{call.list[s.from], of})
 				}
-				seen[place{s.from, output}] = true
-				add(s.from, region.fed[output.Node])
+				seen[valueAt{s.from, output}] = true
+				add(s.from, call.arguments[output.Node])
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func (r *Resource) AwaitsInstances(of *Resource) bool {
 // resources.
 func (b *build) separateInstances() {
 	for _, r := range b.g.Resources {
-		if len(b.g.regions) > 0 {
+		if len(b.g.splitCalls) > 0 {
 			r.Awaited = slices.DeleteFunc(r.Awaited, func(read IndexedRead) bool {
 				return r.Node.Split || read.Of.Node.Split
 			})

@@ -181,7 +181,7 @@ func (c *connector) connectCallRef(
 		return undeclared("module", call, m, m.Calls, "")
 	}
 	c.after(n, child.expand)
-	if c.addFeed(n, child) {
+	if c.addSiblingRead(n, child) {
 		return nil
 	}
 	v := child.Outputs[output]

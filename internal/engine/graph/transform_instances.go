@@ -36,7 +36,7 @@ import (
 var instancesTransformer = &Transformer{
 	Name:  "Instances",
 	Doc:   "makes Steps wait for the instances that they need, and Resources for their Steps",
-	After: []*Transformer{changesTransformer, referenceTransformer, moduleTransformer, feedTransformer},
+	After: []*Transformer{changesTransformer, referenceTransformer, moduleTransformer, siblingsTransformer},
 	Run: func(_ context.Context, b *build) error {
 		b.instances.connectCalls()
 		for _, r := range b.g.Resources {

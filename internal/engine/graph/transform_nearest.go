@@ -120,9 +120,9 @@ type nearest struct {
 	deps    []*resourceSet     // by resource index
 	calls   map[dag.ID]*Module // modules by the ID of their expand node
 	without map[setInModule]*resourceSet
-	// fed holds the arguments that are read without passing through a managed resource, by node; only
-	// arguments that read other instances of their module call count.
-	fed map[dag.ID][]*Value
+	// arguments holds, by node, the arguments with reads of siblings that it depends on without a
+	// managed resource in between; see transform_siblings.go.
+	arguments map[dag.ID][]*Value
 }
 
 // setInModule identifies a result of withoutImplied.
@@ -146,7 +146,7 @@ func (b *build) findNearest(order []dag.ID) {
 	f := &nearest{
 		b: b, edges: edges, index: make(map[*Resource]int32, len(b.g.Resources)), reached: make([]*resourceSet, b.g.Edges.Len()),
 		deps: make([]*resourceSet, len(b.g.Resources)), calls: map[dag.ID]*Module{},
-		without: map[setInModule]*resourceSet{}, fed: map[dag.ID][]*Value{},
+		without: map[setInModule]*resourceSet{}, arguments: map[dag.ID][]*Value{},
 	}
 	for i, r := range b.g.Resources {
 		f.index[r] = int32(i)
@@ -159,9 +159,7 @@ func (b *build) findNearest(order []dag.ID) {
 	for _, id := range order {
 		f.visit(b.g.Nodes[id])
 	}
-	for _, r := range f.regions() {
-		r.setNeeds(f)
-	}
+	f.setSiblingNeeds()
 }
 
 // allEdges returns the edges of the graph, and those for which Steps and values wait by instance.
@@ -199,7 +197,7 @@ func (f *nearest) visit(n *Node) {
 		f.deps[f.index[r]] = set
 		f.setCallNeeds(r, set)
 	}
-	f.passFeeds(n)
+	f.passSiblingReads(n)
 	if r != nil && n.completes() {
 		var own []int32 // empty for resources that only the state has: no other resource depends on them
 		if r.Config != nil {

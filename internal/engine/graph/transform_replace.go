@@ -40,7 +40,7 @@ func (b *build) forceFirst(order []dag.ID, flag func(*Resource) *bool) {
 			for dep := range r.Recorded.Dependencies.All() {
 				*flag(b.g.Resource(dep)) = true
 			}
-			for _, of := range b.g.fedBy(r) { // the order leaves these dependencies out
+			for _, of := range b.g.siblingNeedsOf(r) { // the order leaves these dependencies out
 				again = again || !*flag(of)
 				*flag(of) = true
 			}

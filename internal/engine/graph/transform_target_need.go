@@ -82,7 +82,7 @@ func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.
 		todo = todo[:len(todo)-1]
 		lead(v, nil)
 	}
-	for n := range t.g.regions {
+	for n := range t.g.splitCalls {
 		for _, part := range t.g.partsOf(n) {
 			for at := range out[part.ID] {
 				if out[n.ID] == nil {

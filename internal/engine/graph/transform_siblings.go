@@ -14,60 +14,72 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// How a module call can read its own instances
+// How the instances of a module call read each other
 //
-// An argument of a module call may read outputs of other instances of the same call, as in
-// input = module.step[each.value.after].out. By block, that is a cycle: the argument needs the
-// output, which needs the argument. So every node on the way from such an output to the argument has
-// a Part for each instance of the call, which does the work of the node in that module instance.
-// The Parts of an instance wait for each other as the nodes would, and the Part of the argument
-// waits for those of the outputs in the instances that it reads. The node itself comes after all of
-// its Parts and does the rest, such as planning to delete what is no longer declared.
+// An argument of a module call may read outputs of sibling instances, which are the other instances
+// of the same call: input = module.step[each.value.after].out. Between the blocks, that is a cycle:
+// the argument needs the output, which needs the argument. Between the instances, it need not be
+// one. So each node on a path from such an output to the argument is split into Parts, one for each
+// instance of the call, which do the work of the node in that module instance. For example, if
+// step["b"] reads step["a"], the Parts wait for each other in the direction of the arrows:
 //
-// The keys are evaluated before the walk (EarlyKeys), so they can't depend on resources. There is
-// no edge from the argument's node to that of the output. Everything that looks at resources
-// instead of instances, such as the dependencies in the state, therefore leaves these reads out.
+//	step["b"]: out -> resource -> input
+//	                                |
+//	step["a"]:                      +----> out -> resource -> input
+//
+// Within an instance, the Parts wait for each other as the nodes would without the call's reads of
+// itself. The node itself waits for all of its Parts and does the rest of its work, such as planning
+// to delete instances that are no longer declared.
+//
+// The keys of the siblings are evaluated before the walk (EarlyKeys), so they can't depend on
+// resources. No edge leads from the argument's node to the output's node. So whatever follows the
+// edges between nodes, such as the search for the dependencies in the state, doesn't see these reads.
 
-var feedTransformer = &Transformer{
-	Name:  "Feed",
-	Doc:   "splits the nodes of module calls that read their own instances into Parts, one for each instance",
+var siblingsTransformer = &Transformer{
+	Name:  "Siblings",
+	Doc:   "splits the nodes between module instances that read each other into Parts, one for each instance",
 	After: []*Transformer{referenceTransformer, moduleTransformer},
 	Run: func(_ context.Context, b *build) error {
 		if b.op.Phase == PhaseValidate {
 			return nil
 		}
 		for _, path := range sortedModules(b.g.Modules) {
-			if m := b.g.Modules[path]; len(b.feeds[m]) > 0 {
-				b.splitCall(m)
+			if m := b.g.Modules[path]; len(b.siblingReads[m]) > 0 {
+				b.split(m)
 			}
 		}
 		return nil
 	},
 }
 
-// feed is an argument of a module call that reads outputs of other instances of the call.
-type feed struct {
+// siblingRead is an argument of a module call that reads outputs of sibling instances.
+type siblingRead struct {
 	to   *Value
 	read CallRead
 }
 
-// Region is a module call that reads its own instances, with the nodes that have Parts.
-type Region struct {
+// splitCall is a module call whose instances read each other, with the nodes that are split into
+// Parts. Positions are those of the instances in list.
+type splitCall struct {
 	Call  *Module
-	at    map[addrs.ModuleInstance]int // positions of the instances of the call
-	list  []addrs.ModuleInstance
-	depth int               // of these instances
-	parts map[*Node][]*Node // by position
+	list  []addrs.ModuleInstance       // the instances of the call
+	at    map[addrs.ModuleInstance]int // their positions
+	depth int                          // the number of steps of their addresses
+	parts map[*Node][]*Node            // by node, its Parts by position
 
-	sources    [][]source          // by position, what the arguments read
-	behind     map[*Value]Fed      // by output that is read
-	outputsFor map[*Value][]*Value // by argument, the outputs that it reads
-	fed        map[*Node][]*Value  // the arguments that a node reads without passing through a managed resource
+	// What the search for nearest resources finds; see nearest.
+	outputsFor map[*Value][]*Value    // by argument, the outputs of siblings that it reads
+	behind     map[*Value][]*Resource // by such an output, the resources that it depends on
+	// By node, the arguments that it depends on directly or through nodes other than managed
+	// resources.
+	arguments map[*Node][]*Value
+
+	sources [][]source // by position, what the arguments of the instance read of siblings
 }
 
-// addFeed notes that an argument reads instances of its own call, and reports whether n is such an
-// argument.
-func (b *build) addFeed(n *Node, call *Module) bool {
+// addSiblingRead records what n reads of sibling instances, and reports whether n is an argument of
+// the call that reads any.
+func (b *build) addSiblingRead(n *Node, call *Module) bool {
 	v, ok := n.Object.(*Value)
 	if !ok || v.Kind != Variable || v.Module != call {
 		return false
@@ -78,19 +90,19 @@ func (b *build) addFeed(n *Node, call *Module) bool {
 			continue
 		}
 		found = true
-		same := func(f feed) bool { return f.to == v && f.read.Output == read.Output }
-		if !slices.ContainsFunc(b.feeds[call], same) {
-			b.feeds[call] = append(b.feeds[call], feed{v, read})
+		same := func(f siblingRead) bool { return f.to == v && f.read.Output == read.Output }
+		if !slices.ContainsFunc(b.siblingReads[call], same) {
+			b.siblingReads[call] = append(b.siblingReads[call], siblingRead{v, read})
 		}
 	}
 	return found
 }
 
-// splitCall adds the Parts of a call that reads its own instances.
-func (b *build) splitCall(m *Module) {
-	nodes := b.betweenFeeds(m)
-	if len(nodes) == 0 { // the outputs don't depend on the arguments
-		for _, f := range b.feeds[m] {
+// split splits the nodes of a call whose instances read each other into Parts.
+func (b *build) split(m *Module) {
+	nodes := b.betweenSiblingReads(m)
+	if len(nodes) == 0 { // the outputs don't depend on the arguments, so there is no cycle
+		for _, f := range b.siblingReads[m] {
 			for _, output := range f.read.outputs() {
 				b.after(f.to.Node, output.Node)
 			}
@@ -110,7 +122,7 @@ func (b *build) splitCall(m *Module) {
 	}
 	for _, n := range nodes {
 		r.parts[n] = make([]*Node, len(r.list))
-		b.g.regions[n], n.Split = r, true
+		b.g.splitCalls[n], n.Split = r, true
 		for i, in := range r.list {
 			part := b.node(KindPart, n.Module, partName(n, m, in), n.Range)
 			part.Resource, part.Object, part.In, part.Problems = n.Resource, n, in, n.Problems
@@ -129,11 +141,11 @@ func (b *build) splitCall(m *Module) {
 	}
 }
 
-// betweenFeeds returns the nodes on the ways from the outputs of m that are read to the arguments
-// that read them.
-func (b *build) betweenFeeds(m *Module) []*Node {
+// betweenSiblingReads returns the nodes on the paths from the outputs of m that are read to the
+// arguments that read them.
+func (b *build) betweenSiblingReads(m *Module) []*Node {
 	var outputs, arguments []dag.ID
-	for _, f := range b.feeds[m] {
+	for _, f := range b.siblingReads[m] {
 		arguments = append(arguments, f.to.Node.ID)
 		for _, v := range f.read.outputs() {
 			outputs = append(outputs, v.Node.ID)
@@ -167,10 +179,10 @@ func (b *build) unsplittable(m *Module, nodes []*Node) error {
 			return tfdiags.Errorf("Cycle: "+m.expand.Name, "An argument of %s refers to other instances of this call, "+
 				"and %s depends on it. A provider is configured once for all instances, so it can't depend on an "+
 				"argument that comes from one of them.", m.Path, n.Name).At(m.Call.Range)
-		case b.g.regions[n] != nil:
+		case b.g.splitCalls[n] != nil:
 			return tfdiags.Errorf("Cycle: "+m.expand.Name, "%s refers to its own instances and is part of %s, which does so "+
 				"too. Only one of two nested module calls can refer to its own instances.", m.Path,
-				b.g.regions[n].Call.Path).At(m.Call.Range)
+				b.g.splitCalls[n].Call.Path).At(m.Call.Range)
 		}
 	}
 	return nil
@@ -180,9 +192,9 @@ func partName(n *Node, m *Module, in addrs.ModuleInstance) string {
 	return in.String() + strings.TrimPrefix(n.Name, m.Path.String())
 }
 
-// connectParts makes the Parts of a node wait for those of the nodes that it needs in the same
-// module instance, and for everything else that it needs.
-func (b *build) connectParts(r *Region, n *Node) {
+// connectParts makes the Parts of a node wait for what the node needs: for the Part of the same
+// module instance if the needed node is split too, and for the needed node itself otherwise.
+func (b *build) connectParts(r *splitCall, n *Node) {
 	var others *Node
 	needs := b.needs(n)
 	for _, edge := range b.later[n] {
@@ -195,7 +207,7 @@ func (b *build) connectParts(r *Region, n *Node) {
 				b.after(part, r.parts[need][i])
 			}
 			continue
-		case need.Kind == KindStep: // connectSteps and Steps
+		case need.Kind == KindStep: // connectSteps connects these, and the loop over Steps below
 			continue
 		case others == nil:
 			others = b.node(KindBarrier, nil, n.Name+" (needs)", nil)
@@ -219,7 +231,7 @@ func (g *Graph) Part(n *Node, in addrs.ModuleInstance) *Node {
 	if !n.Split {
 		return n
 	}
-	r := g.regions[n]
+	r := g.splitCalls[n]
 	if i, ok := r.at[outermost(in, r.depth)]; ok {
 		return r.parts[n][i]
 	}
@@ -227,20 +239,20 @@ func (g *Graph) Part(n *Node, in addrs.ModuleInstance) *Node {
 }
 
 // partsOf returns the Parts of a node.
-func (g *Graph) partsOf(n *Node) []*Node { return g.regions[n].parts[n] }
+func (g *Graph) partsOf(n *Node) []*Node { return g.splitCalls[n].parts[n] }
 
-// source is an instance of a call that an argument of another instance reads.
+// source is an instance of a call that an argument of a sibling reads.
 type source struct {
-	to      *Value
-	from    int // position of the instance
-	outputs []*Value
+	to      *Value   // the argument
+	from    int      // position of the instance that it reads
+	outputs []*Value // that it reads
 	at      hcl.Range
 }
 
-// instancesOf returns the instances of a call that reads its own instances, and by instance, what
-// its arguments read. It returns an error if these are not known or refer to each other in a circle.
-func (b *build) instancesOf(m *Module) (*Region, error) {
-	r := &Region{Call: m, at: map[addrs.ModuleInstance]int{}, parts: map[*Node][]*Node{},
+// instancesOf returns a call with its instances and, by instance, what the arguments read of
+// siblings. It returns an error if any of that is not known, or if the reads form a cycle.
+func (b *build) instancesOf(m *Module) (*splitCall, error) {
+	r := &splitCall{Call: m, at: map[addrs.ModuleInstance]int{}, parts: map[*Node][]*Node{},
 		depth: len(m.Path.UnkeyedInstance().Steps())}
 	early := b.instances.earlyKeys()
 	list, known := early.ModuleInstances(m)
@@ -259,16 +271,16 @@ func (b *build) instancesOf(m *Module) (*Region, error) {
 		order.Add()
 	}
 	for i, in := range list {
-		for _, f := range b.feeds[m] {
+		for _, f := range b.siblingReads[m] {
 			keys, known := early.ReadValue(f.to, in, f.read.keyed())
 			if !known {
-				return nil, unknownFeed(f, in)
+				return nil, unknownSibling(f, in)
 			}
 			parent, _ := in.Parent()
 			for _, k := range keys {
 				from, exists := r.at[parent.Child(m.Call.Name, k.Key)]
 				if !exists {
-					continue // the evaluation of the argument reports it
+					continue // evaluating the argument reports that there is no such instance
 				}
 				sources[i] = append(sources[i], source{f.to, from, f.read.outputs(), k.At})
 				order.Connect(dag.ID(i), dag.ID(from))
@@ -279,7 +291,7 @@ func (b *build) instancesOf(m *Module) (*Region, error) {
 	return r, r.cycles(order)
 }
 
-func unknownFeed(f feed, in addrs.ModuleInstance) error {
+func unknownSibling(f siblingRead, in addrs.ModuleInstance) error {
 	at := f.to.Expr.Range()
 	if i := slices.IndexFunc(f.read.Refs, func(ref lang.InstanceRef) bool { return ref.Index != nil }); i >= 0 {
 		at = f.read.Refs[i].Range
@@ -289,8 +301,8 @@ func unknownFeed(f feed, in addrs.ModuleInstance) error {
 		"order of the instances, so they can't depend on resources, data sources or sensitive values.", f.to.Name, in).At(at)
 }
 
-// cycles returns an error for instances of the call that refer to each other in a circle.
-func (r *Region) cycles(order *dag.Graph) error {
+// cycles returns an error if the reads between instances form a cycle. order has an edge for each.
+func (r *splitCall) cycles(order *dag.Graph) error {
 	sources := r.sources
 	var errs tfdiags.Diagnostics
 	for i, list := range sources {
