@@ -18,119 +18,119 @@ import (
 	"tofu/internal/states"
 )
 
-// Limits of the search for objects that could be moved to another resource type: calls in a plan by
-// which providers are asked, resources of a module that are compared with each new one, and
-// instances of these that are tried.
+// Limits of the search for objects that could be moved to another resource type.
 const (
-	maxRetypes     = 10
-	maxGone        = 20
-	maxRetypedKeys = 10
+	maxRetypesAsked  = 10 // pairs of resources in a plan about which providers are asked
+	maxRetypeSources = 20 // sources of a module that are compared with each of its new resources
+	maxRetypeObjects = 10 // objects of a source that are considered
 )
 
-// retypes finds out which resources could be moved to another type: resources that the
-// configuration no longer has, if a new block of another type in the same module has the same name
-// or many of the same values. It asks the provider of the new type with one object per pair of
-// resources, the likeliest pairs first.
+// retypes finds resources that could be moved to another type. Sources are resources in the state
+// that the configuration no longer declares. Targets are blocks of another type in the same module
+// that have the same name or many of the same values. For the most similar pairs, it asks the
+// provider of the target whether it can move one of the objects.
 type retypes struct {
-	once  sync.Once
-	gone  map[*graph.Module][]*gone             // at most maxGone of each module
-	named map[goneName][]*gone                  // all
-	new   map[*graph.Provider][]*graph.Resource // blocks in the modules that have gone resources
+	once    sync.Once
+	sources map[*graph.Module][]*retypeSource     // at most maxRetypeSources of each module
+	named   map[sourceName][]*retypeSource        // all
+	targets map[*graph.Provider][]*graph.Resource // all blocks in modules with sources
 
-	mu    sync.Mutex
-	asked int
-	taken map[*graph.Resource]bool // resources in found
-	found []plans.Retype
+	mu     sync.Mutex
+	asked  int
+	paired map[*graph.Resource]bool // resources in found
+	found  []plans.Retype
 }
 
-// gone is a resource that the configuration no longer has, with some of its objects.
-type gone struct {
+// retypeSource is a resource that the configuration no longer declares, with some of its objects.
+type retypeSource struct {
 	*graph.Resource
-	objects []goneObject
+	objects []retypeObject
 }
 
-type goneObject struct {
-	addr  addrs.AbsInstance
-	prior *states.Resource
-	obj   *states.Object
+type retypeObject struct {
+	addr   addrs.AbsInstance
+	prior  *states.Resource
+	obj    *states.Object
+	values func() map[any]bool // the strings and json.Numbers among the attributes
 }
 
-type goneName struct {
+type sourceName struct {
 	module *graph.Module
 	name   string
 }
 
-// retype is a pair of resources, with an object of the old one whose instance key the new one
-// creates.
+// retype is a pair of resources, with an object of the source for whose instance key the target
+// plans to create an object.
 type retype struct {
-	from *gone
+	from *retypeSource
 	to   *graph.Resource
-	goneObject
-	change *plans.InstanceChange
-	alike  float64 // share of the planned arguments whose values the object has
+	retypeObject
+	change     *plans.InstanceChange // creates the object of the target
+	similarity float64               // see sharedValues; equal names add 1
 }
 
-// offerRetypes asks a provider, before it is closed, which of the pairs it supports.
+// offerRetypes asks a provider, before it is closed, which sources it can move to its resources.
 func (w *walk) offerRetypes(ctx context.Context, p *graph.Provider) {
 	if w.op.Phase != graph.PhasePlan || w.op.Mode != plans.Normal || w.op.PreDestroy || p.Schema == nil ||
 		!p.Schema.MoveResource {
 		return
 	}
 	t := &w.retypes
-	t.once.Do(func() { t.find(w.graph) })
-	for _, pair := range w.retypePairs(t.new[p]) {
+	t.once.Do(func() { t.findResources(w.graph) })
+	for _, pair := range w.retypePairs(t.targets[p]) {
 		if t.ask(pair) && w.supports(ctx, pair) {
 			t.accept(pair)
 		}
 	}
 }
 
-// find finds the resources that may be pairs.
-func (t *retypes) find(g *graph.Graph) {
-	t.gone, t.new = map[*graph.Module][]*gone{}, map[*graph.Provider][]*graph.Resource{}
-	t.named, t.taken = map[goneName][]*gone{}, map[*graph.Resource]bool{}
+// findResources finds the sources and targets.
+func (t *retypes) findResources(g *graph.Graph) {
+	t.sources, t.targets = map[*graph.Module][]*retypeSource{}, map[*graph.Provider][]*graph.Resource{}
+	t.named, t.paired = map[sourceName][]*retypeSource{}, map[*graph.Resource]bool{}
 	for _, r := range g.Resources {
 		if r.Config != nil || g.Removals[r] != nil || r.Addr.Resource.Mode != addrs.Managed {
 			continue
 		}
-		old := &gone{r, someObjects(r)}
-		if len(old.objects) == 0 {
+		source := &retypeSource{r, someObjects(r)}
+		if len(source.objects) == 0 {
 			continue
 		}
-		name := goneName{r.Module, r.Addr.Resource.Name}
-		t.named[name] = append(t.named[name], old)
-		if len(t.gone[r.Module]) < maxGone {
-			t.gone[r.Module] = append(t.gone[r.Module], old)
+		name := sourceName{r.Module, r.Addr.Resource.Name}
+		t.named[name] = append(t.named[name], source)
+		if len(t.sources[r.Module]) < maxRetypeSources {
+			t.sources[r.Module] = append(t.sources[r.Module], source)
 		}
 	}
 	for _, r := range g.Resources {
-		if r.Config != nil && r.Addr.Resource.Mode == addrs.Managed && r.Provider != nil && len(t.gone[r.Module]) > 0 {
-			t.new[r.Provider] = append(t.new[r.Provider], r)
+		if r.Config != nil && r.Addr.Resource.Mode == addrs.Managed && r.Provider != nil && len(t.sources[r.Module]) > 0 {
+			t.targets[r.Provider] = append(t.targets[r.Provider], r)
 		}
 	}
 }
 
-// someObjects returns the first current objects of a resource.
-func someObjects(r *graph.Resource) []goneObject {
-	var out []goneObject
+// someObjects returns up to maxRetypeObjects current objects of a resource.
+func someObjects(r *graph.Resource) []retypeObject {
+	var out []retypeObject
 	for _, prior := range r.Prior {
 		for _, key := range prior.SortedKeys() {
-			if len(out) == maxRetypedKeys {
+			if len(out) == maxRetypeObjects {
 				return out
 			}
 			if obj := prior.Instances[key].Current; obj != nil && obj.Flatmap == nil {
-				out = append(out, goneObject{prior.Addr.Instance(key), prior, obj})
+				values := sync.OnceValue(func() map[any]bool { return storedValues(obj) })
+				out = append(out, retypeObject{prior.Addr.Instance(key), prior, obj, values})
 			}
 		}
 	}
 	return out
 }
 
-// ask reports whether a provider may be asked about a pair, and counts that it is.
+// ask reports whether a provider may be asked about a pair, and counts the pair as asked about.
 func (t *retypes) ask(pair retype) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.asked == maxRetypes || t.taken[pair.from.Resource] || t.taken[pair.to] {
+	if t.asked == maxRetypesAsked || t.paired[pair.from.Resource] || t.paired[pair.to] {
 		return false
 	}
 	t.asked++
@@ -140,17 +140,17 @@ func (t *retypes) ask(pair retype) bool {
 func (t *retypes) accept(pair retype) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.taken[pair.from.Resource], t.taken[pair.to] = true, true
+	t.paired[pair.from.Resource], t.paired[pair.to] = true, true
 	t.found = append(t.found, plans.Retype{From: pair.from.Addr, To: pair.to.Addr})
 }
 
-// retypePairs returns the pairs of new resources: those with equal names first, and then the most
-// alike.
+// retypePairs returns the pairs of some targets that are similar enough. Those with equal names come
+// first, and the most similar ones first among both kinds.
 func (w *walk) retypePairs(list []*graph.Resource) []retype {
 	var out []retype
 	for _, to := range list {
-		sameName := w.retypes.named[goneName{to.Module, to.Addr.Resource.Name}]
-		for i, from := range slices.Concat(sameName, w.retypes.gone[to.Module]) {
+		sameName := w.retypes.named[sourceName{to.Module, to.Addr.Resource.Name}]
+		for i, from := range slices.Concat(sameName, w.retypes.sources[to.Module]) {
 			if from.Addr.Resource.Type == to.Addr.Resource.Type || i >= len(sameName) && slices.Contains(sameName, from) {
 				continue
 			}
@@ -158,25 +158,26 @@ func (w *walk) retypePairs(list []*graph.Resource) []retype {
 			if !ok {
 				continue
 			}
-			pair.alike = sharedValues(pair.obj, pair.change.After, to.Schema.Block)
+			pair.similarity = sharedValues(pair.values(), pair.change.After, to.Schema.Block)
 			if i < len(sameName) {
-				pair.alike++
+				pair.similarity++
 			}
-			if pair.alike >= minShared {
+			if pair.similarity >= minSimilarity {
 				out = append(out, pair)
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b retype) int { return cmp.Compare(b.alike, a.alike) })
+	slices.SortStableFunc(out, func(a, b retype) int { return cmp.Compare(b.similarity, a.similarity) })
 	return out
 }
 
-// minShared is the share of the planned arguments from which a provider is asked about resources
-// with different names.
-const minShared = 0.5
+// minSimilarity is the least similarity of resources with different names about which a provider is
+// asked.
+const minSimilarity = 0.5
 
-// supports reports whether the provider makes an object of the old type into one that is mostly as
-// planned. Many providers move only what identifies an object, and set the rest when they read it.
+// supports reports whether the provider can move the object of a pair, and the result is mostly equal
+// to the planned object. Many providers move only what identifies an object and set the rest when
+// they read it, so the result is read unless refreshing is disabled.
 func (w *walk) supports(ctx context.Context, pair retype) bool {
 	change := pair.change
 	impl, running := w.providers.get(pair.to.Provider, change.Provider.Key)
@@ -191,8 +192,8 @@ func (w *walk) supports(ctx context.Context, pair retype) bool {
 	if resp.Diagnostics.HasErrors() || !isObject(resp.State, schema) {
 		return false
 	}
-	if alike := mostlyEqual(resp.State, change.After, schema); alike || w.op.skipRefresh {
-		return alike
+	if equal := mostlyEqual(resp.State, change.After, schema); equal || w.op.skipRefresh {
+		return equal
 	}
 	read := callProvider(w.calls, prov, "ReadResource", change.Addr, func() providers.ReadResponse {
 		return impl.ReadResource(ctx, providers.ReadRequest{Type: pair.to.Addr.Resource.Type, Prior: resp.State,
@@ -201,26 +202,27 @@ func (w *walk) supports(ctx context.Context, pair retype) bool {
 	return !read.Diagnostics.HasErrors() && isObject(read.State, schema) && mostlyEqual(read.State, change.After, schema)
 }
 
-// isObject reports whether a value is an object of a schema.
+// isObject reports whether a value is an object that conforms to a schema.
 func isObject(v cty.Value, schema *configschema.Block) bool {
 	return v != cty.NilVal && !v.IsNull() && len(v.Type().TestConformance(schema.ImpliedType())) == 0
 }
 
-// movable returns a pair with the first object whose instance key the new resource creates. It
-// reports whether there is one.
-func (w *walk) movable(from *gone, to *graph.Resource) (retype, bool) {
+// movable returns the pair of two resources, with the first object of the source for whose instance
+// key the target plans to create an object. It returns false if there is no such object.
+func (w *walk) movable(from *retypeSource, to *graph.Resource) (retype, bool) {
 	for _, old := range from.objects {
 		c := w.out.change(to.Addr.Resource.InInstance(old.addr.Module).Instance(old.addr.Key))
 		if c != nil && c.Action == plans.Create && c.Importing == nil {
-			return retype{from: from, to: to, goneObject: old, change: c}, true
+			return retype{from: from, to: to, retypeObject: old, change: c}, true
 		}
 	}
 	return retype{}, false
 }
 
-// plannedArguments calls f with the known arguments of a planned object. Attributes that only the
-// provider sets say nothing about whether two objects are alike. computed says that it may set this
-// one, for example to a default.
+// plannedArguments calls f with the arguments of a planned object that are known and not empty. It
+// leaves out attributes that only the provider can set, because they say nothing about whether two
+// objects are similar. computed reports whether the provider may set the argument too, for example
+// to a default.
 func plannedArguments(planned cty.Value, schema *configschema.Block, f func(name string, want cty.Value, computed bool)) {
 	planned = unmark(planned)
 	for name := range planned.Type().AttributeTypes() {
@@ -250,26 +252,32 @@ func mostlyEqual(v, planned cty.Value, schema *configschema.Block) bool {
 	return known > 0 && 4*same >= 3*known
 }
 
-// sharedValues returns the share of the known arguments of a planned object whose values a stored
-// one has, whatever their names.
-func sharedValues(obj *states.Object, planned cty.Value, schema *configschema.Block) float64 {
+// storedValues returns the strings and numbers (as json.Number) among the attributes of a stored
+// object. An object that can't be decoded has none.
+func storedValues(obj *states.Object) map[any]bool {
 	var stored map[string]any
 	d := json.NewDecoder(bytes.NewReader(obj.Attrs))
 	d.UseNumber()
 	if err := d.Decode(&stored); err != nil {
-		return 0
+		return nil
 	}
-	has := map[any]bool{}
+	out := map[any]bool{}
 	for _, v := range stored {
 		switch v.(type) {
 		case string, json.Number:
-			has[v] = true
+			out[v] = true
 		}
 	}
+	return out
+}
+
+// sharedValues returns the share of the known arguments of a planned object, from 0 to 1, whose
+// values are among those of a stored object. The names of the attributes don't matter.
+func sharedValues(stored map[any]bool, planned cty.Value, schema *configschema.Block) float64 {
 	known, same := 0, 0
 	plannedArguments(planned, schema, func(_ string, want cty.Value, computed bool) {
-		found := want.Type() == cty.String && has[want.AsString()] ||
-			want.Type() == cty.Number && has[json.Number(want.AsBigFloat().Text('f', -1))]
+		found := want.Type() == cty.String && stored[want.AsString()] ||
+			want.Type() == cty.Number && stored[json.Number(want.AsBigFloat().Text('f', -1))]
 		if found {
 			same++
 		}
@@ -283,7 +291,8 @@ func sharedValues(obj *states.Object, planned cty.Value, schema *configschema.Bl
 	return float64(same) / float64(known)
 }
 
-// moveRequest returns the request to make a stored object of a type into one of another resource.
+// moveRequest returns the request to move a stored object to the type of another resource. typ is the
+// type of the object, and from is its provider.
 func moveRequest(
 	from addrs.AbsProviderConfig, typ string, obj *states.Object, to *graph.Resource,
 ) providers.MoveRequest {
