@@ -100,9 +100,8 @@ func (p *instancePlan) deferData(v cty.Value, pvms []cty.PathValueMarks, reason 
 	return markStored(schema, v, nil)
 }
 
-// readData has the provider read the data source. The result has the marks of the configuration
-// only, since a state stores no others for a data source. hidden are the parts that a plan doesn't
-// show.
+// readData has the provider read the data source. The object has the marks of the configuration only,
+// because a state stores no others for a data source. hidden are the paths that a plan must not show.
 func (p *instancePlan) readData(
 	ctx context.Context, config cty.Value, pvms []cty.PathValueMarks,
 ) (v cty.Value, hidden []cty.Path, err error) {
@@ -128,9 +127,10 @@ func (p *instancePlan) readData(
 	return v, hidden, err
 }
 
+// callData does the call of readData, for a caller that has a slot for calls.
 func (p *instancePlan) callData(
 	ctx context.Context, config, meta cty.Value,
-) (v cty.Value, hidden []cty.Path, err error) {
+) (cty.Value, []cty.Path, error) {
 	w, r := p.w, p.r
 	resp := callWithSlot(w.calls, p.prov, "ReadDataSource", p.addr, func() providers.ReadDataResponse {
 		diags := p.prov.ValidateDataSource(ctx, r.Addr.Resource.Type, config)

@@ -6,10 +6,10 @@ import (
 	"tofu/internal/plans"
 )
 
-// dependencyInstances returns the instances that the changed object of t depends on, as the state
-// stores them: an address without a key says that there are none. Instances of other modules are
-// those in the module instances that the block reads by known keys, and those that the arguments of
-// a module call read of other instances of the call.
+// dependencyInstances returns the instances on which the changed object of t depends, as the state
+// stores them. An address without a key means that it depends on no instance of that repeated
+// resource. Instances in other modules are included if the block reads their module instance by a
+// known key, or if an argument of the module's call reads them in a sibling instance of the call.
 func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.AbsInstance {
 	var out []addrs.AbsInstance
 	add := func(r addrs.Resource, key addrs.InstanceKey) {
@@ -45,7 +45,8 @@ func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.Abs
 	own := map[*graph.Resource]bool{}
 	for _, need := range t.w.graph.SiblingNeeds(t.r, t.addr.Module) {
 		for _, of := range need.Of {
-			if t.r.Recorded.Dependencies.Has(of.Addr) && !own[of] { // an instance in the list stands for all of its resource
+			if t.r.Recorded.Dependencies.Has(of.Addr) && !own[of] {
+				// The list must be complete for each resource that it names.
 				own[of] = true
 				out = t.addInstances(out, of, t.addr.Module)
 			}
@@ -55,8 +56,8 @@ func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.Abs
 	return out
 }
 
-// addCallNeed adds the instances of the resources behind outputs that the block reads of single
-// instances of a module call. It adds none if the keys of these instances are not known.
+// addCallNeed adds the instances of need.Of in the instances of the module call that the block reads
+// by key. It adds none if a key is not known, and addresses without keys if the block reads none.
 func (t *instance) addCallNeed(list []addrs.AbsInstance, need graph.CallNeed) []addrs.AbsInstance {
 	seen := map[addrs.InstanceKey]bool{}
 	first := len(list)
@@ -89,8 +90,7 @@ func (t *instance) addCallNeed(list []addrs.AbsInstance, need graph.CallNeed) []
 	return list
 }
 
-// addInstances adds the instances of a managed resource in one module instance, or in the instances
-// of modules below it.
+// addInstances adds the instances of a managed resource in a module instance and below it.
 func (t *instance) addInstances(
 	list []addrs.AbsInstance, of *graph.Resource, in addrs.ModuleInstance,
 ) []addrs.AbsInstance {

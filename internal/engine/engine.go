@@ -118,11 +118,11 @@ type Past struct {
 	State *states.State
 	At    time.Time
 	Run   string // the ID of the run at whose end the state was this; "" for a time
-	// Created says which present objects a run has created since, by their present addresses. Other
-	// new ones are not destroyed.
+	// Created holds the present addresses of objects that a run has created since. Other objects that
+	// did not exist at that time are removed from the state, but not destroyed.
 	Created map[addrs.AbsInstance]bool
-	// Destroyed says which earlier objects a run has destroyed since, by their earlier addresses.
-	// Others that are not in the state may still exist.
+	// Destroyed holds the earlier addresses of objects that a run has destroyed since. Other earlier
+	// objects may still exist, even if the present state doesn't have them.
 	Destroyed map[addrs.AbsInstance]bool
 }
 

@@ -22,8 +22,8 @@ type openEphemeral struct {
 	addr addrs.AbsInstance
 	r    *graph.Resource
 	prov *providerInstance
-	stop chan struct{} // closed to end the renewing
-	done chan struct{} // closed when the renewing has ended
+	stop chan struct{} // closed to stop renewing
+	done chan struct{} // closed when renew has returned
 
 	// The fields below belong to the renewing goroutine until done is closed.
 	private []byte

@@ -24,8 +24,7 @@ import (
 )
 
 // evalContext is the context of an expression: a module instance and, within a repeated block, one
-// instance of the block. It is made for one evaluation, or for those of one instance, and then
-// discarded.
+// instance of the block. It lives for one evaluation, or for the evaluations of one instance.
 type evalContext struct {
 	// ctx is the context of calls to provider functions. It is stored here, because HCL has no way
 	// to pass a context to the functions that it calls.
@@ -42,8 +41,8 @@ type evalContext struct {
 	// instances are unknown; nil in most contexts.
 	before *graph.Resource
 
-	visited *graph.Node // in whose visit the expression is evaluated; nil if that doesn't matter
-	job     *job        // that evaluates the expression; nil if the visit does
+	visited *graph.Node // the node whose visit evaluates the expression; nil outside of a walk
+	job     *job        // the job that evaluates the expression; nil if the visit itself does
 
 	blockAddr          string // the object that warnings name; may be empty
 	ignoreDeprecations bool   // no warnings about deprecated values
@@ -168,8 +167,8 @@ func (c *evalContext) offerInstances(refs *lang.Refs, err error) error {
 	})
 }
 
-// instancesOf returns the resource or module call that a reference names, and its instances. The
-// latter are nil for all other references, and before they are decided.
+// instancesOf returns the resource or module call that a reference names, and its instances, which
+// are nil until they are decided. It returns nil for all other references.
 func (c *evalContext) instancesOf(subject addrs.Referenceable) (fmt.Stringer, *expandedKeys) {
 	if r := c.in.module.ResourceOf(subject); r != nil {
 		if x := c.in.resources[r.Slot]; x != nil {
@@ -399,7 +398,7 @@ func (ci *callInstances) value(child *graph.Module, outputs []string) cty.Value 
 	return v
 }
 
-// outputsOf returns the names of outputs, for nil those of all outputs of a module.
+// outputsOf returns names, or the sorted names of all outputs of a module if names is nil.
 func outputsOf(m *graph.Module, names []string) []string {
 	if names == nil {
 		return slices.Sorted(maps.Keys(m.Outputs))
@@ -418,7 +417,8 @@ func (ci *callInstances) build(child *graph.Module, outputs []string, valueIn va
 	return ci.whole(objs, cty.NullVal(cty.DynamicPseudoType))
 }
 
-// outputs returns an object of some outputs of a module instance.
+// outputs returns an object with the named outputs of a module instance. An output without a value
+// is unknown.
 func (in *moduleInstance) outputs(m *graph.Module, names []string, valueIn valueFunc) cty.Value {
 	attrs := make(map[string]cty.Value, len(names))
 	for _, name := range names {

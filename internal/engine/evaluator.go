@@ -28,13 +28,13 @@ type evaluator struct {
 	early *earlyValues
 
 	unfinished *unfinished // the instances that must not be read yet; nil before and after a walk
-	visited    *graph.Node // of new contexts
+	visited    *graph.Node // for new contexts; see evalContext
 
 	builtins   map[string]function.Function // the functions of the language
 	deprecates bool                         // there are deprecated outputs or attributes
 }
 
-// visiting returns an evaluator for the visit of a node.
+// visiting returns the evaluator whose new contexts belong to the visit of a node.
 func (e *evaluator) visiting(n *graph.Node) *evaluator {
 	out := *e
 	out.visited = n

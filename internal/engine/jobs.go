@@ -22,9 +22,9 @@ type job struct {
 	last    *job   // waits for this one; may be nil
 	blocked bool   // a job that it waits for failed
 	done    bool
-	failed  bool          // the work failed or was not done
-	err     error         // of the work
-	before  *timings.Part // of the job for which it waited last
+	failed  bool          // run failed or was skipped
+	err     error         // the error of run
+	before  *timings.Part // the part of the job that ended last of those that it waited for
 }
 
 // waitFor makes a job wait for another one. The caller holds the lock of the queue.
@@ -46,10 +46,10 @@ type jobQueue struct {
 
 	mu      sync.Mutex // guards the fields below
 	ready   []*job
-	workers int             // without those whose jobs wait; see await
-	busy    int             // workers that run a job
-	awaited map[*job][]*job // the jobs that wait, or have waited, for each job while they run
-	ends    *sync.Cond      // a job has ended; nil until one is awaited
+	workers int             // without those that wait in await
+	busy    int             // those of them that run a job
+	awaited map[*job][]*job // by job, the jobs that have called await for it
+	ends    *sync.Cond      // signals that a job has ended; nil before the first await
 }
 
 // add adds jobs, and a last one that waits for all of them. Connect makes them wait for each other
@@ -125,10 +125,9 @@ func (q *jobQueue) ended(j, next *job) {
 	}
 }
 
-// await makes a running job wait for another one, in addition to those that it has waited for, and
-// reports whether that one succeeded. Another worker takes the place of the waiting one. It returns
-// false without waiting if the other job waits for the running one. A nil job stands for a visit of
-// the walk, for which no job waits.
+// await makes a running job wait for the job on, and reports whether that one succeeded. Meanwhile
+// another worker may run. If on itself waits for the running job, await doesn't wait and returns false
+// for waited. A visit of the walk, for which no job waits, passes nil for running.
 func (q *jobQueue) await(running, on *job) (succeeded, waited bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -154,8 +153,8 @@ func (q *jobQueue) await(running, on *job) (succeeded, waited bool) {
 	return !on.failed, true
 }
 
-// leads reports whether a job waits, directly or through others, until another one has ended. The
-// caller holds the lock.
+// leads reports whether the job to waits for the job from, directly or through other jobs. The caller
+// holds the lock.
 func (q *jobQueue) leads(from, to *job) bool {
 	next := func(j *job) []*job {
 		out := slices.Concat(j.next, q.awaited[j])

@@ -94,9 +94,10 @@ func (s *restoration) config(p *instancePlan, marked cty.Value) cty.Value {
 	return objchange.Completed(schema, s.planned.Restored, bare).MarkWithPaths(pvms)
 }
 
-// planPast prepares the plan of an instance that existed at the earlier time, and returns the object
-// to change. That is imported if the state doesn't have it any more. For an instance that did not
-// exist, it plans a removal, if necessary, and does not set p.restore.
+// planPast prepares the plan of an instance that existed at the earlier time: it sets p.restore and
+// returns the object to change, which it imports if the state no longer has it. For an instance that
+// did not exist, and for one that is another object now, it leaves p.restore nil; it plans the removal
+// of the former.
 func (p *instancePlan) planPast(ctx context.Context, prior *objectState) (*objectState, *plans.Importing, error) {
 	past := p.w.op.past
 	stored := past.object(p.addr)
@@ -127,7 +128,7 @@ func (p *instancePlan) planPast(ctx context.Context, prior *objectState) (*objec
 	return prior, nil, nil
 }
 
-// isOther reports whether two objects of the instance are known to be different ones.
+// isOther reports whether two objects of the instance are known to have different identities.
 func (p *instancePlan) isOther(x, y *states.Object) bool {
 	provider, typ := p.r.Provider.Addr.Provider, p.r.Addr.Resource.Type
 	one, known := x.Identify(provider, typ)

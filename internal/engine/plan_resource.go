@@ -19,7 +19,7 @@ import (
 type resourceVisit struct {
 	w    *walk
 	r    *graph.Resource
-	part *graph.Node // a Part that is visited instead of the whole; usually nil
+	part *graph.Node // the Part that is visited; nil if the whole resource is
 }
 
 func (w *walk) visitor(r *graph.Resource) resourceVisit { return resourceVisit{w: w, r: r} }
@@ -39,8 +39,8 @@ func (v resourceVisit) plan(ctx context.Context) error {
 // resourcePlan is the planning of all objects of a resource.
 type resourcePlan struct {
 	resourceVisit
-	planned []*moduleInstance   // of which run has the declared instances
-	run     []func() error      // the plans of the objects, by module instance; those of undeclared ones come last
+	planned []*moduleInstance   // the module instances whose declared instances are in run
+	run     []func() error      // each plans one object; declared instances come first, by module instance
 	errs    tfdiags.Diagnostics // found before the plans
 }
 

@@ -279,8 +279,8 @@ func (c *evalContext) eachValue(of *graph.Resource, key addrs.InstanceKey) cty.V
 }
 
 // moduleInstances returns the value of a module call with only the instances that an expression
-// reads, whose outputs may be final before those of the others. It returns false if one of their
-// keys is not known: the expression has waited for the whole call then.
+// reads, because their outputs may be final before those of the others. It returns false if a key is
+// not known; the expression has then waited for the whole call.
 func (c *evalContext) moduleInstances(
 	m *graph.Module, instances *callInstances, use lang.CallUse,
 ) (cty.Value, bool) {

@@ -12,27 +12,27 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// unfinished holds the instances that have no final value yet. The edges of the graph must rule out
-// that one of them is read. If one is all the same, the reader waits for it, so that nothing is
-// done with a value that is missing or out of date; in tests, the run ends (see Env.CheckReads). If
-// the instance waits for its reader, or has failed, the expression fails. The methods of a nil
-// pointer do nothing.
+// unfinished holds the instances that have no final value yet. The edges of the graph should prevent
+// expressions from reading them. As a safeguard against a missing edge, a reader of such an instance
+// waits for it, so that nothing is done with a missing or outdated value; in tests, the walk panics
+// instead (see Env.CheckReads). If the instance waits for the reader, or has failed, the expression
+// fails. The methods of a nil pointer do nothing.
 type unfinished struct {
-	w    *walk
-	ends bool // a read that is too early ends the run
+	w      *walk
+	strict bool // panic at a read that is too early; see Env.CheckReads
 
 	mu        sync.Mutex // guards the instances
 	resources map[addrs.AbsResource]*unfinishedInstances
 }
 
-// unfinishedInstances are the instances of a resource that have had no final value at first.
+// unfinishedInstances are the instances of a resource that had no final value when they were added.
 type unfinishedInstances struct {
 	keys     []addrs.InstanceKey // sorted
 	finished []bool              // parallel to keys
 
 	completed bool // the value of the resource is final
-	// What finishes the instances, parallel to keys: Steps in an apply, and jobs in a plan. The jobs
-	// are nil before they start; after the last one, the value of the resource is final.
+	// What finishes the instances, parallel to keys: Steps in an apply, and jobs in a plan. jobs is
+	// nil before they start. After last, which waits for all of them, the resource's value is final.
 	steps []*graph.Step
 	jobs  []job
 	last  *job
@@ -40,7 +40,7 @@ type unfinishedInstances struct {
 
 // newUnfinished returns the instances that the Steps of a walk's graph create or update.
 func newUnfinished(w *walk) *unfinished {
-	u := &unfinished{w: w, ends: w.op.env.CheckReads, resources: map[addrs.AbsResource]*unfinishedInstances{}}
+	u := &unfinished{w: w, strict: w.op.env.CheckReads, resources: map[addrs.AbsResource]*unfinishedInstances{}}
 	for _, n := range w.graph.Nodes {
 		if s, ok := n.Object.(*graph.Step); ok && !s.Removes() {
 			of := u.of(s.Change.Addr.Abs())
@@ -70,7 +70,7 @@ func (u *unfinished) of(addr addrs.AbsResource) *unfinishedInstances {
 	return of
 }
 
-// add adds the instances of a resource, which a plan is about to plan. Their keys are sorted.
+// add adds the instances of a resource that are about to be planned. The keys must be sorted.
 func (u *unfinished) add(addr addrs.AbsResource, keys []addrs.InstanceKey) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -87,7 +87,8 @@ func (u *unfinished) drop(addr addrs.AbsResource) {
 	delete(u.resources, addr)
 }
 
-// start notes the jobs that plan the instances of a resource, and the last one of all.
+// start records the jobs that plan the instances of a resource, and the job that waits for all of
+// them.
 func (u *unfinished) start(addr addrs.AbsResource, jobs []job, last *job) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -104,7 +105,8 @@ func (i *unfinishedInstances) find(key addrs.InstanceKey) (at int, unfinished bo
 	return at, found && !i.finished[at]
 }
 
-// finish removes an instance, unless the work on it has failed: nothing may read it then either.
+// finish records that the value of an instance is final, unless err is not nil: nothing may read an
+// instance that has failed.
 func (u *unfinished) finish(addr addrs.AbsInstance, err error) {
 	if u == nil || err != nil {
 		return
@@ -117,7 +119,7 @@ func (u *unfinished) finish(addr addrs.AbsInstance, err error) {
 	}
 }
 
-// completed notes that the value of a resource is final.
+// completed records that the value of a resource is final.
 func (u *unfinished) completed(addr addrs.AbsResource) {
 	if u == nil {
 		return
@@ -187,7 +189,7 @@ func (u *unfinished) waitWhole(c *evalContext, read addrs.AbsResource) error {
 	switch {
 	case !early:
 		return nil
-	case u.ends:
+	case u.strict:
 		panic(c.readsTooEarly(read))
 	}
 	for _, one := range on {
@@ -203,10 +205,10 @@ func (u *unfinished) waitWhole(c *evalContext, read addrs.AbsResource) error {
 	return u.w.visitor(c.in.module.Resources[read.Resource]).completeIn(c.in)
 }
 
-// await makes a reader wait for what it reads, or panics in tests. It returns why the reader doesn't
-// get a final value, or "" if it does.
+// await makes the reader wait for what it reads, or panics if u.strict is set. It returns why there is
+// no final value, as a clause of a sentence, or "" if there is one.
 func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem string) {
-	if u.ends {
+	if u.strict {
 		panic(c.readsTooEarly(read))
 	}
 	var succeeded, waited bool

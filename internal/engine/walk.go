@@ -25,8 +25,8 @@ type walk struct {
 	op    *operation
 	graph *graph.Graph
 
-	halt   context.CancelFunc // makes the walk begin nothing new; what runs goes on
-	halts  <-chan struct{}    // closed when nothing new may start
+	halt   context.CancelFunc // stops the walk from starting new work; running work continues
+	halts  <-chan struct{}    // closed by halt
 	calls  *calls
 	times  *timings.Walk
 	walker *dag.Walker
@@ -176,8 +176,8 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 	w.failed[id] = err != nil
 }
 
-// hasPending reports whether the resource of a node has pending changes, for a Part in its module
-// instance.
+// hasPending reports whether the resource of a node has pending changes. For a Part, only those in
+// its module instance count.
 func (w *walk) hasPending(n *graph.Node) bool {
 	pending := &w.result(n.Resource).pending
 	if n.Kind != graph.KindPart {
@@ -239,7 +239,7 @@ func (w *walk) expandResource(ctx context.Context, n *graph.Node) error {
 	return w.visitor(n.Resource).expandForSteps(ctx, n)
 }
 
-// visitResource visits a resource, as the phase requires: a whole one, or a Part.
+// visitResource visits a resource, or a Part of it, as the phase requires.
 func (w *walk) visitResource(ctx context.Context, v resourceVisit) error {
 	switch w.op.Phase {
 	case graph.PhaseValidate:

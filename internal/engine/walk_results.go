@@ -24,7 +24,7 @@ type moduleResult struct {
 // belong to the module instances.
 type resourceResult struct {
 	pending    pendingChanges
-	completing sync.Mutex // sets the value of the resource
+	completing sync.Mutex // held while the value of the resource is set
 
 	deferralOnce sync.Once
 	deferral     *deferral // of data sources and ephemeral resources, once needed
@@ -57,7 +57,8 @@ func (t moduleTree) sort(m *graph.Module) {
 	slices.SortFunc(t[m.Index].instances, func(a, b *moduleInstance) int { return cmp.Compare(a.addr, b.addr) })
 }
 
-// within returns the instances of a module that are an instance of a call or below it.
+// within returns the instances of module m in call, which is an instance of m or of a module around
+// it.
 func (t moduleTree) within(m *graph.Module, call addrs.ModuleInstance) []*moduleInstance {
 	if in := t.at(m, call); in != nil || m.Parent == nil {
 		return slices.DeleteFunc([]*moduleInstance{in}, func(in *moduleInstance) bool { return in == nil })

@@ -292,13 +292,15 @@ func (t *targeting) storedUsersOf(x instanceAt) ([]foundInstance, origin) {
 // storedInstances are the dependencies between instances in the state.
 type storedInstances struct {
 	users map[addrs.AbsInstance][]instanceAt
-	exact map[*Resource]map[*Resource]bool // by resource, those whose objects all say on which instances they depend
+	// exact holds, by resource, those of its users whose objects all name the instances on which they
+	// depend.
+	exact map[*Resource]map[*Resource]bool
 }
 
 func (t *targeting) findStoredUsers() {
 	t.stored = &storedInstances{map[addrs.AbsInstance][]instanceAt{}, map[*Resource]map[*Resource]bool{}}
 	type pair struct{ of, user *Resource }
-	vague := map[pair]bool{}
+	inexact := map[pair]bool{}
 	for _, r := range t.g.Resources {
 		for _, prior := range r.Prior {
 			for key, inst := range prior.Instances {
@@ -323,13 +325,13 @@ func (t *targeting) findStoredUsers() {
 				}
 				for dep := range inst.Current.Dependencies.All() {
 					if of := t.g.Resource(dep); of != nil && !named[of] {
-						vague[pair{of, r}] = true
+						inexact[pair{of, r}] = true
 					}
 				}
 			}
 		}
 	}
-	for p := range vague {
+	for p := range inexact {
 		delete(t.stored.exact[p.of], p.user)
 	}
 	for _, users := range t.stored.users {
