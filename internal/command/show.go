@@ -326,8 +326,8 @@ func showPage(ctx context.Context, s *showRun, saved *session.SavedPlan, out io.
 		Version: version.String})
 }
 
-// readRun reads the durations of an apply, of many root modules those of one. It returns nil if path
-// is empty.
+// readRun reads the durations of an apply: those of one root module if there are many. It returns nil
+// if path is empty.
 func readRun(path, root string) (*graphview.Run, error) {
 	if path == "" {
 		return nil, nil

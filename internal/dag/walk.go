@@ -88,10 +88,9 @@ func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []O
 	return w.outcome
 }
 
-// Await makes the running visit of a vertex wait for another vertex, in addition to its
-// dependencies, and returns the outcome of that one. Another worker takes the place of the waiting
-// one. Await returns false without waiting if the other vertex can't be finished before the visit
-// ends. If the context of the walk ends, the outcome is Skipped for a vertex that was not visited.
+// Await makes the running visit of the vertex visited wait until the vertex on is finished, and
+// returns the outcome of on. Meanwhile another worker runs. If on itself waits for visited, Await
+// returns false without waiting. If the walk is stopped first, the outcome is Skipped.
 func (w *Walker) Await(visited, on ID) (Outcome, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,7 +109,8 @@ func (w *Walker) Await(visited, on ID) (Outcome, bool) {
 	return w.outcome[on], true
 }
 
-// waitsFor reports whether a vertex can't be finished before another one. The caller holds the lock.
+// waitsFor reports whether the vertex id waits for the vertex other, directly or through others. The
+// caller must hold the lock.
 func (w *Walker) waitsFor(id, other ID) bool {
 	left := func(id ID) []ID {
 		if w.pending[id] == ended {

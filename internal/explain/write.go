@@ -24,8 +24,8 @@ func (a *Answer) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// WriteText writes the answer for people in lines of at most the given number of columns; 0 means that
-// they are as long as they are.
+// WriteText writes the answer for people, in lines of at most the given number of columns; 0 means no
+// limit.
 func (a *Answer) WriteText(w io.Writer, columns int) error {
 	t := &text{bufio.NewWriter(w), columns}
 	t.objects(a.Objects)
@@ -140,8 +140,8 @@ func (t *text) objects(list []*Object) {
 	}
 }
 
-// explanation returns the explanation of a change below its heading. One that is shared says nothing
-// that holds only for this object.
+// explanation returns the explanation of a change below its heading. If several objects share it, it
+// leaves out what is true of this object only.
 func (o *Object) explanation(columns int, shared bool) string {
 	var b strings.Builder
 	inner := &text{bufio.NewWriter(&b), columns}

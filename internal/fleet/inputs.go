@@ -179,7 +179,8 @@ func contradictions(root string, planned, actual map[string]cty.Value) error {
 		strings.Join(lines, "\n  - "))
 }
 
-// valueText returns a value for an error message. Of an unknown one it returns what is known.
+// valueText returns a value for an error message. For an unknown value, it returns what is known
+// about it.
 func valueText(v cty.Value) string {
 	switch {
 	case v.IsKnown() && v.IsNull():

@@ -156,8 +156,8 @@ func (p *planning) save(
 	return p.into.add(r, data, about, from)
 }
 
-// onlyReads reports whether applying a plan does nothing but read data sources, such as the outputs
-// of other root modules of which this one uses none that changes.
+// onlyReads reports whether applying a plan only reads data sources. An example is the plan of a root
+// module that reads another one, and uses none of the outputs that change there.
 func onlyReads(plan *plans.Plan) bool {
 	reads := 0
 	for _, c := range plan.Changes.Instances {

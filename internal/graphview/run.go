@@ -44,9 +44,9 @@ type runEvent struct {
 // maxLine limits the length of an event.
 const maxLine = 16 << 20
 
-// ReadRun reads the events that `apply -json` printed, or of those of `roots apply -json` the ones of
-// one root module. A replacement, which is two pieces of work on one object, lasts from the beginning
-// of the first to the end of the second.
+// ReadRun reads the events that `apply -json` printed, or those of one root module among the events
+// that `roots apply -json` printed. A replacement, which is two pieces of work on one object, lasts
+// from the beginning of the first to the end of the second.
 func ReadRun(r io.Reader, root string) (*Run, error) {
 	run := &Run{spans: map[string]Span{}}
 	var first time.Time

@@ -11,8 +11,8 @@ type Followed struct {
 	State *states.State
 	// From is the address in the earlier state of each object that has moved, by its later address.
 	From map[addrs.AbsInstance]addrs.AbsInstance
-	// Displaced are the addresses of objects that are not in the later state, and whose address
-	// another object of the earlier state has taken.
+	// Displaced are the addresses of objects that are not in the later state, where another object of
+	// the earlier state is at their address.
 	Displaced []addrs.AbsInstance
 }
 
@@ -21,7 +21,7 @@ type Followed struct {
 func Follow(past, present *states.State) *Followed {
 	before, now := identities(past), identities(present)
 	out := &Followed{State: states.New(), From: map[addrs.AbsInstance]addrs.AbsInstance{}}
-	var absent []addrs.AbsInstance // from the later state, as far as that is known
+	var absent []addrs.AbsInstance // not known to be in the later state
 	for r := range past.Resources() {
 		for key, inst := range r.Instances {
 			if inst.Current == nil {
@@ -30,10 +30,13 @@ func Follow(past, present *states.State) *Followed {
 			from := r.Addr.Instance(key)
 			to, found := from, false
 			if id, ok := identify(r, inst.Current); ok {
-				if at := now[id]; at.Addr != from && at.times == 1 && before[id].times == 1 && !holds(present, from, id) {
+				at := now[id]
+				switch {
+				case holds(present, from, id):
+					found = true
+				case at.count == 1 && before[id].count == 1:
 					to, found = at.Addr, true
 				}
-				found = found || holds(present, from, id)
 			}
 			if !found {
 				absent = append(absent, from)
@@ -52,7 +55,7 @@ func Follow(past, present *states.State) *Followed {
 	return out
 }
 
-// set sets the object at an address of the earlier state at its later address.
+// set adds the object at the address from of the earlier state, at its later address to.
 func (f *Followed) set(past *states.State, from, to addrs.AbsInstance) {
 	r := past.Resource(from.Abs())
 	inst := r.Instances[from.Key]
@@ -62,22 +65,22 @@ func (f *Followed) set(past *states.State, from, to addrs.AbsInstance) {
 	}
 }
 
-// place is the last instance with an identity, and how many instances have it.
-type place struct {
+// holders are the instances that have an identity: the last one found, and how many there are.
+type holders struct {
 	Addr  addrs.AbsInstance
-	times int
+	count int
 }
 
-// identities returns the instances with current objects by the identity of the object.
-func identities(st *states.State) map[states.ObjectIdentity]place {
-	out := map[states.ObjectIdentity]place{}
+// identities returns the instances with current objects, by the identity of the object.
+func identities(st *states.State) map[states.ObjectIdentity]holders {
+	out := map[states.ObjectIdentity]holders{}
 	for r := range st.Resources() {
 		for key, inst := range r.Instances {
 			if inst.Current == nil {
 				continue
 			}
 			if id, ok := identify(r, inst.Current); ok {
-				out[id] = place{r.Addr.Instance(key), out[id].times + 1}
+				out[id] = holders{r.Addr.Instance(key), out[id].count + 1}
 			}
 		}
 	}

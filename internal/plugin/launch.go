@@ -143,8 +143,8 @@ func startError(l Launch, err error, tail *stderrTail) error {
 }
 
 // environment returns the environment of a plugin: that of this process, with log levels under the
-// names that plugins know. Plugins write all log lines unless these say otherwise, which takes a
-// quarter of the processor time for small objects. So those that are not logged here are disabled.
+// names that plugins know. By default, plugins write all log lines, which takes a quarter of the
+// processor time for small objects. So log levels that this program doesn't log are disabled.
 func environment(l Launch, level hclog.Level) []string {
 	out := l.Env
 	if out == nil {
@@ -168,8 +168,8 @@ func environment(l Launch, level hclog.Level) []string {
 	return out
 }
 
-// pluginLogs are the variables with the log levels of the libraries of plugins. That of a
-// provider's own log ends with its name.
+// pluginLogs are the environment variables with the log levels of the libraries of plugins. The
+// variable of a provider's own log ends with the provider's name.
 var pluginLogs = []string{"TF_LOG_SDK", "TF_LOG_SDK_FRAMEWORK", "TF_LOG_SDK_HELPER_RESOURCE",
 	"TF_LOG_SDK_HELPER_SCHEMA", "TF_LOG_SDK_MUX", "TF_LOG_SDK_PROTO"}
 

@@ -57,13 +57,13 @@ func (p *Parsed) Finished(r *Root) {
 // bytes. Decoded files take about fifteen times as much memory as their text.
 const mostKept = 4 << 20
 
-// keeper decides which root modules stay decoded until they are worked on. The others are decoded
-// again then, so that a large estate is not in memory as a whole. It is safe for concurrent use.
+// keeper decides which root modules stay decoded until a run works on them. The others are decoded
+// again then, so that a large estate is never in memory as a whole. It is safe for concurrent use.
 type keeper struct{ size atomic.Int64 }
 
-// add counts a root module that was read, or lets the parser forget it. Only directories that other
-// root modules hardly use count: its own and those below it. After errors it stays, because showing
-// them needs the source text.
+// add counts the text of a root module that was read or, if there is too much, lets the parser forget
+// the module. Only the root module's own directory and those below it count, because other root
+// modules rarely use these. A root module with errors stays, because showing them needs its text.
 func (k *keeper) add(p *configs.Parser, r *Root) {
 	if r.shared || r.Err != nil {
 		return

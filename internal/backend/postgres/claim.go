@@ -22,9 +22,9 @@ const (
 	claimAll      = "outputs" // reading which outputs exist, in another workspace
 )
 
-// claim registers the run and adds the claims of a footprint. It returns an error if another run has
-// one that conflicts, or if something was changed since. The rows of the workspace, and of those with
-// outputs to claim, which foreign has, are locked.
+// claim registers the run and adds the claims of a footprint. It returns an error if another run has a
+// conflicting claim, or has changed something in the footprint since it was read. It locks the rows of
+// the workspace and of the workspaces in foreign, whose outputs are claimed.
 func (r *Run) claim(
 	ctx context.Context, tx session, workspace int64, f *plans.Footprint, foreign map[string]int64,
 ) error {

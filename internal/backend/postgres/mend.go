@@ -45,13 +45,13 @@ type sealedError struct{ error }
 
 func (e *sealedError) Unwrap() error { return e.error }
 
-// Damage implements statemgr.Mender. It is an error if nothing can be decrypted, because then the key
-// is missing.
+// Damage implements statemgr.Mender. If nothing can be decrypted, it returns an error instead of
+// damaged parts, because the key must be missing.
 func (s *Store) Damage(ctx context.Context, workspace string, codec statemgr.Codec) ([]statemgr.DamagedPart, error) {
 	return s.damage(ctx, workspace, codec, func(*sealedTable) bool { return true })
 }
 
-// damage is Damage for some of the tables.
+// damage implements Damage for the tables that in selects.
 func (s *Store) damage(
 	ctx context.Context, workspace string, codec statemgr.Codec, in func(*sealedTable) bool,
 ) (out []statemgr.DamagedPart, err error) {
@@ -96,7 +96,7 @@ func (r *tableScan) earlier(ctx context.Context, key []string) (restored string,
 	t.name += "_history"
 	history := &tableScan{r.store, r.workspace, r.codec, &t}
 	var found []string
-	// The versions of one key are few. The first row after a key without version is the first of them.
+	// A key has few versions. A key without a version sorts before all of them.
 	last := append(slices.Clone(key[:len(key)-1]), "-1")
 	for {
 		rows, err := history.page(ctx, last)
@@ -157,8 +157,8 @@ func (s *Store) Mend(ctx context.Context, workspace string, info backend.LockInf
 	}))
 }
 
-// mendPart replaces or removes a damaged row. The version that replaces it ends with that, so the
-// state at a time in between has it too.
+// mendPart replaces a damaged row with an earlier version, or removes it. The earlier version then
+// lasts until this change, so the states at the times of the damaged one have it too.
 func mendPart(b *pgx.Batch, workspace, revision int64, part *statemgr.DamagedPart) {
 	t := &sealedTables[slices.IndexFunc(sealedTables, func(t sealedTable) bool { return t.name == part.Table })]
 	args := []any{workspace}

@@ -151,9 +151,9 @@ type session interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// pipeline is transaction with two round trips. The statements that first adds are sent with the
-// begin, and those that do adds to last with the commit: their callbacks can't prevent that. do may
-// be nil: then there is one round trip.
+// pipeline executes a transaction in two round trips. The statements that first adds are sent with
+// BEGIN, and those that do adds to last are sent with COMMIT, so an error of their callbacks can't
+// prevent the commit. If do is nil, there is only one round trip.
 func (s *Store) pipeline(
 	ctx context.Context, begin begin, first func(*pgx.Batch) error,
 	do func(ctx context.Context, tx session, last *pgx.Batch) error,

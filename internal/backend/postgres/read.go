@@ -43,11 +43,11 @@ func find(ctx context.Context, tx session, name string) (*workspaceRow, error) {
 	return workspaceOf(tx.QueryRow(ctx, findWorkspace, name))
 }
 
-// lockingWorkspace is findWorkspace that locks the row for the transaction. Steps that start
-// meanwhile refer to the row, which that doesn't prevent.
+// lockingWorkspace is the query findWorkspace, but also locks the row for the transaction. The lock
+// doesn't keep steps that start meanwhile from referring to the row.
 const lockingWorkspace = findWorkspace + " FOR NO KEY UPDATE"
 
-// lockWorkspace is find that locks the row.
+// lockWorkspace finds a workspace and locks its row.
 func lockWorkspace(ctx context.Context, tx session, name string) (*workspaceRow, error) {
 	return workspaceOf(tx.QueryRow(ctx, lockingWorkspace, name))
 }
@@ -147,7 +147,7 @@ const (
 	everything        // and the steps of runs that were killed
 )
 
-// state queries the rows of a workspace, of which the text is put together.
+// state queries the rows of a workspace. The text of the state is put together from them.
 func (r *reading) state(ctx context.Context, b *pgx.Batch, w *workspaceRow, parts parts) {
 	r.text = fmt.Appendf(nil, `{"version":4,"terraform_version":%s,"serial":%d,"lineage":%s,"outputs":{`,
 		quoted(w.program), w.serial, quoted(w.lineage))

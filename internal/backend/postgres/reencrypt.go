@@ -18,12 +18,12 @@ import (
 // pageSize is the number of rows that Reencrypt reads and writes at a time.
 const pageSize = 500
 
-// A sealedTable is a table whose rows have a document.
+// A sealedTable is a table whose rows have a document, which may be encrypted.
 type sealedTable struct {
 	name string
 	key  string // the columns of the primary key besides the workspace, of type text
-	// version is the column that identifies the version of a row, with its type. A row with another
-	// version was written by a run meanwhile.
+	// version is the column that identifies the version of a row, with its type. If a row has another
+	// version when it is written, a run has written it meanwhile.
 	version string
 	visible string                                 // the column with the values for queries, or ""
 	flag    bool                                   // it has the column encrypted, and the document names its row
@@ -89,7 +89,7 @@ func (r *tableScan) each(ctx context.Context, do func([]sealedRow) error) error 
 	}
 }
 
-// reencrypt encrypts the rows again whose encryption is outdated.
+// reencrypt encrypts again the rows whose encryption is outdated, and returns their number.
 func (r *tableScan) reencrypt(ctx context.Context) (written int, err error) {
 	err = r.each(ctx, func(rows []sealedRow) error {
 		var outdated []sealedRow
@@ -134,7 +134,7 @@ func (t *sealedTable) parameters(n int, suffix string) []string {
 	return out
 }
 
-// page reads the rows after one with the key last, or the first ones if that is nil.
+// page reads the rows after the key last, or the first rows if last is nil.
 func (r *tableScan) page(ctx context.Context, last []string) (out []sealedRow, err error) {
 	t := r.table
 	columns := t.columns()
@@ -171,8 +171,8 @@ func (r *tableScan) page(ctx context.Context, last []string) (out []sealedRow, e
 	return out, err
 }
 
-// seal encrypts the document of a row again if its encryption is outdated. It returns the values for
-// queries, which encrypted rows don't have.
+// seal encrypts the document of a row again, in place, and reports whether it has: it does so if the
+// encryption is outdated. It also returns the values for queries, nil for an encrypted row.
 func (r *tableScan) seal(ctx context.Context, row *sealedRow) (values *string, changed bool, err error) {
 	t := r.table
 	id := t.id(row.key)
@@ -201,7 +201,7 @@ func (r *tableScan) seal(ctx context.Context, row *sealedRow) (values *string, c
 	return values, true, err
 }
 
-// replace writes rows that still have their versions, and returns their number.
+// replace writes those rows whose version hasn't changed, and returns their number.
 func (r *tableScan) replace(ctx context.Context, rows []sealedRow, visible []*string) (written int, err error) {
 	t := r.table
 	columns := t.columns()

@@ -70,9 +70,8 @@ func (r *Run) ensureWorkspace(ctx context.Context, tx session) (*workspaceRow, e
 	return lockWorkspace(ctx, tx, r.workspace)
 }
 
-// enter registers the run in a workspace, after it has ended those runs of the workspaces that are
-// over. The statements that check adds are executed afterwards. The rows of the workspaces are
-// locked.
+// enter ends the dead runs of the workspaces, and then registers the run. The statements that check
+// adds are executed afterwards. The rows of the workspaces are locked.
 func (r *Run) enter(ctx context.Context, tx session, workspaces []int64, check func(*pgx.Batch)) error {
 	fence := r.fence.Load()
 	for {

@@ -51,8 +51,8 @@ type recorder interface {
 	ended(id ObjectID)
 	// stored records the new content of an object.
 	stored(o ObjectChange)
-	// moved is stored for an object that was another one of its instance before. There is one
-	// record, so that a crash neither loses nor duplicates the object.
+	// moved records that an object was deposed or restored. That is a single record, so that a crash
+	// neither loses nor duplicates the object.
 	moved(o ObjectChange, from addrs.DeposedKey)
 }
 
@@ -110,8 +110,8 @@ func pushRefused(format string, args ...any) error {
 	return tfdiags.Errorf("Cannot replace the state", format, args...)
 }
 
-// workspace is what a destination has in common with the other one: the options, and the files that
-// belong to the state but are not in its store.
+// workspace is what both destinations have in common: the options, and the files that belong to the
+// state but are not in its store.
 type workspace struct {
 	store backend.Store
 	name  string

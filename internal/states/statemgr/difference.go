@@ -70,8 +70,8 @@ func sameIdentity(old *states.Object, provider addrs.ProviderInstance, c *Object
 	return before == now || !known || !ok
 }
 
-// findMoves sets From of the objects that were at one of the addresses gone. An object is recognized
-// by its identity, if only one of these has it.
+// findMoves sets From of each new object in changes that was at one of the addresses gone. It
+// recognizes an object by its identity, unless several objects at these addresses have the same one.
 func findMoves(from *states.State, gone []ObjectID, changes []ObjectChange) {
 	origins := make(map[states.ObjectIdentity]*ObjectID, len(gone))
 	for i, at := range gone {

@@ -102,8 +102,8 @@ func (r *journalRecorder) moved(o ObjectChange, from addrs.DeposedKey) {
 	})
 }
 
-// record appends an entry to the journal, or reports the error of making it. It returns false if
-// the recording has ended. The entry is written before anything slower is done.
+// record appends an entry to the journal; err is the error of making the entry, which it reports. It
+// returns false if the recording has ended. The entry is written before anything slower is done.
 func (r *journalRecorder) record(e *entry, err error) bool {
 	r.mu.Lock()
 	ended := r.over

@@ -21,9 +21,9 @@ type Ledger interface {
 	// LoadState returns the state as of one moment. codec may be nil.
 	LoadState(ctx context.Context, workspace string, codec Codec) (*Loaded, error)
 	OutputLedger
-	// Reencrypt writes everything in a workspace again that is not encrypted as codec does now, also
-	// earlier versions, and returns the number of parts that it has written. Runs can change the
-	// workspace meanwhile. After an error or a kill, it can be repeated.
+	// Reencrypt encrypts again everything in a workspace that is not encrypted with codec's present
+	// method and key, including earlier versions, and returns the number of parts that it has written.
+	// Runs may change the workspace at the same time. After an error or a kill, it can be repeated.
 	Reencrypt(ctx context.Context, workspace string, codec Codec) (written int, err error)
 	// Holds reports whether another store has the same states. It returns false if that is not known.
 	Holds(other backend.Store) bool
@@ -144,8 +144,8 @@ type ObjectChange struct {
 	// From is where the object was before the change: the same place unless it is moved. It is nil if
 	// the state had no such object.
 	From *ObjectID
-	// ByProvider says that a provider has created, changed or destroyed the object. Otherwise the
-	// state alone changes, for example because the object is imported or forgotten.
+	// ByProvider reports whether a provider has created, changed or destroyed the object. Otherwise
+	// only the state changes, for example because the object is imported or forgotten.
 	ByProvider bool
 }
 

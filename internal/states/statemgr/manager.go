@@ -120,8 +120,7 @@ func (m *Manager) Read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error
 	return snap, nil
 }
 
-// ReadOutputs is Read for the outputs alone, if the store is a ledger. Nothing can be written
-// afterwards.
+// ReadOutputs reads like Read, but from a Ledger only the outputs. Nothing can be written afterwards.
 func (m *Manager) ReadOutputs(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) {
 	p, ok := m.dest.(*parts)
 	if !ok {
@@ -142,8 +141,8 @@ func (m *Manager) Current() *states.State {
 	return m.state
 }
 
-// Create writes an empty state where Read found none. If another process was faster, it returns the
-// state of that one.
+// Create writes an empty state where Read found none. If another process has created a state since, it
+// returns that state.
 func (m *Manager) Create(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) {
 	created, err := m.dest.create(ctx)
 	switch {

@@ -249,8 +249,8 @@ func writeFailed(err error) error {
 	return tfdiags.Errorf("Failed to write state", "%s.", err)
 }
 
-// pushUnsaved writes what a run has changed and could not store, as that run. What others have
-// changed since stays as it is; it is refused if they have changed the same.
+// pushUnsaved writes, in the name of a run, what that run has changed but could not store. Changes
+// that others have made since stay. It returns an error if they have changed the same parts.
 func (p *parts) pushUnsaved(ctx context.Context, f *statefile.File) error {
 	base, present := states.New(), p.known().state
 	if historian, ok := p.ledger.(Historian); ok && f.Unsaved.Revision > 0 {
