@@ -167,8 +167,8 @@ func (h *human) fitting(name, outcome, more string) string {
 	return termtext.Cut(name+outcome+more, columns)
 }
 
-// shortOutcomes is the number of columns below which outcomes have short names, so that an address has
-// room beside them.
+// shortOutcomes is the number of columns below which outcomes have short names, to leave room for an
+// address.
 const shortOutcomes = 60
 
 // shortVerbs are short names of outcomes.
@@ -299,8 +299,8 @@ func (h *human) Message(m Message) {
 	}
 }
 
-// wrapped returns a text in the width of the terminal, which may have changed since the program
-// started. Without a terminal, the text stays as programs know it.
+// wrapped wraps a text at the present width of the terminal. Without a terminal, the text stays as it
+// is, because scripts rely on it.
 func (h *human) wrapped(text string) string {
 	if !h.Terminal {
 		return text

@@ -39,7 +39,7 @@ type build struct {
 	imports      []*Import
 	functionsOf  map[*Resource][]*Provider // providers whose functions the block calls
 	wholeCalls   []wholeCall               // references to module calls as a whole; see awaitWholeCalls
-	later        map[*Node][]laterEdge     // by the node for needs; see call_instances.go
+	later        map[*Node][]laterEdge     // by the node that they begin at; see call_instances.go
 	siblingReads map[*Module][]siblingRead // by the module call whose instances read each other
 	inputs       *Node                     // the Steps wait for it; may be nil; see openInputs
 

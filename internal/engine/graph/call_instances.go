@@ -16,9 +16,10 @@ import (
 // instance (value_instances.go), and so for the resource instances behind it. Everywhere else it
 // waits for what the reference names as a whole.
 //
-// The nodes for the needs of a block don't wait for the calls that its Steps wait for themselves.
-// These edges are in build.later: what an object depends on, as the state records it, is the same
-// with or without them.
+// A block that has Steps also has a node for its references as a whole (Resource.Inputs). Where its
+// Steps wait for instances of a call, that node doesn't wait for the call. Its edge to the call is in
+// build.later instead of the graph. The search for the dependencies that the state records follows
+// both, so they are the same however the apply waits.
 
 // CallRead is what an expression or a block reads of single instances of a module call.
 type CallRead struct {
@@ -27,8 +28,8 @@ type CallRead struct {
 	Refs   lang.Instances
 }
 
-// CallNeed are the managed resources in a module and in those that it calls on which a block depends
-// only by reading single instances of the call.
+// CallNeed is a module call with the managed resources, in the module and in modules that it calls, on
+// which a block depends only by reading single instances of the call.
 type CallNeed struct {
 	Call *Module
 	Of   []*Resource
@@ -43,7 +44,7 @@ type Keyed struct {
 func (r IndexedRead) keyed() Keyed { return Keyed{r.Refs, r.Of.Exprs.Repetition} }
 func (r CallRead) keyed() Keyed    { return Keyed{r.Refs, r.Call.Repetition} }
 
-// outputs returns what is read of an instance.
+// outputs returns the outputs that are read of each instance.
 func (r CallRead) outputs() []*Value {
 	if r.Output != nil {
 		return []*Value{r.Output}
@@ -56,9 +57,10 @@ func (r CallRead) outputs() []*Value {
 	return out
 }
 
-// laterEdge is an edge from a node for needs to something that it doesn't wait for.
+// laterEdge is an edge that is not in the graph, because only Steps or values in single instances wait
+// for what it leads to.
 type laterEdge struct {
-	call *Module // of a reference to it
+	call *Module // the call whose reference makes the edge
 	to   *Node
 }
 
@@ -81,8 +83,8 @@ func (m *Module) addCallReads(list []CallRead, refs *lang.Refs) []CallRead {
 	return list
 }
 
-// setCallReads sets the module calls that a block reads only by instance. A call of which something
-// is needed before or apart from the block's own instances is not among them.
+// setCallReads sets the module calls that a block reads only by instance. It leaves out calls that are
+// also read outside of the block's instances, for example by for_each or an import block.
 func (b *build) setCallReads(r *Resource) {
 	if !r.Exprs.readsCalls || r.Config.Check != nil || r.Addr.Resource.Mode == addrs.Ephemeral {
 		return
@@ -159,8 +161,8 @@ func (b *build) noteKeyed(list []CallRead) {
 	}
 }
 
-// readsKeyed returns what a node for needs reads of single instances of a call. It returns false if
-// the node itself waits for the call.
+// readsKeyed reports whether a value, or the Steps of a block whose Inputs node n is, wait for single
+// instances of a call, so that n itself doesn't wait for the call.
 func (b *build) readsKeyed(n *Node, call *Module) bool {
 	if b.op.Phase != PhaseApply || b.op.Early == nil || !b.instances.changes[call] {
 		return false
@@ -195,7 +197,8 @@ func (o *instanceOrder) connectCalls() {
 }
 
 // connectCallReads makes a node in a module instance wait for the instances of module calls that it
-// reads. needs is the node with the references, which keys evaluates.
+// reads, and for whole calls where keys returns false. needs is the node with the later edges. keys
+// evaluates the keys of a read.
 func (o *instanceOrder) connectCallReads(
 	n, needs *Node, in addrs.ModuleInstance, list []CallRead, keys func(CallRead) ([]KeyRead, bool),
 ) {

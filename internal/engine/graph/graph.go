@@ -152,8 +152,8 @@ type Resource struct {
 type instanceReads struct {
 	Indexed   []IndexedRead // resources of the module that the block reads by a computed index; also itself
 	CallReads []CallRead    // what the block reads of single instances of module calls
-	CallNeeds []CallNeed    // on what the block depends through CallReads only
-	// Constant are the resources of the module of which the block reads instances only by constant keys.
+	CallNeeds []CallNeed    // what the block depends on through CallReads only
+	// Constant are the resources of the module whose instances the block reads only by constant keys.
 	Constant []IndexedRead
 	EachOf   *Resource // one of them, whose keys are those of the block; see setEachOf
 	// Awaited are the resources of which instances of this one wait for single instances in a plan;
@@ -200,8 +200,8 @@ func (r *Resource) OwnInstances() lang.Instances {
 // Recorded holds what the state records with each object of a resource.
 type Recorded struct {
 	Dependencies *states.Dependencies // the nearest dependencies
-	// Whole has the resources of the module that the block reads by instance, and on all instances of
-	// which it depends in other ways.
+	// Whole has the resources of the module that the block reads by instance, but on all of whose
+	// instances it depends for another reason, such as a reference to a value that reads them all.
 	Whole map[addrs.Resource]bool
 	// CreateBeforeDestroy differs from that of Resource if a dependent is not part of the
 	// operation.

@@ -144,8 +144,8 @@ func (c *connector) setEachOf(r *Resource) {
 	}
 }
 
-// setModuleEachOf finds the module calls of which an apply decides the instances before the resource
-// of their for_each is complete. Arguments that use each.value wait for its instance then.
+// setModuleEachOf finds the module calls whose instances an apply decides before the resource in their
+// for_each is complete. Arguments that use each.value then wait for the instance with the same key.
 func (c *connector) setModuleEachOf() {
 	if c.op.Phase != PhaseApply || c.op.Partial() || c.op.Early == nil {
 		return

@@ -191,8 +191,8 @@ func (o *instanceOrder) connectSteps(r *Resource) {
 	}
 }
 
-// awaitEach makes a Step in a module instance wait for the instances of resources that are the
-// for_each of the module's call, or of one around it.
+// awaitEach makes a Step in a module instance wait for instances of the resources in the for_each of
+// the module's call and of the calls around it.
 func (o *instanceOrder) awaitEach(n *Node, m *Module, in addrs.ModuleInstance) {
 	for ; m != nil && m.chainedAround(); m = m.Parent {
 		parent, step := in.Parent()

@@ -140,7 +140,7 @@ func (b *build) findNearest(order []dag.ID) {
 		edges = b.allEdges()
 		var ok bool
 		if order, ok = edges.Order(); !ok {
-			return // a wait for the whole of a call would be a cycle
+			return // waiting for the whole call would be a cycle
 		}
 	}
 	f := &nearest{
@@ -211,8 +211,8 @@ func (f *nearest) visit(n *Node) {
 	f.reached[n.ID] = set
 }
 
-// setWhole finds the resources that a block reads by instance, and on which it depends as a whole all
-// the same, because it also refers to a value or a data source that needs them.
+// setWhole sets r.Recorded.Whole: the resources that the block reads by instance, but on all of whose
+// instances it depends because it also refers to a value or a data source that needs them.
 func (f *nearest) setWhole(r *Resource) {
 	reads := slices.Concat(r.Indexed, r.Constant)
 	if len(reads) == 0 {

@@ -13,12 +13,12 @@ import (
 
 // Targets by instance
 //
-// A target in one instance takes along only the instances that it reads, and an exclusion leaves
-// out only the instances that read an excluded one. Where a block reads instances of another
+// A target that names one instance includes only the instances that this one reads, and an exclusion
+// leaves out only the instances that read an excluded one. Where a block reads instances of another
 // resource by keys that are known before the walk (EarlyKeys), or where the state says which
-// instances an object depends on, the search goes from instance to instance. It goes on along the
-// edges of the graph, from resource to resource, everywhere else. Where a block reads outputs of
-// single instances of a module call, the search along edges begins at these outputs.
+// instances an object depends on, the search goes from instance to instance. Everywhere else, it goes
+// from resource to resource along the edges of the graph. Where a block reads outputs of single
+// instances of a module call, the search along edges begins at these outputs.
 
 // instanceAt is an instance of a resource.
 type instanceAt struct {
@@ -31,9 +31,9 @@ func (x instanceAt) addr() addrs.AbsInstance {
 	return x.r.Addr.Resource.InInstance(x.in).Instance(x.key)
 }
 
-// origin is a place from which a search along edges begins. It doesn't go to the resources in skip,
-// because the search by instance has reached those of their instances that count, nor to the module
-// calls in calls, but to the outputs.
+// origin is where a search along edges begins: a resource in the module instance at. The search leaves
+// out the resources in skip, because the search by instance has reached the relevant instances of
+// these. In place of the module calls in calls, it goes to outputs.
 type origin struct {
 	at      addrs.ModuleInstance
 	skip    map[*Resource]bool
@@ -47,7 +47,7 @@ type outputAt struct {
 	in addrs.ModuleInstance
 }
 
-// skips reports whether a search along edges does not go to a node.
+// skips reports whether the search along edges leaves out a node.
 func (o origin) skips(n *Node) bool {
 	if n.Resource != nil {
 		return o.skip[n.Resource] && n == n.Resource.Node
@@ -60,8 +60,8 @@ func (n *Node) isOutput() bool {
 	return ok && v.Kind == Output && n.Kind == KindValue
 }
 
-// nextInstances returns the instances to which a search goes on from one instance, and where it
-// goes on along edges. The place of the latter is not set.
+// nextInstances returns the instances to which a search continues from one instance, and the origin
+// from which it continues along edges, whose at is not set.
 type nextInstances func(x instanceAt) ([]foundInstance, origin)
 
 // foundInstance is an instance that a search has reached; reason says why.
@@ -125,7 +125,7 @@ func (t *targeting) byInstance(from []*Resource, next nextInstances) map[*Resour
 	return out
 }
 
-// keepBoth removes from a what is not in b.
+// keepBoth removes from a the elements that are not in b.
 func keepBoth[K comparable](a, b map[K]bool) {
 	for k := range a {
 		if !b[k] {

@@ -1,7 +1,7 @@
 // Package page writes a plan or a graph as one HTML page that works without a network: the graph of
 // modules and resources, colored by action, with search, filters, paths, and the difference of each
-// object. [Write] is for one root module. [WriteEstate] is for many, and begins with the graph of
-// these; their modules, resources and outputs are parts of one graph and one tree.
+// object. [Write] is for one root module. [WriteEstate] is for many, and begins with their
+// graph; their modules, resources and outputs are parts of one graph and one tree.
 //
 // The page is a skeleton with the style and the script in this folder (page.css, page.js) and the
 // content as JSON in script elements that browsers don't run. The difference of each object is in

@@ -35,8 +35,8 @@ type overview struct {
 // rootOfTree is the position of the root of the tree of modules.
 const rootOfTree = 0
 
-// moduleJSON is a module, or what is above the modules of many root modules: a root module, a part
-// of the names of several ones, or all of them.
+// moduleJSON is a node of the tree: a module or, on a page about many root modules, a root module, a
+// folder of root modules whose names begin alike, or the root of the tree.
 type moduleJSON struct {
 	Name   string `json:"n"` // of the call or the root module, or the part of the name
 	Parent int    `json:"p"`
@@ -105,7 +105,7 @@ func newDocument(to io.Writer, about *overview) *document {
 		objects: chunks{to: to, name: "details"}, outputs: chunks{to: to, name: "outputs"}}
 }
 
-// end writes what is left.
+// end writes the remaining differences and the overview.
 func (d *document) end() error {
 	if err := d.objects.flush(); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (d *document) place(at *hcl.Range) (file, line int) {
 	return id, at.Start.Line
 }
 
-// edgeSize is the number of numbers for an edge.
+// edgeSize is the number of elements of overview.Edges for each edge.
 const edgeSize = 4
 
 // edge adds an edge and returns its position.
@@ -145,7 +145,7 @@ var modeNames = [...]string{plans.Normal: "normal", plans.Destroy: "destroy", pl
 // chunks writes differences, chunkSize of them in an element.
 type chunks struct {
 	to    io.Writer
-	name  string // of the elements, before their numbers
+	name  string // of the elements, without their numbers
 	n     int    // elements that are written
 	ready []*details
 }

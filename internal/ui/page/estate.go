@@ -30,12 +30,12 @@ type Root struct {
 	Why       string // says more about the status, in one sentence
 	Errors    []Problem
 	Reads     []Read
-	// Show calls show with the content of the root module, of which a page keeps nothing afterwards.
-	// If there is none, it may set Errors instead. It is nil if there is nothing to show.
+	// Show calls show with the content of the root module, which the page doesn't keep afterwards. If
+	// there is no content, it may set Errors instead. Show is nil if there is nothing to show.
 	Show func(show func(*Content) error) error
 }
 
-// Status is what is planned for a root module. Its text is its form in the page.
+// Status says what is planned for a root module. The page has it as text.
 type Status string
 
 const (
@@ -125,7 +125,7 @@ func (d *document) tree(list []*Root) {
 	}
 }
 
-// ends are the nodes of a root module at which edges to and from other root modules begin and end.
+// ends are the nodes of a root module that edges between root modules connect.
 type ends struct {
 	whole   int            // stands for the root module
 	users   map[string]int // by address
@@ -171,8 +171,8 @@ func (d *document) read(from, of *ends, r Read) {
 	}
 }
 
-// allOutputs returns the node that stands for all outputs of a root module, so that the edges from
-// several readers of all outputs are as many as the readers.
+// allOutputs returns the node that stands for all outputs of a root module, so that each reader of all
+// outputs needs only one edge.
 func (d *document) allOutputs(of *ends) int {
 	switch {
 	case len(of.outputs) == 0:
