@@ -20,7 +20,7 @@ import (
 // the indexes alone, which are evaluated before the first instance is planned.
 
 // orderInstances finds the keys by which each instance reads its own resource. It returns an error
-// if a key is not known, or if instances refer to each other in a circle.
+// if a key is not known, or if the references form a cycle.
 func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x *expansion) error {
 	own := v.r.OwnInstances()
 	if own == nil {
@@ -92,7 +92,7 @@ func (v resourceVisit) keyError(in *moduleInstance, key addrs.InstanceKey, err e
 		v.r.Addr.Resource.InInstance(in.addr).Instance(key), problem.reason).At(problem.ref.Range)
 }
 
-// ownCycle returns the error for instances that refer to each other in a circle, or for one that
+// ownCycle returns the error for instances whose references form a cycle, or for one that
 // refers to itself.
 func (v resourceVisit) ownCycle(
 	ctx context.Context, in *moduleInstance, x *expansion, cycle []dag.ID,

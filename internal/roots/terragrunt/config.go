@@ -81,13 +81,13 @@ func (u *unit) real(path string) string {
 	return filepath.Join(u.source, rel)
 }
 
-// maxDepth limits files that read each other.
+// maxDepth limits the files that lead to a file, so that a cycle of files ends.
 const maxDepth = 20
 
 // read reads a file for a unit. depth is the number of files that lead to it.
 func (u *unit) read(path string, depth int) (*config, error) {
 	if depth > maxDepth {
-		return nil, fmt.Errorf("%s is read in a circle", path)
+		return nil, fmt.Errorf("more than %d files lead to %s, so some of them read each other in a cycle", maxDepth, path)
 	}
 	src, body, err := parse(u.real(path))
 	if err != nil {

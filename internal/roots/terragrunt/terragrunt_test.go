@@ -326,7 +326,7 @@ locals {
 include {
   path = "circle.hcl"
 }
-`, nil, []string{"broken: the whole unit", "circle: the whole unit", "is read in a circle"}},
+`, nil, []string{"broken: the whole unit", "circle: the whole unit", "read each other in a cycle"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
