@@ -115,7 +115,7 @@ func (q *jobQueue) work() {
 	q.workers--
 }
 
-// ended notes that a job has ended which another one waits for.
+// ended records that the job j has ended, for which the job next waits. The caller holds the lock.
 func (q *jobQueue) ended(j, next *job) {
 	next.blocked = next.blocked || j.failed
 	next.waits--

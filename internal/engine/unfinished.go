@@ -194,8 +194,8 @@ func (u *unfinished) waitWhole(c *evalContext, read addrs.AbsResource) error {
 	}
 	for _, one := range on {
 		if problem := u.await(c, read, one); problem != "" {
-			return tfdiags.Errorf("Instance read too early", "%s, and can't wait for it, because %s. This is a bug of "+
-				"this program; please report it with the block. Nothing was done with the unfinished value.",
+			return tfdiags.Errorf("Instance read too early", "%s, and can't wait for it, because %s. This is a bug in "+
+				"this program: please report it with the block. Nothing was done with the unfinished value.",
 				c.readsTooEarly(read), problem)
 		}
 	}

@@ -81,5 +81,5 @@ func (e *explainer) modules() []*graph.Module {
 	return out
 }
 
-// names reports whether a reference to an instance may mean the one that is asked for.
+// names reports whether a reference to the instance with a key may be to the instance in question.
 func (r *reach) names(key addrs.InstanceKey) bool { return !r.direct || r.key == key }

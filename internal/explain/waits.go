@@ -10,13 +10,13 @@ import (
 	"tofu/internal/plans"
 )
 
-// stepIndex is the Steps of an apply by change, and what waits for each node.
+// stepIndex finds the Steps of a change, and the nodes that wait for a node.
 type stepIndex struct {
 	of    map[*plans.InstanceChange][]dag.ID
-	users [][]dag.ID
+	users [][]dag.ID // by node
 }
 
-// indexSteps builds the index once.
+// indexSteps returns the index, which it builds at the first call.
 func (e *explainer) indexSteps() *stepIndex {
 	if e.steps.of == nil {
 		e.steps = stepIndex{map[*plans.InstanceChange][]dag.ID{}, e.Graph.Edges.Dependents()}
@@ -37,7 +37,8 @@ func (e *explainer) waits(c *plans.InstanceChange) (before, after []*Other) {
 	return e.nearest(c, needs), e.nearest(c, func(id dag.ID) []dag.ID { return index.users[id] })
 }
 
-// nearest returns the changes of the nearest Steps that next leads to from those of a change.
+// nearest returns the changes of the first Steps on each path that next follows from the Steps of a
+// change.
 func (e *explainer) nearest(c *plans.InstanceChange, next func(dag.ID) []dag.ID) []*Other {
 	step := func(id dag.ID) *graph.Step {
 		s, ok := e.Graph.Nodes[id].Object.(*graph.Step)

@@ -74,7 +74,7 @@ type Unplanned struct {
 	Name   string        `json:"name"`
 	Dir    string        `json:"dir"`
 	Status ui.RootStatus `json:"status"`        // RootFailed, RootInterrupted or RootSkipped
-	Why    string        `json:"why,omitempty"` // it was skipped
+	Why    string        `json:"why,omitempty"` // why it was skipped
 	// Errors is the name of the file with the errors, "" without errors. It is encrypted like the
 	// plan would be, since errors may contain values.
 	Errors string `json:"errors,omitempty"`
@@ -180,8 +180,8 @@ func (a *Archive) fail(
 	return nil
 }
 
-// encryptionKnown reports whether it is known if the plans of a root module are encrypted. The root
-// module may have failed before.
+// encryptionKnown reports whether the configuration of the encryption of a root module's plans is
+// known: the root module may have failed before it was.
 func encryptionKnown(ctx context.Context, s *session.Session, vars session.Variables) bool {
 	if s.Encrypted != nil {
 		return true

@@ -154,7 +154,7 @@ func (b *build) setValueReads(v *Value) {
 	b.noteKeyed(v.CallReads)
 }
 
-// noteKeyed notes that single instances of calls are read.
+// noteKeyed records that single instances of calls are read.
 func (b *build) noteKeyed(list []CallRead) {
 	for _, read := range list {
 		b.instances.keyed[read.Call] = true

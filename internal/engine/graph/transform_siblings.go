@@ -258,7 +258,7 @@ func (b *build) instancesOf(m *Module) (*splitCall, error) {
 	list, known := early.ModuleInstances(m)
 	if !known {
 		return nil, tfdiags.Errorf("Unknown instances of a module call", "An argument of %s refers to other "+
-			"instances of this call. Its instances must be known before anything is planned then, so its count or "+
+			"instances of this call, so all of them must be known before anything is planned. The call's count or "+
 			"for_each can't depend on resources or data sources.", m.Path).At(m.Call.Range)
 	}
 	r.list = list

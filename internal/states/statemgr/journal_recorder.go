@@ -201,7 +201,7 @@ func (r *journalRecorder) end() map[ObjectID]openStep {
 	return steps
 }
 
-// report notes that an entry could not be made.
+// report records that an entry could not be made.
 func (j *journal) report(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

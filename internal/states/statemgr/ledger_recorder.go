@@ -13,7 +13,7 @@ import (
 const (
 	// recordTimeout limits the recording of one step in a ledger, including repetitions.
 	recordTimeout = 2 * time.Minute
-	// lateTimeout is recordTimeout after a record has failed. What is missing is saved at the end.
+	// lateTimeout replaces recordTimeout after a record has failed. What is missing is saved at the end.
 	lateTimeout = 5 * time.Second
 )
 

@@ -81,7 +81,7 @@ type lock struct {
 	wait lockWait         // for the claims of other runs
 }
 
-// acquired notes that the store has locked the state.
+// acquired records that the store has locked the state.
 func (l *lock) acquired(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
