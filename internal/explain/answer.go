@@ -166,8 +166,8 @@ type Other struct {
 	Address string `json:"address"`
 	Count   int    `json:"count"`
 	Action  string `json:"action"`
-	// Part is the part of a replacement that waits for the object, or that it waits for: create or
-	// delete. It is empty if there are no parts, or if it is both of them.
+	// Part is the part of this object's replacement that waits for the other object, or for which that
+	// one waits: create or delete. It is empty if the object isn't replaced, or if it is both parts.
 	Part string `json:"part,omitempty"`
 }
 

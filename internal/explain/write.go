@@ -109,7 +109,8 @@ func (t *text) line(depth int, format string, args ...any) {
 // further is the indentation of the lines in which a line continues.
 const further = "    "
 
-// minColumns is the number of columns that a line has after its indentation on the narrowest terminal.
+// minColumns is the least number of columns of a line after its indentation, however narrow the
+// terminal is.
 const minColumns = 12
 
 func at(p *Place) string {
@@ -150,7 +151,7 @@ func (o *Object) explanation(columns int, shared bool) string {
 	return b.String()
 }
 
-// minFolded is the number of instances from which one heading stands for all.
+// minFolded is the least number of instances for which a single heading is written.
 const minFolded = 3
 
 // headings writes what happens to objects, in one line for the instances of a block.

@@ -112,8 +112,8 @@ func (r *Refs) Name(of addrs.Resource) bool {
 	})
 }
 
-// SelectsInstance reports whether a reference to a resource or a module call is used only for one
-// of its instances.
+// SelectsInstance reports whether a reference to a resource or a module call selects one of its
+// instances.
 func (r *Refs) SelectsInstance(ref *addrs.Reference) bool {
 	switch s := ref.Subject.(type) {
 	case addrs.ResourceInstance, addrs.ModuleCallInstance:

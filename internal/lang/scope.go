@@ -36,8 +36,8 @@ type Data interface {
 // CallUse is what an expression uses of a module call.
 type CallUse struct {
 	Outputs []string // sorted; nil means all
-	// Keyless says that some names are attributes of the call itself rather than of an instance, so
-	// they may be instance keys.
+	// Keyless reports whether some names follow the call itself instead of an instance of it, as in
+	// module.NAME.OUTPUT. If the call is repeated, they may be instance keys.
 	Keyless bool
 	// Of are the instances, by key, if the expression refers to no others; nil means all.
 	Of    Instances

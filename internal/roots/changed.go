@@ -66,8 +66,9 @@ func ChangedFiles(ctx context.Context, dir, ref string) ([]string, error) {
 // Changed returns a function for [Selection] that reports whether a root module depends on one of
 // some files: files in its directory and in the local modules that it calls, and below them unless
 // another root module or module is nearer; its variable files, and files that its expressions read
-// by a constant path; and the roots.tofu.hcl above it, with the files that it reads. Root modules that need a changed one
-// are changed too. Local states and working files don't count. Paths are absolute.
+// by a constant path; and the roots.tofu.hcl above it, with the files that it reads. A root module
+// that needs a changed one is changed too. Local states and working files don't count. Paths are
+// absolute.
 func (e *Estate) Changed(files []string) func(*Root) bool {
 	dirs, paths := make(map[string][]*Root), make(map[string][]*Root)
 	var read memo.Map[string, []string] // by directory or file
@@ -119,7 +120,7 @@ func (e *Estate) Changed(files []string) func(*Root) bool {
 }
 
 // isWorkingFile reports whether a file is written by runs: a local state, or a file in a directory
-// with working files. It doesn't count as changed even if git doesn't ignore it.
+// with working files. Such a file never counts as changed, even if git doesn't ignore it.
 func isWorkingFile(path string) bool {
 	dirs := strings.Split(filepath.ToSlash(filepath.Dir(path)), "/")
 	if slices.Contains(dirs, ".terraform") {

@@ -20,14 +20,14 @@ type Walk struct {
 	last  map[dag.ID]*Part // the part of each node that ended last
 }
 
-// Part is a piece of the work of a node that waits for other pieces, of the same node or of others.
-// The methods of a nil pointer do nothing.
+// Part is a part of the work of a node, for example the plan of one instance. It can wait for other
+// parts, of the same node or of other nodes. The methods of a nil pointer do nothing.
 type Part struct {
 	span
 	walk   *Walk
 	node   dag.ID
-	after  dag.ID // the node that started it
-	before *Part  // for which it waited last; nil if it waited for none
+	after  dag.ID // the node whose visit started the part
+	before *Part  // the last part that it waited for; nil if it waited for none
 	name   func() string
 }
 
@@ -79,8 +79,8 @@ func (w *Walk) Visit(node dag.ID) (end func()) {
 	return func() { w.nodes[node].end = max(1, time.Since(w.began)) }
 }
 
-// Part returns a part of a node's work, which the visit of the node after has started. name returns
-// its name, and is called at the end.
+// Part returns a new part of a node's work, started by the visit of the node after. name returns the
+// name of the part; End of the walk calls it.
 func (w *Walk) Part(node, after dag.ID, name func() string) *Part {
 	if w == nil {
 		return nil
@@ -91,7 +91,7 @@ func (w *Walk) Part(node, after dag.ID, name func() string) *Part {
 	return &Part{walk: w, node: node, after: after, name: name}
 }
 
-// Begin records the start of a part, and the one for which it has waited last.
+// Begin records the start of a part. before is the last part that it has waited for, or nil.
 func (p *Part) Begin(before *Part) {
 	if p != nil {
 		p.start, p.before = time.Since(p.walk.began), before
@@ -149,8 +149,8 @@ func (w *Walk) End(g *dag.Graph, name func(dag.ID) string) {
 	w.recorder.paths = append(w.recorder.paths, p)
 }
 
-// addParts adds a part to a path that is followed back, and those before it. It returns the first
-// one, which it doesn't add.
+// addParts adds a part and the parts before it to a path, last part first. It returns the first part,
+// which it doesn't add.
 func (p *path) addParts(part *Part) *Part {
 	for part.before != nil {
 		p.add(part.name(), part.span, part.before.end)
@@ -159,7 +159,7 @@ func (p *path) addParts(part *Part) *Part {
 	return part
 }
 
-// add adds a step that waited until since.
+// add adds a step. since is when the last thing that it waited for ended.
 func (p *path) add(name string, s span, since time.Duration) {
 	p.steps = append(p.steps, step{name: name, took: s.end - s.start, idle: max(0, s.start-since)})
 }
