@@ -41,7 +41,8 @@ type rootsGraphFlags struct {
 	Format, Out string
 }
 
-// rootsFormats are the formats of graphs of root modules. That of a page needs more than the graph.
+// rootsFormats are the formats of graphs of root modules. A page has no function here, because it needs
+// more than the graph.
 var rootsFormats = map[string]func(*graphview.Graph, io.Writer) error{
 	"dot": (*graphview.Graph).WriteDOT, "mermaid": (*graphview.Graph).WriteMermaid,
 	"json": (*graphview.Graph).WriteJSON, formatHTML: nil,

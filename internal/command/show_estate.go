@@ -331,8 +331,8 @@ func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
 	return text.err
 }
 
-// maxFailed limits the root modules without a plan that Markdown lists, and maxWhy the characters of
-// each reason.
+// maxFailed is the maximum number of root modules without a plan that Markdown lists. maxWhy is the
+// maximum number of characters of each reason.
 const (
 	maxFailed = 20
 	maxWhy    = 200

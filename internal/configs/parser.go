@@ -20,7 +20,7 @@ import (
 // Parsers must be created with NewParser.
 type Parser struct {
 	fs   FS
-	peer *Parser // nil, or a parser whose directories with equal files are used
+	peer *Parser // its decoded directories are used if their files are equal; may be nil
 
 	mu      sync.Mutex
 	sources map[string]map[string][]byte // by directory and name
@@ -79,8 +79,8 @@ func (p *Parser) Module(dir string, warn tfdiags.Sink) (*Module, error) {
 	return entry.module, entry.err
 }
 
-// takeFromPeer sets entry to what the peer has decoded of a directory, and reports whether it could:
-// if the peer has the directory, without errors and with equal files.
+// takeFromPeer sets entry to the peer's decoded directory, and reports whether it could. The peer must
+// have decoded the directory without errors, from equal files.
 func (p *Parser) takeFromPeer(dir string, entry *moduleEntry) bool {
 	if p.peer == nil || !p.peer.has(dir) {
 		return false
@@ -110,7 +110,7 @@ func (p *Parser) takeFromPeer(dir string, entry *moduleEntry) bool {
 	return true
 }
 
-// has reports whether a directory is decoded.
+// has reports whether a directory is decoded, or is being decoded.
 func (p *Parser) has(dir string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

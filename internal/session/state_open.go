@@ -30,7 +30,8 @@ type StateRequest struct {
 	Operation string
 	// TimedBackup makes the backup file's name include the time.
 	TimedBackup bool
-	// OnlyOutputs reads the outputs alone from a store that has them apart. It is for reading.
+	// OnlyOutputs reads only the outputs, from a store that keeps them separately. The state can't be
+	// written then.
 	OnlyOutputs bool
 	// LazyKeys evaluates the encryption settings only if there is something to decrypt. It is for
 	// reading.
@@ -331,7 +332,7 @@ type LockOptions struct {
 // StatePaths holds the path options of the local backend.
 type StatePaths struct{ State, StateOut, Backup string }
 
-// Reencrypt encrypts again what has an outdated encryption, and returns the number of parts.
+// Reencrypt encrypts again the parts whose encryption is outdated, and returns their number.
 func (p *Location) Reencrypt(ctx context.Context) (int, error) {
 	ledger, ok := p.Store.(statemgr.Ledger)
 	switch {

@@ -29,7 +29,7 @@ type change struct {
 	deferred *plans.Deferred // nil for a planned one
 }
 
-// longValue is the number of characters from which a value takes several lines.
+// longValue is the least number of characters of a value that takes several lines.
 const longValue = 100
 
 // add adds the content of the root module with a position in the overview.
@@ -204,21 +204,21 @@ func (a *addition) renames() {
 	}
 }
 
-// pastJSON says to which time a plan goes back, and what it can't bring back.
+// pastJSON is the time to which a plan goes back, and what the plan can't restore.
 type pastJSON struct {
 	When string     `json:"w"`
 	Lost []lostJSON `json:"l,omitempty"`
 }
 
-// lostJSON is what a plan can't bring back of one object.
+// lostJSON is what a plan can't restore of one object.
 type lostJSON struct {
 	Address string `json:"a"`
 	Text    string `json:"t"` // the rest of the sentence
 	Change  int    `json:"c"` // the change of the object; -1 if there is none
 }
 
-// past adds what a plan that goes back to an earlier time can't bring back. first is the position of
-// the first change of the root module.
+// past adds what a plan that goes back to an earlier time can't restore. first is the position of the
+// first change of the root module.
 func (a *addition) past(first int) {
 	past := a.View.Plan.Past
 	if past == nil {

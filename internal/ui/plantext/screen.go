@@ -78,7 +78,7 @@ func oneLine(text string) string {
 	return text
 }
 
-// titled writes a line with an address in bold, and a note behind it or, if there is no room, below.
+// titled writes an address in bold, followed by a note: on the same line or, without room, below.
 func (s *Screen) titled(indent int, symbol string, color termtext.Color, title, note string) {
 	room := s.Width - indent - termtext.Width(symbol) - 1
 	title = termtext.CutMiddle(oneLine(title), max(room, 10))
@@ -120,7 +120,7 @@ func (s *Screen) end(p *planview.Plan, hidden hiddenCounts) {
 	s.Summary(p.Counts)
 }
 
-// notHidden names hide rules that can't have an effect.
+// notHidden warns about the names in -hide that no changed object has.
 func (s *Screen) notHidden(p *planview.Plan) {
 	missing, names := p.NotHidden()
 	for _, name := range missing {

@@ -118,8 +118,8 @@ type layout struct {
 	below          bool
 }
 
-// Widths of a screen from which a table has further columns. In a narrower one, what changes is below
-// the name unless there is room for all of it.
+// The least widths of a screen for further columns of a table. On a narrower screen, what changes is
+// below the name unless there is room for all of it.
 const (
 	withWhat  = 60
 	withPlace = 100

@@ -263,7 +263,7 @@ func (g *Group) Members(limit int) (names []string, left int) {
 	return names, len(g.Changes) - i
 }
 
-// member returns the name of a change among those of its group. within says that all of them are in
+// member returns the name of a change within its group. within reports whether the whole group is in
 // one module instance.
 func (c *Change) member(within bool) string {
 	switch key := c.Addr.Key.String(); {

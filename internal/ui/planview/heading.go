@@ -132,7 +132,8 @@ func reasonText(c *plans.InstanceChange) string {
 	return reasonTexts[c.Reason]
 }
 
-// SharedReason returns why several instances of a block change, without what differs between them.
+// SharedReason returns why several instances of a block change, without the details in which they
+// differ.
 func SharedReason(c *plans.InstanceChange) string {
 	if c.Deposed == addrs.NotDeposed {
 		switch c.Reason {

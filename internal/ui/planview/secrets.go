@@ -60,9 +60,9 @@ func MarkOutput(v cty.Value, p addrs.Provider, r addrs.Resource) cty.Value {
 	return states.MarkSensitive(v, paths)
 }
 
-// MarkPlanned marks what MarkOutput marks, and in a planned read of terraform_remote_state the
-// outputs that are known. Such a read has the planned outputs of another root module, of which only
-// that root module's plan says whether they are sensitive.
+// MarkPlanned marks what MarkOutput marks and, in a planned read of terraform_remote_state, the known
+// outputs. Such a read has planned outputs of another root module, and only the plan of that root
+// module says whether they are sensitive.
 func MarkPlanned(v cty.Value, p addrs.Provider, r addrs.Resource) cty.Value {
 	if p != addrs.BuiltinTerraform || r.Mode != addrs.Data || r.Type != "terraform_remote_state" || v.IsNull() || !v.IsKnown() {
 		return MarkOutput(v, p, r)

@@ -401,7 +401,8 @@ func (w *writer) withMembers(text string, g *planview.Group) string {
 // listFrame is the number of characters that a folded list usually takes besides its names.
 const listFrame = 100
 
-// leastName is the number of characters of the shortest name of an instance, with its line end.
+// leastName is the number of characters of the shortest possible name of an instance, with its line
+// end.
 const leastName = 4
 
 // folded returns the differences of a group in a folded block.
