@@ -42,6 +42,13 @@ func (c *calls) acquire() (release func()) {
 	return func() { <-c.slots }
 }
 
+// leave releases the slot of a caller that waits for other operations, which may need one. The
+// returned function acquires one again.
+func (c *calls) leave() (back func()) {
+	<-c.slots
+	return func() { c.acquire() }
+}
+
 // callProvider calls a provider as soon as a slot is free. addr is the instance that the call is
 // for, if any. The slot is released when call returns, so call itself must record whatever has to be
 // recorded before the next call starts.

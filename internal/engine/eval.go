@@ -56,7 +56,7 @@ func (e *evaluator) newContext(ctx context.Context, in *moduleInstance, rep repe
 // inParent returns the context of the arguments with which an instance of a module is called.
 func (c *evalContext) inParent(in *moduleInstance) *evalContext {
 	out := c.e.newContext(c.ctx, in.parent, in.rep)
-	out.visited, out.job = c.visited, c.job
+	out.visited, out.job, out.hasSlot = c.visited, c.job, c.hasSlot
 	return out
 }
 

@@ -211,6 +211,9 @@ func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem
 	if u.strict {
 		panic(c.readsTooEarly(read))
 	}
+	if c.hasSlot {
+		defer u.w.calls.leave()()
+	}
 	var succeeded, waited bool
 	switch reader := c.visited; {
 	case on.job != nil:

@@ -97,6 +97,53 @@ func TestReaderWaits(t *testing.T) {
 	}
 }
 
+// TestReaderLeavesPlace checks that a provisioner whose argument is read too early lets the instance
+// that it reads have its place for calls.
+func TestReaderLeavesPlace(t *testing.T) {
+	for _, fail := range []string{"", "create a"} {
+		synctest.Test(t, func(t *testing.T) {
+			s, cfg := loadFor(t, `
+resource "fake_thing" "first" {
+  name = "first"
+}
+resource "fake_thing" "second" {
+  name = "second"
+  v    = fake_thing.first.id
+}
+resource "fake_thing" "a" {
+  count = 1
+  name  = "a"
+  v     = fake_thing.second.id
+}
+resource "fake_thing" "b" {
+  count = 1
+  name  = "b"
+  provisioner "note" {
+    say = fake_thing.a[count.index].id
+  }
+}
+`)
+			env := s.Env()
+			env.CheckReads, env.Parallelism = false, 1
+			plan, err := engine.Plan(t.Context(), cfg, s.State, env, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Cloud.Delay, s.Cloud.Fail = enginetest.Delay, map[string]string{fail: ""}
+			s.Cloud.Calls()
+			s.State, err = engine.ApplyTooEarly(t.Context(), cfg, plan, env, "fake_thing.b[0]", "fake_thing.a[0]", false)
+			end := "create a-1\nnote a-1\n"
+			if fail != "" {
+				end = "fail create a\n"
+			}
+			got := s.Cloud.Log()
+			if (err != nil) != (fail != "") || !strings.Contains(got, "create b-1") || !strings.HasSuffix(got, end) {
+				t.Errorf("got %s, want %s at the end: %v", got, end, err)
+			}
+		})
+	}
+}
+
 // TestReaderCannotWait checks that only the reader fails, and its dependents, if what it reads waits
 // for it or fails.
 func TestReaderCannotWait(t *testing.T) {
