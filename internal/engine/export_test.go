@@ -15,10 +15,12 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// ApplyTooEarly applies a plan with a graph that is wrong: the node early doesn't wait for the node
-// late; if reversed, late waits for early instead.
+// Order says that one node of a graph waits for another. The nodes have these names.
+type Order struct{ Node, For string }
+
+// ApplyTooEarly applies a plan with a graph that is wrong: it has other edges.
 func ApplyTooEarly(
-	ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env, early, late string, reversed bool,
+	ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env, without, with []Order,
 ) (*states.State, error) {
 	w, err := newWalk(ctx, applyOperation(cfg, plan, env, nil), plan.Prior)
 	if err != nil {
@@ -28,19 +30,22 @@ func ApplyTooEarly(
 	for _, n := range w.graph.Nodes {
 		ids[n.Name] = n.ID
 	}
-	edges, first, second := &w.graph.Edges, ids[early], ids[late]
-	if w.graph.Nodes[first].Name != early || w.graph.Nodes[second].Name != late {
-		return nil, fmt.Errorf("the graph has no nodes %s and %s", early, late)
-	}
-	needs := slices.Clone(edges.Needs(first))
-	edges.Disconnect(first)
-	for _, id := range needs {
-		if id != second {
-			edges.Connect(first, id)
+	for _, o := range append(without, with...) {
+		for _, name := range []string{o.Node, o.For} {
+			if _, exists := ids[name]; !exists {
+				return nil, fmt.Errorf("the graph has no node %s", name)
+			}
 		}
 	}
-	if reversed {
-		edges.Connect(second, first)
+	edges := &w.graph.Edges
+	for _, o := range without {
+		edges.Remove(ids[o.Node], func(to dag.ID) bool { return to == ids[o.For] })
+	}
+	for _, o := range with {
+		edges.Connect(ids[o.Node], ids[o.For])
+	}
+	if !edges.Acyclic() {
+		return nil, fmt.Errorf("the graph gets a cycle")
 	}
 	w.out.changes = plan.Changes
 	return w.out.state, w.run(ctx)

@@ -45,7 +45,12 @@ resource "fake_thing" "b" {
 		t.Fatal(err)
 	}
 	s.Cloud.Fail = map[string]string{c.fail: ""}
-	s.State, err = engine.ApplyTooEarly(context.Background(), cfg, plan, env, c.early, c.late, c.reversed)
+	var with []engine.Order
+	if c.reversed {
+		with = []engine.Order{{Node: c.late, For: c.early}}
+	}
+	s.State, err = engine.ApplyTooEarly(context.Background(), cfg, plan, env,
+		[]engine.Order{{Node: c.early, For: c.late}}, with)
 	return s, err
 }
 
@@ -131,7 +136,8 @@ resource "fake_thing" "b" {
 			}
 			s.Cloud.Delay, s.Cloud.Fail = enginetest.Delay, map[string]string{fail: ""}
 			s.Cloud.Calls()
-			s.State, err = engine.ApplyTooEarly(t.Context(), cfg, plan, env, "fake_thing.b[0]", "fake_thing.a[0]", false)
+			s.State, err = engine.ApplyTooEarly(t.Context(), cfg, plan, env,
+				[]engine.Order{{Node: "fake_thing.b[0]", For: "fake_thing.a[0]"}}, nil)
 			end := "create a-1\nnote a-1\n"
 			if fail != "" {
 				end = "fail create a\n"
@@ -212,5 +218,43 @@ resource "fake_thing" "b" {
 				}
 			}
 		})
+	}
+}
+
+// chained is a module call that reads its own instances. They have an ephemeral resource.
+var chained = map[string]string{"main.tf": `
+module "m" {
+  source   = "./m"
+  for_each = { a = "", b = "a" }
+  in       = each.value == "" ? "none" : module.m[each.value].out
+}
+`, "m/main.tf": `
+variable "in" {}
+resource "fake_thing" "read" {
+  count = 1
+  name  = "read"
+}
+ephemeral "fake_token" "reader" {
+  count = 1
+  name  = "${var.in} ${fake_thing.read[count.index].name}"
+}
+locals {
+  token = ephemeral.fake_token.reader[0].value
+}
+resource "fake_thing" "made" {
+  name = "made ${var.in}"
+  w    = local.token
+}
+output "out" {
+  value = fake_thing.made.name
+}
+`}
+
+// TestEphemeralInChainedCall checks that such an ephemeral resource is opened in an apply.
+func TestEphemeralInChainedCall(t *testing.T) {
+	s := enginetest.NewSession(t.TempDir())
+	got, err := s.Do(&enginetest.Step{Files: chained})
+	if err != nil || got.Problems != "" || !strings.Contains(got.Calls, "create made made none-1") {
+		t.Errorf("%+v %v", got, err)
 	}
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"slices"
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
@@ -56,8 +57,11 @@ func (p *pruning) skipUnusedEphemerals() {
 		}
 	}
 	used := p.g.Edges.ReachThrough(func(id dag.ID) bool { return p.g.Nodes[id].passesValues() }, users...)
+	isUsed := func(n *Node) bool {
+		return used[n.ID] || n.Split && slices.ContainsFunc(p.g.partsOf(n), func(n *Node) bool { return used[n.ID] })
+	}
 	for _, r := range p.g.Resources {
-		if r.Addr.Resource.Mode == addrs.Ephemeral && !used[r.Node.ID] && !r.Node.kept && !r.HasConditions() {
+		if r.Addr.Resource.Mode == addrs.Ephemeral && !isUsed(r.Node) && !r.Node.kept && !r.HasConditions() {
 			p.g.Unused[r] = true
 		}
 	}
@@ -79,6 +83,9 @@ func (p *pruning) usesValues(n *Node) bool {
 // passesValues reports whether the dependents of a node may receive through it the values that the
 // node waits for.
 func (n *Node) passesValues() bool {
+	if n.Kind == KindPart {
+		return n.Object.(*Node).passesValues()
+	}
 	ephemeral := n.Resource != nil && n.Resource.Addr.Resource.Mode == addrs.Ephemeral
 	return n.Kind.IsValue() || ephemeral || n.Kind.isBarrier() && n.Resource == nil
 }
