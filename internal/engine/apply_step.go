@@ -133,8 +133,9 @@ func (v stepVisit) change(ctx context.Context) (*applyStep, error) {
 			"%s was planned, but count or for_each no longer includes this instance. Create a new plan.", addr)
 	}
 	w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
+	by := reader{visited: s.Node()}
 	c := w.eval.newContext(ctx, in, x.repetition(at))
-	c.visited = s.Node()
+	c.reader = by
 	if r.EachOf != nil {
 		c.rep.eachValue = c.eachValue(r.EachOf, addr.Key)
 	}
@@ -142,7 +143,7 @@ func (v stepVisit) change(ctx context.Context) (*applyStep, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &instancePlan{instance: instance{w: w, r: r, addr: addr, in: in, c: c}, x: x, at: at}
+	p := &instancePlan{instance: instance{w: w, r: r, addr: addr, in: in, c: c, by: by}, x: x, at: at}
 	if p.prov, err = p.declaredProvider(); err != nil {
 		return nil, err
 	}

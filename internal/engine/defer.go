@@ -121,7 +121,7 @@ func (v resourceVisit) deferAll(ctx context.Context, d *deferredNode) error {
 	var errs tfdiags.Diagnostics
 	for _, in := range v.modules() {
 		w.eval.unfinished.drop(r.Addr.Resource.InInstance(in.addr))
-		x, err := w.eval.values(r).expandWhole(ctx, in)
+		x, err := v.eval().values(r).expandWhole(ctx, in)
 		if err != nil && w.eval.deferredBy(err) == nil {
 			errs = errs.AppendError(err)
 			continue
@@ -132,7 +132,7 @@ func (v resourceVisit) deferAll(ctx context.Context, d *deferredNode) error {
 		}
 		in.resources[r.Slot] = x
 		errs = errs.AppendError(w.each(len(x.keys), func(i int) error {
-			return v.instanceAt(ctx, in, x, i).deferChange(d)
+			return v.instanceAt(ctx, in, x, i, nil).deferChange(d)
 		}))
 		x.value = w.eval.values(r).whole(x)
 	}
@@ -318,7 +318,7 @@ func (v providerVisit) deferProvider(ctx context.Context, config cty.Value, fail
 	}
 	var chain []plans.DeferralStep
 	if in := w.modules.of(p.Module); len(in) > 0 {
-		chain = w.eval.newContext(ctx, in[0], repetition{}).unknownIn(&p.Body.Refs)
+		chain = w.eval.visiting(p.Node).newContext(ctx, in[0], repetition{}).unknownIn(&p.Body.Refs)
 	}
 	w.deferNode(p.Node.ID, &deferredNode{why: plans.DeferredProvider, chain: append(chain, step)})
 	return true

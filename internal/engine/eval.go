@@ -41,22 +41,27 @@ type evalContext struct {
 	// instances are unknown; nil in most contexts.
 	before *graph.Resource
 
-	visited *graph.Node // the node whose visit evaluates the expression; nil outside of a walk
-	job     *job        // the job that evaluates the expression; nil if the visit itself does
+	reader
 
 	blockAddr          string // the object that warnings name; may be empty
 	ignoreDeprecations bool   // no warnings about deprecated values
 	hasSlot            bool   // the evaluation is part of an operation that has a slot for calls
 }
 
+// reader is what evaluates an expression, and waits if that reads an instance that is not finished.
+type reader struct {
+	visited *graph.Node // the node whose visit evaluates the expression; nil outside of a walk
+	job     *job        // the job that evaluates the expression; nil if the visit itself does
+}
+
 func (e *evaluator) newContext(ctx context.Context, in *moduleInstance, rep repetition) *evalContext {
-	return &evalContext{ctx: ctx, e: e, in: in, rep: rep, visited: e.visited}
+	return &evalContext{ctx: ctx, e: e, in: in, rep: rep, reader: reader{visited: e.visited}}
 }
 
 // inParent returns the context of the arguments with which an instance of a module is called.
 func (c *evalContext) inParent(in *moduleInstance) *evalContext {
 	out := c.e.newContext(c.ctx, in.parent, in.rep)
-	out.visited, out.job, out.hasSlot = c.visited, c.job, c.hasSlot
+	out.reader, out.hasSlot = c.reader, c.hasSlot
 	return out
 }
 

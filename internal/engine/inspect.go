@@ -31,10 +31,10 @@ type Mocks interface {
 	Instance(addrs.AbsInstance, addrs.AbsProviderConfig) providers.Interface
 }
 
-func (w *walk) inspect(ctx context.Context) {
+func (w *walk) inspect(ctx context.Context, e *evaluator) {
 	w.inspected = true
 	if w.op.inspection.Do != nil && len(w.modules.of(w.graph.Root)) > 0 {
-		w.op.inspection.Do(w.eval.newContext(ctx, w.modules.of(w.graph.Root)[0], repetition{}).scope())
+		w.op.inspection.Do(e.newContext(ctx, w.modules.of(w.graph.Root)[0], repetition{}).scope())
 	}
 }
 
@@ -58,5 +58,5 @@ func (w *walk) inspectLate(ctx context.Context) {
 			_ = w.visitor(r).complete()
 		}
 	}
-	w.inspect(ctx)
+	w.inspect(ctx, w.eval)
 }

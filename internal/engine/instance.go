@@ -18,7 +18,15 @@ type instance struct {
 	addr addrs.AbsInstance
 	in   *moduleInstance // nil: the configuration no longer declares the module instance
 	c    *evalContext    // nil: the configuration does not declare the instance
+	by   reader          // what works on the instance
 	prov *providerInstance
+}
+
+// newContext returns a context for expressions that are not evaluated for a declared instance.
+func (t *instance) newContext(ctx context.Context, in *moduleInstance, rep repetition) *evalContext {
+	c := t.w.eval.newContext(ctx, in, rep)
+	c.reader = t.by
+	return c
 }
 
 // declaredProvider returns the provider instance that the configuration names for the resource

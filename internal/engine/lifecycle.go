@@ -147,7 +147,7 @@ func (t *instance) checkPreventDestroy(ctx context.Context, destroys bool) error
 	if gone {
 		in = w.modules.gone(r.Module)
 	}
-	c := w.eval.newContext(ctx, in, repetition{})
+	c := t.newContext(ctx, in, repetition{})
 	v, err := c.argument(e, preventDestroyArgument)
 	fail := func(detail string) error { return c.argError(preventDestroyArgument.summary, detail, e, v) }
 	switch {

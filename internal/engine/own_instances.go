@@ -43,8 +43,9 @@ func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x
 	for range x.keys {
 		order.Add()
 	}
+	e := v.eval()
 	for i := range x.keys {
-		c := v.w.eval.newContext(ctx, in, x.repetition(i))
+		c := e.newContext(ctx, in, x.repetition(i))
 		keys, err := c.keysRead(graph.IndexedRead{Of: v.r, Refs: own})
 		if err != nil {
 			for _, d := range tfdiags.FromError(v.keyError(in, x.keys[i], err)) {
@@ -103,7 +104,7 @@ func (v resourceVisit) ownCycle(
 	at := v.r.Config.Range
 	for n, id := range cycle {
 		from, to := x.keys[id], x.keys[cycle[(n+1)%len(cycle)]]
-		c := v.w.eval.newContext(ctx, in, x.repetition(int(id)))
+		c := v.eval().newContext(ctx, in, x.repetition(int(id)))
 		for _, ref := range v.r.OwnInstances() {
 			if key, err := c.keyOf(ref, v.r.Exprs.Repetition); err == nil && key == to && !c.unused(ref) {
 				at = ref.Range

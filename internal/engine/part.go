@@ -36,6 +36,9 @@ func (v resourceVisit) inputs() *graph.Node {
 	return v.r.Inputs
 }
 
+// eval returns an evaluator for the visit.
+func (v resourceVisit) eval() *evaluator { return v.w.eval.visiting(v.inputs()) }
+
 // node returns the node, or its Part, that completes the visited instances.
 func (v resourceVisit) node() *graph.Node {
 	if v.part != nil {

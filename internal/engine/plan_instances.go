@@ -30,7 +30,7 @@ func (v resourceVisit) findAwaited(ctx context.Context, in *moduleInstance, x *e
 	if len(v.r.Awaited) == 0 {
 		return
 	}
-	c := v.w.eval.newContext(ctx, in, repetition{})
+	c := v.eval().newContext(ctx, in, repetition{})
 	c.before = v.r
 	for i := range x.keys {
 		c.rep = x.repetition(i)
@@ -107,7 +107,7 @@ func (p *resourcePlan) start(end func(error)) {
 	w, r := p.w, p.r
 	jobs := make([]job, len(p.run))
 	for i := range p.run {
-		jobs[i].run = func() error { return p.runOne(i) }
+		jobs[i].run = func() error { return p.runOne(i, &jobs[i]) }
 	}
 	last := &job{always: true}
 	last.run = func() error {

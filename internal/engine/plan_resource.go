@@ -40,7 +40,7 @@ func (v resourceVisit) plan(ctx context.Context) error {
 type resourcePlan struct {
 	resourceVisit
 	planned []*moduleInstance   // the module instances whose declared instances are in run
-	run     []func() error      // each plans one object; declared instances come first, by module instance
+	run     []func(*job) error  // each plans one object, declared instances first; see runOne
 	errs    tfdiags.Diagnostics // found before the plans
 }
 
@@ -103,16 +103,17 @@ func (p *resourcePlan) planAll() error {
 	case len(p.run) == 0:
 		return nil
 	case p.r.OwnInstances() == nil:
-		return p.w.each(len(p.run), p.runOne)
+		return p.w.each(len(p.run), func(i int) error { return p.runOne(i, nil) })
 	}
 	result := make(chan error, 1)
 	p.start(func(err error) { result <- err })
 	return <-result
 }
 
-// runOne plans one object. It reports a failure at once, because planning the others can take long.
-func (p *resourcePlan) runOne(i int) error {
-	err := p.run[i]()
+// runOne plans one object, in a job or, if that is nil, in the visit of the resource. It reports a
+// failure at once, because planning the others can take long.
+func (p *resourcePlan) runOne(i int, j *job) error {
+	err := p.run[i](j)
 	p.w.out.fail(err)
 	return err
 }
@@ -121,8 +122,8 @@ func (p *resourcePlan) runOne(i int) error {
 func (p *resourcePlan) addInstances(ctx context.Context, in *moduleInstance, x *expansion) {
 	p.planned = append(p.planned, in)
 	for i, key := range x.keys {
-		p.run = append(p.run, func() error {
-			err := p.planInstance(ctx, in, x, i)
+		p.run = append(p.run, func(j *job) error {
+			err := p.planInstance(ctx, in, x, i, j)
 			p.w.eval.unfinished.finish(p.r.Addr.Resource.InInstance(in.addr).Instance(key), err)
 			return err
 		})
@@ -151,7 +152,7 @@ func (p *resourcePlan) end(err error) error {
 
 // expand decides the instances in one module instance, and what each of them waits for.
 func (v resourceVisit) expand(ctx context.Context, in *moduleInstance) (*expansion, error) {
-	x, err := v.w.eval.values(v.r).expand(ctx, in)
+	x, err := v.eval().values(v.r).expand(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -172,13 +173,14 @@ func (v resourceVisit) expand(ctx context.Context, in *moduleInstance) (*expansi
 	return x, nil
 }
 
-// instanceAt returns the planning of the declared instance at a position.
-func (v resourceVisit) instanceAt(ctx context.Context, in *moduleInstance, x *expansion, i int) *instancePlan {
+// instanceAt returns the planning of the declared instance at a position, in a job or, if that is
+// nil, in the visit.
+func (v resourceVisit) instanceAt(
+	ctx context.Context, in *moduleInstance, x *expansion, i int, j *job,
+) *instancePlan {
+	by := reader{v.inputs(), j}
 	c := v.w.eval.newContext(ctx, in, x.repetition(i))
-	c.visited = v.r.Inputs
-	if x.jobs != nil {
-		c.job = &x.jobs[i]
-	}
+	c.reader = by
 	if v.r.EachOf != nil && x.mode == repeatForEach && x.each == nil {
 		c.rep.eachValue = c.eachValue(v.r.EachOf, x.keys[i])
 	}
@@ -186,12 +188,14 @@ func (v resourceVisit) instanceAt(ctx context.Context, in *moduleInstance, x *ex
 		c.reads = x.reads[i]
 	}
 	addr := v.r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
-	return &instancePlan{instance: instance{w: v.w, r: v.r, addr: addr, in: in, c: c}, x: x, at: i}
+	return &instancePlan{instance: instance{w: v.w, r: v.r, addr: addr, in: in, c: c, by: by}, x: x, at: i}
 }
 
 // planInstance plans one declared instance, or puts off its change.
-func (v resourceVisit) planInstance(ctx context.Context, in *moduleInstance, x *expansion, i int) error {
-	p := v.instanceAt(ctx, in, x, i)
+func (v resourceVisit) planInstance(
+	ctx context.Context, in *moduleInstance, x *expansion, i int, j *job,
+) error {
+	p := v.instanceAt(ctx, in, x, i, j)
 	d := v.deferredByRead(in, x, i)
 	if d == nil {
 		err := p.planDeclared(ctx)
@@ -261,12 +265,18 @@ func (p *instancePlan) selfReferences() (named bool, err error) {
 
 // orphanJobs returns a function for each object of the resource that is not declared. The functions
 // plan these objects.
-func (v resourceVisit) orphanJobs(ctx context.Context, prior *states.Resource) []func() error {
+func (v resourceVisit) orphanJobs(ctx context.Context, prior *states.Resource) []func(*job) error {
 	w, r := v.w, v.r
 	if w.op.past != nil {
 		return nil
 	}
-	var jobs []func() error
+	var jobs []func(*job) error
+	add := func(o *orphanPlan) {
+		jobs = append(jobs, func(j *job) error {
+			o.by = reader{v.inputs(), j}
+			return o.planOrDefer(ctx)
+		})
+	}
 	var x *expansion
 	in := w.modules.at(r.Module, prior.Addr.Module)
 	if in != nil && r.Config != nil {
@@ -279,12 +289,10 @@ func (v resourceVisit) orphanJobs(ctx context.Context, prior *states.Resource) [
 			continue
 		}
 		if _, wanted := x.has(key); !wanted && inst.Current != nil {
-			o := &orphanPlan{instance: instance{w: w, r: r, addr: addr, in: in}, stored: inst}
-			jobs = append(jobs, func() error { return o.planOrDefer(ctx) })
+			add(&orphanPlan{instance: instance{w: w, r: r, addr: addr, in: in}, stored: inst})
 		}
 		for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
-			o := &orphanPlan{instance: instance{w: w, r: r, addr: addr, in: in}, stored: inst, deposed: deposed}
-			jobs = append(jobs, func() error { return o.planOrDefer(ctx) })
+			add(&orphanPlan{instance: instance{w: w, r: r, addr: addr, in: in}, stored: inst, deposed: deposed})
 		}
 	}
 	return jobs

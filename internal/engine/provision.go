@@ -103,5 +103,5 @@ func (t *instance) runDestroyProvisioners(ctx context.Context, self cty.Value) e
 	if s, ok := addr.Key.IsString(); ok {
 		rep.eachKey, rep.eachValue = cty.StringVal(s), cty.DynamicVal
 	}
-	return t.runProvisioners(ctx, list, w.eval.newContext(ctx, in, rep).withSelf(self).withSlot(), true)
+	return t.runProvisioners(ctx, list, t.newContext(ctx, in, rep).withSelf(self).withSlot(), true)
 }

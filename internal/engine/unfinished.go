@@ -215,19 +215,21 @@ func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem
 		defer u.w.calls.leave()()
 	}
 	var succeeded, waited bool
-	switch reader := c.visited; {
+	switch {
 	case on.job != nil:
 		succeeded, waited = u.w.jobs.await(c.job, on.job)
-	case on.node == nil || reader == nil:
+	case on.node == nil || c.visited == nil || c.job != nil: // nothing finds cycles of jobs and visits
 		return "their order isn't known"
 	default:
 		var outcome dag.Outcome
-		outcome, waited = u.w.walker.Await(reader.ID, on.node.ID)
+		outcome, waited = u.w.walker.Await(c.visited.ID, on.node.ID)
 		succeeded = outcome == dag.Done
 	}
 	switch {
 	case !waited:
 		return "that waits for the reader itself"
+	case !succeeded && u.w.halted():
+		return "the operation was interrupted"
 	case !succeeded:
 		return "that has failed or was left out"
 	}

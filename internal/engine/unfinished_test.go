@@ -103,9 +103,13 @@ func TestReaderWaits(t *testing.T) {
 }
 
 // TestReaderLeavesPlace checks that a provisioner whose argument is read too early lets the instance
-// that it reads have its place for calls.
+// that it reads have its place for calls, and that an interrupt ends the waiting.
 func TestReaderLeavesPlace(t *testing.T) {
-	for _, fail := range []string{"", "create a"} {
+	for _, c := range []struct{ fail, interrupt, end, problem string }{
+		{"", "", "create a-1\nnote a-1\n", ""},
+		{"create a", "", "fail create a\n", "that has failed or was left out"},
+		{"", "create second", "create second-1\n", "the operation was interrupted"},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, cfg := loadFor(t, `
 resource "fake_thing" "first" {
@@ -134,17 +138,19 @@ resource "fake_thing" "b" {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Cloud.Delay, s.Cloud.Fail = enginetest.Delay, map[string]string{fail: ""}
+			stop := make(chan struct{})
+			s.Cloud.Delay, s.Cloud.Fail = enginetest.Delay, map[string]string{c.fail: ""}
+			s.Cloud.On, env.Stop = map[string]func(){c.interrupt: func() { close(stop) }}, stop
 			s.Cloud.Calls()
 			s.State, err = engine.ApplyTooEarly(t.Context(), cfg, plan, env,
 				[]engine.Order{{Node: "fake_thing.b[0]", For: "fake_thing.a[0]"}}, nil)
-			end := "create a-1\nnote a-1\n"
-			if fail != "" {
-				end = "fail create a\n"
+			got, problem := s.Cloud.Log(), ""
+			if err != nil {
+				problem = detailed(err).Error()
 			}
-			got := s.Cloud.Log()
-			if (err != nil) != (fail != "") || !strings.Contains(got, "create b-1") || !strings.HasSuffix(got, end) {
-				t.Errorf("got %s, want %s at the end: %v", got, end, err)
+			if !strings.Contains(got, "create b-1") || !strings.HasSuffix(got, c.end) ||
+				!strings.Contains(problem, c.problem) || (err != nil) != (c.problem != "") {
+				t.Errorf("got %s, want %s at the end: %s", got, c.end, problem)
 			}
 		})
 	}
@@ -257,4 +263,30 @@ func TestEphemeralInChainedCall(t *testing.T) {
 	if err != nil || got.Problems != "" || !strings.Contains(got.Calls, "create made made none-1") {
 		t.Errorf("%+v %v", got, err)
 	}
+}
+
+// TestPartCannotWait checks that a reader in such a module, which is visited by instance, doesn't
+// wait for something that waits for it.
+func TestPartCannotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := enginetest.NewSession(t.TempDir())
+		cfg, err := s.Load(chained, nil, tfdiags.Drop)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := s.Env()
+		env.CheckReads = false
+		plan, err := engine.Plan(t.Context(), cfg, s.State, env, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.State, err = engine.ApplyTooEarly(t.Context(), cfg, plan, env, []engine.Order{{
+			Node: "module.m.ephemeral.fake_token.reader (expand) (needs)", For: "module.m.fake_thing.read",
+		}}, []engine.Order{{
+			Node: `module.m["a"].fake_thing.read[0]`, For: `module.m["a"].ephemeral.fake_token.reader (expand)`,
+		}})
+		if err == nil || !strings.Contains(detailed(err).Error(), "that waits for the reader itself") {
+			t.Error(detailed(err))
+		}
+	})
 }

@@ -205,7 +205,7 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 	case graph.KindCheck:
 		return w.eval.visiting(n).evalCheck(ctx, n.Object.(*graph.Check))
 	case graph.KindInspection:
-		w.inspect(ctx)
+		w.inspect(ctx, w.eval.visiting(n))
 	case graph.KindModule:
 		return w.expandModule(ctx, n)
 	case graph.KindPart:
