@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"tofu/internal/configs"
 	"tofu/internal/engine"
@@ -256,12 +258,38 @@ output "out" {
 }
 `}
 
-// TestEphemeralInChainedCall checks that such an ephemeral resource is opened in an apply.
+// TestEphemeralInChainedCall checks that such an ephemeral resource is opened in an apply, and closed
+// after the last change that uses it.
 func TestEphemeralInChainedCall(t *testing.T) {
 	s := enginetest.NewSession(t.TempDir())
-	got, err := s.Do(&enginetest.Step{Files: chained})
-	if err != nil || got.Problems != "" || !strings.Contains(got.Calls, "create made made none-1") {
-		t.Errorf("%+v %v", got, err)
+	cfg, err := s.Load(chained, nil, tfdiags.Drop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := s.Env()
+	s.Cloud.Delay = time.Millisecond
+	plan, err := engine.Plan(t.Context(), cfg, s.State, env, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex // guards order
+	var order []string
+	env.Observe = func(e engine.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch e := e.(type) {
+		case engine.ApplyDone:
+			if e.Addr.Resource.Name == "made" {
+				order = append(order, "made")
+			}
+		case engine.EphemeralStart:
+			order = append(order, e.Verb)
+		}
+	}
+	_, err = engine.Apply(t.Context(), cfg, plan, env, nil)
+	want := []string{"open", "made", "open", "made", "close", "close"}
+	if err != nil || !slices.Equal(order, want) {
+		t.Errorf("got %q, want %q: %v", order, want, err)
 	}
 }
 

@@ -14,7 +14,7 @@ const rootName = "root"
 var closeTransformer = &Transformer{
 	Name:  "Close",
 	Doc:   "closes ephemeral objects and providers after their last user, and adds the root",
-	After: []*Transformer{referenceTransformer, changesTransformer, destroySplitTransformer},
+	After: []*Transformer{referenceTransformer, feedTransformer, changesTransformer, destroySplitTransformer},
 	Run: func(_ context.Context, b *build) error {
 		b.closeEphemerals()
 		for _, n := range slices.Clone(b.g.Nodes) {
@@ -91,16 +91,26 @@ func (u *ephemeralUsers) endOf(n *Node) *Node {
 		u.after(end, n)
 		u.after(r.Provider.close, end)
 	}
-	for _, id := range u.dependents[n.ID] {
+	dependents := slices.Clip(u.dependents[n.ID])
+	if n.Split { // what uses the value in one instance of a module call waits for the Part there
+		for _, part := range u.g.partsOf(n) {
+			dependents = append(dependents, u.dependents[part.ID]...)
+		}
+	}
+	for _, id := range dependents {
 		user := u.g.Nodes[id]
 		if user.Kind.isBarrier() && user.Resource == nil {
 			continue
 		}
 		u.after(end, user)
+		whole := user
+		if user.Kind == KindPart {
+			whole = user.Object.(*Node)
+		}
 		switch {
 		case user.Kind == KindProvider:
 			u.after(end, u.ofProvider[user]...) // any call of the provider may need the value
-		case user.Kind == KindStep, user.completes() && user.Resource.Addr.Resource.Mode != addrs.Ephemeral:
+		case user.Kind == KindStep, whole.completes() && user.Resource.Addr.Resource.Mode != addrs.Ephemeral:
 		default:
 			u.after(end, u.endOf(user))
 		}
