@@ -110,7 +110,7 @@ func TestReaderLeavesPlace(t *testing.T) {
 	for _, c := range []struct{ fail, interrupt, end, problem string }{
 		{"", "", "create a-1\nnote a-1\n", ""},
 		{"create a", "", "fail create a\n", "that has failed or was left out"},
-		{"", "create second", "create second-1\n", "the operation was interrupted"},
+		{"", "create third", "create third-1\n", "the operation was interrupted"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, cfg := loadFor(t, `
@@ -121,10 +121,14 @@ resource "fake_thing" "second" {
   name = "second"
   v    = fake_thing.first.id
 }
+resource "fake_thing" "third" {
+  name = "third"
+  v    = fake_thing.second.id
+}
 resource "fake_thing" "a" {
   count = 1
   name  = "a"
-  v     = fake_thing.second.id
+  v     = fake_thing.third.id
 }
 resource "fake_thing" "b" {
   count = 1
