@@ -105,7 +105,7 @@ func TestReaderWaits(t *testing.T) {
 }
 
 // TestReaderLeavesPlace checks that a provisioner whose argument is read too early lets the instance
-// that it reads have its place for calls, and that an interrupt ends the waiting.
+// that it reads have its slot for calls, and that an interrupt ends the waiting.
 func TestReaderLeavesPlace(t *testing.T) {
 	for _, c := range []struct{ fail, interrupt, end, problem string }{
 		{"", "", "create a-1\nnote a-1\n", ""},

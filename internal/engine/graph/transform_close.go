@@ -14,7 +14,7 @@ const rootName = "root"
 var closeTransformer = &Transformer{
 	Name:  "Close",
 	Doc:   "closes ephemeral objects and providers after their last user, and adds the root",
-	After: []*Transformer{referenceTransformer, feedTransformer, changesTransformer, destroySplitTransformer},
+	After: []*Transformer{referenceTransformer, siblingsTransformer, changesTransformer, destroySplitTransformer},
 	Run: func(_ context.Context, b *build) error {
 		b.closeEphemerals()
 		for _, n := range slices.Clone(b.g.Nodes) {
