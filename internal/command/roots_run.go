@@ -50,7 +50,7 @@ func (f *fleetFlags) add(fs *options) {
 func (f *fleetFlags) addPlan(fs *options) {
 	fs.BoolVar(&f.RefreshOnly, "refresh-only", false,
 		"Only check whether objects changed outside, and plan to record their changes in the states.")
-	fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside.")
+	fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside of OpenTofu.")
 	f.addSelect(fs)
 	f.Defer = true
 }

@@ -113,7 +113,8 @@ type stateRmFlags struct {
 
 func runStateRm(ctx context.Context, app *App, f *stateRmFlags, args []string) error {
 	if len(args) == 0 {
-		return badUsage("At least one address is required", "State rm needs the addresses of what to forget.")
+		return badUsage("At least one address is required",
+			"The state rm command needs the address of at least one resource or module to forget.")
 	}
 	targets, err := parseTargets(args)
 	if err != nil {

@@ -39,10 +39,10 @@ func runStateReencrypt(ctx context.Context, app *App, f *stateReencryptFlags, ar
 	if err != nil {
 		return err
 	}
-	text := "Nothing had an outdated encryption."
+	text := "The whole state is already encrypted with the current key and method."
 	if written > 0 {
 		text = "Encrypted " + ui.Count(written, "part") + " of the state again, with earlier versions. Nothing needs " +
-			"the fallback any more."
+			"the fallback anymore."
 	}
 	app.Printer.Message(ui.Text{Text: text})
 	return nil

@@ -31,7 +31,7 @@ func (*Config) Docs() blocks.Docs {
 		"prefix":                  "The directory of the states in the bucket.",
 		"encryption_key":          "The key with which the service encrypts states: 32 bytes in Base64.",
 		"kms_encryption_key":      "The Cloud KMS key with which the service encrypts states.",
-		"storage_custom_endpoint": "The URL of the service, as https://HOST/storage/v1/b.",
+		"storage_custom_endpoint": "The URL of the service, in the form https://HOST/storage/v1/b.",
 		"universe_domain":         "The domain of a sovereign cloud.",
 	}
 }

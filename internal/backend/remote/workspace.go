@@ -93,7 +93,7 @@ func (s *Store) listOnly(ctx context.Context) ([]string, error) {
 // organizationError explains that a collection doesn't exist.
 func (s *Store) organizationError(err error) error {
 	if hasStatus(err, http.StatusNotFound) {
-		return fmt.Errorf("%s has no organization %q, or the user of the token may not see it", s.host, s.organization)
+		return fmt.Errorf("%s has no organization %q, or the token's user isn't allowed to see it", s.host, s.organization)
 	}
 	return err
 }
@@ -144,7 +144,7 @@ func (s *Store) learn(w *workspace) *workspace {
 	return w
 }
 
-// mustFind returns the workspace of the service for one of this program, or an error if it doesn't
+// mustFind returns the service's workspace for a local workspace name, or an error if it doesn't
 // exist.
 func (s *Store) mustFind(ctx context.Context, local string) (*workspace, error) {
 	name, ok := s.serviceName(local)
@@ -153,7 +153,7 @@ func (s *Store) mustFind(ctx context.Context, local string) (*workspace, error) 
 	}
 	w, err := s.find(ctx, name)
 	if err == nil && w == nil {
-		err = fmt.Errorf("the organization %q has no workspace %q, or the user of the token may not see it",
+		err = fmt.Errorf("the organization %q has no workspace %q, or the token's user isn't allowed to see it",
 			s.organization, name)
 	}
 	return w, err
