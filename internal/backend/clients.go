@@ -139,7 +139,7 @@ func (c *Clients) release(used *client) {
 	}
 }
 
-// Release ends the use of all clients of the lease. The store must not be used any more.
+// Release releases all clients of the lease. The store must not be used afterwards.
 func (l *Lease) Release() {
 	if l == nil {
 		return

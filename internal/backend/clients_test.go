@@ -9,7 +9,7 @@ import (
 	"tofu/internal/backend"
 )
 
-// counted is a client that counts the open ones.
+// counted is a client whose counter tracks how many clients are open.
 type counted struct{ open *counter }
 
 type counter struct {

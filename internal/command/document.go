@@ -15,7 +15,7 @@ import (
 type document struct {
 	io.Writer
 	path string       // "" for standard output
-	text bytes.Buffer // of a file
+	text bytes.Buffer // what has been written so far, if path is set
 }
 
 // openDocument returns the document of an -out option. It returns an error at once if the file

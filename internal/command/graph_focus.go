@@ -102,7 +102,8 @@ func (s *graphSubject) mayDeclare(target addrs.Target) bool {
 
 // mayHave reports whether a block with these arguments has, or may have, an instance with a key.
 func mayHave(cfg *configs.Config, count, forEach hcl.Expression, key addrs.InstanceKey) bool {
-	const user = "an instance key" // for errors, which mean that the value isn't known yet
+	// user appears only in errors. They are ignored, because they mean that the value isn't known yet.
+	const user = "an instance key"
 	n, isInt := key.IsInt()
 	name, isString := key.IsString()
 	switch {

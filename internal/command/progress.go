@@ -12,7 +12,7 @@ import (
 // progressModes are the values of -progress, the default first.
 var progressModes = []string{"auto", "bar", "plain", "off"}
 
-// addProgress declares the option of commands that take long.
+// addProgress declares the option -progress of commands that may take a long time.
 func (f *viewFlags) addProgress(fs *options) {
 	f.Progress = progressModes[0]
 	mode := func(text string) error {

@@ -263,7 +263,7 @@ func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []s
 	shown := false
 	for _, r := range selected {
 		if r.Err != nil {
-			continue // part of err
+			continue // err already includes r.Err
 		}
 		st, readErr := app.rootState(ctx, r)
 		if readErr != nil {
@@ -324,7 +324,7 @@ func (a *App) eachRoot(
 		if done.err != nil || done.text.Len() > 0 {
 			a.showOutput(selected[i], &done)
 		}
-		parsed.Finished(selected[i]) // showing errors needs the source text
+		parsed.Finished(selected[i]) // only now, because showOutput needs the source text for errors
 		if done.failed() {
 			failed++
 		}

@@ -19,7 +19,7 @@ func TestAwait(t *testing.T) {
 		var mu sync.Mutex // guards the following
 		visits := make([]int, g.Len())
 		over := make([]bool, g.Len())
-		order := g.Clone() // with what visits have waited for
+		order := g.Clone() // plus an edge from each visit to the vertex that it awaits
 		outcome := w.Walk(context.Background(), rapid.IntRange(1, 4).Draw(t, "workers"), func(id ID) bool {
 			mu.Lock()
 			defer mu.Unlock()

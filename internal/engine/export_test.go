@@ -51,8 +51,8 @@ func ApplyTooEarly(
 	return w.out.state, w.run(ctx)
 }
 
-// PlanTooEarly is Plan with a graph that is wrong: the instances of a resource wait for no single
-// instances of others.
+// PlanTooEarly is Plan with a wrong graph: the instances of the resource reader don't wait for the
+// instances of other resources that they read.
 func PlanTooEarly(
 	ctx context.Context, cfg *configs.Config, prevRun *states.State, env *Env, reader string,
 ) (*plans.Plan, error) {
@@ -108,9 +108,9 @@ func ApplyByBlocks(ctx context.Context, cfg *configs.Config, plan *plans.Plan, e
 }
 
 // blockOrder makes everything in the graph of an apply wait for all instances of what it refers to,
-// and deletions for those of all dependents in the state from which the plan was made, as other
-// engines do. References of a block to its own instances
-// stay, and those of a module call.
+// and deletions wait for the deletions of all dependents in the state from which the plan was made,
+// as in other engines. References of a block to its own instances, and of a module call to its own,
+// keep their edges.
 type blockOrder struct {
 	*graph.Graph
 	writers map[*graph.Resource][]*graph.Node // Steps that create, update or read
@@ -191,7 +191,8 @@ func (o *blockOrder) awaitAll(n *graph.Node, m *graph.Module, refs *lang.Refs) {
 				continue
 			}
 			o.await(n, of.Node)
-			for _, s := range o.writers[of] { // nothing waits for them before of.Node if that has no readers
+			// of.Node doesn't wait for the writers if the original graph has no reader of it.
+			for _, s := range o.writers[of] {
 				o.await(n, s)
 			}
 		}

@@ -166,7 +166,7 @@ type expansion struct {
 
 	// For resources whose instances a plan orders; see resourceVisit.start. Parallel to keys.
 	reads    [][]plans.InstanceRead // the instances that each of them waits for; nil if it waits for none
-	deferred []*deferredNode        // why instances that read one of them are deferred; nil unless the operation defers
+	deferred []*deferredNode        // why readers of each of them are deferred; nil unless the operation defers
 	jobs     []job
 }
 

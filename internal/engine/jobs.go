@@ -17,9 +17,9 @@ type job struct {
 
 	// The fields below are guarded by the lock of the queue. The results of a job don't change
 	// while jobs run that wait for it.
-	waits   int    // for how many jobs
-	next    []*job // wait for this one
-	last    *job   // waits for this one; may be nil
+	waits   int    // number of unfinished jobs that this one waits for
+	next    []*job // the jobs that wait for this one
+	last    *job   // another job that waits for this one; may be nil
 	blocked bool   // a job that it waits for failed
 	done    bool
 	failed  bool          // run failed or was skipped

@@ -169,7 +169,7 @@ func (m *moving) play(dir string) error {
 	return p.settled()
 }
 
-// under applies a configuration with failures.
+// under applies a configuration while the operations in fail fail.
 func (p *player) under(files moveFiles, fail map[string]string, stop string) error {
 	p.files = files
 	c := &chapter{files: files, fail: fail, stop: stop}

@@ -169,7 +169,7 @@ func (v resourceVisit) startPlan(ctx context.Context) error {
 	w, r, res := v.w, v.r, v.w.result(v.r)
 	p, deferred, err := v.begin(ctx)
 	switch {
-	case deferred != nil: // the changes are put off once the values that the block reads are complete
+	case deferred != nil: // a later visit defers the changes, after the values that the block reads are complete
 		res.deferredBy = deferred
 		w.deferred[r.Inputs.ID] = deferred.behind(r.Addr.String())
 		return nil

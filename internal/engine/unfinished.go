@@ -142,7 +142,7 @@ func (i *unfinishedInstances) maker(at int) maker {
 	return maker{}
 }
 
-// maker finishes instances: the visit of a node or, in a plan, a job.
+// maker identifies what completes an instance: the visit of a node or, in a plan, a job.
 type maker struct {
 	node *graph.Node
 	job  *job

@@ -60,7 +60,7 @@ func (in *inputs) waitsFor() []string {
 
 // storedInputs is the form of the inputs from one root module in a file.
 type storedInputs struct {
-	Values    []byte   `json:"values"` // an object, as MessagePack, which has unknown values
+	Values    []byte   `json:"values"` // an object as MessagePack, which can represent unknown values
 	Sensitive []string `json:"sensitive,omitempty"`
 }
 

@@ -133,7 +133,7 @@ func TestSkipped(t *testing.T) {
 	e := load(t, "a", "b:a", "c:b", "d:a")
 	for _, c := range []struct {
 		name string
-		of   error // the error of a
+		of   error // returned by the operation on root module a
 		want string
 	}{
 		{"a failure", failure, "b: it needs a, which failed; c: it needs a, which failed; d: it needs a, which failed"},

@@ -112,7 +112,7 @@ func (s *Source) find() (oauth2.TokenSource, error) {
 	if s.config.Impersonate != "" {
 		scope = cloudScope
 	}
-	// Tokens are requested with the client in this context, also later ones.
+	// All tokens are requested with the HTTP client in this context, including renewed ones.
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, s.client.Std())
 	params := google.CredentialsParams{Scopes: []string{scope}}
 	if s.universe != DefaultUniverse {

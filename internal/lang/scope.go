@@ -71,7 +71,8 @@ func (s *Scope) Context(refs Refs) (*hcl.EvalContext, error) {
 	return ctx, errs.Err()
 }
 
-// namespaces collects values by their path of names.
+// namespaces collects the values of references by name, as HCL looks them up: one map per level of
+// attribute access.
 type namespaces struct {
 	roots   map[string]cty.Value            // self, and completed roots
 	members map[string]map[string]cty.Value // var.x, path.x, TYPE.name, etc.

@@ -14,7 +14,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// execution is one run.
+// execution is the execution of one run block.
 type execution struct {
 	*fileRun
 	run     *configs.TestRun

@@ -22,8 +22,8 @@ func sortStatements(list []*statement) ([]*statement, error) {
 	return o.out, nil
 }
 
-// insertImplied adds implied moves to the ordered explicit ones. They come after these, but before
-// one that moves on what they move.
+// insertImplied adds implied moves to the ordered explicit ones. An implied move comes last, except
+// that it precedes an explicit move of the address that it moves to.
 func insertImplied(explicit, implied []*statement) []*statement {
 	last := slices.Concat(explicit, implied)
 	slices.Reverse(last) // the last one visited comes first

@@ -121,8 +121,8 @@ func (s *Session) ShareClients() (end func()) {
 	}
 }
 
-// Close ends the use of what the sessions of several root modules share. Stores that the session
-// opened can't be used any more.
+// Close releases the clients that the session shares with those of other root modules. Stores that
+// the session opened can't be used afterwards.
 func (s *Session) Close() {
 	for _, l := range s.leases {
 		l.Release()

@@ -24,7 +24,7 @@ func Nearest(given string, names []string) string {
 }
 
 // DidYouMean returns a sentence that suggests the nearest name, with a leading space, or "" if no
-// name is near. An address that contains quotes stands without further ones.
+// name is near. The name is quoted unless it contains quotes itself, as addresses may.
 func DidYouMean(given string, names []string) string {
 	switch near := Nearest(given, names); {
 	case near == "":

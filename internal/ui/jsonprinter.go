@@ -37,7 +37,7 @@ type jsonPrinter struct {
 	mu         sync.Mutex
 }
 
-// entry holds the fields of a line that not all lines have.
+// entry holds the fields of a line other than those that every line has.
 type entry map[string]any
 
 func (p *jsonPrinter) line(level, message, typ string, more entry) {

@@ -32,7 +32,7 @@ type planDoc struct {
 	Timestamp string               `json:"timestamp"`
 	Errored   bool                 `json:"errored"`
 	Mode      string               `json:"mode"` // tests only
-	Hide      []string             `json:"hide"` // of options, tests only
+	Hide      []string             `json:"hide"` // value of PlanTextView.Hide; tests only
 	Targets   []string             `json:"targets"`
 	Retypes   [][2]string          `json:"retypes"` // tests only
 }

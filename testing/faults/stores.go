@@ -86,14 +86,14 @@ terraform {
 // storeFault is what happens to a request.
 type storeFault struct {
 	name    string
-	forever bool // also to all later requests of the run
+	forever bool // it also happens to all later requests of the run
 	// fail handles the request; forward sends it to the service and returns the response. The
 	// process of the program can be killed. nil: the request is handled after the lock was removed
 	// in the service.
 	fail func(w http.ResponseWriter, forward func() *httptest.ResponseRecorder, kill func())
 }
 
-// hanging is how long a service hangs; the program waits for a second.
+// hanging is how long a service hangs. It is longer than the program's timeout of one second.
 const hanging = 3 * time.Second
 
 func status(code int) func(http.ResponseWriter, func() *httptest.ResponseRecorder, func()) {

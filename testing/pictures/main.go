@@ -95,7 +95,7 @@ func write(bin, to string) error {
 	return nil
 }
 
-// The measures of a picture in pixels, and its colors.
+// The dimensions of a picture in pixels, and its colors.
 const (
 	charWidth, lineHeight, margin, fontSize = 7.8, 18, 14, 13
 

@@ -29,15 +29,15 @@ const (
 // held is a lock that this process has taken.
 type held struct {
 	store *Store
-	id    string // of the first session
+	id    string // ID of the first session
 	key   string
 	info  backend.LockInfo
 	stop  context.CancelFunc
 	ended chan struct{} // closed when the session is no longer renewed
 
-	regaining sync.Mutex // one at a time
+	regaining sync.Mutex // held by regain: one call at a time
 	mu        sync.Mutex
-	current   string // the session
+	current   string // ID of the current session; guarded by mu
 }
 
 func (h *held) session() string {

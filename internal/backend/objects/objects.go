@@ -19,8 +19,8 @@ type Store struct {
 // New returns a store without locks.
 func New(c Client, l Layout) *Store { return &Store{c, l} }
 
-// List implements backend.Store. It includes the default workspace, which always exists, only if
-// that has a state and its key is below the prefix of the layout.
+// List implements backend.Store. The default workspace always exists, but it is listed only if it
+// has a state whose key is below the prefix of the layout.
 func (s *Store) List(ctx context.Context) ([]string, error) {
 	var names []string
 	err := s.client.List(ctx, s.layout.Prefix, func(key string) {
@@ -85,8 +85,8 @@ func (s *Store) Delete(ctx context.Context, workspace string) error {
 	return nil
 }
 
-// putOnce writes an object. If the result of the write is unclear, it reads the object: if that has
-// the content, the write has happened.
+// putOnce writes an object. If the write fails, it reads the object to find out whether the data
+// was written nevertheless.
 func putOnce(ctx context.Context, client Client, key string, data []byte, c Condition) (string, error) {
 	version, err := client.Put(ctx, key, data, c)
 	if err == nil || ctx.Err() != nil {

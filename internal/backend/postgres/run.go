@@ -153,8 +153,8 @@ func found(tag pgconn.CommandTag) error {
 const inWorkspaces = "ended IS NULL AND (workspace = ANY($1::bigint[]) OR EXISTS (SELECT FROM claim c " +
 	"WHERE c.workspace = ANY($1::bigint[]) AND c.run = run.id))"
 
-// queueDead queries the runs of workspaces that are over: the lease has ended, or the process was on
-// this machine and is gone.
+// queueDead queues a query that adds to dead the runs of the workspaces that died without ending:
+// their lease has expired, or their process was on this machine and is gone.
 func queueDead(b *pgx.Batch, workspaces []int64, dead *[]string) {
 	b.Queue("SELECT id, process, lease < clock_timestamp() FROM run WHERE "+inWorkspaces, workspaces).
 		Query(func(rows pgx.Rows) error {
@@ -170,7 +170,7 @@ func queueDead(b *pgx.Batch, workspaces []int64, dead *[]string) {
 		})
 }
 
-// end ends lost runs and their claims.
+// end marks runs as ended and lost, and deletes their claims.
 func end(ctx context.Context, tx session, runs []string) error {
 	b := &pgx.Batch{}
 	b.Queue("UPDATE run SET ended = clock_timestamp(), outcome = 'lost' "+

@@ -90,7 +90,7 @@ func (t *table) Delete(ctx context.Context, key string, c objects.RowCondition) 
 	return err
 }
 
-// condition returns a request with the condition.
+// condition returns a request in which only the fields for the condition are set.
 func condition(c objects.RowCondition) request {
 	switch {
 	case c.Absent:

@@ -111,7 +111,7 @@ func knownPrefix(str cty.Value) string {
 type lengthCheck struct {
 	what     string // the kind of collection: list, set or map
 	ty       cty.Type
-	min, max bool // bounds that the function takes
+	min, max bool // whether the function has a parameter for this bound
 }
 
 var (

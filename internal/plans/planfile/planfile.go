@@ -49,7 +49,7 @@ type Backend struct {
 	Type      string
 	Config    []byte // settings, as JSON
 	Workspace string
-	// State, StateOut and Backup are the flags of these names.
+	// State, StateOut and Backup are the values of the flags -state, -state-out and -backup.
 	State, StateOut, Backup string
 }
 

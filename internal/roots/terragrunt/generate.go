@@ -195,7 +195,7 @@ func (im *importer) generate() {
 	}
 }
 
-// generation decides about the files of one directory.
+// generation decides what becomes of the generated files of one directory.
 type generation struct {
 	im       *importer
 	dir      string
@@ -203,7 +203,7 @@ type generation struct {
 	declared map[string]bool // variables that generated files declare
 }
 
-// file decides about one file.
+// file decides what becomes of the generated file at path.
 func (g *generation) file(path string) {
 	var all []*wanted
 	for _, r := range g.roots {

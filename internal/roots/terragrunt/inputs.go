@@ -51,10 +51,10 @@ type inputSet struct {
 	declared map[string]bool      // variables
 	unused   map[string]hcl.Range // inputs for which there is no variable
 
-	parts  []string          // objects before those of the fields below; some with names that are not known
-	texts  map[string]string // expressions, by name of the input
+	parts  []string          // expressions of objects that precede the fields below; some have unknown attribute names
+	texts  map[string]string // expressions by input name
 	values map[string]cty.Value
-	places map[string]hcl.Range // of the arguments "inputs" with them
+	places map[string]hcl.Range // ranges of the "inputs" arguments that set them
 }
 
 func (s *inputSet) reset() {

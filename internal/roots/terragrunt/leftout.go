@@ -17,7 +17,7 @@ import (
 // one note.
 type note struct {
 	noteKey
-	units []string // in the order of reading
+	units []string // in the order in which they were read
 }
 
 type noteKey struct {

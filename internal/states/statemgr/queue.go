@@ -7,8 +7,8 @@ import (
 
 var errNotWritten = errors.New("internal error: the transaction did not end")
 
-// A queue writes items in transactions, one at a time, each with all items that came before it. So
-// many items at the same time cost few transactions.
+// A queue writes items in transactions, one transaction at a time. Each transaction writes all items
+// that were added before it began, so items that arrive together share a transaction.
 type queue[T any] struct {
 	writing sync.Mutex // held during a transaction
 
@@ -16,7 +16,7 @@ type queue[T any] struct {
 	next *batch[T]  // the items of the next transaction; nil if there are none
 }
 
-// batch is the items of one transaction.
+// batch holds the items of one transaction.
 type batch[T any] struct {
 	items []T
 	done  chan struct{} // closed after the transaction

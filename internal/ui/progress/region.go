@@ -101,7 +101,7 @@ func (r *Region) Hide() {
 	r.erase()
 }
 
-// refresh draws the region if it changed. Errors have no place where they could be reported.
+// refresh draws the region if it changed. Errors are ignored, since there is nowhere to report them.
 func (r *Region) refresh() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
