@@ -206,7 +206,7 @@ func chosenProviders(reqs depsfile.Requirements, args []string) (depsfile.Requir
 		p, err := addrs.ParseProvider(arg)
 		if err != nil {
 			errs = errs.Append(tfdiags.Errorf("Invalid provider argument",
-				"%q is no provider source address: %s.", arg, err))
+				"%q is not a provider source address: %s.", arg, err))
 			continue
 		}
 		c, ok := reqs[p]

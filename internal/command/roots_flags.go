@@ -39,7 +39,7 @@ func (f *selectFlags) addSelect(fs *options) {
 		}
 		return oneOf(text, withWords)
 	})
-	fs.StringVar(&f.Changed, "changed", "", "Only root modules of which files, local modules, variable files or "+
+	fs.StringVar(&f.Changed, "changed", "", "Only root modules whose files, local modules, variable files or "+
 		"templates changed since a `commit` in git, and those that need them.")
 }
 

@@ -131,7 +131,7 @@ func TestOtherEstate(t *testing.T) {
 	}
 }
 
-// TestDamagedArchive checks that files that are no archives are errors.
+// TestDamagedArchive checks that files that aren't archives are errors.
 func TestDamagedArchive(t *testing.T) {
 	good := archive(t, load(t, "a"))
 	whole, err := os.ReadFile(good)

@@ -43,7 +43,7 @@ func (a *applying) setVariables(ctx context.Context, s *session.Session, r *root
 		a.mu.Lock()
 		outputs, ok := a.outputs[of.Name]
 		a.mu.Unlock()
-		if ok && a.from.Mode != plans.Destroy { // a destroyed root module has no outputs any more
+		if ok && a.from.Mode != plans.Destroy { // a destroyed root module no longer has outputs
 			return outputs, nil
 		}
 		return a.run.storedOutputs(ctx, of)

@@ -189,7 +189,7 @@ func TestLinksAndModes(t *testing.T) {
 	}
 	for _, link := range []string{"second", "links/first"} {
 		if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
-			t.Errorf("%s is no link any more: %v", link, err)
+			t.Errorf("%s is no longer a link: %v", link, err)
 		}
 	}
 	if info, _ := os.Stat("real/state"); info.Mode().Perm() != 0o640 {

@@ -21,7 +21,7 @@ const pageSize = 500
 // A sealedTable is a table whose rows have a document, which may be encrypted.
 type sealedTable struct {
 	name string
-	key  string // the columns of the primary key besides the workspace, of type text
+	key  string // the columns of the primary key other than the workspace, of type text
 	// version is the column that identifies the version of a row, with its type. If a row has another
 	// version when it is written, a run has written it meanwhile.
 	version string
@@ -119,8 +119,7 @@ func (t *sealedTable) columns() []string {
 	return append(strings.Split(t.key, ", "), version)
 }
 
-// parameters returns the parameters for the columns, of which the first has the number n. suffix is ""
-// or "[]".
+// parameters returns the parameters for the columns, numbered from n. suffix is "" or "[]".
 func (t *sealedTable) parameters(n int, suffix string) []string {
 	_, typ, _ := strings.Cut(t.version, " ")
 	columns := t.columns()
@@ -275,7 +274,7 @@ func parseObject(document []byte) (*states.Object, error) {
 			return instance.Current, nil
 		}
 	}
-	return nil, errors.New("it is no object")
+	return nil, errors.New("it is not an object")
 }
 
 func checkObject(document []byte) error {

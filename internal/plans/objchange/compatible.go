@@ -35,7 +35,7 @@ func Contradictions(planned, actual cty.Value, show func(cty.Value) string) []er
 	return c.problems.errors(&configschema.Block{}, append(hidden, more...))
 }
 
-// goText is the text of a value in errors about providers, for which their authors look.
+// goText is the text of a value in errors about providers, in the Go syntax that their authors expect.
 func goText(v cty.Value) string { return fmt.Sprintf("%#v", v) }
 
 type compatCheck struct {
@@ -173,8 +173,8 @@ func (c *compatCheck) value(planned, actual cty.Value, path cty.Path) {
 		c.problems.plain(path, "wrong final value type: a %s is required", planned.Type().FriendlyNameForConstraint())
 	case !planned.IsKnown():
 		if fits := planned.Range().Includes(actual); fits.IsKnown() && fits.False() {
-			c.problems.add(path, "the value is none of those that the plan allows",
-				"%s is none of the values that the plan allows: %s", c.show(actual), c.show(planned))
+			c.problems.add(path, "the plan doesn't allow the value",
+				"%s is not one of the values that the plan allows: %s", c.show(actual), c.show(planned))
 		}
 	case planned.IsNull():
 		c.problems.add(path, sensitiveChanged, "was null, but now %s", c.show(actual))

@@ -12,7 +12,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// state imports the settings of remote_state, of which the last one counts.
+// state imports the settings of remote_state. If there are several, the last one counts.
 func (im *importer) state(r *root) {
 	for i := len(r.layers) - 1; i >= 0; i-- {
 		c := r.layers[i]
@@ -87,7 +87,7 @@ func (im *importer) backend(r *root, where hcl.Range, typ, path string, settings
 	for name, v := range settings {
 		switch {
 		case schema.Attributes[name] == nil:
-			im.leave(r.name, where, "%s of remote_state, which is no setting of the backend %q", name, typ)
+			im.leave(r.name, where, "%s of remote_state, which is not a setting of the backend %q", name, typ)
 		case v.IsNull():
 		case v.Type().IsPrimitiveType():
 			r.backend[name] = primitive(v)

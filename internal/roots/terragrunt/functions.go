@@ -27,7 +27,7 @@ var dynamic = map[string]string{
 	"get_terragrunt_source_cli_flag":  "it depends on the command",
 }
 
-// functions returns the functions that a file has besides those of the language. depth is the
+// functions returns the functions that a file has in addition to those of the language. depth is the
 // number of files that lead to it.
 func (c *config) functions(depth int) map[string]function.Function {
 	out := c.constant(depth)

@@ -226,7 +226,7 @@ func (g *generation) file(path string) {
 	}
 	module := g.im.relative(g.dir)
 	if len(all) < len(g.roots) {
-		leave("other units with the module %s don't have it", module)
+		leave("other units with the module %s don't generate it", module)
 		return
 	}
 	t := merge(all)

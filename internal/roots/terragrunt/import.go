@@ -323,7 +323,7 @@ func (im *importer) dependencies(r *root) {
 				if name != "" {
 					continue
 				}
-				im.leave(r.name, attr.SrcRange, "the dependency %s, which is no unit below the directory", path)
+				im.leave(r.name, attr.SrcRange, "the dependency %s, which is not a unit below the directory", path)
 			}
 		}
 	}
@@ -358,13 +358,14 @@ func (im *importer) dependency(r *root, c *config, b *hclsyntax.Block) {
 		im.leave(r.name, b.DefRange(), "the dependency %q: %s", label, im.reason(err, b.DefRange()))
 	case path == "" && b.Body.Attributes["config_path"] != nil: // the file that includes this one sets it
 	case target == "":
-		im.leave(r.name, b.DefRange(), "the dependency %q: %s is no unit below the directory", label, path)
+		im.leave(r.name, b.DefRange(), "the dependency %q: %s is not a unit below the directory", label, path)
 	default:
 		r.needs[label] = target
 	}
 }
 
-// order adds the dependencies of which no output is used to those that only come before.
+// order adds the dependencies whose outputs aren't used to r.ordered, the root modules that only have
+// to be applied before r.
 func (im *importer) order(r *root) {
 	for _, label := range slices.Sorted(maps.Keys(r.needs)) {
 		if name := r.needs[label]; !strings.Contains(r.variables, fmt.Sprintf("root[%q]", name)) {
@@ -375,7 +376,7 @@ func (im *importer) order(r *root) {
 	r.ordered = slices.Compact(r.ordered)
 }
 
-// others records what else the files have.
+// others records the remaining content of the files, which has no counterpart.
 func (im *importer) others(r *root) {
 	for _, c := range r.layers {
 		for _, b := range c.body.Blocks {

@@ -138,7 +138,7 @@ inputs = {
   d = 1
 }
 `, []string{"d = 1"}, []string{`the input "a": `, "UNSET is not set", `the input "b": `, `the input "c": `,
-			`the dependency "gone": ../gone is no unit`, "u/terragrunt.hcl:10: the argument skip"}},
+			`the dependency "gone": ../gone is not a unit`, "u/terragrunt.hcl:10: the argument skip"}},
 		"units with one module and no remote state": {module + `
 -- a/u/terragrunt.hcl --
 terraform {
