@@ -69,7 +69,7 @@ type Runner interface {
 
 // An OutputStore is a Store that can let a user read the outputs of a state without the rest of it.
 type OutputStore interface {
-	// GetOutputs is Get, but the snapshot may lack everything besides the outputs.
+	// GetOutputs is Get, but the snapshot may lack everything but the outputs.
 	GetOutputs(ctx context.Context, workspace string) ([]byte, error)
 }
 

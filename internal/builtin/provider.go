@@ -169,7 +169,7 @@ func (p *provider) CloseEphemeral(_ context.Context, typ string, _ []byte) tfdia
 // AllowDeferral implements providers.Interface.
 func (p *provider) AllowDeferral() {}
 
-// Stop implements providers.Interface. The only call that can take long is reading a state, which
+// Stop implements providers.Interface. The only call that can be slow is reading a state, which
 // ends with its context.
 func (p *provider) Stop(context.Context) error { return nil }
 

@@ -10,8 +10,8 @@ import (
 	"tofu/internal/ui"
 )
 
-// maxReplans limits how often an apply that nobody has to approve plans again because other runs
-// were faster.
+// maxReplans limits how many times an apply that needs no approval plans again because another run
+// changed the state first.
 const maxReplans = 20
 
 // applyRounds applies the configuration in rounds, until nothing is deferred. Each round plans what

@@ -36,7 +36,7 @@ func notSaved(path string, err error) error {
 	return tfdiags.Errorf("Failed to write the plan file", "The plan could not be saved to %s: %s.", path, err)
 }
 
-// planTarget checks before planning, which may take long, whether the plan file can be written.
+// planTarget checks before planning, which may be slow, whether the plan file can be written.
 func planTarget(path string) error {
 	if path == "" {
 		return nil

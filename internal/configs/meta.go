@@ -6,7 +6,7 @@ import (
 	"tofu/internal/addrs"
 )
 
-// Schemas of the content that blocks may have besides that of the provider's, provisioner's or
+// Schemas of the content that blocks may have beyond that of the provider's, provisioner's or
 // module's schema. They are used for spelling suggestions.
 var (
 	managedMeta     = meta(managedKind.schema)

@@ -42,7 +42,7 @@ type Walker struct {
 
 const ended = -1 // in Walker.pending
 
-// NewWalker returns a walk over a graph, which must not have a cycle and not change any more.
+// NewWalker returns a walk over a graph, which must have no cycle and must not change afterwards.
 func NewWalker(g *Graph) *Walker {
 	w := &Walker{
 		needs: g.needs, dependents: g.Dependents(),

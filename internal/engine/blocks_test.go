@@ -44,7 +44,7 @@ type meshHistory []*meshStep
 type meshStep struct {
 	*mesh
 	trouble string // "", "fail" or "stop"
-	object  string // for which the trouble begins
+	object  string // the object with which the trouble begins
 	workers int
 	// vague says that objects may have further dependencies in one of the states: an interrupted apply by
 	// instance may have created an object without a dependency that it doesn't read.

@@ -23,7 +23,7 @@ import (
 //
 // A plan puts off what can't be planned yet instead of failing. Deferral begins at three kinds of
 // nodes: a resource or module whose instances are unknown, a provider that can't be configured
-// because its configuration is unknown, and a resource of which the provider itself defers an
+// because its configuration is unknown, and a resource whose provider itself defers an
 // instance. Each node that depends on a deferred one is deferred too. Values, conditions and
 // outputs among them are evaluated, with unknown values for the deferred objects; resources put off
 // all changes. Their objects stay in the state as they are.
@@ -409,8 +409,8 @@ func (o *operation) setDeferred(plan *plans.Plan) {
 	}
 }
 
-// leftForLater returns the error about something that another plan deferred of which this one is
-// the rest.
+// leftForLater returns the error about something that was deferred by the plan that this plan
+// continues.
 func leftForLater(what string) error {
 	d := tfdiags.Errorf("Deferred changes", "The changes of %s are left for the next plan.", what)
 	d.Extra = notYet{why: plans.DeferredPrereq}

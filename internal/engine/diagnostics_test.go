@@ -83,7 +83,7 @@ func FuzzEvaluate(f *testing.F) {
 		"local.a }${x}%{ endfor }\")\n}\noutput \"b\" { value = local.b }\n"))
 	f.Add([]byte("-- main.tf.json --\n" +
 		`{"locals": {"a": "${[for x in local.b : x...]}", "b": ["${null}", {"c": "%{if true}x%{endif}"}]}, "output": {"o": {"value": "${local.a}"}}}` + "\n"))
-	// skip what takes long or reads files of the machine
+	// skip what is slow or reads files of the machine
 	many := regexp.MustCompile(`[0-9]{4}|[eE][0-9]|file|path`)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) > 4096 || many.Match(text) {

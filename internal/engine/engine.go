@@ -126,7 +126,7 @@ type Past struct {
 	Destroyed map[addrs.AbsInstance]bool
 }
 
-// ApplyOptions are the options of [Apply] besides the plan. A nil pointer means none.
+// ApplyOptions are the options of [Apply] other than the plan. A nil pointer means none.
 type ApplyOptions struct {
 	// Variables are given again: ephemeral ones are required, and all others must agree with the
 	// plan.

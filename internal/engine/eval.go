@@ -37,8 +37,8 @@ type evalContext struct {
 	// reads holds the instances that can be read before their resources are complete; see withReads
 	// and resourceVisit.findAwaited.
 	reads instanceReads
-	// before is a resource whose instances are being decided, so that those of which it awaits
-	// instances are unknown; nil in most contexts.
+	// before is a resource whose instances are being decided. At that time the instances that it
+	// awaits are unknown. It is nil in most contexts.
 	before *graph.Resource
 
 	reader

@@ -111,7 +111,7 @@ func (p *resourcePlan) planAll() error {
 }
 
 // runOne plans one object, in a job or, if that is nil, in the visit of the resource. It reports a
-// failure at once, because planning the others can take long.
+// failure at once, because planning the others can be slow.
 func (p *resourcePlan) runOne(i int, j *job) error {
 	err := p.run[i](j)
 	p.w.out.fail(err)

@@ -74,8 +74,8 @@ func (s *keySet) has(key addrs.InstanceKey) bool {
 	return slices.Contains(s.few, key)
 }
 
-// instanceReads returns the instances that the block reads by computed indexes, for the resources
-// of which all these indexes are known.
+// instanceReads returns the instances that the block reads by computed indexes. It leaves out
+// resources for which one of these indexes is unknown.
 func (t *instance) instanceReads() []plans.InstanceRead {
 	var out []plans.InstanceRead
 	for _, indexed := range t.r.Indexed {

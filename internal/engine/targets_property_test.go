@@ -144,7 +144,7 @@ func (p *part) check(o *oracle, whole, some *plans.Plan) error {
 	planned := actions(some)
 	for _, addr := range slices.SortedFunc(maps.Keys(planned), addrs.AbsInstance.Compare) {
 		if action := planned[addr]; !p.allows(o, addr, action, takesPart) {
-			return fmt.Errorf("%s %s is no part of it", action, addr)
+			return fmt.Errorf("%s %s is not part of it", action, addr)
 		}
 	}
 	for addr, action := range actions(whole) {

@@ -174,7 +174,7 @@ func (s *Source) nothingFound(err error) error {
 		"login\" writes; the metadata server of Google Cloud")
 }
 
-// explain returns the reason for which there is no token.
+// explain returns the reason why there is no token.
 func explain(err error) error {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) {

@@ -13,7 +13,7 @@ import (
 )
 
 // Focus returns the part of the graph around an address: what it needs and what needs it, over at
-// most depth steps between resources. Values and calls between two resources are no steps of their
+// most depth steps between resources. Values and calls between two resources are not steps of their
 // own. The address is that of a node, with or without instance keys, or of a module, which stands
 // for everything in it.
 func (g *Graph) Focus(address string, depth int) (*Graph, error) {
@@ -51,7 +51,7 @@ func (g *Graph) find(address string) []int {
 	match := func(n Node) bool { return n.Address == address }
 	target, err := addrs.ParseTargetText(address)
 	switch {
-	case err != nil: // other kinds of nodes have names that are no addresses
+	case err != nil: // other kinds of nodes have names that aren't addresses
 	case target.IsModule():
 		match = func(n Node) bool { return !n.Module.IsRoot() && target.Module.Module().Contains(n.Module) }
 	default:

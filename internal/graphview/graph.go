@@ -46,7 +46,7 @@ type Node struct {
 	Address string // unique; without instance keys, except of nodes for some instances of a resource
 	Module  addrs.Module
 	Type    string // of resources
-	// Resource is the address of the resource of which the node stands for some instances, "" if it
+	// Resource is the address of the resource if the node stands for some of its instances, "" if it
 	// stands for the whole. Reads holds the instances to which an instance refers by their keys.
 	Resource string
 	Reads    map[addrs.AbsInstance][]addrs.AbsInstance

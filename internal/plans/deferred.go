@@ -116,7 +116,7 @@ func (p *Plan) UnknownVariables() []string {
 // Defers reports whether the plan puts anything off.
 func (p *Plan) Defers() bool { return len(p.Deferred)+len(p.DeferredModules) > 0 }
 
-// DeferredResources returns the resources of which the plan puts off all instances.
+// DeferredResources returns the resources whose instances are all deferred by the plan.
 func (p *Plan) DeferredResources() map[addrs.ConfigResource]bool {
 	out := make(map[addrs.ConfigResource]bool, len(p.Deferred))
 	for _, d := range p.Deferred {

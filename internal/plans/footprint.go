@@ -8,8 +8,8 @@ type Footprint struct {
 	// Revision identifies the state that the plan was made from, in the way of the store.
 	Revision uint64
 	Writes   []Write
-	// Reads are instances of which the plan has read the objects. Wholes are resources of which it
-	// has read all objects in all module instances, and also which instances exist.
+	// Reads are instances whose objects the plan has read. Wholes are resources for which it has read
+	// which instances exist, and all their objects, in all module instances.
 	Reads   []addrs.AbsInstance
 	Wholes  []addrs.ConfigResource
 	Outputs []string // root outputs that change

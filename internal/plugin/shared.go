@@ -163,7 +163,7 @@ func (u *sharedUser) replace(with, own *pooled) {
 	u.leave()
 }
 
-// leave ends the use of the unconfigured process, which stays for other users. u is locked.
+// leave releases the unconfigured process, which keeps running for other users. u is locked.
 func (u *sharedUser) leave() {
 	if u.fresh == nil {
 		return

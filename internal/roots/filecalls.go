@@ -69,7 +69,7 @@ func filesReadBy(file string, paths map[string]cty.Value, base string) []string 
 	return out
 }
 
-// pathRead returns the path that a call reads; "" if it is none of these functions or the path is
+// pathRead returns the path that a call reads; "" if it is another function or the path is
 // not constant.
 func pathRead(call *hclsyntax.FunctionCallExpr, ctx *hcl.EvalContext) string {
 	if !fileFunctions[strings.TrimPrefix(call.Name, funcs.Namespace)] || len(call.Args) == 0 {

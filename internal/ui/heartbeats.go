@@ -19,10 +19,10 @@ var verbs = map[plans.Action]struct{ start, still, done, failed string }{
 	plans.Open:   {"Opening...", "Still opening...", "Open complete", "Open errored"},
 }
 
-// stillInterval is the interval of messages about a step that takes long.
+// stillInterval is the interval of messages about a long-running step.
 const stillInterval = 10 * time.Second
 
-// heartbeats repeats messages about steps that take long. Each running step has a timer.
+// heartbeats repeats messages about long-running steps. Each running step has a timer.
 type heartbeats struct {
 	report func(engine.ApplyStart, time.Duration)
 

@@ -15,7 +15,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// diagnostic is a diagnostic in its JSON form, with what the human form needs besides.
+// diagnostic is a diagnostic in its JSON form, and what only the human form needs.
 type diagnostic struct {
 	Severity   string      `json:"severity"`
 	Summary    string      `json:"summary"`

@@ -15,8 +15,8 @@ import (
 type Printer interface {
 	// Diagnostics shows diagnostics.
 	Diagnostics(tfdiags.Diagnostics)
-	// Event shows an event of an operation, and repeats it at intervals while a step takes long. It
-	// is an Observe function of engine.Env.
+	// Event shows an event of an operation, and repeats it at intervals during a long-running step.
+	// It is an Observe function of engine.Env.
 	Event(engine.Event)
 	// Plan shows a plan.
 	Plan(*PlanView)

@@ -167,7 +167,7 @@ func TestStillGoingOn(t *testing.T) {
 	}
 }
 
-// TestHeartbeats checks that a step that takes long is reported again at every interval until it
+// TestHeartbeats checks that a long-running step is reported again at every interval until it
 // ends.
 func TestHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

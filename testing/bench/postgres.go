@@ -100,7 +100,7 @@ func (d *database) configure(b *bench, p place) error {
 // objectsPerBlock is the number of objects of a resource in postgresModule.
 const objectsPerBlock = 50
 
-// postgresModule returns a configuration with n objects, of which the variable text changes one.
+// postgresModule returns a configuration with n objects, one of which changes with the variable text.
 func postgresModule(n int) string {
 	var b strings.Builder
 	b.WriteString("variable \"text\" {\n  default = \"first\"\n}\nresource \"terraform_data\" \"changed\" {\n" +
@@ -344,7 +344,7 @@ func (o *options) atTheSameTime(ctx context.Context, d *database, out io.Writer)
 	return nil
 }
 
-// disjoint performs all applies, of which a number run at the same time. It returns the time for
+// disjoint performs all applies, several of them at the same time. It returns the time for
 // all of them, and the largest number of connections.
 func (o *options) disjoint(ctx context.Context, d *database, p place, together int) (time.Duration, int, error) {
 	top, err := os.MkdirTemp("", "bench")

@@ -76,7 +76,7 @@ func run(o *options, out io.Writer) error {
 	return errors.Join(failures...)
 }
 
-// again is how often a shape above the gate is measured again before it counts as a failure.
+// again is how many times a shape above the gate is measured again before it counts as a failure.
 const again = 2
 
 // measureAll measures a shape in all sizes. A timeout of the second program is not a failure.

@@ -12,7 +12,7 @@ import (
 )
 
 // waits measures how long an apply waits for what it doesn't need: three resources of 50 instances
-// each, of which b[i] refers to a[i], and c[i] to b[i]. The creation of each instance takes a time
+// each, where b[i] refers to a[i], and c[i] to b[i]. The creation of each instance takes a time
 // between 0.2 and 2 seconds, which a provisioner sleeps. No apply can be faster than the longest
 // chain a[i], b[i], c[i], or than the sum of all times divided by the parallelism.
 func waits(o *options, out io.Writer) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// shop is a configuration with modules, of which newShop plans changes of all kinds.
+// shop is a configuration with modules for which newShop plans changes of all kinds.
 var shop = map[string]string{
 	"main.tf": `
 variable "env" {

@@ -28,7 +28,7 @@ type storeKind struct {
 	services []string // the environment variables with the addresses of the services
 	// prepare makes an empty store with that name, behind the proxies of a gateway.
 	prepare func(g *gateway, name string) (*preparedStore, error)
-	faults  []storeFault // besides storeFaults
+	faults  []storeFault // in addition to storeFaults
 }
 
 var storeKinds = []storeKind{

@@ -319,7 +319,7 @@ func (s *Store) dropChunks(ctx context.Context, key, hash string) {
 	}
 }
 
-// removeChunks removes chunks that no key lists any more. Leftovers do no harm.
+// removeChunks removes chunks that no key lists any longer. Leftovers do no harm.
 func (s *Store) removeChunks(ctx context.Context, key, hash string) {
 	resp, err := s.do(ctx, http.MethodDelete, keyPath(chunkFolder(key, hash)), restapi.Request{}, "recurse", "")
 	if err == nil && resp.Status != http.StatusOK {

@@ -184,7 +184,7 @@ func (s *service) sign(req *http.Request, key keyPair, host string, body []byte)
 		", Signature="+hexOf(restapi.HMAC(sha256.New, signing, text)))
 }
 
-// tags are the tags of the account, of which one guards the creation of a lock.
+// tags are the tags of the account. One of them guards the creation of a lock.
 type tags struct {
 	keys    *credentials
 	service *service

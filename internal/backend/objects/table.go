@@ -11,7 +11,7 @@ import (
 	"tofu/internal/backend"
 )
 
-// Row holds the columns of a row besides its key, by name.
+// Row holds the columns of a row other than its key, by name.
 type Row map[string]string
 
 // Rows is a table of a database whose key is the column LockID. Its errors name the table.
@@ -29,7 +29,7 @@ type Rows interface {
 type RowCondition struct {
 	Absent  bool   // only if there is no row
 	Without string // only a row without this column, or none; "" for any
-	// Any are columns of which at least one must have the value; nil for any.
+	// Any holds values by column, at least one of which must be in the row; nil allows any row.
 	Any Row
 }
 

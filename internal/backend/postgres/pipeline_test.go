@@ -73,7 +73,7 @@ func proxy(t *testing.T, c *postgres.Config, change func([]byte) []byte) (trips 
 	return trips
 }
 
-// TestRoundTrips checks how often a run waits for an answer of the server.
+// TestRoundTrips checks how many times a run waits for a response from the server.
 func TestRoundTrips(t *testing.T) {
 	c := config(t)
 	fill(t, manager(t, open(t, c)), 3)

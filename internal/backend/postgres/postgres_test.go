@@ -194,7 +194,7 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("%s: %s, want %s", sql, got, want)
 		}
 	}
-	// The same document again changes no rows besides the revision.
+	// The same document again changes no rows other than the revision.
 	before := query(t, c, "SELECT max(since) FROM (SELECT since FROM object UNION ALL SELECT since FROM output) x")
 	if err := b.Put(t.Context(), ws, got); err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("the history has %s objects", got)
 	}
 	if err := a.Put(t.Context(), ws, []byte(`not a state`)); err == nil {
-		t.Error("a text that is no state is written")
+		t.Error("a text that isn't a state was written")
 	}
 }
 

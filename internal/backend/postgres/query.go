@@ -22,7 +22,7 @@ const queryRole = "_reader"
 // boolTexts are the values of type boolean, by their texts in the protocol.
 var boolTexts = map[string][]byte{"t": []byte("true"), "f": []byte("false")}
 
-// jsonTypes are the types whose texts are JSON, besides the special values of numbers.
+// jsonTypes are the types whose texts are JSON, except for the special values of numbers.
 var jsonTypes = []uint32{pgtype.JSONOID, pgtype.JSONBOID, pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID,
 	pgtype.Float4OID, pgtype.Float8OID, pgtype.NumericOID, pgtype.BoolOID}
 

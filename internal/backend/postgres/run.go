@@ -187,7 +187,7 @@ func (r *Run) done(b *pgx.Batch) error {
 	return nil
 }
 
-// running finds a run besides $2 that is running in one of the workspaces $1.
+// running finds a run other than $2 that is running in one of the workspaces $1.
 const running = "SELECT id, operation, who, process, program, started, '' FROM run WHERE " + inWorkspaces +
 	" AND id <> $2::text ORDER BY started LIMIT 1"
 
@@ -245,7 +245,7 @@ func (s *Store) Unused(ctx context.Context, workspace string, since uint64) erro
 	return used
 }
 
-// changedSince finds the first change of the workspace $1 after revision $2 by a run besides $3.
+// changedSince finds the first change of the workspace $1 after revision $2 by a run other than $3.
 const changedSince = "SELECT 'the state', r.id, r.operation, r.who, v.at FROM revision v JOIN run r ON r.id = v.run " +
 	"WHERE v.workspace = $1::bigint AND v.id > $2::bigint AND v.run <> $3::text ORDER BY v.id LIMIT 1"
 

@@ -244,8 +244,8 @@ func TestNewDependent(t *testing.T) {
 	}
 }
 
-// TestInstanceSet checks the error of a plan that has read all instances of a resource, of which
-// another run has removed one.
+// TestInstanceSet checks the error of a plan that has read all instances of a resource when another
+// run has removed one of them.
 func TestInstanceSet(t *testing.T) {
 	c := config(t)
 	fill(t, manager(t, open(t, c)), 2)

@@ -28,12 +28,12 @@ type transcript struct {
 	writing                     *writing
 }
 
-// exec adds a statement of which the first two parameters are the workspace and the revision.
+// exec adds a statement whose first two parameters are the workspace and the revision.
 func (t *transcript) exec(sql string, args ...any) {
 	t.batch.Queue(sql, append([]any{t.workspace, t.revision}, args...)...)
 }
 
-// execNoRevision adds a statement of which the first parameter is the workspace.
+// execNoRevision adds a statement whose first parameter is the workspace.
 func (t *transcript) execNoRevision(sql string, args ...any) {
 	t.batch.Queue(sql, append([]any{t.workspace}, args...)...)
 }

@@ -15,7 +15,7 @@ import (
 	"tofu/internal/backend"
 )
 
-// summary is what the service wants to know about a state besides its content. An encrypted state
+// summary is what the service wants to know about a state apart from its content. An encrypted state
 // has no outputs.
 type summary struct {
 	Serial  *uint64           `json:"serial"`

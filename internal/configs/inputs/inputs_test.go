@@ -63,7 +63,7 @@ var tests = []struct {
 		},
 	},
 	{
-		name:  "json strings are no templates",
+		name:  "json strings are not templates",
 		files: map[string]string{"terraform.tfvars.json": `{"free": "${1}", "text": "%{x}", "list": [], "any": {}}`},
 		want: []string{"any cty.EmptyObjectVal", `free cty.StringVal("${1}")`, "list cty.EmptyTupleVal",
 			`text cty.StringVal("%{x}")`},

@@ -23,7 +23,7 @@ import (
 // Direct is the source that uses the registry at each provider's own host.
 type Direct struct {
 	Client *registry.Client
-	// Retries is how often a failed download is repeated.
+	// Retries is how many times a failed download is repeated.
 	Retries int
 	// Policy selects the required signatures.
 	Policy SignaturePolicy

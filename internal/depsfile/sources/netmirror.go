@@ -17,7 +17,7 @@ import (
 type NetworkMirror struct {
 	Client  *registry.Client
 	URL     *url.URL
-	Retries int // of failed downloads
+	Retries int // how many times a failed download is repeated
 	// TrustAllHashes records the hashes that the mirror reports for all platforms.
 	TrustAllHashes bool
 }

@@ -12,7 +12,7 @@ import (
 	"tofu/internal/encryption"
 )
 
-// Config is the configuration of the method block, besides its keys.
+// Config is the configuration of the method block, except its keys.
 type Config struct {
 	AAD []int `cfg:"aad"`
 }

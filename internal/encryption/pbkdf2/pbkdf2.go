@@ -26,7 +26,7 @@ const (
 
 var hashes = map[string]func() hash.Hash{"sha256": sha256.New, "sha512": sha512.New}
 
-// Config is the configuration of the key_provider block, besides its chain.
+// Config is the configuration of the key_provider block, except its chain.
 type Config struct {
 	Passphrase string `cfg:"passphrase,sensitive"`
 	KeyLength  int    `cfg:"key_length" default:"32"`

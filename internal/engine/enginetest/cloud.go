@@ -32,7 +32,7 @@ type Cloud struct {
 	objects map[string]cty.Value
 	made    map[string]int
 	order   map[string]int // when each object was made
-	open    map[string]int // how often each token is open
+	open    map[string]int // how many times each token is open
 	faults  []string
 	calls   []Call
 	clock   int

@@ -206,7 +206,7 @@ func (p *Provider) PlanResourceChange(ctx context.Context, req providers.PlanReq
 	return out
 }
 
-// given describes the input of a plan besides the configuration.
+// given describes the input of a plan other than the configuration.
 func given(req providers.PlanRequest) string {
 	out := ""
 	if !req.Prior.IsNull() {

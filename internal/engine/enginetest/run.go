@@ -107,7 +107,7 @@ func (r *run) edit(text string) {
 	}
 }
 
-// ways are the ways in which calls can fail besides a plain error, see Provider.
+// ways are the ways in which calls can fail other than with a plain error; see Provider.
 var ways = []string{"partial", "other", "legacy", "unknown", "type", "nothing", "null", "deferred"}
 
 func (r *run) setFailures(text string) {

@@ -143,7 +143,7 @@ type Step struct {
 	Files     map[string]string
 	Plan      engine.PlanOptions
 	Apply     engine.ApplyOptions
-	Log       []string // kinds of calls to log besides changes
+	Log       []string // kinds of calls to log in addition to changes
 	PlanOnly  bool
 	Details   bool
 	Workers   int // parallelism; 0 is the default

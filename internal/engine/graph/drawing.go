@@ -112,7 +112,7 @@ func (d *drawer) add(name, label string, kind Kind) dag.ID {
 	return d.graph.Add()
 }
 
-// chain adds nodes of which each waits for the next, and returns the first and the last.
+// chain adds nodes, each of which waits for the next, and returns the first and the last.
 func (d *drawer) chain(names ...string) (top, end dag.ID) {
 	top = d.add(names[0], "", KindValue)
 	end = top

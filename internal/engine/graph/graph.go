@@ -156,7 +156,7 @@ type instanceReads struct {
 	// Constant are the resources of the module whose instances the block reads only by constant keys.
 	Constant []IndexedRead
 	EachOf   *Resource // one of them, whose keys are those of the block; see setEachOf
-	// Awaited are the resources of which instances of this one wait for single instances in a plan;
+	// Awaited are the resources with single instances that instances of this one await in a plan;
 	// see separateInstances.
 	Awaited []IndexedRead
 	// DeferredRefErrors holds the errors of references in the content of dynamic blocks. They are
@@ -180,7 +180,7 @@ func (r *Resource) ReadByIndex() bool {
 	return r.indexed != nil || r.readEarly || r.OwnInstances() != nil
 }
 
-// IndexedRead is a resource of which a block reads instances only, some of them by indexes that are
+// IndexedRead is a resource that a block reads only by instance, some of them by indexes that are
 // computed.
 type IndexedRead struct {
 	Of   *Resource

@@ -60,8 +60,8 @@ func (e *ResourceExprs) References() iter.Seq[*lang.Refs] {
 }
 
 // instancesRead returns the references by which the block reads instances of other resources, and
-// the resources in the order of their first reference. Resources of which some expression reads the
-// whole are not among them.
+// the resources in the order of their first reference. It omits resources that some expression reads
+// as a whole.
 func (e *ResourceExprs) instancesRead() (order []addrs.Resource, refs map[addrs.Resource]lang.Instances) {
 	whole := map[addrs.Resource]bool{}
 	if e.DependsOn != nil {

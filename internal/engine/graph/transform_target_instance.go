@@ -245,7 +245,7 @@ func (t *targeting) readersOf(x instanceAt) ([]foundInstance, origin) {
 }
 
 // readers are the instances that read each instance of a resource in one module instance. known
-// holds the resources of which all such instances are known.
+// holds the resources whose instances of this kind are all known.
 type readers struct {
 	byKey map[addrs.InstanceKey][]foundInstance
 	known map[*Resource]bool

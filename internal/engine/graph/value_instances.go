@@ -39,8 +39,8 @@ func (o *instanceOrder) carries(v *Value) bool {
 	return out
 }
 
-// local reports whether n, on which something in module m depends, is a resource or value of which
-// only the part in the same instance of m matters. argument says that this is an argument of the
+// local reports whether something in module m that depends on the resource or value n needs only the
+// part of n that belongs to the same instance of m. argument says that this is an argument of the
 // call of m, which is evaluated in the calling module.
 func (o *instanceOrder) local(n *Node, m *Module, argument bool) bool {
 	if n.completes() {
@@ -77,8 +77,8 @@ func (o *instanceOrder) localNodes(n *Node, m *Module, in addrs.ModuleInstance) 
 	return o.nodesIn(n, in)
 }
 
-// argumentReads returns the resources of the calling module that change, and of which an argument
-// reads instances only, some of them by a key that differs between the instances of the call.
+// argumentReads returns the changing resources of the calling module that an argument reads only by
+// instance, some of them by a key that differs between the instances of the call.
 func (o *instanceOrder) argumentReads(v *Value) []IndexedRead {
 	if v.Kind != Variable || !v.PerInstance || o.op.Phase != PhaseApply || o.op.Early == nil {
 		return nil

@@ -154,7 +154,7 @@ func withDescriptions(fn function.Function, desc string, params ...string) funct
 	return fn.WithNewDescriptions(desc, params)
 }
 
-// withoutPanic returns fn with an error message for arguments for which fn panics. The result of fn
+// withoutPanic returns fn with an error message for arguments that make fn panic. The result of fn
 // must never be null.
 func withoutPanic(fn function.Function, message string) function.Function {
 	return function.New(&function.Spec{

@@ -54,7 +54,7 @@ func (m message) each(field protowire.Number, f func(message) error) error {
 	for _, v := range m[field] {
 		raw, ok := v.([]byte)
 		if !ok {
-			return fmt.Errorf("field %d is no message", field)
+			return fmt.Errorf("field %d is not a message", field)
 		}
 		inner, err := decode(raw)
 		if err == nil {

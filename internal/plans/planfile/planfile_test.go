@@ -428,7 +428,7 @@ func wide(tb testing.TB, n int, action plans.Action) *planfile.File {
 }
 
 // TestUnchangedObjectsAreCompact checks that an object that does not change takes hardly any space
-// in the plan, besides that in the state.
+// in the plan, apart from its space in the state.
 func TestUnchangedObjectsAreCompact(t *testing.T) {
 	size := func(data []byte, name string) int {
 		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))

@@ -32,7 +32,7 @@ type Ledger interface {
 	Unused(ctx context.Context, workspace string, since uint64) error
 	// NewRun returns a run that can change a workspace. It does no I/O. codec may be nil.
 	NewRun(workspace string, codec Codec, info backend.LockInfo) LedgerRun
-	// EndRun ends the run of another process, which then can't write any more.
+	// EndRun ends the run of another process, which can then no longer write.
 	EndRun(ctx context.Context, workspace, id string) error
 }
 
@@ -78,8 +78,8 @@ type LedgerRun interface {
 	// as late as possible.
 	Start(ctx context.Context, next func() []*Operation) error
 	// Write makes a change, completely or not at all, and returns the serial of the new state and
-	// its revision. It calls next for the change at most once, when it doesn't wait for other runs
-	// any more. Without claims it also claims what it writes, for a moment. It leaves out optional
+	// its revision. It calls next for the change at most once, once it no longer waits for other
+	// runs. Without claims it also claims what it writes, for a moment. It leaves out optional
 	// parts that another run claims or has changed.
 	Write(ctx context.Context, next func() *Change) (serial, revision uint64, err error)
 	// Close ends the run and its claims.

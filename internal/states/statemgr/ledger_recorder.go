@@ -53,7 +53,7 @@ func (r *ledgerRecorder) context() (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(); end() }
 }
 
-// fail reports that steps can't be recorded any more. What is missing is saved at the end.
+// fail reports that steps can no longer be recorded. What is missing is saved at the end.
 func (r *ledgerRecorder) fail(err error) {
 	r.mu.Lock()
 	first := !r.failed

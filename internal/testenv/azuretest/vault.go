@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// vault is a key vault. Each key has versions, of which the last one is current. The keys with
+// vault is a key vault. Each key has versions, the last of which is current. The keys with
 // names that start with "aes" are symmetric.
 type vault struct {
 	keys map[string][]any // *rsa.PrivateKey or []byte

@@ -44,7 +44,7 @@ type moduleJSON struct {
 	Folder bool   `json:"f,omitempty"` // root modules whose names have the same beginning
 }
 
-// rootJSON is what the page says about a root module besides its graph.
+// rootJSON is what the page says about a root module in addition to its graph.
 type rootJSON struct {
 	Name    string       `json:"n,omitempty"`
 	Dir     string       `json:"d,omitempty"`

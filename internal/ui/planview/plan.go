@@ -22,7 +22,7 @@ type Options struct {
 	// effect on deletions and on attributes that force a replacement.
 	Hide []string
 	// Spread is the number of characters from which a value that is added or removed has a field
-	// for each of its parts, and a text all its lines. 0 is no limit.
+	// for each of its parts, and a text all its lines. 0 means no limit.
 	Spread int
 }
 

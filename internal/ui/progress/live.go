@@ -440,7 +440,7 @@ func (l *Live) left() string {
 }
 
 // dependency names the first operation that waits for one of those that run, that one, and how many
-// wait besides. It returns "" if none waits for one that runs.
+// others wait. It returns "" if none waits for one that runs.
 func (l *Live) dependency(waiting int) string {
 	for _, it := range l.longest() {
 		l.ask(it)

@@ -65,7 +65,7 @@ func Write(out io.Writer, view *ui.PlanView, limit int) error {
 	return nil
 }
 
-// longValue is the number of characters from which a value takes several lines.
+// longValue is the least number of characters of a value that takes several lines.
 const longValue = 100
 
 // add writes a piece of text.
@@ -398,7 +398,7 @@ func (w *writer) withMembers(text string, g *planview.Group) string {
 	return whole
 }
 
-// listFrame is the number of characters that a folded list usually takes besides its names.
+// listFrame is the number of characters that a folded list usually takes in addition to its names.
 const listFrame = 100
 
 // leastName is the number of characters of the shortest possible name of an instance, with its line

@@ -13,7 +13,7 @@ import (
 	"tofu/internal/states"
 )
 
-// Resource compares the objects of a resource, of which either may be null. It omits attributes
+// Resource compares two objects of a resource, either of which may be null. It omits attributes
 // that are null on both sides and blocks that are on neither. Changes at the paths in replace force
 // a replacement. What the schema declares sensitive is hidden, whether it is marked or not.
 func (d *Differ) Resource(
@@ -340,7 +340,7 @@ func unnamed(nodes []*Node) []*Member {
 	return out
 }
 
-// secretBlocks returns a placeholder for blocks of which none may be shown.
+// secretBlocks returns a placeholder for blocks, none of which may be shown.
 func (d *Differ) secretBlocks(before, after cty.Value) []*Member {
 	was, is := AbsentIfNull(Unmarked(before)), AbsentIfNull(Unmarked(after))
 	if was != cty.NilVal && is != cty.NilVal && SameValue(was, is) {
