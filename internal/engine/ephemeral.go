@@ -27,7 +27,7 @@ type openEphemeral struct {
 
 	// The fields below belong to the renewing goroutine until done is closed.
 	private []byte
-	err     error // of the last renewal
+	err     error // returned by the last renewal
 }
 
 // ephemerals holds the ephemeral objects that a walk has opened.

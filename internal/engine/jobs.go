@@ -40,7 +40,7 @@ func (j *job) waitFor(on *job) {
 // jobQueue runs jobs, several at a time. The one that became ready last runs first, as in a walk.
 type jobQueue struct {
 	w     *walk
-	limit int // of running jobs
+	limit int // largest number of jobs that run at the same time
 
 	running sync.WaitGroup // the workers
 

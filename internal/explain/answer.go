@@ -181,7 +181,7 @@ type Provider struct {
 // Conditions are the conditions of an object and their result.
 type Conditions struct {
 	Status   string   `json:"status"`
-	Messages []string `json:"messages,omitempty"` // of those that failed
+	Messages []string `json:"messages,omitempty"` // the error messages of the conditions that failed
 	Places   []*Place `json:"places"`
 }
 

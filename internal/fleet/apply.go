@@ -39,7 +39,7 @@ type applying struct {
 	planned map[string]*Planned
 
 	mu      sync.Mutex
-	outputs map[string]map[string]cty.Value // of root modules that are done
+	outputs map[string]map[string]cty.Value // by name of the root module, for those that are done
 }
 
 // root applies the plan of one root module.

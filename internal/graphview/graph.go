@@ -45,7 +45,7 @@ type Node struct {
 	Kind    Kind
 	Address string // unique; without instance keys, except of nodes for some instances of a resource
 	Module  addrs.Module
-	Type    string // of resources
+	Type    string // the resource type; "" if the node is not a resource
 	// Resource is the address of the resource if the node stands for some of its instances, "" if it
 	// stands for the whole. Reads holds the instances to which an instance refers by their keys.
 	Resource string

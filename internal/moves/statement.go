@@ -90,7 +90,7 @@ type endpoint struct {
 	steps []endStep
 	res   addrs.Resource // zero for a module
 	key   addrs.InstanceKey
-	whole bool // of resources: written without a key, so that it means all instances
+	whole bool // set if a resource is written without a key, which means all of its instances
 }
 
 // endStep is a step of an endpoint's module path. anyKey matches all keys: it is set in the path of

@@ -62,7 +62,7 @@ type Store struct {
 	config Config
 	client *restapi.Client
 	base   *url.URL
-	query  url.Values // of all requests
+	query  url.Values // added to all requests
 
 	mu    sync.Mutex
 	locks map[string]*held // by workspace

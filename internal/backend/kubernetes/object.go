@@ -22,9 +22,9 @@ type object struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
 	Metadata   metadata          `json:"metadata"`
-	Type       string            `json:"type,omitempty"` // of a secret
-	Data       map[string][]byte `json:"data,omitempty"` // of a secret
-	Spec       *leaseSpec        `json:"spec,omitempty"` // of a lease
+	Type       string            `json:"type,omitempty"` // secrets only
+	Data       map[string][]byte `json:"data,omitempty"` // secrets only
+	Spec       *leaseSpec        `json:"spec,omitempty"` // leases only
 }
 
 type metadata struct {

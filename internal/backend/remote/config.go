@@ -146,7 +146,7 @@ type Store struct {
 	organization string
 	name         string // of the only workspace; "" if there may be several
 	local        string // name of the only workspace in this program
-	prefix       string // of the names of workspaces
+	prefix       string // prefix of workspace names in the service
 	tags         []string
 	project      string
 	create       bool // missing workspaces are created

@@ -17,7 +17,7 @@ import (
 // workspace is a workspace of the service.
 type workspace struct {
 	id, name string
-	mode     string // of execution
+	mode     string // the execution mode
 	tags     []string
 }
 

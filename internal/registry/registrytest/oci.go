@@ -46,7 +46,7 @@ type OCI struct {
 type OCIRepository struct {
 	Tags      map[string]string // to digests
 	manifests map[string][]byte // by digest
-	types     map[string]string // of manifests
+	types     map[string]string // media types of manifests
 	blobs     map[string][]byte
 }
 

@@ -40,7 +40,7 @@ type Historian interface {
 type Moment struct {
 	Revision uint64
 	Serial   uint64
-	At       time.Time // of the revision
+	At       time.Time // when the revision was made
 	Run      string    // the ID of the run, if the moment is the end of one
 }
 

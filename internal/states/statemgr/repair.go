@@ -29,7 +29,7 @@ type Repair struct {
 	lineage string
 	damaged []byte
 	written string        // version of the damaged snapshot, if the store is a backend.Swapper
-	parts   []DamagedPart // of a ledger
+	parts   []DamagedPart // only for a ledger
 }
 
 // Examine collects the readable parts of a damaged state. It returns nil if the state can be read.

@@ -19,7 +19,7 @@ type overview struct {
 	Title    string       `json:"title"`
 	Mode     string       `json:"mode"` // of the plan: normal, destroy, refresh-only; "" for a configuration
 	Version  string       `json:"version"`
-	Summary  string       `json:"summary,omitempty"` // of many root modules
+	Summary  string       `json:"summary,omitempty"` // only for a run of many root modules
 	Many     bool         `json:"many,omitempty"`    // the page is about many root modules
 	Chunk    int          `json:"chunk"`
 	Files    []string     `json:"files"`

@@ -24,7 +24,7 @@ type Source struct {
 	relevant      map[addrs.AbsResource][]plans.RelevantAttribute
 
 	indexChanges sync.Once
-	changes      map[addrs.AbsInstance]*plans.InstanceChange // of current objects
+	changes      map[addrs.AbsInstance]*plans.InstanceChange // changes of current objects, by address
 }
 
 // Listed returns the changes to show and count, in the order of the module tree. It omits the

@@ -40,14 +40,14 @@ type Live struct {
 type task struct {
 	addr    addrs.AbsInstance
 	deposed addrs.DeposedKey
-	name    string // of operations without an address
+	name    string // set if the operation has no address
 }
 
 // operation is what runs on an object.
 type operation struct {
 	what   string // "creating"
 	since  time.Time
-	action plans.Action // of a change
+	action plans.Action // set if the operation is a change
 	asked  bool         // next and direct are set
 	next   string       // the first of those that wait for it
 	direct int          // how many wait for it
