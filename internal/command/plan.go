@@ -32,7 +32,7 @@ the changes that were shown.`,
 				f.Vars = append(f.Vars, inputs.Flag{Unknown: true, Text: text})
 				return nil
 			})
-		fs.StringVar(&f.Against, "against", "", "Plan to bring back how the objects were at `RUN|TIME`: at the end "+
+		fs.StringVar(&f.Against, "against", "", "Plan to restore the objects as they were at `RUN|TIME`: at the end "+
 			"of a run, whose ID may be abbreviated, or at a time such as 2026-01-31T12:00:00Z. What can't be undone "+
 			"is listed. Needs the backend \"postgres\".")
 		fs.StringVar(&f.Out, "out", "", "Save the plan to `path`, for the apply command.")

@@ -131,8 +131,8 @@ func (s *Saved) inputs(ctx context.Context, at *session.Session, p *Planned) (ma
 		}
 	}
 	if err != nil {
-		return nil, tfdiags.Errorf("Failed to load the plan file", "What the plan of %s in %s was made from can't be read: "+
-			"%s.", p.Name, s.path, err)
+		return nil, tfdiags.Errorf("Failed to load the plan file",
+			"The inputs of the plan of %s in %s can't be read: %s.", p.Name, s.path, err)
 	}
 	return out, nil
 }
@@ -175,7 +175,7 @@ func contradictions(root string, planned, actual map[string]cty.Value) error {
 		return nil
 	}
 	return tfdiags.Errorf("The plan contradicts what was applied before",
-		"The plan was made for other outputs than there are now:\n  - %s\nNothing was changed here. Make a new plan.",
+		"The outputs differ from those that the plan was made with:\n  - %s\nNothing was changed here. Make a new plan.",
 		strings.Join(lines, "\n  - "))
 }
 

@@ -61,8 +61,8 @@ func Begin(s *Saved) (*Record, error) {
 func Resume(s *Saved) (*Record, error) {
 	rec, err := openRecord(s, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, tfdiags.Errorf("Nothing to resume", "There is no %s, so the plan was not applied yet. Apply it without "+
-			"-resume.", RecordPath(s.path))
+		return nil, tfdiags.Errorf("Nothing to resume",
+			"There is no %s, so the plan has not been applied yet. Apply it without -resume.", RecordPath(s.path))
 	}
 	return rec, err
 }

@@ -29,7 +29,7 @@ func validateRemoteExec(config cty.Value) error {
 	}
 	if set != 1 {
 		return tfdiags.Errorf("Invalid remote-exec provisioner configuration",
-			"Exactly one of \"inline\", \"script\" and \"scripts\" must be set; here it is %d of them.", set)
+			"Exactly one of \"inline\", \"script\" and \"scripts\" must be set, but %d of them are.", set)
 	}
 	return nil
 }

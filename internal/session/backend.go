@@ -44,7 +44,7 @@ func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err e
 		return LocalSettings(), false, nil
 	case block.Type == "cloud":
 		return nil, true, tfdiags.Errorf("Unsupported backend type",
-			"The settings of a cloud service belong into a \"cloud\" block instead of a \"backend\" "+
+			"The settings of a cloud service belong in a \"cloud\" block, not in a \"backend\" "+
 				"block.").At(block.TypeRange)
 	}
 	driver, err := all.Driver(block.Type)
