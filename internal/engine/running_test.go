@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -136,5 +137,46 @@ func TestNothingStartsAfterStop(t *testing.T) {
 		if found := tfdiags.FromError(err); len(found) != 1 || found[0].Summary != "Operation interrupted" {
 			t.Errorf("%s: %v", kind, err)
 		}
+	}
+}
+
+// TestContextIsReleased checks that an operation leaves nothing in the context of its caller, which
+// may outlive many operations.
+func TestContextIsReleased(t *testing.T) {
+	s := enginetest.NewSession(t.TempDir())
+	const config = "resource \"fake_thing\" \"a\" {\n  name = \"a\"\n}\n"
+	cfg, err := s.Load(map[string]string{"main.tf": config}, nil, tfdiags.Drop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := &countingContext{Context: context.Background(), done: make(chan struct{})}
+	plan, err := engine.Plan(ctx, cfg, s.State, s.Env(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.Apply(ctx, cfg, plan, s.Env(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if ctx.all.Load() == 0 || ctx.left.Load() != 0 {
+		t.Errorf("%d of %d registrations are left", ctx.left.Load(), ctx.all.Load())
+	}
+}
+
+// countingContext counts what waits for its end.
+type countingContext struct {
+	context.Context
+	done      chan struct{}
+	all, left atomic.Int32
+}
+
+func (c *countingContext) Done() <-chan struct{} { return c.done }
+
+// AfterFunc is called by package context for contexts that are derived from this one.
+func (c *countingContext) AfterFunc(func()) (stop func() bool) {
+	c.all.Add(1)
+	c.left.Add(1)
+	return func() bool {
+		c.left.Add(-1)
+		return true
 	}
 }

@@ -26,7 +26,7 @@ type walk struct {
 	graph *graph.Graph
 
 	halt   context.CancelFunc // stops the walk from starting new work; running work continues
-	halts  <-chan struct{}    // closed by halt
+	halts  <-chan struct{}    // closed by halt; nil before the walk, and after one that was not halted
 	calls  *calls
 	times  *timings.Walk
 	walker *dag.Walker
@@ -93,8 +93,8 @@ func (w *walk) run(ctx context.Context) error {
 	if w.op.defers {
 		w.deferred = make([]*deferredNode, w.graph.Edges.Len())
 	}
-	begin, halt := context.WithCancel(ctx)
-	w.halt, w.halts = halt, begin.Done()
+	begin, end := w.haltable(ctx)
+	defer end()
 	defer w.watchStop(ctx)()
 	defer w.op.env.Timings.Phase("walk")()
 	w.times = w.op.env.Timings.Walk(w.op.Phase.String(), len(w.graph.Nodes))
@@ -117,6 +117,19 @@ func (w *walk) run(ctx context.Context) error {
 		w.out.report(interrupted)
 	}
 	return w.out.errs.Err()
+}
+
+// haltable returns a context that ends when the walk is halted. Canceling ctx halts it too. end must
+// be called when the walk is over: it releases ctx, and what runs later can't be halted.
+func (w *walk) haltable(ctx context.Context) (begin context.Context, end func()) {
+	begin, w.halt = context.WithCancel(ctx)
+	w.halts = begin.Done()
+	return begin, func() {
+		if !w.halted() {
+			w.halts = nil
+		}
+		w.halt()
+	}
 }
 
 // watchStop halts the walk, and tells running providers to stop, when the environment's Stop is
@@ -293,9 +306,10 @@ func (w *walk) halted() bool {
 // untilHalted returns a context for work that must end when nothing new may start.
 func (w *walk) untilHalted(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
+	halts := w.halts // a copy: the walk may end before the goroutine starts
 	go func() {
 		select {
-		case <-w.halts:
+		case <-halts:
 			cancel()
 		case <-ctx.Done():
 		}
