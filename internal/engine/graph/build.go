@@ -21,8 +21,8 @@ type Transformer struct {
 var transformers = []*Transformer{
 	configTransformer, stateTransformer, importTransformer, providerTransformer, schemaTransformer,
 	analysisTransformer, changesTransformer, referenceTransformer, moduleTransformer, siblingsTransformer,
-	instancesTransformer, replaceTransformer, destroySplitTransformer, closeTransformer, targetTransformer, flagTransformer,
-	pruneTransformer, checkTransformer,
+	instancesTransformer, replaceTransformer, destroySplitTransformer, closeTransformer, targetTransformer,
+	flagTransformer, pruneTransformer, checkTransformer,
 }
 
 // build is a graph under construction, with what several transformers share. A transformer that

@@ -146,7 +146,8 @@ func (b *build) setValueReads(v *Value) {
 		for _, refs := range []*lang.Refs{&rule.Condition.Refs, &rule.Message.Refs} {
 			for _, ref := range refs.Objects {
 				if call, _, ok := lang.ModuleSubject(ref.Subject); ok && v.Kind != Variable {
-					v.CallReads = slices.DeleteFunc(v.CallReads, func(r CallRead) bool { return r.Call == m.Calls[call.Name] })
+					whole := m.Calls[call.Name]
+					v.CallReads = slices.DeleteFunc(v.CallReads, func(r CallRead) bool { return r.Call == whole })
 				}
 			}
 		}

@@ -51,9 +51,11 @@ func (f *nearest) passSiblingReads(n *Node) {
 		return
 	}
 	var out []*Value
-	if v, ok := n.Object.(*Value); ok && n.Split && len(f.b.siblingReads[v.Module]) > 0 &&
-		slices.ContainsFunc(f.b.siblingReads[v.Module], func(read siblingRead) bool { return read.to == v }) {
-		out = append(out, v)
+	if v, ok := n.Object.(*Value); ok && n.Split {
+		isOfValue := func(read siblingRead) bool { return read.to == v }
+		if slices.ContainsFunc(f.b.siblingReads[v.Module], isOfValue) {
+			out = append(out, v)
+		}
 	}
 	for _, to := range f.edges.Needs(n.ID) {
 		other := f.b.g.Nodes[to]

@@ -17,7 +17,7 @@ const (
 	KindCheck                      // check block
 	KindInspection                 // evaluates expressions that are not part of the configuration
 	KindModule                     // module call: decides the module's instances
-	KindPart                       // the work of another node in one instance of a module call; see transform_siblings.go
+	KindPart                       // the work of another node in one instance of a module call; see splitCall
 
 	KindExpand        // decides a resource's instances before their Steps run, or before they are planned
 	KindResource      // completes a resource: its value is final afterwards

@@ -103,9 +103,9 @@ func (b *build) awaits(r *Resource, read IndexedRead) bool {
 			}
 		}
 	}
+	guardNames := func(g lang.Guard) bool { return names(&g.Condition.Refs) }
 	for _, own := range r.Exprs.ownInstances(r.Addr.Resource) {
-		if chained || own.Index != nil && names(&own.Index.Refs) ||
-			slices.ContainsFunc(own.Guards, func(g lang.Guard) bool { return names(&g.Condition.Refs) }) {
+		if chained || own.Index != nil && names(&own.Index.Refs) || slices.ContainsFunc(own.Guards, guardNames) {
 			return false
 		}
 	}

@@ -295,8 +295,8 @@ func (d *depGraph) hub(x *depNode, set *states.Dependencies, except map[addrs.Co
 	}
 	h := d.setHubs[key]
 	if h == nil {
-		h = d.add(&depNode{addr: x.addr, resource: x.resource, suffix: x.suffix + " (dependencies)", hub: true, set: true,
-			key: x.key})
+		h = d.add(&depNode{addr: x.addr, resource: x.resource, suffix: x.suffix + " (dependencies)",
+			hub: true, set: true, key: x.key})
 		for dep := range set.All() {
 			if except[dep] {
 				continue

@@ -144,8 +144,9 @@ func (b *build) findNearest(order []dag.ID) {
 		}
 	}
 	f := &nearest{
-		b: b, edges: edges, index: make(map[*Resource]int32, len(b.g.Resources)), reached: make([]*resourceSet, b.g.Edges.Len()),
-		deps: make([]*resourceSet, len(b.g.Resources)), calls: map[dag.ID]*Module{},
+		b: b, edges: edges, index: make(map[*Resource]int32, len(b.g.Resources)),
+		reached: make([]*resourceSet, b.g.Edges.Len()),
+		deps:    make([]*resourceSet, len(b.g.Resources)), calls: map[dag.ID]*Module{},
 		without: map[setInModule]*resourceSet{}, arguments: map[dag.ID][]*Value{},
 	}
 	for i, r := range b.g.Resources {

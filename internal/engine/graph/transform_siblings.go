@@ -180,8 +180,8 @@ func (b *build) unsplittable(m *Module, nodes []*Node) error {
 				"and %s depends on it. A provider is configured once for all instances, so it can't depend on an "+
 				"argument that comes from one of them.", m.Path, n.Name).At(m.Call.Range)
 		case b.g.splitCalls[n] != nil:
-			return tfdiags.Errorf("Cycle: "+m.expand.Name, "%s refers to its own instances and is part of %s, which does so "+
-				"too. Only one of two nested module calls can refer to its own instances.", m.Path,
+			return tfdiags.Errorf("Cycle: "+m.expand.Name, "%s refers to its own instances and is part of %s, which "+
+				"does so too. Only one of two nested module calls can refer to its own instances.", m.Path,
 				b.g.splitCalls[n].Call.Path).At(m.Call.Range)
 		}
 	}
@@ -293,12 +293,14 @@ func (b *build) instancesOf(m *Module) (*splitCall, error) {
 
 func unknownSibling(f siblingRead, in addrs.ModuleInstance) error {
 	at := f.to.Expr.Range()
-	if i := slices.IndexFunc(f.read.Refs, func(ref lang.InstanceRef) bool { return ref.Index != nil }); i >= 0 {
-		at = f.read.Refs[i].Range
+	keyed := slices.IndexFunc(f.read.Refs, func(ref lang.InstanceRef) bool { return ref.Index != nil })
+	if keyed >= 0 {
+		at = f.read.Refs[keyed].Range
 	}
-	return tfdiags.Errorf("Unusable instance key", "The argument %q of %s refers to another instance of the same call by "+
-		"a key that is not known before anything is planned, or not valid. The keys of such references decide the "+
-		"order of the instances, so they can't depend on resources, data sources or sensitive values.", f.to.Name, in).At(at)
+	return tfdiags.Errorf("Unusable instance key",
+		"The argument %q of %s refers to another instance of the same call by a key that is not known before "+
+			"anything is planned, or not valid. The keys of such references decide the order of the instances, so "+
+			"they can't depend on resources, data sources or sensitive values.", f.to.Name, in).At(at)
 }
 
 // cycles returns an error if the reads between instances form a cycle. order has an edge for each.
@@ -308,8 +310,9 @@ func (r *splitCall) cycles(order *dag.Graph) error {
 	for i, list := range sources {
 		for _, s := range list {
 			if s.from == i {
-				errs = errs.Append(tfdiags.Errorf("Self-referential module call", "The argument %q of %s refers to the same "+
-					"instance of the call. It can refer to other instances only.", s.to.Name, r.list[i]).At(s.at))
+				errs = errs.Append(tfdiags.Errorf("Self-referential module call",
+					"The argument %q of %s refers to the same instance of the call. It can refer to other "+
+						"instances only.", s.to.Name, r.list[i]).At(s.at))
 			}
 		}
 	}

@@ -51,9 +51,9 @@ func (t *targeting) keptOf(r *Resource) []LeftOut {
 	}
 	unnamed := SelectOthers(t.matches[r])
 	for _, prior := range r.Prior {
+		isUnnamed := func(key addrs.InstanceKey) bool { return unnamed.Has(prior.Addr.Instance(key)) }
 		why := t.keptFor[prior.Addr]
-		if why != "" && slices.ContainsFunc(prior.SortedKeys(),
-			func(key addrs.InstanceKey) bool { return unnamed.Has(prior.Addr.Instance(key)) }) {
+		if why != "" && slices.ContainsFunc(prior.SortedKeys(), isUnnamed) {
 			out = append(out, LeftOut{prior.Addr.String(), why})
 		}
 	}

@@ -154,7 +154,8 @@ func (r *Resource) refersAt(other *Resource) hcl.Range {
 	for refs := range r.Exprs.References() {
 		for _, ref := range refs.Objects {
 			call, _, isCall := lang.ModuleSubject(ref.Subject)
-			if r.Module.ResourceOf(ref.Subject) == other || isCall && within != nil && r.Module.Calls[call.Name] == within {
+			if r.Module.ResourceOf(ref.Subject) == other ||
+				isCall && within != nil && r.Module.Calls[call.Name] == within {
 				return ref.Range
 			}
 		}
