@@ -322,6 +322,7 @@ func (p *resourcePlan) checkForceReplace() {
 	warn := func(format string, args ...any) {
 		w.out.warn(tfdiags.Warningf("Incompletely-matched force-replace resource instance", format, args...))
 	}
+	hasInstances := func(x *expansion) bool { return len(x.keys) > 0 }
 	for _, addr := range w.op.forceWhole[r.Addr] {
 		keyed := slices.IndexFunc(done,
 			func(x *expansion) bool { _, ok := x.has(addrs.NoKey); return !ok && len(x.keys) > 0 })
@@ -329,7 +330,7 @@ func (p *resourcePlan) checkForceReplace() {
 		case keyed >= 0:
 			warn("-replace=%s has no instance key, but the resource has several instances. Add a key, for "+
 				"example -replace='%s%s'.", addr, addr, done[keyed].keys[0])
-		case len(done) > 0 && !slices.ContainsFunc(done, func(x *expansion) bool { return len(x.keys) > 0 }):
+		case len(done) > 0 && !slices.ContainsFunc(done, hasInstances):
 			warn("-replace=%s has no effect, because the configuration declares no instance of it.", addr)
 		}
 	}

@@ -103,7 +103,8 @@ func (t *retypes) findResources(g *graph.Graph) {
 		}
 	}
 	for _, r := range g.Resources {
-		if r.Config != nil && r.Addr.Resource.Mode == addrs.Managed && r.Provider != nil && len(t.sources[r.Module]) > 0 {
+		isManaged := r.Config != nil && r.Addr.Resource.Mode == addrs.Managed
+		if isManaged && r.Provider != nil && len(t.sources[r.Module]) > 0 {
 			t.targets[r.Provider] = append(t.targets[r.Provider], r)
 		}
 	}
@@ -151,7 +152,8 @@ func (w *walk) retypePairs(list []*graph.Resource) []retype {
 	for _, to := range list {
 		sameName := w.retypes.named[sourceName{to.Module, to.Addr.Resource.Name}]
 		for i, from := range slices.Concat(sameName, w.retypes.sources[to.Module]) {
-			if from.Addr.Resource.Type == to.Addr.Resource.Type || i >= len(sameName) && slices.Contains(sameName, from) {
+			sameType := from.Addr.Resource.Type == to.Addr.Resource.Type
+			if sameType || i >= len(sameName) && slices.Contains(sameName, from) {
 				continue
 			}
 			pair, ok := w.movable(from, to)
@@ -199,7 +201,8 @@ func (w *walk) supports(ctx context.Context, pair retype) bool {
 		return impl.ReadResource(ctx, providers.ReadRequest{Type: pair.to.Addr.Resource.Type, Prior: resp.State,
 			Private: resp.Private, Identity: resp.Identity})
 	})
-	return !read.Diagnostics.HasErrors() && isObject(read.State, schema) && mostlyEqual(read.State, change.After, schema)
+	return !read.Diagnostics.HasErrors() && isObject(read.State, schema) &&
+		mostlyEqual(read.State, change.After, schema)
 }
 
 // isObject reports whether a value is an object that conforms to a schema.
@@ -223,7 +226,9 @@ func (w *walk) movable(from *retypeSource, to *graph.Resource) (retype, bool) {
 // leaves out attributes that only the provider can set, because they say nothing about whether two
 // objects are similar. computed reports whether the provider may set the argument too, for example
 // to a default.
-func plannedArguments(planned cty.Value, schema *configschema.Block, f func(name string, want cty.Value, computed bool)) {
+func plannedArguments(
+	planned cty.Value, schema *configschema.Block, f func(name string, want cty.Value, computed bool),
+) {
 	planned = unmark(planned)
 	for name := range planned.Type().AttributeTypes() {
 		attr, want := schema.Attributes[name], planned.GetAttr(name)

@@ -64,7 +64,10 @@ func (s *Session) against(name string) *engine.Past {
 		for r := range in.Resources() {
 			for key, inst := range r.Instances {
 				var object struct{ ID string }
-				if inst.Current != nil && json.Unmarshal(inst.Current.Attrs, &object) == nil && steps[object.ID] > then.step {
+				if inst.Current == nil || json.Unmarshal(inst.Current.Attrs, &object) != nil {
+					continue
+				}
+				if steps[object.ID] > then.step {
 					out[r.Addr.Instance(key)] = true
 				}
 			}
