@@ -133,9 +133,10 @@ func notSaved(path string, err error) error {
 
 // add adds the plan of a root module.
 func (a *Archive) add(r *roots.Root, plan []byte, about *PlanSummary, in []byte) error {
-	p := &Planned{Name: r.Name, Dir: filepath.ToSlash(r.Dir), State: r.State, Serial: about.Serial, Lineage: about.Lineage,
-		Workspace: about.Workspace, Changes: about.Changes, Records: about.Records, Counts: about.Counts,
-		Deferred: about.Deferred, Unknown: about.Unknown, Waits: about.Waits}
+	p := &Planned{Name: r.Name, Dir: filepath.ToSlash(r.Dir), State: r.State,
+		Serial: about.Serial, Lineage: about.Lineage, Workspace: about.Workspace, Changes: about.Changes,
+		Records: about.Records, Counts: about.Counts, Deferred: about.Deferred, Unknown: about.Unknown,
+		Waits: about.Waits}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var err error
@@ -215,7 +216,8 @@ func (a *Archive) Close(run *Run, results []*Result) error {
 		if p == nil || result.Failed() {
 			m.Errored = true
 			m.Failed = append(m.Failed, &Unplanned{Name: result.Root.Name, Dir: filepath.ToSlash(result.Root.Dir),
-				Status: result.Status(), Why: result.Why, Errors: a.errors[result.Root], Reads: readsOf(result.Root, in)})
+				Status: result.Status(), Why: result.Why, Errors: a.errors[result.Root],
+				Reads: readsOf(result.Root, in)})
 			continue
 		}
 		for _, needed := range run.Estate.Needs(result.Root) {
@@ -292,8 +294,9 @@ func Open(path string) (*Saved, error) {
 	case err != nil:
 		return fail("%s.", err)
 	case !Is(head):
-		return nil, tfdiags.Errorf("Not a plan of many root modules", "%s is not a plan that was saved with \"tofu roots "+
-			"plan -out\". The plan of a single root module is applied with \"tofu apply\".", path)
+		return nil, tfdiags.Errorf("Not a plan of many root modules",
+			"%s is not a plan that was saved with \"tofu roots plan -out\". The plan of a single root module is "+
+				"applied with \"tofu apply\".", path)
 	}
 	z, err := zip.OpenReader(path)
 	if err != nil {
@@ -367,10 +370,11 @@ func (s *Saved) Select(e *roots.Estate) ([]*roots.Root, error) {
 		case r == nil:
 			wrong = append(wrong, p.Name+": there is no such root module")
 		case r.State != p.State:
-			wrong = append(wrong, fmt.Sprintf("%s: its state is %s, and the plan was made for %s", p.Name, r.State.Show(),
-				p.State.Show()))
+			wrong = append(wrong, fmt.Sprintf("%s: its state is %s, and the plan was made for %s",
+				p.Name, r.State.Show(), p.State.Show()))
 		case filepath.ToSlash(r.Dir) != p.Dir:
-			wrong = append(wrong, fmt.Sprintf("%s: it was in the directory %s, seen from the working directory", p.Name, p.Dir))
+			wrong = append(wrong, fmt.Sprintf("%s: it was in the directory %s, seen from the working directory",
+				p.Name, p.Dir))
 		default:
 			out = append(out, r)
 		}

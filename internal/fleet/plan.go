@@ -181,7 +181,8 @@ func onlyReads(plan *plans.Plan) bool {
 func summarize(op *session.Operation, plan *plans.Plan) *PlanSummary {
 	reads := onlyReads(plan)
 	return &PlanSummary{Counts: planview.Count(plan), Changes: plan.Applyable && !reads,
-		Records:  reads || !plan.Applyable && plan.Mode == plans.Normal && !statefile.Equal(plan.Prior, op.State.State()),
+		Records: reads || !plan.Applyable && plan.Mode == plans.Normal &&
+			!statefile.Equal(plan.Prior, op.State.State()),
 		Deferred: len(plan.Deferred) + len(plan.DeferredModules), Unknown: plan.UnknownVariables(),
 		Serial: op.State.Snapshot.Serial, Lineage: op.State.Snapshot.Lineage, Workspace: op.Location.Workspace}
 }
@@ -224,8 +225,8 @@ func (p *planning) reader(s *session.Session, reader *roots.Root, in *inputs) fu
 		if outputs == nil {
 			return nil, false, tfdiags.Errorf("The order of root modules was not known",
 				"%s reads the state of %s, which is planned in the same run. That was not known before, because the "+
-					"settings of the data source depend on values that only the plan knows. Declare in roots.tofu.hcl that "+
-					"%s comes after %s, with the argument \"after\".", reader.Name, of.Name, reader.Name, of.Name)
+					"settings of the data source depend on values that only the plan knows. Declare in roots.tofu.hcl "+
+					"that %s comes after %s, with the argument \"after\".", reader.Name, of.Name, reader.Name, of.Name)
 		}
 		in.add(of.Name, reader.ReadBy(addr.Config()), outputs)
 		return outputs.values, true, nil

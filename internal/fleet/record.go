@@ -51,8 +51,9 @@ func Begin(s *Saved) (*Record, error) {
 	}
 	if len(rec.done) > 0 {
 		rec.Close()
-		return nil, tfdiags.Errorf("The plan was applied before", "%s records what an earlier run did. To apply what is "+
-			"left of the plan, use -resume=%s.", RecordPath(s.path), s.path)
+		return nil, tfdiags.Errorf("The plan was applied before",
+			"%s records what an earlier run did. To apply what is left of the plan, use -resume=%s.",
+			RecordPath(s.path), s.path)
 	}
 	return rec, nil
 }

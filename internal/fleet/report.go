@@ -106,7 +106,8 @@ func (r *Report) JUnit(w io.Writer) error {
 	s := junitSuite{Name: "tofu roots " + r.Summary.Operation, Tests: len(r.Roots), Failures: r.Summary.Failed,
 		Errors: r.Summary.Interrupted, Skipped: r.Summary.Skipped + r.Summary.Postponed}
 	for _, root := range r.Roots {
-		c := junitCase{Name: root.Name, Class: s.Name, Seconds: fmt.Sprintf("%.3f", root.Seconds), Out: counts(root.Changes)}
+		c := junitCase{Name: root.Name, Class: s.Name, Seconds: fmt.Sprintf("%.3f", root.Seconds),
+			Out: counts(root.Changes)}
 		if root.Why != "" {
 			c.Skipped = &junitMessage{Message: string(root.Status) + ": " + root.Why}
 		}

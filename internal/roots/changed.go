@@ -82,7 +82,9 @@ func (e *Estate) Changed(files []string) func(*Root) bool {
 		}
 		files := r.files()
 		if r.Declared != nil {
-			more, _ := read.Do(r.Declared.File, func() ([]string, error) { return filesReadByDeclarations(r.Declared.File), nil })
+			more, _ := read.Do(r.Declared.File, func() ([]string, error) {
+				return filesReadByDeclarations(r.Declared.File), nil
+			})
 			files = append(files, more...)
 		}
 		for _, path := range files {

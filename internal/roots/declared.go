@@ -214,8 +214,8 @@ func (r *Root) checkBackend(m *configs.Module) error {
 		return nil
 	}
 	return tfdiags.Errorf("Settings without a backend block",
-		"The root module %q has no backend block that these settings could complete. Add one to a file in %s: terraform { "+
-			"backend \"TYPE\" {} }.", r.Name, r.Dir).At(r.Declared.BackendRange)
+		"The root module %q has no backend block that these settings could complete. Add one to a file in %s: "+
+			"terraform { backend \"TYPE\" {} }.", r.Name, r.Dir).At(r.Declared.BackendRange)
 }
 
 // resolve finds the root modules that the files refer to, and adds them to what others read.

@@ -86,7 +86,10 @@ func Load(ctx context.Context, dirs []string, open func(dir string) *session.Ses
 	errs := tree.errs
 	e := &Estate{Graph: &dag.Graph{}, byState: make(map[StateID]*Root), byName: make(map[string]*Root)}
 	for _, path := range tree.files {
-		if !slices.ContainsFunc(dirs, func(dir string) bool { return Absolute(dir) == Absolute(filepath.Dir(path)) }) {
+		isNamed := slices.ContainsFunc(dirs, func(dir string) bool {
+			return Absolute(dir) == Absolute(filepath.Dir(path))
+		})
+		if !isNamed {
 			e.Unread = append(e.Unread, path)
 		}
 	}
@@ -219,9 +222,9 @@ func (e *Estate) index() error {
 		}
 		if other := e.byState[r.State]; other != nil {
 			errs.Add(declaredAt(tfdiags.Errorf("Two root modules with one state",
-				"The root modules %s and %s have the same state, %s. Each would destroy the objects of the other. Give "+
-					"one of them another backend, or select another workspace in it.", other.Name, r.Name, r.State.Show()),
-				r, other))
+				"The root modules %s and %s have the same state, %s. Each would destroy the objects of the other. "+
+					"Give one of them another backend, or select another workspace in it.",
+				other.Name, r.Name, r.State.Show()), r, other))
 			continue
 		}
 		e.byState[r.State] = r
@@ -282,7 +285,8 @@ func (e *Estate) cycles() error {
 			r, next := e.Roots[id], e.Roots[cycle[(i+1)%len(cycle)]]
 			for _, read := range r.Reads {
 				if read.Root == next {
-					lines = append(lines, fmt.Sprintf("%s needs %s at %s", r.Name, next.Name, tfdiags.Place(read.Range)))
+					lines = append(lines,
+						fmt.Sprintf("%s needs %s at %s", r.Name, next.Name, tfdiags.Place(read.Range)))
 					break
 				}
 			}

@@ -73,8 +73,8 @@ func (e *Estate) checkSelection(s *Selection) error {
 			fits := func(r *Root) bool { return matchesAny([]string{p}, r.Name) }
 			switch {
 			case !doublestar.ValidatePattern(p):
-				errs.Add(tfdiags.Errorf("Invalid pattern", "The pattern -%s=%s is not valid. In a pattern, * stands for any "+
-					"characters but slashes, and ** for any characters.", option.name, p))
+				errs.Add(tfdiags.Errorf("Invalid pattern", "The pattern -%s=%s is not valid. In a pattern, * stands "+
+					"for any characters but slashes, and ** for any characters.", option.name, p))
 			case !slices.ContainsFunc(e.Roots, fits):
 				errs.Add(tfdiags.Errorf("No such root module", "-%s=%s matches no root module.%s", option.name, p,
 					e.didYouMean(p)))
@@ -83,7 +83,8 @@ func (e *Estate) checkSelection(s *Selection) error {
 	}
 	for _, words := range s.Tags {
 		for word := range strings.SplitSeq(words, ",") {
-			if !slices.ContainsFunc(e.Roots, func(r *Root) bool { return slices.Contains(r.Tags(), word) }) {
+			isKnown := slices.ContainsFunc(e.Roots, func(r *Root) bool { return slices.Contains(r.Tags(), word) })
+			if !isKnown {
 				errs.Add(tfdiags.Errorf("No such tag", "No root module has the tag %q. To list the tags, run: "+
 					"tofu roots list -json", word))
 			}
@@ -123,7 +124,8 @@ func (e *Estate) CheckDestroy(selected []*Root) error {
 		}
 		for _, read := range r.Reads {
 			if read.Root != nil && in[read.Root] && read.Kind != After {
-				lines = append(lines, fmt.Sprintf("%s reads %s at %s", r.Name, read.Root.Name, tfdiags.Place(read.Range)))
+				lines = append(lines,
+					fmt.Sprintf("%s reads %s at %s", r.Name, read.Root.Name, tfdiags.Place(read.Range)))
 				break
 			}
 		}

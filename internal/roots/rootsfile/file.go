@@ -115,7 +115,8 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 
 func addLocals(locals map[string]hcl.Expression, body *hclsyntax.Body) (errs tfdiags.Diagnostics) {
 	for _, block := range body.Blocks {
-		errs = errs.Append(tfdiags.Errorf("Unsupported block", "A locals block has arguments only.").At(block.DefRange()))
+		errs = errs.Append(tfdiags.Errorf("Unsupported block",
+			"A locals block has arguments only.").At(block.DefRange()))
 	}
 	for name, attr := range body.Attributes {
 		if _, twice := locals[name]; twice {
@@ -187,8 +188,8 @@ func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
 	if path.Clean(name) != name || strings.ContainsAny(name, `\*?[]{}`) || strings.HasPrefix(name, "/") ||
 		strings.HasPrefix(name, "../") || name == ".." {
 		return nil, tfdiags.Errorf("Invalid name of a root module",
-			"The name %q is not allowed. A name has parts with slashes between them, such as \"prod/network\", without "+
-				"the characters * ? [ ] { } and \\.", name).At(block.DefRange())
+			"The name %q is not allowed. A name has parts with slashes between them, such as \"prod/network\", "+
+				"without the characters * ? [ ] { } and \\.", name).At(block.DefRange())
 	}
 	dir, err := text(block, "path", name, ctx) // as for root modules that the file doesn't declare
 	if err != nil {
@@ -211,7 +212,8 @@ func text(block *hclsyntax.Block, name, missing string, ctx *hcl.EvalContext) (s
 	v, err = convert.Convert(v, cty.String)
 	switch {
 	case err != nil || !v.IsKnown():
-		return "", tfdiags.Errorf("Invalid configuration", "The argument %q must be a string.", name).At(attr.Expr.Range())
+		return "", tfdiags.Errorf("Invalid configuration",
+			"The argument %q must be a string.", name).At(attr.Expr.Range())
 	case v.IsNull():
 		return missing, nil
 	}

@@ -44,8 +44,9 @@ func (s *scope) resolve(name string) error {
 	expr := s.exprs[name]
 	for i, other := range s.open {
 		if other == name {
+			cycle := strings.Join(append(s.open[i:], name), ", ")
 			return tfdiags.Errorf("Local values refer to each other",
-				"These local values depend on themselves: %s.", strings.Join(append(s.open[i:], name), ", ")).At(expr.Range())
+				"These local values depend on themselves: %s.", cycle).At(expr.Range())
 		}
 	}
 	s.open = append(s.open, name)

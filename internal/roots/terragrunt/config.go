@@ -87,7 +87,8 @@ const maxDepth = 20
 // read reads a file for a unit. depth is the number of files that lead to it.
 func (u *unit) read(path string, depth int) (*config, error) {
 	if depth > maxDepth {
-		return nil, fmt.Errorf("more than %d files lead to %s, so some of them read each other in a cycle", maxDepth, path)
+		return nil, fmt.Errorf("more than %d files lead to %s, so some of them read each other in a cycle",
+			maxDepth, path)
 	}
 	src, body, err := parse(u.real(path))
 	if err != nil {

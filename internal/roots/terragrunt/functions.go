@@ -33,7 +33,8 @@ func (c *config) functions(depth int) map[string]function.Function {
 	out := c.constant(depth)
 	for name, why := range dynamic {
 		out[name] = function.New(&function.Spec{
-			VarParam: &function.Parameter{Name: "args", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true},
+			VarParam: &function.Parameter{Name: "args", Type: cty.DynamicPseudoType,
+				AllowNull: true, AllowUnknown: true},
 			Type: func([]cty.Value) (cty.Type, error) {
 				return cty.DynamicPseudoType, fmt.Errorf("the result of %s is not constant: %s", name, why)
 			},
@@ -56,8 +57,10 @@ func (c *config) constant(depth int) map[string]function.Function {
 		"get_terragrunt_dir":          texts(func([]string) (string, error) { return slash(c.unit.dir), nil }),
 		"get_original_terragrunt_dir": texts(func([]string) (string, error) { return slash(c.unit.dir), nil }),
 		"get_working_dir":             texts(func([]string) (string, error) { return slash(c.unit.dir), nil }),
-		"get_parent_terragrunt_dir":   texts(func(args []string) (string, error) { return slash(c.including(args)), nil }),
-		"get_repo_root":               texts(func([]string) (string, error) { return repository(c.unit.dir) }),
+		"get_parent_terragrunt_dir": texts(func(args []string) (string, error) {
+			return slash(c.including(args)), nil
+		}),
+		"get_repo_root": texts(func([]string) (string, error) { return repository(c.unit.dir) }),
 		"get_path_from_repo_root": texts(func([]string) (string, error) {
 			top, err := repository(c.unit.dir)
 			if err != nil {

@@ -318,26 +318,32 @@ func merge(all []*wanted) *template {
 	same := func(equal func(w *wanted) bool) bool {
 		return !slices.ContainsFunc(all, func(w *wanted) bool { return !equal(w) })
 	}
-	if text := first.text(); same(func(w *wanted) bool { return w.text() == text }) {
+	text := first.text()
+	sameText := same(func(w *wanted) bool { return w.text() == text })
+	if sameText {
 		return &template{text: text}
 	}
-	if !same(func(w *wanted) bool { return len(w.segments) == len(first.segments) }) {
+	sameLength := same(func(w *wanted) bool { return len(w.segments) == len(first.segments) })
+	if !sameLength {
 		return nil
 	}
 	t := &template{}
 	for i, s := range first.segments {
-		if same(func(w *wanted) bool { return w.segments[i].text == s.text }) {
+		isFixed := same(func(w *wanted) bool { return w.segments[i].text == s.text })
+		if isFixed {
 			t.text += s.text
 			continue
 		}
-		if !same(func(w *wanted) bool { return w.segments[i].value }) {
+		isValue := same(func(w *wanted) bool { return w.segments[i].value })
+		if !isValue {
 			return nil
 		}
 		v := varying{name: s.name}
 		for _, w := range all {
 			v.values = append(v.values, w.segments[i].typed)
 		}
-		if !same(func(w *wanted) bool { return w.segments[i].typed.Type().Equals(s.typed.Type()) }) {
+		sameType := same(func(w *wanted) bool { return w.segments[i].typed.Type().Equals(s.typed.Type()) })
+		if !sameType {
 			for j, w := range all {
 				v.values[j] = cty.StringVal(w.segments[i].text)
 			}

@@ -153,7 +153,8 @@ func (im *importer) find() ([]*unit, error) {
 		return nil, err
 	}
 	if len(dirs)+len(stacks) == 0 {
-		return nil, tfdiags.Errorf("Nothing to import", "There is no %s or %s in or below %s.", fileName, stackName, im.top)
+		return nil, tfdiags.Errorf("Nothing to import",
+			"There is no %s or %s in or below %s.", fileName, stackName, im.top)
 	}
 	copied := im.copiedByStacks(stacks)
 	var units []*unit
@@ -181,8 +182,8 @@ func (im *importer) name(dir string) string {
 
 // kept lists blocks and arguments that are imported, or not needed.
 var kept = []string{"include", "locals", "dependency", "dependencies", "inputs", "remote_state", "terraform",
-	"generate", "feature", "catalog", "terragrunt_version_constraint", "terraform_version_constraint", "terraform_binary",
-	"download_dir"}
+	"generate", "feature", "catalog", "terragrunt_version_constraint", "terraform_version_constraint",
+	"terraform_binary", "download_dir"}
 
 // read reads a unit and adds its root module.
 func (im *importer) read(u *unit) {

@@ -96,8 +96,8 @@ func (r *rewriter) visit(expr hclsyntax.Expression) {
 		r.all(e.Wrapped)
 	case *hclsyntax.FunctionCallExpr:
 		if why := dynamic[e.Name]; why != "" {
-			r.errs = r.errs.Append(tfdiags.Errorf("Unsupported expression", "The result of %s is not constant: %s.", e.Name,
-				why).At(expr.Range()))
+			r.errs = r.errs.Append(tfdiags.Errorf("Unsupported expression",
+				"The result of %s is not constant: %s.", e.Name, why).At(expr.Range()))
 			return
 		}
 		if _, known := language[e.Name]; !known {
