@@ -105,13 +105,14 @@ func (op *Operation) claimed(ctx context.Context, plan *plans.Plan) (*plans.Foot
 		*out = *plan.Footprint
 	}
 	for i := range plan.Remote {
-		if err := op.checkRemote(ctx, &plan.Remote[i], func(store backend.Store) bool {
+		claim := func(store backend.Store) bool {
 			same := shared && own.Holds(store)
 			if same {
 				out.Foreign = append(out.Foreign, plan.Remote[i].OutputsRead)
 			}
 			return same
-		}); err != nil {
+		}
+		if err := op.checkRemote(ctx, &plan.Remote[i], claim); err != nil {
 			return nil, err
 		}
 	}

@@ -337,8 +337,9 @@ func (p *Location) Reencrypt(ctx context.Context) (int, error) {
 	ledger, ok := p.Store.(statemgr.Ledger)
 	switch {
 	case !ok:
-		return 0, tfdiags.Errorf("The state is encrypted as a whole", "Only the backend \"postgres\" encrypts the parts "+
-			"of a state one by one. Here, the next command that writes the state encrypts it with the present method.")
+		return 0, tfdiags.Errorf("The state is encrypted as a whole",
+			"Only the backend \"postgres\" encrypts the parts of a state one by one. Here, the next command that "+
+				"writes the state encrypts it with the present method.")
 	case p.codec == nil:
 		return 0, tfdiags.Errorf("The state has no encryption method", "Nothing says how to encrypt the state: add an "+
 			"encryption block with a method for it. To remove the encryption, set the method \"unencrypted\" with the "+
@@ -346,8 +347,8 @@ func (p *Location) Reencrypt(ctx context.Context) (int, error) {
 	}
 	written, err := ledger.Reencrypt(ctx, p.Workspace, p.codec)
 	if err != nil {
-		return written, tfdiags.Errorf("Failed to encrypt the state again", "%s Encrypted %d parts before. Run the command "+
-			"again to continue.", tfdiags.Sentence(err), written)
+		return written, tfdiags.Errorf("Failed to encrypt the state again",
+			"%s Encrypted %d parts before. Run the command again to continue.", tfdiags.Sentence(err), written)
 	}
 	return written, nil
 }

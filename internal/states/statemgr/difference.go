@@ -43,7 +43,8 @@ func objectChanges(from, to *states.State) []ObjectChange {
 	for id, place := range allObjects(to) {
 		old := find(from, id)
 		if !statefile.SameObject(old, place.obj) || old != nil && providerOf(from, id.Addr) != place.provider {
-			c := ObjectChange{ObjectID: id, Object: place.obj, Provider: place.provider, Existed: from.Instance(id.Addr) != nil}
+			c := ObjectChange{ObjectID: id, Object: place.obj, Provider: place.provider,
+				Existed: from.Instance(id.Addr) != nil}
 			if old != nil && sameIdentity(old, providerOf(from, id.Addr), &c) {
 				c.From = &ObjectID{id.Addr, id.Deposed}
 			}

@@ -83,11 +83,12 @@ func (r *ledgerRecorder) started(op *Operation) {
 	if op.reads() {
 		return
 	}
-	if err := r.starts.add(op, func(take func() []*Operation) error {
+	start := func(take func() []*Operation) error {
 		ctx, cancel := r.context()
 		defer cancel()
 		return r.run.Start(ctx, take)
-	}); err != nil {
+	}
+	if err := r.starts.add(op, start); err != nil {
 		r.fail(err)
 	}
 }

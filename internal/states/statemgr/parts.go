@@ -47,9 +47,10 @@ func (p *parts) read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) 
 	p.lost = in.Lost
 	snap := p.content.snapshot()
 	if in.Outdated {
-		warn(tfdiags.Warningf("Outdated encryption", "Parts of the state are encrypted with another method or key than "+
-			"new ones, or not at all, so they need the fallback. Parts that change are encrypted again; \"tofu state "+
-			"reencrypt\" does that for the rest."))
+		warn(tfdiags.Warningf("Outdated encryption",
+			"Parts of the state are encrypted with another method or key than new ones, or not at all, so they need "+
+				"the fallback. Parts that change are encrypted again; \"tofu state reencrypt\" does that for "+
+				"the rest."))
 	}
 	for _, lost := range in.Lost {
 		rec := recovery{header: header{Who: lost.Who}, interrupted: lost.Steps}
