@@ -267,7 +267,8 @@ func volatile(in any, places ...hcl.Range) []*Source {
 			return nil
 		}
 		rng := call.Range()
-		if len(places) == 0 || slices.ContainsFunc(places, func(at hcl.Range) bool { return within(rng, at) }) {
+		isInside := func(at hcl.Range) bool { return within(rng, at) }
+		if len(places) == 0 || slices.ContainsFunc(places, isInside) {
 			out = append(out, &Source{Reference: call.Name + "()", Place: placeOf(&rng), Changed: Changed,
 				Text: volatileFunctions[call.Name]})
 		}

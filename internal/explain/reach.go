@@ -109,8 +109,9 @@ func (r *reach) block(of *graph.Resource) *use {
 		if !r.ref(ref, of.Module, rep) {
 			continue
 		}
+		isInside := func(at hcl.Range) bool { return within(ref.Range, at) }
 		for name, ranges := range places {
-			if slices.ContainsFunc(ranges, func(at hcl.Range) bool { return within(ref.Range, at) }) {
+			if slices.ContainsFunc(ranges, isInside) {
 				u.attributes[name] = true
 			}
 		}

@@ -38,7 +38,8 @@ func Value(ctx context.Context, s *Subject, addr addrs.AbsValue) (*Answer, error
 	}
 	values, err := s.Values(ctx)
 	in := e.fill(out, addr, values)
-	if err != nil && slices.ContainsFunc(out.Instances, func(c *Content) bool { return c.Value == "" }) {
+	isMissing := func(c *Content) bool { return c.Value == "" }
+	if err != nil && slices.ContainsFunc(out.Instances, isMissing) {
 		out.Problem = tfdiags.FormatError(err)
 	}
 	if v.Expr != nil {

@@ -68,7 +68,8 @@ func (g *Graph) WriteMermaid(w io.Writer) error {
 	for _, e := range g.Edges {
 		fmt.Fprintf(m.out, "  n%d --> n%d\n", e.To, e.From)
 	}
-	if slices.ContainsFunc(g.Nodes, func(n Node) bool { return n.class() != "" }) {
+	hasClasses := slices.ContainsFunc(g.Nodes, func(n Node) bool { return n.class() != "" })
+	if hasClasses {
 		fmt.Fprint(m.out, classesMermaid)
 	}
 	return m.out.Flush()

@@ -80,7 +80,8 @@ func judge(diags tfdiags.Diagnostics, results *checks.Results, expected []*expec
 			continue // reported by plan and apply
 		}
 		seen[key] = true
-		if i := slices.IndexFunc(expected, func(x *expectation) bool { return x.covers(addr) }); i >= 0 {
+		i := slices.IndexFunc(expected, func(x *expectation) bool { return x.covers(addr) })
+		if i >= 0 {
 			expected[i].met = true
 			continue
 		}

@@ -31,11 +31,11 @@ func (e *execution) findProviders() error {
 	}
 	for _, local := range slices.SortedFunc(maps.Keys(names),
 		func(a, b addrs.LocalProviderConfig) int { return strings.Compare(a.String(), b.String()) }) {
+		knows := func(r *configs.TestRun) bool { return e.Suite.subjects[r].knows(local.LocalName) }
 		switch {
 		case e.subject.knows(local.LocalName):
 			e.place(local, local)
-		case !slices.ContainsFunc(e.file.Runs,
-			func(r *configs.TestRun) bool { return e.Suite.subjects[r].knows(local.LocalName) }):
+		case !slices.ContainsFunc(e.file.Runs, knows):
 			errs = append(errs, tfdiags.Errorf("Configuration of an unknown provider",
 				"%s has a provider block for %q, but no module that it tests uses a provider of that name. "+
 					"Remove the block, or add the provider to required_providers of a module.",

@@ -237,11 +237,12 @@ func (f *fileRun) checkRun(name string, at hcl.Range) error {
 	if _, ok := f.outputs[name]; ok {
 		return nil
 	}
+	isNamed := func(r *configs.TestRun) bool { return r.Name == name }
 	why := fmt.Sprintf("This file has no run %q.", name)
 	switch {
 	case f.planned[name]:
 		why = fmt.Sprintf("The run %q only plans. Only outputs of runs with command = apply can be used.", name)
-	case slices.ContainsFunc(f.file.Runs, func(r *configs.TestRun) bool { return r.Name == name }):
+	case slices.ContainsFunc(f.file.Runs, isNamed):
 		why = fmt.Sprintf("The run %q has not been executed yet. Only outputs of earlier runs can be used.", name)
 	}
 	return tfdiags.Errorf("Reference to unknown run", "%s", why).At(at)
