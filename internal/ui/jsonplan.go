@@ -283,7 +283,8 @@ type lostObject struct {
 func pastJSON(past *plans.Past) against {
 	out := against{At: past.At.UTC().Format(time.RFC3339Nano), Run: past.Run, Lost: []lostObject{}}
 	for _, lost := range past.Lost {
-		entry := lostObject{Address: lost.Addr.String(), Reason: lost.Why, Attributes: lost.Attributes, Text: lost.Text()}
+		entry := lostObject{Address: lost.Addr.String(), Reason: lost.Why,
+			Attributes: lost.Attributes, Text: lost.Text()}
 		if lost.MovedTo != nil {
 			entry.MovedTo = lost.MovedTo.String()
 		}

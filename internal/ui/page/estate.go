@@ -73,7 +73,8 @@ func WriteEstate(w io.Writer, e *Estate) error {
 		for i, r := range e.Roots {
 			first := len(d.out.Nodes)
 			if r.Show != nil {
-				if err := r.Show(func(c *Content) error { return d.add(i, c) }); err != nil {
+				add := func(c *Content) error { return d.add(i, c) }
+				if err := r.Show(add); err != nil {
 					return fmt.Errorf("%s: %w", r.Name, err)
 				}
 				d.out.Roots[i].Errors = r.Errors // Show may have found some

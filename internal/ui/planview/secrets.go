@@ -64,7 +64,8 @@ func MarkOutput(v cty.Value, p addrs.Provider, r addrs.Resource) cty.Value {
 // outputs. Such a read has planned outputs of another root module, and only the plan of that root
 // module says whether they are sensitive.
 func MarkPlanned(v cty.Value, p addrs.Provider, r addrs.Resource) cty.Value {
-	if p != addrs.BuiltinTerraform || r.Mode != addrs.Data || r.Type != "terraform_remote_state" || v.IsNull() || !v.IsKnown() {
+	isRemote := p == addrs.BuiltinTerraform && r.Mode == addrs.Data && r.Type == "terraform_remote_state"
+	if !isRemote || v.IsNull() || !v.IsKnown() {
 		return MarkOutput(v, p, r)
 	}
 	outputs := v.GetAttr("outputs")

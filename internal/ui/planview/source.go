@@ -95,8 +95,8 @@ func (s *Source) driftAt(paths func(*plans.InstanceChange) []cty.Path) []*plans.
 	}
 	var out []*plans.InstanceChange
 	for _, c := range all {
-		if slices.ContainsFunc(paths(c),
-			func(path cty.Path) bool { return differAt(c.Before, c.After, path) }) {
+		differs := func(path cty.Path) bool { return differAt(c.Before, c.After, path) }
+		if slices.ContainsFunc(paths(c), differs) {
 			out = append(out, c)
 		}
 	}

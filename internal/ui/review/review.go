@@ -30,8 +30,8 @@ var titles = map[planview.Kind]struct{ title, word, sign string }{
 	planview.Destroyed: {"Destroyed", "destroy", "−"}, planview.Replaced: {"Replaced", "replace", "±"},
 	planview.Forgotten: {"Forgotten: left as they are, and no longer managed", "forget", "."},
 	planview.Updated:   {"Updated", "update", "~"}, planview.Created: {"Created", "create", "+"},
-	planview.Imported: {"Imported without a change", "import", "⇣"}, planview.Read: {"Read during the apply", "read", "≤"},
-	planview.Moved: {"Moved", "move", "→"},
+	planview.Imported: {"Imported without a change", "import", "⇣"},
+	planview.Read:     {"Read during the apply", "read", "≤"}, planview.Moved: {"Moved", "move", "→"},
 }
 
 const kinds = planview.Moved + 1
@@ -231,8 +231,8 @@ func (w *writer) body() {
 	case 1:
 		w.add("> The length of this text is limited: 1 change is not shown. `tofu show` shows the whole plan.\n")
 	default:
-		w.add(fmt.Sprintf("> The length of this text is limited: %d changes are not shown. `tofu show` shows the whole "+
-			"plan.\n", hidden))
+		w.add(fmt.Sprintf("> The length of this text is limited: %d changes are not shown. "+
+			"`tofu show` shows the whole plan.\n", hidden))
 	}
 }
 
