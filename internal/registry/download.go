@@ -50,7 +50,8 @@ func (c *Client) Fetch(ctx context.Context, d Download, dst *os.File) error {
 	}
 	t := &download{client: c, url: d.URL, auth: d.Auth}
 	t.file = transfer.File{Open: t.open, Dst: dst, Limit: d.Limit, Progress: d.Progress}
-	if err := c.repeat(ctx, d.Retries, func() (time.Duration, error) { return t.attempt(ctx) }); err != nil {
+	attempt := func() (time.Duration, error) { return t.attempt(ctx) }
+	if err := c.repeat(ctx, d.Retries, attempt); err != nil {
 		return fmt.Errorf("fetching %s: %w", httpclient.Redact(d.URL), err)
 	}
 	return nil

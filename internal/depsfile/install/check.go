@@ -16,7 +16,8 @@ import (
 // Providers in elsewhere are not installed here and are skipped. initCommand is the command that
 // installs providers, for advice.
 func Check(
-	reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewhere map[addrs.Provider]bool, initCommand string,
+	reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewhere map[addrs.Provider]bool,
+	initCommand string,
 ) error {
 	var errs tfdiags.Diagnostics
 	for _, p := range reqs.Providers() {

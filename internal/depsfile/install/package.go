@@ -59,8 +59,8 @@ func (in *installer) fromStore(
 		return result{}, false
 	}
 	in.notify(Installing{p, lock.Version})
-	if err := in.put(ctx, p, lock.Version,
-		func(dest string) error { return in.Store.Place(content, dest) }); err != nil {
+	place := func(dest string) error { return in.Store.Place(content, dest) }
+	if err := in.put(ctx, p, lock.Version, place); err != nil {
 		return failed("Failed to install provider", fmt.Errorf("installing provider %s %s: %w", p.ForDisplay(),
 			lock.Version, err)), true
 	}

@@ -11,7 +11,8 @@ import (
 // Open opens a key provider with the arguments of its block and an empty environment.
 func Open(d *encryption.KeyDriver, args map[string]cty.Value) (encryption.KeyProvider, error) {
 	config := d.Config()
-	if err := blocks.Decode(cty.ObjectVal(args), config, func(string) string { return "" }, tfdiags.Drop); err != nil {
+	noEnv := func(string) string { return "" }
+	if err := blocks.Decode(cty.ObjectVal(args), config, noEnv, tfdiags.Drop); err != nil {
 		return nil, err
 	}
 	return d.Open(config, false)

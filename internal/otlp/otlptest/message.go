@@ -104,10 +104,11 @@ func Decode(request []byte) ([]Span, error) {
 	}
 	err = whole.each(1, func(group message) error { // ResourceSpans
 		who := map[string]string{}
-		if err := group.each(1, func(resource message) (err error) {
+		err := group.each(1, func(resource message) (err error) {
 			who, err = resource.attributes(1)
 			return err
-		}); err != nil {
+		})
+		if err != nil {
 			return err
 		}
 		return group.each(2, func(scope message) error { // ScopeSpans

@@ -86,8 +86,8 @@ func sign(t testing.TB, key *openpgp.Entity, data []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	at := key.PrimaryKey.CreationTime.Add(time.Minute)
-	if err := openpgp.DetachSign(&out, key, bytes.NewReader(data),
-		&packet.Config{Time: func() time.Time { return at }}); err != nil {
+	config := &packet.Config{Time: func() time.Time { return at }}
+	if err := openpgp.DetachSign(&out, key, bytes.NewReader(data), config); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
