@@ -30,7 +30,7 @@ func (r *Run) claim(
 ) error {
 	var held, changed error
 	workspaces := slices.AppendSeq([]int64{workspace}, maps.Values(foreign))
-	if err := r.enter(ctx, tx, workspaces, func(b *pgx.Batch) {
+	err := r.enter(ctx, tx, workspaces, func(b *pgx.Batch) {
 		r.addClaims(b, workspace, f)
 		r.claimOutputs(b, f.Foreign, foreign)
 		b.Queue(conflicts, r.info.ID).QueryRow(func(row pgx.Row) (err error) {
@@ -38,7 +38,8 @@ func (r *Run) claim(
 			return err
 		})
 		r.queueChanges(b, workspace, f, &changed)
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	if held != nil {
@@ -192,7 +193,7 @@ func (r *Run) queueChanges(b *pgx.Batch, workspace int64, f *plans.Footprint, ch
 // running, or has changed the workspace since a revision.
 func (r *Run) replace(ctx context.Context, tx session, workspace, base int64) error {
 	var held, changed error
-	if err := r.enter(ctx, tx, []int64{workspace}, func(b *pgx.Batch) {
+	err := r.enter(ctx, tx, []int64{workspace}, func(b *pgx.Batch) {
 		b.Queue(running, []int64{workspace}, r.info.ID).QueryRow(func(row pgx.Row) (err error) {
 			held, err = lockedBy(row)
 			return err
@@ -201,7 +202,8 @@ func (r *Run) replace(ctx context.Context, tx session, workspace, base int64) er
 			changed, err = changedBy(row)
 			return err
 		})
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	if held != nil {

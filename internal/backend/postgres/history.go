@@ -51,8 +51,8 @@ func (s *Store) Moment(ctx context.Context, workspace, text string) (out *statem
 		var revision *int64
 		run := ""
 		if at, ok := parseTime(text); ok {
-			err = tx.QueryRow(ctx, "SELECT max(id) FROM revision WHERE workspace = $1::bigint AND at <= $2::timestamptz",
-				w.id, at).Scan(&revision)
+			err = tx.QueryRow(ctx, "SELECT max(id) FROM revision "+
+				"WHERE workspace = $1::bigint AND at <= $2::timestamptz", w.id, at).Scan(&revision)
 		} else {
 			run, revision, err = runEnd(ctx, tx, w.id, text)
 		}
@@ -338,7 +338,8 @@ func vacuum(ctx context.Context, tx pgx.Tx, workspace int64, keep time.Duration,
 		out.Since = *at
 	}
 	for _, table := range []string{"object_history", "output_history"} {
-		tag, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE workspace = $1::bigint AND until <= $2::bigint", workspace, first)
+		tag, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE workspace = $1::bigint AND until <= $2::bigint",
+			workspace, first)
 		if err != nil {
 			return err
 		}

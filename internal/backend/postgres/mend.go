@@ -62,15 +62,15 @@ func (s *Store) damage(
 			continue
 		}
 		scan := &tableScan{s, workspace, codec, t}
-		if err := scan.each(ctx, func(rows []sealedRow) error {
+		err = scan.each(ctx, func(rows []sealedRow) error {
 			for _, row := range rows {
 				cause := scan.read(ctx, &row)
 				if cause == nil {
 					readable = true
 					continue
 				}
-				part := statemgr.DamagedPart{What: strings.TrimSpace(t.id(row.key)), Cause: cause, Document: row.document,
-					Table: t.name, Key: row.key, Current: versioned[t.name] != ""}
+				part := statemgr.DamagedPart{What: strings.TrimSpace(t.id(row.key)), Cause: cause,
+					Document: row.document, Table: t.name, Key: row.key, Current: versioned[t.name] != ""}
 				if part.Current {
 					var err error
 					if part.Restored, err = scan.earlier(ctx, row.key); err != nil {
@@ -80,7 +80,8 @@ func (s *Store) damage(
 				out = append(out, part)
 			}
 			return nil
-		}); err != nil {
+		})
+		if err != nil {
 			return nil, explained(err)
 		}
 	}
@@ -137,18 +138,20 @@ func (s *Store) Mend(ctx context.Context, workspace string, info backend.LockInf
 			return fmt.Errorf("the workspace %q has no state any more", workspace)
 		}
 		var held error
-		if err := r.enter(ctx, tx, []int64{w.id}, func(b *pgx.Batch) {
+		err := r.enter(ctx, tx, []int64{w.id}, func(b *pgx.Batch) {
 			b.Queue(running, []int64{w.id}, r.info.ID).QueryRow(func(row pgx.Row) (err error) {
 				held, err = lockedBy(row)
 				return err
 			})
-		}); err != nil || held != nil {
+		})
+		if err != nil || held != nil {
 			return errors.Join(err, held)
 		}
 		revision := w.revision + 1
 		last.Queue("UPDATE workspace SET revision = $2::bigint, serial = serial + 1, program = $3::text "+
 			"WHERE id = $1::bigint", w.id, revision, version.String)
-		last.Queue("INSERT INTO revision (workspace, id, serial, run) VALUES ($1::bigint, $2::bigint, $3::bigint, $4::text)",
+		last.Queue("INSERT INTO revision (workspace, id, serial, run) "+
+			"VALUES ($1::bigint, $2::bigint, $3::bigint, $4::text)",
 			w.id, revision, w.serial+1, r.info.ID)
 		for i := range parts {
 			mendPart(last, w.id, revision, &parts[i])
@@ -166,13 +169,14 @@ func mendPart(b *pgx.Batch, workspace, revision int64, part *statemgr.DamagedPar
 		args = append(args, column)
 	}
 	columns, values := t.columns(), t.parameters(2, "")
-	where := fmt.Sprintf("workspace = $1::bigint AND (%s) = (%s)", strings.Join(columns, ", "), strings.Join(values, ", "))
+	where := fmt.Sprintf("workspace = $1::bigint AND (%s) = (%s)",
+		strings.Join(columns, ", "), strings.Join(values, ", "))
 	switch {
 	case part.Restored != "":
 		b.Queue("DELETE FROM "+t.name+" WHERE "+where, args...)
 		args = append(slices.Clone(args[:len(args)-1]), part.Restored)
-		b.Queue(fmt.Sprintf("INSERT INTO %s (%s) SELECT %[2]s FROM %[1]s_history WHERE %[3]s", t.name, versioned[t.name],
-			where), args...)
+		b.Queue(fmt.Sprintf("INSERT INTO %s (%s) SELECT %[2]s FROM %[1]s_history WHERE %[3]s",
+			t.name, versioned[t.name], where), args...)
 		b.Queue(fmt.Sprintf("UPDATE %s_history SET until = $%d::bigint WHERE %s", t.name, len(args)+1, where),
 			append(slices.Clip(args), revision)...)
 		b.Queue(fmt.Sprintf("UPDATE %s SET since = $%d::bigint WHERE %s", t.name, len(args)+1, where),

@@ -29,8 +29,8 @@ func (s *Store) prepare(ctx context.Context) error {
 	var server, present int
 	table := pgx.Identifier{s.schema, "schema_version"}.Sanitize()
 	err := repeat(ctx, func() error { // one round trip, if the table exists
-		return s.pool.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, coalesce(max(version), 0) FROM "+table).
-			Scan(&server, &present)
+		return s.pool.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, "+
+			"coalesce(max(version), 0) FROM "+table).Scan(&server, &present)
 	})
 	var failed *pgconn.PgError
 	if errors.As(err, &failed) && (failed.Code == noTable || failed.Code == noSchema) {

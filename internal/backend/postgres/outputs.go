@@ -38,7 +38,9 @@ func checkOutputs(ctx context.Context, tx session, read *plans.OutputsRead) erro
 		return err
 	}
 	if w == nil {
-		return &statemgr.ChangedError{What: fmt.Sprintf("the workspace %q, whose outputs the plan has read,", read.Workspace)}
+		return &statemgr.ChangedError{
+			What: fmt.Sprintf("the workspace %q, whose outputs the plan has read,", read.Workspace),
+		}
 	}
 	present := slices.DeleteFunc(slices.Clone(read.Names), func(name string) bool {
 		return slices.Contains(read.Missing, name)

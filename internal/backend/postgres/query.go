@@ -55,8 +55,8 @@ func (s *Store) Query(
 func (s *Store) becomeReader(ctx context.Context, tx pgx.Tx) error {
 	role := s.schema + queryRole
 	var may bool
-	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1::text AND pg_has_role(oid, 'MEMBER'))",
-		role).Scan(&may)
+	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_roles "+
+		"WHERE rolname = $1::text AND pg_has_role(oid, 'MEMBER'))", role).Scan(&may)
 	if err != nil || !may {
 		return err
 	}
@@ -86,7 +86,8 @@ func eachRow(result *pgconn.ResultReader, columns func([]backend.Column), row fu
 	}
 	_, err := result.Close()
 	if err == nil && cols == nil {
-		return &backend.QueryError{Message: "the statement has no result", Hint: "Only queries are possible, such as SELECT."}
+		return &backend.QueryError{Message: "the statement has no result",
+			Hint: "Only queries are possible, such as SELECT."}
 	}
 	return err
 }

@@ -254,8 +254,8 @@ func (r *tableScan) replace(ctx context.Context, rows []sealedRow, visible []*st
 
 // parseParts parses the text of parts of a state file.
 func parseParts(outputs, instances, results string) (*statefile.File, error) {
-	r := &reading{text: []byte(`{"version":4,"terraform_version":"1.0.0","serial":1,"lineage":"","outputs":{` + outputs +
-		`},"resources":[`)}
+	r := &reading{text: []byte(`{"version":4,"terraform_version":"1.0.0","serial":1,"lineage":"","outputs":{` +
+		outputs + `},"resources":[`)}
 	if instances != "" {
 		r.resource("", "managed", "a", "a", `provider["a.test/a/a"]`)
 		r.text = append(r.text, instances+"]}"...)

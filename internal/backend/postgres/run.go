@@ -332,7 +332,8 @@ func (r *Run) Start(ctx context.Context, next func() []*statemgr.Operation) erro
 			SELECT run.workspace, run.id, o.address, o.deposed, o.action, clock_timestamp(), o.document
 			FROM run, unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS o (address, deposed, action, document)
 			ON CONFLICT (run, address, deposed) DO UPDATE SET action = excluded.action, started = excluded.started,
-				document = excluded.document`, r.info.ID, r.fence.Load(), addresses, deposed, actions, documents).Exec(found)
+				document = excluded.document`, r.info.ID, r.fence.Load(), addresses, deposed, actions, documents).
+			Exec(found)
 		return nil
 	}, nil))
 }
@@ -364,11 +365,13 @@ func (r *Run) Write(ctx context.Context, next func() *statemgr.Change) (serial, 
 		if err != nil {
 			return err
 		}
-		t := &transcript{tx: tx, batch: last, writing: r.writing, workspace: w.id, revision: w.revision, serial: w.serial}
+		t := &transcript{tx: tx, batch: last, writing: r.writing,
+			workspace: w.id, revision: w.revision, serial: w.serial}
 		r.ended(t, c)
 		if !claimed.Empty() {
 			t.next(claimed)
-			t.exec("INSERT INTO revision (workspace, id, serial, run) VALUES ($1::bigint, $2::bigint, $3::bigint, $4::text)",
+			t.exec("INSERT INTO revision (workspace, id, serial, run) "+
+				"VALUES ($1::bigint, $2::bigint, $3::bigint, $4::text)",
 				t.serial, r.info.ID)
 			if err := t.write(ctx, claimed); err != nil {
 				return err
@@ -486,8 +489,9 @@ func (s *Store) EndRun(ctx context.Context, workspace, id string) error {
 			return err
 		}
 		var running bool
-		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM run r JOIN workspace w ON w.id = r.workspace "+
-			"WHERE r.id = $1::text AND w.name = $2::text AND r.ended IS NULL)", id, workspace).Scan(&running); err != nil {
+		err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM run r JOIN workspace w ON w.id = r.workspace "+
+			"WHERE r.id = $1::text AND w.name = $2::text AND r.ended IS NULL)", id, workspace).Scan(&running)
+		if err != nil {
 			return err
 		}
 		if !running {

@@ -382,7 +382,8 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	change := statemgr.Difference(present.State, file.State)
 	change.Base, change.Replaces, change.Serial, change.Lineage = present.Revision, true, file.Serial, file.Lineage
 	run := s.NewRun(workspace, nil, statemgr.NewLockInfo("put"))
-	if _, _, err = run.Write(ctx, func() *statemgr.Change { return change }); err != nil {
+	_, _, err = run.Write(ctx, func() *statemgr.Change { return change })
+	if err != nil {
 		return fmt.Errorf("writing the state: %w", err)
 	}
 	return nil
