@@ -31,7 +31,8 @@ func With(args Args, more ...Args) Args {
 func Open(t *testing.T, d *backend.Driver, args Args, change ...func(config any)) (backend.Store, error) {
 	t.Helper()
 	config := d.Config()
-	if err := blocks.Decode(cty.ObjectVal(args), config, func(string) string { return "" }, tfdiags.Drop); err != nil {
+	noEnv := func(string) string { return "" }
+	if err := blocks.Decode(cty.ObjectVal(args), config, noEnv, tfdiags.Drop); err != nil {
 		return nil, err
 	}
 	for _, f := range change {

@@ -112,8 +112,8 @@ func workspaces(t *testing.T, a, b backend.Store) {
 	got, err = a.List(t.Context())
 	isSorted := slices.IsSorted(got)
 	got = slices.DeleteFunc(got, func(n string) bool { return n == ws }) // it exists anyway
-	if want := slices.DeleteFunc(names, func(n string) bool { return n == "a" }); err != nil || !isSorted ||
-		!slices.Equal(got, want) {
+	want := slices.DeleteFunc(names, func(n string) bool { return n == "a" })
+	if err != nil || !isSorted || !slices.Equal(got, want) {
 		t.Errorf("lists %q, %v; want %q", got, err, want)
 	}
 }

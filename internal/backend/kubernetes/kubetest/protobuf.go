@@ -18,16 +18,17 @@ func decodeLease(body []byte) (Object, error) {
 		return nil, errors.New("the object has no prefix of the binary form")
 	}
 	var raw []byte
-	if err := fields(envelope, func(n protowire.Number, value []byte) error {
+	err := fields(envelope, func(n protowire.Number, value []byte) error {
 		if n == 2 {
 			raw = value
 		}
 		return nil
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	out := Object{"metadata": Object{}, "spec": Object{}}
-	err := fields(raw, func(n protowire.Number, value []byte) error {
+	err = fields(raw, func(n protowire.Number, value []byte) error {
 		switch n {
 		case 1:
 			return decodeMetadata(value, out["metadata"].(Object))
@@ -55,10 +56,11 @@ func decodeMetadata(data []byte, out Object) error {
 				out[name] = entries
 			}
 			entry := map[protowire.Number]string{}
-			if err := fields(value, func(n protowire.Number, text []byte) error {
+			err := fields(value, func(n protowire.Number, text []byte) error {
 				entry[n] = string(text)
 				return nil
-			}); err != nil {
+			})
+			if err != nil {
 				return err
 			}
 			entries[entry[1]] = entry[2]

@@ -368,12 +368,14 @@ func (s *Server) post(r *request) (any, *refusal) {
 		return nil, &refusal{http.StatusUnprocessableEntity, "Name can't be blank"}
 	}
 	a := in.Data.Attributes
-	if slices.ContainsFunc(s.workspaces, func(w *Workspace) bool { return w.Name == a.Name }) {
+	isTaken := slices.ContainsFunc(s.workspaces, func(w *Workspace) bool { return w.Name == a.Name })
+	if isTaken {
 		return nil, &refusal{http.StatusUnprocessableEntity, "Name has already been taken"}
 	}
-	if i := strings.IndexFunc(a.Name, func(c rune) bool {
+	hasOther := strings.ContainsFunc(a.Name, func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_')
-	}); i >= 0 {
+	})
+	if hasOther {
 		return nil, &refusal{http.StatusUnprocessableEntity, "Name can only include letters, numbers, -, and _"}
 	}
 	w := &Workspace{Name: a.Name, Mode: a.ExecutionMode, Tags: a.TagNames,
