@@ -292,8 +292,9 @@ func (a *App) printInterrupt(count int) {
 
 // printFailure says why an operation ends early.
 func (a *App) printFailure(err error) {
-	a.Printer.Message(ui.Text{Text: "\n" + termtext.Wrap("Results can't be recorded in the state any more: "+
-		tfdiags.Sentence(err)+" Running operations are being finished, and no new ones start; please wait.", 78) + "\n"})
+	text := "Results can't be recorded in the state any more: " + tfdiags.Sentence(err) +
+		" Running operations are being finished, and no new ones start; please wait."
+	a.Printer.Message(ui.Text{Text: "\n" + termtext.Wrap(text, 78) + "\n"})
 }
 
 // unknownCommand returns the error for a word that is not in a table of commands. path leads to the

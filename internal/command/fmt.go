@@ -84,6 +84,11 @@ func runFmt(_ context.Context, app *App, flags *fmtFlags, args []string) error {
 	return nil
 }
 
+// isFormatted reports whether files of this name are formatted.
+func isFormatted(name string) bool {
+	return slices.ContainsFunc(fmtSuffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+}
+
 // target formats a path that the user named.
 func (f *formatter) target(path string) {
 	info, err := os.Stat(path)
@@ -92,7 +97,7 @@ func (f *formatter) target(path string) {
 		f.errs = f.errs.Append(tfdiags.Errorf("No file or directory at "+path, "%s", err))
 	case info.IsDir():
 		f.dir(path)
-	case slices.ContainsFunc(fmtSuffixes, func(s string) bool { return strings.HasSuffix(path, s) }):
+	case isFormatted(path):
 		f.file(path)
 	default:
 		f.errs = f.errs.Append(tfdiags.Errorf("Not a file that can be formatted",
@@ -116,7 +121,7 @@ func (f *formatter) dir(path string) {
 			if f.Recursive {
 				f.dir(inside)
 			}
-		case slices.ContainsFunc(fmtSuffixes, func(s string) bool { return strings.HasSuffix(name, s) }):
+		case isFormatted(name):
 			f.file(inside)
 		}
 	}

@@ -92,8 +92,8 @@ func unreadFiles(paths []string) tfdiags.Diagnostic {
 	}
 	dir := filepath.Dir(paths[0])
 	return tfdiags.Warningf("Unread "+rootsfile.FileName, "Only a file in the directory of the command is read, or in "+
-		"those that it gets. These are not:\n  - %s\nThe root modules below are found, but without what the file says. To "+
-		"work with it, name its directory, such as: tofu roots list %s", strings.Join(lines, "\n  - "), dir)
+		"those that it gets. These are not:\n  - %s\nThe root modules below are found, but without what the file "+
+		"says. To work with it, name its directory, such as: tofu roots list %s", strings.Join(lines, "\n  - "), dir)
 }
 
 // quiet returns a terminal without input that prints to out, in the form that the options of the

@@ -103,8 +103,8 @@ func (a *App) rootsPage(ctx context.Context, vars session.Variables, selected []
 		about.Roots[i] = one
 		for _, read := range r.Reads {
 			if to, ok := at[read.Root]; ok && read.Root != r {
-				one.Reads = append(one.Reads, page.Read{Root: to, Kind: string(read.Kind), User: read.User, At: &read.Range,
-					All: read.Outputs.All, Outputs: read.Outputs.Names})
+				one.Reads = append(one.Reads, page.Read{Root: to, Kind: string(read.Kind), User: read.User,
+					At: &read.Range, All: read.Outputs.All, Outputs: read.Outputs.Names})
 			}
 		}
 		if r.Err != nil {

@@ -60,14 +60,16 @@ func (s *showRun) savedRoot(saved *fleet.Saved, path string) (*fleet.Planned, er
 		switch {
 		case p.Name != name:
 		case p.Plan == "" && (s.flags.Format != "" || len(s.documents) > 0):
-			return nil, tfdiags.Errorf("No plan of this root module", "%s has no changes, so %s has no plan of it.", name, path)
+			return nil, tfdiags.Errorf("No plan of this root module",
+				"%s has no changes, so %s has no plan of it.", name, path)
 		default:
 			return p, nil
 		}
 	}
-	if slices.ContainsFunc(saved.Failed, func(f *fleet.Unplanned) bool { return f.Name == name }) {
-		return nil, tfdiags.Errorf("No plan of this root module", "%s has no plan of %s, because planning failed. Without "+
-			"-root, show says why.", path, name)
+	hasFailed := slices.ContainsFunc(saved.Failed, func(f *fleet.Unplanned) bool { return f.Name == name })
+	if hasFailed {
+		return nil, tfdiags.Errorf("No plan of this root module",
+			"%s has no plan of %s, because planning failed. Without -root, show says why.", path, name)
 	}
 	hint := ""
 	if near := suggest.Nearest(name, saved.Names()); near != "" {
@@ -246,8 +248,8 @@ func (e *estateShow) formatted(ctx context.Context, path string, shown []*fleet.
 		})
 	}
 	if e.flags.Events != "" {
-		return badUsage("Root module required", "The durations of -events are shown for one root module: choose it with "+
-			"-root=NAME.")
+		return badUsage("Root module required",
+			"The durations of -events are shown for one root module: choose it with -root=NAME.")
 	}
 	out, err := e.app.openDocument(e.flags.Out)
 	if err != nil {

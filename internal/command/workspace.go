@@ -222,8 +222,8 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 		if err != nil {
 			return err
 		}
-		if err := w.change(ctx, a, f,
-			func(open *session.OpenedState) error { return open.Push(ctx, initial, true) }); err != nil {
+		push := func(open *session.OpenedState) error { return open.Push(ctx, initial, true) }
+		if err := w.change(ctx, a, f, push); err != nil {
 			return err
 		}
 		a.Say("%s\n\nIts state is a copy of %s.", created, f.State)
