@@ -61,7 +61,8 @@ func (e *env) around(ctx context.Context, diags *diag.Diagnostics, op, name stri
 
 // check runs an operation that accesses no files.
 func (e *env) check(ctx context.Context, diags *diag.Diagnostics, op, name string) {
-	if err := e.faults.Around(ctx, op, name, func() error { return nil }); err != nil {
+	nothing := func() error { return nil }
+	if err := e.faults.Around(ctx, op, name, nothing); err != nil {
 		diags.AddError("Cannot "+op+" "+name, err.Error())
 	}
 }

@@ -115,7 +115,8 @@ func checkKey(v any, p cty.Path) diag.Diagnostics {
 // diffNote plans a new revision if the content changes.
 func diffNote(ctx context.Context, d *schema.ResourceDiff, meta any) error {
 	if e, ok := meta.(*env); ok {
-		if err := e.faults.Around(ctx, "plan", d.Get("key").(string), func() error { return nil }); err != nil {
+		nothing := func() error { return nil }
+		if err := e.faults.Around(ctx, "plan", d.Get("key").(string), nothing); err != nil {
 			return err
 		}
 	}
