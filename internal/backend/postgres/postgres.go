@@ -174,7 +174,8 @@ func (s *Store) pipeline(
 		}
 		if do != nil {
 			err = send(ctx, conn, b)
-			if b = new(pgx.Batch); err == nil {
+			b = new(pgx.Batch)
+			if err == nil {
 				err = do(ctx, conn, b)
 			}
 		}

@@ -130,7 +130,8 @@ func (s *Store) read(
 		})
 		return nil
 	}, func(ctx context.Context, _ session, last *pgx.Batch) error {
-		if r = (&reading{codec: codec}); w != nil {
+		r = &reading{codec: codec}
+		if w != nil {
 			r.state(ctx, last, w, parts)
 		}
 		return nil

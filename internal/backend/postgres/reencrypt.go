@@ -59,7 +59,8 @@ func (s *Store) Reencrypt(ctx context.Context, workspace string, codec statemgr.
 	for i := range sealedTables {
 		r := &tableScan{s, workspace, codec, &sealedTables[i]}
 		n, err := r.reencrypt(ctx)
-		if written += n; err != nil {
+		written += n
+		if err != nil {
 			return written, explained(err)
 		}
 	}

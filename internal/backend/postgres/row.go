@@ -117,7 +117,8 @@ func without(v any, path cty.Path) any {
 		return nil
 	}
 	if inner, has := members[name]; has {
-		if members[name] = without(inner, path[1:]); members[name] == nil {
+		members[name] = without(inner, path[1:])
+		if members[name] == nil {
 			delete(members, name)
 		}
 	}
