@@ -75,7 +75,8 @@ func (v resourceVisit) awaitedWhole(reads instanceReads) []*graph.Resource {
 	var out []*graph.Resource
 	for _, read := range v.r.Awaited {
 		var single instanceReads
-		if single, reads = reads.cut(read.Of.Addr.Resource); single == nil {
+		single, reads = reads.cut(read.Of.Addr.Resource)
+		if single == nil {
 			out = append(out, read.Of)
 		}
 	}

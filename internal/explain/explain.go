@@ -62,7 +62,8 @@ func Explain(ctx context.Context, s *Subject, target addrs.Target) (answer *Answ
 			continue
 		}
 		o := e.object(c)
-		if different[o.explanation(0, true)] = true; len(different) > maxDifferent {
+		different[o.explanation(0, true)] = true
+		if len(different) > maxDifferent {
 			answer.Omitted++
 			continue
 		}

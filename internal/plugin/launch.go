@@ -161,7 +161,8 @@ func environment(l Launch, level hclog.Level) []string {
 		set[name] = true
 	}
 	for _, name := range append(pluginLogs, "TF_LOG_PROVIDER_"+strings.ReplaceAll(l.Provider.Type, "-", "_")) {
-		if name = strings.ToUpper(name); !set[name] {
+		name = strings.ToUpper(name)
+		if !set[name] {
 			out = append(out, name+"="+level.String())
 		}
 	}
