@@ -89,7 +89,8 @@ func (s *graphSubject) mayDeclare(target addrs.Target) bool {
 		if call == nil || step.Key != addrs.NoKey && !mayHave(cfg, call.Count, call.ForEach, step.Key) {
 			return false
 		}
-		if cfg = cfg.Children[step.Name]; cfg == nil {
+		cfg = cfg.Children[step.Name]
+		if cfg == nil {
 			return false
 		}
 	}

@@ -101,7 +101,8 @@ func queryFailed(query string, e *backend.QueryError) error {
 // cutAt cuts a text before a character, which is counted from 1.
 func cutAt(text string, position int) (before, rest string, ok bool) {
 	for i := range text {
-		if position--; position == 0 {
+		position--
+		if position == 0 {
 			return text[:i], text[i:], true
 		}
 	}

@@ -254,7 +254,8 @@ func (g *generation) content(t *template, full string) (text string, names []str
 	names = make([]string, len(t.varying))
 	for i, v := range t.varying {
 		var isNew bool
-		if names[i], isNew = g.variable(v, full); isNew {
+		names[i], isNew = g.variable(v, full)
+		if isNew {
 			fmt.Fprintf(&declarations, "\nvariable %q {\n  type = %s\n}\n", names[i], v.values[0].Type().FriendlyName())
 		}
 	}

@@ -387,7 +387,8 @@ func (w *writer) withMembers(text string, g *planview.Group) string {
 		return text
 	}
 	_, left := rest.Members(shown)
-	if names = names[:shown]; left > 0 {
+	names = names[:shown]
+	if left > 0 {
 		names = append(names, fmt.Sprintf("and %d more", left))
 	}
 	whole := strings.TrimSuffix(text, endOfBlock) + fmt.Sprintf("<details><summary>%s</summary>\n\n%s\n%s%s",
