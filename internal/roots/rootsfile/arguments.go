@@ -66,7 +66,7 @@ func (a *arguments) decode(body *hclsyntax.Body, ctx *hcl.EvalContext, names []s
 			vars, err := variables(attr.Expr, ctx)
 			a.variables, errs = vars, errs.AppendError(err)
 		case name == "after":
-			refs, err := references(attr.Expr, ctx)
+			refs, err := predecessors(attr.Expr, ctx)
 			a.after, errs = refs, errs.AppendError(err)
 		default:
 			v, err := evaluate(attr.Expr, ctx)

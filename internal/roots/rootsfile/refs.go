@@ -18,6 +18,24 @@ func references(expr hclsyntax.Expression, ctx *hcl.EvalContext) ([]Ref, error) 
 	return f.refs, f.errs.Err()
 }
 
+// predecessors returns the root modules in an "after" argument. Each element of a list in brackets must
+// refer to one.
+func predecessors(expr hclsyntax.Expression, ctx *hcl.EvalContext) ([]Ref, error) {
+	elements := []hclsyntax.Expression{expr}
+	if list, ok := expr.(*hclsyntax.TupleConsExpr); ok {
+		elements = list.Exprs
+	}
+	var errs tfdiags.Diagnostics
+	for _, e := range elements {
+		if !refersTo(e, "root") {
+			errs = errs.Append(tfdiags.Errorf("Invalid reference to a root module", "The argument \"after\" is a list of "+
+				"root modules: after = [root[\"prod/network\"]].").At(e.Range()))
+		}
+	}
+	refs, err := references(expr, ctx)
+	return refs, errs.AppendError(err).Err()
+}
+
 type finder struct {
 	refs []Ref
 	seen map[Ref]bool
