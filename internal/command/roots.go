@@ -70,7 +70,7 @@ func (a *App) loadEstate(ctx context.Context, args []string) (*roots.Estate, err
 		return a.Session.At(dir, a.quiet(io.Discard))
 	})
 	if err == nil && len(estate.Roots) == 0 {
-		return nil, tfdiags.Errorf("No root modules", "There are no directories with configuration below %s.",
+		return nil, tfdiags.Errorf("No root modules", "No directory with configuration was found in %s or below.",
 			strings.Join(args, ", "))
 	}
 	switch {
