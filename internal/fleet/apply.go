@@ -180,7 +180,8 @@ func (a *applying) checkInputs(ctx context.Context, s *session.Session, p *Plann
 	return errs.Err()
 }
 
-// actual returns the outputs of a root module that is done, in this run or in one before.
+// actual returns the outputs that a root module has now. It is done, in this run or in one before, or
+// it is not selected.
 func (a *applying) actual(ctx context.Context, root string) (map[string]cty.Value, error) {
 	a.mu.Lock()
 	out, ok := a.outputs[root]
@@ -188,11 +189,12 @@ func (a *applying) actual(ctx context.Context, root string) (map[string]cty.Valu
 	if ok {
 		return out, nil
 	}
-	if a.planned[root] == nil {
+	r := a.run.Estate.ByName(root)
+	if r == nil {
 		return nil, tfdiags.Errorf("A root module is missing",
-			"The plan was made from the outputs of %s, which is not in it.", root)
+			"The plan was made from the outputs of %s, which is not here.", root)
 	}
-	s := a.run.open(a.run.Estate.ByName(root), io.Discard)
+	s := a.run.open(r, io.Discard)
 	defer s.Close()
 	open, err := s.OpenState(ctx, session.StateRequest{Vars: a.run.Options.Variables})
 	if err != nil {

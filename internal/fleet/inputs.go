@@ -22,8 +22,9 @@ import (
 	"tofu/internal/ui"
 )
 
-// inputs are the planned outputs of other root modules that a plan was made from, by name of the
-// root module: those that the configuration uses.
+// inputs are the outputs of other root modules that a plan was made from, by name of the root module:
+// those that the configuration uses. They are planned ones, or those in the state of a root module
+// that isn't selected.
 type inputs struct {
 	mu    sync.Mutex
 	roots map[string]map[string]cty.Value

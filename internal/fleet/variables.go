@@ -26,13 +26,16 @@ func (p *planning) setVariables(ctx context.Context, s *session.Session, r *root
 			in.add(of.Name, r.ReadByVariables(of), planned)
 			return planned.values, nil
 		}
-		outputs, err := p.stored.Do(of, func() (map[string]cty.Value, error) { return p.run.storedOutputs(ctx, of) })
-		if err == nil && outputs == nil {
+		stored, err := p.stored.Do(of, func() (map[string]cty.Value, error) { return p.run.storedOutputs(ctx, of) })
+		if err == nil && stored == nil {
 			err = tfdiags.Errorf("Outputs of a root module that was never applied",
 				"%s needs outputs of %s, which has no state and is not selected. Select it too, for example with "+
 					"-with=dependencies, or apply it first.", r.Name, of.Name)
 		}
-		return outputs, err
+		if err == nil {
+			in.add(of.Name, r.ReadByVariables(of), &outputs{values: stored})
+		}
+		return stored, err
 	})
 }
 
