@@ -231,19 +231,20 @@ type Result struct {
 // Failed reports whether the root module is not finished.
 func (r *Result) Failed() bool { return r.Err != nil || r.Skipped }
 
-// Failures returns one error for all results that are not finished, or nil if there are none.
+// Failures returns one error for all results that are not finished, or nil if there are none. It
+// names them, since errors that have no place in a file don't.
 func Failures(results []*Result) error {
-	counts := make(map[ui.RootStatus]int)
+	names := make(map[ui.RootStatus][]string)
 	for _, r := range results {
-		counts[r.Status()]++
+		names[r.Status()] = append(names[r.Status()], r.Root.Name)
 	}
 	var parts []string
 	for _, of := range []struct {
 		status ui.RootStatus
 		text   string
 	}{{ui.RootFailed, "failed"}, {ui.RootInterrupted, "interrupted"}, {ui.RootSkipped, "not started"}} {
-		if n := counts[of.status]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, of.text))
+		if n := len(names[of.status]); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, of.text, firstNames(names[of.status])))
 		}
 	}
 	if len(parts) == 0 {
@@ -251,6 +252,15 @@ func Failures(results []*Result) error {
 	}
 	return tfdiags.Errorf("Not all root modules succeeded", "Of %s: %s.", ui.Count(len(results), "root module"),
 		strings.Join(parts, ", "))
+}
+
+// firstNames lists names, at most ten of them.
+func firstNames(names []string) string {
+	const most = 10
+	if more := len(names) - most; more > 0 {
+		names = append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
 }
 
 // Status returns the status of the root module.

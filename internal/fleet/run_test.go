@@ -229,11 +229,12 @@ func TestQuestions(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	for want, results := range map[string][]*Result{
-		"":                             {applied, same},
-		"Of 2 root modules: 1 failed.": {applied, failed},
-		"Of 3 root modules: 1 failed, 1 not started.":                {failed, skipped, same},
-		"Of 3 root modules: 1 failed, 1 interrupted, 1 not started.": {failed, stopped, skipped},
-		"Of 1 root module: 1 not started.":                           {skipped},
+		"":                                      {applied, same},
+		"Of 2 root modules: 1 failed (failed).": {applied, failed},
+		"Of 3 root modules: 1 failed (failed), 1 not started (skipped).":                          {failed, skipped, same},
+		"Of 3 root modules: 1 failed (failed), 1 interrupted (stopped), 1 not started (skipped).": {failed, stopped, skipped},
+		"Of 1 root module: 1 not started (skipped).":                                              {skipped},
+		"Of 11 root modules: 11 failed (" + strings.Repeat("failed, ", 10) + "and 1 more).":       slices.Repeat([]*Result{failed}, 11),
 	} {
 		err := Failures(results)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
