@@ -63,6 +63,11 @@ func (a *App) loadEstate(ctx context.Context, args []string) (*roots.Estate, err
 	if len(args) == 0 {
 		args = []string{"."}
 	}
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "-") {
+			return nil, badUsage("Option after an argument", "The option %s must come before %s.", arg, args[0])
+		}
+	}
 	a.InitCommand = "tofu roots init"
 	a.Live.Phase("Reading the root modules", 0)
 	defer a.Live.Phase("", 0)
