@@ -11,7 +11,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/backend"
-	"tofu/internal/configs"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
@@ -77,7 +76,7 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 // inBackendBlock sets the range of diagnostics about an argument to the argument in the backend
 // block.
 func inBackendBlock(err error, root *session.Config) error {
-	if backendBlock(root) == nil {
+	if root.Module.BackendOrCloud() == nil {
 		return err
 	}
 	return tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
@@ -85,18 +84,10 @@ func inBackendBlock(err error, root *session.Config) error {
 	})
 }
 
-// backendBlock returns the backend block or the cloud block, nil if there is neither.
-func backendBlock(root *session.Config) *configs.Backend {
-	if root.Module.Cloud != nil {
-		return root.Module.Cloud
-	}
-	return root.Module.Backend
-}
-
 func placeInBackend(diags tfdiags.Diagnostics, root *session.Config) tfdiags.Diagnostics {
 	return diags.Map(func(d *tfdiags.Diagnostic) {
 		if d.Path != nil {
-			*d = d.List().InConfigBody(backendBlock(root).Config, "")[0]
+			*d = d.List().InConfigBody(root.Module.BackendOrCloud().Config, "")[0]
 		}
 	})
 }

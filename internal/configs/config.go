@@ -306,3 +306,11 @@ type Variable struct {
 
 // Required reports whether callers must set the variable.
 func (v *Variable) Required() bool { return !v.Default.Set }
+
+// BackendOrCloud returns the backend block or the cloud block of a module, or nil if it has neither.
+func (m *Module) BackendOrCloud() *Backend {
+	if m.Cloud != nil {
+		return m.Cloud
+	}
+	return m.Backend
+}

@@ -210,7 +210,13 @@ func ownState(s *session.Session, cfg *session.Config) (StateID, error) {
 	if err != nil {
 		return "", err
 	}
-	return Identify(s, settings, workspace)
+	id, err := Identify(s, settings, workspace)
+	if block := cfg.Module.BackendOrCloud(); block != nil {
+		err = tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+			return diags.InConfigBody(block.Config, "")
+		})
+	}
+	return id, err
 }
 
 // index finds the root modules by their states.
