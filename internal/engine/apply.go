@@ -38,7 +38,7 @@ func Apply(
 	return w.apply(ctx, plan, opts)
 }
 
-// apply executes a plan.
+// apply walks the graph of the plan's changes and returns the resulting state.
 func (w *walk) apply(ctx context.Context, plan *plans.Plan, opts *ApplyOptions) (*states.State, error) {
 	w.out.changes = plan.Changes
 	w.observeImports()
@@ -46,7 +46,7 @@ func (w *walk) apply(ctx context.Context, plan *plans.Plan, opts *ApplyOptions) 
 	walkErr := w.run(ctx)
 	for _, name := range plan.UnknownVariables() {
 		if v := w.graph.Root.Variables[name]; v != nil && w.failed[v.Node.ID] {
-			return plan.Prior, walkErr // all Steps have waited for it
+			return plan.Prior, walkErr // nothing was changed: all Steps wait for this variable
 		}
 	}
 	err := tfdiags.Join(walkErr, w.guard("", func() error {
@@ -66,7 +66,7 @@ func (w *walk) apply(ctx context.Context, plan *plans.Plan, opts *ApplyOptions) 
 	return w.out.state, err
 }
 
-// applyOperation returns the operation that makes the changes of a plan.
+// applyOperation returns the operation that applies a plan.
 func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) *operation {
 	op := newOperation(graph.PhaseApply, cfg, plan.Prior, env)
 	op.Plan, op.Mode, op.Targets, op.Excludes = plan, plan.Mode, plan.Targets, plan.Excludes
@@ -91,7 +91,8 @@ func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *Apply
 	return op
 }
 
-// checkVariables compares variables that are given again with those of the plan.
+// checkVariables compares the variables given for the apply with those stored in the plan. It also
+// reports variables that have to be set again but are missing.
 func (o *operation) checkVariables(opts *ApplyOptions) error {
 	var errs tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(opts.Variables)) {
@@ -105,7 +106,8 @@ func (o *operation) checkVariables(opts *ApplyOptions) error {
 		same := false
 		if ok && !planned.IsWhollyKnown() {
 			was, _ := v.Final(planned)
-			same = err != nil || objchange.Possible(unmark(was), unmark(a)) // evaluation reports the former
+			// The evaluation of the variable reports err.
+			same = err != nil || objchange.Possible(unmark(was), unmark(a))
 		} else if ok {
 			was, _ := v.Final(planned)
 			same = unmark(a).RawEquals(unmark(was))
@@ -137,8 +139,8 @@ func (o *operation) checkVariables(opts *ApplyOptions) error {
 	return errs.Err()
 }
 
-// observeImports notifies the observer of the objects that the plan imports. They are in the state
-// already, without their dependencies.
+// observeImports notifies the observer of the objects that the plan imports. The plan's state
+// already has these objects, but without their dependencies.
 func (w *walk) observeImports() {
 	for _, c := range w.op.Plan.Changes.Instances {
 		if c.Importing == nil {
@@ -173,14 +175,14 @@ func (f finisher) finishState(plan *plans.Plan) {
 	w.out.state.Checks = w.out.checks
 }
 
-// keepChecks copies the checks that the plan evaluated and the apply did not, as undecided. A
-// refresh-only plan has evaluated the conditions of resources, so these results are final.
+// keepChecks adds the checks that the plan evaluated but the apply did not. Their status becomes
+// unknown, except for resource conditions in a refresh-only plan, whose planned results are final.
 func (f finisher) keepChecks(plan *plans.Plan) {
 	w := f.w
 	for _, planned := range plan.Checks.Sorted() {
 		block := w.out.checks.Declare(planned.Kind, planned.Config)
 		if planned.Status == checks.Pass && len(planned.Objects)+len(block.Objects) == 0 {
-			block.Summarize() // there were no objects
+			block.Summarize() // the plan found no objects to check
 		}
 		for _, o := range planned.SortedObjects() {
 			switch {

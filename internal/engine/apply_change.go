@@ -15,7 +15,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// storeMarks records new sensitive paths of an object that is otherwise unchanged.
+// storeMarks stores an object for which only the set of sensitive paths changes. It doesn't call
+// the provider.
 func (a *applyStep) storeMarks(prior *objectState, after cty.Value) error {
 	obj, err := encodeObject(a.r, after, *prior.obj)
 	if err != nil {
@@ -43,8 +44,8 @@ func (a *applyStep) applyChange(
 	return err
 }
 
-// callApply has the provider apply the change, records the result and runs provisioners, all in one
-// slot for calls. It returns the new object.
+// callApply has the provider apply the change, records the result and runs provisioners. It holds
+// one call slot throughout. It returns the new object.
 func (a *applyStep) callApply(
 	ctx context.Context, prior *objectState, prop *desired, final *plans.InstanceChange,
 ) (cty.Value, error) {
@@ -191,14 +192,14 @@ func (a *applyStep) unknownResults(v cty.Value) error {
 	return errs.Err()
 }
 
-// store records the object. If the object was created and has provisioners, store runs them and
-// returns the object with the resulting status.
+// store records the object. If it was just created and still has provisioners to run, store records
+// it as tainted and returns the object to record once they succeed. Otherwise it returns nil.
 func (a *applyStep) store(
 	prior *objectState, final *plans.InstanceChange, action plans.Action, value cty.Value,
 	resp providers.ApplyResponse, failed bool,
 ) (*states.Object, error) {
 	w, r := a.w, a.r
-	if value.IsNull() { // an error without a value: the prior object, if any, is unchanged
+	if value.IsNull() { // the provider returned an error and no object, so any prior object stays unchanged
 		w.out.undeclare(a.addr.Abs())
 		return nil, nil
 	}

@@ -71,7 +71,7 @@ func (v stepVisit) delete(ctx context.Context, deposed addrs.DeposedKey) error {
 	return d.run(ctx, l)
 }
 
-// deletion is the deletion of one object.
+// deletion deletes one object.
 type deletion struct {
 	instance
 	deposed addrs.DeposedKey
@@ -88,7 +88,7 @@ func (w *walk) abandoned(ctx context.Context, resp providers.ApplyResponse) bool
 func (d *deletion) run(ctx context.Context, l *objectState) error {
 	w, r := d.w, d.r
 	if d.deposed != "" {
-		// The object may have become deposed in this run, so its deletion was never planned.
+		// The object may have become deposed in this run. Its deletion was then not planned before.
 		var err error
 		if d.private, err = d.planDeletion(ctx, l); err != nil {
 			return err
@@ -124,7 +124,7 @@ func (d *deletion) run(ctx context.Context, l *objectState) error {
 
 func (d *deletion) call(ctx context.Context, l *objectState, null, meta cty.Value) error {
 	w, r := d.w, d.r
-	// The response is recorded before the next call may start.
+	// Record the response before another call can start: the process may be killed at any time.
 	return callWithSlot(w.calls, d.prov, "ApplyResourceChange", d.addr, func() error {
 		return d.store(ctx, l, d.prov.ApplyResourceChange(ctx, providers.ApplyRequest{
 			Type: r.Addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private,
@@ -143,7 +143,7 @@ func (d *deletion) store(ctx context.Context, l *objectState, resp providers.App
 		w.out.storeObject(d.addr, d.deposed, nil, d.prov.addr)
 		return nil
 	case resp.New == cty.NilVal || resp.New.IsNull():
-		return failure // without an object: keep the stored one
+		return failure // the response has no object, so keep the stored one
 	}
 	if errs := resp.New.Type().TestConformance(r.Schema.Block.ImpliedType()); len(errs) > 0 {
 		return tfdiags.Join(failure, providerBug("Provider produced invalid object", d.prov.addr.Config.Provider,

@@ -34,14 +34,15 @@ func (v resourceVisit) expandForSteps(ctx context.Context, n *graph.Node) error 
 		}
 		in.resources[r.Slot] = x
 		if len(x.keys) == 0 && x.mode != repeatUnknown {
-			w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr) // no step declares it
+			// Without instances, no step declares the resource.
+			w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
 		}
 		errs = errs.AppendError(w.eval.values(r).fillBarriers(in, x))
 	}
 	return errs.Err()
 }
 
-// complete sets the value of a resource after all of its Steps.
+// complete sets the value of a resource once all of its Steps have run.
 func (v resourceVisit) complete() error {
 	w, r := v.w, v.r
 	if r.Config == nil || w.op.Phase.Destroys() || r.Addr.Resource.Mode == addrs.Ephemeral {
@@ -238,8 +239,8 @@ func (a *applyStep) run(ctx context.Context) error {
 	return a.postconditions(a.x.objs[a.at])
 }
 
-// priorObject returns the object to update. It is null for a create, including the create half of a
-// replacement.
+// priorObject returns the object to update. Its value is null for a create, including the create
+// half of a replacement.
 func (a *applyStep) priorObject(ctx context.Context) (*objectState, error) {
 	none := &objectState{value: cty.NullVal(a.r.Schema.Block.ImpliedType())}
 	if a.planned.Action != plans.Update {
@@ -256,8 +257,8 @@ func (a *applyStep) priorObject(ctx context.Context) (*objectState, error) {
 	return a.withIdentity(ctx, &objectState{value: markStored(a.r.Schema.Block, v, nil), obj: obj})
 }
 
-// plannedAction returns the planned replacement if action is Create: the final plan is made without
-// the old object, so it cannot say more.
+// plannedAction returns the action of the final plan. For a replacement, that plan is made without
+// the old object and so says Create; plannedAction then returns the planned replacement.
 func (a *applyStep) plannedAction(action plans.Action) plans.Action {
 	if action == plans.Create && a.planned.Action.IsReplace() {
 		return a.planned.Action
@@ -283,8 +284,8 @@ func (a *applyStep) checkFinal(final *plans.InstanceChange) error {
 	return errs.WithAddress(a.addr.String()).Err()
 }
 
-// incompatible returns an error for each place where actual differs from the planned value. Errors
-// quote values, so they are built from marked values, which hide sensitive ones.
+// incompatible returns an error for each place where actual differs from the planned value. Because
+// errors quote values, they are built from marked values, so that sensitive ones are hidden.
 func (a *applyStep) incompatible(planned, actual cty.Value) []error {
 	schema := a.r.Schema.Block
 	if len(objchange.AssertCompatible(schema, planned, actual)) == 0 {
@@ -303,5 +304,5 @@ func markLike(v, like cty.Value) cty.Value {
 	return v.MarkWithPaths(pvms)
 }
 
-// record stores an object in the state and notifies the observer.
+// record stores the instance's current object in the state and notifies the observer.
 func (a *applyStep) record(obj *states.Object) { a.w.out.storeObject(a.addr, "", obj, a.prov.addr) }

@@ -11,16 +11,16 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// metaArgument describes an argument that the engine reads itself: its type, and the details of
-// errors about values that it does not accept. An empty detail accepts the value.
+// metaArgument describes an argument that the engine itself evaluates, such as count: its type and
+// the error details for invalid values. If a detail is empty, values of that kind are accepted.
 type metaArgument struct {
-	summary   string // of the errors
-	failed    string // detail of an error that follows the errors of the expression
+	summary   string // summary of all errors about the argument
+	failed    string // detail of an additional error if the expression can't be evaluated
 	want      cty.Type
 	sensitive string
 	ephemeral string
 	null      string
-	mistyped  string // a format for the error of the conversion
+	mistyped  string // format of the detail for a value of the wrong type
 }
 
 var (
@@ -100,7 +100,8 @@ func (c *evalContext) argument(e *lang.Expr, arg *metaArgument) (cty.Value, erro
 	return converted, nil
 }
 
-// argError returns an error for the value of an argument, with the values that took part in it.
+// argError returns an error about the value of an argument. It shows the values used in the
+// expression.
 func (c *evalContext) argError(summary, detail string, e *lang.Expr, v cty.Value) tfdiags.Diagnostic {
 	return c.scope().Problem(e, summary, detail, v)
 }

@@ -22,7 +22,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// shapes are configurations of n resources that refer to each other in different ways.
+// shapes are configurations of n resources. They differ in how the resources refer to each other.
 var shapes = []struct {
 	name  string
 	files func(n int) map[string]string
@@ -81,7 +81,8 @@ func blocks(n int, input func(int) string) map[string]string {
 	return map[string]string{"main.tf": b.String()}
 }
 
-// layered returns an expression that refers to three resources of the previous layer of a hundred.
+// layered returns an expression that refers to three resources in the previous layer. Each layer
+// has a hundred resources.
 func layered(i int) string {
 	if i < 100 {
 		return fmt.Sprintf("\"value-%d\"", i)
@@ -137,8 +138,8 @@ func (s scene) apply(b *testing.B, plan *plans.Plan) *states.State {
 	return state
 }
 
-// each runs a benchmark for every shape in two sizes. The larger one must take at most ten times as
-// long.
+// each runs a benchmark for every shape in two sizes. The larger size must not take more than ten
+// times as long as the smaller one.
 func each(b *testing.B, run func(b *testing.B, s scene)) {
 	for _, shape := range shapes {
 		for _, size := range []struct {
@@ -154,7 +155,7 @@ func each(b *testing.B, run func(b *testing.B, s scene)) {
 	}
 }
 
-// BenchmarkBuild builds the graph of a plan that creates everything, and of applying it.
+// BenchmarkBuild builds the graphs for planning to create everything and for applying that plan.
 func BenchmarkBuild(b *testing.B) {
 	each(b, func(b *testing.B, s scene) {
 		plan := s.plan(b, nil, nil)
@@ -189,7 +190,7 @@ func BenchmarkApply(b *testing.B) {
 	})
 }
 
-// BenchmarkRefresh plans without changes.
+// BenchmarkRefresh plans a configuration that is already applied, so nothing changes.
 func BenchmarkRefresh(b *testing.B) {
 	each(b, func(b *testing.B, s scene) {
 		state := s.apply(b, s.plan(b, nil, nil))

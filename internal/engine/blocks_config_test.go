@@ -9,24 +9,24 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A mesh is a random configuration whose blocks refer to one another by keys and expressions of all
-// kinds, together with which object refers to which. Objects are known by their names.
+// A mesh is a random configuration whose blocks refer to one another with all kinds of keys and
+// expressions. It also records which object refers to which. Objects are identified by name.
 type mesh struct {
 	*rapid.T
 	blocks  []*meshBlock
 	main    strings.Builder
-	modules map[string]string // files of modules
+	modules map[string]string // contents of the modules' files, by file name
 
 	exact map[string]map[string]bool // the objects that each object reads
 	loose map[string]map[string]bool // the objects that each object may wait for
 }
 
-// meshBlock is a resource block, a data source whose results no call changes, or the call of a module
-// with the resources p and q.
+// meshBlock is a resource block, a data source whose result no other call affects, or a call of a
+// module that has the resources p and q.
 type meshBlock struct {
 	name   string
 	mode   string   // "", "count" or "for_each"
-	keys   []string // as in object names; "-" without repetition
+	keys   []string // instance keys as they appear in object names; "-" without count or for_each
 	module bool
 	data   bool
 }
@@ -36,7 +36,7 @@ type meshShape map[string]string
 
 var meshNames = []string{"a", "b", "c", "d", "e"}
 
-// meshModules are the modules. Each is called once, after some of the blocks.
+// meshModules names the modules. Each is called once, at a random place among the blocks.
 var meshModules = []string{"m", "n"}
 
 func (b *meshBlock) address() string {
@@ -49,8 +49,8 @@ func (b *meshBlock) address() string {
 	return "fake_thing." + b.name
 }
 
-// object returns the name of one of the block's objects. Of a module, it is that of the resource q,
-// which the module's output refers to.
+// object returns the name of the block's object with the given key. For a module, this is the
+// object of resource q, which the module's output refers to.
 func (b *meshBlock) object(key string) string {
 	if b.module {
 		return meshObject(b.name+"q", key)
@@ -60,7 +60,7 @@ func (b *meshBlock) object(key string) string {
 
 func meshObject(name, key string) string { return name + ":" + key }
 
-// index returns a key in brackets, as a reference has it.
+// index returns a key in brackets, as it is written in a reference.
 func (b *meshBlock) index(key string) string {
 	switch b.mode {
 	case "count":
@@ -81,7 +81,7 @@ func (b *meshBlock) attr() string {
 	return ".id"
 }
 
-// all returns an expression for a text that changes with all instances.
+// all returns an expression for a string that depends on all instances of the block.
 func (b *meshBlock) all() string {
 	switch b.mode {
 	case "count":
@@ -126,7 +126,7 @@ func (m *mesh) files() map[string]string {
 	return out
 }
 
-// newBlock draws the repetition of a block.
+// newBlock returns a block with randomly drawn repetition.
 func (m *mesh) newBlock(name string, shape meshShape) *meshBlock {
 	b := &meshBlock{name: name, mode: shape[name], keys: []string{"-"}}
 	switch b.mode {
@@ -140,12 +140,14 @@ func (m *mesh) newBlock(name string, shape meshShape) *meshBlock {
 	return b
 }
 
-// meshUser is a block under construction, with what its expressions need.
+// meshUser is a block under construction, with the data to draw its expressions.
 type meshUser struct {
 	*mesh
 	*meshBlock
-	chain  bool     // for_each is another block
-	fields []string // of each object in for_each, or of each element of a list for count: "NAME = VALUE"
+	chain bool // whether for_each is another block
+	// fields holds the attribute names of each object in for_each, or, with count, of each element
+	// of a list in a local value.
+	fields []string
 	values map[string][]string
 }
 
@@ -153,7 +155,7 @@ func (m *mesh) user(b *meshBlock) *meshUser {
 	return &meshUser{mesh: m, meshBlock: b, values: map[string][]string{}}
 }
 
-// reads records that the objects of the instance with the number i read these objects.
+// reads records that the objects of the i-th instance read the given objects.
 func (u *meshUser) reads(into map[string]map[string]bool, i int, objects ...string) {
 	for _, user := range u.users(u.keys[i]) {
 		if into[user] == nil {
@@ -165,8 +167,9 @@ func (u *meshUser) reads(into map[string]map[string]bool, i int, objects ...stri
 	}
 }
 
-// wholeBlock stands for a key: what refers to a block as a whole may wait for all that the block
-// refers to, because the block may have no instances, or some that don't change.
+// wholeBlock takes the place of a key when a block is referred to as a whole. The reader may then
+// wait for everything that the block refers to, even if the block has no instances or unchanged
+// ones.
 const wholeBlock = "*"
 
 // readAll records that each object of u reads all objects of a block.
@@ -179,7 +182,7 @@ func (u *meshUser) readAll(into map[string]map[string]bool, of *meshBlock) {
 	}
 }
 
-// mayAwait records that what refers to the whole of u may wait for a block.
+// mayAwait records that readers of u as a whole may wait for a block that u refers to.
 func (u *meshUser) mayAwait(of *meshBlock) {
 	for _, user := range u.users(wholeBlock) {
 		if u.loose[user] == nil {
@@ -191,7 +194,8 @@ func (u *meshUser) mayAwait(of *meshBlock) {
 	}
 }
 
-// users returns the objects that read what an argument of the block refers to: in a module, all.
+// users returns the objects that read what the block's arguments refer to. For a module, these are
+// all objects in it.
 func (u *meshUser) users(key string) []string {
 	if u.meshBlock.module {
 		return []string{meshObject(u.name+"p", key), meshObject(u.name+"q", key)}
@@ -199,7 +203,7 @@ func (u *meshUser) users(key string) []string {
 	return []string{u.object(key)}
 }
 
-// drawRef draws an expression over an earlier block, and records what it reads.
+// drawRef draws an expression that refers to an earlier block, and records which objects it reads.
 func (u *meshUser) drawRef(of *meshBlock) string {
 	u.mayAwait(of)
 	whole := func() string {
@@ -221,7 +225,8 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		kinds = append(kinds, "one")
 	}
 	kind := u.pick("kind", kinds...)
-	if kind == "constant" && u.meshBlock.module && !of.module { // the argument is evaluated once for all instances
+	// A module argument with a constant key is evaluated once for all instances of the call.
+	if kind == "constant" && u.meshBlock.module && !of.module {
 		u.readAll(u.loose, of)
 	}
 	read := func(i int, key string) {
@@ -271,7 +276,7 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 	return whole()
 }
 
-// field returns the expression for a value that differs between the instances.
+// field returns the expression for a value that differs between instances.
 func (u *meshUser) field(name string) string {
 	if u.mode == "count" {
 		return "local." + u.name + "_fields[count.index]." + name
@@ -283,7 +288,7 @@ func (u *meshUser) ifSet(key, address, attr string) string {
 	return fmt.Sprintf(`%s == null ? "-" : %s[%s]%s`, key, address, key, attr)
 }
 
-// drawOwn draws a reference to an earlier instance of the block itself, or "".
+// drawOwn draws a reference to an earlier instance of the same block. It may return "" instead.
 func (u *meshUser) drawOwn() string {
 	if u.mode == "" || u.chain || !u.odds("own", 35) {
 		return ""
@@ -311,7 +316,7 @@ func (u *meshUser) drawOwn() string {
 	return u.ifSet(u.field("up"), u.address(), u.attr())
 }
 
-// repetition returns the argument for the repetition, once all references are drawn.
+// repetition returns the count or for_each argument. All references must have been drawn before.
 func (u *meshUser) repetition() string {
 	object := func(i int) string {
 		var parts []string
@@ -339,7 +344,7 @@ func (u *meshUser) repetition() string {
 	return ""
 }
 
-// key returns the expression for the key in object names.
+// key returns the expression for the part of an object's name that is its key.
 func (b *meshBlock) key() string {
 	return map[string]string{"": "-", "count": "${count.index}", "for_each": "${each.key}"}[b.mode]
 }
@@ -394,7 +399,7 @@ func (m *mesh) drawBlock(name string, shape meshShape) {
 	m.blocks = append(m.blocks, u.meshBlock)
 }
 
-// drawChain draws an earlier block that is the for_each of b, or nil.
+// drawChain draws an earlier block that b uses as its for_each. It returns nil for none.
 func (m *mesh) drawChain(b *meshBlock) *meshBlock {
 	var from []*meshBlock
 	for _, of := range m.blocks {
@@ -408,8 +413,8 @@ func (m *mesh) drawChain(b *meshBlock) *meshBlock {
 	return rapid.SampledFrom(from).Draw(m.T, "chained to")
 }
 
-// drawCall draws the module: q refers to p, and one of them to the argument, which the other one
-// reads through the first or not at all.
+// drawCall draws a module and its call. In the module, p and q refer to the input variable, and q
+// also refers to p.
 func (m *mesh) drawCall(name string, shape meshShape) {
 	b := m.newBlock(name, shape)
 	b.module = true

@@ -21,11 +21,12 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestBlocks plays random histories of meshes twice: with plans and applies by instance, and with some
-// in which every reference waits for all instances of what it names. Both must make the same plans and
-// the same calls for each object, and end in the same states. In between, single objects fail or the user interrupts:
-// then nothing is changed whose needs failed, everything else is, and completing the configuration
-// leads to the same state. rapid prints the seed of a failure; -rapid.seed repeats it.
+// TestBlocks plays random histories of meshes in two ways: instance by instance, and with every
+// reference waiting for all instances of the block it names. Both ways must make the same plans and
+// the same calls for each object, and must end in the same states. Some steps fail for one object
+// or are interrupted. Objects that depend on a failed one must then stay unchanged, all others must
+// be changed, and completing the configuration must lead to the same state. rapid prints the seed
+// of a failure; -rapid.seed repeats it.
 func TestBlocks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := drawMeshHistory(rt)
@@ -44,10 +45,11 @@ type meshHistory []*meshStep
 type meshStep struct {
 	*mesh
 	trouble string // "", "fail" or "stop"
-	object  string // the object with which the trouble begins
+	object  string // name of the object whose change fails or is interrupted
 	workers int
-	// vague says that objects may have further dependencies in one of the states: an interrupted apply by
-	// instance may have created an object without a dependency that it doesn't read.
+	// vague says that the dependencies stored by the two ways may differ: when an apply by instance
+	// is interrupted, it may have created an object without a dependency that the object doesn't
+	// read.
 	vague bool
 }
 
@@ -96,8 +98,8 @@ type applier func(s *enginetest.Session, step *meshStep) (*meshRun, error)
 type meshRun struct {
 	plan     *plans.Plan
 	planning []enginetest.Call
-	calls    []enginetest.Call // of the apply
-	err      error             // of the apply
+	calls    []enginetest.Call // calls made by the apply
+	err      error             // error returned by the apply
 }
 
 func byInstance(s *enginetest.Session, step *meshStep) (*meshRun, error) {
@@ -143,7 +145,8 @@ func (h meshHistory) play(dir, other string) error {
 	return nil
 }
 
-// play applies a step, with its trouble first.
+// play applies a step. If the step has trouble, play first applies it with the failure or
+// interruption.
 func (step *meshStep) play(instances, blocks *enginetest.Session) error {
 	if step.trouble != "" {
 		if err := step.interfere(instances, byInstance, true); err != nil {
@@ -156,7 +159,7 @@ func (step *meshStep) play(instances, blocks *enginetest.Session) error {
 	return step.complete(instances, blocks)
 }
 
-// complete applies a step in both ways and compares them.
+// complete applies a step in both ways and compares the plans, calls and states.
 func (step *meshStep) complete(instances, blocks *enginetest.Session) error {
 	got, err := byInstance(instances, step)
 	if err != nil {
@@ -184,8 +187,8 @@ func (step *meshStep) complete(instances, blocks *enginetest.Session) error {
 	return nil
 }
 
-// interfere applies a step that does not succeed, and checks what was done nevertheless. exact says
-// that nothing may be left out but what needs it.
+// interfere applies a step with its failure or interruption, and checks the changes that were made.
+// If exact is set, only changes that depend on the failed one may be left out.
 func (step *meshStep) interfere(s *enginetest.Session, apply applier, exact bool) error {
 	stop := make(chan struct{})
 	s.Cloud.On, s.Cloud.Fail = map[string]func(){}, map[string]string{}
@@ -254,7 +257,7 @@ func (step *meshStep) describe(s *states.State) string {
 
 var storedDependencies = regexp.MustCompile(` (deps|instances) .*`)
 
-// describePlan describes a plan with all planned values, and the calls that planning has made.
+// describePlan describes a plan with all planned values, and the calls that were made to plan it.
 func (step *meshStep) describePlan(r *meshRun) string {
 	out := []string{enginetest.DescribePlan(r.plan), callsByObject(r.planning), step.describe(r.plan.Prior)}
 	for _, c := range r.plan.Changes.Instances {
@@ -267,7 +270,7 @@ func (step *meshStep) describePlan(r *meshRun) string {
 	return strings.Join(out, "\n")
 }
 
-// callsByObject returns the calls, sorted, so that those for one object are together.
+// callsByObject returns the calls as text, grouped by object.
 func callsByObject(calls []enginetest.Call) string {
 	var out []string
 	for _, c := range calls {
@@ -305,7 +308,8 @@ func (r *meshRun) changes() (writes, deletions map[string]meshChange) {
 	return writes, deletions
 }
 
-// ordered checks that nothing was changed before what it reads, or although that failed.
+// ordered checks that no object was changed before the objects that it reads, or after one of them
+// failed.
 func (step *meshStep) ordered(r *meshRun) error {
 	writes, _ := r.changes()
 	for object, c := range writes {
@@ -323,8 +327,9 @@ func (step *meshStep) ordered(r *meshRun) error {
 	return nil
 }
 
-// onlyReadersLeftOut checks that all planned changes were made, except of objects that may wait for
-// one that failed. Where a deletion was left out, changes that wait for it may be too.
+// onlyReadersLeftOut checks that all planned changes were made, other than those of objects that
+// may wait for a failed object. If a deletion was left out, it checks nothing, because other
+// changes may wait for that deletion.
 func (step *meshStep) onlyReadersLeftOut(r *meshRun) error {
 	writes, deletions := r.changes()
 	for _, c := range r.plan.Changes.Instances {
@@ -347,7 +352,8 @@ func (step *meshStep) onlyReadersLeftOut(r *meshRun) error {
 	return nil
 }
 
-// mayWait reports whether an object may wait, directly or through others, for one with a property.
+// mayWait reports whether an object may wait, directly or through others, for an object for which
+// has returns true.
 func (step *meshStep) mayWait(object string, has func(string) bool) bool {
 	needs := func(o string) []string { return slices.Collect(maps.Keys(step.loose[o])) }
 	for need := range dag.Reachable([]string{object}, needs) {

@@ -13,7 +13,8 @@ type calls struct {
 	timings *timings.Recorder // optional
 }
 
-// CallSlots limits how many calls run at the same time. Operations that share it share the limit.
+// CallSlots limits how many calls run at the same time. Several operations can share it, and then
+// share the limit.
 type CallSlots chan struct{}
 
 // NewCallSlots returns slots for n calls.
@@ -42,23 +43,24 @@ func (c *calls) acquire() (release func()) {
 	return func() { <-c.slots }
 }
 
-// leave releases the slot of a caller that waits for other operations, which may need one. The
-// returned function acquires one again.
+// leave releases the caller's slot while it waits for other operations, which may need a slot
+// themselves. The returned function acquires a slot again.
 func (c *calls) leave() (back func()) {
 	<-c.slots
 	return func() { c.acquire() }
 }
 
-// callProvider calls a provider as soon as a slot is free. addr is the instance that the call is
-// for, if any. The slot is released when call returns, so call itself must record whatever has to be
-// recorded before the next call starts.
+// callProvider waits for a free slot and calls a provider. addr is the instance that the call is
+// for, if any. The slot is released when call returns, so call itself must record whatever has to
+// be recorded before the next call starts.
 func callProvider[T any](c *calls, on callee, method string, addr addrs.AbsInstance, call func() T) T {
 	defer c.acquire()()
 	return callWithSlot(c, on, method, addr, call)
 }
 
-// callWithSlot calls a provider for a caller that has a slot. An operation with progress events has
-// one from its first event to its last, so no more operations than the limit are shown as running.
+// callWithSlot calls a provider for a caller that already has a slot. An operation with progress
+// events keeps its slot from the first event to the last, so the number of operations shown as
+// running never exceeds the limit.
 func callWithSlot[T any](c *calls, on callee, method string, addr addrs.AbsInstance, call func() T) T {
 	if c.timings != nil {
 		defer c.timings.Call(timings.Call{Provider: on.ForDisplay(), Method: method}, addr)()

@@ -10,7 +10,8 @@ import (
 	"tofu/internal/states"
 )
 
-// checkCalls checks the calls of an apply against the dependencies stored before and after it.
+// checkCalls checks that the order of an apply's calls respects the dependencies stored before and
+// after the apply.
 func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed bool, of *chapter) error {
 	c := callCheck{relaxed: relaxed, single: of.single, indexed: of.indexed, instances: map[string]addrs.AbsInstance{},
 		before: closedNeeds(before), after: objectNeeds(after), own: instanceNeeds(after)}
@@ -39,14 +40,14 @@ func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed bo
 }
 
 type callCheck struct {
-	// some of the order was given up: creations may overlap with deletions
+	// whether creations may overlap with deletions, because part of the order was given up
 	relaxed   bool
 	single    bool                         // a creation may wait for the first instance only
 	indexed   bool                         // a creation may wait for the instance with the same key only
 	instances map[string]addrs.AbsInstance // by object ID
 	before    dependencyMap
-	after     map[string]map[addrs.AbsResource]bool // current objects, by ID
-	own       map[string]map[addrs.AbsInstance]bool // the instances that they depend on, as far as known
+	after     map[string]map[addrs.AbsResource]bool // the resources each current object depends on, by ID
+	own       map[string]map[addrs.AbsInstance]bool // the instances they depend on, where known
 }
 
 // operation is a call that changes an object.
@@ -56,7 +57,7 @@ type operation struct {
 	instance addrs.AbsInstance
 }
 
-// learn records which objects belong to which resource.
+// learn records which instance each object belongs to.
 func (c *callCheck) learn(s *states.State) {
 	for r := range s.Resources() {
 		for key, inst := range r.Instances {
@@ -76,7 +77,8 @@ func (c *callCheck) operation(call enginetest.Call) (operation, bool) {
 	return operation{call, kind, id, instance}, ok
 }
 
-// pair checks two operations: the instance of the first may depend on that of the second.
+// pair checks the order of two operations. The instance changed by x may depend on the one changed
+// by y.
 func (c *callCheck) pair(x, y operation) error {
 	fail := func(rule string) error {
 		return fmt.Errorf("%q (%d to %d) and %q (%d to %d), of %s which depends on %s: %s", x.What, x.Start,
@@ -98,7 +100,7 @@ func (c *callCheck) pair(x, y operation) error {
 		return nil
 	}
 	if !stored || c.relaxed && c.before.hasOther() || x.kind == "create" || y.kind == "create" {
-		return nil // new objects had no dependencies
+		return nil // only deletions and updates follow the stored dependencies
 	}
 	if overlap && (!c.relaxed || x.kind == y.kind) {
 		return fail("they overlap")
@@ -109,8 +111,8 @@ func (c *callCheck) pair(x, y operation) error {
 	return nil
 }
 
-// apart reports whether two places are in different instances of one module call. What is in one
-// can't refer to what is in the other.
+// apart reports whether two module instances are in different instances of the same module call.
+// Their contents can't refer to each other.
 func apart(a, b addrs.ModuleInstance) bool {
 	x, y := a.Steps(), b.Steps()
 	for i := range min(len(x), len(y)) {
@@ -142,8 +144,8 @@ func isFirst(id string) bool {
 	return true
 }
 
-// hasOther reports whether the second provider has objects. It may delete them late, after creating
-// their replacements.
+// hasOther reports whether there are objects of the second provider. They may be deleted late,
+// after their replacements are created.
 func (n dependencyMap) hasOther() bool {
 	for r := range n {
 		if r.Abs().Resource.Type == "other_thing" {
@@ -156,8 +158,9 @@ func (n dependencyMap) hasOther() bool {
 // dependencyMap holds the dependencies between resource instances.
 type dependencyMap map[addrs.AbsInstance]map[addrs.AbsInstance]bool
 
-// eachNeed calls visit for each stored dependency of an object: in the same module instance if both
-// are in one module, and otherwise in all.
+// eachNeed calls visit for each stored dependency of each object. A dependency in the object's own
+// module means the resource in the same module instance; any other means the resource in all
+// instances of its module.
 func eachNeed(
 	s *states.State, visit func(r *states.Resource, inst *states.Instance, o *states.Object, q addrs.AbsResource),
 ) {
@@ -180,7 +183,7 @@ func eachNeed(
 	}
 }
 
-// objectNeeds returns the direct dependencies of each current object.
+// objectNeeds returns the stored direct dependencies of each current object, by object ID.
 func objectNeeds(s *states.State) map[string]map[addrs.AbsResource]bool {
 	out := map[string]map[addrs.AbsResource]bool{}
 	eachNeed(s, func(r *states.Resource, inst *states.Instance, o *states.Object, q addrs.AbsResource) {
@@ -213,8 +216,9 @@ func instanceNeeds(s *states.State) map[string]map[addrs.AbsInstance]bool {
 	return out
 }
 
-// closedNeeds returns the direct and indirect dependencies of each instance. The instances of a
-// resource share their dependencies, unless the state names instances of or in it.
+// closedNeeds returns the direct and indirect dependencies of each instance. All instances of a
+// resource have the same dependencies, unless the state stores dependencies by instance for the
+// resource or on it.
 func closedNeeds(s *states.State) dependencyMap {
 	split := map[addrs.AbsResource]bool{}
 	for r := range s.Resources() {

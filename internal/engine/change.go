@@ -25,7 +25,7 @@ type desired struct {
 	marks  []cty.PathValueMarks // sensitive parts of config
 }
 
-// evaluate evaluates the instance's configuration and has its provider validate it.
+// evaluate evaluates the instance's configuration and asks the provider to validate it.
 func (p *instancePlan) evaluate(ctx context.Context) (*desired, error) {
 	w, r := p.w, p.r
 	marked, err := p.evalBody()
@@ -130,11 +130,11 @@ func (p *instancePlan) change(
 	return change, nil
 }
 
-// replaceReasons are reasons for a replacement that do not follow from the attributes of the
-// object.
+// replaceReasons are reasons for a replacement other than changed attributes.
 type replaceReasons struct{ forced, triggered bool }
 
-// plan has the provider plan the change and determines the action. Plan and apply share it.
+// plan asks the provider to plan the change and determines the action. Both planning and applying
+// use it.
 func (p *instancePlan) plan(
 	ctx context.Context, prior *objectState, prop *desired, reasons replaceReasons,
 ) (*plans.InstanceChange, error) {
@@ -146,7 +146,7 @@ func (p *instancePlan) plan(
 	tainted := prior.exists() && prior.obj.Status == states.Tainted
 	from := &objectState{value: cty.NullVal(ty), identity: cty.NilVal}
 	if !prior.exists() {
-		from.identity = prior.identity // the object is gone; its provider may recognize it
+		from.identity = prior.identity // the object is gone, but its provider may recognize the identity
 	}
 	if prior.exists() && !tainted {
 		from = prior
@@ -204,15 +204,16 @@ func (p *instancePlan) plan(
 	return change, nil
 }
 
-// planReplacement has the provider plan the new object of a replacement, from nothing. This differs
-// from the plan of an update: what the provider decides is unknown again, and ignore_changes has no
-// effect, since there are no prior values to keep. config is the configuration after
-// ignore_changes. Where it differs from the written one, the new value is as sensitive as the old.
+// planReplacement asks the provider to plan the new object of a replacement as if it were a
+// creation. This differs from the plan of an update: values that the provider decides are unknown
+// again, and ignore_changes has no effect, since there are no prior values to keep. config is the
+// configuration after ignore_changes. Where it differs from the written configuration, the new
+// value is as sensitive as the old one.
 func (p *instancePlan) planReplacement(
 	ctx context.Context, old *objectState, prop *desired, config cty.Value, private []byte,
 ) (resp providers.PlanResponse, after cty.Value, err error) {
 	none := &objectState{value: cty.NullVal(p.r.Schema.Block.ImpliedType())}
-	// The plan that led to the replacement has reported the warnings.
+	// Don't report warnings: the first plan, which required the replacement, already did.
 	if resp, err = p.planObject(ctx, none, prop.config, private, prop.meta, nil); err != nil {
 		return resp, cty.NilVal, err
 	}
@@ -236,7 +237,7 @@ func (p *instancePlan) replacePaths(from cty.Value, resp providers.PlanResponse)
 	return kept, writeOnly, errs.Err()
 }
 
-// planObject has the provider plan a change from an object, or a creation if from is null.
+// planObject asks the provider to plan a change from an object, or a creation if from is null.
 func (p *instancePlan) planObject(
 	ctx context.Context, from *objectState, config cty.Value, private []byte, meta cty.Value, warn tfdiags.Sink,
 ) (providers.PlanResponse, error) {
@@ -259,8 +260,8 @@ func (p *instancePlan) planObject(
 	return resp, nil
 }
 
-// assertValid checks a planned value against the rules for plans. The errors quote values, so they
-// are made from marked values, in which sensitive parts are hidden.
+// assertValid checks a planned value against the rules that providers must follow. Because errors
+// quote values, they are built from marked values, so that sensitive parts are hidden.
 func (p *instancePlan) assertValid(from *objectState, prop *desired, config, planned cty.Value) error {
 	schema := p.r.Schema.Block
 	if len(objchange.AssertPlanValid(schema, from.value, config, planned)) == 0 {
@@ -292,8 +293,8 @@ func (p *instancePlan) markConfigured(planned cty.Value, prop *desired, from *ob
 	return planned
 }
 
-// keptMarks returns the marks of the configuration, except that paths where ignore_changes restored
-// the prior value get the marks of the prior value.
+// keptMarks returns the marks of the configuration. At paths where ignore_changes restored the
+// prior value, it returns the marks of the prior value instead.
 func keptMarks(configMarks []cty.PathValueMarks, written, used cty.Value, from *objectState) []cty.PathValueMarks {
 	var out []cty.PathValueMarks
 	same := func(path cty.Path) bool {
@@ -364,7 +365,7 @@ func (e *evaluator) providerMeta(ctx context.Context, r *graph.Resource, c *eval
 	return unmark(v), err
 }
 
-// ignore returns the changes that the instance ignores.
+// ignore returns the attributes whose changes are ignored, as set by ignore_changes.
 func (p *instancePlan) ignore() objchange.Ignore {
 	if p.generated != nil {
 		return objchange.Ignore{Paths: p.generated.ignored}
@@ -372,7 +373,8 @@ func (p *instancePlan) ignore() objchange.Ignore {
 	return objchange.Ignore{All: p.r.Config.Lifecycle.IgnoreAll, Paths: p.r.Config.Lifecycle.IgnoreChanges}
 }
 
-// evalBody evaluates the resource block for the instance. Errors and warnings name the instance.
+// evalBody evaluates the resource block for the instance. Errors and warnings include the
+// instance's address.
 func (p *instancePlan) evalBody() (cty.Value, error) {
 	c := p.c
 	if c.e.deprecates {

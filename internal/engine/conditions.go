@@ -12,7 +12,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// declareChecks records every object with conditions as not yet checked, so that the results list
+// declareChecks records every object with conditions as not yet checked. The results then also list
 // objects that are never reached. A destroy run records none.
 func (e *evaluator) declareChecks() {
 	if !e.op.Phase.Checks() && !e.op.Phase.Destroys() {
@@ -45,19 +45,20 @@ func checkKind(v *graph.Value) checks.Kind {
 	return checks.KindOutput
 }
 
-// conditionSet says how a group of conditions is reported.
+// conditionSet says how the results of an object's conditions are reported.
 type conditionSet struct {
 	kind     checks.Kind
 	config   string     // address of the block
 	object   string     // address of the instance
-	failed   string     // summary of a failed one
+	failed   string     // summary of the error if a condition fails
 	warnOnly bool       // failures are warnings
-	at       *hcl.Range // where failures are reported; nil for the condition itself
-	origin   string     // where the value comes from
+	at       *hcl.Range // where failures are reported; nil means at the condition
+	origin   string     // sentence about the source of a variable's value
 }
 
 // evalConditions evaluates all conditions of an object and records the results. Failures are
-// errors, or warnings if the operation continues despite them.
+// errors, or warnings if set.warnOnly is set or the kind of operation doesn't require the
+// conditions to hold.
 func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set conditionSet) error {
 	if len(rules) == 0 || !e.op.Phase.Checks() && !e.op.Phase.Applies() {
 		return nil
@@ -73,13 +74,13 @@ func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set 
 	for _, r := range rules {
 		s, message, err := e.evalCondition(c, r, set)
 		if s == checks.Error && status == checks.Fail && set.kind == checks.KindVariable {
-			break // the value is invalid: report that first
+			break // report only that the value is invalid
 		}
 		status = max(status, s)
 		if s == checks.Fail && message != "" {
 			messages = append(messages, message)
 		}
-		if s == checks.Fail && warnOnly { // a condition that can't be evaluated remains an error
+		if s == checks.Fail && warnOnly { // but a condition that can't be evaluated is always an error
 			e.out.warn(tfdiags.FromError(err).AsWarnings()...)
 			continue
 		}
@@ -94,7 +95,8 @@ func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set 
 	return errs.Err()
 }
 
-// evalCondition evaluates one condition. It returns the message of a failed one for the records.
+// evalCondition evaluates one condition. If the condition fails, it also returns the message to
+// record.
 func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditionSet) (checks.Status, string, error) {
 	verdict, err := r.Eval(c.scope(), c.eval)
 	if err != nil {
@@ -117,14 +119,16 @@ func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditi
 			"The value is invalid, but the error message depends on values that are known only after apply. "+
 				"Use only known values in the message.").At(r.Message.Range())
 	case verdict.MessageErr != nil && !variable:
-		return checks.Error, "", verdict.MessageErr // an error even if the condition is true
+		return checks.Error, "", verdict.MessageErr // a broken message is an error even if the condition is true
 	case verdict.Result.False() && validating && !variable && set.kind != checks.KindOutput:
-		return checks.Unknown, "", nil // whether the object exists is known only with inputs
+		// During validation, it isn't known whether the object exists at all.
+		return checks.Unknown, "", nil
 	}
 	err = verdict.MessageErr
 	switch {
 	case verdict.Hidden == nil:
-	case variable: // the message is all that a user who sets the variable learns about the rule
+	case variable:
+		// ^ A user who sets the variable sees only the message, so hiding it is an error.
 		hidden := *verdict.Hidden
 		hidden.Severity = tfdiags.Error
 		err = hidden
@@ -162,8 +166,8 @@ func (e *evaluator) validateVariable(ctx context.Context, v *graph.Value, in *mo
 	return tfdiags.MapError(err, joinFailures)
 }
 
-// joinFailures joins the failures of all rules for one variable into one error, because one value
-// has to be changed.
+// joinFailures joins the failures of all rules for one variable into one error, because the user
+// has to change only one value.
 func joinFailures(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	var out tfdiags.Diagnostics
 	first := -1
@@ -210,8 +214,8 @@ func (e *evaluator) evalCheck(ctx context.Context, k *graph.Check) error {
 	return errs.Err()
 }
 
-// dataFailedInPlan reports whether reading the check's own data source failed in the plan and apply
-// doesn't retry it. If so, it records the planned result again.
+// dataFailedInPlan reports whether the check's own data source could not be read during the plan
+// and the apply doesn't read it again. If so, it records the planned result again.
 func (e *evaluator) dataFailedInPlan(k *graph.Check, in *moduleInstance, set conditionSet) bool {
 	if e.op.Plan == nil ||
 		e.op.Plan.Changes.Instance(k.Config.Data.Addr.InInstance(in.addr).Instance(addrs.NoKey), "") != nil {

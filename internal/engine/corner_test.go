@@ -11,7 +11,7 @@ import (
 	"tofu/internal/states"
 )
 
-// corners are configurations and options whose size multiplies something other than plain
+// corners are configurations and options that are large in something other than the number of plain
 // resources.
 var corners = []struct {
 	name  string

@@ -9,8 +9,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestCrash checks that a panic during an apply is one error, and that the state has everything
-// that was done before and beside it.
+// TestCrash checks that a panic during an apply is reported as one error, and that the state has
+// everything that was done before the panic or at the same time.
 func TestCrash(t *testing.T) {
 	for _, parallelism := range []int{1, 10} {
 		s := enginetest.NewSession(t.TempDir())
@@ -86,7 +86,8 @@ resource "fake_thing" "a" {
 	}
 }
 
-// TestCrashAfterWalk checks that the state has everything that was done if completing it panics.
+// TestCrashAfterWalk checks that the state has everything that was done even if there is a panic
+// while the state is completed after the walk.
 func TestCrashAfterWalk(t *testing.T) {
 	s := enginetest.NewSession(t.TempDir())
 	cfg, err := s.Load(map[string]string{"main.tf": `

@@ -100,8 +100,9 @@ func (p *instancePlan) deferData(v cty.Value, pvms []cty.PathValueMarks, reason 
 	return markStored(schema, v, nil)
 }
 
-// readData has the provider read the data source. The object has the marks of the configuration only,
-// because a state stores no others for a data source. hidden are the paths that a plan must not show.
+// readData asks the provider to read the data source. The object has only the marks of the
+// configuration, because a state stores no others for a data source. hidden holds the paths that a
+// plan must not show.
 func (p *instancePlan) readData(
 	ctx context.Context, config cty.Value, pvms []cty.PathValueMarks,
 ) (v cty.Value, hidden []cty.Path, err error) {
@@ -127,7 +128,7 @@ func (p *instancePlan) readData(
 	return v, hidden, err
 }
 
-// callData does the call of readData, for a caller that has a slot for calls.
+// callData makes the provider call for readData. The caller has a call slot.
 func (p *instancePlan) callData(
 	ctx context.Context, config, meta cty.Value,
 ) (cty.Value, []cty.Path, error) {
@@ -179,11 +180,12 @@ func samePaths(a, b []cty.Path) bool {
 	return len(a) == len(b) && cty.NewPathSet(a...).Equal(cty.NewPathSet(b...))
 }
 
-// checkData handles the outcome of reading a data source that is nested in a check block: v, or an
-// error, which becomes a failure of the check. It returns the value for references.
+// checkData handles the outcome of reading a data source that is nested in a check block. The
+// outcome is v or an error, which becomes a failure of the check. checkData returns the value that
+// references to the data source see.
 func (p *instancePlan) checkData(v cty.Value, failure error, config cty.Value) (cty.Value, error) {
 	w := p.w
-	after, status := v, checks.Unknown // until the assertions are evaluated, which this run may skip
+	after, status := v, checks.Unknown // until the assertions are evaluated, if they are
 	var messages []string
 	var err error
 	if failure != nil {
@@ -224,8 +226,7 @@ func (f finisher) planCheckReads() {
 	}
 }
 
-// pendingBefore reports whether a direct dependency of the node has a pending change, or depends on
-// one that has.
+// pendingBefore reports whether any direct or indirect dependency of the node has a pending change.
 func (w *walk) pendingBefore(n *graph.Node) bool {
 	for _, need := range w.graph.Edges.Needs(n.ID) {
 		if w.upstreamPending[need] {
@@ -263,8 +264,9 @@ func (w *walk) dependencyPending(r *graph.Resource, in *moduleInstance) bool {
 	return w.anyReached(from, pending)
 }
 
-// deferral determines whose pending changes defer a data source to apply: those of the resources in
-// direct, and those of all resources that the nodes in from depend on, directly or indirectly.
+// deferral determines which pending changes defer a data source to apply: the changes of the
+// resources in direct, and the changes of all resources that the nodes in from depend on, directly
+// or indirectly.
 type deferral struct {
 	direct []*graph.Resource
 	from   []dag.ID
@@ -313,9 +315,9 @@ func (d *deferral) dependsOn(m *graph.Module, refs *lang.Refs) {
 	}
 }
 
-// anyReached reports whether match is true for a resource that one of the nodes in from depends on,
-// directly or indirectly. It follows only nodes that have a pending change upstream, so it usually
-// finds one at once.
+// anyReached reports whether match is true for any resource that one of the nodes in from depends
+// on, directly or indirectly. It follows only nodes that have a pending change upstream, so it
+// usually finds a match quickly.
 func (w *walk) anyReached(from []dag.ID, match func(*graph.Resource) bool) bool {
 	needs := func(id dag.ID) []dag.ID {
 		if !w.upstreamPending[id] {

@@ -21,12 +21,12 @@ import (
 
 // Deferral
 //
-// A plan puts off what can't be planned yet instead of failing. Deferral begins at three kinds of
+// A plan defers what can't be planned yet instead of failing. Deferral begins at three kinds of
 // nodes: a resource or module whose instances are unknown, a provider that can't be configured
-// because its configuration is unknown, and a resource whose provider itself defers an
-// instance. Each node that depends on a deferred one is deferred too. Values, conditions and
-// outputs among them are evaluated, with unknown values for the deferred objects; resources put off
-// all changes. Their objects stay in the state as they are.
+// because its configuration is unknown, and a resource whose provider itself defers an instance.
+// Each node that depends on a deferred one is deferred too. Deferred values, conditions and outputs
+// are still evaluated, with unknown values for the deferred objects. Deferred resources aren't
+// changed at all, and their objects stay in the state as they are.
 //
 // An apply treats the same resources and modules as deferred, although their instances may be known
 // by then: the plan that the user approved says nothing about them. The next plan does.
@@ -36,10 +36,10 @@ import (
 type notYet struct {
 	why   plans.DeferReason
 	chain []plans.DeferralStep
-	extra any // Extra for the printer
+	extra any // Extra of the original diagnostic, for the printer
 }
 
-// UnwrapDiagnosticExtra is for hcl.DiagnosticExtra.
+// UnwrapDiagnosticExtra lets hcl.DiagnosticExtra find the original Extra.
 func (n notYet) UnwrapDiagnosticExtra() any { return n.extra }
 
 // unknownArgument returns the error about the unknown argument e of a block, with the references
@@ -59,7 +59,7 @@ type deferredNode struct {
 	why   plans.DeferReason
 	chain []plans.DeferralStep // from what is unknown to the argument that requires it
 	via   string               // the deferred block that the node depends on; "" if deferral begins here
-	alone bool                 // a single instance is deferred, and not its resource
+	alone bool                 // only a single instance is deferred, not its whole resource
 }
 
 // behind returns why the dependents of the block called name are deferred.
@@ -67,7 +67,7 @@ func (d *deferredNode) behind(name string) *deferredNode {
 	return &deferredNode{why: plans.DeferredPrereq, chain: d.chain, via: name}
 }
 
-// only returns the same for a single instance instead of its whole resource.
+// only returns a copy of d that applies to a single instance instead of its whole resource.
 func (d *deferredNode) only() *deferredNode {
 	out := *d
 	out.alone = true
@@ -94,8 +94,8 @@ func (e *evaluator) deferredBy(err error) *deferredNode {
 }
 
 // deferredBefore returns why a node is deferred because of the nodes that it needs, or nil if it
-// isn't. A resource whose instances are planned in order depends on what these read; see
-// resourceVisit.deferredByRead.
+// isn't. It returns nil for a resource whose instances are planned in order, because for these
+// deferral is decided by what each instance reads; see resourceVisit.deferredByRead.
 func (w *walk) deferredBefore(id dag.ID) *deferredNode {
 	if r := w.graph.Nodes[id].Resource; r != nil && id == r.Node.ID && r.Inputs != r.Node {
 		return nil
@@ -139,15 +139,15 @@ func (v resourceVisit) deferAll(ctx context.Context, d *deferredNode) error {
 	for _, prior := range r.Prior {
 		in := w.modules.at(r.Module, prior.Addr.Module)
 		if v.part != nil || in == nil || in.resources[r.Slot] == nil || in.resources[r.Slot].mode == repeatUnknown {
-			continue // which instances are declared is not known
+			continue // the declared instances are unknown
 		}
 		v.deferOrphans(prior, in.resources[r.Slot], d)
 	}
 	return errs.Err()
 }
 
-// deferUnknown puts off the changes of a resource in a module instance where its instances are
-// unknown. Its conditions have no results; see moduleInstance.unknown.
+// deferUnknown defers the changes of a resource in a module instance in which the resource's
+// instances are unknown. The results of its conditions aren't recorded; see moduleInstance.unknown.
 func (v resourceVisit) deferUnknown(in *moduleInstance, d *deferredNode) {
 	r := v.r
 	in.resources[r.Slot] = newExpansion(expandedKeys{mode: repeatUnknown})
@@ -160,8 +160,8 @@ func (v resourceVisit) deferUnknown(in *moduleInstance, d *deferredNode) {
 	}
 }
 
-// kept returns the number of stored objects of a resource in a module instance, or in all of them
-// if these are unknown.
+// kept returns the number of stored objects of a resource in a module instance. If the module
+// instances are unknown, it counts the objects in all of them.
 func (v resourceVisit) kept(in *moduleInstance) (n int) {
 	if v.r.Addr.Resource.Mode != addrs.Managed {
 		return 0
@@ -203,7 +203,7 @@ func (v resourceVisit) deferDeletion(
 		Action: plans.Delete, Before: v.stored(addr, obj), After: cty.NullVal(v.r.Schema.Block.ImpliedType())}}, d)
 }
 
-// planOrDefer plans the object, or puts off its deletion because its provider can't plan it yet.
+// planOrDefer plans the object's deletion, or defers it if the provider can't plan it yet.
 func (o *orphanPlan) planOrDefer(ctx context.Context) error {
 	err := o.plan(ctx)
 	d := o.w.eval.deferredBy(err)
@@ -264,7 +264,8 @@ func (p *instancePlan) deferChange(d *deferredNode) error {
 	return nil
 }
 
-// stored returns the value of a stored object, unknown if only its provider could decode it.
+// stored returns the value of a stored object. It is unknown if the object can't be decoded before
+// its provider upgrades it.
 func (v resourceVisit) stored(addr addrs.AbsInstance, obj *states.Object) cty.Value {
 	val, err := decode(v.r, addr, obj)
 	if err != nil {
@@ -273,7 +274,7 @@ func (v resourceVisit) stored(addr addrs.AbsInstance, obj *states.Object) cty.Va
 	return val
 }
 
-// expected returns the action to expect of a declared instance.
+// expected returns the action that a later plan is expected to have for a declared instance.
 func (v resourceVisit) expected(exists bool) plans.Action {
 	switch {
 	case v.r.Addr.Resource.Mode == addrs.Data:
@@ -287,7 +288,7 @@ func (v resourceVisit) expected(exists bool) plans.Action {
 // record adds a deferred change to the results.
 func (v resourceVisit) record(c *plans.Deferred, d *deferredNode) {
 	if v.r.Addr.Resource.Mode == addrs.Ephemeral {
-		return // nothing would be planned for it
+		return // plans never list ephemeral objects
 	}
 	c.Why, c.Chain, c.Via, c.Alone = d.why, d.chain, d.via, d.alone
 	c.Provider = addrs.ProviderInstance{Config: v.r.Provider.Addr}
@@ -304,8 +305,8 @@ func (w *walk) deferModule(n *graph.Node, d *deferredNode) {
 	w.deferredModules = append(w.deferredModules, n.Object.(*graph.Module).Path)
 }
 
-// deferProvider puts off the use of a provider that can't be configured with a configuration that
-// is not wholly known. It reports whether the provider is deferred.
+// deferProvider defers a provider whose configuration is not wholly known and that can't be
+// configured with it. It reports whether the provider is deferred.
 func (v providerVisit) deferProvider(ctx context.Context, config cty.Value, failure error) bool {
 	w, p := v.w, v.p
 	if failure == nil || config == cty.NilVal || config.IsWhollyKnown() || !w.op.defers {
@@ -343,8 +344,8 @@ func (w *walk) deferredAt(id dag.ID) *deferredNode {
 	return w.deferred[id]
 }
 
-// deferNeeded puts off the deletion of objects that the stored objects of deferred resources depend
-// on. Replacements go on, because what is deferred may wait for their results.
+// deferNeeded defers the deletion of objects that the stored objects of deferred resources still
+// depend on. Replacements aren't deferred, because the deferred resources may need their results.
 func (f finisher) deferNeeded() {
 	w := f.w
 	if len(w.out.deferred) == 0 {
@@ -368,7 +369,7 @@ func (f finisher) deferNeeded() {
 		if r == nil {
 			continue
 		}
-		var last *states.Dependencies // instances usually share them
+		var last *states.Dependencies // the last dependencies seen; instances usually share them
 		for _, prior := range r.Prior {
 			for _, inst := range prior.Instances {
 				if inst.Current == nil || inst.Current.Dependencies == last {
@@ -392,7 +393,7 @@ func (f finisher) deferNeeded() {
 	})
 }
 
-// place returns a reference and its place in the configuration.
+// place returns a step for a reference and its place in the configuration.
 func place(text string, rng hcl.Range) plans.DeferralStep {
 	return plans.DeferralStep{What: text, Where: tfdiags.Place(rng)}
 }
@@ -409,8 +410,8 @@ func (o *operation) setDeferred(plan *plans.Plan) {
 	}
 }
 
-// leftForLater returns the error about something that was deferred by the plan that this plan
-// continues.
+// leftForLater returns the error for something that this plan defers because the plan that it
+// continues deferred it.
 func leftForLater(what string) error {
 	d := tfdiags.Errorf("Deferred changes", "The changes of %s are left for the next plan.", what)
 	d.Extra = notYet{why: plans.DeferredPrereq}

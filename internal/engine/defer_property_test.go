@@ -17,9 +17,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestRounds applies random configurations whose instances are unknown until other objects exist,
-// in rounds, some of which fail in between. It checks that the result is the same as with instances
-// that are known from the start, and that a destroy leaves nothing.
+// TestRounds applies random configurations whose instances are unknown until other objects exist.
+// It takes several rounds, some of which fail. The test checks that the result is the same as with
+// instances that are known from the start, and that a destroy leaves nothing.
 func TestRounds(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := deferrals{rt}
@@ -81,8 +81,9 @@ output "ids" {
 `}
 }
 
-// unitBlock returns a block and a local value with the IDs of its objects. Its instances depend on
-// the IDs of the blocks in on, or the block depends on them explicitly.
+// unitBlock returns a block, and a local value with the IDs of the block's objects. Either the
+// block's instances depend on the IDs of the blocks in on, or the block names those blocks in
+// depends_on.
 func unitBlock(name string, module bool, form string, n int, on []string, unknown bool) string {
 	var ids []string
 	for _, other := range on {
@@ -151,8 +152,8 @@ func sameInRounds(steps []deferralStep, dir string) error {
 	return nil
 }
 
-// objectsIn describes the objects of a state without their dependencies. Objects keep dependencies
-// on objects that are gone, and these may be gone already when a later round plans.
+// objectsIn describes the objects of a state without their dependencies. These can differ: stored
+// dependencies may include objects that are gone, which a later round may no longer find.
 func objectsIn(s *states.State) string {
 	var b strings.Builder
 	for line := range strings.Lines(enginetest.Describe(s)) {
@@ -162,7 +163,7 @@ func objectsIn(s *states.State) string {
 	return b.String()
 }
 
-// applyRounds applies a configuration in rounds. The first failure ends a run; the next one
+// applyRounds applies a configuration in rounds. The first failure ends a run, and the next run
 // continues.
 func applyRounds(s *enginetest.Session, step deferralStep) error {
 	s.Cloud.Fail = map[string]string{}

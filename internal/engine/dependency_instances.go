@@ -6,10 +6,11 @@ import (
 	"tofu/internal/plans"
 )
 
-// dependencyInstances returns the instances on which the changed object of t depends, as the state
-// stores them. An address without a key means that it depends on no instance of that repeated
-// resource. Instances in other modules are included if the block reads their module instance by a
-// known key, or if an argument of the module's call reads them in a sibling instance of the call.
+// dependencyInstances returns the instances that the changed object of t depends on, in the form
+// that the state stores. An address without a key means that the object depends on none of that
+// repeated resource's instances. Instances in other modules are included in two cases: the block
+// reads their module instance by a known key, or an argument of the module's call reads them in
+// another instance of the same call.
 func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.AbsInstance {
 	var out []addrs.AbsInstance
 	add := func(r addrs.Resource, key addrs.InstanceKey) {
@@ -56,8 +57,9 @@ func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.Abs
 	return out
 }
 
-// addCallNeed adds the instances of need.Of in the instances of the module call that the block reads
-// by key. It adds none if a key is not known, and addresses without keys if the block reads none.
+// addCallNeed adds the instances of the resources in need.Of, within those instances of the module
+// call that the block reads by key. If a key is not known, it adds nothing. If the block reads no
+// instance of the call, it adds addresses without keys.
 func (t *instance) addCallNeed(list []addrs.AbsInstance, need graph.CallNeed) []addrs.AbsInstance {
 	seen := map[addrs.InstanceKey]bool{}
 	first := len(list)
@@ -90,7 +92,8 @@ func (t *instance) addCallNeed(list []addrs.AbsInstance, need graph.CallNeed) []
 	return list
 }
 
-// addInstances adds the instances of a managed resource in a module instance and below it.
+// addInstances adds the instances of a managed resource in a module instance or in the modules that
+// it calls.
 func (t *instance) addInstances(
 	list []addrs.AbsInstance, of *graph.Resource, in addrs.ModuleInstance,
 ) []addrs.AbsInstance {

@@ -14,14 +14,14 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Values of deprecated outputs and attributes carry a mark with the message of their author. The
-// expression that refers to the output or resource reports the warning and removes the mark, so
-// that there is one warning per reference. Validation warns about attributes only, since it does
-// not know the values of outputs, and not in conditions and meta-arguments, whose expressions it
-// evaluates for their type only.
+// Values of deprecated outputs and attributes carry a mark with the author's deprecation message.
+// The expression that refers to the output or resource reports the warning and removes the mark.
+// This results in one warning for each reference. Validation doesn't know the values of outputs, so
+// it warns about attributes only. It also doesn't warn in conditions and meta-arguments, because it
+// evaluates those expressions only for their types.
 
-// deprecatesAny reports whether any called module has a deprecated output or any resource type a
-// deprecated attribute. If not, values need not be searched for marks.
+// deprecatesAny reports whether any called module has a deprecated output or any resource type has
+// a deprecated attribute. If not, values needn't be searched for deprecation marks.
 func (e *evaluator) deprecatesAny() bool {
 	if e.op.Phase == graph.PhaseEval {
 		return false
@@ -75,8 +75,8 @@ func (e *evaluator) markDeprecated(r *graph.Resource, v cty.Value) cty.Value {
 	return v.MarkWithPaths(pvms)
 }
 
-// takeDeprecations returns v without deprecation marks, and warns about each of them. at is the
-// range of the expression if body is nil, and otherwise the range of the argument in body.
+// takeDeprecations returns v without its deprecation marks, and warns about each of them. Warnings
+// are placed at the deprecated argument in body, or, if body is nil, at the given range.
 func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body) cty.Value {
 	if !c.e.deprecates || !marks.Any(v) {
 		return v
@@ -96,7 +96,7 @@ func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body)
 		}
 		for _, d := range found {
 			if body == nil && said[d.By] {
-				continue // reported for another element
+				continue // already reported for another element
 			}
 			said[d.By] = true
 			warning := tfdiags.Warningf("Value derived from a deprecated source",

@@ -18,9 +18,9 @@ import (
 	"tofu/internal/tfdiags/diagtest"
 )
 
-// TestDiagnostics validates each configuration in testdata/diagnostics and, without errors, plans
-// it. Comments in it name the expected diagnostics (see package diagtest). Variables without a
-// default have no value in the plan.
+// TestDiagnostics validates each configuration in testdata/diagnostics and, if it has no errors,
+// plans it. Comments in the configuration name the expected diagnostics (see package diagtest).
+// Variables without a default have no value in the plan.
 func TestDiagnostics(t *testing.T) {
 	files, err := filepath.Glob("testdata/diagnostics/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -83,7 +83,7 @@ func FuzzEvaluate(f *testing.F) {
 		"local.a }${x}%{ endfor }\")\n}\noutput \"b\" { value = local.b }\n"))
 	f.Add([]byte("-- main.tf.json --\n" +
 		`{"locals": {"a": "${[for x in local.b : x...]}", "b": ["${null}", {"c": "%{if true}x%{endif}"}]}, "output": {"o": {"value": "${local.a}"}}}` + "\n"))
-	// skip what is slow or reads files of the machine
+	// Skip inputs that are slow to evaluate or that read files of this machine.
 	many := regexp.MustCompile(`[0-9]{4}|[eE][0-9]|file|path`)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) > 4096 || many.Match(text) {
