@@ -6,13 +6,13 @@ import (
 	"tofu/internal/addrs"
 )
 
-// Transformer adds one kind of node or edge to a graph under construction. Its cost is vertices
-// plus edges.
+// Transformer adds one kind of node or edge to a graph under construction. Its cost is linear in
+// the number of vertices and edges.
 type Transformer struct {
 	Name  string
 	Doc   string
-	After []*Transformer // must run before
-	// Run fetches schemas, if it needs any, in the given context.
+	After []*Transformer // transformers that must run before this one
+	// Run does the transformer's work. It uses the context to fetch schemas, if it needs any.
 	Run func(context.Context, *build) error
 }
 
@@ -25,8 +25,8 @@ var transformers = []*Transformer{
 	flagTransformer, pruneTransformer, checkTransformer,
 }
 
-// build is a graph under construction, with what several transformers share. A transformer that
-// needs more has a type of its own, which embeds the build.
+// build is a graph under construction, with the data that several transformers share. A transformer
+// that needs more data has its own type, which embeds build.
 type build struct {
 	op    *Operation
 	g     *Graph
@@ -39,9 +39,9 @@ type build struct {
 	imports      []*Import
 	functionsOf  map[*Resource][]*Provider // providers whose functions the block calls
 	wholeCalls   []wholeCall               // references to module calls as a whole; see awaitWholeCalls
-	later        map[*Node][]laterEdge     // by the node that they begin at; see call_instances.go
-	siblingReads map[*Module][]siblingRead // by the module call whose instances read each other
-	inputs       *Node                     // the Steps wait for it; may be nil; see openInputs
+	later        map[*Node][]laterEdge     // edges by the node that waits; see call_instances.go
+	siblingReads map[*Module][]siblingRead // by module call: arguments that read outputs of sibling instances
+	inputs       *Node                     // node that all Steps wait for; may be nil; see openInputs
 
 	refRanges *refRanges // nil, except while cycles are reported
 	relaxed   bool       // constraints on the order of destruction contradicted each other, so some were dropped

@@ -10,41 +10,43 @@ import (
 
 // How an apply waits for instances of modules
 //
-// A reference such as module.m[each.key].out needs the output of one instance of the call, and
-// proceeds if another one fails. The keys are evaluated before the walk (EarlyKeys). Where they are
-// known then, a Step, an argument or another value waits for the node of the output in that module
-// instance (value_instances.go), and so for the resource instances behind it. Everywhere else it
-// waits for what the reference names as a whole.
+// A reference such as module.m[each.key].out needs the output of only one instance of the call. It
+// is evaluated even if another instance fails. The keys are evaluated before the walk (EarlyKeys).
+// If they are known at that time, a Step, an argument or another value waits for the node of the
+// output in that module instance (value_instances.go), and so for the resource instances that the
+// output depends on. In all other cases, it waits for all instances.
 //
-// A block that has Steps also has a node for its references as a whole (Resource.Inputs). Where its
-// Steps wait for instances of a call, that node doesn't wait for the call. Its edge to the call is in
-// build.later instead of the graph. The search for the dependencies that the state records follows
-// both, so they are the same however the apply waits.
+// A block that has Steps also has a node that waits for everything that the block refers to
+// (Resource.Inputs). If the Steps wait for single instances of a call, that node doesn't wait for
+// the call. Its edge to the call is in build.later instead of the graph. The search for the
+// dependencies that the state records follows both kinds of edges, so the recorded dependencies are
+// the same in either case.
 
-// CallRead is what an expression or a block reads of single instances of a module call.
+// CallRead describes which outputs an expression or a block reads from single instances of a module
+// call.
 type CallRead struct {
 	Call   *Module
 	Output *Value // nil for all outputs
 	Refs   lang.Instances
 }
 
-// CallNeed is a module call with the managed resources, in the module and in modules that it calls, on
-// which a block depends only by reading single instances of the call.
+// CallNeed is a module call on which a block depends only by reading single instances of the call.
+// It lists the managed resources in the module and in the modules that it calls.
 type CallNeed struct {
 	Call *Module
 	Of   []*Resource
 }
 
-// Keyed are references to single instances of a resource or a module call.
+// Keyed holds the references to single instances of one resource or module call.
 type Keyed struct {
 	Refs lang.Instances
-	Of   Repetition // decides the keys of the instances
+	Of   Repetition // repetition arguments, which decide the keys of the instances
 }
 
 func (r IndexedRead) keyed() Keyed { return Keyed{r.Refs, r.Of.Exprs.Repetition} }
 func (r CallRead) keyed() Keyed    { return Keyed{r.Refs, r.Call.Repetition} }
 
-// outputs returns the outputs that are read of each instance.
+// outputs returns the outputs that are read from each instance.
 func (r CallRead) outputs() []*Value {
 	if r.Output != nil {
 		return []*Value{r.Output}
@@ -57,14 +59,14 @@ func (r CallRead) outputs() []*Value {
 	return out
 }
 
-// laterEdge is an edge that is not in the graph, because only Steps or values in single instances wait
-// for what it leads to.
+// laterEdge is an edge that is left out of the graph because only Steps or values in single
+// instances wait for its target.
 type laterEdge struct {
 	call *Module // the call whose reference makes the edge
 	to   *Node
 }
 
-// addCallReads adds the calls of the module that an expression reads only by instance.
+// addCallReads adds to list the calls in the module that an expression reads only by instance.
 func (m *Module) addCallReads(list []CallRead, refs *lang.Refs) []CallRead {
 	for name, of := range refs.InstanceCalls() {
 		child := m.Calls[name]
@@ -155,15 +157,16 @@ func (b *build) setValueReads(v *Value) {
 	b.noteKeyed(v.CallReads)
 }
 
-// noteKeyed records that single instances of calls are read.
+// noteKeyed records the calls whose single instances are read.
 func (b *build) noteKeyed(list []CallRead) {
 	for _, read := range list {
 		b.instances.keyed[read.Call] = true
 	}
 }
 
-// readsKeyed reports whether a value, or the Steps of a block whose Inputs node n is, wait for single
-// instances of a call, so that n itself doesn't wait for the call.
+// readsKeyed reports whether n doesn't wait for a call as a whole, because its readers wait for
+// single instances of the call. Node n belongs to a value, or is the Inputs node of a block with
+// Steps.
 func (b *build) readsKeyed(n *Node, call *Module) bool {
 	if b.op.Phase != PhaseApply || b.op.Early == nil || !b.instances.changes[call] {
 		return false
@@ -178,8 +181,9 @@ func (b *build) readsKeyed(n *Node, call *Module) bool {
 	return r != nil && n == r.Inputs && len(b.steps[r]) > 0 && reads(r.CallReads)
 }
 
-// connectCalls makes the nodes of values wait for what they read of module calls. A value of a
-// module with a single instance waits for the instances that it reads, any other one for all.
+// connectCalls makes the nodes of values wait for the outputs of module calls that they read. A
+// value in a module that has a single instance waits for the instances that it reads. Any other
+// value waits for all instances.
 func (o *instanceOrder) connectCalls() {
 	for _, v := range o.g.Values {
 		if len(o.later[v.Node]) == 0 {
@@ -198,8 +202,8 @@ func (o *instanceOrder) connectCalls() {
 }
 
 // connectCallReads makes a node in a module instance wait for the instances of module calls that it
-// reads, and for whole calls where keys returns false. needs is the node with the later edges. keys
-// evaluates the keys of a read.
+// reads. If keys returns false for a read, the node waits for the whole call. needs is the node
+// that has the later edges. keys evaluates the keys of a read.
 func (o *instanceOrder) connectCallReads(
 	n, needs *Node, in addrs.ModuleInstance, list []CallRead, keys func(CallRead) ([]KeyRead, bool),
 ) {
@@ -229,8 +233,8 @@ func (o *instanceOrder) connectCallReads(
 	}
 }
 
-// singleInstance returns the address of the only instance of a module, unless a call of it or of a
-// module around it is repeated.
+// singleInstance returns the address of the only instance of a module. It returns false if the
+// module's call, or a call around it, is repeated.
 func (m *Module) singleInstance() (addrs.ModuleInstance, bool) {
 	for at := m; at.Parent != nil; at = at.Parent {
 		if at.Repetition != (Repetition{}) {

@@ -12,8 +12,8 @@ import (
 )
 
 // refRanges holds the source ranges of the references that became edges. Only the error for a cycle
-// needs them, so the edges are made a second time then, instead of keeping a range for every edge
-// of every graph.
+// needs them. So when there is a cycle, the references are connected a second time to record the
+// ranges. This avoids storing a range for every edge of every graph.
 type refRanges struct {
 	byEdge  map[[2]dag.ID]hcl.Range
 	current *hcl.Range // reference being connected; may be nil
@@ -43,7 +43,7 @@ func (b *build) cycles(ctx context.Context) error {
 	ways := b.g.Edges.Cycles()
 	b.refRanges = &refRanges{byEdge: map[[2]dag.ID]hcl.Range{}}
 	b.wholeCalls = nil
-	_ = referenceTransformer.Run(ctx, b) // reports nothing itself
+	_ = referenceTransformer.Run(ctx, b) // errors were reported by the first run
 	b.awaitWholeCalls()
 	var errs tfdiags.Diagnostics
 	for _, way := range ways {

@@ -2,10 +2,10 @@
 //
 // [Build] returns the [Graph] of an [Operation]: the tree of modules with their values, resources
 // and provider configurations, and a [Node] for each unit of work, connected to the nodes that it
-// waits for. Transformers (build.go) add the nodes and edges, each for one subject. [Draw] returns
-// the graph in the form that `tofu graph` prints.
+// waits for. Transformers (build.go) add the nodes and edges; each transformer has one task. [Draw]
+// returns the graph in the form that `tofu graph` prints.
 //
-// Invariants: a graph is complete when Build returns, and no walk changes it. Building costs
-// vertices plus edges, and the number of edges never grows with the number of pairs of instances.
-// Building evaluates no expressions and fetches only schemas from providers.
+// Invariants: a graph is complete when Build returns, and no walk changes it. The cost of building
+// is linear in the number of vertices and edges. The number of edges never grows with the number of
+// pairs of instances. Building evaluates no expressions and fetches only schemas from providers.
 package graph

@@ -31,12 +31,12 @@ type drawer struct {
 	graph dag.Graph
 	drawn []DrawnNode // by vertex of graph; nodes without a name only pass on dependencies
 
-	// tops and ends hold the vertices that stand for a node, by its ID: nodes that wait for it wait
-	// for its top, and its end waits for the nodes that it needs.
+	// tops and ends hold, by node ID, the first and the last vertex that stand for a node. Nodes
+	// that wait for the node wait for its top. Its end waits for the nodes that it needs.
 	tops, ends []dag.ID
 
 	variables map[*Node]bool // true for variables of the root module
-	outputs   map[*Node]bool // of the root module; drawn even if nothing evaluates them
+	outputs   map[*Node]bool // outputs of the root module, which are drawn even if nothing evaluates them
 	root      dag.ID
 	loose     []dag.ID // vertices that only the root waits for
 }
@@ -44,8 +44,8 @@ type drawer struct {
 const notDrawn dag.ID = -1
 
 // Draw builds the graph of an operation and draws it. When everything will be destroyed, the
-// drawing shows the order of destruction. Other graphs than that of a normal plan are drawn without
-// the resources that do not change.
+// drawing shows the order of destruction. Except for a normal plan, the drawing leaves out the
+// resources that do not change.
 func Draw(ctx context.Context, op *Operation) (*Drawing, error) {
 	b, err := buildDrawing(ctx, op)
 	if err != nil {
@@ -112,7 +112,7 @@ func (d *drawer) add(name, label string, kind Kind) dag.ID {
 	return d.graph.Add()
 }
 
-// chain adds nodes, each of which waits for the next, and returns the first and the last.
+// chain adds nodes, each of which waits for the next, and returns the first and the last vertex.
 func (d *drawer) chain(names ...string) (top, end dag.ID) {
 	top = d.add(names[0], "", KindValue)
 	end = top
@@ -124,7 +124,7 @@ func (d *drawer) chain(names ...string) (top, end dag.ID) {
 	return top, end
 }
 
-// addNode adds what is drawn for a node.
+// addNode adds the vertices that stand for a node and returns the first and the last of them.
 func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 	inRoot, isVariable := d.variables[n]
 	switch {
@@ -168,12 +168,12 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 	return d.addResource(n)
 }
 
-// awaits reports whether a node needs one that is drawn.
+// awaits reports whether a node waits for at least one node that is drawn.
 func (d *drawer) awaits(n *Node) bool {
 	return slices.ContainsFunc(d.build.g.Edges.Needs(n.ID), func(id dag.ID) bool { return d.tops[id] != notDrawn })
 }
 
-// passes reports whether an edge isn't drawn, though both of its nodes are.
+// passes reports whether an edge is left out although both of its nodes are drawn.
 func (d *drawer) passes(from dag.ID, to *Node) bool {
 	switch to.Kind {
 	case KindProvider:
@@ -341,8 +341,8 @@ func (d *drawer) addGone() {
 	}
 }
 
-// finish removes the nodes without names, unless that would multiply edges, and the edges that
-// others imply.
+// finish removes the nodes without names, unless their removal would multiply edges. It also
+// removes the edges that longer paths imply.
 func (d *drawer) finish() *Drawing {
 	const few = 8
 	users := d.graph.Dependents()
@@ -351,7 +351,7 @@ func (d *drawer) finish() *Drawing {
 	for range d.drawn {
 		out.Add()
 	}
-	passed := make([]bool, len(d.drawn)) // removed: nodes that wait for them wait for their needs instead
+	passed := make([]bool, len(d.drawn)) // removed nodes; nodes that wait for one wait for its needs instead
 	mark := make([]dag.ID, len(d.drawn)) // by vertex: the last vertex that was connected to it, plus one
 	for _, id := range order {
 		connect := func(to dag.ID) {

@@ -25,8 +25,8 @@ func drawDestruction(b *build) {
 }
 
 // dropIdle removes resources that do not change, unless an evaluated value needs them, and
-// providers without users. A walk visits such resources to build their values; in a drawing they
-// only distract.
+// providers without users. A walk visits such resources to build their values, but in a drawing
+// they only distract.
 func dropIdle(b *build) {
 	changed := make(map[*Resource]bool)
 	for r, steps := range b.steps {

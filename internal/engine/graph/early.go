@@ -6,8 +6,8 @@ import (
 	"tofu/internal/addrs"
 )
 
-// EarlyKeys finds, before a walk, the instances that blocks read. Everything that depends on a
-// resource is unknown then.
+// EarlyKeys finds, before a walk, the keys of the instances that blocks read. At that time, every
+// value that depends on a resource is still unknown.
 type EarlyKeys interface {
 	// Instances returns the keys of the instances that a block declares in one module instance. It
 	// returns false if they are not known.
@@ -16,13 +16,13 @@ type EarlyKeys interface {
 	// ModuleInstances returns the instances of a module. It returns false if they are not known.
 	ModuleInstances(m *Module) ([]addrs.ModuleInstance, bool)
 
-	// Read returns the keys by which an instance of r reads another resource or a module call. It
-	// returns false if not all of them are known.
+	// Read returns the keys with which an instance of r reads another resource or a module call. It
+	// returns false if some of them are not known.
 	Read(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey, read Keyed) ([]KeyRead, bool)
 
-	// ReadValue returns the keys by which a value reads a resource or a module call in one instance
-	// of its module; for a variable, those by which the argument of the call reads one of the
-	// calling module. It returns false if not all of them are known.
+	// ReadValue returns the keys with which a value reads a resource or a module call in one
+	// instance of its module. For a variable, these are the keys in the argument of the call, which
+	// reads from the calling module. It returns false if some of them are not known.
 	ReadValue(v *Value, in addrs.ModuleInstance, read Keyed) ([]KeyRead, bool)
 }
 
@@ -32,7 +32,8 @@ type KeyRead struct {
 	At  hcl.Range
 }
 
-// ChainedTo returns the resource of for_each = TYPE.NAME, or nil if the block is repeated otherwise.
+// ChainedTo returns the resource in for_each = TYPE.NAME, or nil if the block is not repeated this
+// way.
 func (r *Resource) ChainedTo() *Resource {
 	if r.Exprs == nil {
 		return nil
@@ -45,7 +46,8 @@ func (r *Resource) ChainedTo() *Resource {
 	return of
 }
 
-// ChainedTo returns the resource of for_each = TYPE.NAME, or nil if the call is repeated otherwise.
+// ChainedTo returns the resource in for_each = TYPE.NAME, or nil if the call is not repeated this
+// way.
 func (m *Module) ChainedTo() *Resource {
 	addr, ok := m.Repetition.chainedTo()
 	if !ok || m.Parent == nil {
@@ -59,8 +61,8 @@ func (m *Module) ChainedTo() *Resource {
 }
 
 // ReadsByInstance returns the resources of the module that a block reads only by instance, each
-// with the references that select the instances. The first one is the resource itself, if it reads
-// other instances of its own.
+// with the references that select the instances. If the block reads other instances of its own
+// resource, that resource comes first.
 func (r *Resource) ReadsByInstance() []IndexedRead {
 	if r.Config == nil {
 		return nil

@@ -9,9 +9,9 @@ import (
 // Transformers returns the transformers in their order.
 func Transformers() []*Transformer { return transformers }
 
-// Text returns an operation's graph as text: each node that does something or orders others,
-// followed by the nodes that it waits for. It leaves out edges that longer paths imply, and the
-// root, which waits for everything.
+// Text returns an operation's graph as text: each node that does work or orders others, followed by
+// the nodes that it waits for. It leaves out edges that longer paths imply, and the root, which
+// waits for everything.
 func Text(ctx context.Context, op *Operation) (string, error) {
 	b, err := buildDrawing(ctx, op)
 	if err != nil {

@@ -29,24 +29,24 @@ type Graph struct {
 	Functions map[FunctionUse]ProviderUse // the provider configurations whose functions are called
 
 	// RefErrors holds the errors of references, by the expression or body that contains them. It is
-	// filled while validating only: then one invalid expression does not keep the rest of its node
-	// from being evaluated. In all other phases the errors are Problems of the node.
+	// filled only while validating, so that the rest of a node is evaluated even if one of its
+	// expressions is invalid. In all other phases, the errors are in the node's Problems.
 	RefErrors map[EvalUnit]tfdiags.Diagnostics
 
-	LeftOut []LeftOut // by targets or exclusions
+	LeftOut []LeftOut // what targets or exclusions leave out
 
-	// Few resources have these, so they are not fields of Resource.
-	Imports  map[*Resource][]*Import // blocks with for_each come last
+	// Few resources have entries in these maps, so they are not fields of Resource.
+	Imports  map[*Resource][]*Import // import blocks of each resource; blocks with for_each come last
 	Removals map[*Resource]*Removal
 	Unused   map[*Resource]bool // ephemeral resources whose values no node uses
 
-	splitCalls map[*Node]*splitCall // of the nodes that have Parts
+	splitCalls map[*Node]*splitCall // by node that has Parts: the call that the Parts belong to
 }
 
-// Removal is what a removed block says about a resource that it covers.
+// Removal holds the settings of a removed block for a resource that it covers.
 type Removal struct {
 	Config       *configs.Removed
-	Provisioners []*Provisioner // to run before the objects are deleted; empty unless there are Steps
+	Provisioners []*Provisioner // provisioners to run before the objects are deleted; empty unless there are Steps
 }
 
 // FunctionUse is a provider function called in a module.
@@ -55,24 +55,24 @@ type FunctionUse struct {
 	Name   addrs.ProviderFunction
 }
 
-// Module is a module of the configuration, or one that only the state has.
+// Module is a module of the configuration, or one that exists only in the state.
 type Module struct {
 	Index      int // position among the graph's modules
 	Path       addrs.Module
-	Config     *configs.Config // nil if only the state has the module
+	Config     *configs.Config // nil if the module exists only in the state
 	Parent     *Module
 	Call       *configs.ModuleCall
 	Repetition Repetition
 
-	DependsOn *lang.Refs // of the call; may be nil
+	DependsOn *lang.Refs // depends_on of the module call; may be nil
 
-	// EachOf is the resource of for_each, if the instances of the call are decided before that
-	// resource is complete; see setModuleEachOf.
+	// EachOf is the resource in the call's for_each, if the instances of the call are decided
+	// before that resource is complete; see setModuleEachOf.
 	EachOf *Resource
 
-	CallSlot int // position among the calls of the parent
+	CallSlot int // position among the calls in the parent module
 
-	expand *Node // nil for the root and for modules that only the state has
+	expand *Node // decides the instances; nil for the root and for modules that exist only in the state
 	end    *Node // waits for everything in the module
 
 	Variables, Locals, Outputs map[string]*Value
@@ -102,13 +102,14 @@ type Value struct {
 	Variable    *configs.Variable
 	Output      *configs.Output
 	Expr        *lang.Expr  // for variables, the argument of the call (evaluated in the caller); may be nil
-	DependsOn   *lang.Refs  // of outputs; may be nil
-	CallReads   []CallRead  // what Expr reads of single instances of module calls
-	PerInstance bool        // Expr refers to count or each, so that it differs between the instances of the call
+	DependsOn   *lang.Refs  // depends_on of an output; may be nil
+	CallReads   []CallRead  // single instances of module calls that Expr reads
+	PerInstance bool        // Expr refers to count or each, so its value differs between instances of the call
 	Conditions  []Condition // validations or preconditions
 
-	// Reads holds the instances that an argument reads before their resources are complete; see
-	// KindValueIn. NoKey says that it reads none of a resource.
+	// Reads holds, by module instance, the instances that an argument reads before their resources
+	// are complete; see KindValueIn. An entry with NoKey means that the argument reads no instance
+	// of that resource.
 	Reads map[addrs.ModuleInstance][]plans.InstanceRead
 }
 
@@ -126,13 +127,13 @@ type Condition struct {
 	Config *configs.CheckRule
 }
 
-// Resource is a resource block, or a resource that only the state has.
+// Resource is a resource block, or a resource that exists only in the state.
 type Resource struct {
 	Index  int // position among the graph's resources
 	Addr   addrs.ConfigResource
 	Module *Module
-	Config *configs.Resource // nil if only the state has the resource
-	Exprs  *ResourceExprs    // of Config
+	Config *configs.Resource // nil if the resource exists only in the state
+	Exprs  *ResourceExprs    // analyzed expressions of Config
 	Schema *providers.ResourceSchema
 	Slot   int // position among the resources of its module
 
@@ -142,34 +143,36 @@ type Resource struct {
 
 	Prior    []*states.Resource // objects in the state, by module instance
 	Recorded Recorded
-	// CreateBeforeDestroy is set by the block, or forced by a dependent.
+	// CreateBeforeDestroy is set by the block, or forced by a resource that depends on this one.
 	CreateBeforeDestroy bool
 
 	Selected *Selection // instances that take part; nil for all
 }
 
-// instanceReads are the references of a block that may be to single instances.
+// instanceReads holds the references of a block that may be to single instances.
 type instanceReads struct {
-	Indexed   []IndexedRead // resources of the module that the block reads by a computed index; also itself
-	CallReads []CallRead    // what the block reads of single instances of module calls
-	CallNeeds []CallNeed    // what the block depends on through CallReads only
-	// Constant are the resources of the module whose instances the block reads only by constant keys.
+	Indexed   []IndexedRead // resources of the module that the block reads by a computed index; may include its own
+	CallReads []CallRead    // single instances of module calls that the block reads
+	CallNeeds []CallNeed    // module calls on which the block depends only through CallReads
+	// Constant holds the resources of the module whose instances the block reads only by constant
+	// keys.
 	Constant []IndexedRead
-	EachOf   *Resource // one of them, whose keys are those of the block; see setEachOf
-	// Awaited are the resources with single instances that instances of this one await in a plan;
-	// see separateInstances.
+	EachOf   *Resource // the indexed resource whose keys are also the keys of the block; see setEachOf
+	// Awaited holds the resources whose single instances are awaited in a plan by instances of this
+	// one; see separateInstances.
 	Awaited []IndexedRead
 	// DeferredRefErrors holds the errors of references in the content of dynamic blocks. They are
 	// reported only if the dynamic block generates any blocks.
 	DeferredRefErrors map[*addrs.Reference]tfdiags.Diagnostics
 }
 
-// resourceNodes are the nodes of a resource, other than its Steps.
+// resourceNodes holds the nodes of a resource, other than its Steps.
 type resourceNodes struct {
 	Node   *Node // completes the resource; its value is final afterwards
-	Inputs *Node // waits for all references of the block; Node unless there are Steps
+	Inputs *Node // waits for all references of the block; the same as Node unless there are Steps
 	expand *Node // decides the instances; see separateExpansion
-	// Barriers order instances before references with a constant key.
+	// Barriers holds, by constant key, the Barriers that order instances before the references to
+	// them.
 	Barriers  map[addrs.InstanceKey]*InstanceBarrier
 	readEarly bool  // an argument of a module call reads single instances
 	indexed   *Node // for blocks that read the resource by a computed index; see indexedNode
@@ -180,8 +183,7 @@ func (r *Resource) ReadByIndex() bool {
 	return r.indexed != nil || r.readEarly || r.OwnInstances() != nil
 }
 
-// IndexedRead is a resource that a block reads only by instance, some of them by indexes that are
-// computed.
+// IndexedRead is a resource that a block reads only by instance, using at least one computed index.
 type IndexedRead struct {
 	Of   *Resource
 	Refs lang.Instances
@@ -200,11 +202,11 @@ func (r *Resource) OwnInstances() lang.Instances {
 // Recorded holds what the state records with each object of a resource.
 type Recorded struct {
 	Dependencies *states.Dependencies // the nearest dependencies
-	// Whole has the resources of the module that the block reads by instance, but on all of whose
-	// instances it depends for another reason, such as a reference to a value that reads them all.
+	// Whole has the resources that the block depends on as a whole although it reads them by
+	// instance. For example, the block may also refer to a value that reads all instances.
 	Whole map[addrs.Resource]bool
-	// CreateBeforeDestroy differs from that of Resource if a dependent is not part of the
-	// operation.
+	// CreateBeforeDestroy differs from the field of Resource if a dependent resource is not part of
+	// the operation.
 	CreateBeforeDestroy bool
 }
 
@@ -220,7 +222,7 @@ type ResourceExprs struct {
 	Provisioners                  []*Provisioner
 	readsCalls                    bool // an expression reads single instances of a module call
 	problems                      tfdiags.Diagnostics
-	SelfReferences                tfdiags.Diagnostics // references of the repetition to the resource itself
+	SelfReferences                tfdiags.Diagnostics // errors for count or for_each that refer to the resource itself
 }
 
 // Provisioner is a provisioner block with its analyzed expressions.
@@ -243,8 +245,8 @@ type ProviderKey struct {
 	Call   string // the module call whose providers argument has the key; "" if the resource's provider argument has it
 }
 
-// DeletionProvisioners returns a list that contains the destroy provisioners of a resource, and the
-// module in which they are evaluated.
+// DeletionProvisioners returns a list with the destroy provisioners of a resource, and the module
+// in which they are evaluated.
 func (g *Graph) DeletionProvisioners(r *Resource) (*Module, []*Provisioner) {
 	m := r.Module
 	if m.Config == nil {
@@ -259,10 +261,11 @@ func (g *Graph) DeletionProvisioners(r *Resource) (*Module, []*Provisioner) {
 	return m, nil
 }
 
-// emptyBodyAt returns an empty body whose errors are reported at rng.
+// emptyBodyAt returns an empty body. Errors about it are reported at rng.
 func emptyBodyAt(rng hcl.Range) hcl.Body { return &hclsyntax.Body{SrcRange: rng, EndRange: rng} }
 
-// ResourceOf returns the resource that a reference names, nil for references to anything else.
+// ResourceOf returns the resource that a reference names. It returns nil for references to anything
+// else.
 func (m *Module) ResourceOf(subject addrs.Referenceable) *Resource {
 	switch s := subject.(type) {
 	case addrs.Resource:
@@ -273,8 +276,8 @@ func (m *Module) ResourceOf(subject addrs.Referenceable) *Resource {
 	return nil
 }
 
-// NodeOf returns the node of the value or module call that a reference names, nil for references to
-// anything else.
+// NodeOf returns the node of the value or module call that a reference names. It returns nil for
+// references to anything else.
 func (m *Module) NodeOf(subject addrs.Referenceable) *Node {
 	switch s := subject.(type) {
 	case addrs.InputVariable:

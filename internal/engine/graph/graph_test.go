@@ -34,10 +34,11 @@ func TestTransformers(t *testing.T) {
 	}
 }
 
-// TestGraphs compares graphs with the golden sections of the archives in testdata/graphs. An
-// archive has configurations that are applied in order. The graphs of the last one are in the
-// sections "plan graph" and "apply graph", and in "undo graph" (planning to destroy everything) if
-// the archive has that section. If there is a section "destroy", the last step destroys everything.
+// TestGraphs compares graphs with the golden sections of the archives in testdata/graphs. The
+// configurations in an archive are applied in order. The graphs of the last configuration are in
+// the sections "plan graph" and "apply graph". If the archive has a section "undo graph", it holds
+// the graph for planning to destroy everything. If there is a section "destroy", the last step
+// destroys everything.
 func TestGraphs(t *testing.T) {
 	testenv.Golden(
 		t,

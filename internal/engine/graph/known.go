@@ -10,7 +10,7 @@ import (
 	"tofu/internal/lang"
 )
 
-// Known holds the analyzed expressions of a configuration, which all of its graphs have in common.
+// Known holds the analyzed expressions of a configuration, which are the same in all of its graphs.
 // Graphs that are built one after the other can share it. The zero value is empty and ready to use.
 type Known struct {
 	resources map[bodyKey]*ResourceExprs
@@ -18,9 +18,9 @@ type Known struct {
 	callArgs  map[*configs.ModuleCall]map[string]*lang.Expr
 }
 
-// Expr returns the analyzed expression e; nil if e is nil. Each expression is analyzed only once,
-// except those that are not pointers, such as the result of hcl.StaticExpr: they may hold values
-// that cannot be map keys.
+// Expr returns the analyzed form of the expression e, or nil if e is nil. Each expression is
+// analyzed only once, except those that are not pointers, such as the result of hcl.StaticExpr:
+// they may hold values that cannot be map keys.
 func (k *Known) Expr(e hcl.Expression) *lang.Expr {
 	switch {
 	case e == nil:

@@ -8,8 +8,8 @@ import (
 	"tofu/internal/dag"
 )
 
-// setCallNeeds sets the resources that a block needs only in single instances of module calls. set
-// holds all resources that it needs.
+// setCallNeeds sets the resources that a block depends on only by reading single instances of
+// module calls. set holds all resources that the block depends on.
 func (f *nearest) setCallNeeds(r *Resource, set *resourceSet) {
 	if len(r.CallReads) == 0 || set == nil {
 		return
@@ -44,7 +44,7 @@ func (f *nearest) setCallNeeds(r *Resource, set *resourceSet) {
 	}
 }
 
-// passSiblingReads finds the arguments with reads of siblings that a node depends on without a
+// passSiblingReads finds the arguments that read siblings and that a node depends on without a
 // managed resource in between.
 func (f *nearest) passSiblingReads(n *Node) {
 	if len(f.b.g.splitCalls) == 0 || n.Kind == KindPart {
@@ -73,7 +73,7 @@ func (f *nearest) passSiblingReads(n *Node) {
 	}
 }
 
-// setSiblingNeeds sets what the search has found about the nodes of all split calls.
+// setSiblingNeeds stores the result of the search for the nodes of all split calls.
 func (f *nearest) setSiblingNeeds() {
 	done := map[*splitCall]bool{}
 	for _, call := range f.b.g.splitCalls {
@@ -84,7 +84,7 @@ func (f *nearest) setSiblingNeeds() {
 	}
 }
 
-// setNeeds sets what the search has found about the nodes of the call.
+// setNeeds stores the result of the search for the nodes of the call.
 func (r *splitCall) setNeeds(f *nearest) {
 	r.behind, r.arguments, r.outputsFor = map[*Value][]*Resource{}, map[*Node][]*Value{}, map[*Value][]*Value{}
 	for n := range r.parts {
@@ -117,16 +117,16 @@ func (g *Graph) siblingNeedsOf(r *Resource) []*Resource {
 	return out
 }
 
-// SiblingNeed is what an instance of a module call needs of a sibling: the instances of the resources
-// Of in the module instance In.
+// SiblingNeed describes the dependency of an instance of a module call on a sibling: it depends on
+// the instances of the resources Of in the module instance In.
 type SiblingNeed struct {
 	In addrs.ModuleInstance
 	Of []*Resource
 }
 
-// SiblingNeeds returns on what the instances of a resource in one module instance depend in sibling
-// instances of a module call. It has one entry for each output of a sibling that has resources
-// behind it.
+// SiblingNeeds returns what the instances of a resource in one module instance depend on in sibling
+// instances of a module call. It has one entry for each output of a sibling that depends on
+// resources.
 func (g *Graph) SiblingNeeds(r *Resource, in addrs.ModuleInstance) []SiblingNeed {
 	call := g.splitCalls[r.Inputs]
 	if call == nil {

@@ -13,9 +13,9 @@ type Kind uint8
 
 const (
 	KindValue      Kind = iota + 1 // variable, local or output: evaluated once per module instance
-	KindValueIn                    // the same in one module instance
+	KindValueIn                    // the same, but in only one module instance
 	KindCheck                      // check block
-	KindInspection                 // evaluates expressions that are not part of the configuration
+	KindInspection                 // evaluates the references of Operation.Inspected
 	KindModule                     // module call: decides the module's instances
 	KindPart                       // the work of another node in one instance of a module call; see splitCall
 
@@ -24,7 +24,7 @@ const (
 	KindResourceIn    // completes a resource within one instance of its module
 	KindStep          // one change to one object
 	KindProvider      // starts and configures the instances of a provider configuration
-	KindBarrier       // does nothing; orders others
+	KindBarrier       // does no work; only orders other nodes
 	KindProviderClose // Barrier that closes a provider configuration after its last user
 	KindEphemeralEnd  // Barrier that closes the objects of an ephemeral resource after their last user
 )
@@ -36,7 +36,7 @@ func (k Kind) IsValue() bool { return k <= KindInspection }
 func (k Kind) IsResource() bool { return k >= KindExpand && k <= KindResourceIn }
 
 // isBarrier reports whether the node is a Barrier. Some Barriers also close what the nodes before
-// them have used.
+// them have used, such as providers.
 func (k Kind) isBarrier() bool { return k >= KindBarrier }
 
 // Node is a vertex of the graph.
@@ -47,9 +47,9 @@ type Node struct {
 	Range *hcl.Range // declaration; nil if the configuration has none
 
 	Module   *Module   // module of the node; may be nil
-	Resource *Resource // of Steps, and of nodes and Barriers of resources
-	// Object is, by Kind, a *Value, *Check, *Module, *Step, *Provider, *Resource, *InstanceBarrier, or
-	// for a Part the *Node whose work it does.
+	Resource *Resource // set for Steps, and for nodes and Barriers of resources
+	// Object is a *Value, *Check, *Module, *Step, *Provider, *Resource or *InstanceBarrier,
+	// depending on Kind. For a Part, it is the *Node whose work the Part does.
 	Object any
 
 	// In is the module instance of a KindResourceIn, KindValueIn or KindPart node.
@@ -59,13 +59,13 @@ type Node struct {
 	// errors is not executed.
 	Problems tfdiags.Diagnostics
 
-	Split   bool // it has Parts, which do its work by instance
+	Split   bool // the node has Parts, which do its work by instance
 	Dropped bool // nothing is done when the node is visited
-	kept    bool // of values: evaluated even if no other node reads them
+	kept    bool // for values: evaluated even if no other node reads them
 }
 
-// completes reports whether the objects of a resource, or of one of its instances, are final after
-// the node.
+// completes reports whether the objects of a resource, or of one of its instances, are final once
+// the node is done.
 func (n *Node) completes() bool {
 	_, one := n.Object.(*InstanceBarrier)
 	return n.Kind == KindResource || n.Kind == KindResourceIn || one
@@ -84,7 +84,7 @@ func (b *build) node(kind Kind, m *Module, name string, rng *hcl.Range) *Node {
 	return n
 }
 
-// after makes n wait for the other nodes; nil ones are ignored.
+// after makes n wait for the other nodes. It ignores nil nodes.
 func (b *build) after(n *Node, others ...*Node) {
 	for _, o := range others {
 		if o != nil && o != n {

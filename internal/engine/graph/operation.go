@@ -29,12 +29,13 @@ type Operation struct {
 	Inspected      *lang.Refs // references outside of the configuration that are evaluated too; may be nil
 
 	// Schema returns the schema of a provider. Provisioner returns the schema of a provisioner type
-	// and reports whether there is such a type; if it is nil, provisioners are not analyzed.
+	// and reports whether the type exists. If Provisioner is nil, provisioners are not analyzed.
 	Schema      func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
 	Provisioner func(typ string) (*providers.ResourceSchema, bool, error)
 
-	// ByInstance says that a plan reads and plans each instance as soon as the instances that it
-	// reads are planned. The graph has additional nodes then; see separateInstances.
+	// ByInstance makes a plan handle each instance separately: an instance is planned as soon as
+	// the instances that it reads are planned. The graph then has additional nodes; see
+	// separateInstances.
 	ByInstance bool
 
 	// Early returns what is known about the keys of instances before the walk. If it is nil,
@@ -42,11 +43,11 @@ type Operation struct {
 	Early func(*Graph) EarlyKeys
 
 	Warn    tfdiags.Sink      // receives warnings; nil drops them
-	Known   *Known            // nil: nothing is shared with other graphs
+	Known   *Known            // nil if no other graph shares the analyzed expressions
 	Timings *timings.Recorder // may be nil
 }
 
-// CommandImport is an import that the command line requires.
+// CommandImport is an import that is requested on the command line.
 type CommandImport struct {
 	Addr addrs.AbsInstance
 	ID   string
@@ -55,6 +56,6 @@ type CommandImport struct {
 // Selective reports whether there are targets or excludes.
 func (o *Operation) Selective() bool { return len(o.Targets)+len(o.Excludes) > 0 }
 
-// Partial reports whether the operation may leave out changes that the configuration requires, so
-// that resources may have other instances than those it declares.
+// Partial reports whether the operation may leave out changes that the configuration requires. The
+// instances of a resource may then differ from those that it declares.
 func (o *Operation) Partial() bool { return o.Mode == plans.RefreshOnly || o.Selective() }
