@@ -11,10 +11,10 @@ import (
 	"tofu/internal/plans"
 )
 
-// CompareOrders orders the Steps of a plan twice: with Barriers over the nearest dependencies, and
-// pair by pair over the transitive closure of the dependencies. It returns an error if the orders
-// differ. If dependencies contradict each other, so that some had to be dropped, it compares
-// nothing and reports true. It is for tests.
+// CompareOrders orders the Steps of a plan twice: with Barriers, using the nearest dependencies,
+// and pair by pair, using the transitive closure of the dependencies. It returns an error if the
+// two orders differ. If dependencies contradict each other, so that some had to be dropped, it
+// compares nothing and reports true. It is used only by tests.
 func CompareOrders(ctx context.Context, op *Operation) (relaxed bool, err error) {
 	barriers := newBuild(op)
 	if err := barriers.run(ctx, transformers); err != nil {
@@ -40,7 +40,8 @@ func CompareOrders(ctx context.Context, op *Operation) (relaxed bool, err error)
 
 // CheckReads orders the Steps of a plan twice: by the instances that the plan says they read, and
 // by whole resources. It returns an error if a Step does not come after an instance that it reads,
-// or comes after a Step that the order by resources doesn't put before it. It is for tests.
+// or if it comes after a Step that the order by resources doesn't put before it. It is used only by
+// tests.
 func CheckReads(ctx context.Context, op *Operation) error {
 	byInstance := newBuild(op)
 	if err := byInstance.run(ctx, transformers); err != nil {
@@ -93,7 +94,8 @@ func (b *build) checkReads(before map[string]map[string]bool) error {
 	return nil
 }
 
-// stepOrder returns the names of the Steps that come before each Step, by its name.
+// stepOrder returns, by the name of each Step, the names of the Steps that come before it, one per
+// line.
 func (b *build) stepOrder() map[string]string {
 	out := map[string]string{}
 	for name, before := range b.stepsBefore() {
@@ -102,7 +104,8 @@ func (b *build) stepOrder() map[string]string {
 	return out
 }
 
-// stepsBefore returns the set of the Steps that come before each Step, all by name.
+// stepsBefore returns, by the name of each Step, the set of the names of the Steps that come before
+// it.
 func (b *build) stepsBefore() map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	for _, n := range b.g.Nodes {
@@ -137,13 +140,13 @@ func connectPairwise(_ context.Context, b *build) error {
 	return nil
 }
 
-// closed returns all nodes that next reaches from x, without x.
+// closed returns all nodes that can be reached from x by following next, without x itself.
 func closed(x *depNode, next func(*depNode) []*depNode) []*depNode {
 	all := slices.Collect(dag.Reachable([]*depNode{x}, next))
 	return all[1:]
 }
 
-// connectAllPairs connects one Step of x; needs and users are the transitive ones.
+// connectAllPairs connects one Step of x. needs and users are all direct and indirect ones.
 func (d *destroyOrder) connectAllPairs(s *Step, x *depNode, needs, users []*depNode) {
 	after := func(of []*depNode, which func(*Step) bool) {
 		for _, y := range of {
@@ -190,7 +193,8 @@ func (d *destroyOrder) connectAllPairs(s *Step, x *depNode, needs, users []*depN
 	}
 }
 
-// begins reports whether the configuration of y depends on x and its stored dependencies do not.
+// begins reports whether y has a new dependency on x: its configuration depends on x, but its
+// stored dependencies do not contain x.
 func (d *destroyOrder) begins(y, x *depNode) bool {
 	if y.hub || !y.exists || y.resource.Config == nil || y == x || !y.writes() ||
 		!y.resource.refersTo(x.resource.Addr) ||

@@ -1,6 +1,6 @@
 package graph
 
-// Phase says what a graph is walked for. It decides which nodes the graph has.
+// Phase is the purpose for which a graph is walked. It decides which nodes the graph has.
 type Phase uint8
 
 const (

@@ -11,21 +11,22 @@ import (
 // How a plan waits for instances
 //
 // In the graph of a plan, a resource is one node, however many instances it has. If a block reads
-// another resource only by instance, both get a second node, which decides the instances and begins
-// to plan them: it waits for everything that the block refers to, but of the other resource only
-// until its instances are decided. Which instances wait for which is known then, and the walk
-// orders their plans itself. The resource's own node comes after all of them. So everything that
-// reads a resource as a whole waits as before, and no edge joins instances.
+// another resource only by instance, both resources get a second node, which decides the instances
+// and begins to plan them. The second node of the block waits for everything that the block refers
+// to. For the other resource, it waits only until the instances of that resource are decided. At
+// that point it is known which instances wait for which, and the walk orders their plans itself.
+// The resource's own node comes after the plans of all of its instances. So everything that reads a
+// resource as a whole waits as before, and no edge connects instances.
 
 // AwaitsInstances reports whether the instances of a block wait for single instances of a resource
-// in a plan. A nil resource awaits none.
+// in a plan. It returns false if r is nil.
 func (r *Resource) AwaitsInstances(of *Resource) bool {
 	return r != nil && slices.ContainsFunc(r.Awaited, func(read IndexedRead) bool { return read.Of == of })
 }
 
-// separateInstances adds a node before each resource that reads others by instance or is read so.
-// The graph has no cycles, and has none afterwards: the new nodes take over the edges of the
-// resources.
+// separateInstances adds a node before each resource that reads other resources by instance or is
+// read by instance. The graph has no cycles before this, and none afterwards: the new nodes take
+// over the edges of the resources.
 func (b *build) separateInstances() {
 	for _, r := range b.g.Resources {
 		if len(b.g.splitCalls) > 0 {
@@ -77,9 +78,9 @@ func (b *build) needs(n *Node) []*Node {
 }
 
 // awaits reports whether the instances of a block may wait, in a plan, for the instances of a
-// resource that they read. They must not if something reads that resource before the instances of
-// the block are planned, or for all of them at once. Data sources and ephemeral resources also
-// depend on whether any instance of a managed resource changes.
+// resource that they read. They must not wait if something reads that resource before the instances
+// of the block are planned, or if something waits for all of them at once. Data sources and
+// ephemeral resources also depend on whether any instance of a managed resource changes.
 func (b *build) awaits(r *Resource, read IndexedRead) bool {
 	of := read.Of.Addr.Resource
 	managed := r.Addr.Resource.Mode == addrs.Managed

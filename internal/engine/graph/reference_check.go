@@ -14,8 +14,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// checkPreventDestroy returns an error for each reference that differs between instances:
-// prevent_destroy also applies to instances that the configuration no longer declares.
+// checkPreventDestroy returns an error for each reference in prevent_destroy whose value differs
+// between instances. This is not allowed because prevent_destroy also applies to instances that the
+// configuration no longer declares.
 func checkPreventDestroy(refs lang.Refs) error {
 	var errs tfdiags.Diagnostics
 	for _, ref := range refs.Objects {
@@ -79,7 +80,7 @@ func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) error {
 }
 
 // undeclared returns the error for a reference to a name that is not declared in m. hint is a
-// format for the name, and is used if no declared name is similar.
+// format string for the name. It is used if no declared name is similar.
 func undeclared[V any](what, name string, m *Module, declared map[string]V, hint string) error {
 	detail := fmt.Sprintf("There is no %s %q in %s.", what, name, ModuleName(m.Path))
 	if near := suggest.DidYouMean(name, slices.Sorted(maps.Keys(declared))); near != "" {
@@ -146,9 +147,9 @@ func (m *Module) undeclaredResource(addr addrs.Resource) error {
 	return tfdiags.Errorf("Reference to undeclared resource", "%s", detail)
 }
 
-// suggestion returns the most similar declared object for the address of an undeclared resource, ""
-// if none is similar. A reference that does not begin with a keyword counts as a reference to a
-// resource, so it may be a misspelt keyword too.
+// suggestion returns the most similar declared object for the address of an undeclared resource, or
+// "" if none is similar. A reference that does not begin with a keyword counts as a reference to a
+// resource, so its first word may also be a misspelled keyword.
 func (m *Module) suggestion(addr addrs.Resource) string {
 	var names, types []string
 	for other := range m.Resources {
@@ -200,9 +201,9 @@ func SelfReference(block string, ref *addrs.Reference) tfdiags.Diagnostic {
 		"The block of %s can't refer to the object that it configures.", block).At(ref.Range)
 }
 
-// SelfReferences returns an error for each reference of a repeated block to the whole of its own
-// resource or to the instance that it configures, and the errors of OwnKeyErrors. No number of
-// instances makes such a reference valid, so it is reported while validating.
+// SelfReferences returns an error for each reference of a repeated block to its own resource as a
+// whole or to the instance that the block configures. It also returns the errors of OwnKeyErrors.
+// Such a reference is invalid for any number of instances, so it is reported while validating.
 func (r *Resource) SelfReferences() error {
 	if r.Exprs.Body == nil || !r.Exprs.Repetition.Repeats() {
 		return nil
@@ -212,7 +213,7 @@ func (r *Resource) SelfReferences() error {
 	for _, ref := range refs.Objects {
 		if ref.Subject != r.Addr.Resource || refs.SelectsInstance(ref) ||
 			r.checkAccess(addrs.NoKey, false, ref.Remaining) != nil {
-			continue // its other errors are reported with the rest of the body
+			continue // its other errors are reported together with those of the rest of the body
 		}
 		errs = errs.Append(SelfReference(r.Addr.String(), ref))
 	}
@@ -240,8 +241,9 @@ func isOwnKey(index *lang.Expr) bool {
 	return false
 }
 
-// OwnKeyErrors returns an error for each reference of a block to an instance of its own resource
-// whose key is computed from another instance: the keys must be known before any instance is.
+// OwnKeyErrors returns an error for each reference of a block to an instance of its own resource if
+// the key of that instance is computed from another instance. The keys must be known before any
+// instance is.
 func (r *Resource) OwnKeyErrors() error {
 	var errs tfdiags.Diagnostics
 	for _, ref := range r.Exprs.ownInstances(r.Addr.Resource) {

@@ -30,15 +30,15 @@ func (c *connector) addRefErrors(n *Node, u EvalUnit, err error) {
 	}
 }
 
-// connectRefs makes n wait for the objects that the references name, and records errors for
-// references to nothing.
+// connectRefs makes n wait for the objects that the references name. It records an error for each
+// reference to an object that does not exist.
 func (c *connector) connectRefs(ctx context.Context, n *Node, m *Module, refs *lang.Refs, scope BlockScope) {
 	c.connectUnit(ctx, n, m, refs, scope, nil)
 }
 
-// connectUnit is connectRefs, except that kept can take the errors of a reference in order to
-// report them later. Errors about objects hide those about named values (see IsValueRef), so that a
-// unit reports errors of one kind only, like OpenTofu.
+// connectUnit is like connectRefs, but kept can take over the errors of a reference in order to
+// report them later. If there are errors about objects, those about named values (see IsValueRef)
+// are left out. So a unit reports errors of one kind only, like OpenTofu.
 func (c *connector) connectUnit(
 	ctx context.Context, n *Node, m *Module, refs *lang.Refs, scope BlockScope,
 	kept func(*addrs.Reference, tfdiags.Diagnostics) bool,
@@ -54,7 +54,7 @@ func (c *connector) connectUnit(
 		}
 		problems := tfdiags.FromError(err)
 		for i := range problems {
-			if problems[i].Subject == nil { // the schema knows the wrong step
+			if problems[i].Subject == nil { // errors about a schema already have the range of the wrong step
 				problems[i].Subject = &ref.Range
 			}
 		}
@@ -84,7 +84,8 @@ func (c *connector) connectUnit(
 	c.addRefErrors(n, EvalUnit{m, refs}, wrong.Err())
 }
 
-// IsValueRef reports whether a reference is to a named value rather than to an object with a block.
+// IsValueRef reports whether a reference is to a named value rather than to an object that is
+// declared by a block.
 func IsValueRef(subject addrs.Referenceable) bool {
 	switch subject.(type) {
 	case addrs.InputVariable, addrs.LocalValue, addrs.PathAttr, addrs.TerraformAttr, addrs.CountAttr, addrs.ForEachAttr:
@@ -152,7 +153,7 @@ func (c *connector) connectResourceRef(
 			"%s is nested in check %q and can be referred to only from there.", addr, r.Config.Check.Name)
 	}
 	switch {
-	case c.readsByIndex(n, r): // also by constant keys, which may be in a result that is not used
+	case c.readsByIndex(n, r): // includes constant keys, which may be in a result that is not used
 		c.after(n, c.instances.indexedNode(r))
 	case keyed && c.op.Phase.Applies():
 		c.after(n, c.instances.barrier(r, key))
@@ -187,7 +188,8 @@ func (c *connector) connectCallRef(
 	v := child.Outputs[output]
 	keyed := key != addrs.NoKey
 	if v == nil || keyed != child.Repetition.Repeats() {
-		// The whole call, a key written like an output, or an error that evaluation reports.
+		// The reference is to the whole call, is a key that looks like an output, or is an error
+		// that evaluation reports.
 		c.wholeCalls = append(c.wholeCalls, wholeCall{n, child, &ref.Range})
 		return nil
 	}
@@ -195,7 +197,7 @@ func (c *connector) connectCallRef(
 	return nil
 }
 
-// connectDependsOn makes n wait for the objects in depends_on, except those for which except
+// connectDependsOn makes n wait for the objects in depends_on, other than those for which except
 // returns true. A module call stands for everything in the module. Only the first undeclared object
 // is reported.
 func (c *connector) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except func(*addrs.Reference) bool) {
@@ -269,7 +271,7 @@ func (c *connector) connectFunction(ctx context.Context, n *Node, m *Module, f l
 		if p.Schema, err = c.providers.schema(ctx, p.Addr.Provider); err != nil {
 			return err
 		}
-		p.FunctionsOnly = p.Config == nil // else a resource would have set the schema
+		p.FunctionsOnly = p.Config == nil // otherwise, a resource has already set the schema
 		p.analyze()
 		c.connectRefs(ctx, p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
 	}

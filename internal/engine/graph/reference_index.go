@@ -8,8 +8,8 @@ import (
 	"tofu/internal/lang"
 )
 
-// units returns the references of each expression and body of the block, without depends_on and
-// without a for_each that is just a resource.
+// units returns the references of each expression and body of the block. It leaves out depends_on,
+// and a for_each that is only a reference to a resource.
 func (e *ResourceExprs) units() iter.Seq[*lang.Refs] {
 	return func(yield func(*lang.Refs) bool) {
 		var all []*lang.Refs
@@ -41,8 +41,7 @@ func (e *ResourceExprs) units() iter.Seq[*lang.Refs] {
 	}
 }
 
-// References returns the references of each expression and body of the block, with those of
-// depends_on.
+// References returns the references of each expression and body of the block, including depends_on.
 func (e *ResourceExprs) References() iter.Seq[*lang.Refs] {
 	return func(yield func(*lang.Refs) bool) {
 		if _, chained := e.Repetition.chainedTo(); chained && !yield(&e.Repetition.ForEach.Refs) {
@@ -59,9 +58,9 @@ func (e *ResourceExprs) References() iter.Seq[*lang.Refs] {
 	}
 }
 
-// instancesRead returns the references by which the block reads instances of other resources, and
-// the resources in the order of their first reference. It omits resources that some expression reads
-// as a whole.
+// instancesRead returns the references with which the block reads instances of other resources, and
+// the resources in the order of their first reference. It omits resources that some expression
+// reads as a whole.
 func (e *ResourceExprs) instancesRead() (order []addrs.Resource, refs map[addrs.Resource]lang.Instances) {
 	whole := map[addrs.Resource]bool{}
 	if e.DependsOn != nil {
@@ -94,8 +93,8 @@ func (e *ResourceExprs) instancesRead() (order []addrs.Resource, refs map[addrs.
 	return slices.DeleteFunc(order, func(r addrs.Resource) bool { return whole[r] }), refs
 }
 
-// ownInstances returns the references of the block to instances of its own resource. A for_each or
-// count can't have any.
+// ownInstances returns the references of the block to instances of its own resource. Such
+// references cannot occur in for_each or count.
 func (e *ResourceExprs) ownInstances(itself addrs.Resource) lang.Instances {
 	var out lang.Instances
 	for unit := range e.units() {
@@ -105,7 +104,8 @@ func (e *ResourceExprs) ownInstances(itself addrs.Resource) lang.Instances {
 }
 
 // setIndexed sets the resources that the block reads by a computed index. In a partial run, a
-// for_each over a resource is not such a reading: its instances are those that exist in the end.
+// for_each over a resource does not count: its instances are the ones that exist at the end of the
+// run.
 func (b *build) setIndexed(r *Resource) {
 	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 && r.Exprs.Repetition.Repeats() {
 		r.Indexed = append(r.Indexed, IndexedRead{r, own})
@@ -135,8 +135,8 @@ func (b *build) setIndexed(r *Resource) {
 	}
 }
 
-// setEachOf notes that the instances of a block are decided before the resource of its for_each is
-// complete.
+// setEachOf records that the instances of a block are decided before the resource in its for_each
+// is complete.
 func (c *connector) setEachOf(r *Resource) {
 	chain, chained := r.Exprs.Repetition.chainedTo()
 	if of := r.Module.Resources[chain]; chained && c.readsByIndex(r.expand, of) {
@@ -150,7 +150,7 @@ func (c *connector) setModuleEachOf() {
 	if c.op.Phase != PhaseApply || c.op.Partial() || c.op.Early == nil {
 		return
 	}
-	usesEach := map[*Module]bool{} // in the key of a provider
+	usesEach := map[*Module]bool{} // modules whose provider keys use each
 	for _, r := range c.g.Resources {
 		if key := r.ProviderKey; key != nil && key.Call != "" {
 			usesEach[key.Module.Calls[key.Call]] = true
@@ -173,8 +173,8 @@ func (v *Value) ReadsEachValue() bool {
 	})
 }
 
-// readsByIndex reports whether n is the node for the needs of Steps that wait themselves for the
-// instances of the resource that they read.
+// readsByIndex reports whether n only waits for what Steps need, and the Steps themselves wait for
+// the instances of the resource that they read.
 func (c *connector) readsByIndex(n *Node, of *Resource) bool {
 	r := n.Resource
 	return r != nil && of != r && (n == r.Inputs || n == r.expand) && len(c.steps[r]) > 0 &&

@@ -12,8 +12,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TriggerPath returns an item of replace_triggered_by, such as A[count.index].attr, as a traversal.
-// key evaluates its index expressions.
+// TriggerPath converts an item of replace_triggered_by, such as A[count.index].attr, to a
+// traversal. key evaluates its index expressions.
 func TriggerPath(expr hcl.Expression, key func(hcl.Expression) (cty.Value, error)) (hcl.Traversal, error) {
 	if tr, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
 		return tr, nil
@@ -40,9 +40,9 @@ func noPath(at hcl.Range) tfdiags.Diagnostic {
 			"An index must be a constant, count.index or each.key.").At(at)
 }
 
-// checkTrigger returns an error for an item of replace_triggered_by that is not a path, or whose
-// index is a reference and whose remaining path the schema does not have. Other items are checked
-// as references.
+// checkTrigger returns an error for an item of replace_triggered_by that is not a path. It also
+// returns an error if the index of the path is a reference and the schema doesn't have the rest of
+// the path. All other items are checked like any reference.
 func (c *connector) checkTrigger(m *Module, e *lang.Expr) error {
 	unknownKey := func(hcl.Expression) (cty.Value, error) { return cty.DynamicVal, nil }
 	path, err := TriggerPath(e.Expression, unknownKey)

@@ -9,7 +9,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Repetition holds the arguments that decide the instances of a block; at most one is set.
+// Repetition holds the arguments that decide the instances of a block. At most one of them is set.
 type Repetition struct {
 	Count, ForEach, Enabled *lang.Expr
 }
@@ -25,8 +25,8 @@ func (r Repetition) Refs() []*lang.Refs {
 	return out
 }
 
-// chainedTo returns the resource of for_each = TYPE.NAME, whose instances decide those of the
-// block. It returns false for any other repetition.
+// chainedTo returns the resource in for_each = TYPE.NAME, whose instances decide the instances of
+// the block. It returns false for any other repetition.
 func (r Repetition) chainedTo() (addrs.Resource, bool) {
 	if r.ForEach == nil || len(r.ForEach.Refs.Objects) != 1 {
 		return addrs.Resource{}, false
@@ -44,8 +44,8 @@ var eachKey = lang.Analyze(&hclsyntax.ScopeTraversalExpr{
 	Traversal: hcl.Traversal{hcl.TraverseRoot{Name: "each"}, hcl.TraverseAttr{Name: "key"}},
 }, addrs.ModuleScope)
 
-// checkSelfReference returns an error for each reference to the resource itself: it has no value
-// before its instances are decided.
+// checkSelfReference returns an error for each reference to the resource itself, because the
+// resource has no value before its instances are decided.
 func (r Repetition) checkSelfReference(itself addrs.Resource) error {
 	var errs tfdiags.Diagnostics
 	for _, refs := range r.Refs() {

@@ -138,7 +138,7 @@ func (r *Resource) bodyKey() bodyKey {
 }
 
 // analyzeBodies analyzes the bodies of resource blocks that are not known yet. It uses all
-// processors, since it is most of the work before planning can begin.
+// processors, because this is most of the work that is done before planning can begin.
 func (b *build) analyzeBodies() {
 	if b.known.resources == nil {
 		b.known.resources = map[bodyKey]*ResourceExprs{}
@@ -216,7 +216,7 @@ func (o *Operation) AnalyzeProvisioner(
 	return out
 }
 
-// analyze analyzes the body of a provider configuration under its schema.
+// analyze analyzes the body of a provider configuration according to its schema.
 func (p *Provider) analyze() {
 	if p.Schema == nil {
 		return

@@ -23,7 +23,7 @@ var closeTransformer = &Transformer{
 			}
 			b.after(n.Resource.Provider.close, n)
 			for _, p := range b.functionsOf[n.Resource] {
-				b.after(p.close, n) // Steps evaluate the block again
+				b.after(p.close, n) // because Steps evaluate the block again
 			}
 		}
 		root := b.node(KindBarrier, nil, rootName, nil)
@@ -77,9 +77,9 @@ type ephemeralUsers struct {
 	done       map[*Node]*Node
 }
 
-// endOf returns a Barrier that waits for every node that may use the value of n. For an ephemeral
-// resource, the Barrier closes it. The users of a value that several nodes share are found just
-// once.
+// endOf returns a Barrier that waits for every node that may use the value of n. If n is an
+// ephemeral resource, the Barrier closes it. If several nodes share a value, its users are searched
+// for only once.
 func (u *ephemeralUsers) endOf(n *Node) *Node {
 	if found, ok := u.done[n]; ok {
 		return found
@@ -92,7 +92,7 @@ func (u *ephemeralUsers) endOf(n *Node) *Node {
 		u.after(r.Provider.close, end)
 	}
 	dependents := slices.Clip(u.dependents[n.ID])
-	if n.Split { // what uses the value in one instance of a module call waits for the Part there
+	if n.Split { // in an instance of a module call, users of the value wait for the Part of that instance
 		for _, part := range u.g.partsOf(n) {
 			dependents = append(dependents, u.dependents[part.ID]...)
 		}

@@ -133,7 +133,8 @@ var stateTransformer = &Transformer{
 	},
 }
 
-// stateModule returns a module, and adds it if only the state has it.
+// stateModule returns the module with a path. If only the state has the module, it adds it to the
+// graph.
 func (b *build) stateModule(path addrs.Module) *Module {
 	if m := b.g.Modules[path]; m != nil {
 		return m

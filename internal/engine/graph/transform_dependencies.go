@@ -9,20 +9,21 @@ import (
 	"tofu/internal/states"
 )
 
-// depGraph is the graph of the dependencies between the resources of each module instance, as they
-// are stored with their objects.
+// depGraph is the graph of the dependencies that are stored with the objects of each resource, by
+// module instance.
 type depGraph struct {
 	b   *build
 	all []*depNode
 	at  map[addrs.AbsResource]*depNode
-	// byResource lists the nodes of a resource that have objects: stored dependencies cannot name
-	// new resources. hubs joins them for dependents in other modules.
+	// byResource lists the nodes of a resource that have objects. New resources are left out,
+	// because stored dependencies cannot name them. hubs holds a node for each resource that joins
+	// these nodes for dependents in other modules.
 	byResource map[addrs.ConfigResource][]*depNode
 	hubs       map[addrs.ConfigResource]*depNode
 	// setHubs holds the hubs of large sets of dependencies.
 	setHubs map[dependenciesIn]*depNode
-	// split holds the resources whose instances have nodes of their own, because the state says
-	// which instances depend on which; instances holds these nodes.
+	// split holds the resources whose instances have their own nodes, because the state says which
+	// instances depend on which. instances holds these nodes.
 	split     map[addrs.AbsResource]bool
 	instances map[addrs.AbsInstance]*depNode
 }
@@ -32,7 +33,7 @@ type depGraph struct {
 // module instances, or a set of dependencies.
 type depNode struct {
 	index    int
-	suffix   string            // of the name
+	suffix   string            // end of the name
 	addr     addrs.AbsResource // zero for a hub of module instances
 	instance bool              // one instance of the resource
 	key      addrs.InstanceKey // of that instance
@@ -43,12 +44,12 @@ type depNode struct {
 	steps    []*Step
 	needs    []*depNode
 	users    []*depNode
-	newUsers []*newUsers       // resources whose configuration adds a dependency on this one
+	newUsers []*newUsers       // resources whose configuration adds a dependency on this resource
 	guessed  map[*depNode]bool // needs taken from the configuration, because an object has none stored
-	guesses  bool              // all needs are guessed, except instances
+	guesses  bool              // all needs are guessed, other than needs of single instances
 }
 
-// name returns the name of x, for the names of its Barriers.
+// name returns the name of x, which is part of the names of its Barriers.
 func (x *depNode) name() string {
 	if x.addr == (addrs.AbsResource{}) {
 		return x.resource.Addr.String() + x.suffix
@@ -123,8 +124,8 @@ func newDepGraph(b *build) depGraph {
 	return d
 }
 
-// addMissing adds the objects that were found deleted while refreshing. They connect the objects
-// that depended on them with those that they depended on.
+// addMissing adds the objects that refreshing found deleted. They connect the objects that depended
+// on them with the objects that they depended on.
 func (d *depGraph) addMissing() {
 	for prior := range d.b.op.Plan.PrevRun.Resources() {
 		r := d.b.g.Resource(prior.Addr.Config())
@@ -139,8 +140,8 @@ func (d *depGraph) addMissing() {
 	}
 }
 
-// findSplit finds the resources whose instances have nodes of their own: those with an object that
-// depends on single instances, and those with a single instance that an object depends on.
+// findSplit finds the resources whose instances have their own nodes: resources with an object that
+// depends on single instances, and resources with an instance that an object depends on.
 func (d *depGraph) findSplit() {
 	for prior := range d.b.op.Plan.PrevRun.Resources() {
 		for _, inst := range prior.Instances {
@@ -160,8 +161,7 @@ func (d *depGraph) findSplit() {
 	d.instances = make(map[addrs.AbsInstance]*depNode, n)
 }
 
-// ensureInstances adds the nodes of the instances in the state, if the resource has a node for
-// each.
+// ensureInstances adds a node for each instance in the state, if the resource is split.
 func (d *depGraph) ensureInstances(prior *states.Resource, r *Resource) {
 	if !d.split[prior.Addr] {
 		return
@@ -180,8 +180,8 @@ func (d *depGraph) ensureInstances(prior *states.Resource, r *Resource) {
 	}
 }
 
-// ensureInstance returns the node of an instance, which is that of its resource unless the resource
-// is split, and adds it if there is none.
+// ensureInstance returns the node of an instance, and adds it if it doesn't exist. Unless the
+// resource is split, this is the node of the resource.
 func (d *depGraph) ensureInstance(addr addrs.AbsInstance, r *Resource) *depNode {
 	whole := d.ensure(addr.Abs(), r)
 	if !d.split[addr.Abs()] {
@@ -196,7 +196,7 @@ func (d *depGraph) ensureInstance(addr addrs.AbsInstance, r *Resource) *depNode 
 	return x
 }
 
-// ensure returns the node of a resource in a module instance, and adds it if there is none.
+// ensure returns the node of a resource in a module instance, and adds it if it doesn't exist.
 func (d *depGraph) ensure(addr addrs.AbsResource, r *Resource) *depNode {
 	x := d.at[addr]
 	if x == nil {
@@ -273,16 +273,16 @@ func (d *depGraph) connectInstances(x *depNode, seen map[addrs.ConfigResource]bo
 	}
 }
 
-// largeSet is the size from which a set of dependencies has a hub, so that n resources that all
-// depend on the same m cost n+m edges, not n·m.
+// largeSet is the number of dependencies from which on a set has a hub. With hubs, n resources that
+// all depend on the same m resources cost n+m edges, not n·m.
 const largeSet = 8
 
-// dependenciesIn is a set of dependencies of resources in one module instance. Dependencies in the
-// same module are those in the same instance of it.
+// dependenciesIn is a set of dependencies of resources in one module instance. A dependency in the
+// same module means the resource in the same instance of that module.
 type dependenciesIn struct {
 	set    *states.Dependencies
 	module addrs.ModuleInstance
-	except string // the dependencies of the set that the hub leaves out
+	except string // the dependencies in the set that the hub leaves out
 }
 
 // hub returns the hub of a set of dependencies of x, without those in except.
@@ -311,12 +311,13 @@ func (d *depGraph) hub(x *depNode, set *states.Dependencies, except map[addrs.Co
 }
 
 // storedDeps returns the sets of dependencies of a resource's objects as they were stored before
-// planning. Planning replaces them by those of the current configuration, from which the existing
-// objects may not have been created. A new resource has the dependencies of its configuration.
+// planning. Planning replaces these sets with the dependencies of the current configuration, but
+// the existing objects may have been created from another configuration. A new resource has the
+// dependencies of its configuration.
 //
 // guess holds the dependencies of the configuration if some object has none stored although it may
-// have some: imported objects and data sources have none stored, and when everything is destroyed,
-// the state may be from a program that stored none.
+// have some. Imported objects and data sources have none stored. When everything is destroyed, the
+// state may come from a program that stored none.
 func (d *depGraph) storedDeps(x *depNode) (stored []*states.Dependencies, guess *states.Dependencies) {
 	managed := x.addr.Resource.Mode == addrs.Managed
 	prior := d.b.op.Plan.PrevRun.Resource(x.addr)
@@ -351,9 +352,9 @@ func (d *depGraph) storedDeps(x *depNode) (stored []*states.Dependencies, guess 
 	return stored, guess
 }
 
-// dependency returns the node that a stored dependency of x stands for: the resource in the same
-// module instance if dep is in the module of x, otherwise the hub of all its module instances. It
-// returns nil if the resource has no objects.
+// dependency returns the node that a stored dependency of x stands for. If dep is in the module of
+// x, this is the resource in the same module instance. Otherwise it is the hub of all instances of
+// the resource's module. It returns nil if the resource has no objects.
 func (d *depGraph) dependency(x *depNode, dep addrs.ConfigResource) *depNode {
 	if dep.Module == x.resource.Addr.Module {
 		if q := d.at[dep.Resource.InInstance(x.addr.Module)]; q != nil && q.exists {
@@ -377,9 +378,10 @@ func (d *depGraph) dependency(x *depNode, dep addrs.ConfigResource) *depNode {
 }
 
 // breakCycles drops dependencies until there are no cycles. Stored dependencies can form cycles
-// because they were stored at different times: an object that was deposed long ago may depend on a
-// resource that now depends on its successor. On and between cycles, the guessed dependencies are
-// dropped first; if there are still cycles, only dependencies that the configuration has remain.
+// because they were stored at different times. For example, an object that was deposed long ago may
+// depend on a resource that now depends on the deposed object's successor. On and between cycles,
+// the guessed dependencies are dropped first. If there are still cycles, only the dependencies that
+// the configuration has are kept.
 func (d *depGraph) breakCycles() {
 	d.cutCycles(func(x, q *depNode) bool { return q.instance || !x.guesses && !x.guessed[q] })
 	d.cutCycles(func(x, q *depNode) bool { return x.resource.Config != nil && x.resource.refersTo(q.resource.Addr) })
@@ -413,7 +415,8 @@ func (d *depGraph) cutCycles(keep func(x, q *depNode) bool) {
 	}
 }
 
-// eachNeed returns the nodes that x depends on, with the hubs of sets replaced by their elements.
+// eachNeed returns the nodes that x depends on. It replaces the hubs of sets by the elements of the
+// sets.
 func (x *depNode) eachNeed() iter.Seq[*depNode] {
 	return func(yield func(*depNode) bool) {
 		for _, q := range x.needs {
@@ -432,7 +435,7 @@ func (x *depNode) eachNeed() iter.Seq[*depNode] {
 	}
 }
 
-// graph returns the nodes, by index, and their needs.
+// graph returns a graph of the nodes, numbered by their index, with an edge for each need.
 func (d *depGraph) graph() *dag.Graph {
 	g := &dag.Graph{}
 	for range d.all {

@@ -109,8 +109,8 @@ func (s *Step) deletes() bool { return s.Part == StepDelete || s.Part == StepDep
 // writes reports whether the Step creates, updates or reads an object.
 func (s *Step) writes() bool { return s.Part == stepApply && s.Change.Action != plans.NoOp }
 
-// isLate reports whether a deletion is late. detached says whether the dependents of its
-// resource no longer refer to it.
+// isLate reports whether a deletion is late. detached says whether no dependent of the resource
+// refers to it anymore.
 func (d *destroyOrder) isLate(s *Step, detached bool) bool {
 	switch {
 	case s.Part == StepDeposed:
@@ -121,7 +121,7 @@ func (d *destroyOrder) isLate(s *Step, detached bool) bool {
 	return detached || d.flagged(s)
 }
 
-// flagged reports whether create_before_destroy applies to the object, in the state or in the
+// flagged reports whether create_before_destroy is set for the object, in the state or in the
 // configuration.
 func (d *destroyOrder) flagged(s *Step) bool {
 	if inst := d.b.op.Prior.Instance(s.Change.Addr); inst != nil && inst.Current != nil &&
@@ -132,7 +132,7 @@ func (d *destroyOrder) flagged(s *Step) bool {
 }
 
 // detached reports whether some configured resource that depends on x according to the stored
-// dependencies changes, and no such resource refers to x any more.
+// dependencies changes, and no such resource still refers to x.
 func (d *destroyOrder) detached(x *depNode) bool {
 	if d.b.op.Phase.Destroys() {
 		return false
@@ -175,7 +175,7 @@ func (d *destroyOrder) connect() {
 	d.relax()
 }
 
-// connecting connects the Steps of one resource in one module instance, which share gates.
+// connecting connects the Steps of one resource in one module instance. These Steps share gates.
 type connecting struct {
 	*destroyOrder
 	x    *depNode
@@ -212,8 +212,8 @@ func (c *connecting) step(s, create *Step) {
 	}
 }
 
-// A gateKind is the kind of a gate: a Barrier that Steps of one resource wait for, and that waits
-// for the Barriers of a family.
+// A gateKind is the kind of a gate. A gate is a Barrier between the Steps of one resource, which
+// wait for it, and the Barriers of a family, which it waits for.
 type gateKind uint8
 
 const (
@@ -228,10 +228,10 @@ const (
 	hardGates
 )
 
-// gateKinds lists the family that each kind of gate waits for, and whether it takes the family's
-// Barriers of the users or of the needs. To break cycles, gates are dropped in this order. The last
-// kind is never dropped: no object is deleted before the objects that were created from it, except
-// at the start of a replacement.
+// gateKinds lists, for each kind of gate, the family that it waits for, and whether it waits for
+// the Barriers of the users or of the needs. To break cycles, gates are dropped in this order. The
+// last kind is never dropped: an object is never deleted before the objects that were created from
+// it, except at the start of a replacement.
 var gateKinds = [hardGates]struct {
 	family familyName
 	users  bool
@@ -247,7 +247,7 @@ var gateKinds = [hardGates]struct {
 	usersGone:       {family: familyGone, users: true, hard: true},
 }
 
-// gate returns the gate of a kind, nil if it would wait for nothing.
+// gate returns the gate of a kind, or nil if it would wait for nothing.
 func (c *connecting) gate(kind gateKind) *Node {
 	spec, others := gateKinds[kind], c.x.needs
 	if spec.users {
@@ -256,7 +256,7 @@ func (c *connecting) gate(kind gateKind) *Node {
 	if len(others) == 0 || !c.present(spec.family) {
 		return nil
 	}
-	if len(others) == 1 && spec.hard && c.x.instance { // there may be many: they need no gate
+	if len(others) == 1 && spec.hard && c.x.instance { // there may be many instances, so a gate for each would be wasteful
 		return c.family(spec.family, others)[0]
 	}
 	if c.open[kind] == nil {
@@ -268,8 +268,9 @@ func (c *connecting) gate(kind gateKind) *Node {
 	return c.open[kind]
 }
 
-// relax breaks cycles by cutting the gates on them, one kind after the other, the least important
-// first, until there are none. Then it restores the kinds whose gates need not have been cut.
+// relax breaks cycles. It cuts the gates that are on cycles, one kind after the other and the least
+// important kind first, until no cycle is left. Then it restores the kinds whose gates need not
+// have been cut.
 func (d *destroyOrder) relax() {
 	var cuts [][]cutGate
 	for kind := gateKind(0); kind < hardGates && !d.ordered(); kind++ {
@@ -319,8 +320,8 @@ func (d *destroyOrder) cut(kind gateKind) []cutGate {
 	return out
 }
 
-// familyName is the name of a family of Barriers. It describes the resource once the Barrier has
-// been passed.
+// familyName is the name of a family of Barriers. It describes the state of the resource after the
+// Barrier.
 type familyName string
 
 const (
@@ -332,8 +333,8 @@ const (
 	familyMade        familyName = "made"
 )
 
-// barrierFamilies says which Steps of their resource the Barriers of a family wait for. They also
-// wait for the Barriers of the resource's users (upward) or needs.
+// barrierFamilies says which Steps of their resource the Barriers of a family wait for. These
+// Barriers also wait for the Barriers of the resource's users (upward) or of its needs.
 var barrierFamilies = map[familyName]struct {
 	upward bool
 	own    func(d *destroyOrder, s *Step) bool
@@ -364,8 +365,8 @@ func (d *destroyOrder) present(name familyName) bool {
 // ordinary reports whether the Step is an ordinary deletion.
 func (d *destroyOrder) ordinary(s *Step) bool { return s.deletes() && !d.lateDeletions[s] }
 
-// family returns the Barriers of some resources. All Barriers of the family are added when the
-// first one is needed.
+// family returns the Barriers of the given resources in one family. When the first one is needed,
+// all Barriers of the family are added.
 func (d *destroyOrder) family(name familyName, of []*depNode) []*Node {
 	if d.families[name] == nil {
 		d.families[name] = d.makeFamily(name)
@@ -377,8 +378,8 @@ func (d *destroyOrder) family(name familyName, of []*depNode) []*Node {
 	return out
 }
 
-// isDeletion reports whether the only Step of x is a deletion. It waits for the same as gone(x)
-// would, and replaces it.
+// isDeletion reports whether the only Step of x is a deletion. This Step takes the place of
+// gone(x), because it waits for the same nodes.
 func (x *depNode) isDeletion() bool { return len(x.steps) == 1 && x.steps[0].deletes() }
 
 func (d *destroyOrder) makeFamily(name familyName) []*Node {

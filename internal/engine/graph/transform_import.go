@@ -13,9 +13,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Import is an import block, or an import that the command line requires.
+// Import is an import block, or an import that is requested on the command line.
 type Import struct {
-	Config   *configs.Import // nil for the command line
+	Config   *configs.Import // nil for an import from the command line
 	Resource *Resource
 	to       *lang.Expr // only its index expressions are evaluated
 	ID       *lang.Expr
@@ -47,7 +47,7 @@ var importTransformer = &Transformer{
 		var errs tfdiags.Diagnostics
 		for _, cfg := range b.op.Config.Module.Imports {
 			if len(b.op.CommandImports) > 0 {
-				break // only the imports of the command line are done
+				break // only the imports from the command line are done
 			}
 			errs = errs.AppendError(b.addImport(cfg))
 		}
@@ -95,9 +95,9 @@ func (b *build) addImport(cfg *configs.Import) error {
 	return nil
 }
 
-// ImportsOnly reports whether the operation only imports objects to the resource. Of its block,
-// only the arguments that decide its instances are evaluated then: users may import into an empty
-// block and write its arguments later.
+// ImportsOnly reports whether the operation only imports objects into the resource. In this case,
+// only the arguments of the block that decide its instances are evaluated. So users may import into
+// an empty block and write its arguments later.
 func (o *Operation) ImportsOnly(g *Graph, r *Resource) bool {
 	return len(o.CommandImports) > 0 && len(g.Imports[r]) > 0
 }
@@ -113,7 +113,7 @@ func namesInstance(to hcl.Expression) bool {
 	return err != nil || target.Key != addrs.NoKey
 }
 
-// forEachLast is a comparison that puts imports with for_each behind all others.
+// forEachLast compares imports for sorting. Imports with for_each come last.
 func forEachLast(x, y *Import) int {
 	switch {
 	case x.ForEach == nil && y.ForEach != nil:
@@ -129,8 +129,8 @@ func (b *build) attach(r *Resource, t *Import) {
 	b.imports = append(b.imports, t)
 }
 
-// indexesOf returns an import's target with only the references in its index expressions: the
-// address itself is not a reference.
+// indexesOf returns an import's target reduced to the references in its index expressions, because
+// the address itself is not a reference.
 func indexesOf(to *lang.Expr, target addrs.Resource) *lang.Expr {
 	out := &lang.Expr{Expression: to.Expression}
 	for _, ref := range to.Refs.Objects {

@@ -48,8 +48,8 @@ var instancesTransformer = &Transformer{
 	},
 }
 
-// instanceOrder makes Steps wait for the instances that they need. It is part of the build because
-// the transformers Changes and Reference prepare it.
+// instanceOrder makes Steps wait for the instances that they need. It is part of build because the
+// transformers Changes and Reference fill in its fields.
 type instanceOrder struct {
 	*build
 	writers        map[*Resource]map[addrs.InstanceKey][]*Step         // see writersOf
@@ -57,12 +57,12 @@ type instanceOrder struct {
 	unchanged      map[addrs.AbsInstance]*Node                         // see instanceNode
 	moduleSteps    map[*Resource]map[addrs.ModuleInstance]*moduleSteps // see separateExpansion
 	spread         map[*Module]stepSpread
-	keyed          map[*Module]bool   // single instances of the call are read
-	keyedResources map[*Resource]bool // single instances are read by a computed index, in another block
-	changes        map[*Module]bool   // there are Steps that create or update in the module, or in one that it calls
-	idle           map[*Resource]bool // has planned instances that don't change
+	keyed          map[*Module]bool   // module calls whose single instances are read
+	keyedResources map[*Resource]bool // resources whose single instances another block reads by a computed index
+	changes        map[*Module]bool   // modules with Steps that create or update in them, or in a module that they call
+	idle           map[*Resource]bool // resources with planned instances that don't change
 
-	// See value_instances.go.
+	// These fields are for values; see value_instances.go.
 	early    EarlyKeys // nil until needed
 	carrying map[*Value]bool
 	values   map[valueIn]*Node
@@ -85,14 +85,15 @@ func newInstanceOrder(b *build) *instanceOrder {
 	}
 }
 
-// stepSpread says which instances of a module have Steps that create or update. Several says that
-// the instances must be told apart: there are several of them, or readers of single ones.
+// stepSpread says which instances of a module have Steps that create or update. If several is true,
+// the instances must be told apart: several of them have Steps, or something reads single
+// instances.
 type stepSpread struct {
-	last    addrs.ModuleInstance // one of them
+	last    addrs.ModuleInstance // one of the instances with Steps
 	several bool
 }
 
-// noteSteps records that an instance of the module has Steps that create or update.
+// noteSteps records that the instance in of the module m has Steps that create or update.
 func (o *instanceOrder) noteSteps(m *Module, in addrs.ModuleInstance) {
 	known, ok := o.spread[m]
 	o.spread[m] = stepSpread{last: in, several: known.several || ok && known.last != in || !ok && o.keyedAround(m)}
@@ -101,7 +102,8 @@ func (o *instanceOrder) noteSteps(m *Module, in addrs.ModuleInstance) {
 	}
 }
 
-// keyedAround reports whether single instances of a module, or of one around it, are read.
+// keyedAround reports whether something reads single instances of a module or of a module that
+// contains it.
 func (o *instanceOrder) keyedAround(m *Module) bool {
 	for ; m != nil; m = m.Parent {
 		if o.keyed[m] {
@@ -119,7 +121,7 @@ type moduleSteps struct {
 }
 
 // separateExpansion adds a node that decides the instances of a resource without waiting for
-// everything that its block refers to, if Steps of its module are in several module instances, or
+// everything that its block refers to. It does so if several instances of the module have Steps, or
 // if other blocks read single instances.
 func (o *instanceOrder) separateExpansion(r *Resource) {
 	independent := r.Addr.Resource.Mode != addrs.Ephemeral && r.Config.Check == nil
@@ -155,7 +157,7 @@ func (o *instanceOrder) stepsIn(r *Resource, in addrs.ModuleInstance) *moduleSte
 // resource wait for these Steps.
 func (o *instanceOrder) connectSteps(r *Resource) {
 	local, others := o.localNeeds(r)
-	if o.idle[r] { // the order passes through instances without Steps
+	if o.idle[r] { // so that the order also passes through instances without Steps
 		for _, indexed := range r.Indexed {
 			o.after(r.Node, indexed.Of.Node)
 		}
@@ -203,7 +205,7 @@ func (o *instanceOrder) awaitEach(n *Node, m *Module, in addrs.ModuleInstance) {
 	}
 }
 
-// chainedAround reports whether a module or one around it has an EachOf.
+// chainedAround reports whether a module or a module that contains it has an EachOf.
 func (m *Module) chainedAround() bool {
 	for ; m != nil; m = m.Parent {
 		if m.EachOf != nil {
@@ -214,8 +216,8 @@ func (m *Module) chainedAround() bool {
 }
 
 // localNeeds returns the nodes that a resource with moduleSteps needs only within the same module
-// instance, and a Barrier that waits for its other needs. Both are nil if all Steps of the resource
-// have the same needs.
+// instance, and a Barrier that waits for its other needs. Both results are nil if all Steps of the
+// resource have the same needs.
 func (o *instanceOrder) localNeeds(r *Resource) (local []*Node, others *Node) {
 	if o.moduleSteps[r] == nil {
 		return nil, nil
@@ -236,8 +238,8 @@ func (o *instanceOrder) localNeeds(r *Resource) (local []*Node, others *Node) {
 	return local, others
 }
 
-// nodesIn returns the nodes that complete a resource, or one instance of it, or a value, within one
-// module instance. n completes it in all module instances.
+// nodesIn returns the nodes that complete a resource, an instance of a resource, or a value within
+// one module instance. n is the node that completes it in all module instances.
 func (o *instanceOrder) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
 	if part := o.g.Part(n, in); part != n {
 		return []*Node{part}
@@ -269,8 +271,8 @@ func (o *instanceOrder) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
 	return []*Node{p.node}
 }
 
-// InstanceBarrier waits for the instances of a resource that have one key, in all instances of its
-// module. References with a constant key wait for it.
+// InstanceBarrier waits for the instances of a resource that have the same key, in all instances of
+// its module. References with a constant key wait for it.
 type InstanceBarrier struct {
 	node  *Node
 	Steps map[addrs.ModuleInstance]*Step
@@ -303,8 +305,8 @@ func (o *instanceOrder) barrier(r *Resource, key addrs.InstanceKey) *Node {
 	return s.node
 }
 
-// indexedNode returns the node that a block waits for instead of r, if it reads only instances of
-// r, by computed indexes. The Steps of the block wait for these instances.
+// indexedNode returns the node that a block waits for instead of r if it only reads instances of r
+// by computed indexes. The Steps of the block wait for these instances themselves.
 func (o *instanceOrder) indexedNode(r *Resource) *Node {
 	if r.indexed == nil {
 		r.indexed = o.node(KindBarrier, nil, r.Addr.String()+"[…]", nil)
@@ -315,7 +317,8 @@ func (o *instanceOrder) indexedNode(r *Resource) *Node {
 }
 
 // connectReads makes a node wait for the instances that the block of r reads by computed indexes,
-// as the plan recorded them for one instance, and for the instances of module calls that it reads.
+// which the plan recorded for each instance. The node also waits for the instances of module calls
+// that the block reads.
 func (o *instanceOrder) connectReads(n *Node, r *Resource, change *plans.InstanceChange) {
 	for _, indexed := range r.Indexed {
 		recorded := false
@@ -337,8 +340,8 @@ func (o *instanceOrder) connectReads(n *Node, r *Resource, change *plans.Instanc
 	})
 }
 
-// instanceNode returns the node after which an instance has its final value for a reader. An
-// instance that takes no part in the run has it as soon as the instances are decided.
+// instanceNode returns the node after which an instance has its final value for a reader. The value
+// of an instance that takes no part in the run is final as soon as the instances are decided.
 func (o *instanceOrder) instanceNode(
 	r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey, reader *Resource,
 ) *Node {

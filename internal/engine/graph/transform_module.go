@@ -23,8 +23,8 @@ var moduleTransformer = &Transformer{
 }
 
 // awaitWholeCalls makes references to a module call as a whole wait for everything in the module.
-// Where that would form a cycle, because something in the module depends on the referring node,
-// they wait only for the module's outputs.
+// If that would form a cycle because something in the module depends on the referring node, the
+// node waits only for the module's outputs.
 func (b *build) awaitWholeCalls() {
 	if len(b.wholeCalls) == 0 {
 		return
@@ -47,8 +47,8 @@ func (b *build) awaitWholeCalls() {
 	b.refRanges.startRef(nil)
 }
 
-// afterCall makes a node wait for what a reference to a module call names, now or in connectCalls
-// and connectSteps.
+// afterCall makes a node wait for what a reference to a module call names. It adds the edge now, or
+// records it for connectCalls and connectSteps.
 func (b *build) afterCall(n *Node, call *Module, to *Node) {
 	if b.readsKeyed(n, call) {
 		b.later[n] = append(b.later[n], laterEdge{call, to})
@@ -57,8 +57,8 @@ func (b *build) afterCall(n *Node, call *Module, to *Node) {
 	b.after(n, to)
 }
 
-// endsModule reports whether dependents of the node's module wait for the node. They do not wait
-// for checks, which may fail, nor for deletions, which may have to wait for the dependents.
+// endsModule reports whether nodes that depend on the module wait for the node. They do not wait
+// for checks, which may fail, or for deletions, which may have to wait for the dependents.
 func (n *Node) endsModule() bool {
 	switch n.Kind {
 	case KindProvider, KindCheck, KindBarrier, KindProviderClose, KindEphemeralEnd:

@@ -8,10 +8,10 @@ import (
 	"tofu/internal/states"
 )
 
-// resourceSet is an immutable set of resources. Nodes that reach the same resources mostly share a
-// set, so that work on it is done once. Nil is the empty set.
+// resourceSet is an immutable set of resources. Nodes that reach the same resources usually share a
+// set, so that work on the set is done once. Nil is the empty set.
 type resourceSet struct {
-	indexes []int32              // of the resources, sorted
+	indexes []int32              // indexes of the resources, sorted
 	deps    *states.Dependencies // their addresses; nil until needed
 }
 
@@ -31,12 +31,12 @@ func newResourceSet(indexes []int32) *resourceSet {
 	return &resourceSet{indexes: indexes}
 }
 
-// filter returns the set of those elements for which keep returns true.
+// filter returns the set of the elements for which keep returns true.
 func (s *resourceSet) filter(keep func(int32) bool) *resourceSet {
 	return newResourceSet(slices.DeleteFunc(slices.Clone(s.all()), func(i int32) bool { return !keep(i) }))
 }
 
-// has reports whether the set contains the resource with an index.
+// has reports whether the set contains the resource with the given index.
 func (s *resourceSet) has(index int32) bool {
 	_, ok := slices.BinarySearch(s.all(), index)
 	return ok
@@ -120,20 +120,20 @@ type nearest struct {
 	deps    []*resourceSet     // by resource index
 	calls   map[dag.ID]*Module // modules by the ID of their expand node
 	without map[setInModule]*resourceSet
-	// arguments holds, by node, the arguments with reads of siblings that it depends on without a
-	// managed resource in between; see transform_siblings.go.
+	// arguments holds, by node, the arguments that read siblings and that the node depends on
+	// without a managed resource in between; see transform_siblings.go.
 	arguments map[dag.ID][]*Value
 }
 
-// setInModule identifies a result of withoutImplied.
+// setInModule is the key of a remembered result of withoutImplied.
 type setInModule struct {
 	set    *resourceSet
 	module *Module
 }
 
-// findNearest sets the Deps of every resource: the managed resources that are reached from it
+// findNearest sets the Deps of every resource: the managed resources that can be reached from it
 // without passing through another managed resource, and the data sources and ephemeral resources on
-// the way. The order is that of the graph.
+// these paths. order is a topological order of the graph.
 func (b *build) findNearest(order []dag.ID) {
 	edges := &b.g.Edges
 	if len(b.later) > 0 {
@@ -163,7 +163,8 @@ func (b *build) findNearest(order []dag.ID) {
 	f.setSiblingNeeds()
 }
 
-// allEdges returns the edges of the graph, and those for which Steps and values wait by instance.
+// allEdges returns the edges of the graph, including the later edges, which are left out because
+// Steps and values wait by instance.
 func (b *build) allEdges() *dag.Graph {
 	out := b.g.Edges.Clone()
 	for n, edges := range b.later {
@@ -200,7 +201,7 @@ func (f *nearest) visit(n *Node) {
 	}
 	f.passSiblingReads(n)
 	if r != nil && n.completes() {
-		var own []int32 // empty for resources that only the state has: no other resource depends on them
+		var own []int32 // empty for resources that exist only in the state, because no other resource depends on them
 		if r.Config != nil {
 			own = []int32{f.index[r]}
 		}
@@ -212,8 +213,8 @@ func (f *nearest) visit(n *Node) {
 	f.reached[n.ID] = set
 }
 
-// setWhole sets r.Recorded.Whole: the resources that the block reads by instance, but on all of whose
-// instances it depends because it also refers to a value or a data source that needs them.
+// setWhole sets r.Recorded.Whole to the resources that the block reads by instance but depends on
+// as a whole, because it also refers to a value or a data source that needs all of their instances.
 func (f *nearest) setWhole(r *Resource) {
 	reads := slices.Concat(r.Indexed, r.Constant)
 	if len(reads) == 0 {
@@ -238,8 +239,9 @@ func (f *nearest) setWhole(r *Resource) {
 }
 
 // withoutImplied removes the dependencies of the call of m from a set that has a managed resource
-// in m, which implies them: everything in a module waits for the dependencies of its call.
-// Otherwise each resource in a chain of calls with depends_on would store all resources before it.
+// in m. That resource implies them, because everything in a module waits for the dependencies of
+// its call. Otherwise each resource in a chain of calls with depends_on would store all resources
+// before it.
 func (f *nearest) withoutImplied(m *Module, set *resourceSet) *resourceSet {
 	outer := f.reached[m.expand.ID]
 	if set == nil || outer == nil {
@@ -258,8 +260,8 @@ func (f *nearest) withoutImplied(m *Module, set *resourceSet) *resourceSet {
 	return out
 }
 
-// withoutInner returns the resources of a set on which no managed resource of the set depends:
-// waiting for those is enough to wait for all.
+// withoutInner returns the resources of a set on which no managed resource in the set depends.
+// Waiting for them is enough to wait for all resources in the set.
 func (f *nearest) withoutInner(set *resourceSet) *resourceSet {
 	inner := map[int32]bool{}
 	seen := map[*resourceSet]bool{}

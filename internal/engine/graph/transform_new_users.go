@@ -7,15 +7,15 @@ import (
 	"tofu/internal/states"
 )
 
-// newUsers are resources of one module instance whose configuration adds the same dependencies,
-// which the state does not record yet. The late deletion of an object also waits for its new users:
-// if one of them fails, the old object still exists.
+// newUsers are resources in one module instance whose configuration adds the same dependencies,
+// which the state does not record yet. The late deletion of an object also waits for its new users.
+// So if one of them fails, the old object still exists.
 type newUsers struct {
 	all  []*depNode
-	node *Node // waits until all are settled; nil until needed
+	node *Node // Barrier that waits until all of them are settled; nil until needed
 }
 
-// newUsersKey identifies new users that replace one set of dependencies with another.
+// newUsersKey identifies a group of new users that replace one set of dependencies with another.
 type newUsersKey struct {
 	wanted, stored *states.Dependencies
 	module         addrs.ModuleInstance
@@ -58,8 +58,8 @@ func stored(sets []*states.Dependencies, dep addrs.ConfigResource) bool {
 	return slices.ContainsFunc(sets, func(set *states.Dependencies) bool { return set.Has(dep) })
 }
 
-// addNewUsers records s as new users of dep: of the same module instance if dep is in their module,
-// otherwise of all its instances.
+// addNewUsers records s as new users of dep. If dep is in their module, they are users of dep in
+// the same module instance. Otherwise they are users of all its instances.
 func (d *destroyOrder) addNewUsers(s *newUsers, dep addrs.ConfigResource) {
 	user := s.all[0]
 	if dep.Module != user.resource.Addr.Module {
@@ -69,7 +69,7 @@ func (d *destroyOrder) addNewUsers(s *newUsers, dep addrs.ConfigResource) {
 	}
 }
 
-// newUsersGate returns the gate that waits for the new users of x, nil if there are none.
+// newUsersGate returns the gate that waits for the new users of x, or nil if x has no new users.
 func (c *connecting) newUsersGate() *Node {
 	of := c.at[c.x.addr].newUsers
 	if elsewhere := c.newUsers[c.x.resource.Addr]; len(elsewhere) > 0 {

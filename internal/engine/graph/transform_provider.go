@@ -22,13 +22,13 @@ import (
 type Provider struct {
 	Addr      addrs.AbsProviderConfig
 	Module    *Module
-	Config    *configs.Provider // nil for an implied configuration, whose body is empty
+	Config    *configs.Provider // nil for an implied configuration, which has an empty body
 	Schema    *providers.Schema
 	Body      *lang.Body
-	Instances map[addrs.InstanceKey]cty.Value // of a configuration with for_each: each.value by key; nil for others
+	Instances map[addrs.InstanceKey]cty.Value // each.value by instance key, for a configuration with for_each; otherwise nil
 
 	FunctionsOnly bool // only its functions are used, so it is not configured
-	Assumed       bool // would be passed by a calling module, which is missing while a module is validated alone
+	Assumed       bool // the caller would pass the configuration, but a module is validated without one
 
 	Node, close *Node
 }
@@ -57,7 +57,7 @@ type providerSet struct {
 func (s *providerSet) connect(r *Resource) error {
 	if r.Config != nil {
 		use, ok := r.Module.Config.ProviderOf(r.Config)
-		assumed := use.Expected && s.op.Phase == PhaseValidate // a module that needs a caller is validated alone
+		assumed := use.Expected && s.op.Phase == PhaseValidate // the module needs a caller but is validated without one
 		if !ok && !assumed {
 			return MissingProvider(r.Config.ProviderConfig(), r.Module.Path).InText(r.Config.Range)
 		}

@@ -47,8 +47,8 @@ func (p *pruning) roots() []dag.ID {
 }
 
 // skipUnusedEphemerals adds to Unused the ephemeral resources whose values no node uses, so that
-// they are not opened. A resource without changes uses none: its value comes from the state,
-// whatever its block refers to.
+// they are not opened. A resource without changes does not use any values, even if its block refers
+// to them, because its own value comes from the state.
 func (p *pruning) skipUnusedEphemerals() {
 	var users []dag.ID
 	for _, n := range p.g.Nodes {
@@ -67,8 +67,8 @@ func (p *pruning) skipUnusedEphemerals() {
 	}
 }
 
-// usesValues reports whether a node uses the values that it waits for for more than computing
-// values of its own.
+// usesValues reports whether a node uses the values that it waits for in another way than to
+// compute a value. For example, it may configure a provider.
 func (p *pruning) usesValues(n *Node) bool {
 	switch {
 	case n.Kind == KindProvider, n.kept:
@@ -80,8 +80,8 @@ func (p *pruning) usesValues(n *Node) bool {
 		n.Resource.Addr.Resource.Mode == addrs.Ephemeral && n.Resource.HasConditions()
 }
 
-// passesValues reports whether the dependents of a node may receive through it the values that the
-// node waits for.
+// passesValues reports whether nodes that wait for the node may receive, through it, the values
+// that the node itself waits for.
 func (n *Node) passesValues() bool {
 	if n.Kind == KindPart {
 		return n.Object.(*Node).passesValues()
@@ -90,8 +90,8 @@ func (n *Node) passesValues() bool {
 	return n.Kind.IsValue() || ephemeral || n.Kind.isBarrier() && n.Resource == nil
 }
 
-// fillModules makes resources wait for the instances of their module if values are evaluated in it:
-// the values of the resources in each module instance are taken from the state.
+// fillModules makes resources wait for the instances of their module if values are evaluated in the
+// module. The values of the resources in each module instance are then taken from the state.
 func (p *pruning) fillModules() {
 	for _, r := range p.g.Resources {
 		if m := r.Module; m.expand != nil && p.keep[m.expand.ID] {
@@ -113,8 +113,8 @@ func (p *pruning) required(n *Node) bool {
 	return false
 }
 
-// drop drops the nodes that are not in keep, except Barriers. They remain as vertices that do
-// nothing and wait for nothing.
+// drop marks the nodes that are not in keep as dropped, except Barriers. They remain in the graph
+// as vertices that do nothing and wait for nothing.
 func (b *build) drop(keep []bool) {
 	for id, n := range b.g.Nodes {
 		if keep[id] || n.Kind.isBarrier() {

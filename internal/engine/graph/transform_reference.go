@@ -26,7 +26,7 @@ var referenceTransformer = &Transformer{
 // connector connects nodes to the objects that their expressions refer to.
 type connector struct {
 	*build
-	unknownFunctions tfdiags.Diagnostics // calls of functions of providers that are not required
+	unknownFunctions tfdiags.Diagnostics // calls to functions of providers that are not required
 }
 
 func (c *connector) connectAll(ctx context.Context) {
@@ -142,9 +142,9 @@ func (c *connector) connectRepetition(ctx context.Context, n *Node, m *Module, r
 	}
 }
 
-// checkSelfReference reports whether ref, in an argument of the call of m, refers to the call as a
-// whole, and records an error if so. The graph cannot represent this cycle, so cycles does not find
-// it.
+// checkSelfReference reports whether ref, which is in an argument of the call of m, refers to that
+// call as a whole. If so, it records an error. The graph cannot represent this cycle, so the search
+// for cycles does not find it.
 func (m *Module) checkSelfReference(ref *addrs.Reference) bool {
 	call, ok := moduleCallOf(ref.Subject)
 	if !ok || m.Parent.Calls[call] != m {
@@ -186,7 +186,7 @@ func (c *connector) connectResource(ctx context.Context, r *Resource) {
 	c.after(n, m.expand, r.expand)
 	c.after(r.expand, m.expand)
 	for at := m; r.Addr.Resource.Mode == addrs.Ephemeral && at != nil; at = at.Parent {
-		if at.EachOf != nil { // it has no Steps that wait for the instances
+		if at.EachOf != nil { // an ephemeral resource has no Steps that could wait for the instances
 			c.after(n, at.EachOf.Node)
 		}
 	}
@@ -208,7 +208,7 @@ func (c *connector) connectResource(ctx context.Context, r *Resource) {
 	selfScope.self = r
 	for _, p := range e.Provisioners {
 		if p.Config.Destroy && c.op.Phase != PhaseValidate {
-			continue // see connectDeletionProvisioners
+			continue // connectDeletionProvisioners connects these
 		}
 		for _, body := range p.bodies() {
 			c.connectRefs(ctx, n, m, &body.Refs, selfScope)
@@ -216,14 +216,15 @@ func (c *connector) connectResource(ctx context.Context, r *Resource) {
 	}
 }
 
-// connectDeletionProvisioners makes the Steps that delete objects wait for the providers whose
-// functions the destroy provisioners call. Destroy provisioners cannot refer to other objects.
+// connectDeletionProvisioners makes the Steps that delete objects wait for providers if destroy
+// provisioners call functions of these providers. Destroy provisioners cannot refer to other
+// objects.
 func (c *connector) connectDeletionProvisioners(ctx context.Context, r *Resource) {
 	if len(c.steps[r]) == 0 {
 		return
 	}
 	if removal := c.g.Removals[r]; removal != nil {
-		var problems tfdiags.Diagnostics // planning reported them
+		var problems tfdiags.Diagnostics // dropped, because planning has reported them
 		for _, p := range removal.Config.Provisioners {
 			removal.Provisioners = append(removal.Provisioners, c.op.AnalyzeProvisioner(p, nil, &problems))
 		}
@@ -247,8 +248,8 @@ func (c *connector) connectDeletions(ctx context.Context, r *Resource, m *Module
 }
 
 // ignoresBlock reports whether the destruction of a resource's objects is planned from the state
-// alone. Of its block, only prevent_destroy is evaluated then. The other arguments may refer to
-// objects that no longer exist.
+// alone. In this case, only prevent_destroy is evaluated in the block. The other arguments may
+// refer to objects that no longer exist.
 func (c *connector) ignoresBlock(r *Resource) bool {
 	return c.op.Phase == PhasePlanDestroy && r.Addr.Resource.Mode != addrs.Ephemeral
 }
@@ -276,15 +277,15 @@ func (p *Provisioner) bodies() []*lang.Body {
 	return []*lang.Body{p.Body, p.Connection}
 }
 
-// inOwnBlock returns the scope for the block of r itself. References of the block to r add no
-// edges: they are errors of the instance, not cycles.
+// inOwnBlock returns the scope for the block of r itself. References from the block to r add no
+// edges, because they are errors of the instance rather than cycles.
 func (r *Resource) inOwnBlock(scope BlockScope) BlockScope {
 	scope.except = r.Addr.Resource
 	return scope
 }
 
-// connectBody connects a resource to the references in its body. Errors of references in the
-// content of dynamic blocks become DeferredRefErrors.
+// connectBody connects a resource to the objects that its body refers to. Errors of references in
+// the content of dynamic blocks become DeferredRefErrors.
 func (c *connector) connectBody(ctx context.Context, r *Resource, scope BlockScope) {
 	body := r.Exprs.Body
 	r.DeferredRefErrors = nil

@@ -11,8 +11,8 @@ type removedKey struct {
 	resource addrs.Resource
 }
 
-// matchRemoved attaches removed blocks to the resources that they cover. A block that names the
-// resource takes precedence over one that names a module around it.
+// matchRemoved attaches removed blocks to the resources that they cover. A block that names a
+// resource takes precedence over a block that names a module that contains the resource.
 func (b *build) matchRemoved() {
 	blocks := map[removedKey]*configs.Removed{}
 	for _, m := range b.g.Modules {

@@ -28,7 +28,7 @@ var replaceTransformer = &Transformer{
 	},
 }
 
-// forceFirst sets a flag for all resources on which one with the flag depends.
+// forceFirst propagates a flag: if a resource has it, all resources that it depends on get it too.
 func (b *build) forceFirst(order []dag.ID, flag func(*Resource) *bool) {
 	for again := true; again; {
 		again = false
@@ -40,7 +40,7 @@ func (b *build) forceFirst(order []dag.ID, flag func(*Resource) *bool) {
 			for dep := range r.Recorded.Dependencies.All() {
 				*flag(b.g.Resource(dep)) = true
 			}
-			for _, of := range b.g.siblingNeedsOf(r) { // the order leaves these dependencies out
+			for _, of := range b.g.siblingNeedsOf(r) { // order does not include these dependencies
 				again = again || !*flag(of)
 				*flag(of) = true
 			}
@@ -48,9 +48,9 @@ func (b *build) forceFirst(order []dag.ID, flag func(*Resource) *bool) {
 	}
 }
 
-// forceSteps sets Forced for the Steps that a resource with create_before_destroy depends on, and for
-// those with the same key in other instances of their module: other programs let a reader of one
-// module instance depend on all of them.
+// forceSteps sets Forced for the Steps that a resource with create_before_destroy depends on. It
+// also does so for Steps with the same key in other instances of their module, because states
+// written by other programs record that a reader in one module instance depends on all of them.
 func (b *build) forceSteps(order []dag.ID) {
 	if len(b.steps) == 0 {
 		return

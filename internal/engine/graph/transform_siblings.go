@@ -17,23 +17,25 @@ import (
 // How the instances of a module call read each other
 //
 // An argument of a module call may read outputs of sibling instances, which are the other instances
-// of the same call: input = module.step[each.value.after].out. Between the blocks, that is a cycle:
-// the argument needs the output, which needs the argument. Between the instances, it need not be
-// one. So each node on a path from such an output to the argument is split into Parts, one for each
-// instance of the call, which do the work of the node in that module instance. For example, if
-// step["b"] reads step["a"], the Parts wait for each other in the direction of the arrows:
+// of the same call: input = module.step[each.value.after].out. Between the blocks, this is a cycle:
+// the argument needs the output, which needs the argument. Between the instances, it may not be a
+// cycle. So each node on a path from such an output to the argument is split into Parts, one for
+// each instance of the call. Each Part does the work of the node in that module instance. For
+// example, if step["b"] reads step["a"], the Parts wait for each other in the direction of the
+// arrows:
 //
 //	step["b"]: out -> resource -> input
 //	                                |
 //	step["a"]:                      +----> out -> resource -> input
 //
-// Within an instance, the Parts wait for each other as the nodes would without the call's reads of
-// itself. The node itself waits for all of its Parts and does the rest of its work, such as planning
-// to delete instances that are no longer declared.
+// Within an instance, the Parts wait for each other in the same way as the nodes would if the call
+// did not read itself. The node itself waits for all of its Parts and does the rest of its work,
+// such as planning to delete instances that are no longer declared.
 //
 // The keys of the siblings are evaluated before the walk (EarlyKeys), so they can't depend on
-// resources. No edge leads from the argument's node to the output's node. So whatever follows the
-// edges between nodes, such as the search for the dependencies in the state, doesn't see these reads.
+// resources. No edge leads from the argument's node to the output's node. So code that follows the
+// edges between nodes, such as the search for the dependencies in the state, doesn't see these
+// reads.
 
 var siblingsTransformer = &Transformer{
 	Name:  "Siblings",
@@ -59,26 +61,26 @@ type siblingRead struct {
 }
 
 // splitCall is a module call whose instances read each other, with the nodes that are split into
-// Parts. Positions are those of the instances in list.
+// Parts. Positions are indexes into list.
 type splitCall struct {
 	Call  *Module
 	list  []addrs.ModuleInstance       // the instances of the call
-	at    map[addrs.ModuleInstance]int // their positions
-	depth int                          // the number of steps of their addresses
+	at    map[addrs.ModuleInstance]int // positions of the instances
+	depth int                          // number of steps in the addresses of the instances
 	parts map[*Node][]*Node            // by node, its Parts by position
 
-	// What the search for nearest resources finds; see nearest.
-	outputsFor map[*Value][]*Value    // by argument, the outputs of siblings that it reads
+	// These fields hold results of the search for the nearest resources; see nearest.
+	outputsFor map[*Value][]*Value    // by argument, the sibling outputs that it reads
 	behind     map[*Value][]*Resource // by such an output, the resources that it depends on
-	// By node, the arguments that it depends on directly or through nodes other than managed
-	// resources.
+	// arguments holds, by node, the arguments that it depends on directly, or through nodes other
+	// than managed resources.
 	arguments map[*Node][]*Value
 
-	sources [][]source // by position, what the arguments of the instance read of siblings
+	sources [][]source // by position, the sibling outputs that the arguments of the instance read
 }
 
-// addSiblingRead records what n reads of sibling instances, and reports whether n is an argument of
-// the call that reads any.
+// addSiblingRead records the outputs of sibling instances that n reads. It reports whether n is an
+// argument of the call that reads any.
 func (b *build) addSiblingRead(n *Node, call *Module) bool {
 	v, ok := n.Object.(*Value)
 	if !ok || v.Kind != Variable || v.Module != call {
@@ -141,8 +143,8 @@ func (b *build) split(m *Module) {
 	}
 }
 
-// betweenSiblingReads returns the nodes on the paths from the outputs of m that are read to the
-// arguments that read them.
+// betweenSiblingReads returns the nodes on all paths from an output of m that a sibling reads to an
+// argument that reads it.
 func (b *build) betweenSiblingReads(m *Module) []*Node {
 	var outputs, arguments []dag.ID
 	for _, f := range b.siblingReads[m] {
@@ -192,8 +194,8 @@ func partName(n *Node, m *Module, in addrs.ModuleInstance) string {
 	return in.String() + strings.TrimPrefix(n.Name, m.Path.String())
 }
 
-// connectParts makes the Parts of a node wait for what the node needs: for the Part of the same
-// module instance if the needed node is split too, and for the needed node itself otherwise.
+// connectParts makes the Parts of a node wait for the nodes that the node needs. If a needed node
+// is split too, each Part waits for its Part in the same module instance.
 func (b *build) connectParts(r *splitCall, n *Node) {
 	var others *Node
 	needs := b.needs(n)
@@ -207,7 +209,7 @@ func (b *build) connectParts(r *splitCall, n *Node) {
 				b.after(part, r.parts[need][i])
 			}
 			continue
-		case need.Kind == KindStep: // connectSteps connects these, and the loop over Steps below
+		case need.Kind == KindStep: // connectSteps and the loop over Steps below connect these
 			continue
 		case others == nil:
 			others = b.node(KindBarrier, nil, n.Name+" (needs)", nil)
@@ -245,12 +247,12 @@ func (g *Graph) partsOf(n *Node) []*Node { return g.splitCalls[n].parts[n] }
 type source struct {
 	to      *Value   // the argument
 	from    int      // position of the instance that it reads
-	outputs []*Value // that it reads
+	outputs []*Value // outputs that the argument reads
 	at      hcl.Range
 }
 
-// instancesOf returns a call with its instances and, by instance, what the arguments read of
-// siblings. It returns an error if any of that is not known, or if the reads form a cycle.
+// instancesOf returns a call with its instances and, for each instance, what its arguments read
+// from siblings. It returns an error if part of this is not known, or if the reads form a cycle.
 func (b *build) instancesOf(m *Module) (*splitCall, error) {
 	r := &splitCall{Call: m, at: map[addrs.ModuleInstance]int{}, parts: map[*Node][]*Node{},
 		depth: len(m.Path.UnkeyedInstance().Steps())}
@@ -303,7 +305,8 @@ func unknownSibling(f siblingRead, in addrs.ModuleInstance) error {
 			"they can't depend on resources, data sources or sensitive values.", f.to.Name, in).At(at)
 }
 
-// cycles returns an error if the reads between instances form a cycle. order has an edge for each.
+// cycles returns an error if the reads between instances form a cycle. order has an edge for each
+// read.
 func (r *splitCall) cycles(order *dag.Graph) error {
 	sources := r.sources
 	var errs tfdiags.Diagnostics

@@ -42,29 +42,31 @@ var targetTransformer = &Transformer{
 
 // Selection says which instances of a resource take part.
 type Selection struct {
-	only []addrs.Target // targets that take part; nil for all
-	not  []addrs.Target // targets that do not take part, if only is nil
+	only []addrs.Target // targets that take part; nil if not is used instead
+	not  []addrs.Target // targets that do not take part; used if only is nil
 
-	// These sets are part of only or not: the targets that have a key at each step of their module.
-	// There may be many of them, so they are looked up instead of compared one by one.
+	// These sets hold the targets in only or not that have a key at each step of their module path.
+	// There may be many, so they are looked up instead of compared one by one.
 	named     map[addrs.AbsInstance]bool
 	resources map[addrs.AbsResource]bool
 	modules   map[addrs.ModuleInstance]bool
 
-	// kept holds module instances in which, at any depth, no instance takes part.
+	// kept holds module instances that are left out with everything below them: no instance in them
+	// takes part.
 	kept map[addrs.ModuleInstance]bool
 
-	// orphans selects among the instances that the configuration no longer declares, and the
-	// deposed objects. No other resource depends on them, so only targets that name them select
-	// them. Nil selects all.
+	// orphans selects among deposed objects and the instances that the configuration no longer
+	// declares. No other resource depends on these objects, so only targets that name them select
+	// them. Nil selects all of them.
 	orphans *Selection
 
-	// reasons says why instances take part that no target names, and reason why the resource does.
+	// reasons says why instances that no target names take part, and reason says why the resource
+	// as a whole does.
 	reasons map[addrs.AbsInstance]string
 	reason  string
 }
 
-// NeededBy says why an instance takes part that no target names; "" if that is not known.
+// NeededBy says why an instance that no target names takes part, or "" if that is not known.
 func (s *Selection) NeededBy(addr addrs.AbsInstance) string {
 	switch {
 	case s == nil:
@@ -98,13 +100,13 @@ func (s *Selection) Has(addr addrs.AbsInstance) bool {
 	return !in(s.not)
 }
 
-// HasOrphan reports whether an instance takes part that the configuration no longer declares.
+// HasOrphan reports whether an instance that the configuration no longer declares takes part.
 func (s *Selection) HasOrphan(addr addrs.AbsInstance) bool {
 	return s.Has(addr) && (s == nil || s.orphans.Has(addr))
 }
 
-// withOrphans returns a Selection of the same declared instances, and of the orphans that another
-// one selects.
+// withOrphans returns a Selection with the same declared instances as s and the orphans that
+// another Selection selects.
 func (s *Selection) withOrphans(orphans *Selection) *Selection {
 	var out Selection
 	if s != nil {
@@ -114,7 +116,7 @@ func (s *Selection) withOrphans(orphans *Selection) *Selection {
 	return &out
 }
 
-// within reports whether a set contains m or a module instance around m.
+// within reports whether a set contains m or a module instance that contains m.
 func within(set map[addrs.ModuleInstance]bool, m addrs.ModuleInstance) bool {
 	for ; len(set) > 0 && !m.IsRoot(); m, _ = m.Parent() {
 		if set[m] {
@@ -138,7 +140,8 @@ func SelectOthers(targets []addrs.Target) *Selection {
 	return s
 }
 
-// newSelection returns a Selection with the targets that can be looked up, and the other targets.
+// newSelection returns a Selection with the targets that can be looked up, and the rest of the
+// targets.
 func newSelection(list []addrs.Target) (s *Selection, rest []addrs.Target) {
 	s = &Selection{
 		named: map[addrs.AbsInstance]bool{}, resources: map[addrs.AbsResource]bool{},
@@ -173,8 +176,8 @@ type targeting struct {
 
 	priors map[*Resource]map[addrs.ModuleInstance][]*states.Resource // see priorIn
 
-	// For the search by instance; see transform_target_instance.go.
-	early   EarlyKeys // nil: whole resources only
+	// These fields are for the search by instance; see transform_target_instance.go.
+	early   EarlyKeys // nil if targets can only select whole resources
 	reached map[*Resource][]addrs.Target
 	reasons map[*Resource]map[addrs.AbsInstance]string
 	reads   map[*Resource][]IndexedRead
@@ -182,8 +185,8 @@ type targeting struct {
 	readBy  map[*Resource]map[addrs.ModuleInstance]*readers
 	stored  *storedInstances
 
-	keptFor  map[addrs.AbsResource]string // why all instances in the state are kept, in a destruction
-	neededBy map[*Resource]*Resource      // the first resource from which spread has reached a resource
+	keptFor  map[addrs.AbsResource]string // reason why all instances in the state are kept when everything else is destroyed
+	neededBy map[*Resource]*Resource      // by resource: the first resource from which spread reached it
 }
 
 // match returns the resources that the addresses name, and sets matches.
@@ -233,8 +236,8 @@ func (t *targeting) skipUnplanned() {
 	}
 }
 
-// keepTargets keeps the targets and their dependencies. Objects that only the state has take part
-// only if a target names them.
+// keepTargets keeps the targets and their dependencies. Objects that exist only in the state take
+// part only if a target names them.
 func (t *targeting) keepTargets() {
 	targeted := t.match(t.op.Targets)
 	var roots []dag.ID
@@ -308,8 +311,8 @@ func (r *Resource) hasAny(s *Selection) bool {
 	})
 }
 
-// usersByStored returns, by address, the resources that depend on a resource according to the
-// stored dependencies.
+// usersByStored returns, by the address of a resource, the resources that depend on it according to
+// the stored dependencies.
 func (t *targeting) usersByStored() map[addrs.ConfigResource][]*Resource {
 	users := map[addrs.ConfigResource][]*Resource{}
 	for _, r := range t.g.Resources {
@@ -321,11 +324,11 @@ func (t *targeting) usersByStored() map[addrs.ConfigResource][]*Resource {
 }
 
 // StoredDependencies returns the resources that the state records as dependencies of the resource's
-// current objects. It may return one several times.
+// current objects. It may return the same resource several times.
 func (r *Resource) StoredDependencies() iter.Seq[addrs.ConfigResource] { return r.storedDeps() }
 
-// storedDeps returns the stored dependencies of a resource's current objects. It may return one
-// several times if the objects' dependencies differ.
+// storedDeps returns the stored dependencies of a resource's current objects. It may return the
+// same one several times if the dependencies of the objects differ.
 func (r *Resource) storedDeps() iter.Seq[addrs.ConfigResource] { return storedDependencies(r.Prior...) }
 
 func storedDependencies(of ...*states.Resource) iter.Seq[addrs.ConfigResource] {
@@ -348,7 +351,7 @@ func storedDependencies(of ...*states.Resource) iter.Seq[addrs.ConfigResource] {
 }
 
 // keepOutputs keeps the root outputs that depend on at least one resource and only on complete
-// ones: an output that also reads an excluded instance would change only in part.
+// resources. An output that also reads an excluded instance would change only in part.
 func (t *targeting) keepOutputs(keep []bool, complete func(dag.ID) bool) {
 	order, ok := t.g.Edges.Order()
 	if !ok {

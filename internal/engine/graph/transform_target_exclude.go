@@ -10,8 +10,9 @@ import (
 )
 
 // keepExcluded keeps the excluded objects and all their dependencies when everything else is
-// destroyed: the instances that the state names, and all instances of other resources. Dependencies
-// within a module instance do not keep the same resources in other instances of the module.
+// destroyed. If the state names the instances that an object depends on, it keeps only these
+// instances of a resource, and all instances otherwise. Dependencies within a module instance do
+// not keep the same resources in other instances of the module.
 func (t *targeting) keepExcluded() {
 	var kept []instanceAt
 	for _, r := range t.match(t.op.Excludes) {
@@ -41,7 +42,7 @@ func (t *targeting) keepExcluded() {
 	}
 }
 
-// keptOf returns what is kept of a resource because excluded objects depend on it.
+// keptOf returns the objects of a resource that are kept because excluded objects depend on them.
 func (t *targeting) keptOf(r *Resource) []LeftOut {
 	var out []LeftOut
 	for addr, why := range t.reasons[r] {
@@ -61,8 +62,8 @@ func (t *targeting) keptOf(r *Resource) []LeftOut {
 	return out
 }
 
-// keepNeeds keeps what an instance in the state depends on, and returns the instances that this call
-// has added.
+// keepNeeds keeps the instances that an instance in the state depends on, and returns those that
+// were not kept before this call.
 func (t *targeting) keepNeeds(x instanceAt) (added []instanceAt) {
 	inst := t.priorOf(x)
 	if inst == nil || inst.Current == nil {
@@ -100,7 +101,7 @@ func (t *targeting) keepNeeds(x instanceAt) (added []instanceAt) {
 	return added
 }
 
-// priorOf returns an instance in the state, or nil if there is none.
+// priorOf returns the instance in the state, or nil if the state doesn't have it.
 func (t *targeting) priorOf(x instanceAt) *states.Instance {
 	if x.r == nil {
 		return nil
@@ -108,9 +109,9 @@ func (t *targeting) priorOf(x instanceAt) *states.Instance {
 	return t.op.Prior.Instance(x.addr())
 }
 
-// keepDependency keeps the instances of r that user, which is kept, depends on, and returns the
-// entries of r in the state that this call has added. A dependency stays within one instance of the
-// innermost module around both resources.
+// keepDependency keeps the instances of r that user depends on. user is an object that is kept. It
+// returns the entries of r in the state that were not kept before this call. A dependency stays
+// within one instance of the innermost module that contains both resources.
 func (t *targeting) keepDependency(r *Resource, user addrs.AbsResource) []*states.Resource {
 	if r.Selected == nothingSelected {
 		return nil
@@ -136,8 +137,8 @@ func (t *targeting) keepDependency(r *Resource, user addrs.AbsResource) []*state
 	return t.priorIn(r, at)
 }
 
-// priorIn returns the entries of a resource in the state within a module instance, which is an
-// instance of its module or of a module around it.
+// priorIn returns the entries of a resource in the state within a module instance. The module
+// instance is an instance of the resource's module or of a module that contains it.
 func (t *targeting) priorIn(r *Resource, at addrs.ModuleInstance) []*states.Resource {
 	if t.priors[r] == nil {
 		if t.priors == nil {
@@ -154,9 +155,9 @@ func (t *targeting) priorIn(r *Resource, at addrs.ModuleInstance) []*states.Reso
 	return t.priors[r][at]
 }
 
-// keepNeedsOfOrphans keeps the stored dependencies, direct and indirect, of excluded resources
-// without a block, as far as they have no block either. Otherwise these would be destroyed although
-// kept objects depend on them.
+// keepNeedsOfOrphans handles excluded resources without a block. It keeps their direct and indirect
+// stored dependencies that have no block either. Otherwise these dependencies would be destroyed
+// although kept objects depend on them.
 func (t *targeting) keepNeedsOfOrphans(excluded []*Resource) {
 	var orphans []*Resource
 	for _, r := range excluded {
@@ -177,8 +178,8 @@ func (t *targeting) keepNeedsOfOrphans(excluded []*Resource) {
 	}
 }
 
-// dropExcluded drops the excluded resources and their dependents, the latter within the instances
-// of the innermost module around both.
+// dropExcluded drops the excluded resources and their dependents. A dependent is dropped only
+// within the same instances of the innermost module that contains both.
 func (t *targeting) dropExcluded() {
 	excluded := t.match(t.op.Excludes)
 	from := t.byInstance(excluded, t.readersOf)

@@ -13,12 +13,13 @@ import (
 
 // Targets by instance
 //
-// A target that names one instance includes only the instances that this one reads, and an exclusion
-// leaves out only the instances that read an excluded one. Where a block reads instances of another
-// resource by keys that are known before the walk (EarlyKeys), or where the state says which
-// instances an object depends on, the search goes from instance to instance. Everywhere else, it goes
-// from resource to resource along the edges of the graph. Where a block reads outputs of single
-// instances of a module call, the search along edges begins at these outputs.
+// A target that names one instance includes only the instances that this instance reads. An
+// exclusion leaves out only the instances that read an excluded one. The search goes from instance
+// to instance in two cases: if a block reads instances of another resource by keys that are known
+// before the walk (EarlyKeys), or if the state says which instances an object depends on. In all
+// other cases, the search goes from resource to resource along the edges of the graph. If a block
+// reads outputs of single instances of a module call, the search along edges begins at these
+// outputs.
 
 // instanceAt is an instance of a resource.
 type instanceAt struct {
@@ -31,9 +32,9 @@ func (x instanceAt) addr() addrs.AbsInstance {
 	return x.r.Addr.Resource.InInstance(x.in).Instance(x.key)
 }
 
-// origin is where a search along edges begins: a resource in the module instance at. The search leaves
-// out the resources in skip, because the search by instance has reached the relevant instances of
-// these. In place of the module calls in calls, it goes to outputs.
+// origin is the start of a search along edges: a resource in the module instance at. The search
+// leaves out the resources in skip, because the search by instance has already reached the relevant
+// instances of them. Instead of visiting the module calls in calls, it visits outputs.
 type origin struct {
 	at      addrs.ModuleInstance
 	skip    map[*Resource]bool
@@ -60,8 +61,8 @@ func (n *Node) isOutput() bool {
 	return ok && v.Kind == Output && n.Kind == KindValue
 }
 
-// nextInstances returns the instances to which a search continues from one instance, and the origin
-// from which it continues along edges, whose at is not set.
+// nextInstances returns the instances to which a search continues from one instance. It also
+// returns the origin from which the search continues along edges, in which at is not set.
 type nextInstances func(x instanceAt) ([]foundInstance, origin)
 
 // foundInstance is an instance that a search has reached; reason says why.
@@ -70,8 +71,8 @@ type foundInstance struct {
 	reason string
 }
 
-// byInstance searches from the instances that targets name. It returns where a search along edges
-// begins, and adds the instances that it reaches to t.reached.
+// byInstance searches from the instances that targets name. It returns the origins of a search
+// along edges, and adds the instances that it reaches to t.reached.
 func (t *targeting) byInstance(from []*Resource, next nextInstances) map[*Resource][]origin {
 	out := map[*Resource][]origin{}
 	var todo []instanceAt
@@ -80,7 +81,7 @@ func (t *targeting) byInstance(from []*Resource, next nextInstances) map[*Resour
 		r  *Resource
 		in addrs.ModuleInstance
 	}
-	var reached []place // in the order in which the search comes there, which the reasons depend on
+	var reached []place // in the order in which the search reaches them, on which the reasons depend
 	origins := map[place]*origin{}
 	for _, r := range from {
 		for _, hit := range t.matches[r] {
@@ -148,7 +149,7 @@ func (t *targeting) reach(x foundInstance) {
 }
 
 // keysOf returns the keys of the instances of r that a target names. It returns false if the target
-// may name instances in several module instances, or ones that are not known.
+// may name instances in several module instances, or instances that are not known.
 func (t *targeting) keysOf(r *Resource, hit addrs.Target) ([]addrs.InstanceKey, bool) {
 	switch {
 	case t.early == nil || hit.IsModule() || hasOpenStep(hit.Module):
@@ -161,7 +162,7 @@ func (t *targeting) keysOf(r *Resource, hit addrs.Target) ([]addrs.InstanceKey, 
 		return []addrs.InstanceKey{addrs.NoKey}, true
 	}
 	keys, known := t.early.Instances(r, hit.Module)
-	return keys, known && len(keys) > 0 // without instances, whatever decides that takes part
+	return keys, known && len(keys) > 0 // if there are no instances, the objects that decide this still take part
 }
 
 // needsOf returns the instances that an instance reads, and the outputs of single module instances.
@@ -202,8 +203,9 @@ func neededBy(x instanceAt, at hcl.Range) string {
 	return fmt.Sprintf("needed by %s at %s", x.addr(), tfdiags.Place(at))
 }
 
-// readsOf is ReadsByInstance, found once per resource. The expressions of imports and of a
-// provider's key may refer to the resources too, so a block that has any reads whole resources.
+// readsOf returns the result of ReadsByInstance, which it computes only once per resource. The
+// expressions of imports and of a provider's key may refer to the resources too. So a block that
+// has such expressions reads whole resources.
 func (t *targeting) readsOf(r *Resource) []IndexedRead {
 	if r.Config == nil || r.ProviderKey != nil || len(t.g.Imports[r]) > 0 {
 		return nil
@@ -244,8 +246,8 @@ func (t *targeting) readersOf(x instanceAt) ([]foundInstance, origin) {
 	return found.byKey[x.key], origin{skip: maps.Clone(found.known)}
 }
 
-// readers are the instances that read each instance of a resource in one module instance. known
-// holds the resources whose instances of this kind are all known.
+// readers holds the instances that read each instance of a resource in one module instance. known
+// holds the reading resources whose instances of this kind are all known.
 type readers struct {
 	byKey map[addrs.InstanceKey][]foundInstance
 	known map[*Resource]bool
@@ -289,10 +291,10 @@ func (t *targeting) storedUsersOf(x instanceAt) ([]foundInstance, origin) {
 	return next, origin{skip: maps.Clone(t.stored.exact[x.r])}
 }
 
-// storedInstances are the dependencies between instances in the state.
+// storedInstances holds the dependencies between instances in the state.
 type storedInstances struct {
 	users map[addrs.AbsInstance][]instanceAt
-	// exact holds, by resource, those of its users whose objects all name the instances on which they
+	// exact holds, by resource, the users of it whose objects all name the instances on which they
 	// depend.
 	exact map[*Resource]map[*Resource]bool
 }

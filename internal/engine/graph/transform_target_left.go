@@ -13,9 +13,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// LeftOut is a resource, or one of its instances, that takes no part in a run because of targets or
-// exclusions, and that refers to something that does, or to something excluded; or, in a
-// destruction, that something excluded depends on.
+// LeftOut is a resource or an instance that takes no part in a run because of targets or
+// exclusions, although it refers to something that takes part or to something excluded. In a
+// destruction, it is something that an excluded object depends on.
 type LeftOut struct {
 	What string // its address
 	Why  string // "refers to ADDRESS at FILE:LINE" or "is needed by ADDRESS"
@@ -25,8 +25,8 @@ func refersTo(of fmt.Stringer, at hcl.Range) string {
 	return fmt.Sprintf("refers to %s at %s", of, tfdiags.Place(at))
 }
 
-// leftOutBy returns what is left out because it refers to something excluded. lost holds the places
-// that the search along edges has reached.
+// leftOutBy returns what is left out because it refers to something excluded. lost holds, by node,
+// the places that the search along edges has reached.
 func (t *targeting) leftOutBy(lost []places) []LeftOut {
 	var out []LeftOut
 	for _, r := range t.g.Resources {
@@ -62,8 +62,8 @@ func (t *targeting) leftOutBy(lost []places) []LeftOut {
 	return out
 }
 
-// readersLeftOut returns what refers directly, or through values, to something that takes part, and
-// takes no part itself.
+// readersLeftOut returns the blocks and instances that take no part, but refer directly or through
+// values to something that takes part.
 func (t *targeting) readersLeftOut() []LeftOut {
 	var out []LeftOut
 	seen := map[addrs.AbsInstance]bool{}
@@ -91,8 +91,8 @@ func (t *targeting) readersLeftOut() []LeftOut {
 	return out
 }
 
-// blocksReading returns the blocks that take no part and refer to a resource that does, with the
-// resource. known holds, by resource, those that refer to it by known keys only.
+// blocksReading returns the blocks that take no part and refer to a resource that does, each with
+// that resource. known holds, by resource, the blocks that refer to it only by known keys.
 func (t *targeting) blocksReading(known map[*Resource]map[*Resource]bool) map[*Resource]*Resource {
 	out := map[*Resource]*Resource{}
 	users := t.g.Edges.Dependents()
@@ -128,7 +128,7 @@ func (r *Resource) takesPart() bool {
 	return s == nil || s.only == nil || len(s.only)+len(s.named)+len(s.resources)+len(s.modules) > 0
 }
 
-// selectedInstances returns the instances of r that take part and are named one by one.
+// selectedInstances returns the instances of r that take part because they are named one by one.
 func (t *targeting) selectedInstances(r *Resource) []instanceAt {
 	if t.early == nil || r.Selected == nil {
 		return nil
@@ -141,8 +141,9 @@ func (t *targeting) selectedInstances(r *Resource) []instanceAt {
 	return out
 }
 
-// refersAt returns the place of a reference of the block to another resource, or to the module call
-// that contains it. It returns the place of the block if that refers to it through other values.
+// refersAt returns the place of a reference from the block to another resource, or to the module
+// call that contains that resource. If the block refers to the resource only through other values,
+// it returns the place of the block.
 func (r *Resource) refersAt(other *Resource) hcl.Range {
 	if r.Exprs == nil {
 		return r.Config.Range

@@ -7,28 +7,29 @@ import (
 	"tofu/internal/dag"
 )
 
-// places is a set of module instances in which a search along edges has reached a node. Each is an
-// instance of the node's module or of a module around it; everywhere stands for all instances.
+// places is a set of module instances in which a search along edges has reached a node. Each of
+// them is an instance of the node's module or of a module that contains it. everywhere stands for
+// all instances.
 type places map[addrs.ModuleInstance]bool
 
 const everywhere addrs.ModuleInstance = ""
 
 // spread follows edges from resources in some module instances, and returns the places at which it
 // reaches each node, by node ID. An edge between two nodes connects them within one instance of the
-// innermost module around both. Each place of a node is visited once, so the cost is that of the
-// references between instances.
+// innermost module that contains both. Each place of a node is visited once, so the cost is linear
+// in the number of references between instances.
 func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.ID) []places {
 	type visit struct {
 		node *Node
 		at   addrs.ModuleInstance
-		by   *Resource // the last one on the way
+		by   *Resource // the last resource on the way
 	}
 	t.neededBy = map[*Resource]*Resource{}
 	out := make([]places, len(t.g.Nodes))
 	var todo []visit
 	lead := func(v visit, from *origin) {
 		ids := next(v.node.ID)
-		if v.node.Split { // a search for dependents finds no way from a node to its Parts
+		if v.node.Split { // edges from Parts lead to their node, but a search for dependents can't go from a node to its Parts
 			ids = slices.Clip(ids)
 			for _, part := range t.g.partsOf(v.node) {
 				ids = append(ids, part.ID)
@@ -69,7 +70,7 @@ func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.
 			todo = append(todo, visit{other, at, by})
 		}
 	}
-	for _, r := range t.g.Resources { // the same order in each run, because reasons depend on it
+	for _, r := range t.g.Resources { // a fixed order, because the reasons depend on it
 		for _, o := range from[r] {
 			lead(visit{r.Node, o.at, r}, &o)
 			for _, output := range o.outputs {
@@ -95,8 +96,8 @@ func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.
 	return out
 }
 
-// selectAt returns a Selection of the instances of r that the targets name, of those that the
-// search by instance has reached, and of those at some places.
+// selectAt returns a Selection of the instances of r that the targets name, the instances that the
+// search by instance has reached, and the instances at the given places.
 func (t *targeting) selectAt(r *Resource, at places) *Selection {
 	if at[everywhere] {
 		return nil
@@ -105,7 +106,7 @@ func (t *targeting) selectAt(r *Resource, at places) *Selection {
 }
 
 // targetsAt returns the targets that name instances of r, the instances that the search by instance
-// has reached, and the module instances at some places.
+// has reached, and the module instances at the given places.
 func (t *targeting) targetsAt(r *Resource, at places) []addrs.Target {
 	list := slices.Concat(t.matches[r], t.reached[r])
 	for m := range at {
@@ -114,8 +115,8 @@ func (t *targeting) targetsAt(r *Resource, at places) []addrs.Target {
 	return list
 }
 
-// outermost returns the module instance at a depth that contains at, or at itself if it is not
-// deeper.
+// outermost returns the module instance at the given depth that contains at. It returns at itself
+// if at is not deeper.
 func outermost(at addrs.ModuleInstance, depth int) addrs.ModuleInstance {
 	for n := len(at.Steps()); n > depth; n-- {
 		at, _ = at.Parent()
@@ -123,8 +124,8 @@ func outermost(at addrs.ModuleInstance, depth int) addrs.ModuleInstance {
 	return at
 }
 
-// sharedDepth returns the depth of the innermost module that contains both modules, 0 for the root
-// module.
+// sharedDepth returns the depth of the innermost module that contains both modules. It is 0 for the
+// root module.
 func sharedDepth(a, b *Module) int {
 	if a == nil || b == nil {
 		return 0
@@ -141,8 +142,8 @@ func sharedNames(a, b []string) int {
 	return n
 }
 
-// storedUsers returns a function that returns the nodes of the resources that depend on a resource
-// according to the stored dependencies.
+// storedUsers returns a function that, for the node of a resource, returns the nodes of the
+// resources that depend on it according to the stored dependencies.
 func (t *targeting) storedUsers() func(dag.ID) []dag.ID {
 	users := t.usersByStored()
 	return func(id dag.ID) (out []dag.ID) {

@@ -11,12 +11,13 @@ import (
 
 // How values pass instances on
 //
-// A value is evaluated for all instances of its module by one node. If the Steps of a module are in
-// several of its instances, and a value leads from a resource of the module to another one, a node
-// for each of these instances evaluates the value there: module.m[0].b comes after module.m[0].a
-// also through locals, outputs of modules and their arguments. An argument such as a[each.key].id
-// leads from one instance of the calling module's resource. The node of the value evaluates it for
-// the remaining instances, after all of these nodes.
+// Normally, one node evaluates a value for all instances of its module. If several instances of a
+// module have Steps, and a value connects one resource of the module with another, each of these
+// instances gets a node that evaluates the value there. So module.m[0].b waits only for
+// module.m[0].a, even if the reference goes through locals, outputs of modules or arguments of
+// their calls. An argument such as a[each.key].id depends on only one instance of a resource in the
+// calling module. The node of the value evaluates it for the remaining instances, after all of
+// these nodes.
 
 // valueIn identifies a value in one module instance.
 type valueIn struct {
@@ -24,13 +25,13 @@ type valueIn struct {
 	in addrs.ModuleInstance
 }
 
-// carries reports whether a value leads to its readers from resources of its own module instance,
-// or from single instances of a resource or of a module call.
+// carries reports whether the readers of a value depend, through the value, on resources in their
+// own module instance, or on single instances of a resource or of a module call.
 func (o *instanceOrder) carries(v *Value) bool {
 	if known, ok := o.carrying[v]; ok {
 		return known
 	}
-	o.carrying[v] = false // the graph may still have cycles
+	o.carrying[v] = false // ends the recursion, as the graph may still have cycles
 	byKey := len(o.later[v.Node]) > 0 || len(o.argumentReads(v)) > 0
 	out := byKey || slices.ContainsFunc(o.g.Edges.Needs(v.Node.ID), func(id dag.ID) bool {
 		return o.local(o.g.Nodes[id], v.Module, v.Kind == Variable)
@@ -39,9 +40,9 @@ func (o *instanceOrder) carries(v *Value) bool {
 	return out
 }
 
-// local reports whether something in module m that depends on the resource or value n needs only the
-// part of n that belongs to the same instance of m. argument says that this is an argument of the
-// call of m, which is evaluated in the calling module.
+// local reports whether something in module m that depends on n needs only the part of n that
+// belongs to the same instance of m. n is the node of a resource or a value. argument says that the
+// dependent is an argument of the call of m, which is evaluated in the calling module.
 func (o *instanceOrder) local(n *Node, m *Module, argument bool) bool {
 	if n.completes() {
 		return o.moduleSteps[n.Resource] != nil && o.shared(n.Resource.Module, m, argument)
@@ -49,8 +50,8 @@ func (o *instanceOrder) local(n *Node, m *Module, argument bool) bool {
 	return n.Kind == KindValue && o.shared(n.Module, m, argument) && o.carries(n.Object.(*Value))
 }
 
-// shared reports whether an instance of module m needs only what belongs to one instance of other:
-// the same one, the calling one, or the only one of a call.
+// shared reports whether an instance of module m needs only one instance of the module other: the
+// same instance, the calling instance, or the only instance of a call.
 func (o *instanceOrder) shared(other, m *Module, argument bool) bool {
 	switch {
 	case other == nil || !o.spread[other].several:
@@ -78,7 +79,7 @@ func (o *instanceOrder) localNodes(n *Node, m *Module, in addrs.ModuleInstance) 
 }
 
 // argumentReads returns the changing resources of the calling module that an argument reads only by
-// instance, some of them by a key that differs between the instances of the call.
+// instance, using at least one key that differs between the instances of the call.
 func (o *instanceOrder) argumentReads(v *Value) []IndexedRead {
 	if v.Kind != Variable || !v.PerInstance || o.op.Phase != PhaseApply || o.op.Early == nil {
 		return nil
@@ -152,8 +153,8 @@ func (o *instanceOrder) earlyKeys() EarlyKeys {
 	return o.early
 }
 
-// evaluatedIn returns the module instance in which a value of one instance of its module is
-// evaluated: for a variable, the calling one.
+// evaluatedIn returns the module instance in which a value in one instance of its module is
+// evaluated. For a variable, this is the calling module instance.
 func (v *Value) evaluatedIn(in addrs.ModuleInstance) addrs.ModuleInstance {
 	if v.Kind == Variable {
 		in, _ = in.Parent()
@@ -162,7 +163,7 @@ func (v *Value) evaluatedIn(in addrs.ModuleInstance) addrs.ModuleInstance {
 }
 
 // connectArgument makes the node of an argument wait for the instances that it reads, and returns
-// their resources. Where the keys are not known, it doesn't.
+// their resources. It leaves out resources whose keys are not known.
 func (o *instanceOrder) connectArgument(n *Node, v *Value, in addrs.ModuleInstance) map[*Resource]bool {
 	read := map[*Resource]bool{}
 	parent, _ := in.Parent()
