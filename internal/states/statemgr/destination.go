@@ -25,14 +25,17 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// A destination is where the state of a workspace is kept. There are two: snapshots, a store of
-// whole states, and parts, a ledger. The methods that do I/O run one at a time.
+// A destination is where the state of a workspace is kept. There are two implementations: snapshots
+// keeps whole states in a store, and parts keeps the parts of a state in a ledger. Methods that do
+// I/O run one at a time.
 type destination interface {
-	// read returns the state with the changes of killed runs, and warns about these.
+	// read returns the state, including the changes that killed runs recorded, and warns about
+	// those runs.
 	read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error)
 	// create writes an empty state. It returns backend.ErrChanged if there is a state already.
 	create(ctx context.Context) (*Snapshot, error)
-	// begin starts recording an operation. start is the state as read.
+	// begin starts recording an operation. start is the state that Read returned or that was saved
+	// since.
 	begin(ctx context.Context, start *states.State, run *Run) (recorder, error)
 	// save ends the recording, if there is one, and writes the final state.
 	save(ctx context.Context, final *states.State) error
@@ -47,11 +50,11 @@ type destination interface {
 type recorder interface {
 	// started records that a provider is about to be called.
 	started(op *Operation)
-	// ended records that a step has ended, unless storing its object has recorded that already.
+	// ended records that a step has ended, unless stored has already recorded that.
 	ended(id ObjectID)
 	// stored records the new content of an object.
 	stored(o ObjectChange)
-	// moved records that an object was deposed or restored. That is a single record, so that a crash
+	// moved records that an object was deposed or restored. It writes a single record, so a crash
 	// neither loses nor duplicates the object.
 	moved(o ObjectChange, from addrs.DeposedKey)
 }
@@ -63,9 +66,10 @@ type stored struct {
 	lineage string
 	version string // of the program that wrote it
 	state   *states.State
-	migrate bool   // it must be written even if nothing changed
-	written string // version in the store, if that is a backend.Swapper
-	// revision of what was read, if the store is a ledger; changes of this process don't count
+	migrate bool   // the state must be written even if nothing changed
+	written string // version of the stored text, if the store is a backend.Swapper
+	// revision is the revision that was read from a ledger. Changes by this process don't advance
+	// it.
 	revision uint64
 }
 
@@ -74,8 +78,8 @@ func (s *stored) snapshot() *Snapshot {
 		Revision: s.revision}
 }
 
-// successor returns the content that Push writes for a file. It reports whether that is the present
-// content, so that there is nothing to write.
+// successor returns the content that Push writes for a file. It also reports whether that equals
+// the present content, in which case there is nothing to write.
 func (s *stored) successor(f *statefile.File, force bool) (next *stored, unchanged bool, err error) {
 	same := s.exists && statefile.Equal(f.State, s.state)
 	if s.exists && !force && f.Lineage != "" && s.lineage != "" {

@@ -52,15 +52,16 @@ const (
 // entry is one line of a journal.
 type entry struct {
 	Kind   entryKind `json:"kind"`
-	Header *header   `json:"header,omitempty"` // of a begin entry
-	Serial uint64    `json:"serial,omitempty"` // of a begin or snapshot entry
+	Header *header   `json:"header,omitempty"` // only in a begin entry
+	Serial uint64    `json:"serial,omitempty"` // only in a begin or snapshot entry
 
 	Addr     string           `json:"addr,omitempty"`
 	Deposed  addrs.DeposedKey `json:"deposed,omitempty"`
 	Provider string           `json:"provider,omitempty"`
 	Object   json.RawMessage  `json:"object,omitempty"` // null for a deleted object
 
-	// of a store entry: the former deposed key if the object moved within its instance
+	// From is only in a store entry: the former deposed key, if the object moved within its
+	// instance.
 	From *addrs.DeposedKey `json:"from,omitempty"`
 
 	Action  string     `json:"action,omitempty"`
@@ -75,7 +76,7 @@ type header struct {
 	Program   string `json:"program"`
 	Who       string `json:"who"`
 	PID       int    `json:"pid"`
-	Process   string `json:"process"` // as in lock files
+	Process   string `json:"process"` // the process, in the form of processInfo
 	Workspace string `json:"workspace"`
 	Lineage   string `json:"lineage"`
 	Exists    bool   `json:"exists"` // a snapshot with the entry's serial existed
@@ -200,7 +201,7 @@ func (e *entry) operation() (*Operation, error) {
 	return op, nil
 }
 
-// EncodeStep returns the text of a step that starts, as ParseStep reads it.
+// EncodeStep encodes a step that starts, for ParseStep.
 func EncodeStep(op *Operation) ([]byte, error) { return newStartEntry(op).encode() }
 
 // ParseStep reads the result of EncodeStep.

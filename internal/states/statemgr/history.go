@@ -31,8 +31,8 @@ type Historian interface {
 	PartChanges(ctx context.Context, workspace string, part Part, limit int) ([]PartChange, error)
 	// Vacuum removes the earlier versions that were replaced more than keep ago.
 	Vacuum(ctx context.Context, workspace string, keep time.Duration) (*Vacuumed, error)
-	// Keep returns how long the settings of the store keep earlier versions, or 0 if they say
-	// nothing about it.
+	// Keep returns how long the settings of the store keep earlier versions, or 0 if they don't set
+	// a limit.
 	Keep() time.Duration
 }
 
@@ -44,16 +44,17 @@ type Moment struct {
 	Run      string    // the ID of the run, if the moment is the end of one
 }
 
-// Turnover says which objects runs have created and destroyed since a moment. All others that came
-// or went were imported or moved, removed from the state alone, or deleted outside.
+// Turnover lists the objects that runs have created and destroyed since a moment. Any other object
+// that appeared or disappeared was imported, moved, removed only from the state, or deleted outside
+// of this program.
 type Turnover struct {
-	Created   map[addrs.AbsInstance]bool // those with the present objects, where they are now
-	Destroyed map[addrs.AbsInstance]bool // those with the earlier objects, where they were then
+	Created   map[addrs.AbsInstance]bool // instances whose present objects were created, at their present addresses
+	Destroyed map[addrs.AbsInstance]bool // instances whose objects at the moment were destroyed, at their addresses then
 }
 
 // ByRun says which run changed something, and when.
 type ByRun struct {
-	At        time.Time `json:"at"` // of a run: its start
+	At        time.Time `json:"at"` // when the change was made; in a RunChange, when the run started
 	Run       string    `json:"run"`
 	Operation string    `json:"operation"`
 	Who       string    `json:"who"`
@@ -74,8 +75,8 @@ type Part struct {
 	Address string
 }
 
-// PartChange is a change of an object or output. Before and After are its values as JSON, without
-// sensitive ones; they are nil where there is none, or it can't be shown.
+// PartChange is a change of an object or output. Before and After are the old and the new value as
+// JSON, without sensitive values. Each is nil if there is no such value or it can't be shown.
 type PartChange struct {
 	ByRun
 	Address string          `json:"address"`
@@ -85,8 +86,8 @@ type PartChange struct {
 	After   json.RawMessage `json:"after"`
 }
 
-// Attributes returns the names of the attributes that an update changed, sorted, as far as they can
-// be shown.
+// Attributes returns the sorted names of the attributes that an update changed. It leaves out
+// attributes that can't be shown.
 func (c *PartChange) Attributes() []string {
 	var before, after map[string]json.RawMessage
 	if json.Unmarshal(c.Before, &before) != nil || json.Unmarshal(c.After, &after) != nil {
@@ -104,8 +105,8 @@ func (c *PartChange) Attributes() []string {
 
 // Vacuumed says what Vacuum has removed.
 type Vacuumed struct {
-	Versions int       // of objects and outputs
-	Since    time.Time // start of the history that is left; the zero time if that is complete
+	Versions int       // number of removed versions of objects and outputs
+	Since    time.Time // start of the remaining history; zero if the history is complete
 }
 
 // keepUnits are the units of ParseKeep.

@@ -28,7 +28,7 @@ const (
 // A journal is the open journal of a running operation. Other processes recognize a running
 // operation by the lock on the file.
 //
-// The file is longer than its entries: it ends with zeros, which new entries overwrite. So there is
+// The file is longer than its entries: it ends with zeros, which new entries overwrite. They leave
 // room for entries when the disk is full. Syncing an entry changes no metadata, so neither this
 // process nor the providers wait for the file system's own journal.
 type journal struct {
@@ -40,10 +40,10 @@ type journal struct {
 	f        *os.File
 	size     int64 // length of the entries
 	reserved int64 // length of the file
-	entries  int   // number of entries, without those written by openJournal
+	entries  int   // the journal includes interrupted steps of an earlier run
 	carries  bool  // it includes interrupted steps of an earlier run
 	failed   bool  // fail was called
-	err      error // the reason if entries are missing
+	err      error // why entries are missing; nil if none are
 
 	wake   chan struct{}
 	done   chan struct{}
@@ -129,7 +129,7 @@ func inUse(path string, codec Codec) (bool, error) {
 	}
 	entries, _, err := readJournal(context.Background(), path, codec) // this may run at the end of a canceled run
 	if err != nil || len(entries) == 0 || entries[0].Header == nil {
-		return false, nil // readJournal reports the problem to those who need the entries
+		return false, nil // callers that need the entries get the problem from readJournal
 	}
 	pid, here := processHere(entries[0].Header.Process)
 	return here && pid != os.Getpid() && !exited(pid), nil
@@ -169,7 +169,7 @@ func (j *journal) append(e *entry) {
 	}
 	j.entries++
 	if err := j.reserve(); err != nil {
-		j.reportFailure(err) // this entry is safe, and so will be those of the steps in progress, but few others
+		j.reportFailure(err) // only the steps in progress can still be recorded, in the space that is left
 	}
 	select {
 	case j.wake <- struct{}{}:
@@ -177,8 +177,8 @@ func (j *journal) append(e *entry) {
 	}
 }
 
-// write writes a line over the zeros. It removes an incomplete line, so that the next one starts on
-// a new line.
+// write writes a line over the zeros. If it fails halfway, it removes the incomplete line, so that
+// the next entry starts on a new line.
 func (j *journal) write(line []byte) error {
 	n, err := j.f.WriteAt(line, j.size)
 	if err != nil {
@@ -270,7 +270,7 @@ func readJournal(ctx context.Context, path string, codec Codec) (entries []*entr
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, maxLine)
-	last := false // the last line is damaged
+	last := false // whether the last line read is damaged
 	for lines.Scan() {
 		text := bytes.TrimRight(lines.Bytes(), "\x00")
 		if len(text) == 0 {

@@ -102,8 +102,9 @@ func (r *journalRecorder) moved(o ObjectChange, from addrs.DeposedKey) {
 	})
 }
 
-// record appends an entry to the journal; err is the error of making the entry, which it reports. It
-// returns false if the recording has ended. The entry is written before anything slower is done.
+// record appends an entry to the journal; err is the error of encoding the entry, which record
+// reports instead. It returns false if the recording has ended. The entry is written before
+// anything slower is done.
 func (r *journalRecorder) record(e *entry, err error) bool {
 	r.mu.Lock()
 	ended := r.over
@@ -166,8 +167,8 @@ func (r *journalRecorder) unwritten() *states.State {
 	return r.state.Clone()
 }
 
-// writeSnapshot writes a state to the store. A panic is an error, since it must not end the process
-// while providers are being called.
+// writeSnapshot writes a state to the store. It returns a panic as an error, because it must not
+// end the process while providers are being called.
 func (r *journalRecorder) writeSnapshot(now *states.State) (err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -201,7 +202,7 @@ func (r *journalRecorder) end() map[ObjectID]openStep {
 	return steps
 }
 
-// report records that an entry could not be made.
+// report records that an entry could not be encoded.
 func (j *journal) report(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

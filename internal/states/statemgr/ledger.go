@@ -16,7 +16,7 @@ import (
 
 // A Ledger is a store that keeps the parts of a state one by one, and lets several runs change
 // different parts of a workspace at the same time. The manager records the steps of an operation in
-// it, so that there is no journal, and its runs claim parts instead of locking workspaces.
+// the ledger, so it needs no journal. Runs claim parts instead of locking the workspace.
 type Ledger interface {
 	// LoadState returns the state as of one moment. codec may be nil.
 	LoadState(ctx context.Context, workspace string, codec Codec) (*Loaded, error)
@@ -48,9 +48,9 @@ type OutputLedger interface {
 type Mender interface {
 	// Damage returns the parts of a workspace that can't be read.
 	Damage(ctx context.Context, workspace string, codec Codec) ([]DamagedPart, error)
-	// Mend replaces current parts by their latest readable versions, and removes those without one
-	// and damaged earlier versions, in one change. It returns a *backend.LockedError if another run
-	// is running.
+	// Mend makes one change: it replaces current parts by their latest readable versions, and
+	// removes damaged earlier versions and the parts without a readable version. It returns a
+	// *backend.LockedError if another run is running.
 	Mend(ctx context.Context, workspace string, info backend.LockInfo, parts []DamagedPart) error
 }
 
@@ -59,9 +59,9 @@ type DamagedPart struct {
 	What     string // such as "object aws_vpc.main"
 	Cause    error
 	Document string   // as it is stored
-	Table    string   // where, in the words of the ledger
-	Key      []string // of the row, with its version at the end
-	Current  bool     // it is a part of the current state that has earlier versions
+	Table    string   // name of the ledger's table that contains it
+	Key      []string // key of the row, with its version at the end
+	Current  bool     // it is part of the current state, and earlier versions may exist
 	Restored string   // the version that can replace it; "" if there is none
 }
 
@@ -70,17 +70,18 @@ func (p *DamagedPart) Unwrap() error { return p.Cause }
 
 // A LedgerRun is a run that changes a workspace of a ledger.
 type LedgerRun interface {
-	// Claim claims all that a plan has read and what it writes, without waiting. It returns a
+	// Claim claims everything that a plan has read or writes, without waiting. It returns a
 	// *backend.LockedError if another run has claimed a part, and a *ChangedError if a part was
 	// changed since the plan. A lease keeps the claims until Close.
 	Claim(ctx context.Context, f *plans.Footprint) error
-	// Start records that a provider is about to change objects. It calls next for them at most once,
-	// as late as possible.
+	// Start records that a provider is about to change objects. It calls next, which returns the
+	// operations, at most once and as late as possible.
 	Start(ctx context.Context, next func() []*Operation) error
 	// Write makes a change, completely or not at all, and returns the serial of the new state and
-	// its revision. It calls next for the change at most once, once it no longer waits for other
-	// runs. Without claims it also claims what it writes, for a moment. It leaves out optional
-	// parts that another run claims or has changed.
+	// its revision. It calls next, which returns the change, at most once: when it no longer waits
+	// for other runs. A run without claims claims what it writes for the duration of the write. A
+	// run with claims leaves out objects that it has not claimed if other runs claim them or have
+	// changed them.
 	Write(ctx context.Context, next func() *Change) (serial, revision uint64, err error)
 	// Close ends the run and its claims.
 	Close(ctx context.Context) error
@@ -91,10 +92,10 @@ type Loaded struct {
 	Exists   bool
 	State    *states.State
 	Serial   uint64
-	Revision uint64 // of this state; increases with each change
+	Revision uint64 // revision of this state; increases with each change
 	Lineage  string
-	Version  string // of the program that wrote last
-	Outdated bool   // the encryption of some parts is outdated; Reencrypt writes them again
+	Version  string // version of the program that wrote last
+	Outdated bool   // the encryption of some parts is outdated; Reencrypt renews it
 	Lost     []LostRun
 }
 
@@ -108,20 +109,20 @@ type LostRun struct {
 
 // Change is a change of a state in a ledger.
 type Change struct {
-	Base      uint64 // revision of the state that the change is made from
+	Base      uint64 // revision of the state that the change is based on
 	Objects   []ObjectChange
 	Resources []ResourceChange
-	Outputs   map[string]*states.Output // nil for one that is removed
+	Outputs   map[string]*states.Output // nil for an output that is removed
 	Checks    *checks.Results           // the new results, if NewChecks is set
 	NewChecks bool
-	Ended     []ObjectID // steps of the run that have ended
-	Settled   []string   // lost runs whose steps need not be reported any more
+	Ended     []ObjectID // steps of this run that have ended
+	Settled   []string   // lost runs whose steps no longer need to be reported
 
-	// Replaces makes the change that of a whole state: it is refused if anything was changed since
-	// Base, or another run is running. Serial and Lineage are those of the new state.
+	// Replaces says that the change replaces the whole state. It is refused if anything was changed
+	// since Base, or if another run is running. Serial and Lineage are those of the new state.
 	Replaces bool
 	Serial   uint64
-	Lineage  string // if it isn't "", of a state that doesn't exist yet
+	Lineage  string // without Replaces, used only if the state has no lineage yet; may be ""
 }
 
 // Empty reports whether the change changes nothing but the records of steps.
@@ -139,8 +140,8 @@ type ObjectID struct {
 type ObjectChange struct {
 	ObjectID
 	Object   *states.Object
-	Provider addrs.ProviderInstance // not of one that is removed
-	Existed  bool                   // the state had an object of the instance
+	Provider addrs.ProviderInstance // not needed if the object is removed
+	Existed  bool                   // the state already had an object of the instance
 	// From is where the object was before the change: the same place unless it is moved. It is nil if
 	// the state had no such object.
 	From *ObjectID
@@ -159,7 +160,7 @@ type ResourceChange struct {
 // A ChangedError reports that another run changed a part of the state that a plan depends on.
 type ChangedError struct {
 	What      string // such as "aws_vpc.main"
-	Run       string // ID
+	Run       string // ID of the run
 	Operation string
 	Who       string
 	At        time.Time
@@ -173,8 +174,8 @@ func (e *ChangedError) Error() string {
 		e.At.UTC().Format(time.RFC3339), e.Run, e.Operation)
 }
 
-// ExplainConflict explains a *backend.LockedError and a *ChangedError. It returns other errors as they
-// are.
+// ExplainConflict explains a *backend.LockedError and a *ChangedError. It returns other errors
+// unchanged.
 func ExplainConflict(err error) error {
 	var held *backend.LockedError
 	var changed *ChangedError

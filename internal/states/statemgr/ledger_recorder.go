@@ -13,7 +13,7 @@ import (
 const (
 	// recordTimeout limits the recording of one step in a ledger, including repetitions.
 	recordTimeout = 2 * time.Minute
-	// lateTimeout replaces recordTimeout after a record has failed. What is missing is saved at the end.
+	// lateTimeout replaces recordTimeout after a record has failed. Save writes what is missing.
 	lateTimeout = 5 * time.Second
 )
 
@@ -22,11 +22,11 @@ const (
 type ledgerRecorder struct {
 	to       *parts
 	run      LedgerRun
-	revision uint64 // of the state that the plan has read
+	revision uint64 // revision of the state that the plan has read
 	first    *firstChange
 
 	mu     sync.Mutex                // guards the following fields
-	base   *states.State             // what the ledger has, without the changes of other runs
+	base   *states.State             // the state that the ledger has, without the changes of other runs
 	steps  map[ObjectID]recordedStep // the steps in progress
 	failed bool
 
@@ -36,11 +36,11 @@ type ledgerRecorder struct {
 
 // recordedStep is a step in progress.
 type recordedStep struct {
-	deletes  bool // the object
-	recorded bool // in the ledger; steps that only read are not
+	deletes  bool // the step deletes the object
+	recorded bool // the ledger has the step; steps that only read are not recorded
 }
 
-// context returns the context of a record. The cancellation of the operation must not prevent it.
+// context returns the context for writing a record. Canceling the operation does not cancel it.
 func (r *ledgerRecorder) context() (context.Context, context.CancelFunc) {
 	timeout := recordTimeout
 	r.mu.Lock()
@@ -53,7 +53,7 @@ func (r *ledgerRecorder) context() (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(); end() }
 }
 
-// fail reports that steps can no longer be recorded. What is missing is saved at the end.
+// fail reports that steps can no longer be recorded. Save writes what is missing.
 func (r *ledgerRecorder) fail(err error) {
 	r.mu.Lock()
 	first := !r.failed
@@ -103,8 +103,8 @@ func (r *ledgerRecorder) moved(o ObjectChange, from addrs.DeposedKey) {
 	r.store(o, ObjectChange{ObjectID: origin})
 }
 
-// store records objects of one instance in one transaction, with the end of the step that stored
-// the first one.
+// store records objects of one instance in one transaction. The transaction also records the end of
+// the step that stored the first of them.
 func (r *ledgerRecorder) store(objects ...ObjectChange) {
 	change := &Change{}
 	r.mu.Lock()
@@ -155,8 +155,8 @@ func (r *ledgerRecorder) ended(id ObjectID) {
 	}
 }
 
-// write writes the result of a step, together with those that other steps have meanwhile, and
-// reports an error to the operation. It returns when the results are stored.
+// write writes the result of a step. Results of other steps that arrive in the meantime share its
+// transaction. write returns when the result is stored. It reports an error to the operation.
 func (r *ledgerRecorder) write(change *Change) error {
 	err := r.results.add(change, func(take func() []*Change) error {
 		ctx, cancel := r.context()

@@ -34,13 +34,13 @@ type Waiting struct {
 
 // Lock locks the state for an operation such as "OperationTypeApply". It waits up to timeout and
 // calls progress, unless that is nil, before each wait. It does nothing if the store has no locks.
-// If another process holds the lock, the error is a diagnostic whose Extra field is its
-// *backend.LockInfo, which may be nil.
+// If another process holds the lock, the error is a diagnostic whose Extra field is the
+// *backend.LockInfo of that process, which may be nil.
 func (m *Manager) Lock(
 	ctx context.Context, operation string, timeout time.Duration, progress func(Waiting),
 ) error {
 	info, wait := NewLockInfo(operation), lockWait{timeout, progress}
-	if m.Shared() { // its runs claim parts when they begin
+	if m.Shared() { // runs of a ledger claim parts in Begin instead
 		m.lock.setRun(info, wait)
 		return nil
 	}
@@ -72,13 +72,14 @@ func NewLockInfo(operation string) backend.LockInfo {
 	}
 }
 
-// lock is the lock that a manager holds. A run of a ledger has no lock, but an ID that stands for one.
+// lock is the lock that a manager holds. A run of a ledger holds no lock; its ID serves as the lock
+// ID.
 type lock struct {
 	mu   sync.Mutex       // guards the following fields
 	id   string           // "" if there is no lock
 	held bool             // the store has the lock and must release it
-	info backend.LockInfo // of the run of a ledger
-	wait lockWait         // for the claims of other runs
+	info backend.LockInfo // describes the run, if the store is a ledger
+	wait lockWait         // how the run waits for the claims of other runs
 }
 
 // acquired records that the store has locked the state.
@@ -88,14 +89,15 @@ func (l *lock) acquired(id string) {
 	l.id, l.held = id, true
 }
 
-// setRun sets what names the run of a ledger, and how it waits for the claims of others.
+// setRun sets the info that identifies the run of a ledger, and how it waits for the claims of
+// other runs.
 func (l *lock) setRun(info backend.LockInfo, wait lockWait) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.id, l.info, l.wait = info.ID, info, wait
 }
 
-// run returns what names the run of a ledger.
+// run returns the info that identifies the run of a ledger.
 func (l *lock) run() backend.LockInfo {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,14 +107,15 @@ func (l *lock) run() backend.LockInfo {
 	return l.info
 }
 
-// waiting returns how a run of a ledger waits for the claims of others.
+// waiting returns how the run of a ledger waits for the claims of other runs.
 func (l *lock) waiting() lockWait {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.wait
 }
 
-// release forgets the lock. It returns its ID, and reports whether the store must release it.
+// release forgets the lock. It returns the ID of the lock, and reports whether the store must
+// release it.
 func (l *lock) release() (id string, held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +124,7 @@ func (l *lock) release() (id string, held bool) {
 	return id, held
 }
 
-// lockWait holds the limit of a wait for locks, and the function that reports the wait.
+// lockWait holds the timeout of a wait for locks, and the function that reports the wait.
 type lockWait struct {
 	timeout  time.Duration
 	progress func(Waiting) // called before each wait, unless it is nil
@@ -178,7 +181,7 @@ func processHere(info string) (pid int, here bool) {
 	return pid, err == nil && info == processInfo(pid)
 }
 
-// ProcessGone reports whether a process, as a LockInfo names it, was one of this machine and has
+// ProcessGone reports whether the process named by LockInfo.Info ran on this machine and has
 // exited.
 func ProcessGone(info string) bool {
 	pid, here := processHere(info)

@@ -17,14 +17,13 @@ import (
 
 // Options configures a manager. The zero value is valid.
 type Options struct {
-	DataDir  string        // journals of states in remote stores and the list of applied plans; "" for ".terraform"
+	DataDir  string        // directory for journals of remote states and the list of applied plans; "" for ".terraform"
 	WorkDir  string        // directory of errored.tfstate; "" for the working directory
 	StoreID  string        // identifies the store: backend name and settings; not needed for local files
 	Codec    Codec         // encryption of the state and the journal; may be nil
-	Interval time.Duration // between snapshots during an operation; 0 for 20 s
-	// Fail is called once when operations can no longer be recorded. When it returns, no more may
-	// start. It must not wait for the operation.
-	// It may be nil.
+	Interval time.Duration // time between snapshots during an operation; 0 for 20 s
+	// Fail is called once, when steps can no longer be recorded. After it returns, no step may
+	// start. It must not wait for the operation to end. It may be nil.
 	Fail func(error)
 	// Abort is closed when the user does not want to wait any longer. If the store is slow, the
 	// state is then saved to a local file. It may be nil.
@@ -44,13 +43,13 @@ type Codec interface {
 type Manager struct {
 	workspace
 	lock  lock
-	whole *snapshots  // the store as one of whole states, for repairs
+	whole *snapshots  // treats the store as a store of whole states, for repairs
 	dest  destination // whole, unless the store is a ledger
 
 	mu       sync.Mutex    // guards the following fields; never held during I/O
 	read     bool          // Read has succeeded
-	state    *states.State // as read, or as saved since
-	recorder recorder      // of the operation in progress; nil if there is none
+	state    *states.State // the state that was last read or saved
+	recorder recorder      // records the operation in progress; nil if there is none
 }
 
 // Open returns a manager for the state of a workspace. It does no I/O.
@@ -81,7 +80,8 @@ func Open(store backend.Store, name string, opts *Options) *Manager {
 func (m *Manager) Shared() bool { return m.dest != m.whole }
 
 // Unused returns an error if another run is changing the state, or has changed it since Read. It
-// waits for runs as Lock does for locks. If the store is not a Ledger, the lock prevents other runs.
+// waits for other runs as Lock waits for locks. If the store is not a Ledger, it does nothing,
+// because the lock excludes other runs.
 func (m *Manager) Unused(ctx context.Context) error {
 	p, ok := m.dest.(*parts)
 	if !ok {
@@ -99,7 +99,7 @@ type Snapshot struct {
 	Serial  uint64
 	Lineage string
 	Version string // of the program that wrote the snapshot
-	// Revision identifies the state if the store is a Ledger, as in plans.Footprint.
+	// Revision identifies the state if the store is a Ledger; see plans.Footprint.
 	Revision uint64
 	// Interrupted holds the steps of killed runs that started but are not known to have ended.
 	Interrupted []Operation
@@ -120,7 +120,8 @@ func (m *Manager) Read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error
 	return snap, nil
 }
 
-// ReadOutputs reads like Read, but from a Ledger only the outputs. Nothing can be written afterwards.
+// ReadOutputs is like Read, but from a Ledger it reads only the outputs. Nothing can be written
+// afterwards.
 func (m *Manager) ReadOutputs(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) {
 	p, ok := m.dest.(*parts)
 	if !ok {
@@ -134,15 +135,15 @@ func (m *Manager) ReadOutputs(ctx context.Context, warn tfdiags.Sink) (*Snapshot
 		Revision: in.Revision}, nil
 }
 
-// Current returns the state as read, or as saved since. It must not be changed.
+// Current returns the state that was last read or saved. The caller must not change it.
 func (m *Manager) Current() *states.State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state
 }
 
-// Create writes an empty state where Read found none. If another process has created a state since, it
-// returns that state.
+// Create writes an empty state where Read found none. If another process has created a state in the
+// meantime, it returns that state.
 func (m *Manager) Create(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) {
 	created, err := m.dest.create(ctx)
 	switch {
@@ -264,8 +265,9 @@ func (m *Manager) Save(ctx context.Context, final *states.State) error {
 // Push replaces the state by another snapshot and adopts its serial and lineage, as state migration
 // and "state push" do. Unless force is set, the lineages must be equal and the snapshot must not be
 // older. A snapshot without lineage, written by hand or by an early version, becomes the successor
-// of the current state. Of a file that was written because a ledger failed, it writes what the run
-// of that file has changed, unless other runs have changed the same. Push requires a previous Read.
+// of the current state. If the file was written because a ledger failed, Push writes only the
+// changes of the run that wrote the file, and fails if other runs have changed the same parts. Push
+// requires a previous Read.
 func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) error {
 	m.mu.Lock()
 	ready := m.read
@@ -290,7 +292,7 @@ func (m *Manager) stopRecording() {
 	m.dest.abandon()
 }
 
-// Encode returns the text of a state for a local copy, encrypted if the store is.
+// Encode returns the text of a state for a local copy. It is encrypted if the stored state is.
 func (m *Manager) Encode(file *statefile.File) ([]byte, error) {
 	data, err := statefile.Encode(file, &statefile.Options{Indent: m.opts.Codec == nil})
 	if err != nil {

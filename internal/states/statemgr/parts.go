@@ -16,20 +16,20 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// parts is the destination in a ledger, which keeps the parts of a state one by one. It writes
-// changes, as a run that claims what it has read and what it writes.
+// parts is the destination in a ledger, which keeps the parts of a state one by one. It writes only
+// what changed, as a run that claims what it has read and what it writes.
 type parts struct {
 	*workspace
 	ledger Ledger
-	lock   *lock // names the run, and says how long to wait for the claims of others
+	lock   *lock // names the run, and says how long to wait for the claims of other runs
 
-	writing sync.Mutex // serializes what doesn't belong to a single step
+	writing sync.Mutex // serializes everything except the recording of steps
 
 	mu       sync.Mutex // guards the following fields; never held during I/O
 	content  stored
-	run      LedgerRun // of this process; nil until it is needed
+	run      LedgerRun // the run of this process; nil until it is needed
 	lost     []LostRun
-	recorder *ledgerRecorder // of the operation in progress; nil if there is none
+	recorder *ledgerRecorder // records the operation in progress; nil if there is none
 }
 
 // read implements destination.
@@ -125,7 +125,7 @@ func (p *parts) begin(ctx context.Context, start *states.State, run *Run) (recor
 	}
 	change := &Change{Base: footprint.Revision}
 	for _, o := range objectChanges(start, end) {
-		if writes[o.Addr] { // the rest was changed by other runs since the plan
+		if writes[o.Addr] { // other runs have changed the rest since the plan
 			change.Objects = append(change.Objects, o)
 		}
 	}
@@ -142,8 +142,8 @@ func (p *parts) begin(ctx context.Context, start *states.State, run *Run) (recor
 	return p.recorder, nil
 }
 
-// write writes a change, after which this process knows the state of the ledger as state. The caller
-// holds p.writing.
+// write writes a change. Afterwards, this process takes state for the content of the ledger. The
+// caller holds p.writing.
 func (p *parts) write(ctx context.Context, change *Change, state *states.State) error {
 	if change.Lineage == "" {
 		change.Lineage = p.newLineage()
@@ -199,8 +199,8 @@ func (p *parts) save(ctx context.Context, final *states.State) error {
 	return nil
 }
 
-// writeFinal writes the change at the end of an operation, whose cancellation it ignores. The ledger
-// itself repeats what may succeed later.
+// writeFinal writes the change at the end of an operation, whose cancellation it ignores. It
+// doesn't retry, because the ledger does.
 func (p *parts) writeFinal(ctx context.Context, change *Change, final *states.State) error {
 	ctx, end := p.withDeadline(context.WithoutCancel(ctx))
 	defer end()
@@ -209,8 +209,8 @@ func (p *parts) writeFinal(ctx context.Context, change *Change, final *states.St
 	return p.write(ctx, change, final)
 }
 
-// saveElsewhere saves the state to a local file, with the run whose changes the ledger lacks, and
-// ends the run. It returns an error that says so.
+// saveElsewhere saves the state to a local file, with the ID of the run whose changes the ledger
+// lacks, and ends the run. It returns an error that says so.
 func (p *parts) saveElsewhere(final *states.State, cause error) error {
 	content := p.known()
 	err := p.emergency(nil, &statefile.File{
@@ -250,8 +250,9 @@ func writeFailed(err error) error {
 	return tfdiags.Errorf("Failed to write state", "%s.", err)
 }
 
-// pushUnsaved writes, in the name of a run, what that run has changed but could not store. Changes
-// that others have made since stay. It returns an error if they have changed the same parts.
+// pushUnsaved writes the changes that a run has made but could not store, in the name of that run.
+// It keeps the changes that other runs have made since. It returns an error if they affect the same
+// parts.
 func (p *parts) pushUnsaved(ctx context.Context, f *statefile.File) error {
 	base, present := states.New(), p.known().state
 	if historian, ok := p.ledger.(Historian); ok && f.Unsaved.Revision > 0 {
@@ -266,7 +267,7 @@ func (p *parts) pushUnsaved(ctx context.Context, f *statefile.File) error {
 		missing[o.ObjectID] = true
 	}
 	change := Difference(base, f.State)
-	change.NewChecks, change.Checks = false, nil // the history has none
+	change.NewChecks, change.Checks = false, nil // the history has no check results
 	change.Base, change.Lineage = f.Unsaved.Revision, f.Lineage
 	change.Objects = slices.DeleteFunc(change.Objects, func(o ObjectChange) bool { return !missing[o.ObjectID] })
 	for _, o := range change.Objects {
@@ -297,7 +298,7 @@ func (p *parts) pushUnsaved(ctx context.Context, f *statefile.File) error {
 	return writeFailed(err)
 }
 
-// abandon implements destination. It ends the run in the ledger, and with it the claims.
+// abandon implements destination. It ends the run in the ledger, which ends its claims.
 func (p *parts) abandon() {
 	p.mu.Lock()
 	run := p.run

@@ -87,7 +87,7 @@ func fail(err error) {
 // printed is the last output of a killed run about one object.
 type printed struct {
 	id    string // "" if the object does not exist
-	state string // of the last step: start, call, done, gone
+	state string // the progress of the last step: start, call, done or gone
 }
 
 func TestKilledRuns(t *testing.T) {
@@ -187,7 +187,7 @@ func checkObject(t *testing.T, snap *statemgr.Snapshot, n int, last printed) {
 	}
 }
 
-// smallDisk mounts a file system of that size and returns its directory.
+// smallDisk mounts a file system of the given size and returns its directory.
 func smallDisk(t *testing.T, size string) string {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {

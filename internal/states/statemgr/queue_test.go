@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestQueue checks that items that come while a transaction waits or runs share one, and that each
-// gets the error of its own.
+// TestQueue checks that items that are added while a transaction waits or runs share the next one,
+// and that each caller gets the error of its own transaction.
 func TestQueue(t *testing.T) {
 	var q queue[int]
 	var mu sync.Mutex
@@ -47,7 +47,7 @@ func TestQueue(t *testing.T) {
 		t.Errorf("written: %v", written)
 	}
 
-	// A batch that fails before it takes its items ends; no item is written twice or never.
+	// A batch that fails before it takes its items ends. Each item is written exactly once.
 	if err := q.add(9, func(func() []int) error { return bad }); !errors.Is(err, bad) {
 		t.Error(err)
 	}

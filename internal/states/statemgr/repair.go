@@ -22,7 +22,7 @@ import (
 type Repair struct {
 	Cause    error         // why the state can't be read
 	Findings []string      // sentences without a full stop
-	State    *states.State // nil if only the parts that Findings name change
+	State    *states.State // nil if only the parts named in Findings change
 	Objects  int           // number of objects in State
 
 	serial  uint64
@@ -35,7 +35,7 @@ type Repair struct {
 // Examine collects the readable parts of a damaged state. It returns nil if the state can be read.
 // It adds the objects that are missing in the damaged snapshot from errored.tfstate and the backup,
 // and then replays the journal of an interrupted run. Too many objects are better than too few: the
-// next plan detects only the former.
+// next plan detects objects that no longer exist, but not objects that are missing in the state.
 func (m *Manager) Examine(ctx context.Context) (*Repair, error) {
 	if p, ok := m.dest.(*parts); ok {
 		return p.examine(ctx)
@@ -43,7 +43,7 @@ func (m *Manager) Examine(ctx context.Context) (*Repair, error) {
 	return m.whole.examine(ctx)
 }
 
-// examine finds the parts that can't be read, and their latest versions that can.
+// examine finds the parts that can't be read, and for each its latest readable version.
 func (p *parts) examine(ctx context.Context) (*Repair, error) {
 	mender, ok := p.ledger.(Mender)
 	if !ok {
@@ -218,7 +218,7 @@ func (s *snapshots) takeJournal(ctx context.Context, r *Repair) error {
 	for range allObjects(r.State) {
 		r.Objects++
 	}
-	rec.diverged = false // its run wrote the state before the damage
+	rec.diverged = false // the killed run wrote the state before the damage
 	s.killed = rec
 	return nil
 }

@@ -64,8 +64,9 @@ func (l *lossy) Swap(ctx context.Context, workspace, version string, data []byte
 	return written, err
 }
 
-// A write that happened is recognized although its response was lost, even if encryption gives each
-// attempt another text. What another process has written since is not.
+// A write that happened is recognized although its response was lost, even if encryption makes the
+// text of each attempt different. A write by another process in the meantime is not mistaken for
+// it.
 func TestLostResponses(t *testing.T) {
 	for name, test := range map[string]struct {
 		lost    int
@@ -110,7 +111,7 @@ func TestLostResponses(t *testing.T) {
 }
 
 // A blocked store delays Save by seconds after an abort, even during a snapshot, and by minutes
-// without.
+// without an abort.
 func TestAbort(t *testing.T) {
 	for _, aborted := range []bool{true, false} {
 		t.Run(fmt.Sprint(aborted), func(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 type snapshots struct {
 	*workspace
 
-	recorder atomic.Pointer[journalRecorder] // of the operation in progress; set while mu is held
+	recorder atomic.Pointer[journalRecorder] // records the operation in progress; set while mu is held
 
 	mu      sync.Mutex // serializes access to the store and guards the following fields
 	content stored
@@ -95,7 +95,7 @@ func (s *snapshots) load(ctx context.Context) (*stored, error) {
 	return out, nil
 }
 
-// get reads the text of the snapshot, and its version into out.
+// get returns the text of the snapshot, and sets out.written to its version.
 func (s *snapshots) get(ctx context.Context, out *stored) (data []byte, err error) {
 	if swapper, ok := s.store.(backend.Swapper); ok {
 		data, out.written, err = swapper.GetVersion(ctx, s.name)
@@ -105,8 +105,8 @@ func (s *snapshots) get(ctx context.Context, out *stored) (data []byte, err erro
 }
 
 // checkEmpty returns an error if the empty file of a local state must have lost its content. An
-// empty file alone is no error: other programs leave one if their first run is killed. If there is
-// also a backup, a journal or an errored.tfstate, there was a state.
+// empty file alone is not an error: other programs leave one if their first run is killed. If there
+// is also a backup, a journal or an errored.tfstate, there was a state.
 func (s *snapshots) checkEmpty() error {
 	file, ok := s.file()
 	if !ok {
@@ -129,8 +129,8 @@ func (s *snapshots) create(ctx context.Context) (*Snapshot, error) {
 	return s.content.snapshot(), err
 }
 
-// begin implements destination. The changes of a killed run are in the store when it returns, and
-// its interrupted steps in the new journal, so that they are reported until a run ends successfully.
+// begin implements destination. When it returns, the store has the changes of a killed run. The new
+// journal has the run's interrupted steps, which are reported until a run ends successfully.
 func (s *snapshots) begin(ctx context.Context, start *states.State, run *Run) (recorder, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,9 +215,9 @@ func moveEntries(changes []ObjectChange) ([]*entry, error) {
 	return out, nil
 }
 
-// write writes a snapshot to the store with the next serial. If the store has changed, but only by
-// an earlier write of this manager whose response was lost, it writes after that one, unless that
-// has the same state. The caller holds s.mu.
+// write writes a snapshot to the store with the next serial. If the only change in the store is an
+// earlier write of this manager whose response was lost, it continues after that write. It then
+// writes nothing if that write had the same state. The caller holds s.mu.
 func (s *snapshots) write(ctx context.Context, state *states.State) error {
 	err := s.writeNext(ctx, state)
 	if !errors.Is(err, backend.ErrChanged) || !s.adopt(ctx) {
@@ -292,8 +292,8 @@ func (s *snapshots) save(ctx context.Context, final *states.State) error {
 		return nil
 	}
 	if s.killed != nil && s.killed.changed > 0 && !s.killed.diverged {
-		// Read returned the recovered state with the serial after that of the store, so the final
-		// state has the one after that.
+		// Read returned the recovered state with the stored serial plus one, so the final state has
+		// the stored serial plus two.
 		s.content.serial = s.killed.serial
 		if s.content.lineage == "" {
 			s.content.lineage = s.killed.header.Lineage
@@ -384,8 +384,8 @@ func (s *snapshots) abandon() {
 	s.endRecording()
 }
 
-// stopWriting ends the snapshots during the operation, if one is in progress, and waits for the one
-// that is being written.
+// stopWriting stops the snapshots of the operation in progress, if there is one, and waits for a
+// snapshot that is being written.
 func (s *snapshots) stopWriting() {
 	if r := s.recorder.Load(); r != nil {
 		r.stopWriting()

@@ -106,8 +106,8 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// crash changes to a copy of the working directory, as it was at one moment. Its journal looks
-// like that of a killed process, as nothing locks it.
+// crash changes to a copy of the working directory, as it was at one moment. The copied journal
+// isn't locked, so it looks like that of a killed process.
 func crash(t *testing.T) {
 	t.Helper()
 	for range 100 {
