@@ -25,7 +25,7 @@ import (
 // App runs commands. Each process has one.
 type App struct {
 	*session.Session
-	Automated bool // print no hints on what to run next
+	Automated bool // if set, print no hints on what to run next
 	view      viewFlags
 	planView  ui.PlanTextView
 	// installed is called by init for each provider or module that it installs; it may be nil.
@@ -54,7 +54,7 @@ func badUsage(summary, detail string, args ...any) error {
 	return usageError{tfdiags.Errorf(summary, detail, args...)}
 }
 
-// noArguments returns an error if a command that takes no arguments has some.
+// noArguments returns an error if args is not empty, for commands that take no arguments.
 func noArguments(args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -186,7 +186,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	return status
 }
 
-// finish prints the warnings that are left and the error of a command, and returns the exit status.
+// finish prints the remaining warnings and the error of a command, and returns the exit status.
 func (a *App) finish(err error, path []string) int {
 	warnings := a.Warnings.Take()
 	var status exitStatus
@@ -210,8 +210,8 @@ func (a *App) finish(err error, path []string) int {
 	return 1
 }
 
-// useOptions sets the printer and whether the user may be asked, according to the options of the
-// command. The returned function closes the printer.
+// useOptions applies the options of the command: it sets the printer and whether the user may
+// be asked. The returned function closes the printer.
 func (a *App) useOptions(o *options) (closeView func() error, err error) {
 	closeView = func() error { return nil }
 	a.Input = true
@@ -256,7 +256,8 @@ func (a *App) useOptions(o *options) (closeView func() error, err error) {
 
 func (a *App) setView(view viewFlags) {
 	a.view = view
-	// Scripts and CI logs expect colors in pipes too.
+	// Human-readable output keeps its colors in pipes too, because scripts and CI logs expect
+	// them.
 	a.Color = !view.NoColor && !view.JSON && a.Env("NO_COLOR") == ""
 	a.Scripted = view.JSON
 	if view.JSON {
@@ -297,8 +298,8 @@ func (a *App) printFailure(err error) {
 	a.Printer.Message(ui.Text{Text: "\n" + termtext.Wrap(text, 78) + "\n"})
 }
 
-// unknownCommand returns the error for a word that is not in a table of commands. path leads to the
-// table.
+// unknownCommand returns the error for a word that is not in a table of commands. path holds
+// the words that lead to the table.
 func (a *App) unknownCommand(table []*Command, path []string, word string) {
 	whole := func(word string) string { return strings.Join(append(slices.Clone(path), word), " ") }
 	hint := ""
@@ -318,9 +319,10 @@ func (a *App) setup(chdir string) error {
 		return fmt.Errorf("determining the working directory: %w", err)
 	}
 	a.CLI, err = cliconfig.Load(a.Warnings.Add)
-	a.printOnStderr(a.Warnings.Take().AppendError(err)) // standard output may be a document
+	a.printOnStderr(a.Warnings.Take().AppendError(err)) // not on standard output, which may hold a document
 	if err != nil {
-		// continue: the other settings are valid, and most commands use none
+		// Continue: the other settings are valid, and most commands don't need the CLI
+		// configuration.
 		fmt.Fprintf(a.Err, "\nWithout these settings of the CLI configuration, tofu may not do "+
 			"what you expect.\n\n")
 	}
@@ -339,7 +341,7 @@ func (a *App) setup(chdir string) error {
 type globals struct {
 	chdir         string
 	help, version bool
-	completion    *bool // whether to install or uninstall it; nil for neither
+	completion    *bool // whether to install (true) or uninstall (false) completion; nil for neither
 	measure       measureFlags
 }
 
@@ -365,12 +367,12 @@ func parseGlobal(args []string) (globals, []string, error) {
 		case name == "version" || name == "v":
 			g.version = true
 		case args[0] == "--":
-			return g, nil, nil // what follows is not a command either
+			return g, nil, nil // a word after "--" is not a command either
 		case name == "install-autocomplete" || name == "uninstall-autocomplete":
 			install := name[0] == 'i'
 			g.completion = &install
 		default:
-			return g, nil, misplaced(args) // without a command it lists the commands
+			return g, nil, misplaced(args) // without a command, the caller lists the commands
 		}
 		args = args[1:]
 	}
@@ -400,7 +402,8 @@ func misplaced(args []string) error {
 // globalNames are the names of the options before the command.
 var globalNames = []string{"chdir", "help", "version", "timings", "profile"}
 
-// suggestOption returns a line that suggests the nearest option if err reports an unknown one.
+// suggestOption returns a line that suggests the most similar option if err reports an unknown
+// option.
 func suggestOption(err error, fs *flag.FlagSet) string {
 	_, name, ok := strings.Cut(err.Error(), "flag provided but not defined: -")
 	if !ok {

@@ -54,7 +54,7 @@ type applyFlags struct {
 	planFlags
 	AutoApprove      bool
 	DetailedExitCode bool
-	command          bool // the command is destroy
+	command          bool // whether the command is destroy
 	given            func(option string) bool
 }
 
@@ -139,8 +139,10 @@ func (f *applyFlags) applyPlan(
 	}
 	warnings := &op.Session.Warnings
 	before := warnings.Take()
-	if plan.Mode != plans.RefreshOnly { // a refresh-only plan evaluates the conditions of resources
-		before = before.Filter(func(d tfdiags.Diagnostic) bool { // apply evaluates the other conditions again
+	if plan.Mode != plans.RefreshOnly { // a refresh-only plan has evaluated the conditions of resources
+		// Apply evaluates the other conditions again, so drop the warnings of the plan about
+		// them.
+		before = before.Filter(func(d tfdiags.Diagnostic) bool {
 			_, condition := d.Extra.(tfdiags.CheckRule)
 			return !condition
 		})
@@ -149,7 +151,7 @@ func (f *applyFlags) applyPlan(
 		Variables: op.Variables, SuppressForgetErrors: f.SuppressForgetErrors, ShowSensitive: f.ShowSensitive,
 	})
 	during := warnings.Take()
-	warnings.Add(before.Dedup(during)...) // what both plan and apply warn about is reported once
+	warnings.Add(before.Dedup(during)...) // a warning of both plan and apply is reported once
 	warnings.Add(during...)
 	if err == nil {
 		result.Counts = result.Counts.Plus(tally.Counts())

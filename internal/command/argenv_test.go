@@ -8,7 +8,7 @@ import (
 func TestSplitWords(t *testing.T) {
 	for _, test := range []struct {
 		line string
-		want string // joined with |, "!" for an error
+		want string // words joined with |; "!" for an error
 	}{
 		{"", ""},
 		{"  a  b\t", "a|b"},

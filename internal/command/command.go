@@ -17,11 +17,11 @@ type Command struct {
 	Args    string // arguments after the options, as shown in help
 	Short   string // one line for the list of commands
 	Long    string // text of the help page, already wrapped
-	Hidden  bool   // not listed
-	Main    bool   // listed among the main commands
+	Hidden  bool   // whether help omits the command
+	Main    bool   // whether help lists it among the main commands
 
-	// New declares the options of the command and returns the function that runs it with them. It
-	// is nil for a group of commands. See with.
+	// New declares the options of the command and returns the function that runs the command
+	// with them. New is nil for a group of commands. See with.
 	New func(*options) runFunc
 	Sub []*Command
 	// Complete returns the possible values of the argument for shell completion. If it is nil,
@@ -33,7 +33,7 @@ type Command struct {
 // register themselves when they are declared.
 type options struct {
 	*flag.FlagSet
-	view  *viewFlags // nil if output has no options
+	view  *viewFlags // nil if the command has no output options
 	input *inputFlag // nil if the command never asks the user
 }
 
@@ -53,8 +53,8 @@ func (o *options) given(name string) bool {
 // runFunc runs a command with its arguments.
 type runFunc func(ctx context.Context, app *App, args []string) error
 
-// with returns the New function of a command with options of type F: declare adds them to the set,
-// and run runs the command with their values.
+// with returns a New function for a command with options of type F: declare adds the options to
+// the set, and run runs the command with their values.
 func with[F any](
 	declare func(*F, *options), run func(context.Context, *App, *F, []string) error,
 ) func(*options) runFunc {
@@ -90,7 +90,8 @@ func find(table []*Command, args []string) (cmd *Command, path, rest []string) {
 	return cmd, path, args
 }
 
-// nearestCommand returns the name in the table that is most like word, or "" if none is near.
+// nearestCommand returns the name in the table that is most similar to word, or "" if none is
+// similar enough.
 func nearestCommand(table []*Command, word string) string {
 	best, distance := "", 4
 	for _, c := range table {

@@ -24,10 +24,10 @@ const completionTimeout = 3 * time.Second
 // dash, or arguments. Shells start the program with the line in COMP_LINE, and complete file names
 // if nothing is printed.
 func (a *App) complete(table []*Command, line string) {
-	const cursor = "|" // makes a last word even if the line ends with a space
+	const cursor = "|" // appended to the line, so that there is a last word even if the line ends with a space
 	words, err := splitWords(line + cursor)
 	if err != nil {
-		return // within quotes shells complete file names
+		return // shells complete file names within quotes
 	}
 	last := strings.TrimSuffix(words[len(words)-1], cursor)
 	words = words[:len(words)-1]
@@ -85,15 +85,15 @@ func atArgument(cmd *Command, before []string) bool {
 	return !valueNext
 }
 
-// optionWords returns the options of a command. Shells add a space after each, so values are
-// separate words, for which shells complete file names.
+// optionWords returns the options of a command. They don't end in "=": shells add a space after
+// a completed word and then complete file names for the value.
 func optionWords(cmd *Command) []string {
 	var words []string
 	set := newOptions(cmd.Name)
 	cmd.New(set)
 	set.VisitAll(func(f *flag.Flag) {
 		switch {
-		case f.Usage == "": // not shown in help either
+		case f.Usage == "": // help omits this option too
 		case isBoolFlag(f) && f.DefValue == "true":
 			words = append(words, "-"+f.Name+"=false")
 		default:
@@ -113,8 +113,8 @@ func commandNames(table []*Command) []string {
 	return names
 }
 
-// completions are the lines that enable completion, by the file that the shell reads when it
-// starts. %s is the command that starts this program, quoted for the line.
+// completions holds the lines that enable completion and the file for each, which a shell reads
+// when it starts. %s is the quoted command that starts this program.
 var completions = []struct {
 	file, line string
 	quote      func(command string) string

@@ -99,7 +99,7 @@ func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) e
 	return c.run(ctx)
 }
 
-// noPlanTimestamp replaces a function that has a result only during a plan.
+// noPlanTimestamp replaces plantimestamp, which has a result only during a plan.
 var noPlanTimestamp = function.New(&function.Spec{
 	Description: "`plantimestamp` has no value in the console.",
 	Type:        function.StaticReturnType(cty.String),
@@ -120,7 +120,7 @@ shows the type of a value, and "exit" ends the console.`
 type console struct {
 	app    *App
 	scope  *lang.Scope
-	next   func(context.Context) (string, error) // reads a line without an editor
+	next   func(context.Context) (string, error) // reads a line if there is no editor
 	editor *lineEditor                           // nil without a terminal
 }
 
@@ -181,7 +181,7 @@ func (c *console) run(ctx context.Context) error {
 			}
 			c.app.Printer.Diagnostics(tfdiags.FromError(err))
 		} else if !c.app.InTerminal {
-			c.app.Printer.Message(ui.Text{}) // answers an empty line
+			c.app.Printer.Message(ui.Text{}) // print an empty line after an empty input line
 		}
 		e.reset()
 	}
@@ -196,8 +196,8 @@ func (c *console) print(ctx context.Context, text string) error {
 	return err
 }
 
-// evaluate returns the result of an expression as text. It does not wait for an evaluation that is
-// interrupted, because HCL can't cancel it.
+// evaluate returns the result of an expression as text. If the evaluation is interrupted,
+// evaluate returns at once and leaves it running, because HCL can't cancel it.
 func (c *console) evaluate(ctx context.Context, text string) (result string, err error) {
 	done := make(chan any, 1) // receives the value of a panic, or nil
 	var value string

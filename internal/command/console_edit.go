@@ -21,7 +21,7 @@ import (
 type lineEditor struct {
 	in       *os.File
 	terminal *term.Terminal
-	words    []string // what names can be completed to, sorted
+	words    []string // sorted names for completion
 }
 
 func newLineEditor(in *os.File, out io.Writer, words []string) *lineEditor {
@@ -65,7 +65,7 @@ func (e *lineEditor) next(ctx context.Context, prompt string) (string, error) {
 const maxChoices = 60
 
 // completeName extends the name before pos by the longest common prefix of all words that begin
-// with it. If that adds nothing, it returns these words.
+// with the name. If this doesn't make the name longer, completeName returns these words.
 func completeName(words []string, line string, pos int) (newLine string, newPos int, choices []string) {
 	start := strings.LastIndexFunc(line[:pos],
 		func(r rune) bool { return !strings.ContainsRune("._-:", r) && !isWordRune(r) }) + 1

@@ -8,13 +8,13 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// entry collects the lines of an expression. It tracks the constructs that are open at their end,
-// so that adding a line costs time in proportion to that line only.
+// entry collects the lines of an expression. It tracks the constructs that are open at the end
+// of the text, so that adding a line takes time proportional to the length of that line only.
 type entry struct {
 	text strings.Builder
 	// open holds the tokens that started the brackets, quotes, heredocs, interpolations and
-	// comments that are still open. Scanning them and then the next line leads to the same state as
-	// scanning all lines so far.
+	// comments that are still open. Scanning these tokens and then the next line leaves the
+	// same constructs open as scanning all lines.
 	open []string
 }
 
@@ -58,8 +58,8 @@ func (e *entry) add(line string) bool {
 	return brackets > 0 && len(e.open) < maxOpen
 }
 
-// inTemplate reports whether a template is open, in which a lone expression is invalid rather than
-// incomplete.
+// inTemplate reports whether a template is open. A lone expression in a template is invalid
+// rather than incomplete.
 func (e *entry) inTemplate() bool {
 	return slices.ContainsFunc(e.open,
 		func(began string) bool { return strings.HasPrefix(began, `"`) || strings.HasPrefix(began, "<<") })

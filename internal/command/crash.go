@@ -26,8 +26,8 @@ func ReportCrash(to io.Writer, crash tfdiags.Crash) (status int) {
 	return reportCrash(to, fmt.Sprintf(": %v", crash.Problem), crash)
 }
 
-// reportCrash writes the report. The text problem ends its first sentence; it is empty if a
-// diagnostic has already described the problem.
+// reportCrash writes the report. problem is appended to the first sentence of the report; it is
+// empty if a diagnostic has already described the problem.
 func reportCrash(to io.Writer, problem string, crash tfdiags.Crash) (status int) {
 	fmt.Fprintf(to, crashText, problem, version.Own, crash.Stack)
 	return crashStatus

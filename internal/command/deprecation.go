@@ -12,7 +12,7 @@ import (
 // attributes as -deprecation requests. JSON output keeps them all.
 type lessDeprecation struct {
 	ui.Printer
-	local bool // show those of local modules and providers
+	local bool // whether to show warnings about local modules and providers
 }
 
 // withDeprecation returns the printer for a -deprecation mode.

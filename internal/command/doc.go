@@ -1,13 +1,13 @@
-// Package command implements the command line: the table of commands, the code that they share, and
-// one file per command.
+// Package command implements the command line: the table of commands, the code that they share,
+// and one file per command.
 //
-// [App] holds the environment of the process (streams, environment variables, working directory,
-// CLI configuration) and what is created from it once (printer, logger, interrupts). A [Command] is
-// a value in a table. Errors are returned as values and printed in one place, [App.Run], which also
-// prints the warnings that the command has not printed itself and returns the exit status.
+// [App] holds the environment of the process (streams, environment variables, working
+// directory, CLI configuration) and what is created from it once (printer, logger, interrupts).
+// A [Command] is a value in a table. Errors are returned as values and printed in one place,
+// [App.Run], which also prints any remaining warnings and returns the exit status.
 //
-// Invariants: commands access arguments, streams and the environment only through App; a closed or
-// full standard output never stops an operation; the first interrupt ends running work in good
-// order, the second at once, and both save the state and release the lock; nothing is printed
-// twice.
+// Invariants: commands access arguments, streams and the environment only through App. A closed
+// or full standard output never stops an operation. The first interrupt lets running work
+// finish, the second stops it at once, and both save the state and release the lock. Nothing is
+// printed twice.
 package command

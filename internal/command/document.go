@@ -15,7 +15,7 @@ import (
 type document struct {
 	io.Writer
 	path string       // "" for standard output
-	text bytes.Buffer // what has been written so far, if path is set
+	text bytes.Buffer // text written so far, if path is set
 }
 
 // openDocument returns the document of an -out option. It returns an error at once if the file
@@ -31,15 +31,16 @@ func (a *App) openDocument(path string) (*document, error) {
 	return d, nil
 }
 
-// close writes the file, unless err is an error of the command, which it returns.
+// close writes the file. If err, the error of the command, is not nil, close writes nothing and
+// returns err.
 func (d *document) close(err error) error {
 	if err != nil || d.path == "" {
 		return err
 	}
-	err = atomicfile.WriteNamed(d.path, d.text.Bytes(), 0o600) // other users may not read it: it shows a plan
+	err = atomicfile.WriteNamed(d.path, d.text.Bytes(), 0o600) // private, because the document shows a plan
 	var atPath *fs.PathError
 	if errors.As(err, &atPath) {
-		err = atPath.Err // err has the path of a temporary file
+		err = atPath.Err // drop the path, which is that of a temporary file
 	}
 	if err != nil {
 		return documentNotWritten(d.path, err)

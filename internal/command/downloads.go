@@ -14,19 +14,19 @@ import (
 	"tofu/internal/ui/progress"
 )
 
-// downloads shows the progress of provider and module downloads in one line: of the live display,
-// or at the bottom of a terminal without one. Other output during downloads must be printed within
-// around.
+// downloads shows the progress of provider and module downloads in one line. The line is part
+// of the live display or, without one, at the bottom of the terminal. Other output during
+// downloads must be printed in a call of the around method.
 type downloads struct {
 	out   io.Writer // nil to show nothing
 	live  *progress.Live
 	width int
 	now   func() time.Time
-	spans *packageSpans // receives the same events
+	spans *packageSpans // spans of a trace, which receive the same events
 
 	mu      sync.Mutex
-	running map[string]download // by name
-	note    string              // text before the downloads
+	running map[string]download // unfinished downloads by name
+	note    string              // text shown before the downloads
 	visible bool
 	last    time.Time
 }
@@ -34,7 +34,7 @@ type downloads struct {
 // download is the progress of one download.
 type download struct {
 	done, total int64  // bytes; total is 0 if unknown
-	step        string // shown instead of bytes
+	step        string // text shown instead of the number of bytes
 }
 
 // refreshInterval is the minimum time between two updates of the line.
@@ -52,7 +52,8 @@ func (a *App) newDownloads() *downloads {
 	return d
 }
 
-// providers returns an observer that updates the line and calls report, which prints lines.
+// providers returns an observer of provider installations. The observer updates the line and
+// calls report, which prints lines.
 func (d *downloads) providers(report func(install.Event)) func(install.Event) {
 	return func(e install.Event) {
 		switch e := e.(type) {
@@ -75,7 +76,8 @@ func packageName(p addrs.Provider, v depsfile.Version, platform depsfile.Platfor
 	return fmt.Sprintf("%s %s for %s", p.ForDisplay(), v, platform)
 }
 
-// modules returns an observer that updates the line and calls report, which prints lines.
+// modules returns an observer of module installations. The observer updates the line and calls
+// report, which prints lines.
 func (d *downloads) modules(report func(getmodules.Event)) func(getmodules.Event) {
 	return func(e getmodules.Event) {
 		if p, ok := e.(getmodules.Progress); ok {
@@ -116,7 +118,7 @@ func (d *downloads) forget(name string) {
 	delete(d.running, name)
 }
 
-// around removes the line while print runs.
+// around removes the line while print runs, so that print can write other output.
 func (d *downloads) around(print func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -149,7 +151,7 @@ func (d *downloads) clear() {
 	}
 }
 
-// draw redraws the line, unless it was drawn a moment ago.
+// draw redraws the line, unless it was drawn less than refreshInterval ago.
 func (d *downloads) draw() {
 	if d.live != nil {
 		d.live.Note(strings.TrimSpace(d.line()))
@@ -162,7 +164,7 @@ func (d *downloads) draw() {
 	d.last = now
 	d.clear()
 	line := d.line()
-	if d.width > 1 && len(line) >= d.width { // a longer line could not be erased
+	if d.width > 1 && len(line) >= d.width { // a line that wraps could not be erased
 		line = line[:d.width-1]
 	}
 	if line != "" {

@@ -101,8 +101,8 @@ func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) e
 	return answer.WriteText(app.Out, columns)
 }
 
-// explained returns the saved plan in the file in args, or a new plan. The returned function closes
-// what it needs.
+// explained returns the saved plan that args name or, without arguments, a new plan. The
+// returned function releases the resources of the plan.
 func (a *App) explained(ctx context.Context, f *explainFlags, args []string) (*explain.Subject, func(), error) {
 	if len(args) > 0 {
 		saved, err := a.readPlan(ctx, args[0], f.Variables)
@@ -147,7 +147,7 @@ func (a *App) explained(ctx context.Context, f *explainFlags, args []string) (*e
 	}
 	schemas := op.Providers.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)
 	quiet := op.QuietEnv()
-	quiet.Warn = nil // the plan had the same warnings
+	quiet.Warn = nil // planning has already reported these warnings
 	subject := &graphSubject{cfg: op.Config.Config, plan: plan, prior: plan.Prior, env: quiet, kind: engine.GraphApply,
 		schemas: schemas}
 	of, err := subject.explain(ctx, op.Providers.Locks)
@@ -160,8 +160,8 @@ func (a *App) explained(ctx context.Context, f *explainFlags, args []string) (*e
 	return of, op.Close, nil
 }
 
-// historyWait limits the search for the history of the state of a saved plan: the machine on which
-// the plan is explained may not reach the server.
+// historyWait is the maximum time to look for the state history of a saved plan. The machine on
+// which the plan is explained may not be able to reach the server.
 const historyWait = 3 * time.Second
 
 func (a *App) planHistory(ctx context.Context, saved *session.SavedPlan) (statemgr.Historian, error) {
@@ -170,7 +170,7 @@ func (a *App) planHistory(ctx context.Context, saved *session.SavedPlan) (statem
 	return a.PlanHistory(ctx, saved)
 }
 
-// explain returns the plan as package explain needs it.
+// explain returns the plan in the form that package explain needs.
 func (s *graphSubject) explain(ctx context.Context, locks *depsfile.Locks) (*explain.Subject, error) {
 	built, err := s.build(ctx)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *graphSubject) explain(ctx context.Context, locks *depsfile.Locks) (*exp
 	}
 	values := func(ctx context.Context) (*engine.PlannedValues, error) {
 		env := *s.env
-		env.Warn = nil // the plan had the same warnings
+		env.Warn = nil // planning has already reported these warnings
 		return engine.EvalPlanned(terminal.UntilAbort(ctx), s.cfg, s.plan, &env)
 	}
 	return &explain.Subject{View: s.planView().Source(), Graph: built, Versions: versions, Values: values}, nil

@@ -49,7 +49,7 @@ func (f *viewFlags) add(fs *options) {
 	fs.Func("deprecation", "Which deprecation warnings to show: `module:all` (the default), module:local (of "+
 		"modules with a relative path) or module:none.",
 		func(text string) error {
-			if !strings.HasPrefix(text, "module:") { // all other values mean all
+			if !strings.HasPrefix(text, "module:") { // any other value means "all"
 				return errors.New("must be module:all, module:local or module:none")
 			}
 			f.Deprecation = text
@@ -62,7 +62,7 @@ func (f *viewFlags) add(fs *options) {
 var displayFlags = []string{"no-color", "compact-warnings", "consolidate-warnings", "consolidate-errors",
 	"concise", "deprecation"}
 
-// displayFirst moves such options to the front.
+// displayFirst moves the display options to the front.
 func displayFirst(args []string) []string {
 	var display, rest []string
 	for i, arg := range args {
@@ -80,7 +80,8 @@ func displayFirst(args []string) []string {
 	return append(display, rest...)
 }
 
-// addJSON also declares the options of commands that print events.
+// addJSON declares the options of commands that print events, in addition to those that add
+// declares.
 func (f *viewFlags) addJSON(fs *options) {
 	f.add(fs)
 	fs.BoolVar(&f.JSON, "json", false, "Print JSON, for programs.")
@@ -160,8 +161,8 @@ func (f *stateFlags) add(fs *options) {
 	f.addBackup(fs)
 }
 
-// addUnused declares the path options that a command accepts for compatibility, although it writes
-// no state.
+// addUnused declares the path options of a command that writes no state. The command accepts
+// them for compatibility and ignores them.
 func (f *stateFlags) addUnused(fs *options) {
 	fs.String("state-out", "", "")
 	fs.String("backup", "", "")
@@ -176,8 +177,8 @@ func (f *stateFlags) addBackup(fs *options) {
 		`; "-" keeps none. For the local backend only.`)
 }
 
-// addRemoteVersion declares an option of backends that compare versions with a server. Others
-// ignore it.
+// addRemoteVersion declares an option that other programs have for backends that compare
+// versions with a server. It has no effect here.
 func addRemoteVersion(fs *options) {
 	fs.Bool("ignore-remote-version", false, "Has no effect: no backend of this program checks the versions of "+
 		"both sides.")
@@ -227,7 +228,7 @@ func (f *targetFlags) add(fs *options) {
 		"The addresses in this `file`, one a line, as if each was given with -exclude.")
 }
 
-// inputFlag is -input: whether the user may be asked.
+// inputFlag is the option -input: whether the user may be asked for values.
 type inputFlag struct{ Allowed bool }
 
 func (f *inputFlag) add(fs *options) {
@@ -235,7 +236,7 @@ func (f *inputFlag) add(fs *options) {
 	fs.BoolVar(&f.Allowed, "input", true, "Do not ask for anything.")
 }
 
-// list is an option that may be repeated.
+// list is the value of an option that may be repeated.
 type list []string
 
 // String implements flag.Value.

@@ -49,7 +49,7 @@ type fmtFlags struct {
 
 var fmtSuffixes = []string{".tf", ".tofu", ".tfvars", ".tftest.hcl", ".tofutest.hcl", rootsfile.FileName}
 
-// formatter is one run of fmt.
+// formatter holds the options and the results of one run of fmt.
 type formatter struct {
 	*fmtFlags
 	out     io.Writer
@@ -164,7 +164,8 @@ func (f *formatter) source(r io.Reader, path string) {
 			fmt.Fprint(f.out, diff.Unified("old/"+path, "new/"+path, string(src), string(result)))
 		}
 	}
-	if !f.List && !f.Write && !f.Diff && !f.Check { // print the result, as for standard input
+	// Without these options, print the result, as for standard input.
+	if !f.List && !f.Write && !f.Diff && !f.Check {
 		_, _ = f.out.Write(result)
 	}
 }

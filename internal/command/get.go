@@ -54,11 +54,11 @@ type getFlags struct {
 
 // installOptions say which modules to install, and how.
 type installOptions struct {
-	Get           bool // otherwise installed modules are only read
-	Always        bool // also record that no module is called
+	Get           bool // install modules; otherwise, only read the installed ones
+	Always        bool // record the installed modules even if no module is called
 	Upgrade       bool
-	TestDirectory string // include modules of the tests in this directory
-	Pin           bool   // start pinning modules that are not local
+	TestDirectory string // directory of the tests whose modules are installed too
+	Pin           bool   // create the module lock file, which pins modules that are not local
 	ReadOnly      bool   // refuse to change pins
 }
 
@@ -114,8 +114,8 @@ func (a *App) installModules(
 // pinUpdate replaces the pins in the module lock file.
 type pinUpdate struct {
 	old, locks depsfile.ModuleLocks
-	first      bool // there is no such file yet
-	readOnly   bool // refuse to change it
+	first      bool // the module lock file doesn't exist yet
+	readOnly   bool // refuse to change the module lock file
 }
 
 // save writes the file if it is new or changed.
@@ -144,7 +144,8 @@ func (u *pinUpdate) save(a *App) error {
 	return nil
 }
 
-// changes lists the changed pins, with enough of each revision to tell them apart.
+// changes lists the changed pins. It shows as much of each revision as is needed to tell them
+// apart.
 func (u *pinUpdate) changes() string {
 	type name struct{ source, version string }
 	before := make(map[name]depsfile.ModuleLock, len(u.old))
@@ -178,7 +179,7 @@ func pinText(lock depsfile.ModuleLock) string {
 		func(s string) bool { return s == "" }), " ")
 }
 
-// short returns the beginning of a commit or digest as git shows it.
+// short returns the abbreviated commit or digest, with as many characters as git shows.
 func short(revision string) string {
 	revision = strings.TrimPrefix(revision, "sha256:")
 	return revision[:min(len(revision), 12)]

@@ -82,7 +82,7 @@ var graphKinds = map[string]engine.GraphKind{
 	"apply": engine.GraphApply,
 }
 
-// graphFormats are the writers of the formats, except that of a page.
+// graphFormats maps each format except HTML to the function that writes it.
 var graphFormats = map[string]func(*graphview.Graph, io.Writer) error{
 	"dot":      (*graphview.Graph).WriteDOT,
 	"mermaid":  (*graphview.Graph).WriteMermaid,
@@ -90,10 +90,10 @@ var graphFormats = map[string]func(*graphview.Graph, io.Writer) error{
 	formatHTML: nil,
 }
 
-// formatHTML is the format that writes a page.
+// formatHTML is the name of the format that writes a page.
 const formatHTML = "html"
 
-// check returns an error unless the options fit together. It completes the type and the depth.
+// check returns an error unless the options fit together. It sets the default type and depth.
 func (f *graphFlags) check() error {
 	if f.Type == "" {
 		f.Type = "plan"
@@ -172,9 +172,9 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) (err 
 	return graphFormats[f.Format](view, out)
 }
 
-// graphSubject is what a graph is about.
+// graphSubject is the plan or the configuration that a graph shows.
 type graphSubject struct {
-	name    string // of the plan; "" for a configuration
+	name    string // name of the plan; "" for a configuration
 	cfg     *configs.Config
 	prior   *states.State
 	plan    *plans.Plan // nil for a configuration
@@ -183,7 +183,7 @@ type graphSubject struct {
 	schemas ui.Schemas
 }
 
-// openGraph opens the saved plan, or the configuration and the state, that a graph is about. The
+// openGraph opens what the graph shows: the saved plan, or the configuration and the state. The
 // returned function closes them.
 func (a *App) openGraph(ctx context.Context, f *graphFlags) (s *graphSubject, end func(), err error) {
 	var ends []func()
@@ -229,8 +229,8 @@ func (a *App) openGraph(ctx context.Context, f *graphFlags) (s *graphSubject, en
 	return s, end, nil
 }
 
-// planSubject returns the graph of a saved plan. It needs the providers only if the plan has no
-// schemas.
+// planSubject returns the graph of a saved plan. It starts the providers only if the plan has
+// no schemas.
 func (a *App) planSubject(ctx context.Context, saved *session.SavedPlan) (s *graphSubject, end func(), err error) {
 	schemas, end, err := a.planSchemas(ctx, saved)
 	if err != nil {
@@ -262,9 +262,9 @@ func builtinProvisioner(typ string) engine.Provisioner {
 
 // draw returns the drawing of the operation.
 func (s *graphSubject) draw(ctx context.Context) (*graph.Drawing, error) {
-	if s.kind == engine.GraphApply && s.plan == nil { // an apply requires a plan, so without one there is no such graph
+	if s.kind == engine.GraphApply && s.plan == nil { // draw the plan graph first, to report its errors
 		quiet := *s.env
-		quiet.Warn = nil // the other graph has the same warnings
+		quiet.Warn = nil // the second graph reports the same warnings
 		if _, err := graph.Draw(terminal.UntilAbort(ctx), engine.GraphOperation(s.cfg, s.prior, &quiet,
 			engine.GraphPlan, nil)); err != nil {
 			return nil, err
@@ -277,12 +277,12 @@ func (s *graphSubject) operation() *graph.Operation {
 	return engine.GraphOperation(s.cfg, s.prior, s.env, s.kind, s.plan)
 }
 
-// build returns the graph that the engine walks.
+// build returns the graph that the engine would walk.
 func (s *graphSubject) build(ctx context.Context) (*graph.Graph, error) {
 	return graph.Build(terminal.UntilAbort(ctx), s.operation())
 }
 
-// view returns the graph to look at.
+// view returns the graph in the form that is shown to users.
 func (s *graphSubject) view(ctx context.Context) (*graphview.Graph, error) {
 	built, err := s.build(ctx)
 	if err != nil {
@@ -291,7 +291,7 @@ func (s *graphSubject) view(ctx context.Context) (*graphview.Graph, error) {
 	return graphview.Build(built, s.plan), nil
 }
 
-// planView returns the plan with what showing it requires, or nil for a configuration.
+// planView returns the plan with everything needed to show it, or nil for a configuration.
 func (s *graphSubject) planView() *ui.PlanView {
 	if s.plan == nil {
 		return nil

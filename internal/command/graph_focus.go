@@ -14,12 +14,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// checkInstance returns an error if an address has the key of an instance that doesn't exist: neither
-// in the plan nor in the state nor, as far as that is known without a plan, in the configuration.
+// checkInstance returns an error if an address has the key of an instance that doesn't exist.
+// It looks for the instance in the plan and the state. Without a plan, it also looks in the
+// configuration, as far as the keys are known.
 func (s *graphSubject) checkInstance(address string) error {
 	target, err := addrs.ParseTargetText(address)
 	if err != nil || !strings.Contains(address, "[") || target.Resource.Mode == addrs.Ephemeral {
-		return nil // the name of a value, of all instances, or of what no plan lists
+		// The address is not that of one instance, or it is that of an ephemeral resource,
+		// which no plan lists.
+		return nil
 	}
 	all := addrs.Target{Module: target.Module.Module().UnkeyedInstance(), Resource: target.Resource}
 	var names []string
@@ -51,7 +54,7 @@ func (s *graphSubject) checkInstance(address string) error {
 		suggest.DidYouMean(address, names))
 }
 
-// shownInstances is the number of instances that an error names.
+// shownInstances is the maximum number of instances that an error lists.
 const shownInstances = 5
 
 // instances returns the addresses of the instances in the plan and in the state.
@@ -80,8 +83,8 @@ func (s *graphSubject) instances() []addrs.AbsInstance {
 	return out
 }
 
-// mayDeclare reports whether the configuration declares the instances that an address names, or may
-// declare them. count and for_each may be known only in a plan.
+// mayDeclare reports whether the configuration may declare the instances that an address names.
+// The values of count and for_each may be unknown without a plan.
 func (s *graphSubject) mayDeclare(target addrs.Target) bool {
 	cfg := s.cfg
 	for _, step := range target.Module.Steps() {
@@ -101,9 +104,11 @@ func (s *graphSubject) mayDeclare(target addrs.Target) bool {
 	return r != nil && mayHave(cfg, r.Count, r.ForEach, target.Key)
 }
 
-// mayHave reports whether a block with these arguments has, or may have, an instance with a key.
+// mayHave reports whether a block with the given count and for_each may have an instance with
+// the key.
 func mayHave(cfg *configs.Config, count, forEach hcl.Expression, key addrs.InstanceKey) bool {
-	// user appears only in errors. They are ignored, because they mean that the value isn't known yet.
+	// user would describe the use in an error message, but errors are ignored here: they mean
+	// that the value isn't known yet.
 	const user = "an instance key"
 	n, isInt := key.IsInt()
 	name, isString := key.IsString()

@@ -90,8 +90,8 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 	return nil
 }
 
-// planImport plans the import only. It does not validate the configuration first, because the block
-// may still be empty.
+// planImport plans the import only. It does not validate the configuration first, because the
+// resource block may still be empty.
 func planImport(
 	ctx context.Context, op *session.Operation, addr addrs.AbsInstance, id string,
 ) (*plans.Plan, error) {

@@ -162,8 +162,9 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 	return nil
 }
 
-// warnOfEstate warns if a file that declares root modules may be meant for this directory: without
-// its settings, the root module may have another state.
+// warnOfEstate warns if a directory above has a file that declares root modules and may be
+// meant for this directory. Without the settings in that file, the root module may use another
+// state.
 func (a *App) warnOfEstate() {
 	for dir := roots.Absolute("."); ; {
 		above := filepath.Dir(dir)
@@ -213,10 +214,10 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 		return tfdiags.Errorf("Failed to copy the module",
 			"The module %q could not be copied into the working directory, which was not changed: %s.", source, err)
 	}
-	a.Parser = configs.NewParser(nil) // the old parser has read the empty directory
+	a.Parser = configs.NewParser(nil) // the old parser has cached the empty directory
 	return nil
 }
 
-// mayPrecedeModule holds the names that a directory may contain before a module is copied into it.
-// The module's own entries of these names are not copied.
+// mayPrecedeModule holds the names that a directory may contain before a module is copied into
+// it. If the module has entries with these names, they are not copied.
 var mayPrecedeModule = map[string]bool{".terraform": true, ".git": true, ".hg": true}

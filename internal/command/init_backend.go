@@ -73,8 +73,8 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 	return a.recordBackend(ctx, root, wanted, hasBlock, record)
 }
 
-// inBackendBlock sets the range of diagnostics about an argument to the argument in the backend
-// block.
+// inBackendBlock sets the range of each diagnostic about an argument to that argument in the
+// backend block.
 func inBackendBlock(err error, root *session.Config) error {
 	if root.Module.BackendOrCloud() == nil {
 		return err
@@ -127,8 +127,9 @@ func (a *App) recordBackend(
 	return nil
 }
 
-// selectExisting selects a workspace of a backend without the default one if none of its workspaces
-// is selected: the only one. If there are several, the user has to select one.
+// selectExisting selects a workspace if the backend has no default workspace and no existing
+// workspace is selected. It selects the only workspace. If there are several, the user has to
+// select one.
 func (a *App) selectExisting(ctx context.Context, p *session.Location) error {
 	only, ok := p.Store.(backend.Undefaulted)
 	if !ok || a.Env("TF_WORKSPACE") != "" {
@@ -163,8 +164,8 @@ func (a *App) selectExisting(ctx context.Context, p *session.Location) error {
 	return nil
 }
 
-// sameBackend reports whether the wanted backend is the recorded one. Without new settings on the
-// command line, the recorded ones of the command line still apply.
+// sameBackend reports whether the wanted backend is the recorded one. Unless the command line
+// has new settings, the recorded settings of the command line still apply.
 func sameBackend(record *session.BackendRecord, current, wanted *session.BackendSettings, given bool) bool {
 	if current.Driver != wanted.Driver {
 		return false
@@ -181,7 +182,7 @@ func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) e
 	errs := tfdiags.FromError(s.Preset(a.Preset))
 	for _, option := range options {
 		if option == "" {
-			continue // an unset variable in a script
+			continue // a script passed an unset variable
 		}
 		if name, text, isPair := strings.Cut(option, "="); isPair {
 			errs = errs.AppendError(s.Override(name, text, "-backend-config"))

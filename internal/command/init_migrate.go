@@ -37,7 +37,7 @@ type migration struct {
 	app      *App
 	flags    *initFlags
 	from, to *session.Location
-	move     bool // rename the old local states to backups: the configuration got its first backend block
+	move     bool // rename the old local states to backups; set if the first backend block was added
 	agreed   bool // the user has agreed to copy states
 }
 
@@ -90,9 +90,9 @@ func (m *migration) run(ctx context.Context, root *session.Config, from, to *ses
 	return nil
 }
 
-// renamed copies the states to a backend without the default workspace. If that backend has only
-// one workspace, it gets the state of the selected workspace. Otherwise the state of the default
-// workspace gets the name in TF_WORKSPACE.
+// renamed copies the states to a backend that has no default workspace. If that backend has only
+// one workspace, it gets the state of the selected workspace. Otherwise, the states keep the names
+// of their workspaces, except that the default workspace's gets the name in TF_WORKSPACE.
 func (m *migration) renamed(ctx context.Context, names []string, selected, only string) error {
 	if only != "" {
 		source := names[0]
@@ -120,8 +120,8 @@ func (m *migration) renamed(ctx context.Context, names []string, selected, only 
 	return nil
 }
 
-// onlySelected copies the state of the selected workspace, the only one that a backend without
-// workspaces can store.
+// onlySelected copies only the state of the selected workspace, to a backend without
+// workspaces.
 func (m *migration) onlySelected(ctx context.Context, names []string, selected string) error {
 	ok, err := m.agree(ctx, terminal.Question{
 		Title: fmt.Sprintf("Copy the state of the workspace %q to the new backend?", selected),
@@ -138,8 +138,8 @@ func (m *migration) onlySelected(ctx context.Context, names []string, selected s
 	return m.app.SelectWorkspace(backend.DefaultWorkspace)
 }
 
-// sameFile reports whether a workspace's state is the same file in both backends, so that nothing
-// has to be copied.
+// sameFile reports whether a workspace's state is the same file in both backends. If so, there
+// is nothing to copy.
 func (m *migration) sameFile(name string) bool {
 	from, isFile := m.from.Store.(backend.Filer)
 	to, toFile := m.to.Store.(backend.Filer)
@@ -154,7 +154,8 @@ func (m *migration) sameFile(name string) bool {
 	return err == nil && os.SameFile(old, present)
 }
 
-// setAside renames a local state that was moved to its backup, so that it is not used by mistake.
+// setAside renames a local state that was moved to its backup name, so that nobody uses it by
+// mistake.
 func (m *migration) setAside(name string) error {
 	path := m.from.Store.(backend.Filer).File(name)
 	if err := os.Rename(path, path+".backup"); err != nil {
@@ -163,7 +164,7 @@ func (m *migration) setAside(name string) error {
 	return nil
 }
 
-// workspaces returns the workspaces of the old backend with a non-empty state.
+// workspaces returns the workspaces of the old backend whose state is not empty.
 func (m *migration) workspaces(ctx context.Context) ([]string, error) {
 	names, err := m.from.Store.List(ctx)
 	if err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
@@ -193,8 +194,8 @@ func (m *migration) take(ctx context.Context, name, destName string) error {
 	return m.setAside(name)
 }
 
-// copy copies the state of one workspace. It reports whether it did: the state may be empty, or the
-// user may decline.
+// copy copies the state of one workspace and reports whether it did. It does not if the state
+// is empty or the user declines.
 func (m *migration) copy(ctx context.Context, name, destName string) (bool, error) {
 	m.from.Workspace, m.to.Workspace = name, destName
 	req := session.StateRequest{Lock: m.flags.LockOptions, Operation: "migration source"}
@@ -214,7 +215,7 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, erro
 	defer m.app.Release(dest)
 	if dest.Exists() && statefile.Equal(source.State(), dest.State()) &&
 		source.Snapshot.Lineage == dest.Snapshot.Lineage {
-		return true, nil // already there
+		return true, nil // the new backend already has this state
 	}
 	ok, err := m.oneAgreed(ctx, name, dest.Snapshot)
 	if err != nil {
@@ -230,9 +231,9 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, erro
 	return true, usedSource(source.Unused(ctx))
 }
 
-// readSource reads the state to copy while no run changes it.
+// readSource reads the state to copy, at a time when no run is changing it.
 func (m *migration) readSource(ctx context.Context, req session.StateRequest) (*session.OpenedState, error) {
-	const tries = 3 // after each wait for a run that has changed the state
+	const tries = 3 // maximum number of reads; a read is repeated if another run changed the state
 	for i := 1; ; i++ {
 		source, err := m.app.ReadState(ctx, m.from, req)
 		if err != nil {
@@ -248,7 +249,8 @@ func (m *migration) readSource(ctx context.Context, req session.StateRequest) (*
 	}
 }
 
-// usedSource explains an error of [statemgr.Manager.Unused]. The old backend stays in use after it.
+// usedSource explains an error of [statemgr.Manager.Unused]. After it, the old backend stays in
+// use.
 func usedSource(err error) error {
 	if changed := changedBy(err); changed != nil {
 		return tfdiags.Errorf("The state was changed during the migration", "In the old backend, %s. The old backend "+
@@ -257,7 +259,7 @@ func usedSource(err error) error {
 	return err
 }
 
-// changedBy returns the change that an error reports, or nil.
+// changedBy returns the change of the state that err reports, or nil.
 func changedBy(err error) *statemgr.ChangedError {
 	for _, d := range tfdiags.FromError(err) {
 		if changed, ok := d.Extra.(*statemgr.ChangedError); ok {
@@ -267,7 +269,7 @@ func changedBy(err error) *statemgr.ChangedError {
 	return nil
 }
 
-// oneAgreed asks the user whether to copy a state.
+// oneAgreed asks the user whether to copy the state of one workspace.
 func (m *migration) oneAgreed(ctx context.Context, name string, dest *statemgr.Snapshot) (bool, error) {
 	if m.agreed {
 		return true, nil
@@ -288,7 +290,7 @@ func (m *migration) oneAgreed(ctx context.Context, name string, dest *statemgr.S
 	})
 }
 
-// agree asks the user once whether to copy states.
+// agree asks the user whether to copy states, unless the user has already agreed.
 func (m *migration) agree(ctx context.Context, q terminal.Question) (ok bool, err error) {
 	if !m.agreed {
 		m.agreed, err = m.choose(ctx, q)
@@ -296,7 +298,8 @@ func (m *migration) agree(ctx context.Context, q terminal.Question) (ok bool, er
 	return m.agreed, err
 }
 
-// choose asks until the answer is clear. Taking "y" for a no would leave the states behind.
+// choose asks again until the answer is clearly yes or no. Treating "y" as "no" would leave the
+// states behind.
 func (m *migration) choose(ctx context.Context, q terminal.Question) (bool, error) {
 	if !m.app.Input {
 		return false, terminal.ErrNoInput
@@ -314,8 +317,8 @@ func (m *migration) choose(ctx context.Context, q terminal.Question) (bool, erro
 	}
 }
 
-// refused returns the error of a migration that can't continue, because the user can't be asked
-// (err) or declined.
+// refused returns the error of a migration that can't continue. err is the reason why the user
+// can't be asked, or nil if the user declined.
 func (m *migration) refused(err error) error {
 	const instead = "Use -force-copy to copy it without a question, or -reconfigure to leave it where it is."
 	if err == nil {

@@ -75,8 +75,8 @@ func (a *App) stateIfAny(
 	if err != nil {
 		return nil, err
 	}
-	// The encryption keys may be unknown. The providers that only objects in the state require are
-	// installed by an init with the backend.
+	// The encryption keys may be unknown. In that case, this init skips providers that only
+	// objects in the state require. An init with the backend installs them.
 	if req.LazyKeys {
 		if encrypted, err := p.Encrypted(ctx); err == nil && encrypted {
 			return nil, nil
@@ -89,9 +89,9 @@ func (a *App) stateIfAny(
 	return a.Adopt(open.State(), cfg.Config), open.Close()
 }
 
-// packageSource returns the source of packages: the -plugin-dir directories, which are recorded in
-// a file for users to find, or the methods of the CLI configuration. Invalid methods are skipped
-// with a warning.
+// packageSource returns the source of packages: the -plugin-dir directories or, without that
+// option, the installation methods of the CLI configuration. It records the directories in a
+// file for users to find. It skips invalid methods with a warning.
 func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Source, error) {
 	if len(f.PluginDirs) == 0 {
 		source, err := sources.FromConfig(a.CLI, client)
@@ -101,7 +101,7 @@ func (a *App) packageSource(f *initFlags, client *registry.Client) (sources.Sour
 		return source, nil
 	}
 	dirs := slices.DeleteFunc(slices.Clone(f.PluginDirs), func(dir string) bool { return dir == "" })
-	if len(dirs) == 0 { // -plugin-dir= removes the record and leaves no source
+	if len(dirs) == 0 { // "-plugin-dir=" removes the record; no directories are searched
 		err := os.Remove(filepath.Join(a.DataDir, "plugin_path"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("removing the recorded plugin directories: %w", err)
