@@ -113,7 +113,7 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 	return nil
 }
 
-// lastPage is how long to wait for the browser to load the page that ends a login.
+// lastPage is the maximum time to wait for the browser to load the last page of a login.
 const lastPage = 2 * time.Second
 
 // browserLogin lets the user log in with a browser and receives the code on a local port. The code
@@ -147,14 +147,14 @@ func (a *App) browserLogin(ctx context.Context, client *registry.Client, service
 		}
 		select {
 		case answers <- q:
-		default: // the page was reloaded
+		default: // the browser requested the page again
 		}
 	})}
 	go func() { _ = server.Serve(listener) }()
 	defer func() {
 		wait, cancel := context.WithTimeout(context.Background(), lastPage)
 		defer cancel()
-		_ = server.Shutdown(wait) // after the page was sent
+		_ = server.Shutdown(wait) // the page has been sent
 	}()
 
 	a.Say("\nIf no browser opens, open this page:\n    %s\n\nWaiting for the host to confirm...", page)
@@ -187,8 +187,8 @@ func listenLocally(ports [2]int) (net.Listener, error) {
 	return nil, fmt.Errorf("none of the ports that the host allows is free: %w", errors.Join(problems...))
 }
 
-// openBrowser opens a page in a browser. Failure is not an error, because the address of the page
-// was printed.
+// openBrowser opens a page in a browser. A failure is not an error, because the address of the
+// page has already been printed.
 func openBrowser(program, page string) {
 	args := []string{page}
 	if program == "" {

@@ -13,11 +13,12 @@ import (
 	"tofu/internal/version"
 )
 
-// cpuProfileEnv is the environment variable with the file for a CPU profile, like -profile.
+// cpuProfileEnv is the environment variable that, like -profile, names a file for a CPU
+// profile.
 const cpuProfileEnv = "TOFU_CPU_PROFILE"
 
-// measureFlags are the options for timings and profiles. They may precede any command or be among
-// its options.
+// measureFlags are the options for timings and profiles. They may come before any command or
+// among its options.
 type measureFlags struct {
 	Profile string
 	Timings bool
@@ -30,8 +31,9 @@ func (f *measureFlags) add(fs *options) {
 	fs.BoolVar(&f.Timings, "timings", f.Timings, "")
 }
 
-// measure starts the measurements that the options and the environment request for a command. The
-// returned function ends them and prints the results once. Its argument is the command's error.
+// measure starts the measurements that the options and the environment request for a command.
+// The returned function ends them and prints the results once. Its argument is the error of the
+// command.
 func (a *App) measure(f measureFlags, command string) (end func(error), err error) {
 	endProfile, err := a.profile(f.Profile)
 	if err != nil {
@@ -73,7 +75,7 @@ func (a *App) endTrace(exporter *otlp.Exporter) {
 	}
 }
 
-// profile starts a CPU profile if one is requested. The result ends it.
+// profile starts a CPU profile if one is requested. The returned function ends it.
 func (a *App) profile(path string) (end func(), err error) {
 	if path == "" {
 		path = a.Env(cpuProfileEnv)

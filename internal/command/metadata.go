@@ -46,7 +46,7 @@ var cmdMetadataBackends = &Command{
 	}),
 }
 
-// onlyJSONFlags are the options of commands that print only JSON and still require -json.
+// onlyJSONFlags are the options of commands that can print only JSON but require -json anyway.
 type onlyJSONFlags struct {
 	viewFlags
 	Document bool

@@ -9,8 +9,8 @@ import (
 	"tofu/internal/timings"
 )
 
-// packageSpans are the spans of a trace for the installation of packages. Its methods receive one
-// event at a time.
+// packageSpans records the installation of packages as spans of a trace. Its methods receive
+// one event at a time.
 type packageSpans struct {
 	timings *timings.Recorder
 	open    map[string]*timings.Open
@@ -42,7 +42,8 @@ func (s *packageSpans) module(e getmodules.Event) {
 	}
 }
 
-// begin starts a span. pkg is the name, version and platform of a package, as far as known.
+// begin starts a span. pkg holds the name, version and platform of a package, as far as they
+// are known.
 func (s *packageSpans) begin(what string, pkg ...string) {
 	var about []timings.Attribute
 	for i, key := range []string{"opentofu.package.name", "opentofu.package.version", "opentofu.package.platform"} {
@@ -59,10 +60,10 @@ func (s *packageSpans) done(pkg ...string) {
 	delete(s.open, key)
 }
 
-// errNotInstalled is the error of a package whose installation was not completed.
+// errNotInstalled is the error of a span that ended before its package was installed.
 var errNotInstalled = errors.New("the package was not installed")
 
-// end ends all open spans as failed.
+// end ends all open spans with an error.
 func (s *packageSpans) end() {
 	for key, span := range s.open {
 		span.End(errNotInstalled)

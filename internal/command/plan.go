@@ -73,7 +73,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 			return badUsage("Incompatible options",
 				"-against can't be used together with -destroy, -refresh-only and -generate-config-out.")
 		}
-		opts.Defer = false // a later round would plan what the configuration requires
+		opts.Defer = false // a later round would follow the configuration, not the earlier state
 	}
 	if err := tfdiags.Join(generateTarget(f.GenerateConfig, opts.Mode), planTarget(f.Out)); err != nil {
 		return err
@@ -110,7 +110,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 	return nil
 }
 
-// plan plans, and prints the plan or its summary.
+// plan makes a plan and prints it or its summary.
 func (f *planCommandFlags) plan(
 	ctx context.Context, op *session.Operation, opts *engine.PlanOptions,
 ) (*plans.Plan, error) {
@@ -125,7 +125,7 @@ func (f *planCommandFlags) plan(
 	return plan, err
 }
 
-// planNotes prints what can be done with a plan.
+// planNotes prints what the user can do with a plan.
 func (a *App) planNotes(plan *plans.Plan, f *planCommandFlags) {
 	if a.view.JSON || f.Summary {
 		return
@@ -157,7 +157,7 @@ without -auto-approve, that command shows the changes first.`,
 		f.targetFlags.add(fs)
 		f.stateFlags.add(fs)
 		f.addSensitive(fs)
-		// These are accepted for compatibility, without effect.
+		// These options are accepted for compatibility. They have no effect.
 		for _, name := range []string{"destroy", "refresh", "refresh-only"} {
 			fs.Bool(name, true, "")
 		}
@@ -189,7 +189,8 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 			"The state has no objects, so there is nothing to refresh."))
 	}
 	op.Env.Parallelism = f.Parallelism
-	// An ordinary plan starts from the state with all changes made outside.
+	// A normal plan starts from the refreshed state, which has all changes made outside of
+	// OpenTofu.
 	opts.NotSaved = true
 	plan, err := op.PlanQuietly(ctx, opts)
 	if err != nil {
@@ -204,8 +205,8 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 	return nil
 }
 
-// withPlannedOutputs returns the state that a plan starts from, with the known planned output
-// values.
+// withPlannedOutputs returns the prior state of a plan with the planned output values, as far
+// as they are known.
 func withPlannedOutputs(plan *plans.Plan) *states.State {
 	st := plan.Prior.Clone()
 	for _, o := range plan.Changes.Outputs {

@@ -9,8 +9,8 @@ import (
 	"tofu/internal/ui"
 )
 
-// planSchemas returns the schemas for showing a saved plan: those in its file or, if it has none,
-// those of the providers, which end stops.
+// planSchemas returns the schemas for showing a saved plan. They come from the plan file or, if
+// it has none, from the providers, which end stops.
 func (a *App) planSchemas(
 	ctx context.Context, saved *session.SavedPlan,
 ) (schemas ui.Schemas, end func(), err error) {

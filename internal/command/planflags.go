@@ -76,7 +76,7 @@ func (f *planFlags) options() (*engine.PlanOptions, error) {
 	return opts, errs.AppendError(err).Err()
 }
 
-// targets reads -target, -exclude and their files.
+// targets returns the addresses in -target, -exclude and their files.
 func (f *targetFlags) targets() (targets, excludes []addrs.Target, err error) {
 	var errs tfdiags.Diagnostics
 	read := func(texts, files []string) []addrs.Target {

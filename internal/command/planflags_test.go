@@ -8,8 +8,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestTargetFile checks that an error in a file of targets has the right position, also if lines
-// end as on Windows.
+// TestTargetFile checks that an error in a file of targets has the right position, even if the
+// file has Windows line endings.
 func TestTargetFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "targets")
 	text := "# what is deployed first\r\na.b\r\n  é.[\r\nmodule.m"

@@ -12,8 +12,8 @@ import (
 	"tofu/internal/ui/plantext"
 )
 
-// planViewEnv is the environment variable with the view of plans, for users and pipelines that want
-// another one than the full view everywhere.
+// planViewEnv is the environment variable that sets the view of plans, for users and pipelines
+// that never want the full view.
 const planViewEnv = "TOFU_VIEW"
 
 // planViewFlags select the view of a plan.
@@ -22,7 +22,8 @@ type planViewFlags struct {
 	Hide       []string
 }
 
-// given returns the first of the options that was given, or "".
+// given returns the name of the first of these options on the command line, or "" if there is
+// none.
 func (f *planViewFlags) given() string {
 	switch {
 	case f.View != "":
@@ -62,7 +63,7 @@ func (f *viewFlags) addPlanView(fs *options) {
 
 func planViewNamed(text string) error { return oneOf(text, cliconfig.Views) }
 
-// oneOf returns an error unless a text is among the allowed ones.
+// oneOf returns an error unless text is one of the allowed values.
 func oneOf(text string, allowed []string) error {
 	if slices.Contains(allowed, text) {
 		return nil
@@ -74,8 +75,8 @@ func oneOf(text string, allowed []string) error {
 	return fmt.Errorf("must be %s", list)
 }
 
-// planTextView returns how to show plans: as the option says, the environment, or, on a terminal,
-// the CLI configuration.
+// planTextView returns how to show plans. The option takes precedence over the environment, and
+// the environment over the CLI configuration, which applies only on a terminal.
 func (a *App) planTextView(view *viewFlags) (ui.PlanTextView, error) {
 	var out ui.PlanTextView
 	f := view.PlanView
@@ -88,7 +89,7 @@ func (a *App) planTextView(view *viewFlags) (ui.PlanTextView, error) {
 		return out, errors.New("-view is for humans, and can't be used with -json")
 	case f.View != "":
 		out.Name = f.View
-	case view.JSON: // the variable and the CLI configuration are for humans, too
+	case view.JSON: // the variable and the CLI configuration affect text only
 	case env != "":
 		if err := planViewNamed(env); err != nil {
 			return out, fmt.Errorf("the environment variable %s has the value %q, but it %w", planViewEnv, env, err)

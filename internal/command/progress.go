@@ -9,7 +9,7 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// progressModes are the values of -progress, the default first.
+// progressModes are the values of -progress. The first one is the default.
 var progressModes = []string{"auto", "bar", "plain", "off"}
 
 // addProgress declares the option -progress of commands that may take a long time.
@@ -48,7 +48,7 @@ func (a *App) startProgress(view *viewFlags) (end func(), err error) {
 	style := termtext.Style{On: !view.NoColor && a.Env("NO_COLOR") == ""}
 	a.Live = progress.New(style, time.Now)
 	if view.Progress == "plain" || view.Progress == "auto" && !a.liveFits() {
-		return end, nil // the slowest operations are still listed
+		return end, nil // slow operations are still listed
 	}
 	region := progress.NewRegion(a.Out, a.Size, a.Live.Lines)
 	a.Live.Attach(region)
@@ -64,7 +64,8 @@ func (a *App) startProgress(view *viewFlags) (end func(), err error) {
 	}, nil
 }
 
-// liveFits reports whether this terminal can show a live display, and nothing else writes to it.
+// liveFits reports whether this terminal can show a live display and nothing else writes to the
+// terminal.
 func (a *App) liveFits() bool {
 	term := a.Env("TERM")
 	return !a.Automated && term != "dumb" && (term != "" || a.Env("OS") == "Windows_NT") &&

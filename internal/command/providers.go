@@ -78,7 +78,7 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 // requiring is a module, test file or run that requires providers.
 type requiring struct {
 	name      string
-	providers []string // with their constraints
+	providers []string // provider addresses with their constraints
 	below     []*requiring
 }
 
@@ -108,8 +108,8 @@ func requirementTree(root *configs.Config) *requiring {
 	return of(root)
 }
 
-// testTrees returns the additional requirements of test files: the providers that they configure
-// and those of the modules of their runs.
+// testTrees returns the additional requirements of test files: the providers that the files
+// configure, and the requirements of the modules that their runs use.
 func testTrees(suite *moduletest.Suite) []*requiring {
 	var out []*requiring
 	for _, file := range suite.Files {
@@ -131,7 +131,7 @@ func testTrees(suite *moduletest.Suite) []*requiring {
 	return out
 }
 
-// draw writes the children as branches of a tree.
+// draw writes the requirements of r as branches of a tree.
 func (r *requiring) draw(b *strings.Builder, indent string) {
 	for i, line := range r.providers {
 		branch := "├── "

@@ -117,7 +117,7 @@ func addedText(item install.Added) string {
 	return "the lock file had all of them"
 }
 
-// lockJob holds what locking one or several modules needs.
+// lockJob holds what is needed to lock the providers of one or more modules.
 type lockJob struct {
 	locker    *install.Locker
 	platforms []depsfile.Platform
@@ -130,7 +130,7 @@ func (j *lockJob) close() {
 	_ = j.store.Close()
 }
 
-// openLockJob prepares the requested locking.
+// openLockJob prepares a lockJob for the options.
 func (a *App) openLockJob(f *providersLockFlags) (*lockJob, error) {
 	platforms, err := parsePlatforms(f.Platforms)
 	if err != nil {
@@ -150,7 +150,8 @@ func (a *App) openLockJob(f *providersLockFlags) (*lockJob, error) {
 	return &lockJob{locker, platforms, progress, store}, nil
 }
 
-// lockSource returns the source that the options select. The default is the registries.
+// lockSource returns the package source that the options select. The default is the providers'
+// registries.
 func (a *App) lockSource(f *providersLockFlags) (sources.Source, error) {
 	client := registry.New(a.CLI, version.String)
 	given := slices.DeleteFunc([]string{f.FSMirror, f.NetMirror, f.OCIMirror}, func(s string) bool { return s == "" })
@@ -195,7 +196,8 @@ func parsePlatforms(texts []string) ([]depsfile.Platform, error) {
 	return platforms, nil
 }
 
-// chosenProviders returns the requirements that the arguments name, or all without arguments.
+// chosenProviders returns the requirements for the providers that the arguments name, or all
+// requirements if there are no arguments.
 func chosenProviders(reqs depsfile.Requirements, args []string) (depsfile.Requirements, error) {
 	if len(args) == 0 {
 		return reqs, nil

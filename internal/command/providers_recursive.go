@@ -51,18 +51,18 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 // in the order of the modules.
 type lockRun struct {
 	app      *App
-	check    bool // write nothing
+	check    bool // write no files
 	roots    []install.Root
 	progress *downloads
 
 	mu                       sync.Mutex // guards the fields below
-	lines                    []string   // text for each module; empty until it is ready
+	lines                    []string   // text for each module; empty until the module is done
 	told, done               int
 	updated, current, failed int
 	errs                     tfdiags.Diagnostics
 }
 
-// report prints the numbers of modules and returns the errors of the run.
+// report prints how many modules there are of each result, and returns the errors of the run.
 func (l *lockRun) report(results []install.RootResult, modules int) error {
 	dirs, errs := make([]string, len(results)), make([]error, len(results))
 	for i, r := range results {
@@ -118,8 +118,8 @@ func (l *lockRun) write(root install.Root, r install.RootResult) (text string, c
 	return "updated (" + summary(r) + ")", &l.updated, nil
 }
 
-// joinByDir joins the errors of the modules in dirs. An error of several modules, such as an
-// unavailable provider, is reported once with their directories.
+// joinByDir joins the errors of the modules in dirs. An error that several modules have, such
+// as an unavailable provider, is reported once with their directories.
 func joinByDir(dirs []string, errs []error) error {
 	type problem struct{ summary, detail, place string }
 	key := func(d tfdiags.Diagnostic) problem {
@@ -150,7 +150,7 @@ func joinByDir(dirs []string, errs []error) error {
 	return first.Err()
 }
 
-// someOf returns the first few names and the number of the others.
+// someOf returns the first few names and how many more there are.
 func someOf(names []string) string {
 	const few = 3
 	if len(names) <= few+1 {

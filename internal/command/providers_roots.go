@@ -18,15 +18,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// findRoots returns the root modules below some directories that require providers: those with a
-// lock file, and those that no other module below the directories calls by a relative path. broken
-// are the directories of modules that can't be loaded. remark receives the progress, from several
-// goroutines.
+// findRoots returns the root modules below some directories that require providers. A module is
+// a root module if it has a lock file, or if no other module below the directories calls it by
+// a relative path. broken holds the directories of modules that can't be loaded. remark is
+// called with the progress, from several goroutines.
 func findRoots(
 	ctx context.Context, dirs []string, shared *getmodules.Shared, remark func(string),
 ) (found []install.Root, broken []string, err error) {
 	modules, dirsErr := roots.Directories(dirs)
-	parser := configs.NewParser(nil) // parse modules that several roots share once
+	parser := configs.NewParser(nil) // parses a module that several roots share only once
 	candidates := make([]candidate, len(modules))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -65,12 +65,12 @@ func findRoots(
 // candidate is a module that may be a root module.
 type candidate struct {
 	root  install.Root
-	calls []string // local directories that it calls as modules
+	calls []string // local directories of the modules that it calls
 	err   error
 }
 
 // readCandidate loads a module and all modules that it calls. It drops warnings, because the
-// command is not about the configuration.
+// command does not check the configuration.
 func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodules.Shared,
 	m roots.Directory) candidate {
 	var c candidate

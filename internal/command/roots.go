@@ -41,7 +41,7 @@ outputs of another root module.`,
 		cmdRootsOutput, cmdRootsPlan, cmdRootsTest, cmdRootsValidate},
 }
 
-// workerFlags limit how many root modules are worked on at the same time.
+// workerFlags limit how many root modules are processed at the same time.
 type workerFlags struct{ Workers int }
 
 func (f *workerFlags) addWorkers(fs *options) {
@@ -57,8 +57,9 @@ func (f *workerFlags) addWorkers(fs *options) {
 	})
 }
 
-// loadEstate finds the root modules below the directories in args, or below the working directory.
-// After errors in root modules, the estate still has all of them; see [roots.Load].
+// loadEstate finds the root modules below the directories in args, or below the working
+// directory. If root modules have errors, the estate still contains all of them; see
+// [roots.Load].
 func (a *App) loadEstate(ctx context.Context, args []string) (*roots.Estate, error) {
 	if len(args) == 0 {
 		args = []string{"."}
@@ -82,13 +83,13 @@ func (a *App) loadEstate(ctx context.Context, args []string) (*roots.Estate, err
 	case estate == nil || len(estate.Unread) == 0:
 	case a.view.JSON:
 		a.Printer.Diagnostics(unreadFiles(estate.Unread).List())
-	default: // standard output may be for a document
+	default: // standard output may hold a document
 		a.printOnStderr(unreadFiles(estate.Unread).List())
 	}
 	return estate, err
 }
 
-// unreadFiles returns the warning about roots.tofu.hcl files that are not read.
+// unreadFiles returns the warning about roots.tofu.hcl files that are ignored.
 func unreadFiles(paths []string) tfdiags.Diagnostic {
 	const most = 10
 	lines := paths
@@ -101,8 +102,8 @@ func unreadFiles(paths []string) tfdiags.Diagnostic {
 		"says. To work with it, name its directory, such as: tofu roots list %s", strings.Join(lines, "\n  - "), dir)
 }
 
-// quiet returns a terminal without input that prints to out, in the form that the options of the
-// command require.
+// quiet returns a terminal without input that prints to out. The options of the command select
+// the form of the output.
 func (a *App) quiet(out io.Writer) *terminal.Terminal {
 	t := terminal.New(&terminal.Streams{In: strings.NewReader(""), Out: out, Err: out, Width: a.Width})
 	t.Color, t.Scripted = a.Color, true
@@ -190,7 +191,7 @@ type (
 	rootDocument struct {
 		Name      string         `json:"name"`
 		Dir       string         `json:"dir"`
-		Workspace string         `json:"workspace,omitempty"` // that roots.tofu.hcl sets
+		Workspace string         `json:"workspace,omitempty"` // name of the workspace set in roots.tofu.hcl
 		State     string         `json:"state,omitempty"`
 		Tags      []string       `json:"tags"`
 		Outputs   []string       `json:"outputs"`
@@ -200,10 +201,10 @@ type (
 	}
 	readDocument struct {
 		Kind    roots.ReadKind `json:"kind"`
-		User    string         `json:"user,omitempty"` // the data source or the variable
+		User    string         `json:"user,omitempty"` // data source or variable that uses the outputs
 		At      string         `json:"at"`
 		Root    string         `json:"root,omitempty"`
-		Outputs []string       `json:"outputs"` // null for all outputs
+		Outputs []string       `json:"outputs"` // null means all outputs
 	}
 )
 
@@ -268,7 +269,7 @@ func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []s
 	shown := false
 	for _, r := range selected {
 		if r.Err != nil {
-			continue // err already includes r.Err
+			continue // err already contains r.Err
 		}
 		st, readErr := app.rootState(ctx, r)
 		if readErr != nil {
@@ -311,8 +312,9 @@ func (a *App) rootState(ctx context.Context, r *roots.Root) (*states.State, erro
 	return open.State(), open.Close()
 }
 
-// eachRoot runs a command in each selected root module, several at a time, and prints their outputs
-// one after the other, by name. doing says what it does, for the display of progress.
+// eachRoot runs a command in each selected root module, several at a time. It prints the
+// outputs of the root modules one after the other, sorted by name. doing describes the command
+// for the display of progress.
 func (a *App) eachRoot(
 	ctx context.Context, f *selectFlags, args []string, workers int, doing string, run func(sub *App) error,
 ) error {
@@ -329,7 +331,8 @@ func (a *App) eachRoot(
 		if done.err != nil || done.text.Len() > 0 {
 			a.showOutput(selected[i], &done)
 		}
-		parsed.Finished(selected[i]) // only now, because showOutput needs the source text for errors
+		// Free the source text only now, because showOutput needs it for errors.
+		parsed.Finished(selected[i])
 		if done.failed() {
 			failed++
 		}
@@ -347,8 +350,8 @@ func (a *App) eachRoot(
 	return err
 }
 
-// workRoots runs a command in each of some root modules, at most workers at a time. done is called
-// with the outcome of each. After an interrupt, no root module starts.
+// workRoots runs a command in the given root modules, at most workers at a time. It calls done
+// with the outcome for each. After an interrupt, it starts no more root modules.
 func (a *App) workRoots(
 	ctx context.Context, selected []*roots.Root, workers int, run func(sub *App) error, doing string,
 	done func(i int, out rootOutput),
@@ -368,7 +371,7 @@ func (a *App) workRoots(
 	})
 }
 
-// showOutput shows what a command printed in a root module, and its error.
+// showOutput shows what a command printed in a root module, and the error of the command.
 func (a *App) showOutput(r *roots.Root, out *rootOutput) {
 	a.Say("%s", a.rootHeading(r))
 	_, _ = a.Out.Write(out.text.Bytes())
@@ -381,7 +384,7 @@ func (a *App) showOutput(r *roots.Root, out *rootOutput) {
 type rootOutput struct {
 	text    bytes.Buffer
 	err     error
-	skipped bool // because of an interrupt
+	skipped bool // whether an interrupt kept the command from starting
 }
 
 // failed reports whether the command failed.
@@ -402,7 +405,7 @@ func (a *App) inRoot(r *roots.Root, run func(sub *App) error) (out rootOutput) {
 	return out
 }
 
-// rootHeading returns the line above the output of a root module.
+// rootHeading returns the heading above the output of a root module.
 func (a *App) rootHeading(r *roots.Root) string { return a.heading(r.Name) }
 
 func (a *App) heading(root string) string {

@@ -82,14 +82,14 @@ func (f *rootsValidateFlags) writeDocument(ctx context.Context, app *App, args [
 	case encodeErr != nil:
 		return encodeErr
 	case err != nil && !onlyRootErrors(e, err):
-		return err // about the estate as a whole
+		return err // an error that concerns no single root module
 	case !valid:
 		return exitStatus(1)
 	}
 	return nil
 }
 
-// check returns what is wrong with a root module.
+// check returns the errors and warnings of a root module.
 func (f *rootsValidateFlags) check(ctx context.Context, app *App, r *roots.Root) tfdiags.Diagnostics {
 	if r.Err != nil {
 		return tfdiags.FromError(r.Err)
@@ -129,7 +129,7 @@ func runRootsTest(ctx context.Context, app *App, f *rootsTestFlags, args []strin
 			return nil
 		}
 		tested.Add(1)
-		one := f.testFlags // errors in the files are reported with all others
+		one := f.testFlags // a copy, because errors in the files are reported together
 		return runTest(ctx, sub, &one)
 	})
 	switch n := int(tested.Load()); {

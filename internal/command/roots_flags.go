@@ -8,14 +8,14 @@ import (
 	"tofu/internal/ui"
 )
 
-// selectFlags select some of the root modules that are found.
+// selectFlags select some of the root modules that were found.
 type selectFlags struct {
 	Only, Skip, Tags []string
 	With             map[string]bool
 	Changed          string
 }
 
-// withWords are the values of -with.
+// withWords are the allowed values of -with.
 var withWords = []string{"dependents", "dependencies"}
 
 func (f *selectFlags) addSelect(fs *options) {
@@ -43,7 +43,7 @@ func (f *selectFlags) addSelect(fs *options) {
 		"templates changed since a `commit` in git, and those that need them.")
 }
 
-// selects reports whether an option limits the root modules.
+// selects reports whether any option limits the root modules.
 func (f *selectFlags) selects() bool {
 	return len(f.Only)+len(f.Skip)+len(f.Tags) > 0 || f.Changed != ""
 }
@@ -62,9 +62,9 @@ func (f *selectFlags) choose(ctx context.Context, e *roots.Estate) ([]*roots.Roo
 	return e.Select(s)
 }
 
-// selectRoots finds the root modules below some directories and selects some of them. The error has
-// errors of the estate as a whole and of selected root modules. If the selection itself is invalid,
-// the estate is nil.
+// selectRoots finds the root modules below some directories and selects some of them. err holds
+// the errors that concern no single root module, and those of the selected root modules. If the
+// selection itself is invalid, the estate is nil.
 func (a *App) selectRoots(ctx context.Context, f *selectFlags, dirs []string) (
 	e *roots.Estate, selected []*roots.Root, err error) {
 	e, err = a.loadEstate(ctx, dirs)
@@ -75,7 +75,8 @@ func (a *App) selectRoots(ctx context.Context, f *selectFlags, dirs []string) (
 	if selectErr != nil {
 		return nil, nil, selectErr
 	}
-	if len(selected) == 0 && len(e.Roots) > 0 && f.Changed == "" { // nothing may have changed
+	// With -changed, an empty selection is normal.
+	if len(selected) == 0 && len(e.Roots) > 0 && f.Changed == "" {
 		return nil, nil, tfdiags.Errorf("No root module is selected", "None of %s matches -only, -skip and -tag. "+
 			"\"tofu roots list\" shows their names.", ui.Count(len(e.Roots), "root module"))
 	}

@@ -41,8 +41,8 @@ type rootsGraphFlags struct {
 	Format, Out string
 }
 
-// rootsFormats are the formats of graphs of root modules. A page has no function here, because it needs
-// more than the graph.
+// rootsFormats maps each format of graphs of root modules to the function that writes it. HTML
+// is missing, because a page shows more than the graph.
 var rootsFormats = map[string]func(*graphview.Graph, io.Writer) error{
 	"dot": (*graphview.Graph).WriteDOT, "mermaid": (*graphview.Graph).WriteMermaid,
 	"json": (*graphview.Graph).WriteJSON, formatHTML: nil,
@@ -67,10 +67,11 @@ func runRootsGraph(ctx context.Context, app *App, f *rootsGraphFlags, args []str
 	} else {
 		err = write(rootsGraph(selected), out)
 	}
-	return tfdiags.Join(loadErr, out.close(err)) // those that can be read are drawn
+	// Root modules that could be read are drawn even after errors.
+	return tfdiags.Join(loadErr, out.close(err))
 }
 
-// rootsGraph returns the graph of root modules, with the first reference for each edge.
+// rootsGraph returns the graph of root modules. Each edge is labeled with the first reference.
 func rootsGraph(selected []*roots.Root) *graphview.Graph {
 	at := make(map[*roots.Root]int, len(selected))
 	var nodes []graphview.Node
@@ -90,7 +91,7 @@ func rootsGraph(selected []*roots.Root) *graphview.Graph {
 	return graphview.New(nodes, edges)
 }
 
-// rootsPage writes a page with the graph of root modules and of what is in each.
+// rootsPage writes a page with the graph of root modules and the graph inside each root module.
 func (a *App) rootsPage(ctx context.Context, vars session.Variables, selected []*roots.Root, out io.Writer) error {
 	defer a.Session.SharePlugins(&plugin.Shared{})()
 	about := &page.Estate{Version: version.String, Roots: make([]*page.Root, len(selected))}
@@ -113,7 +114,7 @@ func (a *App) rootsPage(ctx context.Context, vars session.Variables, selected []
 		}
 		one.Show = func(show func(*page.Content) error) error {
 			view, err := a.rootGraph(ctx, vars, r)
-			if err != nil { // the graph of root modules is complete without it
+			if err != nil { // the page still has the graph of root modules
 				one.Errors = problems(err)
 				return ctx.Err()
 			}
@@ -123,7 +124,7 @@ func (a *App) rootsPage(ctx context.Context, vars session.Variables, selected []
 	return page.WriteEstate(out, about)
 }
 
-// rootGraph returns the graph of the configuration of a root module. The module must be initialized.
+// rootGraph returns the graph of the configuration of a root module, which must be initialized.
 func (a *App) rootGraph(ctx context.Context, vars session.Variables, r *roots.Root) (*graphview.Graph, error) {
 	sub := a.at(r, io.Discard)
 	defer sub.Close()
@@ -146,7 +147,7 @@ func (a *App) rootGraph(ctx context.Context, vars session.Variables, r *roots.Ro
 	return subject.view(ctx)
 }
 
-// problems returns the errors of a root module for a page.
+// problems converts the errors of a root module for a page.
 func problems(err error) []page.Problem {
 	var out []page.Problem
 	for _, d := range tfdiags.FromError(err) {

@@ -92,7 +92,7 @@ func runRootsImport(ctx context.Context, app *App, f *rootsImportFlags, args []s
 	return nil
 }
 
-// generate writes the files that Terragrunt generates, or lists them.
+// generate writes or lists the files that Terragrunt generates.
 func (f *rootsImportFlags) generate(app *App, files []terragrunt.File) error {
 	switch {
 	case len(files) == 0:

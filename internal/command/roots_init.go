@@ -57,15 +57,16 @@ func runRootsInit(ctx context.Context, app *App, f *rootsInitFlags, args []strin
 	return err
 }
 
-// initSummary collects what the runs of init in several root modules have in common.
+// initSummary collects what several runs of init report, so that it is shown only once.
 type initSummary struct {
 	mu        sync.Mutex
-	installed map[string]bool // providers and modules, with their versions
+	installed map[string]bool // installed providers and modules, with their versions
 	warnings  tfdiags.Diagnostics
-	warned    map[string]bool // texts of warnings
+	warned    map[string]bool // texts of warnings that were already reported
 }
 
-// run runs init in one root module. The warnings of a failed one are part of its output.
+// run runs init in one root module. If init fails, its warnings become part of the output of
+// the root module.
 func (s *initSummary) run(sub *App, initRoot func(*App) error) error {
 	sub.installed = s.add
 	kept := &keptWarnings{Printer: sub.Printer}
@@ -83,7 +84,7 @@ func (s *initSummary) add(what string) {
 	s.installed[what] = true
 }
 
-// warn keeps the warnings that no other root module had.
+// warn keeps the warnings that no other root module has reported.
 func (s *initSummary) warn(list tfdiags.Diagnostics) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +97,7 @@ func (s *initSummary) warn(list tfdiags.Diagnostics) {
 	}
 }
 
-// show shows the outcome, and returns the number of root modules that failed.
+// show shows the outcome and returns the number of root modules that failed.
 func (s *initSummary) show(a *App, selected []*roots.Root, outputs []rootOutput) (failed int) {
 	if len(s.installed) > 0 {
 		a.Say("Installed:")
@@ -136,7 +137,7 @@ func (s *initSummary) show(a *App, selected []*roots.Root, outputs []rootOutput)
 	return failed
 }
 
-// keptWarnings is a printer that also keeps all diagnostics.
+// keptWarnings is a printer that also stores all diagnostics.
 type keptWarnings struct {
 	ui.Printer
 	list tfdiags.Diagnostics

@@ -46,7 +46,7 @@ func (f *fleetFlags) add(fs *options) {
 	})
 }
 
-// addPlan declares the options of plan and apply that destroy lacks.
+// addPlan declares the options that plan and apply have but destroy does not.
 func (f *fleetFlags) addPlan(fs *options) {
 	fs.BoolVar(&f.RefreshOnly, "refresh-only", false,
 		"Only check whether objects changed outside, and plan to record their changes in the states.")
@@ -55,9 +55,9 @@ func (f *fleetFlags) addPlan(fs *options) {
 	f.Defer = true
 }
 
-// estateFor loads an estate and selects root modules. Errors of single root modules are left to the
-// run, which reports them and goes on with the others. Before a destruction, it is an error if root
-// modules that are not selected read outputs of selected ones.
+// estateFor loads an estate and selects root modules. It doesn't return errors of single root
+// modules: the run reports them and continues with the others. For a destruction, it is an
+// error if a root module that is not selected reads outputs of a selected one.
 func (a *App) estateFor(ctx context.Context, f *fleetFlags, dirs []string) (*roots.Estate, []*roots.Root, error) {
 	e, selected, err := a.selectRoots(ctx, &f.selectFlags, dirs)
 	if e == nil || err != nil && !onlyRootErrors(e, err) {
@@ -71,8 +71,8 @@ func (a *App) estateFor(ctx context.Context, f *fleetFlags, dirs []string) (*roo
 	return e, selected, nil
 }
 
-// onlyRootErrors reports whether err, from loading e, has only errors of single root modules, so
-// that the others can be planned.
+// onlyRootErrors reports whether err, from loading e, consists only of errors of single root
+// modules. If so, the others can be planned.
 func onlyRootErrors(e *roots.Estate, err error) bool {
 	n := 0
 	for _, r := range e.Roots {
@@ -81,8 +81,8 @@ func onlyRootErrors(e *roots.Estate, err error) bool {
 	return len(tfdiags.FromError(err)) <= n
 }
 
-// run returns the run of a command over selected root modules of an estate, which was loaded from
-// dirs. Only JSON output has the progress of plans: other output of a root module is shown when it
+// run returns a run of a command in the selected root modules of an estate, which was loaded
+// from dirs. JSON output includes progress events. Text output shows a root module only when it
 // is finished.
 func (f *fleetFlags) run(app *App, e *roots.Estate, selected []*roots.Root, dirs []string) *fleet.Run {
 	lines := &wholeWrites{out: app.Out}
@@ -103,7 +103,7 @@ func (f *fleetFlags) run(app *App, e *roots.Estate, selected []*roots.Root, dirs
 	}
 }
 
-// wholeWrites is a writer for concurrent use: lines of different root modules don't mix.
+// wholeWrites is a writer for concurrent use. It doesn't mix lines of different root modules.
 type wholeWrites struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -116,7 +116,7 @@ func (w *wholeWrites) Write(p []byte) (int, error) {
 	return w.out.Write(p)
 }
 
-// showRoot shows the result of a root module.
+// showRoot shows the result for a root module.
 func (a *App) showRoot(r *roots.Root, result *fleet.Result, text []byte) {
 	m := ui.EstateRoot{Name: r.Name, Status: result.Status(), Why: result.Why}
 	if result.Plan != nil {
@@ -128,7 +128,7 @@ func (a *App) showRoot(r *roots.Root, result *fleet.Result, text []byte) {
 	}
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 && result.Err == nil && result.Why == "" {
-		return // most root modules of a large estate have no changes
+		return // keep the output short: in a large estate, most root modules have no changes
 	}
 	a.Say("%s", a.rootHeading(r))
 	switch {
@@ -145,8 +145,8 @@ func (a *App) showRoot(r *roots.Root, result *fleet.Result, text []byte) {
 	a.Printer.Diagnostics(tfdiags.FromError(result.Err))
 }
 
-// summarize shows the summary of a run and writes its report. It returns an error if root modules
-// failed.
+// summarize shows the summary of a run and writes its report. It returns an error if any root
+// modules failed.
 func (f *fleetFlags) summarize(a *App, operation string, results []*fleet.Result) error {
 	sums := fleet.Summarize(operation, results)
 	a.Printer.Message(sums)
@@ -288,7 +288,7 @@ func runRootsApply(ctx context.Context, app *App, f *rootsApplyFlags, args []str
 	return f.planAndApply(ctx, app, args)
 }
 
-// applySaved applies the plans in a file.
+// applySaved applies the plans in the file at path.
 func (f *rootsApplyFlags) applySaved(ctx context.Context, app *App, path string) error {
 	saved, err := fleet.Open(path)
 	if err != nil {
@@ -338,8 +338,8 @@ func (f *rootsApplyFlags) apply(
 	return results, f.summarize(app, operation, results)
 }
 
-// planAndApply plans, asks for approval and applies, until nothing is deferred. Root modules that
-// can't be planned don't keep the others from being applied.
+// planAndApply plans, asks for approval and applies, until nothing is deferred. If some root
+// modules can't be planned, the others are still applied.
 func (f *rootsApplyFlags) planAndApply(ctx context.Context, app *App, dirs []string) error {
 	opts, err := f.options()
 	if err != nil {
@@ -365,8 +365,9 @@ func (f *rootsApplyFlags) planAndApply(ctx context.Context, app *App, dirs []str
 	}
 }
 
-// round plans all root modules, and applies the plans if the user approves. again reports whether
-// another round is needed: changes were deferred, and this round changed something.
+// round plans all root modules, and applies the plans if the user approves. again reports
+// whether another round is needed, which is the case if changes were deferred and this round
+// changed something.
 func (f *rootsApplyFlags) round(
 	ctx context.Context, app *App, run *fleet.Run, opts engine.PlanOptions, path string,
 ) (again bool, err error) {
@@ -382,7 +383,7 @@ func (f *rootsApplyFlags) round(
 	switch {
 	case ctx.Err() != nil, !fleet.Changes(planned) && !fleet.Records(planned):
 		return false, unplanned
-	case !fleet.Changes(planned): // there is nothing to approve
+	case !fleet.Changes(planned): // nothing to approve
 	case !fleet.Applyable(planned):
 		return false, tfdiags.Join(unplanned, fleet.Stuck(planned))
 	default:

@@ -10,12 +10,12 @@ import (
 	"tofu/internal/ui"
 )
 
-// maxReplans limits how many times an apply that needs no approval plans again because another run
-// changed the state first.
+// maxReplans is the maximum number of times that an apply without approval plans again because
+// another run changed the state first.
 const maxReplans = 20
 
-// applyRounds applies the configuration in rounds, until nothing is deferred. Each round plans what
-// can be planned, asks the user, and applies the plan.
+// applyRounds applies the configuration in rounds, until nothing is deferred. Each round plans
+// what is not deferred, asks the user, and applies the plan.
 func (f *applyFlags) applyRounds(ctx context.Context, op *session.Operation, opts *engine.PlanOptions) error {
 	printer, warnings := op.Session.Printer, &op.Session.Warnings
 	result := ui.Applied{Destroy: f.command}
@@ -56,7 +56,8 @@ func (f *applyFlags) applyRounds(ctx context.Context, op *session.Operation, opt
 	}
 }
 
-// deferredCount returns the number of changes that a plan defers: "1 change", "2 changes".
+// deferredCount returns the number of changes that a plan defers, as text: "1 change", "2
+// changes".
 func deferredCount(plan *plans.Plan) string {
 	if len(plan.Deferred) == 1 {
 		return "1 change"

@@ -16,7 +16,7 @@ import (
 	"tofu/internal/ui"
 )
 
-// savePlan writes a plan with everything that applying it requires.
+// savePlan saves a plan with everything that is needed to apply it.
 func savePlan(ctx context.Context, op *session.Operation, path string, plan *plans.Plan) error {
 	data, err := op.EncodePlan(ctx, plan)
 	if err == nil {
@@ -24,7 +24,7 @@ func savePlan(ctx context.Context, op *session.Operation, path string, plan *pla
 	}
 	var atPath *fs.PathError
 	if errors.As(err, &atPath) {
-		err = atPath.Err // err has the path of a temporary file
+		err = atPath.Err // drop the path, which is that of a temporary file
 	}
 	if err != nil {
 		return notSaved(path, err)
@@ -36,7 +36,8 @@ func notSaved(path string, err error) error {
 	return tfdiags.Errorf("Failed to write the plan file", "The plan could not be saved to %s: %s.", path, err)
 }
 
-// planTarget checks before planning, which may be slow, whether the plan file can be written.
+// planTarget checks whether the plan file can be written. It is called before planning, which
+// may be slow.
 func planTarget(path string) error {
 	if path == "" {
 		return nil
@@ -47,7 +48,7 @@ func planTarget(path string) error {
 	return nil
 }
 
-// writable returns an error if there obviously can't be a file at a path.
+// writable returns an error if it is clear that no file can be written at a path.
 func writable(path string) error {
 	switch info, err := os.Stat(path); {
 	case err == nil && info.IsDir():
@@ -60,9 +61,8 @@ func writable(path string) error {
 	return nil
 }
 
-// agrees returns an error if an option requests something other than what the saved plan does.
-// Options that can no longer change the plan, such as -refresh=false, are accepted, because
-// programs pass them to every apply.
+// agrees returns an error if an option contradicts the saved plan. It accepts options that can
+// no longer change the plan, such as -refresh=false, because programs pass them to every apply.
 func (f *applyFlags) agrees(plan *plans.Plan, path string) error {
 	opts, err := f.options()
 	if err != nil {
@@ -87,15 +87,15 @@ func (f *applyFlags) agrees(plan *plans.Plan, path string) error {
 	return nil
 }
 
-// containsAll reports whether all has every element of some.
+// containsAll reports whether all contains every element of some.
 func containsAll[T comparable](all, some []T) bool {
 	return !slices.ContainsFunc(some, func(e T) bool { return !slices.Contains(all, e) })
 }
 
-// sameElements reports whether two lists have the same elements in any order.
+// sameElements reports whether two lists have the same elements, in any order.
 func sameElements[T comparable](a, b []T) bool { return containsAll(a, b) && containsAll(b, a) }
 
-// readPlan reads the plan file of a single root module.
+// readPlan reads a plan file, which must be that of a single root module.
 func (a *App) readPlan(ctx context.Context, path string, vars session.Variables) (*session.SavedPlan, error) {
 	if fleet.IsFile(path) {
 		return nil, tfdiags.Errorf("A plan of many root modules",
@@ -105,7 +105,7 @@ func (a *App) readPlan(ctx context.Context, path string, vars session.Variables)
 	return a.ReadPlan(ctx, path, vars)
 }
 
-// applySaved applies exactly the saved plan, or nothing.
+// applySaved applies exactly the saved plan. If that is not possible, it applies nothing.
 func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error {
 	saved, err := app.readPlan(ctx, path, f.Variables)
 	if err != nil {

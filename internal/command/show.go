@@ -63,12 +63,12 @@ type showFlags struct {
 	Root                string
 }
 
-// showFormats write a plan in the formats of -format.
+// showFormats maps each value of -format to the function that writes a plan in the format.
 var showFormats = map[string]func(context.Context, *showRun, *session.SavedPlan, io.Writer) error{
 	"markdown": showMarkdown, formatHTML: showPage, "summary-json": showSummary,
 }
 
-// checkFormat returns an error unless the options of formats fit together.
+// checkFormat returns an error unless the format options fit together.
 func (f *showFlags) checkFormat() error {
 	_, known := showFormats[f.Format]
 	switch {
@@ -144,7 +144,7 @@ func runShow(ctx context.Context, app *App, f *showFlags, args []string) (err er
 type showRun struct {
 	app       *App
 	flags     *showFlags
-	documents []io.Writer // destinations of JSON
+	documents []io.Writer // where to write JSON
 }
 
 // write prints a JSON document to all destinations.
@@ -171,7 +171,8 @@ func (s *showRun) config(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	running, err := s.app.OpenProviders(session.Requirements(cfg.Config, nil).InAnyVersion()) // for their schemas
+	// Only the schemas are needed.
+	running, err := s.app.OpenProviders(session.Requirements(cfg.Config, nil).InAnyVersion())
 	if err != nil {
 		return err
 	}
@@ -203,7 +204,7 @@ func (s *showRun) current(ctx context.Context) error {
 	return s.state(ctx, open.State(), open.Snapshot.Version)
 }
 
-// state shows a state that the given version of a program wrote.
+// state shows a state. writer is the version of the program that wrote it.
 func (s *showRun) state(ctx context.Context, st *states.State, writer string) error {
 	view, err := s.app.viewState(ctx, st)
 	if err != nil {
@@ -280,7 +281,7 @@ func (s *showRun) plan(ctx context.Context, path string) error {
 	return s.write(func(w io.Writer) error { return ui.WritePlan(w, view, version.String) })
 }
 
-// formatted writes a plan to the document of -out.
+// formatted writes a plan in the format of -format to the document of -out.
 func (s *showRun) formatted(
 	ctx context.Context, saved *session.SavedPlan,
 	write func(context.Context, *showRun, *session.SavedPlan, io.Writer) error,
@@ -326,8 +327,8 @@ func showPage(ctx context.Context, s *showRun, saved *session.SavedPlan, out io.
 		Version: version.String})
 }
 
-// readRun reads the durations of an apply: those of one root module if there are many. It returns nil
-// if path is empty.
+// readRun reads the durations of an apply. root selects one root module if the apply had
+// several. readRun returns nil if path is empty.
 func readRun(path, root string) (*graphview.Run, error) {
 	if path == "" {
 		return nil, nil

@@ -18,10 +18,10 @@ import (
 	"tofu/internal/version"
 )
 
-// estateFormat is the version of the JSON documents about plans of many root modules.
+// estateFormat is the format version of the JSON documents about plans of many root modules.
 const estateFormat = "1.0"
 
-// estate shows the plans of many root modules that were saved to one file.
+// estate shows the plans of many root modules that were saved in one file.
 func (s *showRun) estate(ctx context.Context, path string) error {
 	saved, err := fleet.Open(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *showRun) estate(ctx context.Context, path string) error {
 	return s.write(func(w io.Writer) error { return e.json(ctx, w) })
 }
 
-// savedRoot returns the root module of -root.
+// savedRoot returns the plan of the root module that -root names.
 func (s *showRun) savedRoot(saved *fleet.Saved, path string) (*fleet.Planned, error) {
 	name := s.flags.Root
 	for _, p := range saved.Roots {
@@ -84,7 +84,7 @@ type estateShow struct {
 	saved *fleet.Saved
 }
 
-// plan calls show with the plan of a root module, unless it has no changes.
+// plan calls show with the plan of a root module. It does nothing if the plan has no changes.
 func (e *estateShow) plan(
 	ctx context.Context, p *fleet.Planned, show func(at *showRun, plan *session.SavedPlan) error,
 ) error {
@@ -108,7 +108,7 @@ func (e *estateShow) plan(
 func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
 	for _, p := range shown {
 		if !p.Changes && p.Deferred == 0 && e.flags.Root == "" {
-			continue // most root modules of a large estate have no changes
+			continue // keep the output short: in a large estate, most root modules have no changes
 		}
 		e.app.Say("%s", e.app.heading(p.Name))
 		if p.Plan == "" {
@@ -147,7 +147,7 @@ func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
 	return nil
 }
 
-// whyNot says why a root module was not planned.
+// whyNot returns the reasons why a root module was not planned.
 func (e *estateShow) whyNot(ctx context.Context, f *fleet.Unplanned) ([]string, error) {
 	if f.Skipped() {
 		return []string{"Not planned: " + f.Why + "."}, nil
@@ -170,7 +170,7 @@ func (e *estateShow) errors(ctx context.Context, f *fleet.Unplanned) ([]fleet.Re
 	return e.saved.Errors(ctx, e.app.At(f.Dir, e.app.Terminal), f)
 }
 
-// json writes one document with the documents of all plans.
+// json writes one document that contains the documents of all plans.
 func (e *estateShow) json(ctx context.Context, w io.Writer) error {
 	summary, err := json.Marshal(e.saved.Summary())
 	if err != nil {
@@ -212,7 +212,7 @@ func (e *estateShow) json(ctx context.Context, w io.Writer) error {
 type failedDocument struct {
 	Name   string                `json:"name"`
 	Dir    string                `json:"dir"`
-	Status ui.RootStatus         `json:"status"` // failed, interrupted or skipped
+	Status ui.RootStatus         `json:"status"` // "failed", "interrupted" or "skipped"
 	Why    string                `json:"why,omitempty"`
 	Errors []fleet.ReportedError `json:"errors,omitempty"`
 }
@@ -266,7 +266,7 @@ func (e *estateShow) formatted(ctx context.Context, path string, shown []*fleet.
 	return out.close(err)
 }
 
-// summary writes the summary of all plans and the numbers of each plan.
+// summary writes the summary of all plans and the number of changes in each.
 func (e *estateShow) summary(ctx context.Context, w io.Writer) error {
 	failed, err := e.failed(ctx)
 	if err != nil {
@@ -285,8 +285,8 @@ func (e *estateShow) summary(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// markdown writes the plans of root modules with changes, all together within the limit for one
-// plan. A line at the end counts those that don't fit.
+// markdown writes the plans of root modules with changes. Together they have the size limit of
+// a single plan. A line at the end says how many plans don't fit.
 func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
 	text := &countedWriter{to: w}
 	fmt.Fprintf(text, "# %s\n", e.saved.Summary().Text())
@@ -363,7 +363,7 @@ func (e *estateShow) markdownFailed(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// countedWriter counts the bytes that it passes on.
+// countedWriter counts the bytes that are written to another writer.
 type countedWriter struct {
 	to  io.Writer
 	n   int

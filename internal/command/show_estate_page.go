@@ -37,7 +37,8 @@ func (e *estateShow) page(ctx context.Context, name string, w io.Writer) error {
 	return page.WriteEstate(w, about)
 }
 
-// pageRoot returns what the page shows of a root module. at has the positions of all by name.
+// pageRoot returns the part of the page about a root module. at maps the names of root modules
+// to their positions on the page.
 func (e *estateShow) pageRoot(ctx context.Context, p *fleet.Planned, at map[string]int) *page.Root {
 	r := &page.Root{Name: p.Name, Dir: p.Dir, Status: page.Unchanged, Reads: pageReads(p.Reads, at)}
 	switch {
@@ -70,7 +71,7 @@ func (e *estateShow) pageRoot(ctx context.Context, p *fleet.Planned, at map[stri
 	return r
 }
 
-// failedRoot returns what the page shows of a root module that was not planned.
+// failedRoot returns the part of the page about a root module that was not planned.
 func (e *estateShow) failedRoot(ctx context.Context, f *fleet.Unplanned, at map[string]int) (*page.Root, error) {
 	r := &page.Root{Name: f.Name, Dir: f.Dir, Status: page.Failed, Why: f.Why, Reads: pageReads(f.Reads, at)}
 	if f.Skipped() {

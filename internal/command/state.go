@@ -27,8 +27,8 @@ type stateChangeFlags struct {
 	lockFlags
 	stateFlags
 
-	timedBackup bool // the name of the backup includes the time
-	stateless   bool // a missing state is not an error
+	timedBackup bool // whether the name of the backup includes the time
+	stateless   bool // whether a missing state is allowed
 	operation   string
 }
 
@@ -41,8 +41,8 @@ func (f *stateChangeFlags) add(fs *options) {
 	addRemoteVersion(fs)
 }
 
-// stateChange returns a changed copy of a state and the text to print after saving it. A nil state
-// means that nothing is saved.
+// stateChange returns a changed copy of a state, and the text to print after the copy is saved.
+// If the copy is nil, nothing is saved.
 type stateChange func(*states.State) (changed *states.State, report string, err error)
 
 // changeState locks, changes and saves the state.

@@ -95,7 +95,7 @@ func parsePart(text string) (statemgr.Part, error) {
 	return statemgr.Part{Address: target.String()}, nil
 }
 
-// printHistory prints entries as JSON, or as a table whose first row is the head.
+// printHistory prints entries as JSON, or as a table whose first row is the header.
 func printHistory[E any](app *App, f *stateHistoryFlags, entries []E, table [][]string) error {
 	if f.Document {
 		if entries == nil {

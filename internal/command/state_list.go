@@ -63,12 +63,13 @@ func runStateList(ctx context.Context, app *App, f *stateListFlags, args []strin
 	}
 	app.Printer.Message(list)
 	if !app.view.JSON {
-		app.printOnStderr(app.Warnings.Take()) // standard output holds the list only
+		app.printOnStderr(app.Warnings.Take()) // standard output is for the list only
 	}
 	return nil
 }
 
-// objectID returns the id attribute of an object, or "" if there is none. It needs no schema.
+// objectID returns the id attribute of an object, or "" if there is none. It doesn't need the
+// schema.
 func objectID(o *states.Object) string {
 	if o == nil {
 		return ""

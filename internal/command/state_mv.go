@@ -47,7 +47,7 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 	outPath := f.StateOut
 	f.StateOut = ""
 	if f.State != "" && filepath.Clean(f.State) == filepath.Clean(outPath) {
-		outPath = "" // one file, with one lock
+		outPath = "" // both paths name one file, which can be locked only once
 	}
 	var out *session.OpenedState
 	if outPath != "" {
@@ -81,7 +81,7 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 			if f.DryRun {
 				return nil, "", nil
 			}
-			if out != nil { // the destination first: after an interruption the item is in both places, not in none
+			if out != nil { // write the destination first, so that an interruption can't lose the item
 				if err := out.Store(ctx, to); err != nil {
 					return nil, "", err
 				}

@@ -84,7 +84,7 @@ func runStateQuery(ctx context.Context, app *App, f *stateQueryFlags, args []str
 	return nil
 }
 
-// queryFailed describes an error in a query, with the line that it is in.
+// queryFailed describes an error in a query and shows the line with the error.
 func queryFailed(query string, e *backend.QueryError) error {
 	text := tfdiags.Sentence(e)
 	if before, rest, ok := cutAt(query, e.Position); ok {
@@ -98,7 +98,7 @@ func queryFailed(query string, e *backend.QueryError) error {
 	return tfdiags.Errorf("The query failed", "%s", text)
 }
 
-// cutAt cuts a text before a character, which is counted from 1.
+// cutAt cuts a text before the character at position, which starts at 1.
 func cutAt(text string, position int) (before, rest string, ok bool) {
 	for i := range text {
 		position--
@@ -106,7 +106,7 @@ func cutAt(text string, position int) (before, rest string, ok bool) {
 			return text[:i], text[i:], true
 		}
 	}
-	return text, "", position == 1 // just after the end
+	return text, "", position == 1 // true if position is just after the end
 }
 
 // A rowPrinter prints the result of a query.
@@ -116,14 +116,14 @@ type rowPrinter interface {
 	end() error
 }
 
-// tablePrinter prints a table. Its columns are as wide as their widest value, so rows are kept
-// until the end.
+// tablePrinter prints a table. It keeps all rows until the end, because a column is as wide as
+// its widest value.
 type tablePrinter struct {
 	out  io.Writer
 	rows [][]string
 }
 
-// oneLine shows line ends and tabs, so that each value is on one line.
+// oneLine replaces line ends and tabs by symbols, so that each value fits on one line.
 var oneLine = strings.NewReplacer("\n", "␤", "\t", "␉")
 
 func (p *tablePrinter) columns(columns []backend.Column) {
@@ -151,7 +151,7 @@ func (p *tablePrinter) end() error {
 	return err
 }
 
-// writeTable writes rows with aligned columns. The first row is the head.
+// writeTable writes rows with aligned columns. The first row is the header.
 func writeTable(out io.Writer, rows [][]string) error {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -192,7 +192,7 @@ func (p *csvRows) columns(columns []backend.Column) {
 	for _, c := range columns {
 		p.cells = append(p.cells, c.Name)
 	}
-	_ = p.out.Write(p.cells) // end returns the error
+	_ = p.out.Write(p.cells) // ignore the error here, because end returns it
 }
 
 func (p *csvRows) row(values [][]byte) error {

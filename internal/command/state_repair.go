@@ -95,7 +95,7 @@ func (a *App) repair(ctx context.Context, m *statemgr.Manager, damage *statemgr.
 	return nil
 }
 
-// settleState adds what an interrupted run left behind to a readable state.
+// settleState adds the results of an interrupted run to a readable state.
 func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
 	open, err := a.OpenState(ctx, session.StateRequest{Vars: f.Variables,
 		Paths: session.StatePaths{State: f.State}, Lock: f.LockOptions, Operation: "state-repair"})
@@ -103,7 +103,7 @@ func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
 		return err
 	}
 	defer a.Release(open)
-	recovered := a.Warnings.Take() // reading a state warns about everything that it recovers
+	recovered := a.Warnings.Take() // reading a state warns about everything that is recovered
 	objects := 0
 	for r := range open.State().Resources() {
 		for _, inst := range r.Instances {

@@ -68,7 +68,8 @@ func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []strin
 	return app.Printer.State(view)
 }
 
-// openStateAt opens a state to read it: the present one, or that at a moment unless at is "".
+// openStateAt opens a state for reading: the current state if at is "", or else the state at
+// the run or time that at names.
 func (a *App) openStateAt(ctx context.Context, at string, req session.StateRequest) (*session.OpenedState, error) {
 	if at == "" {
 		return a.OpenState(ctx, req)
@@ -76,7 +77,7 @@ func (a *App) openStateAt(ctx context.Context, at string, req session.StateReque
 	return a.OpenStateAt(ctx, req.Vars, at)
 }
 
-// noInstance returns the error for an address without an instance, and suggests an existing
+// noInstance returns the error for an address that has no instance. It suggests an existing
 // instance of the resource.
 func noInstance(st *states.State, addr addrs.AbsInstance) error {
 	if r := st.Resource(addr.Abs()); r != nil && addr.Key == addrs.NoKey && len(r.Instances) > 0 {
@@ -88,7 +89,7 @@ func noInstance(st *states.State, addr addrs.AbsInstance) error {
 	return st.NotFound(addr)
 }
 
-// viewState returns a state with the schemas of its providers.
+// viewState combines a state with the schemas of its providers.
 func (a *App) viewState(ctx context.Context, st *states.State) (*ui.StateView, error) {
 	st = a.ForDisplay(st)
 	running, err := a.OpenProviders(session.Requirements(nil, st))

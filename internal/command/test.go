@@ -42,7 +42,7 @@ is neither read nor written.`,
 			"Look for test files in this `path` too.")
 		fs.BoolVar(&f.Verbose, "verbose", false, "Print the plan or the state of each run.")
 	}, func(ctx context.Context, app *App, f *testFlags, args []string) error {
-		return runTest(ctx, app, f) // arguments are ignored, because scripts pass some
+		return runTest(ctx, app, f) // arguments are ignored, because some scripts pass them
 	}),
 }
 
@@ -76,7 +76,8 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 	filterTests(suite, f.Filter, app.Warnings.Add)
 	reqs := make(depsfile.Requirements)
 	if len(suite.Files) > 0 { // without files there is nothing to run
-		for _, c := range suite.Configs() { // a missing provider of a test file fails its runs only
+		// If a provider of a test file is missing, only the runs of the file fail.
+		for _, c := range suite.Configs() {
 			session.AddRequirements(reqs, c)
 		}
 	}
@@ -130,7 +131,7 @@ func (a *App) loadWithTests(
 	return cfg, nil
 }
 
-// filterTests keeps only the selected files, and warns about names without a file.
+// filterTests keeps only the selected files. It warns about names that match no file.
 func filterTests(suite *moduletest.Suite, names []string, warn tfdiags.Sink) {
 	if len(names) == 0 {
 		return
@@ -149,7 +150,7 @@ func filterTests(suite *moduletest.Suite, names []string, warn tfdiags.Sink) {
 	}
 }
 
-// reportTest prints an event of a test.
+// reportTest prints a test event.
 func (a *App) reportTest(e moduletest.Event, schemas ui.Schemas, verbose bool) {
 	var m ui.Message
 	switch e := e.(type) {
@@ -200,9 +201,9 @@ func left(list []moduletest.Object) []ui.TestLeft {
 	return out
 }
 
-// keeper returns a function that saves states of objects that tests could not destroy: the first to
-// errored_test.tfstate, and others of the same command beside it. It renames a file of an earlier
-// command.
+// keeper returns a function that saves states of objects that tests could not destroy. The
+// first state is saved to errored_test.tfstate, and the others to files beside it. A file left
+// by an earlier command is renamed.
 func (a *App) keeper(cfg *session.Config) func(*states.State) (string, error) {
 	count := 0
 	return func(st *states.State) (string, error) {

@@ -110,9 +110,9 @@ func (a *App) update(ctx context.Context, f *updateFlags, dirs []string) error {
 // updateTally counts the results of a run.
 type updateTally struct {
 	raised, current, files int
-	providers              int // raised provider constraints
+	providers              int // number of provider constraints that were raised
 	sources                map[upgrade.Kind]map[string]bool
-	unknown                map[string]bool // sources whose newest release is unknown
+	unknown                map[string]bool // sources whose newest release could not be found
 }
 
 // notFound returns a warning that suggests what the user may have meant.
@@ -130,7 +130,7 @@ func (t *updateTally) notFound(w *upgradeRequest) tfdiags.Diagnostic {
 	return tfdiags.Warningf("Nothing to update", "%s", text)
 }
 
-// met records what a constraint is for.
+// met records that a version constraint of the source of p was found.
 func (t *updateTally) met(p upgrade.Place) {
 	kind := p.Kind
 	if kind == upgrade.ModuleRef {
@@ -142,8 +142,8 @@ func (t *updateTally) met(p upgrade.Place) {
 	t.sources[kind][p.String()] = true
 }
 
-// configFiles reads the configuration files of some directories. An unreadable file is an error,
-// and the others are still read and returned.
+// configFiles reads the configuration files of some directories. If a file can't be read,
+// configFiles returns an error together with all other files.
 func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, error) {
 	var modules []string
 	var errs tfdiags.Diagnostics

@@ -16,18 +16,18 @@ import (
 	"tofu/internal/version"
 )
 
-// upgradeRequest is one option that says what to raise.
+// upgradeRequest is an option that selects the versions to raise.
 type upgradeRequest struct {
-	text    string // as given
+	text    string // value of the option
 	kind    upgrade.Kind
-	source  string // may contain wildcards
+	source  string // source address, which may contain wildcards
 	match   *regexp.Regexp
 	version *depsfile.Version // version to raise to; nil for the newest or if replace is set
-	replace string            // constraint to write; "" to raise
-	met     bool              // a matching constraint was found
+	replace string            // new text of the constraint; "" to raise the version in it
+	met     bool              // whether a matching constraint was found
 }
 
-// upgradeOptions are the names of the options by what they raise.
+// upgradeOptions maps what is raised to the name of the option for it.
 var upgradeOptions = map[upgrade.Kind]string{upgrade.Provider: "provider", upgrade.Module: "module"}
 
 func parseRequests(f *updateFlags) ([]*upgradeRequest, error) {
@@ -101,8 +101,8 @@ func (w *upgradeRequest) target(text string) error {
 	return nil
 }
 
-// matches reports whether the request includes a place. Addresses at the default host may be
-// written without it.
+// matches reports whether the request applies to a place. The address in a request may omit the
+// default host.
 func (w *upgradeRequest) matches(p upgrade.Place) bool {
 	kind := p.Kind
 	if kind == upgrade.ModuleRef {
@@ -118,7 +118,7 @@ func (w *upgradeRequest) matches(p upgrade.Place) bool {
 	return w.match.MatchString(address) || w.match.MatchString(strings.TrimPrefix(address, addrs.DefaultHost+"/"))
 }
 
-// raise returns the new text of a place.
+// raise returns the new text of the constraint at a place.
 func (w *upgradeRequest) raise(ctx context.Context, p upgrade.Place, chosen *releases) (string, error) {
 	if w.replace != "" {
 		if p.Kind == upgrade.ModuleRef {
@@ -139,10 +139,11 @@ func (w *upgradeRequest) raise(ctx context.Context, p upgrade.Place, chosen *rel
 	return upgrade.Raise(p.Text, v)
 }
 
-// noNewestError reports that the newest release is unknown. It is reported once for all places.
+// noNewestError reports that the newest release of a source is unknown. The user sees it once,
+// even if the source is used in many places.
 type noNewestError struct{ error }
 
-// releases finds the newest releases, once for each source.
+// releases finds the newest releases. It asks each source only once.
 type releases struct {
 	app    *App
 	known  memo.Map[string, depsfile.Version]

@@ -17,8 +17,8 @@ import (
 	"tofu/internal/terminal"
 )
 
-// TestUpdateToNewest checks that the newest releases are found in registries, each of whose lists
-// is requested once, and in the tags of repositories.
+// TestUpdateToNewest checks that the newest releases are found in registries and in the tags of
+// repositories. Each list of a registry is requested only once.
 func TestUpdateToNewest(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git on this machine")

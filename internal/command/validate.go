@@ -105,8 +105,8 @@ func (a *App) validate(ctx context.Context, f *validateFlags) error {
 		session.AddTestRequirements(reqs, suite)
 		subjects = suite.Subjects()
 	}
-	// The lock file is not part of the configuration, so validate does not check it against the
-	// constraints.
+	// Any locked version is accepted: the lock file is not part of the configuration, so
+	// validate does not check it against the constraints.
 	running, err := a.OpenProviders(reqs.InAnyVersion())
 	if err != nil {
 		return err

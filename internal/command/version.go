@@ -28,7 +28,8 @@ type versionFlags struct {
 
 func runVersion(_ context.Context, app *App, f *versionFlags, _ []string) error {
 	platform := depsfile.CurrentPlatform().String()
-	locks, _ := depsfile.Load(depsfile.FileName, tfdiags.Drop) // init reports a damaged lock file
+	// Ignore warnings, because init reports a damaged lock file.
+	locks, _ := depsfile.Load(depsfile.FileName, tfdiags.Drop)
 	if locks == nil {
 		locks = &depsfile.Locks{}
 	}

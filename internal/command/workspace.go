@@ -22,11 +22,11 @@ own state of the configuration.`,
 	Sub: []*Command{cmdWorkspaceDelete, cmdWorkspaceList, cmdWorkspaceNew, cmdWorkspaceSelect, cmdWorkspaceShow},
 }
 
-// cmdEnv is the workspace command under its old name.
+// cmdEnv is the old name of the workspace command.
 var cmdEnv = outdated("env", cmdWorkspace)
 
-// outdated returns a group of commands under an old name. Each of the commands warns about the
-// name.
+// outdated returns a copy of a group of commands with an old name. Each command in it warns
+// that the name is outdated.
 func outdated(name string, group *Command) *Command {
 	old := *group
 	old.Name, old.Hidden, old.Sub = name, true, nil
@@ -150,8 +150,8 @@ type workspaces struct {
 	names []string
 }
 
-// workspaceNames returns all workspaces, or none if listing them requires more than the local
-// files.
+// workspaceNames returns the names of all workspaces. It returns none if more than the local
+// files is needed to list them.
 func workspaceNames(ctx context.Context, app *App) []string {
 	w, err := app.openWorkspaces(ctx, &workspaceFlags{})
 	if err != nil {
@@ -175,13 +175,14 @@ func (a *App) openWorkspaces(ctx context.Context, f *workspaceFlags) (*workspace
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == backend.DefaultWorkspace })
 	slices.Sort(names)
-	if _, without := p.Store.(backend.Undefaulted); !without { // elsewhere, the default workspace always exists
+	// In other backends, the default workspace always exists.
+	if _, without := p.Store.(backend.Undefaulted); !without {
 		names = slices.Insert(names, 0, backend.DefaultWorkspace)
 	}
 	return &workspaces{p, names}, nil
 }
 
-// canSelect returns an error if TF_WORKSPACE selects the workspace.
+// canSelect returns an error if TF_WORKSPACE is set, because it overrides the selection.
 func (a *App) canSelect() error {
 	if a.Env("TF_WORKSPACE") == "" {
 		return nil
@@ -234,7 +235,7 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 	return nil
 }
 
-// createWorkspaceOfEnv creates the workspace that TF_WORKSPACE names if it does not exist.
+// createWorkspaceOfEnv creates the workspace that TF_WORKSPACE names, unless it exists.
 func (a *App) createWorkspaceOfEnv(ctx context.Context, f *initFlags) error {
 	if name := a.Env("TF_WORKSPACE"); name == "" || name == backend.DefaultWorkspace {
 		return nil
@@ -251,7 +252,7 @@ func (a *App) createWorkspaceOfEnv(ctx context.Context, f *initFlags) error {
 	return nil
 }
 
-// create creates the workspace at the location, without objects.
+// create creates an empty workspace at the location.
 func (w *workspaces) create(ctx context.Context, a *App, f *workspaceFlags) error {
 	if maker, ok := w.Store.(backend.Maker); ok {
 		if err := maker.Make(ctx, w.Workspace); err != nil {
@@ -339,7 +340,7 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 				"delete it with -force; then the objects are no longer managed.", name,
 			ui.Count(n, "resource instance")), open.Close())
 	}
-	// Release the lock first: the store that holds it may be gone after the deletion.
+	// Release the lock first: the deletion may remove the store that holds the lock.
 	unlockErr := open.Close()
 	if err := w.Store.Delete(ctx, name); err != nil {
 		return tfdiags.Join(unlockErr, fmt.Errorf("deleting the workspace %q: %w", name, err))
