@@ -10,7 +10,7 @@ import (
 func TestKeyFromValue(t *testing.T) {
 	for _, test := range []struct {
 		value cty.Value
-		want  string // the index in an address; "" for an error
+		want  string // index as written in an address; "" if an error is expected
 	}{
 		{cty.StringVal("a"), `["a"]`},
 		{cty.StringVal(""), `[""]`},

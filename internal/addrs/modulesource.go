@@ -45,7 +45,7 @@ func (s ModuleSource) String() string {
 // ParseModuleSource parses a source as written in the configuration. With a version argument it
 // must be a registry address.
 func ParseModuleSource(text string, versioned bool) (ModuleSource, error) {
-	dotted := strings.ReplaceAll(text, `\`, "/") // also accept backslashes, as on Windows
+	dotted := strings.ReplaceAll(text, `\`, "/") // accept backslashes too, as on Windows
 	local := strings.HasPrefix(dotted, "./") || strings.HasPrefix(dotted, "../")
 	switch {
 	case text == "":
@@ -151,7 +151,7 @@ func splitSubdir(text string) (address, subdir string, err error) {
 // shorthand is a short form of package addresses without an explicit method.
 type shorthand struct {
 	match func() *regexp.Regexp
-	full  string // replacement for match
+	full  string // replacement for the text that match matches
 }
 
 // shorthands lists the short forms in matching order.
@@ -186,7 +186,7 @@ func parseRemoteSource(text string) (ModuleSource, error) {
 		return ModuleSource{}, fmt.Errorf("%q is not a valid URL: %w", place, errors.Unwrap(err))
 	case u.IsAbs() && (place != address || strings.Contains(place, "://")):
 		return ModuleSource{Kind: RemoteModule, Address: address, Subdir: subdir}, nil
-	case place != address && isShorthand(place): // git::/path, git::github.com/owner/name
+	case place != address && isShorthand(place): // git::/path or git::github.com/owner/name
 		return ModuleSource{Kind: RemoteModule, Address: address, Subdir: subdir}, nil
 	}
 	return ModuleSource{}, fmt.Errorf(

@@ -3,7 +3,7 @@ package addrs
 import "testing"
 
 var moduleSourceTests = []struct {
-	text, want string // want "" for an error
+	text, want string // expected normalized form; "" if an error is expected
 }{
 	{"./m", "./m"},
 	{"./m/../n/", "./n"},

@@ -11,7 +11,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// ParseTraversalText parses an absolute traversal from the command line. Errors call it what.
+// ParseTraversalText parses an absolute traversal from the command line. Error messages use what as
+// the name of the thing parsed.
 func ParseTraversalText(text, what string) (hcl.Traversal, error) {
 	tr, diags := hclsyntax.ParseTraversalAbs([]byte(text), "", hcl.InitialPos)
 	var errs tfdiags.Diagnostics

@@ -109,7 +109,7 @@ func TestParseProviderInstanceText(t *testing.T) {
 func TestParseRef(t *testing.T) {
 	for _, test := range []struct {
 		text      string
-		subject   string // "" for an error
+		subject   string // expected subject; "" if an error is expected
 		remaining string
 		scope     Scope
 	}{

@@ -84,7 +84,8 @@ func reserved(tr hcl.Traversal) (*Reference, error) {
 		tr.RootName(), tr.RootName()).At(tr[0].SourceRange())
 }
 
-// parseResourceRef parses [WORD.]TYPE.NAME[KEY]. Skip is 1 if there is a WORD.
+// parseResourceRef parses [WORD.]TYPE.NAME[KEY]. skip is 1 if the traversal starts with a WORD,
+// else 0.
 func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference, error) {
 	what := map[ResourceMode]string{Managed: "resource", Data: "data source", Ephemeral: "ephemeral resource"}[mode]
 	if len(tr) < skip+2 {

@@ -92,7 +92,8 @@ func ParseProvider(source string) (Provider, error) {
 		return Provider{}, fmt.Errorf("a provider source must have the form [host/]namespace/type, unlike %q", source)
 	}
 	for _, part := range []*string{&p.Namespace, &p.Type} {
-		if part == &p.Namespace && *part == "-" { // in states from before namespaces
+		// "-" is the namespace in states written before providers had namespaces
+		if part == &p.Namespace && *part == "-" {
 			continue
 		}
 		name, err := ParseProviderPart(*part)

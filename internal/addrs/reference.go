@@ -15,7 +15,7 @@ type Reference struct {
 	Remaining hcl.Traversal // the steps after the subject
 }
 
-// Whole returns the subject, or the whole resource if the subject is an instance.
+// Whole returns the subject. If the subject is a resource instance, it returns the whole resource.
 func (r *Reference) Whole() Referenceable {
 	if inst, ok := r.Subject.(ResourceInstance); ok {
 		return inst.Resource

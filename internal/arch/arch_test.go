@@ -78,7 +78,7 @@ var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "i
 const methodLimit = 7
 
 type pkg struct {
-	path  string // below internal
+	path  string // path relative to the directory internal
 	files map[string]*ast.File
 }
 
@@ -213,9 +213,9 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// blankCalls returns the functions whose results package-level variables named _ receive. They run
-// when the program starts, as init functions do. Conversions for interface assertions such as
-// (*T)(nil) have no name and are not among them.
+// blankCalls returns the names of the functions called to initialize package-level variables named
+// _. Such calls run when the program starts, as init functions do. Conversions in interface
+// assertions, such as (*T)(nil), are not calls of a named function and are left out.
 func blankCalls(file *ast.File) []string {
 	var out []string
 	for _, decl := range file.Decls {
@@ -247,7 +247,7 @@ func blankCalls(file *ast.File) []string {
 	return out
 }
 
-// TestBlankCalls checks that blankCalls finds calls but no interface assertions.
+// TestBlankCalls checks that blankCalls finds calls and ignores interface assertions.
 func TestBlankCalls(t *testing.T) {
 	for src, want := range map[string]int{
 		"var _ I = T{}": 0, "var _ I = (*T)(nil)": 0, "var _ = f()": 1, "var _ = p.f()": 1,

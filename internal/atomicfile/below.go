@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// CheckBelow returns an error if a symbolic link below the directory root makes path lie outside
-// root. Root itself may be reached over links, since the user chooses it; a link below it can come
-// with a repository. Path begins with root and need not exist.
+// CheckBelow returns an error if a symbolic link below root makes path lie outside of root.
+// Symbolic links in root itself are allowed, because the user chooses root. A link below root may
+// have come with a repository. The path must begin with root; it need not exist.
 func CheckBelow(root, path string) error {
 	root, present := filepath.Clean(root), filepath.Clean(path)
 	for present != root && present != filepath.Dir(present) {
@@ -35,8 +35,8 @@ func CheckBelow(root, path string) error {
 	return nil
 }
 
-// RemoveLink removes path if it is a symbolic link, so that a file written there afterwards is
-// created in that directory and not at the target of the link.
+// RemoveLink removes path if it is a symbolic link. A file written to path afterwards is then
+// created there, not at the link's target.
 func RemoveLink(path string) error {
 	if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		return nil

@@ -13,15 +13,15 @@ type CopyOptions struct {
 	// Exclude reports whether the file or directory with that name is omitted. If it is nil,
 	// everything is copied.
 	Exclude func(name string) bool
-	// KeepLinks copies symbolic links as links. Otherwise their targets are copied, which must be
-	// files.
+	// KeepLinks copies symbolic links as links. Otherwise the files that they point to are copied;
+	// links to directories are errors.
 	KeepLinks bool
 	// Link allows hard links instead of copies, for files that are never written to. See CopyFile.
 	Link bool
 }
 
-// CopyTree copies the directory from, with everything in it, to the directory to. If from is a
-// symbolic link, the link itself is copied or followed.
+// CopyTree copies the directory from, with everything in it, to the directory to. If from itself is
+// a symbolic link, it is treated like any other link in the tree.
 func (c CopyOptions) CopyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -52,8 +52,8 @@ func (c CopyOptions) CopyTree(from, to string) error {
 }
 
 // CopyFile creates the file to with the content and permissions of from. If the file system
-// supports it, the two share their blocks until one of them is written to. With link, to may be a
-// hard link, which is suitable for files that are never written to.
+// supports it, the two files share their blocks until one of them is written to. If link is true,
+// to may be a hard link to from, which is suitable only for files that are never written to.
 func CopyFile(from, to string, link bool) error {
 	src, err := os.Open(from)
 	if err != nil {

@@ -18,7 +18,7 @@ func Write(path string, content []byte, perm fs.FileMode) error {
 	return write(path, bytes.NewReader(content), perm, nil)
 }
 
-// WriteSynced is like Write, and the file also survives a power failure.
+// WriteSynced is like Write, but the file also survives a power failure.
 func WriteSynced(path string, content []byte, perm fs.FileMode) error {
 	err := write(path, bytes.NewReader(content), perm, (*os.File).Sync)
 	if err == nil {
@@ -27,13 +27,13 @@ func WriteSynced(path string, content []byte, perm fs.FileMode) error {
 	return err
 }
 
-// Copy is like Write, for content that is too large for memory.
+// Copy is like Write, for content that is too large to hold in memory.
 func Copy(path string, content io.Reader, perm fs.FileMode) error {
 	return write(path, content, perm, nil)
 }
 
-// Rewrite replaces a file of the user: it follows a symbolic link and keeps owner and permissions.
-// The new content survives a power failure.
+// Rewrite replaces one of the user's files. It follows a symbolic link and keeps the file's owner
+// and permissions. The new content survives a power failure.
 func Rewrite(path string, content []byte) error {
 	path, err := Resolve(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func Rewrite(path string, content []byte) error {
 
 // Overwrite writes content into an existing file. It is for files that can't be replaced: files in
 // a directory that is not writable, and single files mounted into a container. A crash during the
-// write leaves a part of the new content.
+// write may leave only part of the new content.
 func Overwrite(path string, content []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -87,8 +87,8 @@ func Overwrite(path string, content []byte) error {
 	return f.Sync()
 }
 
-// SyncDir makes renames in a directory survive a power failure. Errors are ignored, because not
-// every system supports it and the renames are done in any case.
+// SyncDir makes renames in a directory survive a power failure. Errors are ignored: not every
+// system supports it, and the renames have already been made.
 func SyncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()
@@ -96,8 +96,8 @@ func SyncDir(dir string) {
 	}
 }
 
-// WriteNamed is like WriteSynced, for a path given by the user: it follows a symbolic link, also
-// one to a device.
+// WriteNamed is like WriteSynced, for a path given by the user: it follows symbolic links,
+// including links to devices.
 func WriteNamed(path string, content []byte, perm fs.FileMode) error {
 	path, err := Resolve(path)
 	if err != nil {
@@ -109,9 +109,10 @@ func WriteNamed(path string, content []byte, perm fs.FileMode) error {
 	return WriteSynced(path, content, perm)
 }
 
-// Resolve follows symbolic links and returns the path of the target, so that the target is replaced
-// and not the link. The target need not exist. The path of a link to a device or pipe is returned
-// unchanged: the target of /dev/stdout may have no path.
+// Resolve follows symbolic links and returns the path of their target, so that callers replace the
+// target instead of the link. The target need not exist. If path is a link to a device or pipe,
+// Resolve returns path unchanged, because the target of a link such as /dev/stdout may have no
+// path.
 func Resolve(path string) (string, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return path, nil

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// prefix starts all temporary names. It is specific to this program, because files of other
-// programs may be in the same directory.
+// prefix is the prefix of all temporary names. It is specific to this program because the same
+// directory may contain files of other programs.
 const prefix = ".tofu-tmp-"
 
 // TempDir creates a temporary directory in parent, from which files can be renamed to their final
@@ -21,11 +21,11 @@ func TempDir(parent string) (string, error) {
 	return os.MkdirTemp(parent, prefix)
 }
 
-// staleAge is how long a leftover must have been unchanged before it is removed.
+// staleAge is how long a leftover must be unchanged before it is removed.
 const staleAge = 6 * time.Hour
 
-// RemoveStale removes what killed processes left in dir hours ago. It only frees space on the disk,
-// so errors are ignored.
+// RemoveStale removes leftovers in dir from processes that were killed hours ago. It only frees
+// disk space, so errors are ignored.
 func RemoveStale(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -38,8 +38,8 @@ func RemoveStale(dir string) {
 	}
 }
 
-// stale reports whether path has not been in use for staleAge. It checks the files in a directory
-// too, because a slow download changes the file and not the directory.
+// stale reports whether path has been unused for staleAge. In a directory it also checks the files,
+// because a slow download changes a file but not its directory.
 func stale(path string) bool {
 	paths := []string{path}
 	if entries, err := os.ReadDir(path); err == nil {
