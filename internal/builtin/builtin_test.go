@@ -43,8 +43,8 @@ func object(t testing.TB, b *configschema.Block, attrs map[string]cty.Value) cty
 	return v
 }
 
-// TestDataPlan checks how changes of terraform_data are planned. Objects are written as id, input,
-// output, triggers_replace.
+// TestDataPlan checks how changes to terraform_data are planned. Objects are written as the list
+// id, input, output, triggers_replace.
 func TestDataPlan(t *testing.T) {
 	s, n := cty.StringVal, cty.NumberIntVal
 	null := cty.NullVal(cty.DynamicPseudoType)
@@ -204,11 +204,13 @@ func TestDataImportUpgradeMove(t *testing.T) {
 	}
 }
 
-// otherState has a backend "box" with a workspace "full"; its path "broken" can't be read.
+// otherState has a backend type "box" with a workspace "full". Reading the state at the path
+// "broken" fails.
 var otherState = RemoteState{
 	Schema: func(backend string) (*configschema.Block, error) {
 		if backend != "box" {
-			return nil, fmt.Errorf("There is no backend type named %q.", backend) // shown as a sentence
+			// the user sees this error, so it is a sentence
+			return nil, fmt.Errorf("There is no backend type named %q.", backend)
 		}
 		return &configschema.Block{Attributes: map[string]*configschema.Attribute{"path": {Type: cty.String,
 			Required: true}}}, nil
@@ -271,7 +273,7 @@ func TestRemoteState(t *testing.T) {
 			}
 			if tc.err != "" {
 				if len(diags) == 2 && diags[1].Summary == "Unable to read remote state" && diags[1].Placeless {
-					diags = diags[:1] // the second diagnostic is a consequence
+					diags = diags[:1] // the second diagnostic only follows from the first
 				}
 				if len(diags) != 1 || !strings.Contains(diags[0].Summary+" "+diags[0].Detail, tc.err) {
 					t.Fatalf("got %v, want %q", diags, tc.err)
@@ -378,7 +380,7 @@ func TestUnknownTypes(t *testing.T) {
 	}
 }
 
-// BenchmarkData measures a created instance: plan and apply.
+// BenchmarkData measures planning and applying the creation of an instance.
 func BenchmarkData(b *testing.B) {
 	p := New(Options{})
 	block := dataBlock(b, p)

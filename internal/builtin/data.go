@@ -47,7 +47,7 @@ func validateData(config cty.Value) tfdiags.Diagnostics {
 	return diags
 }
 
-// planData plans terraform_data: output becomes input after the apply, and a change of
+// planData plans terraform_data. Output gets the value of input during the apply. A change to
 // triggers_replace replaces the object.
 func planData(req providers.PlanRequest) providers.PlanResponse {
 	resp := providers.PlanResponse{Planned: req.Proposed, Private: req.Private}
@@ -114,8 +114,8 @@ func (p *provider) importData(req providers.ImportRequest) providers.ImportRespo
 	}}
 }
 
-// upgradeData decodes the stored form. Missing attributes are null. There is only one schema
-// version.
+// upgradeData decodes an object from the state. Missing attributes are null. There is only one
+// schema version.
 func (p *provider) upgradeData(req providers.UpgradeRequest) (resp providers.UpgradeResponse) {
 	block := p.schema.Resources.Type(dataType).Block
 	var stored map[string]json.RawMessage

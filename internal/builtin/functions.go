@@ -72,7 +72,7 @@ func (p *provider) CallFunction(_ context.Context, name string, args []cty.Value
 	return f.call(args[0])
 }
 
-// argumentError returns an error about the only argument.
+// argumentError returns an error about the function's only argument.
 func argumentError(format string, args ...any) error {
 	return &providers.FunctionError{Text: fmt.Sprintf(format, args...), Arg: 0}
 }
@@ -97,7 +97,8 @@ func decodeTFVars(content cty.Value) (cty.Value, error) {
 	return cty.ObjectVal(vals), nil
 }
 
-// badTFVars returns the first error with its line only, because the text has no file name.
+// badTFVars returns the first of diags. It includes the line but not the file name, because the
+// text is not from a file.
 func badTFVars(diags hcl.Diagnostics) error {
 	for _, d := range diags {
 		if d.Severity == hcl.DiagError {

@@ -13,7 +13,7 @@ import (
 // Options are the dependencies of the provider.
 type Options struct {
 	RemoteState RemoteState
-	// NewID returns the ID of a new object; nil means random ones.
+	// NewID returns the ID of a new object. If it is nil, IDs are random.
 	NewID func() (string, error)
 }
 
@@ -45,7 +45,7 @@ type provider struct {
 	functions map[string]function
 }
 
-// unknown returns the error for a type that does not exist.
+// unknown returns the error for a resource, data source or other type that doesn't exist.
 func unknown(kind, typ string) tfdiags.Diagnostics {
 	return tfdiags.Errorf("Unknown "+kind, "The built-in provider has no %s %q.", kind, typ).List()
 }

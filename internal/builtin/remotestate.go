@@ -17,14 +17,14 @@ const remoteStateType = "terraform_remote_state"
 
 // RemoteState reads the states of other configurations.
 type RemoteState struct {
-	// Schema returns the schema of a backend's configuration. Its error is a sentence that says why
-	// there is none. If it returns neither, the states of the backend can't be read: configurations
-	// may name it, and Outputs returns the error.
+	// Schema returns the schema of a backend's configuration. If there is no such backend, it
+	// returns an error whose text is a sentence for the user. If both results are nil, the backend
+	// exists but its states can't be read: configurations may name it, and Outputs returns the
+	// error.
 	Schema func(backend string) (*configschema.Block, error)
 	// Outputs reads the root outputs of the latest state of a workspace for the data source at
 	// addr. found is false if there is no state. The configuration conforms to the schema of the
-	// backend and has no marks. Outputs are unknown as far as changes that are planned in the same
-	// run decide them.
+	// backend and has no marks. Outputs that depend on changes planned in the same run are unknown.
 	Outputs func(
 		ctx context.Context, addr addrs.AbsInstance, backend, workspace string, config cty.Value,
 	) (outputs map[string]cty.Value, found bool, err error)
@@ -99,8 +99,8 @@ func (p *provider) backendConfig(config cty.Value) (cty.Value, error) {
 	return val, nil
 }
 
-// readRemoteState returns the configuration and the outputs: those of the state, and defaults for
-// missing ones.
+// readRemoteState returns the configuration and the outputs. Outputs missing from the state get
+// their default values.
 func (p *provider) readRemoteState(
 	ctx context.Context, addr addrs.AbsInstance, config cty.Value,
 ) (resp providers.ReadDataResponse) {
@@ -120,7 +120,7 @@ func (p *provider) readRemoteState(
 	outputs, found, err := p.opts.RemoteState.Outputs(ctx, addr, config.GetAttr("backend").AsString(),
 		workspace, backend)
 	resp.Diagnostics = tfdiags.FromError(err).Map(func(d *tfdiags.Diagnostic) {
-		d.Placeless = true // the configuration is not the cause
+		d.Placeless = true // the configuration is not the cause, so the error has no source range
 	})
 	if !found && err == nil {
 		err = at("workspace", "Unable to find remote state",

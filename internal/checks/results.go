@@ -11,7 +11,7 @@ type Status uint8
 
 const (
 	Pass    Status = iota + 1
-	Unknown        // not decided, or not yet
+	Unknown        // not evaluated yet, or depends on unknown values
 	Fail
 	Error // the condition could not be evaluated
 )
@@ -41,7 +41,7 @@ const (
 	KindVariable Kind = "var"
 )
 
-// Results holds the results of one run by block. The zero value is empty and ready to use.
+// Results holds the results of one run, grouped by block. The zero value is empty and ready to use.
 type Results struct{ blocks map[string]*Block }
 
 // Block is one checked block of the configuration.
@@ -56,10 +56,10 @@ type Block struct {
 type Object struct {
 	Addr     string // absolute address
 	Status   Status
-	Messages []string // of failed conditions
+	Messages []string // messages of failed conditions
 }
 
-// Declare adds a block, so that it is listed even without objects, and returns it.
+// Declare adds a block and returns it. A declared block is listed even if it has no objects.
 func (r *Results) Declare(kind Kind, config string) *Block {
 	key := string(kind) + " " + config
 	b := r.blocks[key]

@@ -42,8 +42,8 @@ func TestStatusWords(t *testing.T) {
 	}
 }
 
-// TestOrder checks that blocks are listed by kind and address, and their objects by address, as
-// state files have them.
+// TestOrder checks that blocks are sorted by kind and address, and their objects by address, as in
+// state files.
 func TestOrder(t *testing.T) {
 	var results Results
 	results.Declare(KindVariable, "var.size")
@@ -66,8 +66,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestLookup checks that what was not declared is not found, in any results, and that equal
-// addresses of different kinds are different blocks.
+// TestLookup checks that undeclared blocks and objects are not found, even in nil results, and that
+// blocks of different kinds with the same address are distinct.
 func TestLookup(t *testing.T) {
 	var results Results
 	results.Declare(KindOutput, "output.id").Set("output.id", Error, nil)

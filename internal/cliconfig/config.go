@@ -15,38 +15,40 @@ type Config struct {
 	// file.
 	PluginCacheMayBreakLock bool
 
-	// Hosts replaces service discovery for some hosts.
+	// Hosts holds the services of hosts for which service discovery is not used.
 	Hosts map[string]Host
-	// Credentials holds the credentials blocks of the files, by host.
+	// Credentials holds the credentials blocks in the files, by host.
 	Credentials map[string]Credentials
-	// Helper is a program that stores further credentials. It may be nil.
+	// Helper is a program that stores further credentials. It is nil if none is configured.
 	Helper *Helper
 
-	// Methods are the installation methods for providers in order. Nil means that there is no
-	// provider_installation block: use ImpliedDirs, then the registries.
+	// Methods are the installation methods for providers, in order. If it is nil, there is no
+	// provider_installation block, and ImpliedDirs and then the registries are used.
 	Methods []Method
-	// ImpliedDirs are directories used as mirrors without configuration. Some may not exist.
+	// ImpliedDirs are directories that are used as mirrors without being configured. Some may not
+	// exist.
 	ImpliedDirs []string
 	// DevOverrides maps providers to directories with development builds.
 	DevOverrides map[addrs.Provider]string
 
-	// RegistryRetries is the number of retries of requests for metadata.
+	// RegistryRetries is how many times a failed request for metadata is repeated.
 	RegistryRetries int
 	// RegistryTimeout is the timeout of a request for metadata.
 	RegistryTimeout time.Duration
-	// DownloadRetries is the number of retries of downloads, for methods that don't specify it.
+	// DownloadRetries is how many times a failed download is repeated, for methods that don't
+	// specify it.
 	DownloadRetries int
 
 	// OCICredentials and OCIDefault configure the login to OCI registries.
 	OCICredentials []OCICredentials
 	OCIDefault     OCIDefault
 
-	// View is how plans are shown on a terminal, one of Views; "" is the default.
+	// View is the form in which plans are shown on a terminal, one of Views; "" is the default.
 	View string
 
 	// Dir is the user's configuration directory.
 	Dir string
-	// CacheDir is the directory for data that can be fetched or computed again. It may be empty.
+	// CacheDir is the directory for data that can be fetched or computed again. It may be "".
 	CacheDir string
 }
 
@@ -83,13 +85,13 @@ type Method struct {
 	Location string // a path, URL or repository template
 	Include  []string
 	Exclude  []string
-	// Retries is the number of retries of downloads; -1 if not specified.
+	// Retries is how many times a failed download is repeated; -1 if not specified.
 	Retries int
-	// TrustAllHashes records all hashes that a network mirror reports.
+	// TrustAllHashes accepts and records all hashes that a network mirror reports.
 	TrustAllHashes bool
 }
 
-// OCICredentials apply to the repositories of an OCI registry, or to those below a path there.
+// OCICredentials apply to all repositories of an OCI registry, or only to those below a path.
 type OCICredentials struct {
 	Registry, Path            string
 	Username, Password        string
@@ -97,11 +99,11 @@ type OCICredentials struct {
 	DockerCredentialHelper    string
 }
 
-// OCIDefault configures credentials for repositories without a block.
+// OCIDefault configures credentials for repositories that no OCICredentials apply to.
 type OCIDefault struct {
 	// Discover searches for configuration files of Docker and compatible tools.
 	Discover bool
-	// Files are configuration files to use instead of those found by the search.
+	// Files are configuration files to use instead of searching for them.
 	Files []string
 	// Helper is the credential helper for all other registries.
 	Helper string

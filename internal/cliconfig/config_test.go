@@ -109,8 +109,8 @@ func TestLoadJSON(t *testing.T) {
 	}
 }
 
-// Repeated blocks are lists in JSON; strings may be written as numbers; negative retries count as
-// zero.
+// TestLoadLiberties checks notations that are accepted as well: repeated blocks written as lists in
+// JSON, and strings written as numbers. Negative retries count as zero.
 func TestLoadLiberties(t *testing.T) {
 	cfg, diags := load(t, `{"provider_installation": [{"direct": [{"exclude": ["a/b"]}, {"download_retry_count": -1}]}],
 		"disable_checkpoint": "maybe", "plugin_cache_dir": "", "registry_protocols": {"retry_count": "-2", "request_timeout_seconds": -1}}`)
@@ -193,7 +193,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// TestLoadGoesOn checks that settings beside an invalid one are used.
+// TestLoadGoesOn checks that one invalid setting doesn't prevent others from being used.
 func TestLoadGoesOn(t *testing.T) {
 	cfg, diags := load(t, `
 credentials "no host!" { token = "x" }
@@ -221,8 +221,8 @@ provider_installation {}
 		len(cfg.Methods) != 1 || cfg.Methods[0].Kind != Direct {
 		t.Errorf("%+v", cfg)
 	}
-	// A block without any valid method results in no methods rather than the implied ones. Anything
-	// other than a block keeps the implied ones.
+	// A block without any valid method results in no methods rather than the implied ones. A
+	// provider_installation setting that isn't a block keeps the implied ones.
 	if cfg, _ := load(t, "provider_installation {\n direct = 1\n}"); cfg.Methods == nil || len(cfg.Methods) != 0 {
 		t.Errorf("%+v", cfg.Methods)
 	}

@@ -18,19 +18,19 @@ import (
 	"tofu/internal/atomicfile"
 )
 
-// Tokens reads and stores the API tokens of hosts. It is safe for concurrent use and asks a helper
-// once per host.
+// Tokens reads and stores the API tokens of hosts. It is safe for concurrent use and asks the
+// helper at most once per host.
 type Tokens struct {
 	cfg *Config
-	env map[string]string // by host
+	env map[string]string // tokens from environment variables, by host
 
 	mu     sync.Mutex
 	asked  map[string]string
 	runner func(ctx context.Context, stdin []byte, verb, host string) ([]byte, error) // runs the helper
 }
 
-// NewTokens returns the tokens of the configuration's credentials and of the environment's
-// TF_TOKEN_… variables.
+// NewTokens returns the tokens from the configuration's credentials and from the TF_TOKEN_…
+// environment variables.
 func NewTokens(cfg *Config) *Tokens {
 	t := &Tokens{cfg: cfg, env: make(map[string]string), asked: make(map[string]string)}
 	t.runner = t.runHelper
@@ -38,9 +38,9 @@ func NewTokens(cfg *Config) *Tokens {
 		name, token, _ := strings.Cut(v, "=")
 		encoded, ok := strings.CutPrefix(name, "TF_TOKEN_")
 		if !ok {
-			continue // an empty token counts: it means that the host needs no token, whatever the files say
+			continue // an empty token means that the host needs no token, whatever the files say
 		}
-		// A double underscore stands for a hyphen, a single one for a dot.
+		// In variable names, a double underscore stands for a hyphen and a single one for a dot.
 		text := strings.ReplaceAll(strings.ReplaceAll(encoded, "__", "-"), "_", ".")
 		if host, err := addrs.ParseHost(text); err == nil {
 			t.env[host] = token
@@ -80,8 +80,8 @@ func (t *Tokens) Token(ctx context.Context, host string) (string, error) {
 	return answer.Token, nil
 }
 
-// Store stores a token for a host with the helper if there is one, else in a file that only the
-// user can read.
+// Store stores a token for a host. It uses the helper if there is one, otherwise a file that only
+// the user can read.
 func (t *Tokens) Store(ctx context.Context, host, token string) error {
 	creds := map[string]any{"token": token}
 	if t.cfg.Helper == nil || t.inFile(host) {
@@ -95,7 +95,7 @@ func (t *Tokens) Store(ctx context.Context, host, token string) error {
 	return err
 }
 
-// ErrWritten reports that a host's credentials are in a file written by the user.
+// ErrWritten reports that a host's credentials are in a file that the user maintains.
 var ErrWritten = errors.New("the credentials are in a manually maintained file; remove them there")
 
 // Forget removes the token of a host from where Store put it.
@@ -116,8 +116,8 @@ func (t *Tokens) Forget(ctx context.Context, host string) error {
 	return err
 }
 
-// Written reports whether a host's credentials are in a file written by the user, which programs
-// must not edit.
+// Written reports whether a host's credentials are in a file that the user maintains and that
+// programs must not edit.
 func (t *Tokens) Written(host string) bool {
 	_, ok := t.cfg.Credentials[host]
 	return ok && !t.inFile(host)
@@ -157,7 +157,7 @@ func (t *Tokens) readFile() (map[string]any, error) {
 	return all, nil
 }
 
-// editFile changes the credentials in the file and keeps everything else.
+// editFile changes the credentials in the file and keeps everything else in it.
 func (t *Tokens) editFile(change func(map[string]any)) error {
 	all, err := t.readFile()
 	if err != nil {
@@ -176,14 +176,15 @@ func (t *Tokens) editFile(change func(map[string]any)) error {
 	if err := os.MkdirAll(t.cfg.Dir, 0o755); err != nil {
 		return err
 	}
-	// WriteNamed follows links: users may keep the file elsewhere.
+	// WriteNamed follows symbolic links, because users may keep the file elsewhere.
 	if err := atomicfile.WriteNamed(t.File(), data, 0o600); err != nil {
 		return fmt.Errorf("writing %s: %w", t.File(), err)
 	}
 	return nil
 }
 
-// helperDelay limits the wait for output of processes that an exited helper left running.
+// helperDelay limits how long to wait for output after the helper has exited, because processes
+// that it started may keep its output open.
 const helperDelay = 5 * time.Second
 
 // runHelper runs the helper program.
@@ -206,7 +207,7 @@ func (t *Tokens) runHelper(ctx context.Context, stdin []byte, verb, host string)
 	return out.Bytes(), nil
 }
 
-// program returns the path of the helper, or "" if none of the plugin directories has it.
+// program returns the path of the helper, or "" if it is in none of the plugin directories.
 func (h *Helper) program(cfg *Config) string {
 	for _, dir := range append([]string{filepath.Join(cfg.Dir, "plugins")}, cfg.ImpliedDirs...) {
 		for _, suffix := range []string{"", ".exe"} {

@@ -38,12 +38,12 @@ var settings = map[string]func(*decoder, item) error{
 	"oci_default_credentials": (*decoder).ociDefault,
 }
 
-// obsolete settings are accepted in old files and ignored: there is no check for new versions, and
-// plugins are found in other ways.
+// obsolete lists settings of old files, which are accepted and ignored. This program doesn't check
+// for new versions, and it finds plugins in other ways.
 var obsolete = map[string]bool{"providers": true, "provisioners": true, "disable_checkpoint": true,
 	"disable_checkpoint_signature": true}
 
-// view reads how plans are shown.
+// view decodes the view setting, the form in which plans are shown.
 func (d *decoder) view(it item) error {
 	text, err := it.text()
 	if err == nil && !slices.Contains(Views, text) {
@@ -76,14 +76,14 @@ func (d *decoder) file(obj object) {
 	}
 }
 
-// problem records an error about an item. It accepts nil.
+// problem records an error about an item. A nil error is ignored.
 func (d *decoder) problem(it item, err error) {
 	if err != nil {
 		d.errs.Add(tfdiags.Errorf("Invalid CLI configuration", "%s.", err).At(it.at))
 	}
 }
 
-// ignored warns about a setting that is not known.
+// ignored warns about an unknown setting.
 func (d *decoder) ignored(it item, detail string, args ...any) {
 	d.warn(tfdiags.Warningf("Unknown setting in the CLI configuration", detail, args...).At(it.at))
 }
@@ -180,7 +180,8 @@ func (d *decoder) helper(it item) error {
 // isProgramName reports whether a name can be part of a program's name.
 func isProgramName(name string) bool { return name != "" && !strings.ContainsAny(name, `/\`) }
 
-// checkHelper drops a helper that isn't installed: it isn't needed for hosts without credentials.
+// checkHelper drops a helper that isn't installed. This is not an error, because hosts that need no
+// credentials don't need the helper.
 func (d *decoder) checkHelper() {
 	h := d.cfg.Helper
 	if h == nil || h.program(d.cfg) != "" {
@@ -247,8 +248,8 @@ func (d *decoder) cacheDir(it item) error {
 	return err
 }
 
-// checkCacheDir warns if the plugin cache doesn't exist. It is created on first use, but the path
-// may be wrong.
+// checkCacheDir warns if the plugin cache doesn't exist. It would be created on first use, but the
+// path may be wrong.
 func (d *decoder) checkCacheDir() {
 	dir := d.cfg.PluginCacheDir
 	if dir == "" {

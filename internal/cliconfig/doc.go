@@ -1,5 +1,5 @@
-// Package cliconfig reads the CLI configuration: the settings of a user rather than of a root
-// module. They come from ~/.tofurc (or ~/.terraformrc), from *.tfrc files in the user's
+// Package cliconfig reads the CLI configuration, which has the settings of a user rather than of a
+// root module. They come from ~/.tofurc (or ~/.terraformrc), from *.tfrc files in the user's
 // configuration directory, and from the environment.
 //
 // The command line reads it once and configures the rest of the program with it: where providers

@@ -64,7 +64,7 @@ func (d *decoder) files(home string) {
 	for _, pattern := range []string{"*.tfrc", "*.tfrc.json"} {
 		names, err := filepath.Glob(filepath.Join(d.cfg.Dir, pattern))
 		if err != nil {
-			continue // our pattern is valid unless the directory name has brackets
+			continue // our pattern is valid, so the directory name itself must contain brackets
 		}
 		for _, name := range names {
 			d.read(name, false)
@@ -72,7 +72,8 @@ func (d *decoder) files(home string) {
 	}
 }
 
-// setting returns an environment variable, with our own prefix or else with the common one.
+// setting returns the value of an environment variable. The name with this program's own prefix
+// takes precedence over the name with the common prefix.
 func setting(name string) string {
 	if v := os.Getenv("TOFU_" + name); v != "" {
 		return v
@@ -95,7 +96,7 @@ func (d *decoder) read(path string, named bool) {
 	d.file(obj)
 }
 
-// reason returns an error without the path, which the message contains already.
+// reason returns err without the path, because the message already contains it.
 func reason(err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
@@ -133,12 +134,13 @@ func (d *decoder) environment() {
 	number("PROVIDER_DOWNLOAD_RETRY", func(n int) { d.cfg.DownloadRetries = n })
 }
 
-// mainFile returns the user's file. Our own name takes precedence over the older one.
+// mainFile returns the path of the user's main file. This program's own file name takes precedence
+// over the older one.
 func mainFile(home string) string {
 	var candidates []string
 	switch dir := os.Getenv("APPDATA"); {
 	case runtime.GOOS == "windows" && dir == "" || runtime.GOOS != "windows" && home == "":
-		return "" // a file in the working directory may belong to another user
+		return "" // don't use a relative path: a file in the working directory may belong to another user
 	case runtime.GOOS == "windows":
 		candidates = []string{filepath.Join(dir, "tofu.rc"), filepath.Join(dir, "terraform.rc")}
 	default:

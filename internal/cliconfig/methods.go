@@ -30,7 +30,7 @@ func (d *decoder) providerInstallation(it item) error {
 	}
 	d.cfg.Methods = []Method{} // the block replaces the implied methods even if it has errors
 	for _, in := range blocks {
-		if in.form == labeled { // the intention is clear
+		if in.form == labeled { // an error, but the block is read without the label
 			d.problem(in, fmt.Errorf("in provider_installation: the block %q must not have a label", in.key))
 			in.value = in.value.(object)[0].value
 		}

@@ -15,9 +15,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// CLI configuration files are written in the predecessor of HCL, which has only objects, lists and
-// plain values: keys may be quoted, blocks may be on one line, and JSON is equivalent. Both
-// syntaxes are parsed to items.
+// CLI configuration files are written in HCL 1, the predecessor of HCL. It has only objects, lists
+// and plain values; keys may be quoted and blocks may be on one line. Files may also be in the
+// equivalent JSON. Both syntaxes are parsed to items.
 
 // item is a key with its value. `credentials "host" { … }` is the item credentials whose object
 // contains an item host.
@@ -25,7 +25,7 @@ type item struct {
 	key   string
 	value any // string, bool, float64, nil, []any or object
 	at    hcl.Range
-	// form is the way it was written. It only matters where a block is required.
+	// notation of the item; it matters only for settings that must be blocks
 	form form
 }
 
@@ -65,7 +65,7 @@ func parseFile(src []byte, filename string) (object, error) {
 type parser struct {
 	src    []byte
 	tokens hclsyntax.Tokens
-	err    error // the first one
+	err    error // first error
 }
 
 func (p *parser) peek() hclsyntax.Token { return p.tokens[0] }
@@ -182,8 +182,8 @@ func (p *parser) value() any {
 	return nil
 }
 
-// quoted parses a string. Template sequences are literal text: settings that allow environment
-// variables expand them themselves.
+// quoted parses a string. Template sequences are taken literally: settings that allow environment
+// variables expand those themselves.
 func (p *parser) quoted() string {
 	open := p.next()
 	for depth := 1; depth > 0; {
