@@ -11,7 +11,7 @@ import (
 )
 
 // CheckArguments compares the arguments of every module call with the variables of the called
-// module. Loading does not do this because some commands never evaluate module calls and accept a
+// module. Loading doesn't do this, because some commands never evaluate module calls and accept a
 // tree in which the two disagree.
 func (c *Config) CheckArguments() error {
 	var errs tfdiags.Diagnostics

@@ -21,8 +21,8 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 	rule = &CheckRule{Range: block.DefRange}
 	if attr, ok := content.Attributes["condition"]; ok {
 		rule.Condition = attr.Expr
-		// Calls of impure functions such as timestamp are not references either: such a condition
-		// checks nothing.
+		// A condition without references checks nothing. Calls of impure functions, such as
+		// timestamp, don't count as references.
 		if len(funcs.Variables(attr.Expr)) == 0 {
 			d.errorf(attr.Expr.Range(), fmt.Sprintf("Invalid %s expression", block.Type),
 				"The condition has no references, so its result never changes. It must refer to at least one "+
@@ -35,8 +35,8 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 	return rule, len(d.errs) == before
 }
 
-// checkSelfReference reports an error if a condition refers to the resource it belongs to:
-// evaluating it would wait for itself.
+// checkSelfReference reports an error if a condition refers to the resource it belongs to.
+// Evaluating the condition would need its own result first.
 func (d *decoder) checkSelfReference(r addrs.Resource, rule *CheckRule, kind string) {
 	for _, expr := range []hcl.Expression{rule.Condition, rule.ErrorMessage} {
 		if expr == nil {
@@ -45,7 +45,7 @@ func (d *decoder) checkSelfReference(r addrs.Resource, rule *CheckRule, kind str
 		for _, traversal := range funcs.Variables(expr) {
 			ref, err := addrs.ParseRef(traversal, addrs.ModuleScope)
 			if err != nil {
-				continue // reported by evaluation
+				continue // evaluation reports the error
 			}
 			if ref.Whole() == r {
 				hint := ""

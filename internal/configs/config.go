@@ -14,8 +14,8 @@ type Opt[T any] struct {
 	Set   bool
 }
 
-// Config is one module in the module tree: the root module, or the module that one call path leads
-// to.
+// Config is one module in the module tree: the root module, or a module reached by one path of
+// module calls.
 type Config struct {
 	Path     addrs.Module
 	Root     *Config
@@ -23,15 +23,15 @@ type Config struct {
 	Call     *ModuleCall // the call in Parent; nil for the root
 	Children map[string]*Config
 	Module   *Module
-	Called   bool // a root module that is loaded as if another module called it
+	Called   bool // root module is loaded as if another module called it
 
 	// Source is the evaluated source address of the call and SourceText the source as the
 	// configuration writes it. Version is the installed version, "" if the source has no versions.
 	Source, SourceText string
 	Version            string
 
-	// ProviderInstances maps each provider configuration with for_each in this module to its
-	// instances: each.value by key.
+	// ProviderInstances describes the provider configurations of this module that have for_each.
+	// For each configuration it maps the instance keys to each.value.
 	ProviderInstances map[addrs.LocalProviderConfig]map[addrs.InstanceKey]cty.Value
 
 	requests map[string]*ModuleRequest // evaluated module calls, by name
@@ -43,7 +43,7 @@ type Module struct {
 	Dir string // relative to the working directory, "." for the working directory itself
 
 	RequiredProviders map[string]*RequiredProvider
-	ProviderMetas     map[string]*ProviderMeta // by local name
+	ProviderMetas     map[string]*ProviderMeta // keyed by the provider's local name
 	Backend           *Backend                 // nil if absent
 	Cloud             *Backend                 // a cloud block, with Type "cloud"; nil if absent
 	Encryption        []*hcl.Block             // terraform { encryption {} } blocks; those of override files come last
@@ -73,10 +73,10 @@ type Module struct {
 type RequiredProvider struct {
 	LocalName    string
 	Provider     addrs.Provider
-	Constraints  constraints.IntersectionSpec // nil: any version
+	Constraints  constraints.IntersectionSpec // nil if any version is acceptable
 	VersionText  string                       // as written; "" if absent
 	VersionRange hcl.Range
-	Aliases      []addrs.LocalProviderConfig // configuration_aliases
+	Aliases      []addrs.LocalProviderConfig // names listed in configuration_aliases
 	Range        hcl.Range
 }
 
@@ -100,23 +100,23 @@ type Provider struct {
 	Name        string // local name
 	Alias       string
 	Provider    addrs.Provider // the provider that Name refers to
-	Config      hcl.Body       // without meta-arguments
+	Config      hcl.Body       // body without meta-arguments
 	ForEach     hcl.Expression
-	VersionText string // the deprecated version argument
+	VersionText string // deprecated version argument; "" if absent
 	NameRange   hcl.Range
 	AliasRange  *hcl.Range
 	Range       hcl.Range
-	Mock        bool // a mock_provider block of a test
+	Mock        bool // whether it is a mock_provider block of a test
 
-	constraints  constraints.IntersectionSpec // of VersionText
+	constraints  constraints.IntersectionSpec // constraints parsed from VersionText
 	versionRange hcl.Range
 }
 
-// ProviderRef is a block's reference to a provider configuration.
+// ProviderRef is a reference to a provider configuration in a block.
 type ProviderRef struct {
 	Name       string // local name
 	Alias      string
-	Key        hcl.Expression // instance key of a configuration with for_each; nil if absent
+	Key        hcl.Expression // instance key, for a configuration with for_each; nil if absent
 	NameRange  hcl.Range
 	AliasRange *hcl.Range
 }
@@ -172,7 +172,7 @@ type PassedProvider struct {
 // Resource is a resource, data or ephemeral block.
 type Resource struct {
 	Addr     addrs.Resource
-	Config   hcl.Body // without meta-arguments
+	Config   hcl.Body // body without meta-arguments
 	Count    hcl.Expression
 	ForEach  hcl.Expression
 	Enabled  hcl.Expression
@@ -191,11 +191,11 @@ type Resource struct {
 	Check *Check
 
 	TypeRange hcl.Range
-	Range     hcl.Range // of the block's header
+	Range     hcl.Range // range of the block's header
 }
 
-// Lifecycle is a resource's lifecycle block, except enabled. Resources without the block share an
-// empty one, so it is not changed after decoding.
+// Lifecycle is a resource's lifecycle block, except for the enabled argument. Resources without the
+// block share an empty one, so a Lifecycle must not be changed after decoding.
 type Lifecycle struct {
 	Preconditions  []*CheckRule
 	Postconditions []*CheckRule
@@ -207,7 +207,7 @@ type Lifecycle struct {
 	IgnoreAll           bool
 	CreateBeforeDestroy Opt[bool]
 	Destroy             Opt[bool]
-	DestroyProblem      error // errors in the destroy argument, which planning reports
+	DestroyProblem      error // errors in the destroy argument, reported only when planning
 }
 
 var noLifecycle Lifecycle
@@ -229,10 +229,10 @@ type Connection struct {
 // Provisioner is a provisioner block.
 type Provisioner struct {
 	Type       string
-	Config     hcl.Body // without when, on_failure and connection
+	Config     hcl.Body // body without when, on_failure and connection
 	Connection *Connection
-	Destroy    bool // when = destroy
-	Continue   bool // on_failure = continue
+	Destroy    bool // runs on destroy (when = destroy)
+	Continue   bool // failures are ignored (on_failure = continue)
 	TypeRange  hcl.Range
 	Range      hcl.Range
 }
@@ -271,7 +271,7 @@ type Removed struct {
 // Import is an import block.
 type Import struct {
 	To hcl.Expression
-	// ToResource is the resource that To refers to, without its dynamic keys.
+	// ToResource is the resource that To refers to, without instance keys that are not literals.
 	ToResource   addrs.ConfigResource
 	ID           hcl.Expression // exactly one of ID and Identity is set
 	Identity     hcl.Expression
@@ -290,7 +290,7 @@ type Variable struct {
 	Description Opt[string]
 	// Type is the type constraint; the default is any type.
 	Type        TypeConstraint
-	Default     Opt[cty.Value] // converted to Type
+	Default     Opt[cty.Value] // default value, converted to Type
 	Sensitive   Opt[bool]
 	Ephemeral   Opt[bool]
 	Nullable    Opt[bool] // true by default

@@ -2,11 +2,11 @@
 // modules.
 //
 // A [Module] is the content of one directory. It is parsed and decoded once, however many calls
-// refer to it. A [Config] is one module call path in the tree and points to its Module. Bodies
-// whose shape depends on a provider's schema stay undecoded (hcl.Body), and so do expressions that
-// only the engine can evaluate. Module sources, backend settings and for_each of providers are
-// needed before the engine runs; they are evaluated statically, with the same evaluator as all
-// other expressions.
+// refer to it. A [Config] is one node of the module tree, reached by one path of module calls, and
+// points to its Module. Bodies whose structure depends on a provider's schema stay undecoded
+// (hcl.Body), and so do expressions that only the engine can evaluate. Module sources, backend
+// settings and for_each of providers are needed before the engine runs; they are evaluated
+// statically, with the same evaluator as all other expressions.
 //
 // Nothing in the tree changes after [LoadRoot] has returned, so it needs no locks. Loading reports
 // every independent error with file, line and column. The package starts no provider and reads only

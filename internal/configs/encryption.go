@@ -30,8 +30,8 @@ var (
 	}
 )
 
-// encryption decodes an encryption block. It checks the form, so that validate reports errors in
-// it; the expressions are evaluated where they are used.
+// encryption decodes an encryption block. It checks only the structure of the block, so that the
+// validate command reports errors in it. The expressions are evaluated when they are needed.
 func (d *decoder) encryption(block *hcl.Block) {
 	if err := CheckEncryption(block.Body); err != nil { // an invalid block does not count as a duplicate
 		d.addError(err)
@@ -40,7 +40,7 @@ func (d *decoder) encryption(block *hcl.Block) {
 	d.file.encryption = append(d.file.encryption, block)
 }
 
-// CheckEncryption reports errors in the form of an encryption block's body.
+// CheckEncryption reports errors in the structure of an encryption block's body.
 func CheckEncryption(body hcl.Body) error {
 	var d decoder
 	content := d.content(body, EncryptionSchema)

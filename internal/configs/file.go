@@ -37,7 +37,7 @@ type file struct {
 // decoder decodes the blocks of one file and collects errors.
 type decoder struct {
 	file     *file
-	override bool // an override file, in which no argument is required
+	override bool // the file is an override file, so no argument is required
 	errs     tfdiags.Diagnostics
 	warn     tfdiags.Sink
 }
@@ -60,7 +60,7 @@ func (p *Parser) decodeFile(name string, override bool) *file {
 
 func (d *decoder) addError(err error) { d.errs = d.errs.AppendError(err) }
 
-// addHCL adds the diagnostics of HCL, which are errors.
+// addHCL adds diagnostics from HCL. All of them are errors.
 func (d *decoder) addHCL(items hcl.Diagnostics) { d.errs = d.errs.AppendHCL(items) }
 
 func (d *decoder) errorf(at hcl.Range, summary, detail string, args ...any) {
@@ -79,8 +79,8 @@ func (d *decoder) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyConten
 }
 
 // partial decodes the part of a body that matches the schema and returns the remaining body. If
-// nothing matches, that is the body itself: HCL's remaining bodies keep the names of the whole
-// schema in memory.
+// nothing matches, the remaining body is the original one. HCL's own remaining body would keep the
+// names of the whole schema in memory.
 func (d *decoder) partial(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Body) {
 	if native, ok := body.(*hclsyntax.Body); ok && isRest(native, schema) {
 		return &hcl.BodyContent{MissingItemRange: native.MissingItemRange()}, body
@@ -90,8 +90,8 @@ func (d *decoder) partial(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyConte
 	return content, rest
 }
 
-// isRest reports whether the body has none of the schema's content and misses none of its required
-// arguments.
+// isRest reports whether body can serve as the remaining body: it has no blocks and none of the
+// schema's arguments, and the schema requires none.
 func isRest(body *hclsyntax.Body, schema *hcl.BodySchema) bool {
 	if len(body.Blocks) > 0 {
 		return false
@@ -133,7 +133,7 @@ func (d *decoder) identifier(name string, at hcl.Range, what string) bool {
 const identifierRule = "A name consists of letters, digits, underscores and dashes and starts with " +
 	"a letter or an underscore."
 
-// once tracks a nested block that may appear only once in its parent.
+// once tracks a kind of nested block that may appear only once in its parent.
 type once struct{ first *hcl.Block }
 
 // accept reports whether block is the first of its kind. It adds an error for each further block.
@@ -147,7 +147,8 @@ func (o *once) accept(d *decoder, block *hcl.Block, summary, parent string) bool
 	return false
 }
 
-// refuseOverride adds an error if the block, which can't override anything, is in an override file.
+// refuseOverride adds an error if the block is in an override file. It is for blocks that can't
+// override anything.
 func (d *decoder) refuseOverride(block *hcl.Block) {
 	if d.override {
 		d.errorf(block.DefRange, "Cannot override '"+block.Type+"' blocks",

@@ -17,8 +17,8 @@ type dirFiles struct {
 
 func (f dirFiles) empty() bool { return len(f.primary) == 0 && len(f.overrides) == 0 }
 
-// extensions lists the file name extensions of one kind of file. A file whose extension supersedes
-// another hides the file of the same base name with that extension.
+// extensions lists the file name extensions of one kind of file. If two files have the same base
+// name and the extension of one supersedes that of the other, the other file is ignored.
 type extensions []struct{ ext, supersedes string }
 
 var configExtensions = extensions{
@@ -31,7 +31,7 @@ var configExtensions = extensions{
 // IsConfigFile reports whether a name has the extension of a configuration file.
 func IsConfigFile(name string) bool { return configExtensions.of(name) != "" }
 
-// of returns the extension of a name, or "" for other kinds of files.
+// of returns the extension of a file name that is in the list, or "".
 func (x extensions) of(name string) string {
 	for _, e := range x {
 		if strings.HasSuffix(name, e.ext) {
@@ -69,7 +69,7 @@ func isIgnored(name string) bool {
 		strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
 }
 
-// isTofuFile reports whether Terraform ignores the file.
+// isTofuFile reports whether the file's extension is one that Terraform ignores.
 func isTofuFile(name string) bool {
 	return strings.HasSuffix(name, ".tofu") || strings.HasSuffix(name, ".tofu.json")
 }

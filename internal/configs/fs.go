@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// FS is the file system from which configuration is read: the operating system's, or that of a
-// snapshot. Unlike the names of an fs.FS, its names may be absolute, relative to the working
-// directory, or contain "..", as users write them.
+// FS is the file system from which configuration is read: the operating system's or a snapshot.
+// Unlike the names in an fs.FS, its names may be absolute, relative to the working directory, or
+// contain "..", as users write them.
 type FS interface {
 	ReadDir(dir string) ([]fs.DirEntry, error)
 	ReadFile(name string) ([]byte, error)

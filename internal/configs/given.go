@@ -18,15 +18,16 @@ import (
 type Given struct {
 	Text string         // from the command line, the environment or a prompt
 	Expr hcl.Expression // from a file; Text is empty then
-	// Val is set by callers that have a value already (plans, tests); otherwise it is cty.NilVal.
-	// It takes precedence over Text.
+	// Val is set by callers that already have a value (plans, tests); otherwise it is cty.NilVal.
+	// It takes precedence over Text and Expr.
 	Val cty.Value
-	// From names the origin for messages: `the -var option`, `the environment variable TF_VAR_x`.
+	// From is the origin of the value for messages, such as `the -var option` or `the environment
+	// variable TF_VAR_x`.
 	From string
 	// Undeclared is the severity if the root module does not declare the variable.
 	Undeclared Undeclared
-	Range      hcl.Range // of the definition in a file, else empty
-	// Unknown are the parts that are not known yet; an empty path is the whole value.
+	Range      hcl.Range // range of the definition in a file, else empty
+	// Unknown holds the paths of parts that are not known yet. An empty path means the whole value.
 	Unknown []cty.Path
 }
 

@@ -42,7 +42,8 @@ func decodeImport(d *decoder, block *hcl.Block) {
 		return
 	}
 	if attr, ok := attrs["provider"]; ok {
-		// The argument is for generated configuration, which exists only in the root module.
+		// The provider argument is for generated configuration, which exists only in the root
+		// module.
 		if !im.ToResource.Module.IsRoot() {
 			d.errorf(attr.Range, "Invalid import provider argument",
 				"The provider argument is only allowed in import blocks for root module resources. To pass a "+

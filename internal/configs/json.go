@@ -20,9 +20,9 @@ func jsonText(expr hcl.Expression) (string, hcl.Pos, bool) {
 	return val.AsString(), expr.Range().Start, true
 }
 
-// nativeExpr returns the reference that a JSON string contains. Expressions in native syntax are
-// returned unchanged. JSON writes references as strings, which are not templates where the language
-// expects a reference.
+// nativeExpr returns the reference that a JSON string contains. JSON writes references as strings;
+// where the language expects a reference, such a string is not a template. Expressions in native
+// syntax are returned unchanged.
 func (d *decoder) nativeExpr(expr hcl.Expression) hcl.Expression {
 	if !json.IsJSONExpression(expr) {
 		return expr

@@ -71,8 +71,9 @@ type compatible struct {
 	repeated   bool
 }
 
-// checkVersions checks the version constraints of a module against this program. If a constraint
-// excludes it, the error reports only that: other errors may result from the version mismatch.
+// checkVersions checks the version constraints of a module against this program's version. If the
+// version doesn't meet a constraint, the error reports only that, because other errors may result
+// from the mismatch.
 func checkVersions(files []*file, warn tfdiags.Sink) (compatible bool, err error) {
 	var incompatible, other tfdiags.Diagnostics
 	check := func(attr *hcl.Attribute, ineffective bool) {
@@ -94,8 +95,8 @@ func checkVersions(files []*file, warn tfdiags.Sink) (compatible bool, err error
 		}
 	}
 	for _, f := range files {
-		// In .tf files the constraint is for Terraform versions, which this program does not
-		// follow.
+		// Constraints in .tf files are for Terraform's versions. This program's version numbers are
+		// unrelated to them.
 		if isTofuFile(f.name) {
 			for _, attr := range f.requiredVersions {
 				check(attr, false)

@@ -57,12 +57,13 @@ func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
 	if attr, ok := attrs["create_before_destroy"]; ok {
 		decodeOpt(d, attr, &r.Lifecycle.CreateBeforeDestroy)
 	}
-	if attr, ok := attrs["prevent_destroy"]; ok { // may contain references: the engine evaluates it
+	// the engine evaluates the expression, because it may contain references
+	if attr, ok := attrs["prevent_destroy"]; ok {
 		r.Lifecycle.PreventDestroy = attr.Expr
 	}
 	if attr, ok := attrs["destroy"]; ok {
-		// Only planning needs the value, so validation doesn't report its errors. Null counts as
-		// not set.
+		// Errors are kept and not reported here, because only planning needs the value. Null has
+		// the same meaning as not setting the argument.
 		inner := &decoder{}
 		var destroy *bool
 		if inner.constant(attr, &destroy) && destroy != nil {
@@ -78,8 +79,8 @@ func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
 	}
 }
 
-// refuseLifecycle adds errors for arguments of managed resources. They point to the argument in
-// data blocks and to the block in ephemeral ones.
+// refuseLifecycle adds errors for arguments that only managed resources support. In data blocks the
+// error points to the argument, in ephemeral blocks to the lifecycle block.
 func (d *decoder) refuseLifecycle(kind *resourceKind, block *hcl.Block, attrs hcl.Attributes) {
 	for _, attr := range sortedAttributes(attrs) {
 		if attr.Name == "enabled" {

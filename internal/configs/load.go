@@ -26,19 +26,19 @@ type LoadOptions struct {
 	Parser *Parser // nil means a new parser that reads the operating system's files
 	// Resolve finds the directory of a module call; nil means that no module is installed.
 	Resolve Resolver
-	// Variables holds the values set for root module variables. Static evaluation converts those it
-	// needs.
+	// Variables holds the values set for root module variables. Static evaluation converts the
+	// values that it needs.
 	Variables map[string]Given
-	// Ask prompts for a required root module variable that static evaluation needs. Answers are
-	// added to Variables, unless that is nil, so that the user is asked only once. If Ask is nil, a
+	// Ask prompts for a required root module variable that static evaluation needs. If Variables is
+	// not nil, the answer is added to it, so that the user is asked only once. If Ask is nil, a
 	// missing value is an error.
 	Ask func(*Variable) (Given, error)
 
 	Workspace string // terraform.workspace; "" means "default"
 	WorkDir   string // path.cwd: the directory in which the command was started
 	// Base is the directory to which paths in the configuration are relative; "" means the working
-	// directory. The directory of the root module is relative to the working directory, as are
-	// those that Resolve returns.
+	// directory. The directory of the root module, and the directories that Resolve returns, are
+	// relative to the working directory all the same.
 	Base string
 
 	// InitCommand is the command that installs modules, for advice; "" means "tofu init".
@@ -49,7 +49,7 @@ type LoadOptions struct {
 	Called bool
 }
 
-// A Resolver finds, or installs, the module of a call. An empty directory means that there is
+// A Resolver finds, or installs, the module of a call. If the returned directory is empty, there is
 // nothing to load.
 type Resolver func(context.Context, *ModuleRequest) (ResolvedModule, error)
 
@@ -61,10 +61,10 @@ type ResolvedModule struct {
 
 // ModuleRequest is an evaluated module call.
 type ModuleRequest struct {
-	Path   addrs.Module // of the called module
+	Path   addrs.Module // path of the called module
 	Parent *Config
 	Call   *ModuleCall
-	// Source is zero if it could not be evaluated; the error of loading reports why.
+	// Source is zero if it could not be evaluated. Loading reports the error.
 	Source       addrs.ModuleSource
 	SourceText   string // the source as written
 	Version      string // constraints as written; "" if absent
@@ -74,13 +74,13 @@ type ModuleRequest struct {
 	initCommand string // see LoadOptions
 }
 
-// RunInit returns the advice to install modules, as the end of a message.
+// RunInit returns the last sentence of a message, which advises the user to install modules.
 func (r *ModuleRequest) RunInit() string {
 	return fmt.Sprintf("Run %q, which installs the modules.", cmp.Or(r.initCommand, "tofu init"))
 }
 
-// RelativeDir returns a directory relative to base, both relative to the working directory. It
-// returns dir itself if base is "", and if dir is absolute.
+// RelativeDir returns dir relative to base. Both arguments are relative to the working directory.
+// It returns dir unchanged if base is "" or dir is absolute.
 func RelativeDir(base, dir string) string {
 	if base == "" || filepath.IsAbs(dir) {
 		return dir
@@ -92,8 +92,8 @@ func RelativeDir(base, dir string) string {
 	return rel
 }
 
-// LoadRoot loads the root module in dir and all modules below it. Even with errors the result can
-// be used for reports; it is nil only if the directory can't be read.
+// LoadRoot loads the root module in dir and all modules below it. Even if there are errors, the
+// result can be used for reports; it is nil only if the directory can't be read.
 func LoadRoot(ctx context.Context, dir string, opts *LoadOptions, warn tfdiags.Sink) (*Config, error) {
 	root, err := LoadRootModule(dir, opts, warn)
 	if err != nil {
@@ -132,8 +132,8 @@ func LoadRootModule(dir string, opts *LoadOptions, warn tfdiags.Sink) (*Config, 
 
 // A module may call itself with different variables. These limits stop endless recursion.
 const (
-	maxRecursion = 8   // occurrences of one directory on the path from the root to a module
-	maxSelfCalls = 256 // modules in a tree that are below a module of the same directory
+	maxRecursion = 8   // how many times one directory may occur on the path from the root to a module
+	maxSelfCalls = 256 // how many modules of a tree may be below a module with the same directory
 )
 
 type loader struct {
@@ -157,8 +157,8 @@ func (l *loader) tree(ctx context.Context, cfg *Config) error {
 	return errs.Err()
 }
 
-// child loads the module of one call, without its own calls. It returns nil if there is nothing to
-// load. A module with errors is returned too, so that those below it are found.
+// child loads the module of one call, but not the modules that it calls. It returns nil if there is
+// nothing to load. A module with errors is returned too, so that the modules below it are found.
 func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*Config, error) {
 	req := parent.requests[call.Name]
 	if req == nil {
@@ -195,7 +195,7 @@ func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*
 	return cfg, tfdiags.Join(err, cfg.checkCalledModule(l.warn), cfg.evaluateStatics())
 }
 
-// recursion counts the modules above c that have the directory dir.
+// recursion returns the number of modules above c whose directory is dir.
 func (c *Config) recursion(dir string) int {
 	n := 0
 	for p := c.Parent; p != nil; p = p.Parent {
@@ -253,7 +253,7 @@ func (c *Config) request(call *ModuleCall) (*ModuleRequest, error) {
 		return req, tfdiags.Join(versionErr, tfdiags.Errorf("Unsuitable value type",
 			"Unsuitable value: the source must not be null.").At(call.SourceRange))
 	}
-	// If the version can't be evaluated, the source is a registry address too.
+	// A version argument that can't be evaluated still means that the source is a registry address.
 	source, err := addrs.ParseModuleSource(v.AsString(), req.Version != "" || versionErr != nil)
 	if err != nil {
 		return req, tfdiags.Join(versionErr, tfdiags.Errorf("Invalid module source address", "%s",

@@ -6,8 +6,8 @@ import (
 	"tofu/internal/addrs"
 )
 
-// Schemas of the content that blocks may have beyond that of the provider's, provisioner's or
-// module's schema. They are used for spelling suggestions.
+// Schemas of the arguments and nested blocks that this program adds to the schema of a provider,
+// provisioner or module. They are used for spelling suggestions.
 var (
 	managedMeta     = meta(managedKind.schema)
 	dataMeta        = meta(dataKind.schema)
@@ -19,7 +19,7 @@ var (
 		Blocks: []hcl.BlockHeaderSchema{{Type: "lifecycle"}}}
 )
 
-// meta returns the schema without reserved and escaping blocks.
+// meta returns the schema without reserved blocks and without "_" blocks.
 func meta(schema *hcl.BodySchema) *hcl.BodySchema {
 	out := &hcl.BodySchema{Attributes: schema.Attributes}
 	for _, block := range schema.Blocks {
@@ -45,8 +45,8 @@ func (r *Resource) Meta() *hcl.BodySchema {
 // Meta returns the schema of the meta-arguments and nested blocks that all provisioners support.
 func (p *Provisioner) Meta() *hcl.BodySchema { return provisionerMeta }
 
-// Meta returns the schema of the meta-arguments that all providers support; nil if there is no
-// provider block.
+// Meta returns the schema of the meta-arguments that all providers support. It returns nil if p is
+// nil.
 func (p *Provider) Meta() *hcl.BodySchema {
 	if p == nil {
 		return nil

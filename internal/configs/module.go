@@ -17,8 +17,9 @@ type moduleBuilder struct {
 	errs tfdiags.Diagnostics
 	warn tfdiags.Sink
 
-	requiredRange *hcl.Range          // of the required_providers block
-	repeated      []*RequiredProvider // providers required under a second local name
+	requiredRange *hcl.Range // range of the required_providers block
+	// entries for a provider that is required under more than one local name
+	repeated []*RequiredProvider
 }
 
 // newModule merges the primary files, which must not repeat declarations, and then applies the
@@ -38,14 +39,14 @@ func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Modu
 		LocalNames:        map[addrs.Provider]string{},
 	}}
 	all := slices.Concat(primary, overrides)
-	// A module for another version may use unknown blocks, so an incompatible version is the only
-	// error.
+	// A module written for another version may use unknown blocks. If the version is incompatible,
+	// that is therefore the only error reported.
 	compatible, err := checkVersions(all, warn)
 	if !compatible {
 		return mb.Module, err
 	}
-	// Files were decoded in parallel. From here on everything, including diagnostics, follows the
-	// order of the files.
+	// Files were decoded in parallel. From here on everything is in the order of the files,
+	// including diagnostics.
 	mb.errs = tfdiags.FromError(err)
 	for _, f := range all {
 		mb.Files = append(mb.Files, f.name)
@@ -66,7 +67,8 @@ func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Modu
 	}
 	mb.sorted = slices.SortedFunc(maps.Keys(mb.Resources), addrs.Resource.Compare)
 	mb.resolveProviders()
-	if len(mb.errs) == 0 { // an entry that could not be decoded would look undeclared
+	// an entry with errors is missing here, so providers that use it would look undeclared
+	if len(mb.errs) == 0 {
 		mb.checkLocalNames()
 	}
 	mb.checkImports()
@@ -82,7 +84,7 @@ func (mb *moduleBuilder) warnf(at hcl.Range, summary, detail string, args ...any
 	mb.warn(tfdiags.Warningf(summary, detail, args...).At(at))
 }
 
-// declare adds a declaration to its map, or reports the earlier declaration of the same name.
+// declare adds a declaration to its map. If the name is already declared, it adds an error instead.
 func declare[K comparable, V any](mb *moduleBuilder, into map[K]*V, key K, decl *V, at func(*V) hcl.Range, summary,
 	what string) {
 	if before, dup := into[key]; dup {
@@ -113,7 +115,7 @@ func (mb *moduleBuilder) addFile(f *file) {
 	}
 	for _, r := range f.resources {
 		// Data sources in check blocks share the namespace of all data sources, because references
-		// look the same.
+		// to both look the same.
 		kind := kindOf(r.Addr.Mode)
 		declare(mb, mb.Resources, r.Addr, r, (*Resource).at,
 			fmt.Sprintf("Duplicate %s %q configuration", kind.block, r.Addr.Type),
@@ -213,8 +215,8 @@ func (mb *moduleBuilder) requireProviders(block *requiredProviders) {
 	}
 }
 
-// checkImports reports import blocks with the same target, and those whose provider configuration
-// differs from the resource's.
+// checkImports reports import blocks with the same target, and import blocks whose provider
+// configuration differs from the resource's.
 func (mb *moduleBuilder) checkImports() {
 	seen := map[addrs.AbsInstance][]*Import{}
 	for _, im := range mb.Imports {

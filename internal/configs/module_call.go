@@ -24,7 +24,7 @@ func moduleSchema(sourceRequired bool) *hcl.BodySchema {
 
 var (
 	moduleSchemas = map[bool]*hcl.BodySchema{false: moduleSchema(true),
-		true: moduleSchema(false)} // by override
+		true: moduleSchema(false)} // schemas by whether the file is an override file
 	moduleLifecycleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "enabled"}}}
 )
 
@@ -72,7 +72,8 @@ func decodeModuleCall(d *decoder, block *hcl.Block) {
 			d.reserved(inner, "module")
 		}
 	}
-	// CheckArguments compares the arguments with the variables of the called module.
+	// The arguments are not checked here. CheckArguments compares them with the variables of the
+	// called module.
 	d.oneRepetition(repetition, "module instances")
 	d.file.calls = append(d.file.calls, c)
 }
@@ -107,7 +108,7 @@ func (d *decoder) passedProviders(attr *hcl.Attribute) []PassedProvider {
 		if in == nil || from == nil {
 			continue
 		}
-		d.expectNoKey(in) // the called module sees a single configuration
+		d.expectNoKey(in) // the configuration in the called module has no instances
 		rng := hcl.RangeBetween(pair.Key.Range(), pair.Value.Range())
 		if before, dup := first[in.Local()]; dup {
 			d.errorf(pair.Value.Range(), "Duplicate provider address",

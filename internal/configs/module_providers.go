@@ -15,7 +15,7 @@ func (m *Module) ProviderByLocalName(name string) addrs.Provider {
 	return addrs.DefaultProvider(name)
 }
 
-// declaredProvider is like ProviderByLocalName, for names in a providers argument. There
+// declaredProvider is like ProviderByLocalName, but for names in a providers argument. There
 // "terraform" refers to the built-in provider only if required_providers declares it.
 func (m *Module) declaredProvider(name string) addrs.Provider {
 	if m.RequiredProviders[name] == nil && name == addrs.BuiltinTerraform.Type {
@@ -24,7 +24,7 @@ func (m *Module) declaredProvider(name string) addrs.Provider {
 	return m.ProviderByLocalName(name)
 }
 
-// providerOf returns the provider of a resource with the provider argument ref, which may be nil.
+// providerOf returns the provider of a resource. ref is the resource's provider argument, or nil.
 func (m *Module) providerOf(addr addrs.Resource, ref *ProviderRef) addrs.Provider {
 	if ref != nil {
 		return m.ProviderByLocalName(ref.Name)
@@ -43,7 +43,7 @@ func (mb *moduleBuilder) resolveProviders() {
 	for addr, r := range mb.Resources {
 		r.ProviderAddr = mb.providerOf(addr, r.Provider)
 	}
-	// Functions and messages use the module's local name of a provider, declared or not.
+	// Provider functions and messages use a provider's local name even if it is not declared.
 	for provider, name := range mb.impliedLocalNames() {
 		if _, ok := mb.LocalNames[provider]; !ok {
 			mb.LocalNames[provider] = name
@@ -58,7 +58,7 @@ func (mb *moduleBuilder) checkLocalNames() {
 			"Provider %s with the local name %q was previously required as %q. A provider can be required only once.",
 			req.Provider.ForDisplay(), req.LocalName, mb.LocalNames[req.Provider])
 	}
-	byProvider := map[addrs.Provider][]string{} // local names of required_providers
+	byProvider := map[addrs.Provider][]string{} // local names in required_providers
 	for _, name := range slices.Sorted(maps.Keys(mb.RequiredProviders)) {
 		provider := mb.RequiredProviders[name].Provider
 		byProvider[provider] = append(byProvider[provider], name)

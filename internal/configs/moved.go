@@ -9,7 +9,8 @@ import (
 var movedSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "from", Required: true},
 	{Name: "to", Required: true}}}
 
-// decodeMoved decodes a moved block. How moves relate is known only once the whole tree is loaded.
+// decodeMoved decodes a moved block. How it relates to other moves can be checked only when the
+// whole tree is loaded.
 func decodeMoved(d *decoder, block *hcl.Block) {
 	before := len(d.errs)
 	content := d.content(block.Body, movedSchema)

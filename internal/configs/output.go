@@ -14,7 +14,8 @@ func outputSchema(valueRequired bool) *hcl.BodySchema {
 	}
 }
 
-var outputSchemas = map[bool]*hcl.BodySchema{false: outputSchema(true), true: outputSchema(false)} // by override
+// schemas by whether the file is an override file
+var outputSchemas = map[bool]*hcl.BodySchema{false: outputSchema(true), true: outputSchema(false)}
 
 // decodeOutput decodes an output block.
 func decodeOutput(d *decoder, block *hcl.Block) {

@@ -64,8 +64,8 @@ func (mb *moduleBuilder) missingBase(at hcl.Range, summary, what string) {
 }
 
 func (mb *moduleBuilder) overrideSettings(f *file) {
-	// The last block wins over both kinds, so that an override file can switch between a backend
-	// and a cloud block.
+	// The last block wins, whether it is a backend or a cloud block. An override file can therefore
+	// switch between the two.
 	for i, b := range f.backends {
 		if i > 0 {
 			mb.errorf(b.Range, "Duplicate backend configuration",
@@ -98,8 +98,8 @@ func (mb *moduleBuilder) overrideSettings(f *file) {
 	}
 }
 
-// overrideProvider applies a provider block to the one with the same name. A default configuration
-// needs no base, because every provider has one.
+// overrideProvider applies a provider block to the earlier one with the same name. A block without
+// an alias needs no earlier block, because every provider has a default configuration.
 func (mb *moduleBuilder) overrideProvider(p *Provider) {
 	base := mb.Providers[p.Local()]
 	switch {
@@ -130,7 +130,8 @@ func (mb *moduleBuilder) overrideVariable(base, over *Variable) {
 	if over.Default.Set {
 		base.Default, base.defaultExpr = over.Default, over.defaultExpr
 	} else if base.defaultExpr != nil && over.typeSet() {
-		base.Default.Value, _ = base.defaultExpr.Value(nil) // as written, before conversion to the base type
+		// default as written in the base, before conversion to the base's type
+		base.Default.Value, _ = base.defaultExpr.Value(nil)
 	}
 	if base.Default.Set {
 		mb.errs = mb.errs.AppendError(base.convertDefault(over.Range))
@@ -164,7 +165,7 @@ func (mb *moduleBuilder) overrideResource(base, over *Resource) {
 	override(&base.Provider, over.Provider)
 	base.Lifecycle = overrideLifecycle(*base.Lifecycle, over.Lifecycle)
 	override(&base.Connection, over.Connection)
-	if len(over.Provisioners) > 0 { // all of them: provisioners have no names to match
+	if len(over.Provisioners) > 0 { // replace all of them, because provisioners have no names to match
 		base.Provisioners = over.Provisioners
 	}
 	base.Config = overrideBody(base.Config, over.Config)
@@ -192,8 +193,8 @@ func overrideOpt[T any](base *Opt[T], over Opt[T]) {
 	}
 }
 
-// override replaces an argument of base unless over is the zero value, for arguments that are not
-// set.
+// override replaces an argument of base unless over is the zero value. It is for arguments whose
+// zero value means that they are not set.
 func override[T comparable](base *T, over T) {
 	var unset T
 	if over != unset {

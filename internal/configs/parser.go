@@ -20,10 +20,10 @@ import (
 // Parsers must be created with NewParser.
 type Parser struct {
 	fs   FS
-	peer *Parser // its decoded directories are used if their files are equal; may be nil
+	peer *Parser // another parser, whose decoded directories are reused if their files are equal; may be nil
 
 	mu      sync.Mutex
-	sources map[string]map[string][]byte // by directory and name
+	sources map[string]map[string][]byte // source text by directory and file name
 	modules map[string]*moduleEntry
 }
 
@@ -79,8 +79,8 @@ func (p *Parser) Module(dir string, warn tfdiags.Sink) (*Module, error) {
 	return entry.module, entry.err
 }
 
-// takeFromPeer sets entry to the peer's decoded directory, and reports whether it could. The peer must
-// have decoded the directory without errors, from equal files.
+// takeFromPeer sets entry to the peer's decoded directory and reports whether it did. The peer must
+// have decoded the directory without errors and from equal files.
 func (p *Parser) takeFromPeer(dir string, entry *moduleEntry) bool {
 	if p.peer == nil || !p.peer.has(dir) {
 		return false
@@ -117,7 +117,8 @@ func (p *Parser) has(dir string) bool {
 	return p.modules[dir] != nil
 }
 
-// Size returns the size of the source text that is kept of the files in a directory, in bytes.
+// Size returns the size of the source text that the parser keeps for the files in a directory, in
+// bytes.
 func (p *Parser) Size(dir string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,8 +129,8 @@ func (p *Parser) Size(dir string) int {
 	return size
 }
 
-// Forget drops a decoded directory, and the source text of the files in it. If the directory is
-// needed again, it is decoded again.
+// Forget drops a decoded directory and the source text of its files. If the directory is needed
+// later, it is decoded again.
 func (p *Parser) Forget(dir string) {
 	dir = filepath.Clean(dir)
 	p.mu.Lock()

@@ -11,17 +11,17 @@ import (
 	"tofu/internal/parallel"
 )
 
-// A file larger than wholeSize is parsed in pieces of about pieceSize. The HCL parser keeps about
-// 100 bytes per token until it is done and copies them as their number grows. In large files this
-// dominates the cost of parsing.
+// A file larger than wholeSize is parsed in pieces of about pieceSize bytes. The HCL parser keeps
+// about 100 bytes per token until it is done, and copies them as their number grows. In large files
+// this dominates the cost of parsing.
 const (
 	wholeSize = 1 << 14
 	pieceSize = 1 << 9
 )
 
 // parseNative parses native syntax. It cuts a large file between blocks and parses the pieces in
-// parallel. A cut may be wrong inside a heredoc that contains code. The piece then fails to parse,
-// and the whole file is parsed instead, as for any file with errors.
+// parallel. If a heredoc contains code, a cut may be inside of it. A piece then fails to parse, and
+// the whole file is parsed instead, as for any file with errors.
 func parseNative(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
 	if len(src) > wholeSize {
 		if body := parsePieces(name, cut(src, pieceSize)); body != nil {
@@ -37,8 +37,9 @@ type piece struct {
 	start hcl.Pos
 }
 
-// cut splits src where a line with only a closing brace is followed by a line that begins with a
-// letter. Inside a block comment that could go unnoticed, so files that may have one are not cut.
+// cut splits src wherever a line with only a closing brace is followed by a line that begins with a
+// letter. A cut inside a block comment might not cause an error, so files that may have one are not
+// cut.
 func cut(src []byte, size int) []piece {
 	if bytes.Contains(src, []byte("/*")) {
 		return nil
@@ -73,7 +74,7 @@ func parsePieces(name string, pieces []piece) *hclsyntax.Body {
 		return nil
 	}
 	bodies := make([]*hclsyntax.Body, len(pieces))
-	var wrong atomic.Bool // the remaining pieces need no parsing
+	var wrong atomic.Bool // a piece has errors, so the remaining pieces need not be parsed
 	parallel.Each(len(pieces), runtime.GOMAXPROCS(0), func(i int) {
 		if wrong.Load() {
 			return

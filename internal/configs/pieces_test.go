@@ -27,7 +27,7 @@ func TestPieces(t *testing.T) {
 	}{
 		{"blocks", many(""), true},
 		{"empty lines", "\n\n" + many("\n\n\n") + "\n", true},
-		{"comments", many("# resource\n}\n// }\n"), false}, // a lone brace is an error
+		{"comments", many("# resource\n}\n// }\n"), false}, // a closing brace alone is an error
 		{"comments between", "# first\n" + many("# next\n"), false},
 		{"no final newline", strings.TrimSuffix(many(""), "\n"), true},
 		{"nested", many("locals {\n  x = {\n    y = [\n{\n}\n]\n  }\n}\n"), true},

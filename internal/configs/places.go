@@ -7,8 +7,8 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// Places returns where a body sets attributes and has blocks of the schema, by name: the ranges of
-// whole attributes and blocks. In the JSON syntax the range of a block is only its beginning.
+// Places returns, by name, where a body sets the attributes and blocks of the schema. The ranges
+// cover whole attributes and blocks. In JSON syntax the range of a block covers only its beginning.
 func Places(body hcl.Body, schema *configschema.Block) map[string][]hcl.Range {
 	want := &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "dynamic", LabelNames: []string{"type"}}}}
 	for name := range schema.Attributes {

@@ -32,9 +32,9 @@ func (ck *providerCheck) warnf(at hcl.Range, summary, detail string, args ...any
 	ck.warn(tfdiags.Warningf(summary, detail, args...).At(at))
 }
 
-// module checks cfg and the modules below it. Repeated is the position of a count, for_each,
-// enabled or depends_on argument in a call on the path to cfg, which modules with provider
-// configurations of their own don't support, or nil if there is none.
+// module checks cfg and the modules below it. repeated is the position of a count, for_each,
+// enabled or depends_on argument in a call on the path to cfg, or nil if there is none. Modules
+// with provider configurations of their own can't be called with these arguments.
 func (ck *providerCheck) module(cfg *Config, repeated *hcl.Range) {
 	if cfg.Parent != nil {
 		ck.ownConfigurations(cfg, repeated)
@@ -64,8 +64,8 @@ func (ck *providerCheck) module(cfg *Config, repeated *hcl.Range) {
 	}
 }
 
-// repetition returns the position of an argument that makes several instances of the call or makes
-// it wait, or nil if there is none.
+// repetition returns the position of a count, for_each, enabled or depends_on argument of the call,
+// or nil if there is none.
 func (c *ModuleCall) repetition() *hcl.Range {
 	for _, expr := range []hcl.Expression{c.Count, c.ForEach, c.Enabled} {
 		if expr != nil {
@@ -88,8 +88,8 @@ func refsOf(call *ModuleCall) []*ProviderRef {
 	return out
 }
 
-// empty reports whether a provider block in a called module has no settings. Such blocks are the
-// old way to declare a required provider configuration.
+// empty reports whether a provider block in a called module has no settings. Such a block is the
+// old way to declare that the caller must pass a provider configuration.
 func (p *Provider) empty() bool {
 	if p.VersionText != "" {
 		return false
@@ -201,8 +201,9 @@ func (ck *providerCheck) key(cfg *Config, ref *ProviderRef, what string) {
 	}
 }
 
-// sameForEach warns about a for_each that removes a provider configuration together with the
-// objects that need it to be destroyed.
+// sameForEach warns if a resource or module has the same for_each as its provider configuration.
+// Removing an element would then remove the configuration together with the objects, which need it
+// to be destroyed.
 func (ck *providerCheck) sameForEach(cfg *Config, forEach hcl.Expression, what string, refs ...*ProviderRef) {
 	if forEach == nil {
 		return

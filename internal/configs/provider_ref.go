@@ -8,8 +8,8 @@ import (
 )
 
 // providerRef decodes a reference to a provider configuration: "name", "name.alias" or
-// "name.alias[key]" with an arbitrary expression as key. It returns nil if expr is not such a
-// reference. Messages name the argument that contains it.
+// "name.alias[key]", whose key may be any expression. It returns nil if expr is not such a
+// reference. argument is the name of the argument, for messages.
 func (d *decoder) providerRef(expr hcl.Expression, argument string) *ProviderRef {
 	const summary = "Invalid provider configuration reference"
 	expr = d.nativeExpr(expr)

@@ -17,20 +17,22 @@ type ProviderUse struct {
 	Block *Provider
 	// Module is the module of the configuration.
 	Module *Config
-	// Key selects the instance of a configuration with for_each; nil for one without. It is
-	// evaluated in KeyModule: per resource instance if that is the resource's own module, else per
-	// module instance.
+	// Key selects the instance of a configuration with for_each. It is nil if the configuration has
+	// no for_each. It is evaluated in KeyModule: once per resource instance if that is the
+	// resource's own module, else once per module instance.
 	Key       hcl.Expression
 	KeyModule *Config
-	// KeyCall is the call whose providers argument has the key; nil if the resource itself has it.
+	// KeyCall is the call whose providers argument contains the key. It is nil if the resource
+	// itself contains the key.
 	KeyCall *ModuleCall
-	// Expected reports that the configuration is missing but declared in configuration_aliases of
-	// the root module, which is meant to be called by another module.
+	// Expected reports that there is no configuration, but configuration_aliases of the root module
+	// declares it. Such a root module is meant to be called by another module.
 	Expected bool
 }
 
 // ProviderFor returns the configuration for a resource of this module with the given provider and
-// provider argument, which may be nil. It returns false if there is no configuration of that alias.
+// provider argument, which may be nil. It returns false if there is no configuration with the
+// alias.
 func (c *Config) ProviderFor(ref *ProviderRef, provider addrs.Provider) (ProviderUse, bool) {
 	use := ProviderUse{}
 	alias := ""
@@ -48,13 +50,14 @@ func (c *Config) ProviderOf(r *Resource) (ProviderUse, bool) {
 	return c.ProviderFor(r.Provider, r.ProviderAddr)
 }
 
-// ProviderForLocal is like ProviderFor, for the local name of a configuration, as in calls of
-// provider functions.
+// ProviderForLocal is like ProviderFor, but takes the local name of a configuration, as written in
+// calls of provider functions.
 func (c *Config) ProviderForLocal(local addrs.LocalProviderConfig) (ProviderUse, bool) {
 	return c.resolve(c.Module.ProviderByLocalName(local.LocalName), local.Alias, ProviderUse{})
 }
 
-// resolve searches c and, for passed and inherited configurations, its callers.
+// resolve looks for the configuration in c. If the configuration is passed or inherited, it
+// continues in the calling modules.
 func (c *Config) resolve(provider addrs.Provider, alias string, use ProviderUse) (ProviderUse, bool) {
 	if c.Parent != nil {
 		if from := c.passedFor(provider, alias); from != nil {
@@ -87,14 +90,15 @@ func (c *Config) passedFor(provider addrs.Provider, alias string) *ProviderRef {
 	return nil
 }
 
-// providerBlock returns the block of a configuration by provider, whatever its local name.
+// providerBlock returns the block that configures a provider, under any of the provider's local
+// names.
 func (m *Module) providerBlock(provider addrs.Provider, alias string) *Provider {
 	if name, ok := m.LocalNames[provider]; ok {
 		if p := m.Providers[addrs.LocalProviderConfig{LocalName: name, Alias: alias}]; p != nil {
 			return p
 		}
 	}
-	for local, p := range m.Providers { // the provider has a second local name
+	for local, p := range m.Providers { // the provider may have a second local name
 		if local.Alias == alias && p.Provider == provider {
 			return p
 		}
@@ -116,9 +120,9 @@ func (m *Module) expects(provider addrs.Provider, alias string) bool {
 // Requirement is a module's requirement of a provider.
 type Requirement struct {
 	Provider    addrs.Provider
-	Constraints constraints.IntersectionSpec // nil: any version
+	Constraints constraints.IntersectionSpec // nil if any version is acceptable
 	Module      addrs.Module
-	Range       hcl.Range // of the constraint, or of a block that uses the provider
+	Range       hcl.Range // range of the constraint, or of a block that uses the provider
 }
 
 // ProviderRequirements returns the requirements of all modules of the tree for each provider they

@@ -14,7 +14,7 @@ var provisionerSchema = &hcl.BodySchema{
 	Blocks:     []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "connection"}, {Type: "lifecycle"}},
 }
 
-// ConnectionBody returns the connection arguments of the provisioner, merged over those of its
+// ConnectionBody returns the provisioner's connection arguments, which override those of its
 // resource. It returns nil if neither has a connection block.
 func (p *Provisioner) ConnectionBody(outer *Connection) hcl.Body {
 	switch {
@@ -77,9 +77,9 @@ func (d *decoder) provisioner(block *hcl.Block) *Provisioner {
 	return p
 }
 
-// destroyProvisioners checks the references of destroy-time provisioners: all objects but the
-// resource itself may be gone when they run. The resource's connection serves provisioners without
-// one.
+// destroyProvisioners checks the references of destroy-time provisioners. When they run, all
+// objects other than the resource itself may be gone. The resource's connection block is checked
+// too, because provisioners without a connection block use it.
 func (d *decoder) destroyProvisioners(provisioners []*Provisioner, connection *Connection) {
 	found := false
 	for _, p := range provisioners {
@@ -98,7 +98,7 @@ func (d *decoder) destroyProvisioners(provisioners []*Provisioner, connection *C
 }
 
 func (d *decoder) onlyOwnReferences(body hcl.Body) {
-	attrs, _ := body.JustAttributes() // nested blocks need the provisioner's schema
+	attrs, _ := body.JustAttributes() // nested blocks can't be checked without the provisioner's schema
 	for _, attr := range sortedAttributes(attrs) {
 		for _, traversal := range funcs.Variables(attr.Expr) {
 			ref, err := addrs.ParseRef(traversal, addrs.ModuleScope)

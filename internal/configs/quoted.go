@@ -7,8 +7,9 @@ import (
 )
 
 // unquote converts a reference or keyword in quotes, as in old configurations, to the expression it
-// means. It warns about the quotes and drops what can't be parsed. Other expressions are returned
-// unchanged, as are strings in JSON, where quotes are the only way.
+// stands for. It warns about the quotes, and adds an error if the text can't be parsed. Other
+// expressions are returned unchanged. So are strings in JSON, which can't be written without
+// quotes.
 func (d *decoder) unquote(expr hcl.Expression, what string) hcl.Expression {
 	if key, ok := expr.(*hclsyntax.ObjectConsKeyExpr); ok && !key.ForceNonLiteral {
 		expr = key.Wrapped
@@ -22,7 +23,7 @@ func (d *decoder) unquote(expr hcl.Expression, what string) hcl.Expression {
 		return expr
 	}
 	start := tmpl.Range().Start
-	start.Column, start.Byte = start.Column+1, start.Byte+1 // the opening quote
+	start.Column, start.Byte = start.Column+1, start.Byte+1 // skip the opening quote
 	traversal, diags := hclsyntax.ParseTraversalAbs([]byte(val.AsString()), tmpl.Range().Filename, start)
 	d.addHCL(diags)
 	d.warnf(tmpl.Range(), "Quoted "+what+" are deprecated",

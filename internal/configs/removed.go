@@ -97,7 +97,7 @@ func (d *decoder) removedFrom(r *Removed, expr hcl.Expression) {
 		}
 	}
 	switch target.Resource.Mode {
-	// A plan can neither destroy nor forget these.
+	// A plan can neither destroy nor forget data sources and ephemeral resources.
 	case addrs.Data:
 		d.errorf(expr.Range(), "Data source address is not allowed",
 			"Data sources can't be destroyed. To remove one from the state, remove its block.")

@@ -28,8 +28,7 @@ func decodeRequiredProviders(d *decoder, block *hcl.Block) *requiredProviders {
 	out := &requiredProviders{rng: block.DefRange}
 	attrs, diags := block.Body.JustAttributes()
 	d.addHCL(diags)
-	// After such an error, missing entries would cause follow-up errors wherever their names are
-	// used.
+	// Without an entry, every use of its name would cause a follow-up error.
 	if diags.HasErrors() {
 		return out
 	}
@@ -49,7 +48,7 @@ func (d *decoder) requiredProvider(attr *hcl.Attribute) *RequiredProvider {
 		return nil
 	}
 	pairs, diags := hcl.ExprMap(attr.Expr)
-	if diags.HasErrors() { // old form: a version constraint only, of a provider in the default namespace
+	if diags.HasErrors() { // old form: only a version constraint, for a provider in the default namespace
 		d.requiredVersionOnly(attr, req)
 	} else {
 		for _, pair := range pairs {

@@ -14,7 +14,7 @@ import (
 type resourceKind struct {
 	mode   addrs.ResourceMode
 	block  string // the block type
-	noun   string // for messages
+	noun   string // name of the kind, for messages
 	plural string
 	schema *hcl.BodySchema
 }
@@ -22,8 +22,8 @@ type resourceKind struct {
 var commonAttributes = []hcl.AttributeSchema{{Name: "count"}, {Name: "for_each"}, {Name: "provider"},
 	{Name: "depends_on"}}
 
-// The schema of ephemeral resources has the blocks of managed ones, for a specific error. In data
-// blocks they are left to the provider's schema, which normally rejects them.
+// The schema of ephemeral resources includes the blocks of managed ones, so that the error for them
+// is specific. In data blocks they are left to the provider's schema, which normally rejects them.
 var (
 	managedKind = &resourceKind{addrs.Managed, "resource", "resource", "resources", &hcl.BodySchema{
 		Attributes: commonAttributes,
@@ -46,7 +46,7 @@ func decodeManaged(d *decoder, block *hcl.Block)   { d.resource(managedKind, blo
 func decodeData(d *decoder, block *hcl.Block)      { d.resource(dataKind, block, nil) }
 func decodeEphemeral(d *decoder, block *hcl.Block) { d.resource(ephemeralKind, block, nil) }
 
-// resource decodes a resource block of any kind. Check is the check block that contains it, or nil.
+// resource decodes a resource block of any kind. check is the check block that contains it, or nil.
 func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *Resource {
 	before := len(d.errs)
 	content, rest := d.partial(block.Body, kind.schema)
@@ -94,7 +94,7 @@ func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *
 	}
 	d.oneRepetition(repetition, kind.plural)
 	d.destroyProvisioners(r.Provisioners, r.Connection)
-	// A resource with errors is declared too, so that references to it are not errors as well.
+	// A resource with errors is declared too, so that references to it don't cause further errors.
 	if check == nil || len(d.errs) == before {
 		d.file.resources = append(d.file.resources, r)
 	}

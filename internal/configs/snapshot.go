@@ -18,7 +18,7 @@ import (
 // Snapshot holds the files of a loaded configuration and the location of each module. A saved plan
 // contains one, so that apply uses the planned configuration.
 type Snapshot struct {
-	Files   map[string][]byte // by file name, as in diagnostics
+	Files   map[string][]byte // content by file name; names are the same as in diagnostics
 	Modules []SnapshotModule  // sorted by path; the root first
 }
 
@@ -26,7 +26,7 @@ type Snapshot struct {
 type SnapshotModule struct {
 	Path            addrs.Module
 	Dir             string
-	Source, Version string // as in Config
+	Source, Version string // same as the fields of Config
 }
 
 // Snapshot returns a snapshot from which the whole tree can be loaded again.
@@ -46,8 +46,9 @@ func (c *Config) Snapshot() *Snapshot {
 	return out
 }
 
-// LoadSnapshot loads the tree of a snapshot. Directories that opts.Parser, which may be nil, has
-// decoded from equal files are not decoded again. opts.Resolve is ignored.
+// LoadSnapshot loads the module tree of a snapshot. opts.Parser may be nil. If it has already
+// decoded a directory from equal files, the directory is not decoded again. opts.Resolve is
+// ignored.
 func LoadSnapshot(ctx context.Context, s *Snapshot, opts *LoadOptions, warn tfdiags.Sink) (*Config, error) {
 	with := LoadOptions{}
 	if opts != nil {

@@ -33,7 +33,7 @@ type staticEnv struct {
 	base      string     // see LoadOptions.Base
 	unknown   bool       // some root variables are not known yet
 	mu        sync.Mutex // held during evaluation, which caches results
-	depth     int        // nesting depth of symbols under evaluation
+	depth     int        // current nesting depth of symbol evaluation
 }
 
 func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv {
@@ -66,7 +66,7 @@ type staticScope struct {
 type staticResult struct {
 	value cty.Value
 	errs  tfdiags.Diagnostics
-	busy  bool // under evaluation
+	busy  bool // evaluation is in progress
 	// unsuitable reports a value of the wrong type. It causes one diagnostic; users of the symbol
 	// see an unknown value of the right type.
 	unsuitable bool
@@ -76,13 +76,13 @@ func newStaticScope(cfg *Config, env *staticEnv) *staticScope {
 	return &staticScope{cfg: cfg, env: env, memo: map[addrs.Referenceable]*staticResult{}}
 }
 
-// StaticEval evaluates an expression of this module, which may use only variables, local values,
-// paths and functions, and converts the result to want. User names the setting that needs the
+// StaticEval evaluates an expression of this module and converts the result to want. The expression
+// may use only variables, local values, paths and functions. user names the setting that needs the
 // value, such as "module.net.source". The value may end up in public places, so sensitive and
 // ephemeral values are errors.
 func (c *Config) StaticEval(expr hcl.Expression, want cty.Type, user string) (cty.Value, error) {
 	v, err := c.staticValue(expr, user)
-	// The conversion's error message may contain the value, so marks are checked first.
+	// The conversion's error message may contain the value, so the marks are checked first.
 	if err = tfdiags.Join(err, refuseMarks(v, user, expr.Range())); err != nil {
 		return cty.UnknownVal(want), err
 	}
@@ -118,8 +118,8 @@ func (c *Config) staticConvert(v cty.Value, want cty.Type, expr hcl.Expression, 
 	return v, nil
 }
 
-// checkKnown returns an error if a value is not wholly known because root variables are not known
-// yet.
+// checkKnown returns an error if a value is not wholly known because it depends on root variables
+// that are not known yet.
 func (e *staticEnv) checkKnown(v cty.Value, user string, at hcl.Range) error {
 	if !e.unknown || v.IsWhollyKnown() {
 		return nil
@@ -129,8 +129,8 @@ func (e *staticEnv) checkKnown(v cty.Value, user string, at hcl.Range) error {
 			"Give that variable a value.", user).At(at)
 }
 
-// StaticBody decodes a body of this module with a schema, with the limits of StaticEval. The value
-// keeps its marks.
+// StaticBody decodes a body of this module according to a schema. The restrictions of StaticEval
+// apply. The value keeps its marks.
 func (c *Config) StaticBody(body hcl.Body, schema *configschema.Block, user string) (cty.Value, error) {
 	c.static.env.mu.Lock()
 	defer c.static.env.mu.Unlock()
@@ -145,14 +145,15 @@ func (c *Config) StaticBody(body hcl.Body, schema *configschema.Block, user stri
 	return v, c.static.env.checkKnown(v, user, body.MissingItemRange())
 }
 
-// StaticScope returns an evaluation scope with the limits of StaticEval, for callers that decode
-// bodies themselves.
+// StaticScope returns an evaluation scope with the restrictions of StaticEval. It is for callers
+// that decode bodies themselves.
 func (c *Config) StaticScope(user string, at hcl.Range) *lang.Scope {
 	return &lang.Scope{Data: lockedData{&staticData{c.static, c.static.name(user), at}},
 		Functions: c.static.env.functions()}
 }
 
-// lockedData is staticData for evaluation that starts outside this package.
+// lockedData is a staticData that takes the lock. It is for evaluation that starts outside of this
+// package.
 type lockedData struct{ *staticData }
 
 func (d lockedData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
@@ -232,7 +233,7 @@ func (c *Config) constant(v *Variable) error {
 type staticData struct {
 	scope *staticScope
 	user  string    // the setting that needs the value, for messages
-	at    hcl.Range // where errors in symbols are reported again
+	at    hcl.Range // where errors in symbols are repeated
 }
 
 func (d *staticData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {

@@ -8,16 +8,16 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// maxRepeated limits how many diagnostics of a failed symbol are repeated for further users; the
-// first user gets all of them. Without a limit, symbols that use others twice would double the
-// diagnostics at each step.
+// maxRepeated limits how many diagnostics of a failed symbol are repeated for each further user of
+// the symbol. The first user gets all of them. Without a limit, a chain of symbols that each use
+// the previous one twice would double the diagnostics at each step.
 const maxRepeated = 20
 
-// maxChain limits the depth of nested evaluations, which use the stack.
+// maxChain limits the depth of nested evaluations, because each needs stack space.
 const maxChain = 10_000
 
-// symbol returns the static value of a declared variable or local value. If it has none, the error
-// also names the user.
+// symbol returns the static value of a declared variable or local value. If there is none, the
+// error also names the user of the symbol.
 func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, error) {
 	s := d.scope
 	result, known := s.memo[subject]
@@ -34,7 +34,7 @@ func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, error) {
 		value, err := s.evaluate(subject)
 		result.value, result.errs = value, tfdiags.FromError(err)
 		result.busy = false
-	case result.busy: // a symbol further up the stack
+	case result.busy: // the symbol is already under evaluation further up the stack, so there is a cycle
 		return cty.DynamicVal, tfdiags.Errorf("Circular reference", "%s refers to itself.",
 			s.name(subject.String())).At(s.declared(subject))
 	}
@@ -80,7 +80,7 @@ func (s *staticScope) evaluate(subject addrs.Referenceable) (cty.Value, error) {
 		}
 		final, err := v.Final(val)
 		if err != nil {
-			// The value is reported only here: users of the variable see an unknown value.
+			// The error is reported only here, because users of the variable see an unknown value.
 			s.memo[subject].unsuitable = true
 			return final, tfdiags.Errorf("Invalid value for input variable",
 				"The value given%s is not suitable for %s, which is declared at %s: %s.",
@@ -99,8 +99,8 @@ func (s *staticScope) origin(v *Variable) string {
 	return ""
 }
 
-// argument returns the value set for a variable: by the module call or, in the root module, by the
-// user. It is cty.NilVal if there is none.
+// argument returns the value set for a variable by the module call or, in the root module, by the
+// user. It returns cty.NilVal if there is no value.
 func (s *staticScope) argument(v *Variable) (cty.Value, error) {
 	if s.cfg.Call != nil {
 		return s.callArgument(v)
@@ -129,8 +129,8 @@ func (s *staticScope) callArgument(v *Variable) (cty.Value, error) {
 	call := s.cfg.Call
 	attrs, _ := call.Config.JustAttributes() // CheckArguments reports errors in arguments
 	if attr, ok := attrs[v.Name]; ok {
-		// The argument is evaluated in the caller's scope, but it is the variable that needs the
-		// value.
+		// The argument is evaluated in the caller's scope, but messages say that the variable needs
+		// the value.
 		parent := s.cfg.Parent.static
 		user := s.name(addrs.InputVariable{Name: v.Name}.String())
 		scope := parent.scope("", attr.Range)

@@ -90,8 +90,8 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestStaticErrorsAreBounded checks that symbols that use others several times don't multiply the
-// diagnostics.
+// TestStaticErrorsAreBounded checks that the number of diagnostics doesn't multiply when symbols
+// use others several times.
 func TestStaticErrorsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("-- main.tf --\nlocals {\n  a0 = nope.x\n  b0 = nope.x\n")
@@ -105,8 +105,8 @@ func TestStaticErrorsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSnapshotWithParser checks that a snapshot shares the directories that another parser has
-// decoded from the same files, and no others.
+// TestSnapshotWithParser checks that loading a snapshot reuses the directories that another parser
+// has decoded from the same files, and no others.
 func TestSnapshotWithParser(t *testing.T) {
 	vars := map[string]Given{"where": {Val: cty.StringVal("m")}}
 	cfg := load(t, staticText, &LoadOptions{Variables: vars})

@@ -4,7 +4,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// terraformSchema includes arguments of other programs, which have no effect.
+// terraformSchema includes arguments that only other programs use. They have no effect.
 var terraformSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{{Name: "required_version"}, {Name: "experiments"}, {Name: "language"}},
 	Blocks: []hcl.BlockHeaderSchema{

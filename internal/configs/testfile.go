@@ -18,13 +18,13 @@ type TestFile struct {
 	// Mocks are mocked provider configurations. They take precedence over Providers.
 	Mocks     map[addrs.LocalProviderConfig]*MockProvider
 	Overrides []*Override
-	Runs      []*TestRun // names may repeat
+	Runs      []*TestRun // run blocks in source order; names may repeat
 }
 
 // TestRun is a run block: one plan or apply, and assertions on the result.
 type TestRun struct {
 	Name      string
-	Plan      bool // plan without apply
+	Plan      bool // command = plan: no apply
 	Options   TestOptions
 	Variables map[string]hcl.Expression
 	Module    *TestModule // the module under test; nil for the root module
@@ -60,7 +60,7 @@ const (
 // Override is an override_resource, override_data or override_module block.
 type Override struct {
 	Kind        OverrideKind
-	Target      addrs.Target // without keys of module instances
+	Target      addrs.Target // address without module instance keys
 	Values      cty.Value    // an object; empty if not set
 	TargetRange hcl.Range
 	Range       hcl.Range
@@ -69,7 +69,7 @@ type Override struct {
 // MockProvider is a mock_provider block.
 type MockProvider struct {
 	*Provider
-	Resources map[string]cty.Value // defaults by resource type
+	Resources map[string]cty.Value // default attribute values by resource type
 	Data      map[string]cty.Value
 	Overrides []*Override
 
@@ -217,7 +217,7 @@ func (d *decoder) testOptions(block *hcl.Block) TestOptions {
 }
 
 // testModule decodes a run's module block. The module's path in the modules manifest consists of
-// the names of the file and the run.
+// the name of the file and the name of the run.
 func (d *decoder) testModule(file, run string, block *hcl.Block) *TestModule {
 	attrs := d.content(block.Body, testModuleSchema).Attributes
 	call := &ModuleCall{Name: run, Config: hcl.EmptyBody(), Range: block.DefRange}
@@ -230,7 +230,7 @@ func (d *decoder) testModule(file, run string, block *hcl.Block) *TestModule {
 	return &TestModule{Call: call, Path: testModulePath(file, run)}
 }
 
-// testProvider decodes a provider block. Names in it are resolved in the module under test.
+// testProvider decodes a provider block. Names in it are resolved in the module that the run tests.
 func (d *decoder) testProvider(f *TestFile, block *hcl.Block) {
 	inner := &decoder{file: &file{}, warn: d.warn}
 	decodeProvider(inner, block)

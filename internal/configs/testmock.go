@@ -169,8 +169,8 @@ func (d *decoder) constantObject(attr *hcl.Attribute) cty.Value {
 // OverrideOf returns the mock provider's override of an instance, or nil.
 func (m *MockProvider) OverrideOf(addr addrs.AbsInstance) *Override { return m.byTarget.Of(addr) }
 
-// OverrideTable maps resources and instance keys to overrides. The key of an override for all
-// instances is NoKey.
+// OverrideTable holds overrides by resource and instance key. An override for all instances has the
+// key NoKey.
 type OverrideTable map[addrs.ConfigResource]map[addrs.InstanceKey]*Override
 
 // Add adds an override. It returns the earlier override of the same target, or nil.
@@ -193,7 +193,8 @@ func (t OverrideTable) Of(addr addrs.AbsInstance) *Override {
 	return byKey[addrs.NoKey]
 }
 
-// Defaults returns the default values for instances of r's type, by default an empty object.
+// Defaults returns the default attribute values for resources of r's type. If there are none, it
+// returns an empty object.
 func (m *MockProvider) Defaults(r addrs.Resource) cty.Value {
 	if m == nil {
 		return cty.EmptyObjectVal

@@ -28,7 +28,7 @@ var testExtensions = extensions{
 }
 
 // TestFiles reads the test files in the root module's directory and in testDir, which is relative
-// to it. The result is sorted by name.
+// to the root module's directory. The result is sorted by name.
 func (p *Parser) TestFiles(root, testDir string, warn tfdiags.Sink) ([]*TestFile, error) {
 	names := p.listTests(root)
 	var errs tfdiags.Diagnostics
@@ -67,7 +67,7 @@ func (p *Parser) TestFiles(root, testDir string, warn tfdiags.Sink) ([]*TestFile
 func (p *Parser) listTests(dir string) []string {
 	entries, err := p.fs.ReadDir(filepath.Clean(dir))
 	if err != nil {
-		return nil // the caller reports it if necessary
+		return nil // the caller reports the error if necessary
 	}
 	var out []string
 	for name := range testExtensions.among(entries) {
@@ -138,8 +138,8 @@ func (o *Overlay) root(m *Module) *Module {
 	return &out
 }
 
-// module returns a called module. An overridden one has only its variables, and the outputs of the
-// overlay.
+// module returns a called module. If the overlay has outputs for it, the result has only the
+// module's variables and those outputs.
 func (o *Overlay) module(path addrs.Module, m *Module) *Module {
 	if o == nil {
 		return m

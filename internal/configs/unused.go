@@ -13,8 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// UnusedAttributes warns about attributes in object constructors that conversion to ty drops, which
-// usually are misspelled names. It checks nested constructors too.
+// UnusedAttributes warns about attributes in object constructors that are dropped in the conversion
+// to ty. Usually their names are misspelled. It checks nested constructors too.
 func UnusedAttributes(expr hcl.Expression, ty cty.Type, warn tfdiags.Sink) {
 	if made, ok := expr.(*hclsyntax.ForExpr); ok && ty.IsCollectionType() {
 		UnusedAttributes(made.ValExpr, ty.ElementType(), warn)
@@ -59,7 +59,7 @@ func UnusedAttributes(expr hcl.Expression, ty cty.Type, warn tfdiags.Sink) {
 
 func pairsOf(expr hcl.Expression) []hcl.KeyValuePair {
 	pairs, diags := hcl.ExprMap(expr)
-	if diags.HasErrors() || json.IsJSONExpression(expr) { // JSON is usually generated
+	if diags.HasErrors() || json.IsJSONExpression(expr) { // JSON is usually generated, so don't warn
 		return nil
 	}
 	return pairs

@@ -18,10 +18,11 @@ import (
 type TypeConstraint struct {
 	// Type is the type of the values; cty.DynamicPseudoType if not declared.
 	Type cty.Type
-	// WithOptional is the same type with its optional attributes marked, for conversion.
+	// WithOptional is the same type, but its optional attributes are marked as such. Conversion
+	// uses it.
 	WithOptional cty.Type
 	Defaults     *typeexpr.Defaults // nil if no optional attribute has a default
-	// Literal reports that the text of a value is the value itself, and not an expression.
+	// Literal reports that the text of a value is the value itself, not an expression.
 	Literal bool
 }
 
@@ -33,7 +34,8 @@ var variableSchema = &hcl.BodySchema{
 	Blocks: []hcl.BlockHeaderSchema{{Type: "validation"}},
 }
 
-// metaArguments of module calls can't be variable names: callers could not set such variables.
+// metaArguments lists the meta-arguments of module calls. Variables can't have these names, because
+// callers could not set them.
 var metaArguments = map[string]bool{
 	"source": true, "version": true, "providers": true, "count": true, "for_each": true, "lifecycle": true,
 	"depends_on": true, "locals": true,
@@ -111,7 +113,7 @@ func (v *Variable) NoValue() tfdiags.Diagnostic {
 		v.Name, v.Name).At(v.Range)
 }
 
-// DeprecationText returns the warning for users who set the deprecated variable.
+// DeprecationText returns the warning for users who set the variable although it is deprecated.
 func (v *Variable) DeprecationText() string {
 	return fmt.Sprintf("The variable %q is deprecated:\n%s", v.Name, v.Deprecated)
 }
@@ -139,8 +141,8 @@ func (d *decoder) variableDefault(v *Variable, attr *hcl.Attribute) {
 		val = cty.DynamicVal
 	}
 	v.Default = Opt[cty.Value]{Value: val, Set: true}
-	// In an override file without a type, the base declaration's type applies, so the conversion
-	// waits for the merge.
+	// An override file without a type uses the base declaration's type, so the conversion happens
+	// after the merge.
 	if d.override && !v.typeSet() || diags.HasErrors() {
 		return
 	}

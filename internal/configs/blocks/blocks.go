@@ -42,12 +42,12 @@ type Checker interface{ Check() error }
 // Docs are sentences about attributes and nested blocks, by name.
 type Docs map[string]string
 
-// Documented is implemented by pointers to structs whose fields have descriptions. A struct that is
-// embedded has its own.
+// Documented is implemented by pointers to structs whose fields have descriptions. An embedded
+// struct describes its own fields.
 type Documented interface{ Docs() Docs }
 
-// Deprecating is implemented by pointers to structs that have deprecated fields. Deprecated returns
-// the advice of the warning if one of them is set.
+// Deprecating is implemented by pointers to structs with deprecated fields. Deprecated returns the
+// advice for the warning if a deprecated field is set, by field name.
 type Deprecating interface{ Deprecated() Docs }
 
 // Invalid returns an error about an argument; path leads from the block to the argument. The reason
@@ -124,7 +124,8 @@ func fields(v reflect.Value) []field {
 	for i := range v.NumField() {
 		sf := v.Type().Field(i)
 		tag, ok := sf.Tag.Lookup("cfg")
-		if sf.Anonymous && !ok && sf.Type.Kind() == reflect.Struct { // arguments that several drivers share
+		// arguments that several drivers share are in embedded structs
+		if sf.Anonymous && !ok && sf.Type.Kind() == reflect.Struct {
 			out = append(out, fields(v.Field(i))...)
 			continue
 		}
@@ -184,8 +185,8 @@ func (f *field) attribute() *configschema.Attribute {
 	return a
 }
 
-// Values returns the arguments of a decoded configuration by name. Nested ones are maps of this
-// form or lists of them.
+// Values returns the arguments of a decoded configuration by name. Nested blocks and objects are
+// maps of the same form, or lists of such maps.
 func Values(config any) map[string]any {
 	v := reflect.ValueOf(config)
 	if v.Kind() == reflect.Pointer {
@@ -222,9 +223,9 @@ func nestedValues(v reflect.Value) any {
 	return values(v)
 }
 
-// Decode decodes an object that conforms to the schema into config. Absent and null attributes are
-// set from the environment or to their defaults. The diagnostics of the error have attribute paths,
-// and so do the warnings about deprecated attributes.
+// Decode decodes an object that conforms to the schema into config. Absent and null attributes get
+// their values from the environment or their defaults. The diagnostics in the error and the
+// warnings about deprecated attributes have attribute paths.
 func Decode(v cty.Value, config any, getenv func(string) string, warn tfdiags.Sink) error {
 	v, _ = v.UnmarkDeep()
 	d := &decoder{getenv: getenv, warn: warn}
@@ -241,8 +242,8 @@ type decoder struct {
 	errs   tfdiags.Diagnostics
 }
 
-// block decodes an object into a struct. A null object has only values from the environment and
-// defaults.
+// block decodes an object into a struct. For a null object, it only sets values from the
+// environment and defaults.
 func (d *decoder) block(v cty.Value, into reflect.Value, path cty.Path) {
 	isSet := func(name string) bool {
 		return !v.IsNull() && v.Type().HasAttribute(name) && !v.GetAttr(name).IsNull()
@@ -262,7 +263,8 @@ func (d *decoder) block(v cty.Value, into reflect.Value, path cty.Path) {
 	}
 }
 
-// advise reports the use of a deprecated argument, and of two that exclude one another.
+// advise warns about a deprecated argument that is set, and reports an error if two conflicting
+// arguments are set.
 func (d *decoder) advise(f *field, isSet func(string) bool, at cty.Path) {
 	if f.deprecated != "" {
 		w := tfdiags.Warningf("Deprecated argument", "The argument %q is deprecated. %s",
@@ -332,7 +334,8 @@ func (d *decoder) attribute(v cty.Value, f *field, path cty.Path) {
 	d.errs = d.errs.Append(one)
 }
 
-// fallback returns the value from the environment or the default, and the name of the variable.
+// fallback returns the value from the environment or the default. It also returns the name of the
+// environment variable, or "".
 func (f *field) fallback(getenv func(string) string) (cty.Value, string) {
 	for _, name := range f.env {
 		if text := getenv(name); text != "" {

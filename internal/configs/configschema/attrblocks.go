@@ -10,17 +10,17 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// Providers with the SDK's "attributes as blocks" mode declare a block type as an attribute whose
-// type is a list or set of objects, so that `name = []` can set it to no blocks, unlike its
-// absence. Both notations are valid in configuration. HCL does not support this, so the body is
-// wrapped:
+// In the "attributes as blocks" mode of the provider SDK, a block type is declared as an attribute
+// whose type is a list or set of objects. This lets users write `name = []` to set no blocks, which
+// is different from not writing the argument. Configurations may use either notation. HCL does not
+// support this, so the body is wrapped:
 //
-//	example { foo = 1 }        there are blocks of this type but no attribute: the wrapper adds an
-//	example { foo = 2 }        attribute "example" whose expression evaluates to the decoded blocks
+// 	example { foo = 1 }        there are blocks of this type but no attribute: the wrapper adds an
+// 	example { foo = 2 }        attribute "example" whose expression evaluates to the decoded blocks
 //
-//	example = [ ... ]          the attribute exists: nothing changes; HCL rejects additional blocks
+// 	example = [ ... ]          the attribute exists: nothing changes; HCL rejects additional blocks
 //
-// JSON has only one notation, and always the attribute.
+// In JSON both notations look the same and are treated as the attribute.
 
 // FixUpBody returns the body with blocks converted to attributes where the schema has attributes
 // that may be written as blocks. Without such attributes, as in most schemas, it returns the body
@@ -84,8 +84,9 @@ func blockForType(ty cty.Type) *NestedBlock {
 	return nested
 }
 
-// writtenAsBlocks returns the attributes that the body may write as blocks: those that it doesn't
-// set as attributes. There may be no blocks either: a `dynamic` block can expand to none.
+// writtenAsBlocks returns the attributes that the body may write as blocks, which are those that it
+// doesn't set as attributes. They are included even if the body has no such blocks, because a
+// `dynamic` block can expand to none.
 func (b *Block) writtenAsBlocks(body hcl.Body) map[string]*NestedBlock {
 	candidates := b.blocksForAttributes()
 	if len(candidates) == 0 {
@@ -138,7 +139,7 @@ func (f *fixedBody) PartialContent(schema *hcl.BodySchema) (*hcl.BodyContent, hc
 	return content, &fixedBody{Body: remain, schema: f.schema}, append(diags, missing(schema, content, asBlocks)...)
 }
 
-// missing reports required attributes that are set in neither notation.
+// missing reports required attributes that are set neither as attributes nor as blocks.
 func missing(schema *hcl.BodySchema, content *hcl.BodyContent, asBlocks map[string]*NestedBlock) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, attr := range schema.Attributes {
@@ -160,7 +161,7 @@ func (f *fixedBody) Unknown() bool {
 	return ok && u.Unknown()
 }
 
-// BodyValueMarks returns the marks of the value that the body was generated from.
+// BodyValueMarks returns the marks of the value from which the body was generated.
 func (f *fixedBody) BodyValueMarks() cty.ValueMarks {
 	if m, ok := f.Body.(hcldec.MarkedBody); ok {
 		return m.BodyValueMarks()

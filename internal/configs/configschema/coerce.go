@@ -32,7 +32,7 @@ func (b *Block) coerceBare(v cty.Value, path cty.Path) (cty.Value, error) {
 		return cty.UnknownVal(want), path.NewErrorf("an object is required")
 	}
 	given := v.AsValueMap()
-	if !v.IsKnown() { // the type of an unknown object has attributes too
+	if !v.IsKnown() { // the result for an unknown object must have all attributes in its type
 		given = make(map[string]cty.Value)
 		for name, ty := range ty.AttributeTypes() {
 			given[name] = cty.UnknownVal(ty)
@@ -76,7 +76,7 @@ func (a *Attribute) coerce(given map[string]cty.Value, name string, path cty.Pat
 	return val, nil
 }
 
-// coerceAll converts the value of all blocks of the type.
+// coerceAll converts the value of all blocks of this type.
 func (n *NestedBlock) coerceAll(given map[string]cty.Value, name string, path cty.Path) (cty.Value, error) {
 	val, ok := given[name]
 	if !ok {

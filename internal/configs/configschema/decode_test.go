@@ -70,7 +70,7 @@ func TestDecodeConforms(t *testing.T) {
 			t.Errorf("%s\nprepared as %v", src, taken)
 		}
 	}
-	// Errors in the body and in values.
+	// These sources have errors in the body or in values.
 	for _, src := range []string{"", "name = v\nunheard = 1", `{"name": "x", "dynamic": {}}`, "name = []",
 		"name = nothing", "name = v\nsettings = 1"} {
 		_, want := b.Decode(parse(t, src), evalCtx)

@@ -95,8 +95,9 @@ func (b *Block) decodeAttributes(args []argument, ctx *hcl.EvalContext) (val cty
 	return cty.ObjectVal(vals), true
 }
 
-// Prepare returns a body that is faster to decode repeatedly. A body that has only attributes and
-// requires no blocks is split into its attributes; others are returned unchanged.
+// Prepare returns a body that is faster to decode repeatedly. A body that has only attributes is
+// split into its attributes, provided that the schema requires no blocks. Other bodies are returned
+// unchanged.
 func (b *Block) Prepare(body hcl.Body) hcl.Body {
 	content, diags := body.Content(b.preparingSchema())
 	if len(diags) > 0 || len(content.Blocks) > 0 || b.requiresBlocks() {
@@ -111,7 +112,7 @@ func (b *Block) Prepare(body hcl.Body) hcl.Body {
 	return p
 }
 
-// preparingSchema returns the body schema with dynamic blocks.
+// preparingSchema returns the body schema with `dynamic` blocks added.
 func (b *Block) preparingSchema() *hcl.BodySchema {
 	return b.derived.preparingSchema.get(func() *hcl.BodySchema {
 		schema := *b.bodySchema()
@@ -155,8 +156,8 @@ func Expressions(body hcl.Body) (exprs iter.Seq[hcl.Expression], ok bool) {
 	}, ok
 }
 
-// withoutOptional works around hcldec: if there are no blocks, the type of the empty collection is
-// the one for conversion, with optional attributes, which values must not have.
+// withoutOptional corrects a result of hcldec. If there are no blocks, hcldec returns an empty
+// collection whose element type has optional attributes. Types of values must not have any.
 func (b *Block) withoutOptional(val cty.Value) cty.Value {
 	if !b.optionalInBlocks() {
 		return val
@@ -205,14 +206,14 @@ func (b *Block) Variables(body hcl.Body) []hcl.Traversal {
 	return b.variables(dynblock.WalkVariables(body), body)
 }
 
-// CertainVariables returns the references that are evaluated however many blocks `dynamic` blocks
-// generate: all but those in their content. It includes the for_each arguments of nested dynamic
-// blocks.
+// CertainVariables returns the references that are always evaluated, regardless of how many blocks
+// the `dynamic` blocks generate. These are all references except those in the content of `dynamic`
+// blocks. The for_each arguments of nested dynamic blocks are included.
 func (b *Block) CertainVariables(body hcl.Body) []hcl.Traversal {
 	return append(b.variables(dynblock.WalkExpandVariables(body), body), b.writtenVariables(body)...)
 }
 
-// writtenVariables returns the references in attributes outside of dynamic blocks.
+// writtenVariables returns the references in attributes outside of `dynamic` blocks.
 func (b *Block) writtenVariables(body hcl.Body) []hcl.Traversal {
 	schema, blocks := b.headers(body)
 	content, _, _ := body.PartialContent(schema)
@@ -244,8 +245,8 @@ func (b *Block) variables(node dynblock.WalkVariablesNode, body hcl.Body) []hcl.
 	return vars
 }
 
-// headers returns the schema for the body and its block types, which include attributes that are
-// written as blocks.
+// headers returns the schema for the attributes and block headers of the body, and its block types.
+// The block types include attributes that are written as blocks.
 func (b *Block) headers(body hcl.Body) (*hcl.BodySchema, map[string]*NestedBlock) {
 	schema := b.bodySchema()
 	blocks := b.BlockTypes

@@ -14,7 +14,7 @@ func (b *Block) ImpliedType() cty.Type {
 	})
 }
 
-// byName returns a map of results for each attribute and nested block type.
+// byName returns a map with the result of a function for each attribute and nested block type.
 func byName[T any](b *Block, ofAttribute func(*Attribute) T, ofBlocks func(*NestedBlock) T) map[string]T {
 	out := make(map[string]T, len(b.Attributes)+len(b.BlockTypes))
 	for name, attr := range b.Attributes {
@@ -103,8 +103,8 @@ func (m NestingMode) wrap(elem cty.Type) cty.Type {
 	}
 }
 
-// Type returns the type of all blocks of this type together. It is dynamic if the blocks' types can
-// differ: they then form a tuple or object.
+// Type returns the type of the value for all blocks of this type together. It is dynamic if the
+// types of the blocks can differ: the blocks then form a tuple or object.
 func (n *NestedBlock) Type() cty.Type {
 	elem := n.Block.ImpliedType()
 	if n.dynamic() {

@@ -7,13 +7,13 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// template describes where values of a type have sensitive or deprecated attributes. It is nil if
-// there are none, so that such schemas cost nothing per value.
+// template describes where values of a type have attributes with a property: sensitive or
+// deprecated. It is nil if there are none, so that such schemas cost nothing per value.
 type template struct {
 	here  bool                 // the value itself has the property
-	attrs map[string]*template // of an object, by name
+	attrs map[string]*template // templates of an object's attributes, by name
 	names []string             // sorted keys of attrs
-	each  *template            // of each element of a collection
+	each  *template            // template of the elements of a collection
 }
 
 // sensitive returns the template of sensitive attributes.
@@ -116,7 +116,8 @@ func (b *Block) MarkSensitive(v cty.Value, mark any) cty.Value {
 	return v.MarkWithPaths(marked)
 }
 
-// paths appends the paths in v, which is at path. A set that contains one is appended as a whole.
+// paths appends the paths of v's parts that have the property. path is the path of v. A set with
+// such a part is appended as a whole.
 func (t *template) paths(v cty.Value, path cty.Path, out []cty.Path) []cty.Path {
 	if t == nil {
 		return out
@@ -151,7 +152,8 @@ func (t *template) paths(v cty.Value, path cty.Path, out []cty.Path) []cty.Path 
 	return out
 }
 
-// elementPath returns the path of an element. Maps of blocks without a fixed type are objects.
+// elementPath returns the path of an element. In maps of blocks that have no common type, elements
+// are attributes of an object.
 func elementPath(path cty.Path, ty cty.Type, key cty.Value) cty.Path {
 	if ty.IsObjectType() {
 		return path.GetAttr(key.AsString())

@@ -66,7 +66,8 @@ func afterIndex(m NestingMode, path cty.Path) cty.Path {
 	return path[1:]
 }
 
-// stepName returns the attribute name of a step. Some providers index objects by string.
+// stepName returns the attribute name of a step. An index with a string is accepted too, because
+// some providers write attribute steps this way.
 func stepName(step cty.PathStep) (string, bool) {
 	switch step := step.(type) {
 	case cty.GetAttrStep:

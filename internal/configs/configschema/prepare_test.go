@@ -58,8 +58,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// problems returns the diagnostics as sorted text. hcldec iterates over a map, so it depends on
-// chance which of several wrong attributes a detail is about.
+// problems returns the diagnostics as sorted text. It omits details: hcldec iterates over a map, so
+// a detail may be about any one of several wrong attributes.
 func problems(diags hcl.Diagnostics) []string {
 	out := []string{}
 	for _, d := range diags {
@@ -116,7 +116,7 @@ func genSchemaAttribute(t *rapid.T, depth int) *Attribute {
 		return a
 	}
 	nesting := genNesting(t)
-	if nesting == NestingGroup { // for blocks only
+	if nesting == NestingGroup { // these modes are for blocks only
 		nesting = NestingSingle
 	}
 	a.NestedType = &Object{Nesting: nesting, Attributes: map[string]*Attribute{"a": genSchemaAttribute(t, depth-1),
@@ -159,7 +159,7 @@ func genBody(t *rapid.T, b *Block, inJSON bool) string {
 			write(fmt.Sprintf("dynamic %q {\nfor_each = %s\n%scontent {\n%s\n}\n}", name, over, native, content),
 				"dynamic", value)
 		case 3:
-			if inJSON { // two notations for no block
+			if inJSON { // both notations for zero blocks
 				write("", name, rapid.SampledFrom([]string{"null", "[]"}).Draw(t, "none"))
 			}
 		}
@@ -170,7 +170,7 @@ func genBody(t *rapid.T, b *Block, inJSON bool) string {
 	return strings.Join(items, "\n")
 }
 
-// expressions are valid for some types, marked, unknown or invalid.
+// expressions lists expressions that are valid for some types, marked, unknown or invalid.
 var expressions = []string{
 	`null`, `"text"`, `12`, `"7"`, `true`, `[]`, `{}`, `v`, `two`, `unknown`, `secret`, `secrets`, `later`, `object`,
 	`nothing`, `v.none`, `"${v}-${secret}"`,

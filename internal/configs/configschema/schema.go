@@ -44,7 +44,7 @@ type derived struct {
 	sensitive       lazy[*template]
 	deprecated      lazy[*template]
 	attrBlocks      lazy[map[string]*NestedBlock] // see blocksForAttributes
-	hasAttrBlocks   lazy[bool]                    // here or in nested blocks
+	hasAttrBlocks   lazy[bool]                    // whether this block or a nested one has attrBlocks
 	names           lazy[[2][]string]
 }
 
@@ -63,7 +63,7 @@ type lazy[T any] struct {
 	value T
 }
 
-// get returns the value, which only the first call computes.
+// get returns the value. Only the first call computes it.
 func (l *lazy[T]) get(compute func() T) T {
 	l.once.Do(func() { l.value = compute() })
 	return l.value

@@ -7,9 +7,9 @@ import (
 )
 
 // Suggestions adds spelling suggestions to the diagnostics of a failed Decode. HCL suggests only
-// names in the schema, which does not have those in meta because they were removed from the body
-// earlier. Suggestions decodes the body again with both. It returns diags unchanged if the names in
-// meta would be accepted here.
+// names in the schema. The schema lacks the names in meta, because they were removed from the body
+// earlier. Suggestions therefore decodes the body again with both. If that changes the number of
+// diagnostics, the body uses a name in meta where it isn't valid, and diags is returned unchanged.
 func (b *Block) Suggestions(body hcl.Body, meta *hcl.BodySchema, ctx *hcl.EvalContext,
 	diags hcl.Diagnostics) hcl.Diagnostics {
 	if meta == nil || !diags.HasErrors() {
@@ -22,8 +22,8 @@ func (b *Block) Suggestions(body hcl.Body, meta *hcl.BodySchema, ctx *hcl.EvalCo
 	return suggested
 }
 
-// SuggestionBody returns a body whose schemas include the names in meta, for a body that can't
-// contain them.
+// SuggestionBody returns a body whose schemas also include the names in meta. It is for bodies that
+// can't contain those names themselves.
 func SuggestionBody(body hcl.Body, meta *hcl.BodySchema) hcl.Body { return suggestionBody{body, meta} }
 
 type suggestionBody struct {

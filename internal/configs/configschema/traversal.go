@@ -25,7 +25,7 @@ func (b *Block) StaticValidateTraversal(traversal hcl.Traversal) hcl.Diagnostics
 	switch {
 	case diag != nil:
 		return hcl.Diagnostics{diag}
-	case name == "": // a splat or an unknown index
+	case name == "": // a splat or an unknown index can't be checked
 		return nil
 	}
 	if attr := b.Attributes[name]; attr != nil {

@@ -14,8 +14,8 @@ import (
 var validName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
 // InternalValidate returns all errors in the schema itself, each with the dotted path of the item.
-// It is for tests of built-in schemas and providers; schemas of plugins are not validated, because
-// users can't fix them.
+// It is for tests of built-in schemas and of providers. Schemas of plugins are not validated when
+// they are loaded, because users can't fix them.
 func (b *Block) InternalValidate() error {
 	if b == nil {
 		return errors.New("the schema of the top-level block is missing")

@@ -29,21 +29,22 @@ type Flag struct {
 // Options are the sources of values.
 type Options struct {
 	Environ []string // in the format of os.Environ
-	Dir     string   // directory of automatic files: the root module's
-	TestDir string   // directory of additional automatic files, for tests; relative to Dir, "" for none
-	Flags   []Flag   // in command line order
+	Dir     string   // directory with the automatically read files: the root module's
+	// directory with additional automatically read files, for tests; relative to Dir, "" for none
+	TestDir string
+	Flags   []Flag // in command line order
 
-	Files  []string                 // files that the command line does not name
-	Values map[string]configs.Given // values that the command line does not set
+	Files  []string                 // additional files, which are not from the command line
+	Values map[string]configs.Given // additional values, which are not from the command line
 }
 
 // automatic lists the files that are always read, before *.auto.tfvars.
 var automatic = []string{"terraform.tfvars", "terraform.tfvars.json"}
 
-// Collect collects the values from all sources, in ascending precedence: environment,
-// terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json by name, the same
-// files for tests, Files, Values, options in command line order. It parses files with p, which
-// keeps the source for excerpts in diagnostics.
+// Collect collects the values from all sources. In ascending precedence these are: the environment,
+// terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json sorted by name, the
+// same files in the test directory, Files, Values, and the options in command line order. It parses
+// files with p, which keeps the source text for excerpts in diagnostics.
 func Collect(p *configs.Parser, o Options) (map[string]configs.Given, error) {
 	c := &collection{parser: p, given: map[string]configs.Given{}}
 	for _, entry := range o.Environ {
@@ -73,7 +74,8 @@ func Collect(p *configs.Parser, o Options) (map[string]configs.Given, error) {
 			c.option(flag.Text)
 		}
 	}
-	for _, flag := range o.Flags { // last, because such a flag may name a part of a value that another flag sets
+	// last, because a -var-unknown flag may name a part of a value that another flag sets
+	for _, flag := range o.Flags {
 		if flag.Unknown {
 			c.unknown(flag.Text)
 		}
@@ -90,7 +92,7 @@ type collection struct {
 func (c *collection) automaticFiles(dir string) []string {
 	entries, err := c.parser.FS().ReadDir(filepath.Clean(dir))
 	if err != nil {
-		return nil // loading the configuration reports it
+		return nil // loading the configuration reports the error
 	}
 	var fixed, auto []string
 	for _, e := range entries {

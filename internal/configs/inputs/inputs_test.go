@@ -29,8 +29,8 @@ variable "old" {
 }
 `
 
-// The values of each test are in ascending precedence. Want holds the values, as type and value,
-// and the diagnostics as "position severity summary".
+// The values of each test are in ascending precedence. want lists the resulting values, each with
+// its type, and the diagnostics as "position severity summary".
 var tests = []struct {
 	name  string
 	env   []string
@@ -139,7 +139,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestValuesAreNotRepeated checks that errors in options don't contain the value, which may be
+// TestValuesAreNotRepeated checks that errors in options don't repeat the value, which may be
 // secret.
 func TestValuesAreNotRepeated(t *testing.T) {
 	_, err := Collect(configs.NewParser(nil), Options{Dir: t.TempDir(), Flags: []Flag{{Text: "my password=hunter2"}}})
@@ -162,7 +162,7 @@ func texts(diags tfdiags.Diagnostics) []string {
 }
 
 // FuzzValues reads arbitrary files, options and environment variables. Each variable must then have
-// a value of its type or an error.
+// either a value of its type or an error.
 func FuzzValues(f *testing.F) {
 	for _, test := range tests {
 		var option, env string

@@ -16,7 +16,7 @@ import (
 // Value is the interpreted value of a root module variable.
 type Value struct {
 	Value cty.Value  // before conversion to the variable's type
-	Range *hcl.Range // nil outside of files
+	Range *hcl.Range // range in the file; nil if the value is not from a file
 	From  string     // the source, for messages
 }
 
@@ -24,7 +24,7 @@ type Value struct {
 const maxUndeclared = 2
 
 // Values interprets the values of the root module's variables. Variables without a value are
-// omitted; see Missing for the required ones.
+// omitted; Missing returns those that are required.
 func Values(
 	given map[string]configs.Given, variables map[string]*configs.Variable, warn tfdiags.Sink,
 ) (map[string]Value, error) {
