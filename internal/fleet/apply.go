@@ -19,8 +19,8 @@ import (
 	"tofu/internal/ui"
 )
 
-// Apply applies the plans of an archive. The selected root modules must be those of the archive.
-// Root modules that are done according to rec are not applied again.
+// Apply applies the plans of an archive. The selected root modules must be the ones in the archive.
+// It doesn't apply the plans of root modules that are done according to rec again.
 func (run *Run) Apply(ctx context.Context, opts engine.ApplyOptions, from *Saved, rec *Record) []*Result {
 	a := &applying{run: run, opts: opts, from: from, rec: rec, planned: make(map[string]*Planned, len(from.Roots)),
 		outputs: make(map[string]map[string]cty.Value)}
@@ -39,10 +39,10 @@ type applying struct {
 	planned map[string]*Planned
 
 	mu      sync.Mutex
-	outputs map[string]map[string]cty.Value // by name of the root module, for those that are done
+	outputs map[string]map[string]cty.Value // of finished root modules, by root module name
 }
 
-// root applies the plan of one root module.
+// root applies the plan of one root module, unless rec says that it is done.
 func (a *applying) root(ctx context.Context, s *session.Session, r *roots.Root) *Result {
 	p := a.planned[r.Name]
 	result := &Result{Root: r, Plan: p.summary(), Why: p.WaitsFor(), applying: true}
@@ -85,7 +85,7 @@ func (a *applying) root(ctx context.Context, s *session.Session, r *roots.Root) 
 	return result
 }
 
-// apply applies the plan as it was approved.
+// apply applies the plan exactly as it was approved.
 func (a *applying) apply(ctx context.Context, s *session.Session, saved *session.SavedPlan, result *Result) error {
 	op, err := s.OpenPlan(ctx, saved, a.run.Options)
 	if err != nil {
@@ -95,8 +95,8 @@ func (a *applying) apply(ctx context.Context, s *session.Session, saved *session
 	return a.carryOut(ctx, op, saved.Plan, saved.ID, result)
 }
 
-// again makes and applies a new plan for a root module that an earlier run began and did not
-// finish. The new plan may only have changes that the approved plan has.
+// again makes and applies a new plan for a root module that an earlier run started but did not
+// finish. The new plan may only contain changes that the approved plan contains.
 func (a *applying) again(ctx context.Context, s *session.Session, saved *session.SavedPlan, result *Result) error {
 	s.Snapshot = nil
 	op, err := s.StartOperation(ctx, a.run.Options, session.OperationApply)
@@ -142,7 +142,7 @@ func (a *applying) carryOut(
 	return nil
 }
 
-// keep keeps the outputs of a finished root module for the root modules that read them.
+// keep stores the outputs of a finished root module for the root modules that read them.
 func (a *applying) keep(root string, st *states.State) {
 	out := stateOutputs(st)
 	a.mu.Lock()
@@ -162,8 +162,8 @@ func stateOutputs(st *states.State) map[string]cty.Value {
 	return out
 }
 
-// checkInputs returns an error unless the outputs that a plan was made from are now as they were
-// planned.
+// checkInputs returns an error if the outputs that a plan was made from now differ from the outputs
+// that were planned.
 func (a *applying) checkInputs(ctx context.Context, s *session.Session, p *Planned) error {
 	in, err := a.from.inputs(ctx, s, p)
 	if err != nil {
@@ -180,8 +180,7 @@ func (a *applying) checkInputs(ctx context.Context, s *session.Session, p *Plann
 	return errs.Err()
 }
 
-// actual returns the outputs that a root module has now. It is done, in this run or in one before, or
-// it is not selected.
+// actual returns the outputs of a root module that this run or an earlier one finished.
 func (a *applying) actual(ctx context.Context, root string) (map[string]cty.Value, error) {
 	a.mu.Lock()
 	out, ok := a.outputs[root]

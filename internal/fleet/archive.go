@@ -24,7 +24,8 @@ import (
 	"tofu/internal/version"
 )
 
-// Names of files in an archive. The first file has no content: its name says what the archive is.
+// Names of files in an archive. The first file, signature, is empty: its name marks the archive as
+// an estate plan.
 const (
 	signature    = "tofu-estate-plan"
 	manifestName = "manifest.json"
@@ -34,14 +35,15 @@ const (
 // Manifest describes the plans in an archive.
 type Manifest struct {
 	Format  int        `json:"format"`
-	ID      string     `json:"id"` // of the archive
+	ID      string     `json:"id"` // ID of the archive
 	Tofu    string     `json:"tofu_version"`
 	Mode    plans.Mode `json:"mode"`
 	Errored bool       `json:"errored"` // planning failed in some root modules
-	Roots   []*Planned `json:"roots"`   // in the order of the run
-	// Failed are the root modules that were not planned, in the order of the run.
+	Roots   []*Planned `json:"roots"`   // planned root modules, in the order of the run
+	// Failed lists the root modules that were not planned, in the order of the run.
 	Failed []*Unplanned `json:"failed,omitempty"`
-	// Directories are those below which the estate was found; none for the working directory.
+	// Directories are the directories below which the estate was found; empty for the working
+	// directory.
 	Directories []string `json:"directories,omitempty"`
 }
 
@@ -52,19 +54,19 @@ type Planned struct {
 	State roots.StateID `json:"state"`
 	// Plan and Inputs are the names of files in the archive.
 	Plan   string   `json:"plan,omitempty"`   // "" if there is nothing to apply
-	Inputs string   `json:"inputs,omitempty"` // "" if the plan was made from no planned outputs
-	Needs  []string `json:"needs,omitempty"`  // root modules in the archive that are applied before
+	Inputs string   `json:"inputs,omitempty"` // "" if the plan doesn't use planned outputs
+	Needs  []string `json:"needs,omitempty"`  // root modules in the archive that must be applied first
 	Reads  []Read   `json:"reads,omitempty"`
 
 	Serial    uint64          `json:"serial"`
 	Lineage   string          `json:"lineage"`
 	Workspace string          `json:"workspace"`
 	Changes   bool            `json:"changes"`
-	Records   bool            `json:"records,omitempty"` // without changes, what was read differs from the state
+	Records   bool            `json:"records,omitempty"` // applying only updates data source results
 	Counts    planview.Counts `json:"counts"`
 	Deferred  int             `json:"deferred,omitempty"`
-	// Waits names the root modules with deferred changes on which the outputs that this one reads
-	// depend. This plan is shown but not applied: a new one is made after those changes.
+	// Waits lists root modules with deferred changes that decide outputs which this root module
+	// reads. Its plan is shown but not applied: a new one is made after those changes.
 	Waits   []string `json:"waits,omitempty"`
 	Unknown []string `json:"unknown_variables,omitempty"`
 }
@@ -75,16 +77,16 @@ type Unplanned struct {
 	Dir    string        `json:"dir"`
 	Status ui.RootStatus `json:"status"`        // RootFailed, RootInterrupted or RootSkipped
 	Why    string        `json:"why,omitempty"` // why it was skipped
-	// Errors is the name of the file with the errors, "" without errors. It is encrypted like the
-	// plan would be, since errors may contain values.
+	// Errors is the name of the file with the errors, or "" without errors. The file is encrypted
+	// like a plan, since errors may contain values.
 	Errors string `json:"errors,omitempty"`
 	Reads  []Read `json:"reads,omitempty"`
 }
 
-// Skipped reports whether the root module was not tried.
+// Skipped reports whether no attempt was made to plan the root module.
 func (u *Unplanned) Skipped() bool { return u.Status == ui.RootSkipped }
 
-// Read is what a root module needs of another one in the same archive.
+// Read describes how a root module uses another one in the same archive.
 type Read struct {
 	Root    string         `json:"root"`
 	Kind    roots.ReadKind `json:"kind"`
@@ -104,7 +106,7 @@ type Archive struct {
 	file   *os.File
 	zip    *zip.Writer
 	roots  map[*roots.Root]*Planned
-	errors map[*roots.Root]string // names of files
+	errors map[*roots.Root]string // names of the files with errors
 }
 
 // Create begins an archive. [Archive.Close] creates the file at path.
@@ -155,14 +157,14 @@ func (a *Archive) add(r *roots.Root, plan []byte, about *PlanSummary, in []byte)
 	return nil
 }
 
-// fail adds the errors of a root module that can't be planned. s is its session.
+// fail adds the errors of a root module that can't be planned. s is the root module's session.
 func (a *Archive) fail(
 	ctx context.Context, s *session.Session, r *roots.Root, vars session.Variables, failure error,
 ) error {
 	found := reportedErrors(failure)
 	if !encryptionKnown(ctx, s, vars) {
 		for i := range found {
-			found[i].Detail = "" // it may have values, which only an encrypted file may contain
+			found[i].Detail = "" // the detail may contain values, which may only be stored encrypted
 		}
 	}
 	text, err := json.Marshal(found)
@@ -181,20 +183,20 @@ func (a *Archive) fail(
 	return nil
 }
 
-// encryptionKnown reports whether the configuration of the encryption of a root module's plans is
-// known: the root module may have failed before it was.
+// encryptionKnown reports whether the root module's settings for plan encryption are known. They
+// are not if the root module failed before its configuration was read.
 func encryptionKnown(ctx context.Context, s *session.Session, vars session.Variables) bool {
 	if s.Encrypted != nil {
 		return true
 	}
 	warnings := s.Warnings.Take()
 	_, err := s.FileEncryption(ctx, vars)
-	s.Warnings.Take() // they were reported before
+	s.Warnings.Take() // they have been reported already
 	s.Warnings.Add(warnings...)
 	return err == nil
 }
 
-// put writes a file. Plans are compressed already.
+// put writes a file to the archive, without compression: plans are compressed already.
 func (a *Archive) put(name string, data []byte) error {
 	w, err := a.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
 	if err != nil {
@@ -243,7 +245,7 @@ func (a *Archive) Close(run *Run, results []*Result) error {
 	return nil
 }
 
-// readsOf returns what a root module needs of others in the archive.
+// readsOf returns how a root module uses other root modules in the archive.
 func readsOf(r *roots.Root, in map[*roots.Root]bool) []Read {
 	var out []Read
 	for _, read := range r.Reads {
@@ -256,20 +258,20 @@ func readsOf(r *roots.Root, in map[*roots.Root]bool) []Read {
 	return out
 }
 
-// Discard removes an archive that is not complete.
+// Discard removes an archive that was not completed with Close.
 func (a *Archive) Discard() {
 	a.file.Close()
 	os.Remove(a.file.Name())
 }
 
-// Is reports whether data is the beginning of an archive.
+// Is reports whether data starts like an archive.
 func Is(data []byte) bool {
 	const header = 30 // bytes before the name of the first file
 	return bytes.HasPrefix(data, []byte("PK\x03\x04")) && len(data) > header &&
 		bytes.HasPrefix(data[header:], []byte(signature))
 }
 
-// IsFile reports whether there is an archive at path.
+// IsFile reports whether the file at path is an archive.
 func IsFile(path string) bool {
 	head, err := readHead(path)
 	return err == nil && Is(head)
@@ -343,7 +345,7 @@ func (s *Saved) read(name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// Plan reads the plan of a root module. at is the session of the root module.
+// Plan reads the plan of a root module. at is the root module's session.
 func (s *Saved) Plan(
 	ctx context.Context, at *session.Session, p *Planned, vars session.Variables,
 ) (*session.SavedPlan, error) {
@@ -355,7 +357,7 @@ func (s *Saved) Plan(
 	return at.DecodePlan(ctx, s.path, data, vars)
 }
 
-// Select returns the root modules of the archive in an estate, in the order of the archive. It is
+// Select returns the archive's root modules from an estate, in the order of the archive. It returns
 // an error if the archive was made from another estate.
 func (s *Saved) Select(e *roots.Estate) ([]*roots.Root, error) {
 	byName := make(map[string]*roots.Root, len(e.Roots))
@@ -419,7 +421,7 @@ func (s *Saved) Summary() ui.Estate {
 	return out
 }
 
-// Errors reads the errors of a root module that can't be planned. at is its session.
+// Errors reads the errors of a root module that can't be planned. at is the root module's session.
 func (s *Saved) Errors(ctx context.Context, at *session.Session, f *Unplanned) ([]ReportedError, error) {
 	if f.Errors == "" {
 		return nil, nil
@@ -447,5 +449,5 @@ func (p *Planned) summary() *PlanSummary {
 		Waits: p.Waits}
 }
 
-// WaitsFor says what the plan waits for; "" if it doesn't wait.
+// WaitsFor describes what the plan waits for. It returns "" if the plan doesn't wait.
 func (p *Planned) WaitsFor() string { return p.summary().waitsFor() }

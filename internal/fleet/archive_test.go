@@ -18,7 +18,8 @@ import (
 	"tofu/internal/session"
 )
 
-// archive writes an archive with a plan for each root module of an estate, except failed ones.
+// archive writes an archive with a plan for each root module of an estate. The root modules in
+// failed have errors instead.
 func archive(t *testing.T, e *roots.Estate, failed ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "all.plan")
@@ -107,10 +108,10 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestOtherEstate checks what is said about plans of other root modules.
+// TestOtherEstate checks the errors about an archive that was made from another estate.
 func TestOtherEstate(t *testing.T) {
 	s := open(t, archive(t, load(t, "a", "b", "c")))
-	other := load(t, "a", "c") // in another directory, so with other states
+	other := load(t, "a", "c") // the directory differs, so the states do too
 	_, err := s.Select(other)
 	if err == nil {
 		t.Fatal("the plans were accepted")
@@ -181,8 +182,8 @@ func TestDamagedArchive(t *testing.T) {
 	}
 }
 
-// TestInputs checks that planned outputs are read as they were written: with what is known of
-// unknown values, and with their sensitivity.
+// TestInputs checks that reading planned outputs restores what was written, including sensitivity
+// and what is known about unknown values.
 func TestInputs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	values := map[string]cty.Value{

@@ -22,16 +22,15 @@ import (
 	"tofu/internal/ui"
 )
 
-// inputs are the outputs of other root modules that a plan was made from, by name of the root module:
-// those that the configuration uses. They are planned ones, or those in the state of a root module
-// that isn't selected.
+// inputs holds the planned outputs of other root modules that a plan was made from, by root module
+// name. It has only the outputs that the configuration uses.
 type inputs struct {
 	mu    sync.Mutex
 	roots map[string]map[string]cty.Value
-	waits map[string]bool // root modules with a used output whose value is not final yet
+	waits map[string]bool // root modules; true if a used output does not have its final value yet
 }
 
-// add adds the outputs of a root module that are used.
+// add adds the used outputs of a root module.
 func (in *inputs) add(root string, used roots.Outputs, outputs *outputs) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -42,13 +41,13 @@ func (in *inputs) add(root string, used roots.Outputs, outputs *outputs) {
 		in.roots[root] = make(map[string]cty.Value)
 	}
 	for _, name := range used.Names {
-		in.roots[root][name] = cty.NullVal(cty.DynamicPseudoType) // states have no null outputs
+		in.roots[root][name] = cty.NullVal(cty.DynamicPseudoType) // null if absent: states have no null outputs
 	}
 	maps.Copy(in.roots[root], used.Select(outputs.values))
 	in.waits[root] = in.waits[root] || slices.ContainsFunc(outputs.undecided, used.Has)
 }
 
-// waitsFor returns the names of the root modules with deferred changes that decide the inputs.
+// waitsFor returns the names of the root modules whose deferred changes affect the inputs.
 func (in *inputs) waitsFor() []string {
 	var out []string
 	for _, root := range slices.Sorted(maps.Keys(in.waits)) {
@@ -59,14 +58,14 @@ func (in *inputs) waitsFor() []string {
 	return out
 }
 
-// storedInputs is the form of the inputs from one root module in a file.
+// storedInputs is the file format of the inputs that come from one root module.
 type storedInputs struct {
 	Values    []byte   `json:"values"` // an object as MessagePack, which can represent unknown values
 	Sensitive []string `json:"sensitive,omitempty"`
 }
 
-// encode returns the file of the inputs, or nil if there are none. It is encrypted like the plan of
-// the root module.
+// encode returns the content of the inputs file, or nil if there are no inputs. It is encrypted
+// like the root module's plan.
 func (in *inputs) encode(s *session.Session) ([]byte, error) {
 	if len(in.roots) == 0 {
 		return nil, nil
@@ -98,7 +97,7 @@ func (in *inputs) encode(s *session.Session) ([]byte, error) {
 	return text, nil
 }
 
-// planTarget returns the encryption of the plans of a root module, or nil if there is none.
+// planTarget returns the encryption of a root module's plans, or nil if they are not encrypted.
 func planTarget(s *session.Session) *encryption.Target {
 	if s.Encrypted == nil {
 		return nil
@@ -138,8 +137,8 @@ func (s *Saved) inputs(ctx context.Context, at *session.Session, p *Planned) (ma
 	return out, nil
 }
 
-// Unknown says what was not known when a root module was planned: outputs of others that it uses, and
-// variables. at is the session of the root module.
+// Unknown describes what was unknown when a root module was planned: outputs of other root modules,
+// and variables. at is the root module's session.
 func (s *Saved) Unknown(ctx context.Context, at *session.Session, p *Planned) ([]string, error) {
 	from, err := s.inputs(ctx, at, p)
 	if err != nil {
@@ -159,8 +158,9 @@ func (s *Saved) Unknown(ctx context.Context, at *session.Session, p *Planned) ([
 	return out, nil
 }
 
-// contradictions returns an error where the outputs of a root module are not as they were planned:
-// known ones must be equal, and unknown ones must have become what was known of them.
+// contradictions returns an error if the actual outputs of a root module differ from its planned
+// ones. Known values must be equal. Values for unknown ones must agree with what was known about
+// them.
 func contradictions(root string, planned, actual map[string]cty.Value) error {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(planned)) {
@@ -180,8 +180,8 @@ func contradictions(root string, planned, actual map[string]cty.Value) error {
 		strings.Join(lines, "\n  - "))
 }
 
-// valueText returns a value for an error message. For an unknown value, it returns what is known
-// about it.
+// valueText returns a value as text for an error message. For an unknown value, the text says what
+// is known about it.
 func valueText(v cty.Value) string {
 	switch {
 	case v.IsKnown() && v.IsNull():

@@ -19,13 +19,14 @@ import (
 	"tofu/internal/ui"
 )
 
-// estate is an estate below the working directory.
+// estate is a set of root modules below the working directory.
 type estate struct {
 	testing.TB
 	session *session.Session
 }
 
-// newEstate writes n root modules, each with objects, and enters their directory.
+// newEstate writes n root modules, each with the given number of objects, and makes their parent
+// the working directory.
 func newEstate(t testing.TB, n, objects int) *estate {
 	top := t.TempDir()
 	for i := range n {
@@ -72,7 +73,8 @@ func (e *estate) load() *roots.Estate {
 	return found
 }
 
-// run plans and applies all root modules. after is called after both.
+// run plans all root modules, then applies the plans. It calls after at the end of each of these
+// steps.
 func (e *estate) run(after func(what string)) {
 	found := e.load()
 	run := &fleet.Run{
@@ -105,8 +107,8 @@ func (e *estate) run(after func(what string)) {
 	runtime.KeepAlive(run)
 }
 
-// TestMemory checks that a run keeps little of a root module that is finished: neither its parsed
-// files nor its plan nor its state, which are more than 200 kB here.
+// TestMemory checks that a run frees most of the memory of a finished root module: its parsed
+// files, plan and state. Here these take more than 200 kB per root module.
 func TestMemory(t *testing.T) {
 	const few, many, objects = 5, 25, 80
 	live := func(n int) map[string]float64 {
@@ -116,7 +118,7 @@ func TestMemory(t *testing.T) {
 		e.run(func(what string) { used[what] = heap() - before })
 		return used
 	}
-	live(few) // fills caches that don't depend on the number
+	live(few) // fills caches whose size doesn't depend on the number of root modules
 	first, second := live(few), live(many)
 	for what := range first {
 		each := (second[what] - first[what]) / (many - few)

@@ -20,20 +20,20 @@ import (
 	"tofu/internal/ui/planview"
 )
 
-// PlanSummary is what a run keeps of a plan.
+// PlanSummary is the part of a plan that a run keeps in memory.
 type PlanSummary struct {
 	Counts    planview.Counts
 	Changes   bool     // applying the plan would change something
-	Records   bool     // it would not, but would read data sources again and update their results in the state
-	Deferred  int      // changes that can't be planned yet
-	Unknown   []string // variables
+	Records   bool     // no changes, but applying updates data source results in the state
+	Deferred  int      // number of changes that can't be planned yet
+	Unknown   []string // names of unknown variables
 	Waits     []string // see Planned.Waits
 	Serial    uint64
 	Lineage   string
 	Workspace string
 }
 
-// left reports whether there is something to do after the plan is applied.
+// left reports whether changes remain to be planned after the plan is applied.
 func (s *PlanSummary) left() bool { return s.Deferred > 0 || len(s.Waits) > 0 }
 
 func (s *PlanSummary) waitsFor() string {
@@ -43,7 +43,7 @@ func (s *PlanSummary) waitsFor() string {
 	return "it waits for deferred changes of " + strings.Join(s.Waits, ", ")
 }
 
-// Plan plans all root modules of the run and adds their plans to an archive.
+// Plan plans all root modules of the run and adds the plans to an archive.
 func (run *Run) Plan(ctx context.Context, opts engine.PlanOptions, into *Archive) []*Result {
 	p := &planning{run: run, opts: opts, into: into, outputs: make(map[*roots.Root]*outputs),
 		selected: make(map[*roots.Root]bool)}
@@ -72,14 +72,14 @@ type planning struct {
 	stored   memo.Map[*roots.Root, map[string]cty.Value] // outputs in states
 
 	mu      sync.Mutex
-	outputs map[*roots.Root]*outputs // of finished root modules
+	outputs map[*roots.Root]*outputs // outputs of finished root modules
 }
 
 // outputs are the planned outputs of a root module.
 type outputs struct {
 	values map[string]cty.Value
-	// undecided are the names of those that don't have their final values after the plan is
-	// applied, because changes are deferred.
+	// undecided lists outputs that don't have their final values after the plan is applied, because
+	// some changes are deferred.
 	undecided []string
 }
 
@@ -156,8 +156,8 @@ func (p *planning) save(
 	return p.into.add(r, data, about, from)
 }
 
-// onlyReads reports whether applying a plan only reads data sources. An example is the plan of a root
-// module that reads another one, and uses none of the outputs that change there.
+// onlyReads reports whether applying a plan only reads data sources. For example, this holds for a
+// root module that reads another one's outputs, but only outputs that don't change.
 func onlyReads(plan *plans.Plan) bool {
 	reads := 0
 	for _, c := range plan.Changes.Instances {
@@ -187,8 +187,8 @@ func summarize(op *session.Operation, plan *plans.Plan) *PlanSummary {
 		Serial: op.State.Snapshot.Serial, Lineage: op.State.Snapshot.Lineage, Workspace: op.Location.Workspace}
 }
 
-// plannedOutputs returns the root outputs that the state has after the plan is applied. about is
-// the summary of the plan.
+// plannedOutputs returns the root outputs that the state will have after the plan is applied. about
+// is the summary of the plan.
 func plannedOutputs(plan *plans.Plan, about *PlanSummary) *outputs {
 	out := &outputs{values: stateOutputs(plan.Prior)}
 	for _, o := range plan.Changes.Outputs {
@@ -206,8 +206,8 @@ func plannedOutputs(plan *plans.Plan, about *PlanSummary) *outputs {
 	return out
 }
 
-// reader returns the function that looks up the planned outputs that a root module reads, and
-// records them in its inputs.
+// reader returns a function that looks up the planned outputs that a root module reads. The
+// function also adds them to the inputs of the root module.
 func (p *planning) reader(s *session.Session, reader *roots.Root, in *inputs) func(
 	context.Context, addrs.AbsInstance, *session.BackendSettings, string) (map[string]cty.Value, bool, error) {
 	return func(

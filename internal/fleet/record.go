@@ -12,15 +12,16 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Record records which root modules of an archive are applied. It is a file beside the archive, to
-// which each run appends lines, so a run that was killed leaves a complete record of what it began.
+// Record records which root modules of an archive have been applied. It is a file beside the
+// archive. Each run appends lines, so even after a run is killed, the record shows everything that
+// it started.
 type Record struct {
 	mu   sync.Mutex
 	file *os.File
-	done map[string]step // the last step of each root module
+	done map[string]step // latest step of each root module
 }
 
-// step is a step of a root module.
+// step is a step in applying a root module.
 type step string
 
 const (
@@ -31,7 +32,7 @@ const (
 
 // recordLine is a line of the file.
 type recordLine struct {
-	Archive string `json:"archive,omitempty"` // in the first line: the ID of the archive
+	Archive string `json:"archive,omitempty"` // ID of the archive; only in the first line
 	Root    string `json:"root,omitempty"`
 	Step    step   `json:"step,omitempty"`
 }
@@ -39,11 +40,11 @@ type recordLine struct {
 // RecordPath returns the path of the record of an archive.
 func RecordPath(archive string) string { return archive + ".run" }
 
-// NoRecord returns a record without a file, for an archive that no other run can apply.
+// NoRecord returns a record without a file. It is for archives that no other run can apply.
 func NoRecord() *Record { return &Record{done: make(map[string]step)} }
 
-// Begin begins the record of the first run that applies an archive. It is an error if there was
-// one.
+// Begin creates the record for the first run that applies an archive. It returns an error if a
+// record exists.
 func Begin(s *Saved) (*Record, error) {
 	rec, err := openRecord(s, os.O_CREATE|os.O_RDWR)
 	if err != nil {
@@ -58,7 +59,8 @@ func Begin(s *Saved) (*Record, error) {
 	return rec, nil
 }
 
-// Resume opens the record of an archive, to apply what is left. It is an error if there is none.
+// Resume opens the record of an archive, to apply the remaining root modules. It returns an error
+// if there is no record.
 func Resume(s *Saved) (*Record, error) {
 	rec, err := openRecord(s, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +81,7 @@ func openRecord(s *Saved, flag int) (*Record, error) {
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		var line recordLine
 		if json.Unmarshal(lines.Bytes(), &line) != nil {
-			continue // the last line of a run that was killed
+			continue // incomplete: the run that wrote it was killed
 		}
 		if line.Archive != "" {
 			id = line.Archive
@@ -87,7 +89,7 @@ func openRecord(s *Saved, flag int) (*Record, error) {
 			rec.done[line.Root] = line.Step
 		}
 	}
-	if id != s.ID { // of an earlier plan in a file of the same name
+	if id != s.ID { // the record belongs to an earlier plan with the same file name
 		rec.done = make(map[string]step)
 		err = errors.Join(file.Truncate(0), rec.append(recordLine{Archive: s.ID}))
 	}
@@ -98,14 +100,14 @@ func openRecord(s *Saved, flag int) (*Record, error) {
 	return rec, nil
 }
 
-// last returns the last step of a root module, "" if it was not started.
+// last returns the latest step of a root module, or "" if the root module was not started.
 func (r *Record) last(root string) step {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.done[root]
 }
 
-// set records a step of a root module before it returns.
+// set records a step of a root module. The step is in the file when set returns.
 func (r *Record) set(root string, s step) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,7 +138,7 @@ func (r *Record) Close() error {
 	return r.file.Close()
 }
 
-// Unfinished reports whether a run has begun with a root module.
+// Unfinished reports whether a run has started to apply a root module.
 func (r *Record) Unfinished() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

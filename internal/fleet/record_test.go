@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestRecord checks that a record survives a kill at any byte, and that it belongs to one archive.
+// TestRecord checks that a record is readable no matter where a kill cuts it off, and that it is
+// accepted only for its own archive.
 func TestRecord(t *testing.T) {
 	path := archive(t, load(t, "a", "b"))
 	s := open(t, path)
@@ -73,7 +74,7 @@ func TestRecord(t *testing.T) {
 		_ = again.Close()
 	}
 
-	// A new archive in the same file begins a new record.
+	// A new archive with the same file name starts a new record.
 	if err := os.Rename(archive(t, load(t, "a", "b")), path); err != nil {
 		t.Fatal(err)
 	}

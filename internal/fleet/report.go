@@ -13,7 +13,7 @@ import (
 	"tofu/internal/ui/planview"
 )
 
-// reportFormat is the version of the JSON form of reports.
+// reportFormat is the version of the JSON report format.
 const reportFormat = "1.0"
 
 // Report holds the results of a run.
@@ -27,13 +27,14 @@ type Report struct {
 type RootReport struct {
 	Name    string          `json:"name"`
 	Status  ui.RootStatus   `json:"status"`
-	Why     string          `json:"why,omitempty"` // of a root module that is skipped or postponed
+	Why     string          `json:"why,omitempty"` // why a root module is skipped or postponed
 	Changes planview.Counts `json:"changes"`
 	Seconds float64         `json:"seconds"`
 	Errors  []ReportedError `json:"errors,omitempty"`
 }
 
-// ReportedError is an error of a root module. At is its place in the configuration, "" without one.
+// ReportedError is an error of a root module. At is its position in the configuration, or "" if it
+// has none.
 type ReportedError struct {
 	Summary string `json:"summary"`
 	Detail  string `json:"detail,omitempty"`
@@ -63,7 +64,7 @@ func reportedErrors(err error) []ReportedError {
 	return out
 }
 
-// Forms are the forms of reports by the ending of the file's name.
+// Forms maps file name extensions to the functions that write reports in these formats.
 var Forms = map[string]func(*Report, io.Writer) error{
 	".json": (*Report).JSON, ".xml": (*Report).JUnit, ".md": (*Report).Markdown,
 }
@@ -75,14 +76,14 @@ func (r *Report) JSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// The form of JUnit, which build servers show.
+// Elements of the JUnit format, which build servers can display.
 type (
 	junitSuite struct {
 		XMLName  xml.Name    `xml:"testsuite"`
 		Name     string      `xml:"name,attr"`
 		Tests    int         `xml:"tests,attr"`
 		Failures int         `xml:"failures,attr"`
-		Errors   int         `xml:"errors,attr"` // interrupted ones
+		Errors   int         `xml:"errors,attr"` // number of interrupted root modules
 		Skipped  int         `xml:"skipped,attr"`
 		Cases    []junitCase `xml:"testcase"`
 	}
@@ -101,7 +102,7 @@ type (
 	}
 )
 
-// JUnit writes the report as a suite of JUnit, with a case for each root module.
+// JUnit writes the report as a JUnit test suite, with a test case for each root module.
 func (r *Report) JUnit(w io.Writer) error {
 	s := junitSuite{Name: "tofu roots " + r.Summary.Operation, Tests: len(r.Roots), Failures: r.Summary.Failed,
 		Errors: r.Summary.Interrupted, Skipped: r.Summary.Skipped + r.Summary.Postponed}
@@ -154,7 +155,7 @@ func counts(c planview.Counts) string {
 }
 
 // Markdown writes the report for a comment on a pull request: a table of the root modules that are
-// not unchanged, and the errors.
+// not unchanged, followed by the errors.
 func (r *Report) Markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n", r.Summary.Text())
@@ -184,7 +185,7 @@ func (r *Report) Markdown(w io.Writer) error {
 	return err
 }
 
-// code returns a name as code in a cell of a table.
+// code formats a name as code in a table cell.
 func code(name string) string { return "`" + cell(strings.ReplaceAll(name, "`", "'")) + "`" }
 
 func cell(text string) string {

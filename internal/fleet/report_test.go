@@ -14,7 +14,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// report returns the report of a run with names and messages that need escapes.
+// report returns a report with names and messages that need escaping.
 func report() *Report {
 	broken := &Result{Root: &roots.Root{Name: "a|b`c"}, Elapsed: 1500 * time.Millisecond,
 		Err: tfdiags.Errorf("Broken <it>", "```\nIt is broken & gone.").At(hcl.Range{Filename: "main.tf",

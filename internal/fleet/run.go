@@ -23,37 +23,38 @@ import (
 	"tofu/internal/ui/planview"
 )
 
-// DefaultRoots is the number of root modules that are worked on at once unless an option sets
-// another one.
+// DefaultRoots is the number of root modules that are processed at the same time unless an option
+// sets another number.
 const DefaultRoots = 10
 
 // Run is a run over the root modules of an estate.
 type Run struct {
-	Session  *session.Session // of the command
+	Session  *session.Session // session of the command
 	Estate   *roots.Estate
 	Selected []*roots.Root // the root modules of the run
-	// Directories are those below which the estate was found; none for the working directory.
+	// Directories are the directories below which the estate was found; empty for the working
+	// directory.
 	Directories []string
 
-	Roots       int // at once; 0 means DefaultRoots
-	Parallelism int // calls of providers at once, in all root modules together; 0 means 10
+	Roots       int // maximum number of root modules processed at once; 0 means DefaultRoots
+	Parallelism int // maximum number of concurrent provider calls, in all root modules together; 0 means 10
 	Options     session.OperationOptions
 
-	// Printer returns the printer of a root module. In the human form it prints to out, whose
+	// Printer returns the printer for a root module. A human-readable printer writes to out, whose
 	// content is shown when the root module is finished.
 	Printer func(r *roots.Root, out io.Writer) ui.Printer
-	Events  bool // print the events of plans too: what begins and ends
-	// Show shows the output of a finished root module and, unless events are printed, its error. It
-	// is called for one at a time, in the order of the run.
+	Events  bool // also print when planning a resource starts and ends
+	// Show shows the output of a finished root module and, unless events are printed, its error.
+	// Calls don't overlap and are in the order of the run.
 	Show func(r *roots.Root, result *Result, text []byte)
-	// ShareProviders says that root modules with equal provider configurations share the processes
-	// of these, which then run in the working directory of this program.
+	// ShareProviders makes root modules with equal provider configurations share provider
+	// processes. Shared processes run in the working directory of this program.
 	ShareProviders bool
 
 	slots engine.CallSlots
 }
 
-// activity is what a run does, for the display of progress.
+// activity describes what a run is doing, for the progress display.
 type activity struct{ phase, what string }
 
 var (
@@ -64,15 +65,15 @@ var (
 // job is the work on one root module.
 type job func(ctx context.Context, s *session.Session, r *roots.Root) *Result
 
-// order returns the root modules of the run by name, but each after those that it needs. reverse
-// reverses the order, for destruction.
+// order returns the root modules of the run in dependency order: each one follows the ones that it
+// needs, and otherwise they are sorted by name. reverse reverses the order, for destruction.
 func (run *Run) order(reverse bool) (list []*roots.Root, graph *dag.Graph) {
 	selected := make(map[int]bool, len(run.Selected))
 	for _, r := range run.Selected {
 		selected[run.Estate.Index(r)] = true
 	}
 	at := make(map[int]dag.ID, len(selected))
-	w := dag.NewWalker(run.Estate.Graph) // its vertices are by name
+	w := dag.NewWalker(run.Estate.Graph) // vertices are numbered in the order of names
 	w.LowestFirst = true
 	w.Walk(context.Background(), 1, func(id dag.ID) bool {
 		if selected[int(id)] {
@@ -102,8 +103,9 @@ func (run *Run) order(reverse bool) (list []*roots.Root, graph *dag.Graph) {
 	return list, graph
 }
 
-// each does a job for all root modules of the run, each after those that it needs, several at a
-// time. Root modules that need a failed one are skipped. After an interrupt, no job starts.
+// each runs a job for every root module of the run, several at a time, each after the root modules
+// that it needs. If a root module fails, those that need it are skipped. After an interrupt, no job
+// starts.
 func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) []*Result {
 	list, graph := run.order(reverse)
 	limit := run.Parallelism
@@ -117,7 +119,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	parsed := run.Estate.Parsed(run.Session.Parser, list)
 	shown := parallel.InOrder(func(i int, text []byte) {
 		run.Show(list[i], results[i], text)
-		parsed.Finished(list[i]) // showing errors needs the source text
+		parsed.Finished(list[i]) // only now: Show needs the source text to show errors
 	})
 	live := run.Session.Live
 	live.Phase(doing.phase, len(list))
@@ -125,7 +127,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	live.Order(waiting(list, graph))
 	defer live.Phase("", 0)
 	w := dag.NewWalker(graph)
-	w.LowestFirst = true // results are shown in this order, and those that wait take memory
+	w.LowestFirst = true // results are shown in this order; waiting ones take memory
 	w.Walk(ctx, workers, func(id dag.ID) bool {
 		r := list[id]
 		live.Begin(r.Name, doing.what)
@@ -153,7 +155,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	return results
 }
 
-// waiting returns the function that returns the names of the root modules that need another one.
+// waiting returns a function that lists the names of the root modules that need a given one.
 func waiting(list []*roots.Root, graph *dag.Graph) func(name string) []string {
 	dependents := graph.Dependents()
 	ids := make(map[string]dag.ID, len(list))
@@ -169,7 +171,7 @@ func waiting(list []*roots.Root, graph *dag.Graph) func(name string) []string {
 	}
 }
 
-// skipped returns the result of a root module that was not worked on.
+// skipped returns the result of a root module whose job was not started.
 func (run *Run) skipped(
 	ctx context.Context, r *roots.Root, needs []dag.ID, list []*roots.Root, results []*Result,
 ) *Result {
@@ -190,7 +192,7 @@ func (run *Run) skipped(
 	return result
 }
 
-// interrupted reports whether an error is only that the user ended the operation.
+// interrupted reports whether an error only says that the user interrupted the operation.
 func interrupted(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return true
@@ -201,7 +203,7 @@ func interrupted(err error) bool {
 	})
 }
 
-// open returns the session of a root module.
+// open returns a new session for a root module.
 func (run *Run) open(r *roots.Root, out io.Writer) *session.Session {
 	t := terminal.New(&terminal.Streams{Out: out, Err: out, Width: run.Session.Width})
 	t.Color, t.Scripted = run.Session.Color, run.Session.Scripted
@@ -215,24 +217,24 @@ func (run *Run) open(r *roots.Root, out io.Writer) *session.Session {
 type Result struct {
 	Root *roots.Root
 	Err  error
-	// Skipped says that nothing was done, Why says why, and Because is the root module that failed,
-	// "" if none did.
+	// Skipped means that nothing was done. Why is the reason, and Because is the failed root module
+	// that caused it, or "" if none did.
 	Skipped      bool
 	Why, Because string
 
 	// Elapsed is the time from the start of the work on the root module to its end.
 	Elapsed  time.Duration
-	Done     bool         // by an earlier run
+	Done     bool         // an earlier run finished it
 	applying bool         // the run is an apply
-	Plan     *PlanSummary // of its plan; nil without one
+	Plan     *PlanSummary // summary of the root module's plan; nil without a plan
 	Applied  *ui.Applied  // what was changed; nil if nothing was applied
 }
 
-// Failed reports whether the root module is not finished.
+// Failed reports whether the root module failed or was skipped.
 func (r *Result) Failed() bool { return r.Err != nil || r.Skipped }
 
-// Failures returns one error for all results that are not finished, or nil if there are none. It
-// names them, since errors that have no place in a file don't.
+// Failures returns one error about all root modules that failed or were skipped, or nil if there
+// are none.
 func Failures(results []*Result) error {
 	names := make(map[ui.RootStatus][]string)
 	for _, r := range results {
@@ -284,7 +286,7 @@ func (r *Result) Status() ui.RootStatus {
 	return ui.RootUnchanged
 }
 
-// Counts returns the numbers of changes that were applied, or are planned if the run was a plan.
+// Counts returns the numbers of applied changes or, if the run was a plan, of planned changes.
 func (r *Result) Counts() planview.Counts {
 	switch {
 	case r.Applied != nil:
@@ -295,7 +297,7 @@ func (r *Result) Counts() planview.Counts {
 	return planview.Counts{}
 }
 
-// Changes reports whether there is anything to apply.
+// Changes reports whether any plan has something to apply.
 func Changes(results []*Result) bool {
 	for _, r := range results {
 		if r.Plan != nil && (r.Plan.Changes || r.Plan.Deferred > 0) {
@@ -305,12 +307,12 @@ func Changes(results []*Result) bool {
 	return false
 }
 
-// Records reports whether applying the plans records something in a state without changes.
+// Records reports whether applying the plans updates a state even without changes.
 func Records(results []*Result) bool {
 	return slices.ContainsFunc(results, func(r *Result) bool { return r.Plan != nil && r.Plan.Records })
 }
 
-// Applied reports whether a plan was applied to a root module.
+// Applied reports whether the plan of at least one root module was applied.
 func Applied(results []*Result) bool {
 	return slices.ContainsFunc(results, func(r *Result) bool { return r.Applied != nil })
 }
@@ -325,7 +327,7 @@ func Left(results []*Result) bool {
 	return false
 }
 
-// Applyable reports whether applying the plans changes anything.
+// Applyable reports whether applying the plans would change anything.
 func Applyable(results []*Result) bool {
 	for _, r := range results {
 		if r.Plan != nil && r.Plan.Changes && len(r.Plan.Waits) == 0 {
@@ -366,7 +368,7 @@ func Summarize(operation string, results []*Result) ui.Estate {
 	return m
 }
 
-// Stuck returns the error about root modules whose deferred changes can't be planned.
+// Stuck returns an error that names the root modules whose deferred changes can't be planned.
 func Stuck(results []*Result) error {
 	var lines []string
 	for _, r := range results {

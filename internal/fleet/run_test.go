@@ -21,8 +21,8 @@ import (
 	"tofu/internal/ui/planview"
 )
 
-// load returns an estate in a new directory with a root module for each name. The root modules that
-// it comes after follow a colon: "b:a".
+// load returns an estate in a new directory with a root module for each name. A colon separates a
+// name from the names of the root modules that it depends on: "b:a".
 func load(t *testing.T, names ...string) *roots.Estate {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -69,8 +69,8 @@ func namesOf(list []*roots.Root) string {
 	return strings.Join(out, " ")
 }
 
-// TestOrder checks the order of root modules, and which come after which: in a part of an estate,
-// only those that are in it count.
+// TestOrder checks the order of root modules and their dependencies. If only a part of an estate is
+// selected, dependencies outside of that part don't count.
 func TestOrder(t *testing.T) {
 	e := load(t, "network", "cluster:network", "app:cluster", "dns:cluster network", "apart")
 	for _, c := range []struct {
@@ -127,13 +127,13 @@ func interruption() error {
 	return d
 }
 
-// TestSkipped checks why root modules weren't started.
+// TestSkipped checks the reasons why root modules weren't started.
 func TestSkipped(t *testing.T) {
 	failure := errors.New("broken")
 	e := load(t, "a", "b:a", "c:b", "d:a")
 	for _, c := range []struct {
 		name string
-		of   error // returned by the operation on root module a
+		of   error // error of the operation on root module a
 		want string
 	}{
 		{"a failure", failure, "b: it needs a, which failed; c: it needs a, which failed; d: it needs a, which failed"},
@@ -164,7 +164,7 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
-// Results of root modules.
+// Results of root modules, one for each outcome.
 var (
 	failed    = &Result{Root: &roots.Root{Name: "failed"}, Err: tfdiags.Errorf("Broken", "It is broken.")}
 	skipped   = &Result{Root: &roots.Root{Name: "skipped"}, Skipped: true, Why: "it needs failed, which failed", Because: "failed"}
@@ -197,7 +197,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestQuestions checks what the commands ask about results.
+// TestQuestions checks the functions that commands use to ask about results as a whole.
 func TestQuestions(t *testing.T) {
 	for _, c := range []struct {
 		results []*Result

@@ -12,9 +12,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// setVariables sets the variables of a root module that roots.tofu.hcl sets, before it is planned.
-// They have the planned outputs of root modules that are planned in the same run, and the outputs
-// in the states of others.
+// setVariables sets the variables that roots.tofu.hcl assigns to a root module, before it is
+// planned. Their values use planned outputs if a root module is planned in the same run, and the
+// outputs in its state otherwise.
 func (p *planning) setVariables(ctx context.Context, s *session.Session, r *roots.Root, in *inputs) error {
 	return r.SetInputs(s, func(of *roots.Root) (map[string]cty.Value, error) {
 		if p.opts.Mode == plans.Destroy {
@@ -39,8 +39,8 @@ func (p *planning) setVariables(ctx context.Context, s *session.Session, r *root
 	})
 }
 
-// setVariables sets the variables of a root module before its plan is applied, with the outputs
-// that the states have now.
+// setVariables sets the variables of a root module before its plan is applied. Their values use the
+// outputs that the states have at that time.
 func (a *applying) setVariables(ctx context.Context, s *session.Session, r *roots.Root) error {
 	return r.SetInputs(s, func(of *roots.Root) (map[string]cty.Value, error) {
 		a.mu.Lock()
@@ -53,7 +53,8 @@ func (a *applying) setVariables(ctx context.Context, s *session.Session, r *root
 	})
 }
 
-// storedOutputs reads the outputs in the state of a root module. They are nil if there is no state.
+// storedOutputs reads the outputs in the state of a root module. It returns nil if there is no
+// state.
 func (run *Run) storedOutputs(ctx context.Context, r *roots.Root) (map[string]cty.Value, error) {
 	s := run.open(r, io.Discard)
 	defer s.Close()

@@ -12,9 +12,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// within returns an error unless the changes of a plan are among those of the plan that was
-// approved: each with the same action, and with the same values as far as these were known. An
-// object whose creation failed halfway may be created anew.
+// within returns an error unless every change in a plan is also in the approved plan, with the same
+// action and with the same values, as far as the approved values were known. If an object's
+// creation failed halfway, the plan may replace the object.
 func within(approved, plan *plans.Plan) error {
 	var lines []string
 	for _, c := range plan.Changes.Instances {
@@ -22,7 +22,7 @@ func within(approved, plan *plans.Plan) error {
 			continue
 		}
 		was := approved.Changes.Instance(c.Addr, c.Deposed)
-		if was == nil && c.Deposed != addrs.NotDeposed { // left by a replacement that is not complete
+		if was == nil && c.Deposed != addrs.NotDeposed { // left over from an incomplete replacement
 			was = approved.Changes.Instance(c.Addr, addrs.NotDeposed)
 			if was != nil && was.Action.IsReplace() {
 				continue
@@ -46,7 +46,7 @@ func within(approved, plan *plans.Plan) error {
 			"Nothing more was changed here. Make a new plan.", strings.Join(lines, "\n  - "))
 }
 
-// continues reports whether an action can be what is left of an approved one.
+// continues reports whether an action can complete an approved action that was carried out in part.
 func continues(approved, left plans.Action) bool {
 	switch {
 	case approved == left:
@@ -57,7 +57,7 @@ func continues(approved, left plans.Action) bool {
 	return approved == plans.Create && left.IsReplace()
 }
 
-// differences compares what is planned with what was approved.
+// differences describes how the planned values differ from the approved ones.
 func differences(approved, now *plans.InstanceChange) []string {
 	if approved.After == cty.NilVal || now.After == cty.NilVal || approved.After.IsNull() || now.After.IsNull() {
 		return nil

@@ -32,7 +32,8 @@ func TestContinues(t *testing.T) {
 	}
 }
 
-// changed returns a plan with changes "ADDRESS ACTION VALUE". The value ? is unknown.
+// changed returns a plan with the given changes, each written as "ADDRESS ACTION VALUE". The value
+// ? is unknown.
 func changed(t *testing.T, lines ...string) *plans.Plan {
 	t.Helper()
 	p := &plans.Plan{Changes: &plans.Changes{}}
