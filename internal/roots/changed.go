@@ -14,9 +14,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// ChangedFiles returns the absolute paths of the files in the git repository of a directory that
-// differ from those of a commit, including new files that git doesn't ignore. ref names the commit;
-// if HEAD doesn't descend from it, the commit is the last one that both have in common.
+// ChangedFiles returns the absolute paths of all files in dir's git repository that differ from a
+// commit, including new files that git doesn't ignore. ref names the commit. If HEAD doesn't
+// descend from it, ChangedFiles compares with their last common ancestor.
 func ChangedFiles(ctx context.Context, dir, ref string) ([]string, error) {
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
@@ -42,10 +42,10 @@ func ChangedFiles(ctx context.Context, dir, ref string) ([]string, error) {
 	}
 	base, err := git("merge-base", strings.TrimSpace(commit), "HEAD")
 	if err != nil {
-		base = commit // without a common history
+		base = commit // the histories are unrelated
 	}
 	top = strings.TrimSpace(top)
-	dir = top // paths are relative to it, and it has all files
+	dir = top // git diff prints paths relative to the top, and covers the whole repository there
 	tracked, err := git("diff", "--name-only", "-z", "--no-renames", strings.TrimSpace(base), "--")
 	if err != nil {
 		return nil, fail(err)
@@ -64,14 +64,14 @@ func ChangedFiles(ctx context.Context, dir, ref string) ([]string, error) {
 }
 
 // Changed returns a function for [Selection] that reports whether a root module depends on one of
-// some files: files in its directory and in the local modules that it calls, and below them unless
-// another root module or module is nearer; its variable files, and files that its expressions read
-// by a constant path; and the roots.tofu.hcl above it, with the files that it reads. A root module
-// that needs a changed one is changed too. Local states and working files don't count. Paths are
-// absolute.
+// the given files, whose paths are absolute. A root module depends on files in its directory and in
+// the local modules that it calls, and on files below these directories unless another root module
+// or module is nearer. It also depends on its variable files, on files that its expressions read by
+// a constant path, and on the roots.tofu.hcl above it with the files that this file reads. A root
+// module that needs a changed one is changed too. Local states and working files are ignored.
 func (e *Estate) Changed(files []string) func(*Root) bool {
 	dirs, paths := make(map[string][]*Root), make(map[string][]*Root)
-	var read memo.Map[string, []string] // by directory or file
+	var read memo.Map[string, []string] // paths of files read, by directory or roots.tofu.hcl
 	for _, r := range e.Roots {
 		for i, dir := range append([]string{r.Dir}, r.modules...) {
 			dirs[resolved(dir)] = append(dirs[resolved(dir)], r)
@@ -121,8 +121,8 @@ func (e *Estate) Changed(files []string) func(*Root) bool {
 	return func(r *Root) bool { return changed[r.id] }
 }
 
-// isWorkingFile reports whether a file is written by runs: a local state, or a file in a directory
-// with working files. Such a file never counts as changed, even if git doesn't ignore it.
+// isWorkingFile reports whether a file is one that runs write: a local state, or a file in a
+// directory for working files. Such a file never counts as changed, even if git doesn't ignore it.
 func isWorkingFile(path string) bool {
 	dirs := strings.Split(filepath.ToSlash(filepath.Dir(path)), "/")
 	if slices.Contains(dirs, ".terraform") {
@@ -133,7 +133,7 @@ func isWorkingFile(path string) bool {
 	})
 }
 
-// resolved returns an absolute path without symbolic links in its directory.
+// resolved returns the absolute path with the symbolic links in its directory resolved.
 func resolved(path string) string {
 	path = Absolute(path)
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
@@ -142,7 +142,7 @@ func resolved(path string) string {
 	return path
 }
 
-// files returns the variable files of a root module, and the file that declares it.
+// files returns the variable files of a root module and the roots.tofu.hcl that applies to it.
 func (r *Root) files() []string {
 	if r.Declared == nil {
 		return nil

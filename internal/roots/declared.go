@@ -19,13 +19,13 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// candidates returns the root modules that the files declare, and one for each directory that they
-// don't declare. The latter may be modules that others call.
+// candidates returns the root modules that the files declare, and one for each directory that no
+// file declares. The latter may turn out to be modules that others call.
 func candidates(dirs []string, found []Directory, open func(dir string) *session.Session) ([]*Root, error) {
 	var all []*Root
 	var errs tfdiags.Diagnostics
 	var files []*rootsfile.File
-	declared := make(map[string]int) // how many root modules have a directory, by absolute path
+	declared := make(map[string]int) // number of root modules per directory, by absolute path
 	seen := make(map[string]bool)
 	for _, dir := range dirs {
 		if seen[Absolute(dir)] {
@@ -51,14 +51,14 @@ func candidates(dirs []string, found []Directory, open func(dir string) *session
 			continue
 		}
 		r, err := undeclared(d, files)
-		errs = append(errs, tfdiags.FromError(err).Dedup(errs)...) // all of them may have the same defaults
+		errs = append(errs, tfdiags.FromError(err).Dedup(errs)...) // root modules may report the same error in shared defaults
 		all = append(all, r)
 	}
 	return all, errs.Err()
 }
 
-// undeclared returns the root module in a directory that no file declares. Its name is relative to
-// the nearest file above it.
+// undeclared returns the root module in a directory that no file declares. Its name is the path
+// relative to the nearest roots.tofu.hcl above it.
 func undeclared(d Directory, files []*rootsfile.File) (*Root, error) {
 	r := &Root{Name: filepath.ToSlash(d.Dir), Dir: d.Dir}
 	best := ""
@@ -92,10 +92,11 @@ func (r *Root) Tags() []string {
 	return r.Declared.Tags
 }
 
-// Configure sets what roots.tofu.hcl says about the root module in its session, before it is used.
-// Variables that have outputs of other root modules are unknown; see [Root.SetInputs].
+// Configure applies the settings in roots.tofu.hcl to a session of the root module, before the
+// session is used. Variables that use outputs of other root modules are unknown; see
+// [Root.SetInputs].
 //
-// A root module that shares its directory with others has working files of its own.
+// Root modules that share a directory get separate directories for working files.
 func (r *Root) Configure(s *session.Session) {
 	if r.shared {
 		s.DataDir = filepath.Join(s.DataDir, "roots", url.PathEscape(r.Name))
@@ -117,8 +118,8 @@ func (r *Root) Configure(s *session.Session) {
 	_ = r.SetInputs(s, func(*Root) (map[string]cty.Value, error) { return nil, nil }) // Load reports errors
 }
 
-// SetInputs sets the variables that roots.tofu.hcl sets, in a session of the root module. outputs
-// returns the outputs of another root module, or nil if they are not known yet.
+// SetInputs sets the variables that roots.tofu.hcl assigns, in a session of the root module.
+// outputs returns the outputs of another root module, or nil if they are not known yet.
 func (r *Root) SetInputs(s *session.Session, outputs func(*Root) (map[string]cty.Value, error)) error {
 	if r.Declared == nil {
 		return nil
@@ -135,7 +136,7 @@ func (r *Root) SetInputs(s *session.Session, outputs func(*Root) (map[string]cty
 		value, err := v.Value(func(name string) (cty.Value, error) {
 			of := byName[name]
 			if of == nil {
-				return cty.DynamicVal, nil // before names are resolved
+				return cty.DynamicVal, nil // the reference is not resolved yet
 			}
 			values, err := outputs(of)
 			return of.outputsValue(values), err
@@ -150,7 +151,8 @@ func (r *Root) SetInputs(s *session.Session, outputs func(*Root) (map[string]cty
 	return errs.Err()
 }
 
-// outputsValue returns an object with the outputs of the root module. States have no null outputs.
+// outputsValue returns the outputs of the root module as an object. Outputs missing from values are
+// null, because states do not store null outputs.
 func (r *Root) outputsValue(values map[string]cty.Value) cty.Value {
 	if values == nil {
 		return cty.DynamicVal
@@ -166,7 +168,7 @@ func (r *Root) outputsValue(values map[string]cty.Value) cty.Value {
 	return cty.ObjectVal(all)
 }
 
-// check returns an error if a declared root module has no directory with configuration.
+// check returns an error if a declared root module's directory is missing or has no configuration.
 func (r *Root) check() error {
 	if !r.IsDeclared() {
 		return nil
@@ -190,8 +192,8 @@ func (r *Root) check() error {
 		"The directory %s of the root module %q has no configuration files.", r.Dir, r.Name).At(r.Declared.Range)
 }
 
-// checkVariables returns an error for each variable that the root module's own block sets and that
-// the root module doesn't declare.
+// checkVariables returns an error for each variable that the root module's own block sets but the
+// root module doesn't declare.
 func (r *Root) checkVariables(declared map[string]*configs.Variable) error {
 	if r.Declared == nil {
 		return nil
@@ -207,8 +209,8 @@ func (r *Root) checkVariables(declared map[string]*configs.Variable) error {
 	return errs.Err()
 }
 
-// checkBackend returns an error if the root module's own block has settings for a backend block that
-// the root module lacks.
+// checkBackend returns an error if the root module's own block has backend settings but the root
+// module has no backend block.
 func (r *Root) checkBackend(m *configs.Module) error {
 	if r.Declared == nil || r.Declared.BackendRange.Empty() || len(r.Declared.Backend) == 0 || m.Backend != nil {
 		return nil
@@ -218,7 +220,7 @@ func (r *Root) checkBackend(m *configs.Module) error {
 			"terraform { backend \"TYPE\" {} }.", r.Name, r.Dir).At(r.Declared.BackendRange)
 }
 
-// resolve finds the root modules that the files refer to, and adds them to what others read.
+// resolve finds the root modules that the files refer to, and adds these references to Reads.
 func (e *Estate) resolve() error {
 	var errs tfdiags.Diagnostics
 	for _, r := range e.Roots {
@@ -241,7 +243,7 @@ func (e *Estate) resolve() error {
 	return errs.Err()
 }
 
-// refer adds a reference to the root module with a name to what r reads.
+// refer adds a reference from r to the root module with the given name.
 func (e *Estate) refer(r *Root, read Read, name string) error {
 	read.Root = e.byName[name]
 	target := read.Root
@@ -263,7 +265,7 @@ func (e *Estate) refer(r *Root, read Read, name string) error {
 	return nil
 }
 
-// didYouMean suggests a root module with a similar name, or the one with the same last part.
+// didYouMean suggests a root module with a similar name, or one whose last path element is equal.
 func (e *Estate) didYouMean(name string) string {
 	names := e.Names()
 	if text := suggest.DidYouMean(name, names); text != "" {
@@ -278,7 +280,7 @@ func (e *Estate) didYouMean(name string) string {
 	return " To list the names, run: tofu roots list"
 }
 
-// twoNames returns the error for two root modules with one name.
+// twoNames returns the error about two root modules that have the same name.
 func twoNames(a, b *Root) tfdiags.Diagnostic {
 	d := tfdiags.Errorf("Two root modules with one name",
 		"The root modules in %s and %s are both called %q. Rename one of them in %s.", a.Dir, b.Dir, a.Name,
@@ -286,7 +288,8 @@ func twoNames(a, b *Root) tfdiags.Diagnostic {
 	return declaredAt(d, b, a)
 }
 
-// declaredAt places a diagnostic at the first of some root modules that has a block.
+// declaredAt sets the position of a diagnostic to the first block that declares one of the root
+// modules.
 func declaredAt(d tfdiags.Diagnostic, list ...*Root) tfdiags.Diagnostic {
 	for _, r := range list {
 		if r.IsDeclared() {

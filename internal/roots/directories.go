@@ -17,13 +17,14 @@ import (
 // Directory is a directory with configuration files or a lock file.
 type Directory struct {
 	Dir        string
-	Abs        string // identifies the directory
+	Abs        string // absolute path, which identifies the directory
 	Locked     bool   // has a lock file
 	Configured bool   // has configuration files
 }
 
-// Directories searches directory trees, except hidden directories and symbolic links. An unreadable
-// directory is an error, and the search continues. The result is sorted by path.
+// Directories searches directory trees. It skips hidden directories and doesn't follow symbolic
+// links. An unreadable directory is reported as an error, but the search continues. The result is
+// sorted by path.
 func Directories(dirs []string) ([]Directory, error) {
 	t := searchAll(dirs)
 	return t.found, t.errs.Err()
@@ -41,11 +42,11 @@ func searchAll(dirs []string) *tree {
 	return t
 }
 
-// tree collects directories.
+// tree collects the directories and files that a search finds.
 type tree struct {
 	found []Directory
 	files []string        // the paths of all roots.tofu.hcl files
-	seen  map[string]bool // by absolute path
+	seen  map[string]bool // directories found so far, by absolute path
 	errs  tfdiags.Diagnostics
 }
 
@@ -75,7 +76,7 @@ func (t *tree) search(dir string) {
 	}
 }
 
-// List lists a directory that the user named or one below it.
+// List returns the entries of a directory, which the user named or which is below a named one.
 func List(dir string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -85,7 +86,7 @@ func List(dir string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// WithoutPath returns a file system error without its path, which the message has already.
+// WithoutPath returns a file system error without its path, for messages that already contain it.
 func WithoutPath(err error) error {
 	if pathErr := new(fs.PathError); errors.As(err, &pathErr) {
 		return pathErr.Err
@@ -93,8 +94,8 @@ func WithoutPath(err error) error {
 	return err
 }
 
-// Absolute returns a path that identifies a directory, or the path itself if the working directory
-// is unknown.
+// Absolute returns the absolute path of a directory, for use as its identity. If the working
+// directory is unknown, it returns the path unchanged.
 func Absolute(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {

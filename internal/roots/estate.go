@@ -25,34 +25,33 @@ import (
 
 // Root is a root module.
 type Root struct {
-	// Name is the name that roots.tofu.hcl declares, or the path of the directory below the top of
-	// the estate, with slashes.
+	// Name is the name that roots.tofu.hcl declares, or the path of the directory relative to the
+	// top of the estate, with slashes.
 	Name    string
 	Dir     string // relative to the working directory
 	State   StateID
 	Reads   []Read   // references to other root modules, by position
-	Outputs []string // names, sorted
-	// Declared is what roots.tofu.hcl says about the root module; nil without such a file.
+	Outputs []string // names of outputs, sorted
+	// Declared is what roots.tofu.hcl says about the root module; nil if there is no such file.
 	Declared *rootsfile.Root
-	// Err says why the root module can't be read. Such a root module has no state and reads none.
+	// Err says why the root module can't be read. In that case, State and Reads are empty.
 	Err error
 
 	id        dag.ID
 	sensitive []string           // names of sensitive outputs
-	modules   []string           // the directories of all modules that it calls, directly or not
-	calls     []string           // the local directories that it calls as modules
+	modules   []string           // directories of all modules that it calls, directly or indirectly
+	calls     []string           // local directories that it calls directly as modules
 	shared    bool               // other root modules have the same directory
-	used      map[string]Outputs // see ReadBy
+	used      map[string]Outputs // used outputs by data source; see ReadBy
 }
 
-// Estate holds root modules and which of them need which others. It must not be changed.
+// Estate holds root modules and their dependencies. It must not be changed.
 type Estate struct {
-	Roots []*Root // by name
-	// Graph has a vertex for each root module, with its index in Roots as ID, and an edge to each
-	// root module that it needs.
+	Roots []*Root // sorted by name
+	// Graph has a vertex for each root module, whose ID is its index in Roots. Each vertex has
+	// edges to the root modules that it needs.
 	Graph *dag.Graph
-	// Unread are the paths of roots.tofu.hcl files below the searched directories, which are not
-	// read.
+	// Unread lists roots.tofu.hcl files below the searched directories. These files have no effect.
 	Unread []string
 
 	byState map[StateID]*Root
@@ -60,10 +59,11 @@ type Estate struct {
 }
 
 // Load finds the root modules below some directories, and those that a roots.tofu.hcl in one of
-// them declares. open returns a session for a root module in a directory. The estate is complete
-// even after errors: an error is about a directory that can't be searched, about a root module (see
-// [Root.Err]), about two root modules with one state or one name, or about root modules that need
-// each other. Only if a roots.tofu.hcl has errors is there no estate.
+// them declares. open returns a session for the root module in a directory.
+//
+// Errors are about directories that can't be searched, single root modules (see [Root.Err]), two
+// root modules with the same state or name, or cycles between root modules. Load returns the estate
+// together with such errors. It returns no estate only if a roots.tofu.hcl has errors.
 func Load(ctx context.Context, dirs []string, open func(dir string) *session.Session) (*Estate, error) {
 	tree := searchAll(dirs)
 	found := tree.found
@@ -108,8 +108,8 @@ func Load(ctx context.Context, dirs []string, open func(dir string) *session.Ses
 	return e, errs.AppendError(e.cycles()).Err()
 }
 
-// roots returns the root modules among the candidates, by name. A module that another one calls is
-// not a root module unless it is declared or has a lock file.
+// roots selects the root modules from the candidates and sorts them by name. A module that another
+// module calls is not a root module unless it is declared or has a lock file.
 func roots(all []*Root, found []Directory) []*Root {
 	called, locked := make(map[string]bool), make(map[string]bool)
 	for _, r := range all {
@@ -130,7 +130,7 @@ func roots(all []*Root, found []Directory) []*Root {
 	return out
 }
 
-// read reads the root module. uses has the result of [outputuse.Find] for each directory.
+// read reads the root module. uses caches the results of [outputuse.Find] by directory.
 func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[string, map[string]Outputs]) {
 	r.Configure(s)
 	r.Err = tfdiags.Join(r.check(), r.SetInputs(s, func(*Root) (map[string]cty.Value, error) { return nil, nil }))
@@ -159,7 +159,7 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 		if whole, err := s.Load(ctx, given, resolver(s)); err == nil {
 			cfg = whole
 		}
-		s.Warnings.Take() // a run of the root module reports them
+		s.Warnings.Take() // running the root module will report them
 	}
 	for module := range cfg.AllModules() {
 		if !module.Path.IsRoot() {
@@ -172,8 +172,8 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 	}
 }
 
-// resolver returns a resolver of the modules that a root module calls. It ignores modules that are
-// not installed, so the states that these read are not found.
+// resolver returns a resolver for the modules that a root module calls. It ignores modules that are
+// not installed, so the states that such modules read are not found.
 func resolver(s *session.Session) configs.Resolver {
 	installed, err := getmodules.Installed(s.ModulesDir(), s.Base)
 	return func(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
@@ -198,7 +198,8 @@ func compareRanges(a, b hcl.Range) int {
 	return a.Start.Byte - b.Start.Byte
 }
 
-// ownState returns the identity of a root module's state. The backend need not be initialized.
+// ownState returns the identity of a root module's state. The backend doesn't need to be
+// initialized.
 func ownState(s *session.Session, cfg *session.Config) (StateID, error) {
 	settings, err := s.CurrentBackend(cfg)
 	if err != nil {
@@ -219,7 +220,7 @@ func ownState(s *session.Session, cfg *session.Config) (StateID, error) {
 	return id, err
 }
 
-// index finds the root modules by their states.
+// index fills byState. It returns an error if two root modules have the same state.
 func (e *Estate) index() error {
 	var errs tfdiags.Diagnostics
 	for _, r := range e.Roots {
@@ -238,7 +239,7 @@ func (e *Estate) index() error {
 	return errs.Err()
 }
 
-// connect adds an edge for each root module that another one needs.
+// connect builds the graph: it adds an edge from each root module to each one that it needs.
 func (e *Estate) connect() {
 	for _, r := range e.Roots {
 		for i := range r.Reads {
@@ -246,7 +247,7 @@ func (e *Estate) connect() {
 			if read.Root == nil {
 				read.Root = e.byState[read.State]
 			}
-			if read.Root != nil && read.Root != r { // its own state is that of the run before
+			if read.Root != nil && read.Root != r { // if it reads its own state, it gets the outputs of the previous run
 				e.Graph.Connect(r.id, read.Root.id)
 			}
 		}
@@ -256,7 +257,7 @@ func (e *Estate) connect() {
 // ByName returns the root module with a name, or nil if there is none.
 func (e *Estate) ByName(name string) *Root { return e.byName[name] }
 
-// ByState returns the root module with a state, or nil if no root module has it.
+// ByState returns the root module that has a state, or nil if there is none.
 func (e *Estate) ByState(id StateID) *Root { return e.byState[id] }
 
 // Names returns the names of all root modules.
@@ -268,7 +269,8 @@ func (e *Estate) Names() []string {
 	return names
 }
 
-// Needs returns the root modules that a root module needs, without duplicates, by name.
+// Needs returns the root modules that a root module needs directly, without duplicates, sorted by
+// name.
 func (e *Estate) Needs(r *Root) []*Root {
 	ids := slices.Clone(e.Graph.Needs(r.id))
 	slices.Sort(ids)
@@ -282,7 +284,7 @@ func (e *Estate) Needs(r *Root) []*Root {
 // Index returns the index of a root module in Roots.
 func (e *Estate) Index(r *Root) int { return int(r.id) }
 
-// cycles returns an error if root modules need each other.
+// cycles returns an error for each cycle of root modules.
 func (e *Estate) cycles() error {
 	var errs tfdiags.Diagnostics
 	for _, cycle := range e.Graph.Cycles() {

@@ -74,8 +74,8 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestEdges checks which root modules a root module needs. It is "user", the others are "net", with a
-// local state, and "far", with one in a bucket.
+// TestEdges checks which root modules a root module needs. The root module "user" reads "net",
+// which has a local state, and "far", whose state is in a bucket.
 func TestEdges(t *testing.T) {
 	read := func(settings string) string {
 		return "data \"terraform_remote_state\" \"r\" {\n" + settings + "\n}\n"
@@ -124,8 +124,8 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestLargeEstate checks that root modules don't stay decoded after the search if they have much
-// text together, but those with errors and those that share a directory do.
+// TestLargeEstate checks which parsed root modules stay in memory after the search if their source
+// text is large in total: only those with errors and those that share a directory.
 func TestLargeEstate(t *testing.T) {
 	text := "# " + strings.Repeat(strings.Repeat("x", 98)+"\n# ", 10_000) + "\n" + output
 	files := map[string]string{"shared/main.tf": "terraform {\n  backend \"local\" {}\n}\n" + text,

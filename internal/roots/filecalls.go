@@ -19,15 +19,16 @@ var fileFunctions = map[string]bool{"file": true, "filebase64": true, "filebase6
 	"filebase64sha512": true, "fileexists": true, "filemd5": true, "fileset": true, "filesha1": true,
 	"filesha256": true, "filesha512": true, "templatefile": true}
 
-// filesRead returns the paths that functions in a module read, if they are constant but for
-// path.module, or for path.root and relative paths in a root module. It ignores what it can't read.
+// filesRead returns the paths of files that function calls in a module read. It finds paths that
+// are constant apart from path.module. In a root module, it also finds paths that use path.root and
+// relative paths. Files that can't be parsed are ignored.
 func filesRead(dir string, isRoot bool) []string {
 	entries, err := List(dir)
 	if err != nil {
 		return nil
 	}
 	paths := map[string]cty.Value{"module": cty.StringVal(filepath.ToSlash(dir))}
-	base := "" // relative paths in other modules are relative to the root module
+	base := "" // in other modules, relative paths depend on the root module that calls them
 	if isRoot {
 		paths["root"], base = paths["module"], dir
 	}
@@ -40,15 +41,15 @@ func filesRead(dir string, isRoot bool) []string {
 	return out
 }
 
-// filesReadByDeclarations returns the paths that functions in a roots.tofu.hcl read, as filesRead
-// does for modules.
+// filesReadByDeclarations returns the paths of files that function calls in a roots.tofu.hcl read.
 func filesReadByDeclarations(file string) []string {
 	dir := filepath.Dir(file)
 	return filesReadBy(file, map[string]cty.Value{"root": cty.StringVal(filepath.ToSlash(Absolute(dir)))}, dir)
 }
 
-// filesReadBy returns the paths that functions in a file read. paths are the attributes of "path" in
-// expressions, and base is the directory of relative paths; "" to leave them out.
+// filesReadBy returns the paths of files that function calls in a file read. paths are the values
+// of path.NAME in expressions. base is the directory of relative paths; if it is "", they are left
+// out.
 func filesReadBy(file string, paths map[string]cty.Value, base string) []string {
 	src, err := os.ReadFile(file)
 	if err != nil || nesting.Check(file, src) != nil {
@@ -69,8 +70,8 @@ func filesReadBy(file string, paths map[string]cty.Value, base string) []string 
 	return out
 }
 
-// pathRead returns the path that a call reads; "" if it is another function or the path is
-// not constant.
+// pathRead returns the path that a function call reads. It returns "" if the function doesn't read
+// files or the path is not constant.
 func pathRead(call *hclsyntax.FunctionCallExpr, ctx *hcl.EvalContext) string {
 	if !fileFunctions[strings.TrimPrefix(call.Name, funcs.Namespace)] || len(call.Args) == 0 {
 		return ""

@@ -5,11 +5,11 @@ import (
 	"tofu/internal/outputuse"
 )
 
-// Outputs is a set of outputs of a root module. The zero value is empty.
+// Outputs is a set of names of outputs of a root module. The zero value is empty.
 type Outputs = outputuse.Set
 
-// ReadBy returns the outputs that the expressions of the root module use of a
-// terraform_remote_state data source.
+// ReadBy returns the outputs of a terraform_remote_state data source that the root module's
+// expressions use.
 func (r *Root) ReadBy(data addrs.ConfigResource) Outputs {
 	if used, ok := r.used[data.String()]; ok {
 		return used
@@ -17,7 +17,7 @@ func (r *Root) ReadBy(data addrs.ConfigResource) Outputs {
 	return Outputs{All: true}
 }
 
-// ReadByVariables returns the outputs of another root module from which variables are set.
+// ReadByVariables returns the outputs of another root module that the values of r's variables use.
 func (r *Root) ReadByVariables(of *Root) Outputs {
 	var out Outputs
 	for _, read := range r.Reads {

@@ -7,8 +7,8 @@ import (
 	"tofu/internal/roots"
 )
 
-// TestUsedOutputs checks which outputs of a data source are found in expressions. The data source
-// "one" has one instance, "each" has several.
+// TestUsedOutputs checks that the used outputs of a data source are found in expressions. The data
+// source "one" has one instance, "each" has several.
 func TestUsedOutputs(t *testing.T) {
 	const sources = `
 data "terraform_remote_state" "one" {
@@ -78,7 +78,7 @@ data "terraform_remote_state" "each" {
 	}
 }
 
-// TestSelfOutputs checks that conditions in the block of a data source count.
+// TestSelfOutputs checks that outputs used in conditions within the data source's block count too.
 func TestSelfOutputs(t *testing.T) {
 	e, err := load(t, `
 -- main.tf --

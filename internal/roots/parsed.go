@@ -10,17 +10,17 @@ import (
 	"tofu/internal/configs"
 )
 
-// Parsed lets a parser forget the directories of root modules that are finished. It is safe for
+// Parsed makes a parser forget the directories of root modules that are finished. It is safe for
 // concurrent use.
 type Parsed struct {
 	parser *configs.Parser
 
 	mu    sync.Mutex
-	users map[string]int // root modules that need a directory, by its path
+	users map[string]int // number of unfinished root modules that use a directory, by path
 }
 
-// Parsed returns the directories that p has parsed for some of the root modules. p forgets those of
-// all others.
+// Parsed returns a Parsed for the root modules in needed. It makes p forget the directories that
+// only other root modules use.
 func (e *Estate) Parsed(p *configs.Parser, needed []*Root) *Parsed {
 	out := &Parsed{parser: p, users: make(map[string]int)}
 	for _, r := range e.Roots {
@@ -41,7 +41,7 @@ func (e *Estate) Parsed(p *configs.Parser, needed []*Root) *Parsed {
 	return out
 }
 
-// Finished forgets the directories of a root module that no other root module needs.
+// Finished forgets the directories of a root module, except those that unfinished root modules use.
 func (p *Parsed) Finished(r *Root) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,17 +53,19 @@ func (p *Parsed) Finished(r *Root) {
 	}
 }
 
-// mostKept is how much source text of root modules stays decoded after an estate is loaded, in
-// bytes. Decoded files take about fifteen times as much memory as their text.
+// mostKept is the maximum size of source text, in bytes, whose parsed form stays in memory after an
+// estate is loaded. Parsed files take about fifteen times as much memory as their text.
 const mostKept = 4 << 20
 
-// keeper decides which root modules stay decoded until a run works on them. The others are decoded
-// again then, so that a large estate is never in memory as a whole. It is safe for concurrent use.
+// keeper decides which root modules stay parsed until a run processes them. The others are parsed
+// again at that time. Therefore a large estate is never in memory as a whole. It is safe for
+// concurrent use.
 type keeper struct{ size atomic.Int64 }
 
-// add counts the text of a root module that was read or, if there is too much, lets the parser forget
-// the module. Only the root module's own directory and those below it count, because other root
-// modules rarely use these. A root module with errors stays, because showing them needs its text.
+// add counts the text of a root module that was read. If the total is too large, it makes the
+// parser forget the root module. Only the root module's own directory and directories below it
+// count, because other root modules rarely use these. A root module with errors stays, because
+// showing the errors needs its text.
 func (k *keeper) add(p *configs.Parser, r *Root) {
 	if r.shared || r.Err != nil {
 		return

@@ -17,33 +17,34 @@ import (
 	"tofu/internal/session"
 )
 
-// Read is what a root module needs of another one: an instance of a terraform_remote_state data
-// source, or a reference in roots.tofu.hcl.
+// Read is a use of one root module by another: by an instance of a terraform_remote_state data
+// source, or by a reference in roots.tofu.hcl.
 type Read struct {
 	Kind  ReadKind
-	User  string    // the address of the data source or of the variable; "" for After
-	Range hcl.Range // of the block or the reference
-	State StateID   // of data sources
-	// Outputs are those that are used; none for After.
+	User  string    // address of the data source or variable; "" for After
+	Range hcl.Range // range of the block or the reference
+	State StateID   // the state that a data source reads
+	// Outputs are the used outputs; empty for After.
 	Outputs Outputs
-	// Root is the root module that is needed; nil if the state is of no root module of the estate.
+	// Root is the root module that is used; nil if the state belongs to no root module of the
+	// estate.
 	Root *Root
 }
 
-// ReadKind is the way in which one root module refers to another. JSON documents have it as text.
+// ReadKind is a way in which one root module uses another. Its text appears in JSON documents.
 type ReadKind string
 
 const (
 	RemoteState ReadKind = "remote_state" // a data source reads its state
 	Variable    ReadKind = "variable"     // a variable is set from its outputs
-	After       ReadKind = "after"        // the argument "after" names it
+	After       ReadKind = "after"        // the argument "after" lists it
 )
 
-// errDynamic is the error for settings of a data source that are not known before planning.
+// errDynamic is the error for data source settings that are not known before planning.
 var errDynamic = errors.New("the settings are not known before planning")
 
-// remoteStates finds the states that a configuration reads, and the outputs that it uses of them.
-// It leaves out states whose settings are not known before planning.
+// remoteStates finds the states that a configuration reads, and the outputs of each state that it
+// uses. It leaves out states whose settings are not known before planning.
 func (r *Root) remoteStates(s *session.Session, cfg *configs.Config, uses *memo.Map[string, map[string]Outputs]) {
 	r.used = make(map[string]Outputs)
 	for module := range cfg.AllModules() {
@@ -70,10 +71,10 @@ func (r *Root) remoteStates(s *session.Session, cfg *configs.Config, uses *memo.
 	}
 }
 
-// repetition holds the values of each and count for one instance.
+// repetition holds the values of each.key, each.value and count.index for one instance.
 type repetition map[addrs.Referenceable]cty.Value
 
-// instances returns the repetition values of each instance of a resource.
+// instances returns a repetition for each instance of a resource.
 func instances(module *configs.Config, r *configs.Resource) ([]repetition, error) {
 	user := r.Addr.String()
 	switch {
@@ -104,7 +105,7 @@ func instances(module *configs.Config, r *configs.Resource) ([]repetition, error
 	return []repetition{nil}, nil
 }
 
-// repeated is static data with the values of each and count.
+// repeated is static data extended with the repetition values of an instance.
 type repeated struct {
 	lang.Data
 	values repetition

@@ -27,7 +27,7 @@ func load(t testing.TB, archive string) (*roots.Estate, error) {
 	return again(t)
 }
 
-// again loads the estate in the working directory.
+// again loads the estate from the working directory again.
 func again(t testing.TB) (*roots.Estate, error) {
 	quiet := func() *terminal.Terminal {
 		term := terminal.New(&terminal.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
@@ -126,7 +126,7 @@ func TestSelect(t *testing.T) {
 	dependencies := func(s *roots.Selection) { s.Dependencies = true }
 	for _, c := range []struct {
 		selection roots.Selection
-		want      string // names, or a part of the error
+		want      string // names, or a part of the error message
 	}{
 		{roots.Selection{}, "audit dns eu/cluster eu/network us/cluster us/network"},
 		{only("dns"), "dns"},
@@ -166,10 +166,10 @@ func TestCheckDestroy(t *testing.T) {
 	}
 	for _, c := range []struct {
 		only []string
-		want []string // parts of the error
+		want []string // parts of the error message
 	}{
 		{[]string{"**"}, nil},
-		{[]string{"dns"}, nil}, // audit only comes after it
+		{[]string{"dns"}, nil}, // audit runs after dns but uses none of its outputs
 		{[]string{"eu/network"}, []string{"eu/cluster reads eu/network at roots.tofu.hcl:18"}},
 		{[]string{"*/cluster"}, []string{"dns reads eu/cluster at " + filepath.Join("dns", "main.tf") + ":1"}},
 		{[]string{"*/cluster", "dns"}, nil},
@@ -285,7 +285,7 @@ func TestChangedFiles(t *testing.T) {
 	}
 }
 
-// BenchmarkLoad finds and analyzes root modules that share directories and modules.
+// BenchmarkLoad loads estates whose root modules share directories and modules.
 func BenchmarkLoad(b *testing.B) {
 	for _, n := range []int{250, 500, 1000, 2000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
@@ -316,7 +316,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// TestErrors checks what is wrong with estates as a whole.
+// TestErrors checks errors about an estate as a whole.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ archive, want string }{
 		{"-- a/b/main.tf --\n-- roots.tofu.hcl --\nroot \"a/b\" {\n  path = \"c\"\n}\n-- c/main.tf --\n", "Two root modules with one name"},

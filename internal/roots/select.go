@@ -13,21 +13,22 @@ import (
 
 // Selection says which root modules of an estate a command works on. The zero value selects all.
 type Selection struct {
-	// Only and Skip are patterns of names: * stands for any characters but slashes, ** for any
-	// parts. A root module is selected if one of Only matches and none of Skip does.
+	// Only and Skip are patterns for names: * matches any characters but slashes, and ** matches
+	// any number of path elements. A root module is selected if a pattern in Only matches and no
+	// pattern in Skip does.
 	Only, Skip []string
-	// Tags are words that a root module must have, each of them. An entry may have several words
-	// with commas between them, of which one is enough.
+	// Tags are tags that a root module must have; all entries must match. An entry may list several
+	// tags separated by commas. It matches if the root module has one of them.
 	Tags []string
-	// Changed, unless nil, selects only root modules for which it returns true.
+	// Changed, if not nil, restricts the selection to root modules for which it returns true.
 	Changed func(*Root) bool
-	// Dependents and Dependencies add the root modules that need the selected ones, or that these
-	// need, directly or not. Skip still leaves root modules out.
+	// Dependents adds the root modules that need a selected one, and Dependencies those that a
+	// selected one needs, directly or indirectly. Skip excludes them too.
 	Dependents, Dependencies bool
 }
 
-// Select returns the selected root modules, by name. It is an error if a pattern or a tag matches
-// no root module.
+// Select returns the selected root modules, sorted by name. It returns an error if a pattern or a
+// tag matches no root module.
 func (e *Estate) Select(s *Selection) ([]*Root, error) {
 	if err := e.checkSelection(s); err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ func hasTags(r *Root, tags []string) bool {
 }
 
 // CheckDestroy returns an error if root modules outside of the selection read outputs of selected
-// ones, which would be destroyed.
+// ones. Destroying the selected ones would remove these outputs.
 func (e *Estate) CheckDestroy(selected []*Root) error {
 	in := make(map[*Root]bool, len(selected))
 	for _, r := range selected {

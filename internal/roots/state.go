@@ -10,8 +10,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// StateID identifies a state, as a JSON list: the kind of the store, and where in such stores the
-// state is. Backends decide what is in it, see backend.Identifier.
+// StateID identifies a state. It is a JSON list of the kind of store and the location of the state
+// in stores of that kind. Backends determine the content; see backend.Identifier.
 type StateID string
 
 // Identify returns the identity of a state. s is the session of the root module that uses it.
@@ -28,8 +28,8 @@ func Identify(s *session.Session, settings *session.BackendSettings, workspace s
 	return StateID(text), err
 }
 
-// Show returns the identity as text for messages: the path of a local state, or the kind of the store
-// and the parts of the address.
+// Show returns the identity as text for messages: the path of a local state, or the kind of store
+// and the parts of the location.
 func (id StateID) Show() string {
 	var parts []string
 	if json.Unmarshal([]byte(id), &parts) != nil || len(parts) < 2 {

@@ -13,7 +13,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// arguments are the arguments of a root or a defaults block.
+// arguments holds the arguments of a root block or a defaults block.
 type arguments struct {
 	Name      string            `cfg:"name"`
 	Path      string            `cfg:"path"`
@@ -38,13 +38,13 @@ func (*arguments) Docs() blocks.Docs {
 	}
 }
 
-// The names of the arguments of both kinds of blocks.
+// Names of the arguments that each kind of block allows.
 var (
 	defaultArguments = []string{"after", "backend", "tags", "variables", "var_files"}
 	rootArguments    = append([]string{"for_each", "name", "path", "workspace"}, defaultArguments...)
 )
 
-// decode decodes a block. names are its arguments.
+// decode decodes a block. names are the arguments that it may have.
 func (a *arguments) decode(body *hclsyntax.Body, ctx *hcl.EvalContext, names []string) error {
 	var errs tfdiags.Diagnostics
 	for _, block := range body.Blocks {
@@ -93,7 +93,7 @@ func (a *arguments) decode(body *hclsyntax.Body, ctx *hcl.EvalContext, names []s
 	})
 }
 
-// evaluate evaluates an expression that can't refer to outputs.
+// evaluate evaluates an expression that can't refer to outputs of root modules.
 func evaluate(expr hclsyntax.Expression, ctx *hcl.EvalContext) (cty.Value, error) {
 	v, diags := expr.Value(ctx)
 	switch {
@@ -109,7 +109,7 @@ func evaluate(expr hclsyntax.Expression, ctx *hcl.EvalContext) (cty.Value, error
 	return v, tfdiags.FromHCL(diags).Err()
 }
 
-// defined reports whether a context has a variable.
+// defined reports whether a variable is defined in an evaluation context or one of its parents.
 func defined(ctx *hcl.EvalContext, name string) bool {
 	for ; ctx != nil; ctx = ctx.Parent() {
 		if _, ok := ctx.Variables[name]; ok {
@@ -119,7 +119,7 @@ func defined(ctx *hcl.EvalContext, name string) bool {
 	return false
 }
 
-// first returns the first step of a path; nil for an empty path.
+// first returns the first step of a path, or nil if the path is empty.
 func first(path cty.Path) cty.PathStep {
 	if len(path) == 0 {
 		return nil
@@ -127,19 +127,20 @@ func first(path cty.Path) cty.PathStep {
 	return path[0]
 }
 
-// Variable is the value of an input variable.
+// Variable is an input variable of a root module and the expression for its value.
 type Variable struct {
 	Name  string
-	Refs  []Ref // the outputs that the value needs
+	Refs  []Ref // outputs that the value uses
 	Range hcl.Range
-	Own   bool // from the block of the root module; defaults may set variables that it doesn't declare
+	Own   bool // set by the root's own block; defaults may set variables that the root module doesn't declare
 
 	expr   hcl.Expression
-	member bool // expr is an object with this variable and others
+	member bool // expr is an object that also has the values of other variables
 	ctx    *hcl.EvalContext
 }
 
-// Value evaluates the value. outputs returns an object with the outputs of a root module in Refs.
+// Value evaluates the expression. outputs returns the outputs of a root module in Refs as an
+// object.
 func (v *Variable) Value(outputs func(root string) (cty.Value, error)) (cty.Value, error) {
 	all := make(map[string]cty.Value)
 	for _, ref := range v.Refs {

@@ -25,10 +25,11 @@
 //	  after     = [root["dns"]]
 //	}
 //
-// Expressions have the functions of the language, local, each, self (name and path) and path.root.
-// The values of variables may also have root, with the outputs of other root modules: [Variable]
-// keeps such an expression, and [Variable.Value] evaluates it with these outputs.
+// Expressions can use the functions of the language, local, each, self (name and path) and
+// path.root. In values of variables, they can also use root, which holds the outputs of other root
+// modules. A [Variable] keeps such an expression, and [Variable.Value] evaluates it when the
+// outputs are available.
 //
-// Invariants: a File is complete and free of errors, except that names of root modules and outputs
-// in references are unchecked; and everything but variables is known.
+// Invariants: a File is complete and free of errors, except that the root modules and outputs that
+// references name may not exist; and all values except those of variables are known.
 package rootsfile

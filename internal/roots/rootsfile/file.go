@@ -20,43 +20,44 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// FileName is the name of the file, which is at the top of the estate.
+// FileName is the name of the file, which is in the top directory of the estate.
 const FileName = "roots.tofu.hcl"
 
-// File is a roots.tofu.hcl.
+// File is the content of a roots.tofu.hcl.
 type File struct {
 	Dir   string  // relative to the working directory
-	Roots []*Root // by name
+	Roots []*Root // sorted by name
 
 	scope    *scope
 	defaults []*hclsyntax.Block
 }
 
-// Root is what the file says about a root module.
+// Root is what a roots.tofu.hcl says about a root module.
 type Root struct {
-	File      string // the roots.tofu.hcl, relative to the working directory
+	File      string // path of the roots.tofu.hcl, relative to the working directory
 	Name      string
 	Dir       string            // relative to the working directory, unless the file has an absolute path
-	Workspace string            // "" means the selected one
+	Workspace string            // "" means the selected workspace
 	VarFiles  []string          // relative to Dir, or absolute; later ones take precedence
 	Tags      []string          // sorted
-	Backend   map[string]string // settings that override those of the backend block, as -backend-config has them
-	Variables []*Variable       // by name
-	After     []Ref             // root modules that must be planned and applied before; they have no Output
-	Range     hcl.Range         // of the block's header; empty if the file doesn't declare the root module
-	// BackendRange is where the root module's own block sets Backend; empty if only defaults do.
+	Backend   map[string]string // settings that override the backend block, like -backend-config
+	Variables []*Variable       // sorted by name
+	After     []Ref             // root modules to plan and apply first; Output is empty
+	Range     hcl.Range         // range of the block's header; empty if the file doesn't declare the root module
+	// BackendRange is the range of "backend" in the root module's own block; empty if only defaults
+	// set it.
 	BackendRange hcl.Range
 }
 
-// Ref is a reference to an output of a root module, as in root["NAME"].OUTPUT.
+// Ref is a reference to an output of a root module, such as root["NAME"].OUTPUT.
 type Ref struct {
 	Root   string
 	Output string // "" means all outputs
 	Range  hcl.Range
 }
 
-// Load reads the file in a directory, which is relative to the working directory. It returns nil if
-// there is no file. The file is nil after errors too.
+// Load reads the roots.tofu.hcl in a directory, which is relative to the working directory. It
+// returns nil if there is no such file or if the file has errors.
 func Load(p *configs.Parser, dir string) (*File, error) {
 	name := filepath.Join(dir, FileName)
 	_, err := os.Stat(name)
@@ -128,7 +129,7 @@ func addLocals(locals map[string]hcl.Expression, body *hclsyntax.Body) (errs tfd
 	return errs
 }
 
-// declare adds the root modules of one block. seen holds the names so far.
+// declare adds the root modules that one block declares. seen holds the names declared so far.
 func (f *File) declare(block *hclsyntax.Block, seen map[string]hcl.Range) error {
 	elements, err := f.forEach(block)
 	if err != nil {
@@ -174,7 +175,7 @@ func (f *File) forEach(block *hclsyntax.Block) ([]*lang.Element, error) {
 	return out, nil
 }
 
-// root returns the root module of a block, for one element of its for_each argument.
+// root returns the root module that a block declares for one element of its for_each argument.
 func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
 	ctx := f.scope.context(each, nil)
 	name := block.Labels[0]
@@ -191,7 +192,7 @@ func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
 			"The name %q is not allowed. A name has parts with slashes between them, such as \"prod/network\", "+
 				"without the characters * ? [ ] { } and \\.", name).At(block.DefRange())
 	}
-	dir, err := text(block, "path", name, ctx) // as for root modules that the file doesn't declare
+	dir, err := text(block, "path", name, ctx) // by default the name is also the path, as in undeclared root modules
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +200,8 @@ func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
 	return r, f.complete(r, block.Body, each)
 }
 
-// text returns an argument of a block, or the default if it is absent or null.
+// text returns the value of a string argument in a block, or missing if the argument is absent or
+// null.
 func text(block *hclsyntax.Block, name, missing string, ctx *hcl.EvalContext) (string, error) {
 	attr := block.Body.Attributes[name]
 	if attr == nil {
@@ -221,7 +223,7 @@ func text(block *hclsyntax.Block, name, missing string, ctx *hcl.EvalContext) (s
 	return v.AsString(), nil
 }
 
-// below returns a path that the file has relative to its own directory.
+// below returns the path for a name in the file, which is relative to the file's directory.
 func (f *File) below(name string) string {
 	name = filepath.FromSlash(name)
 	if filepath.IsAbs(name) {
@@ -230,16 +232,16 @@ func (f *File) below(name string) string {
 	return filepath.Join(f.Dir, name)
 }
 
-// Found returns what the file's defaults say about a root module in dir that the file doesn't
-// declare.
+// Found returns the settings for a root module in dir that the file doesn't declare. They come from
+// the file's defaults.
 func (f *File) Found(name, dir string) (*Root, error) {
 	r := &Root{File: filepath.Join(f.Dir, FileName), Name: name, Dir: dir}
 	return r, f.complete(r, nil, nil)
 }
 
-// complete decodes the arguments that defaults may have, from the defaults that apply to r and then
-// from its own block. Later ones override earlier ones; tags, files and root modules in "after" are
-// added.
+// complete decodes the arguments that defaults may set. It uses the defaults that apply to r first,
+// then r's own block. Later values override earlier ones, but tags, variable files and root modules
+// in "after" are combined.
 func (f *File) complete(r *Root, body *hclsyntax.Body, each *lang.Element) error {
 	ctx := f.scope.context(each, r)
 	var own arguments

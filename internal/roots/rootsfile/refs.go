@@ -11,7 +11,7 @@ import (
 )
 
 // references returns the references to outputs of root modules in an expression, in source order.
-// The names of root modules may be computed, also in "for" expressions over known collections.
+// Names of root modules may be computed, even in "for" expressions, if the collections are known.
 func references(expr hclsyntax.Expression, ctx *hcl.EvalContext) ([]Ref, error) {
 	f := &finder{seen: make(map[Ref]bool)}
 	f.find(expr, ctx)
@@ -42,7 +42,8 @@ type finder struct {
 	errs tfdiags.Diagnostics
 }
 
-// find finds the references in an expression with the variables in ctx.
+// find finds the references in an expression. ctx holds the variables that names can be computed
+// from.
 func (f *finder) find(expr hclsyntax.Expression, ctx *hcl.EvalContext) {
 	switch e := expr.(type) {
 	case *hclsyntax.ScopeTraversalExpr:
@@ -76,7 +77,7 @@ func (f *finder) find(expr hclsyntax.Expression, ctx *hcl.EvalContext) {
 			f.each(ctx, item.KeyExpr, item.ValueExpr)
 		}
 	case *hclsyntax.ObjectConsKeyExpr:
-		if hcl.ExprAsKeyword(e.Wrapped) == "" { // a word is a name, not a reference
+		if hcl.ExprAsKeyword(e.Wrapped) == "" { // here a bare word is an attribute name, not a reference
 			f.find(e.Wrapped, ctx)
 		}
 	case *hclsyntax.FunctionCallExpr:
@@ -138,12 +139,12 @@ func (f *finder) computed(index *hclsyntax.IndexExpr, rest hcl.Traversal, ctx *h
 	}
 }
 
-// refersTo reports whether an expression has a reference that begins with a name.
+// refersTo reports whether an expression contains a reference whose first part is name.
 func refersTo(expr hclsyntax.Expression, name string) bool {
 	return slices.ContainsFunc(expr.Variables(), func(t hcl.Traversal) bool { return t.RootName() == name })
 }
 
-// add adds a reference to a root module; rest is what follows.
+// add adds a reference to a root module. rest is the part of the reference after the root module.
 func (f *finder) add(root string, rest hcl.Traversal, at hcl.Range) {
 	ref := Ref{Root: root}
 	if len(rest) > 0 {
@@ -164,8 +165,9 @@ func (f *finder) add(root string, rest hcl.Traversal, at hcl.Range) {
 	f.refs = append(f.refs, ref)
 }
 
-// loop finds the references in a "for" expression: in each element of a collection that is known,
-// or once with unknown elements if the collection has outputs of root modules.
+// loop finds the references in a "for" expression. If the collection is known, it visits the body
+// once per element. If the collection uses outputs of root modules, it visits the body once with
+// unknown values.
 func (f *finder) loop(e *hclsyntax.ForExpr, ctx *hcl.EvalContext) {
 	before := len(f.refs)
 	f.find(e.CollExpr, ctx)

@@ -176,7 +176,7 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
-// TestErrors checks the line of each error and a part of its text.
+// TestErrors checks the line and a part of the text of each error.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"x = 1", `1: Unsupported argument`},

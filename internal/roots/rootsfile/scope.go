@@ -14,13 +14,13 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// scope holds what expressions in the file can refer to.
+// scope holds the names that expressions in the file can refer to.
 type scope struct {
-	base   *hcl.EvalContext // functions, path and, once all are evaluated, local values
+	base   *hcl.EvalContext // functions, path and, after resolveAll, local values
 	exprs  map[string]hcl.Expression
 	locals map[string]cty.Value
-	open   []string // local values under evaluation
-	top    string   // absolute
+	open   []string // local values that are being evaluated, to find cycles
+	top    string   // absolute path of the top directory
 	dir    string
 }
 
@@ -36,7 +36,7 @@ func newScope(dir string, locals map[string]hcl.Expression) *scope {
 	return s
 }
 
-// resolve evaluates a local value and those that it refers to, each of them once.
+// resolve evaluates a local value and the local values that it refers to, each only once.
 func (s *scope) resolve(name string) error {
 	if _, done := s.locals[name]; done {
 		return nil
@@ -88,8 +88,8 @@ func (s *scope) resolveAll() error {
 	return errs.Err()
 }
 
-// context returns the context of expressions: of one element of for_each, and of the root module r;
-// both may be nil.
+// context returns the evaluation context for expressions of the root module r and one element of
+// for_each. Both may be nil.
 func (s *scope) context(each *lang.Element, r *Root) *hcl.EvalContext {
 	ctx := s.base.NewChild()
 	ctx.Variables = make(map[string]cty.Value)
