@@ -51,7 +51,7 @@ func candidates(dirs []string, found []Directory, open func(dir string) *session
 			continue
 		}
 		r, err := undeclared(d, files)
-		errs = append(errs, tfdiags.FromError(err).Dedup(errs)...) // root modules may report the same error in shared defaults
+		errs = append(errs, tfdiags.FromError(err).Dedup(errs)...) // shared defaults cause the same errors
 		all = append(all, r)
 	}
 	return all, errs.Err()

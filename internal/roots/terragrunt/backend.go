@@ -12,7 +12,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// state imports the settings of remote_state. If there are several, the last one counts.
+// state imports the settings in remote_state blocks. If several files have such a block, the last
+// one is used.
 func (im *importer) state(r *root) {
 	for i := len(r.layers) - 1; i >= 0; i-- {
 		c := r.layers[i]
@@ -77,7 +78,8 @@ func stringOf(v cty.Value) (string, bool) {
 	return v.AsString(), true
 }
 
-// backend sets the backend of a root module. path is where Terragrunt generates its block.
+// backend sets the backend of a root module. path is the file in which Terragrunt generates the
+// backend block.
 func (im *importer) backend(r *root, where hcl.Range, typ, path string, settings map[string]cty.Value) error {
 	driver, err := all.Driver(typ)
 	if err != nil {
@@ -115,8 +117,8 @@ func primitive(v cty.Value) string {
 	return literal(v)
 }
 
-// backendIn returns the backend in the text of a configuration file that has nothing else, and
-// whether there is one.
+// backendIn returns the backend that the text of a configuration file sets. ok is false if the file
+// has no backend block or contains anything else.
 func backendIn(text string) (typ string, settings map[string]cty.Value, ok bool) {
 	file, diags := hclsyntax.ParseConfig([]byte(text), "", hcl.InitialPos)
 	if diags.HasErrors() {

@@ -18,23 +18,23 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// fileName is the name of the file of a unit.
+// fileName is the name of the configuration file of a unit.
 const fileName = "terragrunt.hcl"
 
-// valuesName is the name of the file with the values that a unit gets if no stack sets them.
+// valuesName is the name of the file with a unit's values, which is used unless a stack sets them.
 const valuesName = "terragrunt.values.hcl"
 
-// config is one file, as a unit or another file reads it.
+// config is one parsed file. Its values depend on the unit for which it is read.
 type config struct {
-	path string // absolute
+	path string // absolute path
 	src  []byte
 	body *hclsyntax.Body
-	ctx  *hcl.EvalContext // functions, local, and the included files that are exposed
+	ctx  *hcl.EvalContext // functions, local values and exposed included files
 	unit *unit
 
 	includes []*include
 	locals   map[string]cty.Value
-	open     map[string]bool // locals under evaluation
+	open     map[string]bool // local values that are being evaluated, to find cycles
 }
 
 // include is an include block.
@@ -42,37 +42,37 @@ type include struct {
 	name   string
 	config *config
 	expose bool
-	deep   bool // inputs are merged deeply
+	deep   bool // inputs are merged recursively
 	merge  bool
 }
 
-// unit is a directory with a terragrunt.hcl, or one that a stack generates.
+// unit is a directory with a terragrunt.hcl, or a directory that a stack generates.
 type unit struct {
-	dir    string // absolute
-	source string // the directory whose files a stack copies to dir; dir if there is no stack
+	dir    string // absolute path
+	source string // directory from which a stack copies files to dir; equal to dir without a stack
 	values cty.Value
 	own    *config
-	auto   *config // what the stack adds to the file; nil for nothing
+	auto   *config // configuration that the stack adds to the unit's file; nil for none
 	getenv func(string) string
 
-	undefined []undefined // in all files that it reads
+	undefined []undefined // local values without a value, from all files that the unit reads
 }
 
-// undefined is a local value that can't be evaluated.
+// undefined is a local value whose evaluation failed.
 type undefined struct {
 	name string
 	at   hcl.Range
 	err  error
 }
 
-// within reports whether an error is about a place in a range.
+// within reports whether the position of an error is inside a range.
 func within(err error, rng hcl.Range) bool {
 	return slices.ContainsFunc(tfdiags.FromError(err), func(d tfdiags.Diagnostic) bool {
 		return d.Subject != nil && d.Subject.Filename == rng.Filename && rng.ContainsPos(d.Subject.Start)
 	})
 }
 
-// real returns the path of a file as it is without generated directories.
+// real returns the path of a file in the source directory if the path is in a generated directory.
 func (u *unit) real(path string) string {
 	rel, err := filepath.Rel(u.dir, path)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -81,10 +81,11 @@ func (u *unit) real(path string) string {
 	return filepath.Join(u.source, rel)
 }
 
-// maxDepth limits the files that lead to a file, so that a cycle of files ends.
+// maxDepth limits how deeply files may include or read each other, so that cycles end with an
+// error.
 const maxDepth = 20
 
-// read reads a file for a unit. depth is the number of files that lead to it.
+// read reads a file for a unit. depth is the length of the chain of files that led to it.
 func (u *unit) read(path string, depth int) (*config, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("more than %d files lead to %s, so some of them read each other in a cycle",
@@ -105,7 +106,7 @@ func (u *unit) read(path string, depth int) (*config, error) {
 	return c, nil
 }
 
-// parse reads a file.
+// parse reads and parses a file.
 func parse(path string) ([]byte, *hclsyntax.Body, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -121,7 +122,7 @@ func parse(path string) ([]byte, *hclsyntax.Body, error) {
 	return src, file.Body.(*hclsyntax.Body), nil
 }
 
-// config returns the content of a file as a config, before its includes and locals are evaluated.
+// config returns a config for a parsed file. Its includes and local values are not evaluated yet.
 func (u *unit) config(path string, src []byte, body *hclsyntax.Body, depth int) *config {
 	c := &config{path: path, src: src, body: body, unit: u, locals: make(map[string]cty.Value),
 		open: make(map[string]bool)}
@@ -137,7 +138,7 @@ func (u *unit) config(path string, src []byte, body *hclsyntax.Body, depth int) 
 	return c
 }
 
-// features returns the feature flags of a file with their defaults.
+// features returns the default values of a file's feature flags.
 func (c *config) features() map[string]cty.Value {
 	out := make(map[string]cty.Value)
 	for _, b := range c.blocks("feature") {
@@ -150,8 +151,8 @@ func (c *config) features() map[string]cty.Value {
 	return out
 }
 
-// defaultValues returns the values of a file beside that of a unit; an empty object if there is
-// none.
+// defaultValues returns the values in the values file beside the unit's file, or an empty object if
+// there is no such file.
 func (u *unit) defaultValues() (cty.Value, error) {
 	path := filepath.Join(u.source, valuesName)
 	src, body, err := parse(path)
@@ -181,7 +182,8 @@ func (c *config) blocks(typ string) (out []*hclsyntax.Block) {
 	return out
 }
 
-// readIncludes reads the included files. Their paths may use locals, but not the included files.
+// readIncludes reads the included files. The paths of includes may use local values, but not other
+// included files.
 func (c *config) readIncludes(depth int) error {
 	exposed := make(map[string]cty.Value)
 	for _, b := range c.blocks("include") {
@@ -222,7 +224,7 @@ func (c *config) readIncludes(depth int) error {
 	return nil
 }
 
-// absolute returns a path relative to the directory of the file.
+// absolute returns the absolute path for a path relative to the directory of the file.
 func (c *config) absolute(path string) string {
 	path = filepath.FromSlash(path)
 	if filepath.IsAbs(path) {
@@ -231,7 +233,7 @@ func (c *config) absolute(path string) string {
 	return filepath.Join(filepath.Dir(c.path), path)
 }
 
-// text evaluates a string argument; "" if it is absent.
+// text returns the value of a string argument, or "" if the argument is absent.
 func (c *config) text(body *hclsyntax.Body, name string) (string, error) {
 	attr := body.Attributes[name]
 	if attr == nil {
@@ -247,7 +249,7 @@ func (c *config) text(body *hclsyntax.Body, name string) (string, error) {
 	return v.AsString(), nil
 }
 
-// value evaluates an expression, after the locals that it refers to.
+// value evaluates an expression. It first evaluates the local values that the expression refers to.
 func (c *config) value(expr hcl.Expression) (cty.Value, error) {
 	needed := false
 	for _, tr := range expr.Variables() {
@@ -275,7 +277,7 @@ func (c *config) value(expr hcl.Expression) (cty.Value, error) {
 	return v, nil
 }
 
-// local evaluates a local value, once.
+// local evaluates a local value unless that has been done.
 func (c *config) local(name string) error {
 	if _, done := c.locals[name]; done {
 		return nil
@@ -298,16 +300,17 @@ func (c *config) local(name string) error {
 		c.locals[name] = v
 		return nil
 	}
-	return nil // evaluation reports it
+	return nil // evaluating the expression will report that the name is unknown
 }
 
-// evaluateLocals evaluates all local values. Those that can't be evaluated are left undefined: what
-// uses them is left out.
+// evaluateLocals evaluates all local values. Local values that can't be evaluated stay undefined,
+// and whatever uses them is not imported.
 func (c *config) evaluateLocals() {
 	for _, b := range c.blocks("locals") {
 		for _, name := range slices.Sorted(maps.Keys(b.Body.Attributes)) {
 			err := c.local(name)
-			// The error is about this one and not about another one that it uses.
+			// Record the error only if it is in this local value, not in another one that this one
+			// uses.
 			if attr := b.Body.Attributes[name]; err != nil && within(err, attr.SrcRange) {
 				c.unit.undefined = append(c.unit.undefined, undefined{name, attr.SrcRange, err})
 			}
@@ -316,8 +319,8 @@ func (c *config) evaluateLocals() {
 	c.ctx.Variables["local"] = cty.ObjectVal(c.locals)
 }
 
-// asValue returns the file as read_terragrunt_config does: an object with locals, inputs,
-// remote_state and generate. What isn't constant is left out.
+// asValue returns the content of the file in the form of read_terragrunt_config: an object with
+// locals, inputs, remote_state and generate. It leaves out what isn't constant.
 func (c *config) asValue() cty.Value {
 	inputs := cty.EmptyObjectVal
 	if attr := c.body.Attributes["inputs"]; attr != nil {
@@ -348,7 +351,8 @@ func (c *config) asValue() cty.Value {
 	return cty.ObjectVal(all)
 }
 
-// blockValue returns the arguments of a block. It returns false if one isn't constant.
+// blockValue returns the arguments of a block as an object, and false if an argument isn't
+// constant.
 func (c *config) blockValue(b *hclsyntax.Block) (cty.Value, bool) {
 	out := make(map[string]cty.Value)
 	for name, attr := range b.Body.Attributes {

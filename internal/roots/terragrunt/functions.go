@@ -14,7 +14,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// dynamic lists functions whose results are not constant, with the reason.
+// dynamic lists the functions whose results are not constant, with the reasons.
 var dynamic = map[string]string{
 	"run_cmd":                         "it runs a program",
 	"sops_decrypt_file":               "it decrypts a file; use an encrypted variable file or a data source",
@@ -27,8 +27,8 @@ var dynamic = map[string]string{
 	"get_terragrunt_source_cli_flag":  "it depends on the command",
 }
 
-// functions returns the functions that a file has in addition to those of the language. depth is the
-// number of files that lead to it.
+// functions returns Terragrunt's functions as they behave in the file. depth is the length of the
+// chain of files that led to it.
 func (c *config) functions(depth int) map[string]function.Function {
 	out := c.constant(depth)
 	for name, why := range dynamic {
@@ -44,7 +44,7 @@ func (c *config) functions(depth int) map[string]function.Function {
 	return out
 }
 
-// constant returns the functions whose results depend on nothing but files and the environment.
+// constant returns the functions whose results depend only on files and the environment.
 func (c *config) constant(depth int) map[string]function.Function {
 	return map[string]function.Function{
 		"find_in_parent_folders": texts(func(args []string) (string, error) { return findAbove(c.unit.dir, args) }),
@@ -104,7 +104,7 @@ func (c *config) constant(depth int) map[string]function.Function {
 	}
 }
 
-// deepMerge merges objects as merge_strategy = "deep" does.
+// deepMerge merges objects recursively, like merge_strategy = "deep".
 var deepMerge = &function.Spec{
 	VarParam: &function.Parameter{Name: "maps", Type: cty.DynamicPseudoType},
 	Type: func(args []cty.Value) (cty.Type, error) {
@@ -125,7 +125,7 @@ func mergeAll(args []cty.Value) (cty.Value, error) {
 	return out, nil
 }
 
-// readVariables returns a file with values of variables as JSON.
+// readVariables reads a file of variable values and returns them as JSON.
 func (c *config) readVariables(args []string) (string, error) {
 	if len(args) != 1 {
 		return "", errors.New("read_tfvars_file needs the path of a file")
@@ -151,7 +151,7 @@ func (c *config) readVariables(args []string) (string, error) {
 	return string(text), err
 }
 
-// texts returns a function of strings.
+// texts returns a function whose arguments and result are strings.
 func texts(f func(args []string) (string, error)) function.Function {
 	return function.New(&function.Spec{
 		VarParam: &function.Parameter{Name: "args", Type: cty.String},
@@ -167,8 +167,8 @@ func texts(f func(args []string) (string, error)) function.Function {
 	})
 }
 
-// readConfig reads another file. Its functions are about the same unit. The second argument is the
-// value if the file doesn't exist.
+// readConfig implements read_terragrunt_config. Functions in the file that it reads refer to the
+// current unit. The second argument is the result if the file doesn't exist.
 func (c *config) readConfig(args []cty.Value, depth int) (cty.Value, error) {
 	path := c.absolute(args[0].AsString())
 	_, err := os.Stat(c.unit.real(path))
@@ -182,8 +182,9 @@ func (c *config) readConfig(args []cty.Value, depth int) (cty.Value, error) {
 	return other.asValue(), nil
 }
 
-// including returns the directory of the file that the unit includes: c itself if it is included,
-// else the one with the name in args, or the only one.
+// including returns the directory of an included file. Without arguments it is the directory of c
+// if c is itself included, or of the first included file. With an argument it is the directory of
+// the included file with that name. If there is none, it is the directory of the unit.
 func (c *config) including(args []string) string {
 	if c != c.unit.own && len(args) == 0 {
 		return filepath.Dir(c.path)
@@ -196,8 +197,8 @@ func (c *config) including(args []string) string {
 	return c.unit.dir
 }
 
-// findAbove returns the path of a file in a directory above the unit: the first argument is its
-// name, the second one the result if there is none.
+// findAbove searches the directories above the unit for a file and returns its path. The first
+// argument is the name of the file, the second one the result if it isn't found.
 func findAbove(dir string, args []string) (string, error) {
 	name := fileName
 	if len(args) > 0 {
@@ -219,7 +220,7 @@ func findAbove(dir string, args []string) (string, error) {
 	return "", fmt.Errorf("there is no file %s in the directories above %s", name, dir)
 }
 
-// repository returns the top of the git repository that a directory is in.
+// repository returns the top directory of the git repository that contains a directory.
 func repository(dir string) (string, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		_, err := os.Stat(filepath.Join(at, ".git"))

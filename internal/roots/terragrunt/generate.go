@@ -19,20 +19,20 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// wanted is a file that Terragrunt generates for a unit in each run.
+// wanted is a file that Terragrunt generates for a unit each time it runs.
 type wanted struct {
 	path     string // relative to the directory of the module
 	at       hcl.Range
 	segments []segment
-	keeps    bool // an existing file
+	keeps    bool // an existing file is kept
 }
 
-// segment is a part of the content: text, or the value of an expression in a template.
+// segment is a part of a file's content: fixed text, or the value of an expression in a template.
 type segment struct {
 	text  string
 	value bool
-	name  string    // of a variable with the value
-	typed cty.Value // before it became text
+	name  string    // suggested name for a variable that holds the value
+	typed cty.Value // value before its conversion to text
 }
 
 func (w *wanted) text() string {
@@ -43,9 +43,9 @@ func (w *wanted) text() string {
 	return b.String()
 }
 
-// wanted finds the files that are generated for a unit.
+// wanted finds the files that Terragrunt generates for a unit.
 func (im *importer) wanted(r *root) {
-	found := make(map[string]*wanted) // by label; nil if there is a note
+	found := make(map[string]*wanted) // by label; nil if disabled or left out
 	for _, c := range r.layers {
 		for _, b := range c.blocks("generate") {
 			if len(b.Labels) == 1 {
@@ -80,8 +80,8 @@ func (im *importer) wanted(r *root) {
 	}
 }
 
-// generateBlock returns the file of a generate block, or nil if it is disabled or its content is
-// not known.
+// generateBlock returns the file that a generate block describes. It returns nil if the block is
+// disabled or the content is not constant.
 func (im *importer) generateBlock(r *root, c *config, b *hclsyntax.Block) *wanted {
 	w := &wanted{at: b.DefRange()}
 	for _, name := range []string{"path", "if_exists", "disable"} {
@@ -116,7 +116,8 @@ func (im *importer) generateBlock(r *root, c *config, b *hclsyntax.Block) *wante
 	return w
 }
 
-// fromValue returns the file of the value of a generate block, or nil if it has none.
+// fromValue returns the file that the value of a generate argument describes, or nil if it
+// describes none.
 func fromValue(v cty.Value, where hcl.Range) *wanted {
 	if !isObject(v) {
 		return nil
@@ -131,7 +132,7 @@ func fromValue(v cty.Value, where hcl.Range) *wanted {
 	return &wanted{path: path, at: where, segments: []segment{{text: contents}}, keeps: ifExists == "skip"}
 }
 
-// segments evaluates the content of a file.
+// segments evaluates the content of a file and splits it into segments.
 func (c *config) segments(expr hclsyntax.Expression) ([]segment, error) {
 	template, ok := expr.(*hclsyntax.TemplateExpr)
 	if !ok {
@@ -161,7 +162,7 @@ func (c *config) segments(expr hclsyntax.Expression) ([]segment, error) {
 	return out, nil
 }
 
-// nameOf returns a name for the value of an expression: the last one of a reference.
+// nameOf suggests a variable name for the value of an expression: the last name in a reference.
 func nameOf(expr hclsyntax.Expression) string {
 	name := "generated"
 	for _, tr := range expr.Variables() {
@@ -174,8 +175,9 @@ func nameOf(expr hclsyntax.Expression) string {
 	return name
 }
 
-// generate decides which of the generated files can be in the modules. All root modules with one
-// directory must want the same file; where they only differ in values, these become variables.
+// generate decides which generated files can become part of the modules. All root modules that
+// share a directory must have the same file there. Where the files differ only in values, variables
+// replace the values.
 func (im *importer) generate() {
 	byDir := make(map[string][]*root)
 	for _, r := range im.roots {
@@ -195,15 +197,15 @@ func (im *importer) generate() {
 	}
 }
 
-// generation decides what becomes of the generated files of one directory.
+// generation handles the generated files of one module directory.
 type generation struct {
 	im       *importer
 	dir      string
 	roots    []*root
-	declared map[string]bool // variables that generated files declare
+	declared map[string]bool // names of variables that generated files declare
 }
 
-// file decides what becomes of the generated file at path.
+// file decides what to do about the generated file at path.
 func (g *generation) file(path string) {
 	var all []*wanted
 	for _, r := range g.roots {
@@ -247,8 +249,8 @@ func (g *generation) file(path string) {
 	}
 }
 
-// content returns the content of a file with variables and their declarations, and the names of
-// these.
+// content returns the content of a file with variables in place of differing values and
+// declarations for these variables. It also returns the names of the variables.
 func (g *generation) content(t *template, full string) (text string, names []string) {
 	var declarations strings.Builder
 	names = make([]string, len(t.varying))
@@ -262,13 +264,13 @@ func (g *generation) content(t *template, full string) (text string, names []str
 	return strings.TrimRight(t.insert(names), "\n") + "\n" + declarations.String(), names
 }
 
-// variable returns the name of the variable for a value in a file, sets it in all root modules, and
-// reports whether the file must declare it.
+// variable returns the name of the variable for a differing value, and sets the variable in all
+// root modules. isNew says that the file must declare the variable.
 func (g *generation) variable(v varying, full string) (name string, isNew bool) {
 	taken := make(map[string]bool)
 	if cfg := g.im.module(g.dir); cfg != nil {
 		for name, declared := range cfg.Module.Variables {
-			taken[name] = declared.Range.Filename != full // it may be there from an import before
+			taken[name] = declared.Range.Filename != full // a declaration in the file itself comes from an earlier import
 		}
 	}
 	name = v.name
@@ -286,7 +288,7 @@ func (g *generation) variable(v varying, full string) (name string, isNew bool) 
 	return name, isNew
 }
 
-// equal reports whether a variable has the same values in all root modules.
+// equal reports whether a variable already has the wanted value in each root module.
 func (g *generation) equal(name string, v varying) bool {
 	for i, r := range g.roots {
 		if !r.extra[name].RawEquals(v.values[i]) {
@@ -296,24 +298,26 @@ func (g *generation) equal(name string, v varying) bool {
 	return true
 }
 
-// template is the content of a file for several units, with marks where it differs.
+// template is the common content of a file for several units. Marks stand for the values that
+// differ.
 type template struct {
 	text    string
 	varying []varying
 }
 
-// varying is a value that differs between units.
+// varying is a value in a file that differs between units.
 type varying struct {
 	name   string
-	values []cty.Value // by unit, of one primitive type
+	values []cty.Value // one value per unit, all of the same primitive type
 }
 
-// mark returns the text that stands for a value. It is an identifier.
+// mark returns the text that stands for differing value i. It is a valid identifier.
 func mark(i int) string { return fmt.Sprintf("terragrunt_value_%d_", i) }
 
 var marks = regexp.MustCompile(`terragrunt_value_(\d+)_`)
 
-// merge returns the content that several units want, or nil if they differ in more than values.
+// merge returns the common content of the files of several units, or nil if they differ in more
+// than values.
 func merge(all []*wanted) *template {
 	first := all[0]
 	same := func(equal func(w *wanted) bool) bool {
@@ -358,8 +362,8 @@ func merge(all []*wanted) *template {
 	return t
 }
 
-// insertable reports whether variables can be where the marks are: in quotes or as an expression,
-// and not in a terraform block.
+// insertable reports whether every mark is in a place where a variable is allowed: in a quoted
+// string or as an expression, and not in a terraform block.
 func (t *template) insertable() bool {
 	file, diags := hclsyntax.ParseConfig([]byte(t.text), "", hcl.InitialPos)
 	if diags.HasErrors() {
@@ -391,7 +395,7 @@ func inText(t hclsyntax.Token) bool {
 	return t.Type == hclsyntax.TokenQuotedLit || t.Type == hclsyntax.TokenStringLit
 }
 
-// insert returns the content with variables in the places of the marks.
+// insert returns the content with variables in place of the marks.
 func (t *template) insert(names []string) string {
 	var b strings.Builder
 	end := 0

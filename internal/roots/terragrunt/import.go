@@ -21,30 +21,30 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Options are the surroundings of an import.
+// Options are the settings of an import.
 type Options struct {
-	// Getenv returns environment variables, "" for those that are not set.
+	// Getenv returns the value of an environment variable, or "" if it is not set.
 	Getenv func(string) string
-	// Fetch copies the package of a remote source to this machine and returns the directory of the
-	// module in it. version is for sources in registries. If Fetch is nil, units with remote
-	// sources are left out.
+	// Fetch copies the package of a remote source to this machine and returns the module's
+	// directory in it. version is used for sources in registries. If Fetch is nil, units with
+	// remote sources are left out.
 	Fetch func(source, version string) (dir string, err error)
 }
 
 // Result is the outcome of an import.
 type Result struct {
-	Text    []byte   // the roots.tofu.hcl
-	Roots   int      // how many root modules it declares
-	LeftOut []string // what has no counterpart, as "FILE:LINE: TEXT" or "UNIT: TEXT"
-	// Files are the files that Terragrunt generates in each run, and that must be in the modules
-	// instead, by path. None of them exists.
+	Text    []byte   // content of the roots.tofu.hcl
+	Roots   int      // number of root modules in it
+	LeftOut []string // what could not be imported, as "FILE:LINE: TEXT" or "UNIT: TEXT"
+	// Files are the files that Terragrunt generates each time it runs, and that must become part of
+	// the modules, sorted by path. None of them exists yet.
 	Files []File
-	Mocks int // mock outputs, which are not needed
+	Mocks int // number of mock outputs, which are not needed
 }
 
-// File is a file to write.
+// File is a file that the caller should write.
 type File struct {
-	Path string // absolute
+	Path string // absolute path
 	Data []byte
 }
 
@@ -81,8 +81,9 @@ func Import(dir string, opts *Options) (*Result, error) {
 	return im.result, nil
 }
 
-// withoutAbsolute replaces the absolute paths of the estate in the text of a roots.tofu.hcl, and
-// those of directories that stacks generate by the directories that these are copied from.
+// withoutAbsolute makes the absolute paths in the text of a roots.tofu.hcl relative to path.root.
+// Paths in directories that stacks generate become paths in the directories that these are copied
+// from.
 func (im *importer) withoutAbsolute(text string) string {
 	path := func(dir string) *regexp.Regexp { return regexp.MustCompile(regexp.QuoteMeta(slash(dir)) + "([/\"])") }
 	for _, dir := range slices.Backward(slices.Sorted(maps.Keys(im.generated))) {
@@ -99,7 +100,7 @@ func (im *importer) withoutAbsolute(text string) string {
 	return text
 }
 
-// importer is one import.
+// importer is the state of one import.
 type importer struct {
 	top       string
 	opts      *Options
@@ -108,31 +109,31 @@ type importer struct {
 	notes     []*note
 	noted     map[noteKey]*note
 	roots     []*root
-	units     map[string]string // names by directory
-	uses      map[string]int    // how many root modules have a directory
-	names     map[string]bool   // of root modules
-	generated map[string]string // the directories that stacks copy, by where they copy them to
-	locks     []string          // lock files of units
+	units     map[string]string // names of root modules by unit directory
+	uses      map[string]int    // number of root modules per module directory
+	names     map[string]bool   // names of root modules
+	generated map[string]string // source directories of generated directories, by generated directory
+	locks     []string          // lock files found in units
 	modules   memo.Map[string, *configs.Config]
 }
 
-// root is a root module to declare.
+// root is a root module that the roots.tofu.hcl will declare.
 type root struct {
 	name, dir string
 	unit      *unit
 	layers    []*config
-	needs     map[string]string // names of root modules, by names of dependency blocks
-	ordered   []string          // root modules that come before
+	needs     map[string]string // names of root modules by dependency block
+	ordered   []string          // root modules that must only be applied first
 
 	files     []string
 	backend   map[string]string
 	wants     []*wanted            // files that Terragrunt generates
 	extra     map[string]cty.Value // values of variables that generated files declare
-	variables string               // expression; "" for none
+	variables string               // expression for the "variables" argument; "" for none
 }
 
-// find returns the units: directories with a terragrunt.hcl that isn't only included by others or
-// copied by a stack, and those that stacks generate.
+// find returns the units: directories with a terragrunt.hcl, and directories that stacks generate.
+// It leaves out directories whose file is only included by others or copied by a stack.
 func (im *importer) find() ([]*unit, error) {
 	var dirs, stacks []string
 	err := filepath.WalkDir(im.top, func(path string, d fs.DirEntry, err error) error {
@@ -173,14 +174,14 @@ func (im *importer) find() ([]*unit, error) {
 	return units, nil
 }
 
-// name returns the name of the root module of a unit: its path, without the directories to which
-// stacks are generated.
+// name returns the name of a unit's root module. It is the unit's path without the names of the
+// directories in which stacks generate units.
 func (im *importer) name(dir string) string {
 	parts := strings.Split(im.relative(dir), "/")
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == stackDir || p == ".." }), "/")
 }
 
-// kept lists blocks and arguments that are imported, or not needed.
+// kept lists the blocks and arguments that are imported or not needed.
 var kept = []string{"include", "locals", "dependency", "dependencies", "inputs", "remote_state", "terraform",
 	"generate", "feature", "catalog", "terragrunt_version_constraint", "terraform_version_constraint",
 	"terraform_binary", "download_dir"}
@@ -217,8 +218,8 @@ func (im *importer) read(u *unit) {
 	im.roots = append(im.roots, r)
 }
 
-// layers returns the included files whose content is merged, the unit's own file, and what a stack
-// adds to it. Later ones take precedence.
+// layers returns the included files whose content is merged, the unit's own file, and the
+// configuration that a stack adds. Later ones override earlier ones.
 func (c *config) layers() []*config {
 	var out []*config
 	for _, in := range c.includes {
@@ -233,7 +234,7 @@ func (c *config) layers() []*config {
 	return out
 }
 
-// terraform imports the variable files of terraform blocks.
+// terraform imports the variable files that terraform blocks pass to commands.
 func (im *importer) terraform(r *root) {
 	for _, c := range r.layers {
 		for _, block := range c.blocks("terraform") {
@@ -248,10 +249,10 @@ func (im *importer) terraform(r *root) {
 	}
 }
 
-// varFileOption is the start of an argument that names a variable file.
+// varFileOption is the prefix of the command line option that names a variable file.
 const varFileOption = "-var-file="
 
-// arguments imports a block extra_arguments.
+// arguments imports an extra_arguments block.
 func (im *importer) arguments(r *root, c *config, b *hclsyntax.Block) {
 	for _, name := range slices.Sorted(maps.Keys(b.Body.Attributes)) {
 		attr := b.Body.Attributes[name]
@@ -278,7 +279,7 @@ func (im *importer) arguments(r *root, c *config, b *hclsyntax.Block) {
 	}
 }
 
-// texts evaluates a list of strings.
+// texts evaluates an expression that must be a list of strings.
 func (c *config) texts(expr hcl.Expression) ([]string, error) {
 	v, err := c.value(expr)
 	if err != nil {
@@ -298,7 +299,7 @@ func (c *config) texts(expr hcl.Expression) ([]string, error) {
 	return out, nil
 }
 
-// dependencies finds the root modules that a unit needs.
+// dependencies finds the root modules that a unit depends on.
 func (im *importer) dependencies(r *root) {
 	r.needs = make(map[string]string)
 	for _, c := range r.layers {
@@ -330,7 +331,7 @@ func (im *importer) dependencies(r *root) {
 	}
 }
 
-// besideUnit returns a path relative to the directory of the unit.
+// besideUnit returns the absolute path for a path relative to the directory of the unit.
 func (c *config) besideUnit(path string) string {
 	path = filepath.FromSlash(path)
 	if filepath.IsAbs(path) {
@@ -339,8 +340,7 @@ func (c *config) besideUnit(path string) string {
 	return filepath.Join(c.unit.dir, path)
 }
 
-// dependency imports a block that gets the outputs of another unit. A later one of the same name
-// replaces it.
+// dependency imports a dependency block. A later block with the same name replaces an earlier one.
 func (im *importer) dependency(r *root, c *config, b *hclsyntax.Block) {
 	label := b.Labels[0]
 	if attr := b.Body.Attributes["enabled"]; attr != nil {
@@ -357,7 +357,7 @@ func (im *importer) dependency(r *root, c *config, b *hclsyntax.Block) {
 	switch {
 	case err != nil:
 		im.leave(r.name, b.DefRange(), "the dependency %q: %s", label, im.reason(err, b.DefRange()))
-	case path == "" && b.Body.Attributes["config_path"] != nil: // the file that includes this one sets it
+	case path == "" && b.Body.Attributes["config_path"] != nil: // the file that includes this one sets the path
 	case target == "":
 		im.leave(r.name, b.DefRange(), "the dependency %q: %s is not a unit below the directory", label, path)
 	default:
@@ -365,8 +365,7 @@ func (im *importer) dependency(r *root, c *config, b *hclsyntax.Block) {
 	}
 }
 
-// order adds the dependencies whose outputs aren't used to r.ordered, the root modules that only have
-// to be applied before r.
+// order adds the dependencies whose outputs aren't used to r.ordered.
 func (im *importer) order(r *root) {
 	for _, label := range slices.Sorted(maps.Keys(r.needs)) {
 		if name := r.needs[label]; !strings.Contains(r.variables, fmt.Sprintf("root[%q]", name)) {
@@ -377,7 +376,8 @@ func (im *importer) order(r *root) {
 	r.ordered = slices.Compact(r.ordered)
 }
 
-// others records the remaining content of the files, which has no counterpart.
+// others handles everything else in a unit. It records content without a counterpart as left out,
+// and imports configuration files beside the unit's file.
 func (im *importer) others(r *root) {
 	for _, c := range r.layers {
 		for _, b := range c.body.Blocks {
@@ -405,8 +405,8 @@ func (im *importer) others(r *root) {
 	}
 }
 
-// beside imports a configuration file beside that of a unit, which Terragrunt copies into the
-// module in each run.
+// beside handles a configuration file beside the unit's file. Terragrunt copies such a file into
+// the module each time it runs.
 func (im *importer) beside(r *root, name string) {
 	path := filepath.Join(r.unit.source, name)
 	text, err := os.ReadFile(path)
@@ -420,7 +420,7 @@ func (im *importer) beside(r *root, name string) {
 		im.relative(r.dir))
 }
 
-// because says, for blocks and arguments without a counterpart, what to do instead.
+// because maps blocks and arguments without a counterpart to advice on what to do instead.
 var because = map[string]string{
 	"exclude":                      ": select root modules with -only, -skip and -tag",
 	"skip":                         ": select root modules with -only, -skip and -tag",
@@ -433,7 +433,7 @@ var because = map[string]string{
 	"iam_assume_role_session_name": ": use assume_role of the provider and the backend",
 }
 
-// module returns the configuration in a directory, or nil if it can't be read.
+// module returns the configuration in a directory, or nil if it can't be loaded.
 func (im *importer) module(dir string) *configs.Config {
 	cfg, _ := im.modules.Do(dir, func() (*configs.Config, error) {
 		cfg, err := configs.LoadRootModule(dir, &configs.LoadOptions{Parser: im.parser}, tfdiags.Drop)
@@ -445,14 +445,14 @@ func (im *importer) module(dir string) *configs.Config {
 	return cfg
 }
 
-// block returns the text of a root block.
+// block returns the text of the root block for a root module.
 func (im *importer) block(r *root) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nroot %q {\n", r.name)
 	if rel := im.relative(r.dir); rel != r.name {
 		fmt.Fprintf(&b, "path = %s\n", quoted(rel))
 	}
-	if len(r.backend) == 0 && im.uses[r.dir] > 1 { // states of their own
+	if len(r.backend) == 0 && im.uses[r.dir] > 1 { // root modules that share a directory need separate states
 		fmt.Fprintf(&b, "workspace = %s\n", quoted(strings.ReplaceAll(r.name, "/", "_")))
 	}
 	if len(r.files) > 0 {
@@ -489,7 +489,8 @@ func (im *importer) block(r *root) string {
 
 func quoted(text string) string { return literal(cty.StringVal(text)) }
 
-// at returns the range of an argument of a block, or of the block if it has none.
+// at returns the range of an argument in a block, or the range of the block if it lacks the
+// argument.
 func at(b *hclsyntax.Block, name string) hcl.Range {
 	if attr := b.Body.Attributes[name]; attr != nil {
 		return attr.SrcRange

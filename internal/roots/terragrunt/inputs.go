@@ -11,8 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// inputs imports the inputs of a unit and of the files that it includes. Inputs without a variable
-// in the root module are left out: they have no effect.
+// inputs imports the inputs of a unit and of the files that it includes. Inputs for which the root
+// module has no variable are left out, because they have no effect.
 func (im *importer) inputs(r *root) {
 	cfg := im.module(r.dir)
 	if cfg == nil {
@@ -48,10 +48,10 @@ func (im *importer) inputs(r *root) {
 type inputSet struct {
 	im       *importer
 	r        *root
-	declared map[string]bool      // variables
-	unused   map[string]hcl.Range // inputs for which there is no variable
+	declared map[string]bool      // names of the root module's variables
+	unused   map[string]hcl.Range // ranges of inputs without a variable
 
-	parts  []string          // expressions of objects that precede the fields below; some have unknown attribute names
+	parts  []string          // expressions of objects to merge before the fields below; some have unknown attribute names
 	texts  map[string]string // expressions by input name
 	values map[string]cty.Value
 	places map[string]hcl.Range // ranges of the "inputs" arguments that set them
@@ -62,8 +62,8 @@ func (s *inputSet) reset() {
 	s.places = make(map[string]hcl.Range)
 }
 
-// object returns the text of an object with the inputs for which there are variables; "" if there
-// are none.
+// object returns the text of an object with the inputs that have a variable, or "" if there are
+// none.
 func (s *inputSet) object() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(s.texts)) {
@@ -79,8 +79,8 @@ func (s *inputSet) object() string {
 	return "{\n" + b.String() + "}"
 }
 
-// add adds the inputs of a file after those of the files that it includes. deep says that objects
-// are merged with those before.
+// add adds the inputs of the files that a file includes, then the file's own inputs. deep says that
+// objects are merged with earlier ones instead of replacing them.
 func (s *inputSet) add(c *config, deep bool) {
 	for _, in := range c.includes {
 		if in.merge {
@@ -127,7 +127,7 @@ func (s *inputSet) add(c *config, deep bool) {
 	}
 }
 
-// item adds an input from its expression. at is the range of all inputs of the file.
+// item adds the input that an expression sets. at is the range of the file's "inputs" argument.
 func (s *inputSet) item(c *config, name string, expr hclsyntax.Expression, at hcl.Range, deep bool) {
 	if v, err := c.value(expr); err == nil {
 		s.set(name, v, at, deep)
@@ -158,7 +158,7 @@ func (s *inputSet) set(name string, v cty.Value, at hcl.Range, deep bool) {
 	s.texts[name], s.values[name], s.places[name] = literal(v), v, at
 }
 
-// mergeDeeply merges objects by attribute and concatenates lists, as merge_strategy = "deep" does.
+// mergeDeeply merges objects recursively and concatenates lists, like merge_strategy = "deep".
 func mergeDeeply(a, b cty.Value) cty.Value {
 	isList := func(v cty.Value) bool { return !v.IsNull() && (v.Type().IsTupleType() || v.Type().IsListType()) }
 	switch {
@@ -180,7 +180,7 @@ func mergeDeeply(a, b cty.Value) cty.Value {
 	return b
 }
 
-// expression returns the value of the argument "variables"; "" without inputs.
+// expression returns the text of the "variables" argument, or "" if there are no inputs.
 func (s *inputSet) expression() string {
 	last := s.object()
 	if len(s.parts) == 0 {

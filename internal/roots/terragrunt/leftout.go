@@ -13,22 +13,22 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// note says that something has no counterpart. The same part of a file that many units include is
-// one note.
+// note says that something has no counterpart. If many units include the same file, they share the
+// notes about it.
 type note struct {
 	noteKey
-	units []string // in the order in which they were read
+	units []string // in the order in which the units were read
 }
 
 type noteKey struct {
 	file string // relative to the estate; "" if the note is about a unit as a whole
 	line int
 	text string
-	unit string // if the note is about a unit as a whole
+	unit string // only set if the note is about a unit as a whole
 }
 
-// leave records that something in a unit has no counterpart. at is where it is; the zero value
-// stands for the unit as a whole.
+// leave records that something in a unit has no counterpart. at is its position. The zero value of
+// at means the unit as a whole.
 func (im *importer) leave(unit string, at hcl.Range, what string, args ...any) {
 	key := noteKey{text: fmt.Sprintf(what, args...), unit: unit}
 	if at.Filename != "" {
@@ -44,7 +44,7 @@ func (im *importer) leave(unit string, at hcl.Range, what string, args ...any) {
 	im.notes = append(im.notes, im.noted[key])
 }
 
-// relative returns a path relative to the estate, as text for messages.
+// relative returns a path relative to the top of the estate, as text for messages.
 func (im *importer) relative(path string) string {
 	rel, err := filepath.Rel(im.top, path)
 	if err != nil {
@@ -53,7 +53,7 @@ func (im *importer) relative(path string) string {
 	return slash(rel)
 }
 
-// leftOut returns the notes as lines, in the order of files and units.
+// leftOut returns the notes as lines, sorted by file and unit.
 func (im *importer) leftOut() []string {
 	slices.SortStableFunc(im.notes, func(a, b *note) int {
 		return cmp.Or(strings.Compare(a.place(), b.place()), a.line-b.line, strings.Compare(a.text, b.text))
@@ -67,8 +67,8 @@ func (im *importer) leftOut() []string {
 
 func (n *note) place() string { return cmp.Or(n.file, n.unit) }
 
-// String returns the line "FILE:LINE: TEXT", with the units unless the file is that of the only
-// one.
+// String returns the line "FILE:LINE: TEXT". It adds the names of the units unless the file belongs
+// to the only unit.
 func (n *note) String() string {
 	if n.file == "" {
 		return n.unit + ": " + n.text
@@ -85,11 +85,11 @@ func (n *note) String() string {
 	}
 }
 
-// callFailed matches the start of the errors of functions.
+// callFailed matches the prefix of errors from functions.
 var callFailed = regexp.MustCompile(`^Call to function "[^"]*" failed: `)
 
-// reason returns an error as a part of a line, with paths relative to the estate. It has the place
-// of the error if that isn't at.
+// reason returns an error as text for a note, with paths relative to the estate. The text includes
+// the position of the error unless it is inside at.
 func (im *importer) reason(err error, at hcl.Range) string {
 	if err == nil {
 		return "it is not known"

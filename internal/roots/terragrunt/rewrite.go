@@ -20,20 +20,20 @@ type replacement struct {
 	text string
 }
 
-// rewriter rewrites an expression: parts without outputs of other units become constants.
+// rewriter rewrites an expression. Parts that don't use outputs of other units become constants.
 type rewriter struct {
 	c     *config
-	names map[string]string // names of root modules by names of dependency blocks
+	names map[string]string // names of root modules by dependency block
 	found []replacement
-	bound []string // variables of "for" expressions around
+	bound []string // variables of the enclosing "for" expressions
 	errs  tfdiags.Diagnostics
 }
 
-// language holds the functions that roots.tofu.hcl has.
+// language holds the functions that are available in roots.tofu.hcl.
 var language = funcs.Table(funcs.Options{})
 
-// rewrite returns the text of an expression in roots.tofu.hcl. names are the names of root modules
-// by the names of dependency blocks.
+// rewrite returns the text of an expression for roots.tofu.hcl. names are the names of root modules
+// by dependency block.
 func (c *config) rewrite(expr hclsyntax.Expression, names map[string]string) (string, error) {
 	if v, err := c.value(expr); err == nil {
 		return literal(v), nil
@@ -58,14 +58,14 @@ func (c *config) rewrite(expr hclsyntax.Expression, names map[string]string) (st
 
 func literal(v cty.Value) string { return string(hclwrite.TokensForValue(v).Bytes()) }
 
-// visit replaces an expression, or parts of it.
+// visit adds replacements for an expression as a whole or for parts of it.
 func (r *rewriter) visit(expr hclsyntax.Expression) {
 	if tr, ok := expr.(*hclsyntax.ScopeTraversalExpr); ok {
 		r.traversal(tr)
 		return
 	}
 	if _, isText := expr.(*hclsyntax.LiteralValueExpr); isText {
-		return // as it is, also within a template
+		return // literal values stay as they are, even in templates
 	}
 	if !r.depends(expr) {
 		v, err := r.c.value(expr)
@@ -142,15 +142,15 @@ func (r *rewriter) unsupported(expr hclsyntax.Expression) {
 		"It can't be written in roots.tofu.hcl.").At(expr.Range()))
 }
 
-// depends reports whether an expression has outputs of other units or variables of a "for"
-// expression around it.
+// depends reports whether an expression uses outputs of other units or variables of an enclosing
+// "for" expression.
 func (r *rewriter) depends(expr hclsyntax.Expression) bool {
 	return slices.ContainsFunc(expr.Variables(), func(tr hcl.Traversal) bool {
 		return tr.RootName() == "dependency" || slices.Contains(r.bound, tr.RootName())
 	})
 }
 
-// traversal replaces dependency.NAME.outputs, or a constant.
+// traversal replaces dependency.NAME.outputs by a reference, and other traversals by constants.
 func (r *rewriter) traversal(e *hclsyntax.ScopeTraversalExpr) {
 	tr := e.Traversal
 	switch {

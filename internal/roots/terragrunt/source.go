@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// place finds the directory of the root module. It returns false if there is none.
+// place sets the directory of the root module. It returns false if there is none.
 func (im *importer) place(r *root) bool {
 	source, version := "", ""
 	var where hcl.Range
@@ -29,7 +29,7 @@ func (im *importer) place(r *root) bool {
 	}
 	if source == "" {
 		r.dir = r.unit.source
-		return im.parser.IsModuleDir(r.dir) // if not, it is a file that others include
+		return im.parser.IsModuleDir(r.dir) // otherwise the file is only meant to be included by others
 	}
 	dir, err := im.sourceDir(r.unit, source, version)
 	switch {
@@ -48,8 +48,8 @@ func (im *importer) place(r *root) bool {
 	return true
 }
 
-// sourceDir returns the directory of a source that a unit names. It is "" if the source is remote
-// and there is no way to fetch it.
+// sourceDir returns the directory of the source that a unit names. It returns "" if the source is
+// remote and Options.Fetch is nil.
 func (im *importer) sourceDir(u *unit, source, version string) (string, error) {
 	if dir := localDir(u, source); dir != "" || im.opts.Fetch == nil {
 		return dir, nil
@@ -58,8 +58,9 @@ func (im *importer) sourceDir(u *unit, source, version string) (string, error) {
 	return im.opts.Fetch(source, version)
 }
 
-// localDir returns the directory of a local source that a unit names; "" if it is remote. A double
-// slash only says how much of a package is copied.
+// localDir returns the directory of a local source that a unit names, or "" if the source is
+// remote. A double slash in a local source has no effect on the directory: it only determines how
+// much Terragrunt copies.
 func localDir(u *unit, source string) string {
 	local := filepath.FromSlash(strings.ReplaceAll(source, "//", "/"))
 	if filepath.IsAbs(local) {
@@ -77,9 +78,9 @@ func localDir(u *unit, source string) string {
 	return ""
 }
 
-// registrySource returns a source as a module block has it, with its version: Terragrunt writes
-// tfr://HOST/NAMESPACE/NAME/SYSTEM//DIR?version=VERSION for one in a registry, without HOST for the
-// default one.
+// registrySource returns a source in the form of a module block, and its version. For a module in a
+// registry, Terragrunt writes tfr://HOST/NAMESPACE/NAME/SYSTEM//DIR?version=VERSION. Without HOST
+// it means the default registry.
 func registrySource(source, version string) (string, string) {
 	rest, ok := strings.CutPrefix(source, "tfr://")
 	if !ok {

@@ -14,18 +14,18 @@ import (
 
 const (
 	stackName = "terragrunt.stack.hcl"
-	stackDir  = ".terragrunt-stack" // below the directory of a stack, where its units are generated
+	stackDir  = ".terragrunt-stack" // subdirectory of a stack's directory in which its units are generated
 )
 
-// copiedByStacks returns the directories that stacks copy their units and stacks from. A
-// terragrunt.hcl there is no unit.
+// copiedByStacks returns the directories from which stacks copy units and stacks. A terragrunt.hcl
+// in such a directory doesn't make it a unit.
 func (im *importer) copiedByStacks(stacks []string) map[string]bool {
 	out := make(map[string]bool)
 	for _, dir := range stacks {
 		u := &unit{dir: dir, source: dir, getenv: im.opts.Getenv}
 		c, err := u.read(filepath.Join(dir, stackName), 0)
 		if err != nil {
-			continue // the import of the stack reports it
+			continue // importing the stack will report the error
 		}
 		for _, b := range c.body.Blocks {
 			source, err := c.text(b.Body, "source")
@@ -40,15 +40,15 @@ func (im *importer) copiedByStacks(stacks []string) map[string]bool {
 	return out
 }
 
-// component is a unit or a nested stack of a stack.
+// component is a unit block or a stack block in a stack.
 type component struct {
 	block  *hclsyntax.Block
-	dir    string // where it is generated
-	source string // the directory that is copied; "" if it isn't known
+	dir    string // directory in which it is generated
+	source string // directory that is copied; "" if it isn't known
 	values cty.Value
 }
 
-// stack returns the units that a stack generates, and those of its nested stacks. u has its
+// stack returns the units that a stack and its nested stacks generate. u is a unit with the stack's
 // directory.
 func (im *importer) stack(u *unit, depth int) []*unit {
 	name := im.name(u.dir)
@@ -86,11 +86,11 @@ func (im *importer) stack(u *unit, depth int) []*unit {
 	return units
 }
 
-// String returns the component for messages.
+// String describes the component for messages.
 func (c *component) String() string { return fmt.Sprintf("%s %q", c.block.Type, c.block.Labels[0]) }
 
-// components returns the units and stacks of a stack, without their sources and values. Expressions
-// can refer to their directories from then on.
+// components returns the units and nested stacks of a stack, without their sources and values. It
+// also makes their directories available to expressions.
 func (im *importer) components(u *unit, c *config) []*component {
 	var out []*component
 	paths := map[string]map[string]cty.Value{"unit": {}, "stack": {}}
@@ -126,7 +126,8 @@ func (im *importer) components(u *unit, c *config) []*component {
 	return out
 }
 
-// complete sets the source and the values of a component. It returns false if they are not known.
+// complete sets the source and the values of a component. It returns false if they are not
+// constant.
 func (im *importer) complete(u *unit, c *config, comp *component) bool {
 	where := at(comp.block, "source")
 	leave := func(where hcl.Range, err error) bool {
@@ -156,7 +157,7 @@ func (im *importer) complete(u *unit, c *config, comp *component) bool {
 	return true
 }
 
-// autoinclude keeps what a stack adds to the file of a unit.
+// autoinclude stores the configuration that a stack adds to the file of a unit.
 func (im *importer) autoinclude(to *unit, c *config, comp *component) {
 	for _, b := range comp.block.Body.Blocks {
 		if b.Type != "autoinclude" || comp.block.Type == "stack" {

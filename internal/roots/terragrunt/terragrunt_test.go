@@ -22,7 +22,7 @@ variable "c" {}
 variable "d" {}
 `
 
-// other is a unit on which others depend.
+// other is a unit that other units depend on.
 const other = `
 -- other/terragrunt.hcl --
 -- other/main.tf --
@@ -31,7 +31,8 @@ output "ids" {
 }
 `
 
-// TestImport checks parts of the written file, and of what is left out.
+// TestImport checks parts of the roots.tofu.hcl that is written and of the list of what is left
+// out.
 func TestImport(t *testing.T) {
 	for name, c := range map[string]struct {
 		files string
@@ -350,7 +351,7 @@ include {
 			if c.left == nil && left != "" {
 				t.Errorf("left out:\n%s", left)
 			}
-			// What is written can be read.
+			// The roots.tofu.hcl that was written must be valid.
 			err = os.WriteFile(filepath.Join(dir, rootsfile.FileName), result.Text, 0o600)
 			if err != nil {
 				t.Fatal(err)
@@ -373,7 +374,8 @@ func unpack(t *testing.T, files string) string {
 
 func noEnv(string) string { return "" }
 
-// TestFetch checks which sources are fetched, and that their directories are used.
+// TestFetch checks which sources are fetched, and that the import uses the directories that Fetch
+// returns.
 func TestFetch(t *testing.T) {
 	for source, want := range map[string]string{
 		`"git::git@example.com:acme/net.git//vpc?ref=v1"`:                    "git::git@example.com:acme/net.git//vpc?ref=v1 ",
@@ -403,7 +405,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestGenerate checks the files that are generated for two units with one module.
+// TestGenerate checks the files that are generated for two units that share a module.
 func TestGenerate(t *testing.T) {
 	const name = "\nvariable \"name\" {\n  type = string\n}\n"
 	for title, c := range map[string]struct{ contents, want, left string }{
