@@ -119,7 +119,7 @@ func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditi
 			"The value is invalid, but the error message depends on values that are known only after apply. "+
 				"Use only known values in the message.").At(r.Message.Range())
 	case verdict.MessageErr != nil && !variable:
-		return checks.Error, "", verdict.MessageErr // a broken message is an error even if the condition is true
+		return checks.Error, "", verdict.MessageErr // an error even if the condition is true
 	case verdict.Result.False() && validating && !variable && set.kind != checks.KindOutput:
 		// During validation, it isn't known whether the object exists at all.
 		return checks.Unknown, "", nil

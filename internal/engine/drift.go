@@ -12,9 +12,9 @@ import (
 	"tofu/internal/states"
 )
 
-// drift returns the changes that were made outside since the previous run, by comparing the
-// refreshed state with the previous one. Unchanged objects are shared between the two states, so
-// only changed ones are decoded.
+// drift returns the changes that were made outside of OpenTofu since the previous run. It compares
+// the refreshed state with the previous one. Unchanged objects are shared between the two states,
+// so only changed ones are decoded.
 func (f finisher) drift() []*plans.InstanceChange {
 	w := f.w
 	if w.out.prevRun == nil {
@@ -50,7 +50,7 @@ func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.Inst
 	gone := after == nil || after.Current == nil
 	same := !gone && (before.Current == after.Current || sameJSON(before.Current.Attrs, after.Current.Attrs) &&
 		samePaths(before.Current.SensitivePaths, after.Current.SensitivePaths))
-	// the move is the only change, and drift alone reports it
+	// A refresh-only plan reports a moved instance as drift, even if nothing else changed.
 	moveOnly := from != nil && w.op.Mode == plans.RefreshOnly
 	if same && !moveOnly {
 		return nil
@@ -85,8 +85,8 @@ func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.Inst
 	return change
 }
 
-// refreshed reports whether any managed object of the previous state changed during the refresh,
-// including changes that are never shown.
+// refreshed reports whether the refresh changed any managed object of the previous state. It also
+// counts changes that are never shown.
 func (f finisher) refreshed() bool {
 	w := f.w
 	for res := range w.out.prevRun.Resources() {

@@ -13,12 +13,12 @@ import (
 	"tofu/internal/lang/marks"
 )
 
-// earlyValues evaluates what is known before a walk: everything that depends on no resource. It
-// evaluates a value, a module call or the repetition of a resource when it is first needed, and
-// only once. Results of resources are unknown.
+// earlyValues evaluates, before a walk, everything that doesn't depend on a resource. It evaluates
+// each value, module call or repetition of a resource once, when first needed. Results of resources
+// are unknown.
 type earlyValues struct {
 	e          *evaluator
-	expansions map[resourceIn]*expansion // nil for those that are not known
+	expansions map[resourceIn]*expansion // a nil value means that the instances are not known
 }
 
 type resourceIn struct {
@@ -40,8 +40,8 @@ func newEarlyValues(op *operation, g *graph.Graph) *earlyValues {
 	return f
 }
 
-// noCalls returns the context of evaluations before a walk. No provider has started then, so their
-// functions are not called but return unknown values.
+// noCalls returns the context for evaluations before a walk. Providers haven't been started then,
+// so provider functions are not called and return unknown values.
 func noCalls() context.Context { return context.Background() }
 
 // evaluate evaluates a value in one module instance. A value that depends on itself is unknown.
@@ -53,7 +53,7 @@ func (f *earlyValues) evaluate(v *graph.Value, in *moduleInstance) {
 	case v.Kind == graph.Variable:
 		val, err = f.e.variableValue(noCalls(), v, in)
 	case len(v.Conditions) > 0 && v.Kind == graph.Output:
-		return // it may not exist
+		return // the instance may not exist
 	default:
 		val, err = f.e.newContext(noCalls(), in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
 	}
@@ -74,7 +74,7 @@ func (f *earlyValues) expandCall(m *graph.Module, parent *moduleInstance) {
 			return
 		}
 	}
-	_ = f.e.expandCall(noCalls(), m, parent) // the walk reports errors
+	_ = f.e.expandCall(noCalls(), m, parent) // errors are reported during the walk
 }
 
 // moduleAt returns a module instance, or nil if it is not known.
@@ -131,7 +131,7 @@ func (f *earlyValues) ModuleInstances(m *graph.Module) ([]addrs.ModuleInstance, 
 	return out, known
 }
 
-// allInstances returns the instances of a module. It returns false if they are not known.
+// allInstances returns all instances of a module, or false if they are not known.
 func (f *earlyValues) allInstances(m *graph.Module) ([]*moduleInstance, bool) {
 	if m.Parent == nil {
 		return f.e.modules.of(m), true
@@ -184,8 +184,8 @@ func (f *earlyValues) ReadValue(
 	return f.keysOf(f.e.newContext(noCalls(), in, repetition{}), read, v.Expr.Range())
 }
 
-// keysOf returns the keys that references select in a context. block is the place of references
-// that have none.
+// keysOf returns the keys that references select in a context. block is reported as the place of
+// references without a source range.
 func (f *earlyValues) keysOf(c *evalContext, read graph.Keyed, block hcl.Range) ([]graph.KeyRead, bool) {
 	var out []graph.KeyRead
 	var keys keySet

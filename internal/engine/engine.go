@@ -18,8 +18,8 @@ import (
 
 // Env is the environment of an operation. The zero value of every optional field is usable.
 type Env struct {
-	// Provider starts a provider: a new process, unconfigured. Required. It is called once per
-	// configuration in use.
+	// Provider starts a new, unconfigured provider process. It is called once for each instance of
+	// a provider configuration in use. Required.
 	Provider func(ctx context.Context, addr addrs.Provider) (providers.Interface, error)
 	// Schema returns a provider's schema, starting the provider if necessary. Required.
 	Schema func(ctx context.Context, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
@@ -46,11 +46,12 @@ type Env struct {
 	// Slots, if not nil, replaces Parallelism: it limits the calls of all operations that share it.
 	Slots CallSlots
 
-	// CheckReads makes a walk panic if an expression reads an instance before that is finished;
-	// otherwise the expression waits. The graph doesn't allow such a read, and tests check that.
+	// CheckReads makes a walk panic if an expression reads an instance before the instance is
+	// finished. Otherwise the expression waits. The order of the graph should prevent such reads;
+	// tests use CheckReads to verify that.
 	CheckReads bool
 
-	// Timings, if not nil, records how long each part takes.
+	// Timings, if not nil, records how long each part of the operation takes.
 	Timings *timings.Recorder
 
 	// Now is the clock; nil means time.Now.
@@ -63,8 +64,9 @@ type Env struct {
 	// directory.
 	Base string
 
-	// Stop is closed when nothing new may start and running calls should end soon; nil means never.
-	// Canceling the context of an operation abandons running calls.
+	// Stop is closed to interrupt operations: nothing new starts, and running calls should end
+	// soon. If Stop is nil, operations can't be interrupted. Canceling the context of an operation
+	// abandons running calls.
 	Stop <-chan struct{}
 }
 
@@ -79,35 +81,36 @@ func (e *Env) now() time.Time {
 type Variable struct {
 	Value cty.Value  // before conversion to the variable's type
 	Range *hcl.Range // where it was given; nil for the command line and the environment
-	From  string     // the source of the value in messages: "the -var option"
+	From  string     // the source of the value for messages, such as "the -var option"
 }
 
 // PlanOptions are the options of [Plan]. A nil pointer means a normal plan without variables.
 type PlanOptions struct {
 	Mode        plans.Mode
 	SkipRefresh bool
-	// Defer says that changes that can't be planned yet are put off instead of being errors.
+	// Defer says that changes that can't be planned yet are deferred instead of causing errors.
 	Defer        bool
 	Variables    map[string]Variable
 	Targets      []addrs.Target
 	Excludes     []addrs.Target
 	ForceReplace []addrs.AbsInstance
-	// Past, if not nil, makes a normal plan bring back how objects were. See past.go.
+	// Past, if not nil, makes a normal plan restore objects to an earlier state. See past.go.
 	Past *Past
 
-	// Imports are import targets from the command line (`tofu import`), besides the configuration's
-	// import blocks.
+	// Imports are import targets from the command line (`tofu import`), in addition to the import
+	// blocks in the configuration.
 	Imports []graph.CommandImport
 	// GenerateConfig requests configuration for import targets that have none.
 	GenerateConfig bool
-	// NotSaved says that the plan is shown and possibly applied, but never stored. Its relevant
-	// attributes, which cost as much as the graph, are then computed only if there is drift.
+	// NotSaved says that the plan is shown and possibly applied, but never stored. The relevant
+	// attributes are then computed only if there is drift, because computing them takes as long as
+	// building the graph.
 	NotSaved bool
 	// Inspect receives the planned values. Optional.
 	Inspect *Inspection
 
-	// RestOf is a plan that was applied in part. What it defers is deferred again, whether or not
-	// it can be planned now. Optional.
+	// RestOf is a plan that was only partly applied. Resources and modules that it defers are
+	// deferred again, even if they could be planned now. Optional.
 	RestOf *plans.Plan
 
 	preDestroy bool // see graph.Operation.PreDestroy
@@ -117,19 +120,20 @@ type PlanOptions struct {
 type Past struct {
 	State *states.State
 	At    time.Time
-	Run   string // the ID of the run at whose end the state was this; "" for a time
-	// Created holds the present addresses of objects that a run has created since. Other objects that
-	// did not exist at that time are removed from the state, but not destroyed.
+	Run   string // ID of the run that ended with this state; "" if the state was selected by time
+	// Created holds the present addresses of objects that a run has created since. Objects that did
+	// not exist at the earlier time and are not in Created are removed from the state but not
+	// destroyed.
 	Created map[addrs.AbsInstance]bool
-	// Destroyed holds the earlier addresses of objects that a run has destroyed since. Other earlier
-	// objects may still exist, even if the present state doesn't have them.
+	// Destroyed holds the earlier addresses of objects that a run has destroyed since. All other
+	// earlier objects may still exist, even if the present state doesn't have them.
 	Destroyed map[addrs.AbsInstance]bool
 }
 
 // ApplyOptions are the options of [Apply] other than the plan. A nil pointer means none.
 type ApplyOptions struct {
-	// Variables are given again: ephemeral ones are required, and all others must agree with the
-	// plan.
+	// Variables are the variables that are set again for the apply. Ephemeral variables have to be
+	// set again; all others must have the same values as in the plan.
 	Variables            map[string]Variable
 	SuppressForgetErrors bool
 	// ShowSensitive makes provisioners print their output even if their configuration is sensitive.

@@ -27,7 +27,7 @@ type openEphemeral struct {
 
 	// The fields below belong to the renewing goroutine until done is closed.
 	private []byte
-	err     error // returned by the last renewal
+	err     error // error of the last renewal
 }
 
 // ephemerals holds the ephemeral objects that a walk has opened.
@@ -50,7 +50,7 @@ func (e *ephemerals) add(o *openEphemeral) {
 const closeLimit = 10 * time.Second
 
 // planEphemeral opens an ephemeral instance, or defers it if its configuration is not known yet.
-// All phases share it, but an apply skips ephemeral resources that it does not use.
+// All phases use it, but an apply skips ephemeral resources that nothing uses.
 func (p *instancePlan) planEphemeral(ctx context.Context) error {
 	w, r := p.w, p.r
 	if w.graph.Unused[r] {
@@ -96,7 +96,7 @@ func (p *instancePlan) openEphemeral(ctx context.Context, config cty.Value) (cty
 	return resp.Result, nil
 }
 
-// callOpen has the provider open the object.
+// callOpen asks the provider to open the object.
 func (p *instancePlan) callOpen(ctx context.Context, config cty.Value) (providers.OpenResponse, error) {
 	w, r, what := p.w, p.r, Object{Addr: p.addr}
 	defer w.calls.acquire()()
@@ -122,9 +122,9 @@ func (p *instancePlan) callOpen(ctx context.Context, config cty.Value) (provider
 	return resp, err
 }
 
-// renew renews an open object until it is closed. It doesn't acquire a slot for calls, because the
-// object could expire while it waits for one. Closing o.stop ends the wait for the next renewal, but
-// not a renewal in progress, whose result is needed for closing.
+// renew renews an open object until it is closed. It doesn't acquire a call slot, because the
+// object could expire while renew waits for the slot. Closing o.stop ends the wait for the next
+// renewal, but not a renewal in progress, whose result is needed to close the object.
 func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) {
 	w := e.w
 	defer close(o.done)

@@ -23,8 +23,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// evalContext is the context of an expression: a module instance and, within a repeated block, one
-// instance of the block. It lives for one evaluation, or for the evaluations of one instance.
+// evalContext is the context in which expressions are evaluated: a module instance and, within a
+// repeated block, one instance of the block. It is used for a single evaluation, or for all
+// evaluations of one instance.
 type evalContext struct {
 	// ctx is the context of calls to provider functions. It is stored here, because HCL has no way
 	// to pass a context to the functions that it calls.
@@ -37,18 +38,19 @@ type evalContext struct {
 	// reads holds the instances that can be read before their resources are complete; see withReads
 	// and resourceVisit.findAwaited.
 	reads instanceReads
-	// before is a resource whose instances are being decided. At that time the instances that it
-	// awaits are unknown. It is nil in most contexts.
+	// before is the resource whose instances are being determined, and nil in most contexts. The
+	// instances that this resource waits for have unknown values in the meantime.
 	before *graph.Resource
 
 	reader
 
-	blockAddr          string // the object that warnings name; may be empty
-	ignoreDeprecations bool   // no warnings about deprecated values
-	hasSlot            bool   // the evaluation is part of an operation that has a slot for calls
+	blockAddr          string // address of the object that warnings name; may be empty
+	ignoreDeprecations bool   // suppresses warnings about deprecated values
+	hasSlot            bool   // the evaluation is part of an operation that already has a call slot
 }
 
-// reader is what evaluates an expression, and waits if that reads an instance that is not finished.
+// reader identifies the visit or job that evaluates an expression. If the expression reads an
+// instance that is not finished, the reader waits.
 type reader struct {
 	visited *graph.Node // the node whose visit evaluates the expression; nil outside of a walk
 	job     *job        // the job that evaluates the expression; nil if the visit itself does
@@ -58,29 +60,30 @@ func (e *evaluator) newContext(ctx context.Context, in *moduleInstance, rep repe
 	return &evalContext{ctx: ctx, e: e, in: in, rep: rep, reader: reader{visited: e.visited}}
 }
 
-// inParent returns the context of the arguments with which an instance of a module is called.
+// inParent returns the context in which the call arguments of a module instance are evaluated.
 func (c *evalContext) inParent(in *moduleInstance) *evalContext {
 	out := c.e.newContext(c.ctx, in.parent, in.rep)
 	out.reader, out.hasSlot = c.reader, c.hasSlot
 	return out
 }
 
-// withSlot returns the context for an operation that has a slot for calls. Provider functions then
-// don't acquire one.
+// withSlot returns a copy of the context for an operation that already has a call slot. Calls of
+// provider functions then don't acquire another one.
 func (c *evalContext) withSlot() *evalContext {
 	out := *c
 	out.hasSlot = true
 	return &out
 }
 
-// withSelf returns the context with self set.
+// withSelf returns a copy of the context with self set to v.
 func (c *evalContext) withSelf(v cty.Value) *evalContext {
 	out := *c
 	out.self = v
 	return &out
 }
 
-// withoutDeprecations returns the context without warnings about deprecated values.
+// withoutDeprecations returns a copy of the context that suppresses warnings about deprecated
+// values.
 func (c *evalContext) withoutDeprecations() *evalContext {
 	out := *c
 	out.ignoreDeprecations = true
@@ -124,8 +127,8 @@ func (c *evalContext) resourceBody(r *graph.Resource) (cty.Value, error) {
 	return c.evalBody(body)
 }
 
-// expandBody returns the body of a resource block without the references in dynamic blocks that
-// have no content, and the errors of the other references.
+// expandBody returns the body of a resource block with its dynamic blocks expanded. References in
+// dynamic blocks without content are removed; errors in the remaining references are returned.
 func (c *evalContext) expandBody(r *graph.Resource) (*lang.Body, error) {
 	body, err := c.scope().Expanded(r.Exprs.Body,
 		func(ref *addrs.Reference) bool { return r.DeferredRefErrors[ref] != nil })
@@ -143,7 +146,7 @@ func (c *evalContext) expandBody(r *graph.Resource) (*lang.Body, error) {
 	return body, tfdiags.Join(err, objects.Err())
 }
 
-// explainRefs adds to errors about references what could have been referred to instead.
+// explainRefs adds hints to errors about references: the instances and outputs that do exist.
 func (c *evalContext) explainRefs(refs *lang.Refs, err error) error {
 	if err == nil {
 		return nil
@@ -172,8 +175,8 @@ func (c *evalContext) offerInstances(refs *lang.Refs, err error) error {
 	})
 }
 
-// instancesOf returns the resource or module call that a reference names, and its instances, which
-// are nil until they are decided. It returns nil for all other references.
+// instancesOf returns the resource or module call that a reference names, and its instances. The
+// instances are nil until they are determined. It returns nil for all other references.
 func (c *evalContext) instancesOf(subject addrs.Referenceable) (fmt.Stringer, *expandedKeys) {
 	if r := c.in.module.ResourceOf(subject); r != nil {
 		if x := c.in.resources[r.Slot]; x != nil {
@@ -274,7 +277,7 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 			return cty.BoolVal(c.e.op.Phase.Applies()).Mark(marks.Ephemeral), nil
 		}
 	}
-	// Undeclared objects get here only if no graph with the references was built before.
+	// An undeclared object can be found here only if no graph was built with these references.
 	var errs tfdiags.Diagnostics
 	for _, d := range tfdiags.FromError(graph.CheckBlockLocal(&addrs.Reference{Subject: subject}, graph.BlockScope{})) {
 		errs = errs.Append(d.At(rng))
@@ -303,7 +306,7 @@ func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rn
 	return cty.DynamicVal, nil
 }
 
-// valueIn returns a value in one module instance, NilVal if it has none.
+// valueIn returns the result of a value in one module instance, or NilVal if there is none.
 func (e *evaluator) valueIn(v *graph.Value, in *moduleInstance) cty.Value {
 	if in.values[v.Slot] == cty.NilVal && e.early != nil {
 		e.early.evaluate(v, in)
@@ -358,8 +361,8 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 	return instances.value(child, use.Outputs), nil
 }
 
-// unknownValue returns the value of a call before there are values. Its outputs are wholly unknown:
-// their types and whether they are sensitive may depend on values.
+// unknownValue returns the value of a module call before its outputs are evaluated. The outputs are
+// wholly unknown, because even their types and sensitivity may depend on values.
 func unknownValue(m *graph.Module, outputs []string) cty.Value {
 	if outputs == nil {
 		outputs = slices.Sorted(maps.Keys(m.Outputs))
@@ -382,8 +385,8 @@ func unknownValue(m *graph.Module, outputs []string) cty.Value {
 	}
 }
 
-// value returns the value of the call with the given outputs, or with all if the list is nil.
-// Values are built once for each set of outputs.
+// value returns the value of the module call with the given outputs, or with all outputs if the
+// list is nil. It builds the value once for each set of outputs.
 func (ci *callInstances) value(child *graph.Module, outputs []string) cty.Value {
 	key := "*"
 	if outputs != nil {
@@ -403,7 +406,8 @@ func (ci *callInstances) value(child *graph.Module, outputs []string) cty.Value 
 	return v
 }
 
-// outputsOf returns names, or the sorted names of all outputs of a module if names is nil.
+// outputsOf returns names. If names is nil, it returns the sorted names of all outputs of the
+// module instead.
 func outputsOf(m *graph.Module, names []string) []string {
 	if names == nil {
 		return slices.Sorted(maps.Keys(m.Outputs))
@@ -411,7 +415,7 @@ func outputsOf(m *graph.Module, names []string) []string {
 	return names
 }
 
-// valueFunc returns a value in one module instance, NilVal if it has none.
+// valueFunc returns the result of a value in one module instance, or NilVal if there is none.
 type valueFunc func(*graph.Value, *moduleInstance) cty.Value
 
 func (ci *callInstances) build(child *graph.Module, outputs []string, valueIn valueFunc) cty.Value {
@@ -478,7 +482,7 @@ func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 		spec = listed[ref.Function]
 	}
 	if spec == nil && e.op.Phase == graph.PhaseValidate {
-		return unknownFunction, err // an unconfigured provider may not list all of its functions
+		return unknownFunction, err // before it is configured, a provider may not list all of its functions
 	}
 	if spec == nil {
 		return function.Function{}, tfdiags.Join(err, tfdiags.Errorf("Function not found in provider",

@@ -15,10 +15,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Eval returns a scope in which expressions of the root module can be evaluated over a state, one
-// at a time, even if there are errors. The console and test assertions use it. Providers that are
-// started for their functions keep running until the caller ends them through its environment, and
-// are called in ctx.
+// Eval returns a scope for evaluating expressions of the root module with the values in a state. It
+// returns the scope even if there are errors. Only one expression may be evaluated at a time. The
+// console and test assertions use it. Providers that are started for their functions keep running
+// until the caller ends them through env; their functions are called with ctx.
 func Eval(
 	ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable,
 ) (*lang.Scope, error) {
@@ -30,9 +30,9 @@ func Eval(
 	return w.eval.newContext(ctx, w.modules.of(w.graph.Root)[0], repetition{}).scope(), err
 }
 
-// WithOutputs returns a state that was changed by other means than an apply, with its root outputs
-// evaluated again. Outputs that are unknown or can't be evaluated keep their stored values; the
-// next plan reports them.
+// WithOutputs evaluates the root outputs again for a state that was not changed by an apply, and
+// returns the state with the results. Outputs that are unknown or can't be evaluated keep their
+// stored values; the next plan reports them.
 func WithOutputs(
 	ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable,
 ) *states.State {
@@ -55,7 +55,7 @@ func WithOutputs(
 	return w.out.state
 }
 
-// evaluate evaluates the whole configuration over a state, as evaluateAll does.
+// evaluate evaluates the whole configuration with the values in a state; see evaluateAll.
 func evaluate(
 	ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable,
 ) (*walk, error) {
@@ -121,7 +121,7 @@ func (v resourceVisit) evaluate(ctx context.Context) error {
 		errs = errs.AppendError(w.eval.values(r).fillFromState(in, x))
 		exists := func(v cty.Value) bool { return v != cty.NilVal }
 		if x.mode != repeatSingle && len(x.objs) > 0 && !slices.ContainsFunc(x.objs, exists) {
-			x.mode = repeatUnknown // no instance exists yet
+			x.mode = repeatUnknown // no instance exists yet, so the value is unknown
 		}
 		x.value = w.eval.values(r).whole(x)
 	}

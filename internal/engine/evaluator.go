@@ -9,7 +9,7 @@ import (
 )
 
 // evaluator evaluates the expressions of a configuration during a walk. Each value is written by
-// its own node and read by nodes that wait for that node, so values need no lock.
+// its own node and read only by nodes that wait for that node, so no lock is needed.
 type evaluator struct {
 	op        *operation
 	graph     *graph.Graph
@@ -19,22 +19,22 @@ type evaluator struct {
 	calls     *calls
 
 	// startForFunction starts a provider for a function that the configuration doesn't call, and
-	// started holds the result; both are nil during a walk.
+	// started holds the providers started that way. Both are nil during a walk.
 	startForFunction func(context.Context, graph.FunctionUse) (*graph.Provider, error)
 	started          map[graph.FunctionUse]*graph.Provider
 
-	// early evaluates values and modules when they are first read, before there are any results of
-	// resources; nil during a walk.
+	// early evaluates values and modules when they are first read, before any resource has a
+	// result. It is nil during a walk.
 	early *earlyValues
 
 	unfinished *unfinished // the instances that must not be read yet; nil before and after a walk
-	visited    *graph.Node // for new contexts; see evalContext
+	visited    *graph.Node // the node whose visit new contexts belong to; see reader
 
 	builtins   map[string]function.Function // the functions of the language
-	deprecates bool                         // there are deprecated outputs or attributes
+	deprecates bool                         // whether there are deprecated outputs or attributes
 }
 
-// visiting returns the evaluator whose new contexts belong to the visit of a node.
+// visiting returns a copy of the evaluator whose new contexts belong to the visit of a node.
 func (e *evaluator) visiting(n *graph.Node) *evaluator {
 	out := *e
 	out.visited = n

@@ -47,7 +47,7 @@ type (
 	Planned struct{ Change *plans.InstanceChange }
 
 	// Failure is sent as soon as a part of the operation has failed. The operation continues with
-	// what doesn't need that part, and returns the error in the end.
+	// the parts that don't depend on it, and returns the error at the end.
 	Failure struct{ Err error }
 
 	// Ordered is sent before the first change of an apply. Waiters returns the instances whose
@@ -58,30 +58,30 @@ type (
 	}
 
 	// ApplyStart is sent before a change is made. Action is the action of this step: Create,
-	// Update, Delete, Read or Open, and never a replacement. The observer must have recorded the
-	// event durably when it returns, or have closed Stop: then the change is not made.
+	// Update, Delete, Read or Open, but never a replacement. Before the observer returns, it must
+	// either record the event durably or close Env.Stop. If Stop is closed, the change is not made.
 	ApplyStart struct {
 		Object
 		Action    plans.Action
 		Provider  addrs.ProviderInstance
 		Planned   cty.Value // the planned object, unmarked and without ephemeral values; null for a deletion
 		Sensitive []cty.Path
-		Builtin   bool // the provider is part of the program: nothing outside changes
+		Builtin   bool // the provider is built in, so nothing outside of this program changes
 	}
-	// ApplyDone is sent after the step. ObjectStored has reported the new state of the object
-	// before.
+	// ApplyDone is sent after the step. An ObjectStored event has already reported the new state of
+	// the object.
 	ApplyDone struct {
 		Object
 		Action  plans.Action
 		Failed  bool
 		Elapsed time.Duration
-		// Abandoned is set if the operation was killed during the provider call, so that the
-		// outcome is unknown.
+		// Abandoned says that the operation was canceled during the provider call. The outcome of
+		// the call is then unknown.
 		Abandoned bool
 	}
 
 	// ObjectStored is sent when the stored state of an object changed. New is nil if the object was
-	// removed from the state. The observer must have recorded the event durably when it returns.
+	// removed from the state. The observer must record the event durably before it returns.
 	ObjectStored struct {
 		Addr     addrs.AbsInstance
 		Deposed  addrs.DeposedKey
@@ -89,9 +89,10 @@ type (
 		Provider addrs.ProviderInstance
 	}
 
-	// ObjectMoved is sent when an object is deposed for its replacement, or restored. It is one
-	// event, so that a record that ends anywhere never has the object twice: the next run would
-	// then delete the one and keep the other.
+	// ObjectMoved is sent when an object is deposed so that it can be replaced, or when it is
+	// restored. It is a single event so that a record that breaks off never lists the object twice.
+	// Otherwise the next run would delete one entry's object and keep the other, although they are
+	// the same object.
 	ObjectMoved struct {
 		Addr     addrs.AbsInstance
 		From, To addrs.DeposedKey
@@ -104,7 +105,7 @@ type (
 		Object
 		Type string
 	}
-	// ProvisionOutput is one line of output of a provisioner. A hidden line says only that there
+	// ProvisionOutput is one line of a provisioner's output. A hidden line shows only that there
 	// was output.
 	ProvisionOutput struct {
 		Object
@@ -124,7 +125,7 @@ type (
 		Object
 		Verb string
 	}
-	// EphemeralDone is sent after that.
+	// EphemeralDone is sent after an ephemeral object was opened, renewed or closed.
 	EphemeralDone struct {
 		Object
 		Verb   string

@@ -13,7 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// expand determines the instances of a block. what names the block in messages.
+// expand determines the instances of a block from its count, for_each or enabled argument. what
+// names the block in messages.
 func (c *evalContext) expand(rep graph.Repetition, what string) (*expandedKeys, error) {
 	if c.e.op.Phase == graph.PhaseValidate {
 		c = c.withoutDeprecations()
@@ -110,7 +111,7 @@ func (c *evalContext) forEach(
 
 func (c *evalContext) expandEnabled(e *lang.Expr, what string) (*expandedKeys, error) {
 	if c.e.op.Phase == graph.PhaseValidate {
-		return &expandedKeys{mode: repeatUnknown}, nil // reported by the plan
+		return &expandedKeys{mode: repeatUnknown}, nil // planning reports the error
 	}
 	v, err := c.argument(e, enabledArgument)
 	switch {

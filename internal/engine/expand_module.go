@@ -16,7 +16,7 @@ func (w *walk) expandModule(ctx context.Context, n *graph.Node) error {
 	m := n.Object.(*graph.Module)
 	errs := tfdiags.FromError(w.eval.refErrors(m.Parent, m.DependsOn))
 	errs = errs.AppendError(w.expandCalls(ctx, n, m, w.modules.of(m.Parent)))
-	if n.Split { // in the order in which the Parts were visited
+	if n.Split { // the Parts added the instances in the order of their visits
 		w.modules.sort(m)
 	}
 	return errs.Err()
@@ -29,7 +29,7 @@ func (w *walk) expandCalls(ctx context.Context, n *graph.Node, m *graph.Module, 
 	var deferred *deferredNode
 	for _, parent := range in {
 		if parent.calls[m.CallSlot] != nil {
-			continue // a Part has done it
+			continue // a Part has already determined these
 		}
 		err := e.expandCall(ctx, m, parent)
 		if d := e.deferredBy(err); d != nil {
@@ -45,8 +45,8 @@ func (w *walk) expandCalls(ctx context.Context, n *graph.Node, m *graph.Module, 
 	return errs.Err()
 }
 
-// expandCall determines the instances of a module call in one instance of the calling module. In an
-// apply of a plan that defers the call, they are unknown.
+// expandCall determines the instances of a module call in one instance of the calling module. When
+// applying a plan that defers the call, the instances are unknown.
 func (e *evaluator) expandCall(ctx context.Context, m *graph.Module, parent *moduleInstance) error {
 	if e.op.Phase.Plans() && e.op.deferredModules[m.Path] {
 		return leftForLater(m.Path.String())

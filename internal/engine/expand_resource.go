@@ -29,7 +29,8 @@ func (rv resourceValues) expand(ctx context.Context, in *moduleInstance) (*expan
 	return rv.expandWhole(ctx, in)
 }
 
-// expandWhole is expand after everything that the arguments of the block refer to is complete.
+// expandWhole does the same as expand, but it requires that everything the block refers to is
+// complete.
 func (rv resourceValues) expandWhole(ctx context.Context, in *moduleInstance) (*expansion, error) {
 	e, r := rv.e, rv.r
 	if err := r.Exprs.SelfReferences.Err(); err != nil {
@@ -49,10 +50,9 @@ func (rv resourceValues) expandWhole(ctx context.Context, in *moduleInstance) (*
 	return newExpansion(*x), nil
 }
 
-// resulting returns the instances that exist after a partial run, in which not all declared
-// instances take part. It leaves out declared instances that neither exist nor are created, and
-// adds undeclared ones that are kept. With count, all indexes below the largest existing one
-// remain.
+// resulting returns the instances that exist after a partial run, which includes only some of the
+// declared instances. It leaves out declared instances that neither exist nor are created, and adds
+// undeclared ones that are kept. With count, all indexes below the largest existing one remain.
 func (rv resourceValues) resulting(in *moduleInstance, x *expansion) (*expansion, error) {
 	e, r := rv.e, rv.r
 	rep := r.Exprs.Repetition
@@ -111,8 +111,8 @@ func (rv resourceValues) orphanKeys(addr addrs.AbsResource, x *expansion) []addr
 	return keys
 }
 
-// keptOrphan returns the object of an instance that is no longer declared, unless the plan removes
-// it.
+// keptOrphan returns the object of an instance that is no longer declared, or NilVal if the plan
+// removes it.
 func (rv resourceValues) keptOrphan(addr addrs.AbsInstance) (cty.Value, error) {
 	e, r := rv.e, rv.r
 	obj := e.out.current(addr)
@@ -122,8 +122,8 @@ func (rv resourceValues) keptOrphan(addr addrs.AbsInstance) (cty.Value, error) {
 	return decode(r, addr, obj)
 }
 
-// whole returns the value of the resource for references. A single object that a refresh-only plan
-// will not create is not even of a known type, since it may never exist.
+// whole returns the value of the resource for references. In a refresh-only plan, the value of a
+// missing single object is unknown and has no known type, since the object may never exist.
 func (rv resourceValues) whole(x *expansion) cty.Value {
 	e, r := rv.e, rv.r
 	ty := r.Schema.Block.ImpliedType()
@@ -139,8 +139,8 @@ func (rv resourceValues) whole(x *expansion) cty.Value {
 	return x.whole(objs, cty.NullVal(ty))
 }
 
-// unknownWhole returns the value of a resource whose instances are unknown. Its type is known if
-// that of the instances is.
+// unknownWhole returns the value of a resource whose instances are unknown. If the type of the
+// instances is known, so is the type of the value.
 func (rv resourceValues) unknownWhole() cty.Value {
 	ty := rv.r.Schema.Block.ImpliedType()
 	switch rep := rv.r.Exprs.Repetition; {

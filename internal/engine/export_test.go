@@ -15,10 +15,11 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Order says that one node of a graph waits for another. The nodes have these names.
+// Order says that the node named Node waits for the node named For.
 type Order struct{ Node, For string }
 
-// ApplyTooEarly applies a plan with a graph that is wrong: it has other edges.
+// ApplyTooEarly applies a plan with a wrong graph: the edges in without are missing, and those in
+// with are added.
 func ApplyTooEarly(
 	ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env, without, with []Order,
 ) (*states.State, error) {
@@ -68,7 +69,7 @@ func PlanTooEarly(
 	return w.plan(ctx, &PlanOptions{})
 }
 
-// PlanByBlocks is Plan with a graph in which resources wait for whole resources.
+// PlanByBlocks is Plan with a graph in which resources always wait for whole resources.
 func PlanByBlocks(ctx context.Context, cfg *configs.Config, prevRun *states.State, env *Env) (*plans.Plan, error) {
 	w, err := newPlan(ctx, cfg, prevRun, env, func(op *operation) { op.ByInstance = false })
 	if err != nil {
@@ -93,8 +94,8 @@ func newPlan(
 	return newWalk(ctx, op, op.Prior)
 }
 
-// ApplyByBlocks is Apply with a graph in which every reference waits for all instances of what it
-// names.
+// ApplyByBlocks is Apply with a graph in which every reference waits for all instances of the block
+// that it names.
 func ApplyByBlocks(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env) (*states.State, error) {
 	w, err := newWalk(ctx, applyOperation(cfg, plan, env, nil), plan.Prior)
 	if err != nil {
@@ -107,13 +108,13 @@ func ApplyByBlocks(ctx context.Context, cfg *configs.Config, plan *plans.Plan, e
 	return w.apply(ctx, plan, &ApplyOptions{})
 }
 
-// blockOrder makes everything in the graph of an apply wait for all instances of what it refers to,
-// and deletions wait for the deletions of all dependents in the state from which the plan was made,
-// as in other engines. References of a block to its own instances, and of a module call to its own,
-// keep their edges.
+// blockOrder changes the graph of an apply to the order that other engines use. Every node waits
+// for all instances of the blocks that it refers to. Deletions wait for the deletions of all
+// dependents in the state from which the plan was made. References of a resource or module call to
+// its own instances keep their edges.
 type blockOrder struct {
 	*graph.Graph
-	writers map[*graph.Resource][]*graph.Node // Steps that create, update or read
+	writers map[*graph.Resource][]*graph.Node // Steps that create, update or read objects of the resource
 }
 
 // connect adds the edges. It reports whether the graph has no cycle.
@@ -128,7 +129,7 @@ func (o *blockOrder) connect(prevRun *states.State) bool {
 			o.writers[n.Resource] = append(o.writers[n.Resource], n)
 		}
 	}
-	chained := map[addrs.Module]bool{} // instances of the module depend on one another
+	chained := map[addrs.Module]bool{} // whether instances of the module depend on one another
 	for prior := range prevRun.Resources() {
 		for _, inst := range prior.Instances {
 			for o := range inst.Objects() {
@@ -183,7 +184,7 @@ func deletes(n *graph.Node) bool {
 	return ok && s.Removes()
 }
 
-// awaitAll makes n wait for everything that references in m name.
+// awaitAll makes n wait for everything that the given references in m name.
 func (o *blockOrder) awaitAll(n *graph.Node, m *graph.Module, refs *lang.Refs) {
 	for _, ref := range refs.Objects {
 		if of := m.ResourceOf(ref.Subject); of != nil {

@@ -25,7 +25,7 @@ type generatedBlocks struct {
 // generatedBody is the configuration that this walk generated for an instance.
 type generatedBody struct {
 	body    *lang.Body
-	ignored []hcl.Traversal // changes to ignore
+	ignored []hcl.Traversal // attributes whose changes are ignored
 }
 
 // generate generates the configuration of an imported object that has none, and uses it as the

@@ -16,8 +16,8 @@ const (
 	GraphApply                        // the graph that applying a plan walks
 )
 
-// GraphOperation returns the operation whose graph is of the given kind. plan is used for
-// GraphApply only; nil means a plan without changes.
+// GraphOperation returns the operation that walks the given kind of graph. plan is used only for
+// GraphApply; nil means a plan without changes.
 func GraphOperation(
 	cfg *configs.Config, prior *states.State, env *Env, kind GraphKind, plan *plans.Plan,
 ) *graph.Operation {

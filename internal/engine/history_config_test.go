@@ -23,7 +23,7 @@ type unit struct {
 	n         int    // number of instances; 0 or 1 with "enabled"
 	steady    bool
 	chained   *unit    // unit that for_each iterates over
-	made      []string // resources of a module, in the form that object names use
+	made      []string // the module's resources, as they appear in object names
 }
 
 func (u *unit) isModule() bool { return u.typ == "module" }
@@ -32,7 +32,7 @@ func (u *unit) isData() bool { return strings.HasPrefix(u.typ, "data.") }
 
 func (u *unit) address() string { return u.typ + "." + u.label }
 
-// keys returns the keys of its instances in the form that object names use.
+// keys returns the keys of the unit's instances as they appear in object names.
 func (u *unit) keys() []string {
 	switch {
 	case u.mode == "":
@@ -45,7 +45,7 @@ func (u *unit) keys() []string {
 	return []string{"s"}[:u.n]
 }
 
-// instances returns the keys of its instances in the form that addresses use.
+// instances returns the keys of the unit's instances as they appear in addresses.
 func (u *unit) instances() []string {
 	switch u.mode {
 	case "count":
@@ -58,7 +58,7 @@ func (u *unit) instances() []string {
 	return []string{""}[:u.n]
 }
 
-// objects returns the names of its objects.
+// objects returns the names of the unit's objects.
 func (u *unit) objects() []string {
 	var out []string
 	for _, key := range u.keys() {
@@ -73,7 +73,7 @@ func (u *unit) objects() []string {
 	return out
 }
 
-// repeat returns the meta-argument and the expression of the instance key.
+// repeat returns the meta-argument that repeats the unit, and the expression for its instance key.
 func (u *unit) repeat() (arg, key string) {
 	switch u.mode {
 	case "count":
@@ -89,7 +89,7 @@ func (u *unit) repeat() (arg, key string) {
 	return arg, key
 }
 
-// expr returns an expression for a text that changes with the unit's objects.
+// expr returns an expression for a string that depends on the unit's objects.
 func (u *unit) expr() string {
 	switch {
 	case u.isModule():
@@ -112,7 +112,7 @@ func (u *unit) attr(name string) string {
 	return u.address() + "." + name
 }
 
-// first is expr for the first instance only, if there are several.
+// first is like expr, but if there are several instances, it refers to the first one only.
 func (u *unit) first() string {
 	whole := u.expr()
 	if keys := u.instances(); len(keys) > 0 && keys[0] != "" {
@@ -127,10 +127,10 @@ type page struct {
 	main    strings.Builder
 	files   map[string]string
 	units   map[string]*unit
-	order   []*unit // units so far
-	tokens  bool    // has an ephemeral token
-	single  bool    // some expressions refer to first instances only
-	indexed bool    // some expressions refer to instances with the same key only
+	order   []*unit // units drawn so far
+	tokens  bool    // whether the configuration has an ephemeral token
+	single  bool    // whether some expressions refer to first instances only
+	indexed bool    // whether some expressions refer only to instances with the same key
 }
 
 func (g *page) writef(format string, args ...any) { fmt.Fprintf(&g.main, format, args...) }
@@ -138,7 +138,8 @@ func (g *page) writef(format string, args ...any) { fmt.Fprintf(&g.main, format,
 // any draws one of the preceding units.
 func (g *page) any(label string) *unit { return rapid.SampledFrom(g.order).Draw(g.T, label) }
 
-// drawFiles draws a configuration. Each unit may refer to those before it in a random order.
+// drawFiles draws a configuration. The units are in random order, and each may refer to those
+// before it.
 func (p *plot) drawFiles() *page {
 	g := &page{plot: p, files: map[string]string{}, units: map[string]*unit{}}
 	hosted := false
@@ -202,7 +203,7 @@ func (g *page) drawToken() {
 	g.writef("ephemeral \"fake_token\" \"e\" {\n  name = \"${%s}\"\n}\n", name)
 }
 
-// drawExpr draws an expression for a text that changes with some of a unit's objects.
+// drawExpr draws an expression for a string that depends on some of a unit's objects.
 func (g *page) drawExpr(u *unit) string {
 	if g.odds("first", 30) {
 		g.single = true
@@ -211,8 +212,8 @@ func (g *page) drawExpr(u *unit) string {
 	return u.expr()
 }
 
-// drawSame draws an expression for a text that changes with some of a unit's objects. It may be
-// only the object with the same key as that of user.
+// drawSame draws an expression in user for a string that depends on some of u's objects. It may
+// depend only on the object of u that has the same key as the current instance of user.
 func (g *page) drawSame(user, u *unit) string {
 	if user.chained == u && g.odds("each.value", 60) {
 		return "each.value.id"
@@ -258,8 +259,8 @@ func (g *page) drawUnit(u *unit) {
 	}
 }
 
-// drawChain draws one of the preceding units with the same keys as those of u, so that u can have
-// for_each over it. It returns nil if there is no such unit.
+// drawChain draws a preceding unit that has the same keys as u, so that u can use it as its
+// for_each. It may return nil.
 func (g *page) drawChain(u *unit) *unit {
 	var same []*unit
 	for _, of := range g.order {
@@ -346,8 +347,8 @@ func (g *page) drawModule(u *unit, arg, key string) {
 	g.files[u.name+"/main.tf"] = b.String()
 }
 
-// drawValue draws an expression over preceding units, possibly through a local, and a depends_on
-// argument.
+// drawValue draws an expression that refers to preceding units, directly or through local values.
+// It may also draw a depends_on argument.
 func (g *page) drawValue(u *unit) (v, dependsOn string) {
 	v = g.pick("literal", "1", "2")
 	var refs []*unit
@@ -370,7 +371,8 @@ func (g *page) drawValue(u *unit) (v, dependsOn string) {
 	return `"` + v + g.drawOwn(u) + `"`, dependsOn
 }
 
-// drawOwn draws a part of a text that depends on another instance of the same unit, or "".
+// drawOwn draws a part of a string template that depends on another instance of the same unit. It
+// may return "".
 func (g *page) drawOwn(u *unit) string {
 	if u.isModule() || u.isData() || u.mode != "count" && u.mode != "for_each" || !g.odds("own", 30) {
 		return ""

@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// label sets the name of a unit in the configuration, which changes occasionally.
+// label sets the name of a unit in the configuration. It occasionally changes the name, the type,
+// or the name of a resource within a module.
 func (p *plot) label(u *unit) {
 	if p.before[u.name] != nil && p.odds("rename", 15) {
 		p.labels[u.name]++
@@ -35,7 +36,8 @@ func (p *plot) innerLabel(module, name string) string {
 	return name
 }
 
-// refactor often, but not always, adds blocks for objects whose address changed or was removed.
+// refactor adds moved and removed blocks for most of the objects whose address changed or was
+// removed.
 func (p *plot) refactor(g *page) {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(p.before)) {
@@ -73,7 +75,7 @@ func (p *plot) drawRemoved(b *strings.Builder, was *unit) {
 		p.odds("destroyed", 60))
 }
 
-// moveKey moves one instance of a unit whose repetition changed.
+// moveKey may move one instance of a unit whose repetition changed.
 func (p *plot) moveKey(b *strings.Builder, was, is *unit) {
 	if len(was.instances()) == 0 || len(is.instances()) == 0 {
 		return
@@ -118,7 +120,7 @@ func (p *plot) moveBetweenModules(b *strings.Builder, g *page) {
 	}
 }
 
-// move may write a moved block, unless another block applies to the same object.
+// move may write a moved block. It never does if another block already applies to the same object.
 func (p *plot) move(b *strings.Builder, label, from, to string) {
 	block, _, _ := strings.Cut(from, "[")
 	whole := strings.Join(strings.SplitN(block, ".", 3)[:2], ".")
@@ -127,8 +129,8 @@ func (p *plot) move(b *strings.Builder, label, from, to string) {
 	}
 }
 
-// importSome creates objects outside and imports those that are not in the state, by ID or
-// identity, one by one or with for_each.
+// importSome creates objects outside of the engine and imports them, by ID or identity, with one
+// import block for each or with for_each.
 func (p *plot) importSome(g *page, c *chapter) {
 	u := g.units["imp"]
 	if u == nil || !p.odds("import", 50) {

@@ -14,9 +14,9 @@ import (
 )
 
 // A history is a random sequence of configurations, each with failures, interruptions and changes
-// made outside. Configurations consist of units, which refer to one another in an order that
-// differs between steps, so that stored and configured dependencies contradict each other as they
-// do in practice.
+// made outside of the engine. Configurations consist of units that refer to one another. The order
+// of these references differs between steps. As a result, stored and configured dependencies
+// contradict each other, as they do in practice.
 type history []*chapter
 
 // chapter is one step of a history.
@@ -24,11 +24,11 @@ type chapter struct {
 	files   map[string]string
 	edits   [][3]string
 	fail    map[string]string
-	stop    string // call at whose start the user interrupts the apply
+	stop    string // the user interrupts the apply when this call starts
 	kill    bool   // a second interrupt follows at once
 	crash   int    // the process is killed after this many events; 0 for never
 	options engine.PlanOptions
-	single  bool // some references are to the first of several instances only
+	single  bool // some references are only to the first of several instances
 	indexed bool // some references are to the instance with the same key only
 }
 
@@ -46,13 +46,14 @@ func (h history) String() string {
 	return b.String()
 }
 
-// plot is the data that the chapters of a history share while it is drawn.
+// plot is the data that the chapters of a history share while they are drawn.
 type plot struct {
 	*rapid.T
 	chapter int
 	before  map[string]*unit // units of the previous chapter, by name
-	labels  map[string]int   // number of renames of units
-	// units whose objects have the same names whatever their keys, so that they can move unchanged
+	labels  map[string]int   // how many times each unit was renamed
+	// units whose object names don't contain their keys, so the objects can move to other keys
+	// unchanged
 	steady  map[string]bool
 	keyed   map[string]bool // modules that are passed an instance of a provider configuration
 	retyped map[string]bool // units whose resource type changed
@@ -60,7 +61,7 @@ type plot struct {
 	moved   map[string]string
 }
 
-// odds draws true with a probability in percent.
+// odds draws true with the given probability in percent.
 func (p *plot) odds(label string, percent int) bool {
 	return rapid.IntRange(1, 100).Draw(p.T, label) > 100-percent
 }
@@ -161,7 +162,8 @@ func (p *plot) drawTarget(g *page) addrs.Target {
 	return target
 }
 
-// drawAddress draws an existing or former address: of a resource instance, or of anything.
+// drawAddress draws an existing or former address. If instance is set, it is the address of a
+// resource instance, and otherwise that of any resource, module or instance.
 func (p *plot) drawAddress(g *page, instance bool) string {
 	units := slices.Clone(g.order)
 	for _, name := range slices.Sorted(maps.Keys(p.before)) {
@@ -181,8 +183,8 @@ func (p *plot) drawAddress(g *page, instance bool) string {
 	return text
 }
 
-// drawName draws the name of an object: its unit or resource in a module, the key of its module and
-// its own key.
+// drawName draws the name of an object. The name consists of the object's unit, or its module and
+// resource, and of the keys of the module instance and of the object itself.
 func (p *plot) drawName() string {
 	key := p.pick("key", "s", "0", "1", "x", "y")
 	if p.odds("in module", 50) {

@@ -8,8 +8,8 @@ import (
 	"tofu/internal/lang/marks"
 )
 
-// Objects are identified by their id, and by their name only if the type has no id. A name shown in
-// place of a missing id would be mistaken for it.
+// TestIdentify checks that objects are identified by their id, and by their name only if their type
+// has no id. A name shown in place of a missing id would be mistaken for the id.
 func TestIdentify(t *testing.T) {
 	name := cty.StringVal("n")
 	for _, c := range []struct {

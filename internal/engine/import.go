@@ -61,7 +61,8 @@ func (v resourceVisit) checkImports() error {
 	return errs.Err()
 }
 
-// importPlace names an import block in messages without a source range.
+// importPlace returns text that names an import block in messages that don't have the block's
+// source range.
 func importPlace(t *graph.Import) string {
 	if t.Config == nil {
 		return "requested on the command line"
@@ -69,7 +70,7 @@ func importPlace(t *graph.Import) string {
 	return "import block at " + tfdiags.Place(t.Config.Range)
 }
 
-// explainImport adds the import block to the details of diagnostics. It does not set their range,
+// explainImport names the import block in the details of diagnostics. It does not set their range,
 // because the block is usually not the cause.
 func explainImport(t *graph.Import, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.Map(func(d *tfdiags.Diagnostic) {
@@ -135,8 +136,9 @@ func (v resourceVisit) addImportRequest(
 	return nil
 }
 
-// importedAs evaluates the id or identity of an import block and stores it in req. An empty id
-// imports nothing, so blocks can be conditional. During validation, unknown values are accepted.
+// importedAs evaluates the id or identity of an import block and stores it in req. With an empty id
+// nothing is imported, so an import block can be conditional. During validation, unknown values are
+// accepted.
 func (c *evalContext) importedAs(req *importRequest) error {
 	t := req.target
 	e, arg := t.ID, importIDArgument
@@ -161,7 +163,7 @@ func (c *evalContext) importedAs(req *importRequest) error {
 	return err
 }
 
-// decided reports whether the request names an object.
+// decided reports whether the request has an id or identity.
 func (r *importRequest) decided() bool { return r.id != "" || r.identity != cty.NilVal }
 
 // importIdentity converts the identity of an import block to the identity schema of the resource
@@ -207,7 +209,7 @@ func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, e
 	return cty.ObjectVal(attrs), nil
 }
 
-// checkImportedOnce warns about imported objects that another address manages as well. The two
+// checkImportedOnce warns about imported objects that are also managed at another address. The two
 // resources would undo each other's changes.
 func (f finisher) checkImportedOnce() {
 	w := f.w
@@ -262,8 +264,8 @@ func joinAddresses(list []addrs.AbsInstance) string {
 	return strings.Join(texts, " and ")
 }
 
-// storedID returns what identifies a stored object among those of its type: its identity or,
-// without one, its id.
+// storedID returns the identity of a stored object or, if it has none, its id. Either is unique
+// within the resource type.
 func storedID(r *graph.Resource, obj *states.Object) (string, bool) {
 	switch {
 	case obj == nil:
@@ -324,7 +326,7 @@ func (c *evalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, erro
 		"An import address is a resource address whose instance keys may be expressions.").At(expr.Range())
 }
 
-// importObject has the provider import and read an object.
+// importObject asks the provider to import and read an object.
 func (p *instancePlan) importObject(ctx context.Context, req *importRequest) (*objectState, error) {
 	w, what := p.w, Object{Addr: p.addr}
 	meta, err := w.eval.providerMeta(ctx, p.r, p.c)
@@ -338,8 +340,8 @@ func (p *instancePlan) importObject(ctx context.Context, req *importRequest) (*o
 	return l, err
 }
 
-// importWithSlot does the work of importObject for a caller that has a slot for calls and sends the
-// events.
+// importWithSlot imports and reads the object for importObject. The caller has a call slot and
+// sends the events.
 func (p *instancePlan) importWithSlot(ctx context.Context, req *importRequest, meta cty.Value) (*objectState, error) {
 	w, r, id := p.w, p.r, req.id
 	resp := callWithSlot(w.calls, p.prov, "ImportResourceState", p.addr, func() providers.ImportResponse {

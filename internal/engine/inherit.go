@@ -22,8 +22,8 @@ func (f finisher) configuredDeps(addr addrs.ConfigResource) *states.Dependencies
 	return nil
 }
 
-// upToDate reports whether an object matches its configuration: its planned action is NoOp, or it
-// has the set of dependencies that this apply assigns to the objects that it stores.
+// upToDate reports whether an object matches its configuration. Either its planned action is NoOp,
+// or it was stored by this apply and so has the dependencies that this apply assigns.
 func (f finisher) upToDate(addr addrs.AbsInstance, obj *states.Object) bool {
 	w := f.w
 	if change := w.out.changes.Instance(addr, addrs.NotDeposed); change != nil && change.Action == plans.NoOp {

@@ -13,18 +13,18 @@ import (
 // Inspection gives a caller access to values of the root module at the end of an operation. Test
 // assertions use it.
 type Inspection struct {
-	// Refs are the references of Do. They are evaluated even if nothing in the configuration refers
-	// to them. Their objects must exist.
+	// Refs are the references that Do evaluates. The graph includes them even if nothing in the
+	// configuration refers to the same objects, which must exist.
 	Refs lang.Refs
-	// Do, if not nil, is called once, even if parts of the operation failed; values that were not
-	// evaluated are unknown then. Provider functions are available only if nothing failed.
+	// Do, if not nil, is called once, even if parts of the operation failed. Values that could not
+	// be evaluated are then unknown. Provider functions are available only if nothing failed.
 	Do func(*lang.Scope)
 }
 
 // Mocks replace providers in tests. Providers still validate their parts of the configuration.
 type Mocks interface {
-	// Configuration reports whether the whole provider configuration is mocked; if so it is never
-	// configured.
+	// Configuration reports whether a provider configuration is mocked as a whole. If so, the
+	// provider is never configured.
 	Configuration(addrs.AbsProviderConfig) bool
 	// Instance returns the mock that serves one resource instance, or nil if the provider itself
 	// does.
@@ -38,9 +38,9 @@ func (w *walk) inspect(ctx context.Context, e *evaluator) {
 	}
 }
 
-// inspectLate runs an inspection that could not run at its node, because of failures or because the
-// operation was partial. Resources that took no part have their stored values, and so have
-// resources whose apply failed.
+// inspectLate runs an inspection that could not run during the walk, because of failures or because
+// the operation was partial. Resources that were left out or could not be applied have their stored
+// values.
 func (w *walk) inspectLate(ctx context.Context) {
 	if w.op.inspection == nil || w.inspected || w.op.Phase.Destroys() || len(w.modules.of(w.graph.Root)) == 0 {
 		return

@@ -9,20 +9,20 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// instance is a resource instance during a walk, with the provider that manages it. It is the
-// common part of planning an instance, planning an orphan, applying a change and deleting an
-// object.
+// instance is a resource instance during a walk, with the provider that manages it. It is the data
+// that planning an instance, planning an orphan, applying a change and deleting an object have in
+// common.
 type instance struct {
 	w    *walk
 	r    *graph.Resource
 	addr addrs.AbsInstance
-	in   *moduleInstance // nil: the configuration no longer declares the module instance
-	c    *evalContext    // nil: the configuration does not declare the instance
-	by   reader          // what works on the instance
+	in   *moduleInstance // nil if the configuration no longer declares the module instance
+	c    *evalContext    // nil if the configuration does not declare the instance
+	by   reader          // the visit or job that works on the instance
 	prov *providerInstance
 }
 
-// newContext returns a context for expressions that are not evaluated for a declared instance.
+// newContext returns a context for expressions other than those of a declared instance.
 func (t *instance) newContext(ctx context.Context, in *moduleInstance, rep repetition) *evalContext {
 	c := t.w.eval.newContext(ctx, in, rep)
 	c.reader = t.by

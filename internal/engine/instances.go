@@ -22,7 +22,7 @@ const (
 	repeatDisabled
 	repeatCount
 	repeatForEach
-	repeatUnknown // during validation: the instances are unknown
+	repeatUnknown // the instances are unknown, as during validation
 )
 
 // modeOf returns the kind of repetition that the arguments declare.
@@ -76,12 +76,12 @@ type repetition struct {
 type expandedKeys struct {
 	mode repetitionMode
 	keys []addrs.InstanceKey // sorted
-	// each is parallel to keys, for for_each only. It is nil if the values are not known yet; see
-	// graph.Resource.EachOf.
+	// each holds the value of each.value for every key, with for_each only. It is nil if the values
+	// are not known yet; see graph.Resource.EachOf.
 	each []cty.Value
 }
 
-// repetition returns count and each for the instance at a position.
+// repetition returns count and each for the i-th instance.
 func (x *expandedKeys) repetition(i int) repetition {
 	switch x.mode {
 	case repeatCount:
@@ -96,14 +96,14 @@ func (x *expandedKeys) repetition(i int) repetition {
 	return repetition{}
 }
 
-// find returns the position of a key, and reports whether there is one.
+// find returns the position of a key, and reports whether the key exists.
 func (x *expandedKeys) find(key addrs.InstanceKey) (int, bool) {
 	return slices.BinarySearchFunc(x.keys, key, addrs.InstanceKey.Compare)
 }
 
 var singleInstance = &expandedKeys{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}}
 
-// unknownRepetition returns the repetition of all instances before there are values.
+// unknownRepetition returns unknown values of count and each, which stand for all instances.
 func unknownRepetition(rep graph.Repetition) repetition {
 	out := repetition{}
 	if rep.Count != nil {
@@ -115,8 +115,8 @@ func unknownRepetition(rep graph.Repetition) repetition {
 	return out
 }
 
-// whole returns the values of all instances as expressions see them, or disabled if "enabled" is
-// false.
+// whole returns the value of the whole block as expressions see it, built from the values of all
+// instances. If "enabled" is false, it returns disabled.
 func (x *expandedKeys) whole(values []cty.Value, disabled cty.Value) cty.Value {
 	switch x.mode {
 	case repeatDisabled:
@@ -140,8 +140,8 @@ type moduleInstance struct {
 	module *graph.Module
 	parent *moduleInstance
 	rep    repetition // count and each as the call's arguments see them
-	// unknown says that the module's instances, or those of a module around it, are unknown.
-	// Results of conditions are not recorded then, because a state names their objects.
+	// unknown says that the instances of the module, or of a module that contains it, are unknown.
+	// Results of conditions are then not recorded, because a state lists results by address.
 	unknown bool
 
 	values    []cty.Value      // by value.slot: written by the Value's node
@@ -162,11 +162,12 @@ type callInstances struct {
 type expansion struct {
 	expandedKeys
 	objs  []cty.Value // parallel to keys; NilVal if there is none
-	value cty.Value   // the whole, built once
+	value cty.Value   // value of the whole resource, built once
 
-	// For resources whose instances a plan orders; see resourceVisit.start. Parallel to keys.
-	reads    [][]plans.InstanceRead // the instances that each of them waits for; nil if it waits for none
-	deferred []*deferredNode        // why readers of each of them are deferred; nil unless the operation defers
+	// The fields below are set for resources whose instances are planned in order; see
+	// resourcePlan.start. They are parallel to keys.
+	reads    [][]plans.InstanceRead // the instances that each one waits for, or nil
+	deferred []*deferredNode        // why readers of each instance are deferred; nil unless the operation defers
 	jobs     []job
 }
 
@@ -174,9 +175,9 @@ func newExpansion(of expandedKeys) *expansion {
 	return &expansion{expandedKeys: of, objs: make([]cty.Value, len(of.keys))}
 }
 
-// fillBarriers sets instances that are read before the resource is complete, and that have no step
-// in this module instance, to their stored objects. Nodes that refer to them do not wait for the
-// whole resource. If any instance may be read, it sets all of them; the steps replace these values.
+// fillBarriers sets the values of some instances to their stored objects: those without a step in
+// this module instance that may be read before the resource is complete. If the instances to be
+// read aren't known, it sets the values of all instances, and the steps replace them later.
 func (rv resourceValues) fillBarriers(in *moduleInstance, x *expansion) error {
 	e, r := rv.e, rv.r
 	var errs tfdiags.Diagnostics
@@ -196,8 +197,8 @@ func (rv resourceValues) fillBarriers(in *moduleInstance, x *expansion) error {
 	return errs.Err()
 }
 
-// keyName returns an instance key as an attribute name. HCL also finds elements of objects by
-// number.
+// keyName returns an instance key as an attribute name. Numbers work too, because HCL converts an
+// index into an object to a string.
 func keyName(key addrs.InstanceKey) string {
 	if n, ok := key.IsInt(); ok {
 		return strconv.Itoa(n)

@@ -12,11 +12,11 @@ import (
 // job is a piece of work that waits for other jobs.
 type job struct {
 	run    func() error
-	always bool          // runs even if a job that it waits for failed, or the walk has been stopped
+	always bool          // the job runs even if a job that it waits for failed or the walk was stopped
 	part   *timings.Part // may be nil
 
-	// The fields below are guarded by the lock of the queue. The results of a job don't change
-	// while jobs run that wait for it.
+	// The fields below are guarded by the queue's lock. A job's results no longer change once a job
+	// that waits for it runs.
 	waits   int    // number of unfinished jobs that this one waits for
 	next    []*job // the jobs that wait for this one
 	last    *job   // another job that waits for this one; may be nil
@@ -24,7 +24,7 @@ type job struct {
 	done    bool
 	failed  bool          // run failed or was skipped
 	err     error         // the error of run
-	before  *timings.Part // the part of the job that ended last of those that it waited for
+	before  *timings.Part // timings of the last job that ended among those that this one waited for
 }
 
 // waitFor makes a job wait for another one. The caller holds the lock of the queue.
@@ -37,7 +37,7 @@ func (j *job) waitFor(on *job) {
 	j.waits++
 }
 
-// jobQueue runs jobs, several at a time. The one that became ready last runs first, as in a walk.
+// jobQueue runs jobs, several at a time. As in a walk, the job that became ready last runs first.
 type jobQueue struct {
 	w     *walk
 	limit int // largest number of jobs that run at the same time
@@ -46,14 +46,14 @@ type jobQueue struct {
 
 	mu      sync.Mutex // guards the fields below
 	ready   []*job
-	workers int             // without those that wait in await
-	busy    int             // those of them that run a job
-	awaited map[*job][]*job // by job, the jobs that have called await for it
+	workers int             // number of workers, without those that wait in await
+	busy    int             // number of these workers that run a job
+	awaited map[*job][]*job // for each job, the jobs that wait for it in await
 	ends    *sync.Cond      // signals that a job has ended; nil before the first await
 }
 
-// add adds jobs, and a last one that waits for all of them. Connect makes them wait for each other
-// and for jobs that were added before.
+// add adds jobs, and a last one that waits for all of them. connect makes the jobs wait for each
+// other and for jobs that were added before.
 func (q *jobQueue) add(jobs []job, last *job, connect func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -65,7 +65,7 @@ func (q *jobQueue) add(jobs []job, last *job, connect func()) {
 	if last.waits == 0 {
 		q.ready = append(q.ready, last)
 	}
-	for i := len(jobs) - 1; i >= 0; i-- { // they are taken from the end
+	for i := len(jobs) - 1; i >= 0; i-- { // workers take jobs from the end
 		if jobs[i].waits == 0 {
 			q.ready = append(q.ready, &jobs[i])
 		}
@@ -115,7 +115,8 @@ func (q *jobQueue) work() {
 	q.workers--
 }
 
-// ended records that the job j has ended, for which the job next waits. The caller holds the lock.
+// ended tells the job next that the job j, which it waits for, has ended. The caller holds the
+// lock.
 func (q *jobQueue) ended(j, next *job) {
 	next.blocked = next.blocked || j.failed
 	next.waits--
@@ -125,9 +126,10 @@ func (q *jobQueue) ended(j, next *job) {
 	}
 }
 
-// await makes a running job wait for the job on, and reports whether that one succeeded. Meanwhile
-// another worker may run. If on itself waits for the running job, await doesn't wait and returns false
-// for waited. A visit of the walk, for which no job waits, passes nil for running.
+// await makes a running job wait for the job on, and reports whether on succeeded. Another worker
+// may run in the meantime. If on itself waits for the running job, await doesn't wait and returns
+// false for waited. The visit of a node in the walk passes nil for running, because no job waits
+// for it.
 func (q *jobQueue) await(running, on *job) (succeeded, waited bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -153,8 +155,8 @@ func (q *jobQueue) await(running, on *job) (succeeded, waited bool) {
 	return !on.failed, true
 }
 
-// leads reports whether the job to waits for the job from, directly or through other jobs. The caller
-// holds the lock.
+// leads reports whether the job named to waits for the job named from, directly or through other
+// jobs. The caller holds the lock.
 func (q *jobQueue) leads(from, to *job) bool {
 	next := func(j *job) []*job {
 		out := slices.Concat(j.next, q.awaited[j])
@@ -171,5 +173,5 @@ func (q *jobQueue) leads(from, to *job) bool {
 	return false
 }
 
-// wait waits until no job runs. Nothing may add jobs meanwhile.
+// wait waits until no job runs. No jobs may be added in the meantime.
 func (q *jobQueue) wait() { q.running.Wait() }

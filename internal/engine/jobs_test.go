@@ -10,15 +10,16 @@ import (
 	"tofu/internal/dag"
 )
 
-// TestJobs checks that jobs run after those that they wait for, unless one of these failed, at most
-// as many at a time as the limit allows, and that the last one always runs.
+// TestJobs checks that a job runs after the jobs that it waits for, but not if one of them failed.
+// It also checks that no more jobs run at a time than the limit allows, and that the last job
+// always runs.
 func TestJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 5).Draw(t, "limit")
 		q := &jobQueue{w: &walk{}, limit: limit}
 		q.w.halt = func() { t.Error("a job has crashed") }
 		var all []*job
-		var want []bool // whether the job succeeds
+		var want []bool // whether each job succeeds
 		var running atomic.Int32
 		for range rapid.IntRange(1, 4).Draw(t, "groups") {
 			jobs, last := make([]job, rapid.IntRange(0, 6).Draw(t, "jobs")), &job{always: true}
@@ -78,8 +79,8 @@ func TestJobs(t *testing.T) {
 	})
 }
 
-// TestJobsAwait checks that running jobs which wait for further jobs go on after those, and that they
-// never wait for each other in a circle.
+// TestJobsAwait checks that running jobs that wait for other jobs continue after these, and that
+// jobs never wait for each other in a cycle.
 func TestJobsAwait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := &jobQueue{w: &walk{}, limit: rapid.IntRange(1, 4).Draw(t, "limit")}
