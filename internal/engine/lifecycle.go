@@ -17,7 +17,9 @@ import (
 // triggered reports whether one of the instance's replace_triggered_by references changes.
 func (p *instancePlan) triggered() (bool, error) {
 	if p.w.op.Plan != nil || p.w.op.past != nil {
-		return false, nil // decided by the plan; an earlier object needs no replacement
+		// An apply follows the decision of the plan. A plan that restores earlier objects ignores
+		// triggers.
+		return false, nil
 	}
 	for _, e := range p.r.Exprs.Triggers {
 		if fired, err := p.triggersReplace(e); fired || err != nil {
@@ -42,7 +44,7 @@ func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, error) {
 	}
 	r := p.r.Module.Resources[res]
 	if r == nil {
-		return false, nil // reported as an undeclared reference
+		return false, nil // already reported as a reference to something undeclared
 	}
 	if r == p.r {
 		return false, tfdiags.Errorf("Invalid replace_triggered_by expression",
@@ -104,8 +106,8 @@ func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.Insta
 	return res, key, path, nil
 }
 
-// triggers reports whether the change planned for an instance triggers replacement. A create, an
-// update or a replacement does; with a path, only if the values at the path differ.
+// triggers reports whether the change planned for an instance triggers replacement. Any create,
+// update or replacement does. If a path is given, the values at the path must also differ.
 func (w *walk) triggers(addr addrs.AbsInstance, path cty.Path) bool {
 	change := w.out.change(addr)
 	if change == nil {
@@ -141,7 +143,7 @@ func (p *instancePlan) preventDestroy(ctx context.Context, change *plans.Instanc
 func (t *instance) checkPreventDestroy(ctx context.Context, destroys bool) error {
 	r, in, addr, w := t.r, t.in, t.addr, t.w
 	if r.Config == nil || r.Exprs.PreventDestroy == nil || w.op.PreDestroy {
-		return nil // the destroy phase checks it
+		return nil // the plan of the destruction itself checks it later
 	}
 	e, gone := r.Exprs.PreventDestroy, in == nil
 	if gone {

@@ -7,7 +7,7 @@ import (
 )
 
 // TestMain makes the property tests run the same cases every time, so that changes can be compared.
-// Use -rapid.seed and -rapid.checks for others.
+// Use -rapid.seed and -rapid.checks for other cases.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	unlessGiven := map[string]string{"rapid.seed": "20261121", "rapid.checks": "30"}

@@ -10,15 +10,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// manyObjects is the smallest number of missing objects for a warning. They must also be at least
-// half of all objects.  A refresh trusts its provider: an object that the provider does not find is
-// gone. But a provider that suddenly finds far fewer objects may lack permissions or use another
-// account or region. Applying the plan would then create everything again, or remove it from the
-// state.
+// manyObjects is the smallest number of missing objects that causes a warning. They must also be at
+// least half of all objects. A refresh trusts the provider: if the provider does not find an
+// object, the object is gone. But a provider that suddenly finds far fewer objects may lack
+// permissions or use another account or region. Applying the plan would then create these objects
+// again, or remove them from the state.
 const manyObjects = 10
 
-// missingObjects counts the missing objects of one provider configuration, or those of one type
-// among them.
+// missingObjects counts the missing objects of one provider configuration, or of one resource type
+// within it.
 type missingObjects struct {
 	known int
 	gone  []string
@@ -75,7 +75,7 @@ func (f finisher) warnOfMissing(drift []*plans.InstanceChange) {
 		n := counts[key]
 		whole := counts[missingKey{key.provider, ""}]
 		if 2*len(n.gone) < n.known || key.typ != "" && 2*len(whole.gone) >= whole.known {
-			continue // reported for the whole provider
+			continue // too few, or the warning about the whole provider includes them
 		}
 		w.out.warn(tfdiags.Warningf("Many objects are gone", "%s", f.missingText(key, n)))
 	}

@@ -10,8 +10,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestIdentitiesOfMovedObjects checks that an object that moves to another type has the identity
-// that its provider returns for the move or, without one, for reading it.
+// TestIdentitiesOfMovedObjects checks the identity of an object that moves to another type. It is
+// the identity that the provider returns for the move or, if there is none, for the next read.
 func TestIdentitiesOfMovedObjects(t *testing.T) {
 	for _, tt := range []struct {
 		name, from, to string
@@ -57,7 +57,7 @@ func resourceNamed(typ, name string) string {
 	return "resource \"" + typ + "\" \"" + name + "\" {\n  name = \"" + name + "\"\n}\n"
 }
 
-// identityKey returns the key in the identity of an object before a change, or "".
+// identityKey returns the "key" attribute of an object's identity before a change, or "".
 func identityKey(c *plans.InstanceChange) string {
 	if !c.BeforeIdentity.IsNull() {
 		return c.BeforeIdentity.GetAttr("key").AsString()

@@ -15,9 +15,9 @@ import (
 	"tofu/internal/states"
 )
 
-// TestMovesOnPartlyAppliedStates checks moved blocks on a state that was applied in part only:
-// every existing, untainted object is kept and gets its new address, whatever fails meanwhile, and
-// missing ones are created (R25).
+// TestMovesOnPartlyAppliedStates checks moved blocks on a state that was only partly applied. Every
+// existing, untainted object is kept and gets its new address, whatever fails in the meantime.
+// Missing objects are created (R25).
 func TestMovesOnPartlyAppliedStates(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := drawMoving(rt)
@@ -35,12 +35,12 @@ func TestMovesOnPartlyAppliedStates(t *testing.T) {
 // applied.
 type moving struct {
 	before, after         moveFiles
-	places                map[string]string // of each object, by its name: where it belongs afterwards
+	places                map[string]string // by object name, each object's address after the move
 	failBefore, failAfter map[string]string
 	stopBefore, stopAfter string
 }
 
-// moveFiles holds the texts of files by name.
+// moveFiles holds the contents of files by file name.
 type moveFiles map[string]string
 
 func (f moveFiles) text() string {
@@ -51,8 +51,8 @@ func (f moveFiles) text() string {
 	return b.String()
 }
 
-// thing returns a resource block. N in its texts is the number of the refactored resource, so that
-// there can be several of each kind.
+// thing returns a resource block. The arguments may contain N, which stands for the number of the
+// refactored resource. This way there can be several of each shape.
 func thing(address, repeat, name string) string {
 	typ, label, _ := strings.Cut(address, ".")
 	if repeat != "" {
@@ -69,8 +69,8 @@ func moved(from, to string) string {
 var twoThings = "variable \"name\" {}\n" + thing("fake_thing.p", "", `"${var.name}p"`) + thing("fake_thing.q",
 	"", `"${var.name}q"`)
 
-// moveShapes are ways in which objects move. N stands for a number; places holds the new address of
-// each object by name.
+// moveShapes are the kinds of moves. N stands for a number; places holds the new address of each
+// object, by object name.
 var moveShapes = []struct {
 	name, before, after string
 	places              map[string]string
@@ -169,7 +169,8 @@ func (m *moving) play(dir string) error {
 	return p.settled()
 }
 
-// under applies a configuration while the operations in fail fail.
+// under applies a configuration. The operations in fail fail, and stop is the call that interrupts
+// the apply.
 func (p *player) under(files moveFiles, fail map[string]string, stop string) error {
 	p.files = files
 	c := &chapter{files: files, fail: fail, stop: stop}
@@ -198,8 +199,8 @@ func nameOf(o *states.Object) string {
 	return attrs.Name
 }
 
-// check checks that the whole objects still exist at their places, and that all do if everything
-// was applied.
+// check checks that the objects in whole still exist, and that the state has them at their new
+// addresses. If all is set, every new address must have an object.
 func (m *moving) check(p *player, whole map[string]string, all bool) error {
 	exist := p.s.Cloud.Objects()
 	for name, place := range m.places {

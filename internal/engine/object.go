@@ -19,9 +19,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// upgrade returns a stored object in the current schema. It calls the provider even if the schema
-// version is current, because only the provider knows the form of its objects. Objects of the
-// built-in provider need no call.
+// upgrade returns a stored object converted to the current schema. It calls the provider even if
+// the schema version is current, because only the provider knows how its objects are stored.
+// Objects of the built-in provider need no call.
 func (t *instance) upgrade(ctx context.Context, obj *states.Object) (*objectState, error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	schema := r.Schema
@@ -66,7 +66,7 @@ func sameJSON(a, b []byte) bool {
 	return json.Compact(&compact, b) == nil && bytes.Equal(a, compact.Bytes())
 }
 
-// upgradeValue has the provider upgrade an object to the current schema.
+// upgradeValue asks the provider to upgrade an object to the current schema.
 func (t *instance) upgradeValue(ctx context.Context, obj *states.Object, same bool) (cty.Value, *states.Object, error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	ty := r.Schema.Block.ImpliedType()
@@ -99,8 +99,8 @@ func (t *instance) upgradeValue(ctx context.Context, obj *states.Object, same bo
 	return resp.Value, obj, t.checkType("Invalid resource state upgrade", resp.Value, ty)
 }
 
-// explain adds the address of the instance, and the range of its block if there is one, to
-// diagnostics of a provider.
+// explain adds the address of the instance to a provider's diagnostics. If the instance has a
+// block, it also adds the block's source range.
 func (t *instance) explain(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	r, addr := t.r, t.addr
 	if r.Config == nil {
@@ -109,13 +109,13 @@ func (t *instance) explain(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.InConfigBody(r.Config.Config, addr.String())
 }
 
-// explained returns err with the same additions.
+// explained adds the same information as explain to the diagnostics in err.
 func (t *instance) explained(err error) error { return tfdiags.MapError(err, t.explain) }
 
-// warn passes a provider's warnings on.
+// warn reports a provider's warnings.
 func (t *instance) warn(warnings ...tfdiags.Diagnostic) { t.w.out.warn(t.explain(warnings)...) }
 
-// report passes the warnings in a provider's answer on and returns its errors.
+// report reports the warnings in a provider's response and returns the errors.
 func (t *instance) report(answer tfdiags.Diagnostics) error {
 	return t.explained(answer.Report(t.warn))
 }
@@ -180,8 +180,8 @@ func encodeIdentity(v cty.Value) []byte {
 	return out
 }
 
-// markStored marks as sensitive the stored sensitive paths and those that the schema declares
-// sensitive.
+// markStored marks values as sensitive: those at the stored paths and those that the schema
+// declares sensitive.
 func markStored(schema *configschema.Block, v cty.Value, stored []cty.Path) cty.Value {
 	v = states.MarkSensitive(v, stored)
 	if schema.ContainsSensitive() {
@@ -190,7 +190,7 @@ func markStored(schema *configschema.Block, v cty.Value, stored []cty.Path) cty.
 	return v
 }
 
-// unmark returns v without its marks. Most values have none.
+// unmark returns v without its marks.
 func unmark(v cty.Value) cty.Value {
 	if marks.Any(v) {
 		v, _ = v.UnmarkDeep()
@@ -198,8 +198,8 @@ func unmark(v cty.Value) cty.Value {
 	return v
 }
 
-// refresh has the provider read the current object. A result without an object means that it is
-// gone. Errors have the address and source range of the instance.
+// refresh asks the provider to read an object. If the result has no object, the object is gone.
+// Errors have the address and source range of the instance.
 func (t *instance) refresh(ctx context.Context, deposed addrs.DeposedKey, l *objectState) (*objectState, error) {
 	meta, err := t.w.eval.providerMeta(ctx, t.r, t.c)
 	if err != nil {
@@ -209,7 +209,7 @@ func (t *instance) refresh(ctx context.Context, deposed addrs.DeposedKey, l *obj
 	return t.refreshWithSlot(ctx, deposed, l, meta)
 }
 
-// refreshWithSlot has the provider read an object, for a caller that has a slot for calls.
+// refreshWithSlot asks the provider to read an object. The caller has a call slot.
 func (t *instance) refreshWithSlot(
 	ctx context.Context, deposed addrs.DeposedKey, l *objectState, meta cty.Value,
 ) (*objectState, error) {
@@ -222,7 +222,7 @@ func (t *instance) refreshWithSlot(
 		return nil, t.explained(err)
 	}
 	if !out.exists() {
-		what.IDKey, what.IDValue = "", "" // they identified a missing object
+		what.IDKey, what.IDValue = "", "" // the object is gone, so it has no ID
 	}
 	w.out.observe(RefreshDone{what, false})
 	return out, nil
@@ -248,7 +248,7 @@ func (t *instance) read(ctx context.Context, l *objectState, meta cty.Value) (*o
 	if resp.State.IsNull() {
 		gone := &objectState{value: cty.NullVal(ty)}
 		if l.obj.Status == states.Ready {
-			gone.identity = l.identity // the provider may recognize the object by it
+			gone.identity = l.identity // the provider may recognize the object by its identity
 		}
 		return gone, nil
 	}
@@ -280,7 +280,7 @@ func (t *instance) read(ctx context.Context, l *objectState, meta cty.Value) (*o
 	return out, nil
 }
 
-// deferred returns the error about a provider that can't work on an object yet.
+// deferred returns the error for an object that the provider itself defers.
 func deferred(prov *providerInstance, addr addrs.AbsInstance, why plans.DeferReason) tfdiags.Diagnostic {
 	d := tfdiags.Errorf("Provider deferred its answer",
 		"The provider %s can't work on %s yet: %s. Apply what it depends on first, for example with -target, or "+
@@ -310,8 +310,8 @@ func identify(v cty.Value) (key, value string) {
 	return "", ""
 }
 
-// encodeObject returns a new object for a value. Fields that a value doesn't have are copied from
-// like.
+// encodeObject returns a new stored object for a value. The fields that aren't part of the value,
+// such as the status, are copied from like.
 func encodeObject(r *graph.Resource, v cty.Value, like states.Object) (*states.Object, error) {
 	encoded, sensitive, err := states.EncodeValue(v, r.Schema.Block.ImpliedType())
 	if err != nil {

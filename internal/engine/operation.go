@@ -12,24 +12,25 @@ import (
 	"tofu/internal/states"
 )
 
-// operation describes what a walk does. The walk does not change it.
+// operation describes what a walk has to do. The walk does not change it.
 type operation struct {
 	graph.Operation
 	env *Env
 
 	skipRefresh   bool
-	defers        bool // puts off what can't be planned yet; see defer.go
+	defers        bool // whether changes that can't be planned yet are deferred; see defer.go
 	variables     map[string]Variable
 	forceReplace  map[addrs.AbsInstance]bool
-	forceWhole    map[addrs.ConfigResource][]addrs.AbsInstance // forceReplace addresses without keys
-	showSensitive bool                                         // also in the output of provisioners
+	forceWhole    map[addrs.ConfigResource][]addrs.AbsInstance // -replace addresses without keys, by resource
+	showSensitive bool                                         // whether provisioner output is shown even if it may be sensitive
 	inspection    *Inspection
 	moves         *moves.Results
-	past          *pastObjects // the objects to bring back; usually nil
+	past          *pastObjects // the earlier objects to restore; usually nil
 	timestamp     time.Time
-	planned       *plans.Changes // what PhaseEval takes objects from before it looks into the state; may be nil
+	// planned holds objects that PhaseEval uses instead of those in the state. It may be nil.
+	planned *plans.Changes
 
-	// What the plan that is being applied defers.
+	// The resources and modules that the plan being applied, or continued, defers.
 	deferredResources map[addrs.ConfigResource]bool
 	deferredModules   map[addrs.Module]bool
 }
@@ -53,7 +54,7 @@ func newOperation(phase graph.Phase, cfg *configs.Config, prior *states.State, e
 	return op
 }
 
-// inspect adds the references of an inspection to the operation.
+// inspect makes the operation run an inspection, and adds the references of the inspection.
 func (o *operation) inspect(i *Inspection) {
 	o.inspection = i
 	if i != nil {

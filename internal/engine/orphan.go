@@ -15,8 +15,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// orphanPlan is the planning of an object that is not declared: an instance that is no longer in
-// the configuration, or a deposed object.
+// orphanPlan plans an object that is not declared: an instance that is no longer in the
+// configuration, or a deposed object.
 type orphanPlan struct {
 	instance
 	stored  *states.Instance
@@ -61,8 +61,8 @@ func (o *orphanPlan) plan(ctx context.Context) (err error) {
 	return o.planRemoval(ctx, l)
 }
 
-// providerKey returns the key of the provider instance that manages the object. It is the stored
-// key, unless the resource block now uses another provider configuration, one without keys.
+// providerKey returns the key of the provider instance that manages the object. This is the stored
+// key, unless the resource block now uses a different provider configuration that has no keys.
 func (o *orphanPlan) providerKey() addrs.InstanceKey {
 	if p := o.r.Provider; p.Instances == nil && o.w.op.Prior.Resource(o.addr.Abs()).Provider != p.Addr {
 		return addrs.NoKey
@@ -70,7 +70,7 @@ func (o *orphanPlan) providerKey() addrs.InstanceKey {
 	return o.stored.ProviderKey
 }
 
-// planRemoval plans to destroy the object, or to remove it from the state only.
+// planRemoval plans to destroy the object, or only to remove it from the state.
 func (o *orphanPlan) planRemoval(ctx context.Context, l *objectState) error {
 	w, r := o.w, o.r
 	forget, reason := forgets(r, l.obj)
@@ -109,9 +109,9 @@ func (o *orphanPlan) change(l *objectState, action plans.Action, reason plans.Re
 	return c
 }
 
-// forgets reports whether an undeclared object is removed from the state without destroying it,
-// according to lifecycle.destroy in the configuration or, if that is gone, in the state. Removed
-// blocks override it, except when everything is destroyed.
+// forgets reports whether an undeclared object is removed from the state without being destroyed.
+// This follows lifecycle.destroy in the configuration or, if the block is gone, the value stored in
+// the state. Removed blocks override the setting, except when everything is destroyed.
 func forgets(r *graph.Resource, obj *states.Object) (bool, plans.Reason) {
 	switch {
 	case r.Config != nil && r.Config.Lifecycle.Destroy.Set:
@@ -159,8 +159,8 @@ func (o *orphanPlan) reason() plans.Reason {
 	return plans.DeleteEachKey
 }
 
-// planDeletion has the provider plan the destruction, if the provider supports that, and returns
-// the private data to delete the object with.
+// planDeletion asks the provider to plan the destruction, if the provider supports that. It returns
+// the private data that the deletion needs.
 func (t *instance) planDeletion(ctx context.Context, l *objectState) (private []byte, err error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
@@ -188,8 +188,8 @@ func (t *instance) planDeletion(ctx context.Context, l *objectState) (private []
 	return resp.Private, nil
 }
 
-// planDestroy plans the destruction of all objects of a resource. Its value stays the stored one,
-// since providers may be configured with it.
+// planDestroy plans the destruction of all objects of a resource. The resource keeps its stored
+// value, since providers may be configured with it.
 func (v resourceVisit) planDestroy(ctx context.Context) error {
 	w, r := v.w, v.r
 	switch {

@@ -16,11 +16,11 @@ import (
 )
 
 // A block may refer to other instances of its own resource, as in a[count.index - 1]. Its instances
-// are then planned in the order of these references. Which instances an instance reads follows from
-// the indexes alone, which are evaluated before the first instance is planned.
+// are then planned in the order of these references. The order depends only on the indexes in the
+// references, which are evaluated before the first instance is planned.
 
-// orderInstances finds the keys by which each instance reads its own resource. It returns an error
-// if a key is not known, or if the references form a cycle.
+// orderInstances finds, for each instance, the other instances of the resource that it reads. It
+// returns an error if a key is not known, or if the references form a cycle.
 func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x *expansion) error {
 	own := v.r.OwnInstances()
 	if own == nil {
@@ -30,7 +30,7 @@ func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x
 		return err
 	}
 	var errs tfdiags.Diagnostics
-	reported := map[hcl.Range]bool{} // references that are wrong for all instances are one error
+	reported := map[hcl.Range]bool{} // report a wrong reference once, not for every instance
 	report := func(d tfdiags.Diagnostic) {
 		if d.Subject == nil || !reported[*d.Subject] {
 			errs = errs.Append(d)
@@ -81,7 +81,7 @@ func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x
 	return errs.Err()
 }
 
-// keyError returns the error about a key that can't be used to order the instances.
+// keyError returns the error for a key that can't be used to order the instances.
 func (v resourceVisit) keyError(in *moduleInstance, key addrs.InstanceKey, err error) error {
 	var problem *keyProblem
 	if !errors.As(err, &problem) {

@@ -25,9 +25,9 @@ var lifecycleOptions = []struct{ name, text string }{
 	{"replace_triggered_by", "replace_triggered_by = [fake_thing.t]"},
 }
 
-// lifecycleActions are actions on an object: the configuration of the second step, in which
-// LIFECYCLE stands for the block with the options, the options of the plan, and the calls that fail
-// in the first or second step.
+// lifecycleActions are actions on an object. Each has the configuration of the second step, the
+// options of the plan, and the calls that fail in the first or second step. LIFECYCLE in the
+// configuration stands for the lifecycle block with the options.
 var lifecycleActions = []struct {
 	name, config    string
 	plan            engine.PlanOptions
@@ -68,10 +68,10 @@ func pairRemoved(destroy string) string {
 	return fmt.Sprintf("removed {\n  from = fake_thing.a\n  lifecycle {\n    destroy = %s\n  }\n}\n", destroy)
 }
 
-// TestLifecyclePairs performs every action on an object under every pair of lifecycle options, and
-// compares the results with a table. In all cases, the only error is the requested one, or that of
-// prevent_destroy; every existing object is in the state, unless its lifecycle or a removed block
-// forgets it; and applying the same configuration again completes it.
+// TestLifecyclePairs performs every action on an object with every pair of lifecycle options, and
+// compares the results with a table. In all cases, the only errors are the requested failure and
+// that of prevent_destroy. Every existing object is in the state, unless its lifecycle or a removed
+// block forgets it. Applying the same configuration again completes the change.
 func TestLifecyclePairs(t *testing.T) {
 	const path = "testdata/lifecycle_pairs.txt"
 	var table strings.Builder
@@ -86,7 +86,7 @@ func TestLifecyclePairs(t *testing.T) {
 	testenv.GoldenText(t, path, table.String())
 }
 
-// pairRows writes the rows of the table for some options, by their numbers.
+// pairRows writes the table rows for the options with the given indexes.
 func pairRows(t *testing.T, table *strings.Builder, options []int) {
 	var names []string
 	lifecycle := ""
@@ -121,11 +121,11 @@ func pairRows(t *testing.T, table *strings.Builder, options []int) {
 	}
 }
 
-// pair is an object and the actions on it.
+// pair tests the actions on one object.
 type pair struct {
 	s      *enginetest.Session
-	kept   bool // may be forgotten
-	denied bool // denied by prevent_destroy
+	kept   bool // whether the object may be forgotten
+	denied bool // whether prevent_destroy has prevented the action
 }
 
 // step plans and applies a configuration, returns a line about the object, and checks that the
@@ -170,7 +170,7 @@ func (p *pair) step(config string, fail map[string]string, opts engine.PlanOptio
 	return strings.TrimSuffix(row, "; "), nil
 }
 
-// end applies the configuration again without failures, after which nothing is left to do.
+// end applies the configuration again without failures, and checks that nothing is left to do.
 func (p *pair) end(config string, opts engine.PlanOptions) error {
 	if p.denied {
 		return nil

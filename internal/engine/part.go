@@ -7,7 +7,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// executePart does the work of a Part: that of another node, in one instance of a module call.
+// executePart visits a Part: it does the work of another node for one instance of a module call.
 func (w *walk) executePart(ctx context.Context, n *graph.Node) error {
 	whole := n.Object.(*graph.Node)
 	var errs tfdiags.Diagnostics
@@ -28,7 +28,8 @@ func (w *walk) executePart(ctx context.Context, n *graph.Node) error {
 	return errs.Err()
 }
 
-// inputs returns the node, or its Part, that waits for the references of the block.
+// inputs returns the node that waits for everything the block refers to. In the visit of a Part, it
+// returns the Part.
 func (v resourceVisit) inputs() *graph.Node {
 	if v.part != nil {
 		return v.part
@@ -39,7 +40,8 @@ func (v resourceVisit) inputs() *graph.Node {
 // eval returns an evaluator for the visit.
 func (v resourceVisit) eval() *evaluator { return v.w.eval.visiting(v.inputs()) }
 
-// node returns the node, or its Part, that completes the visited instances.
+// node returns the node that completes the visited instances. In the visit of a Part, it returns
+// the Part.
 func (v resourceVisit) node() *graph.Node {
 	if v.part != nil {
 		return v.part
@@ -55,7 +57,8 @@ func (v resourceVisit) all() []*moduleInstance {
 	return v.w.modules.of(v.r.Module)
 }
 
-// modules returns the module instances that the visit covers, without those that Parts have done.
+// modules returns the module instances that the visit covers, without those that a Part has already
+// handled.
 func (v resourceVisit) modules() []*moduleInstance {
 	all := v.all()
 	if v.part != nil || !v.r.Node.Split && !v.r.Inputs.Split {
@@ -80,7 +83,7 @@ func (v resourceVisit) declaresAny() bool {
 	return false
 }
 
-// findDeferral sets what defers a data source or an ephemeral resource.
+// findDeferral finds out, once, which changes defer a data source or an ephemeral resource.
 func (v resourceVisit) findDeferral() {
 	res := v.w.result(v.r)
 	res.deferralOnce.Do(func() { res.deferral = findDeferral(v.r) })

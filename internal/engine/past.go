@@ -19,23 +19,23 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// A plan can bring back how objects were at an earlier time. It plans the instances that the
-// configuration declares: those that existed then get their earlier values where the configuration
-// has arguments for them, and those that did not exist then are destroyed. Arguments that follow
-// from objects that change now, or from attributes that can't be brought back, are evaluated as
-// always, so that a new object's ID reaches those that refer to it. Everything that the
-// configuration doesn't declare stays as it is.
+// A plan can restore objects to how they were at an earlier time. It plans only the instances that
+// the configuration declares. If an instance existed at that time, its configured arguments get
+// their earlier values. If it did not exist, it is destroyed. Arguments that depend on objects that
+// change now, or on attributes that can't be restored, are evaluated as usual. For example,
+// resources that refer to a newly created object get its new ID. Everything that the configuration
+// doesn't declare stays as it is.
 //
-// An object that no run has destroyed may still exist without being in the state: if its provider
-// finds it, it is imported again. An object that no run has created is only removed from the state,
-// and one that was imported in the place of another is left alone.
+// If an earlier object is no longer in the state but no run destroyed it, it may still exist. If
+// its provider finds it, it is imported again. If no run created a newer object, it is only removed
+// from the state. An object that was imported in place of an earlier one is left alone.
 
 // pastObjects are the objects of an earlier state, at the addresses that they have now.
 type pastObjects struct {
 	*moves.Followed
 	created, destroyed map[addrs.AbsInstance]bool // see Past
-	movedThen          *moves.Results             // by moved blocks, from the earlier state
-	movedNow           *moves.Results             // by moved blocks, from the present state
+	movedThen          *moves.Results             // results of moved blocks on the earlier state
+	movedNow           *moves.Results             // results of moved blocks on the present state
 }
 
 func newPastObjects(cfg *configs.Config, past *Past, prior *states.State, movedNow *moves.Results) *pastObjects {
@@ -43,7 +43,8 @@ func newPastObjects(cfg *configs.Config, past *Past, prior *states.State, movedN
 	return &pastObjects{moves.Follow(moved, prior), past.Created, past.Destroyed, results, movedNow}
 }
 
-// wasCreated reports whether a run has created the present object of an instance since.
+// wasCreated reports whether a run has created the present object of an instance since the earlier
+// time.
 func (o *pastObjects) wasCreated(addr addrs.AbsInstance) bool {
 	return o.created[origin(o.movedNow, addr)]
 }
@@ -75,13 +76,13 @@ func currentObject(st *states.State, addr addrs.AbsInstance) *states.Object {
 	return nil
 }
 
-// restoration brings back the values of an earlier object.
+// restoration restores the values of an earlier object.
 type restoration struct {
-	past, present cty.Value             // marked; while planning
-	planned       *plans.InstanceChange // while applying
+	past, present cty.Value             // set while planning; with marks
+	planned       *plans.InstanceChange // set while applying
 }
 
-// config returns the evaluated configuration of the instance with the earlier values.
+// config returns the evaluated configuration of the instance with the earlier values filled in.
 func (s *restoration) config(p *instancePlan, marked cty.Value) cty.Value {
 	schema := p.r.Schema.Block
 	if s.planned == nil {
@@ -94,10 +95,10 @@ func (s *restoration) config(p *instancePlan, marked cty.Value) cty.Value {
 	return objchange.Completed(schema, s.planned.Restored, bare).MarkWithPaths(pvms)
 }
 
-// planPast prepares the plan of an instance that existed at the earlier time: it sets p.restore and
-// returns the object to change, which it imports if the state no longer has it. For an instance that
-// did not exist, and for one that is another object now, it leaves p.restore nil; it plans the removal
-// of the former.
+// planPast prepares the plan of an instance that existed at the earlier time. It sets p.restore and
+// returns the object to change. If the state no longer has that object, planPast imports it. It
+// leaves p.restore nil for two kinds of instances: those that did not exist, whose removal it
+// plans, and those that are a different object now.
 func (p *instancePlan) planPast(ctx context.Context, prior *objectState) (*objectState, *plans.Importing, error) {
 	past := p.w.op.past
 	stored := past.object(p.addr)
@@ -136,8 +137,8 @@ func (p *instancePlan) isOther(x, y *states.Object) bool {
 	return known && ok && one != other
 }
 
-// importPast reads an object that is no longer in the state. It returns an object that doesn't exist
-// if the provider doesn't find it.
+// importPast reads an object that is no longer in the state. If the provider doesn't find it, the
+// returned object's exists method returns false.
 func (p *instancePlan) importPast(ctx context.Context, l *objectState) (*objectState, *plans.Importing, error) {
 	found, err := p.refresh(ctx, addrs.NotDeposed, l)
 	if err != nil || !found.exists() {
@@ -153,8 +154,8 @@ func (p *instancePlan) importPast(ctx context.Context, l *objectState) (*objectS
 	return found, &plans.Importing{Identity: found.identity}, nil
 }
 
-// planNewer plans the removal of an object that did not exist at the earlier time. References see
-// it as it is now.
+// planNewer plans the removal of an object that did not exist at the earlier time. References to
+// the object get its present value.
 func (p *instancePlan) planNewer(ctx context.Context, prior *objectState) error {
 	if !prior.exists() {
 		p.x.objs[p.at] = cty.UnknownVal(p.r.Schema.Block.ImpliedType()).Mark(marks.Absent)
@@ -170,8 +171,8 @@ func (p *instancePlan) planNewer(ctx context.Context, prior *objectState) error 
 	return o.planRemoval(ctx, prior)
 }
 
-// lose records what a planned change does not bring back, and returns the planned value with marks
-// on those attributes.
+// lose records the attributes that a planned change can't restore, and returns the planned value
+// with marks on those attributes.
 func (p *instancePlan) lose(change *plans.InstanceChange, past, planned cty.Value) cty.Value {
 	lost := plans.Lost{Addr: p.addr, Why: plans.LostAttributes}
 	if change.Action == plans.Create || change.Action.IsReplace() {
@@ -202,7 +203,7 @@ func (s *results) lose(lost plans.Lost) {
 	s.lost = append(s.lost, lost)
 }
 
-// past returns what the plan says about the earlier time, or nil.
+// past returns the part of the plan about the earlier time, or nil if the plan doesn't restore one.
 func (f finisher) past(opts *PlanOptions) *plans.Past {
 	w := f.w
 	if opts.Past == nil {
@@ -244,7 +245,8 @@ func (f finisher) leaves(addr addrs.AbsInstance) bool {
 	return (r == nil || r.Selected.HasOrphan(addr)) && !f.declares(addr)
 }
 
-// changedSince reports whether the object of an instance differs from the earlier one.
+// changedSince reports whether the object of an instance differs from the object at the earlier
+// time.
 func (f finisher) changedSince(addr addrs.AbsInstance) bool {
 	return !statefile.SameObject(f.w.op.past.object(addr), currentObject(f.w.op.Prior, addr))
 }

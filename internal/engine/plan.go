@@ -121,7 +121,8 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 	return op
 }
 
-// planNormal plans to match the configuration, or only to record changes made outside.
+// planNormal plans to match the configuration or, in a refresh-only plan, only to record changes
+// made outside of OpenTofu.
 func planNormal(
 	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions,
 ) (*plans.Plan, error) {
@@ -137,8 +138,8 @@ func planNormal(
 	return w.plan(ctx, opts)
 }
 
-// normalOperation moves the objects of the state to their new addresses, and returns the operation
-// that plans to match the configuration.
+// normalOperation applies moved blocks to the state, and returns the operation that plans to match
+// the configuration.
 func (o *PlanOptions) normalOperation(cfg *configs.Config, prior *states.State, env *Env) (*operation, error) {
 	if err := moves.Validate(cfg); err != nil {
 		return nil, err
@@ -171,12 +172,12 @@ func (w *walk) plan(ctx context.Context, opts *PlanOptions) (*plans.Plan, error)
 	f.removeOutputs()
 	undone := moves.CheckInstances(op.Config, f.moduleInstances, f.declares)
 	if op.moves.Cycle != nil {
-		if undone == nil { // otherwise these errors explain the cycle
+		if undone == nil { // errors in undone explain the cycle better
 			undone = op.moves.Cycle
 		}
 		return nil, undone
 	}
-	err = tfdiags.Join(undone, err) // the former may have caused the latter
+	err = tfdiags.Join(undone, err) // undone comes first, because it may have caused err
 	f.deferNeeded()
 	f.planCheckReads()
 	f.checkImportedOnce()
@@ -222,7 +223,8 @@ func (f finisher) declares(addr addrs.AbsInstance) bool {
 	return ok
 }
 
-// checkMovedTargets returns an error if the targets or exclusions separate the two ends of a move.
+// checkMovedTargets returns an error if the targets or exclusions include only one of the two
+// addresses of a move.
 func (o *operation) checkMovedTargets() error {
 	if !o.Selective() {
 		return nil
@@ -319,8 +321,8 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	plan.Past = f.past(opts)
 	plan.Drift = f.drift()
 	if w.out.prevRun != nil && w.op.moves != nil {
-		// An apply uses these new addresses. The displayed and stored dependencies keep the old
-		// ones.
+		// PrevRun gets the new addresses, which an apply needs. The displayed and stored
+		// dependencies keep the old ones.
 		w.out.prevRun.RenameDependencies(w.op.moves.From)
 	}
 	if !opts.NotSaved || len(plan.Drift) > 0 {
@@ -363,7 +365,7 @@ func newDeposedKey(inst *states.Instance) addrs.DeposedKey {
 func planDestroy(
 	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions,
 ) (*plans.Plan, error) {
-	held := &tfdiags.Diagnostics{} // warnings that come after the one about targets
+	held := &tfdiags.Diagnostics{} // warnings to report after the one about targets
 	warn := env.Warn
 	env.Warn = func(warnings ...tfdiags.Diagnostic) {
 		if held != nil {
@@ -412,7 +414,7 @@ func destroyWalk(
 		plan, err := planNormal(ctx, cfg, prior, &own, &refresh)
 		if err != nil {
 			env.Warn(warnings...)
-			return nil, nil, err // that plan does not say what would be destroyed
+			return nil, nil, err // a failed refresh leaves open what would be destroyed
 		}
 		env.Warn(withoutForgetting(warnings)...)
 		start, prevRun = plan.Prior, plan.PrevRun
@@ -429,8 +431,8 @@ const (
 	onlyTargets = "Resource targeting is in effect"
 )
 
-// withoutForgetting returns diags without warnings that do not matter to a destroy plan: those
-// about forgotten objects and about conditions.
+// withoutForgetting returns diags without warnings that don't matter to a destroy plan: warnings
+// about forgotten objects, targets and conditions.
 func withoutForgetting(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.Filter(func(d tfdiags.Diagnostic) bool {
 		_, condition := d.Extra.(tfdiags.CheckRule)

@@ -11,21 +11,22 @@ import (
 
 // Planning by instance
 //
-// Most resources are planned as a whole: after everything that they refer to, all instances at
-// once. If a block refers to single instances, of its own resource or of others, its instances are
-// jobs, each of which waits for the jobs of the instances that it reads. The keys of these are
-// evaluated when the instances of the block are decided. Where a key isn't known then, the instance
-// waits for the whole resource.
+// Most resources are planned as a whole: all instances at once, after everything that they refer
+// to. If a block refers to single instances of its own or another resource, each of its instances
+// is planned by a job. The job waits for the jobs of the instances that it reads. The keys in these
+// references are evaluated when the instances of the block are determined. If a key isn't known
+// then, the instance waits for the whole resource.
 //
-// The own node of a resource, on which readers of the whole depend, comes after its last job. That
-// job sets the values of the resource and reports all errors, those of a resource before those of
-// its readers.
+// The resource's own node is visited after its last job; nodes that read the whole resource depend
+// on it. The last job sets the values of the resource and reports all errors. Errors of a resource
+// are reported before errors of its readers.
 
-// inOrder reports whether the instances of the resource are planned in the order of references.
+// inOrder reports whether the instances of the resource are planned by jobs, in the order of
+// references.
 func (v resourceVisit) inOrder() bool { return v.r.Inputs != v.r.Node || v.r.OwnInstances() != nil }
 
-// findAwaited finds the instances of other resources for which each instance waits. It leaves out
-// resources for which an instance waits as a whole.
+// findAwaited finds the instances of other resources that each instance waits for. It leaves out
+// resources that an instance waits for as a whole.
 func (v resourceVisit) findAwaited(ctx context.Context, in *moduleInstance, x *expansion) {
 	if len(v.r.Awaited) == 0 {
 		return
@@ -40,8 +41,8 @@ func (v resourceVisit) findAwaited(ctx context.Context, in *moduleInstance, x *e
 	}
 }
 
-// addAwaited adds the instances that references select to a list. It adds none if a key is not
-// known, or if there is no instance with that key: what the block does then depends on the whole
+// addAwaited adds the instances that references select to a list. If a key is not known, or if
+// there is no instance with that key, it adds none. The instance must then wait for the whole
 // resource.
 func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRead) []plans.InstanceRead {
 	first := len(list)
@@ -68,7 +69,7 @@ func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRe
 	return list
 }
 
-// awaitedWhole returns the resources for which an instance waits as a whole. The reads of single
+// awaitedWhole returns the resources that an instance waits for as a whole. In reads, single
 // instances are in the order of Awaited, after those of the resource itself.
 func (v resourceVisit) awaitedWhole(reads instanceReads) []*graph.Resource {
 	_, reads = reads.cut(v.r.Addr.Resource)
@@ -83,7 +84,8 @@ func (v resourceVisit) awaitedWhole(reads instanceReads) []*graph.Resource {
 	return out
 }
 
-// deferredByRead returns why an instance is deferred because of what it reads, or nil if it isn't.
+// deferredByRead returns why an instance is deferred because of something that it reads, or nil if
+// it isn't.
 func (v resourceVisit) deferredByRead(in *moduleInstance, x *expansion, i int) *deferredNode {
 	if x.deferred == nil {
 		return nil
@@ -102,8 +104,8 @@ func (v resourceVisit) deferredByRead(in *moduleInstance, x *expansion, i int) *
 	return nil
 }
 
-// start begins to plan the objects of a resource in the order of their references. It calls end
-// with all errors after the last one.
+// start begins to plan the objects of a resource in the order of their references. After the last
+// object, it calls end with all errors.
 func (p *resourcePlan) start(end func(error)) {
 	w, r := p.w, p.r
 	jobs := make([]job, len(p.run))
@@ -132,13 +134,13 @@ func (p *resourcePlan) start(end func(error)) {
 				p.time(in, x)
 			}
 		}
-		for _, read := range r.Awaited { // for the order of errors
+		for _, read := range r.Awaited { // so that errors are reported in order
 			last.waitFor(w.result(read.Of).last)
 		}
 	})
 }
 
-// time records how long the plans of the instances in one module instance take.
+// time records how long it takes to plan each instance in one module instance.
 func (p *resourcePlan) time(in *moduleInstance, x *expansion) {
 	if p.w.times == nil {
 		return
@@ -165,12 +167,14 @@ func (p *resourcePlan) connect(in *moduleInstance, x *expansion) {
 	}
 }
 
-// startPlan begins to plan the instances of a resource before everything that it reads is planned.
+// startPlan begins to plan the instances of a resource. Not everything that the resource reads has
+// been planned by then.
 func (v resourceVisit) startPlan(ctx context.Context) error {
 	w, r, res := v.w, v.r, v.w.result(v.r)
 	p, deferred, err := v.begin(ctx)
 	switch {
-	case deferred != nil: // a later visit defers the changes, after the values that the block reads are complete
+	case deferred != nil:
+		// A later visit defers the changes, once the values that the block reads are complete.
 		res.deferredBy = deferred
 		w.deferred[r.Inputs.ID] = deferred.behind(r.Addr.String())
 		return nil
@@ -188,12 +192,12 @@ func (v resourceVisit) startPlan(ctx context.Context) error {
 		res.deferredBy = w.deferredAt(r.Node.ID)
 	})
 	if incomplete {
-		return errReported // nothing reads single instances then
+		return errReported // so that no reader of single instances starts
 	}
 	return nil
 }
 
-// planned ends the planning of a resource after its jobs.
+// planned finishes the planning of a resource after its jobs have ended.
 func (v resourceVisit) planned(ctx context.Context) error {
 	switch res := v.w.result(v.r); {
 	case res.last == nil && res.deferredBy != nil:

@@ -13,9 +13,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestPlanTakesTheLongestChain checks that a plan whose blocks read each other by instance takes as
-// long as the slowest chain of instances, both when it reads data sources and when it refreshes
-// objects, and not as long as the slowest instance of each block.
+// TestPlanTakesTheLongestChain checks how long a plan takes whose blocks read each other by
+// instance. It must take as long as the slowest chain of instances, not as long as the slowest
+// instances of all blocks together. The test covers both reading data sources and refreshing
+// objects.
 func TestPlanTakesTheLongestChain(t *testing.T) {
 	const n = 50
 	const config = `

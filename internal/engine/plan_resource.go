@@ -19,7 +19,7 @@ import (
 type resourceVisit struct {
 	w    *walk
 	r    *graph.Resource
-	part *graph.Node // the Part that is visited; nil if the whole resource is
+	part *graph.Node // the visited Part; nil if the whole resource is visited
 }
 
 func (w *walk) visitor(r *graph.Resource) resourceVisit { return resourceVisit{w: w, r: r} }
@@ -36,16 +36,16 @@ func (v resourceVisit) plan(ctx context.Context) error {
 	return p.end(p.planAll())
 }
 
-// resourcePlan is the planning of all objects of a resource.
+// resourcePlan plans all objects of a resource.
 type resourcePlan struct {
 	resourceVisit
 	planned []*moduleInstance   // the module instances whose declared instances are in run
-	run     []func(*job) error  // each plans one object, declared instances first; see runOne
-	errs    tfdiags.Diagnostics // found before the plans
+	run     []func(*job) error  // functions that each plan one object, declared instances first; see runOne
+	errs    tfdiags.Diagnostics // errors found before planning the objects
 }
 
-// begin decides the instances of a resource and prepares their plans. It returns nil if the resource
-// is deferred or can't be planned at all.
+// begin determines the instances of a resource and prepares their plans. It returns nil if the
+// resource is deferred or can't be planned at all.
 func (v resourceVisit) begin(ctx context.Context) (*resourcePlan, *deferredNode, error) {
 	w, r := v.w, v.r
 	if w.deferred != nil {
@@ -110,15 +110,15 @@ func (p *resourcePlan) planAll() error {
 	return <-result
 }
 
-// runOne plans one object, in a job or, if that is nil, in the visit of the resource. It reports a
-// failure at once, because planning the others can be slow.
+// runOne plans one object. It runs in the job j or, if j is nil, in the visit of the resource. It
+// reports a failure at once, because planning the other objects can be slow.
 func (p *resourcePlan) runOne(i int, j *job) error {
 	err := p.run[i](j)
 	p.w.out.fail(err)
 	return err
 }
 
-// addInstances adds the plans of the instances in one module instance.
+// addInstances adds functions that plan the instances in one module instance.
 func (p *resourcePlan) addInstances(ctx context.Context, in *moduleInstance, x *expansion) {
 	p.planned = append(p.planned, in)
 	for i, key := range x.keys {
@@ -130,7 +130,8 @@ func (p *resourcePlan) addInstances(ctx context.Context, in *moduleInstance, x *
 	}
 }
 
-// end sets the values of the resource. It returns all errors, with those of the plans.
+// end sets the values of the resource after its objects are planned. err is the error of the object
+// plans; end returns it along with all other errors.
 func (p *resourcePlan) end(err error) error {
 	w, r := p.w, p.r
 	errs := p.errs.AppendError(err)
@@ -150,7 +151,7 @@ func (p *resourcePlan) end(err error) error {
 	return errs.Err()
 }
 
-// expand decides the instances in one module instance, and what each of them waits for.
+// expand determines the instances in one module instance, and what each of them waits for.
 func (v resourceVisit) expand(ctx context.Context, in *moduleInstance) (*expansion, error) {
 	x, err := v.eval().values(v.r).expand(ctx, in)
 	if err != nil {
@@ -173,8 +174,8 @@ func (v resourceVisit) expand(ctx context.Context, in *moduleInstance) (*expansi
 	return x, nil
 }
 
-// instanceAt returns the planning of the declared instance at a position, in a job or, if that is
-// nil, in the visit.
+// instanceAt returns the instancePlan of the declared instance at a position. It is planned in the
+// given job or, if that is nil, in the visit of the resource.
 func (v resourceVisit) instanceAt(
 	ctx context.Context, in *moduleInstance, x *expansion, i int, j *job,
 ) *instancePlan {
@@ -191,7 +192,7 @@ func (v resourceVisit) instanceAt(
 	return &instancePlan{instance: instance{w: v.w, r: v.r, addr: addr, in: in, c: c, by: by}, x: x, at: i}
 }
 
-// planInstance plans one declared instance, or puts off its change.
+// planInstance plans one declared instance, or defers its change.
 func (v resourceVisit) planInstance(
 	ctx context.Context, in *moduleInstance, x *expansion, i int, j *job,
 ) error {
@@ -211,12 +212,12 @@ func (v resourceVisit) planInstance(
 	return p.deferChange(d.only())
 }
 
-// planDeclared plans the instance.
+// planDeclared plans the instance without checking whether it is deferred.
 func (p *instancePlan) planDeclared(ctx context.Context) (err error) {
 	w, r := p.w, p.r
 	defer w.trackWork("plan", p.addr)(&err)
 	if !r.Selected.Has(p.addr) {
-		if r.HasConditions() { // the instances that take part may not be all
+		if r.HasConditions() { // this plan leaves the instance out, so they stay undecided
 			w.out.recordCheck(p.conditionSet(""), checks.Unknown, nil)
 		}
 		p.keepStored()
@@ -235,8 +236,8 @@ func (p *instancePlan) planDeclared(ctx context.Context) (err error) {
 }
 
 // selfReferences reports whether the instance's block refers to its own resource as a whole, and
-// returns the errors. That is one error of a repeated block; a block without repetition reports it
-// twice, as OpenTofu does.
+// returns the errors about that. A repeated block reports each such reference once, for its first
+// instance. A block without repetition reports it twice, as OpenTofu does.
 func (p *instancePlan) selfReferences() (named bool, err error) {
 	if p.r.Exprs.Body == nil {
 		return false, nil
@@ -263,8 +264,7 @@ func (p *instancePlan) selfReferences() (named bool, err error) {
 	return named, errs.Err()
 }
 
-// orphanJobs returns a function for each object of the resource that is not declared. The functions
-// plan these objects.
+// orphanJobs returns functions that each plan one object of the resource that is not declared.
 func (v resourceVisit) orphanJobs(ctx context.Context, prior *states.Resource) []func(*job) error {
 	w, r := v.w, v.r
 	if w.op.past != nil {
@@ -298,7 +298,8 @@ func (v resourceVisit) orphanJobs(ctx context.Context, prior *states.Resource) [
 	return jobs
 }
 
-// has returns the position of an instance, and reports whether it exists. A nil expansion has none.
+// has returns the position of an instance, and reports whether it exists. A nil expansion has no
+// instances.
 func (x *expansion) has(key addrs.InstanceKey) (int, bool) {
 	if x == nil {
 		return 0, false
@@ -336,13 +337,13 @@ func (p *resourcePlan) checkForceReplace() {
 	}
 }
 
-// instancePlan is the planning of one declared instance.
+// instancePlan plans one declared instance.
 type instancePlan struct {
 	instance
 	x  *expansion
 	at int // position in x
 
-	generated *generatedBody // nil for the configured block
+	generated *generatedBody // nil if the configuration has a block for the instance
 	restore   *restoration   // nil unless an earlier object is brought back
 }
 
@@ -362,7 +363,7 @@ func (p *instancePlan) postconditions(self cty.Value) error {
 		p.conditionSet("Resource postcondition failed"))
 }
 
-// keepStored keeps the stored object of an instance that takes no part in this run.
+// keepStored keeps the stored object of an instance that is not part of this run.
 func (p *instancePlan) keepStored() {
 	inst := p.w.op.Prior.Instance(p.addr)
 	if inst == nil || inst.Current == nil || p.r.Schema == nil {
@@ -425,7 +426,7 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 	w.addChange(r, change)
 	err = p.preventDestroy(ctx, change)
 	p.x.objs[p.at] = change.After
-	if change.Action.IsReplace() { // for references, unknown parts are sensitive as well
+	if change.Action.IsReplace() { // references see unknown parts as sensitive too
 		p.x.objs[p.at] = markStored(r.Schema.Block, change.After, nil)
 	}
 	if p.restore != nil {
@@ -440,7 +441,7 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 	return p.postconditions(p.x.objs[p.at])
 }
 
-// conditionSet returns how the conditions of the instance are reported.
+// conditionSet returns how the results of the instance's conditions are reported.
 func (p *instancePlan) conditionSet(failed string) conditionSet {
 	return conditionSet{kind: checks.KindResource, config: p.r.Addr.String(), object: p.addr.String(), failed: failed}
 }
@@ -452,7 +453,7 @@ func (p *instancePlan) prior(ctx context.Context) (*objectState, *plans.Importin
 	stored := w.op.Prior.Instance(p.addr)
 	if stored == nil || stored.Current == nil {
 		req := p.w.result(p.r).imports[p.addr]
-		if req == nil || w.op.past != nil { // what is imported since an earlier time does not belong to it
+		if req == nil || w.op.past != nil { // a plan for an earlier time imports nothing new
 			return &objectState{value: cty.NullVal(p.r.Schema.Block.ImpliedType())}, nil, nil
 		}
 		l, err := p.importObject(ctx, req)
@@ -480,7 +481,7 @@ func (p *instancePlan) prior(ctx context.Context) (*objectState, *plans.Importin
 	return l, nil, nil
 }
 
-// store puts the object with the given dependencies into the refreshed state.
+// store sets the object in the refreshed state, with the given dependencies.
 func (p *instancePlan) store(obj *states.Object, deps *states.Dependencies, instances []addrs.AbsInstance) {
 	if !obj.Dependencies.Equal(deps) || !slices.Equal(obj.DependencyInstances, instances) {
 		obj = changed(obj, func(o *states.Object) { o.Dependencies, o.DependencyInstances = deps, instances })
@@ -519,7 +520,7 @@ func (p *instancePlan) refreshOnly(prior *objectState) error {
 	return err
 }
 
-// addChange adds a planned change of an instance of r.
+// addChange adds a planned change of an instance of r to the results.
 func (w *walk) addChange(r *graph.Resource, change *plans.InstanceChange) {
 	change.NeededBy = r.Selected.NeededBy(change.Addr)
 	if change.Action != plans.NoOp && change.Deposed == "" { // nothing reads deposed objects

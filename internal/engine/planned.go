@@ -11,13 +11,13 @@ import (
 	"tofu/internal/plans"
 )
 
-// PlannedValues holds the values of a configuration as a plan leaves them. What is decided during
-// the apply is unknown.
+// PlannedValues holds the values of a configuration after a plan. Values that are determined during
+// the apply are unknown.
 type PlannedValues struct{ w *walk }
 
-// EvalPlanned evaluates the variables, locals and outputs of a configuration over the objects of a
-// plan. It needs providers only for their functions. If there is an error, the values that don't
-// depend on its cause are there all the same.
+// EvalPlanned evaluates the variables, locals and outputs of a configuration with the objects of a
+// plan. It needs providers only for their functions. If there is an error, it still returns the
+// values that don't depend on the cause of the error.
 func EvalPlanned(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env) (*PlannedValues, error) {
 	op := newOperation(graph.PhaseEval, cfg, plan.Prior, env)
 	op.planned, op.timestamp, op.variables = plan.Changes, plan.Timestamp, map[string]Variable{}
@@ -89,7 +89,7 @@ func (p *PlannedValues) Objects(in addrs.ModuleInstance, r addrs.Resource) map[a
 	return out
 }
 
-// fillFromPlan sets instances to the planned objects of the plan whose values are evaluated.
+// fillFromPlan sets the values of instances to their objects in the plan that is evaluated.
 func (rv resourceValues) fillFromPlan(in *moduleInstance, x *expansion) {
 	if rv.e.op.planned == nil {
 		return
