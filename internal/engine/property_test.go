@@ -21,12 +21,12 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestHistories plays random histories and checks: planning succeeds; an apply without failures
-// leaves nothing to plan; after failures, interruptions and crashes the same configuration can
-// still be completed; at every moment the state and the journal list exactly the existing objects;
-// calls for objects that depend on each other are in order and never overlap; no provider is called
-// before it is configured, after it is closed, or with a token that is not open; and a destroy
-// leaves nothing.
+// TestHistories plays random histories. It checks that planning succeeds, that an apply without
+// failures leaves nothing to plan, and that a configuration can still be completed after failures,
+// interruptions and crashes. At every moment, the state and the journal together list exactly the
+// existing objects. Calls for objects that depend on each other are in order and never overlap. No
+// provider is called before it is configured, after it is closed, or with a token that is not open.
+// A destroy leaves nothing.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := drawHistory(rt, 4)
@@ -57,10 +57,10 @@ func play(h history, dir string) error {
 
 // player plays a history.
 type player struct {
-	abort   context.CancelFunc // of the current apply
+	abort   context.CancelFunc // abandons the current apply
 	s       *enginetest.Session
 	files   map[string]string
-	outside map[string]bool // existing objects that belong in no state: not imported yet, or forgotten
+	outside map[string]bool // existing objects that no state has: not imported yet, or forgotten
 }
 
 func newPlayer(dir string) *player {
@@ -82,7 +82,7 @@ func (p *player) chapter(c *chapter) error {
 	}
 	p.setFailures(&chapter{})
 	p.files = maps.Clone(c.files)
-	delete(p.files, "imports.tf") // their targets may be gone
+	delete(p.files, "imports.tf") // the import targets may be gone
 	if err := p.apply(&chapter{files: p.files, single: c.single, indexed: c.indexed}); err != nil {
 		return fmt.Errorf("applying again: %w", err)
 	}
@@ -105,7 +105,8 @@ func (p *player) setFailures(c *chapter) {
 	}}
 }
 
-// apply plans and applies a chapter. It may end with errors if the chapter has failures.
+// apply plans and applies a chapter. Only the errors that the chapter's failures can cause are
+// accepted.
 func (p *player) apply(c *chapter) error {
 	s := p.s
 	refreshes := c.options.Mode == plans.RefreshOnly
@@ -120,7 +121,7 @@ func (p *player) apply(c *chapter) error {
 	if err != nil {
 		for text, expected := range map[string]bool{
 			"Moved resource instances": trouble, "Asked to fail": trouble,
-			"Not found": refreshes, "Invalid index": refreshes, // the object was not created yet
+			"Not found": refreshes, "Invalid index": refreshes, // they expect objects that are not created yet
 		} {
 			if expected && strings.Contains(err.Error(), text) {
 				return nil
@@ -218,8 +219,8 @@ func (p *player) audit(w *witness, c *chapter, calls []enginetest.Call) error {
 	return nil
 }
 
-// managed describes the managed objects of a state, without what is added to them at the end of a
-// run.
+// managed describes the managed objects of a state, without the data that is added to them at the
+// end of a run.
 func managed(s *states.State) string {
 	var b strings.Builder
 	for line := range strings.Lines(enginetest.Describe(s)) {
@@ -257,8 +258,8 @@ func (p *player) settled() error {
 	return nil
 }
 
-// unmanaged returns the existing objects that are wrongly missing in the state. The state may still
-// list objects that were deleted outside.
+// unmanaged returns the existing objects that should be in the state but aren't. It ignores objects
+// that the state still lists although they were deleted outside of the engine.
 func (p *player) unmanaged() []string {
 	known := ids(p.s.State)
 	var out []string
@@ -272,7 +273,7 @@ func (p *player) unmanaged() []string {
 	return out
 }
 
-// forgetting records the objects that a plan forgets.
+// forgetting records the objects that a plan removes from the state without destroying them.
 func (p *player) forgetting(plan *plans.Plan) {
 	for _, c := range plan.Changes.Instances {
 		inst := plan.Prior.Instance(c.Addr)

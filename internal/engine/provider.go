@@ -22,7 +22,7 @@ type providerVisit struct {
 	p *graph.Provider
 }
 
-// start starts and configures a provider configuration's instances.
+// start starts and configures all instances of a provider configuration.
 func (v providerVisit) start(ctx context.Context) error {
 	w, p := v.w, v.p
 	keys := []addrs.InstanceKey{addrs.NoKey}
@@ -58,7 +58,7 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 		return err
 	}
 	if w.deferred != nil && w.deferred[p.Node.ID] != nil && !config.IsWhollyKnown() {
-		return nil // its resources are deferred too
+		return nil // resources of the provider are deferred too
 	}
 	diags := callProvider(w.calls, &p.Addr.Provider, "ConfigureProvider", addrs.AbsInstance{},
 		func() tfdiags.Diagnostics {
@@ -83,7 +83,7 @@ func (v providerVisit) config(ctx context.Context, key addrs.InstanceKey) (cty.V
 	w, p := v.w, v.p
 	in := w.modules.of(p.Module)
 	if len(in) == 0 {
-		// A configuration in a module without instances can only use what is known without one.
+		// The module has no instances, so there are no values to evaluate the configuration with.
 		return cty.NullVal(p.Body.Schema.ImpliedType()), nil
 	}
 	rep := repetition{}
@@ -107,8 +107,8 @@ func explainProvider(p *graph.Provider, diags tfdiags.Diagnostics) tfdiags.Diagn
 	return diags.InConfigBody(p.Config.Config, p.Addr.String())
 }
 
-// closeAll closes all providers and ephemeral objects that an interrupted or failed walk has left
-// open.
+// closeAll closes all providers and ephemeral objects that are still open after an interrupted or
+// failed walk.
 func (w *walk) closeAll(ctx context.Context) {
 	for _, r := range w.graph.Resources {
 		w.out.report(w.ephemerals.close(ctx, r))
@@ -118,14 +118,14 @@ func (w *walk) closeAll(ctx context.Context) {
 	}
 }
 
-// stopProviders makes all running providers end their current calls.
+// stopProviders asks all running providers to end their current calls. It doesn't wait for them.
 func (w *walk) stopProviders(ctx context.Context) {
 	w.providers.each(func(impl providers.Interface) {
 		go func() { _ = impl.Stop(ctx) }()
 	})
 }
 
-// providerKey evaluates the instance key of a provider configuration.
+// providerKey evaluates the key that selects an instance of a provider configuration.
 func (e *evaluator) providerKey(key *graph.ProviderKey, c *evalContext) (addrs.InstanceKey, error) {
 	if key == nil {
 		return addrs.NoKey, nil

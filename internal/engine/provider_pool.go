@@ -35,7 +35,7 @@ func (p *providerPool) get(cfg *graph.Provider, key addrs.InstanceKey) (provider
 	return impl, ok
 }
 
-// each calls f for all instances in the pool, except those that are mocked.
+// each calls f for every provider in the pool that is not mocked.
 func (p *providerPool) each(f func(providers.Interface)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,7 +48,7 @@ func (p *providerPool) each(f func(providers.Interface)) {
 	}
 }
 
-// close ends the processes of a provider configuration.
+// close ends the processes of all instances of a provider configuration.
 func (p *providerPool) close(cfg *graph.Provider) {
 	p.mu.Lock()
 	instances := p.running[cfg]

@@ -10,13 +10,13 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// provision runs the resource's creation provisioners on a new object.
+// provision runs the resource's creation-time provisioners for a new object.
 func (p *instancePlan) provision(ctx context.Context, self cty.Value) error {
 	return p.runProvisioners(ctx, p.r.Exprs.Provisioners, p.withSelf(self).withSlot(), false)
 }
 
-// runProvisioners runs the provisioners of one kind, in order, until one fails. The caller has a
-// slot for calls.
+// runProvisioners runs the creation-time or destroy-time provisioners in order, until one fails.
+// The caller has a call slot.
 func (t *instance) runProvisioners(
 	ctx context.Context, list []*graph.Provisioner, c *evalContext, destroy bool,
 ) error {
@@ -65,13 +65,13 @@ func (t *instance) runProvisioner(ctx context.Context, prov *graph.Provisioner, 
 	return diags.WithAddress(addr.String()).Report(w.out.warn)
 }
 
-// provisionerName is the name of a provisioner as a callee.
+// provisionerName is the name of a provisioner. It implements callee.
 type provisionerName string
 
 func (n provisionerName) ForDisplay() string { return "provisioner " + string(n) }
 
-// hides returns why the output of a provisioner with this configuration is not shown: "sensitive",
-// "ephemeral", or "" if it is.
+// hides returns why the output of a provisioner with the given configuration is hidden: "sensitive"
+// or "ephemeral". It returns "" if the output is shown.
 func (o *operation) hides(config cty.Value) string {
 	switch {
 	case o.showSensitive:
@@ -84,8 +84,8 @@ func (o *operation) hides(config cty.Value) string {
 	return ""
 }
 
-// runDestroyProvisioners runs the destroy-time provisioners of an object. They can refer to the
-// object only, because the rest of the resource may be gone.
+// runDestroyProvisioners runs the destroy-time provisioners of an object. These can refer only to
+// the object itself, because everything else may be gone.
 func (t *instance) runDestroyProvisioners(ctx context.Context, self cty.Value) error {
 	r, addr, w := t.r, t.addr, t.w
 	m, list := w.graph.DeletionProvisioners(r)

@@ -15,11 +15,11 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// instanceReads lists instances of resources in the same module instance, those of a resource next
-// to each other. A key of NoKey says that none of the resource is read.
+// instanceReads lists instances of resources in one module instance, grouped by resource. An entry
+// with NoKey says that no instance of its resource is read.
 type instanceReads []plans.InstanceRead
 
-// of returns the instances of a resource, or nil if the resource is not listed.
+// of returns the entries of a resource, or nil if the resource is not listed.
 func (l instanceReads) of(addr addrs.Resource) instanceReads {
 	first := slices.IndexFunc(l, func(read plans.InstanceRead) bool { return read.Resource == addr })
 	if first < 0 {
@@ -29,8 +29,8 @@ func (l instanceReads) of(addr addrs.Resource) instanceReads {
 	return out
 }
 
-// cut splits a list after the instances of a resource at its beginning. The first part is nil if
-// there are none.
+// cut splits off the entries of a resource from the beginning of a list. The first part is nil if
+// the list doesn't begin with that resource.
 func (l instanceReads) cut(addr addrs.Resource) (of, rest instanceReads) {
 	n := 0
 	for n < len(l) && l[n].Resource == addr {
@@ -48,7 +48,7 @@ type keySet struct {
 	many map[addrs.InstanceKey]bool // nil while there are few
 }
 
-// add adds a key, and reports whether the set didn't have it.
+// add adds a key, and reports whether the key is new.
 func (s *keySet) add(key addrs.InstanceKey) bool {
 	const few = 8
 	switch {
@@ -74,8 +74,8 @@ func (s *keySet) has(key addrs.InstanceKey) bool {
 	return slices.Contains(s.few, key)
 }
 
-// instanceReads returns the instances that the block reads by computed indexes. It leaves out
-// resources for which one of these indexes is unknown.
+// instanceReads returns the instances that the block reads by computed indexes. If any index for a
+// resource is unknown, it leaves out that resource.
 func (t *instance) instanceReads() []plans.InstanceRead {
 	var out []plans.InstanceRead
 	for _, indexed := range t.r.Indexed {
@@ -97,8 +97,9 @@ func (t *instance) instanceReads() []plans.InstanceRead {
 	return out
 }
 
-// awaited returns the instances of another resource that the plan of the instance has awaited. It
-// returns nil if it has awaited the whole resource, or perhaps too many instances.
+// awaited returns the instances of another resource that the instance waited for before it was
+// planned. It returns nil if the instance waited for the whole resource, or may have waited for
+// instances that it doesn't read.
 func (t *instance) awaited(read graph.IndexedRead) instanceReads {
 	if !t.r.AwaitsInstances(read.Of) || read.Refs.Guarded() {
 		return nil
@@ -106,9 +107,9 @@ func (t *instance) awaited(read graph.IndexedRead) instanceReads {
 	return t.c.reads.of(read.Of.Addr.Resource)
 }
 
-// keysRead returns the keys of the instances that references select, without keys of instances that
-// don't exist: if such a reference is evaluated at all, that is an error then. It returns an error
-// if a key is not known, or not valid. The block then waits for the whole resource.
+// keysRead returns the keys of the instances that references select. It leaves out keys of
+// instances that don't exist; such references fail later, if they are evaluated at all. It returns
+// an error if a key is unknown or invalid. The block then waits for the whole resource.
 func (c *evalContext) keysRead(indexed graph.IndexedRead) ([]addrs.InstanceKey, error) {
 	own, x := indexed.Of.Exprs.Repetition, c.in.resources[indexed.Of.Slot]
 	keys := make([]addrs.InstanceKey, 0, len(indexed.Refs))
@@ -146,8 +147,8 @@ func (c *evalContext) unused(ref lang.InstanceRef) bool {
 	return false
 }
 
-// keyOf returns the key that a reference to an instance selects; NoKey if its index selects
-// nothing, because it is null or a number such as -1.
+// keyOf returns the key that a reference to an instance selects. It returns NoKey if the index
+// can't select an instance, because the index is null or a number such as -1.
 func (c *evalContext) keyOf(ref lang.InstanceRef, of graph.Repetition) (addrs.InstanceKey, error) {
 	if ref.Index == nil && (of.Matches(ref.Key) || !of.Repeats()) {
 		return ref.Key, nil
@@ -183,7 +184,8 @@ func (c *evalContext) keyOf(ref lang.InstanceRef, of graph.Repetition) (addrs.In
 	return key, nil
 }
 
-// index evaluates an index. Most indexes are count.index or each.key, which need no scope.
+// index evaluates an index. Most indexes are count.index or each.key, which can be evaluated
+// without a scope.
 func (c *evalContext) index(e *lang.Expr) (cty.Value, error) {
 	if _, plain := e.Expression.(*hclsyntax.ScopeTraversalExpr); plain && len(e.Refs.Objects) == 1 {
 		switch ref := e.Refs.Objects[0]; ref.Subject.(type) {
@@ -204,8 +206,9 @@ type keyProblem struct {
 
 func (p *keyProblem) Error() string { return p.reason }
 
-// withReads returns the context of a planned change, in which the instances that the plan recorded
-// can be read before their resources are complete. It is an error if the block reads others now.
+// withReads returns the context for applying a planned change. In this context, the instances that
+// the plan recorded as read can be read before their resources are complete. It returns an error if
+// the block now reads other instances.
 func (c *evalContext) withReads(r *graph.Resource, change *plans.InstanceChange) (*evalContext, error) {
 	if len(r.Indexed) == 0 {
 		return c, nil
@@ -220,7 +223,7 @@ func (c *evalContext) withReads(r *graph.Resource, change *plans.InstanceChange)
 		}
 		keys, err := out.keysRead(indexed)
 		if err != nil {
-			continue // reported by the evaluation of the block
+			continue // the evaluation of the block reports the error
 		}
 		var known keySet
 		for _, read := range planned {
@@ -238,8 +241,9 @@ func (c *evalContext) withReads(r *graph.Resource, change *plans.InstanceChange)
 	return &out, nil
 }
 
-// Instances implements lang.Data: instances have values before their resource has one, for blocks
-// that refer to instances of their own resource, and during an apply.
+// Instances implements lang.Data. It returns the values of single instances before their resource
+// is complete. This is needed for blocks that refer to single instances, of their own resource or
+// of others.
 func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Value, bool) {
 	r := c.in.module.Resources[addr]
 	if r == nil || c.in.resources[r.Slot] == nil || c.before != nil {
@@ -249,7 +253,7 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 	if read == nil {
 		for _, one := range of {
 			if one.Index != nil || r.Barriers[one.Key] == nil {
-				return cty.NilVal, false // the expression has waited for the whole resource
+				return cty.NilVal, false // in this case, the reader has waited for the whole resource
 			}
 			read = append(read, plans.InstanceRead{Resource: addr, Key: one.Key})
 		}
@@ -260,7 +264,7 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 			continue
 		}
 		if !c.e.unfinished.wait(c, addr.InInstance(c.in.addr).Instance(one.Key)) {
-			return cty.NilVal, false // reading the whole resource is an error then
+			return cty.NilVal, false // the caller then reads the whole resource and reports the error
 		}
 		if v := c.instanceValue(r, one.Key); v != cty.NilVal {
 			byKey[keyName(one.Key)] = v
@@ -270,7 +274,8 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 }
 
 // eachValue returns each.value for a block whose for_each is a resource: the instance of that
-// resource. It is cty.NilVal if there is none, or if the instance isn't finished.
+// resource with the same key. It returns cty.NilVal if there is no such instance or it isn't
+// finished.
 func (c *evalContext) eachValue(of *graph.Resource, key addrs.InstanceKey) cty.Value {
 	if !c.e.unfinished.wait(c, of.Addr.Resource.InInstance(c.in.addr).Instance(key)) {
 		return cty.NilVal
@@ -279,8 +284,8 @@ func (c *evalContext) eachValue(of *graph.Resource, key addrs.InstanceKey) cty.V
 }
 
 // moduleInstances returns the value of a module call with only the instances that an expression
-// reads, because their outputs may be final before those of the others. It returns false if a key is
-// not known; the expression has then waited for the whole call.
+// reads. The outputs of these may be final before the outputs of other instances. It returns false
+// if a key is not known; the reader has then waited for the whole call.
 func (c *evalContext) moduleInstances(
 	m *graph.Module, instances *callInstances, use lang.CallUse,
 ) (cty.Value, bool) {
@@ -306,7 +311,7 @@ func (c *evalContext) instanceValue(r *graph.Resource, key addrs.InstanceKey) ct
 	i, ok := x.has(key)
 	switch {
 	case !ok:
-		// A decoding error is reported by readers of the whole resource.
+		// Readers of the whole resource report a decoding error.
 		v, _ := values.keptOrphan(r.Addr.Resource.InInstance(c.in.addr).Instance(key))
 		if v == cty.NilVal {
 			return cty.NilVal

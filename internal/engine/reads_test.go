@@ -6,7 +6,7 @@ import (
 	"tofu/internal/addrs"
 )
 
-// TestKeySet checks that a set knows each key once, whether it has few keys or many.
+// TestKeySet checks that adding a key twice is detected, in small and in large sets.
 func TestKeySet(t *testing.T) {
 	var set keySet
 	for n := range 100 {

@@ -11,8 +11,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestRefusedStart checks that a provider is not called for a change whose start could not be
-// recorded: a creation, an update and a deletion.
+// TestRefusedStart checks that a provider is not called for a creation, update or deletion whose
+// start could not be recorded.
 func TestRefusedStart(t *testing.T) {
 	const first = `
 resource "fake_thing" "updated" {

@@ -16,9 +16,9 @@ import (
 )
 
 // relevantAttributes returns the resource attributes that planned changes and output values are
-// derived from, through variables, locals and module outputs. It follows the references in the
-// configuration, whether or not the instances exist, and visits each named value once per module
-// instance, so its cost is linear in the number of references.
+// derived from, directly or through variables, locals and module outputs. It follows the references
+// in the configuration, whether or not the instances exist. It visits each named value once for
+// each module instance, so its cost is linear in the number of references.
 func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 	w := f.w
 	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{},
@@ -56,8 +56,8 @@ func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 	return out
 }
 
-// valuesOfProviders returns, by node ID, the values that provider configurations are derived from.
-// A destroy plan considers no others.
+// valuesOfProviders reports, by node ID, which values provider configurations are derived from.
+// These are the only values that matter in a destroy plan.
 func (f finisher) valuesOfProviders() []bool {
 	w := f.w
 	if !w.op.Phase.Destroys() {
@@ -87,7 +87,7 @@ type tracer struct {
 	seen   map[tracedValue]bool
 	blocks map[*graph.Resource]map[addrs.ModuleInstance]bool
 	found  map[string]plans.RelevantAttribute
-	exprs  *graph.Known // references of single attributes
+	exprs  *graph.Known // caches the references of single attributes
 }
 
 // resource follows the references of a resource block in one module instance. The references of
@@ -155,8 +155,8 @@ func (t *tracer) refs(refs lang.Refs, m *graph.Module, at addrs.ModuleInstance, 
 	}
 }
 
-// attribute follows the references of one attribute in a resource block, or of the whole block if
-// the reference is to the whole resource.
+// attribute follows the references of one attribute in a resource block. If rest names no
+// attribute, it follows those of the whole block.
 func (t *tracer) attribute(r *graph.Resource, at addrs.ModuleInstance, rest hcl.Traversal) {
 	if r == nil || r.Config == nil || r.Exprs.Body == nil {
 		return

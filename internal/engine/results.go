@@ -17,18 +17,18 @@ import (
 type results struct {
 	observer      func(Event)  // optional
 	sink          tfdiags.Sink // optional; called with mu held
-	recordsChecks bool         // results of conditions are part of the outcome
+	recordsChecks bool         // whether results of conditions are recorded
 
 	mu         sync.Mutex    // guards the fields below
-	state      *states.State // the refreshed state while planning, the current state while applying
+	state      *states.State // while planning, the refreshed state; while applying, the current state
 	prevRun    *states.State // while planning: the prior state after moves and upgrades
 	changes    *plans.Changes
-	planned    map[addrs.AbsInstance]*plans.InstanceChange // index of changes, made when first needed
+	planned    map[addrs.AbsInstance]*plans.InstanceChange // changes by instance, built when first needed
 	checks     *checks.Results
 	deferred   []*plans.Deferred
 	errs       tfdiags.Diagnostics
-	forgotten  int                     // number of objects
-	lost       []plans.Lost            // what a plan for an earlier time can't bring back
+	forgotten  int                     // number of forgotten objects
+	lost       []plans.Lost            // changes that a plan for an earlier time can't restore
 	checkReads []*plans.InstanceChange // data sources in check blocks that were read during the plan
 }
 
@@ -43,7 +43,7 @@ func newResults(op *operation, state *states.State) *results {
 	return out
 }
 
-// report adds an error of the walk.
+// report adds an error to the results.
 func (s *results) report(err error) {
 	if err != nil {
 		s.mu.Lock()
@@ -52,7 +52,7 @@ func (s *results) report(err error) {
 	}
 }
 
-// warn passes warnings on.
+// warn passes warnings to the sink.
 func (s *results) warn(warnings ...tfdiags.Diagnostic) {
 	if s.sink != nil && len(warnings) > 0 {
 		s.mu.Lock()
@@ -68,8 +68,9 @@ func (s *results) fail(err error) {
 	}
 }
 
-// start announces a change that a provider is about to make. It returns an error if that must not
-// start, because the operation has been stopped, and then also ends the step for observers.
+// start tells the observer about a change that a provider is about to make. If the operation has
+// been stopped, the change must not start. In that case, start tells the observer that the step has
+// ended, and returns an error.
 func (w *walk) start(e *ApplyStart) error {
 	w.out.observe(*e)
 	select {
@@ -143,8 +144,8 @@ func (s *results) storeObject(
 	s.observe(ObjectStored{Addr: addr, Deposed: deposed, New: obj, Provider: prov})
 }
 
-// declare adds a resource without instances to the state, if it is not there. If the run fails
-// later, the state shows that the configuration requires something that was not created.
+// declare adds a resource without instances to the state, unless the state already has the
+// resource. If the run fails later, the state then shows that something required was not created.
 func (s *results) declare(addr addrs.AbsResource, provider addrs.AbsProviderConfig) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +163,7 @@ func (s *results) undeclare(addr addrs.AbsResource) {
 	}
 }
 
-// deferChange adds a change that is put off.
+// deferChange adds a deferred change.
 func (s *results) deferChange(d *plans.Deferred) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +194,7 @@ func (s *results) change(addr addrs.AbsInstance) *plans.InstanceChange {
 	return s.planned[addr]
 }
 
-// index adds a change to planned.
+// index adds a change to the index planned.
 func (s *results) index(change *plans.InstanceChange) {
 	if change.Deposed == addrs.NotDeposed {
 		s.planned[change.Addr] = change
@@ -212,7 +213,8 @@ func (s *results) storeOutput(o *configs.Output, val cty.Value) {
 	})
 }
 
-// recordCheck adds to the outcome for one object: postconditions are evaluated after preconditions.
+// recordCheck adds to the recorded check results of one object. It may be called more than once for
+// an object, because postconditions are evaluated after preconditions.
 func (s *results) recordCheck(set conditionSet, status checks.Status, messages []string) {
 	if !s.recordsChecks {
 		return
@@ -226,7 +228,7 @@ func (s *results) recordCheck(set conditionSet, status checks.Status, messages [
 	block.Set(set.object, status, messages)
 }
 
-// recordNoObjects records that a block has no objects, so that none of its conditions fails.
+// recordNoObjects records that a block has no objects. Its conditions then count as passed.
 func (s *results) recordNoObjects(kind checks.Kind, config string) {
 	if !s.recordsChecks {
 		return
@@ -236,8 +238,8 @@ func (s *results) recordNoObjects(kind checks.Kind, config string) {
 	s.checks.Declare(kind, config).Summarize()
 }
 
-// checkFailed reports whether an object's outcome is a failure already, and removes any other
-// outcome.
+// checkFailed reports whether the recorded check result of an object is already a failure. It
+// removes any other result.
 func (s *results) checkFailed(set conditionSet) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

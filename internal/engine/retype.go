@@ -20,28 +20,28 @@ import (
 
 // Limits of the search for objects that could be moved to another resource type.
 const (
-	maxRetypesAsked  = 10 // pairs of resources in a plan about which providers are asked
-	maxRetypeSources = 20 // sources of a module that are compared with each of its new resources
-	maxRetypeObjects = 10 // objects of a source that are considered
+	maxRetypesAsked  = 10 // in a plan, pairs of resources that providers are asked about
+	maxRetypeSources = 20 // in a module, sources that are compared with each new resource
+	maxRetypeObjects = 10 // objects of each source that are considered
 )
 
-// retypes finds resources that could be moved to another type. Sources are resources in the state
-// that the configuration no longer declares. Targets are blocks of another type in the same module
-// that have the same name or many of the same values. For the most similar pairs, it asks the
-// provider of the target whether it can move one of the objects.
+// retypes finds resources that could be moved to another resource type. Sources are resources in
+// the state that the configuration no longer declares. Targets are blocks of another type in the
+// same module that have the same name or share many values. For the most similar pairs of source
+// and target, retypes asks the target's provider whether it can move one of the objects.
 type retypes struct {
 	once    sync.Once
-	sources map[*graph.Module][]*retypeSource     // at most maxRetypeSources of each module
-	named   map[sourceName][]*retypeSource        // all
+	sources map[*graph.Module][]*retypeSource     // at most maxRetypeSources for each module
+	named   map[sourceName][]*retypeSource        // all sources, by name
 	targets map[*graph.Provider][]*graph.Resource // all blocks in modules with sources
 
 	mu     sync.Mutex
 	asked  int
-	paired map[*graph.Resource]bool // resources in found
+	paired map[*graph.Resource]bool // the targets of the pairs in found
 	found  []plans.Retype
 }
 
-// retypeSource is a resource that the configuration no longer declares, with some of its objects.
+// retypeSource is a source with some of its objects.
 type retypeSource struct {
 	*graph.Resource
 	objects []retypeObject
@@ -51,7 +51,7 @@ type retypeObject struct {
 	addr   addrs.AbsInstance
 	prior  *states.Resource
 	obj    *states.Object
-	values func() map[any]bool // the strings and json.Numbers among the attributes
+	values func() map[any]bool // the set of attribute values that are strings or json.Numbers
 }
 
 type sourceName struct {
@@ -59,14 +59,14 @@ type sourceName struct {
 	name   string
 }
 
-// retype is a pair of resources, with an object of the source for whose instance key the target
-// plans to create an object.
+// retype is a pair of a source and a target. It has an object of the source; for the same instance
+// key, the target plans to create an object.
 type retype struct {
 	from *retypeSource
 	to   *graph.Resource
 	retypeObject
-	change     *plans.InstanceChange // creates the object of the target
-	similarity float64               // see sharedValues; equal names add 1
+	change     *plans.InstanceChange // the planned creation of the target's object
+	similarity float64               // from sharedValues, plus 1 if the names are equal
 }
 
 // offerRetypes asks a provider, before it is closed, which sources it can move to its resources.
@@ -127,7 +127,8 @@ func someObjects(r *graph.Resource) []retypeObject {
 	return out
 }
 
-// ask reports whether a provider may be asked about a pair, and counts the pair as asked about.
+// ask reports whether a provider may be asked about a pair. If so, it counts the pair toward
+// maxRetypesAsked.
 func (t *retypes) ask(pair retype) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,8 +146,8 @@ func (t *retypes) accept(pair retype) {
 	t.found = append(t.found, plans.Retype{From: pair.from.Addr, To: pair.to.Addr})
 }
 
-// retypePairs returns the pairs of some targets that are similar enough. Those with equal names come
-// first, and the most similar ones first among both kinds.
+// retypePairs returns the pairs of the given targets that are similar enough. Pairs with equal
+// names come before all others. Within both groups, the most similar pairs come first.
 func (w *walk) retypePairs(list []*graph.Resource) []retype {
 	var out []retype
 	for _, to := range list {
@@ -173,13 +174,14 @@ func (w *walk) retypePairs(list []*graph.Resource) []retype {
 	return out
 }
 
-// minSimilarity is the least similarity of resources with different names about which a provider is
-// asked.
+// minSimilarity is the smallest similarity for which a provider is asked about resources with
+// different names.
 const minSimilarity = 0.5
 
-// supports reports whether the provider can move the object of a pair, and the result is mostly equal
-// to the planned object. Many providers move only what identifies an object and set the rest when
-// they read it, so the result is read unless refreshing is disabled.
+// supports reports whether the provider can move the object of a pair and the result is mostly
+// equal to the planned object. Many providers move only the identifying attributes and set the rest
+// when they read the object. For this reason, the result is read before the comparison, unless
+// refreshing is disabled.
 func (w *walk) supports(ctx context.Context, pair retype) bool {
 	change := pair.change
 	impl, running := w.providers.get(pair.to.Provider, change.Provider.Key)
@@ -210,8 +212,8 @@ func isObject(v cty.Value, schema *configschema.Block) bool {
 	return v != cty.NilVal && !v.IsNull() && len(v.Type().TestConformance(schema.ImpliedType())) == 0
 }
 
-// movable returns the pair of two resources, with the first object of the source for whose instance
-// key the target plans to create an object. It returns false if there is no such object.
+// movable returns the pair of a source and a target. It uses the first object of the source whose
+// instance key the target plans to create. It returns false if there is no such object.
 func (w *walk) movable(from *retypeSource, to *graph.Resource) (retype, bool) {
 	for _, old := range from.objects {
 		c := w.out.change(to.Addr.Resource.InInstance(old.addr.Module).Instance(old.addr.Key))
@@ -240,8 +242,9 @@ func plannedArguments(
 	}
 }
 
-// mostlyEqual reports whether an object has at least three quarters of the known arguments of a
-// planned one. Defaults that it lacks don't count.
+// mostlyEqual reports whether an object has the same values as a planned object for at least three
+// quarters of the known arguments. Missing arguments that the provider can set to a default don't
+// count.
 func mostlyEqual(v, planned cty.Value, schema *configschema.Block) bool {
 	v = unmark(v)
 	known, same := 0, 0
@@ -296,8 +299,8 @@ func sharedValues(stored map[any]bool, planned cty.Value, schema *configschema.B
 	return float64(same) / float64(known)
 }
 
-// moveRequest returns the request to move a stored object to the type of another resource. typ is the
-// type of the object, and from is its provider.
+// moveRequest returns a request to move a stored object to another resource type. typ is the
+// present type of the object, and from is its provider.
 func moveRequest(
 	from addrs.AbsProviderConfig, typ string, obj *states.Object, to *graph.Resource,
 ) providers.MoveRequest {

@@ -14,9 +14,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestRunningOperations counts the operations between their first and last events: there are never
-// more than the parallelism, and as many if there is enough to do. Provisioners call functions of a
-// provider, which must not wait for another place.
+// TestRunningOperations counts the operations that are between their first and last events. There
+// are never more than the parallelism allows, and exactly that many while there is enough to do.
+// Provisioners call provider functions, which must not wait for another call slot.
 func TestRunningOperations(t *testing.T) {
 	const config = `
 terraform {
@@ -75,7 +75,7 @@ resource "fake_thing" "w" {
 	}
 }
 
-// running counts the operations that run.
+// running counts the operations that are running.
 type running struct {
 	mu                sync.Mutex
 	now, most, events int
@@ -96,8 +96,8 @@ func (r *running) observe(e engine.Event) {
 	r.most = max(r.most, r.now)
 }
 
-// TestNothingStartsAfterStop checks that operations that wait for a slot don't begin once the run was
-// interrupted.
+// TestNothingStartsAfterStop checks that operations that wait for a call slot don't start after the
+// run is interrupted.
 func TestNothingStartsAfterStop(t *testing.T) {
 	const config = "resource \"fake_thing\" \"a\" {\n  count = 12\n  name  = \"a${count.index}\"\n}\n"
 	for _, files := range []map[string]string{{"main.tf": config}, nil} {
@@ -110,7 +110,7 @@ func TestNothingStartsAfterStop(t *testing.T) {
 			return cfg
 		}
 		kind, call := "create", "create a%d"
-		if files == nil { // what was made first is destroyed
+		if files == nil { // destroy the objects that the previous run created
 			kind, call = "delete", "delete a%d-1"
 			if _, err := s.Do(&enginetest.Step{Files: map[string]string{"main.tf": config}}); err != nil {
 				t.Fatal(err)
@@ -124,7 +124,7 @@ func TestNothingStartsAfterStop(t *testing.T) {
 		stop := make(chan struct{})
 		interrupt := sync.OnceFunc(func() {
 			close(stop)
-			time.Sleep(50 * time.Millisecond) // the walk is halted meanwhile
+			time.Sleep(50 * time.Millisecond) // give the walk time to halt
 		})
 		s.Cloud.On = map[string]func(){}
 		for i := range 12 {

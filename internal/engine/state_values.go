@@ -9,7 +9,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// fillFromState sets instances that no step of this walk has set to their stored objects.
+// fillFromState sets the values of instances to their stored objects, unless a step of this walk
+// has already set them.
 func (rv resourceValues) fillFromState(in *moduleInstance, x *expansion) error {
 	e, r := rv.e, rv.r
 	var errs tfdiags.Diagnostics
@@ -34,7 +35,7 @@ func (rv resourceValues) fillFromState(in *moduleInstance, x *expansion) error {
 	return errs.Err()
 }
 
-// fill sets the i-th instance to a stored object.
+// fill sets the value of the i-th instance to a stored object.
 func (x *expansion) fill(i int, r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) error {
 	v, err := decode(r, addr, obj)
 	if err == nil {
@@ -53,7 +54,7 @@ func decode(r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) (cty.
 	return markStored(r.Schema.Block, v, nil), nil
 }
 
-// fromState sets the instances and values of a resource from the state, ignoring count and
+// fromState sets the instances and values of a resource from the state. It ignores count and
 // for_each.
 func (rv resourceValues) fromState() error {
 	e, r := rv.e, rv.r

@@ -19,11 +19,11 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestTargets plans parts of random configurations of nested modules on random states. A plan with
-// targets contains exactly the changes of the targets and their dependencies. A plan with
-// exclusions contains exactly the changes of everything that is neither excluded nor depends on
-// something excluded. Instances that are gone are deleted only if they are named. A full plan
-// completes every partial apply. The test determines dependencies by following references between
+// TestTargets plans parts of random configurations of nested modules with random states. A plan
+// with targets must contain exactly the changes of the targets and their dependencies. A plan with
+// exclusions must contain all changes other than those of excluded objects and their dependents.
+// Instances that are no longer configured are deleted only if a target names them. A full plan must
+// complete every partial apply. The test determines dependencies by following references between
 // instances one by one.
 func TestTargets(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -37,8 +37,7 @@ func TestTargets(t *testing.T) {
 	})
 }
 
-// part consists of two configurations: the first is applied, and a part of the second is then
-// planned.
+// part has two configurations. The first is applied, and then a part of the second is planned.
 type part struct {
 	before, after *tree
 	list          []addrs.Target
@@ -110,7 +109,7 @@ func planOf(p *player, options engine.PlanOptions) (*plans.Plan, error) {
 	return plan, nil
 }
 
-// existing returns the targets that exist in the configuration or the state.
+// existing returns the targets that name something in the configuration or the state.
 func (p *part) existing(o *oracle, state *states.State) []addrs.Target {
 	places := o.places()
 	return slices.DeleteFunc(slices.Clone(p.list), func(t addrs.Target) bool {
@@ -129,7 +128,7 @@ func (p *part) existing(o *oracle, state *states.State) []addrs.Target {
 	})
 }
 
-// check compares the plan of a part with the plan of everything.
+// check compares a partial plan with the full plan.
 func (p *part) check(o *oracle, whole, some *plans.Plan) error {
 	takesPart := map[place]bool{}
 	for _, at := range o.places() {
@@ -148,8 +147,8 @@ func (p *part) check(o *oracle, whole, some *plans.Plan) error {
 		}
 	}
 	for addr, action := range actions(whole) {
-		// Expressions of a partial run still see objects that are gone, so they may have other
-		// values.
+		// Expressions in a partial run still see objects that are no longer configured, so their
+		// values may differ.
 		if action != plans.Create && gone || action == plans.Read || action == plans.Delete &&
 			(p.exclude || !named(p.list, addr)) {
 			continue
@@ -175,8 +174,8 @@ func named(list []addrs.Target, addr addrs.AbsInstance) bool {
 	return slices.ContainsFunc(list, func(t addrs.Target) bool { return t.ContainsInstance(addr) })
 }
 
-// allows reports whether a change may be in the plan. reached are the places that the targets
-// depend on.
+// allows reports whether a change may be in the partial plan. reached holds the places that the
+// targets depend on.
 func (p *part) allows(o *oracle, addr addrs.AbsInstance, action plans.Action, reached map[place]bool) bool {
 	at := o.placeOf(addr)
 	switch {

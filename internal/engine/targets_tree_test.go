@@ -15,7 +15,7 @@ import (
 type tree struct {
 	*rapid.T
 	root *item
-	mode map[string]string // repetition of items by path, which never changes
+	mode map[string]string // repetition of each item, by path; an item's repetition never changes
 }
 
 // item is a resource, a data source or a module call; the root module is an item too.
@@ -29,9 +29,9 @@ type item struct {
 	refs  []*item // references within the same module
 	input bool    // also refers to the input of its module
 	after []*item // depends_on
-	items []*item // items of a module; each may refer to those before it
-	out   []*item // references of a module's output
-	whole bool    // references to the output name the whole call, and so depend on everything in it
+	items []*item // items of a module; each may refer to earlier ones
+	out   []*item // items that a module's output refers to
+	whole bool    // references to the output name the whole call, so they depend on everything in the module
 }
 
 func (it *item) path() string {
@@ -41,7 +41,7 @@ func (it *item) path() string {
 	return it.in.path() + "/" + it.name
 }
 
-// moduleNames are what the modules call, resourceNames what they have.
+// moduleNames are the names of module calls, and resourceNames those of resources.
 var (
 	moduleNames   = map[string][]string{"": {"m", "n"}, "/m": {"c", "d"}, "/n": {"c"}}
 	resourceNames = []string{"p", "q"}
@@ -61,7 +61,7 @@ func (tr *tree) odds(label string, percent int) bool {
 	return rapid.IntRange(1, 100).Draw(tr.T, label) > 100-percent
 }
 
-// fill draws the items of a module.
+// fill draws the items in a module.
 func (tr *tree) fill(m *item) {
 	var all []*item
 	for _, name := range resourceNames {
@@ -112,7 +112,7 @@ func (tr *tree) refer(it *item) {
 	}
 }
 
-// repeat draws the instances of an item.
+// repeat draws the repetition and instance keys of an item.
 func (tr *tree) repeat(it *item) {
 	mode, known := tr.mode[it.path()]
 	if !known {
@@ -139,7 +139,7 @@ func (it *item) resource() addrs.Resource {
 	return addrs.Resource{Mode: addrs.Managed, Type: "fake_thing", Name: it.name}
 }
 
-// files returns the configuration.
+// files returns the files of the configuration.
 func (tr *tree) files() map[string]string {
 	out := map[string]string{}
 	tr.root.write(out)
@@ -199,7 +199,8 @@ func (it *item) block(b *strings.Builder) {
 	}
 }
 
-// firstKey returns the suffix of the name of an item's first object.
+// firstKey returns the suffix of the name of an item's first object: a hyphen and the instance key,
+// or "" if there is no key.
 func firstKey(it *item) string {
 	if len(it.keys) == 0 || it.keys[0] == addrs.NoKey {
 		return ""
@@ -214,7 +215,7 @@ func (it *item) reference() string {
 	return it.resource().String()
 }
 
-// joined returns an expression for a text that changes with all objects of some items.
+// joined returns an expression for a string that depends on all objects of the given items.
 func joined(items []*item, input bool) string {
 	texts := []string{`""`}
 	if input {
@@ -244,10 +245,10 @@ type place struct {
 	at addrs.ModuleInstance
 }
 
-// oracle follows references between places.
+// oracle determines dependencies by following references between places.
 type oracle struct {
 	root      *item
-	instances map[addrs.Module][]addrs.ModuleInstance // configured or in the state
+	instances map[addrs.Module][]addrs.ModuleInstance // instances in the configuration or the state
 	items     map[addrs.ConfigResource]*item
 }
 
@@ -308,7 +309,8 @@ func (o *oracle) places() []place {
 	return out
 }
 
-// meets reports whether a target in the list names an instance that could be at a place.
+// meets reports whether a target in the list includes a place. It ignores the instance keys of
+// resources.
 func (o *oracle) meets(list []addrs.Target, p place) bool {
 	return slices.ContainsFunc(list, func(t addrs.Target) bool {
 		t.HasKey = false
@@ -316,7 +318,7 @@ func (o *oracle) meets(list []addrs.Target, p place) bool {
 	})
 }
 
-// reach adds all direct and indirect dependencies of a place.
+// reach adds all direct and indirect dependencies of a place to seen.
 func (o *oracle) reach(p place, seen map[place]bool) {
 	for _, next := range o.needs(p) {
 		if !seen[next] {
@@ -326,7 +328,7 @@ func (o *oracle) reach(p place, seen map[place]bool) {
 	}
 }
 
-// dependsOnAny reports whether a place depends on one that the list names.
+// dependsOnAny reports whether a place depends on a place that the list includes.
 func (o *oracle) dependsOnAny(p place, list []addrs.Target) bool {
 	seen := map[place]bool{}
 	o.reach(p, seen)
@@ -363,7 +365,7 @@ func (o *oracle) arguments(it *item, at addrs.ModuleInstance) []place {
 	return out
 }
 
-// around returns the dependencies of the calls of the modules around a place.
+// around returns the depends_on dependencies of all module calls that contain a place.
 func (o *oracle) around(call *item, at addrs.ModuleInstance) []place {
 	var out []place
 	for ; call.in != nil; call = call.in {
@@ -402,7 +404,8 @@ func (o *oracle) values(it *item, at addrs.ModuleInstance) []place {
 	return out
 }
 
-// contents returns all places of an item.
+// contents returns all places in an item: the item itself, or everything in the module that it
+// calls.
 func (o *oracle) contents(it *item, at addrs.ModuleInstance) []place {
 	if it.kind != "module" {
 		return []place{{it, at}}

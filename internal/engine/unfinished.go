@@ -12,14 +12,14 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// unfinished holds the instances that have no final value yet. The edges of the graph should prevent
-// expressions from reading them. As a safeguard against a missing edge, a reader of such an instance
-// waits for it, so that nothing is done with a missing or outdated value; in tests, the walk panics
-// instead (see Env.CheckReads). If the instance waits for the reader, or has failed, the expression
-// fails. The methods of a nil pointer do nothing.
+// unfinished holds the instances that don't have their final value yet. The edges of the graph
+// should prevent expressions from reading them. As a safeguard against a missing edge, a reader of
+// such an instance waits for it, so no missing or outdated value is used. In tests, the walk panics
+// instead (see Env.CheckReads). If the instance waits for the reader itself, or has failed, the
+// expression fails. The methods of a nil pointer do nothing.
 type unfinished struct {
 	w      *walk
-	strict bool // panic at a read that is too early; see Env.CheckReads
+	strict bool // whether to panic if an instance is read too early; see Env.CheckReads
 
 	mu        sync.Mutex // guards the instances
 	resources map[addrs.AbsResource]*unfinishedInstances
@@ -31,14 +31,15 @@ type unfinishedInstances struct {
 	finished []bool              // parallel to keys
 
 	completed bool // the value of the resource is final
-	// What finishes the instances, parallel to keys: Steps in an apply, and jobs in a plan. jobs is
-	// nil before they start. After last, which waits for all of them, the resource's value is final.
+	// steps and jobs are parallel to keys. They finish the instances: Steps in an apply, and jobs
+	// in a plan. jobs is nil until the jobs start. last is a job that waits for all of them; after
+	// it ends, the resource's value is final.
 	steps []*graph.Step
 	jobs  []job
 	last  *job
 }
 
-// newUnfinished returns the instances that the Steps of a walk's graph create or update.
+// newUnfinished returns the instances that Steps in the graph of a walk create, update or read.
 func newUnfinished(w *walk) *unfinished {
 	u := &unfinished{w: w, strict: w.op.env.CheckReads, resources: map[addrs.AbsResource]*unfinishedInstances{}}
 	for _, n := range w.graph.Nodes {
@@ -77,7 +78,7 @@ func (u *unfinished) add(addr addrs.AbsResource, keys []addrs.InstanceKey) {
 	*u.of(addr) = unfinishedInstances{keys: keys, finished: make([]bool, len(keys))}
 }
 
-// drop removes the instances of a resource that is deferred: their values are as final as they get.
+// drop removes the instances of a resource that is deferred, because their values no longer change.
 func (u *unfinished) drop(addr addrs.AbsResource) {
 	if u == nil {
 		return
@@ -105,8 +106,8 @@ func (i *unfinishedInstances) find(key addrs.InstanceKey) (at int, unfinished bo
 	return at, found && !i.finished[at]
 }
 
-// finish records that the value of an instance is final, unless err is not nil: nothing may read an
-// instance that has failed.
+// finish records that the value of an instance is final. If err is not nil, it does nothing,
+// because an instance that has failed must not be read.
 func (u *unfinished) finish(addr addrs.AbsInstance, err error) {
 	if u == nil || err != nil {
 		return
@@ -131,7 +132,7 @@ func (u *unfinished) completed(addr addrs.AbsResource) {
 	}
 }
 
-// maker returns what finishes the instance at a position.
+// maker returns the node or job that finishes the instance at a position.
 func (i *unfinishedInstances) maker(at int) maker {
 	switch {
 	case i.steps != nil:
@@ -142,13 +143,14 @@ func (i *unfinishedInstances) maker(at int) maker {
 	return maker{}
 }
 
-// maker identifies what completes an instance: the visit of a node or, in a plan, a job.
+// maker identifies the visit of a node or, in a plan, the job that finishes an instance.
 type maker struct {
 	node *graph.Node
 	job  *job
 }
 
-// wait waits for an instance that an expression reads, and reports whether it has its final value.
+// wait waits for an instance that an expression reads, and reports whether the instance has its
+// final value.
 func (u *unfinished) wait(c *evalContext, read addrs.AbsInstance) bool {
 	if u == nil {
 		return true
@@ -165,7 +167,7 @@ func (u *unfinished) wait(c *evalContext, read addrs.AbsInstance) bool {
 }
 
 // waitWhole waits for a resource that an expression reads as a whole. It returns an error if the
-// resource doesn't get its final value.
+// resource can't get its final value.
 func (u *unfinished) waitWhole(c *evalContext, read addrs.AbsResource) error {
 	if u == nil {
 		return nil
@@ -205,8 +207,9 @@ func (u *unfinished) waitWhole(c *evalContext, read addrs.AbsResource) error {
 	return u.w.visitor(c.in.module.Resources[read.Resource]).completeIn(c.in)
 }
 
-// await makes the reader wait for what it reads, or panics if u.strict is set. It returns why there is
-// no final value, as a clause of a sentence, or "" if there is one.
+// await makes the reader of an expression wait until the value that it reads is final. If u.strict
+// is set, await panics instead. It returns "" if the value is final, and otherwise a clause that
+// says why not.
 func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem string) {
 	if u.strict {
 		panic(c.readsTooEarly(read))
@@ -218,7 +221,8 @@ func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem
 	switch {
 	case on.job != nil:
 		succeeded, waited = u.w.jobs.await(c.job, on.job)
-	case on.node == nil || c.visited == nil || c.job != nil: // nothing finds cycles of jobs and visits
+	case on.node == nil || c.visited == nil || c.job != nil:
+		// Waiting could deadlock: cycles between jobs and visits are not detected.
 		return "their order isn't known"
 	default:
 		var outcome dag.Outcome
@@ -236,7 +240,7 @@ func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem
 	return ""
 }
 
-// readsTooEarly describes a read that the graph must not allow.
+// readsTooEarly describes a read of an unfinished value, which the graph should prevent.
 func (c *evalContext) readsTooEarly(read fmt.Stringer) string {
 	reader := c.blockAddr
 	if reader == "" && c.visited != nil {

@@ -17,13 +17,13 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// readsEarly applies instances b that read instances a, with a graph in which the node early
-// doesn't wait for the node late.
+// readsEarly applies a configuration in which instances of resource b read instances of resource a.
+// In the graph, the node early doesn't wait for the node late, as it should.
 type readsEarly struct {
 	reader, early, late string
-	reversed            bool // late waits for early instead
+	reversed            bool // the node late waits for early instead
 	n, workers          int
-	fail                string // a change of an object
+	fail                string // the call that fails
 }
 
 func (c *readsEarly) apply(t *testing.T, ends bool) (*enginetest.Session, error) {
@@ -67,7 +67,7 @@ func loadFor(t *testing.T, config string) (*enginetest.Session, *configs.Config)
 }
 
 // TestReadTooEarly checks that an apply stops if its graph lets an instance be read before it is
-// finished. All sessions of these tests check that.
+// finished. All other sessions in these tests rely on that check.
 func TestReadTooEarly(t *testing.T) {
 	for _, c := range []struct{ reader, early, late, read string }{
 		{"fake_thing.a[count.index].id", "fake_thing.b[1]", "fake_thing.a[1]", "fake_thing.a[1]"},
@@ -83,8 +83,8 @@ func TestReadTooEarly(t *testing.T) {
 	}
 }
 
-// TestReaderWaits checks that a reader waits if the graph lets it begin too early, also if there are
-// more of them than workers, and that the result is that of the right graph.
+// TestReaderWaits checks that a reader waits if the graph lets it begin too early, even if there
+// are more such readers than workers. The result must be the same as with the right graph.
 func TestReaderWaits(t *testing.T) {
 	for _, c := range []readsEarly{
 		{reader: "fake_thing.a[count.index].id", early: "fake_thing.b[1]", late: "fake_thing.a[1]", n: 2},
@@ -104,8 +104,8 @@ func TestReaderWaits(t *testing.T) {
 	}
 }
 
-// TestReaderLeavesPlace checks that a provisioner whose argument is read too early lets the instance
-// that it reads have its slot for calls, and that an interrupt ends the waiting.
+// TestReaderLeavesPlace checks a provisioner whose argument reads an instance too early. While it
+// waits, it must leave its call slot to that instance, and an interrupt must end the wait.
 func TestReaderLeavesPlace(t *testing.T) {
 	for _, c := range []struct{ fail, interrupt, end, problem string }{
 		{"", "", "create a-1\nnote a-1\n", ""},
@@ -162,13 +162,13 @@ resource "fake_thing" "b" {
 	}
 }
 
-// TestReaderCannotWait checks that only the reader fails, and its dependents, if what it reads waits
-// for it or fails.
+// TestReaderCannotWait checks that only a reader and its dependents fail if the instance that it
+// reads waits for the reader itself, or fails.
 func TestReaderCannotWait(t *testing.T) {
 	for _, c := range []struct {
 		readsEarly
 		problem string
-		created bool // a[1]
+		created bool // whether a[1] is created
 	}{
 		{readsEarly{reversed: true}, "that waits for the reader itself", false},
 		{readsEarly{fail: "create a1"}, "that has failed or was left out", false},
@@ -186,7 +186,8 @@ func TestReaderCannotWait(t *testing.T) {
 	}
 }
 
-// TestPlanOfReaderWaits checks the same for plans, whose instances are jobs.
+// TestPlanOfReaderWaits checks that readers also wait in a plan, where each instance is planned by
+// a job.
 func TestPlanOfReaderWaits(t *testing.T) {
 	for _, reader := range []string{
 		"count = 3\n  v = data.fake_find.a[\"k${count.index}\"].text",
@@ -233,7 +234,8 @@ resource "fake_thing" "b" {
 	}
 }
 
-// chained is a module call that reads its own instances. They have an ephemeral resource.
+// chained is a configuration with a module call that reads its own instances. The module has an
+// ephemeral resource.
 var chained = map[string]string{"main.tf": `
 module "m" {
   source   = "./m"
@@ -262,8 +264,8 @@ output "out" {
 }
 `}
 
-// TestEphemeralInChainedCall checks that such an ephemeral resource is opened in an apply, and closed
-// after the last change that uses it.
+// TestEphemeralInChainedCall checks that the ephemeral resource in chained is opened in an apply,
+// and closed after the last change that uses it.
 func TestEphemeralInChainedCall(t *testing.T) {
 	s := enginetest.NewSession(t.TempDir())
 	cfg, err := s.Load(chained, nil, tfdiags.Drop)
@@ -297,8 +299,8 @@ func TestEphemeralInChainedCall(t *testing.T) {
 	}
 }
 
-// TestPartCannotWait checks that a reader in such a module, which is visited by instance, doesn't
-// wait for something that waits for it.
+// TestPartCannotWait checks that a reader in the module of chained, which is visited instance by
+// instance, doesn't wait for something that itself waits for the reader.
 func TestPartCannotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := enginetest.NewSession(t.TempDir())

@@ -12,8 +12,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// unknownChain returns the references through which the value of e became unknown, from what is
-// unknown to the reference in e.
+// unknownChain returns the references through which the value of e became unknown. The first refers
+// to the object that is itself unknown, and the last is the reference in e.
 func (c *evalContext) unknownChain(e *lang.Expr) []plans.DeferralStep {
 	var chain []plans.DeferralStep
 	in := c.in
@@ -31,12 +31,12 @@ func (c *evalContext) unknownChain(e *lang.Expr) []plans.DeferralStep {
 	return chain
 }
 
-// unknownIn returns the chain to the first of some references whose value is unknown.
+// unknownIn returns the chain for the first reference whose value is unknown.
 func (c *evalContext) unknownIn(refs *lang.Refs) []plans.DeferralStep {
 	return c.unknownChain(&lang.Expr{Refs: *refs})
 }
 
-// becauseOf returns a sentence about a chain of references, with the paragraph that it begins.
+// becauseOf returns a new paragraph for a message, which explains a chain of references.
 func becauseOf(chain []plans.DeferralStep) string {
 	if len(chain) == 0 {
 		return ""

@@ -15,8 +15,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Validate checks a configuration without values: references, types, schemas, and the parts that
-// providers validate, which may be partly unknown.
+// Validate checks a configuration without knowing the values of variables and resources. It checks
+// references, types and schemas, and asks providers to validate their parts of the configuration.
 func Validate(ctx context.Context, cfg *configs.Config, env *Env) error {
 	defer env.Timings.Phase("validate")()
 	w, err := newWalk(ctx, newOperation(graph.PhaseValidate, cfg, states.New(), env), nil)
@@ -26,7 +26,8 @@ func Validate(ctx context.Context, cfg *configs.Config, env *Env) error {
 	return w.run(ctx)
 }
 
-// validate checks a resource block once per module instance, with unknown repetition.
+// validate checks a resource block once for each module instance, with unknown count and each
+// values.
 func (v resourceVisit) validate(ctx context.Context) error {
 	w, r := v.w, v.r
 	var errs tfdiags.Diagnostics
@@ -47,7 +48,7 @@ func (v resourceVisit) validate(ctx context.Context) error {
 			x.mode = repeatUnknown
 		}
 		x.value = w.eval.values(r).whole(x)
-		errs = errs.AppendError(p.validateConditions(v)) // report these even if the body is invalid
+		errs = errs.AppendError(p.validateConditions(v)) // check the conditions even if the body is invalid
 		errs = errs.AppendError(p.validateProvisioners(v, len(errs) > 0))
 		if r.Exprs.PreventDestroy != nil && len(errs) == 0 {
 			errs = errs.AppendError(p.checkPreventDestroy(ctx, false))
@@ -56,8 +57,8 @@ func (v resourceVisit) validate(ctx context.Context) error {
 	return errs.Err()
 }
 
-// validateRepetition checks the arguments that determine the instances. It leaves a for_each that
-// can't be evaluated yet, and errors in "enabled", to the plan.
+// validateRepetition checks count, for_each and enabled. A for_each that can't be evaluated yet,
+// and errors in "enabled", are reported only by the plan.
 func (v resourceVisit) validateRepetition(ctx context.Context, in *moduleInstance) error {
 	w, r := v.w, v.r
 	c := w.eval.newContext(ctx, in, repetition{})
@@ -79,12 +80,13 @@ func (v resourceVisit) validateRepetition(ctx context.Context, in *moduleInstanc
 	return err
 }
 
-// refErrors returns the errors in a set of references.
+// refErrors returns the errors that were found in a set of references when the graph was built.
 func (e *evaluator) refErrors(m *graph.Module, refs *lang.Refs) error {
 	return e.graph.RefErrors[graph.EvalUnit{Module: m, Refs: refs}].Err()
 }
 
-// validate evaluates and validates the block, and returns its value for references.
+// validate evaluates and validates the block. It returns the value that references to the block
+// see.
 func (p *instancePlan) validate(ctx context.Context) (cty.Value, error) {
 	r, schema := p.r, p.r.Schema.Block
 	unknown := markStored(schema, schema.UnknownValue(), nil)
@@ -123,7 +125,7 @@ func (p *instancePlan) validate(ctx context.Context) (cty.Value, error) {
 	return unknown, errs.AppendError(p.report(answer)).Err()
 }
 
-// anyKey returns the key of an instance of the provider configuration to validate with.
+// anyKey returns the key of any instance of the provider configuration, to validate the block with.
 func (p *instancePlan) anyKey() addrs.InstanceKey {
 	for k := range p.r.Provider.Instances {
 		return k
@@ -136,9 +138,9 @@ func (p *instancePlan) validateConditions(self cty.Value) error {
 	return tfdiags.Join(p.preconditions(), p.postconditions(self))
 }
 
-// validateProvisioners validates provisioners and their connections. It stops at the first error in
-// the block, also if that was found before: later provisioners usually repeat it. It validates at
-// least one provisioner.
+// validateProvisioners validates provisioners and their connections. It stops at the first error,
+// because later provisioners usually repeat it. If failed is set, the block already has an error,
+// and only the first provisioner is validated.
 func (p *instancePlan) validateProvisioners(self cty.Value, failed bool) error {
 	for _, prov := range p.r.Exprs.Provisioners {
 		if err := p.validateProvisioner(prov, self); err != nil || failed {
@@ -153,7 +155,7 @@ func (p *instancePlan) validateProvisioner(prov *graph.Provisioner, self cty.Val
 	if prov.Body != nil {
 		v, err := p.withSelf(self).evalBody(prov.Body)
 		errs = errs.AppendError(err)
-		if v.IsKnown() { // missing arguments are null
+		if v.IsKnown() { // v is known even if arguments are missing; these are null
 			diags := p.w.op.env.Provisioner(prov.Config.Type).Validate(unmark(v))
 			errs = errs.AppendError(diags.WithAddress(p.addr.String()).Report(p.w.out.warn))
 		}
@@ -199,7 +201,7 @@ func checkConnection(p *graph.Provisioner, r *configs.Resource, connection cty.V
 	var errs tfdiags.Diagnostics
 	if connection.GetAttr("host").IsNull() {
 		at := block.Range
-		if r.Connection != nil { // shared by all provisioners of the resource
+		if r.Connection != nil { // the resource's connection block, which its provisioners share
 			at = r.Connection.Range
 		}
 		errs = errs.Append(tfdiags.Errorf("Missing required argument",

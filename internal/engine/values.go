@@ -27,7 +27,7 @@ func (e *evaluator) evalValue(ctx context.Context, v *graph.Value) error {
 	}
 	for _, in := range e.modules.of(v.Module) {
 		if in.values[v.Slot] != cty.NilVal {
-			continue // see evalValueIn
+			continue // already set by evalValueIn
 		}
 		var err error
 		switch v.Kind {
@@ -53,12 +53,12 @@ func (e *evaluator) evalValue(ctx context.Context, v *graph.Value) error {
 	return errs.Err()
 }
 
-// evalValueIn evaluates a value in one instance of its module, before the other instances can be
-// evaluated.
+// evalValueIn evaluates a value in one instance of its module. It is used when that is possible
+// before the value can be evaluated in the other instances.
 func (e *evaluator) evalValueIn(ctx context.Context, v *graph.Value, addr addrs.ModuleInstance) error {
 	in := e.modules.at(v.Module, addr)
 	if in == nil {
-		return nil // its Steps report that it is gone
+		return nil // the module instance's Steps report that it is gone
 	}
 	switch v.Kind {
 	case graph.Variable:
@@ -122,9 +122,9 @@ func (e *evaluator) rootVariable(v *graph.Value) (cty.Value, error) {
 	return finalValue(v, e.modules.of(e.graph.Root)[0], given)
 }
 
-// finalValue converts a value to the type of a variable and applies its default. cty.NilVal means
-// that no value was given. A wrong type is reported at the declaration, with the range of the value
-// in the detail.
+// finalValue converts a given value to the type of a variable and applies the variable's default.
+// cty.NilVal means that no value was given. A wrong type is reported at the variable's declaration;
+// the detail names the place of the value.
 func finalValue(v *graph.Value, in *moduleInstance, given Variable) (cty.Value, error) {
 	out, err := v.Variable.Final(given.Value)
 	if err == nil {
@@ -197,8 +197,8 @@ func (e *evaluator) evalOutput(ctx context.Context, v *graph.Value, in *moduleIn
 	return nil
 }
 
-// outputValue evaluates the expression. A root output whose planned value is known is taken from
-// the plan instead.
+// outputValue evaluates the expression of an output. If the plan already knows the value of a root
+// output, outputValue returns that value instead.
 func (e *evaluator) outputValue(ctx context.Context, v *graph.Value, in *moduleInstance, root bool) (cty.Value, error) {
 	if root && e.op.Phase.Applies() {
 		if change := e.op.Plan.Changes.Output(v.Name); change != nil && change.After.IsWhollyKnown() {
@@ -218,7 +218,7 @@ func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) e
 	}
 	ephemeral := marks.Contains
 	if e.op.Phase == graph.PhaseValidate {
-		ephemeral = marks.Has // nested marks are found once there are values
+		ephemeral = marks.Has // marks on nested values are checked only once the values are known
 	}
 	if !o.Ephemeral.Value && ephemeral(val, marks.Ephemeral) {
 		detail := "The value is derived from an ephemeral value, so the output must be declared with ephemeral = true."
@@ -235,12 +235,12 @@ func (e *evaluator) recordOutput(v *graph.Value, val cty.Value) {
 	e.out.mu.Lock()
 	defer e.out.mu.Unlock()
 	switch {
-	case e.op.past != nil && marks.Contains(val, marks.Absent): // it stays as it is
+	case e.op.past != nil && marks.Contains(val, marks.Absent): // the output keeps its stored value
 	case e.op.Phase.Plans():
 		val = marks.Without(val, marks.Renewed)
 		e.out.changes.AddOutput(outputChange(v.Output, e.op.Prior.Output(v.Name), val))
 		if bare, _ := val.UnmarkDeep(); bare.IsWhollyKnown() && (e.op.PreDestroy || e.op.Mode == plans.RefreshOnly) {
-			// A refresh-only plan also stores the outputs that it finds.
+			// A refresh also stores the new values of outputs.
 			e.out.storeOutput(v.Output, val)
 		}
 	case e.op.Phase.Applies():
@@ -251,14 +251,14 @@ func (e *evaluator) recordOutput(v *graph.Value, val cty.Value) {
 	}
 }
 
-// keepsUnknown reports whether an apply leaves a root output as it is if its value is unknown. It
-// depends on something deferred, or a targeted apply leaves a gap between counted instances.
+// keepsUnknown reports whether an apply keeps the stored value of a root output whose new value is
+// unknown. The new value may depend on something deferred or left out of the apply.
 func (e *evaluator) keepsUnknown(output string) bool {
 	return len(e.op.deferredResources)+len(e.op.deferredModules) > 0 || e.op.Plan.Past != nil ||
 		e.op.Selective() && e.out.state.Output(output) != nil
 }
 
-// outputChange returns the change of a root output from its stored value.
+// outputChange returns the change of a root output from its stored value to after.
 func outputChange(o *configs.Output, prior *states.Output, after cty.Value) *plans.OutputChange {
 	change := &plans.OutputChange{Name: o.Name, Before: cty.NullVal(cty.DynamicPseudoType), After: after,
 		Deprecated: o.Deprecated, Action: plans.Update}
@@ -284,7 +284,7 @@ func outputChange(o *configs.Output, prior *states.Output, after cty.Value) *pla
 	return change
 }
 
-// infiniteNumber returns the error for a number that can't be stored.
+// infiniteNumber returns the error for an infinite number, which can't be stored.
 func infiniteNumber(path cty.Path) tfdiags.Diagnostic {
 	what := "The value"
 	if len(path) > 0 {

@@ -9,8 +9,9 @@ import (
 	"tofu/internal/plans"
 )
 
-// waiters finds what waits for a change of an apply. It reads the graph, which the walk doesn't
-// change. The indexes are built when they are first needed, because most runs don't ask.
+// waiters finds the instances that wait for a change in an apply. It only reads the graph, which
+// the walk doesn't change either. Its indexes are built when they are first needed, because most
+// runs don't need them.
 type waiters struct {
 	graph      *graph.Graph
 	index      sync.Once
@@ -18,14 +19,15 @@ type waiters struct {
 	dependents [][]dag.ID
 }
 
-// startedStep is what an ApplyStart says about a step.
+// startedStep identifies a step by the data in an ApplyStart event.
 type startedStep struct {
 	addr    addrs.AbsInstance
 	removes bool // the step deletes an object
 }
 
 // of returns the instances whose changes wait directly for an action on an object, in the order of
-// the graph. Steps that change nothing are passed through.
+// the graph. If a Step that changes nothing waits for the action, of returns what waits for that
+// Step.
 func (w *waiters) of(o Object, action plans.Action) []addrs.AbsInstance {
 	w.index.Do(func() {
 		w.dependents = w.graph.Edges.Dependents()

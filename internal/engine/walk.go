@@ -19,7 +19,7 @@ import (
 )
 
 // walk is one run over a finished graph. A value or module instance is written by its own node and
-// read only by nodes that wait for that node, so it needs no lock. Data that several nodes write
+// read only by nodes that wait for that node, so no lock is needed. Data that several nodes write
 // has its own lock.
 type walk struct {
 	op    *operation
@@ -33,7 +33,7 @@ type walk struct {
 	jobs   *jobQueue
 
 	// Slices indexed by node or resource. Each node writes only its own entries.
-	upstreamPending []bool          // a resource upstream of the node has a pending change
+	upstreamPending []bool          // whether a resource upstream of the node has a pending change
 	deferred        []*deferredNode // why dependents of the node are deferred; nil unless the operation defers
 	failed          []bool
 	resources       []resourceResult
@@ -44,7 +44,7 @@ type walk struct {
 
 	deferredModules []addrs.Module // guarded by out.mu
 
-	inspected bool // the inspection ran at its node
+	inspected bool // whether the inspection has run at its node
 	generated generatedBlocks
 
 	out        *results
@@ -73,7 +73,7 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 	return w, nil
 }
 
-// DefaultParallelism is the number of concurrent calls if none is set.
+// DefaultParallelism is the maximum number of concurrent calls if Env.Parallelism is 0.
 const DefaultParallelism = 10
 
 // run walks the graph and returns all errors.
@@ -99,15 +99,15 @@ func (w *walk) run(ctx context.Context) error {
 	defer w.op.env.Timings.Phase("walk")()
 	w.times = w.op.env.Timings.Walk(w.op.Phase.String(), len(w.graph.Nodes))
 
-	// A node that waits for a provider call occupies a worker, so nodes that only compute need
-	// GOMAXPROCS more.
+	// A node that waits for a provider call occupies a worker. GOMAXPROCS more workers are left for
+	// nodes that only compute.
 	w.walker, w.jobs = dag.NewWalker(&w.graph.Edges), &jobQueue{w: w, limit: parallelism}
 	w.walker.Walk(begin, parallelism+runtime.GOMAXPROCS(0), func(id dag.ID) bool { return w.visit(ctx, id) })
 	w.jobs.wait()
-	w.eval.unfinished = nil // what runs after the walk reads what there is
+	w.eval.unfinished = nil // after the walk, expressions read the values that there are
 	w.times.End(&w.graph.Edges, func(id dag.ID) string { return w.graph.Nodes[id].Name })
 	w.inspectLate(ctx)
-	if w.op.Phase != graph.PhaseEval { // see Eval
+	if w.op.Phase != graph.PhaseEval { // providers stay open for later expressions; see Eval
 		w.closeAll(ctx)
 	}
 	if w.halted() && len(w.out.errs) == 0 {
@@ -135,7 +135,7 @@ func (w *walk) haltable(ctx context.Context) (begin context.Context, end func())
 // watchStop halts the walk, and tells running providers to stop, when the environment's Stop is
 // closed.
 func (w *walk) watchStop(ctx context.Context) (end func()) {
-	done, onStop := make(chan struct{}), w.op.env.Stop // a copy: the caller may reuse its environment
+	done, onStop := make(chan struct{}), w.op.env.Stop // copied, because the caller may reuse its environment
 	go func() {
 		select {
 		case <-done:
@@ -170,7 +170,7 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 			break
 		}
 	}
-	if w.deferred != nil && w.deferred[id] == nil { // instances may have been deferred before
+	if w.deferred != nil && w.deferred[id] == nil { // a single instance may already have been deferred
 		w.deferred[id] = w.deferredBefore(id)
 	}
 	err := n.Problems.Err()
@@ -181,7 +181,8 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 		w.upstreamPending[id] = true
 	}
 	if err != errReported && err != errHalted {
-		if n.Kind != graph.KindResource || w.op.Phase != graph.PhasePlan { // see resourcePlan.runOne
+		// While planning, resourcePlan.runOne has already reported the failure.
+		if n.Kind != graph.KindResource || w.op.Phase != graph.PhasePlan {
 			w.out.fail(err)
 		}
 		w.out.report(err)
@@ -189,8 +190,8 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 	w.failed[id] = err != nil
 }
 
-// hasPending reports whether the resource of a node has pending changes. For a Part, only those in
-// its module instance count.
+// hasPending reports whether the resource of a node has pending changes. For a Part, it considers
+// only changes in the module instance that the Part covers.
 func (w *walk) hasPending(n *graph.Node) bool {
 	pending := &w.result(n.Resource).pending
 	if n.Kind != graph.KindPart {
@@ -244,7 +245,7 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 	return nil
 }
 
-// expandResource decides the instances of a resource before they are planned or changed.
+// expandResource determines the instances of a resource before they are planned or changed.
 func (w *walk) expandResource(ctx context.Context, n *graph.Node) error {
 	if w.op.Phase == graph.PhasePlan {
 		return w.visitor(n.Resource).startPlan(ctx)
@@ -270,8 +271,8 @@ func (w *walk) visitResource(ctx context.Context, v resourceVisit) error {
 	return v.complete()
 }
 
-// guard calls f. If f panics, guard returns an error and lets nothing new start; completed and
-// running work is still recorded and returned.
+// guard calls f. If f panics, guard returns an error and halts the walk so that nothing new starts.
+// The results of completed and running work are still recorded and returned.
 func (w *walk) guard(what string, f func() error) (err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -284,7 +285,7 @@ func (w *walk) guard(what string, f func() error) (err error) {
 	return f()
 }
 
-// trackWork starts timing work on addr. The returned function stops the timer and records *err.
+// trackWork starts timing the work on addr. The returned function stops the timer and records *err.
 func (w *walk) trackWork(what string, addr addrs.AbsInstance) (end func(err *error)) {
 	if w.op.env.Timings == nil {
 		return func(*error) {}

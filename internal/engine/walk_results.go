@@ -12,7 +12,7 @@ import (
 // moduleResult holds the results of a walk for one module. The node of the module writes it before
 // any node in the module is visited.
 type moduleResult struct {
-	mu        sync.RWMutex // guards the instances and byAddr of modules whose calls have Parts
+	mu        sync.RWMutex // guards instances and byAddr, in modules whose calls have Parts
 	instances []*moduleInstance
 	byAddr    map[addrs.ModuleInstance]*moduleInstance
 
@@ -20,22 +20,23 @@ type moduleResult struct {
 	gone     *moduleInstance // see moduleTree.gone
 }
 
-// resourceResult holds the results of a walk for one resource, apart from its instances, which
-// belong to the module instances.
+// resourceResult holds the results of a walk for one resource, other than the resource's instances,
+// which are part of the module instances.
 type resourceResult struct {
 	pending    pendingChanges
 	completing sync.Mutex // held while the value of the resource is set
 
 	deferralOnce sync.Once
-	deferral     *deferral // of data sources and ephemeral resources, once needed
+	deferral     *deferral // for data sources and ephemeral resources, set when first needed
 
 	importsOnce sync.Once
 	imports     map[addrs.AbsInstance]*importRequest // evaluated import targets
 	importsErr  error
 
-	// For resources whose instances are planned in order; see resourceVisit.startPlan.
+	// The fields below are set for resources whose instances are planned in order; see
+	// resourceVisit.startPlan.
 	last       *job          // ends the planning of the resource; nil if it is deferred
-	failed     bool          // not everything could be planned; set by that job
+	failed     bool          // not everything could be planned; set when last has ended
 	deferredBy *deferredNode // why the resource, or an instance of it, is deferred
 }
 
@@ -57,8 +58,8 @@ func (t moduleTree) sort(m *graph.Module) {
 	slices.SortFunc(t[m.Index].instances, func(a, b *moduleInstance) int { return cmp.Compare(a.addr, b.addr) })
 }
 
-// within returns the instances of module m in call, which is an instance of m or of a module around
-// it.
+// within returns the instances of module m inside the module instance call, which is an instance of
+// m itself or of a module that contains m.
 func (t moduleTree) within(m *graph.Module, call addrs.ModuleInstance) []*moduleInstance {
 	if in := t.at(m, call); in != nil || m.Parent == nil {
 		return slices.DeleteFunc([]*moduleInstance{in}, func(in *moduleInstance) bool { return in == nil })
@@ -84,7 +85,7 @@ func (t moduleTree) add(in *moduleInstance) {
 	res.byAddr[in.addr] = in
 }
 
-// gone returns a module instance without any values, which represents the instances that the
+// gone returns a module instance without any values. It takes the place of instances that the
 // configuration no longer declares.
 func (t moduleTree) gone(m *graph.Module) *moduleInstance {
 	res := &t[m.Index]
@@ -95,7 +96,7 @@ func (t moduleTree) gone(m *graph.Module) *moduleInstance {
 func (w *walk) result(r *graph.Resource) *resourceResult { return &w.resources[r.Index] }
 
 // pendingChanges records the module instances in which a resource has pending changes. Most
-// resources have them in just one, which needs no map.
+// resources have pending changes in just one module instance, which needs no map.
 type pendingChanges struct {
 	mu    sync.Mutex
 	some  bool

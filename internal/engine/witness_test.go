@@ -11,8 +11,8 @@ import (
 	"tofu/internal/states"
 )
 
-// witness records an apply as the journal does, and checks after every event that its records
-// account for every existing object.
+// witness records the events of an apply as the journal does. After every event, it checks that the
+// records account for every existing object.
 type witness struct {
 	p     *player
 	crash int // number of events after which the process is killed; 0 for never
@@ -20,10 +20,10 @@ type witness struct {
 	mu      sync.Mutex
 	state   *states.State
 	running map[started]plans.Action // started operations that have not ended
-	names   map[started]string       // names of the objects that they create
+	names   map[started]string       // names of the objects that the operations create
 	events  int
 	err     error
-	restore func() // restores the cloud to the moment of the crash; nil without a crash
+	restore func() // restores the cloud to how it was at the crash; nil if there was none
 	then    *states.State
 }
 
@@ -95,8 +95,8 @@ func (w *witness) making(id string) bool {
 	return false
 }
 
-// rewind restores the moment of the crash. Objects that were being created are in the journal,
-// which tells the user about them.
+// rewind restores the cloud and the state to how they were at the crash. Objects that were being
+// created then are in the journal, so the user would be told about them.
 func (w *witness) rewind() {
 	if w.restore == nil {
 		return

@@ -15,23 +15,23 @@ import (
 
 // Cloud holds what all instances of the provider share: the objects and the log of calls.
 type Cloud struct {
-	// Delay is how long each call takes, unless its object specifies a time. Within
-	// testing/synctest it costs nothing and shows which calls run at the same time.
+	// Delay is the duration of each call, unless the call's object specifies one. Within
+	// testing/synctest, the delay takes no real time and shows which calls run at the same time.
 	Delay time.Duration
-	// Fail says which calls fail, and how; see Provider. The keys are calls in the form of the log,
-	// except that creations and plans have the name of the object instead of its ID.
+	// Fail says which calls fail and how; see Provider. The keys name calls as in the log, except
+	// that creations and plans have the name of the object instead of its ID.
 	Fail map[string]string
-	// On is run when a call starts; keys are those of Fail.
+	// On holds functions that run when a call starts. The keys are like those of Fail.
 	On map[string]func()
 	// SchemaVersion is the version of all resource types and identities.
 	SchemaVersion int64
-	// Applying turns the plan calls' keys from "plan NAME" into "final NAME".
+	// Applying changes the keys of plan calls from "plan NAME" to "final NAME".
 	Applying bool
 
 	mu      sync.Mutex
 	objects map[string]cty.Value
 	made    map[string]int
-	order   map[string]int // when each object was made
+	order   map[string]int // order in which the objects were created, by ID
 	open    map[string]int // how many times each token is open
 	faults  []string
 	calls   []Call
@@ -41,14 +41,14 @@ type Cloud struct {
 // Call is one call to the provider.
 type Call struct {
 	What       string
-	Start, End int // positions in the order of all starts and ends; End is 0 while the call is under way
+	Start, End int // positions among the starts and ends of all calls; End is 0 during the call
 	at         time.Time
 }
 
 var errInterrupted = errors.New("interrupted")
 
-// call performs a call: it logs it, takes the configured time, and returns how to fail. do runs
-// with the lock of the cloud held and returns the text for the log.
+// call performs a call: it logs the call, waits for the configured time, and returns how the call
+// must fail. do runs with the lock of the cloud held and returns the text for the log.
 func (c *Cloud) call(
 	ctx context.Context, key string, wait time.Duration, do func(fail string, asked bool) string,
 ) error {
@@ -97,8 +97,8 @@ func (c *Cloud) Calls() []Call {
 	return out
 }
 
-// Log returns these calls as text, with a line for those that started at the same time. It lists
-// creations, updates and deletions, and calls of the given kinds.
+// Log returns the calls since the last use of Calls or Log as text. Calls that started at the same
+// time are on one line. It lists creations, updates and deletions, and calls of the given kinds.
 func (c *Cloud) Log(kinds ...string) string {
 	var b strings.Builder
 	var line []string
@@ -201,7 +201,7 @@ func (c *Cloud) newest(name string) (cty.Value, bool) {
 	return found, last > 0
 }
 
-// Faults returns the violations of the protocol by the engine: see the callers of fault.
+// Faults returns the engine's violations of the provider protocol; see the callers of fault.
 func (c *Cloud) Faults() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,7 +228,7 @@ func (c *Cloud) needToken(text, what string) {
 	}
 }
 
-// turnToken opens or closes a token.
+// turnToken opens a token if by is 1, and closes it if by is -1.
 func (c *Cloud) turnToken(name string, by int) {
 	c.mu.Lock()
 	if c.open == nil {

@@ -114,8 +114,8 @@ func describeChange(b *strings.Builder, c *plans.InstanceChange) {
 // Describe formats a state with a line for each object.
 func Describe(s *states.State) string { return describe(s, nil) }
 
-// describe is Describe with numbers for the keys of deposed objects, in the order in which they
-// occur.
+// describe is Describe, but it shows numbers instead of the random keys of deposed objects. The
+// keys are numbered in the order in which they occur.
 func describe(s *states.State, numbers map[addrs.DeposedKey]int) string {
 	var b strings.Builder
 	for _, r := range s.Sorted() {

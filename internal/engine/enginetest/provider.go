@@ -32,17 +32,19 @@ var Address = addrs.DefaultProvider("fake")
 //	tags   a map, rule { port }: blocks
 //	wait   milliseconds that create, update and delete take
 //
-// fake_unit is the same with its own identity, and takes over objects of fake_thing and of units of
-// other providers, whose identity is set when they are read. The data source fake_read reads the
-// newest object of a name, with its s as secret; fake_find does too, and returns an empty text if
-// there is none. The ephemeral fake_token has a value made from its name; with renew it must be
-// renewed once, immediately, which takes four times as long as other calls. The function echo
-// returns its argument. The provider stores private data with each object, and refuses to plan a
-// configured computed attribute.
+// The resource type fake_unit is like fake_thing, but has its own identity. Objects of fake_thing,
+// and units of other providers, can be moved to it; the identity of moved units is set when they
+// are read. The data source fake_read reads the newest object with a given name, and returns the
+// object's s as secret. The data source fake_find does the same, but returns an empty string if
+// there is no such object. The ephemeral resource fake_token has a value made from its name. If
+// renew is set, it must be renewed once, immediately, which takes four times as long as other
+// calls. The function echo returns its argument. The provider stores private data with each object,
+// and refuses to plan a computed attribute that is configured.
 //
-// The values of Cloud.Fail: "" is an error; "partial" an error with an object; "other" a result
-// that wasn't planned; "legacy" the same, excused; "unknown" an unknown result; "type" one of
-// another type; "nothing" no answer; "null" a null one; "deferred" a deferred one.
+// The values of Cloud.Fail select how a call fails: "" is an error; "partial" an error with an
+// object; "other" a result that wasn't planned; "legacy" the same, but allowed by the legacy type
+// system; "unknown" an unknown result; "type" a result of the wrong type; "nothing" a response
+// without a result; "null" a null result; and "deferred" a deferred response.
 type Provider struct {
 	Cloud *Cloud
 	Type  string // type of the provider: "fake", or another name
@@ -50,7 +52,7 @@ type Provider struct {
 	mu         sync.Mutex
 	configured bool
 	closed     bool
-	host       string // configured host
+	host       string // the host argument of the provider configuration
 }
 
 // work records a fault if the provider is called while it is unconfigured or closed, or with a
@@ -91,7 +93,7 @@ func (p *Provider) ValidateEphemeral(context.Context, string, cty.Value) tfdiags
 	return nil
 }
 
-// Configure implements providers.Interface. It is logged where it has a label.
+// Configure implements providers.Interface. The call is logged if the configuration has a label.
 func (p *Provider) Configure(ctx context.Context, v cty.Value) tfdiags.Diagnostics {
 	what := "configure " + textOf(v, "label")
 	if host := v.GetAttr("host"); !host.IsKnown() {
@@ -115,8 +117,8 @@ func (p *Provider) Configure(ctx context.Context, v cty.Value) tfdiags.Diagnosti
 	return nil
 }
 
-// UpgradeResourceState implements providers.Interface. Objects of older versions get "+" after
-// their v.
+// UpgradeResourceState implements providers.Interface. It appends "+" to the v of objects with an
+// older schema version.
 func (p *Provider) UpgradeResourceState(ctx context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
 	raw := req.JSON
 	p.Cloud.note(ctx, fmt.Sprintf("upgrade %s version %d", idOf(raw), req.Version))
@@ -128,7 +130,7 @@ func (p *Provider) UpgradeResourceState(ctx context.Context, req providers.Upgra
 		if v, ok := attrs["v"].(string); ok {
 			attrs["v"] = v + "+"
 		}
-		raw, _ = json.Marshal(attrs) // attrs come from JSON
+		raw, _ = json.Marshal(attrs) // can't fail, because attrs come from JSON
 	}
 	v, err := ctyjson.Unmarshal(raw, thing.ImpliedType())
 	return providers.UpgradeResponse{Value: v, Diagnostics: tfdiags.FromError(err)}
@@ -206,7 +208,7 @@ func (p *Provider) PlanResourceChange(ctx context.Context, req providers.PlanReq
 	return out
 }
 
-// given describes the input of a plan other than the configuration.
+// given describes the input of a plan request other than the configuration.
 func given(req providers.PlanRequest) string {
 	out := ""
 	if !req.Prior.IsNull() {
@@ -267,7 +269,7 @@ func (p *Provider) ApplyResourceChange(ctx context.Context, req providers.ApplyR
 	return a.out
 }
 
-// applying is one call of ApplyResourceChange.
+// applying holds the data of one call of ApplyResourceChange.
 type applying struct {
 	p       *Provider
 	req     providers.ApplyRequest
@@ -308,7 +310,7 @@ func (a *applying) do(fail string, asked bool) string {
 	return a.op + " " + id
 }
 
-// made returns the object that results from the plan.
+// made returns the object that results from applying the plan.
 func (a *applying) made(id string) cty.Value {
 	attrs := a.req.Planned.AsValueMap()
 	attrs["id"] = cty.StringVal(id)
@@ -319,7 +321,7 @@ func (a *applying) made(id string) cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// spoil returns a faulty response. The object is created nevertheless.
+// spoil makes the response faulty. The object is created nevertheless.
 func (a *applying) spoil(how string) {
 	switch how {
 	case "partial":

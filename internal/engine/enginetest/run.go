@@ -10,16 +10,16 @@ import (
 )
 
 // Delay is the duration of every call in a text session. Sessions run within testing/synctest,
-// where only waiting takes time: calls on one line of a log ran concurrently, and a line starts
-// when everything that it waited for had ended.
+// where only waiting takes time. Calls on one line of a log ran concurrently. The calls on the next
+// line started when the calls that they waited for had ended.
 const Delay = 10 * time.Millisecond
 
-// golden are the names of the sections that Run writes, in order.
+// golden holds the names of the sections that Run writes, in order.
 var golden = []string{"problems", "reads", "plan", "calls", "state", "again"}
 
 // Run executes an archive. Each section N.tf is a step that is planned and applied; the text "same"
-// means the files of the previous step. Sections N/FILE are more files of the step. These sections
-// apply before the step:
+// stands for the files of the previous step. Sections N/FILE are more files of the step. These
+// sections take effect before the step:
 //
 //	edit N      changes objects: lines "ID ATTR VALUE", "ID" to delete, "ID + V" to create one
 //	fail N      sets the calls that fail: lines "CALL NAME [HOW]", see Provider
@@ -27,9 +27,9 @@ var golden = []string{"problems", "reads", "plan", "calls", "state", "again"}
 //	schema N    sets the version of the resource types' schemas from this step on
 //	options N   sets options: lines -destroy, -target=…, see option
 //
-// The result has the same sections and the golden ones: "N problems", "N reads" (calls during the
-// plan, with -log), "N plan", "N calls", "N state", and "N again": what another normal plan would
-// change, which should be nothing.
+// The result has the same sections, followed by the golden ones: "N problems", "N reads" (calls
+// during the plan, with -log), "N plan", "N calls", "N state", and "N again". The last lists what
+// another normal plan would change, which should be nothing.
 func Run(ar *txtar.Archive, dir string) (*txtar.Archive, error) {
 	r := &run{s: NewSession(dir), in: map[string]string{}, out: &txtar.Archive{Comment: ar.Comment}}
 	r.s.Cloud.Delay = Delay
@@ -107,7 +107,7 @@ func (r *run) edit(text string) {
 	}
 }
 
-// ways are the ways in which calls can fail other than with a plain error; see Provider.
+// ways lists how calls can fail other than with a plain error; see Provider.
 var ways = []string{"partial", "other", "legacy", "unknown", "type", "nothing", "null", "deferred"}
 
 func (r *run) setFailures(text string) {

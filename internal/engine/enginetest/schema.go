@@ -62,7 +62,8 @@ var functions = map[string]*providers.Function{
 	"echo": {Params: []providers.FunctionParam{{Name: "text", Type: cty.String}}, Return: cty.String},
 }
 
-// schemas returns the schemas of a provider; version is that of its resource types and identities.
+// schemas returns the schemas of a provider. version is the version of its resource types and
+// identities.
 func schemas(typ string, version int64) *providers.Schema {
 	return &providers.Schema{
 		Provider: config,

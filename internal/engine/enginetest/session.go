@@ -22,18 +22,18 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Session is a cloud with a state. Configurations are applied to it one after the other.
+// Session is a cloud with a state. Configurations are applied to the session one after the other.
 type Session struct {
 	Cloud *Cloud
 	State *states.State
 	// Stop ends the next operations early when it is closed.
 	Stop    chan struct{}
 	dir     string
-	abort   context.CancelFunc       // of the current operation
-	deposed map[addrs.DeposedKey]int // numbers for the keys, which are random
-	past    map[string]pastState     // after each step of a run, by its name
-	created map[string]int           // the last step that created each object, by its ID
-	deleted map[string]int           // the last step that deleted it
+	abort   context.CancelFunc       // abandons the current operation
+	deposed map[addrs.DeposedKey]int // numbers to show instead of the random keys
+	past    map[string]pastState     // the state after each step, by the step's name
+	created map[string]int           // the last step that created each object, by the object's ID
+	deleted map[string]int           // the last step that deleted each object, by the object's ID
 }
 
 // pastState is the state after a step. Steps are counted from 1.
@@ -56,7 +56,7 @@ func (s *Session) remember(name, calls string) {
 	}
 }
 
-// against returns the state after a step as one to bring back.
+// against returns the state after a step in the form in which a plan can restore it.
 func (s *Session) against(name string) *engine.Past {
 	then := s.past[name]
 	since := func(in *states.State, steps map[string]int) map[addrs.AbsInstance]bool {
@@ -152,10 +152,10 @@ type Step struct {
 	Workers   int // parallelism; 0 is the default
 	Again     bool
 	Interrupt func() // called before the apply
-	Against   string // the step after which the state was as the plan is to bring it back
+	Against   string // the step whose resulting state the plan must restore; "" for none
 }
 
-// Result is the result of a step as text.
+// Result holds the results of a step as text.
 type Result struct{ Problems, Reads, Plan, Calls, State, Again string }
 
 // Do plans and applies a configuration and describes the results.
