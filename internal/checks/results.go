@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Status is the result of a condition, an object or a whole block. Larger values are worse.
+// Status is the result of a condition, of an object or of a whole block. Larger values are worse.
 type Status uint8
 
 const (
 	Pass    Status = iota + 1
-	Unknown        // not evaluated yet, or depends on unknown values
+	Unknown        // not decided, or not decided yet
 	Fail
 	Error // the condition could not be evaluated
 )
@@ -21,7 +21,7 @@ func (s Status) String() string {
 	return [...]string{"unknown", "pass", "unknown", "fail", "error"}[s]
 }
 
-// ParseStatus parses the name of a status in a state file. Other words are Unknown.
+// ParseStatus parses the name of a status in a state file. It returns Unknown for all other words.
 func ParseStatus(word string) Status {
 	for s := Pass; s <= Error; s++ {
 		if s.String() == word {
@@ -41,7 +41,7 @@ const (
 	KindVariable Kind = "var"
 )
 
-// Results holds the results of one run, grouped by block. The zero value is empty and ready to use.
+// Results holds the results of one run, by block. The zero value is empty and ready to use.
 type Results struct{ blocks map[string]*Block }
 
 // Block is one checked block of the configuration.
@@ -56,10 +56,10 @@ type Block struct {
 type Object struct {
 	Addr     string // absolute address
 	Status   Status
-	Messages []string // messages of failed conditions
+	Messages []string // error messages of the conditions that failed
 }
 
-// Declare adds a block and returns it. A declared block is listed even if it has no objects.
+// Declare adds a block and returns it. The block is listed even if it has no objects.
 func (r *Results) Declare(kind Kind, config string) *Block {
 	key := string(kind) + " " + config
 	b := r.blocks[key]
@@ -73,7 +73,7 @@ func (r *Results) Declare(kind Kind, config string) *Block {
 	return b
 }
 
-// Block returns the results of one block, or nil.
+// Block returns the results of one block, or nil if there are none.
 func (r *Results) Block(kind Kind, config string) *Block {
 	if r == nil {
 		return nil
@@ -81,7 +81,7 @@ func (r *Results) Block(kind Kind, config string) *Block {
 	return r.blocks[string(kind)+" "+config]
 }
 
-// Object returns the result of one object, or nil.
+// Object returns the result of one object, or nil if there is none.
 func (r *Results) Object(kind Kind, config, object string) *Object {
 	if r == nil || r.blocks[string(kind)+" "+config] == nil {
 		return nil
@@ -95,7 +95,7 @@ func (b *Block) Set(addr string, status Status, messages []string) {
 	b.Summarize()
 }
 
-// Summarize sets the block's status to the worst of its objects, or Pass without objects.
+// Summarize sets the block's status to the worst status of its objects, or to Pass if it has none.
 func (b *Block) Summarize() {
 	b.Status = Pass
 	for _, o := range b.Objects {

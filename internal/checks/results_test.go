@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSummaries checks that a block has the worst status of its objects, is unknown before
-// evaluation, and passes without objects.
+// TestSummaries checks that a block has the worst status of its objects. Before evaluation, its
+// status is Unknown. Without objects, it is Pass.
 func TestSummaries(t *testing.T) {
 	var results Results
 	block := results.Declare(KindResource, "lab_object.a")
@@ -42,8 +42,8 @@ func TestStatusWords(t *testing.T) {
 	}
 }
 
-// TestOrder checks that blocks are sorted by kind and address, and their objects by address, as in
-// state files.
+// TestOrder checks that blocks are listed by kind and address and their objects by address, in the
+// same order as in state files.
 func TestOrder(t *testing.T) {
 	var results Results
 	results.Declare(KindVariable, "var.size")
@@ -66,8 +66,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestLookup checks that undeclared blocks and objects are not found, even in nil results, and that
-// blocks of different kinds with the same address are distinct.
+// TestLookup checks that blocks and objects that were not declared are not found, even in nil
+// results, and that equal addresses of different kinds are different blocks.
 func TestLookup(t *testing.T) {
 	var results Results
 	results.Declare(KindOutput, "output.id").Set("output.id", Error, nil)

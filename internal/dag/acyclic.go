@@ -10,9 +10,9 @@ func (g *Graph) Acyclic() bool {
 	})
 }
 
-// Acyclic reports whether a graph with n vertices has no cycle. It is for graphs that are not a
-// Graph. need returns the dependency with the number i of a vertex, counted from 0, or false if the
-// vertex has no more of them.
+// Acyclic reports whether a graph with n vertices has no cycle. It is for graphs that are not
+// stored as a Graph. need returns dependency number i of a vertex, counted from 0, or false if the
+// vertex has no more dependencies.
 func Acyclic(n int, need func(id ID, i int) (ID, bool)) bool {
 	const (
 		onPath = iota + 1

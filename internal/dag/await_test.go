@@ -8,18 +8,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAwait checks that visits which wait for further vertices continue after those, that they never
-// wait for each other in a circle, and that everything else is visited as without them.
+// TestAwait checks that visits that wait for further vertices continue after these vertices, that
+// visits never wait for each other in a cycle, and that everything else is visited in the same way
+// as without Await.
 func TestAwait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := randomDAG(t)
 		fails := rapid.SliceOfN(rapid.IntRange(0, 9), g.Len(), g.Len()).Draw(t, "fails")
 		awaits := rapid.SliceOfN(rapid.IntRange(-g.Len(), g.Len()-1), g.Len(), g.Len()).Draw(t, "awaits")
 		w := NewWalker(g)
-		var mu sync.Mutex // guards the following
+		var mu sync.Mutex // guards the variables below
 		visits := make([]int, g.Len())
 		over := make([]bool, g.Len())
-		order := g.Clone() // plus an edge from each visit to the vertex that it awaits
+		order := g.Clone() // the graph plus an edge from each visit to the vertex that it awaits
 		outcome := w.Walk(context.Background(), rapid.IntRange(1, 4).Draw(t, "workers"), func(id ID) bool {
 			mu.Lock()
 			defer mu.Unlock()

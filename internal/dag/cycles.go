@@ -2,8 +2,9 @@ package dag
 
 import "slices"
 
-// Cycles returns one cycle of each strongly connected component that has one: every vertex depends
-// on the next, and the last on the first. It is Tarjan's algorithm without recursion.
+// Cycles returns one cycle from each strongly connected component that has a cycle. Every vertex in
+// it depends on the next, and the last depends on the first. It uses Tarjan's algorithm without
+// recursion.
 func (g *Graph) Cycles() [][]ID {
 	t := tarjan{g: g, index: make([]int32, g.Len()), low: make([]int32, g.Len()), onStack: make([]bool, g.Len())}
 	for id := range g.needs {
@@ -117,8 +118,8 @@ func (g *Graph) Cyclic() []bool {
 	return ahead
 }
 
-// unordered returns, by ID, the vertices that have no topological order: those on a cycle and their
-// dependents.
+// unordered returns, by ID, the vertices that have no place in a topological order: vertices on a
+// cycle and their direct and indirect dependents.
 func unordered(needs, dependents [][]ID) []bool {
 	left := make([]bool, len(needs))
 	pending := make([]int, len(needs))

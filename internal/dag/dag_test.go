@@ -75,12 +75,12 @@ func TestWalkRespectsEveryEdge(t *testing.T) {
 	})
 }
 
-// TestHold checks that held vertices are visited after their release, and everything else as
-// without holds, although other work releases them.
+// TestHold checks that held vertices are visited after their release, and that holds that other
+// goroutines release don't change how everything else is visited.
 func TestHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := randomDAG(t)
-		holds := rapid.SliceOfN(rapid.IntRange(0, 3), g.Len(), g.Len()).Draw(t, "holds") // of one dependent
+		holds := rapid.SliceOfN(rapid.IntRange(0, 3), g.Len(), g.Len()).Draw(t, "holds") // number of dependents that the visit of each vertex holds
 		fails := rapid.SliceOfN(rapid.IntRange(0, 9), g.Len(), g.Len()).Draw(t, "fails")
 		dependents := g.Dependents()
 		w := NewWalker(g)
@@ -231,8 +231,8 @@ func TestCyclic(t *testing.T) {
 	})
 }
 
-// TestLowestFirst checks that a walk takes the lowest vertex that is ready, so that it follows the
-// order of the vertices where these allow it.
+// TestLowestFirst checks that a walk always takes the lowest vertex that is ready. So it visits
+// vertices in the order of their IDs if the dependencies allow it.
 func TestLowestFirst(t *testing.T) {
 	var g Graph
 	for range 8 {
@@ -295,7 +295,8 @@ func BenchmarkWalk(b *testing.B) {
 	}
 }
 
-// TestReachable checks that values are visited once, also on cycles, and that a search may end.
+// TestReachable checks that each value is visited only once, even on cycles, and that a search can
+// be stopped early.
 func TestReachable(t *testing.T) {
 	next := map[string][]string{"a": {"b", "c"}, "b": {"d", "a"}, "c": {"d"}, "e": {"a"}}
 	follow := func(v string) []string { return next[v] }
@@ -310,7 +311,7 @@ func TestReachable(t *testing.T) {
 	}
 }
 
-// TestReachThrough checks that only vertices which may be entered are reached.
+// TestReachThrough checks that a search reaches only vertices that it may enter.
 func TestReachThrough(t *testing.T) {
 	g := &Graph{}
 	for range 5 {

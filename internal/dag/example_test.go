@@ -19,7 +19,7 @@ func ExampleWalker_Walk() {
 
 	outcomes := dag.NewWalker(&g).Walk(context.Background(), 4, func(id dag.ID) bool {
 		fmt.Println("visiting", names[id])
-		return names[id] != "server" // which fails
+		return names[id] != "server" // the visit of the server fails
 	})
 	fmt.Println(outcomes[0] == dag.Done, outcomes[1] == dag.Failed, outcomes[2] == dag.Skipped)
 	// Output:

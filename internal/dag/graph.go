@@ -11,7 +11,7 @@ type ID int32
 // Graph is a directed graph. Edges point from a vertex to its dependencies.
 type Graph struct {
 	needs [][]ID
-	edges int // including repeated ones
+	edges int // number of edges, including repeated ones
 }
 
 // Add adds a vertex and returns its ID.
@@ -82,7 +82,7 @@ func (g *Graph) Dependents() [][]ID {
 }
 
 // Order returns the vertices in topological order, dependencies first. It returns false if the
-// graph has a cycle; the order then lacks the vertices on a cycle and their dependents.
+// graph has a cycle. The order then lacks the vertices on a cycle and their dependents.
 func (g *Graph) Order() (order []ID, ok bool) {
 	pending := make([]int32, g.Len())
 	order = make([]ID, 0, g.Len())
@@ -104,7 +104,8 @@ func (g *Graph) Order() (order []ID, ok bool) {
 	return order, len(order) == g.Len()
 }
 
-// Reach returns, by ID, the given vertices and all their direct and indirect dependencies.
+// Reach returns, by ID, whether a vertex is one of the given vertices or one of their direct or
+// indirect dependencies.
 func (g *Graph) Reach(from ...ID) []bool {
 	return ReachIn(g.needs, from...)
 }
@@ -132,14 +133,15 @@ func (g *Graph) ReachThrough(enter func(ID) bool, from ...ID) []bool {
 	return seen
 }
 
-// ReachIn is like Reach for an adjacency list, such as the result of Dependents.
+// ReachIn is like Reach, but for an adjacency list, such as the result of Dependents.
 func ReachIn(adjacent [][]ID, from ...ID) []bool {
 	g := Graph{needs: adjacent}
 	return g.ReachThrough(func(ID) bool { return true }, from...)
 }
 
-// Reachable returns an iterator over the given values and all that next leads to from there, each
-// once. It is for graphs that are not a Graph, and for searches that end early.
+// Reachable returns an iterator over the given values and all values that can be reached from them
+// by following next. Each value occurs once. It is for graphs that are not stored as a Graph, and
+// for searches that end early.
 func Reachable[T comparable](from []T, next func(T) []T) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		seen := make(map[T]bool, len(from))

@@ -2,14 +2,14 @@ package dag
 
 import "slices"
 
-// TransitiveReduction returns the graph without the edges that longer paths imply, for drawing. The
-// graph must not have a cycle.
+// TransitiveReduction returns the graph without the edges that longer paths imply. It is for
+// drawing. The graph must not have a cycle.
 //
-// An edge to a vertex is implied if another dependency reaches that vertex. A vertex that many
-// others depend on, such as a provider, is usually found among the dependencies of the
-// dependencies. Otherwise paths are followed back up to the earliest dependency that is still
-// undecided. So usually only near vertices are visited, except in graphs with edges that skip most
-// of the graph.
+// An edge to a vertex is implied if another dependency reaches that vertex. If many vertices depend
+// on a vertex, such as a provider, it is usually found among the dependencies of the dependencies.
+// Otherwise paths are followed back up to the earliest dependency that is still undecided. So
+// usually only nearby vertices are visited, except in graphs with edges that skip most of the
+// graph.
 func (g *Graph) TransitiveReduction() *Graph {
 	out := &Graph{needs: make([][]ID, g.Len())}
 	order, _ := g.Order()
@@ -35,7 +35,7 @@ type reduction struct {
 
 func (r *reduction) reduce(from ID) {
 	needs := slices.Clone(r.g.needs[from])
-	// In descending rank, so that earlier vertices may imply later ones.
+	// The order is by descending rank, so that earlier vertices may imply later ones.
 	slices.SortFunc(needs, func(a, b ID) int { return int(r.rank[b] - r.rank[a]) })
 	mark := int32(from) + 1
 	last := len(needs)
@@ -43,7 +43,7 @@ func (r *reduction) reduce(from ID) {
 		if r.implied[to] == mark {
 			continue
 		}
-		r.implied[to] = mark // for repeated edges
+		r.implied[to] = mark // marked so that repeated edges are left out
 		r.out.Connect(from, to)
 		for _, next := range r.g.needs[to] {
 			r.implied[next] = mark
@@ -58,7 +58,8 @@ func (r *reduction) reduce(from ID) {
 	}
 }
 
-// follow marks the vertices reachable from a vertex, down to the rank low.
+// follow marks the vertices that can be reached from a vertex. It stops at vertices with a rank
+// below low.
 func (r *reduction) follow(from ID, mark, low int32) {
 	r.todo = append(r.todo[:0], from)
 	for len(r.todo) > 0 {

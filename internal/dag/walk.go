@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Outcome is the result of a vertex.
+// Outcome is the result of visiting a vertex.
 type Outcome uint8
 
 const (
@@ -18,29 +18,30 @@ const (
 
 // Walker is one walk over a graph.
 type Walker struct {
-	// LowestFirst, set before the walk, visits the vertex with the lowest ID first of those that are
-	// ready, so that visits follow the order in which the vertices were added as far as possible.
+	// LowestFirst must be set before the walk. If it is true, the vertex with the lowest ID is
+	// visited first among the vertices that are ready. So the visits follow the order in which the
+	// vertices were added, as far as possible.
 	LowestFirst bool
 
 	needs      [][]ID
 	dependents [][]ID
 	visit      func(ID) bool
-	stopped    func() bool // no further vertex is visited
+	stopped    func() bool // reports whether the walk ends without visiting further vertices
 	workers    sync.WaitGroup
 
 	mu      sync.Mutex // guards everything below
 	wake    sync.Cond
-	ready   []ID    // a heap with LowestFirst, else a stack
-	pending []int32 // dependencies and holds that a vertex waits for; ended if nothing remains to be done for it
-	blocked []bool  // a dependency did not succeed
+	ready   []ID    // a heap if LowestFirst is true, otherwise a stack
+	pending []int32 // dependencies and holds that a vertex still waits for; ended once its outcome is decided
+	blocked []bool  // whether a dependency did not succeed
 	outcome []Outcome
 	running int
-	held    int         // calls of Hold that are not released
-	awaits  map[ID][]ID // what running visits wait or have waited for; see Await
-	surplus int         // workers that must end
+	held    int         // calls to Hold that are not released yet
+	awaits  map[ID][]ID // vertices that running visits are waiting for, or have waited for; see Await
+	surplus int         // number of workers that must end
 }
 
-const ended = -1 // in Walker.pending
+const ended = -1 // value in Walker.pending
 
 // NewWalker returns a walk over a graph, which must have no cycle and must not change afterwards.
 func NewWalker(g *Graph) *Walker {
@@ -72,7 +73,7 @@ func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []O
 		}
 	}
 	if !w.LowestFirst { // sorted IDs are a heap
-		slices.Reverse(w.ready) // vertices are popped from the end
+		slices.Reverse(w.ready) // because vertices are popped from the end
 	}
 	stop := context.AfterFunc(ctx, func() {
 		w.mu.Lock() // so that no worker is between checking ctx and waiting
@@ -88,8 +89,8 @@ func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []O
 	return w.outcome
 }
 
-// Await makes the running visit of the vertex visited wait until the vertex on is finished, and
-// returns the outcome of on. Meanwhile another worker runs. If on itself waits for visited, Await
+// Await blocks the running visit of the vertex visited until the vertex on is finished, and returns
+// the outcome of on. Another worker runs in the meantime. If on itself waits for visited, Await
 // returns false without waiting. If the walk is stopped first, the outcome is Skipped.
 func (w *Walker) Await(visited, on ID) (Outcome, bool) {
 	w.mu.Lock()
@@ -126,8 +127,9 @@ func (w *Walker) waitsFor(id, other ID) bool {
 	return false
 }
 
-// Hold makes a vertex wait until release is called, in addition to its dependencies. It must be
-// called during the visit of one of them. Release must be called once.
+// Hold makes a vertex wait until release is called, in addition to waiting for its dependencies.
+// Hold must be called during the visit of one of these dependencies. The function release must be
+// called once.
 func (w *Walker) Hold(id ID) (release func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -145,7 +147,7 @@ func (w *Walker) Hold(id ID) (release func()) {
 	}
 }
 
-// push makes a vertex ready. The caller must hold the lock, as for pop.
+// push makes a vertex ready. The caller must hold the lock.
 func (w *Walker) push(id ID) {
 	if w.LowestFirst {
 		heap.Push((*lowest)(&w.ready), id)
@@ -154,7 +156,7 @@ func (w *Walker) push(id ID) {
 	w.ready = append(w.ready, id)
 }
 
-// pop returns the ready vertex to visit next.
+// pop returns the ready vertex to visit next. The caller must hold the lock.
 func (w *Walker) pop() ID {
 	if w.LowestFirst {
 		return heap.Pop((*lowest)(&w.ready)).(ID)
@@ -212,7 +214,7 @@ func (w *Walker) next() (ID, bool) {
 		}
 		if w.surplus > 0 {
 			w.surplus--
-			w.wake.Broadcast() // another worker goes on
+			w.wake.Broadcast() // the worker ends, so another one must continue
 			return 0, false
 		}
 		if len(w.ready) == 0 || w.stopped() {

@@ -19,7 +19,7 @@ import (
 // Block is a resource block to generate for an object.
 type Block struct {
 	Addr     addrs.Resource
-	Provider string // local name and alias of the provider configuration; "" for the default one
+	Provider string // local name and alias of the provider configuration; "" for the default configuration
 	Schema   *configschema.Block
 	Value    cty.Value // unmarked
 	ID       string    // import ID; "" if the object was imported by identity
@@ -34,9 +34,9 @@ func (b *Block) Header() string {
 	return header
 }
 
-// Text returns the block with all arguments that can be set. Strings that are keys of refs are
-// replaced by those expressions. Sensitive arguments are null; their paths are returned, and the
-// block ignores changes of them.
+// Text returns the block with all arguments that can be set. A string that is a key of refs is
+// replaced by the expression that refs holds for it. Sensitive arguments are null. Text returns
+// their paths, and the block has ignore_changes for them.
 func (b *Block) Text(refs map[string]string) (text string, ignored []string) {
 	w := &writer{refs: refs}
 	fmt.Fprintf(&w.b, "resource %q %q {\n", b.Addr.Type, b.Addr.Name)
@@ -55,12 +55,13 @@ func (b *Block) Text(refs map[string]string) (text string, ignored []string) {
 // writer writes the content of one block.
 type writer struct {
 	b       strings.Builder
-	refs    map[string]string // expressions by the strings that they replace
+	refs    map[string]string // by string: the expression that replaces it
 	ignored []string          // paths of sensitive values, which are not written
-	sets    int               // depth of sets around the current value; no path leads into a set
+	sets    int               // number of sets around the current value; no path leads into a set
 }
 
-// body writes attributes and nested blocks. at is the path of the body: "", or ending with a dot.
+// body writes attributes and nested blocks. at is the path of the body, which is "" or ends with a
+// dot.
 func (w *writer) body(schema *configschema.Block, v cty.Value, at string) {
 	w.attrs(schema.Attributes, v, at)
 	for _, name := range slices.Sorted(maps.Keys(schema.BlockTypes)) {
@@ -92,7 +93,7 @@ func (w *writer) body(schema *configschema.Block, v cty.Value, at string) {
 	}
 }
 
-// elementPath returns the path of an element's content; elements of a set have the path of the set.
+// elementPath returns the path of an element's content. Elements of a set have the path of the set.
 func elementPath(at string, nesting configschema.NestingMode, key cty.Value) string {
 	if nesting == configschema.NestingSet {
 		return at
@@ -106,9 +107,9 @@ func (w *writer) block(name, label string, schema *configschema.Block, v cty.Val
 	w.b.WriteString("}\n")
 }
 
-// attrs writes the attributes that can be set. It leaves out deprecated ones if nothing is lost,
-// and the id, which users do not set even if a legacy SDK declares it as optional. Sensitive and
-// write-only values are left for the user to fill in.
+// attrs writes the attributes that can be set. It leaves out deprecated attributes if no
+// information is lost. It also leaves out the id, which users do not set even if a legacy SDK
+// declares it as optional. Sensitive and write-only values are left for the user to fill in.
 func (w *writer) attrs(attrs map[string]*configschema.Attribute, v cty.Value, at string) {
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		attr, value := attrs[name], v.GetAttr(name)
@@ -185,7 +186,7 @@ func (w *writer) attr(attr *configschema.Attribute, v cty.Value, at string) {
 	}
 }
 
-// keyText returns a key of a map or object as it is written.
+// keyText returns a key of a map or object in the form in which it is written in configuration.
 func keyText(key string) string {
 	if hclsyntax.ValidIdentifier(key) {
 		return key
@@ -193,7 +194,7 @@ func keyText(key string) string {
 	return string(hclwrite.TokensForValue(cty.StringVal(key)).Bytes())
 }
 
-// value returns a value as it is written.
+// value returns the configuration text of a value.
 func (w *writer) value(v cty.Value) []byte {
 	if len(w.refs) > 0 {
 		return w.tokens(v).Bytes()
@@ -201,7 +202,7 @@ func (w *writer) value(v cty.Value) []byte {
 	return literal(v).Bytes()
 }
 
-// tokens returns a value in which strings may be replaced by references.
+// tokens returns the configuration tokens of a value. Strings in it may be replaced by references.
 func (w *writer) tokens(v cty.Value) hclwrite.Tokens {
 	ty := v.Type()
 	switch {
@@ -228,8 +229,8 @@ func (w *writer) tokens(v cty.Value) hclwrite.Tokens {
 	return literal(v)
 }
 
-// literal returns a value as an expression. A string that holds a JSON document becomes a call of
-// jsonencode, which is easier to read.
+// literal returns a value as an expression. A string that contains a JSON document becomes a call
+// to jsonencode, which is easier to read.
 func literal(v cty.Value) hclwrite.Tokens {
 	if v.Type() == cty.String && !v.IsNull() && v.IsKnown() {
 		text := strings.TrimSpace(v.AsString())

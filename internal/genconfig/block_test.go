@@ -17,7 +17,8 @@ func TestGeneratedAttributes(t *testing.T) {
 		"id":       text(configschema.Attribute{Optional: true, Computed: true}),
 		"computed": text(configschema.Attribute{Computed: true}),
 		"set":      text(configschema.Attribute{Optional: true}),
-		// The provider returns the first one in any case. It would reset the second one.
+		// The provider returns old_computed even if it is not configured. Without old_set in the
+		// configuration, the provider would reset it.
 		"old_computed": text(configschema.Attribute{Optional: true, Computed: true, Deprecated: true}),
 		"old_set":      text(configschema.Attribute{Optional: true, Deprecated: true}),
 		"old_unset":    text(configschema.Attribute{Optional: true, Deprecated: true}),

@@ -9,15 +9,15 @@ import (
 	"tofu/internal/dag"
 )
 
-// Imported is an object that is imported.
+// Imported is an imported object.
 type Imported struct {
 	Addr  addrs.AbsInstance
 	Value cty.Value // unmarked
 }
 
 // References returns, for each generated block, the expressions that refer to other imported
-// objects, by the IDs that they replace. IDs that several objects have stay literal, and so do
-// those by which blocks would refer to each other in a cycle.
+// objects, by the IDs that they replace. An ID is not replaced if several objects have it, or if
+// the references would form a cycle between blocks.
 func References(blocks map[addrs.AbsInstance]*Block, imported []Imported) map[addrs.AbsInstance]map[string]string {
 	byID := objectsByID(imported)
 	var graph dag.Graph
@@ -49,7 +49,8 @@ func References(blocks map[addrs.AbsInstance]*Block, imported []Imported) map[ad
 	return refs
 }
 
-// objectsByID returns the objects of the root module by ID, without IDs that occur more than once.
+// objectsByID returns the objects of the root module by ID. It leaves out IDs that occur more than
+// once.
 func objectsByID(imported []Imported) map[string]addrs.AbsInstance {
 	byID, twice := map[string]addrs.AbsInstance{}, map[string]bool{"": true}
 	for _, o := range imported {
@@ -65,7 +66,7 @@ func objectsByID(imported []Imported) map[string]addrs.AbsInstance {
 	return byID
 }
 
-// ID returns the attribute id of an unmarked object; it reports false if the object has none.
+// ID returns the attribute id of an unmarked object. It returns false if the object has none.
 func ID(v cty.Value) (string, bool) {
 	if v.IsNull() || !v.IsKnown() || !v.Type().HasAttribute("id") {
 		return "", false

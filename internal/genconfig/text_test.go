@@ -11,8 +11,8 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// TestText checks the blocks that are generated for values of each kind. The arguments of the block
-// are the members of the value.
+// TestText checks the blocks that are generated for values of each kind. The members of each value
+// become the arguments of its block.
 func TestText(t *testing.T) {
 	attributes := map[string]*configschema.Attribute{
 		"port": {Type: cty.Number, Optional: true},
@@ -32,7 +32,7 @@ func TestText(t *testing.T) {
 	for name, test := range map[string]struct {
 		schema *configschema.Block
 		value  cty.Value
-		want   string // without the first and the last line of the block
+		want   string // expected text, without the first and the last line of the block
 	}{
 		"text":   {attr(cty.String), cty.StringVal("a\"${b}\nc"), `x = "a\"$${b}\nc"`},
 		"number": {attr(cty.Number), cty.MustParseNumberVal("1.50"), "x = 1.5"},
@@ -79,7 +79,7 @@ func TestText(t *testing.T) {
 // TestReferences checks which IDs become references. Objects are written as "name=id other".
 func TestReferences(t *testing.T) {
 	for name, test := range map[string]struct {
-		objects []string // imported; those that begin with "-" have a block already
+		objects []string // imported objects; an object whose name begins with "-" already has a block
 		want    string
 	}{
 		"reference":         {[]string{"a=1 2", "b=2"}, "a: 2 is lab_host.b.id"},

@@ -9,18 +9,19 @@ import (
 	"tofu/internal/states"
 )
 
-// mover applies statements to a state. Its tree of module instances finds the objects that a
-// statement means without searching the whole state.
+// mover applies statements to a state. It has a tree of module instances, so that it finds the
+// objects of a statement without searching the whole state.
 type mover struct {
 	state          *states.State
 	results        *Results
 	cfg            *configs.Config
 	root           *stateModule
 	explicit       map[endKey][]*endpoint       // endpoints of explicit statements, by resource or module
-	explicitWithin map[addrs.Module][]*endpoint // the same, by each module that contains them
+	explicitWithin map[addrs.Module][]*endpoint // the same endpoints, by each module that contains them
 }
 
-// stateModule is a module instance that has objects in the state, or contains one that has.
+// stateModule is a module instance that has objects in the state, or contains a module instance
+// that has some.
 type stateModule struct {
 	addr      addrs.ModuleInstance
 	key       addrs.InstanceKey
@@ -121,7 +122,7 @@ func (m *mover) apply(st *statement) {
 	}
 }
 
-// match appends the module instances that steps lead to, sorted.
+// match appends the module instances that the steps lead to, sorted.
 func (p *stateModule) match(steps []endStep, out []*stateModule) []*stateModule {
 	if len(steps) == 0 {
 		return append(out, p)
@@ -139,7 +140,7 @@ func (p *stateModule) match(steps []endStep, out []*stateModule) []*stateModule 
 	return out
 }
 
-// all appends the resources of a module instance and of those within it, sorted.
+// all appends the resources in a module instance and in the module instances within it, sorted.
 func (p *stateModule) all(out []addrs.AbsResource) []addrs.AbsResource {
 	for _, r := range slices.SortedFunc(maps.Keys(p.resources), addrs.Resource.Compare) {
 		out = append(out, r.InInstance(p.addr))
@@ -152,8 +153,8 @@ func (p *stateModule) all(out []addrs.AbsResource) []addrs.AbsResource {
 	return out
 }
 
-// target returns the module instance that the statement moves the content of p to. It reports false
-// if the statement does not apply to p.
+// target returns the module instance to which the statement moves the content of p. It returns
+// false if the statement does not apply to p.
 func (st *statement) target(p *stateModule) (to addrs.ModuleInstance, ok bool) {
 	at := p.addr.Steps()
 	for i, s := range st.to.steps {
@@ -162,7 +163,7 @@ func (st *statement) target(p *stateModule) (to addrs.ModuleInstance, ok bool) {
 		case i < st.depth:
 			key = at[i].Key
 		case s.anyKey && st.from.isModule() && st.from.last().anyKey:
-			key = p.key // a whole call moves to a whole call
+			key = p.key // moving a whole call keeps the keys of its instances
 		}
 		to = to.Child(s.name, key)
 	}
@@ -247,9 +248,9 @@ func exactly(m addrs.ModuleInstance) []endStep {
 	return out
 }
 
-// noteSource records where an object came from while its type there differs, or the provider of the
-// resource there. A move between instances of one resource does not change the provider: its
-// objects are adopted as they are.
+// noteSource records the former address of an object if its new resource has another type or
+// provider. A move between instances of one resource does not count as a change of provider: the
+// object is adopted as it is.
 func (m *mover) noteSource(from, to addrs.AbsInstance, provider, target addrs.AbsProviderConfig) {
 	source := m.results.sources[from]
 	delete(m.results.sources, from)
@@ -262,8 +263,8 @@ func (m *mover) noteSource(from, to addrs.AbsInstance, provider, target addrs.Ab
 	}
 }
 
-// targetProvider returns the provider configuration for an object's new address. It stays the same
-// unless the new resource belongs to another provider.
+// targetProvider returns the provider configuration for an object's new address. This is the
+// object's old configuration, unless the new resource uses another provider.
 func (m *mover) targetProvider(to addrs.AbsInstance, had addrs.AbsProviderConfig) addrs.AbsProviderConfig {
 	c := m.cfg.Descendant(to.Module.Module())
 	if c == nil {

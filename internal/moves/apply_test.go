@@ -13,8 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestApply checks where moved blocks and implied moves take the objects of a state. A state is a
-// list of addresses; each object has the address that it had before as its ID.
+// TestApply checks where moved blocks and implied moves take the objects of a state. Each state is
+// written as a list of addresses. The ID of each object is its original address.
 func TestApply(t *testing.T) {
 	const moved = "moved {\n  from = a.x\n  to   = a.y\n}\n"
 	for name, test := range map[string]struct{ config, before, want, warning string }{
@@ -100,7 +100,7 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// load loads a root module that may call the module in the directory m, which has a.x and a.y.
+// load loads a root module. It may call the module in the directory m, which declares a.x and a.y.
 func load(t *testing.T, config string) *configs.Config {
 	t.Helper()
 	dir := t.TempDir()
@@ -131,7 +131,7 @@ func instances(t *testing.T, list string) *states.State {
 	return st
 }
 
-// listed returns the instances of a state with the addresses that their objects had at first.
+// listed returns the instances of a state, each with the original address of its object.
 func listed(st *states.State) string {
 	var out []string
 	for _, r := range st.Sorted() {

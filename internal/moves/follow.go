@@ -9,10 +9,11 @@ import (
 // Outputs and deposed objects are left out.
 type Followed struct {
 	State *states.State
-	// From is the address in the earlier state of each object that has moved, by its later address.
+	// From holds, by the later address of each object that has moved, its address in the earlier
+	// state.
 	From map[addrs.AbsInstance]addrs.AbsInstance
-	// Displaced are the addresses of objects that are not in the later state, where another object of
-	// the earlier state is at their address.
+	// Displaced holds the addresses of objects that are no longer in the later state, and whose
+	// address now has another object of the earlier state.
 	Displaced []addrs.AbsInstance
 }
 
@@ -21,7 +22,7 @@ type Followed struct {
 func Follow(past, present *states.State) *Followed {
 	before, now := identities(past), identities(present)
 	out := &Followed{State: states.New(), From: map[addrs.AbsInstance]addrs.AbsInstance{}}
-	var absent []addrs.AbsInstance // not known to be in the later state
+	var absent []addrs.AbsInstance // instances whose objects are not known to be in the later state
 	for r := range past.Resources() {
 		for key, inst := range r.Instances {
 			if inst.Current == nil {
@@ -55,7 +56,8 @@ func Follow(past, present *states.State) *Followed {
 	return out
 }
 
-// set adds the object at the address from of the earlier state, at its later address to.
+// set adds the object that has the address from in the earlier state and the address to in the
+// later state.
 func (f *Followed) set(past *states.State, from, to addrs.AbsInstance) {
 	r := past.Resource(from.Abs())
 	inst := r.Instances[from.Key]
@@ -65,7 +67,8 @@ func (f *Followed) set(past *states.State, from, to addrs.AbsInstance) {
 	}
 }
 
-// holders are the instances that have an identity: the last one found, and how many there are.
+// holders describes the instances that have the same identity: the last one found, and their
+// number.
 type holders struct {
 	Addr  addrs.AbsInstance
 	count int
@@ -87,7 +90,7 @@ func identities(st *states.State) map[states.ObjectIdentity]holders {
 	return out
 }
 
-// holds reports whether the current object at an address has an identity.
+// holds reports whether the current object at an address has the given identity.
 func holds(st *states.State, addr addrs.AbsInstance, id states.ObjectIdentity) bool {
 	inst := st.Instance(addr)
 	if inst == nil || inst.Current == nil {
@@ -97,7 +100,8 @@ func holds(st *states.State, addr addrs.AbsInstance, id states.ObjectIdentity) b
 	return ok && has == id
 }
 
-// identify returns the identity of an object of a managed resource, and whether it has one.
+// identify returns the identity of an object of a managed resource. It returns false if the object
+// has none.
 func identify(r *states.Resource, obj *states.Object) (states.ObjectIdentity, bool) {
 	if r.Addr.Resource.Mode != addrs.Managed {
 		return states.ObjectIdentity{}, false

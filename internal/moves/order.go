@@ -9,7 +9,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// sortStatements orders the statements so that one comes first if another moves on what it moves.
+// sortStatements orders the statements. A statement comes before another one if the other one moves
+// its objects on.
 func sortStatements(list []*statement) ([]*statement, error) {
 	o := &sorter{index: newSourceIndex(list), state: map[*statement]visitState{}}
 	for _, st := range list {
@@ -22,19 +23,19 @@ func sortStatements(list []*statement) ([]*statement, error) {
 	return o.out, nil
 }
 
-// insertImplied adds implied moves to the ordered explicit ones. An implied move comes last, except
-// that it precedes an explicit move of the address that it moves to.
+// insertImplied adds implied moves to the ordered explicit moves. Implied moves come last, but an
+// implied move precedes an explicit move that starts from its destination.
 func insertImplied(explicit, implied []*statement) []*statement {
 	last := slices.Concat(explicit, implied)
-	slices.Reverse(last) // the last one visited comes first
+	slices.Reverse(last) // because the statement visited last comes first
 	if ordered, err := sortStatements(last); err == nil {
 		return ordered
 	}
 	return slices.Concat(explicit, implied)
 }
 
-// cycleError returns the error for statements that form a cycle. It names all of them, since any
-// may be the wrong one.
+// cycleError returns the error for statements that form a cycle. It names all of them, since any of
+// them may be the wrong one.
 func cycleError(ring []*statement) tfdiags.Diagnostic {
 	var b strings.Builder
 	for _, st := range ring {
@@ -58,9 +59,9 @@ const (
 type sorter struct {
 	index *sourceIndex
 	state map[*statement]visitState
-	path  []*statement // statements being visited
+	path  []*statement // statements that are being visited
 	out   []*statement
-	cycle []*statement // the first one found
+	cycle []*statement // first cycle that was found
 }
 
 func (o *sorter) visit(st *statement) {
@@ -83,16 +84,16 @@ func (o *sorter) visit(st *statement) {
 	o.out = append(o.out, st)
 }
 
-// sourceIndex finds statements by where they move objects from. An entry with anyKey holds all
-// statements of a path, whatever their instance keys.
+// sourceIndex finds statements by the address that they move objects from. An entry with anyKey
+// holds all statements for a path, whatever their instance keys are.
 type sourceIndex struct {
 	ends      map[*statement]ends
-	resources map[endKey][]*statement // that move a resource or an instance
-	modules   map[endKey][]*statement // that move a module
-	below     map[endKey][]*statement // that move something in a module, or the module
+	resources map[endKey][]*statement // statements that move a resource or an instance
+	modules   map[endKey][]*statement // statements that move a module
+	below     map[endKey][]*statement // statements that move a module or something in it
 }
 
-// ends are the endpoints of a statement. If just one of them was written with a key, the other one
+// ends holds the endpoints of a statement. If only one of them is written with a key, the other one
 // means the instance without a key.
 type ends struct{ from, to *endpoint }
 
@@ -103,7 +104,7 @@ func (st *statement) ends() ends {
 	return ends{st.from.single(), st.to.single()}
 }
 
-// open reports whether an endpoint may mean several instances.
+// open reports whether an endpoint may stand for several instances.
 func (e *endpoint) open() bool {
 	if e.isModule() {
 		return e.last().anyKey
@@ -111,7 +112,7 @@ func (e *endpoint) open() bool {
 	return e.whole
 }
 
-// single returns the endpoint that means just the instance without a key.
+// single returns the endpoint that stands only for the instance without a key.
 func (e *endpoint) single() *endpoint {
 	one := *e
 	one.whole = false
@@ -153,7 +154,7 @@ func add(index map[endKey][]*statement, key endKey, st *statement) {
 	index[anyKeyOf(key)] = append(index[anyKeyOf(key)], st)
 }
 
-// anyKeyOf returns the key of all statements of a path.
+// anyKeyOf returns the key under which all statements for a path are found.
 func anyKeyOf(k endKey) endKey {
 	k.key, k.anyKey = addrs.StringKey("\x00every"), true
 	return k
@@ -174,8 +175,8 @@ func find(index map[endKey][]*statement, key endKey) []*statement {
 	return slices.Concat(index[key], index[open])
 }
 
-// follows returns the statements that must come after st: they move on what st moves, a module that
-// contains it, or an object in a module that st moves.
+// follows returns the statements that must come after st. They move the same objects on, or move a
+// module that contains these objects, or move an object in a module that st moves.
 func (x *sourceIndex) follows(st *statement) []*statement {
 	to := x.ends[st].to
 	var found []*statement
@@ -192,9 +193,9 @@ func (x *sourceIndex) follows(st *statement) []*statement {
 	})
 }
 
-// comesFirst reports whether outer moves a module in, or into, whose instances st was declared.
-// Then st comes after it, and need not come before it as well, since it finds its objects in either
-// place.
+// comesFirst reports whether outer moves a module from or to the address in whose instances st was
+// declared. Then st comes after outer. It need not also come before outer, since it finds its
+// objects at both addresses.
 func (x *sourceIndex) comesFirst(outer, st *statement) bool {
 	ends := x.ends[outer]
 	return ends.from.isModule() && len(ends.from.steps) <= st.depth && ends.to.overlaps(x.ends[st].from)

@@ -13,8 +13,8 @@ import (
 // Renamed is a move that Rename made.
 type Renamed struct{ From, To string }
 
-// Rename moves the objects that source names in state from to the addresses that dest names in
-// state to, which may be the same state. In the same state, dependencies on the objects are renamed
+// Rename moves the objects that source names in the state from to the addresses that dest names in
+// the state to. Both may be the same state. In this case, dependencies on the objects are renamed
 // too. Both states are changed unless there are errors.
 func Rename(from, to *states.State, source, dest addrs.Target) ([]Renamed, error) {
 	r := &renamer{from: from, to: to, was: make(map[addrs.AbsInstance]addrs.AbsInstance)}
@@ -36,8 +36,9 @@ type renamer struct {
 	was      map[addrs.AbsInstance]addrs.AbsInstance // old address by new address
 }
 
-// renameDependencies updates dependencies on resources all of whose instances were moved. If only
-// some were, the state does not say which of them the dependents need; the next plan finds out.
+// renameDependencies updates dependencies on a resource if all of its instances were moved. If only
+// some were moved, the state does not say which of them the dependents need. The next plan finds
+// this out.
 func (r *renamer) renameDependencies() {
 	remaining := make(map[addrs.ConfigResource]bool)
 	for res := range r.from.Resources() {

@@ -14,15 +14,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Results says what Apply did. A nil pointer means that nothing was moved.
+// Results describes the moves that Apply made. A nil pointer means that nothing was moved.
 type Results struct {
 	From    map[addrs.AbsInstance]addrs.AbsInstance // former address by new address
-	sources map[addrs.AbsInstance]*Source           // by new address, of objects of another type or provider
+	sources map[addrs.AbsInstance]*Source           // by new address, for objects whose resource type or provider changed
 	blocked []blockedMove
-	Cycle   error // set if the explicit statements form a cycle; then nothing was moved
+	Cycle   error // set if the explicit statements form a cycle; nothing is moved in this case
 }
 
-// Source is where an object of another resource type or provider came from.
+// Source describes the origin of an object that came from another resource type or provider.
 type Source struct {
 	Addr     addrs.AbsInstance
 	Provider addrs.AbsProviderConfig
@@ -38,7 +38,7 @@ func (m *Results) All() map[addrs.AbsInstance]addrs.AbsInstance {
 	return m.From
 }
 
-// Previous returns the former address of the instance at addr, nil if it was not moved.
+// Previous returns the former address of the instance at addr, or nil if it was not moved.
 func (m *Results) Previous(addr addrs.AbsInstance) *addrs.AbsInstance {
 	if m == nil {
 		return nil
@@ -52,8 +52,8 @@ func (m *Results) Previous(addr addrs.AbsInstance) *addrs.AbsInstance {
 // Retyped reports whether the object at addr came from another resource type or provider.
 func (m *Results) Retyped(addr addrs.AbsInstance) bool { return m.Source(addr) != nil }
 
-// Source returns where an object of another resource type or provider came from; nil for all other
-// objects.
+// Source returns the origin of an object that came from another resource type or provider. It
+// returns nil for all other objects.
 func (m *Results) Source(addr addrs.AbsInstance) *Source {
 	if m == nil {
 		return nil
@@ -61,7 +61,7 @@ func (m *Results) Source(addr addrs.AbsInstance) *Source {
 	return m.sources[addr]
 }
 
-// warnOfBlocked reports the moves that were not possible.
+// warnOfBlocked warns of the moves that were not possible.
 func (m *Results) warnOfBlocked(warn tfdiags.Sink) {
 	if len(m.blocked) == 0 {
 		return
@@ -90,11 +90,11 @@ type endpoint struct {
 	steps []endStep
 	res   addrs.Resource // zero for a module
 	key   addrs.InstanceKey
-	whole bool // set if a resource is written without a key, which means all of its instances
+	whole bool // set if the address of a resource has no key, which means all of its instances
 }
 
-// endStep is a step of an endpoint's module path. anyKey matches all keys: it is set in the path of
-// the declaring module, and in the last step of a module written without a key.
+// endStep is a step of an endpoint's module path. anyKey matches all keys. It is set for the steps
+// of the declaring module, and in the last step of a module address that has no key.
 type endStep struct {
 	name   string
 	key    addrs.InstanceKey
@@ -105,7 +105,7 @@ func (e *endpoint) isModule() bool { return e.res == addrs.Resource{} }
 
 func (e *endpoint) last() *endStep { return &e.steps[len(e.steps)-1] }
 
-// module returns the static path of the module, or of the resource's module.
+// module returns the static path of the endpoint's module, or of the module of its resource.
 func (e *endpoint) module() addrs.Module { return pathOf(e.steps) }
 
 func pathOf(steps []endStep) addrs.Module {
@@ -124,7 +124,7 @@ func (e *endpoint) String() string {
 	return addrs.Target{Module: m, Resource: e.res, Key: e.key, HasKey: !e.isModule() && !e.whole}.String()
 }
 
-// newEndpoint returns the endpoint for an address written in module in.
+// newEndpoint returns the endpoint for an address that is written in the module in.
 func newEndpoint(in addrs.Module, t addrs.Target) endpoint {
 	var e endpoint
 	for _, name := range in.Names() {
@@ -141,7 +141,7 @@ func newEndpoint(in addrs.Module, t addrs.Target) endpoint {
 	return e
 }
 
-// covers reports whether two steps may mean the same module instance.
+// covers reports whether two steps may name the same module instance.
 func (s endStep) covers(o endStep) bool {
 	return s.name == o.name && (s.key == o.key || s.anyKey || o.anyKey)
 }
@@ -173,9 +173,10 @@ func collect(cfg *configs.Config) []*statement {
 	return out
 }
 
-// Apply returns a state with every object at the address that the configuration's moved blocks give
-// it. Statements are applied in an order in which each sees the moves of those before it. Objects
-// that no statement mentions are not touched. The given state is not changed.
+// Apply returns a state with every object at the address that the configuration's moved blocks
+// specify. Statements are applied one after the other, and each sees the moves made by the
+// statements before it. Objects that no statement mentions are not changed. The given state is not
+// changed.
 func Apply(cfg *configs.Config, state *states.State, warn tfdiags.Sink) (*states.State, *Results) {
 	results := &Results{From: map[addrs.AbsInstance]addrs.AbsInstance{}, sources: map[addrs.AbsInstance]*Source{}}
 	explicit := collect(cfg)
@@ -199,9 +200,9 @@ func Apply(cfg *configs.Config, state *states.State, warn tfdiags.Sink) (*states
 	return m.state, results
 }
 
-// impliedMoves returns the moves that adding or removing count implies, between the instance
-// without a key and the one with index 0 of a resource or module call. Only objects in the state
-// are considered; outer modules come first.
+// impliedMoves returns the moves that are implied when count is added to or removed from a resource
+// or module call: between the instance without a key and the instance with index 0. Only objects in
+// the state are considered. Outer modules come first.
 func impliedMoves(cfg *configs.Config, state *states.State) []*statement {
 	w := impliedFinder{cfg: cfg, seen: map[endKey]bool{}}
 	for r := range state.Resources() {

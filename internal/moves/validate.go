@@ -47,8 +47,8 @@ func Validate(cfg *configs.Config) error {
 	return errs.Err()
 }
 
-// endName identifies what an endpoint names: one instance, or all instances of a resource or call.
-// Two statements contradict each other only if they name the same.
+// endName identifies the instance that an endpoint names, or all instances of a resource or call.
+// Two statements can contradict each other only if their names are equal.
 type endName struct {
 	text string
 	open bool
@@ -64,8 +64,8 @@ func (st *statement) stillExists(from string) tfdiags.Diagnostic {
 	).At(st.rng)
 }
 
-// declares reports whether the configuration still declares what the statement moves away. It
-// leaves the instances of repeated modules and resources to CheckInstances.
+// declares reports whether the configuration still declares the object that the statement moves
+// away. CheckInstances checks the instances of repeated modules and resources instead.
 func (st *statement) declares(cfg *configs.Config) bool {
 	from, holder := &st.from, st.holder()
 	for i, s := range holder {
@@ -85,8 +85,8 @@ func (st *statement) declares(cfg *configs.Config) bool {
 	return rc != nil && from.whole && st.leavesResource(rc)
 }
 
-// holder returns the path of the module that declares the old address: the module around a resource
-// or call, but for a module instance the instance itself.
+// holder returns the path of the module that declares the old address. For a resource or call, this
+// is the module that contains it. For a module instance, it is the instance itself.
 func (st *statement) holder() []endStep {
 	if st.from.isModule() && st.from.last().anyKey {
 		return st.from.steps[:len(st.from.steps)-1]
@@ -99,7 +99,7 @@ func repeats(call *configs.ModuleCall) bool {
 }
 
 // leavesResource reports whether a statement without a key moves objects away from the resource as
-// it is declared, rather than giving its instance without a key a key.
+// it is declared. It returns false if the statement only adds a key to the instance without a key.
 func (st *statement) leavesResource(rc *configs.Resource) bool {
 	sameBlock := !st.to.isModule() && st.to.res == st.from.res && st.to.module() == st.from.module()
 	return !sameBlock || rc.Count == nil && rc.ForEach == nil
@@ -110,10 +110,10 @@ func (st *statement) leavesCall(call *configs.ModuleCall) bool {
 	return !sameBlock || call.Count == nil && call.ForEach == nil
 }
 
-// CheckInstances returns an error for each statement that moves away an instance which the
-// configuration still declares. It complements Validate: which instances there are is known only
-// once count and for_each have been evaluated. instances lists the instances of a module, and
-// declared reports whether a resource instance is declared.
+// CheckInstances returns an error for each statement that moves away an instance that the
+// configuration still declares. It complements Validate, because the instances are known only once
+// count and for_each have been evaluated. instances lists the instances of a module. declared
+// reports whether a resource instance is declared.
 func CheckInstances(
 	cfg *configs.Config,
 	instances func(addrs.Module) []addrs.ModuleInstance,
@@ -139,8 +139,8 @@ func CheckInstances(
 	return errs.Err()
 }
 
-// declaredIn reports whether an instance of module c is, or declares, what the statement moves
-// away, and returns its address.
+// declaredIn reports whether an instance of module c is, or declares, the object that the statement
+// moves away. It also returns the address of that object.
 func (st *statement) declaredIn(
 	c *configs.Config,
 	in addrs.ModuleInstance,

@@ -256,7 +256,7 @@ func (c *connecting) gate(kind gateKind) *Node {
 	if len(others) == 0 || !c.present(spec.family) {
 		return nil
 	}
-	if len(others) == 1 && spec.hard && c.x.instance { // there may be many instances, so a gate for each would be wasteful
+	if len(others) == 1 && spec.hard && c.x.instance { // no gate for each of many instances
 		return c.family(spec.family, others)[0]
 	}
 	if c.open[kind] == nil {

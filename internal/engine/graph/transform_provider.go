@@ -25,7 +25,7 @@ type Provider struct {
 	Config    *configs.Provider // nil for an implied configuration, which has an empty body
 	Schema    *providers.Schema
 	Body      *lang.Body
-	Instances map[addrs.InstanceKey]cty.Value // each.value by instance key, for a configuration with for_each; otherwise nil
+	Instances map[addrs.InstanceKey]cty.Value // each.value by key; nil without for_each
 
 	FunctionsOnly bool // only its functions are used, so it is not configured
 	Assumed       bool // the caller would pass the configuration, but a module is validated without one

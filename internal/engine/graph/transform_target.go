@@ -185,7 +185,7 @@ type targeting struct {
 	readBy  map[*Resource]map[addrs.ModuleInstance]*readers
 	stored  *storedInstances
 
-	keptFor  map[addrs.AbsResource]string // reason why all instances in the state are kept when everything else is destroyed
+	keptFor  map[addrs.AbsResource]string // why all instances are kept from a destruction
 	neededBy map[*Resource]*Resource      // by resource: the first resource from which spread reached it
 }
 

@@ -29,7 +29,7 @@ func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.
 	var todo []visit
 	lead := func(v visit, from *origin) {
 		ids := next(v.node.ID)
-		if v.node.Split { // edges from Parts lead to their node, but a search for dependents can't go from a node to its Parts
+		if v.node.Split { // the dependents of a node don't include its Parts
 			ids = slices.Clip(ids)
 			for _, part := range t.g.partsOf(v.node) {
 				ids = append(ids, part.ID)
