@@ -17,7 +17,7 @@ import (
 // Results describes the moves that Apply made. A nil pointer means that nothing was moved.
 type Results struct {
 	From    map[addrs.AbsInstance]addrs.AbsInstance // former address by new address
-	sources map[addrs.AbsInstance]*Source           // by new address, for objects whose resource type or provider changed
+	sources map[addrs.AbsInstance]*Source           // by new address, for another type or provider
 	blocked []blockedMove
 	Cycle   error // set if the explicit statements form a cycle; nothing is moved in this case
 }

@@ -16,7 +16,7 @@ const (
 	Open // opens an ephemeral object; never in a plan
 )
 
-// IsReplace reports whether the action replaces an object by a new one.
+// IsReplace reports whether the action replaces an object with a new one.
 func (a Action) IsReplace() bool {
 	return a == DeleteThenCreate || a == CreateThenDelete || a == ForgetThenCreate
 }
@@ -45,8 +45,8 @@ func (a Action) String() string {
 	return names[0]
 }
 
-// Reason is why an action was chosen, if that is not obvious from the values. Its text is the JSON
-// form; "" means no reason.
+// Reason is why an action was chosen, if that is not obvious from the values. Its text is the one
+// in JSON output. "" means that there is no reason to show.
 type Reason string
 
 const (
@@ -62,7 +62,7 @@ const (
 	DeleteEnabledFalse           Reason = "delete_because_enabled_false"
 	DeleteNoModule               Reason = "delete_because_no_module"
 	DeleteNoMoveTarget           Reason = "delete_because_no_move_target"
-	DeleteNewer                  Reason = "delete_because_newer" // than the objects to bring back
+	DeleteNewer                  Reason = "delete_because_newer" // the object is newer than the objects to bring back
 	ReadConfigUnknown            Reason = "read_because_config_unknown"
 	ReadDependencyPending        Reason = "read_because_dependency_pending"
 	ReadCheckNested              Reason = "read_because_check_nested"

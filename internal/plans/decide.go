@@ -1,19 +1,21 @@
 package plans
 
-// Circumstances determine an action, once the provider has planned the new object.
+// Circumstances holds the facts that determine an action. They are known once the provider has
+// planned the new object.
 type Circumstances struct {
 	HasPrior bool // there is an object to update if possible
 	Tainted  bool // there is an object to replace; HasPrior is false then
 	Equal    bool // the planned object equals the prior one
 	// Forced and Triggered say that the user or replace_triggered_by requested a replacement.
 	Forced, Triggered bool
-	// CannotUpdate says that attributes changed which the provider can change only by replacing the
-	// object.
+	// CannotUpdate says that attributes have changed that the provider can change only by replacing
+	// the object.
 	CannotUpdate bool
-	// WriteOnly says that a write-only attribute is among them. It can't be compared, so it always
-	// forces a replacement.
+	// WriteOnly says that a write-only attribute is among the attributes that CannotUpdate is
+	// about. It can't be compared, so it always forces a replacement.
 	WriteOnly bool
-	// SensitivityDiffers says that the values are equal, but different parts are sensitive.
+	// SensitivityDiffers says that the values are equal, but that different parts of them are
+	// sensitive.
 	SensitivityDiffers bool
 
 	CreateBeforeDestroy bool

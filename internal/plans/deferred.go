@@ -10,7 +10,7 @@ import (
 	"tofu/internal/providers"
 )
 
-// DeferReason says why a change can't be planned yet. The values are those of "reason" in JSON
+// DeferReason says why a change can't be planned yet. The values are the ones of "reason" in JSON
 // output.
 type DeferReason string
 
@@ -38,27 +38,28 @@ var deferTexts = map[DeferReason]string{
 	DeferredOther:    "its provider can't plan it yet",
 }
 
-// Text returns the reason in words, about the object as "it".
+// Text returns the reason in words. The text calls the object "it".
 func (r DeferReason) Text() string { return deferTexts[r] }
 
-// Deferred is a change that a plan puts off until something that is unknown is known. Of the
-// change, Addr, Provider, Action, Before and After are set. The action is the one to expect. The
-// instance key is addrs.UnknownKey if the instances are not known; the change then stands for all
-// instances of the resource in that module instance.
+// Deferred is a change that a plan puts off because some value is still unknown. In Change, only
+// Addr, Provider, Action, Before and After are set. The action is the expected one. The instance
+// key is addrs.UnknownKey if the instances are not known. The change then stands for all instances
+// of the resource in that module instance.
 type Deferred struct {
 	InstanceChange
 	Why DeferReason
-	// Chain leads from what is unknown to the argument that the plan requires.
+	// Chain leads from the unknown value to the argument that the plan requires.
 	Chain []DeferralStep
 	// Via is the deferred block that the block depends on, if Why is DeferredPrereq.
 	Via string
-	// Kept is the number of stored objects that stay as they are and were not refreshed.
+	// Kept is the number of objects in the state that stay as they are and were not refreshed.
 	Kept int
-	// Alone says that the plan has the changes of the other instances of the resource.
+	// Alone says that the other instances of the resource have changes in the plan.
 	Alone bool
 }
 
-// Because returns the reason and what led to it as text, and what happens to stored objects.
+// Because returns a text with the reason and its cause, and with what happens to objects in the
+// state.
 func (d *Deferred) Because() string {
 	switch {
 	case d.Kept == 0:
@@ -83,7 +84,7 @@ func (d *Deferred) cause() string {
 	return d.Why.Text() + ": " + strings.Join(steps, " → ")
 }
 
-// String returns the step with its place.
+// String returns the step with its place in the configuration.
 func (s DeferralStep) String() string {
 	if s.Where == "" {
 		return s.What
@@ -102,7 +103,7 @@ func SortDeferred(list []*Deferred) {
 	slices.SortFunc(list, func(a, b *Deferred) int { return a.compare(b.Addr, b.Deposed) })
 }
 
-// UnknownVariables returns the names of the root variables that are not wholly known, sorted.
+// UnknownVariables returns the sorted names of the root variables that are not wholly known.
 func (p *Plan) UnknownVariables() []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
@@ -113,7 +114,7 @@ func (p *Plan) UnknownVariables() []string {
 	return out
 }
 
-// Defers reports whether the plan puts anything off.
+// Defers reports whether the plan puts off any changes.
 func (p *Plan) Defers() bool { return len(p.Deferred)+len(p.DeferredModules) > 0 }
 
 // DeferredResources returns the resources whose instances are all deferred by the plan.

@@ -1,9 +1,9 @@
-// Package plans holds the document that describes what an apply would do, and the pure rules that
-// determine it.
+// Package plans contains the document that describes what an apply would do, and the pure rules
+// that determine it.
 //
 // The engine creates and applies a [Plan], package ui renders it, and package planfile stores it.
-// Its values are decoded and marked: sensitive parts carry marks, write-only values are null, and
-// ephemeral values never occur.
+// The values in a plan are decoded and marked: sensitive parts carry marks, write-only values are
+// null, and ephemeral values never occur.
 //
 // Invariants: there is one change per object of an instance; changes with the action NoOp share
 // Before and After; a plan is not modified after the engine has returned it.

@@ -2,24 +2,25 @@ package plans
 
 import "tofu/internal/addrs"
 
-// Footprint is what a plan writes, and what it has read to decide that. Stores that let several
-// runs change one state apply a plan only if all of this is still as it was.
+// Footprint describes what a plan writes, and what was read to make the plan. Some stores let
+// several runs change one state. They apply a plan only if nothing in its footprint has changed.
 type Footprint struct {
-	// Revision identifies the state that the plan was made from, in the way of the store.
+	// Revision identifies the state that the plan was made from. Its form depends on the store.
 	Revision uint64
 	Writes   []Write
-	// Reads are instances whose objects the plan has read. Wholes are resources for which it has read
-	// which instances exist, and all their objects, in all module instances.
+	// Reads holds the instances whose objects the plan has read. Wholes holds the resources for
+	// which the plan has read which instances exist, and all their objects, in all module
+	// instances.
 	Reads   []addrs.AbsInstance
 	Wholes  []addrs.ConfigResource
 	Outputs []string // root outputs that change
-	// Foreign are outputs of other workspaces of the same store that the plan has read.
+	// Foreign holds the outputs of other workspaces in the same store that the plan has read.
 	Foreign []OutputsRead
 }
 
 // Write is an instance whose objects a plan changes.
 type Write struct {
 	Addr     addrs.AbsInstance
-	Existed  bool // the state had an object of it
-	Destroys bool // an object of it is destroyed
+	Existed  bool // the state had an object of the instance
+	Destroys bool // an object of the instance is destroyed
 }

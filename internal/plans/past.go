@@ -10,52 +10,54 @@ import (
 	"tofu/internal/addrs"
 )
 
-// Past says that a plan brings objects back to how they were at an earlier time, with the
-// configuration of today.
+// Past says that a plan brings objects back to how they were at an earlier time, with the current
+// configuration.
 type Past struct {
-	At   time.Time // of the state with the earlier objects
-	Run  string    // the ID of the run at whose end that was; "" for a time
+	At   time.Time // time of the state with the earlier objects
+	Run  string    // ID of the run that ended with that state; "" if the user named a time
 	Lost []Lost    // what the plan can't bring back, sorted by address
 }
 
-// Lost describes what a plan against an earlier time can't bring back of an object.
+// Lost describes what a plan against an earlier time can't bring back for one object.
 type Lost struct {
 	Addr addrs.AbsInstance
 	Why  LostReason
-	// Attributes are the attributes that will differ from their earlier values, or may, sorted.
+	// Attributes holds the sorted names of the attributes that will or may differ from their
+	// earlier values.
 	Attributes []string
 	// MovedTo is the present address of the object, if Why is LostMove.
 	MovedTo *addrs.AbsInstance
 }
 
-// LostReason is why an object will not be as it was. Its text is the JSON form.
+// LostReason is why an object will not be as it was. Its text is the one in JSON output.
 type LostReason string
 
 const (
-	// LostIdentity means that the object no longer exists, or must be replaced: a new object gets
+	// LostIdentity means that the object no longer exists or must be replaced. A new object gets
 	// its values.
 	LostIdentity LostReason = "created_anew"
 	// LostAttributes means that the provider decides the attributes, or that the configuration
-	// ignores their changes.
+	// ignores changes to them.
 	LostAttributes LostReason = "attributes_differ"
-	// LostConfig means that the object has changed since, and stays as it is now because the
-	// configuration does not declare it.
+	// LostConfig means that the object has changed since that time. It stays as it is now, because
+	// the configuration does not declare it.
 	LostConfig LostReason = "not_declared"
-	// LostRemoval means that the object was removed from the state without being destroyed: it is
-	// imported again, although another state may have it.
+	// LostRemoval means that the object was removed from the state without being destroyed. It is
+	// imported again, although another state may have it by now.
 	LostRemoval LostReason = "imported_again"
-	// LostImport means that the object was imported since, so that it is not destroyed.
+	// LostImport means that the object was imported after that time and is therefore not destroyed.
 	LostImport LostReason = "imported_since"
-	// LostOther means that another object was imported since to the same address.
+	// LostOther means that another object was imported to the same address after that time.
 	LostOther LostReason = "other_object"
-	// LostPlace means that the object is gone, and that another one was moved to its address.
+	// LostPlace means that the object no longer exists and that another object was moved to its
+	// address.
 	LostPlace LostReason = "address_taken"
 	// LostMove means that the object was moved to an address that the configuration does not
 	// declare.
 	LostMove LostReason = "moved"
 )
 
-// Text says what is lost, as the rest of a sentence that begins with the address.
+// Text says what is lost. The text continues a sentence that begins with the address.
 func (l *Lost) Text() string {
 	switch l.Why {
 	case LostIdentity:
@@ -88,7 +90,7 @@ func (p *Past) When() string {
 	return "at " + at
 }
 
-// Sort orders what is lost by address.
+// Sort sorts Lost by address.
 func (p *Past) Sort() {
 	slices.SortFunc(p.Lost, func(x, y Lost) int { return cmp.Or(x.Addr.Compare(y.Addr), cmp.Compare(x.Why, y.Why)) })
 }

@@ -19,60 +19,61 @@ type Mode uint8
 const (
 	Normal      Mode = iota // make the objects match the configuration
 	Destroy                 // destroy everything
-	RefreshOnly             // only record changes made outside
+	RefreshOnly             // only record changes made outside of OpenTofu
 )
 
-// Plan holds everything that an apply needs besides the configuration.
+// Plan holds everything that an apply needs in addition to the configuration.
 type Plan struct {
 	Mode    Mode
 	Errored bool // planning failed: the plan can be shown, but not applied
 	// Applyable says that applying the plan would change an object, the state or an output.
 	Applyable bool
-	// Complete says that targeting and deferral excluded nothing.
+	// Complete says that no changes were left out because of targets or deferral.
 	Complete bool
-	// Deferred are the changes that can't be planned yet. DeferredModules are the module calls
+	// Deferred holds the changes that can't be planned yet. DeferredModules holds the module calls
 	// whose instances are unknown.
 	Deferred        []*Deferred
 	DeferredModules []addrs.Module
 
 	Timestamp time.Time // result of plantimestamp()
 
-	// Variables are the root input values as given, before conversion and defaults, without
-	// ephemeral ones. Those that are not wholly known must be set to apply the plan.
+	// Variables holds the root input values as given, before conversion and defaults, without
+	// ephemeral values. Values that are not wholly known must be set when the plan is applied.
 	Variables map[string]cty.Value
-	// EphemeralVariables are the root variables that must be set again to apply the plan. The value
-	// says whether the variable was set for the plan.
+	// EphemeralVariables holds the root variables that must be set again when the plan is applied.
+	// The value says whether the variable was set for planning.
 	EphemeralVariables map[string]bool
 
 	Targets, Excludes []addrs.Target
 	ForceReplace      []addrs.AbsInstance
 
 	Changes *Changes
-	// Drift holds the changes made outside since the last run, including moves. Before is the value
-	// after the previous run.
+	// Drift holds the changes made outside of OpenTofu since the last run, including moves. Before
+	// is the value after the previous run.
 	Drift []*InstanceChange
-	// RelevantAttributes are the attributes that the result of the plan depends on.
+	// RelevantAttributes holds the attributes that the result of the plan depends on.
 	RelevantAttributes []RelevantAttribute
 
-	// Retypes are resources whose objects a provider could move to another type, instead of
-	// destroying and creating them. The plan does not depend on them.
+	// Retypes holds the resources whose objects a provider could move to another type, instead of
+	// destroying and creating them. The rest of the plan does not depend on them.
 	Retypes []Retype
 
 	PrevRun *states.State // after moves and schema upgrades, before refreshing
-	Prior   *states.State // after refreshing: what changes start from
+	Prior   *states.State // after refreshing; this is the state that changes start from
 
 	Checks *checks.Results
 
 	// GeneratedConfig is the text that -generate-config-out writes, by instance address.
 	GeneratedConfig map[string]string
 
-	// Past is set if the plan brings back how objects were.
+	// Past is set if the plan brings objects back to how they were at an earlier time.
 	Past *Past
 
-	// Remote holds the outputs that were read of states in stores that record when outputs change.
+	// Remote holds the outputs that were read from other states, if their stores record when
+	// outputs change.
 	Remote []RemoteRead
 
-	// Footprint is set if the store of the state lets several runs change it.
+	// Footprint is set if several runs may change the state in its store at the same time.
 	Footprint *Footprint
 }
 
@@ -86,11 +87,11 @@ func (p *Plan) Destroys() bool {
 	return false
 }
 
-// Retype says that a provider accepts the objects of a resource as those of a resource of another
-// type.
+// Retype says that a provider can turn the objects of the resource From into objects of the
+// resource To, which has another type.
 type Retype struct{ From, To addrs.ConfigResource }
 
-// Compare orders by address.
+// Compare compares the addresses of two Retypes, for sorting.
 func (r Retype) Compare(other Retype) int {
 	return cmp.Or(strings.Compare(r.From.String(), other.From.String()),
 		strings.Compare(r.To.String(), other.To.String()))
@@ -103,9 +104,9 @@ type RelevantAttribute struct {
 	Attr     cty.Path
 }
 
-// Changes are the planned changes. The zero value is ready for use.
+// Changes holds the planned changes. The zero value is ready for use.
 type Changes struct {
-	Instances []*InstanceChange // see Sort
+	Instances []*InstanceChange // sorted in a finished plan; see Sort
 	Outputs   []*OutputChange
 
 	byOutput map[string]*OutputChange
@@ -124,26 +125,27 @@ type InstanceChange struct {
 	Before, After cty.Value // marked; null if there is no object
 	// BeforeIdentity and AfterIdentity are cty.NilVal if the resource type has no identity.
 	BeforeIdentity, AfterIdentity cty.Value
-	// Restored is the configuration of a change that brings an earlier object back: the block's
-	// with the earlier values, without marks and write-only values. Otherwise it is cty.NilVal.
+	// Restored is the configuration of a change that brings an earlier object back: the
+	// configuration of the block with the earlier values, without marks and write-only values. For
+	// other changes, it is cty.NilVal.
 	Restored        cty.Value
 	RequiredReplace []cty.Path
 	Private         []byte // planned private data
 
-	// ReplaceDeposed is the deposed key of the old object during CreateThenDelete.
+	// ReplaceDeposed is the deposed key of the old object while a CreateThenDelete is applied.
 	ReplaceDeposed addrs.DeposedKey
 
 	Importing       *Importing
 	GeneratedConfig string
 
-	// NeededBy says why the object takes part in a run with targets that don't name it: "needed by
+	// NeededBy says why the object takes part in a run although no target names it: "needed by
 	// ADDRESS at FILE:LINE" or, in a destruction, "depends on ADDRESS".
 	NeededBy string
 
-	// Reads are the instances of resources of the module that the configuration reads by computed
-	// indexes, such as a[each.key]. A resource is among them only if all of these indexes are known
-	// and the configuration reads no other of its instances. If it reads none at all, the only key
-	// of the resource is NoKey.
+	// Reads holds the instances of resources in the same module that the configuration reads by
+	// computed indexes, such as a[each.key]. A resource is included only if all of these indexes
+	// are known and the configuration reads no other instances of it. If the configuration reads
+	// none of its instances, its only entry has the key NoKey.
 	Reads []InstanceRead
 }
 
@@ -165,12 +167,12 @@ type OutputChange struct {
 	Name          string
 	Action        Action
 	Before, After cty.Value // marked
-	Sensitive     bool      // before or after
+	Sensitive     bool      // whether the value is sensitive before or after the change
 	Deprecated    string
 }
 
-// Sort orders the changes of instances by address, the current object before deposed ones, and
-// those of outputs by name. The changes of a finished plan are sorted.
+// Sort sorts the changes of instances by address, with the current object before deposed ones, and
+// the changes of outputs by name. The changes in a finished plan are sorted.
 func (c *Changes) Sort() {
 	slices.SortFunc(c.Instances, func(x, y *InstanceChange) int { return x.compare(y.Addr, y.Deposed) })
 	slices.SortFunc(c.Outputs, func(x, y *OutputChange) int { return strings.Compare(x.Name, y.Name) })
@@ -187,7 +189,7 @@ func (c *Changes) Instance(addr addrs.AbsInstance, deposed addrs.DeposedKey) *In
 	return c.Instances[i]
 }
 
-// compare compares the object of a change with another one.
+// compare compares the object of a change with another object, for sorting.
 func (c *InstanceChange) compare(addr addrs.AbsInstance, deposed addrs.DeposedKey) int {
 	return cmp.Or(c.Addr.Compare(addr), strings.Compare(string(c.Deposed), string(deposed)))
 }

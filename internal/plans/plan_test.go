@@ -20,8 +20,8 @@ func address(t *testing.T, text string) addrs.AbsInstance {
 	return addr
 }
 
-// TestActions checks that each action has the names of JSON output, and which of them replace or
-// destroy an object.
+// TestActions checks that each action has the same names as in JSON output, and which actions
+// replace or destroy an object.
 func TestActions(t *testing.T) {
 	for action, want := range map[Action]struct {
 		names              string
@@ -49,7 +49,7 @@ func TestActions(t *testing.T) {
 }
 
 // TestInstance checks that sorted changes are found by their object, and that a deposed object is
-// not taken for the current one.
+// not mistaken for the current one.
 func TestInstance(t *testing.T) {
 	a0, a10, a2, b := address(t, "t.a[0]"), address(t, "t.a[10]"), address(t, "t.a[2]"), address(t, "module.m.t.b")
 	c := &Changes{
@@ -115,7 +115,8 @@ func TestRetypes(t *testing.T) {
 	}
 }
 
-// TestBecause checks the sentence about a deferral: its cause, and what happens to stored objects.
+// TestBecause checks the text about a deferral: its cause, and what happens to objects in the
+// state.
 func TestBecause(t *testing.T) {
 	chain := []DeferralStep{{"cloud_vpc.main.id", "main.tf:3"}, {"var.ids", ""}, {"for_each of cloud_net.a", "main.tf:9"}}
 	const unrefreshed = "stay as they are and were not refreshed"
@@ -183,8 +184,8 @@ func TestUnknownVariables(t *testing.T) {
 	}
 }
 
-// TestPast checks what a plan against an earlier time says about that time and about what it can't
-// bring back.
+// TestPast checks what a plan against an earlier time says about that time and about what the plan
+// can't bring back.
 func TestPast(t *testing.T) {
 	at := time.Date(2026, 3, 1, 13, 30, 0, 0, time.FixedZone("CET", 3600))
 	for want, p := range map[string]Past{

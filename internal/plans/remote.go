@@ -11,11 +11,11 @@ type RemoteRead struct {
 	OutputsRead
 }
 
-// OutputsRead says which outputs of a workspace were read, and when.
+// OutputsRead says which outputs of a workspace were read, and at which revision of its state.
 type OutputsRead struct {
 	Workspace string
-	Revision  uint64   // of the state that was read, in the way of the store
-	Names     []string // those that are used, also missing ones; sorted
-	Missing   []string // those of Names that did not exist; sorted
-	All       bool     // which other outputs exist was read as well
+	Revision  uint64   // revision of the state that was read; its form depends on the store
+	Names     []string // outputs that are used, including missing ones; sorted
+	Missing   []string // outputs in Names that did not exist; sorted
+	All       bool     // the names of all existing outputs were read as well
 }

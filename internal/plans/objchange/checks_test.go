@@ -9,7 +9,7 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// errorsText joins errors as "path: text". Without errors it returns "".
+// errorsText joins errors as "path: text". It returns "" if there are no errors.
 func errorsText(errs []error) string {
 	var out []string
 	for _, err := range errs {

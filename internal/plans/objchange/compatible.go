@@ -10,9 +10,9 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// AssertCompatible returns errors where actual differs from what planned allows: known values must
-// be equal, and unknown values must have become values of their type and refinements. It checks
-// results of applying, and the final plan against the first.
+// AssertCompatible returns an error for each place where actual differs from what planned allows.
+// Known values must be equal. Unknown values must have become values that match their type and
+// refinements. It checks the results of applying, and the final plan against the first plan.
 func AssertCompatible(schema *configschema.Block, planned, actual cty.Value) []error {
 	planned, hidden := unmark(planned)
 	actual, more := unmark(actual)
@@ -25,8 +25,8 @@ func AssertCompatible(schema *configschema.Block, planned, actual cty.Value) []e
 	return c.problems.errors(schema, hidden)
 }
 
-// Contradictions is [AssertCompatible] for values of any type without a schema. show returns a value
-// as text for the errors, which may be an unknown one.
+// Contradictions is like [AssertCompatible], but for values of any type without a schema. show
+// returns the text of a value, which may be unknown, for the errors.
 func Contradictions(planned, actual cty.Value, show func(cty.Value) string) []error {
 	planned, hidden := unmark(planned)
 	actual, more := unmark(actual)
@@ -35,7 +35,8 @@ func Contradictions(planned, actual cty.Value, show func(cty.Value) string) []er
 	return c.problems.errors(&configschema.Block{}, append(hidden, more...))
 }
 
-// goText is the text of a value in errors about providers, in the Go syntax that their authors expect.
+// goText returns the text of a value for errors about providers, in the Go syntax that their
+// authors expect.
 func goText(v cty.Value) string { return fmt.Sprintf("%#v", v) }
 
 type compatCheck struct {
@@ -77,8 +78,8 @@ func (c *compatCheck) object(s shape, planned, actual cty.Value, path cty.Path) 
 	}
 }
 
-// blocks compares all blocks of a type. Blocks from an unknown number of blocks are compared by
-// type only.
+// blocks compares all blocks of a type. If the number of planned blocks is unknown, only their
+// types are compared.
 func (c *compatCheck) blocks(n *configschema.NestedBlock, planned, actual cty.Value, path cty.Path) {
 	s := shapeOf(&n.Block)
 	switch {
@@ -131,8 +132,8 @@ func (c *compatCheck) keyedBlocks(s shape, planned, actual cty.Value, path cty.P
 	}
 }
 
-// isPlaceholder reports whether an object represents an unknown number of blocks: all of it is
-// unknown.
+// isPlaceholder reports whether an object represents an unknown number of blocks, in which case all
+// of its values are unknown.
 func isPlaceholder(v cty.Value) bool {
 	if !v.IsKnown() {
 		return true
@@ -162,7 +163,7 @@ func isPlaceholder(v cty.Value) bool {
 	return true
 }
 
-// sensitiveChanged is the error for values that must not be shown.
+// sensitiveChanged is the error text for values that must not be shown.
 const sensitiveChanged = "the value, which is sensitive, is not the planned one"
 
 // value compares two values of any type.
@@ -229,9 +230,9 @@ func (c *compatCheck) mapping(planned, actual cty.Value, path cty.Path) {
 	}
 }
 
-// set matches elements in both directions: every planned element must have become an actual one,
-// and every actual one must come from a planned one. Several planned elements may become one, so
-// the set may shrink, but not grow.
+// set matches elements in both directions: every planned element must have become an actual
+// element, and every actual element must come from a planned one. Several planned elements may
+// become one element, so the set may shrink but not grow.
 func (c *compatCheck) set(planned, actual cty.Value, path cty.Path) {
 	plans, actuals := elements(planned), elements(actual)
 	becomes := func(p, a cty.Value) bool {
@@ -246,7 +247,7 @@ func (c *compatCheck) set(planned, actual cty.Value, path cty.Path) {
 			"the planned set element %s has vanished", c.show(v))
 	}
 	if len(lost) > 0 {
-		return // the other value is the same problem
+		return // an unexpected element has the same cause, so it is not reported too
 	}
 	stems := func(a, p cty.Value) bool { return becomes(p, a) }
 	for _, v := range unmatched(actuals, plans, decisive, stems) {

@@ -16,7 +16,7 @@ type Ignore struct {
 // Any reports whether any changes are ignored.
 func (ig Ignore) Any() bool { return ig.All || len(ig.Paths) > 0 }
 
-// InConfig returns the configuration with the prior value wherever changes are ignored.
+// InConfig returns the configuration, with the prior value in each place where changes are ignored.
 func (ig Ignore) InConfig(schema *configschema.Block, prior, config cty.Value) cty.Value {
 	switch {
 	case prior.IsNull() || config.IsNull():
@@ -30,8 +30,8 @@ func (ig Ignore) InConfig(schema *configschema.Block, prior, config cty.Value) c
 	return config
 }
 
-// InPlan returns the planned value with the prior value wherever changes are ignored. It is for
-// providers of the legacy SDK, whose plans may differ from the configuration.
+// InPlan returns the planned value, with the prior value in each place where changes are ignored.
+// It is for providers of the legacy SDK, whose plans may differ from the configuration.
 func (ig Ignore) InPlan(prior, planned cty.Value) cty.Value {
 	if ig.All && !planned.IsNull() {
 		return prior
@@ -42,7 +42,8 @@ func (ig Ignore) InPlan(prior, planned cty.Value) cty.Value {
 	return planned
 }
 
-// RelativeSteps returns the steps of a relative traversal as values; an attribute name is a string.
+// RelativeSteps returns the steps of a relative traversal as values. An attribute name becomes a
+// string.
 func RelativeSteps(tr hcl.Traversal) []cty.Value {
 	var out []cty.Value
 	for _, step := range tr {
@@ -58,8 +59,8 @@ func RelativeSteps(tr hcl.Traversal) []cty.Value {
 	return out
 }
 
-// replaceAt returns config with prior's value at the given path. If the path leads nowhere, nothing
-// is changed; a map key that prior does not have is removed.
+// replaceAt returns config with prior's value at the given path. If the path does not exist,
+// nothing is changed. A map key that prior does not have is removed.
 func replaceAt(prior, config cty.Value, steps []cty.Value) cty.Value {
 	if len(steps) == 0 {
 		return prior
@@ -96,7 +97,7 @@ func replaceAt(prior, config cty.Value, steps []cty.Value) cty.Value {
 	return config
 }
 
-// replaceKey is replaceAt for maps, where just one of the values may have the key.
+// replaceKey is replaceAt for maps, in which only one of the two values may have the key.
 func replaceKey(prior, config, key cty.Value, rest []cty.Value) cty.Value {
 	if key.Type() != cty.String || !prior.IsKnown() {
 		return config
@@ -132,8 +133,8 @@ func replaceKey(prior, config, key cty.Value, rest []cty.Value) cty.Value {
 	return cty.MapVal(elems)
 }
 
-// withoutComputed returns an object as a configuration: attributes that only the provider sets are
-// null.
+// withoutComputed converts an object to a configuration: attributes that only the provider sets
+// become null.
 func withoutComputed(schema *configschema.Block, v cty.Value) cty.Value {
 	if v.IsNull() || !v.IsKnown() {
 		return v
@@ -150,7 +151,7 @@ func withoutComputed(schema *configschema.Block, v cty.Value) cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// eachBlock returns a nested block value with f applied to each block.
+// eachBlock returns a nested block value after applying f to each block.
 func eachBlock(v cty.Value, f func(cty.Value) cty.Value) cty.Value {
 	ty := v.Type()
 	switch {

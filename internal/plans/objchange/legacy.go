@@ -7,13 +7,14 @@ import (
 )
 
 // NormalizeFromLegacy replaces null collections of blocks with empty ones, because the legacy SDK
-// does not distinguish them. A value without such nulls is returned unchanged.
+// does not distinguish the two. A value without such nulls is returned unchanged.
 func NormalizeFromLegacy(schema *configschema.Block, v cty.Value) cty.Value {
 	out, _ := normalObject(schema, v)
 	return out
 }
 
-// normalObject also reports whether it changed anything, so that most values are not rebuilt.
+// normalObject returns the normalized object and whether anything changed. So most values need not
+// be rebuilt.
 func normalObject(schema *configschema.Block, v cty.Value) (cty.Value, bool) {
 	if len(schema.BlockTypes) == 0 || v.IsNull() || !v.IsKnown() {
 		return v, false

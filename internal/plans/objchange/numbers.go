@@ -6,11 +6,11 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// StorableNumbers returns v in the form in which it can be stored: negative zero becomes zero,
-// because MessagePack has just one zero and planned and returned values must be equal. It also
-// returns the path of a number that cannot be stored at all, if there is one: an infinite one,
-// which JSON cannot express and which functions such as log(0, 10) return, or one with an absurd
-// number of digits.
+// StorableNumbers returns v in a form that can be stored. Negative zero becomes zero, because
+// MessagePack has only one zero, and planned and returned values must be equal. If v contains a
+// number that cannot be stored at all, its path is returned too. Such a number is infinite or has
+// an excessive number of digits. JSON cannot express infinite numbers, which functions such as
+// log(0, 10) return.
 func StorableNumbers(v cty.Value) (stored cty.Value, infinite cty.Path, found bool) {
 	if !hasOddNumber(v) {
 		return v, nil, false
@@ -29,7 +29,7 @@ func StorableNumbers(v cty.Value) (stored cty.Value, infinite cty.Path, found bo
 	return stored, infinite, found
 }
 
-// hasOddNumber reports whether StorableNumbers has anything to do, which is rare.
+// hasOddNumber reports whether StorableNumbers has anything to do. This is rare.
 func hasOddNumber(v cty.Value) bool {
 	v, _ = v.Unmark()
 	ty := v.Type()

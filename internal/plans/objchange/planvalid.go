@@ -10,9 +10,9 @@ import (
 )
 
 // AssertPlanValid returns errors for violations of the rules for plans. A configured attribute must
-// be planned as configured or unchanged; an attribute that is not configured must stay null unless
-// the schema declares it computed. Blocks must exist as configured.  The types must have been
-// checked before. Refinements of unknown values are ignored.
+// be planned as configured or unchanged. An attribute that is not configured must stay null unless
+// the schema declares it computed. Blocks must exist as configured. The caller must have checked
+// the types. Refinements of unknown values are ignored.
 func AssertPlanValid(schema *configschema.Block, prior, config, planned cty.Value) []error {
 	prior, hidden := unmark(prior)
 	config, more := unmark(config)
@@ -21,14 +21,14 @@ func AssertPlanValid(schema *configschema.Block, prior, config, planned cty.Valu
 
 	var c planCheck
 	c.object(shapeOf(schema), prior, config, planned, nil)
-	if len(c.problems) > 0 { // refinements may have caused them: a valid plan is valid without refinements too
+	if len(c.problems) > 0 { // check again without refinements, which may have caused the problems
 		c.problems = nil
 		c.object(shapeOf(schema), unrefined(prior), unrefined(config), unrefined(planned), nil)
 	}
 	return c.problems.errors(schema, hidden)
 }
 
-// unrefined removes what is known about unknown values, so that they compare as equal.
+// unrefined removes the refinements of unknown values, so that these values compare as equal.
 func unrefined(v cty.Value) cty.Value {
 	switch {
 	case !v.IsKnown():
@@ -93,7 +93,7 @@ func (c *planCheck) attribute(
 	case planned.RawEquals(config):
 		return
 	case !prior.IsNull() && !config.IsNull() && planned.RawEquals(prior):
-		return // the provider sees no difference
+		return // the provider may treat both values as equal and keep the prior one
 	case a.Computed && !a.Optional:
 		return
 	case config.IsNull() && a.Computed:
@@ -128,7 +128,8 @@ func (c *planCheck) nested(o *configschema.Object, prior, config, planned cty.Va
 	case configschema.NestingMap:
 		c.keyed(s, prior, config, planned, path, "map")
 	case configschema.NestingSet:
-		// An element may be planned as configured or unchanged, so pairs are found by comparing.
+		// An element may be planned as configured or unchanged, so pairs are found by comparing
+		// elements.
 		valid := func(plan, conf cty.Value) bool {
 			var one planCheck
 			one.object(s, cty.NullVal(plan.Type()), conf, plan, nil)

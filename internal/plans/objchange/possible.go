@@ -2,9 +2,9 @@ package objchange
 
 import "github.com/zclconf/go-cty/cty"
 
-// Possible reports whether actual may be what planned was before all of it was known: the known
-// parts are equal, and the others have the types and refinements of the unknown ones. Neither value
-// may have marks.
+// Possible reports whether planned may have become actual once all of it was known: the known parts
+// are equal, and the other parts match the types and refinements of the unknown values. Neither
+// value may have marks.
 func Possible(planned, actual cty.Value) bool {
 	same := true
 	_ = cty.Walk(planned, func(path cty.Path, was cty.Value) (bool, error) {
@@ -19,7 +19,7 @@ func Possible(planned, actual cty.Value) bool {
 			same = same && was.RawEquals(now)
 		case was.Type().IsSetType():
 			same = same && (!was.IsWhollyKnown() || was.RawEquals(now))
-			return false, nil // the elements of a set have no paths in another one
+			return false, nil // the elements of a set have no corresponding paths in another set
 		case was.CanIterateElements() && now.CanIterateElements():
 			same = same && was.LengthInt() == now.LengthInt()
 		}

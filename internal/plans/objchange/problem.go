@@ -8,22 +8,22 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// problem is a violated rule. The full text may show values; secret is used if they must not be
-// shown.
+// problem is a violation of a rule. The full text may show values. The text in secret is used if
+// values must not be shown.
 type problem struct {
 	path   cty.Path
 	full   string
 	secret string
 }
 
-// problems is a list of violated rules.
+// problems is a list of violations.
 type problems []problem
 
 func (p *problems) add(path cty.Path, secret, format string, args ...any) {
 	*p = append(*p, problem{path, fmt.Sprintf(format, args...), secret})
 }
 
-// plain adds a text without values.
+// plain adds a problem whose text shows no values.
 func (p *problems) plain(path cty.Path, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	*p = append(*p, problem{path, text, text})

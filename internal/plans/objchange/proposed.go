@@ -8,11 +8,12 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// Proposed merges the prior object and the configuration to the proposed object for the provider.
-// Configured values take precedence. A computed attribute that is not configured keeps its prior
-// value, or null if there is no prior object; the provider decides whether it is unknown. Nested
-// objects are paired by index or key, and set elements by similarity. Write-only values are part of
-// the proposal, because providers use them to detect that an attribute needs a new object.
+// Proposed merges the prior object and the configuration into the object that is proposed to the
+// provider. Configured values take precedence. A computed attribute that is not configured keeps
+// its prior value, or null if there is no prior object. The provider decides whether it becomes
+// unknown. Nested objects are paired by index or key, and set elements by similarity. Write-only
+// values are part of the proposal, because providers use them to detect that an attribute requires
+// a replacement.
 func Proposed(schema *configschema.Block, prior, config cty.Value) cty.Value {
 	prior, config = bare(prior), bare(config)
 	if config.IsNull() || !config.IsKnown() {
@@ -41,7 +42,7 @@ func proposedAttr(a *configschema.Attribute, prior, config cty.Value) cty.Value 
 	switch {
 	case a.Computed && config.IsNull():
 		if a.Optional && a.NestedType != nil && wasConfigured(a.NestedType, prior) {
-			return config // no longer configured
+			return config // the attribute is no longer configured
 		}
 		return prior
 	case a.NestedType != nil:
@@ -50,8 +51,8 @@ func proposedAttr(a *configschema.Attribute, prior, config cty.Value) cty.Value 
 	return config
 }
 
-// proposedAll merges all objects of a block type or nested attribute. A configuration that is not
-// known yet (`dynamic` blocks) is proposed unchanged.
+// proposedAll merges all objects of a block type or nested attribute. If the configuration is not
+// known yet, which can happen with `dynamic` blocks, it is proposed unchanged.
 func (s shape) proposedAll(mode configschema.NestingMode, prior, config cty.Value) cty.Value {
 	if config.IsNull() || !config.IsKnown() {
 		return config
@@ -102,12 +103,12 @@ func wasConfigured(o *configschema.Object, prior cty.Value) bool {
 	return false
 }
 
-// pool holds the prior elements of a set. Each can be taken once. Elements are found by a hash of
-// the attributes that only the configuration sets, so that a set of n elements takes about n
+// pool holds the prior elements of a set. Each element can be taken once. Elements are found by a
+// hash of the attributes that only the configuration sets. So a set of n elements takes about n
 // comparisons.
 type pool struct {
 	shape   shape
-	names   []string // hashed attributes
+	names   []string // names of the hashed attributes
 	buckets map[int][]cty.Value
 }
 
@@ -155,8 +156,8 @@ func (p *pool) take(config cty.Value) cty.Value {
 	return none
 }
 
-// couldResult reports whether a prior object can be the result of applying the configuration: they
-// differ only in computed attributes that are not configured.
+// couldResult reports whether a prior object can be the result of applying the configuration. This
+// is the case if they differ only in computed attributes that are not configured.
 func (s shape) couldResult(prior, config cty.Value) bool {
 	if prior.IsNull() || config.IsNull() {
 		return prior.IsNull() && config.IsNull()
@@ -217,8 +218,8 @@ func (s shape) couldResultAll(mode configschema.NestingMode, prior, config cty.V
 	return true
 }
 
-// PlannedUnknown returns the placeholder for an object that a provider will read or create later:
-// the configuration with all computed attributes unknown that are not configured.
+// PlannedUnknown returns the placeholder for an object that a provider will read or create later.
+// This is the configuration in which all computed attributes that are not configured are unknown.
 func PlannedUnknown(schema *configschema.Block, config cty.Value) cty.Value {
 	return shapeOf(schema).unknown(bare(config))
 }

@@ -7,10 +7,10 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// ReplacePaths returns those of the provider's replacement paths that change between the prior and
-// the planned object. A write-only attribute, whose change is not visible, is always included, and
-// sets writeOnly. Without a prior object there is no replacement. It is an error if the resource
-// type does not have a path.
+// ReplacePaths returns the provider's replacement paths whose values differ between the prior and
+// the planned object. A write-only attribute is always included, because its changes are not
+// visible, and it sets writeOnly. Without a prior object there is no replacement. It is an error if
+// the resource type does not have one of the paths.
 func ReplacePaths(
 	schema *configschema.Block, prior, planned cty.Value, required []cty.Path,
 ) (kept []cty.Path, writeOnly bool, errs []error) {
@@ -38,8 +38,8 @@ func ReplacePaths(
 	return kept, writeOnly, errs
 }
 
-// follow applies a path as the language does, where an index may name an attribute, and reports
-// whether the path exists.
+// follow returns the value at a path and reports whether the path exists. As in the language, an
+// index may name an attribute.
 func follow(v cty.Value, path cty.Path) (cty.Value, bool) {
 	for _, step := range path {
 		if v.IsNull() {

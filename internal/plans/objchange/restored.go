@@ -7,14 +7,14 @@ import (
 	"tofu/internal/lang/marks"
 )
 
-// Restored returns a configuration that brings an object back to how it was: config with the values
-// of past, an earlier version of the object. present is the object now; it is null if there is
-// none.
+// Restored returns a configuration that brings an object back to how it was. This is config with
+// the values of past, which is an earlier version of the object. present is the current object, or
+// null if it doesn't exist.
 //
 // Parts of config that are unknown or marked as renewed stay as they are, because they follow from
-// objects that change or that can't be brought back. So do write-only attributes, which objects
-// don't have, and attributes that the provider decides, unless the object now has another value
-// than it had. Marks of config and past are kept.
+// objects that change or that can't be brought back. Write-only attributes stay too, because
+// objects don't have them. An attribute that the provider decides stays unless its current value
+// differs from its earlier one. Marks of config and past are kept.
 func Restored(schema *configschema.Block, config, past, present cty.Value) cty.Value {
 	if config.IsNull() || !config.IsKnown() || config.IsMarked() || past.IsNull() {
 		return config
@@ -22,9 +22,9 @@ func Restored(schema *configschema.Block, config, past, present cty.Value) cty.V
 	return shapeOf(schema).restored(config, past, present)
 }
 
-// settled reports whether a value of the configuration can be replaced by an earlier one: nothing
-// in it follows from objects that change now, or that are no longer as they were. What depends on
-// absent objects can only be as it was.
+// settled reports whether a value of the configuration can be replaced with an earlier value. It
+// can if nothing in it follows from objects that change now or that are no longer as they were. It
+// also can if it depends on absent objects, because then only the earlier value is available.
 func settled(v cty.Value) bool {
 	return v.IsWhollyKnown() && !marks.Contains(v, marks.Renewed) || marks.Contains(v, marks.Absent)
 }
@@ -44,7 +44,7 @@ func (s shape) restored(config, past, present cty.Value) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// restoredAttr is Restored for an attribute. created says that there is no object now.
+// restoredAttr is Restored for an attribute. created says that the object doesn't exist now.
 func restoredAttr(a *configschema.Attribute, config, past, present cty.Value, created bool) cty.Value {
 	same := bare(past).RawEquals(bare(present))
 	switch {
@@ -63,7 +63,7 @@ func restoredAttr(a *configschema.Attribute, config, past, present cty.Value, cr
 }
 
 // restoredValue is Restored for a value without a schema. Elements are paired by index or key if
-// there are as many as before.
+// their number is the same as before.
 func restoredValue(config, past cty.Value) cty.Value {
 	switch {
 	case settled(config):
@@ -74,8 +74,8 @@ func restoredValue(config, past cty.Value) cty.Value {
 	return paired(config, past, restoredValue)
 }
 
-// paired merges the elements of two collections with the same indexes or keys. If these differ, or
-// in sets, it returns the first collection.
+// paired merges the elements of two collections that have the same indexes or keys. If the indexes
+// or keys differ, or if the collections are sets, it returns the first collection.
 func paired(v, other cty.Value, merge func(v, other cty.Value) cty.Value) cty.Value {
 	ty := v.Type()
 	switch {
@@ -101,7 +101,7 @@ func paired(v, other cty.Value, merge func(v, other cty.Value) cty.Value) cty.Va
 	return sequence(vals, v)
 }
 
-// likeConfig returns an earlier value with the sensitivity of the configuration.
+// likeConfig returns an earlier value, marked as sensitive if the configuration is.
 func likeConfig(past, config cty.Value) cty.Value {
 	if marks.Contains(config, marks.Sensitive) {
 		return past.Mark(marks.Sensitive)
@@ -109,7 +109,7 @@ func likeConfig(past, config cty.Value) cty.Value {
 	return past
 }
 
-// isZero reports whether a value is an empty text or collection, zero or false.
+// isZero reports whether a value is an empty string, an empty collection, zero or false.
 func isZero(v cty.Value) bool {
 	switch ty := v.Type(); {
 	case v.IsNull() || !v.IsKnown():
@@ -125,7 +125,7 @@ func isZero(v cty.Value) bool {
 }
 
 // restoredAll is Restored for all objects of a block type or nested attribute. Objects are paired
-// by index or key if there are as many as before.
+// by index or key if their number is the same as before.
 func (s shape) restoredAll(mode configschema.NestingMode, config, past, present cty.Value) cty.Value {
 	whole := func() cty.Value {
 		if !settled(config) {
@@ -176,7 +176,8 @@ func pairs(config, past cty.Value) bool {
 	return !config.IsNull() && config.IsKnown() && !config.IsMarked() && !past.IsNull() && !past.IsMarked()
 }
 
-// configurable returns earlier objects as a configuration: what only the provider sets is null.
+// configurable converts earlier objects to a configuration: attributes that only the provider sets
+// become null.
 func (s shape) configurable(mode configschema.NestingMode, v cty.Value) cty.Value {
 	return s.without(mode, v, func(a *configschema.Attribute) bool { return !a.Optional && !a.Required })
 }
@@ -187,8 +188,8 @@ func WithoutWriteOnly(schema *configschema.Block, config cty.Value) cty.Value {
 		func(a *configschema.Attribute) bool { return a.WriteOnly })
 }
 
-// without returns objects in which the chosen attributes are null. Marks around nested objects
-// stay.
+// without returns objects in which the attributes selected by drop are null. Marks around nested
+// objects are kept.
 func (s shape) without(
 	mode configschema.NestingMode, v cty.Value, drop func(*configschema.Attribute) bool,
 ) cty.Value {
@@ -228,8 +229,9 @@ func (s shape) without(
 	return sequence(vals, v)
 }
 
-// Completed returns a configuration that was planned while parts of it were unknown, with these
-// parts and the write-only attributes of config, the same configuration evaluated again.
+// Completed fills in a configuration that was planned while parts of it were unknown. config is the
+// same configuration, evaluated again. The unknown parts and the write-only attributes are taken
+// from it.
 func Completed(schema *configschema.Block, planned, config cty.Value) cty.Value {
 	if planned.IsNull() || !planned.IsKnown() || config.IsNull() || !config.IsKnown() {
 		return config

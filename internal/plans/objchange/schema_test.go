@@ -13,8 +13,8 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// testSchema returns a schema with an item for every rule. The names of attributes say what they
-// are: required, optional, optional and computed, computed, sensitive, or write-only.
+// testSchema returns a schema with at least one item for every rule. The names of attributes
+// describe them: required, optional, optional and computed, computed, sensitive, or write-only.
 func testSchema() *configschema.Block {
 	str := func(a configschema.Attribute) *configschema.Attribute { a.Type = cty.String; return &a }
 	content := func() map[string]*configschema.Attribute {
@@ -58,9 +58,10 @@ func testSchema() *configschema.Block {
 	}
 }
 
-// value returns the object of the test schema that an object expression describes; "null" is no
-// object. Omitted attributes are null, omitted blocks empty. `unknown` is an unknown value,
-// `prefixed` an unknown string that starts with "p-", and `hidden` a marked value.
+// value returns the object of the test schema that an object expression describes. The text "null"
+// means no object. Omitted attributes are null, and omitted blocks are empty. `unknown` is an
+// unknown value, `prefixed` is an unknown string that starts with "p-", and `hidden` is a marked
+// value.
 func value(t testing.TB, schema *configschema.Block, text string) cty.Value {
 	t.Helper()
 	if text == "null" {
@@ -92,8 +93,8 @@ func value(t testing.TB, schema *configschema.Block, text string) cty.Value {
 	return v
 }
 
-// text is the inverse of value: it omits null attributes, empty blocks and the "req" that value
-// adds.
+// text is the inverse of value. It omits null attributes, empty blocks and the attribute "req",
+// which value adds.
 func text(v cty.Value) string {
 	return strings.TrimSuffix(strings.TrimPrefix(render(v, true), "{"), "}")
 }

@@ -28,8 +28,8 @@ func (s hashSet) has(v cty.Value) bool {
 }
 
 // unmatched returns the values that match none of the candidates. Equal values are found by hash.
-// Others are compared with the candidates that have the same decisive attributes, because others
-// can't match.
+// Any other value is compared only with the candidates that have the same decisive attributes,
+// because no other candidate can match.
 func unmatched(vals, candidates []cty.Value, decisive []string, match func(v, candidate cty.Value) bool) []cty.Value {
 	equal := hashed(candidates)
 	similar := make(map[int][]cty.Value)

@@ -10,7 +10,8 @@ import (
 
 func pair(a, b cty.Value) cty.Value { return cty.ObjectVal(map[string]cty.Value{"a": a, "b": b}) }
 
-// becomes returns a comparison of planned and actual objects that counts its calls in tries.
+// becomes returns a function that compares planned and actual objects, and counts its calls in
+// tries.
 func becomes(tries *int) func(planned, actual cty.Value) bool {
 	return func(planned, actual cty.Value) bool {
 		*tries++
@@ -56,8 +57,8 @@ func TestUnmatchedComparesEnough(t *testing.T) {
 	}
 }
 
-// TestSetComparisonsAreLinear checks that a set whose elements the provider completes takes about
-// one comparison for each element.
+// TestSetComparisonsAreLinear checks that comparing a set takes about one comparison for each
+// element if the provider completes the elements.
 func TestSetComparisonsAreLinear(t *testing.T) {
 	const n = 1000
 	var plans, actuals []cty.Value

@@ -7,7 +7,7 @@ import (
 	"tofu/internal/plans"
 )
 
-// deferred returns the form of a deferred change.
+// deferred converts a deferred change to the form in which it is written.
 func (e *encoder) deferred(d *plans.Deferred) (*wireDeferred, error) {
 	out := &wireDeferred{Why: d.Why, Chain: d.Chain, Via: d.Via, Kept: d.Kept, Alone: d.Alone}
 	for _, step := range d.Addr.Module.Steps() {

@@ -22,13 +22,13 @@ import (
 	"tofu/internal/states/statefile"
 )
 
-// File is a plan with everything stored beside it.
+// File is a plan with everything that is stored with it.
 type File struct {
 	Plan *plans.Plan
 	// ID identifies the plan. Write sets it if it is empty.
 	ID string
 
-	// Serial and Lineage are those of the state that the plan was made from.
+	// Serial and Lineage identify the state that the plan was made from.
 	Serial  uint64
 	Lineage string
 
@@ -39,12 +39,12 @@ type File struct {
 	LockFile []byte
 	Backend  Backend
 
-	// Schemas holds the schemas for showing the plan, of the resource types in it and without
-	// descriptions. It is nil if the plan was written without schemas.
+	// Schemas holds the schemas of the resource types in the plan, without descriptions, which are
+	// needed to show the plan. It is nil if the plan was written without schemas.
 	Schemas map[addrs.Provider]*providers.Schema
 }
 
-// Backend is where the state is stored.
+// Backend describes where the state is stored.
 type Backend struct {
 	Type      string
 	Config    []byte // settings, as JSON
@@ -66,7 +66,7 @@ const (
 	foreignPlan    = "tfplan"
 
 	maxEntry = limits.State
-	maxSize  = 4 * maxEntry // two states, the plan and the configuration
+	maxSize  = 4 * maxEntry // enough for two states, the plan and the configuration
 )
 
 // Is reports whether data looks like a plan file of any program. State files don't.
@@ -185,7 +185,7 @@ func Parse(data []byte) (*File, error) {
 	}
 	z.RegisterDecompressor(zip.Deflate, flate.NewReader)
 	entries := make(map[string]*zip.File, len(z.File))
-	var size uint64 // according to the headers, which the reader enforces
+	var size uint64 // total size according to the headers, which the zip reader enforces
 	for _, e := range z.File {
 		if entries[e.Name] != nil {
 			return nil, fmt.Errorf("the plan file is damaged: it has two entries %q", e.Name)
@@ -279,7 +279,7 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 	return f, nil
 }
 
-// readOptional decodes an entry, or returns nil if there is none.
+// readOptional decodes an entry. It returns nil if the entry doesn't exist.
 func readOptional[T any](e *zip.File, decode func([]byte) (*T, error)) (*T, error) {
 	if e == nil {
 		return nil, nil

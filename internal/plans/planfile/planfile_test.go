@@ -29,7 +29,7 @@ import (
 	"tofu/internal/states/statefile"
 )
 
-// compare returns the differences of two files.
+// compare returns the differences between two files.
 func compare(want, got *planfile.File) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(),
 		cmp.Comparer(func(a, b cty.Value) bool {
@@ -54,14 +54,14 @@ func encode(t interface{ Fatal(...any) }, f *planfile.File) []byte {
 	return buf.Bytes()
 }
 
-// A generator draws plans from rapid.
+// A generator uses rapid to draw random plans.
 type generator struct{ t *rapid.T }
 
 func (g generator) n(name string, max int) int { return rapid.IntRange(0, max).Draw(g.t, name) }
 
 func (g generator) word() string { return rapid.StringMatching(`[a-z]{1,4}`).Draw(g.t, "word") }
 
-// text draws a string in the normal form that the language's strings have.
+// text draws a string in the normal form that strings have in the language.
 func (g generator) text() string {
 	return cty.StringVal(rapid.StringN(0, 6, -1).Draw(g.t, "text")).AsString()
 }
@@ -178,7 +178,7 @@ func (g generator) bare(ty cty.Type, inSet bool) cty.Value {
 		}
 		return cty.ObjectVal(out)
 	}
-	return cty.NullVal(ty) // a collection without a single element type
+	return cty.NullVal(ty) // the other types are collections without a single element type
 }
 
 func (g generator) key() addrs.InstanceKey {
@@ -428,7 +428,7 @@ func wide(tb testing.TB, n int, action plans.Action) *planfile.File {
 }
 
 // TestUnchangedObjectsAreCompact checks that an object that does not change takes hardly any space
-// in the plan, apart from its space in the state.
+// in the plan, in addition to its space in the state.
 func TestUnchangedObjectsAreCompact(t *testing.T) {
 	size := func(data []byte, name string) int {
 		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -494,7 +494,7 @@ func archive(t *testing.T, entries ...string) []byte {
 	return buf.Bytes()
 }
 
-// bomb returns a small archive, each of whose entries claims to be large.
+// bomb returns a small archive in which each entry claims to be large.
 func bomb(t *testing.T, entries int, size uint64) []byte {
 	var buf bytes.Buffer
 	z := zip.NewWriter(&buf)
@@ -549,8 +549,8 @@ func TestIs(t *testing.T) {
 	}
 }
 
-// FuzzParse changes the plan inside an archive. Changes of the archive itself would be detected by
-// its checksums.
+// FuzzParse changes the plan inside an archive. It leaves the archive itself alone, because its
+// checksums would detect any change.
 func FuzzParse(f *testing.F) {
 	for i := range 40 {
 		file := rapid.Custom(func(t *rapid.T) *planfile.File { return generator{t}.file() }).Example(i)
@@ -577,7 +577,7 @@ func FuzzParse(f *testing.F) {
 		}
 		var buf bytes.Buffer
 		if err := planfile.Write(&buf, file); err != nil {
-			return // values that cannot be in a plan
+			return // the plan has values that cannot be stored
 		}
 		if _, err := planfile.Parse(buf.Bytes()); err != nil {
 			t.Fatalf("a plan that was written can't be read: %v", err)

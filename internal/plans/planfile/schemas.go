@@ -17,18 +17,19 @@ import (
 	"tofu/internal/states"
 )
 
-// schemasFormat is the version of the form of the schemas.
+// schemasFormat is the version of the format in which schemas are stored.
 const schemasFormat = 1
 
-// maxSchemaDepth is how deeply the blocks and attributes of a schema may nest.
+// maxSchemaDepth limits how deeply the blocks and attributes of a schema may be nested.
 const maxSchemaDepth = 100
 
-// The documents in the stream of schemas: the format's number, the number of providers, and for
-// each of them one wireSchema, its provider block, and wireSchema.Types times wireType with the
-// type's block and the attributes of its identity. A block is one wireBlock, its attributes, and
-// for each nested block a wireNested and the block. An attribute is one wireAttribute and the
-// attributes nested in it. Schemas are stored without descriptions and deprecations, which make up
-// most of their size and which showing a plan doesn't need.
+// These are the documents in the stream of schemas. It begins with the number of the format and the
+// number of providers. For each provider follow one wireSchema, its provider block, and
+// wireSchema.Types times a wireType with the type's block and the attributes of its identity. A
+// block is one wireBlock, its attributes, and for each nested block a wireNested and the block. An
+// attribute is one wireAttribute and the attributes nested in it. Schemas are stored without
+// descriptions and deprecations, which make up most of their size and are not needed to show a
+// plan.
 type (
 	wireSchema struct {
 		Provider string
@@ -41,7 +42,7 @@ type (
 		Version         int64
 		HasIdentity     bool
 		IdentityVersion int64
-		Identity        int // how many attributes
+		Identity        int // number of attributes of the identity
 	}
 
 	wireBlock struct {
@@ -170,7 +171,7 @@ func (s *schemaReader) get(document any) bool {
 	return s.err == nil
 }
 
-// readSchemas reads schemas. It returns nil if they have a form that this version does not know.
+// readSchemas reads schemas. It returns nil if this version does not know their format.
 func readSchemas(r io.Reader) (map[addrs.Provider]*providers.Schema, error) {
 	s := &schemaReader{in: msgpack.NewDecoder(bufio.NewReaderSize(r, 64<<10))}
 	var format, n int
@@ -262,7 +263,7 @@ func (s *schemaReader) attributes(n, depth int) map[string]*configschema.Attribu
 	return out
 }
 
-// deeper reports whether reading may continue at a depth.
+// deeper reports whether reading may continue at the given depth.
 func (s *schemaReader) deeper(depth int) bool {
 	if s.err == nil && depth > maxSchemaDepth {
 		s.err = fmt.Errorf("a schema is nested more than %d levels deep", maxSchemaDepth)

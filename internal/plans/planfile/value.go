@@ -17,8 +17,8 @@ import (
 )
 
 type (
-	// wireValue is a value: the number of its type and, at its first use, the type itself; its
-	// bytes; and the paths of its marks.
+	// wireValue is a value. It has the number of its type and, at its first use, the type itself;
+	// the bytes of the value; and the paths of its marks.
 	wireValue struct {
 		From  valueSource
 		Type  int
@@ -27,7 +27,7 @@ type (
 		Marks []wireMark
 	}
 
-	// wireMark is the path of a sensitive part. Plans contain no other marks.
+	// wireMark is the path of a sensitive part of a value. Plans contain no other marks.
 	wireMark struct {
 		Path wirePath
 	}
@@ -45,15 +45,15 @@ type (
 type valueSource uint8
 
 const (
-	noValue   valueSource = iota // cty.NilVal
-	fromData                     // in Data
-	fromState                    // in the object of the prior state
-	asBefore                     // equal to the value before the change
+	noValue   valueSource = iota // the value is cty.NilVal
+	fromData                     // the value is in Data
+	fromState                    // the value is in the object in the prior state
+	asBefore                     // the value equals the value before the change
 )
 
 // encoder numbers types and providers in the order in which they occur.
 type encoder struct {
-	types     map[string]int // by their JSON form
+	types     map[string]int // numbers of types by their JSON form
 	recent    map[string][]numbered
 	providers map[string]int
 	prior     *states.State
@@ -64,9 +64,9 @@ type numbered struct {
 	number int
 }
 
-// typeOf returns the number of a type, and its JSON form if it is new. Nearly all values of a
-// resource type have one of a few types, so it compares with those before it computes the JSON
-// form, which costs more.
+// typeOf returns the number of a type, and its JSON form if the type is new. Nearly all values of a
+// resource type have one of a few types. So it compares ty with these types first, before it
+// computes the JSON form, which costs more.
 func (e *encoder) typeOf(ty cty.Type, hint string) (number int, def []byte, err error) {
 	for _, known := range e.recent[hint] {
 		if known.ty.Equals(ty) {
@@ -88,7 +88,8 @@ func (e *encoder) typeOf(ty cty.Type, hint string) (number int, def []byte, err 
 	return number, def, nil
 }
 
-// value encodes a value. hint is the same for values that probably have the same type.
+// value encodes a value. hint is a text that values with the same type usually share. obj is the
+// stored object that may contain the value.
 func (e *encoder) value(v cty.Value, hint string, obj *states.Object) (wireValue, error) {
 	if v == cty.NilVal {
 		return wireValue{}, nil
@@ -115,9 +116,9 @@ func (e *encoder) value(v cty.Value, hint string, obj *states.Object) (wireValue
 	return out, err
 }
 
-// inState reports whether decoding the stored object with the value's type returns the value. It
-// does not if the schema leaves the type of a part open, because the state stores the type with
-// such a part.
+// inState reports whether the stored object, decoded with the value's type, is the same value. This
+// is not the case if the schema leaves the type of a part open, because then the state stores that
+// type together with the part.
 func inState(v cty.Value, obj *states.Object) bool {
 	if obj == nil || obj.Attrs == nil || v.IsNull() || !v.IsWhollyKnown() {
 		return false
@@ -140,7 +141,7 @@ func toMarks(paths []cty.PathValueMarks) ([]wireMark, error) {
 			out = append(out, wireMark{Path: path})
 		}
 	}
-	// Sort the paths, because their order is random and the file should not be.
+	// The paths are in random order. They are sorted so that the file is always the same.
 	slices.SortStableFunc(out, func(a, b wireMark) int { return strings.Compare(a.sortKey(), b.sortKey()) })
 	return out, nil
 }

@@ -10,7 +10,7 @@ import (
 	"tofu/internal/plans"
 )
 
-// format is the version of the form. It is raised for changes that older readers would
+// format is the version of the format. It is increased for changes that older readers would
 // misunderstand.
 const format = 4
 
@@ -82,8 +82,8 @@ type (
 		Objects []checks.Object
 	}
 
-	// wireProvider is the number of a provider configuration and, at its first use, the provider
-	// configuration itself.
+	// wireProvider is the number of a provider configuration. At its first use, it also holds the
+	// provider configuration itself.
 	wireProvider struct {
 		Number int
 		Config string
@@ -123,7 +123,7 @@ type (
 		Identity wireValue
 	}
 
-	// wireDeferred has the module in steps, because an instance key in it may be unknown. Change
+	// wireDeferred holds the module as steps, because an instance key in it may be unknown. Change
 	// has no module.
 	wireDeferred struct {
 		Change wireChange
@@ -154,7 +154,7 @@ const (
 	noKey uint8 = iota
 	intKey
 	stringKey
-	unknownKey // of deferred changes only
+	unknownKey // used only by deferred changes
 )
 
 func toKey(k addrs.InstanceKey) (wireKey, error) {
@@ -200,7 +200,7 @@ func (d *decoder) target(t wireTarget) (addrs.Target, error) {
 	return addrs.Target{Module: i.Module, Resource: i.Resource, Key: i.Key, HasKey: t.HasKey}, err
 }
 
-// instance validates its input, because other code relies on canonical module addresses.
+// instance validates its input, because other code relies on module addresses in canonical form.
 func (d *decoder) instance(in wireInstance) (addrs.AbsInstance, error) {
 	module, ok := d.modules[in.Module]
 	if !ok {
