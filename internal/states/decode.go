@@ -12,9 +12,10 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// Every plan decodes every object of the state, so decoding scans the text once. Decoding with
-// ctyjson's tokens takes several times as long. Errors and any text that neither this program nor
-// OpenTofu would write are left to ctyjson, so both decoders always agree.
+// Every plan decodes every object of the state, so this decoder scans the text only once. Decoding
+// with ctyjson's tokens takes several times as long. If the text has an error or a form that
+// neither this program nor OpenTofu writes, ctyjson decodes it instead. So both decoders always
+// agree.
 
 // Unmarshal decodes JSON text as a value of type ty.
 func Unmarshal(text []byte, ty cty.Type) (cty.Value, error) {
@@ -35,7 +36,7 @@ func unmarshalUnusual(text []byte, ty cty.Type) (v cty.Value, err error) {
 	return v, err
 }
 
-// A decoder decodes values from the start of a text. Its methods report false for any text that
+// A decoder decodes values from the start of a text. Its methods return false for any text that
 // ctyjson has to handle.
 type decoder struct{ jsonscan.Scanner }
 
@@ -154,7 +155,7 @@ func (d *decoder) mapping(ty cty.Type) (cty.Value, bool) {
 		return ok
 	})
 	switch {
-	case !ok || ty.ElementType().HasDynamicTypes(): // ctyjson reports elements of different types
+	case !ok || ty.ElementType().HasDynamicTypes(): // ctyjson returns the error if elements have different types
 		return cty.NilVal, false
 	case len(elems) == 0:
 		return cty.MapValEmpty(ty.ElementType()), true

@@ -21,7 +21,7 @@ var decodedType = cty.Object(map[string]cty.Type{
 })
 
 // agree returns an error unless Unmarshal and ctyjson return the same value for a text, or both
-// fail.
+// return an error.
 func agree(text string, ty cty.Type) error {
 	got, gotErr := Unmarshal([]byte(text), ty)
 	want, wantErr := unmarshalUnusual([]byte(text), ty)
@@ -110,7 +110,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// Only a damaged file has a collection whose elements are of different types.
+// TestElementsOfDifferentTypes checks collections whose elements have different types. Only damaged
+// files contain such collections.
 func TestElementsOfDifferentTypes(t *testing.T) {
 	one, two := `{"value":1,"type":"number"}`, `{"value":"x","type":"string"}`
 	for text, ty := range map[string]cty.Type{
@@ -125,7 +126,8 @@ func TestElementsOfDifferentTypes(t *testing.T) {
 	}
 }
 
-// A number with a huge exponent is short, but takes minutes to write out.
+// TestLongNumber checks that numbers with a huge exponent are refused. Such a number is short, but
+// takes minutes to write out.
 func TestLongNumber(t *testing.T) {
 	for text, ty := range map[string]cty.Type{
 		`1e100000000`:                             cty.Number,

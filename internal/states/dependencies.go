@@ -8,13 +8,14 @@ import (
 	"tofu/internal/addrs"
 )
 
-// Dependencies is an immutable set of resources. Objects of the same resource mostly share one set,
-// so that the pointer identifies it, and work on a set can be done once. Nil is the empty set.
+// Dependencies is an immutable set of resources. Objects of the same resource usually share one
+// set, so work on it can be done once and remembered by its pointer. Nil is the empty set.
 type Dependencies struct {
 	list []addrs.ConfigResource // sorted by text, without duplicates
 }
 
-// NewDependencies returns the set of the resources in list. It takes over the list.
+// NewDependencies returns the set of the resources in list. The caller must not use list
+// afterwards.
 func NewDependencies(list []addrs.ConfigResource) *Dependencies {
 	if len(list) == 0 {
 		return nil
@@ -55,7 +56,8 @@ func (d *Dependencies) Equal(other *Dependencies) bool {
 	return d == other || slices.Equal(d.sorted(), other.sorted())
 }
 
-// Union returns the union of two sets. It returns one of them if that contains the other.
+// Union returns the union of two sets. If one of them contains the other, it returns that set
+// itself.
 func (d *Dependencies) Union(other *Dependencies) *Dependencies {
 	switch {
 	case other == nil || d.Equal(other):
@@ -73,10 +75,11 @@ func (d *Dependencies) Union(other *Dependencies) *Dependencies {
 	return out
 }
 
-// RenameDependencies updates all dependencies after objects moved to other addresses. The map from
-// holds the old address of each moved instance. An object that depended on a resource then depends
-// on all resources that its instances moved to. A dependency on a resource of the same module means
-// the same instance of that module, so only moves out of that instance count there.
+// RenameDependencies updates all dependencies after objects have moved to other addresses. The map
+// from holds the old address of each moved instance. If an object depended on a resource, it then
+// depends on all resources that instances of that resource moved to. A dependency on a resource in
+// the same module means the resource in the same instance of that module, so only moves out of that
+// module instance count in this case.
 func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance) {
 	if len(from) == 0 {
 		return
@@ -105,8 +108,8 @@ func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance)
 	s.renameInstances(from)
 }
 
-// renameInstances updates the instances on which objects depend after some moved to other
-// addresses.
+// renameInstances updates the instances on which objects depend after some of these instances have
+// moved to other addresses.
 func (s *State) renameInstances(from map[addrs.AbsInstance]addrs.AbsInstance) {
 	now := make(map[addrs.AbsInstance]addrs.AbsInstance, len(from))
 	for to, was := range from {
@@ -158,7 +161,8 @@ type dependenciesIn struct {
 	module addrs.ModuleInstance
 }
 
-// rename returns the new dependencies of an object that was in module and had the given ones.
+// rename returns the new dependencies of an object that was in module and had the dependencies
+// deps.
 func (n *dependencyRenaming) rename(module addrs.ModuleInstance, deps *Dependencies) *Dependencies {
 	if deps == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// Marshal encodes v as JSON text of type ty, which Unmarshal decodes. Values that need a conversion
-// and values without a JSON form are left to ctyjson.
+// Marshal encodes v as JSON text of type ty, which Unmarshal can decode. ctyjson encodes values
+// that need a conversion, and returns the error for values that have no JSON form.
 func Marshal(v cty.Value, ty cty.Type) ([]byte, error) {
 	if out, ok := appendValue(nil, v, ty); ok {
 		return out, nil
@@ -21,7 +21,7 @@ func Marshal(v cty.Value, ty cty.Type) ([]byte, error) {
 	return ctyjson.Marshal(v, ty)
 }
 
-// appendValue appends the JSON text of v to b. It reports false for values that ctyjson has to
+// appendValue appends the JSON text of v to b. It returns false for values that ctyjson has to
 // handle.
 func appendValue(b []byte, v cty.Value, ty cty.Type) ([]byte, bool) {
 	switch is := v.Type(); {
@@ -136,10 +136,10 @@ func AppendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// AppendNumber appends f with all its digits: the shortest decimal that no other number of the same
-// precision has. The general search for it is slow at the precision of the language, so integers
-// and short decimals take faster paths: no two decimals of at most 17 digits are the same number at
-// that precision.
+// AppendNumber appends f with all its digits, as the shortest decimal that no other number of the
+// same precision has. The general search for this decimal is slow at the precision that the
+// language uses, so integers and short decimals take faster paths. This is correct because no two
+// decimals of at most 17 digits are the same number at that precision.
 func AppendNumber(b []byte, f *big.Float) []byte {
 	if f.Prec() < 64 || f.IsInf() {
 		return f.Append(b, 'f', -1)
@@ -153,7 +153,8 @@ func AppendNumber(b []byte, f *big.Float) []byte {
 	return f.Append(b, 'f', -1)
 }
 
-// appendShort appends a number that has at most 17 digits, some of them after the decimal point.
+// appendShort appends a number that has at most 17 digits, including those after the decimal point.
+// It returns false for any other number.
 func appendShort(b []byte, f *big.Float) ([]byte, bool) {
 	near, _ := f.Float64()
 	out := strconv.AppendFloat(b, near, 'f', -1, 64)

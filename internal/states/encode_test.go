@@ -50,7 +50,7 @@ func TestMarshalAgreesWithCtyjson(t *testing.T) {
 	}
 }
 
-// AppendNumber returns the same digits as big.Float.
+// TestAppendNumber checks that AppendNumber writes the same digits as big.Float.
 func TestAppendNumber(t *testing.T) {
 	check := func(t interface{ Errorf(string, ...any) }, f *big.Float) {
 		if got, want := string(AppendNumber(nil, f)), f.Text('f', -1); got != want {

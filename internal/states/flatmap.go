@@ -11,10 +11,10 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// A flatmap holds the attributes of an object as states up to version 3 store them: as strings by
-// path. A map has "tags.%" = "1" and "tags.NAME", a list "disks.#" = "2" and "disks.0.size", a set
-// "rules.#" = "1" and "rules.HASH.port". Missing paths are null values. There are no tuples, as
-// schemas of that time could not have any.
+// A flatmap holds the attributes of an object as they are stored in states up to version 3: as
+// strings, by path. A map has "tags.%" = "1" and "tags.NAME", a list has "disks.#" = "2" and
+// "disks.0.size", and a set has "rules.#" = "1" and "rules.HASH.port". Missing paths are null
+// values. Schemas at that time could not have tuples.
 type flatmap struct {
 	texts map[string]string
 	names []string // sorted
@@ -23,8 +23,8 @@ type flatmap struct {
 // flatUnknown marks a value that was unknown when it was stored.
 const flatUnknown = "74D93920-ED26-11E3-AC10-0800200C9A66"
 
-// expandFlatmap returns the attributes as a value of type ty, for display only. Using the object
-// requires its provider to upgrade it.
+// expandFlatmap returns the attributes as a value of type ty, for display only. To use the object,
+// its provider must upgrade it.
 func expandFlatmap(texts map[string]string, ty cty.Type) (cty.Value, error) {
 	f := flatmap{texts, slices.Sorted(maps.Keys(texts))}
 	return f.object("", ty)
@@ -65,9 +65,9 @@ func (f *flatmap) object(prefix string, ty cty.Type) (cty.Value, error) {
 	return cty.ObjectVal(attrs), nil
 }
 
-// size returns the number of elements of the collection at a path, and false if the collection is
-// null. The number can't exceed the number of strings in the state, as each element has at least
-// one.
+// size returns the number of elements of the collection at a path. It returns false if the
+// collection is null. The number can't exceed the number of strings in the object, because each
+// element has at least one string.
 func (f *flatmap) size(name, sign string) (int, bool, error) {
 	text, ok := f.texts[name+"."+sign]
 	if !ok || text == flatUnknown {
@@ -149,7 +149,8 @@ func (f *flatmap) mapping(name string, ty cty.Type) (cty.Value, error) {
 	return cty.MapVal(elems), nil
 }
 
-// below returns the rest of each path that starts with name and a dot, sorted.
+// below returns, for each path that starts with name and a dot, the rest of the path. The result is
+// sorted.
 func (f *flatmap) below(name string) []string {
 	prefix := name + "."
 	from, _ := slices.BinarySearch(f.names, prefix)

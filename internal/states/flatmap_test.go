@@ -25,7 +25,7 @@ func TestFlatmap(t *testing.T) {
 	str := cty.StringVal
 	for _, c := range []struct {
 		flat  map[string]string
-		want  map[string]cty.Value // all other attributes are null
+		want  map[string]cty.Value // expected attributes; all others are null
 		error string
 	}{
 		{flat: map[string]string{}},
@@ -53,7 +53,7 @@ func TestFlatmap(t *testing.T) {
 				"rule": cty.SetVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"size": cty.NumberIntVal(9),
 					"tags": cty.MapValEmpty(cty.String)})}),
 			}},
-		// a list when it was stored, a tuple now
+		// The attribute was a list when it was stored, but is a tuple in the schema.
 		{flat: map[string]string{"pair.#": "2", "pair.0": "x", "pair.1": "true"}},
 		{flat: map[string]string{"count": "many"}, error: "count: a number is required"},
 		{flat: map[string]string{"disk.#": "1", "disk.0.size": "big"}, error: "disk.0.size: a number is required"},

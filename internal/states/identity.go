@@ -6,14 +6,14 @@ import (
 	"tofu/internal/addrs"
 )
 
-// ObjectIdentity identifies an object in all states, whatever its address.
+// ObjectIdentity identifies an object in all states, regardless of its address.
 type ObjectIdentity struct {
 	provider addrs.Provider
 	typ, id  string
 }
 
-// Identify returns the identity of an object of a resource type: its attribute id or, without one,
-// its identity. It reports whether the object has either.
+// Identify returns the identity of an object of a resource type. This is its attribute id or, if it
+// has none, its resource identity. It returns false if the object has neither.
 func (o *Object) Identify(provider addrs.Provider, typ string) (ObjectIdentity, bool) {
 	var in struct {
 		ID *string `json:"id"`

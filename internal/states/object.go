@@ -13,9 +13,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Decode returns the object's value in its schema's type, with the sensitive mark on each stored
-// sensitive path that exists in the value. An object from a state older than version 4 is decoded
-// for display only: its provider may decode it differently when it upgrades the object.
+// Decode returns the object's value in the type of its schema. Each stored sensitive path that
+// exists in the value gets the sensitive mark. An object from a state older than version 4 is
+// decoded for display only: its provider may decode it differently when it upgrades the object.
 func (o *Object) Decode(ty cty.Type) (cty.Value, error) {
 	if o.Attrs == nil && o.Flatmap != nil {
 		v, err := expandFlatmap(o.Flatmap, ty)
@@ -65,8 +65,8 @@ func unmark(v cty.Value) (cty.Value, []cty.Path, error) {
 }
 
 // MarkSensitive returns v with the sensitive mark at each of the paths. Paths that don't exist in v
-// are ignored. Only values on the way to a marked path are rebuilt, so a large object with few
-// sensitive attributes is cheap.
+// are ignored. Only values on the way to a marked path are rebuilt, so marking a large object that
+// has few sensitive attributes is cheap.
 func MarkSensitive(v cty.Value, paths []cty.Path) cty.Value {
 	if len(paths) == 0 {
 		return v
@@ -91,7 +91,7 @@ func MarkSensitive(v cty.Value, paths []cty.Path) cty.Value {
 	return v
 }
 
-// markBelow marks inside a collection; below groups the paths by their first step.
+// markBelow marks values inside a collection. below holds the paths, grouped by their first step.
 func markBelow(v cty.Value, below map[string][]cty.Path) cty.Value {
 	ty := v.Type()
 	inner := func(elem cty.Value, key string) cty.Value {
@@ -150,7 +150,7 @@ func stepKey(step cty.PathStep) string {
 		case step.Key.Type() == cty.Number:
 			return "#" + step.Key.AsBigFloat().Text('f', -1)
 		}
-		return "set element" // grouped, since the whole set is marked
+		return "set element" // the paths share a group, because the whole set is marked
 	}
 	panic("unreachable: a path step is an attribute or an index")
 }

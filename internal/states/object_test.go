@@ -51,7 +51,7 @@ func rule(port int64, secret cty.Value) cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{"port": cty.NumberIntVal(port), "secret": secret})
 }
 
-// example returns an object of exampleType with these attributes. The others are null.
+// example returns an object of exampleType with the given attributes. The others are null.
 func example(attrs map[string]cty.Value) cty.Value {
 	all := make(map[string]cty.Value)
 	for name, ty := range exampleType.AttributeTypes() {

@@ -8,10 +8,10 @@ import (
 	ctymsgpack "github.com/zclconf/go-cty/cty/msgpack"
 )
 
-// UnmarshalPacked decodes a value in MessagePack, as used by plans, journals and providers. It
-// returns an error for any invalid data. ctymsgpack alone panics if the elements of a collection
-// have different types, overflows the stack if the nesting is too deep, and allocates as many
-// elements as the data claim to have.
+// UnmarshalPacked decodes a value in MessagePack, which plans, journals and providers use. It
+// returns an error for any invalid data. In contrast, ctymsgpack itself panics if the elements of a
+// collection have different types, overflows the stack if values are nested too deeply, and
+// allocates memory for as many elements as the data claims to have.
 func UnmarshalPacked(data []byte, ty cty.Type) (v cty.Value, err error) {
 	if err := checkPacked(data); err != nil {
 		return cty.NilVal, err
@@ -27,8 +27,8 @@ func recoverValue(ty cty.Type, v *cty.Value, err *error) {
 	}
 }
 
-// UnmarshalType decodes a type as it is stored beside values in states and plans. It returns an
-// error for any invalid text.
+// UnmarshalType decodes a type that is stored with a value in a state or plan. It returns an error
+// for any invalid text.
 func UnmarshalType(text []byte) (ty cty.Type, err error) {
 	defer func() {
 		if problem := recover(); problem != nil {

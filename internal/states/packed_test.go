@@ -9,7 +9,7 @@ import (
 )
 
 // invalid holds data that no correct encoder writes: elements of different types, extreme nesting,
-// sizes larger than the data.
+// and sizes that exceed the size of the data.
 var invalid = map[string][]byte{
 	"mixed list": {0x92, 0x92, 0xc4, 8, '"', 's', 't', 'r', 'i', 'n', 'g', '"', 0xa1, 'x', 0x92, 0xc4, 8, '"', 'n',
 		'u', 'm', 'b', 'e', 'r', '"', 1},
@@ -77,7 +77,7 @@ func FuzzUnmarshalPacked(f *testing.F) {
 	for _, text := range invalid {
 		f.Add(text, []byte(`["list","dynamic"]`))
 	}
-	f.Add([]byte{0xc7, 3, 12, 0x81, 1, 0xc2}, []byte(`"string"`)) // unknown and not null
+	f.Add([]byte{0xc7, 3, 12, 0x81, 1, 0xc2}, []byte(`"string"`)) // an unknown string that is not null
 	f.Fuzz(func(t *testing.T, data, typ []byte) {
 		ty, err := UnmarshalType(typ)
 		if err != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-const maxNesting = 10_000 // as in encoding/json
+const maxNesting = 10_000 // the same as in encoding/json
 
 var errCutOff = errors.New("the value is truncated")
 
-// checkPacked returns an error if a MessagePack document is nested too deeply, or claims to have
-// more elements or bytes than data has left. It uses no recursion, because a stack overflow can't
-// be recovered from.
+// checkPacked returns an error if a MessagePack document is nested too deeply, or if it claims to
+// have more elements or bytes than are left in data. It does not use recursion, because a program
+// can't recover from a stack overflow.
 func checkPacked(data []byte) error {
 	var buf [32]int
 	open := append(buf[:0], 1) // the number of missing values in each open array or map
-	missing := 1               // their sum
+	missing := 1               // the sum of open
 	for missing > 0 {
 		last := len(open) - 1
 		if open[last] == 0 {
@@ -48,7 +48,7 @@ func checkPacked(data []byte) error {
 
 // A head describes the start of a value.
 type head struct {
-	size   int // in bytes: the head of an array or map, the whole of any other value
+	size   int // size in bytes: of only the head for an array or map, of the whole value otherwise
 	values int // the number of values in an array or map; a map entry has two
 }
 

@@ -7,27 +7,28 @@ import (
 	"tofu/internal/dag"
 )
 
-// DependencyRepair describes the changes of a state after which RepairDependencies completes its
-// dependencies.
+// DependencyRepair describes changes to a state. RepairDependencies uses it to complete the
+// dependencies after these changes.
 type DependencyRepair struct {
 	// Before is the state before the changes.
 	Before *State
 	// Moved holds the former address of each instance that has another address in Before.
-	// Dependencies still contain the former ones.
+	// Dependencies still contain the former addresses.
 	Moved map[addrs.AbsInstance]addrs.AbsInstance
-	// Present is the state that determines which resources have objects; nil for the state itself.
+	// Present is the state that determines which resources have objects. If it is nil, the repaired
+	// state itself is used.
 	Present *State
 	// Configured returns the dependencies of a resource in the configuration. It may be nil.
 	Configured func(addrs.ConfigResource) *Dependencies
-	// UpToDate reports whether a current object matches its configuration, so that its dependencies
-	// are complete. If it is nil, no object does.
+	// UpToDate reports whether a current object matches its configuration, which means that its
+	// dependencies are complete. If it is nil, no object counts as up to date.
 	UpToDate func(addrs.AbsInstance, *Object) bool
 }
 
-// RepairDependencies keeps the order of destruction complete. Objects store their nearest
-// dependencies only, so the order between two objects may rest on a third one between them. If the
-// third one is gone or no longer has its dependencies, the objects that depended on it take them
-// over.
+// RepairDependencies keeps the recorded order of destruction complete. Objects store only their
+// nearest dependencies, so the order of two objects may depend on a third object between them. If
+// the third object no longer exists or no longer has its dependencies, the objects that depended on
+// it take over these dependencies.
 func (s *State) RepairDependencies(in DependencyRepair) {
 	if len(s.resources) == 0 {
 		return
@@ -71,7 +72,8 @@ func (d *dependencyRepair) keepsAll(s *State) bool {
 	return true
 }
 
-// keptBy reports whether now has all instances of r and their objects have the same dependencies.
+// keptBy reports whether now has all instances of r and the objects in these instances have the
+// same dependencies.
 func (r *Resource) keptBy(now *Resource) bool {
 	for key, inst := range r.Instances {
 		if now == nil || now.Instances[key] == nil || !now.Instances[key].Current.dependsLike(inst.Current) {
@@ -86,13 +88,14 @@ func (r *Resource) keptBy(now *Resource) bool {
 	return true
 }
 
-// dependsLike reports whether o has the same dependencies as other. It is true if other is nil.
+// dependsLike reports whether o has the same dependencies as other. It returns true if other is
+// nil.
 func (o *Object) dependsLike(other *Object) bool {
 	return other == nil || o != nil && o.Dependencies.Equal(other.Dependencies)
 }
 
-// dependenciesOf returns the dependencies of each resource in the state: the union of those of its
-// objects.
+// dependenciesOf returns the dependencies of each resource in the state, which are the union of the
+// dependencies of its objects.
 func dependenciesOf(s *State) map[addrs.ConfigResource]*Dependencies {
 	out := map[addrs.ConfigResource]*Dependencies{}
 	for r := range s.Resources() {
@@ -110,29 +113,31 @@ func dependenciesOf(s *State) map[addrs.ConfigResource]*Dependencies {
 type dependencyRepair struct {
 	DependencyRepair
 	present map[addrs.ConfigResource]bool // resources that have objects
-	// keeps holds the resources whose objects take over lost dependencies: those that depend on
-	// such a resource need not.
+	// keeps holds the resources whose own objects take over lost dependencies. Objects that depend
+	// on such a resource need not take them over.
 	keeps map[addrs.ConfigResource]bool
-	// old holds the former dependencies of each resource, lost those that its objects no longer
-	// have.
+	// old holds the former dependencies of each resource. lost holds the dependencies that its
+	// objects no longer have.
 	old, lost map[addrs.ConfigResource]*Dependencies
 
 	configuredMemo, lostMemo map[addrs.ConfigResource]*Dependencies
 	completed                map[completion]*Dependencies
 }
 
-// completion identifies a set that was completed for objects that are or are not up to date.
+// completion is the key of a completed set: the original set, and whether its objects are up to
+// date.
 type completion struct {
 	set      *Dependencies
 	upToDate bool
 }
 
-// upToDate reports whether an object takes over no lost dependencies.
+// upToDate reports whether an object need not take over lost dependencies.
 func (d *dependencyRepair) upToDate(addr addrs.AbsInstance, o *Object) bool {
 	return len(d.lost) == 0 || d.UpToDate != nil && d.UpToDate(addr, o)
 }
 
-// compare determines which resources lost dependencies, and which take over those of others.
+// compare determines which resources lost dependencies, and which resources take over the lost
+// dependencies of others.
 func (d *dependencyRepair) compare(s *State) {
 	d.old, d.lost = dependenciesOf(d.Before), map[addrs.ConfigResource]*Dependencies{}
 	for to, from := range d.Moved {
@@ -171,7 +176,7 @@ func (d *Dependencies) without(other *Dependencies) *Dependencies {
 	return NewDependencies(slices.DeleteFunc(slices.Clone(d.sorted()), other.Has))
 }
 
-// complete returns the dependencies of an object including those that it takes over.
+// complete returns the dependencies of an object, including the dependencies that it takes over.
 func (d *dependencyRepair) complete(addr addrs.ConfigResource, deps *Dependencies, upToDate bool) *Dependencies {
 	if deps == nil {
 		return nil
@@ -197,9 +202,9 @@ func (d *dependencyRepair) complete(addr addrs.ConfigResource, deps *Dependencie
 	return out
 }
 
-// configured returns the dependencies in the configuration of a resource that has no objects. It
-// descends to the nearest resources that have objects and includes those without objects on the
-// way, as nothing else in the state records them.
+// configured returns the configured dependencies of a resource that has no objects. It follows them
+// to the nearest resources that have objects. It also includes the resources without objects on the
+// way, because nothing else in the state records them.
 func (d *dependencyRepair) configured(addr addrs.ConfigResource) *Dependencies {
 	out, ok := d.configuredMemo[addr]
 	if ok || d.Configured == nil {
@@ -217,8 +222,9 @@ func (d *dependencyRepair) configured(addr addrs.ConfigResource) *Dependencies {
 	return out
 }
 
-// lostBehind returns the dependencies that an object of the resource, or of its former
-// dependencies, no longer has.
+// lostBehind returns the lost dependencies that an object depending on the resource has to take
+// over: those that the resource's objects no longer have, and those lost by its former
+// dependencies.
 func (d *dependencyRepair) lostBehind(addr addrs.ConfigResource) *Dependencies {
 	if len(d.lost) == 0 || d.present[addr] && d.keeps[addr] {
 		return nil
@@ -226,7 +232,7 @@ func (d *dependencyRepair) lostBehind(addr addrs.ConfigResource) *Dependencies {
 	if out, ok := d.lostMemo[addr]; ok {
 		return out
 	}
-	d.lostMemo[addr] = nil // stored dependencies may have cycles
+	d.lostMemo[addr] = nil // ends the recursion if stored dependencies form a cycle
 	var list []addrs.ConfigResource
 	for dep := range d.lost[addr].All() {
 		if d.present[dep] {

@@ -10,8 +10,9 @@ import (
 	"tofu/internal/states"
 )
 
-// Each state is a list of "resource: dependencies", where "old>new" is a resource that was moved.
-// The mark ! stands for a resource that is up to date, ? for dependencies in the configuration.
+// TestRepairDependencies checks states that are written as lists of "resource: dependencies". In
+// them, "old>new" is a resource that was moved, ! marks a resource that is up to date, and ?
+// precedes dependencies in the configuration.
 func TestRepairDependencies(t *testing.T) {
 	for _, test := range []struct{ name, before, now, want string }{
 		{"nothing changes", "a: b, b: c, c:", "a: b, b: c, c:", "a: b, b: c, c:"},

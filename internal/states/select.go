@@ -10,13 +10,13 @@ import (
 )
 
 // Select returns the addresses of the instances that the targets cover, in the order of the module
-// tree; without targets, of all instances. A module written without a key covers all of its
-// instances if it is the whole target, but only the instance without a key if a resource follows: a
-// command that changes the state must not change more than was named.
+// tree. Without targets, it returns all instances. If a module without a key is the whole target,
+// it covers all of its instances. If a resource follows, the module covers only the instance
+// without a key, because a command that changes the state must not change more than was named.
 func (s *State) Select(targets []addrs.Target) []addrs.AbsInstance {
 	var found []addrs.AbsInstance
 	for r := range s.Resources() {
-		for _, key := range r.SortedKeys() { // keeps the list almost sorted for the sort below
+		for _, key := range r.SortedKeys() { // so that the list is almost sorted before the sort below
 			addr := r.Addr.Instance(key)
 			covers := func(t addrs.Target) bool {
 				return t.ContainsInstance(addr) && (t.IsModule() || t.Module == addr.Module)
@@ -30,7 +30,7 @@ func (s *State) Select(targets []addrs.Target) []addrs.AbsInstance {
 	return found
 }
 
-// NotFound returns the error for an address that the state has no object for.
+// NotFound returns the error for an address at which the state has no object.
 func (s *State) NotFound(addr fmt.Stringer) tfdiags.Diagnostic {
 	return tfdiags.Errorf("No such object in the state",
 		"The state does not contain %s.%s `tofu state list` shows what it contains.", addr, s.Suggestion(addr))

@@ -16,7 +16,8 @@ import (
 type State struct {
 	resources map[addrs.AbsResource]*Resource
 	outputs   map[string]*Output
-	// Checks holds the results of the last run's checks and conditions; nil if none were recorded.
+	// Checks holds the results of the last run's checks and conditions, or nil if none were
+	// recorded.
 	Checks *checks.Results
 }
 
@@ -32,8 +33,8 @@ type Resource struct {
 type Instance struct {
 	Current *Object
 	Deposed map[addrs.DeposedKey]*Object // nil if there are none
-	// ProviderKey is the instance key of the provider configuration, NoKey unless that has
-	// for_each.
+	// ProviderKey is the instance key of the provider configuration. It is NoKey unless that
+	// configuration has for_each.
 	ProviderKey addrs.InstanceKey
 }
 
@@ -42,32 +43,32 @@ type Status uint8
 
 const (
 	Ready   Status = iota // the last operation on it was complete
-	Tainted               // to be replaced: its creation was not complete
+	Tainted               // the object must be replaced, because its creation was not complete
 )
 
 // Object is the stored form of one real object. It is immutable once it is in a state.
 type Object struct {
 	Status        Status
 	SchemaVersion int64
-	// Attrs is the object's value as JSON in its schema's type. States older than version 4 set
-	// Flatmap instead.
+	// Attrs is the object's value as JSON, in the type of its schema. Objects from states older
+	// than version 4 have Flatmap instead.
 	Attrs   []byte
 	Flatmap map[string]string
 	// SensitivePaths holds the paths of the values that were sensitive when the object was stored.
 	SensitivePaths []cty.Path
-	// Private is opaque data of the provider.
+	// Private is opaque data that belongs to the provider.
 	Private []byte
-	// Identity is the object's identity as JSON; nil if it has none.
+	// Identity is the object's resource identity as JSON, or nil if it has none.
 	Identity        []byte
 	IdentityVersion int64
 	// Dependencies holds the resources that the object depended on when it was last written,
-	// sorted. Only the nearest ones are stored; states written by OpenTofu hold the transitive
-	// closure.
+	// sorted. Only the nearest dependencies are stored. In states written by OpenTofu, it holds the
+	// transitive closure.
 	Dependencies *Dependencies
-	// DependencyInstances says which instances of some resources the object depended on, where that
-	// is known: for a resource that is named here, only these instances count; an address without a
-	// key says that none does. They may be instances of the object's own resource, which is not
-	// among the Dependencies.
+	// DependencyInstances says which instances of some resources the object depended on, if this is
+	// known. For a resource that is named here, the object depends only on the listed instances. An
+	// address without a key means that it depends on none of them. The object's own resource may be
+	// named here too, although it is not in Dependencies.
 	DependencyInstances []addrs.AbsInstance
 	CreateBeforeDestroy bool
 	// SkipDestroy reports whether the object is removed from the state instead of being destroyed.
@@ -178,8 +179,8 @@ func (r *Resource) SortedKeys() []addrs.InstanceKey {
 	return slices.SortedFunc(maps.Keys(r.Instances), addrs.InstanceKey.Compare)
 }
 
-// EnsureResource returns the resource at addr, which it creates if necessary, and sets its provider
-// configuration.
+// EnsureResource returns the resource at addr and sets its provider configuration. It creates the
+// resource if necessary.
 func (s *State) EnsureResource(addr addrs.AbsResource, provider addrs.AbsProviderConfig) *Resource {
 	r := s.resources[addr]
 	if r == nil {
@@ -253,8 +254,8 @@ func (s *State) Prune() {
 	maps.DeleteFunc(s.resources, func(_ addrs.AbsResource, r *Resource) bool { return len(r.Instances) == 0 })
 }
 
-// PruneSince removes the resources that have no instances but had some, or did not exist, in
-// before.
+// PruneSince removes each resource that has no instances, unless it also existed without instances
+// in before.
 func (s *State) PruneSince(before *State) {
 	maps.DeleteFunc(s.resources, func(addr addrs.AbsResource, r *Resource) bool {
 		had := before.Resource(addr)

@@ -6,9 +6,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// StripUnknownAttrs removes attributes that a type does not have from a value's JSON, in nested
-// objects too. A provider may drop an attribute without a new schema version, and then rejects
-// stored objects that have it. It reports whether it removed any.
+// StripUnknownAttrs removes the attributes that a type does not have from the JSON text of a value,
+// including nested objects. It reports whether it removed any. A provider may remove an attribute
+// without a new schema version, and would then reject stored objects that have this attribute.
 func StripUnknownAttrs(raw []byte, ty cty.Type) ([]byte, bool) {
 	switch {
 	case ty.IsObjectType():
@@ -45,8 +45,9 @@ func StripUnknownAttrs(raw []byte, ty cty.Type) ([]byte, bool) {
 	return raw, false
 }
 
-// stripEach decodes a value, calls strip, and encodes the value again if strip changed its parts. A
-// value of another form is returned as it is: decoding it will report the error.
+// stripEach decodes a value, calls strip, and encodes the value again if strip changed its parts.
+// If the value does not have the expected form, it is returned unchanged, because decoding it later
+// reports the error.
 func stripEach[T any](raw []byte, strip func(parts T) bool) ([]byte, bool) {
 	var parts T
 	if json.Unmarshal(raw, &parts) != nil || !strip(parts) {

@@ -8,8 +8,8 @@ import (
 	"tofu/internal/states"
 )
 
-// TestRemovedAttributes checks that attributes removed from a schema without a new version are
-// dropped from stored objects, also in nested values (S87).
+// TestRemovedAttributes checks that attributes are dropped from stored objects, including nested
+// values, if a schema without a new version no longer has them (S87).
 func TestRemovedAttributes(t *testing.T) {
 	rule := cty.Object(map[string]cty.Type{"port": cty.Number})
 	ty := cty.Object(map[string]cty.Type{

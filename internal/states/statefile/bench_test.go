@@ -16,7 +16,7 @@ import (
 	"tofu/internal/states/statefile"
 )
 
-// large returns a state of n instances with about a kilobyte each.
+// large returns a state with n instances of about one kilobyte each.
 func large(tb testing.TB, n int) []byte {
 	tb.Helper()
 	s := states.New()
@@ -47,8 +47,8 @@ func large(tb testing.TB, n int) []byte {
 	return data
 }
 
-// TestEncodeLarge checks that a state of several chunks has the layout of encoding/json, also when
-// it is encoded again.
+// TestEncodeLarge checks that a state with several chunks has the layout of encoding/json,
+// including when it is encoded again.
 func TestEncodeLarge(t *testing.T) {
 	data := large(t, 1000)
 	var indented bytes.Buffer

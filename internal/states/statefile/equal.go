@@ -11,8 +11,8 @@ import (
 	"tofu/internal/states"
 )
 
-// Equal reports whether two states have the same encoding. It compares the contents of all objects
-// that the states do not share.
+// Equal reports whether two states have the same encoding. It compares the contents of an object
+// only if the states do not share it.
 func Equal(a, b *states.State) bool {
 	names := a.OutputNames()
 	if !slices.Equal(names, b.OutputNames()) {
@@ -74,7 +74,7 @@ func SameChecks(a, b *states.State) bool {
 	})
 }
 
-// A comparer compares objects and reuses its buffers.
+// A comparer compares objects and reuses its buffers for each comparison.
 type comparer struct{ left, right []byte }
 
 func (c *comparer) instances(x, y *states.Instance) bool {
@@ -101,7 +101,7 @@ func (c *comparer) objects(x, y *states.Object) bool {
 		c.json(x.Identity, y.Identity) && c.json(x.Attrs, y.Attrs)
 }
 
-// json reports whether two valid JSON texts differ in whitespace only.
+// json reports whether two valid JSON texts are equal except for whitespace.
 func (c *comparer) json(x, y []byte) bool {
 	if bytes.Equal(x, y) {
 		return true
@@ -111,5 +111,5 @@ func (c *comparer) json(x, y []byte) bool {
 	return bytes.Equal(c.left, c.right)
 }
 
-// SameJSON reports whether two valid JSON texts differ in whitespace only.
+// SameJSON reports whether two valid JSON texts are equal except for whitespace.
 func SameJSON(a, b []byte) bool { return new(comparer).json(a, b) }

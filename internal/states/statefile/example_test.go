@@ -8,7 +8,7 @@ import (
 	"tofu/internal/version"
 )
 
-// A state of an older version is written in version 4.
+// A state in an older version is written in version 4.
 func Example() {
 	old := `{"version": 3, "serial": 7, "lineage": "a1b2", "modules": [{"path": ["root"], "outputs": {
 		"address": {"sensitive": false, "type": "string", "value": "10.0.0.1"}}, "resources": {}}]}`

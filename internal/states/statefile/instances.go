@@ -11,9 +11,9 @@ import (
 	"tofu/internal/states"
 )
 
-// The instances on which objects depend are a list of their own at the end of a snapshot: other
-// programs that read version 4 ignore it, and drop it when they write the file. Journal entries
-// have it in the object.
+// The instances on which objects depend are in a separate list at the end of a snapshot. Other
+// programs that read version 4 ignore the list, and drop it when they write the file. In journal
+// entries, these instances are part of the object.
 
 const dependencyInstances = "dependency_instances"
 
@@ -24,8 +24,8 @@ type dependencyInstancesV4 struct {
 	Instances []string `json:"instances"`
 }
 
-// writeDependencyInstances writes the instances on which the objects of resources depend, unless
-// there are none.
+// writeDependencyInstances writes the instances on which the objects of resources depend. It writes
+// nothing if there are none.
 func writeDependencyInstances(w *writer, resources []*states.Resource) {
 	open := false
 	write := func(addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object) {
@@ -68,8 +68,8 @@ func writeInstanceList(w *writer, name string, list []addrs.AbsInstance) {
 	w.close(']')
 }
 
-// addDependencyInstances sets the instances on which objects depend. It ignores objects that the
-// state doesn't have: another program may have removed them.
+// addDependencyInstances sets the instances on which objects depend. It ignores objects that are
+// not in the state, because another program may have removed them.
 func addDependencyInstances(s *states.State, list []dependencyInstancesV4) error {
 	p := instanceParser{}
 	for _, in := range list {
@@ -127,8 +127,8 @@ func (p instanceParser) parse(text string) (addrs.AbsInstance, error) {
 	return addr, nil
 }
 
-// cutKey splits an address into that of the resource and the instance key. It returns false for
-// keys with escapes.
+// cutKey splits an address into the address of the resource and the instance key. It returns false
+// for keys with escapes.
 func cutKey(text string) (base string, key addrs.InstanceKey, ok bool) {
 	inner, keyed := strings.CutSuffix(text, "]")
 	switch {

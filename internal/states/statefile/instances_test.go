@@ -8,8 +8,8 @@ import (
 	"tofu/internal/states"
 )
 
-// The instances on which objects depend are kept in a snapshot, in a list that other programs
-// ignore, and in a journal entry.
+// TestDependencyInstances checks that a snapshot keeps the instances on which objects depend, in a
+// list that other programs ignore, and that a journal entry keeps them too.
 func TestDependencyInstances(t *testing.T) {
 	parse := func(text string) addrs.AbsInstance {
 		addr, err := addrs.ParseInstanceText(text)

@@ -6,13 +6,13 @@ import (
 	"tofu/internal/states"
 )
 
-// A writer writes JSON in the layout of encoding/json, indented by two spaces or on one line, in a
-// single pass. Its methods add commas and line breaks as needed.
+// A writer writes JSON in a single pass, in the layout of encoding/json: indented by two spaces or
+// on one line. Its methods add commas and line breaks as needed.
 type writer struct {
 	buf    []byte
 	depth  int
 	indent bool
-	first  bool // the innermost array or object is still empty
+	first  bool // whether the innermost array or object is still empty
 }
 
 // open starts an array or object.
@@ -22,7 +22,7 @@ func (w *writer) open(bracket byte) {
 	w.first = true
 }
 
-// close ends an array or object. The brackets of an empty one are adjacent.
+// close ends an array or object. If it is empty, there is nothing between its brackets.
 func (w *writer) close(bracket byte) {
 	w.depth--
 	if !w.first {
@@ -32,7 +32,7 @@ func (w *writer) close(bracket byte) {
 	w.first = false
 }
 
-// between writes the separator before the next element or member.
+// between writes the separator before the next array element or object member.
 func (w *writer) between() {
 	if !w.first {
 		w.buf = append(w.buf, ',')
@@ -100,11 +100,11 @@ func (w *writer) rawField(name string, value []byte) {
 
 func (w *writer) raw(value []byte) { w.buf = appendJSON(w.buf, value, w.depth, w.indent) }
 
-// appendJSON appends valid JSON in canonical layout: on one line, or indented starting at depth. It
-// escapes the characters that encoding/json escapes for HTML. Everything else, such as the spelling
-// of numbers, stays the same.
+// appendJSON appends valid JSON in canonical layout: on one line, or indented and starting at
+// depth. It escapes the characters that encoding/json escapes for HTML. Everything else, such as
+// the spelling of numbers, stays the same.
 func appendJSON(dst, src []byte, depth int, indent bool) []byte {
-	empty := false // directly after an opening bracket
+	empty := false // whether the last token was an opening bracket
 	for i := 0; i < len(src); i++ {
 		c := src[i]
 		switch c {
@@ -164,7 +164,7 @@ func stringEnd(src []byte, i int) int {
 	return len(src)
 }
 
-// appendEscaped appends a string literal with its HTML special characters escaped.
+// appendEscaped appends a string literal and escapes its HTML special characters.
 func appendEscaped(dst, literal []byte) []byte {
 	start := 0
 	for i, c := range literal {

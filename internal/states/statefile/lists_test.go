@@ -9,7 +9,8 @@ import (
 	"tofu/internal/states"
 )
 
-// Objects with the same dependencies share one list after parsing.
+// TestSharedDependencyLists checks that objects with the same dependencies share one list after
+// parsing.
 func TestSharedDependencyLists(t *testing.T) {
 	var deps []addrs.ConfigResource
 	for i := range 100 {

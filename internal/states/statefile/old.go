@@ -18,8 +18,8 @@ import (
 	"tofu/internal/states"
 )
 
-// The JSON form of versions 1 to 3. Version 1 has plain outputs and lists of tainted objects;
-// version 3 distinguishes maps from lists in flat attributes.
+// These types are the JSON form of versions 1 to 3. Version 1 has outputs without types, and lists
+// of tainted objects. Version 3 distinguishes maps from lists in flat attributes.
 type (
 	fileOld struct {
 		Version          int         `json:"version"`
@@ -56,8 +56,9 @@ type (
 	}
 )
 
-// readOld reads versions 1 to 3. It ignores dependencies: they are the references of a block, not
-// what must outlive the object. The next apply writes new ones.
+// readOld reads versions 1 to 3. It ignores the dependencies in them, because these are the
+// references of a block rather than the objects that must outlive the object. The next apply writes
+// the correct ones.
 func readOld(data []byte) (*File, error) {
 	var in fileOld
 	if err := json.Unmarshal(data, &in); err != nil {
@@ -99,7 +100,7 @@ func readOld(data []byte) (*File, error) {
 	}, nil
 }
 
-// oldError describes an error of encoding/json.
+// oldError returns a clearer error for an error of encoding/json.
 func oldError(data []byte, err error) error {
 	var typeErr *json.UnmarshalTypeError
 	if !errors.As(err, &typeErr) {
@@ -127,7 +128,8 @@ func outputFromOld(version int, raw json.RawMessage) (*states.Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Lists and maps had elements of one type. A value that can't be converted keeps its type.
+	// All elements of a list or map had the same type. A value that can't be converted keeps its
+	// type.
 	oldTypes := map[string]cty.Type{"list": cty.List(cty.DynamicPseudoType), "map": cty.Map(cty.DynamicPseudoType)}
 	for word, wanted := range oldTypes {
 		if in.Type != word {
@@ -158,8 +160,8 @@ func resourceFromOld(state *states.State, module addrs.Module, key string, old *
 	if inst == nil {
 		inst = &states.Instance{}
 	}
-	// All tainted objects of version 1 still exist. Without a primary object the first of them
-	// becomes the current one.
+	// All tainted objects of version 1 still exist. If there is no primary object, the first
+	// tainted object becomes the current one.
 	others := slices.Clone(old.Deposed)
 	for _, o := range old.Tainted {
 		if o == nil {
@@ -217,7 +219,7 @@ func addressFromOld(module addrs.Module, key string) (addrs.AbsInstance, error) 
 	return out, nil
 }
 
-// object returns the object with flat attributes, which only its provider can upgrade.
+// object returns the object with flat attributes. Only its provider can upgrade it.
 func (o *objectOld) object(version int) (*states.Object, error) {
 	out := &states.Object{Flatmap: o.Attributes}
 	if out.Flatmap == nil {
@@ -254,9 +256,9 @@ func (o *objectOld) object(version int) (*states.Object, error) {
 	return out, err
 }
 
-// nameMaps renames the sizes of maps to "name.%" as in version 3. Older versions use "name.#" for
-// both lists and maps. A collection with a non-numeric key is a map. An empty collection may be
-// either and is removed.
+// nameMaps renames the size entries of maps to "name.%", as in version 3. Older versions use
+// "name.#" for both lists and maps. A collection that has a non-numeric key is a map. An empty
+// collection may be a list or a map, so its size entry is removed.
 func nameMaps(flat map[string]string) {
 	isMap := make(map[string]bool)
 	for key := range flat {

@@ -16,30 +16,30 @@ import (
 
 // File is a snapshot and its metadata.
 type File struct {
-	TerraformVersion string // the version of the program that wrote it; Encode writes this program's version
+	TerraformVersion string // version of the program that wrote the file; Encode writes this program's version instead
 	Serial           uint64
 	Lineage          string
 	State            *states.State
-	// Unsaved is the run whose changes the store did not accept, in a file that was written
-	// instead; nil in other files, and if the store has whole documents.
+	// Unsaved describes the run whose changes the store did not accept, if this file was written
+	// instead. It is nil in all other files, and for stores that keep whole documents.
 	Unsaved *UnsavedRun
 }
 
-// UnsavedRun is a run whose changes are in a file instead of the store.
+// UnsavedRun is a run whose changes are in a file because the store did not accept them.
 type UnsavedRun struct {
 	ID       string `json:"id"`
-	Revision uint64 `json:"revision"` // of the state that the run started from
+	Revision uint64 `json:"revision"` // revision of the state that the run started from
 }
 
 var (
-	// ErrEmpty is the error of Parse for empty input.
+	// ErrEmpty is the error that Parse returns for empty input.
 	ErrEmpty = errors.New("the state file is empty")
-	// ErrEncrypted is the error of Parse for an encrypted snapshot.
+	// ErrEncrypted is the error that Parse returns for an encrypted snapshot.
 	ErrEncrypted = errors.New("the state is encrypted: add its key provider and method to the " +
 		"terraform.encryption block")
 )
 
-// DamagedError reports that only parts of a state can be read. Salvage reads these.
+// DamagedError reports that only parts of a state can be read. Salvage reads these parts.
 type DamagedError struct{ Err error }
 
 func (e DamagedError) Error() string { return e.Err.Error() }
@@ -55,7 +55,7 @@ func Read(r io.Reader) (*File, error) {
 }
 
 // Parse reads a snapshot of any version. It ignores unknown fields. The objects of the state share
-// the memory of data, which must not be changed.
+// the memory of data, so data must not be changed afterwards.
 func Parse(data []byte) (*File, error) {
 	switch {
 	case len(data) == 0:
@@ -78,11 +78,11 @@ func Parse(data []byte) (*File, error) {
 	return read(data)
 }
 
-// readers holds the function that reads each format version.
+// readers holds, by format version, the function that reads it.
 var readers = map[int]func(data []byte) (*File, error){1: readOld, 2: readOld, 3: readOld, 4: readV4}
 
-// formatVersion returns the file's format version. It is usually the first member, and no more than
-// that is read.
+// formatVersion returns the file's format version. The version is usually the first member, and
+// nothing after it is read.
 func formatVersion(data []byte) (int, error) {
 	var number []byte
 	encrypted := false
@@ -116,8 +116,8 @@ func formatVersion(data []byte) (int, error) {
 	return int(n), nil
 }
 
-// syntaxError describes the syntax error in data. Its position is read if encoding/json accepts the
-// text.
+// syntaxError describes the syntax error in data. The position is from encoding/json. If
+// encoding/json accepts the text, the position is the offset read.
 func syntaxError(data []byte, read int) error {
 	var raw json.RawMessage
 	err := json.Unmarshal(data, &raw)
@@ -128,7 +128,7 @@ func syntaxError(data []byte, read int) error {
 	return fmt.Errorf("the state is not valid JSON (%s): %w", place(data, syntax.Offset), err)
 }
 
-// place returns the line and column of the byte at offset, counted from 1 as in editors.
+// place returns the line and column of the byte at offset. Both are counted from 1, as in editors.
 func place(data []byte, offset int64) string {
 	before := data[:min(max(offset-1, 0), int64(len(data)))]
 	line := bytes.Count(before, []byte("\n"))

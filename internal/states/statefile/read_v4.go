@@ -10,8 +10,8 @@ import (
 	"tofu/internal/states"
 )
 
-// A reader reads a text of version 4 in one pass. Its methods report whether they succeeded. If
-// they did not, err holds the reason; if err is nil, the text is not valid JSON at the current
+// A reader reads a text of version 4 in one pass. Its methods report whether they succeeded. After
+// a failure, err holds the reason. If err is nil, the text is not valid JSON at the current
 // position.
 type reader struct {
 	jsonscan.Scanner
@@ -22,7 +22,7 @@ type reader struct {
 	salvage  bool // skip invalid parts and record them as problems
 	problems []string
 
-	instances []dependencyInstancesV4 // set after everything is read, since other programs may reorder members
+	instances []dependencyInstancesV4 // applied after everything is read, because other programs may reorder members
 }
 
 func newReader(data []byte) *reader {
@@ -69,8 +69,8 @@ func (r *reader) failure() error {
 	return syntaxError(r.Data, r.Pos)
 }
 
-// part reads one part of the state. With salvage set it skips an invalid part and records the
-// problem; name describes the part.
+// part reads one part of the state. If salvage is set, it skips an invalid part and records the
+// problem. name returns a description of the part.
 func (r *reader) part(name func() string, read func() bool) bool {
 	start := r.Pos
 	if read() {
@@ -102,7 +102,7 @@ func (r *reader) typeError(field string) bool {
 	return false
 }
 
-// value reads a field with a method of the scanner. A null leaves the field unchanged.
+// value reads a field with a method of the scanner. A JSON null leaves the field unchanged.
 func value[T any](r *reader, field string, to *T, read func() (T, bool)) bool {
 	if r.Word("null") {
 		return true
@@ -126,7 +126,7 @@ func (r *reader) bool(field string, to *bool) bool {
 	})
 }
 
-// number reads a non-negative integer of at most the given number of bits.
+// number reads a non-negative integer that fits in the given number of bits.
 func (r *reader) number(field string, bits int, to *uint64) bool {
 	return value(r, field, to, func() (uint64, bool) {
 		raw, ok := r.Number()
@@ -148,12 +148,12 @@ func (r *reader) raw(to *[]byte) (ok bool) {
 	return ok
 }
 
-// array reads an array. A null is an empty array.
+// array reads an array. A JSON null counts as an empty array.
 func (r *reader) array(field string, element func() bool) bool {
 	return r.Word("null") || r.begins(field, '[') && r.Elements(element)
 }
 
-// members reads an object. A null is an empty object.
+// members reads an object. A JSON null counts as an empty object.
 func (r *reader) members(field string, member func(name []byte) bool) bool {
 	return r.Word("null") || r.begins(field, '{') && r.Members(member)
 }
@@ -243,7 +243,8 @@ func (r *reader) output(nameText []byte) bool {
 	})
 }
 
-// resource reads a resource. It reads the instances last, as they need the other fields.
+// resource reads a resource. It reads the instances last, because decoding them requires the other
+// fields.
 func (r *reader) resource() bool {
 	var in resourceV4
 	name := func() string { return fmt.Sprintf("the resource %s.%s", in.Type, in.Name) }

@@ -21,7 +21,7 @@ func countObjects(s *states.State) (n int) {
 	return n
 }
 
-// Salvage reads all objects before the end of a truncated state.
+// TestSalvageTruncated checks that Salvage reads all objects before the end of a truncated state.
 func TestSalvageTruncated(t *testing.T) {
 	files, err := filepath.Glob("testdata/golden/*")
 	if err != nil || len(files) == 0 {

@@ -17,7 +17,8 @@ import (
 	"tofu/internal/version"
 )
 
-// The golden files were written by OpenTofu 1.12.6, except that their check results are sorted.
+// TestGoldenFilesRoundTrip reads and writes golden files. They were written by OpenTofu 1.12.6, but
+// their check results are sorted.
 func TestGoldenFilesRoundTrip(t *testing.T) {
 	paths, err := filepath.Glob("testdata/golden/*.tfstate")
 	if err != nil || len(paths) < 2 {
@@ -52,7 +53,8 @@ func TestGoldenFilesRoundTrip(t *testing.T) {
 	}
 }
 
-// writtenByUs returns a state written by OpenTofu 1.12.6 with the version that this program writes.
+// writtenByUs returns a state written by OpenTofu 1.12.6, after replacing the version in it by the
+// one that this program writes.
 func writtenByUs(state []byte) []byte {
 	return bytes.Replace(state, []byte(`"1.12.6"`), []byte(strconv.Quote(version.String)), 1)
 }
@@ -70,7 +72,8 @@ func TestEncoderKeepsTexts(t *testing.T) {
 	if _, err := enc.Encode(f, opts); err != nil {
 		t.Fatal(err)
 	}
-	// The text of a moved object is kept; the fields that depend on its place are new.
+	// The encoder keeps the text of a moved object, but must write the fields that depend on its
+	// address again.
 	for r := range f.State.Resources() {
 		if r.Addr.Resource.Name != "z" {
 			continue
@@ -177,8 +180,8 @@ func TestVersion1(t *testing.T) {
 	}
 }
 
-// The type and name of a resource may come after its instances, an instance may have the provider,
-// and null is the same as a missing field.
+// TestUnusualLayout checks unusual texts: the type and name of a resource may come after its
+// instances, an instance may have the provider, and null means the same as a missing field.
 func TestUnusualLayout(t *testing.T) {
 	const text = `{"resources": [{"instances": [{"index_key": null, "attributes": {"id": "1"}, "provider": "provider[\"x/y\"][\"k\"]", "private": null,
 		"dependencies": null, "status": null}], "name": "b", "type": "a", "mode": "managed", "module": "module.m"}], "outputs": null, "version": 4, "check_results": null}`

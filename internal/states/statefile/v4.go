@@ -16,8 +16,8 @@ import (
 	"tofu/internal/states"
 )
 
-// The parts of version 4's JSON form before their addresses and values are parsed. File write.go
-// writes the same fields.
+// These types are the parts of version 4's JSON form before their addresses and values are parsed.
+// File write.go writes the same fields.
 type (
 	resourceV4 struct{ Module, Mode, Type, Name, Provider string }
 
@@ -28,7 +28,7 @@ type (
 		Provider            string
 		SchemaVersion       uint64
 		Attributes          []byte            // JSON text
-		AttributesFlat      map[string]string // instead of Attributes
+		AttributesFlat      map[string]string // used instead of Attributes
 		SensitiveAttributes []byte            // JSON text
 		Private             []byte
 		Dependencies        []byte // JSON text
@@ -61,10 +61,11 @@ var (
 	deposedPattern = regexp.MustCompile(`^[0-9a-f]{8}$`)
 )
 
-// unmarshalValue decodes an output's value. It limits numbers, as one like 1e999999999 is short
-// here but has a gigabyte of digits when printed. The limit far exceeds those of other programs.
+// unmarshalValue decodes an output's value. It refuses numbers with a huge exponent: a number such
+// as 1e999999999 is short in the file but has a gigabyte of digits when printed. The limit is far
+// above the limits of other programs.
 func unmarshalValue(raw []byte, ty cty.Type) (cty.Value, error) {
-	const maxExponent = 1 << 14 // of two: about 5,000 digits
+	const maxExponent = 1 << 14 // exponent to base two: about 5,000 decimal digits
 	v, err := states.Unmarshal(raw, ty)
 	if err != nil {
 		return v, err
@@ -80,7 +81,7 @@ func unmarshalValue(raw []byte, ty cty.Type) (cty.Value, error) {
 	return v, err
 }
 
-// checkResults returns the check results. It ignores kinds that a later version added.
+// checkResults returns the check results. It ignores kinds of checks that only later versions know.
 func checkResults(list []checkV4) *checks.Results {
 	var out *checks.Results
 	for _, in := range list {
@@ -103,14 +104,14 @@ func checkResults(list []checkV4) *checks.Results {
 	return out
 }
 
-// A decoder parses each distinct address of a file once. Most instances repeat a few modules,
-// providers and dependencies.
+// A decoder parses each distinct address in a file only once, because most instances repeat the
+// same few modules, providers and dependencies.
 type decoder struct {
 	modules   map[string]addrs.ModuleInstance
 	providers map[string]addrs.ProviderInstance
 	resources map[string]addrs.ConfigResource
-	paths     map[string][]cty.Path           // by their JSON text
-	deps      map[string]*states.Dependencies // by their JSON text: instances share them
+	paths     map[string][]cty.Path           // lists of paths by their JSON text
+	deps      map[string]*states.Dependencies // sets by their JSON text, so that instances share them
 }
 
 func newDecoder() *decoder {
@@ -123,7 +124,8 @@ func newDecoder() *decoder {
 	}
 }
 
-// resource adds a resource to the state. Its provider may be given by its instances instead.
+// resource adds a resource to the state. Its instances may specify the provider instead of the
+// resource.
 func (d *decoder) resource(state *states.State, in *resourceV4) (*states.Resource, error) {
 	module, err := d.module(in.Module)
 	if err != nil {
@@ -244,7 +246,7 @@ func noProvider(r *states.Resource) error {
 	return fmt.Errorf("%s in the state has no provider, and neither do its instances", r.Addr)
 }
 
-// dependencies parses each distinct list of dependencies once.
+// dependencies decodes a list of dependencies. It parses each distinct list only once.
 func (d *decoder) dependencies(text []byte) (*states.Dependencies, error) {
 	if deps, ok := d.deps[string(text)]; ok || len(text) == 0 {
 		return deps, nil
@@ -356,9 +358,10 @@ func (s *stepV4) decode() (cty.PathStep, error) {
 	return nil, fmt.Errorf("unknown step type %q", s.Type)
 }
 
-// legacyProvider parses a provider address of versions before 4,
-// "[module.m.]provider.type[.alias]", which early files of version 4 also use. It has no namespace,
-// so the result has the namespace "-" until the user runs the replace-provider command.
+// legacyProvider parses a provider address in the form of versions before 4,
+// "[module.m.]provider.type[.alias]", which early files of version 4 also use. Such an address has
+// no namespace, so the result has the namespace "-" until the user runs the replace-provider
+// command.
 func legacyProvider(text string) (addrs.AbsProviderConfig, bool) {
 	var out addrs.AbsProviderConfig
 	parts := strings.Split(text, ".")

@@ -24,8 +24,8 @@ import (
 
 // Options selects the layout of a snapshot.
 type Options struct {
-	// Indent selects the layout of files on disk. Without it the snapshot is on one line, as remote
-	// stores keep it.
+	// Indent selects the layout of files on disk. If it is false, the snapshot is on one line, as
+	// remote stores keep it.
 	Indent bool
 }
 
@@ -34,12 +34,12 @@ func Encode(f *File, opts *Options) ([]byte, error) {
 	return new(Encoder).Encode(f, opts)
 }
 
-// An Encoder encodes successive snapshots of one state. It keeps the text of each object, so that
-// later snapshots cost little more than copying. It relies on objects being immutable: texts are
-// kept by pointer. It is not safe for concurrent use, and all its snapshots must have the same
-// options.
+// An Encoder encodes successive snapshots of one state. It keeps the text of each object, so
+// encoding a later snapshot costs little more than copying it. It finds texts by the pointers of
+// objects, so objects must be immutable. It is not safe for concurrent use, and all its snapshots
+// must have the same options.
 type Encoder struct {
-	texts        map[*states.Object][]byte // nil to keep no texts
+	texts        map[*states.Object][]byte // nil if no texts are kept
 	dependencies sync.Map                  // texts by *states.Dependencies; many objects share a set
 }
 
@@ -48,7 +48,7 @@ func NewEncoder() *Encoder {
 	return &Encoder{texts: make(map[*states.Object][]byte)}
 }
 
-// unsavedRun is the member with File.Unsaved. Other programs ignore it.
+// unsavedRun is the name of the member that holds File.Unsaved. Other programs ignore it.
 const unsavedRun = "unsaved_run"
 
 // Encode returns the text of a snapshot in version 4.
@@ -90,7 +90,7 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 // chunkSize is the number of resources in a chunk.
 const chunkSize = 256
 
-// A chunk is the text of consecutive resources, with the positions of the texts of their objects.
+// A chunk is the text of consecutive resources, with the positions of their objects in the text.
 type chunk struct {
 	writer
 	texts []objectText
@@ -134,7 +134,7 @@ func (e *Encoder) writeResources(w *writer, resources []*states.Resource) error 
 	return nil
 }
 
-// remember keeps the texts of the objects in this snapshot and forgets all others.
+// remember keeps the texts of the objects in this snapshot and drops all others.
 func (e *Encoder) remember(chunks []chunk) {
 	if e.texts == nil {
 		return
@@ -147,8 +147,8 @@ func (e *Encoder) remember(chunks []chunk) {
 	}
 }
 
-// inFileOrder returns the resources sorted by the text of module, mode, type and name; "data" comes
-// before "managed".
+// inFileOrder returns the resources sorted by the text of their module, mode, type and name. The
+// mode "data" comes before "managed".
 func inFileOrder(s *states.State) []*states.Resource {
 	var out []*states.Resource
 	for r := range s.Resources() {
@@ -201,8 +201,8 @@ func (e *Encoder) writeResource(w *chunk, r *states.Resource) error {
 	w.string("mode", r.Addr.Resource.Mode.String())
 	w.string("type", r.Addr.Resource.Type)
 	w.string("name", r.Addr.Resource.Name)
-	// The provider is a field of the resource, or of each instance if the provider configuration
-	// has several instances.
+	// The provider is a field of the resource. If the provider configuration has several instances,
+	// it is a field of each resource instance instead.
 	keyed := false
 	for _, inst := range r.Instances {
 		keyed = keyed || inst.ProviderKey != addrs.NoKey
@@ -250,7 +250,7 @@ func (e *Encoder) writeObject(
 	}
 	w.optional("deposed", string(deposed))
 	w.optional("provider", provider)
-	w.between() // not part of the kept text, as the fields before it may differ
+	w.between() // the separator is not part of the kept text, because the fields before it may differ
 	start := len(w.buf)
 	if text, ok := e.texts[obj]; ok {
 		w.buf = append(w.buf, text...)
