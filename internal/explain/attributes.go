@@ -18,8 +18,8 @@ import (
 	"tofu/internal/ui/valuediff"
 )
 
-// arguments explains what the meta-arguments of a block have to do with a change: the repetition
-// that no longer has an instance, and the triggers of a replacement.
+// arguments explains how the meta-arguments of a block cause a change: a repetition that no longer
+// has the instance, or the triggers of a replacement.
 func (e *explainer) arguments(r *graph.Resource, c *plans.InstanceChange) []*Attribute {
 	if r == nil || r.Exprs == nil {
 		return nil
@@ -52,7 +52,8 @@ func (e *explainer) arguments(r *graph.Resource, c *plans.InstanceChange) []*Att
 	return out
 }
 
-// attributes explains the attributes and blocks that change, those that force a replacement first.
+// attributes explains the attributes and blocks that change. Those that force a replacement come
+// first.
 func (e *explainer) attributes(r *graph.Resource, c *plans.InstanceChange) []*Attribute {
 	sch := e.View.Schema(c.Provider.Config.Provider, c.Addr.Resource)
 	if sch == nil || c.After.IsNull() || c.Action == plans.NoOp || c.Action == plans.Forget {
@@ -89,14 +90,14 @@ func (e *explainer) attributes(r *graph.Resource, c *plans.InstanceChange) []*At
 	return out
 }
 
-// shown returns a value of a change with marks on everything that must not be shown.
+// shown returns a value from a change, with marks on all parts that must not be shown.
 func (e *explainer) shown(v cty.Value, c *plans.InstanceChange) cty.Value {
 	provider := c.Provider.Config.Provider
 	return planview.MarkShown(v, e.View.Schema(provider, c.Addr.Resource), provider, c.Addr.Resource)
 }
 
-// weight orders attributes: those that force a replacement, those that the configuration sets, and
-// those that the provider decides.
+// weight returns the rank of an attribute for sorting: first attributes that force a replacement,
+// then attributes that the configuration sets, then attributes that the provider decides.
 func weight(a *Attribute) int {
 	switch {
 	case a.Forces:
@@ -123,7 +124,7 @@ func members(b *configschema.Block) []string {
 	return names
 }
 
-// member returns a part of an object, null if there is no object.
+// member returns a part of an object. It returns null if the object doesn't exist.
 func member(v cty.Value, name string) cty.Value {
 	bare, _ := v.Unmark()
 	if bare.IsNull() || !bare.IsKnown() {
@@ -141,7 +142,7 @@ func sameValue(x, y cty.Value) bool {
 	return valuediff.SameValue(x, y) || x.IsNull() && y.IsNull()
 }
 
-// setCause sets where the new value of an attribute comes from.
+// setCause determines where the new value of an attribute comes from.
 func (e *explainer) setCause(
 	a *Attribute, r *graph.Resource, c *plans.InstanceChange, sch *providers.ResourceSchema, places []hcl.Range,
 ) {
@@ -178,7 +179,8 @@ func (e *explainer) setCause(
 	}
 }
 
-// changedParts returns the names of the members of an object that change, if some don't.
+// changedParts returns the names of the members of an object that change. It returns nil if all
+// members change.
 func changedParts(was, is cty.Value) []string {
 	was, is = valuediff.Unmarked(was), valuediff.Unmarked(is)
 	for _, v := range []cty.Value{was, is} {
@@ -208,8 +210,8 @@ func changedParts(was, is cty.Value) []string {
 	return out
 }
 
-// steadyParts returns the places in an attribute { name = value } that set members which don't
-// change. What these refer to is not a cause.
+// steadyParts returns the ranges of the values of unchanged members in an attribute such as { name
+// = value }. References in these ranges did not cause the change.
 func steadyParts(body hcl.Body, a *Attribute) []hcl.Range {
 	native, ok := body.(*hclsyntax.Body)
 	if !ok || a.Parts == nil || native.Attributes[a.Name] == nil {
@@ -230,7 +232,8 @@ func steadyParts(body hcl.Body, a *Attribute) []hcl.Range {
 	return out
 }
 
-// causedHere sets the cause of an attribute if nothing that it refers to is one.
+// causedHere sets the cause of an attribute to the configuration itself if nothing that the
+// attribute refers to caused the change.
 func (a *Attribute) causedHere() {
 	switch {
 	case a.Cause != "":
@@ -245,7 +248,8 @@ func within(inner, outer hcl.Range) bool {
 	return inner.Filename == outer.Filename && inner.Start.Byte >= outer.Start.Byte && inner.End.Byte <= outer.End.Byte
 }
 
-// volatileFunctions return a different result in each run, or none before the apply.
+// volatileFunctions holds the functions that return a different result in each run, or whose result
+// is unknown before the apply.
 var volatileFunctions = map[string]string{
 	"timestamp":     "is known only during the apply, and differs in each run",
 	"uuid":          "is known only during the apply, and differs in each run",
@@ -253,8 +257,8 @@ var volatileFunctions = map[string]string{
 	"plantimestamp": "differs in each plan",
 }
 
-// volatile returns the calls of such functions in an expression or a body, or in the given places
-// of it.
+// volatile returns the calls to volatileFunctions in an expression or a body. If places are given,
+// it returns only calls within them.
 func volatile(in any, places ...hcl.Range) []*Source {
 	node, native := in.(hclsyntax.Node)
 	if !native {

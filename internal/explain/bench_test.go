@@ -12,19 +12,18 @@ import (
 	"tofu/internal/engine/enginetest"
 )
 
-// limit is the time within which an address in a plan with a hundred thousand instances is
-// explained.
+// limit is the maximum time for explaining an address in a plan with a hundred thousand instances.
 const limit = 2 * time.Second
 
-// BenchmarkExplain shows that an answer costs a constant time for each instance, block and
-// reference of the plan. The shapes are one block with many instances, and many blocks that refer
-// to the one before them.
+// BenchmarkExplain shows that the cost of an answer is linear in the number of instances, blocks
+// and references in the plan. It uses two configurations: one block with many instances, and many
+// blocks that each refer to the block before them.
 func BenchmarkExplain(b *testing.B) {
 	for _, shape := range []struct {
 		name   string
 		sizes  []int
 		config func(n int) string
-		// addresses are asked for in turn.
+		// addresses returns the addresses that are explained in turn.
 		addresses func(n int) []string
 	}{
 		{"instances", []int{1000, 10_000, 100_000}, instances, func(n int) []string {
@@ -66,7 +65,8 @@ func BenchmarkExplain(b *testing.B) {
 
 const values = "variable \"x\" {\n  default = \"x\"\n}\nlocals {\n  l = \"l-${var.x}\"\n}\n"
 
-// instances is a block with n instances, and one that refers to them all.
+// instances returns a configuration with a block that has n instances, and a block that refers to
+// all of them.
 func instances(n int) string {
 	return values + fmt.Sprintf(`
 resource "fake_thing" "many" {
@@ -81,7 +81,8 @@ resource "fake_thing" "one" {
 `, n)
 }
 
-// blocks is a chain of n blocks, all of which also refer to a local value.
+// blocks returns a configuration with a chain of n blocks, all of which also refer to a local
+// value.
 func blocks(n int) string {
 	var b strings.Builder
 	b.WriteString(values)

@@ -33,7 +33,7 @@ func ownRules(r *graph.Resource) []graph.Condition {
 	return slices.Concat(r.Exprs.Preconditions, r.Exprs.Postconditions)
 }
 
-// checkedBy returns the conditions of other blocks that read an object, directly or through values.
+// checkedBy returns the conditions in other blocks that read an object, directly or through values.
 func (e *explainer) checkedBy(r *graph.Resource, c *plans.InstanceChange) []*Condition {
 	reads := e.reach()
 	reads.whole, reads.key, reads.direct = r, c.Addr.Key, true
@@ -71,7 +71,7 @@ func (e *explainer) checkedBy(r *graph.Resource, c *plans.InstanceChange) []*Con
 	return out
 }
 
-// modules returns the modules in the order of their addresses.
+// modules returns the modules sorted by their index.
 func (e *explainer) modules() []*graph.Module {
 	out := make([]*graph.Module, 0, len(e.Graph.Modules))
 	for _, m := range e.Graph.Modules {
@@ -81,5 +81,6 @@ func (e *explainer) modules() []*graph.Module {
 	return out
 }
 
-// names reports whether a reference to the instance with a key may be to the instance in question.
+// names reports whether a reference to an instance with the given key may be to the instance that
+// is explained.
 func (r *reach) names(key addrs.InstanceKey) bool { return !r.direct || r.key == key }

@@ -15,25 +15,25 @@ import (
 
 const formatVersion = "1.0"
 
-// Limits of the objects that are explained: those with different explanations, and all.
+// These limit the number of different explanations, and the number of objects that are explained.
 const (
 	maxDifferent = 20
 	maxObjects   = 200
 )
 
-// Subject is a plan with what explaining it requires.
+// Subject is a plan, together with everything that is needed to explain it.
 type Subject struct {
 	View     *planview.Source
-	Graph    *graph.Graph // that of applying the plan
+	Graph    *graph.Graph // graph of the plan's apply
 	Versions map[addrs.Provider]string
-	// Values evaluates the values of the configuration. It is called only if they are asked for. An
-	// error may concern some of them only.
+	// Values evaluates the values in the configuration. It is called only for questions about
+	// values. It may return an error together with the values that the error does not affect.
 	Values  func(context.Context) (*engine.PlannedValues, error)
 	History *History // nil if there is none
 }
 
-// Explain explains why the objects at an address are in the plan or are not. The address is that of
-// a module, of a resource, or of an instance of either.
+// Explain explains why the objects at an address are in the plan or why they are not. The address
+// names a module, a resource, or an instance of either.
 func Explain(ctx context.Context, s *Subject, target addrs.Target) (answer *Answer, err error) {
 	e := newExplainer(s)
 	of := e.covered(target)
@@ -82,7 +82,7 @@ func Explain(ctx context.Context, s *Subject, target addrs.Target) (answer *Answ
 	return answer, err
 }
 
-// acts reports whether an apply does something for a change.
+// acts reports whether an apply has anything to do for a change.
 func acts(c *plans.InstanceChange) bool {
 	return c.Action != plans.NoOp || c.MovedFrom != nil || c.Importing != nil
 }
@@ -95,9 +95,9 @@ type explainer struct {
 	drift    map[addrs.AbsInstance]*plans.InstanceChange
 	known    graph.Known // analyzed expressions of single attributes
 
-	// Indexes that are built when they are first needed.
+	// These indexes are built when they are first needed.
 	steps       stepIndex
-	storedUsers map[addrs.ConfigResource][]addrs.ConfigResource // by what they depend on in the state
+	storedUsers map[addrs.ConfigResource][]addrs.ConfigResource // users of each resource, according to the state
 }
 
 func newExplainer(s *Subject) *explainer {
@@ -133,7 +133,7 @@ func (e *explainer) covered(t addrs.Target) []*plans.InstanceChange {
 	return out
 }
 
-// movedFrom returns the changes of the objects that were at an address before they moved.
+// movedFrom returns the changes of the objects that had an address before they were moved.
 func (e *explainer) movedFrom(t addrs.Target) []*plans.InstanceChange {
 	var out []*plans.InstanceChange
 	for _, c := range e.plan.Changes.Instances {
@@ -185,12 +185,12 @@ func (e *explainer) object(c *plans.InstanceChange) *Object {
 	return out
 }
 
-// removes reports whether an action destroys an object.
+// removes reports whether an action removes an object.
 func removes(a plans.Action) bool {
 	return a == plans.Delete || a == plans.DeleteThenCreate || a == plans.CreateThenDelete
 }
 
-// causes are the reasons of actions that no attribute causes.
+// causes holds the texts for reasons of actions that no attribute causes.
 var causes = map[plans.Reason]string{
 	plans.ReplaceTainted: "an earlier apply left the object tainted: it failed after the object was created, " +
 		"or \"tofu taint\" marked it",
@@ -198,7 +198,8 @@ var causes = map[plans.Reason]string{
 	plans.ReplaceByTriggers: "something in lifecycle.replace_triggered_by changes",
 }
 
-// cause says what caused an action if no attribute did and the heading doesn't say it.
+// cause returns the cause of an action, unless an attribute caused it or the heading already says
+// it.
 func (e *explainer) cause(c *plans.InstanceChange) []string {
 	switch text := causes[c.Reason]; {
 	case text != "":
@@ -215,7 +216,7 @@ func (e *explainer) cause(c *plans.InstanceChange) []string {
 	return nil
 }
 
-// deletedOutside reports whether the object of a change was deleted outside.
+// deletedOutside reports whether the object of a change was deleted outside of OpenTofu.
 func (e *explainer) deletedOutside(c *plans.InstanceChange) bool {
 	drift := e.drift[c.Addr]
 	return drift != nil && drift.Action == plans.Delete && drift.Deposed == addrs.NotDeposed

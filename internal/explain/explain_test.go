@@ -21,12 +21,13 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// secret is in configurations of the archives. No answer may contain it.
+// secret is a sensitive value in the configurations of the archives. No answer may contain it.
 const secret = "hush"
 
-// TestAnswers compares the answers about plans. An archive has the configuration that is applied
-// first (before/FILE) and the one that is planned (after/FILE), changes made outside (edit) and
-// options of the plan. Then follow the answers: sections with the name "explain ADDRESS".
+// TestAnswers compares the answers to questions about plans. An archive contains the configuration
+// that is applied first (before/FILE), the configuration that is planned (after/FILE), changes made
+// outside of OpenTofu (edit), and options for the plan. The expected answers follow, in sections
+// with the name "explain ADDRESS".
 func TestAnswers(t *testing.T) {
 	testenv.Golden(t, testenv.Glob(t, "testdata/*.txtar"), func(t *testing.T, in *txtar.Archive) *txtar.Archive {
 		s := subjectOf(t, in)
@@ -41,8 +42,8 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
-// answerText returns the answer about an address, or the error. It checks that the JSON form has no
-// secret either.
+// answerText returns the answer for an address, or the error. It also checks that the JSON form
+// contains no secret.
 func answerText(t *testing.T, s *explain.Subject, address string) string {
 	answer, err := ask(t.Context(), s, address)
 	if err != nil {
@@ -64,7 +65,8 @@ func answerText(t *testing.T, s *explain.Subject, address string) string {
 	return strings.ReplaceAll(text.String(), s.View.Config.Module.Dir+"/", "")
 }
 
-// checkWrapped checks that an answer on a narrow terminal has the same text within its width.
+// checkWrapped checks that an answer on a narrow terminal has the same text as whole, and that its
+// lines fit.
 func checkWrapped(t *testing.T, answer *explain.Answer, whole string) {
 	t.Helper()
 	const columns = 40
@@ -85,7 +87,7 @@ func checkWrapped(t *testing.T, answer *explain.Answer, whole string) {
 	}
 }
 
-// ask asks as the command does.
+// ask explains an address in the same way as the command does.
 func ask(ctx context.Context, s *explain.Subject, address string) (*explain.Answer, error) {
 	value, isValue, err := addrs.ParseValueText(address)
 	if err != nil {
@@ -104,7 +106,7 @@ func ask(ctx context.Context, s *explain.Subject, address string) (*explain.Answ
 	return explain.Explain(ctx, s, target)
 }
 
-// subjectOf applies and plans what an archive says.
+// subjectOf applies and plans the configurations in an archive.
 func subjectOf(t testing.TB, in *txtar.Archive) *explain.Subject {
 	t.Helper()
 	before, after := map[string]string{}, map[string]string{}
@@ -138,7 +140,7 @@ func subjectOf(t testing.TB, in *txtar.Archive) *explain.Subject {
 	return plannedSubject(t, s, after, &step.Plan)
 }
 
-// plannedSubject plans a configuration.
+// plannedSubject plans a configuration and returns the plan as a Subject.
 func plannedSubject(
 	t testing.TB, s *enginetest.Session, files map[string]string, opts *engine.PlanOptions,
 ) *explain.Subject {

@@ -14,11 +14,11 @@ type History struct {
 	Workspace string
 }
 
-// recent limits the changes at an address that are searched for the latest one of its current
-// object. The others are those of deposed objects.
+// recent is the number of changes at an address among which the latest change of its current object
+// is searched. Changes of deposed objects are at the same address.
 const recent = 5
 
-// lastChange returns the latest change of the object that a change is for.
+// lastChange returns the latest recorded change of the object that a planned change is for.
 func (e *explainer) lastChange(ctx context.Context, c *plans.InstanceChange) (*LastChange, error) {
 	addr := c.Addr
 	if c.MovedFrom != nil {
@@ -36,7 +36,7 @@ func (e *explainer) lastChange(ctx context.Context, c *plans.InstanceChange) (*L
 	return nil, err
 }
 
-// lastChangeAt returns the latest change of anything at an address.
+// lastChangeAt returns the latest change of any object at an address.
 func (e *explainer) lastChangeAt(ctx context.Context, target addrs.Target) (*LastChange, error) {
 	if e.History == nil {
 		return nil, nil

@@ -31,7 +31,7 @@ func Output(s *Subject, name string) (*Answer, error) {
 	return answer, nil
 }
 
-// output explains a change. v is nil for an output that the configuration no longer has.
+// output explains the change of an output. v is nil if the configuration no longer has the output.
 func (e *explainer) output(c *plans.OutputChange, v *graph.Value) *Attribute {
 	out := &Attribute{Name: "output." + c.Name, Unknown: !wholly(c.After), Place: placeOfValue(v)}
 	before, after := c.Before, c.After

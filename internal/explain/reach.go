@@ -16,10 +16,10 @@ import (
 // of objects that change. It visits each block and each attribute of a change once.
 type reach struct {
 	t          *tracer
-	whole      *graph.Resource       // what is asked for, if it is a resource
-	direct     bool                  // only values lead to it, and not the attributes of other objects
-	key        addrs.InstanceKey     // of the instance that is asked for, if direct is set
-	values     map[*graph.Value]bool // true for what is asked for
+	whole      *graph.Resource       // resource that is explained; nil if it is a value
+	direct     bool                  // follow only values, and not the attributes of other objects
+	key        addrs.InstanceKey     // key of the explained instance, if direct is set
+	values     map[*graph.Value]bool // by value: whether it is explained or uses what is explained
 	resources  map[*graph.Resource]*use
 	attributes map[seenAttribute]bool
 	calls      map[*graph.Module]bool
@@ -27,8 +27,8 @@ type reach struct {
 
 // use says which parts of a resource block use a value.
 type use struct {
-	attributes map[string]bool // attributes and blocks
-	instances  bool            // the arguments that decide the instances, also of the module
+	attributes map[string]bool // names of attributes and blocks
+	instances  bool            // arguments that decide the instances, including those of the module
 	triggers   bool            // lifecycle.replace_triggered_by
 }
 
@@ -37,8 +37,8 @@ func (e *explainer) reach() *reach {
 		attributes: map[seenAttribute]bool{}, calls: map[*graph.Module]bool{}}
 }
 
-// changing returns the changes of objects and root outputs that use the value. Of those in the
-// module of the value, it returns only the ones in the module instances that within names.
+// changing returns the changes of objects and root outputs that use the value. For objects in the
+// module of the value, it returns only changes in the module instances that within names.
 func (r *reach) changing(within addrs.ModuleInstance) []*Other {
 	var found []part
 	for _, block := range r.t.Graph.Resources {
@@ -61,7 +61,7 @@ func (r *reach) changing(within addrs.ModuleInstance) []*Other {
 	return out
 }
 
-// uses reports whether the value is part of what a change does.
+// uses reports whether a change uses the value in one of the ways that u lists.
 func (r *reach) uses(c *plans.InstanceChange, u *use) bool {
 	switch c.Reason {
 	case plans.DeleteCountIndex, plans.DeleteEachKey, plans.DeleteEnabledFalse, plans.DeleteNoModule:
@@ -85,13 +85,13 @@ func (r *reach) uses(c *plans.InstanceChange, u *use) bool {
 	return false
 }
 
-// block returns what a resource block uses the value for.
+// block returns the parts of a resource block that use the value.
 func (r *reach) block(of *graph.Resource) *use {
 	if u := r.resources[of]; u != nil {
 		return u
 	}
 	u := &use{attributes: map[string]bool{}}
-	r.resources[of] = u // also for references of the block to its own instances
+	r.resources[of] = u // set early because the block may refer to its own instances
 	if of.Config == nil || of.Exprs == nil {
 		return u
 	}
@@ -119,8 +119,8 @@ func (r *reach) block(of *graph.Resource) *use {
 	return u
 }
 
-// call reports whether the arguments that decide the instances of a module, or of one that contains
-// it, use the value.
+// call reports whether the value is used by the arguments that decide the instances of a module or
+// of a module that contains it.
 func (r *reach) call(m *graph.Module) bool {
 	if m.Parent == nil {
 		return false
@@ -137,7 +137,8 @@ func (r *reach) repetition(rep graph.Repetition, m *graph.Module) bool {
 	return slices.ContainsFunc(rep.Refs(), func(refs *lang.Refs) bool { return r.refs(refs, m, graph.Repetition{}) })
 }
 
-// refs reports whether one of several references in a module leads to the value. rep resolves each.
+// refs reports whether one of several references in a module leads to the value. rep resolves count
+// and each.
 func (r *reach) refs(refs *lang.Refs, m *graph.Module, rep graph.Repetition) bool {
 	return slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return r.ref(ref, m, rep) })
 }
@@ -199,7 +200,7 @@ func (r *reach) value(v *graph.Value) bool {
 }
 
 // resource reports whether an attribute of a resource changes because of the value. An empty name
-// stands for the whole object.
+// means the whole object.
 func (r *reach) resource(of *graph.Resource, name string) bool {
 	if of == nil || of == r.whole {
 		return of != nil
@@ -212,7 +213,7 @@ func (r *reach) resource(of *graph.Resource, name string) bool {
 	if seen {
 		return found
 	}
-	r.attributes[key] = false // for references of the block to its own instances
+	r.attributes[key] = false // set early because the block may refer to its own instances
 	u := r.block(of)
 	found = slices.ContainsFunc(r.t.byConfig[of.Addr], func(c *plans.InstanceChange) bool {
 		return r.t.changes(c, name) && r.uses(c, u)
@@ -221,7 +222,7 @@ func (r *reach) resource(of *graph.Resource, name string) bool {
 	return found
 }
 
-// nested reports whether the data source of a check block reads what is asked for.
+// nested reports whether the data source in a check block reads what is explained.
 func (r *reach) nested(of *graph.Resource) bool {
 	return of.Config != nil && of.Config.Check != nil && of.Exprs != nil && of.Exprs.Body != nil &&
 		r.refs(&of.Exprs.Body.Refs, of.Module, of.Exprs.Repetition)

@@ -21,8 +21,8 @@ import (
 type tracer struct {
 	*explainer
 	seen  map[any]bool
-	reads []plans.InstanceRead // what the block reads by computed indexes
-	names map[sourcePos]string // see note
+	reads []plans.InstanceRead // instances that the block reads by computed indexes
+	names map[sourcePos]string // attribute names by the position of a reference; see note
 }
 
 // sourcePos is a position in the configuration.
@@ -31,9 +31,9 @@ type sourcePos struct {
 	byte int
 }
 
-// note records which attributes of all or some instances an expression reads, as a[*].id and
-// a[each.key].id do, by the position of the reference. References don't have these attributes,
-// because they end at the index.
+// note records which attribute an expression reads from several instances or from a computed one,
+// as a[*].id and a[each.key].id do. It stores the name by the position of the reference. The
+// reference itself ends at the index and does not contain the attribute.
 func (t *tracer) note(expr any) {
 	node, native := expr.(hclsyntax.Node)
 	if !native {
@@ -94,8 +94,8 @@ func (t *tracer) append(list []*Source, s *Source) []*Source {
 	return append(list, s)
 }
 
-// ref follows one reference. It returns nil for what can't change and what was followed before. rep
-// resolves count and each.
+// ref follows one reference. It returns nil if the value can't change or if it was followed before.
+// rep resolves count and each.
 func (t *tracer) ref(ref *addrs.Reference, m *graph.Module, at addrs.ModuleInstance, rep graph.Repetition) *Source {
 	name, _ := addrs.StepsText(ref.Remaining)
 	name = ref.Subject.String() + name
@@ -130,7 +130,8 @@ func (t *tracer) ref(ref *addrs.Reference, m *graph.Module, at addrs.ModuleInsta
 	return nil
 }
 
-// attribute returns the attribute of a resource that a reference reads, or "" for the whole object.
+// attribute returns the name of the attribute that a reference to a resource reads, or "" for the
+// whole object.
 func (t *tracer) attribute(ref *addrs.Reference) string {
 	if len(ref.Remaining) > 0 {
 		return addrs.StepName(ref.Remaining[0])
@@ -141,8 +142,8 @@ func (t *tracer) attribute(ref *addrs.Reference) string {
 	return ""
 }
 
-// read returns the instance that a block reads by a computed index, if it reads only one of the
-// resource, and otherwise the resource.
+// read returns the instance that a block reads by a computed index. If the block reads several
+// instances of the resource, it returns the resource.
 func (t *tracer) read(target addrs.Target) addrs.Target {
 	n := 0
 	out := target
@@ -158,7 +159,7 @@ func (t *tracer) read(target addrs.Target) addrs.Target {
 	return out
 }
 
-// with sets what a source itself comes from, and raises its certainty to the strongest of these.
+// with sets the sources of a source, and raises its certainty to the strongest one among them.
 func (s *Source) with(sources []*Source) *Source {
 	s.Sources = sources
 	for _, inner := range sources {
@@ -211,7 +212,7 @@ func (t *tracer) variable(out *Source, v *graph.Value) *Source {
 	out.Place, out.Changed = placeOf(v.Node.Range), Possible
 	given, ok := t.plan.Variables[v.Name]
 	if ok {
-		given, _ = v.Variable.Final(given) // it was valid for the plan
+		given, _ = v.Variable.Final(given) // can't fail, because the value was valid for the plan
 	}
 	secret := v.Variable.Sensitive.Value || v.Variable.Ephemeral.Value
 	switch {
@@ -240,7 +241,7 @@ func (t *tracer) call(out *Source, child *graph.Module, at addrs.ModuleInstance)
 }
 
 // resource says what happens to an attribute of a resource, and follows the attribute if it
-// changes. An empty name stands for the whole object.
+// changes. An empty name means the whole object.
 func (t *tracer) resource(out *Source, r *graph.Resource, target addrs.Target, name string) *Source {
 	if r == nil {
 		return nil
@@ -276,7 +277,7 @@ func (t *tracer) resource(out *Source, r *graph.Resource, target addrs.Target, n
 	return out
 }
 
-// changes reports whether an attribute of an object changes; the whole object if name is empty.
+// changes reports whether an attribute of an object changes. An empty name means the whole object.
 func (t *tracer) changes(c *plans.InstanceChange, name string) bool {
 	if c.Action == plans.NoOp || c.Deposed != addrs.NotDeposed {
 		return false
@@ -295,7 +296,7 @@ var actionVerbs = map[plans.Action]string{
 }
 
 // happens says what happens to an object and to one of its attributes. others is the number of
-// further instances that change.
+// other instances that change too.
 func (t *tracer) happens(c *plans.InstanceChange, name string, others int) string {
 	text := c.Addr.String() + " " + actionVerbs[c.Action]
 	if others > 0 {
@@ -316,7 +317,8 @@ func (t *tracer) happens(c *plans.InstanceChange, name string, others int) strin
 	return text
 }
 
-// steady describes a resource that doesn't change: perhaps it was changed outside.
+// steady describes a resource that the plan doesn't change. It may have been changed outside of
+// OpenTofu.
 func (t *tracer) steady(out *Source, target addrs.Target, name string) *Source {
 	out.Text = "doesn't change"
 	if target.Resource.Mode == addrs.Data {
@@ -329,8 +331,8 @@ func (t *tracer) steady(out *Source, target addrs.Target, name string) *Source {
 	return out
 }
 
-// readAgain compares the result of a data source with that in the state before. An empty name stands
-// for the whole result.
+// readAgain compares the result of a data source with its earlier result in the state. An empty
+// name means the whole result.
 func (t *tracer) readAgain(target addrs.Target, name string) (Certainty, string) {
 	at := target.Resource.InInstance(target.Module)
 	was, is := t.plan.PrevRun.Resource(at), t.plan.Prior.Resource(at)
@@ -352,8 +354,8 @@ func (t *tracer) readAgain(target addrs.Target, name string) (Certainty, string)
 	return Same, "doesn't change"
 }
 
-// storedMember returns an attribute of an object in the state, or the whole object. It decodes the
-// value, because a state file may format it differently.
+// storedMember returns an attribute of an object in the state, or the whole object if name is
+// empty. It decodes the JSON text, because a state file may format the same value differently.
 func storedMember(object []byte, name string) any {
 	var members map[string]any
 	d := json.NewDecoder(bytes.NewReader(object))
@@ -367,7 +369,7 @@ func storedMember(object []byte, name string) any {
 	return members[name]
 }
 
-// driftOf returns the objects at an address that were changed outside.
+// driftOf returns the objects at an address that were changed outside of OpenTofu.
 func (t *tracer) driftOf(target addrs.Target) map[addrs.AbsInstance]bool {
 	out := map[addrs.AbsInstance]bool{}
 	for _, c := range t.covered(target) {

@@ -17,8 +17,8 @@ import (
 	"tofu/internal/ui/planview"
 )
 
-// Value explains a variable, a local or an output: its value, where that comes from, and what uses
-// it. The plan does not say whether the value has changed.
+// Value explains a variable, a local or an output: its value, its sources, and what uses it. The
+// plan does not say whether the value has changed.
 func Value(ctx context.Context, s *Subject, addr addrs.AbsValue) (*Answer, error) {
 	e := newExplainer(s)
 	v := e.named(addr)
@@ -93,7 +93,8 @@ func (e *explainer) named(addr addrs.AbsValue) *graph.Value {
 	return nil
 }
 
-// valueNames returns the addresses of all values. Those in the module of in have its keys.
+// valueNames returns the addresses of all values. Addresses in the module of in have the instance
+// keys of in.
 func (e *explainer) valueNames(in addrs.ModuleInstance) []string {
 	var out []string
 	for _, v := range e.Graph.Values {
@@ -106,7 +107,7 @@ func (e *explainer) valueNames(in addrs.ModuleInstance) []string {
 	return out
 }
 
-// setOrigin says how a variable was set.
+// setOrigin describes how a variable was set.
 func (e *explainer) setOrigin(out *NamedValue, v *graph.Value) {
 	if v.Kind != graph.Variable {
 		return
@@ -126,7 +127,7 @@ func (e *explainer) setOrigin(out *NamedValue, v *graph.Value) {
 }
 
 // fill adds the value in each module instance that an address covers. It returns the first of these
-// instances.
+// module instances.
 func (e *explainer) fill(out *NamedValue, addr addrs.AbsValue, values *engine.PlannedValues) addrs.ModuleInstance {
 	first := addr.Module
 	if values == nil {
@@ -185,7 +186,7 @@ func (e *explainer) data(ctx context.Context, target addrs.Target, r *graph.Reso
 	return out
 }
 
-// readers returns what refers directly to a value or a data source.
+// readers returns the blocks that refer directly to a value or a data source.
 func (e *explainer) readers(address string) []*Reader {
 	g := graphview.Build(e.Graph, nil)
 	at, found := slices.BinarySearchFunc(g.Nodes, address,

@@ -13,10 +13,10 @@ import (
 // stepIndex finds the Steps of a change, and the nodes that wait for a node.
 type stepIndex struct {
 	of    map[*plans.InstanceChange][]dag.ID
-	users [][]dag.ID // by node
+	users [][]dag.ID // dependents by node
 }
 
-// indexSteps returns the index, which it builds at the first call.
+// indexSteps returns the index, which the first call builds.
 func (e *explainer) indexSteps() *stepIndex {
 	if e.steps.of == nil {
 		e.steps = stepIndex{map[*plans.InstanceChange][]dag.ID{}, e.Graph.Edges.Dependents()}
@@ -29,16 +29,16 @@ func (e *explainer) indexSteps() *stepIndex {
 	return &e.steps
 }
 
-// waits returns the objects that a change waits for, and those that wait for it. Steps that do
-// nothing don't count: what they wait for is waited for directly.
+// waits returns the objects that a change waits for, and the objects that wait for it. Steps that
+// do nothing don't count, but the search continues through them.
 func (e *explainer) waits(c *plans.InstanceChange) (before, after []*Other) {
 	index := e.indexSteps()
 	needs := func(id dag.ID) []dag.ID { return e.Graph.Edges.Needs(id) }
 	return e.nearest(c, needs), e.nearest(c, func(id dag.ID) []dag.ID { return index.users[id] })
 }
 
-// nearest returns the changes of the first Steps on each path that next follows from the Steps of a
-// change.
+// nearest follows next from the Steps of a change, and returns the changes of the first Steps on
+// each path.
 func (e *explainer) nearest(c *plans.InstanceChange, next func(dag.ID) []dag.ID) []*Other {
 	step := func(id dag.ID) *graph.Step {
 		s, ok := e.Graph.Nodes[id].Object.(*graph.Step)
@@ -80,14 +80,14 @@ func (e *explainer) nearest(c *plans.InstanceChange, next func(dag.ID) []dag.ID)
 	return grouped(found)
 }
 
-// part is a part of a change: a replacement has two.
+// part is a part of a change. A replacement has two parts.
 type part struct {
 	change *plans.InstanceChange
 	action string
 	own    string // see Other.Part
 }
 
-// partNames are the names of the parts that remove an object.
+// partNames holds the names of the parts that remove an object.
 var partNames = map[any]string{graph.StepDelete: "delete", graph.StepDeposed: "delete", graph.StepForget: "forget"}
 
 func partName(s *graph.Step) string {
@@ -100,7 +100,8 @@ func partName(s *graph.Step) string {
 	return s.Change.Action.String()
 }
 
-// grouped counts parts of changes by resource and action. A single object has its own address.
+// grouped counts parts of changes by resource and action. If there is only one object, its own
+// address is used.
 func grouped(parts []part) []*Other {
 	type group struct {
 		addr        addrs.AbsResource
@@ -131,7 +132,7 @@ func grouped(parts []part) []*Other {
 	return out
 }
 
-// takesAlong returns the planned changes of the objects that depend on a destroyed one according to
+// takesAlong returns the planned changes of objects that depend on a destroyed object according to
 // the state, directly or through others.
 func (e *explainer) takesAlong(c *plans.InstanceChange) []*Other {
 	if e.storedUsers == nil {

@@ -11,8 +11,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// whyNot returns why nothing happens to what is at an address. of holds its changes, none of which
-// does anything. The decisive grounds come first.
+// whyNot returns the reasons why nothing happens at an address. of holds the changes at the
+// address, none of which does anything. The decisive reasons come first.
 func (e *explainer) whyNot(target addrs.Target, r *graph.Resource, of []*plans.InstanceChange) []*Ground {
 	w := &denial{explainer: e, target: target, resource: r, of: of}
 	for _, find := range []func(*denial){
@@ -24,11 +24,12 @@ func (e *explainer) whyNot(target addrs.Target, r *graph.Resource, of []*plans.I
 	return w.grounds
 }
 
-// denial collects why something is not in a plan. Each method looks for one kind of ground.
+// denial collects the reasons why something is not in a plan. Each method looks for one kind of
+// reason.
 type denial struct {
 	*explainer
 	target   addrs.Target
-	resource *graph.Resource // nil if only the state has it
+	resource *graph.Resource // nil if the resource exists only in the state
 	of       []*plans.InstanceChange
 	grounds  []*Ground
 }
@@ -115,7 +116,7 @@ func (d *denial) overlaps(t addrs.Target) bool {
 	return t.ContainsInstance(explained)
 }
 
-// instances looks for a repetition that has no such instance.
+// instances adds a reason if the repetition of the resource has no such instance.
 func (d *denial) instances() {
 	if len(d.of)+len(d.grounds) > 0 {
 		return
@@ -134,7 +135,8 @@ func (d *denial) instances() {
 	d.modules(r.Module)
 }
 
-// modules looks for a repetition of a module or of one that contains it.
+// modules adds a reason if the repetition of a module, or of a module that contains it, has no
+// instances.
 func (d *denial) modules(m *graph.Module) {
 	for ; m != nil && m.Parent != nil; m = m.Parent {
 		if d.without(m.Repetition, m.Path.String(), false) {
@@ -143,8 +145,9 @@ func (d *denial) modules(m *graph.Module) {
 	}
 }
 
-// without adds the ground that a repetition has no instances at all or, with others, not the one
-// that is explained. It returns false if nothing is repeated.
+// without adds a reason for the argument that repeats a block. The reason is that the block has no
+// instances at all or, if others is set, that it has other instances but not the explained one. It
+// returns false if the block has no such argument.
 func (d *denial) without(rep graph.Repetition, of string, others bool) bool {
 	for _, arg := range []struct {
 		name, none string
@@ -167,7 +170,7 @@ func (d *denial) without(rep graph.Repetition, of string, others bool) bool {
 	return false
 }
 
-// kind looks for resources that are never in a plan, or only if they must wait.
+// kind adds a reason if the resource is of a kind that is never in a plan, or only if it must wait.
 func (d *denial) kind() {
 	switch d.target.Resource.Mode {
 	case addrs.Ephemeral:
@@ -180,7 +183,7 @@ func (d *denial) kind() {
 	}
 }
 
-// ignored looks for ignore_changes.
+// ignored adds a reason if ignore_changes is set.
 func (d *denial) ignored() {
 	if len(d.of) == 0 || d.resource == nil || d.resource.Config == nil {
 		return
@@ -198,12 +201,12 @@ func (d *denial) ignored() {
 	}
 }
 
-// ignores reports whether differences of the object are ignored.
+// ignores reports whether differences between the object and its configuration are ignored.
 func (d *denial) ignores() bool {
 	return slices.ContainsFunc(d.grounds, func(g *Ground) bool { return g.Code == "ignore_changes" })
 }
 
-// steady says that an object is as the configuration wants it.
+// steady adds the reason that an object already matches its configuration.
 func (d *denial) steady() {
 	switch {
 	case d.target.IsModule() && len(d.grounds) == 0:

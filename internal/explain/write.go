@@ -24,8 +24,8 @@ func (a *Answer) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// WriteText writes the answer for people, in lines of at most the given number of columns; 0 means no
-// limit.
+// WriteText writes the answer as text for people, in lines of at most the given number of columns.
+// 0 means no limit.
 func (a *Answer) WriteText(w io.Writer, columns int) error {
 	t := &text{bufio.NewWriter(w), columns}
 	t.objects(a.Objects)
@@ -48,7 +48,7 @@ func (a *Answer) WriteText(w io.Writer, columns int) error {
 	return t.out.Flush()
 }
 
-// absence writes why something is not in the plan.
+// absence writes the reasons why something is not in the plan.
 func (t *text) absence(a *Answer) {
 	switch {
 	case a.Value == nil:
@@ -84,14 +84,14 @@ func verbed(n int, what, of string) string {
 	return fmt.Sprintf("%d %ss of %s are", n, what, of)
 }
 
-// text writes lines. The error of the first failed write is that of out.Flush.
+// text writes lines. Errors of writing are returned by out.Flush.
 type text struct {
 	out     *bufio.Writer
-	columns int // of a line; 0 means unlimited
+	columns int // maximum columns of a line; 0 means no limit
 }
 
-// line writes a line at a depth of indentation. Control characters become visible symbols. What
-// doesn't fit follows in lines that are indented further.
+// line writes a line at a depth of indentation. Control characters become visible symbols. Text
+// that doesn't fit continues in lines that are indented further.
 func (t *text) line(depth int, format string, args ...any) {
 	indent, line := strings.Repeat("  ", depth), termtext.Printable(fmt.Sprintf(format, args...))
 	lines := []string{line}
@@ -106,11 +106,11 @@ func (t *text) line(depth int, format string, args ...any) {
 	}
 }
 
-// further is the indentation of the lines in which a line continues.
+// further is the additional indentation of continued lines.
 const further = "    "
 
-// minColumns is the least number of columns of a line after its indentation, however narrow the
-// terminal is.
+// minColumns is the minimum number of columns of a line after its indentation, even on a narrow
+// terminal.
 const minColumns = 12
 
 func at(p *Place) string {
@@ -120,7 +120,7 @@ func at(p *Place) string {
 	return "  (" + p.String() + ")"
 }
 
-// objects writes changes. Those with the same explanation share it.
+// objects writes changes. Changes with the same explanation share it.
 func (t *text) objects(list []*Object) {
 	var order []string
 	same := map[string][]*Object{}
@@ -141,8 +141,8 @@ func (t *text) objects(list []*Object) {
 	}
 }
 
-// explanation returns the explanation of a change below its heading. If several objects share it, it
-// leaves out what is true of this object only.
+// explanation returns the explanation of a change, which is written below its heading. If several
+// objects share it, it leaves out everything that is true only of this object.
 func (o *Object) explanation(columns int, shared bool) string {
 	var b strings.Builder
 	inner := &text{bufio.NewWriter(&b), columns}
@@ -151,10 +151,10 @@ func (o *Object) explanation(columns int, shared bool) string {
 	return b.String()
 }
 
-// minFolded is the least number of instances for which a single heading is written.
+// minFolded is the minimum number of instances that share one heading.
 const minFolded = 3
 
-// headings writes what happens to objects, in one line for the instances of a block.
+// headings writes what happens to objects. The instances of a block share one line.
 func (t *text) headings(list []*Object) {
 	happens := func(o *Object) string { return strings.TrimPrefix(o.Summary, o.Address) }
 	alike := func(x, y *Object) bool {
@@ -219,7 +219,7 @@ func (t *text) object(o *Object, shared bool) {
 	t.line(1, "Provider: %s%s%s", o.Provider.Address, version, at(o.Provider.Place))
 }
 
-// title writes the title of a part once.
+// title writes the title of a part, unless it has been written already.
 func (t *text) title(title *string) {
 	if *title != "" {
 		t.line(1, "%s", *title)
@@ -258,7 +258,7 @@ func multiline(values ...string) bool {
 	return strings.Contains(strings.Join(values, ""), "\n")
 }
 
-// changing returns the sources that changed or may have.
+// changing returns the sources that changed or may have changed.
 func changing(list []*Source) []*Source {
 	var out []*Source
 	for _, s := range list {
@@ -283,7 +283,7 @@ func (t *text) sources(list []*Source, depth int) {
 	}
 }
 
-// maxInstances limits the instances whose values are written.
+// maxInstances limits the number of instances whose values are written.
 const maxInstances = 20
 
 // value writes a variable, a local, an output of a module or a data source.
@@ -318,7 +318,7 @@ func (t *text) value(v *NamedValue, address string) {
 	t.others("Changes that use it:", v.Changes, nil)
 }
 
-// content writes a value. The lines of a long one are indented.
+// content writes a value. The lines of a long value are indented.
 func (t *text) content(c *Content, place string) {
 	first, rest, _ := strings.Cut(c.Value, "\n")
 	switch {
@@ -334,7 +334,7 @@ func (t *text) content(c *Content, place string) {
 	}
 }
 
-// readers writes what refers to a value.
+// readers writes the blocks that refer to a value.
 func (t *text) readers(list []*Reader) {
 	title := "Read by:"
 	for i, r := range list {
@@ -347,7 +347,7 @@ func (t *text) readers(list []*Reader) {
 	}
 }
 
-// has reports whether a source has a certainty.
+// has reports whether one of the sources has the given certainty.
 func has(list []*Source, c Certainty) bool {
 	for _, s := range list {
 		if s.Changed == c {
@@ -365,10 +365,11 @@ func firstLine(text string) string {
 	return line
 }
 
-// maxOthers limits the lines of other objects.
+// maxOthers limits the number of other objects that are written.
 const maxOthers = 20
 
-// The parts of a replacement that wait for another object, and for which another one waits.
+// waitingParts holds texts for the parts of a replacement that wait for another object.
+// awaitedParts holds texts for the parts that another object waits for.
 var (
 	waitingParts = map[string]string{"create": ", before the new object is created",
 		"delete": ", before the old object is destroyed", "forget": ", before the old object is forgotten"}
@@ -376,7 +377,7 @@ var (
 		"delete": ", after the old object is destroyed", "forget": ", after the old object is forgotten"}
 )
 
-// others writes other objects. parts says to which part of a replacement each belongs.
+// others writes other objects. parts holds the text for each part of a replacement; see Other.Part.
 func (t *text) others(title string, list []*Other, parts map[string]string) {
 	for i, o := range list {
 		t.title(&title)
@@ -406,7 +407,7 @@ func (t *text) conditions(c *Conditions) {
 	}
 }
 
-// checkedBy writes the conditions of other blocks that read an object.
+// checkedBy writes the conditions in other blocks that read an object.
 func (t *text) checkedBy(list []*Condition) {
 	title := "Read by conditions:"
 	for i, c := range list {

@@ -12,7 +12,7 @@ import (
 	"tofu/internal/plans"
 )
 
-// Build returns the graph to look at for a graph of the engine. plan may be nil.
+// Build converts a graph of the engine to a graph for people. plan may be nil.
 func Build(g *graph.Graph, plan *plans.Plan) *Graph {
 	if plan == nil {
 		plan = &plans.Plan{Changes: &plans.Changes{}}
@@ -35,7 +35,7 @@ func Build(g *graph.Graph, plan *plans.Plan) *Graph {
 	return sorted(b.nodes, b.edges)
 }
 
-// valueKinds are the kinds of the nodes of values. A table by the engine's kinds, in their order.
+// valueKinds maps the engine's kinds of values to the kinds of their nodes.
 var valueKinds = [...]Kind{graph.Variable: Variable, graph.Local: Local, graph.Output: Output}
 
 type builder struct {
@@ -44,8 +44,8 @@ type builder struct {
 	nodes     []Node
 	edges     []Edge
 
-	resources     map[*graph.Resource][]int // several if there are references between instances
-	nodeOf        map[*member]int           // of these resources
+	resources     map[*graph.Resource][]int // nodes of each resource; several if instances refer to single instances
+	nodeOf        map[*member]int           // nodes of the members of these resources
 	alls          map[*graph.Resource]int   // see all
 	connected     map[pair]bool             // see connectInstances
 	values        map[*graph.Value]int
@@ -95,8 +95,8 @@ func (b *builder) addInstances(r *graph.Resource, address string, list []*member
 	return id
 }
 
-// all returns the node of everything in a resource. If the resource has several nodes, this is
-// another one, which is added when something refers to it.
+// all returns the node that stands for all instances of a resource. If the resource has several
+// nodes, this is an additional node, which is added when something first refers to it.
 func (b *builder) all(r *graph.Resource) (int, bool) {
 	parts := b.resources[r]
 	if len(parts) < 2 {
@@ -114,8 +114,8 @@ func (b *builder) all(r *graph.Resource) (int, bool) {
 	return id, true
 }
 
-// addCall adds the node of a module call whose arguments decide the instances of the module or let
-// it wait for something.
+// addCall adds a node for a module call if the call has arguments that decide its instances, or
+// depends_on.
 func (b *builder) addCall(m *graph.Module) {
 	if m.Call == nil || len(m.Repetition.Refs()) == 0 && m.DependsOn == nil {
 		return
@@ -148,7 +148,7 @@ func (b *builder) connectAll() {
 	b.connectProviders()
 }
 
-// connectProviders adds the provider configurations that refer to something.
+// connectProviders adds the provider configurations whose arguments refer to something.
 func (b *builder) connectProviders() {
 	ids := map[*graph.Provider]int{}
 	for _, p := range b.graph.Providers {
@@ -192,7 +192,7 @@ func (b *builder) connectResource(r *graph.Resource) {
 	}
 }
 
-// connectBlock adds what the block of a resource refers to.
+// connectBlock adds edges for the references in the block of a resource.
 func (b *builder) connectBlock(r *graph.Resource, id int) {
 	rules := map[*lang.Refs]bool{}
 	for _, rule := range slices.Concat(r.Exprs.Preconditions, r.Exprs.Postconditions) {
@@ -208,7 +208,8 @@ func (b *builder) connectBlock(r *graph.Resource, id int) {
 	b.nodes[id].Conditions = len(rules) > 0
 }
 
-// refsOf adds an edge for each reference of a resource, except references to instances.
+// refsOf adds an edge for each reference of a resource. For references to single instances, it adds
+// the edges between the instances.
 func (b *builder) refsOf(r *graph.Resource, id int, refs *lang.Refs) {
 	for _, ref := range refs.Objects {
 		p := pair{r, r.Module.ResourceOf(ref.Subject)}
@@ -220,7 +221,8 @@ func (b *builder) refsOf(r *graph.Resource, id int, refs *lang.Refs) {
 	}
 }
 
-// connectInstances adds the edges between the instances of two resources, once.
+// connectInstances adds the edges between the instances of two resources. Further calls for the
+// same pair do nothing.
 func (b *builder) connectInstances(p pair, at *hcl.Range) {
 	if b.connected[p] {
 		return
@@ -254,7 +256,7 @@ func (b *builder) connectValue(v *graph.Value) {
 	b.inCall(id, v.Module)
 }
 
-// rules adds what the conditions of a value or a check refer to.
+// rules adds edges for the references in the conditions of a value or a check.
 func (b *builder) rules(id int, m *graph.Module, rules []graph.Condition) {
 	first := len(b.edges)
 	for _, rule := range rules {
@@ -265,14 +267,14 @@ func (b *builder) rules(id int, m *graph.Module, rules []graph.Condition) {
 	b.nodes[id].Conditions = len(rules) > 0
 }
 
-// areRules notes that the edges from a position on are references of conditions.
+// areRules marks the edges from position first on as references of conditions.
 func (b *builder) areRules(first int) {
 	for i := range b.edges[first:] {
 		b.edges[first+i].Rule = true
 	}
 }
 
-// inCall lets a node wait for the call of its module.
+// inCall adds an edge from a node to the call of its module.
 func (b *builder) inCall(id int, m *graph.Module) {
 	if m == nil {
 		return
@@ -320,7 +322,8 @@ func found[K any](in map[*K]int, of *K) (int, bool) {
 	return id, ok
 }
 
-// whole returns the node of everything in a module. It is added when something refers to it.
+// whole returns the node that stands for everything in a module. The node is added when something
+// first refers to it.
 func (b *builder) whole(m *graph.Module) (int, bool) {
 	if m == nil {
 		return 0, false

@@ -76,10 +76,10 @@ func TestBuild(t *testing.T) {
 	})
 }
 
-// directory matches the directory of the configuration in results.
+// directory matches the path of the configuration's directory, which is removed from results.
 var directory = regexp.MustCompile(`[^" ]*/step\d+/`)
 
-// formats writes the results of an archive, by section.
+// formats holds the functions that write the results of an archive, by section.
 var formats = map[string]func(*graphview.Graph, io.Writer) error{
 	"graph": describe, "json": (*graphview.Graph).WriteJSON, "dot": (*graphview.Graph).WriteDOT,
 	"mermaid": (*graphview.Graph).WriteMermaid,
@@ -104,7 +104,7 @@ func plannedGraph(t *testing.T, s *enginetest.Session, files map[string]string) 
 	return graphview.Build(g, plan)
 }
 
-// describe writes a line for each node, and below it one for each node to which it refers.
+// describe writes a line for each node. Below it follows a line for each node that it refers to.
 func describe(g *graphview.Graph, w io.Writer) error {
 	needs := g.Needs()
 	for i := range g.Nodes {

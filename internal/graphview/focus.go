@@ -13,9 +13,9 @@ import (
 )
 
 // Focus returns the part of the graph around an address: what it needs and what needs it, over at
-// most depth steps between resources. Values and calls between two resources are not steps of their
-// own. The address is that of a node, with or without instance keys, or of a module, which stands
-// for everything in it.
+// most depth steps between resources. Values and calls between two resources do not count as steps.
+// The address names a node, with or without instance keys, or a module, which stands for everything
+// in it.
 func (g *Graph) Focus(address string, depth int) (*Graph, error) {
 	from := g.find(address)
 	if len(from) == 0 {
@@ -51,7 +51,7 @@ func (g *Graph) find(address string) []int {
 	match := func(n Node) bool { return n.Address == address }
 	target, err := addrs.ParseTargetText(address)
 	switch {
-	case err != nil: // other kinds of nodes have names that aren't addresses
+	case err != nil: // the names of other kinds of nodes are not addresses
 	case target.IsModule():
 		match = func(n Node) bool { return !n.Module.IsRoot() && target.Module.Module().Contains(n.Module) }
 	default:
@@ -70,14 +70,14 @@ func (g *Graph) find(address string) []int {
 	return out
 }
 
-// has reports whether a target names one of the instances for which something is planned.
+// has reports whether a target covers one of the node's instances for which something is planned.
 func (n *Node) has(target addrs.Target) bool {
 	changes := func(c *plans.InstanceChange) bool { return target.ContainsInstance(c.Addr) }
 	defers := func(d *plans.Deferred) bool { return target.ContainsInstance(d.Addr) }
 	return slices.ContainsFunc(n.Changes, changes) || slices.ContainsFunc(n.Deferred, defers)
 }
 
-// neighbors turns lists of edges into lists of nodes.
+// neighbors converts lists of edges to lists of the nodes at one end of these edges.
 func (g *Graph) neighbors(edges [][]int, end func(Edge) int) [][]int {
 	out := make([][]int, len(edges))
 	for i, list := range edges {
@@ -88,8 +88,8 @@ func (g *Graph) neighbors(edges [][]int, end func(Edge) int) [][]int {
 	return out
 }
 
-// distances returns, by node, the least number of resources on a path from the given nodes, without
-// those nodes themselves, or -1 for nodes out of reach.
+// distances returns, by node, the minimum number of resources on a path from the given nodes, not
+// counting the given nodes themselves. It is -1 for nodes that can't be reached.
 func (g *Graph) distances(from []int, adjacent [][]int) []int {
 	out := make([]int, len(g.Nodes))
 	for i := range out {
@@ -117,8 +117,8 @@ func (g *Graph) distances(from []int, adjacent [][]int) []int {
 	return out
 }
 
-// Modules returns the graph of the modules: a node for each, with the changes of everything in it,
-// and an edge if something in one refers to something in the other.
+// Modules returns the graph of the modules. It has a node for each module, with the changes of
+// everything in it. An edge means that something in one module refers to something in the other.
 func (g *Graph) Modules() *Graph {
 	var nodes []Node
 	at := map[addrs.Module]int{}
@@ -152,14 +152,15 @@ func moduleName(m addrs.Module) string {
 	return m.String()
 }
 
-// few is the number of edges up to which a value is left out.
+// few is the maximum number of edges, on its less connected side, of a value that is left out.
 const few = 8
 
-// Resources returns the graph without values and calls: what refers to a resource through them
-// refers to it directly. A value with many edges on both sides stays, because it stands for the
-// product of their numbers. Values that lead to no resource are left out.
+// Resources returns the graph without values and calls. If a node refers to a resource through
+// them, it refers to the resource directly in the result. A value with many edges on both sides is
+// kept, because leaving it out would replace them with the product of their numbers of edges.
+// Values that lead to no resource are left out.
 func (g *Graph) Resources() *Graph {
-	var d dag.Graph // of what may be left out; instances that share a node may refer to one another
+	var d dag.Graph // graph of the edges to nodes that may be left out
 	keep := make([]bool, len(g.Nodes))
 	for i, n := range g.Nodes {
 		d.Add()
@@ -171,11 +172,11 @@ func (g *Graph) Resources() *Graph {
 		}
 	}
 	topological, ok := d.Order()
-	if !ok { // references of a block to its own values; nothing is left out
+	if !ok { // a block refers to its own values, so nothing can be left out
 		return g
 	}
 	needs, users := g.Needs(), g.Users()
-	out := make([][]Edge, len(g.Nodes)) // edges from each node that stays or is passed
+	out := make([][]Edge, len(g.Nodes)) // edges from each node to the nodes that stay
 	for _, id := range topological {
 		i := int(id)
 		seen := map[int]bool{}

@@ -10,7 +10,7 @@ import (
 	"tofu/internal/plans"
 )
 
-// Kind says what a node stands for. Its text is the form in documents.
+// Kind says what a node stands for. Its text is the one in JSON documents.
 type Kind string
 
 const (
@@ -31,10 +31,10 @@ const (
 // modes maps the mode of a resource to the kind of its node.
 var modes = map[addrs.ResourceMode]Kind{addrs.Managed: Resource, addrs.Data: Data, addrs.Ephemeral: Ephemeral}
 
-// HasObjects reports whether nodes of the kind are resources.
+// HasObjects reports whether nodes of this kind are resources.
 func (k Kind) HasObjects() bool { return k == Resource || k == Data || k == Ephemeral }
 
-// Graph is a graph to look at. The caller must not change it.
+// Graph is a graph in a form that people can read. The caller must not change it.
 type Graph struct {
 	Nodes []Node // sorted by address
 	Edges []Edge // sorted by From, then by To
@@ -43,17 +43,18 @@ type Graph struct {
 // Node is a vertex of a Graph.
 type Node struct {
 	Kind    Kind
-	Address string // unique; without instance keys, except of nodes for some instances of a resource
+	Address string // unique; has instance keys only if the node stands for some instances of a resource
 	Module  addrs.Module
 	Type    string // the resource type; "" if the node is not a resource
-	// Resource is the address of the resource if the node stands for some of its instances, "" if it
-	// stands for the whole. Reads holds the instances to which an instance refers by their keys.
+	// Resource is the address of the resource if the node stands for only some of its instances. It
+	// is "" if the node stands for the whole resource. Reads holds, by instance, the instances that
+	// it refers to by their keys.
 	Resource string
 	Reads    map[addrs.AbsInstance][]addrs.AbsInstance
 	At       *hcl.Range // the block; nil if the configuration has none
-	// Conditions says that the block has conditions: of a resource, a value or a check.
+	// Conditions says whether the block of a resource, a value or a check has conditions.
 	Conditions bool
-	// Changes and Deferred are the planned changes of the resource's objects, or of all objects in
+	// Changes and Deferred hold the planned changes of the resource's objects, or of all objects in
 	// the module.
 	Changes  []*plans.InstanceChange
 	Deferred []*plans.Deferred // changes that can't be planned yet
@@ -62,12 +63,12 @@ type Node struct {
 // Edge says that the node with the index From refers to the node with the index To.
 type Edge struct {
 	From, To int
-	At       *hcl.Range // the first reference; nil if only the state knows the dependency
+	At       *hcl.Range // first reference; nil if only the state records the dependency
 	Rule     bool       // only conditions of From refer to To
-	Single   bool       // only references from single instances to single instances, which Node.Reads holds
+	Single   bool       // all references are between single instances, which Node.Reads holds
 }
 
-// ActionCount is a number of changes with one action.
+// ActionCount is the number of changes that have the same action.
 type ActionCount struct {
 	Action plans.Action
 	Count  int
@@ -114,10 +115,11 @@ func (g *Graph) index(end func(Edge) int) [][]int {
 	return out
 }
 
-// New returns the graph of nodes and edges, whose ends are indexes of nodes.
+// New returns the graph with the given nodes and edges. The ends of the edges are indexes into
+// nodes.
 func New(nodes []Node, edges []Edge) *Graph { return sorted(nodes, edges) }
 
-// sorted puts nodes and edges into order and drops repeated edges.
+// sorted returns the graph with sorted nodes and edges. It drops repeated edges.
 func sorted(nodes []Node, edges []Edge) *Graph {
 	by := make([]int, len(nodes))
 	for i := range by {

@@ -13,8 +13,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// graphOf returns a graph from lines such as "a b c": a refers to b and c. Names that begin with v
-// are locals.
+// graphOf returns a graph from lines. A line such as "a b c" means that a refers to b and c. Names
+// that begin with v are locals.
 func graphOf(lines ...string) *Graph {
 	at := map[string]int{}
 	var nodes []Node
@@ -42,7 +42,7 @@ func graphOf(lines ...string) *Graph {
 	return sorted(nodes, edges)
 }
 
-// text returns a graph in the form of graphOf, without nodes that have no edge.
+// text returns a graph in the form that graphOf reads, without nodes that have no edge.
 func text(g *Graph) string {
 	var out []string
 	for i, needs := range g.Needs() {
@@ -76,8 +76,8 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestResourcesInCircles checks that nodes of instances, which may refer to one another, keep no
-// value in the graph.
+// TestResourcesInCircles checks that values are left out even if nodes of instances refer to each
+// other.
 func TestResourcesInCircles(t *testing.T) {
 	if got, want := text(graphOf("a b", "b a v1", "v1 c").Resources()), "a b; b a c"; got != want {
 		t.Errorf("got %q, want %q", got, want)

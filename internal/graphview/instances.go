@@ -13,16 +13,18 @@ import (
 
 // References between instances
 //
-// Where the instances of a resource refer to single instances of another one, or of their own, the
-// graph of a plan has a node for each of them, and instances that are many and alike share a node.
-// Two instances are alike if they refer to, and are referred to by, instances that are alike. So
-// b[0..49], each of which refers to the a with its own key, is one node, and b[7] has a node of its
-// own if something else refers to a[7].
+// The instances of a resource may refer to single instances of another resource or of their own. In
+// this case, the graph of a plan has a node for each of them, but if many instances are alike, they
+// share a node. Two instances are alike if the instances that they refer to are alike, and the
+// instances that refer to them are alike. For example, if each of b[0..49] refers to the instance
+// of a that has the same key, b[0..49] is one node. But b[7] has its own node if something else
+// refers to a[7].
 //
 // References to the resource as a whole lead to a node of the kind All, which leads to the nodes of
-// the instances. There are no edges between all pairs.
+// the instances. There are no edges between all pairs of instances.
 
-// alone is the number of alike instances up to which each has a node of its own.
+// alone is the maximum number of alike instances that have separate nodes. If there are more, they
+// share a node.
 const alone = 3
 
 // member is an instance of a resource for which something is planned.
@@ -31,7 +33,7 @@ type member struct {
 	changes  []*plans.InstanceChange
 	deferred []*plans.Deferred
 
-	needs, users []need // the instances that it refers to, and those that refer to it
+	needs, users []need // instances that this one refers to, and instances that refer to it
 	look         look   // members with the same look are alike
 }
 
@@ -41,7 +43,7 @@ type need struct {
 	of *graph.Resource
 }
 
-// look identifies a class of members that are alike.
+// look identifies a class of alike members.
 type look int
 
 // instances finds the references between the instances of a plan.
@@ -51,16 +53,16 @@ type instances struct {
 	members map[*graph.Resource][]*member // sorted by address
 	at      map[addrs.AbsInstance]*member
 
-	exact map[pair]bool              // resources of which some instance refers to single instances of the other
-	whole map[pair][]*member         // for these, the instances that refer to the other as a whole
-	split map[*graph.Resource]bool   // the resources in these pairs
-	pairs map[*graph.Resource][]pair // by the resource that refers, without those to itself
+	exact map[pair]bool              // pairs in which some instance of one resource refers to single instances of the other
+	whole map[pair][]*member         // for these pairs, the instances that refer to the other resource as a whole
+	split map[*graph.Resource]bool   // resources in these pairs
+	pairs map[*graph.Resource][]pair // pairs by the resource that refers, except references to itself
 	looks map[string]look
 
-	modules map[*graph.Resource]int // the number of module instances in which a resource has members
+	modules map[*graph.Resource]int // number of module instances in which a resource has members
 }
 
-// pair is a resource that refers to another one, or to itself.
+// pair is a resource that refers to another resource or to itself.
 type pair struct{ from, to *graph.Resource }
 
 // findInstances returns the references between the instances of a plan.
@@ -135,8 +137,8 @@ func (s *instances) connect(r *graph.Resource, read graph.IndexedRead) {
 	}
 }
 
-// keys returns the keys of the instances that an instance refers to. It returns false if it refers
-// to the resource as a whole.
+// keys returns the keys of the instances of a resource that an instance refers to. It returns false
+// if the instance refers to the resource as a whole.
 func (s *instances) keys(r *graph.Resource, m *member, read graph.IndexedRead) (keys []addrs.InstanceKey, known bool) {
 	of := read.Of.Addr.Resource
 	c := s.plan.Changes.Instance(m.addr, addrs.NotDeposed)
@@ -165,8 +167,8 @@ func (s *instances) keys(r *graph.Resource, m *member, read graph.IndexedRead) (
 	return keys, true
 }
 
-// storedKeys returns the keys of the instances of a resource on which an object depends, as the
-// state says. It returns false if the object depends on the resource as a whole.
+// storedKeys returns the keys of the instances of a resource on which an object depends according
+// to the state. It returns false if the object depends on the resource as a whole.
 func (s *instances) storedKeys(addr addrs.AbsInstance, of *graph.Resource) (keys []addrs.InstanceKey, known bool) {
 	inst := s.plan.Prior.Instance(addr)
 	if inst == nil || inst.Current == nil {
@@ -184,7 +186,8 @@ func (s *instances) storedKeys(addr addrs.AbsInstance, of *graph.Resource) (keys
 }
 
 // compare sets the looks of the members. It goes along the references and back, so that a
-// difference shows at both of their ends, and once more for what the way back has found.
+// difference between two members affects the looks at both ends of their references. Then it goes
+// along the references again to spread the differences found on the way back.
 func (s *instances) compare() {
 	var order dag.Graph
 	ids := map[*graph.Resource]dag.ID{}
@@ -202,7 +205,7 @@ func (s *instances) compare() {
 	}
 	needsFirst, ok := order.Order()
 	if !ok {
-		return // references through values closed the cycle, and the engine has reported it
+		return // values between the resources form a cycle, which the engine has reported
 	}
 	forward := func(m *member) []need { return m.needs }
 	for _, id := range needsFirst {
@@ -216,8 +219,9 @@ func (s *instances) compare() {
 	}
 }
 
-// look sets the looks of a resource's members, from those before and those of their neighbors. Of
-// references within the resource only their existence counts: the links of a chain are alike.
+// look computes the new looks of a resource's members from their current looks and the looks of
+// their neighbors. For references within the resource, only their existence counts, so the links of
+// a chain are alike.
 func (s *instances) look(r *graph.Resource, neighbors func(*member) []need) {
 	wholes := map[*member]bool{}
 	for _, p := range s.pairs[r] {
@@ -249,7 +253,8 @@ func (s *instances) look(r *graph.Resource, neighbors func(*member) []need) {
 	}
 }
 
-// groups returns the members of a resource by node, sorted by the first member of each.
+// groups returns the members that share a node, for each node of a resource. The groups are sorted
+// by their first members.
 func (s *instances) groups(r *graph.Resource) [][]*member {
 	byLook := map[look][]*member{}
 	for _, m := range s.members[r] {
@@ -267,9 +272,9 @@ func (s *instances) groups(r *graph.Resource) [][]*member {
 	return out
 }
 
-// groupName returns the address of the node of some members of a resource, such as a[0..3, 7]. It
-// begins with the first instance, so it is unique. Members that have the same keys in all instances
-// of the module are named without the keys of the module.
+// groupName returns the address of a node that stands for some members of a resource, such as
+// a[0..3, 7]. It begins with the first instance, so it is unique. If the members have the same keys
+// in all instances of the module, the name leaves out the keys of the module.
 func (s *instances) groupName(r *graph.Resource, group []*member) string {
 	if len(group) == 1 {
 		return group[0].addr.String()
@@ -293,7 +298,7 @@ func (s *instances) groupName(r *graph.Resource, group []*member) string {
 }
 
 // sameEverywhere reports whether a group has the same keys in all module instances in which the
-// resource has members. n is the number of its members in the first one.
+// resource has members. n is the number of the group's members in the first module instance.
 func (s *instances) sameEverywhere(r *graph.Resource, group []*member, n int) bool {
 	if len(group) != n*s.modules[r] {
 		return false
@@ -306,10 +311,10 @@ func (s *instances) sameEverywhere(r *graph.Resource, group []*member, n int) bo
 	return true
 }
 
-// maxKeys is the number of keys, or of ranges of keys, that the name of a node has.
+// maxKeys limits the number of keys, or ranges of keys, in the name of a node.
 const maxKeys = 3
 
-// keysText returns the keys of members of one module instance as an index: [0..3, 7].
+// keysText returns the keys of members in one module instance in the form of an index: [0..3, 7].
 func keysText(group []*member) string {
 	var parts []string
 	for i := 0; i < len(group); i++ {
@@ -339,7 +344,7 @@ func keysText(group []*member) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// reads returns the instances that each member refers to.
+// reads returns, by member, the instances that it refers to.
 func reads(group []*member) map[addrs.AbsInstance][]addrs.AbsInstance {
 	out := map[addrs.AbsInstance][]addrs.AbsInstance{}
 	for _, m := range group {

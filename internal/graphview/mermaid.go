@@ -11,7 +11,7 @@ import (
 	"tofu/internal/plans"
 )
 
-// classesMermaid defines the classes that Class returns, in the colors of the page.
+// classesMermaid defines the classes that Class returns. The colors are those of the HTML page.
 const classesMermaid = `  classDef delete fill:#fbe3e1,stroke:#b3261e,color:#1d1b1a
   classDef replace fill:#fdeadb,stroke:#b45309,color:#1d1b1a
   classDef forget fill:#efe7f6,stroke:#7a4ea3,color:#1d1b1a
@@ -21,8 +21,8 @@ const classesMermaid = `  classDef delete fill:#fbe3e1,stroke:#b3261e,color:#1d1
   classDef deferred fill:#eeeeee,stroke:#5b6672,color:#1d1b1a
 `
 
-// Class returns the name under which drawings show an action: that of the action, "replace" for all
-// replacements, and "" for none.
+// Class returns the name that drawings use for an action. This is the name of the action itself,
+// but "replace" for all replacements and "" if there is no action.
 func Class(a plans.Action) string {
 	switch {
 	case a == plans.NoOp:
@@ -33,10 +33,11 @@ func Class(a plans.Action) string {
 	return a.String()
 }
 
-// Deferred is the name under which drawings show changes that can't be planned yet.
+// Deferred is the name that drawings use for changes that can't be planned yet.
 const Deferred = "deferred"
 
-// class returns the name of the worst of the node's changes.
+// class returns the Class of the most dangerous of the node's changes, or Deferred if it only has
+// deferred changes.
 func (n *Node) class() string {
 	if class := Class(n.Worst()); class != "" || len(n.Deferred) == 0 {
 		return class
@@ -44,7 +45,7 @@ func (n *Node) class() string {
 	return Deferred
 }
 
-// escapesMermaid replaces what would end a label or be markup in it.
+// escapesMermaid replaces characters that would end a label or count as markup in it.
 var escapesMermaid = strings.NewReplacer("&", "#amp;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "#", "#35;",
 	"\n", " ", "`", "#96;", `\`, "#92;")
 

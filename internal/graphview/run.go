@@ -13,14 +13,15 @@ import (
 	"tofu/internal/plans"
 )
 
-// Span is when the work on an object began and ended, counted from the first event of the run.
+// Span holds the times at which the work on an object began and ended, counted from the first event
+// of the run.
 type Span struct{ Began, Ended time.Duration }
 
-// Run holds when the objects of a plan were changed. A nil Run knows nothing.
+// Run records when the objects of a plan were changed. A nil Run has no records.
 type Run struct{ spans map[string]Span }
 
-// Span returns when the object of a change was worked on. It returns false if the run didn't work
-// on it.
+// Span returns the time during which a run worked on the object of a change. It returns false if
+// the run didn't work on it.
 func (r *Run) Span(c *plans.InstanceChange) (Span, bool) {
 	if r == nil || c.Deposed != addrs.NotDeposed {
 		return Span{}, false
@@ -33,7 +34,7 @@ func (r *Run) Span(c *plans.InstanceChange) (Span, bool) {
 type runEvent struct {
 	Time time.Time `json:"@timestamp"`
 	Type string    `json:"type"`
-	Root string    `json:"root"` // of an apply of many root modules
+	Root string    `json:"root"` // root module, in an apply of many root modules
 	Hook struct {
 		Resource struct {
 			Addr string `json:"addr"`
@@ -41,12 +42,12 @@ type runEvent struct {
 	} `json:"hook"`
 }
 
-// maxLine limits the length of an event.
+// maxLine limits the length of an event in bytes.
 const maxLine = 16 << 20
 
-// ReadRun reads the events that `apply -json` printed, or those of one root module among the events
-// that `roots apply -json` printed. A replacement, which is two pieces of work on one object, lasts
-// from the beginning of the first to the end of the second.
+// ReadRun reads the events that `apply -json` printed, or the events of one root module that `roots
+// apply -json` printed. A replacement consists of two pieces of work on one object. Its span lasts
+// from the beginning of the first piece to the end of the second.
 func ReadRun(r io.Reader, root string) (*Run, error) {
 	run := &Run{spans: map[string]Span{}}
 	var first time.Time
@@ -94,8 +95,8 @@ func ReadRun(r io.Reader, root string) (*Run, error) {
 }
 
 // CriticalPath returns the chain of changes that determined how long the run took, in the order in
-// which they ran: the change that ended last, before it the one that ended last of those that it
-// waited for, and so on.
+// which they ran. It ends with the change that ended last. Before each change comes the one that
+// ended last among the changes that it waited for.
 func (g *Graph) CriticalPath(run *Run) []*plans.InstanceChange {
 	n := &nearest{Graph: g, needs: g.Needs(), latest: make([]*done, len(g.Nodes)),
 		best: make([]*done, len(g.Nodes)), seen: make([]bool, len(g.Nodes)), at: map[addrs.AbsInstance]*done{}}
@@ -122,14 +123,14 @@ func (g *Graph) CriticalPath(run *Run) []*plans.InstanceChange {
 	return path
 }
 
-// done is a change that a run has made.
+// done is a change that a run has carried out.
 type done struct {
 	change *plans.InstanceChange
 	node   int
 	ended  time.Duration
 }
 
-// later returns the change that ended later, a if both ended at the same time. Both may be nil.
+// later returns the change that ended later, or a if both ended at the same time. Both may be nil.
 func later(a, b *done) *done {
 	if a == nil || b != nil && b.ended > a.ended {
 		return b
@@ -137,14 +138,14 @@ func later(a, b *done) *done {
 	return a
 }
 
-// nearest finds the change that ended last among those that another one waits for directly or
-// through nodes without changes. Each node is visited once.
+// nearest finds, among the changes that a change waits for directly or through nodes without
+// changes, the one that ended last. Each node is visited once.
 type nearest struct {
 	*Graph
 	needs  [][]int
 	latest []*done // by node
 	at     map[addrs.AbsInstance]*done
-	best   []*done // by node; see through
+	best   []*done // by node: the result of through
 	seen   []bool
 }
 
@@ -156,7 +157,7 @@ func (n *nearest) before(d *done) *done {
 	return last
 }
 
-// through returns the change that ended last among those that all changes of a node wait for.
+// through returns the change that ended last among the changes that all changes of a node wait for.
 func (n *nearest) through(id int) *done {
 	if n.seen[id] {
 		return n.best[id]

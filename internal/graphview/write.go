@@ -31,13 +31,13 @@ type instanceJSON struct {
 	Deposed string `json:"deposed,omitempty"`
 	Action  string `json:"action"`
 	Reason  string `json:"action_reason,omitempty"`
-	// Reads are the instances to which this one refers by their keys.
+	// Reads holds the instances that this instance refers to by their keys.
 	Reads []string `json:"reads,omitempty"`
 }
 
 type deferredJSON struct {
 	Address string            `json:"address"`
-	Action  string            `json:"action"` // to expect
+	Action  string            `json:"action"` // expected action
 	Reason  plans.DeferReason `json:"reason"`
 }
 
@@ -109,7 +109,7 @@ func (n *Node) document() *nodeJSON {
 	return out
 }
 
-// shapesDOT are the shapes of nodes in DOT: those that the graph of an operation has.
+// shapesDOT holds the shapes of nodes in DOT. They are the same as in the graph of an operation.
 var shapesDOT = map[Kind]string{Provider: "diamond", Variable: "note", Local: "note", Output: "note", Whole: "folder"}
 
 var escapesDOT = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
@@ -135,8 +135,8 @@ func (g *Graph) WriteDOT(w io.Writer) error {
 	return out.Flush()
 }
 
-// counts returns the node's changes, such as "2 delete, 1 create", after sep, or "" if there is
-// none.
+// counts returns the node's changes after sep, in a form such as "2 delete, 1 create". It returns
+// "" if the node has no changes.
 func (n *Node) counts(sep string) string {
 	var parts []string
 	for _, c := range n.Actions() {
