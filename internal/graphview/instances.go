@@ -53,7 +53,7 @@ type instances struct {
 	members map[*graph.Resource][]*member // sorted by address
 	at      map[addrs.AbsInstance]*member
 
-	exact map[pair]bool              // pairs in which some instance of one resource refers to single instances of the other
+	exact map[pair]bool              // pairs in which an instance refers to single instances
 	whole map[pair][]*member         // for these pairs, the instances that refer to the other resource as a whole
 	split map[*graph.Resource]bool   // resources in these pairs
 	pairs map[*graph.Resource][]pair // pairs by the resource that refers, except references to itself
