@@ -36,8 +36,8 @@ func large(id string) *states.Object {
 	return obj
 }
 
-// smallDisk mounts a small file system at a new directory below parent, which belongs to the same
-// user.
+// smallDisk mounts a small file system at a new directory below parent. The directory belongs to
+// the owner of parent.
 func smallDisk(t *testing.T, parent string) (string, error) {
 	dir := filepath.Join(parent, "small")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -57,8 +57,8 @@ func smallDisk(t *testing.T, parent string) (string, error) {
 // inNamespace is set in the environment of a test that may mount.
 const inNamespace = "TEST_IN_NAMESPACE"
 
-// withMounts runs the test in a process of its own that may mount file systems. That is in a new
-// namespace, in which it keeps its user, because PostgreSQL does not run as root.
+// withMounts runs the test in a separate process that may mount file systems. The process is in a
+// new namespace, in which it keeps its user ID, because PostgreSQL does not run as root.
 func withMounts(t *testing.T) {
 	uid, gid := os.Getuid(), os.Getgid()
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
@@ -78,8 +78,8 @@ func withMounts(t *testing.T) {
 	}
 }
 
-// TestFullDisk checks that a run on a full disk writes nothing by halves, and that what it could not
-// store can be pushed later. The database is in a tablespace on a small disk.
+// TestFullDisk checks that a run on a full disk leaves no partial changes, and that changes that it
+// could not store can be pushed later. The database is in a tablespace on a small disk.
 func TestFullDisk(t *testing.T) {
 	if server == nil {
 		testenv.Missing(t, noServer, "install PostgreSQL")

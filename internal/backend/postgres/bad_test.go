@@ -21,7 +21,8 @@ import (
 	"tofu/internal/testenv/pgtest"
 )
 
-// refused checks that a run can't begin, with an error that says why, and that the state stays as it is.
+// refused checks that a run can't begin, that the error says why, and that the state doesn't
+// change.
 func refused(t *testing.T, c *postgres.Config, want string) {
 	t.Helper()
 	m := manager(t, open(t, c))
@@ -54,7 +55,7 @@ func TestReadOnlyRole(t *testing.T) {
 	refused(t, reader, "needs the rights on the schema")
 }
 
-// TestStandby checks that a standby can be read, and the errors of what it can't do.
+// TestStandby checks that a standby server can be read, and that other operations report errors.
 func TestStandby(t *testing.T) {
 	if server == nil {
 		testenv.Missing(t, noServer, "install PostgreSQL")
@@ -80,8 +81,8 @@ func TestStandby(t *testing.T) {
 	refused(t, &postgres.Config{ConnStr: standby.Conn(), Schema: "tofu"}, "The server only reads")
 }
 
-// TestBusyWorkspace checks the errors while another program holds a workspace, as a large migration
-// does, and of a run whose state was replaced meanwhile.
+// TestBusyWorkspace checks the errors of runs while another program holds the lock of a workspace,
+// as a large migration does, and the error of a run whose state was replaced in the meantime.
 func TestBusyWorkspace(t *testing.T) {
 	c := config(t)
 	fill(t, manager(t, open(t, c)), 2)
@@ -116,7 +117,7 @@ func TestBusyWorkspace(t *testing.T) {
 	}
 	_ = early.Unlock()
 
-	// And a migration while a run is in progress.
+	// Replacing the state fails while a run is in progress.
 	m := manager(t, open(t, c))
 	snap := read(t, m)
 	f := &plans.Footprint{Revision: snap.Revision, Writes: []plans.Write{{Addr: addr("a", 0)}}}
@@ -234,7 +235,7 @@ func TestUpgrade(t *testing.T) {
 func TestFailedUpgrade(t *testing.T) {
 	c := config(t)
 	oldSchema(t, c)
-	execute(t, "CREATE TABLE "+table(c, "changes")+" ()") // in the place of a view
+	execute(t, "CREATE TABLE "+table(c, "changes")+" ()") // takes the name of a view that the upgrade creates
 	if _, err := postgres.Driver.Open(t.Context(), c); err == nil || !strings.Contains(err.Error(), "upgrading the schema to version 2") {
 		t.Errorf("%v", err)
 	}

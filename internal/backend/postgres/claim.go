@@ -15,11 +15,11 @@ import (
 
 // Kinds of claims.
 const (
-	claimResource = "resource" // writing some of its objects
-	claimWhole    = "whole"    // reading all of its objects, and which exist
+	claimResource = "resource" // writing some objects of a resource
+	claimWhole    = "whole"    // reading all objects of a resource, and which of them exist
 	claimObject   = "object"
 	claimOutput   = "output"
-	claimAll      = "outputs" // reading which outputs exist, in another workspace
+	claimAll      = "outputs" // reading which outputs another workspace has
 )
 
 // claim registers the run and adds the claims of a footprint. It returns an error if another run has a
@@ -53,8 +53,8 @@ func (r *Run) claim(
 	return changed
 }
 
-// addClaims adds the claims. Writing an object is also a claim on its resource, which conflicts
-// with reading that as a whole.
+// addClaims adds the claims. A claim to write an object also claims its resource, so that it
+// conflicts with reading the resource as a whole.
 func (r *Run) addClaims(b *pgx.Batch, workspace int64, f *plans.Footprint) {
 	type key struct{ kind, address string }
 	writes := map[key]bool{}
@@ -69,7 +69,7 @@ func (r *Run) addClaims(b *pgx.Batch, workspace int64, f *plans.Footprint) {
 	for _, addr := range f.Reads {
 		add(claimObject, addr.String(), false)
 	}
-	for _, addr := range f.Wholes { // beside a claim to write some of its objects
+	for _, addr := range f.Wholes { // possibly in addition to a claim to write some of its objects
 		add(claimWhole, addr.String(), false)
 	}
 	for _, name := range f.Outputs {
@@ -107,7 +107,7 @@ const conflicts = `
 	FROM found f LEFT JOIN run r ON r.id = f.run
 	ORDER BY f.kind, f.address LIMIT 1`
 
-// lockedBy returns a *backend.LockedError with the run in a row, or nil if there is no row.
+// lockedBy returns a *backend.LockedError for the run in a row, or nil if there is no row.
 func lockedBy(row pgx.Row) (held, err error) {
 	info := new(backend.LockInfo)
 	err = row.Scan(&info.ID, &info.Operation, &info.Who, &info.Info, &info.Version, &info.Created, &info.Path)
@@ -117,7 +117,7 @@ func lockedBy(row pgx.Row) (held, err error) {
 	return &backend.LockedError{Info: info}, nil
 }
 
-// changedBy returns a *statemgr.ChangedError with the change in a row, or nil if there is no row.
+// changedBy returns a *statemgr.ChangedError for the change in a row, or nil if there is no row.
 func changedBy(row pgx.Row) (changed, err error) {
 	e := new(statemgr.ChangedError)
 	if err := row.Scan(&e.What, &e.Run, &e.Operation, &e.Who, &e.At); err != nil {
@@ -133,7 +133,8 @@ func ignoreNoRows(err error) error {
 	return err
 }
 
-// changes finds a part of the footprint that another run has changed since the revision $3.
+// changes is a query for a part of the footprint that another run has changed since the revision
+// $3.
 const changes = `
 	WITH mine AS (SELECT kind, address FROM claim WHERE workspace = $1::bigint AND run = $2::text),
 	changed AS (
@@ -166,8 +167,8 @@ const changes = `
 	WHERE v.run IS DISTINCT FROM $2::text
 	ORDER BY c.at, c.what LIMIT 1`
 
-// queueChanges queries whether another run has changed a part of the footprint, and sets changed to a
-// *statemgr.ChangedError or nil.
+// queueChanges queues a query for a part of the footprint that another run has changed. It sets
+// changed to a *statemgr.ChangedError, or to nil if there is no such part.
 func (r *Run) queueChanges(b *pgx.Batch, workspace int64, f *plans.Footprint, changed *error) {
 	var present, destroyed []string
 	for _, w := range f.Writes {

@@ -1,15 +1,15 @@
 // Package postgres keeps states in a PostgreSQL database, one row per object.
 //
 // It is a [statemgr.Ledger]: the state manager reads a state as of one moment, records each step of
-// an operation in a transaction of its own, and writes only what changed. Whole documents are put
-// together from rows, and taken apart into rows. File schema/0001.sql explains the tables, and
-// schema/0002.sql the views, which are stable, and the rights of other roles.
+// an operation in a transaction of its own, and writes only what changed. State files are assembled
+// from rows and split into rows. File schema/0001.sql explains the tables. File schema/0002.sql
+// explains the views, which are stable, and the rights of other roles.
 //
-// Runs that change disjoint parts of a workspace run at the same time. A run claims what it writes
-// and what it has read before its first change, see [plans.Footprint], and its claims end with it.
-// It renews a lease; when the lease has ended, others may end the run. Each of its transactions
-// checks that the run has not ended, and that its row still
-// has the fencing number that the run got with it.
+// Runs that change disjoint parts of a workspace run at the same time. Before its first change, a
+// run claims what it writes and what it has read, see [plans.Footprint]. Its claims end with it.
+// The run renews a lease. After the lease expires, other runs may end the run. Each transaction of
+// a run checks that the run has not ended, and that its row still has the fencing number that the
+// run got when it was registered.
 //
 // Invariants: a transaction that changes a workspace locks its row first and increments its
 // revision, so the transactions of a workspace have an order, and all claims are taken at once.

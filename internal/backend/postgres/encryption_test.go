@@ -24,8 +24,8 @@ const (
 	fallbackA = "\nfallback {\nmethod = method.aes_gcm.a\n}"
 )
 
-// TestEncryption checks that values are ciphertext and addresses are not, that a new key takes
-// effect, and that rows can't be exchanged.
+// TestEncryption checks that values are encrypted and addresses are not, that a new key takes
+// effect, and that ciphertexts can't be moved to other rows.
 func TestEncryption(t *testing.T) {
 	c := config(t)
 	encrypted := func(methods string) *statemgr.Manager {
@@ -83,7 +83,7 @@ func TestEncryption(t *testing.T) {
 		t.Errorf("the snapshot is %s, %v", data, err)
 	}
 
-	// A run with a new key writes only what it changes with that.
+	// A run with a new key encrypts only what it changes with that key.
 	m = encrypted(keyB + fallbackA)
 	snap = read(t, m)
 	if !statefile.Equal(snap.State, final) {
@@ -114,8 +114,8 @@ func TestEncryption(t *testing.T) {
 	}
 }
 
-// TestOneSalt checks that all runs encrypt with one key of a passphrase, so that reading derives one
-// key, and that rows with several salts can be read.
+// TestOneSalt checks that all runs encrypt with one key and salt of a passphrase, so that reading
+// derives only one key, and that rows with several salts can be read.
 func TestOneSalt(t *testing.T) {
 	const passphrase = "method = method.aes_gcm.p"
 	c := config(t)
@@ -141,7 +141,7 @@ func TestOneSalt(t *testing.T) {
 		}
 	}
 
-	// Without reading, the salt is a new one.
+	// A codec that has read nothing makes a new salt.
 	text := query(t, c, "SELECT document FROM object WHERE address = 'lab_object.b[1]'")
 	plain, _, err := encryptiontest.State(t, passphrase).Decrypt(t.Context(), []byte(text))
 	if err != nil {
@@ -172,8 +172,8 @@ func TestOneSalt(t *testing.T) {
 	}
 }
 
-// TestEncryptedOutputs checks that outputs are read without the objects, which a user who may only
-// read outputs can't read.
+// TestEncryptedOutputs checks that outputs can be read without the objects, by a user who may read
+// only outputs.
 func TestEncryptedOutputs(t *testing.T) {
 	c := config(t)
 	codec := encryptiontest.State(t, keyA)

@@ -5,7 +5,8 @@ import "time"
 // CheckServer is exported for tests.
 var CheckServer = checkServer
 
-// SetRetry sets how long transactions are repeated, and returns a function that undoes that.
+// SetRetry sets how long transactions are retried, and returns a function that restores the old
+// value.
 func SetRetry(d time.Duration) (restore func()) {
 	old := retryFor
 	retryFor = d

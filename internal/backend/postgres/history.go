@@ -67,7 +67,8 @@ func (s *Store) Moment(ctx context.Context, workspace, text string) (out *statem
 	return out, explained(err)
 }
 
-// runEnd returns a run with its last revision, or the one at its end if it has changed nothing.
+// runEnd finds the run whose ID begins with prefix. It returns the ID and the last revision that
+// the run made, or the workspace's revision at the end of the run if it made none.
 func runEnd(ctx context.Context, tx pgx.Tx, workspace int64, prefix string) (string, *int64, error) {
 	type end struct {
 		ID       string
@@ -92,7 +93,8 @@ func runEnd(ctx context.Context, tx pgx.Tx, workspace int64, prefix string) (str
 	return found[0].ID, found[0].Revision, nil
 }
 
-// moment returns a revision with its time. It is an error if the history does not go back to it.
+// moment returns a revision with its time. It returns an error if the history does not go back that
+// far.
 func moment(ctx context.Context, tx pgx.Tx, workspace int64, revision *int64) (*statemgr.Moment, error) {
 	var first *time.Time
 	var since int64
@@ -150,7 +152,7 @@ func (s *Store) LoadStateAt(
 	return out, nil
 }
 
-// versionsAt is a query of the columns $columns of the versions of a table at revision $2.
+// versionsAt returns a query for the given columns of the rows that a table had at revision $2.
 func versionsAt(table, columns string) string {
 	return strings.NewReplacer("TABLE", table, "COLUMNS", columns).Replace(
 		`SELECT COLUMNS FROM TABLE WHERE workspace = $1::bigint AND since <= $2::bigint
@@ -223,7 +225,7 @@ func (s *Store) Turnover(
 		if err != nil || w == nil {
 			return err
 		}
-		// The object of that time is the first one that has left its address since.
+		// The object at that moment is the first one that has left its address since.
 		rows, err := tx.Query(ctx, `SELECT address, true FROM object
 				WHERE workspace = $1::bigint AND deposed = '' AND since > $2::bigint AND created
 			UNION ALL
@@ -321,9 +323,9 @@ func (s *Store) Vacuum(ctx context.Context, workspace string, keep time.Duration
 }
 
 // vacuum removes the versions that were replaced more than keep ago, and the records of revisions
-// and runs that nothing refers to any more. The row of the workspace is locked.
+// and runs that nothing refers to anymore. The caller has locked the row of the workspace.
 func vacuum(ctx context.Context, tx pgx.Tx, workspace int64, keep time.Duration, out *statemgr.Vacuumed) error {
-	// The state at the start of the time to keep stays complete.
+	// The state as of the start of the retention time stays complete.
 	var first, versions int64
 	var at *time.Time
 	err := tx.QueryRow(ctx, `UPDATE workspace w SET vacuumed = now(), history_since = greatest(w.history_since,
@@ -361,7 +363,7 @@ func vacuum(ctx context.Context, tx pgx.Tx, workspace int64, keep time.Duration,
 	return err
 }
 
-// vacuumDue vacuums a workspace if the settings limit the history and the last time is long ago.
+// vacuumDue vacuums a workspace if the settings limit the history and the last vacuum is long ago.
 func (s *Store) vacuumDue(ctx context.Context, workspace string) error {
 	if s.keep == 0 {
 		return nil

@@ -27,9 +27,10 @@ import (
 )
 
 // The histories are random runs of several processes in one workspace: they plan, wait, apply,
-// destroy, move, and are killed. Each object records what its run had read. Afterwards the history
-// in the database shows whether all of that was still so when the object was written: then the runs
-// have the results of some serial order, that of their last writes.
+// destroy, move, and are killed. Each object records what its run had read. Afterwards, the history
+// in the database shows whether everything that was read was still current when the object was
+// written. If it was, the results are those of a serial execution, in the order of the runs' last
+// writes.
 var (
 	histories = flag.Int("histories", 30, "number of random `histories`")
 	seed      = flag.Uint64("seed", 0, "seed of the first history; 0 for one from the clock")
@@ -50,7 +51,8 @@ type content struct {
 	Wholes map[string]string `json:"wholes"` // sorted IDs of all objects of a resource
 }
 
-// workerVariable has the connection string, the schema and the number of a worker.
+// workerVariable is an environment variable that holds the connection string, the schema and the
+// number of a worker.
 const workerVariable = "TOFU_TEST_POSTGRES_WORKER"
 
 // work runs transactions for each line "WORKSPACE SEED" on standard input.
@@ -92,7 +94,7 @@ type worker struct {
 	count                int
 }
 
-// maybe kills the process, rarely.
+// maybe kills the process, with a small probability.
 func (w *worker) maybe() {
 	if w.rand.IntN(60) == 0 {
 		p, _ := os.FindProcess(os.Getpid())
@@ -257,7 +259,7 @@ func decode(o *states.Object) (c content) {
 	return c
 }
 
-// process is a worker as its parent sees it.
+// process is a worker process, as seen by its parent.
 type process struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -379,7 +381,7 @@ type version struct {
 	run, ender      string
 }
 
-// check checks the history of a workspace against what its objects have recorded.
+// check compares the history of a workspace with what its objects have recorded.
 func check(t *testing.T, c *postgres.Config, workspace string, seed uint64, stored []string) {
 	t.Helper()
 	versions := load(t, c, workspace)
@@ -439,7 +441,7 @@ func (v *version) dependsOn(o *version) bool {
 	return one || whole && slices.Contains(v.dependencies, o.config)
 }
 
-// ids returns the IDs of the objects that match, as before a revision.
+// ids returns the IDs of the objects that match, just before a revision.
 func ids(versions []*version, before int64, match func(*version) bool) string {
 	var out []string
 	for _, o := range versions {
@@ -451,8 +453,8 @@ func ids(versions []*version, before int64, match func(*version) bool) string {
 	return strings.Join(out, " ")
 }
 
-// disturbed reports changes by other runs of what v has read, from the first write of its run until
-// v was written.
+// disturbed reports changes by other runs to objects that v has read, from the first write of its
+// run until v was written.
 func disturbed(fail func(string, ...any), versions []*version, v *version, begin int64, match func(*version) bool) {
 	for _, o := range versions {
 		if match(o) && (o.run != v.run && o.since >= begin && o.since <= v.since ||

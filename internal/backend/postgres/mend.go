@@ -17,10 +17,10 @@ import (
 
 var _ statemgr.Mender = (*Store)(nil)
 
-// outputColumns are the columns of the table output, which its history has too.
+// outputColumns are the columns that the table output and its history table have in common.
 const outputColumns = "workspace, name, sensitive, value, encrypted, document, since"
 
-// versioned are the tables with a history, and the columns of both.
+// versioned holds, for each table with a history, the columns that both tables have in common.
 var versioned = map[string]string{"object": objectColumns, "output": outputColumns}
 
 // read checks that a row can be decrypted and has a valid document.
@@ -46,7 +46,7 @@ type sealedError struct{ error }
 func (e *sealedError) Unwrap() error { return e.error }
 
 // Damage implements statemgr.Mender. If nothing can be decrypted, it returns an error instead of
-// damaged parts, because the key must be missing.
+// damaged parts, because the key is probably missing.
 func (s *Store) Damage(ctx context.Context, workspace string, codec statemgr.Codec) ([]statemgr.DamagedPart, error) {
 	return s.damage(ctx, workspace, codec, func(*sealedTable) bool { return true })
 }
@@ -91,13 +91,13 @@ func (s *Store) damage(
 	return out, nil
 }
 
-// earlier returns the latest earlier version of a row that can be read, or "".
+// earlier returns the version number of the latest readable earlier version of a row, or "".
 func (r *tableScan) earlier(ctx context.Context, key []string) (restored string, err error) {
 	t := *r.table
 	t.name += "_history"
 	history := &tableScan{r.store, r.workspace, r.codec, &t}
 	var found []string
-	// A key has few versions. A key without a version sorts before all of them.
+	// Read all versions of the key, which are few. Version -1 sorts before all of them.
 	last := append(slices.Clone(key[:len(key)-1]), "-1")
 	for {
 		rows, err := history.page(ctx, last)
@@ -160,8 +160,8 @@ func (s *Store) Mend(ctx context.Context, workspace string, info backend.LockInf
 	}))
 }
 
-// mendPart replaces a damaged row with an earlier version, or removes it. The earlier version then
-// lasts until this change, so the states at the times of the damaged one have it too.
+// mendPart replaces a damaged row with an earlier version, or removes it. In the history, the
+// earlier version then lasts until this change, so it also takes the place of the damaged one.
 func mendPart(b *pgx.Batch, workspace, revision int64, part *statemgr.DamagedPart) {
 	t := &sealedTables[slices.IndexFunc(sealedTables, func(t sealedTable) bool { return t.name == part.Table })]
 	args := []any{workspace}

@@ -16,8 +16,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestMend damages rows, and checks that errors name them, that outputs can be read nevertheless, and
-// that the repair restores the latest versions that can be read.
+// TestMend damages rows. It checks that errors name them, that outputs can still be read, and that
+// the repair restores the latest readable versions.
 func TestMend(t *testing.T) {
 	for name, target := range map[string]string{"plain": "", "encrypted": keyA} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,8 @@ func TestMend(t *testing.T) {
 					t.Errorf("%s: %s, want %s", sql, got, want)
 				}
 			}
-			// The next change works, and the history has what was restored all the time.
+			// The next change works, and in the history the restored version takes the place of the
+			// damaged one.
 			save(func(st *states.State) { st.SetCurrent(addr("a", 0), object("fourth"), provider) })
 			past, err := newStore(t, c).LoadStateAt(t.Context(), ws, &statemgr.Moment{Revision: 3}, codecOf(t, target))
 			if err != nil || !strings.Contains(string(past.State.Instance(addr("a", 0)).Current.Attrs), "first") {
@@ -140,7 +141,7 @@ func codecOf(t *testing.T, target string) statemgr.Codec {
 	return encryptiontest.State(t, target)
 }
 
-// TestMissingKey checks that a state whose key is missing is not taken for a damaged one.
+// TestMissingKey checks that a state whose key is missing is not mistaken for a damaged one.
 func TestMissingKey(t *testing.T) {
 	c := config(t)
 	m := encryptedWith(t, c, keyA)

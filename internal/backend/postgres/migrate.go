@@ -13,7 +13,7 @@ import (
 	"tofu/internal/version"
 )
 
-// migrations holds a file for each version of the schema, which turns the version before into it.
+// migrations holds one file for each version of the schema. The file upgrades the previous version.
 //
 //go:embed schema/*.sql
 var migrations embed.FS
@@ -21,7 +21,7 @@ var migrations embed.FS
 // schemaVersion is the version of the schema that this program uses.
 const schemaVersion = 3
 
-// minServer is the oldest supported version of PostgreSQL, as the server counts.
+// minServer is the oldest supported version of PostgreSQL, in the form of server_version_num.
 const minServer = 130000
 
 // prepare creates the schema, or upgrades it to the version of this program.

@@ -30,8 +30,8 @@ func (s *Store) CheckOutputs(ctx context.Context, read *plans.OutputsRead) error
 	}))
 }
 
-// checkOutputs returns a *statemgr.ChangedError if outputs were changed since they were read. A user
-// who may only read outputs does not learn by whom.
+// checkOutputs returns a *statemgr.ChangedError if outputs were changed since they were read. If
+// the user may only read outputs, the error doesn't say who changed them.
 func checkOutputs(ctx context.Context, tx session, read *plans.OutputsRead) error {
 	w, err := find(ctx, tx, read.Workspace)
 	if err != nil {
@@ -85,8 +85,9 @@ func whoChanged(
 	return e
 }
 
-// lockAll locks the rows of the run's workspace, and of those whose outputs it has read and may
-// claim. It returns the former, and the others by name. All runs lock in the order of the names.
+// lockAll locks the rows of the run's workspace, and of the workspaces whose outputs it has read
+// and may claim. It returns the row of the run's workspace, and the IDs of the other workspaces by
+// name. To avoid deadlocks, all runs lock rows in the order of the names.
 func (r *Run) lockAll(
 	ctx context.Context, tx session, foreign []plans.OutputsRead,
 ) (own *workspaceRow, others map[string]int64, err error) {
@@ -127,8 +128,8 @@ func (r *Run) lockAll(
 	return own, others, nil
 }
 
-// claimOutputs adds claims for reading outputs of other workspaces. A user who may not write there
-// can't claim them, so they may change before the run ends.
+// claimOutputs adds claims for reading outputs of other workspaces. A user who may not write in
+// another workspace can't claim its outputs, so they may change before the run ends.
 func (r *Run) claimOutputs(b *pgx.Batch, foreign []plans.OutputsRead, locked map[string]int64) {
 	for i := range foreign {
 		read := &foreign[i]

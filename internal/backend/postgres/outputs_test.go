@@ -9,13 +9,13 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// TestForeignOutputs checks which changes of the outputs of another workspace exclude a run that has
-// read some of them, and that a user who may only read them notices changes too.
+// TestForeignOutputs checks which changes of another workspace's outputs exclude a run that has
+// read some of them, and that a user who may only read them notices changes, too.
 func TestForeignOutputs(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		read    plans.OutputsRead
-		outputs []string // of the workspace afterwards
+		outputs []string // outputs of the workspace afterwards
 		changed string
 	}{
 		{"nothing", plans.OutputsRead{Names: []string{"x"}}, []string{"x=1", "y=1"}, ""},
@@ -45,7 +45,7 @@ func TestForeignOutputs(t *testing.T) {
 			f := &plans.Footprint{Revision: 1, Foreign: []plans.OutputsRead{test.read}}
 			f.Foreign[0].Workspace, f.Foreign[0].Revision = "net", loaded.Revision
 
-			// Nobody changes an output that a running run has read.
+			// While a run is in progress, nobody can change an output that it has read.
 			run := s.NewRun("app", nil, statemgr.NewLockInfo("apply"))
 			if err := run.Claim(t.Context(), f); err != nil {
 				t.Fatal(err)

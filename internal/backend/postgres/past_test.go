@@ -16,7 +16,7 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// encoded returns a state as a state file of equal serials, without results of checks.
+// encoded returns a state as a state file with a fixed serial, without results of checks.
 func encoded(t testing.TB, st *states.State) string {
 	t.Helper()
 	st = st.Clone()
@@ -145,7 +145,7 @@ func TestVacuum(t *testing.T) {
 	execute(t, age)
 	want := encoded(t, stateAt(t, s, runs[1].Run).State)
 	done, err := s.Vacuum(t.Context(), ws, 24*time.Hour)
-	if err != nil || done.Versions != 4 || done.Since.IsZero() { // a and x of the first two
+	if err != nil || done.Versions != 4 || done.Since.IsZero() { // the objects a and the outputs x of the first two transactions
 		t.Errorf("vacuum: %+v, %v", done, err)
 	}
 	if diff := cmp.Diff(want, encoded(t, stateAt(t, s, runs[1].Run).State)); diff != "" {
@@ -168,7 +168,7 @@ func TestVacuum(t *testing.T) {
 	}
 }
 
-// TestKeep checks that runs vacuum a workspace when that is due.
+// TestKeep checks that runs vacuum a workspace when a vacuum is due.
 func TestKeep(t *testing.T) {
 	c := config(t)
 	s := open(t, c)
@@ -191,7 +191,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestPastEncrypted checks that earlier states are read with the keys of their time.
+// TestPastEncrypted checks that earlier states are read with the keys they were encrypted with.
 func TestPastEncrypted(t *testing.T) {
 	c := config(t)
 	s := open(t, c)

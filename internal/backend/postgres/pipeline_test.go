@@ -14,8 +14,8 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// proxy passes the sessions of a store to the server, and what the server sends through change. It
-// counts the messages that the store sends and for whose answer it waits.
+// proxy passes the sessions of a store to the server, and passes the server's output through
+// change. It counts the messages whose answer the store waits for.
 func proxy(t *testing.T, c *postgres.Config, change func([]byte) []byte) (trips *atomic.Int32) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "proxy") // socket paths must be short
@@ -105,7 +105,7 @@ func TestRoundTrips(t *testing.T) {
 			return err
 		}},
 		{"the end", 1, func() error { return run.Close(t.Context()) }},
-		{"opening", 2, func() error { open(t, c); return nil }}, // one of them connects
+		{"opening", 2, func() error { open(t, c); return nil }}, // one of them opens the connection
 	} {
 		before := trips.Load()
 		if err := step.do(); err != nil {
@@ -117,8 +117,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestNoDeadlocks checks that runs that start steps and store results at the same time never wait for
-// one another in a circle, which costs a second each time.
+// TestNoDeadlocks checks that runs that start steps and store results at the same time never
+// deadlock. Each deadlock costs a second.
 func TestNoDeadlocks(t *testing.T) {
 	c := config(t)
 	deadlocks := func() string {
@@ -141,7 +141,7 @@ func TestNoDeadlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		all.Go(func() {
-			defer store.Close() // the server counts when a session ends
+			defer store.Close() // the server updates its counters when a session ends
 			var steps sync.WaitGroup
 			for i := range 2 {
 				steps.Go(func() {

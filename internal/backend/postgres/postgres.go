@@ -43,7 +43,7 @@ var Driver = backend.New("postgres", open)
 type Store struct {
 	pool   *pool
 	schema string
-	keep   time.Duration // of earlier versions; 0 for ever
+	keep   time.Duration // how long earlier versions are kept; 0 for forever
 	owned  bool          // Close closes the pool
 	// settings are the first statements of each transaction: they set the search path and time limits.
 	settings []string
@@ -65,8 +65,8 @@ const (
 	idleTime       = time.Minute
 	// statementTimeout limits a statement unless the connection string has that parameter.
 	statementTimeout = "5min"
-	// idleTimeout limits the time between two statements of a transaction, so that a machine that sleeps
-	// in one does not keep the lock of a workspace.
+	// idleTimeout limits the time between two statements of a transaction, so that a machine that
+	// goes to sleep during a transaction does not keep the lock of a workspace.
 	idleTimeout = "1min"
 )
 
@@ -128,14 +128,14 @@ type begin string
 
 const (
 	readOnly  begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-	readWrite begin = "BEGIN ISOLATION LEVEL READ COMMITTED" // a standby accepts that, and refuses writes
+	readWrite begin = "BEGIN ISOLATION LEVEL READ COMMITTED" // a standby server accepts this and refuses only writes
 )
 
 // retryFor is how long a transaction is repeated while the server can't be reached or ends it.
 var retryFor = 30 * time.Second
 
-// transaction runs do in a transaction. If the server ends that or can't be reached, do runs again:
-// it must not depend on an earlier try, which may even have been committed.
+// transaction runs do in a transaction. If the server ends the transaction or can't be reached, it
+// runs do again. So do must not depend on an earlier attempt, which may even have been committed.
 func (s *Store) transaction(ctx context.Context, begin begin, do func(context.Context, pgx.Tx) error) error {
 	opts := pgx.TxOptions{BeginQuery: string(begin) + "; " + strings.Join(s.settings, "; ")} // one message
 	return repeat(ctx, func() error {
@@ -152,8 +152,8 @@ type session interface {
 }
 
 // pipeline executes a transaction in two round trips. The statements that first adds are sent with
-// BEGIN, and those that do adds to last are sent with COMMIT, so an error of their callbacks can't
-// prevent the commit. If do is nil, there is only one round trip.
+// BEGIN. The statements that do adds to last are sent with COMMIT, so errors of their callbacks
+// can't prevent the commit. If do is nil, there is only one round trip.
 func (s *Store) pipeline(
 	ctx context.Context, begin begin, first func(*pgx.Batch) error,
 	do func(ctx context.Context, tx session, last *pgx.Batch) error,
@@ -184,7 +184,7 @@ func (s *Store) pipeline(
 			err = send(ctx, conn, b)
 		}
 		if err != nil && !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' {
-			_, _ = conn.Exec(ctx, "ROLLBACK") // otherwise, the end of the connection does that
+			_, _ = conn.Exec(ctx, "ROLLBACK") // otherwise, closing the connection rolls back
 		}
 		return err
 	})
@@ -193,7 +193,7 @@ func (s *Store) pipeline(
 // send sends statements, calls their callbacks and returns the first error.
 func send(ctx context.Context, tx session, b *pgx.Batch) error { return tx.SendBatch(ctx, b).Close() }
 
-// repeat calls do again while the server ends its transaction or can't be reached.
+// repeat calls do again as long as the server ends its transaction or can't be reached.
 func repeat(ctx context.Context, do func() error) error {
 	start, wait := time.Now(), 50*time.Millisecond
 	for {
@@ -247,7 +247,7 @@ const (
 	readOnlyDatabase = "25006"
 )
 
-// explained adds to an error of the server what to do about it.
+// explained adds advice to an error of the server.
 func explained(err error) error {
 	var failed *pgconn.PgError
 	if !errors.As(err, &failed) {
@@ -259,7 +259,7 @@ func explained(err error) error {
 	return err
 }
 
-// advices say what to do about errors of the server, by their codes.
+// advices say what to do about errors of the server, by error code.
 var advices = map[string]string{
 	diskFull: "The disk of the database server is full: nothing was written",
 	noPrivilege: "The user of the connection string needs the rights on the schema that docs/POSTGRES.md " +

@@ -27,8 +27,8 @@ import (
 
 const ws = backend.DefaultWorkspace
 
-// server is the test server. The tests break its sessions, so they start their own. noServer is the
-// reason if there is none.
+// server is the test server. The tests break its sessions, so they start their own server. noServer
+// says why there is none.
 var (
 	server   *pgtest.Server
 	noServer string
@@ -78,7 +78,7 @@ func execute(t testing.TB, sql string, args ...any) {
 	administrate(t, server.Conn(), sql, args...)
 }
 
-// administrate runs a statement in a session with that connection string.
+// administrate runs a statement in a session with the given connection string.
 func administrate(t testing.TB, connection, sql string, args ...any) {
 	t.Helper()
 	conn, err := pgx.Connect(context.Background(), connection)
@@ -91,7 +91,7 @@ func administrate(t testing.TB, connection, sql string, args ...any) {
 	}
 }
 
-// query returns the only value of a query in the schema, as text.
+// query returns, as text, the only value of a SELECT list in the schema.
 func query(t testing.TB, c *postgres.Config, sql string) string {
 	t.Helper()
 	conn, err := pgx.Connect(context.Background(), server.Conn())
@@ -112,7 +112,8 @@ func query(t testing.TB, c *postgres.Config, sql string) string {
 	return *out
 }
 
-// document is a state with every kind of part, and texts that JSON of the database would change.
+// document is a state with every kind of part, and with texts that the database's JSON type would
+// change.
 const document = `{
   "version": 4, "terraform_version": "1.12.6", "serial": 7, "lineage": "0c2f8a4e-6a3e-4c52-9d58-1f1e7f0a1c2d",
   "outputs": {
@@ -194,7 +195,7 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("%s: %s, want %s", sql, got, want)
 		}
 	}
-	// The same document again changes no rows other than the revision.
+	// Writing the same document again changes no rows other than the revision.
 	before := query(t, c, "SELECT max(since) FROM (SELECT since FROM object UNION ALL SELECT since FROM output) x")
 	if err := b.Put(t.Context(), ws, got); err != nil {
 		t.Fatal(err)
@@ -298,7 +299,7 @@ func TestNoPrivilege(t *testing.T) {
 	}
 }
 
-// helpers for runs
+// Helpers for runs:
 
 var provider = addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.DefaultProvider("lab")}}
 
@@ -329,7 +330,7 @@ func read(t testing.TB, m *statemgr.Manager) *statemgr.Snapshot {
 	return snap
 }
 
-// TestStatementTimeout checks that a statement that waits for too long is repeated, and that the
+// TestStatementTimeout checks that a statement that waits for too long is retried, and that the
 // parameter of the connection string is in effect.
 func TestStatementTimeout(t *testing.T) {
 	c := config(t)

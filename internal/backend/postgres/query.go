@@ -16,7 +16,7 @@ import (
 
 var _ backend.Querier = (*Store)(nil)
 
-// queryRole is the suffix of the role that runs queries, after the name of the schema.
+// queryRole is the suffix that, after the name of the schema, names the role that runs queries.
 const queryRole = "_reader"
 
 // boolTexts are the values of type boolean, by their texts in the protocol.
@@ -26,8 +26,9 @@ var boolTexts = map[string][]byte{"t": []byte("true"), "f": []byte("false")}
 var jsonTypes = []uint32{pgtype.JSONOID, pgtype.JSONBOID, pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID,
 	pgtype.Float4OID, pgtype.Float8OID, pgtype.NumericOID, pgtype.BoolOID}
 
-// Query implements backend.Querier. The query runs in a read-only transaction. If a role named as
-// the schema with the suffix "_reader" exists, and the user may take it, the query has its rights.
+// Query implements backend.Querier. The query runs in a read-only transaction. If there is a role
+// whose name is that of the schema with the suffix "_reader", and the user is a member of it, the
+// query runs with the rights of that role.
 func (s *Store) Query(
 	ctx context.Context, query string, columns func([]backend.Column), row func([][]byte) error,
 ) error {
@@ -92,7 +93,7 @@ func eachRow(result *pgconn.ResultReader, columns func([]backend.Column), row fu
 	return err
 }
 
-// queryError returns an error of the server as one of the query, if that has caused it.
+// queryError returns an error of the server as a *backend.QueryError if the query has caused it.
 func queryError(err error) error {
 	var failed *pgconn.PgError
 	if !errors.As(err, &failed) || transient(err) && failed.Code != readOnlyDatabase {

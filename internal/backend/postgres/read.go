@@ -21,8 +21,8 @@ var (
 	_ backend.OutputStore = (*Store)(nil)
 )
 
-// reading builds the text of a state from its rows. Reading the text shares equal parts between
-// objects, as reading a state file does.
+// reading builds the text of a state from its rows. When that text is parsed, objects share equal
+// parts in memory, as after reading a state file.
 type reading struct {
 	codec    statemgr.Codec
 	text     []byte
@@ -43,8 +43,8 @@ func find(ctx context.Context, tx session, name string) (*workspaceRow, error) {
 	return workspaceOf(tx.QueryRow(ctx, findWorkspace, name))
 }
 
-// lockingWorkspace is the query findWorkspace, but also locks the row for the transaction. The lock
-// doesn't keep steps that start meanwhile from referring to the row.
+// lockingWorkspace is the query findWorkspace, but also locks the row for the transaction.
+// Meanwhile, other transactions can still start steps, whose rows refer to it.
 const lockingWorkspace = findWorkspace + " FOR NO KEY UPDATE"
 
 // lockWorkspace finds a workspace and locks its row.
@@ -84,7 +84,7 @@ func (s *Store) load(
 		damaged, _ := s.damage(ctx, workspace, codec, func(t *sealedTable) bool {
 			return parts == everything || t.name == "output"
 		})
-		if len(damaged) > 0 { // it says which part it is
+		if len(damaged) > 0 { // the error says which part is damaged
 			err = statefile.DamagedError{Err: &damaged[0]}
 		}
 		return nil, err
@@ -94,8 +94,8 @@ func (s *Store) load(
 	return out, nil
 }
 
-// Get implements backend.Store. It returns a state file in version 4. Of an encrypted state, which
-// LoadState can read, it returns an empty encrypted file.
+// Get implements backend.Store. It returns a state file in version 4. If the state is encrypted, it
+// returns an empty encrypted file; only LoadState can read such a state.
 func (s *Store) Get(ctx context.Context, workspace string) ([]byte, error) {
 	return s.get(ctx, workspace, stateFile)
 }
@@ -113,7 +113,7 @@ func (s *Store) get(ctx context.Context, workspace string, parts parts) ([]byte,
 			w.serial, quoted(w.lineage)), nil
 	case err != nil:
 		return nil, fmt.Errorf("reading the state: %w", explained(err))
-	case w == nil || w.revision == 0: // a first run has claimed parts and written nothing
+	case w == nil || w.revision == 0: // a first run has claimed parts but written nothing
 		return nil, nil
 	}
 	return r.text, nil
@@ -144,11 +144,11 @@ type parts int
 
 const (
 	onlyOutputs parts = iota
-	stateFile         // all that a state file has
-	everything        // and the steps of runs that were killed
+	stateFile         // everything that a state file contains
+	everything        // also the steps of runs that were killed
 )
 
-// state queries the rows of a workspace. The text of the state is put together from them.
+// state queues queries for the rows of a workspace. Their callbacks build the text of the state.
 func (r *reading) state(ctx context.Context, b *pgx.Batch, w *workspaceRow, parts parts) {
 	r.text = fmt.Appendf(nil, `{"version":4,"terraform_version":%s,"serial":%d,"lineage":%s,"outputs":{`,
 		quoted(w.program), w.serial, quoted(w.lineage))
@@ -180,7 +180,7 @@ func (r *reading) state(ctx context.Context, b *pgx.Batch, w *workspaceRow, part
 	}
 }
 
-// plain returns the text of a document, decrypted.
+// plain returns the decrypted text of a document.
 func (r *reading) plain(ctx context.Context, document string, encrypted bool, id string) ([]byte, error) {
 	data := []byte(document)
 	if r.codec == nil {
@@ -200,7 +200,7 @@ func (r *reading) plain(ctx context.Context, document string, encrypted bool, id
 	return opened(data, id)
 }
 
-// unreadable adds to an error which row can't be read.
+// unreadable adds to an error the ID of the row that can't be read.
 func unreadable(id string, err error) error {
 	if err == nil {
 		return nil
@@ -208,8 +208,8 @@ func unreadable(id string, err error) error {
 	return fmt.Errorf("%s: %w", strings.TrimSpace(id), err)
 }
 
-// sealed is the plain text of an encrypted document. The ID of the row in it detects that the
-// ciphertext of a row was copied to another.
+// sealed is the plain text of an encrypted document. It contains the ID of the row, so that a
+// ciphertext that was copied from another row is detected.
 type sealed struct {
 	Row     string          `json:"row"`
 	Content json.RawMessage `json:"content"`
@@ -313,8 +313,8 @@ func (r *reading) resource(module, mode, typ, name, provider string) {
 	r.text = append(r.text, `,"instances":[`...)
 }
 
-// object adds an object to the list of instances. key may be nil, and provider is "" if it is that
-// of the resource.
+// object adds an object to the list of instances. key may be nil, and provider is "" if it is the
+// same as the resource's.
 func (r *reading) object(key *string, deposed, provider string, document []byte) {
 	r.comma()
 	r.text = append(r.text, '{')
@@ -328,7 +328,7 @@ func (r *reading) object(key *string, deposed, provider string, document []byte)
 		r.member("provider", provider)
 	}
 	r.comma()
-	r.text = append(r.text, bytes.TrimPrefix(document, []byte("{"))...) // which is written already
+	r.text = append(r.text, bytes.TrimPrefix(document, []byte("{"))...) // the brace is already written
 }
 
 // steps reads the steps of runs that were killed.

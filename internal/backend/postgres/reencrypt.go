@@ -22,13 +22,13 @@ const pageSize = 500
 type sealedTable struct {
 	name string
 	key  string // the columns of the primary key other than the workspace, of type text
-	// version is the column that identifies the version of a row, with its type. If a row has another
-	// version when it is written, a run has written it meanwhile.
+	// version is the column that identifies the version of a row, with its type. If the version has
+	// changed when a row is written, a run has written the row in the meantime.
 	version string
 	visible string                                 // the column with the values for queries, or ""
-	flag    bool                                   // it has the column encrypted, and the document names its row
-	id      func(key []string) string              // as in the document, or for messages
-	values  func(document []byte) (*string, error) // for the column visible; nil if there is none
+	flag    bool                                   // it has the column encrypted, and the document contains the ID of its row
+	id      func(key []string) string              // returns the ID of a row, for its document or for messages
+	values  func(document []byte) (*string, error) // returns the value of the column visible; nil if there is none
 	check   func(document []byte) error
 }
 
@@ -53,8 +53,8 @@ type sealedRow struct {
 	document  string
 }
 
-// Reencrypt implements statemgr.Ledger. Each page is a transaction, in which rows keep their
-// versions, so neither plans nor runs are affected.
+// Reencrypt implements statemgr.Ledger. Each page is rewritten in its own transaction. Rows keep
+// their versions, so neither plans nor runs are affected.
 func (s *Store) Reencrypt(ctx context.Context, workspace string, codec statemgr.Codec) (written int, err error) {
 	for i := range sealedTables {
 		r := &tableScan{s, workspace, codec, &sealedTables[i]}
@@ -171,8 +171,8 @@ func (r *tableScan) page(ctx context.Context, last []string) (out []sealedRow, e
 	return out, err
 }
 
-// seal encrypts the document of a row again, in place, and reports whether it has: it does so if the
-// encryption is outdated. It also returns the values for queries, nil for an encrypted row.
+// seal encrypts the document of a row again, in place, if its encryption is outdated. It reports
+// whether it has done so. It also returns the values for queries, or nil for an encrypted row.
 func (r *tableScan) seal(ctx context.Context, row *sealedRow) (values *string, changed bool, err error) {
 	t := r.table
 	id := t.id(row.key)
@@ -201,7 +201,7 @@ func (r *tableScan) seal(ctx context.Context, row *sealedRow) (values *string, c
 	return values, true, err
 }
 
-// replace writes those rows whose version hasn't changed, and returns their number.
+// replace writes the rows whose version hasn't changed, and returns their number.
 func (r *tableScan) replace(ctx context.Context, rows []sealedRow, visible []*string) (written int, err error) {
 	t := r.table
 	columns := t.columns()
@@ -298,7 +298,7 @@ func checkStep(document []byte) error {
 	return err
 }
 
-// documentAttributes returns the attributes of the document of an object for queries.
+// documentAttributes returns the attributes in the document of an object, for queries.
 func documentAttributes(document []byte) (*string, error) {
 	obj, err := parseObject(document)
 	if err != nil {
@@ -307,7 +307,7 @@ func documentAttributes(document []byte) (*string, error) {
 	return attributes(obj), nil
 }
 
-// documentValue returns the value of the document of an output for queries.
+// documentValue returns the value in the document of an output, for queries.
 func documentValue(document []byte) (*string, error) {
 	var in struct {
 		Value     json.RawMessage `json:"value"`

@@ -27,7 +27,7 @@ func encryptedWith(t *testing.T, c *postgres.Config, target string) *statemgr.Ma
 		Codec: encryptiontest.State(t, target)})
 }
 
-// stopping is a codec that fails after a number of documents, as a process that is killed.
+// stopping is a codec that fails after a number of documents, as if the process was killed.
 type stopping struct {
 	statemgr.Codec
 	left atomic.Int32
@@ -42,7 +42,7 @@ func (s *stopping) Encrypt(plain []byte) ([]byte, error) {
 	return s.Codec.Encrypt(plain)
 }
 
-// withKeys returns the number of rows that can be read without a fallback, of each table.
+// withKeys returns, for each table, the number of rows that can be read without a fallback.
 func withKeys(t *testing.T, c *postgres.Config, target string) map[string][2]int {
 	t.Helper()
 	codec := encryptiontest.State(t, target)
@@ -88,7 +88,7 @@ func TestReencrypt(t *testing.T) {
 	if err := m.Save(t.Context(), st); err != nil {
 		t.Fatal(err)
 	}
-	// A run that is killed leaves a step.
+	// A run that is killed leaves a step that never ended.
 	lost := open(t, c).NewRun(ws, encryptiontest.State(t, keyA), statemgr.NewLockInfo("apply"))
 	snap := read(t, encryptedWith(t, c, keyA))
 	if err := lost.Claim(t.Context(), footprintOf(snap, addr("b", 0))); err != nil {
@@ -147,7 +147,7 @@ func TestReencrypt(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// All versions are there, and the run that was killed is known.
+	// All versions still exist, and the run that was killed is still known.
 	revisions := query(t, c, "SELECT count(*) FROM revision")
 	after := encryptedWith(t, c, keyB)
 	if got := read(t, after); !statefile.Equal(got.State, st) {
@@ -171,7 +171,7 @@ func TestReencrypt(t *testing.T) {
 	_ = lost.Close(t.Context())
 }
 
-// TestDecrypt checks that values appear in queries again after the encryption was removed.
+// TestDecrypt checks that values appear in queries again after encryption is removed.
 func TestDecrypt(t *testing.T) {
 	c := config(t)
 	m := encryptedWith(t, c, keyA)

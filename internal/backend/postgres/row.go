@@ -19,7 +19,7 @@ type writing struct {
 	encoder statefile.Encoder // shares the texts of dependencies
 }
 
-// document is a text as a row holds it.
+// document is the text of a part of a state as it is stored in a row.
 type document struct {
 	text      string
 	encrypted bool
@@ -83,8 +83,8 @@ func withoutPaths(text []byte, paths []cty.Path) ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// without removes the value at a path. What has no such path, such as the elements of a set, is
-// removed as a whole.
+// without removes the value at a path. It removes a value completely if the path leads into it but
+// can't be followed, as in a set.
 func without(v any, path cty.Path) any {
 	if len(path) == 0 {
 		return nil
@@ -168,7 +168,7 @@ type snapshotParts struct {
 	Checks  []json.RawMessage          `json:"check_results"`
 }
 
-// encodeParts returns the texts of outputs and check results as a state file has them.
+// encodeParts returns the texts of outputs and check results in the form of a state file.
 func encodeParts(outputs map[string]*states.Output, results *checks.Results) (*snapshotParts, error) {
 	st := states.New()
 	for name, o := range outputs {

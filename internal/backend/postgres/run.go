@@ -70,8 +70,8 @@ func (r *Run) ensureWorkspace(ctx context.Context, tx session) (*workspaceRow, e
 	return lockWorkspace(ctx, tx, r.workspace)
 }
 
-// enter ends the dead runs of the workspaces, and then registers the run. The statements that check
-// adds are executed afterwards. The rows of the workspaces are locked.
+// enter ends the dead runs of the workspaces, and then registers the run and executes the
+// statements that check adds. The caller has locked the rows of the workspaces.
 func (r *Run) enter(ctx context.Context, tx session, workspaces []int64, check func(*pgx.Batch)) error {
 	fence := r.fence.Load()
 	for {
@@ -87,14 +87,14 @@ func (r *Run) enter(ctx context.Context, tx session, workspaces []int64, check f
 		if err := end(ctx, tx, dead); err != nil { // and check again
 			return err
 		}
-		r.fence.Store(fence) // one of them may be the run whose ID this one has
+		r.fence.Store(fence) // a dead run may have the same ID as this run
 	}
 }
 
 // register adds the row of the run, with the next fencing number, unless the run is running. A run
-// that has ended by itself continues with a new number: it made a single change before, or repeats a
-// transaction. So does a new Run with the ID of one that was lost, which pushes what that one could
-// not store.
+// that ended normally is registered again with a new number: it made a single change before, or
+// repeats a transaction. A new Run with the ID of a lost run is also registered again, to push what
+// the lost run could not store.
 func (r *Run) register(b *pgx.Batch, workspace int64) {
 	b.Queue(`WITH next AS (
 			UPDATE workspace SET fence = fence + 1 WHERE id = $1::bigint
@@ -140,7 +140,7 @@ func (r *Run) renew(b *pgx.Batch) error {
 	return nil
 }
 
-// found returns errLost if a statement has not found the run.
+// found returns errLost if a statement found no row of the run.
 func found(tag pgconn.CommandTag) error {
 	if tag.RowsAffected() == 0 {
 		return errLost
@@ -187,11 +187,11 @@ func (r *Run) done(b *pgx.Batch) error {
 	return nil
 }
 
-// running finds a run other than $2 that is running in one of the workspaces $1.
+// running is a query for a run other than $2 that is running in one of the workspaces $1.
 const running = "SELECT id, operation, who, process, program, started, '' FROM run WHERE " + inWorkspaces +
 	" AND id <> $2::text ORDER BY started LIMIT 1"
 
-// noRuns ends the runs of a workspace that are over, and returns a *backend.LockedError if another is
+// noRuns ends the dead runs of a workspace, and returns a *backend.LockedError if a run is still
 // running.
 func noRuns(ctx context.Context, tx session, workspace int64) error {
 	var dead []string
@@ -210,11 +210,11 @@ func noRuns(ctx context.Context, tx session, workspace int64) error {
 	return held
 }
 
-// Unused implements statemgr.Ledger. It only reads, so runs that are over are not ended.
+// Unused implements statemgr.Ledger. It only reads, so it does not end dead runs.
 func (s *Store) Unused(ctx context.Context, workspace string, since uint64) error {
 	var used error
 	err := s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) error {
-		used = nil // of an earlier try
+		used = nil // reset the result of an earlier attempt
 		w, err := find(ctx, tx, workspace)
 		if err != nil || w == nil {
 			return err
@@ -245,7 +245,8 @@ func (s *Store) Unused(ctx context.Context, workspace string, since uint64) erro
 	return used
 }
 
-// changedSince finds the first change of the workspace $1 after revision $2 by a run other than $3.
+// changedSince is a query for the first change of the workspace $1 after revision $2 by a run other
+// than $3.
 const changedSince = "SELECT 'the state', r.id, r.operation, r.who, v.at FROM revision v JOIN run r ON r.id = v.run " +
 	"WHERE v.workspace = $1::bigint AND v.id > $2::bigint AND v.run <> $3::text ORDER BY v.id LIMIT 1"
 
@@ -253,7 +254,7 @@ const changedSince = "SELECT 'the state', r.id, r.operation, r.who, v.at FROM re
 func (r *Run) Claim(ctx context.Context, f *plans.Footprint) error {
 	var own *workspaceRow
 	err := r.store.pipeline(ctx, readWrite, func(b *pgx.Batch) error {
-		own = nil // of an earlier try
+		own = nil // reset the result of an earlier attempt
 		if len(f.Foreign) == 0 {
 			r.lock(b, &own)
 		}
@@ -284,7 +285,8 @@ func (r *Run) Claim(ctx context.Context, f *plans.Footprint) error {
 	return nil
 }
 
-// lock locks the row of the workspace, or sets it to nil if it is missing.
+// lock queues a query that locks the row of the workspace and sets row to it, or to nil if it is
+// missing.
 func (r *Run) lock(b *pgx.Batch, row **workspaceRow) {
 	b.Queue(lockingWorkspace, r.workspace).QueryRow(func(found pgx.Row) (err error) {
 		*row, err = workspaceOf(found)
@@ -292,7 +294,7 @@ func (r *Run) lock(b *pgx.Batch, row **workspaceRow) {
 	})
 }
 
-// keep renews the lease until ctx is canceled or the run was ended.
+// keep renews the lease until ctx is canceled or the run has been ended.
 func (r *Run) keep(ctx context.Context) {
 	for {
 		select {
@@ -312,7 +314,7 @@ func (r *Run) keep(ctx context.Context) {
 
 // Start implements statemgr.LedgerRun.
 func (r *Run) Start(ctx context.Context, next func() []*statemgr.Operation) error {
-	ops := sync.OnceValue(next) // a repeated transaction writes the same
+	ops := sync.OnceValue(next) // a repeated transaction writes the same operations
 	return explained(r.store.pipeline(ctx, readWrite, func(b *pgx.Batch) error {
 		var addresses, deposed, actions, documents []string
 		for _, op := range ops() {
@@ -341,7 +343,7 @@ func (r *Run) Start(ctx context.Context, next func() []*statemgr.Operation) erro
 // Write implements statemgr.LedgerRun.
 func (r *Run) Write(ctx context.Context, next func() *statemgr.Change) (serial, revision uint64, err error) {
 	begun := r.hasBegun()
-	change := sync.OnceValue(next) // a repeated transaction writes the same
+	change := sync.OnceValue(next) // a repeated transaction writes the same change
 	var w *workspaceRow
 	err = r.store.pipeline(ctx, readWrite, func(b *pgx.Batch) error {
 		r.lock(b, &w)
@@ -389,8 +391,8 @@ func (r *Run) Write(ctx context.Context, next func() *statemgr.Change) (serial, 
 	return serial, revision, explained(err)
 }
 
-// momentary checks a change by a run that has no claims: no other run may claim what it writes, or
-// have changed it since it was read.
+// momentary checks a change by a run that has no claims. No other run may claim what it writes, or
+// have changed that since it was read.
 func (r *Run) momentary(ctx context.Context, tx session, workspace int64, c *statemgr.Change) error {
 	if c.Replaces {
 		return r.replace(ctx, tx, workspace, int64(c.Base))
@@ -398,8 +400,7 @@ func (r *Run) momentary(ctx context.Context, tx session, workspace int64, c *sta
 	return r.claim(ctx, tx, workspace, footprintOf(c), nil)
 }
 
-// footprintOf returns what a change writes. Whether objects exist is not checked: the change has
-// the new content of objects that are in the state that it was made from, or that are new.
+// footprintOf returns the footprint of a change: the objects and outputs that it writes.
 func footprintOf(c *statemgr.Change) *plans.Footprint {
 	f := &plans.Footprint{Revision: c.Base}
 	for _, o := range c.Objects {
@@ -447,7 +448,8 @@ func (r *Run) unclaimed(
 	return &out, nil
 }
 
-// ended removes the records of steps that have ended, and those of lost runs that are settled.
+// ended removes the records of steps that have ended, and the records of lost runs that are
+// settled.
 func (r *Run) ended(t *transcript, c *statemgr.Change) {
 	if len(c.Ended) > 0 {
 		var addresses, deposed []string

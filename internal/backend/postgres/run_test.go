@@ -111,8 +111,8 @@ func TestConflicts(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		first, second func(*statemgr.Snapshot) *plans.Footprint
-		locked        bool // while the first one runs
-		stale         bool // a plan from before it
+		locked        bool // the second run can't begin while the first one runs
+		stale         bool // the second plan is stale after the first run
 	}{
 		{"different objects", writes(a0), writes(a1), false, false},
 		{"the same object", writes(a0), writes(a0), true, true},
@@ -315,8 +315,8 @@ func TestLostLease(t *testing.T) {
 	_ = failed // set in another goroutine; the error of Save shows the failure
 }
 
-// TestFence checks that a run can't write with an older fencing number than that of its row, even if
-// the row says that it is running.
+// TestFence checks that a run can't write if its fencing number is older than that in its row, even
+// if the row says that it is running.
 func TestFence(t *testing.T) {
 	c := config(t)
 	fill(t, manager(t, open(t, c)), 1)
@@ -369,8 +369,8 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestFirstRun checks that a first run that was killed before it wrote anything leaves no state,
-// but the step that it had started.
+// TestFirstRun checks that a first run that was killed before it wrote anything leaves only the
+// step that it had started, and no state.
 func TestFirstRun(t *testing.T) {
 	c := config(t)
 	m := manager(t, open(t, c))
@@ -431,7 +431,7 @@ func TestRestart(t *testing.T) {
 	if server == nil {
 		testenv.Missing(t, noServer, "install PostgreSQL")
 	}
-	own, err := pgtest.Start() // with fsync off a crash of the process loses nothing either
+	own, err := pgtest.Start() // even with fsync off, a crash of the server process loses nothing
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -551,8 +551,9 @@ func TestPooler(t *testing.T) {
 	}
 }
 
-// TestUnsaved checks that the file of a run that could not store its changes can be pushed,
-// together with what other runs have changed meanwhile, unless they have changed the same.
+// TestUnsaved checks that the file of a run that could not store its changes can be pushed, and
+// that changes by other runs are kept. Pushing is refused if another run has changed the same
+// parts.
 func TestUnsaved(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -594,7 +595,7 @@ func TestUnsaved(t *testing.T) {
 				t.Fatalf("saving: %v", err)
 			}
 			refuseWrites(t, c, false)
-			// The server was away, so the run could not end itself.
+			// The server could not be reached, so the run could not end itself.
 			execute(t, "UPDATE "+table(c, "run")+" SET ended = NULL, outcome = NULL, lease = now() - interval '1 second' "+
 				"WHERE operation = 'OperationTypeApply'")
 			if test.changed != (addrs.AbsInstance{}) {

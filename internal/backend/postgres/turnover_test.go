@@ -16,7 +16,7 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// TestTurnover checks what is known of how objects came into the state and left it: through updates,
+// TestTurnover checks what is known about how objects entered and left the state: through updates,
 // moves, a replacement, a new key and a push.
 func TestTurnover(t *testing.T) {
 	c := config(t)

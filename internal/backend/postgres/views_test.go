@@ -164,7 +164,7 @@ func TestRoles(t *testing.T) {
 		}
 	}
 
-	// The program works with these roles.
+	// The program can use these roles.
 	reader := open(t, roles["r_outputs"])
 	if text, err := reader.GetOutputs(t.Context(), "a"); err != nil || !strings.Contains(string(text), "hunter2") {
 		t.Errorf("outputs: %s, %v", text, err)
@@ -201,7 +201,7 @@ func TestRoles(t *testing.T) {
 		t.Errorf("workspaces: %s, %v", got, err)
 	}
 
-	// A lower level replaces a higher one.
+	// Granting a lower level of access replaces a higher one.
 	if _, err := rows(t, c, "", "SELECT grant_access('r_write', 'a', 'outputs')"); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestQueryRole checks that queries have the rights of the role for them.
+// TestQueryRole checks that queries run with the rights of the query role.
 func TestQueryRole(t *testing.T) {
 	c := config(t)
 	c.Schema = "query_role"

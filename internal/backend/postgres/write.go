@@ -19,12 +19,12 @@ import (
 // chunk is the number of rows that one statement writes.
 const chunk = 2000
 
-// A transcript writes a change of a workspace in a transaction, as one revision. Statements are sent
-// together, because others wait for the workspace meanwhile.
+// A transcript writes a change of a workspace in a transaction, as one revision. Statements are
+// sent together, because other runs wait for the workspace in the meantime.
 type transcript struct {
 	tx                          session
 	batch                       *pgx.Batch // statements that are not sent yet
-	workspace, revision, serial int64      // before next, of the state before the change
+	workspace, revision, serial int64      // the last two are those of the old state until next is called
 	writing                     *writing
 }
 
@@ -74,7 +74,7 @@ func (t *transcript) objects(ctx context.Context, c *statemgr.Change) error {
 	if len(c.Objects) == 0 {
 		return nil
 	}
-	configs := map[string]string{} // of the instances, by address
+	configs := map[string]string{} // configuration addresses of the instances, by address
 	for _, o := range c.Objects {
 		configs[o.Addr.String()] = o.Addr.Config().String()
 	}
@@ -83,7 +83,7 @@ func (t *transcript) objects(ctx context.Context, c *statemgr.Change) error {
 		if err := t.add(part); err != nil {
 			return err
 		}
-		if len(part) == chunk { // not more in memory than necessary
+		if len(part) == chunk { // limits the memory for statements
 			if err := t.send(ctx); err != nil {
 				return err
 			}
@@ -112,7 +112,8 @@ type columns struct {
 	encrypted, created                                                                      []bool
 }
 
-// insertObjects adds objects. One that was in the state before stays created by a run, or imported.
+// insertObjects adds objects. An object that was in the state before keeps its value of the column
+// created.
 const insertObjects = `INSERT INTO object (workspace, since, address, deposed, resource, config, instance_key,
 		provider, status, schema_version, dependencies, dependency_instances, attributes, encrypted, document, created)
 	SELECT $1::bigint, $2::bigint, r.address, r.deposed, r.resource, r.config, key::jsonb, r.provider, r.status, schema,
@@ -131,7 +132,7 @@ const (
 	removed   = "removed" // from the state alone
 )
 
-// retire makes the present versions of objects earlier ones.
+// retire moves the present versions of objects to the history.
 func (t *transcript) retire(objects []statemgr.ObjectChange) {
 	// An object that is deposed is about to be destroyed.
 	replaced := map[statemgr.ObjectID]bool{}
@@ -163,11 +164,11 @@ func (t *transcript) retire(objects []statemgr.ObjectChange) {
 	}
 }
 
-// objectColumns are the columns of the table object, which its history has too.
+// objectColumns are the columns that the table object and its history table have in common.
 const objectColumns = `workspace, address, deposed, resource, config, instance_key, provider, status, schema_version,
 	dependencies, dependency_instances, attributes, encrypted, document, since, created`
 
-// add writes the new versions of objects, whose present ones are retired.
+// add writes the new versions of objects whose old versions are already retired.
 func (t *transcript) add(objects []statemgr.ObjectChange) error {
 	var rows columns
 	providers := map[addrs.AbsResource]addrs.AbsProviderConfig{}
@@ -194,7 +195,7 @@ func (t *transcript) add(objects []statemgr.ObjectChange) error {
 	return nil
 }
 
-// removeResources removes those resources that have no objects.
+// removeResources removes those of the resources that have no objects left.
 func (t *transcript) removeResources(addresses []string) {
 	if len(addresses) > 0 {
 		t.execNoRevision(`DELETE FROM resource r WHERE workspace = $1::bigint AND address = ANY($2::text[])
@@ -399,7 +400,7 @@ func (s *Store) Delete(ctx context.Context, workspace string) error {
 		if err := noRuns(ctx, tx, w.id); err != nil {
 			return err
 		}
-		for _, table := range []string{"revision", "workspace"} { // revisions refer to runs
+		for _, table := range []string{"revision", "workspace"} { // in this order, because revisions refer to runs
 			column := map[string]string{"revision": "workspace", "workspace": "id"}[table]
 			if _, err := tx.Exec(ctx, "DELETE FROM "+table+" WHERE "+column+" = $1::bigint", w.id); err != nil {
 				return err

@@ -40,8 +40,8 @@ type journal struct {
 	f        *os.File
 	size     int64 // length of the entries
 	reserved int64 // length of the file
-	entries  int   // the journal includes interrupted steps of an earlier run
-	carries  bool  // it includes interrupted steps of an earlier run
+	entries  int   // number of entries, without those written by openJournal
+	carries  bool  // the journal includes interrupted steps of an earlier run
 	failed   bool  // fail was called
 	err      error // why entries are missing; nil if none are
 
