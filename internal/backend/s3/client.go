@@ -26,10 +26,10 @@ import (
 type client struct {
 	service *awsapi.Service
 	config  *Config
-	base    *url.URL // of the bucket, without trailing slash
+	base    *url.URL // URL of the bucket, without trailing slash
 	tags    map[string]string
-	locks   bool // it writes lock objects, which need conditional writes
-	// unconditional is set once the store has refused a condition as unknown.
+	locks   bool // the store needs lock objects, which need conditional writes
+	// unconditional is set once the store has rejected a conditional request as unsupported.
 	unconditional atomic.Bool
 }
 
@@ -46,7 +46,7 @@ func (c *client) object(key string) *url.URL {
 	return &u
 }
 
-// customerKey adds the headers of an encryption with the customer's key.
+// customerKey adds the headers for encryption with the customer's key.
 func (c *client) customerKey(h http.Header) {
 	if !c.config.Encrypt || c.config.CustomerKey == "" {
 		return
@@ -142,7 +142,7 @@ func (c *client) putHeader(data []byte) http.Header {
 	return h
 }
 
-// compare checks a condition with a request of its own, for stores without conditional writes.
+// compare checks a condition with a separate request, for stores without conditional writes.
 func (c *client) compare(ctx context.Context, key string, cond objects.Condition) error {
 	h := http.Header{}
 	c.customerKey(h)
@@ -160,7 +160,8 @@ func (c *client) compare(ctx context.Context, key string, cond objects.Condition
 	return c.explain(err)
 }
 
-// Delete implements objects.Client. It doesn't compare the version, which few stores can.
+// Delete implements objects.Client. It doesn't compare the version, because few stores support
+// that.
 func (c *client) Delete(ctx context.Context, key, _ string) error {
 	_, err := c.service.Do(ctx, "DeleteObject", &restapi.Request{Method: http.MethodDelete, URL: c.object(key)})
 	if err = c.explain(err); errors.Is(err, objects.ErrNotFound) {
@@ -201,7 +202,7 @@ func (c *client) List(ctx context.Context, prefix string, found func(string)) er
 	}
 }
 
-// explain adds what to do to errors about the bucket. It turns the absence of an object into
+// explain adds advice to errors about the bucket. It turns the error for a missing object into
 // objects.ErrNotFound.
 func (c *client) explain(err error) error {
 	var refused *awsapi.Error

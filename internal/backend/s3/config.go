@@ -156,8 +156,8 @@ func (c *Config) Check() error {
 	return c.replaceDeprecated()
 }
 
-// replaceDeprecated moves the values of deprecated arguments to those that replaced them, and
-// checks the common arguments.
+// replaceDeprecated moves the values of deprecated arguments to the arguments that replaced them,
+// and checks the common arguments.
 func (c *Config) replaceDeprecated() error {
 	for _, pair := range []struct{ old, new *string }{
 		{&c.Endpoint, &c.Endpoints.S3}, {&c.DynamoEndpoint, &c.Endpoints.DynamoDB},
@@ -185,7 +185,8 @@ func (c *Config) replaceDeprecated() error {
 	return c.Config.Check()
 }
 
-// Identity implements backend.Identifier. A bucket has the same name in all regions.
+// Identity implements backend.Identifier. The region isn't part of it, because a bucket name is
+// unique across regions.
 func (c *Config) Identity(workspace, _ string) ([]string, error) {
 	return []string{"s3", strings.TrimSuffix(c.Endpoints.S3, "/"), c.Bucket, layout(c).State(workspace)}, nil
 }

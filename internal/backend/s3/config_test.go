@@ -22,7 +22,7 @@ import (
 )
 
 // decode decodes the text of a backend block after bucket and key. It returns the configuration,
-// the warnings, and the error, which have the lines of the arguments.
+// the warnings, and the error. Warnings and errors include the lines of the arguments.
 func decode(t *testing.T, text string, env map[string]string) (*s3.Config, string, error) {
 	t.Helper()
 	file, diags := hclparse.NewParser().ParseHCL([]byte("bucket = \"b\"\nkey = \"k\"\n"+text), "main.tf")
@@ -136,7 +136,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// catchAll starts a proxy that records the requests to all hosts and refuses them.
+// catchAll starts a proxy that records and refuses the requests to all hosts.
 func catchAll(t *testing.T) (address string, seen func() []string) {
 	var urls []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -147,8 +147,8 @@ func catchAll(t *testing.T) (address string, seen func() []string) {
 	return server.URL, func() []string { return urls }
 }
 
-// TestAddresses checks the hosts of services. The program reaches them through a proxy, which sees
-// their names.
+// TestAddresses checks the host names of services. The program sends all requests through a proxy,
+// which sees the names.
 func TestAddresses(t *testing.T) {
 	for name, test := range map[string]struct {
 		args map[string]cty.Value
@@ -209,8 +209,8 @@ func TestInvalidBuckets(t *testing.T) {
 	}
 }
 
-// TestNoCredentials checks what programs look for, and that the message says where credentials were
-// looked for.
+// TestNoCredentials checks where the program looks for credentials, and that the message names
+// these places.
 func TestNoCredentials(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("AWS_CONFIG_FILE", filepath.Join(dir, "config"))
@@ -241,7 +241,7 @@ func TestNoCredentials(t *testing.T) {
 	}
 	t.Setenv("HOME", dir)
 	check(`the profile "team" (argument)`, "SSO")
-	// The region may come from the profile, and no region is an error about the argument.
+	// The region may come from the profile. If there is none at all, the error names the argument.
 	delete(args, "region")
 	delete(args, "profile")
 	args["access_key"], args["secret_key"] = cty.StringVal("a"), cty.StringVal("s")

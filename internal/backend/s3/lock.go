@@ -41,8 +41,8 @@ func (s *lockedStore) Lock(ctx context.Context, workspace string, info backend.L
 	return info.ID, nil
 }
 
-// Unlock implements backend.Locker. If only one of two locks has that ID, as after a killed
-// process, it releases that one.
+// Unlock implements backend.Locker. If only one of two locks has this ID, for example because a
+// process was killed, it releases that lock.
 func (s *lockedStore) Unlock(ctx context.Context, workspace, id string) error {
 	var errs []error
 	for _, l := range s.locks {

@@ -22,7 +22,7 @@ type proxy struct {
 	lose func(n int, r *http.Request) bool
 }
 
-// newProxy starts a proxy of the server at the address.
+// newProxy starts a proxy for the server at the address.
 func newProxy(t *testing.T, address string) *proxy {
 	t.Helper()
 	to, err := url.Parse(address)
@@ -30,7 +30,7 @@ func newProxy(t *testing.T, address string) *proxy {
 		t.Fatal(err)
 	}
 	p := &proxy{}
-	// Signatures include the host: the server must see the one of the client.
+	// Signatures include the host, so the server must see the host that the client has signed.
 	pass := &httputil.ReverseProxy{
 		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host },
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
@@ -58,7 +58,7 @@ func newProxy(t *testing.T, address string) *proxy {
 	return p
 }
 
-// requests returns the number of requests, and forgets them.
+// requests returns the recorded requests and clears the record.
 func (p *proxy) requests() []*http.Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -65,7 +65,7 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 	return &lockedStore{store: out, locks: locks}, nil
 }
 
-// layout returns the names of the objects.
+// layout returns the layout of the object names.
 func layout(c *Config) objects.Layout {
 	prefix := c.Prefix
 	state := func(workspace string) string {
@@ -90,7 +90,7 @@ func layout(c *Config) objects.Layout {
 	}
 }
 
-// directorySuffix ends the names of directory buckets, and of no others.
+// directorySuffix ends the names of directory buckets. No other bucket names end with it.
 const directorySuffix = "--x-s3"
 
 // bucketURL returns the URL of the bucket, without trailing slash.

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 
 var buckets atomic.Int32
 
-// newStore makes a bucket and a table.
+// newStore creates a bucket and a table.
 func newStore(t *testing.T) *s3test.Store {
 	t.Helper()
 	server, err := s3test.New(t.Context(), testenv.Service(t, "TEST_S3_URL"), testenv.Service(t, "TEST_DYNAMODB_URL"),
@@ -51,7 +51,7 @@ func newStore(t *testing.T) *s3test.Store {
 	return server
 }
 
-// arguments returns the arguments for a store, with some changed.
+// arguments returns the arguments for a store, with the given changes.
 func arguments(server *s3test.Store, changes map[string]cty.Value) map[string]cty.Value {
 	out := map[string]cty.Value{
 		"bucket": cty.StringVal(server.Bucket), "key": cty.StringVal("dir/state"), "region": cty.StringVal("us-east-1"),
@@ -84,7 +84,7 @@ func open(t *testing.T, args map[string]cty.Value) backend.Store {
 	return s
 }
 
-// locks are the arguments of each way to lock.
+// locks returns the arguments for each way to lock.
 func locks(server *s3test.Store) map[string]map[string]cty.Value {
 	table := cty.StringVal(server.Table)
 	return map[string]map[string]cty.Value{
@@ -152,7 +152,7 @@ item Digest=… LockID=BUCKET/env:/other/dir/state-md5
 	}
 }
 
-// TestRequests checks how many requests operations take, and their headers.
+// TestRequests checks how many requests operations take, and the headers of the requests.
 func TestRequests(t *testing.T) {
 	server := newStore(t)
 	p := newProxy(t, server.S3)
@@ -198,15 +198,15 @@ func TestRequests(t *testing.T) {
 	count("unlock", "GET DELETE", "GetItem DeleteItem")
 }
 
-// TestHeaders checks the headers of encryption, which the test server doesn't keep.
+// TestHeaders checks the encryption headers, which the test server doesn't keep.
 func TestHeaders(t *testing.T) {
 	server := newStore(t)
 	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
 	const kms = "arn:aws:kms:us-east-1:123456789012:key/9d40f1d4-5b9f-4b3e-8f9a-3f4c6f6d1b1a"
 	for name, test := range map[string]struct {
 		args map[string]cty.Value
-		want map[string]string // of PUT requests
-		get  map[string]string // of GET requests
+		want map[string]string // headers of PUT requests
+		get  map[string]string // headers of GET requests
 	}{
 		"nothing": {nil, map[string]string{"Content-Type": "application/json", "X-Amz-Server-Side-Encryption": "",
 			"X-Amz-Acl":     "",
@@ -254,7 +254,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestFailures checks the errors that users can do something about. Nothing may be written.
+// TestFailures checks the errors that users can do something about, and that nothing is written.
 func TestFailures(t *testing.T) {
 	refuse := func(status int, code, message string) func(int, http.ResponseWriter, *http.Request) bool {
 		return func(_ int, w http.ResponseWriter, r *http.Request) bool {
@@ -318,8 +318,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestClock checks that a wrong clock of this machine does no harm: requests are signed with the
-// time of the service.
+// TestClock checks that a wrong clock of this machine does no harm, because requests are then
+// signed with the time of the service.
 func TestClock(t *testing.T) {
 	server := newStore(t)
 	p := newProxy(t, server.S3)
@@ -354,8 +354,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestLostResponses loses the response of each request in turn, of a run with all operations.
-// Nothing may fail, and each write must happen once.
+// TestLostResponses does a run with all operations for each of its requests, and loses the response
+// of that request. Nothing may fail, and each write must happen once.
 func TestLostResponses(t *testing.T) {
 	server := newStore(t)
 	p, tables := newProxy(t, server.S3), newProxy(t, server.DynamoDB)
@@ -417,7 +417,7 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// TestKilled checks that a state can be read after a process was killed between any two requests of
+// TestKilled checks that a state can be read after a process is killed between any two requests of
 // a write.
 func TestKilled(t *testing.T) {
 	server := newStore(t)
@@ -457,7 +457,7 @@ func TestKilled(t *testing.T) {
 }
 
 // TestRace checks that a write that is refused, because another process has written without a lock,
-// leaves the digest of the other.
+// leaves the digest that the other process wrote.
 func TestRace(t *testing.T) {
 	server := newStore(t)
 	args := arguments(server, locks(server)["Table"])
@@ -500,7 +500,7 @@ func TestDigest(t *testing.T) {
 		!strings.Contains(err.Error(), server.Bucket+"/dir/state-md5") {
 		t.Error(err)
 	}
-	// A state without digest, as before the table was used, is fine.
+	// A state without digest, as from before the table was used, is accepted.
 	if err := server.Put(t.Context(), "env:/old/dir/state", "old"); err != nil {
 		t.Fatal(err)
 	}
@@ -509,8 +509,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestOneOfTwoLocks checks that one lock is enough to be locked, and that force-unlock removes what
-// a killed process left.
+// TestOneOfTwoLocks checks that a state with only one of two locks is locked, and that force-unlock
+// removes a lock that a killed process left.
 func TestOneOfTwoLocks(t *testing.T) {
 	server := newStore(t)
 	all := locks(server)
@@ -563,8 +563,8 @@ func TestStoreWithoutConditions(t *testing.T) {
 	}
 }
 
-// TestLargeState checks that a state of 50 MB is held once while it is read, and not copied to be
-// written.
+// TestLargeState checks that reading a state of 50 MB holds it in memory once, and that writing
+// doesn't copy it.
 func TestLargeState(t *testing.T) {
 	server := newStore(t)
 	s := open(t, arguments(server, nil))

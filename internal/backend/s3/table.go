@@ -21,7 +21,7 @@ type table struct {
 
 const attributeKey = "LockID"
 
-// item is an item with attributes of the type string, by name.
+// item is an item, or its key, with string attributes by name.
 type item map[string]struct{ S string }
 
 func attributes(values map[string]string) item {
@@ -34,7 +34,7 @@ func attributes(values map[string]string) item {
 
 func keyOf(key string) item { return attributes(map[string]string{attributeKey: key}) }
 
-// request is the body of a call. Its fields are those of the service's API.
+// request is the body of a call. Its fields are named as in the service's API.
 type request struct {
 	TableName                 string
 	Key                       item   `json:",omitempty"`

@@ -1,4 +1,4 @@
-// Package s3test makes buckets and tables of real services for tests, and describes their content
+// Package s3test creates buckets and tables of real services for tests, and describes their content
 // as text that doesn't depend on the program that wrote it.
 package s3test
 
@@ -21,15 +21,15 @@ import (
 
 // Store is a bucket and a table. It is not safe for concurrent use.
 type Store struct {
-	S3, DynamoDB         string // addresses; DynamoDB is "" without one
+	S3, DynamoDB         string // addresses; DynamoDB is "" if there is no table
 	Bucket, Table        string
 	AccessKey, SecretKey string
 
 	s3, dynamo *awsapi.Service
 }
 
-// New makes a bucket, and a table if there is a DynamoDB service. Both have the given name. The URL
-// of S3 holds the access key and the secret key, which DynamoDB accepts too.
+// New creates a bucket, and a table if there is a DynamoDB service. Both have the given name. The
+// URL of S3 holds the access key and the secret key, which DynamoDB accepts too.
 func New(ctx context.Context, s3, dynamoDB, name string) (*Store, error) {
 	u, err := url.Parse(s3)
 	if err != nil {
@@ -74,14 +74,14 @@ func (s *Store) call(ctx context.Context, method, path string, body []byte) (*re
 	return s.s3.Do(ctx, method, &restapi.Request{Method: method, URL: &u, Body: body, Limit: 1 << 30})
 }
 
-// The access key of a user who may read the buckets of AllowReading. testing/services/run.sh
-// creates the user.
+// Credentials of a user who may read the buckets that AllowReading was called for.
+// testing/services/run.sh creates the user.
 const (
 	ReaderKey    = "reader"
 	ReaderSecret = "readersecret"
 )
 
-// AllowReading lets the other user read the bucket, but not write it.
+// AllowReading lets the user with ReaderKey read the bucket, but not write it.
 func (s *Store) AllowReading(ctx context.Context) error {
 	const policy = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"AWS": [%q]},
 		"Action": ["s3:GetObject", "s3:ListBucket"], "Resource": ["arn:aws:s3:::%[2]s", "arn:aws:s3:::%[2]s/*"]}]}`
@@ -149,11 +149,11 @@ func (s *Store) Keys(ctx context.Context) ([]string, error) {
 // shown are the headers that Dump shows.
 var shown = []string{"Content-Type", "X-Amz-Server-Side-Encryption", "X-Amz-Tagging-Count"}
 
-// varying matches what differs between runs and programs.
+// varying matches the parts of a text that differ between runs and programs.
 var varying = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|` +
 	`\d{4}-\d\d-\d\dT[\d:.]+Z|[0-9a-f]{32}|"(Who|Version|Info|terraform_version)":"[^"]*"`)
 
-// Dump describes all objects and items, one per line, without what varies.
+// Dump describes all objects and items, one per line, without the parts that vary.
 func (s *Store) Dump(ctx context.Context) (string, error) {
 	keys, err := s.Keys(ctx)
 	if err != nil {
