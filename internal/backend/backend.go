@@ -16,7 +16,8 @@ const DefaultWorkspace = "default"
 // also implement io.Closer.
 type Store interface {
 	// List returns the names of the workspaces that have a snapshot, sorted. It may leave out the
-	// default workspace. The error is ErrNoWorkspaces if the backend only has that one.
+	// default workspace. The error is ErrNoWorkspaces if the backend has only the default
+	// workspace.
 	List(ctx context.Context) ([]string, error)
 	// Get returns a workspace's snapshot: nil if there is none, not nil if it is empty.
 	Get(ctx context.Context, workspace string) ([]byte, error)
@@ -31,17 +32,17 @@ type Locker interface {
 	// Lock takes the lock without waiting, or returns a *LockedError. The returned ID is needed to
 	// unlock; it may differ from info's.
 	Lock(ctx context.Context, workspace string, info LockInfo) (id string, err error)
-	// Unlock releases the lock with that ID, even if another process holds it, as far as the store
-	// supports that.
+	// Unlock releases the lock with the given ID, even if another process holds it, as far as the
+	// store supports that.
 	Unlock(ctx context.Context, workspace, id string) error
 }
 
-// A Swapper is a Store that can refuse to overwrite concurrent changes. A version identifies the
-// content of a snapshot, or its last write, in the way of the store.
+// A Swapper is a Store that can refuse to overwrite concurrent changes. A version identifies either
+// the content of a snapshot or its last write; its form depends on the store.
 type Swapper interface {
 	// GetVersion is Get, and also returns the version of the snapshot: "" if there is none.
 	GetVersion(ctx context.Context, workspace string) (data []byte, version string, err error)
-	// Swap stores data if the current snapshot has that version, and returns the new version.
+	// Swap stores data if the current snapshot has the given version, and returns the new version.
 	// Otherwise it returns ErrChanged.
 	Swap(ctx context.Context, workspace, version string, data []byte) (string, error)
 }
@@ -58,11 +59,11 @@ type Maker interface {
 }
 
 // An Undefaulted is a Store without the default workspace. Only returns the name of the only
-// workspace that it can have, "" if it can have several.
+// workspace that the store can have, or "" if it can have several.
 type Undefaulted interface{ Only() string }
 
-// A Runner is a Store in a service that can run operations. LocalOperations returns an error that
-// says what to do if operations on a workspace don't run here.
+// A Runner is a Store in a service that can run operations. LocalOperations returns an error with
+// advice if operations on a workspace must not run on this machine.
 type Runner interface {
 	LocalOperations(ctx context.Context, workspace string) error
 }
@@ -89,14 +90,14 @@ type Column struct {
 
 // A QueryError reports an error in a query.
 type QueryError struct {
-	Position int // of the error: number of the character in the query, from 1; 0 if it is unknown
+	Position int // number of the character at which the error is, from 1; 0 if it is unknown
 	Message  string
 	Hint     string // what to do; may be ""
 }
 
 func (e *QueryError) Error() string { return e.Message }
 
-// Services finds services of hosts, and the tokens for them in the CLI configuration.
+// Services finds services of hosts, and returns the tokens for hosts from the CLI configuration.
 type Services interface {
 	Service(ctx context.Context, host, name string) (*url.URL, error)
 	Token(ctx context.Context, host string) (string, error)
@@ -114,8 +115,8 @@ type Filer interface {
 var (
 	// ErrNoWorkspaces is returned by stores that have only the default workspace.
 	ErrNoWorkspaces = errors.New("this backend has no workspaces other than \"default\"")
-	// ErrWorkspaceName is returned by stores that can't have a workspace of that name. Errors add
-	// the reason.
+	// ErrWorkspaceName is returned by stores that can't have a workspace with a certain name.
+	// Errors that wrap it add the reason.
 	ErrWorkspaceName = errors.New("the backend can't have a workspace of this name")
 	// ErrChanged is returned by Swap if the snapshot isn't the expected one.
 	ErrChanged = errors.New("the state was changed by another process in the meantime")
@@ -174,14 +175,14 @@ type Driver struct {
 
 // An Identifier is the configuration of a backend. Every driver has one.
 type Identifier interface {
-	// Identity returns the kind of the store, and what distinguishes the state of a workspace from
-	// all others that such stores keep. Settings that say how to reach or to protect the state make
-	// no difference, and neither do several ways to write the same address. There are no secrets in
-	// it. Nothing is read from the store. Relative paths are relative to dir.
+	// Identity returns the kind of the store, and values that distinguish the state of a workspace
+	// from all other states in such stores. It doesn't depend on settings that only say how to
+	// reach or protect the state, or on how an address is written. It contains no secrets. It reads
+	// nothing from the store. Relative paths are relative to dir.
 	Identity(workspace, dir string) ([]string, error)
 }
 
-// New returns a driver for a function that opens its store.
+// New returns a driver whose stores are opened by a function.
 func New[C any, P interface {
 	*C
 	Identifier

@@ -10,13 +10,13 @@ import (
 	"tofu/internal/configs/blocks"
 )
 
-// Clients holds what stores with equal settings have in common, such as connections and
-// credentials. A run that uses many stores has one. The zero value is ready to use. It is safe for
-// concurrent use.
+// Clients holds what stores with equal settings share, such as connections and credentials. A run
+// that uses many stores has one Clients. The zero value is ready to use. It is safe for concurrent
+// use.
 type Clients struct {
 	mu   sync.Mutex
 	open map[string]*client
-	idle []*client // without users; the one that was used last is at the end
+	idle []*client // clients without users, in the order of their last use
 }
 
 // maxIdle is the number of clients without users that stay open for the next user.
@@ -61,9 +61,9 @@ func (s *Sharing) Owned() bool { return s.lease == nil }
 // store is opened.
 type ClientUser interface{ UseClients(*Lease) }
 
-// Client returns a client for settings, which must have a JSON form: the one that another store
-// uses with equal settings, or the result of open. A client that several stores have must be safe
-// for concurrent use.
+// Client returns a client for settings, which must have a JSON form. If another store with equal
+// settings has a client, it returns that client, otherwise the result of open. A client that
+// several stores share must be safe for concurrent use.
 func Client[T interface{ Close() }](s *Sharing, settings any, open func() (T, error)) (T, error) {
 	if s.lease == nil {
 		return open()
@@ -90,8 +90,8 @@ func Client[T interface{ Close() }](s *Sharing, settings any, open func() (T, er
 	return c.value.(T), nil
 }
 
-// Settings returns the arguments of a decoded configuration by name, without some of them. It is
-// for [Client].
+// Settings returns the arguments of a decoded configuration by name, except those named in without.
+// The result is meant for [Client].
 func Settings(config any, without ...string) map[string]any {
 	values := blocks.Values(config)
 	maps.DeleteFunc(values, func(name string, _ any) bool { return slices.Contains(without, name) })
@@ -115,8 +115,8 @@ func (c *Clients) take(key string) *client {
 }
 
 // release ends a use of a client. A client that could not be opened is forgotten, so that the next
-// user tries again. If there are too many clients without users, the one that was not used for
-// longest is closed.
+// user tries again. If there are too many clients without users, the least recently used one is
+// closed.
 func (c *Clients) release(used *client) {
 	c.mu.Lock()
 	var closing *client

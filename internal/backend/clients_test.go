@@ -59,7 +59,7 @@ func TestClients(t *testing.T) {
 	if count.opened != 1 || count.now != 1 {
 		t.Errorf("%d opened, %d still open", count.opened, count.now)
 	}
-	for i := range 20 { // with other settings each
+	for i := range 20 { // each with different settings
 		l := clients.Lease()
 		take(t, l, &count, i)
 		l.Release()
@@ -80,7 +80,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestClientErrors checks that a client that can't be opened is tried again by the next user.
+// TestClientErrors checks that if a client can't be opened, the next user tries again.
 func TestClientErrors(t *testing.T) {
 	var clients backend.Clients
 	for i := range 3 {

@@ -39,11 +39,11 @@ var drivers = []*backend.Driver{
 	postgres.Driver,
 }
 
-// Drivers returns the drivers of all backends, in the order in which messages name them. The one of
-// the cloud block is among them, with the name "cloud".
+// Drivers returns the drivers of all backends, in the order in which messages name them. They
+// include the driver of the cloud block, with the name "cloud".
 func Drivers() []*backend.Driver { return slices.Clone(drivers) }
 
-// removed explains the removal of backends that older versions had.
+// removed explains why backends of older versions no longer exist.
 var removed = map[string]string{
 	"artifactory": "It was removed in version 1.3.",
 	"etcd":        "It was removed in version 1.3.",
@@ -53,7 +53,7 @@ var removed = map[string]string{
 	"azure":       "It was renamed to \"azurerm\".",
 }
 
-// Driver returns the driver with that name, or an error that explains why there is none.
+// Driver returns the driver with the given name, or an error that explains why there is none.
 func Driver(name string) (*backend.Driver, error) {
 	var names []string
 	for _, d := range drivers {

@@ -28,7 +28,7 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// All arguments of all backends are described.
+// TestDocs checks that all arguments of all backends are described.
 func TestDocs(t *testing.T) {
 	var check func(path string, b *configschema.Block)
 	check = func(path string, b *configschema.Block) {

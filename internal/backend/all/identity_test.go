@@ -14,8 +14,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// identity returns the identity of a state. settings is an object in HCL's syntax, and the
-// environment is empty.
+// identity returns the identity of a state. settings is an object in HCL syntax. The environment is
+// empty.
 func identity(t *testing.T, backend, settings, workspace string) []string {
 	t.Helper()
 	expr, diags := hclsyntax.ParseExpression([]byte(settings), "settings", hcl.InitialPos)
@@ -47,14 +47,14 @@ func identity(t *testing.T, backend, settings, workspace string) []string {
 	return id
 }
 
-// TestIdentities checks which settings mean the same state. Every backend has a row.
+// TestIdentities checks which settings identify the same state. Every backend has a row.
 func TestIdentities(t *testing.T) {
 	t.Setenv("KUBE_CONFIG_PATHS", "")
 	seen := make(map[string]bool)
 	for _, c := range []struct {
 		backend, settings, workspace string
-		same                         string // other settings of the same state
-		other                        string // settings of another state
+		same                         string // other settings for the same state
+		other                        string // settings for another state
 	}{
 		{"local", `{}`, "default", `{path = "./x/../terraform.tfstate"}`, `{path = "other.tfstate"}`},
 		{"azurerm",
@@ -110,8 +110,8 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// TestIdentityOfWorkspaces checks that workspaces are told apart, and that a workspace which two
-// settings name in different ways is one.
+// TestIdentityOfWorkspaces checks that different workspaces have different identities, and that a
+// workspace has one identity even if settings name it in different ways.
 func TestIdentityOfWorkspaces(t *testing.T) {
 	one, two := identity(t, "s3", `{bucket = "b", key = "k", region = "eu-west-1"}`, "default"),
 		identity(t, "s3", `{bucket = "b", key = "k", region = "eu-west-1"}`, "w")

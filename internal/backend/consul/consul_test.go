@@ -73,7 +73,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// The suite against a real Consul, if there is one.
+// TestRealServer runs the suite against a real Consul, if there is one.
 func TestRealServer(t *testing.T) {
 	address := os.Getenv("TEST_CONSUL_URL")
 	if address == "" {
@@ -100,7 +100,7 @@ func TestRealServer(t *testing.T) {
 		open(t, nil, settings{"address": address, "path": "locked"}))
 }
 
-// checkRealLock checks a lock that another process holds, and its removal by force.
+// checkRealLock checks a lock that another process holds, and its forced removal.
 func checkRealLock(t *testing.T, a, b backend.Store) {
 	id, err := a.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{ID: "first", Who: "me"})
 	check(t, err)
@@ -118,8 +118,8 @@ func noise(size int) []byte {
 	return out[:size]
 }
 
-// TestChunks checks that a state that is too large for one value is cut into chunks, and that these
-// are removed with it.
+// TestChunks checks that a state that is too large for one value is split into chunks, and that the
+// chunks are removed together with the state.
 func TestChunks(t *testing.T) {
 	s := start(t)
 	a, b := open(t, s, nil), open(t, s, nil)
@@ -174,7 +174,8 @@ func TestDamagedChunks(t *testing.T) {
 	wantError(t, err, "don't have the content that its key lists")
 }
 
-// TestLostAnswers checks that a write that was carried out is not an error if its response is lost.
+// TestLostAnswers checks that a write whose response is lost is not an error if the server has
+// carried it out.
 func TestLostAnswers(t *testing.T) {
 	s := start(t)
 	a := open(t, s, nil)
@@ -203,7 +204,7 @@ func TestLostAnswers(t *testing.T) {
 }
 
 // TestLostSession checks that a lock whose session ended is taken again, unless another process has
-// it.
+// the lock.
 func TestLostSession(t *testing.T) {
 	s := start(t)
 	a, b := open(t, s, nil), open(t, s, nil)
@@ -269,7 +270,7 @@ func TestForceUnlock(t *testing.T) {
 	check(t, unlock(id))
 	id, err = b.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{Who: "second"})
 	check(t, err)
-	s.ExpireAll() // leaves the description
+	s.ExpireAll() // its description of the lock remains
 	check(t, a.(backend.Locker).Unlock(t.Context(), ws, id))
 	if len(s.Entries()) != 0 {
 		t.Errorf("left %v", s.Entries())

@@ -1,12 +1,13 @@
 // Package consul keeps states in Consul's key-value store, in the layout of OpenTofu.
 //
-// The state of the default workspace is the value of the key PATH, that of a workspace the value of
-// PATH-env:NAME. A state that is too large for one value is cut into chunks, PATH/tfstate.MD5/0 and
-// so on, and the value of its key lists them. PATH/.lock is held by a session while the state is
-// locked, and PATH/.lockinfo describes the holder; the ID of a lock is that of its session.
+// The state of the default workspace is the value of the key PATH. The state of another workspace
+// is the value of the key PATH-env:NAME. A state that is too large for one value is split into
+// chunks, PATH/tfstate.MD5/0 and so on, and the value of the state's key lists them. While the
+// state is locked, a session holds the key PATH/.lock, and PATH/.lockinfo describes the holder. The
+// ID of a lock is that of its session.
 //
 // Invariants: a state is replaced by one transaction, which fails if the key was changed since it
-// was read, or if the lock that this process took is no longer its own. Chunks are written before
-// the key that lists them and removed after it. A session is renewed while the lock is held. If it
-// is lost, the lock is taken again as long as no other process holds it.
+// was read, or if this process has lost the lock that it took. Chunks are written before the key
+// that lists them and removed after it. A session is renewed while the lock is held. If the session
+// is lost, the lock is taken again unless another process holds it.
 package consul

@@ -26,8 +26,8 @@ const maxChunk = 512 << 10
 // workspaceMark separates the path and the name of a workspace in its key.
 const workspaceMark = "-env:"
 
-// version identifies what is stored: the index of the last change of a key, and the hash of the
-// chunks that its value lists. The zero value is that of an absent key.
+// version identifies a stored state: the index of the last change of its key, and the hash of the
+// chunks that the key's value lists. The zero value means that the key doesn't exist.
 type version struct {
 	index  uint64
 	chunks string // "" if there are none
@@ -94,7 +94,7 @@ func (s *Store) List(ctx context.Context) ([]string, error) {
 		switch {
 		case key == s.config.Path:
 			names = append(names, backend.DefaultWorkspace)
-		case isWorkspace && name != "" && !strings.HasSuffix(name, "/"): // not its chunks or its lock
+		case isWorkspace && name != "" && !strings.HasSuffix(name, "/"): // a workspace, not its chunks or its lock
 			names = append(names, name)
 		}
 	}
@@ -121,7 +121,7 @@ func (s *Store) get(ctx context.Context, key string) (*entry, error) {
 	return nil, s.failure(resp)
 }
 
-// errChunks reports that the chunks of a state are not those that its key lists.
+// errChunks reports that the chunks of a state differ from those that its key lists.
 var errChunks = errors.New("the chunks of the state don't have the content that its key lists")
 
 // Get implements backend.Store.
@@ -133,7 +133,7 @@ func (s *Store) Get(ctx context.Context, workspace string) ([]byte, error) {
 // GetVersion implements backend.Swapper.
 func (s *Store) GetVersion(ctx context.Context, workspace string) ([]byte, string, error) {
 	data, v, err := s.read(ctx, workspace)
-	for range 2 { // another process may have replaced the state and removed its chunks meanwhile
+	for range 2 { // another process may have replaced the state and removed its chunks in the meantime
 		if !errors.Is(err, errChunks) {
 			break
 		}
@@ -187,7 +187,7 @@ func hashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// parseManifest returns the manifest if a value is one.
+// parseManifest returns the manifest in a value, or nil if the value is not a manifest.
 func parseManifest(value []byte) *manifest {
 	var m manifest
 	if !bytes.Contains(value, []byte(`"current-hash"`)) || json.Unmarshal(value, &m) != nil || m.Hash == "" {
@@ -259,8 +259,8 @@ func (s *Store) Swap(ctx context.Context, workspace, version string, data []byte
 	return v.String(), err
 }
 
-// write replaces the state that has a version, in chunks if it is too large for a value, and
-// removes the chunks of the replaced one.
+// write replaces the state if its version is old, and removes the chunks of the replaced state. It
+// writes chunks if the state is too large for a value.
 func (s *Store) write(ctx context.Context, workspace string, old version, data []byte) (version, error) {
 	payload := data
 	if s.config.Gzip {
@@ -310,8 +310,8 @@ func (s *Store) writeChunks(ctx context.Context, key, hash string, payload []byt
 	return json.Marshal(m)
 }
 
-// dropChunks removes the chunks of a state that was not written because another process was faster,
-// unless that process has written the same.
+// dropChunks removes the chunks of a state that was not written because another process was faster.
+// It keeps them if that process has written the same state.
 func (s *Store) dropChunks(ctx context.Context, key, hash string) {
 	e, err := s.get(ctx, key)
 	if err == nil && e.version().chunks != hash {
@@ -319,7 +319,7 @@ func (s *Store) dropChunks(ctx context.Context, key, hash string) {
 	}
 }
 
-// removeChunks removes chunks that no key lists any longer. Leftovers do no harm.
+// removeChunks removes chunks that no key lists anymore. Leftovers do no harm.
 func (s *Store) removeChunks(ctx context.Context, key, hash string) {
 	resp, err := s.do(ctx, http.MethodDelete, keyPath(chunkFolder(key, hash)), restapi.Request{}, "recurse", "")
 	if err == nil && resp.Status != http.StatusOK {

@@ -28,8 +28,8 @@ type operation struct {
 // errTooLarge reports that the server refused a transaction because of its size.
 var errTooLarge = errors.New("the transaction is too large")
 
-// refusal is the error of a transaction that was not carried out because some of its operations
-// could not be.
+// refusal is the error of a transaction that was not carried out because some of its operations are
+// impossible.
 type refusal struct {
 	first int // position of the first operation that failed
 	text  string
@@ -107,7 +107,7 @@ func (s *Store) outcome(resp *restapi.Response) ([]entry, error) {
 }
 
 // replace writes the key of a state and returns the index of the change. If this process has locked
-// the workspace, it does so only while it holds the lock.
+// the workspace, the key is written only while the process holds the lock.
 func (s *Store) replace(ctx context.Context, workspace string, op operation) (uint64, error) {
 	for {
 		ops := []operation{op}

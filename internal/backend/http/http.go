@@ -109,7 +109,8 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	return s, nil
 }
 
-// silence is the maximum time without data from a server. Some take a while to store a large state.
+// silence is the maximum time without data from a server. Some servers take a while to store a
+// large state.
 const silence = 2 * time.Minute
 
 // maxBody is the maximum size of a response other than the state.
@@ -158,11 +159,11 @@ type Store struct {
 	client                              *httpclient.Client
 
 	mu   sync.Mutex
-	lock []byte // sent when this store took its lock
+	lock []byte // what this store sent when it took its lock
 	id   string
 }
 
-// plain is a store without a lock address and so without locking.
+// plain is a store without a lock address, and therefore without locking.
 type plain struct{ store *Store }
 
 func (p plain) List(ctx context.Context) ([]string, error) { return p.store.List(ctx) }
@@ -257,8 +258,8 @@ type response struct {
 	body   []byte
 }
 
-// send sends a request and repeats it if necessary. A request refused by the server returns a
-// response, not an error.
+// send sends a request and repeats it if necessary. If the server refuses the request, send returns
+// the response, not an error.
 func (s *Store) send(ctx context.Context, method string, to *url.URL, body []byte) (*response, error) {
 	wait := time.Duration(s.config.RetryWaitMin) * time.Second
 	for attempt := 0; ; attempt++ {
@@ -281,7 +282,7 @@ func (s *Store) send(ctx context.Context, method string, to *url.URL, body []byt
 	}
 }
 
-// temporary reports whether another attempt may get another status.
+// temporary reports whether repeating a request that got this status may help.
 func temporary(status int) bool {
 	return status >= 500 && status != http.StatusNotImplemented || status == http.StatusTooManyRequests
 }
@@ -311,7 +312,7 @@ func (s *Store) sendOnce(ctx context.Context, method string, to *url.URL, body [
 	out := &response{status: resp.StatusCode, header: resp.Header}
 	if method == http.MethodGet {
 		out.body, err = limits.ReadAll(resp.Body, limits.State, "the state")
-	} else { // some servers return the state: ignore it
+	} else { // some servers return the state, which is ignored
 		out.body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {

@@ -30,7 +30,7 @@ type server struct {
 	state   []byte
 	lock    *backend.LockInfo
 	fail    []int  // statuses of the next responses
-	busy    string // their Retry-After header
+	busy    string // Retry-After header of these responses
 	times   []time.Time
 	drop    int // number of next requests to execute without responding
 	methods []string
@@ -174,8 +174,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestRetryAfter checks that requests are not repeated before the time the server asks for, limited
-// by the configured maximum wait.
+// TestRetryAfter checks that requests are not repeated before the time the server asks for, which
+// the configured maximum wait limits.
 func TestRetryAfter(t *testing.T) {
 	srv, address := start(t)
 	s := open(t, locking(address))

@@ -49,11 +49,11 @@ func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
 		return err
 	}
 	if s.unlockAddress == nil {
-		return nil // the server has another way to unlock
+		return nil // without an unlock address, the server unlocks in another way
 	}
 	s.mu.Lock()
 	request := s.lock
-	if s.id != id { // another process's lock
+	if s.id != id { // the lock belongs to another process
 		request = nil
 	}
 	s.mu.Unlock()

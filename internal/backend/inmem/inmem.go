@@ -27,7 +27,7 @@ func (*Config) Docs() blocks.Docs {
 	}
 }
 
-// Driver opens a new empty store each time.
+// Driver is the inmem backend. It opens a new, empty store each time.
 var Driver = backend.New("inmem", func(_ context.Context, c *Config) (backend.Store, error) {
 	s := new(Store)
 	if c.LockID != "" {
@@ -140,7 +140,7 @@ func (s *Store) Unlock(_ context.Context, workspace, id string) error {
 	return nil
 }
 
-// Identity implements backend.Identifier. Each directory has a store of its own.
+// Identity implements backend.Identifier. Each directory has its own store.
 func (*Config) Identity(workspace, dir string) ([]string, error) {
 	return []string{"inmem", dir, workspace}, nil
 }

@@ -11,8 +11,8 @@ import (
 	"tofu/internal/backend/local"
 )
 
-// TestSharedFolders locks and unlocks two states below one new directory at the same time: each of
-// them creates the directory, and removes it if the other one doesn't use it.
+// TestSharedFolders locks and unlocks two states below one new directory at the same time. Each of
+// them creates the directory if it is missing, and removes it if it is empty.
 func TestSharedFolders(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a")
 	var all sync.WaitGroup

@@ -37,7 +37,7 @@ func (*Config) Docs() blocks.Docs {
 
 // Options are the files selected on the command line. They apply to all workspaces.
 type Options struct {
-	Dir      string // to which relative paths are relative; "" for the working directory
+	Dir      string // directory that relative paths are relative to; "" for the working directory
 	State    string // -state: the file to read
 	StateOut string // -state-out: the file to write
 	Backup   string // -backup: the backup's file, "-" for none
@@ -56,7 +56,7 @@ type Store struct {
 	backedUp map[string]bool  // workspaces whose backup has been written
 }
 
-// New returns the store for the files that config and opts name, relative to the working directory.
+// New returns the store for the files that config and opts name. Paths are relative to opts.Dir.
 // Both may be nil.
 func New(config *Config, opts *Options) *Store {
 	s := &Store{locks: make(map[string]*held), backedUp: make(map[string]bool)}
@@ -69,8 +69,8 @@ func New(config *Config, opts *Options) *Store {
 	return s
 }
 
-// paths returns the files of a workspace: the one to read, the one to write, and the backup ("" for
-// none).
+// paths returns the files of a workspace: the file to read, the file to write, and the backup,
+// which is "" if there is none.
 func (s *Store) paths(workspace string) (in, out, backup string) {
 	switch {
 	case s.options.State != "":
@@ -104,7 +104,7 @@ func (s *Store) workspaceDir() string {
 	return s.at(defaultDir)
 }
 
-// at returns a path relative to the working directory.
+// at returns the path of a file, which may be relative to the directory of the options.
 func (s *Store) at(path string) string {
 	if s.options.Dir == "" || filepath.IsAbs(path) {
 		return path
@@ -161,8 +161,8 @@ func (s *Store) Get(_ context.Context, workspace string) ([]byte, error) {
 	return data, nil
 }
 
-// closeRead closes a file after reading. If locks belong to the process, that releases the lock on
-// the file, so it is taken again.
+// closeRead closes a file after reading. If locks belong to the process, closing the file releases
+// its lock, so closeRead takes the lock again.
 func (s *Store) closeRead(workspace string, f *os.File) {
 	f.Close()
 	if locksSurviveClose {
@@ -196,7 +196,7 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	}
 	var original fs.FileInfo
 	if elsewhere {
-		original, _ = os.Stat(in) // the new file gets the owner and mode of this one
+		original, _ = os.Stat(in) // the new file gets the owner and mode of the file that was read
 	}
 	file, err := replace(out, data, original, s.locks[workspace] != nil)
 	if err != nil {
@@ -211,8 +211,8 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	return nil
 }
 
-// backUp copies the snapshot that is about to be replaced. If there is none or it is empty, the
-// last backup is kept.
+// backUp copies the snapshot that is about to be replaced. If there is no snapshot or it is empty,
+// the last backup is kept.
 func backUp(from, to string) error {
 	data, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {

@@ -251,7 +251,7 @@ func TestMakeListDelete(t *testing.T) {
 }
 
 // TestEmptyIsNotAbsent checks that empty files are distinguished from absent ones. The state
-// manager interprets them.
+// manager needs that distinction.
 func TestEmptyIsNotAbsent(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := local.New(nil, nil)
@@ -270,7 +270,7 @@ func TestModesOfCopies(t *testing.T) {
 		name          string
 		config        local.Config
 		opts          local.Options
-		state, backup os.FileMode // modes before; 0 for no file
+		state, backup os.FileMode // modes before the write; 0 for no file
 		file          string
 		want          os.FileMode
 	}{

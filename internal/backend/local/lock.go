@@ -21,10 +21,11 @@ type held struct {
 	id      string
 	own     *os.File // the lock file
 	state   *os.File // the snapshot; nil if there is none or it can't be locked
-	folders folders  // created for the lock file
+	folders folders  // folders that were created for the lock file
 }
 
-// lockPath and infoPath return the paths of the lock files beside a snapshot.
+// lockPath and infoPath return the paths of the lock files of a snapshot, which are in its
+// directory.
 func lockPath(state string) string { return beside(state, ".lock") }
 func infoPath(state string) string { return beside(state, ".lock.info") }
 
@@ -67,9 +68,9 @@ func (s *Store) Lock(_ context.Context, workspace string, info backend.LockInfo)
 	return h.id, nil
 }
 
-// openLocked creates and locks the lock file. Meanwhile the last holder may have removed the file,
-// and another process may have created and locked a new one: the lock only counts if the path still
-// leads to the locked file.
+// openLocked creates and locks the lock file. Meanwhile, the last holder may have removed the file,
+// and another process may have created and locked a new one. So the lock counts only if the path
+// still leads to the locked file.
 func openLocked(path string) (*os.File, error) {
 	for {
 		if err := atomicfile.RemoveLink(path); err != nil {
@@ -117,7 +118,7 @@ func lockSnapshot(path string) (*os.File, error) {
 	return f, nil
 }
 
-// lockedBy returns an error that names the holder.
+// lockedBy returns an error that names the holder of the lock.
 func lockedBy(path string, reason error) *backend.LockedError {
 	data, err := os.ReadFile(infoPath(path))
 	info := &backend.LockInfo{}

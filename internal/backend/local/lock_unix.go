@@ -17,7 +17,8 @@ const (
 	renamesLockedFiles = true
 )
 
-// lockState takes the same kind of lock on the snapshot as OpenTofu. It belongs to the process.
+// lockState takes the same kind of lock on the snapshot as OpenTofu does. The lock belongs to the
+// process.
 func lockState(f *os.File) error {
 	flock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
 	err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &flock)

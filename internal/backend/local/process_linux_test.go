@@ -23,7 +23,7 @@ import (
 	"tofu/internal/backend/local"
 )
 
-// TestMain makes the test binary act as the other process.
+// TestMain lets the test binary act as the other process of a test.
 func TestMain(m *testing.M) {
 	switch os.Getenv("LOCAL_TEST_CHILD") {
 	case "posix":
@@ -117,7 +117,7 @@ func TestLocksAndOpenTofuExcludeEachOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 3 { // each new snapshot is locked, and reading keeps the lock
+	for i := range 3 { // each new snapshot is locked, and reading doesn't release the lock
 		cmd, out, in := child(t, "posix", "terraform.tfstate")
 		if line, _ := out.ReadString('\n'); !strings.Contains(line, "resource temporarily unavailable") &&
 			!strings.Contains(line, "permission denied") {
@@ -139,8 +139,8 @@ func TestLocksAndOpenTofuExcludeEachOther(t *testing.T) {
 	}
 }
 
-// TestKilledWriter checks that killing a writer at any time leaves a complete snapshot, the last
-// reported one or a later one, and no lock.
+// TestKilledWriter checks that killing a writer at any time leaves no lock and a complete snapshot:
+// the last one that it reported or a later one.
 func TestKilledWriter(t *testing.T) {
 	runs := 25
 	if testing.Short() {
@@ -234,8 +234,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestMountedFile checks a single file mounted into a container, which can't be replaced by
-// renaming.
+// TestMountedFile checks writing a file that is mounted into a container on its own, and so can't
+// be replaced by renaming.
 func TestMountedFile(t *testing.T) {
 	dir := t.TempDir()
 	source, target := filepath.Join(dir, "outside"), filepath.Join(dir, "state")
@@ -265,7 +265,7 @@ func TestMountedFile(t *testing.T) {
 	}
 }
 
-// TestUnwritableFolder checks a writable file in a directory that isn't.
+// TestUnwritableFolder checks writing a writable file in a directory that isn't writable.
 func TestUnwritableFolder(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("for root every folder is writable")

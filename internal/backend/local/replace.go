@@ -13,12 +13,12 @@ import (
 const temporarySuffix = ".tmp"
 
 // replace writes data to the file at path, completely or not at all. If lock is set and the system
-// can keep locks on a renamed file, it returns the new file open and locked. If only the file
-// itself can be written, a crash leaves the start of the new snapshot; the journal is kept until
-// all of it is written, so no change is lost.
+// can keep locks on a renamed file, it returns the new file open and locked. If the directory isn't
+// writable, the file is overwritten in place, and a crash leaves a part of the new snapshot. The
+// journal is kept until all of it is written, so no change is lost.
 //
-// The file keeps its mode and owner. If it is a copy of the file that original describes, it
-// becomes readable only for those who can read that file. Otherwise original is nil.
+// The file keeps its mode and owner. If it is a copy of another file, original describes that file,
+// and only users who can read that file can read the copy. Otherwise original is nil.
 func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.File, error) {
 	target, err := atomicfile.Resolve(path)
 	if err != nil {
@@ -31,7 +31,7 @@ func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.Fil
 	case err == nil && before.IsDir():
 		return nil, fmt.Errorf("%s is a directory", path)
 	case err == nil && !before.Mode().IsRegular():
-		return nil, atomicfile.Overwrite(target, data) // a device or a pipe can only be written to
+		return nil, atomicfile.Overwrite(target, data) // devices and pipes can only be written to, not replaced
 	}
 	look := looks(before, original)
 	f, err := createTemporary(target, look.initial())
@@ -66,8 +66,8 @@ func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.Fil
 	return f, nil
 }
 
-// appearance holds the mode of a file, and the file to copy the owner from. If that is nil, both
-// are those of any new file.
+// appearance holds the mode of a file, and the file to copy the owner from. If owner is nil, the
+// file gets the mode and owner of any new file.
 type appearance struct {
 	mode  fs.FileMode
 	owner fs.FileInfo
@@ -166,11 +166,12 @@ func probeOpen(path string) error {
 	return f.Close()
 }
 
-// folders are directories created for a file that may turn out not to be needed, outermost last.
+// folders are directories that were created for a file, outermost last. The file may turn out not
+// to be needed.
 type folders []string
 
-// createIn creates a directory and calls create for a file in it. It does so again if the directory
-// is removed in between: others remove the directories that they created and didn't need.
+// createIn creates a directory and calls create for a file in it. It tries again if another process
+// removes the directory in between, because that process had created it and no longer needs it.
 func createIn(dir string, create func() error) (folders, error) {
 	for try := 0; ; try++ {
 		var made folders
@@ -187,7 +188,8 @@ func createIn(dir string, create func() error) (folders, error) {
 	}
 }
 
-// maxTries is much larger than the number of times in a row that a directory is removed.
+// maxTries is much larger than the number of times that a directory is likely to be removed in a
+// row.
 const maxTries = 1000
 
 // remove removes the directories that are still empty.

@@ -3,8 +3,7 @@
 //
 // Locks are PostgreSQL advisory locks. They belong to the database session, so a process that dies
 // leaves none. A workspace is locked by a hash of its name and, once it has a row, also by that
-// row's ID, which is the lock OpenTofu uses. The application name of the session identifies the
-// holder of a lock.
+// row's ID, as in OpenTofu. The application name of the session identifies the holder of a lock.
 //
 // Invariants: a store uses one session; if the session is lost, its lock is taken again before
 // anything is written, and nothing is written if another session was faster; a canceled context

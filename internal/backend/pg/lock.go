@@ -15,11 +15,11 @@ import (
 	"tofu/internal/backend"
 )
 
-// held is a lock of a workspace held by this store.
+// held is a lock on a workspace, held by this store.
 type held struct {
 	id   string
 	name string  // the session's application name
-	keys []int64 // of the advisory locks
+	keys []int64 // keys of the advisory locks
 }
 
 func tryLock(ctx context.Context, conn *pgconn.PgConn, key int64) (bool, error) {
@@ -29,7 +29,7 @@ func tryLock(ctx context.Context, conn *pgconn.PgConn, key int64) (bool, error) 
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-// add also takes the lock of the workspace's row, if it isn't held yet.
+// add also takes the lock of the workspace's row, unless the row is already locked.
 func (h *held) add(ctx context.Context, conn *pgconn.PgConn, key int64) error {
 	if slices.Contains(h.keys, key) {
 		return nil
@@ -73,7 +73,7 @@ func (s *Store) nameKey(workspace string) int64 {
 func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInfo) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h := s.locks[s.row(workspace)]; h != nil { // the session itself would get the lock again
+	if h := s.locks[s.row(workspace)]; h != nil { // the database would grant the lock to the same session again
 		return "", &backend.LockedError{Info: &backend.LockInfo{ID: h.id, Who: h.name}}
 	}
 	conn, err := s.session(ctx)
@@ -88,8 +88,8 @@ func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInf
 	return info.ID, nil
 }
 
-// acquire takes the locks of a workspace: first of its name, so that no other session creates its
-// row in the meantime, then of the row, if there is one.
+// acquire takes the locks of a workspace. The first is the lock of its name, so that no other
+// session creates its row in the meantime. The second is the lock of the row, if there is one.
 func (s *Store) acquire(ctx context.Context, conn *pgconn.PgConn, workspace string, h *held) error {
 	if err := h.acquire(ctx, conn, s.nameKey(workspace)); err != nil {
 		return err
@@ -122,8 +122,8 @@ func (h *held) acquire(ctx context.Context, conn *pgconn.PgConn, key int64) erro
 	return nil
 }
 
-// setName sets the application name of the session, which identifies us to other sessions. The
-// server limits its length in bytes and accepts only whole characters.
+// setName sets the application name of the session, which identifies this process to other
+// sessions. The server limits its length in bytes and accepts only whole characters.
 func setName(ctx context.Context, conn *pgconn.PgConn, name string) error {
 	const longest = 63
 	_, err := query(ctx, conn, "SELECT set_config('application_name', $1, false)",

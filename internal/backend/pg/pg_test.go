@@ -27,7 +27,7 @@ import (
 const ws = backend.DefaultWorkspace
 
 // connStr is the connection string of the test server. The tests break its sessions, so they start
-// their own. noServer is the reason if there is none.
+// their own server. noServer says why there is none.
 var connStr, noServer = "", ""
 
 func TestMain(m *testing.M) {
@@ -156,7 +156,7 @@ func TestBrokenSession(t *testing.T) {
 	}
 }
 
-// TestLockAsOpenTofu checks that a workspace is also locked by its row's ID, as in OpenTofu.
+// TestLockAsOpenTofu checks that a workspace is also locked by its row's ID, as OpenTofu does.
 func TestLockAsOpenTofu(t *testing.T) {
 	c := config(t)
 	s := open(t, c)
@@ -192,8 +192,8 @@ func TestLockAsOpenTofu(t *testing.T) {
 	}
 }
 
-// TestLockHolds checks that a workspace is locked by name and by row, whenever the row is created,
-// and that unlocking releases both.
+// TestLockHolds checks that a workspace is locked by name and by row, regardless of when the row is
+// created, and that unlocking releases both locks.
 func TestLockHolds(t *testing.T) {
 	const held = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND " +
 		"application_name LIKE 'tofu 0f9c42b1%'"
@@ -262,7 +262,7 @@ func TestCancelKeepsTheSession(t *testing.T) {
 	if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "b"}); !errors.As(err, &locked) {
 		t.Errorf("canceled writes cost the lock: %v", err)
 	}
-	// Using a here keeps its session from being garbage collected before b has tried.
+	// The use of a keeps its session from being garbage collected before b has tried.
 	if err := a.Unlock(t.Context(), ws, id); err != nil {
 		t.Error(err)
 	}

@@ -54,7 +54,7 @@ func queryNumber(ctx context.Context, conn *pgconn.PgConn, statement string, arg
 	return strconv.ParseInt(string(found[0]), 10, 64)
 }
 
-// quoted returns the SQL of a name, whose parts follow one another.
+// quoted returns the parts of a qualified name as a quoted SQL identifier.
 func quoted(parts ...string) string {
 	for i, part := range parts {
 		parts[i] = `"` + strings.ReplaceAll(strings.ReplaceAll(part, "\x00", ""), `"`, `""`) + `"`
@@ -62,8 +62,8 @@ func quoted(parts ...string) string {
 	return strings.Join(parts, ".")
 }
 
-// inTransaction runs f in a transaction and commits it if f succeeds. Only statements of f are
-// canceled with ctx: the client closes a session if beginning or ending a transaction is
+// inTransaction runs f in a transaction and commits it if f succeeds. Canceling ctx cancels only
+// the statements of f: the client closes a session if beginning or ending a transaction is
 // canceled, and the lock would be lost.
 func inTransaction(ctx context.Context, conn *pgconn.PgConn, f func() error) error {
 	if err := control(ctx, conn, "BEGIN"); err != nil {

@@ -133,8 +133,8 @@ func TestBusyWorkspace(t *testing.T) {
 	}
 }
 
-// firstVersion has a state as the first version of the schema stored it: an object, which replaced
-// another version, a deposed one, a resource in a module, and an output.
+// firstVersion has a state as the first version of the schema stored it: an object with an earlier
+// version, a deposed object, a resource in a module, and an output.
 const firstVersion = `
 INSERT INTO workspace (name, lineage, serial, revision, fence, program) VALUES ('default', 'old', 2, 2, 2, '1.0.0');
 INSERT INTO run (id, workspace, operation, who, process, program, fence, lease, ended, outcome) VALUES

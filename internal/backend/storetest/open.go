@@ -15,7 +15,7 @@ import (
 // Args are the arguments of a backend block.
 type Args = map[string]cty.Value
 
-// With returns arguments with others added or replaced.
+// With returns args with the arguments in more added or replaced.
 func With(args Args, more ...Args) Args {
 	out := Args{}
 	for _, part := range append([]Args{args}, more...) {
@@ -26,8 +26,8 @@ func With(args Args, more ...Args) Args {
 	return out
 }
 
-// Open opens the store of a backend with these arguments and an empty environment. The functions
-// change the decoded configuration before.
+// Open opens the store of a backend with these arguments and an empty environment. The change
+// functions may change the decoded configuration first.
 func Open(t *testing.T, d *backend.Driver, args Args, change ...func(config any)) (backend.Store, error) {
 	t.Helper()
 	config := d.Config()
@@ -49,7 +49,7 @@ func MustOpen(t *testing.T, d *backend.Driver, args Args, change ...func(config 
 	return store
 }
 
-// Check ends a test because of an error.
+// Check fails the test at once if err isn't nil.
 func Check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -57,7 +57,7 @@ func Check(t *testing.T, err error) {
 	}
 }
 
-// WantHolder reports it as a failure if err doesn't say that who holds the lock.
+// WantHolder fails the test if err doesn't say that who holds the lock.
 func WantHolder(t *testing.T, err error, who string) {
 	t.Helper()
 	var locked *backend.LockedError
@@ -66,7 +66,7 @@ func WantHolder(t *testing.T, err error, who string) {
 	}
 }
 
-// WantError reports an error without that text, and none, as a failure.
+// WantError fails the test unless err contains the text.
 func WantError(t *testing.T, err error, text string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {

@@ -14,7 +14,8 @@ import (
 	"tofu/internal/backend"
 )
 
-// Run runs the suite. open returns two stores over the same, empty storage, as for two processes.
+// Run runs the suite. open returns two stores over the same, empty storage, as two processes would
+// have.
 func Run(t *testing.T, open func(t *testing.T) (a, b backend.Store)) {
 	for _, test := range []struct {
 		name string
@@ -241,7 +242,7 @@ func swap(t *testing.T, a, b backend.Store) {
 		t.Skip("the store has no conditional write")
 	}
 	sb := b.(backend.Swapper)
-	versions := map[string]string{} // by snapshot
+	versions := map[string]string{} // versions by snapshot
 	step := func(s backend.Swapper, old, data string, want error) {
 		t.Helper()
 		version, err := s.Swap(t.Context(), ws, versions[old], []byte(data))
@@ -295,7 +296,7 @@ func probe(t *testing.T, a, b backend.Store) {
 	}
 }
 
-// canceled checks that a call with a canceled context fails or works, but leaves no partial
+// canceled checks that a call with a canceled context fails or succeeds, but leaves no partial
 // write.
 func canceled(t *testing.T, a, b backend.Store) {
 	put(t, a, ws, "before")

@@ -1,9 +1,9 @@
-// Package consultest serves Consul's HTTP interface of the key-value store, of transactions and of
-// sessions, in memory, as far as its documentation describes what a client of these can observe:
-// indexes, check-and-set, acquire and release, lock delays, blocking queries, expiry of sessions
-// and the limits of sizes. It is for tests only.
+// Package consultest serves Consul's HTTP interface for the key-value store, for transactions and
+// for sessions, in memory. It covers what a client can observe according to Consul's documentation:
+// indexes, check-and-set, acquire and release, lock delays, blocking queries, expiry of sessions,
+// and size limits. It is for tests only.
 //
-// Invariants: each change has an index of its own, greater than all before; a key that is held by a
-// session is released when that session ends, and can't be acquired before the lock delay is
-// over.
+// Invariants: each change has its own index, which is greater than all earlier ones. A key that is
+// held by a session is released when that session ends, and can't be acquired before the lock delay
+// is over.
 package consultest

@@ -140,7 +140,7 @@ const (
 	errMissing        = operationError("key doesn't exist")
 )
 
-// execute carries out one operation and returns the entry that it returns, if any. s.mu must be
+// execute carries out one operation and returns the operation's result entry, if any. s.mu must be
 // held.
 func (s *Server) execute(op operation) (*Entry, error) {
 	e := s.entries[op.Key]
@@ -189,7 +189,7 @@ func (s *Server) execute(op operation) (*Entry, error) {
 	return s.change(op, e), nil
 }
 
-// change carries out an operation that was found possible. s.mu must be held.
+// change carries out an operation that has been found to be possible. s.mu must be held.
 func (s *Server) change(op operation, e *Entry) *Entry {
 	switch op.Verb {
 	case "delete", "delete-cas":

@@ -39,7 +39,7 @@ type Server struct {
 	index    uint64
 	entries  map[string]*Entry
 	sessions map[string]*session
-	delays   map[string]time.Time // by key: the time until which it can't be acquired
+	delays   map[string]time.Time // the time until which a key can't be acquired, by key
 	changed  chan struct{}        // closed at each change
 	requests []string
 }
@@ -66,7 +66,7 @@ func Start() *Server {
 
 // Close stops the server.
 func (s *Server) Close() {
-	s.http.CloseClientConnections() // blocking queries
+	s.http.CloseClientConnections() // ends blocking queries
 	s.http.Close()
 }
 
@@ -193,8 +193,8 @@ func (s *Server) next() uint64 {
 	return s.index
 }
 
-// block waits for a change after the index that a blocking query names, until current exceeds it.
-// s.mu must be held.
+// block waits until current exceeds the index that a blocking query names, or until the query's
+// wait is over. s.mu must be held.
 func (s *Server) block(w http.ResponseWriter, r *http.Request, current func() uint64) {
 	after, _ := strconv.ParseUint(r.URL.Query().Get("index"), 10, 64)
 	wait, err := time.ParseDuration(r.URL.Query().Get("wait"))
