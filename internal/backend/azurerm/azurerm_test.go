@@ -32,7 +32,7 @@ import (
 const ws = backend.DefaultWorkspace
 
 var (
-	account *url.URL // of the emulator; nil if there is none
+	account *url.URL // URL of the emulator's storage account; nil if there is none
 	azure   *azuretest.Server
 )
 
@@ -95,7 +95,7 @@ func open(t *testing.T, s settings) *azurerm.Store {
 
 var containers atomic.Int32
 
-// newContainer makes a container and returns the settings of a backend in it.
+// newContainer creates a container and returns the settings of a backend in it.
 func newContainer(t *testing.T) settings {
 	t.Helper()
 	needService(t)
@@ -175,7 +175,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestLockInformation checks the form of a lock in the store, and that metadata of others is kept.
+// TestLockInformation checks the form of a lock in the store, and that other metadata is kept.
 func TestLockInformation(t *testing.T) {
 	a, id := open(t, newContainer(t)), uuid.NewString()
 	swap(t, a, "", "1")
@@ -214,7 +214,7 @@ func TestLockInformation(t *testing.T) {
 }
 
 // TestLostLock checks that nothing is written after the lease was lost, even if the state is the
-// same, and that a lock of the next process stays.
+// same, and that the lock of the next process is kept.
 func TestLostLock(t *testing.T) {
 	s := newContainer(t)
 	for _, again := range []bool{false, true} {
@@ -282,8 +282,8 @@ func TestUnknownHolder(t *testing.T) {
 	}
 }
 
-// TestOthersLock checks that a state locked by another process is not written with -lock=false, and
-// that locking and unlocking by another process is not taken for a change.
+// TestOthersLock checks that -lock=false doesn't write a state that another process has locked, and
+// that locking and unlocking by another process is not mistaken for a change.
 func TestOthersLock(t *testing.T) {
 	s := newContainer(t)
 	a, b, id := open(t, s), open(t, s), uuid.NewString()
@@ -305,7 +305,7 @@ func TestOthersLock(t *testing.T) {
 	swap(t, b, version, "2")
 }
 
-// TestLostResponses checks that operations whose responses are lost are recognized.
+// TestLostResponses checks that operations whose responses are lost are recognized as done.
 func TestLostResponses(t *testing.T) {
 	s := newContainer(t)
 	a, id := open(t, s), uuid.NewString()
@@ -340,7 +340,7 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// discard is a response that is not sent.
+// discard is a response writer that discards the response.
 type discard struct{}
 
 func (discard) Header() http.Header            { return http.Header{} }

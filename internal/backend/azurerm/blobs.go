@@ -31,14 +31,14 @@ type blobs struct {
 	known map[string]*blob // by name
 }
 
-// blob is what is known about a blob.
+// blob holds what is known about a blob.
 type blob struct {
-	etag     string // "" if there is none
+	etag     string // "" if there is no blob
 	sum      string // checksum of the content; "" if it is empty
 	leased   bool
 	metadata map[string]string // without the lock information
 	lock     string            // the lock information as it is stored
-	leaseID  string            // of the lease that this process holds
+	leaseID  string            // ID of the lease that this process holds; "" if it holds none
 	snapshot bool              // this process has taken a snapshot
 }
 
@@ -110,7 +110,7 @@ func (b *blobs) Get(ctx context.Context, name string) ([]byte, string, error) {
 		known.describe(resp.Header)
 		known.sum = sum
 	})
-	if sum == "" { // left by a lock
+	if sum == "" { // an empty blob that was created for a lock
 		return nil, "", objects.ErrNotFound
 	}
 	return resp.Body, sum, nil
@@ -166,7 +166,7 @@ func (b *blobs) Put(ctx context.Context, name string, data []byte, c objects.Con
 				return version, err
 			}
 		}
-		// Something else has changed the blob, or what is known is from an older version. Its
+		// The blob was changed in another way, or what is known is from an older version. Its
 		// content may still be the expected one.
 		var err error
 		if known, err = b.head(ctx, name); err != nil {
@@ -175,8 +175,8 @@ func (b *blobs) Put(ctx context.Context, name string, data []byte, c objects.Con
 	}
 }
 
-// write replaces a blob if it still has the known version, or whatever its version if there is no
-// condition.
+// write replaces a blob if it still has the known version. Without a condition, the version doesn't
+// matter.
 func (b *blobs) write(
 	ctx context.Context, name string, data []byte, known *blob, c objects.Condition,
 ) (string, error) {
@@ -216,14 +216,14 @@ func (b *blobs) write(
 	return "", b.failure(resp)
 }
 
-// leaseLost holds the codes of errors which mean that this process no longer holds the lease.
+// leaseLost holds the error codes that mean that this process no longer holds the lease.
 var leaseLost = map[string]bool{
 	"LeaseLost": true, "LeaseIdMismatchWithBlobOperation": true, "LeaseNotPresentWithBlobOperation": true,
 	"LeaseIdMismatchWithLeaseOperation": true, "LeaseNotPresentWithLeaseOperation": true,
 }
 
-// addMetadata adds all metadata of the blob to a request that replaces them, with this lock
-// information.
+// addMetadata adds the known metadata of the blob and the given lock information to a request that
+// replaces all metadata.
 func (b *blob) addMetadata(header http.Header, lock string) {
 	for name, value := range b.metadata {
 		header[name] = []string{value}
@@ -319,7 +319,7 @@ type request struct {
 	limit     int64
 }
 
-// call sends a request and returns the response, whatever its status.
+// call sends a request and returns the response, regardless of its status.
 func (b *blobs) call(ctx context.Context, r request) (*restapi.Response, error) {
 	u, err := b.login.containerURL(ctx)
 	if err != nil {

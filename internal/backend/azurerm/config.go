@@ -96,7 +96,7 @@ func (c *Config) Check() error {
 	return c.Config.Check()
 }
 
-// encrypt adds the headers for the encryption by the service.
+// encrypt adds the headers for encryption by the service.
 func (c *Config) encrypt(header http.Header, writes bool) {
 	if c.CustomerKey != "" {
 		header.Set("X-Ms-Encryption-Key", c.CustomerKey)

@@ -44,7 +44,7 @@ var advice = map[string]string{
 const refusedCredentials = "the storage account %[1]s doesn't accept the credentials. Check that the access key, " +
 	"shared access signature or token belongs to it and hasn't expired"
 
-// maxSkew is how far the clock of a client may be off.
+// maxSkew is how far a client's clock may differ from the service's.
 const maxSkew = 15 * time.Minute
 
 // failure returns an error that explains a response.

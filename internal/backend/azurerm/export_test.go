@@ -7,7 +7,7 @@ import (
 	"net/url"
 )
 
-// CreateContainer makes the container of a store.
+// CreateContainer creates the container of a store.
 func CreateContainer(ctx context.Context, s *Store) error {
 	resp, err := s.blobs.call(ctx, request{method: http.MethodPut, query: url.Values{"restype": {"container"}}})
 	if err == nil && resp.Status != http.StatusCreated {

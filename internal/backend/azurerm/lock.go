@@ -16,7 +16,7 @@ import (
 	"tofu/internal/backend/objects"
 )
 
-// Lock implements backend.Locker. The ID of a lock is that of its lease, a UUID.
+// Lock implements backend.Locker. The ID of a lock is the ID of its lease, a UUID.
 func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInfo) (string, error) {
 	ctx, cancel := s.blobs.timeout(ctx)
 	defer cancel()
@@ -62,7 +62,7 @@ func (b *blobs) acquire(ctx context.Context, name, id string) error {
 	}
 }
 
-// create makes an empty blob, unless another process has created it meanwhile.
+// create creates an empty blob, unless another process has done so in the meantime.
 func (b *blobs) create(ctx context.Context, name string) error {
 	_, err := b.write(ctx, name, []byte{}, new(blob), objects.Condition{Absent: true})
 	if errors.Is(err, objects.ErrPrecondition) {
@@ -127,15 +127,15 @@ type refusal struct {
 
 func (r *refusal) Unwrap() error { return r.error }
 
-// isCode reports whether an error is a response with that code.
+// isCode reports whether an error is a response with the given code.
 func isCode(err error, code string) bool {
 	var r *refusal
 	return errors.As(err, &r) && r.code == code
 }
 
 // holder returns the information about the holder of the lease. If the holder was killed before it
-// wrote that, the ID is made from the ETag: Unlock then breaks the lease if the blob is still the
-// same.
+// wrote that information, the ID is derived from the ETag. Unlock then breaks the lease only if the
+// blob hasn't changed.
 func (b *blob) holder() *backend.LockInfo {
 	info := new(backend.LockInfo)
 	text, err := base64.StdEncoding.DecodeString(b.lock)
@@ -152,7 +152,7 @@ func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
 	defer cancel()
 	name := s.blobs.config.blobName(workspace)
 	known := s.blobs.blob(name)
-	if known.leaseID != id { // the lock of another process
+	if known.leaseID != id { // the lock belongs to another process
 		var err error
 		if known, err = s.blobs.head(ctx, name); err != nil {
 			return fmt.Errorf("unlocking the state: %w", err)
@@ -188,7 +188,7 @@ func (b *blobs) release(ctx context.Context, name string, known *blob, id string
 	if err == nil || isCode(err, "BlobNotFound") {
 		return nil
 	}
-	// The lease may be gone: a response was lost, or another process has removed it.
+	// The lease may be gone, because a response was lost or another process has removed it.
 	present, headErr := b.head(ctx, name)
 	switch {
 	case headErr != nil:

@@ -22,7 +22,8 @@ import (
 	"tofu/internal/restapi"
 )
 
-// login authenticates requests about blobs. It looks up what it needs when the first one is sent.
+// login authenticates requests about blobs. It looks up what it needs when the first request is
+// sent.
 type login struct {
 	config *Config
 	http   *httpclient.Client
@@ -83,8 +84,8 @@ func (l *login) sign(ctx context.Context, req *http.Request, body []byte) error 
 	return nil
 }
 
-// stringToSign returns the text that the signature with an access key covers, as the protocol's
-// documentation of "Authorize with Shared Key" defines it.
+// stringToSign returns the text that the signature with an access key covers, as defined in the
+// protocol's documentation under "Authorize with Shared Key".
 func stringToSign(req *http.Request, account string, length int) string {
 	size := ""
 	if length > 0 {
@@ -117,8 +118,8 @@ func canonical(values map[string][]string) []string {
 	return lines
 }
 
-// accessKey returns the access key in the configuration, or else one that Azure Resource Manager
-// knows.
+// accessKey returns the access key in the configuration, or else an access key that it requests
+// from Azure Resource Manager.
 func (l *login) accessKey(ctx context.Context) ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

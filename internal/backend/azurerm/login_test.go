@@ -24,7 +24,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// certificate returns a PKCS#12 file of the service principal.
+// certificate returns a PKCS#12 file for the service principal.
 func certificate(t *testing.T, password string) []byte {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -58,8 +58,8 @@ func write(t *testing.T, name string, data []byte) string {
 	return path
 }
 
-// TestMethods checks that each way to authenticate gives access to the blobs, with a token and with
-// an access key that it looks up.
+// TestMethods checks that each way to authenticate gives access to the blobs: with a token, and
+// with an access key that is looked up with the token.
 func TestMethods(t *testing.T) {
 	container := newContainer(t)["container_name"].AsString()
 	principal := map[string]string{"ARM_TENANT_ID": azuretest.Tenant, "ARM_CLIENT_ID": azuretest.ClientID,
@@ -100,7 +100,7 @@ func TestMethods(t *testing.T) {
 	} {
 		for _, how := range []string{"use_azuread_auth", "resource_group_name"} {
 			t.Run(name+" "+how, func(t *testing.T) {
-				if name == "AKS" { // this variable is not one of the backend
+				if name == "AKS" { // this variable is not one of the backend's
 					t.Setenv("AZURE_FEDERATED_TOKEN_FILE", token)
 				}
 				s := text("storage_account_name", azuretest.Account, "container_name", container, "key", "k",
@@ -121,7 +121,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// commandLine is the Azure command line for a test.
+// commandLine is a script that stands in for the Azure command line.
 const commandLine = `#!/bin/sh
 case "$*" in
 "account show"*) echo '{"id": "` + azuretest.Subscription + `"}' ;;
@@ -155,7 +155,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestStringToSign compares with an example of the service's documentation.
+// TestStringToSign compares the result with an example in the service's documentation.
 func TestStringToSign(t *testing.T) {
 	u, _ := url.Parse("https://myaccount.blob.core.windows.net/mycontainer?restype=container&comp=metadata&timeout=20")
 	req := &http.Request{Method: http.MethodGet, URL: u, Header: http.Header{
@@ -167,7 +167,7 @@ func TestStringToSign(t *testing.T) {
 	}
 }
 
-// TestSharedAccessSignature checks that the signature is sent, and not shown in errors.
+// TestSharedAccessSignature checks that the signature is sent, but not shown in errors.
 func TestSharedAccessSignature(t *testing.T) {
 	s := newContainer(t)
 	delete(s, "access_key")
@@ -185,7 +185,7 @@ func TestSharedAccessSignature(t *testing.T) {
 	}
 }
 
-// TestErrors checks the errors of wrong settings and of what the service refuses.
+// TestErrors checks the errors for wrong settings and for requests that the service refuses.
 func TestErrors(t *testing.T) {
 	needService(t)
 	good := newContainer(t)
@@ -293,7 +293,8 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// TestReadOnly checks that a reader can read, and that locking says what is missing.
+// TestReadOnly checks that a user who may only read can read the state, and that the error of
+// locking says which permission is missing.
 func TestReadOnly(t *testing.T) {
 	s := newContainer(t)
 	a := open(t, s)

@@ -152,7 +152,7 @@ func (c *Config) explain(err *objects.Refusal) error {
 	return err
 }
 
-// lockSuffix ends the names of locks.
+// lockSuffix is the end of the names of lock objects.
 const lockSuffix = ".tflock"
 
 func (c *Config) layout() objects.Layout {

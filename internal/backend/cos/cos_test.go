@@ -93,8 +93,8 @@ func TestDamaged(t *testing.T) {
 	wantError(t, err, "doesn't have the checksum that was stored with it")
 }
 
-// TestLostResponses checks that a write that was carried out is not an error if its response is
-// lost.
+// TestLostResponses checks that a write whose response is lost is not an error if it was carried
+// out.
 func TestLostResponses(t *testing.T) {
 	s, client := start(t)
 	a := open(t, client, nil)
@@ -123,7 +123,7 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// TestLeftTag checks the error about a tag that a killed process left behind.
+// TestLeftTag checks the error for a tag that a killed process left behind.
 func TestLeftTag(t *testing.T) {
 	s, client := start(t)
 	a := open(t, client, nil)

@@ -22,10 +22,10 @@ import (
 	"tofu/internal/restapi"
 )
 
-// keyPair is an access key. Only temporary ones have a token.
+// keyPair is an access key. Only temporary keys have a token.
 type keyPair struct{ id, secret, token string }
 
-// credentials are the access key of the configuration, or that of the role to assume.
+// credentials provides the access key of the configuration, or of the role to assume.
 type credentials struct {
 	config *Config
 	roles  *service
@@ -71,7 +71,7 @@ func (k *credentials) get(ctx context.Context) (keyPair, error) {
 
 func hexOf(text string) string { return hex.EncodeToString([]byte(text)) }
 
-// signObject signs a request to the storage, as its documentation of signatures says.
+// signObject signs a request to the storage, as described in the storage's documentation.
 func (k *credentials) signObject(ctx context.Context, req *http.Request, _ []byte) error {
 	key, err := k.get(ctx)
 	if err != nil {
@@ -105,7 +105,8 @@ func (k *credentials) signObject(ctx context.Context, req *http.Request, _ []byt
 	return nil
 }
 
-// canonical returns the sorted names of parameters, and the names with their values, both escaped.
+// canonical returns the sorted names of parameters, and the names with their values. Both are
+// escaped.
 func canonical(values map[string]string) (names, text string) {
 	var keys, pairs []string
 	for name, value := range values {
@@ -184,7 +185,7 @@ func (s *service) sign(req *http.Request, key keyPair, host string, body []byte)
 		", Signature="+hexOf(restapi.HMAC(sha256.New, signing, text)))
 }
 
-// tags are the tags of the account. One of them guards the creation of a lock.
+// tags creates and removes tags of the account. A tag guards the creation of a lock.
 type tags struct {
 	keys    *credentials
 	service *service
@@ -205,7 +206,7 @@ func (t *tags) call(ctx context.Context, action, value string) error {
 // object and creates it.
 type guarded struct {
 	*objects.Bucket
-	name string // of the bucket
+	name string // name of the bucket
 	tags *tags
 }
 

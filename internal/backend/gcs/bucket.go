@@ -32,7 +32,7 @@ func (b *bucket) object(name string) *url.URL {
 	return b.url("b/"+url.PathEscape(b.name)+"/o/"+url.PathEscape(name), b.base.Path)
 }
 
-// url returns the URL of an escaped path below a prefix.
+// url returns the URL of an escaped path below a prefix of the service's paths.
 func (b *bucket) url(escaped, prefix string) *url.URL {
 	u := *b.base
 	u.RawPath = prefix + "/" + escaped
@@ -76,7 +76,7 @@ func checkSum(resp *restapi.Response) error {
 	return nil
 }
 
-// checksum returns the CRC-32C of an object as the service writes it.
+// checksum returns the CRC-32C of an object in the service's format.
 func checksum(data []byte) string {
 	sum := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
 	return base64.StdEncoding.EncodeToString([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
@@ -178,7 +178,7 @@ func (b *bucket) List(ctx context.Context, prefix string, found func(string)) er
 	}
 }
 
-// call sends a request and returns the response, whatever its status.
+// call sends a request and returns the response, regardless of its status.
 func (b *bucket) call(
 	ctx context.Context, method string, u *url.URL, header http.Header, body []byte,
 ) (*restapi.Response, error) {

@@ -30,7 +30,7 @@ import (
 const ws = backend.DefaultWorkspace
 
 var (
-	service *url.URL // of the emulator; nil if there is none
+	service *url.URL // URL of the emulator; nil if there is none
 	google  *gcptest.Server
 )
 
@@ -87,7 +87,7 @@ func open(t *testing.T, s settings) store {
 
 var buckets atomic.Int32
 
-// newBucket makes a bucket and returns the settings of a backend in it.
+// newBucket creates a bucket and returns the settings of a backend in it.
 func newBucket(t *testing.T) settings {
 	t.Helper()
 	if service == nil {
@@ -168,7 +168,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestLostResponses checks that operations whose responses are lost are recognized.
+// TestLostResponses checks that operations whose responses are lost are recognized as done.
 func TestLostResponses(t *testing.T) {
 	a := open(t, newBucket(t))
 	lost := 0
@@ -202,14 +202,14 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// discard is a response that is not sent.
+// discard is a response writer that discards the response.
 type discard struct{}
 
 func (discard) Header() http.Header            { return http.Header{} }
 func (discard) Write(data []byte) (int, error) { return len(data), nil }
 func (discard) WriteHeader(int)                {}
 
-// TestStaleWrite checks that the write of another process is not overwritten, even without locks.
+// TestStaleWrite checks that a write by another process is not overwritten, even without locks.
 func TestStaleWrite(t *testing.T) {
 	s := newBucket(t)
 	a, b := open(t, s), open(t, s)
@@ -233,7 +233,7 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestErrors checks the errors of wrong settings and of what the service refuses.
+// TestErrors checks the errors for wrong settings and for requests that the service refuses.
 func TestErrors(t *testing.T) {
 	good := newBucket(t)
 	reply := func(status int, message string) func(http.ResponseWriter, *http.Request) bool {
@@ -301,7 +301,8 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// TestReadOnly checks that a reader can read, and that locking says what is missing.
+// TestReadOnly checks that a user who may only read can read the state, and that the error of
+// locking says which permission is missing.
 func TestReadOnly(t *testing.T) {
 	s := newBucket(t)
 	swap(t, open(t, s), "", "1")

@@ -1,6 +1,7 @@
 // Package costest serves the object storage of Tencent Cloud with the services for tags and for
-// assuming roles, in memory. It checks signatures as the documentation of these services describes.
-// It is for tests only; a proxy of package hosts passes it the requests for the services' hosts.
+// assuming roles, in memory. It checks signatures as described in the documentation of these
+// services. It is for tests only. A proxy of package hosts passes requests for the services' hosts
+// to it.
 //
 // Invariants: a request without a valid signature of a known access key changes nothing; an object
 // is replaced whole; a tag can't be created twice.
@@ -77,7 +78,7 @@ func (s *Server) Tags() int {
 	return len(s.tags)
 }
 
-// SetTag creates a tag, as a process does that is killed before it removes the tag.
+// SetTag creates a tag, like a process that is killed before it removes the tag.
 func (s *Server) SetTag(key, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +126,8 @@ func (s *Server) storage(w http.ResponseWriter, r *http.Request, body []byte) fu
 	return s.bucket.Carry(w, r, strings.TrimPrefix(r.URL.Path, "/"), body)
 }
 
-// checkObjectSignature returns the code of the error of a request to the storage, or "".
+// checkObjectSignature returns the error code for a request to the storage, or "" if its signature
+// is valid.
 func (s *Server) checkObjectSignature(r *http.Request) string {
 	given := make(map[string]string)
 	for part := range strings.SplitSeq(r.Header.Get("Authorization"), "&") {
