@@ -136,8 +136,8 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	return &Store{config: *c, client: &restapi.Client{HTTP: client}, base: base}, nil
 }
 
-// cluster returns the cluster and the credentials: those of the kubeconfig files, or of the pod,
-// with the arguments of the block instead of what they set.
+// cluster returns the cluster and the credentials from the kubeconfig files or the pod. The
+// arguments of the block replace what these set.
 func (c *Config) cluster() (*kubeauth.Cluster, *kubeauth.User, error) {
 	paths, err := c.configPaths()
 	if err != nil {
@@ -163,7 +163,7 @@ func (c *Config) cluster() (*kubeauth.Cluster, *kubeauth.User, error) {
 	return cluster, user, nil
 }
 
-// replaceCluster sets what the arguments say about the cluster.
+// replaceCluster applies the arguments that describe the cluster.
 func (c *Config) replaceCluster(cluster *kubeauth.Cluster) {
 	switch {
 	case c.Host != "" && !strings.Contains(c.Host, "://"):
@@ -177,8 +177,8 @@ func (c *Config) replaceCluster(cluster *kubeauth.Cluster) {
 	cluster.Insecure = cluster.Insecure || c.Insecure
 }
 
-// replaceUser sets the credentials in the arguments, instead of those of the same kind that the
-// user has.
+// replaceUser applies the credentials in the arguments. They replace the user's credentials of the
+// same kind.
 func (c *Config) replaceUser(user *kubeauth.User) {
 	if c.Token != "" || c.Username != "" || c.Exec != nil {
 		user.Token, user.TokenFile, user.Exec = kubeauth.Text(c.Token), "", c.plugin()
@@ -227,8 +227,8 @@ func (c *Config) configPaths() ([]string, error) {
 	return out, nil
 }
 
-// Identity implements backend.Identifier. A cluster that can't be found out is identified by the
-// settings that choose it.
+// Identity implements backend.Identifier. If the cluster can't be determined, the settings that
+// select it identify it.
 func (c *Config) Identity(workspace, _ string) ([]string, error) {
 	server := strings.Join(append([]string{c.Host, c.ConfigPath, c.Context, c.ContextCluster}, c.ConfigPaths...), " ")
 	if cluster, _, err := c.cluster(); err == nil {

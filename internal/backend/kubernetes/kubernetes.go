@@ -83,7 +83,7 @@ func (s *Store) secret(ctx context.Context, workspace string) (*object, error) {
 	return secret, err
 }
 
-// unzip returns the state in a secret: an empty one if the secret has no data.
+// unzip returns the state in a secret. A secret without data has an empty state.
 func unzip(data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return []byte{}, nil
@@ -166,8 +166,8 @@ func (s *Store) Swap(ctx context.Context, workspace, version string, data []byte
 	return "", fmt.Errorf("writing the state: %w", err)
 }
 
-// written returns the version of a secret that has the data, as after a write whose response was
-// lost. If it has other data, the error is backend.ErrChanged.
+// written returns the version of a secret that already has the data, as after a write whose
+// response was lost. If the secret has other data, the error is backend.ErrChanged.
 func (s *Store) written(ctx context.Context, workspace, old string, packed []byte) (string, error) {
 	secret, err := s.secret(ctx, workspace)
 	switch {

@@ -38,7 +38,7 @@ type settings = storetest.Args
 
 var arguments = settings{"secret_suffix": text("state")}
 
-// direct returns settings that name the server itself.
+// direct returns settings with the address of the server and the credentials for it.
 func direct(s *kubetest.Server) settings {
 	return settings{"host": text(s.URL), "cluster_ca_certificate": text(s.CA), "token": text("s3cret")}
 }
@@ -55,8 +55,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// The suite, the maximum size and a lock that is removed by force, against a real API server, if
-// there is one.
+// TestRealServer checks the suite, the maximum size and the forced removal of a lock against a real
+// API server, if there is one.
 func TestRealServer(t *testing.T) {
 	path := os.Getenv("TEST_KUBERNETES_CONFIG")
 	if path == "" {
@@ -92,8 +92,8 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-// kubeconfig returns the path of a kubeconfig file with a context for the server, which isn't the
-// current one, and the given user.
+// kubeconfig returns the path of a kubeconfig file with the given user and a context for the
+// server, which isn't the current context.
 func kubeconfig(t *testing.T, s *kubetest.Server, user string) string {
 	return write(t, "config", fmt.Sprintf(`
 apiVersion: v1
@@ -262,8 +262,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestLostResponses checks that a write that was carried out is not an error if its response is
-// lost.
+// TestLostResponses checks that a write whose response is lost is not an error if it was carried
+// out.
 func TestLostResponses(t *testing.T) {
 	s := start(t)
 	a := open(t, direct(s))
@@ -276,7 +276,7 @@ func TestLostResponses(t *testing.T) {
 		}
 	}
 	locker := a.(backend.Locker)
-	for _, method := range []string{http.MethodPost, http.MethodPut} { // the lease is new, then it exists
+	for _, method := range []string{http.MethodPost, http.MethodPut} { // POST creates the lease, PUT updates it
 		lose(method)
 		id, err := locker.Lock(t.Context(), ws, backend.LockInfo{ID: "of " + method})
 		check(t, err)
@@ -306,7 +306,8 @@ func TestForceUnlock(t *testing.T) {
 	wantError(t, unlock("first"), "the state isn't locked")
 }
 
-// TestRequests checks the requests of an apply whose lease exists, and of listing workspaces.
+// TestRequests checks the requests of listing workspaces, and of an apply in a workspace whose
+// lease exists.
 func TestRequests(t *testing.T) {
 	s := start(t)
 	a := open(t, direct(s))
@@ -356,8 +357,7 @@ func TestReadOnly(t *testing.T) {
 	wantError(t, err, `cannot create resource "leases"`)
 }
 
-// TestForeignSecret checks that secrets that aren't states are neither read nor overwritten nor
-// deleted.
+// TestForeignSecret checks that secrets that aren't states are not read, overwritten or deleted.
 func TestForeignSecret(t *testing.T) {
 	s := start(t)
 	a := open(t, direct(s))

@@ -66,8 +66,8 @@ func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInf
 	return info.ID, nil
 }
 
-// lost returns the result of an attempt to lock that conflicted with another one, which may be an
-// earlier attempt of this process whose response was lost.
+// lost returns the result of an attempt to lock that conflicted with another attempt, which may be
+// an earlier one of this process whose response was lost.
 func (s *Store) lost(ctx context.Context, workspace, id string) (string, error) {
 	lease, err := s.lease(ctx, workspace)
 	switch {
@@ -99,7 +99,7 @@ func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
 		lease, err := s.lease(ctx, workspace)
 		switch {
 		case errors.Is(err, errNotFound) || err == nil && lease.holder() == "":
-			if attempt > 0 { // by an attempt whose response was lost
+			if attempt > 0 { // an attempt whose response was lost has removed the lock
 				return nil
 			}
 			return errors.New("the state isn't locked")

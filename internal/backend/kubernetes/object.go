@@ -13,8 +13,8 @@ import (
 	"tofu/internal/restapi"
 )
 
-// maxResponse is the maximum size of a response in bytes. Objects are smaller than 2 MiB, and a
-// list has no data of secrets.
+// maxResponse is the maximum size of a response in bytes. Objects are smaller than 2 MiB, and lists
+// don't include the data of secrets.
 const maxResponse = 16 << 20
 
 // object is a secret or a lease. Its fields are those that this package reads or writes.
@@ -40,7 +40,7 @@ type leaseSpec struct {
 	Holder string `json:"holderIdentity,omitempty"`
 }
 
-// kind is a kind of objects and where the API server keeps them.
+// kind is a kind of objects, and says where the API server keeps them.
 type kind struct {
 	name, apiVersion, path, collection string
 }
@@ -69,7 +69,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.Message }
 
-// conflicts reports whether an error says that an object was changed, or created, meanwhile.
+// conflicts reports whether an error says that an object was changed or created in the meantime.
 func conflicts(err error) bool {
 	var refused *statusError
 	return errors.As(err, &refused) && refused.status == http.StatusConflict
@@ -86,8 +86,8 @@ func (s *Store) newObject(k kind, name, workspace string) *object {
 		Metadata: metadata{Name: name, Namespace: s.config.Namespace, Labels: labels}}
 }
 
-// call sends a request for an object of a kind, or for their collection if name is "", and decodes
-// the response into out.
+// call sends a request for an object of a kind, or for the collection of these objects if name is
+// "", and decodes the response into out.
 func (s *Store) call(ctx context.Context, method string, k kind, name string, in, out any) error {
 	return s.send(ctx, &request{method: method, kind: k, name: name, accept: "application/json", in: in}, out)
 }
@@ -99,12 +99,13 @@ func (s *Store) list(ctx context.Context, k kind, selector string, out any) erro
 		query: "labelSelector=" + url.QueryEscape(selector)}, out)
 }
 
-// request is a request for an object of a kind, or for their collection if name is "".
+// request is a request for an object of a kind, or for the collection of these objects if name is
+// "".
 type request struct {
 	method, name string
 	kind         kind
 	query        string
-	accept       string // the accepted types of content
+	accept       string // accepted content types
 	in           any    // encoded as JSON; nil for no body
 }
 

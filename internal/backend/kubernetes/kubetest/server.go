@@ -77,7 +77,7 @@ func (s *Server) Requests() []string {
 	return slices.Clone(s.requests)
 }
 
-// Objects returns all objects by name, kind first: "Secret/NAME".
+// Objects returns all objects by kind and name, such as "Secret/NAME".
 func (s *Server) Objects() map[string]Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,7 +234,7 @@ var validName = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
 
 var validLabel = regexp.MustCompile(`^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?$`)
 
-// check returns why an object is invalid, or nil.
+// check returns an error response if an object is invalid, or nil.
 func check(o Object, name string) answer {
 	const longestName, longestLabel = 253, 63
 	invalid := func(field, why string) answer {
@@ -319,7 +319,7 @@ func (s *Server) remove(path string, old Object, body []byte) answer {
 	var options struct {
 		Preconditions struct{ UID, ResourceVersion *string }
 	}
-	if len(body) > 0 && body[0] == '{' { // or in the binary form, without conditions
+	if len(body) > 0 && body[0] == '{' { // a body in the binary form has no conditions
 		if err := json.Unmarshal(body, &options); err != nil {
 			return refusal(http.StatusBadRequest, "BadRequest", "%s", err)
 		}
