@@ -14,11 +14,11 @@ import (
 	"tofu/internal/restapi"
 )
 
-// Bucket calls an object store whose protocol is that of S3 with other names and signatures, and
-// which can't compare versions when it writes. It implements Client. A version is compared before a
-// write instead, which only a lock protects; an object is created without that gap.
+// Bucket calls an object store that has the protocol of S3 with other names and signatures, and
+// can't compare versions when it writes. It implements Client. Put compares the version before it
+// writes, so only a lock protects against a write in between. Creating an object has no such gap.
 type Bucket struct {
-	URL  *url.URL // of the bucket
+	URL  *url.URL // URL of the bucket
 	HTTP *restapi.Client
 	// Header has the headers of writes, such as those for encryption.
 	Header http.Header
@@ -31,7 +31,7 @@ type Bucket struct {
 	Explain func(err *Refusal) error
 }
 
-// Refusal is the error document of the storage.
+// Refusal is an error response of the storage.
 type Refusal struct {
 	Status  int `xml:"-"`
 	Code    string

@@ -18,8 +18,8 @@ type Checked struct {
 	table   *Table
 }
 
-// WithDigests returns a store that keeps the digests of states in a table. Messages call the object
-// store by the name of its service.
+// WithDigests returns a store that keeps the digests of states in a table. service is the name of
+// the object store in messages.
 func WithDigests(s *Store, service string, t *Table) *Checked { return &Checked{s, service, t} }
 
 func digest(data []byte) string {
@@ -27,8 +27,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// digestWait is how long to wait for a state and its digest to agree: another process may be
-// between writing one and the other.
+// digestWait holds the waits for a state and its digest to agree. Another process may have written
+// only one of them so far.
 var digestWait = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 
 // Get implements backend.Store.
@@ -105,7 +105,7 @@ func (s *Checked) Swap(ctx context.Context, workspace, version string, data []by
 		switch {
 		case err != nil:
 			return "", err
-		case found != version && bytes.Equal(there, data): // only the digest of an earlier attempt failed
+		case found != version && bytes.Equal(there, data): // an earlier attempt failed only to confirm the digest
 			return found, s.confirm(ctx, workspace, digest(data))
 		case found != version:
 			return "", backend.ErrChanged
@@ -117,8 +117,8 @@ func (s *Checked) Swap(ctx context.Context, workspace, version string, data []by
 	})
 }
 
-// write writes a state between two updates of its digest. present is the digest of the state that
-// is replaced.
+// write updates the digest, writes a state, and updates the digest again. present is the digest of
+// the state that is replaced.
 func (s *Checked) write(
 	ctx context.Context, workspace, present string, data []byte, write func() (string, error),
 ) (string, error) {

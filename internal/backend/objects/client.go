@@ -26,19 +26,19 @@ type Client interface {
 	Get(ctx context.Context, key string) (data []byte, version string, err error)
 	// Put writes an object, completely or not at all, and returns its new version. The error is
 	// ErrPrecondition if the condition doesn't hold. If a response was lost, Put may return that
-	// error, or another, although the object was written.
+	// error, or another one, although the object was written.
 	Put(ctx context.Context, key string, data []byte, c Condition) (version string, err error)
 	// Delete removes an object. It succeeds if there is none. If version isn't "" and the service
 	// can compare versions on deletion, the error is ErrPrecondition for another version.
 	Delete(ctx context.Context, key, version string) error
-	// List calls found with the key of each object with that prefix, in any order.
+	// List calls found with the key of each object with the given prefix, in any order.
 	List(ctx context.Context, prefix string, found func(key string)) error
 }
 
-// A Condition says which object a write may replace. The zero value allows any.
+// A Condition says which object a write may replace. The zero value allows any object.
 type Condition struct {
-	Absent  bool   // only if there is no object
-	Version string // only an object with this version; "" for any
+	Absent  bool   // the write fails if there is an object
+	Version string // the write replaces only an object with this version; "" for any
 }
 
 // A Layout names the objects of workspaces.
@@ -47,18 +47,19 @@ type Layout struct {
 	State func(workspace string) string
 	// Lock returns the key of a workspace's lock.
 	Lock func(workspace string) string
-	// Prefix is the common prefix of the keys of states. The key of the default workspace may lack
-	// it.
+	// Prefix is the common prefix of the keys of states. The key of the default workspace may be
+	// outside of the prefix.
 	Prefix string
-	// Workspace returns the workspace whose state has that key. It reports false for other objects.
+	// Workspace returns the workspace whose state has the given key. It reports false for other
+	// objects.
 	Workspace func(key string) (string, bool)
 	// Path returns the description of a workspace's state in the information about a lock, such as
 	// BUCKET/KEY. If it is nil, the description is the key of the state.
 	Path func(workspace string) string
 }
 
-// InFolder returns the layout PREFIX/KEY for the default workspace and PREFIX/WORKSPACE/KEY for
-// others. It has no locks.
+// InFolder returns a layout with the state PREFIX/KEY for the default workspace and
+// PREFIX/WORKSPACE/KEY for others. It has no locks.
 func InFolder(prefix, key string) Layout {
 	return Layout{Prefix: prefix + "/",
 		State: func(workspace string) string {

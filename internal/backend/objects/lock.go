@@ -15,8 +15,8 @@ type Locked struct {
 	// LockClient writes the lock objects. It differs from the client of the store if lock objects
 	// are written in another way, for instance with other tags.
 	LockClient Client
-	// ID returns the ID of a lock from its information and the version of its object. If it is nil,
-	// the ID is that in the information.
+	// ID returns the ID of a lock from its information and the version of its object. If the
+	// function is nil, the ID is the one in the information.
 	ID func(info *backend.LockInfo, version string) string
 }
 
@@ -44,7 +44,7 @@ func (s *Locked) Lock(ctx context.Context, workspace string, info backend.LockIn
 	return s.id(&info, version), nil
 }
 
-// held returns the error that names the holder of a lock.
+// held returns an error that names the holder of a lock.
 func (s *Locked) held(ctx context.Context, key string) error {
 	info, _, err := s.holder(ctx, key)
 	if errors.Is(err, ErrNotFound) {
@@ -53,7 +53,7 @@ func (s *Locked) held(ctx context.Context, key string) error {
 	return &backend.LockedError{Info: info, Err: err}
 }
 
-// holder reads a lock object. The ID of the result is the one for Unlock.
+// holder reads a lock object. The ID of the result is the one to pass to Unlock.
 func (s *Locked) holder(ctx context.Context, key string) (*backend.LockInfo, string, error) {
 	data, version, err := s.LockClient.Get(ctx, key)
 	if errors.Is(err, ErrNotFound) {

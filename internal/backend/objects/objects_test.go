@@ -23,7 +23,7 @@ type memory struct {
 	mu      sync.Mutex
 	objects map[string]object
 	writes  int
-	lose    error // returned instead of the results of writes and deletions that have happened
+	lose    error // if set, returned instead of the results of writes and deletions, which are still carried out
 }
 
 type object struct {
@@ -98,7 +98,8 @@ func TestStore(t *testing.T) {
 }
 
 // TestLostResponses checks that a write, a lock and an unlock whose responses are lost are
-// recognized, and that another write in between is not taken for one's own.
+// recognized as done, and that another process's write in between is not mistaken for this
+// process's.
 func TestLostResponses(t *testing.T) {
 	for _, lost := range []error{errors.New("connection reset"), objects.ErrPrecondition} {
 		m := &memory{objects: map[string]object{}, lose: lost}

@@ -14,21 +14,21 @@ import (
 // Row holds the columns of a row other than its key, by name.
 type Row map[string]string
 
-// Rows is a table of a database whose key is the column LockID. Its errors name the table.
+// Rows is a database table whose key is the column LockID. Its errors name the table.
 type Rows interface {
-	// Get returns a row, or nil for a missing one. It sees all writes before it.
+	// Get returns a row, or nil if it doesn't exist. It sees all earlier writes.
 	Get(ctx context.Context, key string) (Row, error)
 	// Put replaces a row. The error is ErrPrecondition if the row doesn't meet the condition. If a
 	// response was lost, Put may return that error, or another, although the row was written.
 	Put(ctx context.Context, key string, r Row, c RowCondition) error
-	// Delete removes a row. Removing a missing row succeeds. It has the errors of Put.
+	// Delete removes a row. Removing a missing row succeeds. Delete returns the same errors as Put.
 	Delete(ctx context.Context, key string, c RowCondition) error
 }
 
-// A RowCondition says which row may be replaced or deleted. The zero value allows any.
+// A RowCondition says which row may be replaced or deleted. The zero value allows any row.
 type RowCondition struct {
-	Absent  bool   // only if there is no row
-	Without string // only a row without this column, or none; "" for any
+	Absent  bool   // there must be no row
+	Without string // the row must not have this column, or not exist; "" for any
 	// Any holds values by column, at least one of which must be in the row; nil allows any row.
 	Any Row
 }
@@ -42,8 +42,8 @@ const (
 
 const digestSuffix = "-md5"
 
-// Table keeps locks and the digests of states in rows. The row PATH of a state is its lock, and the
-// row PATH-md5 has its digest. Table implements backend.Locker.
+// Table keeps locks and the digests of states in rows. For the state PATH, the row PATH is the
+// lock, and the row PATH-md5 has the digest. Table implements backend.Locker.
 type Table struct {
 	// What describes the table in messages, such as: the DynamoDB table "x".
 	What string
@@ -55,7 +55,7 @@ type Table struct {
 	known map[string]known // the states as last read or written, by workspace
 }
 
-// known is a version of a state and its digest, "" if the table has none.
+// known is a version of a state and its digest, which is "" if the table has none.
 type known struct{ version, digest string }
 
 // Lock implements backend.Locker.
@@ -81,7 +81,7 @@ func (t *Table) Lock(ctx context.Context, workspace string, info backend.LockInf
 	return "", &backend.LockedError{Info: holder, Err: readErr}
 }
 
-// holder reads the lock of a workspace. The error is ErrUnlocked if it is not locked.
+// holder reads the lock of a workspace. The error is ErrUnlocked if the workspace is not locked.
 func (t *Table) holder(ctx context.Context, workspace string) (text string, info *backend.LockInfo, err error) {
 	found, err := t.Rows.Get(ctx, t.Path(workspace))
 	if err != nil {
@@ -118,8 +118,8 @@ func (t *Table) Unlock(ctx context.Context, workspace, id string) error {
 	return fmt.Errorf("unlocking the state in %s: %w", t.What, err)
 }
 
-// digests are the digests of a state: the current one, and another while the state is being
-// replaced. The current one is "" for a state that was never written with the table.
+// digests are the digests of a state: the current one, and the next one while the state is being
+// replaced. The current digest is "" for a state that was never written with the table.
 type digests struct{ current, next string }
 
 func (d digests) matches(digest string) bool {
@@ -134,8 +134,9 @@ func (t *Table) digests(ctx context.Context, workspace string) (digests, error) 
 	return digests{found[columnDigest], found[columnNext]}, err
 }
 
-// announce adds the digest that the state is about to have. present is that of the state that was
-// read, "" if the table has none. If it has another one now, the error is backend.ErrChanged.
+// announce adds the digest that the state is about to have. present is the digest of the state that
+// was read, or "" if the table has none. If the table now has another digest, the error is
+// backend.ErrChanged.
 func (t *Table) announce(ctx context.Context, workspace, present, next string) error {
 	r, c := Row{columnNext: next}, RowCondition{Without: columnDigest}
 	if present != "" {
@@ -150,7 +151,7 @@ func (t *Table) announce(ctx context.Context, workspace, present, next string) e
 }
 
 // confirm makes the announced digest the only one. It does nothing if another process has announced
-// or confirmed one in the meantime.
+// or confirmed a digest in the meantime.
 func (t *Table) confirm(ctx context.Context, workspace, next string) error {
 	err := t.Rows.Put(ctx, t.digestKey(workspace), Row{columnDigest: next}, RowCondition{Any: Row{columnNext: next}})
 	if errors.Is(err, ErrPrecondition) {
@@ -159,7 +160,7 @@ func (t *Table) confirm(ctx context.Context, workspace, next string) error {
 	return err
 }
 
-// remember records the state in the store.
+// remember records the last known state of a workspace.
 func (t *Table) remember(workspace string, k known) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,7 +170,7 @@ func (t *Table) remember(workspace string, k known) {
 	t.known[workspace] = k
 }
 
-// remembered returns the state as last read or written, if there is one.
+// remembered returns the state that was last read or written, if there is one.
 func (t *Table) remembered(workspace string) (known, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -96,7 +96,7 @@ const (
 	longestSession  = 3600
 )
 
-// role returns the role to assume, nil for none. The arguments outside the block take precedence.
+// role returns the role to assume, or nil. The arguments outside of the block take precedence.
 func (c *Config) role() *Role {
 	r := c.Role
 	if c.RoleARN != "" {
@@ -147,7 +147,7 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// address returns the URL of an endpoint, whose scheme is https if it has none.
+// address returns the URL of an endpoint. The scheme is https if the endpoint has none.
 func address(endpoint string) (*url.URL, error) {
 	if !strings.Contains(endpoint, "://") {
 		endpoint = "https://" + endpoint

@@ -23,7 +23,7 @@ import (
 	"tofu/internal/restapi"
 )
 
-// accessKey is an access key. Only temporary ones have a token.
+// accessKey is an access key. Only temporary keys have a token.
 type accessKey struct{ id, secret, token string }
 
 // temporary is an access key and the time at which it expires.
@@ -32,8 +32,8 @@ type temporary struct {
 	expires time.Time
 }
 
-// credentials are the access key of the configuration, of a profile or of the instance, or that of
-// a role that is assumed with it.
+// credentials provides the access key of the configuration, of a profile or of the instance, or the
+// key of a role that is assumed with that key.
 type credentials struct {
 	config *Config
 	http   *restapi.Client
@@ -59,10 +59,10 @@ func (k *credentials) Close() {
 	k.direct.HTTP.Close()
 }
 
-// A temporary key is replaced this long before it expires.
+// margin is how long before its expiry a temporary key is replaced.
 const margin = 5 * time.Minute
 
-// get returns the access key. It looks it up at the first call, and again before it
+// get returns the access key. It looks up the key at the first call, and again before the key
 // expires.
 func (k *credentials) get(ctx context.Context) (accessKey, error) {
 	k.mu.Lock()
@@ -100,7 +100,7 @@ func (c *Config) hasProfile() bool { return c.Profile != "" || c.File != "" }
 
 func (c *Config) profile() string { return cmp.Or(c.Profile, "default") }
 
-// file returns the path of the file of profiles.
+// file returns the path of the file with the profiles.
 func (c *Config) file() string {
 	path := cmp.Or(c.File, "~/.aliyun/config.json")
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
@@ -172,7 +172,7 @@ func (k *credentials) fromProfile(ctx context.Context) (temporary, error) {
 // metadataHost serves information about an ECS instance.
 const metadataHost = "100.100.100.200"
 
-// ofInstance returns the key that the metadata service has for a role of the instance.
+// ofInstance returns the key that the metadata service provides for a role of the instance.
 func (k *credentials) ofInstance(ctx context.Context, role string) (temporary, error) {
 	failed := func(err error) (temporary, error) {
 		return temporary{},
@@ -203,7 +203,7 @@ func (k *credentials) ofInstance(ctx context.Context, role string) (temporary, e
 	return out.key(), nil
 }
 
-// issued is a temporary key as services return it.
+// issued is a temporary key in the form that services return.
 type issued struct {
 	AccessKeyId, AccessKeySecret, SecurityToken string
 	Expiration                                  time.Time
@@ -213,7 +213,7 @@ func (i *issued) key() temporary {
 	return temporary{accessKey{i.AccessKeyId, i.AccessKeySecret, i.SecurityToken}, i.Expiration}
 }
 
-// assume returns the key of a role.
+// assume returns a temporary key for a role.
 func (k *credentials) assume(ctx context.Context, key accessKey, role *Role) (temporary, error) {
 	endpoint, err := address(cmp.Or(k.config.STSEndpoint, "sts.aliyuncs.com"))
 	if err != nil {
@@ -247,7 +247,7 @@ func (k *credentials) assume(ctx context.Context, key accessKey, role *Role) (te
 	return out.Credentials.key(), nil
 }
 
-// signedQuery returns the query of a call of a service, with its signature.
+// signedQuery returns the query for calling a service, with its signature.
 func signedQuery(params map[string]string, key accessKey) string {
 	all := map[string]string{"AccessKeyId": key.id, "SignatureMethod": "HMAC-SHA1", "SignatureVersion": "1.0",
 		"SignatureNonce": rand.Text(), "Timestamp": time.Now().UTC().Format("2006-01-02T15:04:05Z")}

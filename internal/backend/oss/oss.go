@@ -59,7 +59,8 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	return &lockedStore{objects.WithDigests(store, "OSS", table), table}, nil
 }
 
-// bucketURL returns the URL of the bucket: a host of its own, or below one without subdomains.
+// bucketURL returns the URL of the bucket. The bucket has its own host name, or is a path if the
+// host is an IP address or localhost.
 func (c *Config) bucketURL() (*url.URL, error) {
 	endpoint := c.Endpoint
 	if endpoint == "" {

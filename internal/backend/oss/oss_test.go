@@ -65,7 +65,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// What lies in the bucket and the table is what OpenTofu writes.
+// TestLayout checks that the bucket and the table have the content that OpenTofu writes.
 func TestLayout(t *testing.T) {
 	s, client := start(t)
 	a := open(t, client, locked)
@@ -97,7 +97,7 @@ func TestLayout(t *testing.T) {
 	check(t, a.(backend.Locker).Unlock(t.Context(), "w", id))
 }
 
-// The requests of an apply.
+// TestRequests checks the requests of an apply.
 func TestRequests(t *testing.T) {
 	s, client := start(t)
 	a := open(t, client, locked)
@@ -121,7 +121,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A state that another program wrote without its digest isn't used, nor one that is damaged.
+// TestDamaged checks that a damaged state isn't used, nor one that another program wrote without
+// its digest.
 func TestDamaged(t *testing.T) {
 	s, client := start(t)
 	a, unlocked := open(t, client, locked), open(t, client, nil)
@@ -138,7 +139,8 @@ func TestDamaged(t *testing.T) {
 	wantError(t, err, "doesn't have the checksum that was stored with it")
 }
 
-// A write whose response is lost was carried out, and is not an error.
+// TestLostResponses checks that a write whose response is lost is not an error if it was carried
+// out.
 func TestLostResponses(t *testing.T) {
 	s, client := start(t)
 	a := open(t, client, locked)
@@ -167,7 +169,8 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// A process that is killed while it writes leaves a state that matches one of its digests.
+// TestKilled checks that a process that is killed while it writes leaves a state that matches one
+// of its digests.
 func TestKilled(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		for _, path := range []string{"/PutRow", "/a/b/terraform.tfstate"} {

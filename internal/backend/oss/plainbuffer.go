@@ -21,7 +21,7 @@ const (
 	kindInteger, kindDouble, kindBoolean, kindString, kindBlob = 0, 1, 2, 3, 7
 )
 
-// checksum8 continues the CRC-8 of a cell or a row, with the polynomial 7.
+// checksum8 extends the CRC-8 of a cell or a row, with the polynomial 7.
 func checksum8(crc byte, data ...byte) byte {
 	for _, b := range data {
 		crc ^= b
@@ -43,7 +43,7 @@ func withLength(b []byte, value string) []byte {
 // encodeVariant encodes a text as the value of a filter.
 func encodeVariant(value string) []byte { return withLength([]byte{kindString}, value) }
 
-// appendCell appends a column with a text and returns its checksum, too.
+// appendCell appends a column with a text, and also returns its checksum.
 func appendCell(b []byte, name, value string) ([]byte, byte) {
 	variant := encodeVariant(value)
 	b = withLength(append(b, tagCell, tagName), name)
@@ -77,7 +77,7 @@ func encodeDeletion(keyName, key string) []byte {
 
 var errPlainBuffer = errors.New("the row in the response of Tablestore is invalid")
 
-// plainReader reads a row. After an error all reads return zeros.
+// plainReader reads a row. After an error, all reads return zeros.
 type plainReader struct {
 	data   []byte
 	failed bool

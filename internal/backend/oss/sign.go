@@ -14,15 +14,15 @@ import (
 	"tofu/internal/restapi"
 )
 
-// signer signs requests to the storage: with version 4 of the signatures if the region is known, as
-// OSS demands of new accounts, otherwise with version 1.
+// signer signs requests to the storage. It uses version 4 of the signatures if the region is known,
+// because OSS requires that for new accounts, and version 1 otherwise.
 type signer struct {
 	keys   *credentials
 	region string
 	bucket string
 }
 
-// headerPrefix begins the names of headers that are signed, in lower case.
+// headerPrefix is the prefix of the names of signed headers, in lower case.
 const headerPrefix = "x-oss-"
 
 const unsignedPayload = "UNSIGNED-PAYLOAD"
@@ -51,7 +51,7 @@ func (s *signer) sign(ctx context.Context, req *http.Request, _ []byte) error {
 
 func base64Of(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// signedHeaders returns the lines of the headers whose names in lower case satisfy a condition.
+// signedHeaders returns the lines for the headers whose lowercase names satisfy a condition.
 func signedHeaders(header http.Header, signed func(name string) bool) string {
 	var lines []string
 	for name, values := range header {
@@ -73,7 +73,8 @@ func resource(req *http.Request, bucket string) string {
 	return "/" + bucket + "/" + path
 }
 
-// signature1 returns the signature of version 1. Requests have no parameters that it includes.
+// signature1 returns the signature of version 1. It ignores query parameters, because no request
+// has parameters that the signature must include.
 func signature1(req *http.Request, bucket, secret string) string {
 	h := req.Header
 	text := req.Method + "\n" + h.Get("Content-Md5") + "\n" + h.Get("Content-Type") + "\n" + h.Get("Date") + "\n" +
@@ -82,7 +83,7 @@ func signature1(req *http.Request, bucket, secret string) string {
 	return base64Of(restapi.HMAC(sha1.New, secret, text))
 }
 
-// signature4 returns the signature of version 4 without the payload, which TLS protects.
+// signature4 returns the signature of version 4. It does not cover the payload, which TLS protects.
 func signature4(req *http.Request, bucket, scope, secret string) string {
 	var query []string
 	for name, values := range req.URL.Query() {

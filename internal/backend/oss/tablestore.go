@@ -30,14 +30,14 @@ type tablestore struct {
 // keyColumn is the primary key of the table.
 const keyColumn = "LockID"
 
-// Numbers of the protocol, from the definitions of the service.
+// Numbers of fields and values in the protocol, from the service's definitions:
 const (
-	fieldTable, fieldRow, fieldCondition = 1, 2, 3 // of requests for one row
-	fieldVersions                        = 5       // of a request to read
+	fieldTable, fieldRow, fieldCondition = 1, 2, 3 // fields of requests for one row
+	fieldVersions                        = 5       // field of a request to read
 	fieldResponseRow                     = 2
 
-	fieldExistence, fieldColumns  = 1, 2    // of a condition
-	ignore, mustExist, mustBeNew  = 0, 1, 2 // the existence of a row
+	fieldExistence, fieldColumns  = 1, 2    // fields of a condition
+	ignore, mustExist, mustBeNew  = 0, 1, 2 // values for the existence of a row
 	fieldFilterType, fieldFilter  = 1, 2
 	singleColumn, severalFilters  = 1, 2 // types of filters
 	fieldCombinator, fieldFilters = 1, 2
@@ -55,7 +55,7 @@ func text[T string | []byte](b []byte, field protowire.Number, value T) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), []byte(value))
 }
 
-// tableError is a refusal of the service.
+// tableError is an error response of the service.
 type tableError struct{ code, message string }
 
 func (e *tableError) Error() string { return e.code + ": " + e.message }
@@ -74,8 +74,8 @@ func (t *tablestore) Get(ctx context.Context, key string) (objects.Row, error) {
 	return decodeRow(fields[fieldResponseRow])
 }
 
-// Put implements objects.Rows. A condition that a column is missing allows an absent row too; the
-// service has a condition for each of the two cases.
+// Put implements objects.Rows. The condition that a column is missing must also allow an absent
+// row. The service has separate conditions for the two cases, so Put tries both.
 func (t *tablestore) Put(ctx context.Context, key string, r objects.Row, c objects.RowCondition) error {
 	write := func(condition []byte) error {
 		body := text(text(nil, fieldTable, t.table), fieldRow, encodeRow(keyColumn, key, r))
@@ -100,7 +100,7 @@ func (t *tablestore) Delete(ctx context.Context, key string, c objects.RowCondit
 	return err
 }
 
-// condition encodes a condition, except one on a missing column.
+// condition encodes a condition, unless it requires a column to be missing.
 func condition(c objects.RowCondition) []byte {
 	switch {
 	case c.Absent:
@@ -123,7 +123,8 @@ func condition(c objects.RowCondition) []byte {
 	return text(varint(nil, fieldExistence, mustExist), fieldColumns, one)
 }
 
-// compare encodes the filter that a column has a value. A missing column passes if ifMissing is 0.
+// compare encodes the filter that a column has a value. If ifMissing is 0, a row without the column
+// passes.
 func compare(name, value string, ifMissing uint64) []byte {
 	f := varint(nil, fieldComparator, equal)
 	f = text(f, fieldName, name)
@@ -189,7 +190,7 @@ func parse(message []byte) (map[protowire.Number][]byte, error) {
 	return out, nil
 }
 
-// tableHeader begins the names of headers that are signed, in lower case.
+// tableHeader is the prefix of the names of signed headers, in lower case.
 const tableHeader = "x-ots-"
 
 func (t *tablestore) sign(ctx context.Context, req *http.Request, body []byte) error {

@@ -1,5 +1,5 @@
 // Package buckettest keeps the objects of a bucket in memory and answers requests for them, for
-// servers that replace an object storage with the protocol of S3 but other names. It is for tests
+// test servers of object stores that have the protocol of S3 with other names. It is for tests
 // only; the servers check signatures.
 //
 // Invariants: an object is replaced whole; a page of a list has at most two objects.
@@ -28,7 +28,7 @@ type Bucket struct {
 	Keeps func(name string) bool
 	// OnlyNew is the header of writes that fail if the object exists.
 	OnlyNew string
-	// Complete adds to an object what the service computes; nil for nothing.
+	// Complete adds what the service computes to an object. It may be nil.
 	Complete func(o *Object)
 
 	objects map[string]*Object
@@ -53,8 +53,8 @@ func Refuse(w http.ResponseWriter, status int, code, message string) func() {
 	}
 }
 
-// Carry carries out a request for an object, or for the list of objects if key is "", and returns
-// what answers it.
+// Carry carries out a request for an object, or for the list of objects if key is "". It returns a
+// function that writes the response.
 func (b *Bucket) Carry(w http.ResponseWriter, r *http.Request, key string, body []byte) func() {
 	if key == "" {
 		return b.list(w, r)

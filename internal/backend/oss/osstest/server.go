@@ -1,7 +1,7 @@
 // Package osstest serves Object Storage Service and Tablestore of Alibaba Cloud, with the services
-// for roles and for information about an instance, in memory. It checks signatures as the
-// documentation of these services describes. It is for tests only; package testenv/hosts passes it
-// the requests for the services' hosts.
+// for roles and for information about an instance, in memory. It checks signatures as described in
+// the documentation of these services. It is for tests only. Package testenv/hosts passes requests
+// for the services' hosts to it.
 //
 // Invariants: a request without a valid signature of a known access key changes nothing; a row is
 // written only if its condition holds; a row with a wrong checksum is refused.
@@ -32,7 +32,8 @@ type Server struct {
 	Keys map[string]string
 	// Tokens maps IDs of temporary access keys to their tokens.
 	Tokens map[string]string
-	// Drop reports whether the answer of a request that was carried out is lost. It may be nil.
+	// Drop reports whether the response to a request is lost after the request was carried out. It
+	// may be nil.
 	Drop func(r *http.Request) bool
 
 	mu       sync.Mutex
@@ -71,7 +72,7 @@ func (s *Server) Objects() map[string]buckettest.Object {
 	return s.bucket.Objects()
 }
 
-// Rows returns the columns of the rows by the key of the row.
+// Rows returns the columns of each row by the row's key.
 func (s *Server) Rows() map[string]map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +132,7 @@ func (s *Server) storage(w http.ResponseWriter, r *http.Request, body []byte) fu
 	return s.bucket.Carry(w, r, strings.TrimPrefix(r.URL.Path, "/"), body)
 }
 
-// lines returns the headers with a prefix, one a line, in order.
+// lines returns the headers with one of the prefixes, one per line, sorted.
 func lines(header http.Header, prefixes ...string) string {
 	var out []string
 	for name, values := range header {
@@ -145,7 +146,8 @@ func lines(header http.Header, prefixes ...string) string {
 	return strings.Join(out, "")
 }
 
-// checkObjectSignature returns the code of the error of a request to the storage, or "".
+// checkObjectSignature returns the error code for a request to the storage, or "" if its signature
+// is valid.
 func (s *Server) checkObjectSignature(r *http.Request) string {
 	const skew = 15 * time.Minute
 	at, err := http.ParseTime(r.Header.Get("Date"))
@@ -174,7 +176,7 @@ func (s *Server) checkObjectSignature(r *http.Request) string {
 	return ""
 }
 
-// signedParameters are those that version 1 of the signatures includes.
+// signedParameters are the query parameters that version 1 of the signatures includes.
 var signedParameters = []string{"acl", "location", "bucketInfo", "objectMeta", "versionId"}
 
 func (s *Server) checkVersion1(r *http.Request, signature, secret string) bool {
@@ -217,7 +219,7 @@ func (s *Server) checkVersion4(r *http.Request, rest, secret string) bool {
 		text))) == signature
 }
 
-// assume answers a call of the service for roles. A role whose name is "allowed" can be assumed.
+// assume answers a call of the service for roles. The only role that can be assumed is "allowed".
 func (s *Server) assume(w http.ResponseWriter, r *http.Request) func() {
 	refuse := func(status int, code string) func() {
 		return func() {
@@ -256,7 +258,7 @@ func (s *Server) issue(name string) string {
 		id, s.Tokens[id], time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 }
 
-// metadata answers as the metadata service of an instance with the role "instance".
+// metadata answers like the metadata service of an instance with the role "instance".
 func (s *Server) metadata(w http.ResponseWriter, r *http.Request) func() {
 	const token = "of the session"
 	switch {

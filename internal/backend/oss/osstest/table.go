@@ -23,7 +23,7 @@ type message map[protowire.Number]value
 type value struct {
 	number uint64
 	bytes  []byte
-	all    [][]byte // of a repeated field
+	all    [][]byte // all values of a repeated field
 }
 
 func parse(data []byte) (message, error) {
@@ -53,7 +53,7 @@ func parse(data []byte) (message, error) {
 	return out, nil
 }
 
-// statuses has the statuses of errors other than 400.
+// statuses holds the HTTP statuses of errors whose status isn't 400.
 var statuses = map[string]int{"OTSAuthFailed": http.StatusForbidden, "OTSObjectNotExist": http.StatusNotFound,
 	"OTSConditionCheckFail": http.StatusForbidden}
 
@@ -70,7 +70,7 @@ func (s *Server) tableService(w http.ResponseWriter, r *http.Request, body []byt
 	}
 }
 
-// capacity is a number of reads and of writes.
+// capacity is the encoded throughput of the table: a number of reads and of writes.
 var capacity = number(number(nil, 1, 0), 2, 0)
 
 func number(b []byte, f protowire.Number, v int64) []byte {
@@ -81,7 +81,7 @@ func field[T string | []byte](b []byte, number protowire.Number, v T) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), []byte(v))
 }
 
-// call carries out a call and returns the code of its error or its answer.
+// call carries out a call. It returns an error code or the answer.
 func (s *Server) call(r *http.Request, body []byte) (code string, answer []byte) {
 	if !s.checkTableSignature(r, body) {
 		return "OTSAuthFailed", nil
@@ -136,7 +136,7 @@ func (s *Server) describe() []byte {
 	out := field(nil, 1, field(field(nil, 1, s.Table), 2, key))
 	out = field(out, 2, number(field(nil, 1, capacity), 2, 1)) // the throughput
 	options := number(number(nil, 1, forever), 2, oneVersion)
-	out = field(out, 3, number(options, 5, 86400)) // how far times of columns may be off, in seconds
+	out = field(out, 3, number(options, 5, 86400)) // maximum deviation of column times, in seconds
 	return number(out, 4, active)
 }
 
@@ -152,7 +152,7 @@ func (s *Server) checkTableSignature(r *http.Request, body []byte) bool {
 			r.Header.Get("X-Ots-Signature")
 }
 
-// holds reports whether a row meets a condition. A missing row is nil.
+// holds reports whether a row meets a condition. row is nil if there is no row.
 func holds(condition message, row map[string]string) (bool, error) {
 	const mustExist, mustBeNew = 1, 2
 	switch existence := condition[1].number; {
@@ -207,7 +207,7 @@ type plainRow struct {
 
 var errPlain = errors.New("the row is not encoded as documented")
 
-// crcTable is the table of the CRC-8 with the polynomial 7.
+// crcTable is the lookup table of the CRC-8 with the polynomial 7.
 var crcTable = func() (out [256]byte) {
 	for i := range out {
 		x := byte(i)
