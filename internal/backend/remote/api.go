@@ -17,7 +17,8 @@ import (
 // mediaType is the type of the documents of the interface.
 const mediaType = "application/vnd.api+json"
 
-// maxDocument is the maximum size of a document in bytes, which may have all outputs of a state.
+// maxDocument is the maximum size of a document in bytes. A document may contain all outputs of a
+// state.
 const maxDocument = 64 << 20
 
 // resource is a resource of the interface.
@@ -61,7 +62,7 @@ type apiError struct {
 
 func (e *apiError) Error() string { return e.text }
 
-// hasStatus reports whether an error is an error response with that status.
+// hasStatus reports whether an error is an error response with the given status.
 func hasStatus(err error, status int) bool {
 	var refused *apiError
 	return errors.As(err, &refused) && refused.status == status
@@ -111,7 +112,7 @@ func (s *Store) call(
 	return doc, resp.Repeated, nil
 }
 
-// failure returns the error of a response that isn't a success.
+// failure returns the error for an unsuccessful response.
 func (s *Store) failure(resp *restapi.Response, doc *document) error {
 	err := &apiError{status: resp.Status, text: resp.Failure().Error()}
 	var texts []string
@@ -166,7 +167,7 @@ func (s *Store) upload(ctx context.Context, address string, data []byte) error {
 	return err
 }
 
-// transfer returns a request for an address of a state. Other hosts don't get the token.
+// transfer returns a request for an address of a state. The token is not sent to other hosts.
 func (s *Store) transfer(method, address string) (*restapi.Request, error) {
 	to, err := s.base.Parse(address)
 	if err != nil || to.Scheme != "https" && to.Scheme != s.base.Scheme {

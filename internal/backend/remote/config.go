@@ -87,7 +87,7 @@ func (*Tagged) Docs() blocks.Docs {
 	}
 }
 
-// Driver is the remote backend, and CloudDriver that of a cloud block.
+// Driver is the remote backend, and CloudDriver is the backend of a cloud block.
 var (
 	Driver      = backend.New("remote", open)
 	CloudDriver = backend.New("cloud", openCloud)
@@ -144,7 +144,7 @@ func openCloud(ctx context.Context, c *CloudConfig) (backend.Store, error) {
 // Store keeps states in the workspaces of an organization.
 type Store struct {
 	organization string
-	name         string // of the only workspace; "" if there may be several
+	name         string // name of the only workspace in the service; "" if there may be several workspaces
 	local        string // name of the only workspace in this program
 	prefix       string // prefix of workspace names in the service
 	tags         []string
@@ -158,16 +158,16 @@ type Store struct {
 
 	mu     sync.Mutex
 	known  map[string]*workspace // by name in the service
-	locked map[string]bool       // those that this process has locked, by name in the service
+	locked map[string]bool       // workspaces that this process has locked, by name in the service
 }
 
-// cloud is a store whose workspaces have the names that they have in the service.
+// cloud is a store whose workspaces have the same names as in the service.
 type cloud struct{ *Store }
 
 // Only implements backend.Undefaulted.
 func (c cloud) Only() string { return c.name }
 
-// prefixed is like cloud for the remote backend with a prefix.
+// prefixed is a store of the remote backend with a prefix. Like cloud, it has no default workspace.
 type prefixed struct{ *Store }
 
 // Only implements backend.Undefaulted.
@@ -204,12 +204,13 @@ func (s *Store) connect(
 	return err
 }
 
-// tokenVariable returns the end of the name of the environment variable for the token of a host.
+// tokenVariable returns the part of the token variable's name that stands for a host.
 func tokenVariable(host string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(host, "-", "__"), ".", "_")
 }
 
-// Identity implements backend.Identifier. A cloud block may have the same states.
+// Identity implements backend.Identifier. The result is the same for a cloud block with the same
+// states.
 func (c *Config) Identity(workspace, _ string) ([]string, error) {
 	name := c.Workspaces.Name
 	if name == "" {

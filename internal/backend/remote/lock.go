@@ -10,7 +10,8 @@ import (
 	"tofu/internal/backend"
 )
 
-// lockID returns the ID of a workspace's lock. The service has no IDs, so the name stands for it.
+// lockID returns the ID of a workspace's lock. The service has no lock IDs, so the workspace's name
+// is used.
 func (s *Store) lockID(w *workspace) string { return s.organization + "/" + w.name }
 
 // Lock implements backend.Locker.
@@ -43,12 +44,12 @@ func (s *Store) lock(ctx context.Context, w *workspace, info backend.LockInfo) e
 	}
 	holder, found, findErr := s.holder(ctx, w)
 	if findErr == nil && repeated && found == reason {
-		return nil // by an earlier attempt, whose response was lost
+		return nil // an earlier attempt, whose response was lost, has locked it
 	}
 	return &backend.LockedError{Info: holder, Err: findErr}
 }
 
-// holder returns who has locked a workspace, and the reason that was recorded.
+// holder returns the user who has locked a workspace, and the recorded reason.
 func (s *Store) holder(ctx context.Context, w *workspace) (*backend.LockInfo, string, error) {
 	found := new(resource)
 	doc, _, err := s.call(ctx, http.MethodGet, "workspaces/"+w.id, nil, found, "include", "locked_by")
@@ -101,7 +102,7 @@ func (s *Store) unlock(ctx context.Context, w *workspace, action string) error {
 	if found := new(resource); repeated && hasStatus(err, http.StatusConflict) {
 		_, _, findErr := s.call(ctx, http.MethodGet, "workspaces/"+w.id, nil, found)
 		if locked, _ := found.Attributes["locked"].(bool); findErr == nil && !locked {
-			return nil // by an earlier attempt, whose response was lost
+			return nil // an earlier attempt, whose response was lost, has unlocked it
 		}
 		err = errors.Join(err, findErr)
 	}

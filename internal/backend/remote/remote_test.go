@@ -80,7 +80,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestWorkspaces checks workspaces by prefix and by tags, on several pages.
+// TestWorkspaces checks workspaces that are selected by prefix and by tags, on several pages.
 func TestWorkspaces(t *testing.T) {
 	s := start(t)
 	s.AddProject("team")
@@ -129,8 +129,8 @@ func TestWorkspaces(t *testing.T) {
 	}
 }
 
-// TestOneWorkspace checks that a workspace by name is called "default" by the remote backend, and
-// by its name with a cloud block.
+// TestOneWorkspace checks that a workspace that is selected by name is called "default" in the
+// remote backend, and keeps its name with a cloud block.
 func TestOneWorkspace(t *testing.T) {
 	s := start(t)
 	a := open(t, s, remote.Driver, one)
@@ -185,7 +185,7 @@ func TestLocalOperations(t *testing.T) {
 	}
 }
 
-// TestSummary checks what the service learns about a state.
+// TestSummary checks what the service is told about a state.
 func TestSummary(t *testing.T) {
 	s := start(t)
 	a := open(t, s, remote.Driver, one)
@@ -256,8 +256,8 @@ func TestLocks(t *testing.T) {
 	wantError(t, a.(backend.Locker).Unlock(t.Context(), ws, id), "already unlocked")
 }
 
-// TestLostResponses checks that a request that was carried out is not an error if its response is
-// lost.
+// TestLostResponses checks that a request whose response is lost is not an error if it was carried
+// out.
 func TestLostResponses(t *testing.T) {
 	s := start(t)
 	a := open(t, s, remote.Driver, one)

@@ -15,8 +15,8 @@ import (
 	"tofu/internal/backend"
 )
 
-// summary is what the service wants to know about a state apart from its content. An encrypted state
-// has no outputs.
+// summary is what the service needs to know about a state in addition to its content. It has no
+// outputs if the state is encrypted.
 type summary struct {
 	Serial  *uint64           `json:"serial"`
 	Lineage string            `json:"lineage"`
@@ -73,7 +73,7 @@ func (s *Store) current(ctx context.Context, w *workspace) (*resource, error) {
 }
 
 // GetOutputs implements backend.OutputStore. If the user of the token may not read the state, it
-// returns one that has only the outputs.
+// returns a state that has only the outputs.
 func (s *Store) GetOutputs(ctx context.Context, local string) ([]byte, error) {
 	data, err := s.Get(ctx, local)
 	if !hasStatus(err, http.StatusForbidden) && !hasStatus(err, http.StatusNotFound) {
@@ -133,7 +133,7 @@ func idOf(r *resource) string {
 }
 
 // whileLocked calls write while this process has locked the workspace, because the service accepts
-// states only then.
+// states only from the user who has locked it.
 func (s *Store) whileLocked(ctx context.Context, local string, write func(w *workspace) error) error {
 	err := s.with(ctx, local, func(w *workspace) error {
 		s.mu.Lock()
@@ -156,7 +156,7 @@ func (s *Store) whileLocked(ctx context.Context, local string, write func(w *wor
 // write creates the next version of a workspace's state and returns its ID.
 func (s *Store) write(ctx context.Context, w *workspace, present *resource, data []byte) (string, error) {
 	var about summary
-	_ = json.Unmarshal(data, &about) // what isn't a state gets the next serial
+	_ = json.Unmarshal(data, &about) // a text that isn't a state gets the next serial
 	if about.Serial == nil {
 		next := serialOf(present) + 1
 		about.Serial = &next
@@ -175,14 +175,14 @@ func (s *Store) write(ctx context.Context, w *workspace, present *resource, data
 	switch {
 	case findErr != nil:
 	case idOf(now) != idOf(present):
-		// Maybe only the response was lost.
+		// The version may have been written although the response was lost.
 		if stored, readErr := s.download(ctx, now.text("hosted-state-download-url")); readErr == nil &&
 			bytes.Equal(stored, data) {
 			return now.ID, nil
 		}
 	case now != nil && hasStatus(err, http.StatusConflict):
 		// The service refuses another lineage, or a serial that isn't greater. The caller knows
-		// which state it replaces, and it is still the current one.
+		// which state it replaces, and that state is still the current one, so the write is forced.
 		attributes["force"] = true
 		if v, err = s.post(ctx, w, attributes, data); err == nil {
 			return v.ID, nil
@@ -199,7 +199,8 @@ func serialOf(v *resource) uint64 {
 	return uint64(n)
 }
 
-// post creates a version and uploads its content. Services without uploads get it with the request.
+// post creates a version and uploads its content. To services without uploads, it sends the content
+// with the request.
 func (s *Store) post(ctx context.Context, w *workspace, attributes map[string]any, data []byte) (*resource, error) {
 	send := func() (*resource, error) {
 		v := new(resource)

@@ -23,7 +23,7 @@ type workspace struct {
 
 func newWorkspace(r *resource) *workspace {
 	w := &workspace{id: r.ID, name: r.text("name"), mode: r.text("execution-mode")}
-	if operations, ok := r.Attributes["operations"].(bool); ok && w.mode == "" { // older services
+	if operations, ok := r.Attributes["operations"].(bool); ok && w.mode == "" { // older services have only this attribute
 		w.mode = "local"
 		if operations {
 			w.mode = "remote"
@@ -39,7 +39,7 @@ func newWorkspace(r *resource) *workspace {
 }
 
 // serviceName returns the name that a workspace of this program has in the service. It reports
-// false for one that can't exist.
+// false if the workspace can't exist.
 func (s *Store) serviceName(name string) (string, bool) {
 	switch {
 	case s.name != "":
@@ -90,7 +90,7 @@ func (s *Store) listOnly(ctx context.Context) ([]string, error) {
 	return []string{s.local}, nil
 }
 
-// organizationError explains that a collection doesn't exist.
+// organizationError replaces the error for a missing collection by one that explains it.
 func (s *Store) organizationError(err error) error {
 	if hasStatus(err, http.StatusNotFound) {
 		return fmt.Errorf("%s has no organization %q, or the token's user isn't allowed to see it", s.host, s.organization)
@@ -159,8 +159,8 @@ func (s *Store) mustFind(ctx context.Context, local string) (*workspace, error) 
 	return w, err
 }
 
-// with creates a workspace if necessary and calls do with it, a second time if another process has
-// deleted the workspace.
+// with creates a workspace if necessary and calls do with it. It tries again once if another
+// process has deleted the workspace.
 func (s *Store) with(ctx context.Context, local string, do func(w *workspace) error) error {
 	for attempt := 0; ; attempt++ {
 		if err := s.Make(ctx, local); err != nil {
@@ -192,7 +192,7 @@ func (s *Store) impossible(local string) error {
 		"\"tofu workspace new\", or name one in TF_WORKSPACE", local)
 }
 
-// Make implements backend.Maker. Operations on new workspaces run here.
+// Make implements backend.Maker. Operations on new workspaces run on this machine.
 func (s *Store) Make(ctx context.Context, local string) error {
 	name, ok := s.serviceName(local)
 	if !ok {

@@ -2,7 +2,7 @@
 // projects, workspaces with tags, locks and versions of states, in memory, with tokens of users. It
 // is for tests only.
 //
-// Invariants: a workspace is locked by one user at a time; a version of a state is only accepted
-// while its sender has locked the workspace, with the right checksum and a serial that is greater
-// than the last one, unless it has the same content.
+// Invariants: a workspace is locked by one user at a time. A version of a state is accepted only
+// while its sender has locked the workspace, if its checksum is right, and if its serial is greater
+// than the last one or its content is the same.
 package remotetest

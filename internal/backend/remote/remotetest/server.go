@@ -22,7 +22,7 @@ const pageSize = 3
 
 // Server is a service with one organization, "acme".
 type Server struct {
-	URL string // of the service, with a slash at the end
+	URL string // URL of the service, with a slash at the end
 	// Users maps tokens to names of users.
 	Users map[string]string
 	// Inline makes the server accept states only as a part of the request for a new version,
@@ -52,7 +52,7 @@ type Workspace struct {
 	Tags              []string
 	// Mode is the execution mode: "local", "remote" or "agent".
 	Mode     string
-	LockedBy string // user; "" if it isn't locked
+	LockedBy string // name of the user; "" if it isn't locked
 	Reason   string
 	States   []State
 }
@@ -74,7 +74,7 @@ type Output struct {
 	Sensitive bool            `json:"sensitive"`
 }
 
-// Start starts a service without workspaces. The token "s3cret" is that of the user "somebody".
+// Start starts a service without workspaces. The token "s3cret" belongs to the user "somebody".
 func Start() *Server {
 	s := &Server{Users: map[string]string{"s3cret": "somebody"}, projects: map[string]string{"default": "prj-0"}}
 	s.http = httptest.NewServer(s)
@@ -92,7 +92,7 @@ func (s *Server) Requests() []string {
 	return slices.Clone(s.requests)
 }
 
-// Create creates a workspace with a mode of execution.
+// Create creates a workspace with an execution mode.
 func (s *Server) Create(name, mode string, tags ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +207,7 @@ func respond(w http.ResponseWriter, answer any, problem *refusal) {
 	}
 }
 
-// route answers a request. The parts are those of its path.
+// route answers a request whose path consists of parts.
 func (s *Server) route(r *request, parts []string) (any, *refusal) {
 	switch {
 	case parts[0] == "organizations" && (len(parts) < 2 || parts[1] != "acme"):
@@ -249,7 +249,7 @@ func (s *Server) upload(method, key string, body []byte) (any, *refusal) {
 	for _, w := range s.workspaces {
 		for i := range w.States {
 			state := &w.States[i]
-			if key == state.key+"/json" { // the state in the form that programs read, which isn't kept
+			if key == state.key+"/json" { // the state in the JSON form for other programs, which isn't kept
 				return []byte{}, nil
 			}
 			if method != http.MethodPut || state.key != key {
@@ -490,14 +490,14 @@ func (s *Server) postState(r *request, w *Workspace) (any, *refusal) {
 		return nil, problem
 	}
 	if text, err := base64.StdEncoding.DecodeString(a.Outputs); err == nil {
-		_ = json.Unmarshal(text, &next.Outputs) // they are optional
+		_ = json.Unmarshal(text, &next.Outputs) // outputs are optional
 	}
 	next.ID, next.key = s.id("sv"), uuid.NewString()
 	w.States = append(w.States, next)
 	return document{"data": s.showState(&next)}, nil
 }
 
-// checkState completes a new version of a state, or returns why it is refused.
+// checkState completes a new version of a state, or returns the refusal of that version.
 func (s *Server) checkState(r *request, w *Workspace, serial *uint64, text string, force bool, next *State) *refusal {
 	last := w.current()
 	switch {
