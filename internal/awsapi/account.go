@@ -30,7 +30,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// signInTimeout limits the search for credentials, which may involve services of the machine and of
+// signInTimeout limits the search for credentials, which may call services of the machine and of
 // AWS.
 const signInTimeout = time.Minute
 
@@ -42,7 +42,7 @@ type Account struct {
 	http    *httpclient.Client
 	retries int
 	options *Config
-	source  atomic.Value // of the credentials used last: a string
+	source  atomic.Value // source of the credentials that were used last: a string
 	skew    atomic.Int64 // how far the clock of the services is ahead, in nanoseconds
 }
 
@@ -107,9 +107,8 @@ func (c *Config) connect() (httpclient.Options, error) {
 	return o, nil
 }
 
-// loadOptions returns the options of the SDK. For signing in, the SDK uses a client of its own,
-// because AWS_CA_BUNDLE is an error with any other, and because the metadata service needs short
-// timeouts.
+// loadOptions returns the options of the SDK. For signing in, the SDK uses its own client. With any
+// other client, the SDK rejects AWS_CA_BUNDLE. Also, the metadata service needs short timeouts.
 func (c *Config) loadOptions(connect httpclient.Options) []func(*config.LoadOptions) error {
 	client := awshttp.NewBuildableClient().WithTransportOptions(connect.Apply)
 	out := []func(*config.LoadOptions) error{config.WithHTTPClient(client),
@@ -136,7 +135,7 @@ func (c *Config) loadOptions(connect httpclient.Options) []func(*config.LoadOpti
 	return out
 }
 
-// expand replaces ~ at the beginning of paths.
+// expand replaces ~ at the beginning of paths with the home directory.
 func expand(paths []string) []string {
 	out := slices.Clone(paths)
 	home, err := os.UserHomeDir()
@@ -148,8 +147,8 @@ func expand(paths []string) []string {
 	return out
 }
 
-// assumeRoles replaces the credentials with those of the configured roles: first with those of the
-// web identity, which are then used to assume the other role.
+// assumeRoles replaces the credentials with the credentials of the configured roles. If there is a
+// web identity, its role is assumed first, and the result is used to assume the other role.
 func (c *Config) assumeRoles(cfg *aws.Config, o Options) {
 	client := func() *sts.Client { return c.sts(cfg, o) }
 	if w := c.WebIdentity; w != nil {
@@ -190,7 +189,7 @@ func sessionName(given string) string {
 }
 
 func duration(text string) time.Duration {
-	d, _ := time.ParseDuration(text) // checked before; 0 means the default
+	d, _ := time.ParseDuration(text) // Check has validated the text; 0 means the default
 	return d
 }
 
@@ -225,7 +224,7 @@ func cmpOptional(text string, otherwise *string) *string {
 	return &text
 }
 
-// checkAccount requests the account of the credentials if the configuration restricts it.
+// checkAccount looks up the account of the credentials if the configuration restricts the accounts.
 func (a *Account) checkAccount(ctx context.Context, o Options) error {
 	c := a.options
 	if len(c.Allowed) == 0 && len(c.Forbidden) == 0 {
@@ -249,8 +248,8 @@ func (a *Account) checkAccount(ctx context.Context, o Options) error {
 	return nil
 }
 
-// noCredentials returns the error of a failed search for credentials. Programs look for its
-// summary.
+// noCredentials returns the error for a failed search for credentials. Other programs search output
+// for its summary, so the summary must not change.
 func (c *Config) noCredentials(cause error, o Options) error {
 	var missing config.SharedConfigProfileNotExistError
 	if errors.As(cause, &missing) {
@@ -263,7 +262,7 @@ func (c *Config) noCredentials(cause error, o Options) error {
 		o.User, c.sources(), httpclient.Clean(cause), o.Docs)
 }
 
-// sources lists where credentials are looked for, in order.
+// sources lists the places that are searched for credentials, in order.
 func (c *Config) sources() string {
 	set := func(name string) string {
 		if os.Getenv(name) == "" {

@@ -2,11 +2,11 @@
 // aws_kms use it.
 //
 // [Config] holds the arguments that both have. Credentials, profiles, roles and SSO come from the
-// configuration packages of the AWS SDK. Calls of services are signed requests of package restapi:
-// the SDK's clients of S3, DynamoDB and KMS would add 2.5 MB to the program for ten calls, and
-// these add 0.2 MB.
+// configuration packages of the AWS SDK. Services are called with signed requests of package
+// restapi. The SDK's clients for S3, DynamoDB and KMS would add 2.5 MB to the program for ten
+// calls. This package adds 0.2 MB.
 //
 // Invariants: Open looks for credentials once and says where it looked; the signature of a request
-// uses the time of the service if the clock of this machine differs from it; errors name the
-// service, the call, the status and the code, and never contain credentials.
+// uses the time of the service if the clock of this machine is wrong; errors name the service, the
+// call, the status and the code, and never contain credentials.
 package awsapi

@@ -15,7 +15,7 @@ import (
 // A partition is a group of regions with their own domains.
 type partition struct{ prefix, domain, dualStack string }
 
-// partitions holds the partitions by the prefix of their regions. The last one has all other
+// partitions holds the partitions by the prefix of their regions. The last one applies to all other
 // regions.
 var partitions = []partition{
 	{"cn-", "amazonaws.com.cn", "api.amazonwebservices.com.cn"},
@@ -37,22 +37,22 @@ func partitionOf(region string) partition {
 	panic("unreachable: the last partition has all regions")
 }
 
-// A ServiceID holds the names that AWS has for a service.
+// A ServiceID holds the names of a service that AWS uses.
 type ServiceID struct {
-	Name    string // in messages, and the SDK's name of the service
+	Name    string // the SDK's name of the service, also used in messages
 	Host    string // the first label of its host names
-	Signing string // in signatures
-	// OldNames are the names of deprecated environment variables with its endpoint.
+	Signing string // name in signatures
+	// OldNames are the deprecated environment variables for the service's endpoint.
 	OldNames []string
 }
 
-// variable returns the name of the environment variable with the endpoint of the service.
+// variable returns the name of the environment variable for the service's endpoint.
 func (s ServiceID) variable() string {
 	return "AWS_ENDPOINT_URL_" + strings.ToUpper(strings.ReplaceAll(s.Name, " ", "_"))
 }
 
-// S3Host returns the host name of S3 in a region. Dual-stack names of S3 differ in form from those
-// of other services.
+// S3Host returns the host name of S3 in a region. The form of S3's dual-stack names differs from
+// that of other services.
 func S3Host(label, region string, fips, dualStack bool) string {
 	if fips {
 		label += "-fips"
@@ -75,8 +75,8 @@ func host(id ServiceID, region string, fips, dualStack bool) string {
 	return label + "." + region + "." + domain
 }
 
-// endpoint returns the address of a service that the argument, the environment or the profile sets,
-// or nil if none of them does.
+// endpoint returns the address of a service that is set in the argument, the environment or the
+// profile. It returns nil if none of them sets it.
 func (a *Account) endpoint(ctx context.Context, id ServiceID, given []string, path ...string) (*url.URL, error) {
 	text, source := "", ""
 	if len(given) > 0 && given[0] != "" {
@@ -116,7 +116,7 @@ func (a *Account) endpoint(ctx context.Context, id ServiceID, given []string, pa
 	return u, nil
 }
 
-// dualStack and fips report the settings of the arguments, the environment and the profile.
+// dualStack and fips return the settings in the arguments, the environment or the profile.
 func (a *Account) dualStack(ctx context.Context) bool {
 	for _, s := range a.config.ConfigSources {
 		if in, ok := s.(interface {

@@ -17,7 +17,7 @@ import (
 	"tofu/internal/restapi"
 )
 
-// A Service is a service of an account.
+// A Service calls a service of AWS with the credentials of an account.
 type Service struct {
 	ID       ServiceID
 	Endpoint *url.URL
@@ -27,9 +27,9 @@ type Service struct {
 	rest    *restapi.Client
 }
 
-// Service returns a service. endpoint is the value of the argument that sets its address, or "",
-// and path leads to that argument for errors. again reports whether a call should be repeated after
-// an error; errors of a busy service are always repeated. It may be nil.
+// Service returns a service. endpoint is the value of the argument that sets its address, or "".
+// path is the path of that argument, for errors. again reports whether a call should be repeated
+// after an error, and may be nil. Calls that fail because the service is busy are always repeated.
 func (a *Account) Service(
 	ctx context.Context, id ServiceID, endpoint string, path []string, again func(*Error) bool,
 ) (*Service, error) {
@@ -51,10 +51,10 @@ func (a *Account) Service(
 	return s, nil
 }
 
-// DualStack reports whether endpoints with IPv6 addresses are to be used.
+// DualStack reports whether to use endpoints with IPv6 addresses.
 func (s *Service) DualStack(ctx context.Context) bool { return s.account.dualStack(ctx) }
 
-// FIPS reports whether endpoints with FIPS cryptography are to be used.
+// FIPS reports whether to use endpoints with FIPS cryptography.
 func (s *Service) FIPS(ctx context.Context) bool { return s.account.fips(ctx) }
 
 func (s *Service) sign(ctx context.Context, req *http.Request, body []byte) error {
@@ -68,15 +68,15 @@ func (s *Service) sign(ctx context.Context, req *http.Request, body []byte) erro
 		hash := sha256.Sum256(body)
 		sum = hex.EncodeToString(hash[:])
 	}
-	if s.ID.Signing == "s3" { // it requires the hash in a header
+	if s.ID.Signing == "s3" { // S3 requires the hash in a header
 		req.Header.Set("X-Amz-Content-Sha256", sum)
 	}
 	now := time.Now().Add(time.Duration(s.account.skew.Load()))
 	return v4.NewSigner().SignHTTP(ctx, creds, req, sum, s.ID.Signing, s.account.Region, now,
-		func(o *v4.SignerOptions) { o.DisableURIPathEscaping = s.ID.Signing == "s3" }) // S3 expects the path as it is
+		func(o *v4.SignerOptions) { o.DisableURIPathEscaping = s.ID.Signing == "s3" }) // S3 signs the path without escaping it again
 }
 
-// Do sends a request. The name of the call is for errors. If the service refuses the call, the
+// Do sends a request. call is the name of the call in errors. If the service refuses the call, the
 // error is an *Error.
 func (s *Service) Do(ctx context.Context, call string, r *restapi.Request) (*restapi.Response, error) {
 	resp, err := s.rest.Do(ctx, r)
@@ -89,8 +89,8 @@ func (s *Service) Do(ctx context.Context, call string, r *restapi.Request) (*res
 	return resp, nil
 }
 
-// JSON performs a call of a service that speaks JSON. target is the name of its interface and of
-// the call, separated by a dot.
+// JSON calls a service that uses JSON. target is the name of the service's interface and the name
+// of the call, separated by a dot.
 func (s *Service) JSON(ctx context.Context, version, target string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Service) failure(call string, r *restapi.Response) *Error {
 	var asXML struct{ Code, Message string }
 	var asJSON struct {
 		Type    string `json:"__type"`
-		Message string `json:"message"` // matches names in upper and lower case
+		Message string `json:"message"` // also matches names in other upper and lower case
 	}
 	switch {
 	case xml.Unmarshal(r.Body, &asXML) == nil && asXML.Code != "":
@@ -172,7 +172,7 @@ func (e *Error) throttled() bool {
 	return false
 }
 
-// advice returns a sentence about what to do about an error of the credentials.
+// advice returns a sentence that says what to do about an error caused by the credentials.
 func (s *Service) advice(e *Error) string {
 	source, _ := s.account.source.Load().(string)
 	switch e.Code {

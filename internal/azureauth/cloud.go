@@ -19,12 +19,12 @@ import (
 type Cloud struct {
 	Login         string // URL of Microsoft Entra ID
 	Management    string // URL of Azure Resource Manager
-	Audience      string // of tokens for Azure Resource Manager
+	Audience      string // audience of tokens for Azure Resource Manager
 	StorageSuffix string // domain of storage accounts, after "blob."
-	other         bool   // described by a metadata service
+	other         bool   // a metadata service has described the cloud
 }
 
-// clouds holds the public clouds by the name in the argument "environment".
+// clouds holds the public clouds by the values of the argument "environment".
 var clouds = map[string]*Cloud{
 	"public": {Login: "https://login.microsoftonline.com/", Management: "https://management.azure.com/",
 		Audience: "https://management.core.windows.net/", StorageSuffix: "core.windows.net"},
@@ -34,14 +34,15 @@ var clouds = map[string]*Cloud{
 		Audience: "https://management.core.chinacloudapi.cn/", StorageSuffix: "core.chinacloudapi.cn"},
 }
 
-// aliases holds other names of the clouds, which metadata services and the Azure tools use.
+// aliases maps other names of the clouds, which metadata services and the Azure tools use, to the
+// names in clouds.
 var aliases = map[string]string{
 	"": "public", "azurecloud": "public", "azurepubliccloud": "public",
 	"azureusgovernment": "usgovernment", "azureusgovernmentcloud": "usgovernment", "usgovernmentl4": "usgovernment",
 	"usgovernmentl5": "usgovernment", "azurechinacloud": "china",
 }
 
-// canonical returns the name of a cloud in the argument "environment".
+// canonical returns the name of a cloud in the form of the argument "environment".
 func canonical(name string) string {
 	name = strings.ToLower(name)
 	if alias, ok := aliases[name]; ok {
@@ -66,7 +67,7 @@ func (c *Config) Cloud(ctx context.Context, client *httpclient.Client) (*Cloud, 
 		c.Environment)
 }
 
-// description is a cloud as a metadata service describes it.
+// description is a metadata service's description of a cloud.
 type description struct {
 	Name           string `json:"name"`
 	Authentication struct {
@@ -129,7 +130,7 @@ func (d *description) cloud() (*Cloud, error) {
 	return out, nil
 }
 
-// sdk returns the cloud as azidentity takes it.
+// sdk returns the cloud in the form that azidentity expects.
 func (c *Cloud) sdk() cloud.Configuration {
 	return cloud.Configuration{ActiveDirectoryAuthorityHost: c.Login}
 }

@@ -33,8 +33,8 @@ type Credential struct {
 	err    error
 }
 
-// Credential returns the credential that the arguments describe. If they describe none, its first
-// use returns an error.
+// Credential returns the credential that the arguments describe. If they are not sufficient for any
+// method, the first use returns an error.
 func (c *Config) Credential(cloud *Cloud, client *httpclient.Client) *Credential {
 	return &Credential{config: *c, cloud: cloud, client: client}
 }
@@ -53,8 +53,7 @@ func (c *Credential) Token(ctx context.Context, scope string) (string, error) {
 	return token.Token, nil
 }
 
-// explain returns an error of azidentity without the headers of the response and the links to web
-// pages.
+// explain returns an error of azidentity without its response headers and links to web pages.
 func explain(err error) error {
 	var failed *azidentity.AuthenticationFailedError
 	if !errors.As(err, &failed) {
@@ -96,7 +95,7 @@ var methods = []method{
 	{"the Azure command line", missingCLI, openCLI},
 }
 
-// choose opens the first method that lacks nothing.
+// choose opens the first method that has everything it needs.
 func (c *Credential) choose() (azcore.TokenCredential, string, error) {
 	options := azcore.ClientOptions{Transport: c.client.Std(), Cloud: c.cloud.sdk(),
 		Telemetry: policy.TelemetryOptions{Disabled: true}}
@@ -117,7 +116,7 @@ func (c *Credential) choose() (azcore.TokenCredential, string, error) {
 		"of one of these methods:\n%s", strings.Join(lacks, "\n"))
 }
 
-// needs returns the names in pairs of a name and a value whose values are empty.
+// needs returns the names whose values are empty. pairs are names, each followed by its value.
 func needs(pairs ...string) string {
 	var names []string
 	for i := 0; i < len(pairs); i += 2 {
@@ -218,8 +217,8 @@ func openCLI(c *Credential, _ azcore.ClientOptions) (azcore.TokenCredential, err
 		TenantID: c.config.TenantID, Subscription: c.config.SubscriptionID})
 }
 
-// Subscription returns the ID of the subscription: the argument, or else the one that the Azure
-// command line has selected if that is the method in use.
+// Subscription returns the subscription ID in the arguments. If there is none and the Azure command
+// line is the method in use, it returns the ID of the subscription that is selected there.
 func (c *Credential) Subscription(ctx context.Context) (string, error) {
 	if c.config.SubscriptionID != "" {
 		return c.config.SubscriptionID, nil

@@ -31,7 +31,7 @@ func missingOIDC(c *Config) string {
 	return ""
 }
 
-// openOIDC exchanges a token of the platform that runs this program for one of Microsoft Entra ID.
+// openOIDC exchanges a token of the platform that runs this program for a Microsoft Entra ID token.
 func openOIDC(c *Credential, options azcore.ClientOptions) (azcore.TokenCredential, error) {
 	assertion := func(ctx context.Context) (string, error) { return c.config.assertion(ctx, c.client) }
 	return azidentity.NewClientAssertionCredential(c.config.TenantID, c.config.clientID(), assertion,
@@ -51,7 +51,7 @@ func (c *Config) assertion(ctx context.Context, client *httpclient.Client) (stri
 	return c.actionsToken(ctx, client)
 }
 
-// actionsToken requests a token as GitHub Actions and similar services issue them.
+// actionsToken requests a token from GitHub Actions or a service with the same interface.
 func (c *Config) actionsToken(ctx context.Context, client *httpclient.Client) (string, error) {
 	u, err := c.requestURL()
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *Config) actionsToken(ctx context.Context, client *httpclient.Client) (s
 	return answer.Value, nil
 }
 
-// pipelinesToken requests a token of a service connection in Azure Pipelines.
+// pipelinesToken requests a token for a service connection in Azure Pipelines.
 func (c *Config) pipelinesToken(ctx context.Context, client *httpclient.Client) (string, error) {
 	u, err := c.requestURL()
 	if err != nil {

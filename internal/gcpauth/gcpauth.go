@@ -55,8 +55,8 @@ type Source struct {
 // DefaultUniverse is the domain of Google Cloud.
 const DefaultUniverse = "googleapis.com"
 
-// Source returns the source of tokens that the arguments describe. The universe is the domain of a
-// sovereign cloud; "" is Google's own.
+// Source returns the source of tokens that the arguments describe. universe is the domain of a
+// sovereign cloud, or "" for Google's own.
 func (c *Config) Source(scope, universe string, client *httpclient.Client) *Source {
 	if universe == "" {
 		universe = DefaultUniverse
@@ -64,7 +64,7 @@ func (c *Config) Source(scope, universe string, client *httpclient.Client) *Sour
 	return &Source{config: *c, scope: scope, universe: universe, client: client}
 }
 
-// Sign adds a token to a request. It has the form of restapi.Client.Sign.
+// Sign adds a token to a request. It can be used as restapi.Client.Sign.
 func (s *Source) Sign(ctx context.Context, req *http.Request, _ []byte) error {
 	token, err := s.token(ctx)
 	if err != nil {
@@ -74,7 +74,8 @@ func (s *Source) Sign(ctx context.Context, req *http.Request, _ []byte) error {
 	return nil
 }
 
-// cloudScope is the scope of all services. It is needed to impersonate a service account.
+// cloudScope is the scope that includes all services. It is needed to impersonate a service
+// account.
 const cloudScope = "https://www.googleapis.com/auth/cloud-platform"
 
 func (s *Source) token(ctx context.Context) (string, error) {
@@ -103,7 +104,7 @@ func (s *Source) token(ctx context.Context) (string, error) {
 	return s.impersonated.AccessToken, nil
 }
 
-// find returns the source of the tokens of the caller itself.
+// find returns the source of the caller's own tokens, without impersonation.
 func (s *Source) find() (oauth2.TokenSource, error) {
 	if s.config.AccessToken != "" {
 		return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: s.config.AccessToken}), nil
@@ -156,7 +157,7 @@ func (c *Config) read() ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		var failed *os.PathError
-		if errors.As(err, &failed) && len(path) > 200 { // may be a mangled content
+		if errors.As(err, &failed) && len(path) > 200 { // the "path" may be mangled credentials, which must not be shown
 			err = failed.Err
 		}
 		return nil, fmt.Errorf("reading the file that \"credentials\" names: %w", err)
@@ -192,7 +193,7 @@ func explain(err error) error {
 	return fmt.Errorf("requesting a token from Google: %s", text)
 }
 
-// impersonate gets a token of the service account.
+// impersonate gets a token for the service account, using the caller's own token.
 func (s *Source) impersonate(ctx context.Context, own string) error {
 	const lifetime = "3600s"
 	account := func(name string) string { return "projects/-/serviceAccounts/" + name }

@@ -82,7 +82,7 @@ func (c *Cluster) trust() (*tls.Config, error) {
 	return out, nil
 }
 
-// authority returns the certificates that the cluster is verified with, nil for the system's.
+// authority returns the certificates to verify the cluster with, or nil to use the system's.
 func (c *Cluster) authority() ([]byte, error) { return dataOrFile(c.CA, c.CAFile) }
 
 func dataOrFile(data []byte, path string) ([]byte, error) {
@@ -94,7 +94,7 @@ func dataOrFile(data []byte, path string) ([]byte, error) {
 
 func (u *User) hasToken() bool { return u.Token != "" || u.TokenFile != "" || u.Username != "" }
 
-// authenticator adds credentials to the requests to one host.
+// authenticator adds credentials to requests that go to one host.
 type authenticator struct {
 	base      http.RoundTripper
 	host      string
@@ -108,7 +108,7 @@ func (a *authenticator) wrap(base http.RoundTripper) (http.RoundTripper, error) 
 	return a, nil
 }
 
-// identify sets the client certificate, or where the plugin's comes from.
+// identify sets the client certificate, or the function that gets the plugin's certificate.
 func (a *authenticator) identify(to *tls.Config) error {
 	certificate, err := dataOrFile(a.user.Certificate, a.user.CertificateFile)
 	if err != nil {
@@ -149,7 +149,7 @@ func (a *authenticator) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	a.plugin.forget(used)
-	a.reconnect() // connections have the certificate that was refused
+	a.reconnect() // open connections still use the refused certificate
 	again := req.Clone(req.Context())
 	if req.GetBody != nil {
 		if again.Body, err = req.GetBody(); err != nil {
@@ -161,7 +161,7 @@ func (a *authenticator) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// send sends a request with credentials and returns those of the plugin that it used.
+// send sends a request with credentials and returns the plugin's credentials that it used, if any.
 func (a *authenticator) send(req *http.Request) (*http.Response, *credential, error) {
 	out := req.Clone(req.Context())
 	used, err := a.authenticate(req.Context(), out)

@@ -1,4 +1,4 @@
 package kubeauth
 
-// PodIn is Pod with another folder.
+// PodIn is Pod with another folder for the credentials.
 var PodIn = pod

@@ -47,7 +47,8 @@ func write(t *testing.T, files map[string]string) string {
 	return folder
 }
 
-// The first file that has a value or an entry counts, and relative paths start at its folder.
+// TestLoad checks that the first file that has a value or an entry counts, and that relative paths
+// are relative to the file's folder.
 func TestLoad(t *testing.T) {
 	folder := write(t, map[string]string{
 		"a/config": `
@@ -119,8 +120,8 @@ users:
 	}
 }
 
-// server is a TLS server that answers with the credentials it was sent, and with 401 to those it
-// refuses.
+// server is a TLS server that responds with the credentials it received. It responds with 401 to
+// the refused token.
 type server struct {
 	*httptest.Server
 	ca      []byte
@@ -231,7 +232,7 @@ func TestImpersonation(t *testing.T) {
 	}
 }
 
-// Credentials are not sent to a host that the cluster redirects to.
+// TestRedirect checks that credentials are not sent to a host that the cluster redirects to.
 func TestRedirect(t *testing.T) {
 	other := serve(t)
 	s := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
@@ -246,7 +247,8 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// run makes a plugin from lines of a shell script. $n is the number of its run.
+// run returns a plugin that is a shell script with the given lines. $n is how many times it has
+// run.
 func run(t *testing.T, lines string) *kubeauth.Exec {
 	if runtime.GOOS == "windows" {
 		t.Skip("the plugins are shell scripts")
@@ -257,7 +259,7 @@ func run(t *testing.T, lines string) *kubeauth.Exec {
 		Interactive: kubeauth.Never, Env: []kubeauth.Variable{{Name: "WHAT", Value: "v"}}}
 }
 
-// answer is the shell command that prints credentials.
+// answer returns the shell command that prints credentials.
 func answer(status string) string {
 	return `echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\",\"status\":` +
 		strings.ReplaceAll(status, `"`, `\"`) + "}\"\n"
@@ -310,7 +312,7 @@ func TestPlugin(t *testing.T) {
 	want(ask(e, 2), "1 body", "2 body", "2 body")
 }
 
-// A plugin that asks for it is told about the cluster.
+// TestPluginInformation checks that a plugin gets information about the cluster if it asks for it.
 func TestPluginInformation(t *testing.T) {
 	s := serve(t)
 	e := run(t, `printf '%s' "$KUBERNETES_EXEC_INFO" > info`+"\n"+answer(`{"token":"t"}`))
@@ -368,7 +370,8 @@ func TestPluginErrors(t *testing.T) {
 	}
 }
 
-// The token of a pod is read again for each request, because it is replaced.
+// TestPod checks that the token of a pod is read again for each request, because it may be
+// replaced.
 func TestPod(t *testing.T) {
 	s := serve(t)
 	folder := write(t, map[string]string{"token": "1", "ca.crt": string(s.ca)})

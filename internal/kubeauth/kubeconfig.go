@@ -12,12 +12,12 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// Cluster is the address of an API server and what is needed to trust it.
+// Cluster holds the address of an API server and the settings to verify it.
 type Cluster struct {
 	Server     string          `json:"server"`
-	ServerName string          `json:"tls-server-name"` // instead of the host in the certificate
+	ServerName string          `json:"tls-server-name"` // the name in the certificate, if it differs from the host
 	Insecure   bool            `json:"insecure-skip-tls-verify"`
-	CA         []byte          `json:"certificate-authority-data"` // PEM; nil for the system's
+	CA         []byte          `json:"certificate-authority-data"` // PEM; nil to use the system's certificates
 	CAFile     string          `json:"certificate-authority"`
 	Proxy      string          `json:"proxy-url"`
 	Extensions []namedSettings `json:"extensions"`
@@ -65,7 +65,7 @@ type Variable struct {
 	Value string `json:"value"`
 }
 
-// Text is a string. A number without quotes is one, too.
+// Text is a string that may also be written as a number without quotes.
 type Text string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -80,13 +80,13 @@ func (s *Text) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*string)(s))
 }
 
-// contextOf is a cluster and a user that belong together.
+// contextOf names a cluster and a user that belong together.
 type contextOf struct {
 	Cluster string `json:"cluster"`
 	User    string `json:"user"`
 }
 
-// entry is a named element of a kubeconfig file. It has one of the values.
+// entry is a named element of a kubeconfig file. Only one of the other fields is set.
 type entry struct {
 	Name    string    `json:"name"`
 	Cluster Cluster   `json:"cluster"`
@@ -94,7 +94,8 @@ type entry struct {
 	Context contextOf `json:"context"`
 }
 
-// kubeconfig is the content of one or more files. Of entries with one name, the first counts.
+// kubeconfig is the content of one or more files. If several entries have the same name, the first
+// one counts.
 type kubeconfig struct {
 	Current  string  `json:"current-context"`
 	Clusters []entry `json:"clusters"`
@@ -102,12 +103,12 @@ type kubeconfig struct {
 	Contexts []entry `json:"contexts"`
 }
 
-// Selection names the parts of kubeconfig files to use. Without a
-// Context, the current context of the files is used. Cluster and User replace those of the context.
+// Selection names the parts of kubeconfig files to use. If Context is "", the current context of
+// the files is used. Cluster and User replace those of the context.
 type Selection struct{ Context, Cluster, User string }
 
-// Load returns the selected cluster and user. Of several files, the first that has a value or an
-// entry counts. The cluster has no server if no context is current and nothing is selected.
+// Load returns the selected cluster and user. If several files have a value or an entry, the first
+// one counts. The cluster has no server if nothing is selected and there is no current context.
 func Load(paths []string, selected Selection) (*Cluster, *User, error) {
 	all := new(kubeconfig)
 	for _, path := range paths {
@@ -141,7 +142,7 @@ func Load(paths []string, selected Selection) (*Cluster, *User, error) {
 	return &cluster.Cluster, &user.User, nil
 }
 
-// find returns the entry with a name, an empty one if the name is "".
+// find returns the entry with the given name, or an empty entry if the name is "".
 func find(entries []entry, what, name string) (*entry, error) {
 	if name == "" {
 		return new(entry), nil
@@ -154,7 +155,7 @@ func find(entries []entry, what, name string) (*entry, error) {
 	return nil, fmt.Errorf("the %s %q does not exist in the kubeconfig files", what, name)
 }
 
-// add adds the content of a file. Relative paths in it are relative to its directory.
+// add adds the content of a file. Relative paths in the file are relative to its directory.
 func (k *kubeconfig) add(path string) error {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -174,7 +175,7 @@ func (k *kubeconfig) add(path string) error {
 		locate(folder, &u.CertificateFile)
 		locate(folder, &u.KeyFile)
 		if u.Exec != nil && filepath.Base(u.Exec.Command) != u.Exec.Command {
-			locate(folder, &u.Exec.Command) // a name without a folder is looked for in PATH
+			locate(folder, &u.Exec.Command) // a command without a folder is searched for in PATH
 		}
 	}
 	if k.Current == "" {
@@ -186,7 +187,7 @@ func (k *kubeconfig) add(path string) error {
 	return nil
 }
 
-// locate makes a path absolute that is relative to a folder.
+// locate makes a relative path absolute. The path is relative to folder.
 func locate(folder string, path *string) {
 	if *path != "" && !filepath.IsAbs(*path) {
 		*path = filepath.Join(folder, *path)

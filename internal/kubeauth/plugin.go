@@ -17,23 +17,23 @@ import (
 	"golang.org/x/term"
 )
 
-// kindCredential is the kind of the documents that are exchanged with plugins.
+// kindCredential is the kind of the documents that a plugin reads and prints.
 const kindCredential = "ExecCredential"
 
 // pluginVersions are the supported versions of the protocol.
 var pluginVersions = []string{"client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"}
 
-// The values of Exec.Interactive.
+// Values of Exec.Interactive:
 const (
 	Never       = "Never"
 	IfAvailable = "IfAvailable"
 	Always      = "Always"
 )
 
-// extensionName names the extension of a cluster that is passed to plugins.
+// extensionName is the name of the cluster extension whose content is passed to plugins.
 const extensionName = "client.authentication.k8s.io/exec"
 
-// plugin runs a program for credentials and keeps them while they are valid.
+// plugin runs a program to get credentials, and caches them until they expire.
 type plugin struct {
 	*Exec
 	cluster *Cluster
@@ -42,11 +42,11 @@ type plugin struct {
 	current *credential
 }
 
-// credential is what a plugin has printed.
+// credential holds the credentials that a plugin has printed.
 type credential struct {
 	token       string
-	certificate *tls.Certificate // nil for none
-	expires     time.Time        // zero for never
+	certificate *tls.Certificate // nil if there is none
+	expires     time.Time        // zero if they don't expire
 }
 
 func (c *credential) valid() bool {
@@ -68,7 +68,7 @@ func (p *plugin) check() error {
 	return nil
 }
 
-// credential returns valid credentials and runs the plugin for them if needed.
+// credential returns valid credentials. It runs the plugin if there are none.
 func (p *plugin) credential(ctx context.Context) (*credential, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +83,7 @@ func (p *plugin) credential(ctx context.Context) (*credential, error) {
 	return got, nil
 }
 
-// forget removes credentials that the cluster refused.
+// forget removes the cached credentials if they are the ones that the cluster refused.
 func (p *plugin) forget(refused *credential) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +92,7 @@ func (p *plugin) forget(refused *credential) {
 	}
 }
 
-// document is an ExecCredential. Spec is passed to the plugin, Status comes back.
+// document is an ExecCredential. Spec is sent to the plugin, and the plugin returns Status.
 type document struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -148,7 +148,7 @@ func (p *plugin) run(ctx context.Context) (*credential, error) {
 	}
 	cmd.Env = append(cmd.Env, "KUBERNETES_EXEC_INFO="+string(text))
 	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, os.Stderr // plugins tell users there where to sign in
+	cmd.Stdout, cmd.Stderr = &out, os.Stderr // plugins print there how the user can sign in
 	err = cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
@@ -174,7 +174,8 @@ func (p *plugin) describe() (*clusterInfo, error) {
 	return info, nil
 }
 
-// read decodes the output of the plugin. Errors don't quote it.
+// read decodes the output of the plugin. Errors don't quote the output, because it contains
+// secrets.
 func (p *plugin) read(output []byte) (*credential, error) {
 	var answer document
 	if json.Unmarshal(output, &answer) != nil || answer.Kind != kindCredential {
