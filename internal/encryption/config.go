@@ -18,7 +18,7 @@ import (
 
 // Source holds the input of [Load].
 type Source struct {
-	// the encryption blocks, checked by package configs; later ones take precedence
+	// Blocks are the encryption blocks, checked by package configs. Later blocks take precedence.
 	Blocks []*hcl.Block
 	Env    string // the value of TF_ENCRYPTION, which takes precedence over the blocks
 	// Eval evaluates an expression that may use variables and local values.
@@ -71,8 +71,8 @@ func (c *Config) State() *Target { return c.state }
 // Plan returns the target for plan files, or nil if they aren't encrypted.
 func (c *Config) Plan() *Target { return c.plan }
 
-// Warn reports a method that leaves everything in clear text, which is meant for migrations.
-// Commands that plan or initialize call it.
+// Warn warns about the method "unencrypted", which leaves everything in clear text and is meant for
+// migrations. Commands that plan or initialize call it.
 func (c *Config) Warn(warn tfdiags.Sink) {
 	if c.clear == nil {
 		return
@@ -98,8 +98,8 @@ func (c *Config) Remote(addr addrs.AbsInstance) *Target {
 	return c.otherStates
 }
 
-// loader builds each method and key provider once. Those with errors are nil, so that each error is
-// reported once.
+// loader builds each method and key provider once. A failed one is stored as nil, so that its error
+// is reported once.
 type loader struct {
 	src       *Source
 	doc       *document
@@ -111,10 +111,10 @@ type loader struct {
 // provider is a key provider in use.
 type provider struct {
 	addr  string // "key_provider.type.name"
-	meta  string // the key of its metadata
+	meta  string // name of its metadata in encrypted data
 	keys  KeyProvider
 	chain *provider
-	busy  bool // being built: a reference to it is part of a cycle
+	busy  bool // it is being built, so a reference to it is part of a cycle
 }
 
 // method is a method in use.
@@ -122,14 +122,14 @@ type method struct {
 	addr     string
 	cipher   Method // nil for "unencrypted"
 	provider *provider
-	fixed    *Keys // keys in the configuration itself
+	fixed    *Keys // keys that are written in the configuration itself
 }
 
 func (l *loader) errorf(at hcl.Range, summary, detail string, args ...any) {
 	l.errs = l.errs.Append(tfdiags.Errorf(summary, detail, args...).At(at))
 }
 
-// target builds the codec of a target. It returns nil if there is no block.
+// target builds the target for a block. It returns nil if there is no block.
 func (l *loader) target(what string, b *targetBlock) *Target {
 	if b == nil {
 		return nil

@@ -2,9 +2,9 @@
 //
 // [Load] returns a [Config] for the configuration's encryption blocks and the TF_ENCRYPTION
 // variable. A [Target] encrypts with its method and decrypts with that method or one of its
-// fallbacks. Methods get keys from key providers. Key providers keep the metadata needed to find a
-// key again (a salt, a wrapped key) beside the encrypted data. Key providers and methods are
-// packages below this one; package all lists them.
+// fallbacks. Methods get keys from key providers. Key providers store the metadata that is needed
+// to find a key again (a salt, a wrapped key) with the encrypted data. Key providers and methods
+// are packages below this one; package all lists them.
 //
 //	config, err := encryption.Load(source)
 //	…
@@ -12,12 +12,12 @@
 //		data, err = target.Encrypt(data)
 //	}
 //
-// The file format is OpenTofu's, so that each program can read the other's files: JSON with the
-// metadata by key provider, the encrypted bytes, and for a state the serial and lineage in clear
-// text.
+// The file format is OpenTofu's, so each program can read the other's files. It is JSON with the
+// metadata by key provider and the encrypted bytes. For a state, it also has the serial and the
+// lineage in clear text.
 //
 // Invariants: if a method is configured, nothing is written in clear text and nothing in clear text
-// is accepted, unless the method or a fallback is "unencrypted"; the encryption key of a target is
-// chosen once per process, and is one of the data read before if a key provider allows that; unused
-// key providers and methods are not evaluated; errors never contain secrets.
+// is accepted, unless the method or a fallback is "unencrypted". The encryption key of a target is
+// chosen once per process. If a key provider allows it, this is a key of data that was read before.
+// Unused key providers and methods are not evaluated. Errors never contain secrets.
 package encryption

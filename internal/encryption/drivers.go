@@ -2,24 +2,24 @@ package encryption
 
 import "context"
 
-// Keys are the keys that a key provider returns to a method. The decryption key is absent if there
-// is no encrypted data yet, the encryption key if nothing is to be encrypted.
+// Keys are the keys that a key provider returns to a method. There is no decryption key if there is
+// no encrypted data yet, and no encryption key if nothing is to be encrypted.
 type Keys struct {
 	Encryption []byte
 	Decryption []byte
-	// Outdated reports that the provider would now write other metadata, so the data should be
+	// Outdated reports that the provider would now write different metadata, so the data should be
 	// rewritten.
 	Outdated bool
-	// Reusable reports that the decryption key and its metadata can encrypt as well as new ones. Then
-	// there are fewer keys to find when data is read that many processes have written.
+	// Reusable reports that the decryption key and its metadata can also be used to encrypt, like
+	// new ones. Reusing keys limits the number of keys in data that many processes have written.
 	Reusable bool
 }
 
 // A KeyProvider creates and finds keys.
 type KeyProvider interface {
 	// Keys returns a new encryption key and its metadata if stored is nil, or else the decryption
-	// key for the stored metadata. chained are the keys of the provider that this one is chained
-	// to.
+	// key for the stored metadata. chained holds the keys of the provider that this provider is
+	// chained to.
 	Keys(ctx context.Context, stored []byte, chained Keys) (k Keys, metadata []byte, err error)
 }
 
@@ -35,15 +35,15 @@ type KeyDriver struct {
 	Name string
 	// Config returns a pointer to a new configuration, to be decoded by package backend.
 	Config func() any
-	// Chains reports whether the argument "chain" can name another provider as source of the
+	// Chains reports whether the argument "chain" can name another provider as the source of the
 	// secret.
 	Chains bool
-	// Open checks the configuration and returns the provider. chained reports whether there is
-	// another provider.
+	// Open checks the configuration and returns the provider. chained reports whether it is chained
+	// to another provider.
 	Open func(config any, chained bool) (KeyProvider, error)
 }
 
-// NewKeyDriver returns a driver for a function that opens its provider.
+// NewKeyDriver returns a driver whose providers are opened by a function.
 func NewKeyDriver[C any](name string, chains bool, open func(config *C, chained bool) (KeyProvider, error)) *KeyDriver {
 	return &KeyDriver{
 		Name: name, Chains: chains, Config: func() any { return new(C) },
@@ -59,7 +59,7 @@ type Method interface {
 
 // A SizedMethod is a method that accepts only certain key sizes.
 type SizedMethod interface {
-	// CheckKeySize returns an error if the method doesn't accept keys of that size.
+	// CheckKeySize returns an error if the method doesn't accept keys with this number of bytes.
 	CheckKeySize(bytes int) error
 }
 
@@ -80,7 +80,7 @@ type MethodDriver struct {
 	Open   func(config any) (Method, error)
 }
 
-// NewMethodDriver returns a driver for a function that opens its method.
+// NewMethodDriver returns a driver whose methods are opened by a function.
 func NewMethodDriver[C any](name string, keys NeedsKeys, open func(config *C) (Method, error)) *MethodDriver {
 	return &MethodDriver{
 		Name: name, Keys: keys, Config: func() any { return new(C) },
@@ -94,5 +94,5 @@ type Registry struct {
 	Methods      map[string]*MethodDriver
 }
 
-// Unencrypted is the method that does nothing. It allows clear text for the targets that use it.
+// Unencrypted is the method that does not encrypt. Targets that use it accept clear text.
 var Unencrypted = NewMethodDriver("unencrypted", NoKeys, func(*struct{}) (Method, error) { return nil, nil })

@@ -24,7 +24,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestMain makes the test binary act as an external program that encrypts or provides keys.
+// TestMain lets the test binary act as an external program that encrypts or provides keys.
 func TestMain(m *testing.M) {
 	if role := os.Getenv("ENCRYPTION_TEST_PROGRAM"); role != "" {
 		program(role)
@@ -236,7 +236,7 @@ func TestFilesOfOpenTofu(t *testing.T) {
 				t.Fatalf("%v\n%s", err, plain)
 			}
 			if strings.HasPrefix(file, "openbao") {
-				return // this server creates no keys
+				return // this test server creates no keys
 			}
 			again, err := target.Encrypt(plain)
 			if err != nil {
@@ -272,7 +272,7 @@ func TestFilesOfOpenTofu(t *testing.T) {
 	}
 }
 
-// TestRollover changes from clear text to encryption, to another key and back.
+// TestRollover changes the encryption from clear text to a key, to another key and back.
 func TestRollover(t *testing.T) {
 	use := func(methods ...string) *encryption.Target {
 		t.Helper()
@@ -332,8 +332,8 @@ func TestChangedParametersAreTakenOver(t *testing.T) {
 	}
 }
 
-// TestReusedKeys checks that data is encrypted with the key of most of the data that was read, if that
-// is as good as a new one.
+// TestReusedKeys checks that data is encrypted with the key that most of the data that was read
+// has, if that key can be used like a new one.
 func TestReusedKeys(t *testing.T) {
 	t.Setenv("ENCRYPTION_TEST_PROGRAM", "keys")
 	const use = "state {\nmethod = method.aes_gcm.main\n}"
@@ -364,7 +364,7 @@ func TestReusedKeys(t *testing.T) {
 		}
 		return data, string(w.Meta)
 	}
-	after := func(config string, all ...[]byte) *encryption.Target { // as a process that has read these
+	after := func(config string, all ...[]byte) *encryption.Target { // returns a target as in a process that has read all
 		t.Helper()
 		target := mustLoad(t, "", config).State()
 		for _, data := range all {
@@ -392,7 +392,7 @@ func TestReusedKeys(t *testing.T) {
 		t.Error("of two equally frequent keys, the order of reading decides")
 	}
 
-	// What was read later doesn't change the key of a process.
+	// Data that is read later doesn't change the encryption key of a process.
 	target := after(config)
 	_, before := encrypt(target)
 	if _, _, err := target.Decrypt(t.Context(), a); err != nil {
@@ -402,7 +402,8 @@ func TestReusedKeys(t *testing.T) {
 		t.Error("the key has changed within a process")
 	}
 
-	// Keys with other parameters, of fallbacks, and of data that can't be decrypted are not used.
+	// Keys with other parameters, keys of fallbacks, and keys of data that can't be decrypted are
+	// not used.
 	damaged := bytes.Clone(a)
 	if c := &damaged[bytes.Index(a, []byte(`encrypted_data":"`))+30]; *c == 'A' {
 		*c = 'B'
@@ -433,7 +434,7 @@ func TestReusedKeys(t *testing.T) {
 		}
 	}
 
-	// A chain of key providers is used again as a whole, unless one of them always makes new keys.
+	// A chain of key providers is reused as a whole, unless one of them always creates new keys.
 	for config, reused := range map[string]bool{
 		chained("pbkdf2.first", `
 			key_provider "pbkdf2" "first" {
@@ -482,7 +483,7 @@ func TestDamage(t *testing.T) {
 			w["meta"] = map[string]string{
 				"key_provider.pbkdf2.other": "e30="}
 		}),
-		// Creating the key to find this out would take more than a minute.
+		// The error must be found without deriving the key, which would take more than a minute.
 		"16, 24 or 32 bytes is needed; the key provider returns one of 33": change(func() {
 			w["meta"] = map[string]string{"key_provider.pbkdf2.other": base64.StdEncoding.EncodeToString(
 				[]byte(`{"salt":"AA==","iterations":90000000,"hash_function":"sha512","key_length":33}`))}
@@ -625,7 +626,7 @@ func TestLoadErrors(t *testing.T) {
 			t.Errorf("a secret in an error: %v", err)
 		}
 	}
-	// An error in a key provider or method is reported once, however many targets use it.
+	// An error in a key provider or method is reported once, even if several targets use it.
 	for _, config := range []string{keys("pbkdf2", `passphrase = "short"`), keys("stone", ""),
 		`method "aes_gcm" "x" {}` + use} {
 		if _, err := load(t, "", config+strings.Replace(use, "state", "plan", 1)); len(tfdiags.FromError(err)) != 1 {

@@ -12,7 +12,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// block holds a block's arguments. Arguments of later bodies replace those of earlier ones.
+// block holds a block's arguments. Arguments of later bodies override those of earlier ones.
 type block struct {
 	rng    hcl.Range
 	attrs  map[string]*hcl.Attribute
@@ -25,8 +25,8 @@ type targetBlock struct {
 	fallback *targetBlock
 }
 
-// document is the merged content of all encryption bodies. Key providers and methods have keys of
-// the form "type.name".
+// document is the merged content of all encryption bodies. The map keys of key providers and
+// methods have the form "type.name".
 type document struct {
 	keyProviders, methods    map[string]*block
 	state, plan, otherStates *targetBlock
@@ -50,8 +50,8 @@ func parseEnv(text string) (hcl.Body, error) {
 	return file.Body, configs.CheckEncryption(file.Body)
 }
 
-// add merges another body, which must have the right form, into the document. rng is where its
-// block begins.
+// add merges another body into the document. The body must conform to configs.EncryptionSchema. rng
+// is the beginning of its block.
 func (d *document) add(body hcl.Body, rng hcl.Range) error {
 	var errs tfdiags.Diagnostics
 	content, _ := body.Content(configs.EncryptionSchema)
@@ -105,18 +105,19 @@ func merge(into *map[string]*block, b *hcl.Block) error {
 		diags = append(diags, more...)
 	}
 	for _, inner := range content.Blocks {
-		delete(attrs, inner.Type) // in JSON it looks like an attribute
+		delete(attrs, inner.Type) // in JSON, a block also looks like an attribute
 		(*into)[key].nested = append((*into)[key].nested, inner)
 	}
 	(*into)[key].set(attrs, b.DefRange)
 	return tfdiags.FromHCL(diags).Err()
 }
 
-// nestedBlocks has the blocks that a key provider may have. Its driver decides which ones it has.
+// nestedBlocks has the blocks that a key provider may have. The driver decides which of them it
+// accepts.
 var nestedBlocks = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "endpoints"}}}
 
-// onlyNested reports whether a body has blocks, and only those of nestedBlocks. JustAttributes
-// returns the attributes of such a body with an error.
+// onlyNested reports whether a body has blocks, all of which are in nestedBlocks. For such a body,
+// JustAttributes returns the attributes together with an error.
 func onlyNested(body hcl.Body) bool {
 	syntax, ok := body.(*hclsyntax.Body)
 	if !ok || len(syntax.Blocks) == 0 {

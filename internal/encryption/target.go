@@ -28,8 +28,8 @@ type wire struct {
 	Version string            `json:"encryption_version"`
 }
 
-// Target encrypts with the first of its methods and decrypts with the first that succeeds. It is
-// safe for concurrent use.
+// Target encrypts with the first of its methods and decrypts with the first one that succeeds. It
+// is safe for concurrent use.
 type Target struct {
 	what    string // for messages
 	methods []*method
@@ -37,13 +37,13 @@ type Target struct {
 	mu         sync.Mutex
 	encryption *sealing
 	decryption map[string]Keys // by key provider and metadata
-	// reusable are the keys that the first method has decrypted with and can encrypt with, by their
-	// metadata. It is unused once encryption is set.
+	// reusable holds the keys that the first method has decrypted with and may encrypt with, by
+	// their metadata. It is no longer used once encryption is set.
 	reusable map[string]*sealing
 }
 
-// sealing holds keys for encryption. A target has one, so that its key stays the same within a
-// process.
+// sealing holds the keys for encryption. A target sets its sealing once, so that the key stays the
+// same within a process.
 type sealing struct {
 	keys Keys
 	meta map[string][]byte
@@ -99,9 +99,9 @@ func (t *Target) Encrypt(plain []byte) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// seal returns the encryption key. It is the most frequent one among the data that was read, or the
-// first by metadata of equally frequent ones, so that runs that read the same rows choose the same
-// key. If there is none, it is a new one.
+// seal returns the encryption key. It chooses the reusable key of most of the data that was read.
+// If several keys are equally frequent, it chooses the first by metadata, so that runs that read
+// the same rows choose the same key. If no key can be reused, it creates a new one.
 func (t *Target) seal(ctx context.Context, m *method) (*sealing, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,7 +129,7 @@ func (t *Target) seal(ctx context.Context, m *method) (*sealing, error) {
 	return s, nil
 }
 
-// mostUsed returns the most frequent keys that can encrypt again, or nil.
+// mostUsed returns the most frequent keys that can be used to encrypt, or nil.
 func (t *Target) mostUsed() (best *sealing) {
 	for _, id := range slices.Sorted(maps.Keys(t.reusable)) {
 		if s := t.reusable[id]; best == nil || s.uses > best.uses {
@@ -139,7 +139,7 @@ func (t *Target) mostUsed() (best *sealing) {
 	return best
 }
 
-// used counts the keys of data that the first method has decrypted, if they can encrypt again.
+// used counts the uses of keys that the first method has decrypted data with, if they are reusable.
 func (t *Target) used(m *method, meta map[string][]byte, keys Keys) {
 	if !keys.Reusable {
 		return
@@ -238,7 +238,7 @@ func (t *Target) open(ctx context.Context, m *method, w *wire) (plain []byte, ke
 	return plain, keys, err
 }
 
-// checkSize returns an error if a method can't use the key that a provider would return.
+// checkSize returns an error if a method can't use a key of the size that a provider would return.
 func checkSize(cipher Method, keys KeyProvider, stored []byte) error {
 	method, ok := cipher.(SizedMethod)
 	provider, sized := keys.(KeySizer)
@@ -252,7 +252,7 @@ func checkSize(cipher Method, keys KeyProvider, stored []byte) error {
 }
 
 // storedKeys returns the keys that the data was encrypted with, along a chain of providers. cipher
-// is the method that uses them, or nil for another key provider.
+// is the method that uses them, or nil if another key provider uses them.
 func (t *Target) storedKeys(ctx context.Context, p *provider, cipher Method, meta map[string][]byte) (Keys, error) {
 	stored, ok := meta[p.meta]
 	if !ok {
@@ -285,7 +285,8 @@ func (t *Target) storedKeys(ctx context.Context, p *provider, cipher Method, met
 	return keys, nil
 }
 
-// identity returns the serial and lineage at the start of a state, or nil if data isn't a state.
+// identity returns the serial and the lineage at the beginning of a state's text, or nil if data
+// isn't a state.
 func identity(data []byte) (serial *uint64, lineage *string) {
 	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
 		return nil, nil

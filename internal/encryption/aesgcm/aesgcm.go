@@ -12,7 +12,7 @@ import (
 	"tofu/internal/encryption"
 )
 
-// Config is the configuration of the method block, except its keys.
+// Config is the configuration of the method block, without its keys.
 type Config struct {
 	AAD []int `cfg:"aad"`
 }

@@ -1,11 +1,11 @@
 // Package aesgcm implements the encryption method aes_gcm: AES in Galois/Counter Mode with a random
 // nonce in front of the encrypted bytes.
 //
-// A key may encrypt 2^32 times: then the probability that two of its random nonces of 96 bits are
-// equal reaches 2^-33, below the limit of 2^-32 in NIST SP 800-38D. Key providers that let later
-// processes encrypt with a key again share that number among them. The rows of a state stay below it
-// for a century at one written row per second. Other parameters of the key provider, or another
-// passphrase, start a new key.
+// A key may encrypt 2^32 times. The probability that two of its random nonces of 96 bits are equal
+// then reaches 2^-33, which is below the limit of 2^-32 in NIST SP 800-38D. If a key provider lets
+// several processes encrypt with the same key, the limit applies to all of them together. Writing
+// one row of a state per second takes more than a century to reach it. A key provider with other
+// parameters or another passphrase starts with a new key.
 //
-// Invariants: each encryption uses a new nonce; modified data is not decrypted.
+// Invariants: each encryption uses a new nonce; modified data is refused.
 package aesgcm

@@ -92,7 +92,7 @@ func (p *provider) open(ctx context.Context) (*awsapi.Service, error) {
 // KeySize implements encryption.KeySizer.
 func (p *provider) KeySize(stored []byte) int {
 	if stored != nil {
-		return 0 // the service knows
+		return 0 // only the service knows the size of stored keys
 	}
 	return keyLengths[p.config.KeySpec]
 }
@@ -102,7 +102,7 @@ type metadata struct {
 	Ciphertext []byte `json:"ciphertext_blob"`
 }
 
-// request is the body of a call. Its fields are those of the service's API.
+// request is the body of a call. Its fields are named as in the service's API.
 type request struct {
 	KeyID      string            `json:"KeyId,omitempty"`
 	KeySpec    string            `json:",omitempty"`
@@ -149,7 +149,8 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 	if err := json.Unmarshal(stored, &meta); err != nil || len(meta.Ciphertext) == 0 {
 		return encryption.Keys{}, nil, errors.New("its metadata is damaged")
 	}
-	// Naming the key keeps others from passing off data encrypted with a key of their own.
+	// Naming the key makes the service refuse data keys that others have encrypted with their own
+	// keys.
 	found, err := p.call(ctx, "Decrypt", request{KeyID: p.config.KeyID, Ciphertext: meta.Ciphertext})
 	if err != nil {
 		return encryption.Keys{}, nil, fmt.Errorf("decrypting the data key: %w", err)

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 
 var account = awsapi.Config{Region: "us-east-1", AccessKey: "tester", SecretKey: "verysecret"}
 
-// newKey makes a key in the service.
+// newKey creates a key in the service.
 func newKey(t *testing.T) string {
 	t.Helper()
 	t.Setenv("AWS_ENDPOINT_URL_KMS", testenv.Service(t, "TEST_KMS_URL"))
@@ -81,7 +81,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestReplacedKey checks that another key can't decrypt a data key.
+// TestReplacedKey checks that a data key can't be decrypted with another key.
 func TestReplacedKey(t *testing.T) {
 	_, meta, err := open(t, awskms.Config{KeyID: newKey(t), KeySpec: "AES_256"}).Keys(t.Context(),
 		nil, encryption.Keys{})

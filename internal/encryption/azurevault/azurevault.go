@@ -39,7 +39,7 @@ func (*Config) Docs() blocks.Docs {
 	}
 }
 
-// algorithms holds the algorithms of symmetric keys by their sizes in bits.
+// algorithms holds the algorithms for symmetric keys by key size in bits.
 var algorithms = map[int]string{128: "A128GCM", 192: "A192GCM", 256: "A256GCM"}
 
 // asymmetric is the algorithm of RSA keys.
@@ -112,7 +112,7 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 	return encryption.Keys{Decryption: key}, nil, nil
 }
 
-// algorithm returns the algorithm of new data keys.
+// algorithm returns the algorithm that encrypts new data keys.
 func (c *Config) algorithm() string {
 	if c.Symmetric {
 		return algorithms[c.KeySize]
@@ -146,7 +146,7 @@ func (p *provider) decrypt(ctx context.Context, meta *metadata) ([]byte, error) 
 	return out.Value, nil
 }
 
-// parameters are the parameters and results of operations with a key.
+// parameters holds the parameters and the results of operations with a key.
 type parameters struct {
 	KeyID     string   `json:"kid,omitempty"`
 	Algorithm string   `json:"alg,omitempty"`
@@ -156,7 +156,7 @@ type parameters struct {
 	Data      urlBytes `json:"aad,omitempty"`
 }
 
-// urlBytes is encoded in JSON as Base64 for URLs.
+// urlBytes is encoded in JSON as URL-safe Base64.
 type urlBytes []byte
 
 // MarshalText implements encoding.TextMarshaler.
@@ -170,7 +170,8 @@ func (b *urlBytes) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// call performs an operation with a version of the key; "" is the newest version.
+// call performs an operation with a version of the key, or with the newest version if version is
+// "".
 func (p *provider) call(ctx context.Context, version, operation string, q *parameters) (*parameters, error) {
 	cloud, err := p.config.Cloud(ctx, p.http)
 	if err != nil {
@@ -214,8 +215,8 @@ func (p *provider) send(ctx context.Context, to *url.URL, header http.Header, bo
 }
 
 // scope returns the scope of tokens for the vault, which differs between clouds. The vault names it
-// when it refuses a request without a token. It must be the vault's own domain, so that another
-// server can't get a token that is valid elsewhere.
+// when it refuses a request without a token. The scope must be the vault's own domain. Otherwise a
+// malicious server could get a token that is valid elsewhere.
 func (p *provider) scope(ctx context.Context) (string, error) {
 	to := p.vault.JoinPath("keys", url.PathEscape(p.config.KeyName), "encrypt")
 	to.RawQuery = apiVersion

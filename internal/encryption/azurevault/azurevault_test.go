@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 
 type settings = map[string]cty.Value
 
-// good returns valid settings, changed by pairs of names and values.
+// good returns valid settings. pairs are the names and values of settings to change.
 func good(pairs ...any) settings {
 	s := settings{
 		"vault_uri": cty.StringVal("https://" + vault), "vault_key_name": cty.StringVal("rsa"),
@@ -83,8 +83,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestVersions checks that data keys are found again after the key in the vault got a new version,
-// and after the configuration got another type of key.
+// TestVersions checks that data keys can be decrypted after the key in the vault got a new version,
+// and after another type of key was configured.
 func TestVersions(t *testing.T) {
 	symmetric := good("vault_uri", "https://"+hsm, "vault_key_name", "aes256", "symmetric", true,
 		"symmetric_key_size", 256)
@@ -104,7 +104,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestMetadata checks the form of the metadata, which OpenTofu reads.
+// TestMetadata checks that the metadata has the form that OpenTofu reads.
 func TestMetadata(t *testing.T) {
 	_, meta, err := open(t, good()).Keys(t.Context(), nil, encryption.Keys{})
 	if err != nil {

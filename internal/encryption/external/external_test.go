@@ -11,7 +11,7 @@ import (
 	"tofu/internal/encryption/keytest"
 )
 
-// TestMain makes the test binary act as a key provider.
+// TestMain lets the test binary act as a key provider.
 func TestMain(m *testing.M) {
 	role := os.Getenv("EXTERNAL_TEST_PROGRAM")
 	if role == "" {

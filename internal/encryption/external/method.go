@@ -8,7 +8,7 @@ import (
 	"tofu/internal/encryption"
 )
 
-// MethodConfig is the configuration of the method block, except its keys.
+// MethodConfig is the configuration of the method block, without its keys.
 type MethodConfig struct {
 	Encrypt []string `cfg:"encrypt_command,required"`
 	Decrypt []string `cfg:"decrypt_command,required"`

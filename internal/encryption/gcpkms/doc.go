@@ -1,7 +1,7 @@
 // Package gcpkms implements the key provider gcp_kms: random data keys, encrypted with a key in
 // Google Cloud KMS.
 //
-// Its metadata is the encrypted data key; the service finds the version of its key that decrypts
+// The metadata is the encrypted data key. The service knows which version of its key can decrypt
 // it.
 //
 // Invariants: a data key is kept only in memory; errors never contain secrets.

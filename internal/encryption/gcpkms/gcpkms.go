@@ -104,8 +104,8 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 	return encryption.Keys{Decryption: key}, nil, nil
 }
 
-// message holds the parameters and results of the operations. Checksums are those of the bytes; the
-// service compares the ones in requests.
+// message holds the parameters and the results of the operations. Each checksum is that of the
+// field before it. The service verifies the checksums in requests.
 type message struct {
 	Plaintext     []byte `json:"plaintext,omitempty"`
 	PlaintextSum  string `json:"plaintextCrc32c,omitempty"`

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 type settings = map[string]cty.Value
 
-// good returns valid settings, changed by pairs of names and values.
+// good returns valid settings. pairs are the names and values of settings to change.
 func good(pairs ...any) settings {
 	s := settings{"kms_encryption_key": cty.StringVal(gcptest.Key), "key_length": cty.NumberIntVal(32),
 		"access_token": cty.StringVal(google.Token("https://www.googleapis.com/auth/cloud-platform"))}
@@ -83,9 +83,9 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestDefaultCredentials checks Application Default Credentials in a file and of the machine.
+// TestDefaultCredentials checks Application Default Credentials from a file and from the machine.
 func TestDefaultCredentials(t *testing.T) {
-	machine := httptest.NewServer(google.Hosts()["metadata.google.internal"]) // it is not asked through proxies
+	machine := httptest.NewServer(google.Hosts()["metadata.google.internal"]) // requests to it don't use proxies
 	defer machine.Close()
 	t.Setenv("GCE_METADATA_HOST", strings.TrimPrefix(machine.URL, "http://"))
 	keytest.Run(t, func(t *testing.T) encryption.KeyProvider { return open(t, good("access_token", "")) })

@@ -8,7 +8,7 @@ import (
 	"tofu/internal/encryption"
 )
 
-// Run runs the suite. Each call of open returns a provider as in a new process.
+// Run runs the suite. Each call of open returns a new provider, as a new process would have.
 func Run(t *testing.T, open func(t *testing.T) encryption.KeyProvider) {
 	t.Run("FindsItsKeys", func(t *testing.T) {
 		for range 3 {

@@ -20,13 +20,13 @@ const (
 	minIterations = 200_000
 	maxLength     = 1 << 16
 	// maxWork is the number of rounds of the hash function that the metadata of a file may require,
-	// unless the configuration requires more. They take less than a minute.
+	// unless the configuration requires more. This many rounds take less than a minute.
 	maxWork = 100_000_000
 )
 
 var hashes = map[string]func() hash.Hash{"sha256": sha256.New, "sha512": sha512.New}
 
-// Config is the configuration of the key_provider block, except its chain.
+// Config is the configuration of the key_provider block, without its chain.
 type Config struct {
 	Passphrase string `cfg:"passphrase,sensitive"`
 	KeyLength  int    `cfg:"key_length" default:"32"`
@@ -137,8 +137,8 @@ func (m *metadata) work() float64 {
 	return float64(m.Iterations) * float64((m.KeyLength+size-1)/size)
 }
 
-// derive derives the key. If ctx ends it returns at once, and the derivation continues in the
-// background.
+// derive derives the key. If ctx is canceled, it returns at once, and the derivation continues in
+// the background.
 func (m *metadata) derive(ctx context.Context, secret string) ([]byte, error) {
 	if secret == "" {
 		return nil, errors.New("the key provider that it is chained to returned no key")

@@ -27,7 +27,7 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// TestHostileMetadata checks that the metadata of a file can't require endless work.
+// TestHostileMetadata checks that the metadata of a file can't cause unlimited work.
 func TestHostileMetadata(t *testing.T) {
 	p, err := pbkdf2.Driver.Open(config(), false)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestHostileMetadata(t *testing.T) {
 	}
 }
 
-// TestConfiguredWork checks that the configuration may require any amount of work.
+// TestConfiguredWork checks that the configuration may require an unlimited amount of work.
 func TestConfiguredWork(t *testing.T) {
 	c := config()
 	c.KeyLength, c.Iterations = 1<<16, 600_000
