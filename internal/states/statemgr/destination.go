@@ -64,7 +64,7 @@ type stored struct {
 	exists  bool
 	serial  uint64
 	lineage string
-	version string // of the program that wrote it
+	version string // version of the program that wrote it
 	state   *states.State
 	migrate bool   // the state must be written even if nothing changed
 	written string // version of the stored text, if the store is a backend.Swapper
@@ -239,7 +239,7 @@ func (w *workspace) withDeadline(ctx context.Context) (context.Context, context.
 	return ctx, cancel
 }
 
-// encode returns the text of a state, as it is in the store. The encoder may be nil.
+// encode returns the text of a state in the form that is kept in the store. enc may be nil.
 func (w *workspace) encode(enc *statefile.Encoder, file *statefile.File) ([]byte, error) {
 	if enc == nil {
 		enc = new(statefile.Encoder)

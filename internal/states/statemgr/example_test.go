@@ -13,7 +13,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// An operation that creates one object.
+// This example records an operation that creates one object.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

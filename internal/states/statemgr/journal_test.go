@@ -144,7 +144,8 @@ func TestReportHidesSecrets(t *testing.T) {
 	}
 }
 
-// Interrupted steps are reported until a run ends successfully.
+// TestInterruptedStepsAreKept checks that interrupted steps are reported until a run ends
+// successfully.
 func TestInterruptedStepsAreKept(t *testing.T) {
 	m := setup(t, state("x"))
 	begin(t, m, nil)
@@ -171,8 +172,8 @@ func TestInterruptedStepsAreKept(t *testing.T) {
 	}
 }
 
-// Steps that a run did not wait for are reported, although it saved the state, until another run
-// ends successfully.
+// TestOpenStepsAreKept checks that steps that a run did not wait for are reported until another run
+// ends successfully, even though the first run saved the state.
 func TestOpenStepsAreKept(t *testing.T) {
 	m := setup(t, state("x"))
 	begin(t, m, nil)
@@ -217,7 +218,8 @@ func TestRunInProgress(t *testing.T) {
 	check(t, m.Unlock())
 }
 
-// Concurrent readers do not mistake each other for a run in progress.
+// TestConcurrentReaders checks that concurrent readers do not mistake each other for a run in
+// progress.
 func TestConcurrentReaders(t *testing.T) {
 	m := setup(t, state("x"))
 	begin(t, m, nil)

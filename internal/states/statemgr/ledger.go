@@ -58,7 +58,7 @@ type Mender interface {
 type DamagedPart struct {
 	What     string // such as "object aws_vpc.main"
 	Cause    error
-	Document string   // as it is stored
+	Document string   // text of the part, as the ledger stores it
 	Table    string   // name of the ledger's table that contains it
 	Key      []string // key of the row, with its version at the end
 	Current  bool     // it is part of the current state, and earlier versions may exist

@@ -54,7 +54,8 @@ func TestLockWaits(t *testing.T) {
 	check(t, a.Lock(t.Context(), "x", 0, nil))
 }
 
-// A lock is reported as stale only if its process would be visible from here.
+// TestStaleLock checks that a lock is reported as stale only if its process would be visible to
+// this process.
 func TestStaleLock(t *testing.T) {
 	store := new(inmem.Store)
 	m := statemgr.Open(store, ws, nil)

@@ -98,7 +98,7 @@ type Snapshot struct {
 	Exists  bool          // there is a snapshot or a journal
 	Serial  uint64
 	Lineage string
-	Version string // of the program that wrote the snapshot
+	Version string // version of the program that wrote the snapshot
 	// Revision identifies the state if the store is a Ledger; see plans.Footprint.
 	Revision uint64
 	// Interrupted holds the steps of killed runs that started but are not known to have ended.

@@ -261,7 +261,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Begin fails if there is no space for a journal.
+// TestBeginOnFullDisk checks that Begin fails if there is no space for a journal.
 func TestBeginOnFullDisk(t *testing.T) {
 	dir := smallDisk(t, "64k")
 	m := statemgr.Open(new(inmem.Store), ws, &statemgr.Options{DataDir: filepath.Join(dir, "data")})

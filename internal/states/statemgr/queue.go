@@ -51,7 +51,7 @@ func (q *queue[T]) add(item T, write func(take func() []T) error) error {
 	b.err = errNotWritten // after a panic
 	b.err = write(sync.OnceValue(take))
 	q.mu.Lock()
-	if q.next == b { // it failed before it took the items
+	if q.next == b { // write failed before it took the items
 		q.next = nil
 	}
 	q.mu.Unlock()

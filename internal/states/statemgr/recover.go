@@ -30,8 +30,8 @@ type recovery struct {
 	changed     int           // number of objects in the journal that differ from the snapshot
 	interrupted []Operation
 	damaged     int
-	// diverged reports that another run wrote the state since, so that the journal's changes can't
-	// be replayed over it.
+	// diverged reports that another run has written the state since. The journal's changes can't be
+	// replayed over that state.
 	diverged bool
 }
 

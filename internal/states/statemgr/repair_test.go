@@ -7,7 +7,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Objects from the backup keep the provider of the newer state.
+// TestRepairKeepsProvider checks that objects restored from the backup keep the provider of the
+// newer state.
 func TestRepairKeepsProvider(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(file, text string) {

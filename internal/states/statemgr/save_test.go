@@ -64,9 +64,9 @@ func (l *lossy) Swap(ctx context.Context, workspace, version string, data []byte
 	return written, err
 }
 
-// A write that happened is recognized although its response was lost, even if encryption makes the
-// text of each attempt different. A write by another process in the meantime is not mistaken for
-// it.
+// TestLostResponses checks that a write whose response is lost is recognized as done, even if
+// encryption makes the text of each attempt different. A later write by another process is not
+// mistaken for it.
 func TestLostResponses(t *testing.T) {
 	for name, test := range map[string]struct {
 		lost    int
@@ -110,8 +110,8 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// A blocked store delays Save by seconds after an abort, even during a snapshot, and by minutes
-// without an abort.
+// TestAbort checks that a blocked store delays Save by seconds after an abort, even during a
+// snapshot, and by minutes without an abort.
 func TestAbort(t *testing.T) {
 	for _, aborted := range []bool{true, false} {
 		t.Run(fmt.Sprint(aborted), func(t *testing.T) {
@@ -235,7 +235,8 @@ func TestUnwritableDestination(t *testing.T) {
 	}
 }
 
-// If two managers create the same workspace, the second returns the state of the first.
+// TestCreate checks that if two managers create the same workspace, the second one returns the
+// state of the first.
 func TestCreate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	store := new(inmem.Store)

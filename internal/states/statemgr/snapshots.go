@@ -34,7 +34,7 @@ type snapshots struct {
 
 // attempt is a write that may have happened although it failed, because its response was lost.
 type attempt struct {
-	sum     [sha256.Size]byte // of the written text; encryption makes each text unique
+	sum     [sha256.Size]byte // checksum of the written text; encryption makes each text unique
 	content stored
 }
 
@@ -175,8 +175,8 @@ func (s *snapshots) newBeginEntry() *entry {
 	}}
 }
 
-// commitKilled writes the changes of a killed run to the store, so that its journal may be removed.
-// It returns entries for the interrupted steps.
+// commitKilled writes the changes of a killed run to the store, after which its journal may be
+// removed. It returns entries for the interrupted steps.
 func (s *snapshots) commitKilled(ctx context.Context) ([]*entry, error) {
 	rec := s.killed
 	if rec == nil {
@@ -251,7 +251,7 @@ func (s *snapshots) adopt(ctx context.Context) bool {
 }
 
 // writeNext writes a snapshot with the next serial. The journal names the serial before the store
-// has it, so that the journal of a run that is killed meanwhile still belongs to the store's state.
+// has it. So if the run is killed in between, its journal still belongs to the state in the store.
 func (s *snapshots) writeNext(ctx context.Context, state *states.State) error {
 	next := s.content
 	next.state, next.serial, next.exists, next.migrate = state, s.content.serial+1, true, false
