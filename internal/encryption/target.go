@@ -31,12 +31,12 @@ type wire struct {
 // Target encrypts with the first of its methods and decrypts with the first one that succeeds. It
 // is safe for concurrent use.
 type Target struct {
-	what    string // for messages
+	what    string // what the target is for, in messages
 	methods []*method
 
 	mu         sync.Mutex
 	encryption *sealing
-	decryption map[string]Keys // by key provider and metadata
+	decryption map[string]Keys // decryption keys by key provider and metadata
 	// reusable holds the keys that the first method has decrypted with and may encrypt with, by
 	// their metadata. It is no longer used once encryption is set.
 	reusable map[string]*sealing
@@ -309,7 +309,7 @@ func identity(data []byte) (serial *uint64, lineage *string) {
 			var skipped json.RawMessage
 			err = dec.Decode(&skipped)
 		default:
-			return nil, nil // not a state
+			return nil, nil // data is not a state
 		}
 		if err != nil {
 			return nil, nil

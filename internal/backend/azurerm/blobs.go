@@ -37,7 +37,7 @@ type blob struct {
 	sum      string // checksum of the content; "" if it is empty
 	leased   bool
 	metadata map[string]string // without the lock information
-	lock     string            // the lock information as it is stored
+	lock     string            // the lock information as it is stored in the metadata
 	leaseID  string            // ID of the lease that this process holds; "" if it holds none
 	snapshot bool              // this process has taken a snapshot
 }

@@ -65,7 +65,7 @@ type Store struct {
 	query  url.Values // added to all requests
 
 	mu    sync.Mutex
-	locks map[string]*held // by workspace
+	locks map[string]*held // locks that this store holds, by workspace
 }
 
 // locker is a store whose configuration doesn't disable locking.

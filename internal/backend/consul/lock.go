@@ -153,7 +153,7 @@ func (s *Store) newSession(ctx context.Context) (string, error) {
 	return session.ID, nil
 }
 
-// endSession ends a session, which would otherwise end by itself some time later.
+// endSession ends a session. Otherwise the session would expire some time later.
 func (s *Store) endSession(ctx context.Context, id string) {
 	resp, err := s.do(context.WithoutCancel(ctx), http.MethodPut, "/v1/session/destroy/"+id, restapi.Request{})
 	if err == nil && resp.Status != http.StatusOK {

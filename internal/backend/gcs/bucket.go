@@ -36,7 +36,7 @@ func (b *bucket) object(name string) *url.URL {
 func (b *bucket) url(escaped, prefix string) *url.URL {
 	u := *b.base
 	u.RawPath = prefix + "/" + escaped
-	u.Path, _ = url.PathUnescape(u.RawPath) // it was escaped here
+	u.Path, _ = url.PathUnescape(u.RawPath) // the path is properly escaped, so there is no error
 	return &u
 }
 

@@ -52,7 +52,7 @@ type Store struct {
 	options Options
 
 	mu       sync.Mutex
-	locks    map[string]*held // by workspace
+	locks    map[string]*held // locks that this store holds, by workspace
 	backedUp map[string]bool  // workspaces whose backup has been written
 }
 

@@ -162,7 +162,7 @@ INSERT INTO output (workspace, name, sensitive, value, encrypted, document, sinc
 	(1, 'o', false, '"x"', false, '{"value":"x","type":"string"}', 2);
 `
 
-// oldSchema makes a schema of version 1 with a state.
+// oldSchema creates a schema of version 1 with a state.
 func oldSchema(t *testing.T, c *postgres.Config) {
 	t.Helper()
 	first, err := os.ReadFile("schema/0001.sql")

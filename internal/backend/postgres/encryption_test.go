@@ -56,7 +56,7 @@ func TestEncryption(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := query(t, c, "SELECT string_agg(address, ' ') FROM object WHERE NOT encrypted"); got != "lab_object.a[0]" {
-		t.Errorf("not encrypted are: %s", got) // it was not changed
+		t.Errorf("not encrypted are: %s", got) // this object was not changed
 	}
 	if n, err := open(t, c).Reencrypt(t.Context(), ws, encryptiontest.State(t,
 		"method = method.aes_gcm.a\nfallback {\nmethod = method.unencrypted.open\n}")); err != nil || n == 0 {

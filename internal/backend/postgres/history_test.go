@@ -38,7 +38,7 @@ var (
 
 const (
 	workers      = 3
-	transactions = 4 // of each worker in a history
+	transactions = 4 // number of transactions of each worker in a history
 	keys         = 4 // instances of each resource
 )
 
@@ -176,7 +176,7 @@ func (w *worker) transaction() {
 	fmt.Println("applied")
 }
 
-// plan makes a random plan: one to three objects that are created, updated, destroyed or moved.
+// plan returns a random plan: one to three objects are created, updated, destroyed or moved.
 func (w *worker) plan(snap *statemgr.Snapshot) *plan {
 	p := &plan{prior: snap.State.Clone(), footprint: &plans.Footprint{Revision: snap.Revision}}
 	taken := map[addrs.AbsInstance]bool{}
@@ -399,7 +399,7 @@ func check(t *testing.T, c *postgres.Config, workspace string, seed uint64, stor
 			note(v.ender, v.until)
 		}
 	}
-	for _, v := range versions { // in the order of revisions
+	for _, v := range versions { // the versions are in the order of revisions
 		seen[v.content.ID] = true
 		if originals[v.content.ID] == nil {
 			originals[v.content.ID] = v

@@ -46,7 +46,7 @@ func (s *Store) Query(
 		}, row)
 		err = queryError(err)
 		if err != nil && started && !errors.As(err, new(*backend.QueryError)) && transient(err) {
-			return fmt.Errorf("reading the rows: %v", err) // not repeated, as some rows are printed
+			return fmt.Errorf("reading the rows: %v", err) // not %w, so the query is not repeated: some rows were already printed
 		}
 		return err
 	})

@@ -26,7 +26,7 @@ type sealedTable struct {
 	// changed when a row is written, a run has written the row in the meantime.
 	version string
 	visible string                                 // the column with the values for queries, or ""
-	flag    bool                                   // it has the column encrypted, and the document contains the ID of its row
+	flag    bool                                   // the table has the column encrypted, and documents contain the IDs of their rows
 	id      func(key []string) string              // returns the ID of a row, for its document or for messages
 	values  func(document []byte) (*string, error) // returns the value of the column visible; nil if there is none
 	check   func(document []byte) error
@@ -48,7 +48,7 @@ func stepKey(key []string) string   { return "step " + key[1] }
 
 // sealedRow is a row of a sealedTable.
 type sealedRow struct {
-	key       []string // with the version at the end
+	key       []string // values of the key columns, with the version at the end
 	encrypted bool
 	document  string
 }

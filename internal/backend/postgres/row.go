@@ -44,8 +44,8 @@ func (w *writing) seal(plain []byte, id string) (document, error) {
 	return document{string(data), true}, nil
 }
 
-// attributes returns the attributes of an object as JSONB: without sensitive values, so that a
-// query can't show them. It returns nil for objects that JSONB can't represent.
+// attributes returns the attributes of an object as JSONB. It leaves out sensitive values, so
+// queries can't show them. It returns nil for objects that JSONB can't represent.
 func attributes(obj *states.Object) *string {
 	if obj.Attrs == nil {
 		return nil

@@ -42,7 +42,7 @@ type Run struct {
 	fence     atomic.Int64 // the fencing number of its row
 
 	mu      sync.Mutex      // guards the following fields
-	begun   bool            // it has claims
+	begun   bool            // the run has claims
 	written map[string]bool // the addresses that it claims to write
 	stop    context.CancelFunc
 	renewed sync.WaitGroup

@@ -557,7 +557,7 @@ func TestPooler(t *testing.T) {
 func TestUnsaved(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		changed addrs.AbsInstance // by another run
+		changed addrs.AbsInstance // the instance that another run changes
 		refused bool
 	}{
 		{"nothing", addrs.AbsInstance{}, false},

@@ -129,7 +129,7 @@ const insertObjects = `INSERT INTO object (workspace, since, address, deposed, r
 // How objects leave a state.
 const (
 	destroyed = "destroyed"
-	removed   = "removed" // from the state alone
+	removed   = "removed" // removed only from the state
 )
 
 // retire moves the present versions of objects to the history.
@@ -195,7 +195,7 @@ func (t *transcript) add(objects []statemgr.ObjectChange) error {
 	return nil
 }
 
-// removeResources removes those of the resources that have no objects left.
+// removeResources removes the given resources if they have no objects left.
 func (t *transcript) removeResources(addresses []string) {
 	if len(addresses) > 0 {
 		t.execNoRevision(`DELETE FROM resource r WHERE workspace = $1::bigint AND address = ANY($2::text[])

@@ -157,7 +157,7 @@ type Store struct {
 	token  string
 
 	mu     sync.Mutex
-	known  map[string]*workspace // by name in the service
+	known  map[string]*workspace // known workspaces, by name in the service
 	locked map[string]bool       // workspaces that this process has locked, by name in the service
 }
 

@@ -41,7 +41,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	version  int
-	objects  map[string]Object // by path
+	objects  map[string]Object // objects by path
 	requests []string
 }
 
