@@ -13,7 +13,8 @@ import (
 	"tofu/internal/version"
 )
 
-// migrations holds one file for each version of the schema. The file upgrades the previous version.
+// migrations holds one file for each version of the schema. Each file upgrades the schema from the
+// previous version.
 //
 //go:embed schema/*.sql
 var migrations embed.FS

@@ -79,7 +79,7 @@ func TestRoundTrips(t *testing.T) {
 	fill(t, manager(t, open(t, c)), 3)
 	trips := proxy(t, c, func(text []byte) []byte { return text })
 	s := open(t, c)
-	loaded, err := s.LoadState(t.Context(), ws, nil) // and connects
+	loaded, err := s.LoadState(t.Context(), ws, nil) // this also opens the connection
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestNoDeadlocks(t *testing.T) {
 		})
 	}
 	all.Wait()
-	time.Sleep(100 * time.Millisecond) // the sessions end after the connections
+	time.Sleep(100 * time.Millisecond) // sessions end shortly after their connections are closed
 	if after := deadlocks(); after != before {
 		t.Errorf("the server has counted %s deadlocks, and %s before", after, before)
 	}

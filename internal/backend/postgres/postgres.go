@@ -100,7 +100,8 @@ func newPool(ctx context.Context, address string) (*pool, error) {
 	if connect.ConnectTimeout == 0 {
 		connect.ConnectTimeout = connectTimeout
 	}
-	// Without prepared statements, each transaction may get another connection of a pooler.
+	// Prepared statements are not used, because a pooler may use another connection for each
+	// transaction.
 	connect.DefaultQueryExecMode = pgx.QueryExecModeExec
 	connect.StatementCacheCapacity, connect.DescriptionCacheCapacity = 0, 0
 	if connect.RuntimeParams["application_name"] == "" {
@@ -137,7 +138,7 @@ var retryFor = 30 * time.Second
 // transaction runs do in a transaction. If the server ends the transaction or can't be reached, it
 // runs do again. So do must not depend on an earlier attempt, which may even have been committed.
 func (s *Store) transaction(ctx context.Context, begin begin, do func(context.Context, pgx.Tx) error) error {
-	opts := pgx.TxOptions{BeginQuery: string(begin) + "; " + strings.Join(s.settings, "; ")} // one message
+	opts := pgx.TxOptions{BeginQuery: string(begin) + "; " + strings.Join(s.settings, "; ")} // both are sent in one message
 	return repeat(ctx, func() error {
 		return pgx.BeginTxFunc(ctx, s.pool.Pool, opts, func(tx pgx.Tx) error { return do(ctx, tx) })
 	})

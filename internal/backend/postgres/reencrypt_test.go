@@ -81,7 +81,7 @@ func TestReencrypt(t *testing.T) {
 		t.Fatal(err)
 	}
 	st = st.Clone()
-	for i := range 30 { // make history
+	for i := range 30 { // create earlier versions
 		st.SetCurrent(addr("a", i), object(fmt.Sprint("second ", i)), provider)
 	}
 	st.SetOutput("o", &states.Output{Value: cty.StringVal("second")})

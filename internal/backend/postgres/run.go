@@ -84,7 +84,7 @@ func (r *Run) enter(ctx context.Context, tx session, workspaces []int64, check f
 		if err != nil || len(dead) == 0 {
 			return err
 		}
-		if err := end(ctx, tx, dead); err != nil { // and check again
+		if err := end(ctx, tx, dead); err != nil { // the loop then checks again
 			return err
 		}
 		r.fence.Store(fence) // a dead run may have the same ID as this run

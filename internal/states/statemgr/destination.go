@@ -32,7 +32,7 @@ type destination interface {
 	// read returns the state, including the changes that killed runs recorded, and warns about
 	// those runs.
 	read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error)
-	// create writes an empty state. It returns backend.ErrChanged if there is a state already.
+	// create writes an empty state. It returns backend.ErrChanged if a state already exists.
 	create(ctx context.Context) (*Snapshot, error)
 	// begin starts recording an operation. start is the state that Read returned or that was saved
 	// since.

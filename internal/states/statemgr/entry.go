@@ -33,7 +33,7 @@ type Operation struct {
 // as deleted; any other step ends when an object is stored.
 func (op *Operation) deletes() bool { return op.Action == plans.Delete }
 
-// reads reports whether the step changes nothing, so that it need not be recorded.
+// reads reports whether the step changes nothing and therefore need not be recorded.
 func (op *Operation) reads() bool {
 	return op.Builtin || op.Action == plans.Read || op.Action == plans.Open
 }

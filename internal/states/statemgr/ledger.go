@@ -21,9 +21,10 @@ type Ledger interface {
 	// LoadState returns the state as of one moment. codec may be nil.
 	LoadState(ctx context.Context, workspace string, codec Codec) (*Loaded, error)
 	OutputLedger
-	// Reencrypt encrypts again everything in a workspace that is not encrypted with codec's present
-	// method and key, including earlier versions, and returns the number of parts that it has written.
-	// Runs may change the workspace at the same time. After an error or a kill, it can be repeated.
+	// Reencrypt re-encrypts everything in a workspace that is not encrypted with codec's current
+	// method and key. This includes earlier versions. It returns the number of parts that it has
+	// written. Runs may change the workspace at the same time. After an error or a kill, it can be
+	// repeated.
 	Reencrypt(ctx context.Context, workspace string, codec Codec) (written int, err error)
 	// Holds reports whether another store has the same states. It returns false if that is not known.
 	Holds(other backend.Store) bool
@@ -36,7 +37,7 @@ type Ledger interface {
 	EndRun(ctx context.Context, workspace, id string) error
 }
 
-// An OutputLedger reads the outputs of a state alone.
+// An OutputLedger can read the outputs of a state without the rest of it.
 type OutputLedger interface {
 	// LoadOutputs returns the outputs as of one moment. codec may be nil.
 	LoadOutputs(ctx context.Context, workspace string, codec Codec) (*Loaded, error)
@@ -136,7 +137,8 @@ type ObjectID struct {
 	Deposed addrs.DeposedKey
 }
 
-// ObjectChange is the new content of an object: nil if it is removed.
+// ObjectChange is a change of an object. Object is the new content, or nil if the object is
+// removed.
 type ObjectChange struct {
 	ObjectID
 	Object   *states.Object

@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runForever creates, changes and deletes objects in several goroutines. It prints each step before
-// and after it.
+// runForever creates, changes and deletes objects in several goroutines. It prints a line before
+// and after each step.
 func runForever() {
 	m := statemgr.Open(local.New(nil, nil), ws, &statemgr.Options{Interval: 15 * time.Millisecond})
 	if err := m.Lock(context.Background(), "OperationTypeApply", 0, nil); err != nil {

@@ -27,7 +27,7 @@ func TestQueue(t *testing.T) {
 	<-waiting
 	joined := make(chan error)
 	for i := 1; i <= 3; i++ {
-		go func() { joined <- q.add(i, nil) }() // a call of write would panic
+		go func() { joined <- q.add(i, nil) }() // write is nil, so calling it would panic
 	}
 	for size := 0; size < 4; { // until all have joined
 		q.mu.Lock()

@@ -86,7 +86,7 @@ func TestLostResponses(t *testing.T) {
 				check(t, m.Begin(t.Context(), nil))
 				store.lost = test.lost
 				m.Stored(addr(0), addrs.NotDeposed, object("x"), provider)
-				time.Sleep(time.Minute) // a snapshot
+				time.Sleep(time.Minute) // long enough for a snapshot
 				m.Stored(addr(1), addrs.NotDeposed, object("y"), provider)
 				if test.foreign {
 					check(t, store.Put(t.Context(), ws, []byte("{}")))
@@ -122,7 +122,7 @@ func TestAbort(t *testing.T) {
 					&statemgr.Options{StoreID: "inmem", Abort: abort, Interval: time.Second})
 				begin(t, m, nil)
 				m.Stored(addr(0), addrs.NotDeposed, object("x"), provider)
-				time.Sleep(time.Minute) // a snapshot is in progress
+				time.Sleep(time.Minute) // long enough for a snapshot to be in progress
 				if aborted {
 					close(abort)
 				}
