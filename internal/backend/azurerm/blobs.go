@@ -28,7 +28,7 @@ type blobs struct {
 	api    restapi.Client
 
 	mu    sync.Mutex
-	known map[string]*blob // by name
+	known map[string]*blob // what is known about blobs, by name
 }
 
 // blob holds what is known about a blob.
@@ -36,7 +36,7 @@ type blob struct {
 	etag     string // "" if there is no blob
 	sum      string // checksum of the content; "" if it is empty
 	leased   bool
-	metadata map[string]string // without the lock information
+	metadata map[string]string // metadata without the lock information
 	lock     string            // the lock information as it is stored in the metadata
 	leaseID  string            // ID of the lease that this process holds; "" if it holds none
 	snapshot bool              // this process has taken a snapshot
@@ -310,7 +310,7 @@ func (b *blobs) timeout(ctx context.Context) (context.Context, context.CancelFun
 // request is a request about a blob, or about the container.
 type request struct {
 	method    string
-	blob      string // "" for the container
+	blob      string // "" for a request about the container
 	query     url.Values
 	header    http.Header
 	body      []byte

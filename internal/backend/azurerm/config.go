@@ -110,7 +110,7 @@ func (c *Config) encrypt(header http.Header, writes bool) {
 
 // customerKeySum returns the checksum of the customer's key in Base64.
 func (c *Config) customerKeySum() string {
-	key, _ := base64.StdEncoding.DecodeString(c.CustomerKey) // decoded by Check before
+	key, _ := base64.StdEncoding.DecodeString(c.CustomerKey) // Check has already decoded it
 	sum := sha256.Sum256(key)
 	return base64.StdEncoding.EncodeToString(sum[:])
 }

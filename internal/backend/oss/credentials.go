@@ -37,7 +37,7 @@ type temporary struct {
 type credentials struct {
 	config *Config
 	http   *restapi.Client
-	direct *restapi.Client // without a proxy
+	direct *restapi.Client // a client that uses no proxy
 
 	mu      sync.Mutex
 	current temporary

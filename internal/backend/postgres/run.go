@@ -328,7 +328,8 @@ func (r *Run) Start(ctx context.Context, next func() []*statemgr.Operation) erro
 			addresses, deposed = append(addresses, op.Addr.String()), append(deposed, string(op.Deposed))
 			actions, documents = append(actions, op.Action.String()), append(documents, string(text))
 		}
-		// This does not lock the row of the run, which a change locks until it is committed.
+		// This doesn't lock the row of the run. A change locks that row until it is committed, and
+		// steps must not wait for it.
 		b.Queue(`WITH run AS (SELECT id, workspace FROM run WHERE id = $1::text AND fence = $2::bigint AND ended IS NULL)
 			INSERT INTO operation (workspace, run, address, deposed, action, started, document)
 			SELECT run.workspace, run.id, o.address, o.deposed, o.action, clock_timestamp(), o.document

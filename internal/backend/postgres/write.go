@@ -45,7 +45,7 @@ func (t *transcript) send(ctx context.Context) error {
 	return send(ctx, t.tx, &batch)
 }
 
-// next begins the next revision of the workspace, whose row is locked.
+// next begins the next revision of the workspace. The caller has locked the workspace's row.
 func (t *transcript) next(c *statemgr.Change) {
 	t.revision++
 	t.serial++
@@ -104,7 +104,7 @@ func (t *transcript) objects(ctx context.Context, c *statemgr.Change) error {
 	return nil
 }
 
-// columns are the values of the columns of several rows, in the order of insertObjects.
+// columns holds the values of several rows by column, in the order of insertObjects.
 type columns struct {
 	address, deposed, resource, config, provider, status, dependencies, instances, document []string
 	key, attributes, fromAddress, fromDeposed                                               []*string
@@ -134,7 +134,7 @@ const (
 
 // retire moves the present versions of objects to the history.
 func (t *transcript) retire(objects []statemgr.ObjectChange) {
-	// An object that is deposed is about to be destroyed.
+	// An object that becomes deposed counts as destroyed, because it is about to be destroyed.
 	replaced := map[statemgr.ObjectID]bool{}
 	for i := range objects {
 		if o := &objects[i]; o.From != nil && o.Deposed != "" {

@@ -51,7 +51,7 @@ func (c *client) customerKey(h http.Header) {
 	if !c.config.Encrypt || c.config.CustomerKey == "" {
 		return
 	}
-	key, _ := base64.StdEncoding.DecodeString(c.config.CustomerKey) // checked before
+	key, _ := base64.StdEncoding.DecodeString(c.config.CustomerKey) // Check has already decoded it
 	sum := md5.Sum(key)
 	h.Set("X-Amz-Server-Side-Encryption-Customer-Algorithm", "AES256")
 	h.Set("X-Amz-Server-Side-Encryption-Customer-Key", c.config.CustomerKey)

@@ -90,7 +90,7 @@ func layout(c *Config) objects.Layout {
 	}
 }
 
-// directorySuffix ends the names of directory buckets. No other bucket names end with it.
+// directorySuffix is the end of the names of all directory buckets, and of no other buckets.
 const directorySuffix = "--x-s3"
 
 // bucketURL returns the URL of the bucket, without trailing slash.

@@ -134,7 +134,7 @@ func (s *Server) describe() []byte {
 	const text, oneVersion, forever, active = 2, 1, -1, 1
 	key := number(field(nil, 1, "LockID"), 2, text)
 	out := field(nil, 1, field(field(nil, 1, s.Table), 2, key))
-	out = field(out, 2, number(field(nil, 1, capacity), 2, 1)) // the throughput
+	out = field(out, 2, number(field(nil, 1, capacity), 2, 1)) // the reserved throughput
 	options := number(number(nil, 1, forever), 2, oneVersion)
 	out = field(out, 3, number(options, 5, 86400)) // maximum deviation of column times, in seconds
 	return number(out, 4, active)
@@ -233,7 +233,7 @@ func crc(start byte, data []byte) byte {
 // readPlain decodes a row whose columns are texts, and compares its checksums.
 func readPlain(data []byte) (out plainRow, err error) {
 	defer func() {
-		if recover() != nil { // an index out of range
+		if recover() != nil { // an index is out of range
 			err = errPlain
 		}
 	}()

@@ -41,7 +41,7 @@ type Server struct {
 
 	mu         sync.Mutex
 	workspaces []*Workspace
-	projects   map[string]string // IDs by name
+	projects   map[string]string // project IDs by name
 	last       int               // number of the last ID
 	requests   []string
 }
