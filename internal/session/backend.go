@@ -18,23 +18,23 @@ import (
 	"tofu/internal/version"
 )
 
-// BackendSettings are a backend and its complete settings.
+// BackendSettings holds a backend driver and its complete settings.
 type BackendSettings struct {
 	Driver *backend.Driver
 	Schema *configschema.Block
-	Block  cty.Value // settings of the block; an object of nulls without one
-	Config cty.Value // including settings of the command line
+	Block  cty.Value // settings in the block; an object with null attributes if there is no block
+	Config cty.Value // settings in the block and on the command line
 }
 
-// LocalSettings returns the settings of a root module without a backend block.
+// LocalSettings returns the settings for a root module without a backend block.
 func LocalSettings() *BackendSettings {
 	schema := blocks.Schema(local.Driver.Config())
 	return &BackendSettings{Driver: local.Driver, Schema: schema, Block: schema.EmptyValue(),
 		Config: schema.EmptyValue()}
 }
 
-// DecodeBackend returns the settings in the configuration's backend block, without those of the
-// command line. The second result is false if there is no block.
+// DecodeBackend returns the settings in the configuration's backend block, without those on the
+// command line. hasBlock is false if there is no block.
 func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err error) {
 	block := cfg.Module.Backend
 	switch {
@@ -68,7 +68,8 @@ func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err e
 	return &BackendSettings{Driver: driver, Schema: schema, Block: value, Config: value}, true, nil
 }
 
-// openStore opens the store of a backend. l gets the clients that it shares with other stores.
+// openStore opens the store of a backend. The clients that the store shares with other stores
+// are added to l.
 func (s *Session) openStore(
 	ctx context.Context, b *BackendSettings, paths StatePaths, l *backend.Lease,
 ) (backend.Store, error) {
@@ -95,7 +96,7 @@ func (s *Session) openStore(
 	store, err := b.Driver.Open(ctx, config)
 	var own tfdiags.Diagnostic
 	if errors.As(err, &own) {
-		return nil, err // it explains itself
+		return nil, err // the error is complete
 	}
 	if err != nil {
 		return nil, tfdiags.Errorf("Failed to open the backend",
@@ -104,15 +105,16 @@ func (s *Session) openStore(
 	return store, nil
 }
 
-// Warnings returns the warnings about the settings, which have attribute paths.
+// Warnings returns warnings about the settings. They contain attribute paths.
 func (s *BackendSettings) Warnings(getenv func(string) string) tfdiags.Diagnostics {
 	var warnings tfdiags.Diagnostics
-	_ = blocks.Decode(s.Config, s.Driver.Config(), getenv, warnings.Add) // errors are reported by open
+	// Ignore errors, because openStore returns them.
+	_ = blocks.Decode(s.Config, s.Driver.Config(), getenv, warnings.Add)
 	return warnings
 }
 
-// CurrentBackend returns the settings of the backend that the working directory is initialized for.
-// It is an error if the block differs from the one that init recorded.
+// CurrentBackend returns the settings of the backend that the working directory is initialized
+// for. It is an error if the backend block differs from the recorded one.
 func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, error) {
 	settings, hasBlock, err := s.WantedBackend(cfg)
 	if err != nil {
@@ -155,8 +157,8 @@ func (s *Session) needInit(reason string, args ...any) error {
 		fmt.Sprintf(reason, args...), s.InitCommand)
 }
 
-// OptionalSchema returns schema with all arguments optional, because arguments that a block omits
-// may be set elsewhere.
+// OptionalSchema returns a copy of schema in which all arguments are optional, because
+// arguments that a block omits may be set elsewhere.
 func OptionalSchema(schema *configschema.Block) *configschema.Block {
 	out := &configschema.Block{Attributes: make(map[string]*configschema.Attribute, len(schema.Attributes)),
 		BlockTypes: schema.BlockTypes}

@@ -17,17 +17,17 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// BackendRecord is what init records about the backend in the data directory: its settings,
-// including those of the command line, and a hash of the block, by which later commands detect that
-// the block was changed.
+// BackendRecord is the record of the backend that init writes to the data directory. It
+// contains the settings, including those of the command line, and a hash of the backend block.
+// If the hash no longer matches, later commands know that the block was changed.
 type BackendRecord struct {
 	Type   string          `json:"type"`
 	Config json.RawMessage `json:"config"`
 	Hash   uint64          `json:"hash"`
 }
 
-// backendFile is the form of the record's file: a state file of version 3, in which the record was
-// one property.
+// backendFile is the form of the file that holds the record. It looks like a state file of
+// version 3, because such files once held the record.
 type backendFile struct {
 	Version int            `json:"version"`
 	Backend *BackendRecord `json:"backend,omitempty"`
@@ -91,8 +91,8 @@ func BackendHash(typ string, config cty.Value) uint64 {
 	return uint64(cty.TupleVal([]cty.Value{cty.StringVal(typ), config}).Hash())
 }
 
-// NewBackendRecord returns the record of a backend with the settings of its block and its complete
-// settings.
+// NewBackendRecord returns the record for a backend. block holds the settings in its block, and
+// complete includes those of the command line.
 func NewBackendRecord(typ string, block, complete cty.Value) (*BackendRecord, error) {
 	text, err := ctyjson.Marshal(complete, complete.Type())
 	if err != nil {
@@ -101,8 +101,8 @@ func NewBackendRecord(typ string, block, complete cty.Value) (*BackendRecord, er
 	return &BackendRecord{Type: typ, Config: text, Hash: BackendHash(typ, block)}, nil
 }
 
-// Value returns the recorded settings as a value of the backend's schema. It drops settings that
-// the schema doesn't have.
+// Value returns the recorded settings as a value of the backend's schema. It drops settings
+// that are not in the schema.
 func (r *BackendRecord) Value(schema *configschema.Block) (cty.Value, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(r.Config, &given); err != nil {
@@ -114,7 +114,7 @@ func (r *BackendRecord) Value(schema *configschema.Block) (cty.Value, error) {
 		if !ok || string(text) == "null" {
 			continue
 		}
-		// Objects in records of other versions may have other attributes.
+		// An object in the record of another version of this program may have other attributes.
 		ty, err := ctyjson.ImpliedType(text)
 		if err == nil {
 			values[name], err = ctyjson.Unmarshal(text, ty)

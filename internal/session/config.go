@@ -29,7 +29,7 @@ func (s *Session) LoadConfig(ctx context.Context, vars Variables) (*Config, erro
 	return s.LoadConfigWith(ctx, given)
 }
 
-// LoadConfigWith is [Session.LoadConfig] with values that were collected before.
+// LoadConfigWith is like [Session.LoadConfig], but uses values that were already collected.
 func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.Given) (*Config, error) {
 	resolve, err := getmodules.Installed(s.ModulesDir(), s.Base)
 	if err != nil {
@@ -38,9 +38,10 @@ func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.G
 	return s.Load(ctx, given, resolve)
 }
 
-// LoadRootModule loads the root module only, which is enough for the backend, encryption and
-// variables. It reports warnings only if there are errors: commands that are about the
-// configuration load all of it and report them then, and others print values that programs read.
+// LoadRootModule loads only the root module, which is enough to evaluate the backend,
+// encryption and variables. It reports warnings only if there are errors. Commands that check
+// the configuration load all of it later and report its warnings then. The output of other
+// commands is read by programs.
 func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, error) {
 	given, err := s.Collect(vars)
 	if err != nil {
@@ -49,7 +50,7 @@ func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, 
 	return s.LoadRootModuleWith(ctx, given)
 }
 
-// Collect returns the given values of root variables.
+// Collect returns the values that the user has given for root variables.
 func (s *Session) Collect(vars Variables) (map[string]configs.Given, error) {
 	return inputs.Collect(s.Parser, inputs.Options{Environ: s.Environ, Dir: s.RootDir,
 		Files: s.Preset.VarFiles, Values: s.Preset.Variables, Flags: vars.Vars})
@@ -65,7 +66,8 @@ func (s *Session) Load(
 	})
 }
 
-// LoadRootModuleWith is [Session.LoadRootModule] with values that were collected before.
+// LoadRootModuleWith is like [Session.LoadRootModule], but uses values that were already
+// collected.
 func (s *Session) LoadRootModuleWith(ctx context.Context, given map[string]configs.Given) (*Config, error) {
 	var warnings tfdiags.Diagnostics
 	cfg, err := s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, error) {
@@ -77,8 +79,8 @@ func (s *Session) LoadRootModuleWith(ctx context.Context, given map[string]confi
 	return cfg, err
 }
 
-// load loads a configuration. It adds the values that static evaluation asks the user for to given,
-// so that the user is asked only once.
+// load loads a configuration. If static evaluation asks the user for a value, load adds it to
+// given, so that the user is asked only once.
 func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 	from func(*configs.LoadOptions) (*configs.Config, error)) (*Config, error) {
 	defer s.Timings.Phase("configuration")()
@@ -108,7 +110,7 @@ func (s *Session) ModulesDir() string { return filepath.Join(s.DataDir, "modules
 // RequireConfig returns an error if the directory has no configuration.
 func (s *Session) RequireConfig() error { return s.requireConfigBut("") }
 
-// RequireConfigFor is RequireConfig for a plan. A destroy plan needs no configuration.
+// RequireConfigFor is like RequireConfig, except that a destroy plan needs no configuration.
 func (s *Session) RequireConfigFor(mode plans.Mode) error {
 	if mode == plans.Destroy {
 		return nil
@@ -141,7 +143,7 @@ func (s *Session) Source(name string) []byte {
 	}
 	src, err := os.ReadFile(name)
 	if err != nil {
-		return nil // excerpts are optional
+		return nil // show no excerpt
 	}
 	return src
 }

@@ -1,16 +1,17 @@
-// Package session is one run of a command in a working directory: it loads the configuration, opens
-// the backend and the state, and starts providers, for all commands that need them.
+// Package session runs a command in a working directory: it loads the configuration, opens the
+// backend and the state, and starts providers, for all commands that need them.
 //
-// A [Session] is made by [New] and completed by the command line. Methods load a configuration
-// ([Session.LoadConfig]), open a state ([Session.OpenState]) or start an [Operation] of the engine
-// ([Session.StartOperation]).
+// [New] makes a [Session], and the command line fills in the rest of its fields. Methods load a
+// configuration ([Session.LoadConfig]), open a state ([Session.OpenState]) or start an
+// [Operation] of the engine ([Session.StartOperation]).
 //
-// Invariants: a state is changed only while its lock is held, and what was changed is saved,
-// whatever happens after; packages are checked against the lock file before they run; questions are
-// asked only if Input allows it.
+// Invariants: a state is changed only while its lock is held. Changes that were made are saved,
+// whatever happens afterwards. Packages are checked against the lock file before they run.
+// Questions are asked only if Input allows it.
 //
-// Functions return an error and add warnings to Session.Warnings, the one list of the run. So no
-// caller can lose a warning, and a returned error holds errors only. The command prints the list
-// where its output has a place for it, for example before a question. What is left is printed with
+// Functions return an error and add warnings to Session.Warnings, the only list of warnings in
+// a run. So a caller can't lose a warning, and a returned error contains only errors. The
+// command prints the list where its output has a place for it, for example before a question.
+// The remaining warnings are printed with the command's error when the command ends.
 // the command's error when it ends.
 package session

@@ -12,8 +12,8 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// encryptionFor returns the encryption settings of the root module and TF_ENCRYPTION. It derives
-// keys once per command.
+// encryptionFor returns the encryption settings in the root module and in TF_ENCRYPTION. It
+// derives keys only once per command.
 func (s *Session) encryptionFor(cfg *Config) (*encryption.Config, error) {
 	if s.Encrypted != nil {
 		return s.Encrypted, nil
@@ -41,8 +41,8 @@ func (s *Session) StateCodec(cfg *Config) (statemgr.Codec, error) {
 	return config.State(), nil
 }
 
-// lazyCodec derives keys only when it finds encrypted data, so that commands without encrypted data
-// don't require the variables that the keys depend on.
+// lazyCodec derives keys only when it finds encrypted data. So commands that read no encrypted
+// data don't require the variables that the keys depend on.
 type lazyCodec struct {
 	session *Session
 	cfg     *Config
@@ -63,13 +63,14 @@ func (c lazyCodec) Encrypt([]byte) ([]byte, error) { panic("unreachable: it is f
 
 // CheckEncryption reports warnings about the encryption settings.
 func (s *Session) CheckEncryption(cfg *Config) {
-	if config, err := s.encryptionFor(cfg); err == nil { // the error is reported where the encryption is used
+	// Ignore errors: they are reported where the encryption is used.
+	if config, err := s.encryptionFor(cfg); err == nil {
 		config.Warn(s.Warnings.Add)
 	}
 }
 
-// FileEncryption returns the encryption for a file named on the command line, as configured in the
-// working directory.
+// FileEncryption returns the encryption for a file that the command line names. It uses the
+// settings of the working directory.
 func (s *Session) FileEncryption(ctx context.Context, vars Variables) (*encryption.Config, error) {
 	if !s.Parser.IsModuleDir(s.RootDir) && strings.TrimSpace(s.Env("TF_ENCRYPTION")) == "" {
 		return &encryption.Config{}, nil
@@ -81,8 +82,8 @@ func (s *Session) FileEncryption(ctx context.Context, vars Variables) (*encrypti
 	return s.encryptionFor(cfg)
 }
 
-// DecryptFile returns the decrypted content of a file. Without encryption it returns data, or an
-// error if data is encrypted.
+// DecryptFile returns the decrypted content of a file. If t is nil, it returns data unchanged,
+// or an error if data is encrypted.
 func DecryptFile(ctx context.Context, t *encryption.Target, data []byte) ([]byte, error) {
 	if t == nil {
 		return data, nil

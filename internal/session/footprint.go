@@ -13,7 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// setFootprint adds to a plan what it has read and what it writes, if the store needs that.
+// setFootprint records in a plan what the plan has read and what it will write, if the store
+// needs this.
 func (op *Operation) setFootprint(ctx context.Context, plan *plans.Plan) error {
 	remote := op.Session.remote.take()
 	if !op.State.Shared() && len(remote) == 0 {
@@ -21,7 +22,7 @@ func (op *Operation) setFootprint(ctx context.Context, plan *plans.Plan) error {
 	}
 	defer op.Session.Timings.Phase("footprint")()
 	env := op.QuietEnv()
-	env.Warn = tfdiags.Drop // the plan has the same warnings
+	env.Warn = tfdiags.Drop // planning has already reported these warnings
 	g, err := graph.Build(terminal.UntilAbort(ctx),
 		engine.GraphOperation(op.Config.Config, op.State.State(), env, engine.GraphPlan, nil))
 	if err != nil {
@@ -37,8 +38,8 @@ func (op *Operation) setFootprint(ctx context.Context, plan *plans.Plan) error {
 	return err
 }
 
-// Outdated reports whether an operation failed, before it did anything, because another run has
-// changed what its plan depends on.
+// Outdated reports whether an operation failed before it changed anything, because another run
+// has changed something that its plan depends on.
 func Outdated(err error) bool {
 	for _, d := range tfdiags.FromError(err) {
 		if _, changed := d.Extra.(*statemgr.ChangedError); changed {
@@ -48,7 +49,7 @@ func Outdated(err error) bool {
 	return false
 }
 
-// Reread reads the state again, for another plan.
+// Reread reads the state again, so that another plan can be made from it.
 func (op *Operation) Reread(ctx context.Context) error {
 	snapshot, err := op.State.Read(ctx, op.Session.Warnings.Add)
 	if err != nil {

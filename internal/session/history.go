@@ -9,7 +9,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Historian returns the store at a location, if it keeps earlier versions of states.
+// Historian returns the history of the states at a location, or an error if the store keeps
+// none.
 func (p *Location) Historian() (statemgr.Historian, error) {
 	h, ok := p.Store.(statemgr.Historian)
 	switch {
@@ -23,8 +24,8 @@ func (p *Location) Historian() (statemgr.Historian, error) {
 		"\"postgres\" keeps a history.", p.Settings.Driver.Name)
 }
 
-// PlanHistory opens the history of the state that a plan was made from, and returns nil if its
-// backend keeps none.
+// PlanHistory opens the history of the state that a plan was made from. It returns nil if the
+// backend keeps no history.
 func (s *Session) PlanHistory(ctx context.Context, saved *SavedPlan) (statemgr.Historian, error) {
 	if saved.Backend.Type != postgres.Driver.Name {
 		return nil, nil
@@ -36,8 +37,9 @@ func (s *Session) PlanHistory(ctx context.Context, saved *SavedPlan) (statemgr.H
 	return p.Historian()
 }
 
-// OpenStateAt opens the state of the current workspace as it was: at the end of the run whose ID
-// begins with a text, or at a time. It can't be changed.
+// OpenStateAt opens an earlier version of the state of the current workspace. text is a time or
+// the beginning of a run's ID, for the state at the end of that run. The state can't be
+// changed.
 func (s *Session) OpenStateAt(ctx context.Context, vars Variables, text string) (*OpenedState, error) {
 	p, err := s.LocateState(ctx, &StateRequest{Vars: vars})
 	if err != nil {
@@ -52,8 +54,8 @@ func (s *Session) OpenStateAt(ctx context.Context, vars Variables, text string) 
 		Version: loaded.Version, Revision: loaded.Revision}}, nil
 }
 
-// stateAt loads the state of the workspace as it was: at the end of the run whose ID begins with a
-// text, or at a time.
+// stateAt loads an earlier version of the workspace's state. text is a time or the beginning of
+// a run's ID, for the state at the end of that run.
 func (p *Location) stateAt(
 	ctx context.Context, s *Session, text string,
 ) (statemgr.Historian, *statemgr.Moment, *statemgr.Loaded, error) {
@@ -73,8 +75,8 @@ func (p *Location) stateAt(
 	return h, at, loaded, nil
 }
 
-// Past returns the state of the operation's workspace as it was: at the end of the run whose ID
-// begins with a text, or at a time.
+// Past returns an earlier version of the state of the operation's workspace. text is a time or
+// the beginning of a run's ID, for the state at the end of that run.
 func (op *Operation) Past(ctx context.Context, text string) (*engine.Past, error) {
 	h, at, loaded, err := op.Location.stateAt(ctx, op.Session, text)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 	OperationRefresh = "OperationTypeRefresh"
 )
 
-// Operation is a run of the engine with a configuration, its initial state, and providers.
+// Operation runs the engine with a configuration, its initial state, and providers.
 type Operation struct {
 	Name      string // one of the constants above
 	Session   *Session
@@ -44,9 +44,10 @@ type OperationOptions struct {
 	Lock      LockOptions
 }
 
-// StartOperation prepares an operation: it loads the configuration, reads the values of variables,
-// opens the backend, locks and reads the state, and checks the providers. Unless there are errors,
-// the caller must close the operation, which releases the lock.
+// StartOperation prepares an operation: it loads the configuration, reads the values of
+// variables, opens the backend, locks and reads the state, and checks the providers. Unless
+// StartOperation returns an error, the caller must close the operation, which releases the
+// lock.
 func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, name string) (*Operation, error) {
 	s.Live.Phase("Loading the configuration", 0)
 	defer s.Live.Phase("", 0)
@@ -74,7 +75,7 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 	}
 	op := &Operation{Name: name, Session: s, Location: p}
 	op.Config, err = s.LoadConfigWith(ctx, root.Given)
-	if err != nil { // packages may be missing as well as modules: report both
+	if err != nil { // report missing providers together with missing modules
 		return nil, tfdiags.Join(err, s.missingPackages())
 	}
 	op.Variables, err = op.Config.Variables(ctx, s, NeedValues)
@@ -91,8 +92,8 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 	return op, nil
 }
 
-// Open locks and reads the state and checks the providers. It leaves nothing open if there are
-// errors.
+// Open locks and reads the state and checks the providers. If it returns an error, nothing is
+// left open.
 func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 	op.Session.Live.Phase("Reading the state", 0)
 	op.State, err = op.Session.ReadState(ctx, op.Location, req)
@@ -101,8 +102,8 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 	}
 	op.Session.Live.Phase("Checking the providers", 0)
 	op.State.Replace(op.Session.Adopt(op.State.State(), op.Config.Config))
-	// Providers that only the state needs are checked after planning, where the error can say which
-	// objects need them.
+	// Providers that only the state needs are checked after planning, because then the error
+	// can say which objects need them.
 	op.Providers, err = op.Session.OpenProviders(Requirements(op.Config.Config, nil))
 	if err != nil {
 		return tfdiags.Join(err, op.State.Close())
@@ -112,7 +113,7 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 	return nil
 }
 
-// Environment returns the environment of the engine.
+// Environment returns the environment in which the engine runs.
 func (s *Session) Environment(running *Providers, workspace string) *engine.Env {
 	return &engine.Env{
 		Provider: running.Provider, Schema: running.Schema, Provisioner: running.provisioners.byType,
@@ -122,7 +123,7 @@ func (s *Session) Environment(running *Providers, workspace string) *engine.Env 
 	}
 }
 
-// Close ends the providers and releases the lock.
+// Close stops the providers and releases the lock.
 func (op *Operation) Close() {
 	if op.Providers != nil {
 		op.Providers.Close()
@@ -132,8 +133,8 @@ func (op *Operation) Close() {
 	}
 }
 
-// Plan validates the configuration, plans, and prints the plan. It also prints and returns a plan
-// with errors, except that an apply prints none without any objects.
+// Plan validates the configuration, plans, and prints the plan. It also prints and returns an
+// incomplete plan after errors. An apply prints such a plan only if it has any objects.
 func (op *Operation) Plan(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, error) {
 	plan, err := op.PlanUnseen(ctx, opts)
 	if plan != nil && (err == nil || HasChanges(plan) || opts.Mode != plans.Destroy &&
@@ -143,7 +144,7 @@ func (op *Operation) Plan(ctx context.Context, opts *engine.PlanOptions) (*plans
 	return plan, err
 }
 
-// PlanUnseen is Plan without printing. It can return a plan with an error.
+// PlanUnseen is like Plan, but doesn't print. It can return both a plan and an error.
 func (op *Operation) PlanUnseen(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, error) {
 	plan, err := op.PlanQuietly(ctx, opts)
 	if op.Session.Interrupts.Stopped() && err == nil {
@@ -160,12 +161,12 @@ func (op *Operation) QuietEnv() *engine.Env {
 	return &quiet
 }
 
-// Defers reports whether plans put off what can't be planned yet. With TOFU_DEFER=off in the
-// environment, it is an error, as in OpenTofu.
+// Defers reports whether a plan may defer changes that can't be planned yet. With
+// TOFU_DEFER=off in the environment, such changes are errors, as in OpenTofu.
 func (s *Session) Defers() bool { return s.Env("TOFU_DEFER") != "off" }
 
-// PlanQuietly validates the configuration and plans without printing. Errors in the configuration
-// are returned before anything is read. It can return a plan with an error.
+// PlanQuietly validates the configuration and plans, without printing. It returns errors in the
+// configuration before it reads any objects. It can return both a plan and an error.
 func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, error) {
 	live := op.Session.Live
 	live.Phase("Validating", 0)
@@ -179,7 +180,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	if err != nil {
 		return nil, err
 	}
-	op.Session.remote.take() // what an earlier plan has read
+	op.Session.remote.take() // forget the reads of an earlier plan
 	opts.Variables = op.Variables
 	opts.Defer = opts.Defer && op.Session.Defers()
 	env := *op.Env
@@ -190,7 +191,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	}
 	live.Phase(phase, managedInstances(op.State.State()))
 	plan, err := engine.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), &env, opts)
-	// validation names resources, planning names instances
+	// Remove addresses to find equal warnings: validation names resources, planning instances.
 	reported := validated.Map(func(d *tfdiags.Diagnostic) { d.Address = "" })
 	warn(planned.Dedup(reported)...)
 	if err != nil {
@@ -202,7 +203,8 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	return plan, op.setFootprint(ctx, plan)
 }
 
-// managedInstances counts the instances of managed resources, which a plan visits.
+// managedInstances returns the number of managed instances in a state. A plan visits each of
+// them.
 func managedInstances(st *states.State) int {
 	n := 0
 	for r := range st.Resources() {
@@ -213,7 +215,7 @@ func managedInstances(st *states.State) int {
 	return n
 }
 
-// applySteps counts the provider calls that a plan needs.
+// applySteps returns the number of provider calls that applying a plan takes.
 func applySteps(plan *plans.Plan) int {
 	n := 0
 	for _, c := range plan.Changes.Instances {
@@ -243,12 +245,13 @@ func HasChanges(plan *plans.Plan) bool {
 func (op *Operation) ShowPlan(ctx context.Context, view *ui.PlanView) {
 	defer op.Session.Timings.Phase("output")()
 	view.Config = op.Config.Config
-	view.Schemas = op.Providers.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop) // every planned resource has one
+	// Drop warnings: every planned resource has a schema.
+	view.Schemas = op.Providers.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)
 	op.Session.Printer.Plan(view)
 }
 
-// Apply applies a plan and saves the state, even after errors and interrupts. It returns the state
-// after errors too.
+// Apply applies a plan and saves the state, even after errors and interrupts. It returns the
+// state even if it returns an error.
 func (op *Operation) Apply(
 	ctx context.Context, plan *plans.Plan, planID string, opts *engine.ApplyOptions,
 ) (*states.State, *ui.Tally, error) {
@@ -281,19 +284,20 @@ func (op *Operation) Apply(
 			"The operation was interrupted. The state has the changes so far; plan again to see the remaining ones.")
 	}
 	if st == plan.Prior && err != nil {
-		return st, tally, err // refused before the first change; unlocking removes the journal
+		// Nothing was changed, so there is nothing to save; unlocking removes the journal.
+		return st, tally, err
 	}
 	return st, tally, tfdiags.Join(err, op.Save(ctx, st))
 }
 
-// Save writes the final state. If it can't be saved anywhere, Save prints it as a last resort.
+// Save saves the final state. If no place can store the state, Save prints it as a last resort.
 func (op *Operation) Save(ctx context.Context, st *states.State) error {
 	op.Session.Live.Phase("Saving the state", 0)
 	end := op.Session.Timings.Phase("saving the state")
 	err := op.State.Store(ctx, st)
 	end()
 	if err == nil {
-		op.State.Replace(st) // the next plan of the operation starts from it
+		op.State.Replace(st) // the operation's next plan starts from st
 	}
 	for _, d := range tfdiags.FromError(err) {
 		if unsaved, ok := d.Extra.(statemgr.Unsaved); ok {
@@ -303,7 +307,7 @@ func (op *Operation) Save(ctx context.Context, st *states.State) error {
 	return err
 }
 
-// journal records events durably before other observers receive them.
+// journal writes an event to the journal before other observers receive the event.
 func journal(m *statemgr.Manager, e engine.Event) {
 	switch e := e.(type) {
 	case engine.ApplyStart:
@@ -322,8 +326,8 @@ func journal(m *statemgr.Manager, e engine.Event) {
 	}
 }
 
-// lockPlan locks the state for a plan. Plans only read, so another plan's lock does not prevent
-// them.
+// lockPlan locks the state for a plan. Plans only read, so several plans can run at the same
+// time.
 func (s *Session) lockPlan(
 	ctx context.Context, m *statemgr.Manager, timeout time.Duration, progress func(statemgr.Waiting),
 ) error {

@@ -8,8 +8,8 @@ import (
 	"tofu/internal/ui"
 )
 
-// shownSchemas returns the part of the schemas that showing a plan needs: those of provider blocks,
-// and of the resource types in the plan, its state and its configuration.
+// shownSchemas returns the schemas that are needed to show a plan: those of provider blocks,
+// and those of the resource types in the plan, its state and its configuration.
 func shownSchemas(cfg *configs.Config, plan *plans.Plan, all ui.Schemas) map[addrs.Provider]*providers.Schema {
 	some := make(schemaSubset)
 	for module := range cfg.AllModules() {
@@ -35,7 +35,7 @@ func shownSchemas(cfg *configs.Config, plan *plans.Plan, all ui.Schemas) map[add
 // providers.Types.
 type schemaSubset map[addrs.Provider]*providers.Schema
 
-// provider returns the subset of a provider's schema; nil if the provider has none.
+// provider returns the subset of a provider's schema, or nil if the provider has no schema.
 func (some schemaSubset) provider(p addrs.Provider, all ui.Schemas) *providers.Schema {
 	out, ok := some[p]
 	if ok {
@@ -49,7 +49,7 @@ func (some schemaSubset) provider(p addrs.Provider, all ui.Schemas) *providers.S
 	return out
 }
 
-// add adds the schema of a resource's type, if there is a valid one.
+// add adds the schema of a resource's type. It does nothing if there is no valid schema.
 func (some schemaSubset) add(p addrs.Provider, r addrs.Resource, all ui.Schemas) {
 	out := some.provider(p, all)
 	if out == nil {

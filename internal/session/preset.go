@@ -14,18 +14,19 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Preset holds the settings of a root module that roots.tofu.hcl declares. Options of the command
-// line take precedence over them. The zero value sets nothing.
+// Preset holds the settings for a root module in roots.tofu.hcl. Options on the command line
+// take precedence over them. The zero value has no effect.
 type Preset struct {
 	Workspace string   // takes precedence over TF_WORKSPACE; "" means the selected one
-	VarFiles  []string // relative to the working directory; they take precedence over automatic files
+	VarFiles  []string // relative to the working directory; take precedence over automatically loaded files
 	Variables map[string]configs.Given
-	Backend   map[string]string // settings as -backend-config has them
-	From      string            // the place in the file, for messages
+	Backend   map[string]string // settings in the form of -backend-config
+	From      string            // position in roots.tofu.hcl, for messages
 }
 
-// Override replaces a setting by one from outside the backend block: the text itself, or for a
-// list, map or object an expression such as {s3="https://…"}. from names where it is set.
+// Override replaces a setting by a value from outside the backend block. For a list, map or
+// object, text is an expression such as {s3="https://…"}; otherwise, text is the value itself.
+// from names the origin of the setting.
 func (b *BackendSettings) Override(name, text, from string) error {
 	attr := b.Schema.Attributes[name]
 	if attr == nil {
@@ -59,7 +60,7 @@ func backendOption(text string, want cty.Type, from string) (cty.Value, error) {
 	return convert.Convert(v, want)
 }
 
-// Preset replaces settings by those of a preset.
+// Preset replaces settings by the ones in a preset.
 func (b *BackendSettings) Preset(p Preset) error {
 	var errs tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(p.Backend)) {
@@ -68,9 +69,9 @@ func (b *BackendSettings) Preset(p Preset) error {
 	return errs.Err()
 }
 
-// WantedBackend returns the settings that the configuration and the preset have, whether or not the
-// directory is initialized for them.
-// hasBlock is false if the configuration has no backend block, so that the preset has no effect.
+// WantedBackend returns the backend settings from the configuration and the preset, whether or
+// not the directory is initialized for them. If the configuration has no backend block,
+// hasBlock is false and the preset has no effect.
 func (s *Session) WantedBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err error) {
 	settings, hasBlock, err = DecodeBackend(cfg)
 	if err == nil && hasBlock {

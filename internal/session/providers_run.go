@@ -25,25 +25,25 @@ import (
 	"tofu/internal/ui"
 )
 
-// Providers starts and ends the providers of one command.
+// Providers starts and stops the providers of one command.
 type Providers struct {
 	*plugin.Pool
 	Locks *depsfile.Locks
 	store *pkgstore.Store
-	// check reports requirements that are not locked or not installed.
+	// check returns an error if required providers are not locked or not installed.
 	check        func(depsfile.Requirements) error
 	provisioners *provisioners
 	warn         tfdiags.Sink
 	log          *slog.Logger
 }
 
-// missingPackages reports providers of the lock file whose packages are not installed, whatever the
-// configuration requires.
+// missingPackages returns an error if packages of providers in the lock file are not installed.
+// It doesn't check what the configuration requires.
 func (s *Session) missingPackages() error {
 	locks, err := depsfile.Load(s.LockFile(), tfdiags.Drop)
 	attached, attachErr := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
 	if err != nil || attachErr != nil {
-		return nil // reported by OpenProviders
+		return nil // OpenProviders reports the error
 	}
 	locked := make(depsfile.Requirements)
 	for _, p := range locks.Providers() {
@@ -52,8 +52,8 @@ func (s *Session) missingPackages() error {
 	return install.Check(locked, locks, s.ProvidersDir(), s.elsewhere(attached), s.InitCommand)
 }
 
-// OpenProviders checks that the required providers are locked and installed, and returns the pool
-// that starts them. It starts none.
+// OpenProviders checks that the required providers are locked and installed. It returns the
+// pool that starts them when they are needed.
 func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) {
 	defer s.Timings.Phase("lock file and packages")()
 	locks, locksErr := depsfile.Load(s.LockFile(), s.Warnings.Add)
@@ -102,7 +102,7 @@ func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) 
 	}, nil
 }
 
-// Close ends the providers that are still running, and logs what fails.
+// Close stops the providers that are still running, and logs errors.
 func (r *Providers) Close() {
 	if err := r.Pool.Close(); err != nil {
 		r.log.Warn("ending providers", "error", err)
@@ -115,8 +115,8 @@ func (r *Providers) Close() {
 	}
 }
 
-// Schemas returns a function that returns schemas for printing. Objects without a schema are
-// printed without one; what is wrong with their schemas is passed to report.
+// Schemas returns a function that returns schemas for printing. Objects without a schema can
+// still be printed. Errors in schemas are passed to report.
 func (r *Providers) Schemas(ctx context.Context, report tfdiags.Sink) ui.Schemas {
 	known := make(map[addrs.Provider]*providers.Schema)
 	return func(p addrs.Provider) *providers.Schema {
@@ -130,7 +130,8 @@ func (r *Providers) Schemas(ctx context.Context, report tfdiags.Sink) ui.Schemas
 	}
 }
 
-// LoadSchemas loads the schemas of the providers that a state needs, concurrently.
+// LoadSchemas loads the schemas of the providers that a state needs. It loads them
+// concurrently.
 func (r *Providers) LoadSchemas(ctx context.Context, st *states.State) (ui.Schemas, error) {
 	used := make(map[addrs.Provider]bool)
 	for _, c := range st.Providers() {
@@ -156,7 +157,8 @@ func (r *Providers) FetchSchemas(ctx context.Context, list []addrs.Provider) (ui
 
 func (s *Session) ProvidersDir() string { return filepath.Join(s.DataDir, "providers") }
 
-// elsewhere returns the providers that are neither installed nor locked.
+// elsewhere returns the providers that need no package: those that are already running, and
+// those with a development override.
 func (s *Session) elsewhere(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]bool {
 	out := Unmanaged(attached)
 	maps.Copy(out, s.Overridden())
@@ -188,8 +190,8 @@ func AddRequirements(reqs depsfile.Requirements, cfg *configs.Config) {
 	}
 }
 
-// AddTestRequirements adds the requirements of a configuration and its tests: those of the modules
-// of runs, and providers that test files configure.
+// AddTestRequirements adds the requirements of a configuration and its tests. The requirements
+// of tests are those of the modules that runs use, and the providers that test files configure.
 func AddTestRequirements(reqs depsfile.Requirements, suite *moduletest.Suite) {
 	for _, c := range suite.Configs() {
 		AddRequirements(reqs, c)
@@ -203,8 +205,7 @@ func AddTestRequirements(reqs depsfile.Requirements, suite *moduletest.Suite) {
 	}
 }
 
-// CheckOverrides reports a warning if development builds are used, which the lock file does not
-// cover.
+// CheckOverrides warns about the use of development builds, which the lock file does not cover.
 func (s *Session) CheckOverrides() {
 	var used []string
 	for _, p := range slices.SortedFunc(maps.Keys(s.CLI.DevOverrides), addrs.Provider.Compare) {
@@ -219,9 +220,10 @@ func (s *Session) CheckOverrides() {
 		strings.Join(used, "")))
 }
 
-// switches returns a hash of the environment variables that may change the schema of a provider,
-// because schemas are cached between runs and some providers have features that a variable turns
-// on. Such variables have short values, unlike secrets and paths.
+// switches returns a hash of the environment variables that may change the schema of a
+// provider. It is part of the key under which schemas are cached between runs, because some
+// providers have features that a variable enables. Such variables have short values, unlike
+// secrets and paths.
 func switches(environ []string) string {
 	var found []string
 	for _, entry := range environ {
@@ -234,13 +236,16 @@ func switches(environ []string) string {
 	return fmt.Sprintf(" %x", sha256.Sum256([]byte(strings.Join(found, "\n"))))
 }
 
-// maxSwitch is the maximum length of a switch's value: "enabled", "disabled".
+// maxSwitch is the maximum length of the value of a variable that may change a schema, such as
+// "enabled" or "disabled".
 const maxSwitch = 8
 
-// noSwitches are variables with short values that differ between shells and change no schema.
+// noSwitches are variables that change no schema although they have short values. They differ
+// between shells.
 var noSwitches = []string{"SHLVL", "LINES", "COLUMNS", "WINDOWID", "TMUX_PANE", "TERM", "_"}
 
-// Unmanaged returns the providers that already run and were not started by this program.
+// Unmanaged returns the providers that were already running and were not started by this
+// program.
 func Unmanaged(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]bool {
 	out := make(map[addrs.Provider]bool, len(attached))
 	for p := range attached {

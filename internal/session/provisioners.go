@@ -12,17 +12,18 @@ import (
 	"tofu/internal/provisioner"
 )
 
-// provisioners finds provisioners by type: built-in ones, and plugins, which it starts and ends.
+// provisioners finds provisioners by type. They are built-in ones or plugins. It also starts
+// and stops the plugins.
 type provisioners struct {
-	dirs []string // searched for plugins
+	dirs []string // directories that are searched for plugins
 	base string   // see Session.Base
 	log  *slog.Logger
 
 	mu      sync.Mutex
-	plugins map[string]*plugin.Provisioner // nil if there is no plugin of that name
+	plugins map[string]*plugin.Provisioner // plugins by type; nil if no plugin was found
 }
 
-// byType returns a provisioner, or nil if there is none of that type.
+// byType returns the provisioner of a type, or nil if there is none.
 func (p *provisioners) byType(typ string) engine.Provisioner {
 	if builtin := provisioner.Builtin(typ); builtin != nil {
 		return builtin.In(p.base)
@@ -43,7 +44,7 @@ func (p *provisioners) byType(typ string) engine.Provisioner {
 	return found
 }
 
-// close ends the started plugins.
+// close stops the running plugins.
 func (p *provisioners) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,8 +60,8 @@ func (p *provisioners) close() error {
 	return first
 }
 
-// provisionerDirs returns the directories of provisioner plugins: the working directory, the
-// directory of this program, and those of the user.
+// provisionerDirs returns the directories that may contain provisioner plugins: the working
+// directory, the directory of this program, and the user's plugin directories.
 func (s *Session) provisionerDirs() []string {
 	dirs := []string{s.path(".")}
 	if self, err := os.Executable(); err == nil {

@@ -22,7 +22,7 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// remoteRead holds the outputs of another state in a ledger that a data source has read.
+// remoteRead holds the outputs that a data source has read from another state in a ledger.
 type remoteRead struct {
 	data      addrs.AbsInstance
 	settings  *BackendSettings
@@ -31,7 +31,7 @@ type remoteRead struct {
 	outputs   map[string]cty.Value
 }
 
-// remoteReads are the reads of one plan. They are safe for concurrent use.
+// remoteReads holds the reads of one plan. Its methods are safe for concurrent use.
 type remoteReads struct {
 	mu   sync.Mutex
 	list []*remoteRead
@@ -43,7 +43,7 @@ func (r *remoteReads) add(read *remoteRead) {
 	r.list = append(r.list, read)
 }
 
-// take returns the reads, sorted by data source, and forgets them.
+// take returns the reads, sorted by data source, and empties the list.
 func (r *remoteReads) take() []*remoteRead {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,8 +53,8 @@ func (r *remoteReads) take() []*remoteRead {
 	return list
 }
 
-// remoteUse returns what a plan depends on of the outputs that its data sources have read: those that
-// the configuration uses. Data sources whose values reach no change are left out.
+// remoteUse returns the remote outputs that a plan depends on: those that its data sources have
+// read and the configuration uses. It ignores data sources that affect no change in the plan.
 func (op *Operation) remoteUse(reads []*remoteRead, f *plans.Footprint) ([]plans.RemoteRead, error) {
 	matter := map[addrs.ConfigResource]bool{}
 	for _, addr := range f.Wholes {
@@ -93,8 +93,9 @@ func (op *Operation) remoteUse(reads []*remoteRead, f *plans.Footprint) ([]plans
 	return out, nil
 }
 
-// claimed returns the footprint of a plan with the outputs that it has read of other workspaces in
-// the same store. It returns an error if an output in another store was changed since.
+// claimed returns the footprint of a plan including the outputs that the plan has read from
+// other workspaces in the same store. It returns an error if an output in another store has
+// changed since it was read.
 func (op *Operation) claimed(ctx context.Context, plan *plans.Plan) (*plans.Footprint, error) {
 	if len(plan.Remote) == 0 {
 		return plan.Footprint, nil
@@ -125,8 +126,8 @@ func (op *Operation) claimed(ctx context.Context, plan *plans.Plan) (*plans.Foot
 	return out, nil
 }
 
-// checkRemote opens the store of a read and checks that the outputs are as they were, unless claim
-// reports that this happens later.
+// checkRemote opens the store of a read and calls claim. Unless claim returns true because the
+// outputs are checked later, checkRemote returns an error if they have changed.
 func (op *Operation) checkRemote(ctx context.Context, read *plans.RemoteRead, claim func(backend.Store) bool) error {
 	s := op.Session
 	driver, err := all.Driver(read.Backend)

@@ -33,8 +33,8 @@ func (s *Session) remoteState() builtin.RemoteState {
 	}
 }
 
-// remoteOutputs reads the outputs of the latest snapshot of a workspace. It takes no lock, because
-// a snapshot is always complete.
+// remoteOutputs reads the outputs in the latest snapshot of a workspace's state. It takes no
+// lock, because a snapshot is always complete.
 func (s *Session) remoteOutputs(
 	ctx context.Context, addr addrs.AbsInstance, name, workspace string, config cty.Value,
 ) (map[string]cty.Value, bool, error) {
@@ -55,7 +55,8 @@ func (s *Session) remoteOutputs(
 	if err != nil {
 		return nil, false, err
 	}
-	if c, ok := store.(io.Closer); ok { // many data sources would use up the connections of a server
+	// Close it now, because many data sources could use up a server's connections.
+	if c, ok := store.(io.Closer); ok {
 		defer func() { _ = c.Close() }()
 	}
 	get := store.Get
@@ -90,7 +91,7 @@ func (s *Session) remoteOutputs(
 	return outputValues(file.State), true, nil
 }
 
-// remoteRows reads the outputs of a state that a ledger holds, and records that for the plan.
+// remoteRows reads the outputs of a state in a ledger, and records the read for the plan.
 func (s *Session) remoteRows(
 	ctx context.Context, ledger statemgr.Ledger, read *remoteRead,
 ) (map[string]cty.Value, bool, error) {

@@ -27,7 +27,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// EncodePlan returns the file of a plan, with everything that applying it requires.
+// EncodePlan returns the content of a plan file, with everything that is needed to apply the
+// plan.
 func (op *Operation) EncodePlan(ctx context.Context, plan *plans.Plan) ([]byte, error) {
 	file, err := op.planFile(plan)
 	if err != nil {
@@ -35,7 +36,7 @@ func (op *Operation) EncodePlan(ctx context.Context, plan *plans.Plan) ([]byte, 
 	}
 	var found tfdiags.Diagnostics
 	schemas := shownSchemas(op.Config.Config, plan, op.Providers.Schemas(ctx, found.Add))
-	if found.Err() == nil { // show starts the provider if a schema is missing
+	if found.Err() == nil { // without all schemas, show starts the providers
 		file.Schemas = schemas
 	}
 	var text bytes.Buffer
@@ -68,8 +69,9 @@ func (op *Operation) planFile(plan *plans.Plan) (*planfile.File, error) {
 	}, nil
 }
 
-// snapshotIndex is the file of a packed snapshot that describes the others. Files are numbered,
-// because names of configuration files may lead out of the working directory.
+// snapshotIndex is the content of the first file in a packed snapshot. It describes the other
+// files, which have numbers as names, because names in the configuration may lead out of the
+// working directory.
 type snapshotIndex struct {
 	Modules []snapshotModule `json:"modules"`
 	Files   []string         `json:"files"`
@@ -118,10 +120,10 @@ func unpackSnapshot(files map[string][]byte) (*configs.Snapshot, error) {
 	return s, nil
 }
 
-// SavedPlan is a plan file with its configuration loaded.
+// SavedPlan is a plan file and the configuration loaded from it.
 type SavedPlan struct {
 	*planfile.File
-	Name          string // of the file, without its directory
+	Name          string // name of the file, without its directory
 	Configuration *Config
 }
 
@@ -142,11 +144,11 @@ func (s *Session) ReadPlan(ctx context.Context, path string, vars Variables) (*S
 	return s.DecodePlan(ctx, path, data, vars)
 }
 
-// DecodePlan returns the plan in the content of a plan file. path is for messages.
+// DecodePlan decodes the content of a plan file. path is for messages.
 func (s *Session) DecodePlan(ctx context.Context, path string, data []byte, vars Variables) (*SavedPlan, error) {
 	crypt, err := s.FileEncryption(ctx, vars)
 	if err != nil && planfile.Is(data) && s.Env("TF_ENCRYPTION") == "" {
-		// The plan has its own configuration, so the one in the directory doesn't matter.
+		// The plan contains its own configuration, so ignore errors in that of the directory.
 		crypt, err = &encryption.Config{}, nil
 		s.Warnings.Take()
 	}
@@ -191,8 +193,9 @@ func notAPlan(path string, data []byte) error {
 	return tfdiags.Errorf("Not a saved plan", "%s is not a plan that was saved with \"tofu plan -out\".", path)
 }
 
-// OpenPlan opens the operation that applies a saved plan, in the state that it was made from. opts
-// has the values of variables that plans don't store. The caller must close the operation.
+// OpenPlan opens the operation that applies a saved plan. It returns an error if the state is
+// no longer the one that the plan was made from. opts has the values of variables that plans
+// don't store. The caller must close the operation.
 func (s *Session) OpenPlan(ctx context.Context, saved *SavedPlan, opts OperationOptions) (*Operation, error) {
 	given, err := s.Collect(opts.Variables)
 	if err != nil {
@@ -220,7 +223,7 @@ func (s *Session) OpenPlan(ctx context.Context, saved *SavedPlan, opts Operation
 	return op, nil
 }
 
-// planLocation opens the backend that the plan was made with.
+// planLocation opens the backend that was used to make the plan.
 func (s *Session) planLocation(
 	ctx context.Context, saved *SavedPlan, req StateRequest,
 ) (*Location, error) {
@@ -250,8 +253,8 @@ func (s *Session) planLocation(
 	return s.OpenSettings(ctx, saved.Configuration, settings, workspace, req)
 }
 
-// samePackages returns an error unless the installed providers are those that the plan was made
-// with.
+// samePackages returns an error unless the installed providers are the ones that were used to
+// make the plan.
 func (s *Session) samePackages(saved *SavedPlan) error {
 	now, err := depsfile.Load(s.LockFile(), s.Warnings.Add)
 	if err != nil {
@@ -269,7 +272,7 @@ func (s *Session) samePackages(saved *SavedPlan) error {
 	return nil
 }
 
-// notStale returns an error unless the state is the one that the plan was made from.
+// notStale returns an error unless the state is still the one that the plan was made from.
 func notStale(op *Operation, saved *SavedPlan) error {
 	now := op.State.Snapshot
 	applied, err := statemgr.Applied(op.Session.DataDir, saved.ID)
@@ -280,13 +283,13 @@ func notStale(op *Operation, saved *SavedPlan) error {
 		return tfdiags.Errorf("Saved plan was applied before",
 			"A plan can be applied once. Make a new plan to see what is left to do.")
 	case saved.Lineage == "" && op.State.Shared():
-		// There was no state yet, and another run has begun one. Begin checks what the plan depends
-		// on.
+		// The plan was made before there was a state, and another run has created one. Begin
+		// checks whether what the plan depends on has changed.
 	case now.Lineage != saved.Lineage:
 		return tfdiags.Errorf("Saved plan does not match the given state",
 			"The plan was made from a state of another lineage than this one, so it is not about the same "+
 				"objects. Make a new plan.")
-	case op.State.Shared(): // Begin checks the versions of what the plan depends on
+	case op.State.Shared(): // Begin checks whether what the plan depends on has changed
 	case now.Serial != saved.Serial:
 		return tfdiags.Errorf("Saved plan is stale",
 			"The state was changed after the plan was made, so the plan may no longer match it. Make a new plan.")

@@ -27,48 +27,48 @@ type Session struct {
 	Logs       *terminal.Logs
 
 	Env     func(name string) string // returns an environment variable
-	Environ []string                 // the whole environment as "NAME=value"
+	Environ []string                 // the whole environment, as "NAME=value"
 	CLI     *cliconfig.Config
 
-	WorkDir string // initial working directory, before -chdir (path.cwd)
+	WorkDir string // initial working directory, before -chdir; the value of path.cwd
 	DataDir string // usually ".terraform"
-	RootDir string // the root module
-	// Base is the directory to which the paths of the configuration and the names of files beside
-	// it are relative; "" means the working directory. A process that works on several root modules
-	// has a session for each.
+	RootDir string // directory of the root module
+	// Base is the directory that paths in the configuration and names of files are relative to;
+	// "" means the working directory. A process that works on several root modules has a
+	// session for each of them.
 	Base  string
-	Input bool // the user may be asked for values
+	Input bool // whether the user may be asked for values
 
 	CheckReads bool // see engine.Env; tests set it
 
-	remote remoteReads // of the plan that is made now
+	remote remoteReads // reads of the plan that is being made
 
-	// InitCommand is the command that initializes the directory, for advice.
+	// InitCommand is the command that initializes the directory, for use in messages.
 	InitCommand string
 
-	Preset Preset // what a file about several root modules says about this one
+	Preset Preset // settings for this root module in a file about several root modules
 
-	// Planned, if not nil, returns the outputs that a state will have when all changes that the
-	// same run plans are applied, for the data source at addr. ok is false for states that the run
-	// doesn't plan.
+	// Planned is nil unless the run plans several root modules. It returns the outputs that
+	// another state will have after the changes that the run has planned. addr is the data
+	// source that reads the state. ok is false if the run doesn't plan changes of that state.
 	Planned func(ctx context.Context, addr addrs.AbsInstance, state *BackendSettings, workspace string) (
 		outputs map[string]cty.Value, ok bool, err error)
 
-	// Warnings are the warnings that functions reported and that are not printed yet.
+	// Warnings holds the reported warnings that are not printed yet.
 	Warnings Warnings
 
 	Parser  *configs.Parser
-	Plugins *plugin.Shared    // see SharePlugins; nil with only one root module
+	Plugins *plugin.Shared    // see SharePlugins; nil if there is only one root module
 	Clients *backend.Clients  // see ShareClients
 	Timings *timings.Recorder // nil without -timings
 
-	Encrypted *encryption.Config // result of encryptionFor
-	Snapshot  map[string][]byte  // files of a saved plan's configuration; nil if there is no such plan
+	Encrypted *encryption.Config // cached result of encryptionFor
+	Snapshot  map[string][]byte  // configuration files in a saved plan; nil if there is no saved plan
 
-	leases []*backend.Lease // of opened stores
+	leases []*backend.Lease // leases of the clients of opened stores
 }
 
-// New returns the session of a process with the given environment.
+// New returns the session of a process. environ is its environment.
 func New(t *terminal.Terminal, environ []string) *Session {
 	values := make(map[string]string, len(environ))
 	for _, entry := range environ {
@@ -86,8 +86,9 @@ func New(t *terminal.Terminal, environ []string) *Session {
 	return s
 }
 
-// At returns a session for the root module in another directory, relative to the working directory,
-// with the same user settings and parsed modules. Its terminal is t.
+// At returns a session for the root module in another directory. dir is relative to the working
+// directory. The session shares the user settings and the parsed modules with s. Its terminal
+// is t.
 func (s *Session) At(dir string, t *terminal.Terminal) *Session {
 	at := &Session{
 		Terminal: t, Interrupts: s.Interrupts, Logs: s.Logs, Env: s.Env, Environ: s.Environ, CLI: s.CLI,
@@ -98,8 +99,8 @@ func (s *Session) At(dir string, t *terminal.Terminal) *Session {
 	return at
 }
 
-// SharePlugins makes the sessions that [Session.At] returns from now on share plugins, until end is
-// called, which ends all of these.
+// SharePlugins makes the sessions that [Session.At] returns share running plugins. end stops
+// the sharing and all shared plugins.
 func (s *Session) SharePlugins(shared *plugin.Shared) (end func()) {
 	s.Plugins = shared
 	return func() {
@@ -110,8 +111,8 @@ func (s *Session) SharePlugins(shared *plugin.Shared) (end func()) {
 	}
 }
 
-// ShareClients lets the sessions that At returns share the clients of backends. The result ends
-// this, after these sessions are closed.
+// ShareClients makes the sessions that At returns share the clients of backends. end stops the
+// sharing; it must be called after these sessions are closed.
 func (s *Session) ShareClients() (end func()) {
 	clients := &backend.Clients{}
 	s.Clients = clients
@@ -121,8 +122,8 @@ func (s *Session) ShareClients() (end func()) {
 	}
 }
 
-// Close releases the clients that the session shares with those of other root modules. Stores that
-// the session opened can't be used afterwards.
+// Close releases the clients that the session shares with the sessions of other root modules.
+// Stores that the session opened can't be used afterwards.
 func (s *Session) Close() {
 	for _, l := range s.leases {
 		l.Release()
@@ -130,8 +131,8 @@ func (s *Session) Close() {
 	s.leases = nil
 }
 
-// path returns the path relative to the working directory of a file that the configuration or the
-// user names relative to Base.
+// path returns the path of a file relative to the working directory. name, from the
+// configuration or the user, is relative to Base.
 func (s *Session) path(name string) string {
 	if s.Base == "" || filepath.IsAbs(name) {
 		return name
@@ -145,14 +146,14 @@ func (s *Session) LockFile() string { return s.path(depsfile.FileName) }
 // ModuleLockFile returns the path of the file that pins modules.
 func (s *Session) ModuleLockFile() string { return s.path(depsfile.ModulesFileName) }
 
-// Warnings collects warnings until they are printed. The zero value is ready to use. It is not safe
-// for concurrent use.
+// Warnings collects warnings until they are printed. The zero value is an empty list. It is not
+// safe for concurrent use.
 type Warnings struct{ list tfdiags.Diagnostics }
 
 // Add adds warnings. It is a [tfdiags.Sink].
 func (w *Warnings) Add(warnings ...tfdiags.Diagnostic) { w.list.Add(warnings...) }
 
-// Take returns the warnings and forgets them.
+// Take returns the warnings and empties the list.
 func (w *Warnings) Take() tfdiags.Diagnostics {
 	list := w.list
 	w.list = nil

@@ -33,7 +33,7 @@ func newSession(t *testing.T, files map[string]string, environ ...string) *sessi
 	return again(environ...)
 }
 
-// again returns another session in the same working directory.
+// again returns a new session in the current working directory.
 func again(environ ...string) *session.Session {
 	streams := &terminal.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}
 	s := session.New(terminal.New(streams), environ)
@@ -42,7 +42,8 @@ func again(environ ...string) *session.Session {
 	return s
 }
 
-// checkError reports an error without the text want, and any error if want is empty.
+// checkError reports an error that does not contain want. If want is empty, it reports any
+// error.
 func checkError(t *testing.T, err error, want string) {
 	t.Helper()
 	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -53,7 +54,7 @@ func checkError(t *testing.T, err error, want string) {
 func TestWorkspace(t *testing.T) {
 	for _, test := range []struct {
 		file, environ string
-		want          string // "" for an error
+		want          string // "" if an error is expected
 	}{
 		{"", "", "default"},
 		{"prod\n", "", "prod"},
@@ -153,7 +154,7 @@ func TestBackendRecord(t *testing.T) {
 	}
 }
 
-// TestCurrentBackend checks when a directory must be initialized again.
+// TestCurrentBackend checks which changes require the directory to be initialized again.
 func TestCurrentBackend(t *testing.T) {
 	const none = ""
 	in := func(backend string) string { return "terraform {\n" + backend + "\n}\n" }
@@ -209,7 +210,7 @@ const emptyState = `{"version": 4, "terraform_version": "1.12.6", "serial": 3, "
  "outputs": {"a": {"value": "x", "type": "string"}}, "resources": []}
 `
 
-// locked requests a state for a change.
+// locked is a request for a state that will be changed.
 var locked = session.StateRequest{Operation: session.OperationApply, Lock: session.LockOptions{Lock: true}}
 
 // changed returns a state with one object.
@@ -225,10 +226,11 @@ func changed(t *testing.T) *states.State {
 	return st
 }
 
-// TestOpenState checks which state is opened, that a change locks it, and that readers don't wait.
+// TestOpenState checks which state is opened, that opening it for a change locks it, and that
+// opening it for reading doesn't wait for a lock.
 func TestOpenState(t *testing.T) {
 	for name, test := range map[string]struct {
-		file    string // with the state
+		file    string // file that contains the state
 		environ string
 		paths   session.StatePaths
 	}{
@@ -266,7 +268,7 @@ func TestOpenState(t *testing.T) {
 			if err := errors.Join(open.Store(t.Context(), open.State()), open.Close()); err != nil {
 				t.Fatal(err)
 			}
-			checkState(t, test.file, 4, 1) // nothing changed
+			checkState(t, test.file, 4, 1) // unchanged
 		})
 	}
 }
@@ -287,8 +289,8 @@ func checkState(t *testing.T, name string, serial uint64, resources int) {
 	}
 }
 
-// TestTimedBackup checks that a state command keeps the previous state in a file of its own, and
-// changes nothing if it can't.
+// TestTimedBackup checks that a state command saves the previous state in a separate file, and
+// changes nothing if that fails.
 func TestTimedBackup(t *testing.T) {
 	s := newSession(t, map[string]string{"main.tf": "", "terraform.tfstate": emptyState})
 	req := locked
@@ -342,7 +344,8 @@ func TestPersistInterval(t *testing.T) {
 	}
 }
 
-// TestLockTimeout checks that a session waits for the lock of another until its timeout.
+// TestLockTimeout checks that a session waits until its timeout for a lock that another session
+// holds.
 func TestLockTimeout(t *testing.T) {
 	s := newSession(t, map[string]string{"main.tf": ""})
 	first, err := s.OpenState(t.Context(), locked)
@@ -382,7 +385,7 @@ variable "defaulted" {
 }
 `
 
-// TestVariables checks what happens to required variables without a value.
+// TestVariables checks how required variables without a value are handled.
 func TestVariables(t *testing.T) {
 	s := newSession(t, map[string]string{"main.tf": variables, "terraform.tfvars": `given = "file"`}, "TF_VAR_typed=3")
 	cfg := load(t, s)

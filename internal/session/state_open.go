@@ -20,39 +20,40 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// StateRequest says which state to open and what for.
+// StateRequest describes the state to open and its purpose.
 type StateRequest struct {
 	Vars  Variables
 	Paths StatePaths
 	Lock  LockOptions
-	// Operation is the operation in the lock information. If it is "", the state is only read, and
-	// not locked.
+	// Operation is the name of the operation in the lock information. If it is "", the state is
+	// only read and is not locked.
 	Operation string
-	// TimedBackup makes the backup file's name include the time.
+	// TimedBackup adds the time to the name of the backup file.
 	TimedBackup bool
-	// OnlyOutputs reads only the outputs, from a store that keeps them separately. The state can't be
+	// OnlyOutputs reads only the outputs if the store keeps them separately. The state can't be
 	// written then.
 	OnlyOutputs bool
-	// LazyKeys evaluates the encryption settings only if there is something to decrypt. It is for
-	// reading.
+	// LazyKeys evaluates the encryption settings only if there is something to decrypt. It is
+	// only for requests that read.
 	LazyKeys bool
 }
 
-// OpenedState is the state of a workspace, read and, for a change, locked.
+// OpenedState is the state of a workspace. It has been read and, for a change, locked.
 type OpenedState struct {
 	*statemgr.Manager
 	Snapshot *statemgr.Snapshot
 	backup   string // file for the previous state; "" if the store makes backups
-	out      string // -state-out
+	out      string // value of -state-out
 
 	store     backend.Store
 	workspace string
 }
 
-// State returns the state that was read. It must not be changed.
+// State returns the state that was read. The caller must not change it.
 func (o *OpenedState) State() *states.State { return o.Snapshot.State }
 
-// Replace makes st the state that was read, so that Store writes only the differences from it.
+// Replace sets the state that was read to st, so that Store writes only the differences from
+// st.
 func (o *OpenedState) Replace(st *states.State) {
 	read := *o.Snapshot
 	read.State = st
@@ -62,9 +63,10 @@ func (o *OpenedState) Replace(st *states.State) {
 // Exists reports whether there is a state file or snapshot.
 func (o *OpenedState) Exists() bool { return o.Snapshot.Exists }
 
-// CreateIfMissing writes an empty first snapshot of a workspace that has none, so that the
-// workspace is listed and can be selected. The default workspace always exists, and stores that
-// implement backend.Maker create workspaces before they are locked.
+// CreateIfMissing writes an empty first snapshot if the workspace has none. Then the workspace
+// is listed and can be selected. This is not needed for the default workspace, which always
+// exists, and for stores that implement backend.Maker, which create workspaces before they are
+// locked.
 func (o *OpenedState) CreateIfMissing(ctx context.Context, warn tfdiags.Sink) error {
 	if _, made := o.store.(backend.Maker); made || o.Exists() || o.workspace == backend.DefaultWorkspace {
 		return nil
@@ -77,8 +79,8 @@ func (o *OpenedState) CreateIfMissing(ctx context.Context, warn tfdiags.Sink) er
 	return nil
 }
 
-// OpenState opens the requested state: a file, or that of the current workspace. The caller must
-// close it unless there are errors.
+// OpenState opens the requested state: a state file or the state of the current workspace. The
+// caller must close it unless OpenState returns an error.
 func (s *Session) OpenState(ctx context.Context, req StateRequest) (*OpenedState, error) {
 	p, err := s.LocateState(ctx, &req)
 	if err != nil {
@@ -107,7 +109,7 @@ func (s *Session) LocateState(ctx context.Context, req *StateRequest) (*Location
 	return s.Locate(ctx, cfg, *req)
 }
 
-// fileStore returns the store of a state file that the command line names.
+// fileStore returns the store for a state file that the command line names.
 func (s *Session) fileStore(req *StateRequest) backend.Store {
 	if req.TimedBackup && req.Paths.Backup == "" {
 		req.Paths.Backup = TimedBackupName(req.Paths.State)
@@ -116,13 +118,13 @@ func (s *Session) fileStore(req *StateRequest) backend.Store {
 		Backup: req.Paths.Backup})
 }
 
-// Location is where the states of a working directory are stored.
+// Location is the place where the states of a working directory are stored.
 type Location struct {
 	Settings  *BackendSettings
 	Store     backend.Store
 	Workspace string
 	codec     statemgr.Codec
-	Paths     StatePaths // path options of the command line
+	Paths     StatePaths // path options on the command line
 }
 
 // Locate opens the backend that the working directory is initialized for.
@@ -138,7 +140,7 @@ func (s *Session) Locate(ctx context.Context, cfg *Config, req StateRequest) (*L
 	return s.OpenSettings(ctx, cfg, settings, workspace, req)
 }
 
-// OpenSettings opens a backend with the given settings.
+// OpenSettings opens the backend with the given settings.
 func (s *Session) OpenSettings(
 	ctx context.Context, cfg *Config, settings *BackendSettings, workspace string, req StateRequest,
 ) (*Location, error) {
@@ -167,7 +169,7 @@ func (s *Session) OpenSettings(
 
 func localConfig(s *BackendSettings) *local.Config {
 	config := local.Driver.Config()
-	// The block was decoded before without errors.
+	// Ignore the error: the block was already decoded without errors.
 	_ = blocks.Decode(s.Config, config, func(string) string { return "" }, tfdiags.Drop)
 	return config.(*local.Config)
 }
@@ -180,7 +182,7 @@ func (p *Location) Encrypted(ctx context.Context) (bool, error) {
 
 // Manager returns the state manager of the current workspace.
 func (p *Location) Manager(a *Session) *statemgr.Manager {
-	interval, _ := persistInterval(a.Env) // ReadState reports an invalid value
+	interval, _ := persistInterval(a.Env) // ignore the error, because ReadState returns it
 	opts := &statemgr.Options{DataDir: a.DataDir, WorkDir: a.Base, Log: a.Logs.Core, Interval: interval,
 		Fail:  a.Interrupts.Fail,
 		Abort: a.Interrupts.Kill}
@@ -192,7 +194,8 @@ func (p *Location) Manager(a *Session) *statemgr.Manager {
 	return statemgr.Open(p.Store, p.Workspace, opts)
 }
 
-// persistInterval reads TF_STATE_PERSIST_INTERVAL, which can extend the time between snapshots.
+// persistInterval returns the time between snapshots, which TF_STATE_PERSIST_INTERVAL can
+// extend.
 func persistInterval(getenv func(string) string) (time.Duration, error) {
 	const shortest = 20 * time.Second
 	text := getenv("TF_STATE_PERSIST_INTERVAL")
@@ -207,7 +210,8 @@ func persistInterval(getenv func(string) string) (time.Duration, error) {
 	return max(time.Duration(seconds)*time.Second, shortest), nil
 }
 
-// ReadState reads the state at a location, and locks it before if it is to be changed.
+// ReadState reads the state at a location. If the state will be changed, ReadState locks it
+// first.
 func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) (*OpenedState, error) {
 	if _, err := persistInterval(s.Env); err != nil {
 		return nil, err
@@ -236,7 +240,7 @@ func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) 
 	return open, nil
 }
 
-// Lock locks a state, unless it is only read or locking is disabled.
+// Lock locks a state, unless the state is only read or locking is disabled.
 func (s *Session) Lock(ctx context.Context, m *statemgr.Manager, operation string, f LockOptions) error {
 	if operation == "" || !f.Lock {
 		return nil
@@ -259,7 +263,7 @@ func (s *Session) Lock(ctx context.Context, m *statemgr.Manager, operation strin
 	return m.Lock(ctx, operation, f.Timeout, progress)
 }
 
-// waitingFor says who holds a lock, and since when.
+// waitingFor describes who has held a lock since when.
 func waitingFor(w statemgr.Waiting) string {
 	text := "waiting for the state lock, which another process holds"
 	if w.Holder != nil && w.Holder.Who != "" {
@@ -271,7 +275,7 @@ func waitingFor(w statemgr.Waiting) string {
 	return text
 }
 
-// Store writes a changed state.
+// Store saves a changed state.
 func (o *OpenedState) Store(ctx context.Context, st *states.State) error {
 	if o.backup != "" {
 		text, err := o.Encode(&statefile.File{Serial: o.Snapshot.Serial, Lineage: o.Snapshot.Lineage,
@@ -292,7 +296,8 @@ func (o *OpenedState) Store(ctx context.Context, st *states.State) error {
 	return o.copyOut(ctx, st)
 }
 
-// copyOut writes the state to the -state-out file if Store did not, because the state is unchanged.
+// copyOut writes the state to the -state-out file if Store was not called because the state is
+// unchanged.
 func (o *OpenedState) copyOut(ctx context.Context, st *states.State) error {
 	if _, err := os.Lstat(o.out); !errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -313,7 +318,7 @@ func (o *OpenedState) Close() error { return o.Unlock() }
 // Release closes a state and prints the error if its lock can't be released.
 func (s *Session) Release(o *OpenedState) { s.Printer.Diagnostics(tfdiags.FromError(o.Close())) }
 
-// TimedBackupName returns an unused name with the time for the backup of path.
+// TimedBackupName returns an unused file name for a backup of path. The name contains the time.
 func TimedBackupName(path string) string {
 	for at := time.Now().Unix(); ; at++ {
 		name := fmt.Sprintf("%s.%d.backup", path, at)
@@ -332,7 +337,8 @@ type LockOptions struct {
 // StatePaths holds the path options of the local backend.
 type StatePaths struct{ State, StateOut, Backup string }
 
-// Reencrypt encrypts again the parts whose encryption is outdated, and returns their number.
+// Reencrypt encrypts the parts of the state whose encryption is outdated again, and returns how
+// many there were.
 func (p *Location) Reencrypt(ctx context.Context) (int, error) {
 	ledger, ok := p.Store.(statemgr.Ledger)
 	switch {

@@ -8,16 +8,16 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// States written by Terraform name the providers of its default registry. The same releases are in
-// the default registry of this program, and configurations mean those, so operations with providers
-// replace the one by the other. Commands that only show the state or rename addresses leave
-// provider names unchanged.
+// Terraform writes states that name the providers of its default registry. The default registry
+// of this program has the same releases, and configurations refer to these. So operations with
+// providers replace one registry host by the other in the state. Commands that only show the
+// state or rename addresses leave provider names unchanged.
 
 // noTranslation is the environment variable whose value "0" disables the replacement.
 const noTranslation = "OPENTOFU_STATEFILE_PROVIDER_ADDRESS_TRANSLATION"
 
-// Adopt returns the state with the providers that the configuration means. Providers that the
-// configuration names with Terraform's registry host are kept.
+// Adopt returns the state with its providers replaced by the ones that the configuration uses.
+// It keeps providers that the configuration names with Terraform's registry host.
 func (s *Session) Adopt(st *states.State, cfg *configs.Config) *states.State {
 	return s.translated(st, func() func(addrs.Provider) bool {
 		named := cfg.ProviderRequirements()
@@ -25,11 +25,12 @@ func (s *Session) Adopt(st *states.State, cfg *configs.Config) *states.State {
 	})
 }
 
-// ForDisplay is Adopt for commands without a configuration. Providers that are locked under their
-// stored name are kept.
+// ForDisplay is like Adopt, but for commands without a configuration. It keeps providers whose
+// stored name is in the lock file.
 func (s *Session) ForDisplay(st *states.State) *states.State {
 	return s.translated(st, func() func(addrs.Provider) bool {
-		locks, err := depsfile.Load(s.LockFile(), tfdiags.Drop) // init reports them
+		// Ignore warnings, because init reports them.
+		locks, err := depsfile.Load(s.LockFile(), tfdiags.Drop)
 		return func(p addrs.Provider) bool {
 			if err != nil {
 				return false
@@ -40,8 +41,8 @@ func (s *Session) ForDisplay(st *states.State) *states.State {
 	})
 }
 
-// translated replaces providers. It calls stays, which returns the function that reports which
-// providers are kept, only if needed.
+// translated replaces the providers in a state. The function that stays returns reports whether
+// a provider is kept; stays is called only if it is needed.
 func (s *Session) translated(st *states.State, stays func() func(addrs.Provider) bool) *states.State {
 	if s.Env(noTranslation) == "0" {
 		return st
@@ -62,9 +63,9 @@ func (s *Session) translated(st *states.State, stays func() func(addrs.Provider)
 	return st
 }
 
-// WithProviders returns a copy of a state with the provider of each resource replaced by the result
-// of change, and the addresses of changed resources. It returns the state itself if nothing
-// changes.
+// WithProviders returns a copy of a state in which the provider of each resource is replaced by
+// the result of change. It also returns the addresses of changed resources. If nothing changes,
+// it returns the state itself.
 func WithProviders(st *states.State, change func(addrs.Provider) addrs.Provider) (*states.State, []string) {
 	other := make(map[addrs.Provider]addrs.Provider)
 	for _, c := range st.Providers() {

@@ -29,8 +29,8 @@ func (s *Session) askVariable(ctx context.Context, v *configs.Variable) (configs
 	return configs.Given{Text: answer, From: "the answer to the prompt"}, nil
 }
 
-// PlanVariables returns the values that are given again for a saved plan. It asks the user for
-// missing ephemeral ones, which plans do not store.
+// PlanVariables returns the values of variables that must be given again to apply a saved plan.
+// It asks the user for missing values of ephemeral variables, because plans don't store them.
 func (l *Config) PlanVariables(
 	ctx context.Context, s *Session, plan *plans.Plan,
 ) (map[string]engine.Variable, error) {
@@ -43,7 +43,7 @@ func (l *Config) PlanVariables(
 	}
 	for _, v := range inputs.Missing(values, l.Module.Variables) {
 		if _, needed := plan.EphemeralVariables[v.Name]; !needed || !s.Input {
-			continue // the engine reports missing values
+			continue // the engine reports the missing value
 		}
 		given, err := s.askVariable(ctx, v)
 		if err != nil {
@@ -58,16 +58,16 @@ func (l *Config) PlanVariables(
 	return out, errs.Err()
 }
 
-// variableNeed is how to handle required variables without a value.
+// variableNeed says how to treat required variables without a value.
 type variableNeed uint8
 
 const (
-	NeedValues   variableNeed = iota // ask, or fail
-	AllowUnknown                     // let them be unknown
+	NeedValues   variableNeed = iota // ask the user, or return an error
+	AllowUnknown                     // treat the values as unknown
 )
 
-// Variables returns the values of the root module's variables, and asks the user for missing ones.
-// If there are errors, it returns the other values too.
+// Variables returns the values of the root module's variables, and asks the user for missing
+// ones. If it returns an error, it still returns the valid values.
 func (l *Config) Variables(
 	ctx context.Context, s *Session, need variableNeed,
 ) (map[string]engine.Variable, error) {
@@ -80,7 +80,7 @@ func (l *Config) Variables(
 		out[name] = engine.Variable{Value: v.Value, Range: v.Range, From: v.From}
 	}
 	for _, v := range inputs.Missing(values, declared) {
-		if _, broken := l.Given[v.Name]; broken { // reported when the value was parsed
+		if _, broken := l.Given[v.Name]; broken { // parsing reported the error
 			if need == NeedValues {
 				errs = errs.Append(v.NoValue())
 			}

@@ -13,8 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Workspace returns the name of the selected workspace. TF_WORKSPACE overrides the selection; its
-// value is validated.
+// Workspace returns the name of the selected workspace. The preset and TF_WORKSPACE, whose
+// value is validated, override the selection.
 func (s *Session) Workspace() (string, error) {
 	if name := s.Preset.Workspace; name != "" {
 		if !ValidWorkspaceName(name) {
@@ -54,6 +54,6 @@ func (s *Session) SelectWorkspace(name string) error {
 const WorkspaceNameRule = "a name must be usable as a part of a URL without escaping, so it may not have " +
 	"spaces or slashes"
 
-// ValidWorkspaceName reports whether a workspace may have the name: it becomes part of paths and
-// URLs, so it must not need escaping there.
+// ValidWorkspaceName reports whether a workspace may have the name. Names become part of paths
+// and URLs, so they must not need escaping there.
 func ValidWorkspaceName(name string) bool { return name != "" && url.PathEscape(name) == name }

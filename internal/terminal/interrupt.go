@@ -9,9 +9,10 @@ import (
 	"syscall"
 )
 
-// Interrupts counts the user's requests to end: the first closes Stop, the second Kill. A further
-// one from the keyboard ends the program at once, since nothing else ends an expression that never
-// finishes; but not while changes are being recorded.
+// Interrupts counts the user's requests to stop. The first one closes Stop, and the second one
+// closes Kill. A third one from the keyboard ends the program at once, because nothing else can
+// end the evaluation of an expression that never finishes. The program does not end while
+// changes are being recorded.
 type Interrupts struct {
 	Stop, Kill chan struct{}
 
@@ -19,18 +20,18 @@ type Interrupts struct {
 
 	mu      sync.Mutex
 	count   int
-	stopped bool            // Stop is closed
+	stopped bool            // whether Stop is closed
 	notify  func(count int) // informs the user of an interrupt; may be nil
-	failed  func(err error) // informs the user of the argument of Fail; may be nil
+	failed  func(err error) // informs the user of an error passed to Fail; may be nil
 }
 
-// NewInterrupts returns a counter without interrupts.
+// NewInterrupts returns a counter that starts at zero.
 func NewInterrupts() *Interrupts {
 	return &Interrupts{Stop: make(chan struct{}), Kill: make(chan struct{})}
 }
 
-// Watch turns signals into interrupts until the returned function is called. SIGPIPE is caught by a
-// handler instead of being ignored, since child processes would inherit the latter.
+// Watch turns signals into interrupts until the returned function is called. SIGPIPE gets a
+// handler, because child processes would inherit an ignored signal.
 func (i *Interrupts) Watch() (stop func()) {
 	ends, pipes := make(chan os.Signal, 4), make(chan os.Signal, 1)
 	signal.Notify(ends, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -51,7 +52,7 @@ func (i *Interrupts) Watch() (stop func()) {
 	}()
 	return func() {
 		signal.Stop(ends)
-		close(done) // SIGPIPE stays caught: the last output may go to a closed pipe, too
+		close(done) // keep the handler of SIGPIPE: the reader of the last output may be gone, too
 	}
 }
 
@@ -81,32 +82,33 @@ func (i *Interrupts) stop() {
 	}
 }
 
-// Fail closes Stop because of an error. The next interrupt is still the first.
+// Fail closes Stop because of an error. It isn't counted as an interrupt.
 func (i *Interrupts) Fail(err error) {
 	i.mu.Lock()
 	failed := i.failed
 	i.stop()
 	i.mu.Unlock()
 	if failed != nil {
-		go failed(err) // a printer may be waiting for the caller
+		go failed(err) // in the background, because the caller may hold a lock that a printer waits for
 	}
 }
 
-// Record keeps the program alive until the returned function is called.
+// Record keeps the program from ending at once until the returned function is called.
 func (i *Interrupts) Record() (done func()) {
 	i.Recording.Add(1)
 	return func() { i.Recording.Add(-1) }
 }
 
-// OnInterrupt sets the functions that inform the user of an interrupt, and of an error that ends the
-// operation like one.
+// OnInterrupt sets the functions that inform the user. notify is called for each interrupt, and
+// failed for an error that ends the operation like an interrupt.
 func (i *Interrupts) OnInterrupt(notify func(count int), failed func(error)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.notify, i.failed = notify, failed
 }
 
-// Stopped reports whether there was an interrupt, or an error that ended the operation like one.
+// Stopped reports whether there was an interrupt, or an error that ended the operation like an
+// interrupt.
 func (i *Interrupts) Stopped() bool {
 	select {
 	case <-i.Stop:
@@ -116,7 +118,8 @@ func (i *Interrupts) Stopped() bool {
 	}
 }
 
-// Context returns a context that ends with the first interrupt. See UntilAbort for the second.
+// Context returns a context that the first interrupt cancels. See UntilAbort for the second
+// interrupt.
 func (i *Interrupts) Context(ctx context.Context) (first context.Context, cancel func()) {
 	second, cancelSecond := context.WithCancel(ctx)
 	first, cancelFirst := context.WithCancel(context.WithValue(second, abortKey{}, second))
@@ -136,11 +139,12 @@ func (i *Interrupts) Context(ctx context.Context) (first context.Context, cancel
 	return first, func() { cancelFirst(); cancelSecond() }
 }
 
-// abortKey is the key of the context that ends with the second interrupt.
+// abortKey is the key for the context that the second interrupt cancels.
 type abortKey struct{}
 
-// UntilAbort returns a context with the values of ctx, which comes from Interrupts.Context, that
-// only the second interrupt ends. It is for work that ends in an orderly way after the first one.
+// UntilAbort returns a context that only the second interrupt cancels, for work that ends in an
+// orderly way after the first one. ctx must come from Interrupts.Context. The new context has
+// the values of ctx.
 func UntilAbort(ctx context.Context) context.Context {
 	second, ok := ctx.Value(abortKey{}).(context.Context)
 	if !ok {
@@ -150,7 +154,7 @@ func UntilAbort(ctx context.Context) context.Context {
 }
 
 type untilAbort struct {
-	context.Context // the second interrupt
+	context.Context // canceled by the second interrupt
 	values          context.Context
 }
 

@@ -7,7 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// TestContexts checks which interrupt ends which context, and that both have the caller's values.
+// TestContexts checks which interrupt cancels which context, and that both contexts have the
+// caller's values.
 func TestContexts(t *testing.T) {
 	type key struct{}
 	synctest.Test(t, func(t *testing.T) {
@@ -39,8 +40,8 @@ func TestContexts(t *testing.T) {
 	})
 }
 
-// TestFail checks that an error ends what the first interrupt would end, is reported, and is not
-// counted.
+// TestFail checks that an error stops the same work as the first interrupt, is reported, and is
+// not counted as an interrupt.
 func TestFail(t *testing.T) {
 	i := NewInterrupts()
 	var counts []int

@@ -13,19 +13,19 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// logLevels holds the values of the environment variables for logs.
+// logLevels maps the values of the environment variables for logs to levels.
 var logLevels = map[string]hclog.Level{
 	"TRACE": hclog.Trace, "DEBUG": hclog.Debug, "INFO": hclog.Info, "WARN": hclog.Warn, "ERROR": hclog.Error,
 	"OFF": hclog.Off, "": hclog.Off, "JSON": hclog.Trace,
 }
 
-// Logs holds the loggers that the environment requires.
+// Logs holds the loggers that the environment variables configure.
 type Logs struct {
 	Core, Provider *slog.Logger
 	Close          func() error
 }
 
-// logEnv reads one of the log variables: TOFU_LOG… before TF_LOG….
+// logEnv returns the value of a log variable. TOFU_LOG… takes precedence over TF_LOG….
 func logEnv(getenv func(string) string, suffix string) string {
 	if v := getenv("TOFU_LOG" + suffix); v != "" {
 		return v
@@ -33,7 +33,7 @@ func logEnv(getenv func(string) string, suffix string) string {
 	return getenv("TF_LOG" + suffix)
 }
 
-// LogsOnTerminal reports whether the environment requires a log on standard error.
+// LogsOnTerminal reports whether the environment variables send a log to standard error.
 func LogsOnTerminal(getenv func(string) string) bool {
 	if logEnv(getenv, "_PATH") != "" {
 		return false
@@ -44,8 +44,8 @@ func LogsOnTerminal(getenv func(string) string) bool {
 	})
 }
 
-// OpenLogs opens the loggers. An unknown level counts as TRACE, and if the log file can't be
-// opened, the log is written to stderr; both are reported there.
+// OpenLogs opens the loggers. An unknown level is treated as TRACE. If the log file can't be
+// opened, the log is written to stderr. Both problems are reported on stderr.
 func OpenLogs(getenv func(string) string, stderr io.Writer) *Logs {
 	out, closeFile := stderr, func() error { return nil }
 	if path := logEnv(getenv, "_PATH"); path != "" {
@@ -87,15 +87,16 @@ func OpenLogs(getenv func(string) string, stderr io.Writer) *Logs {
 	return &Logs{Core: logger("", "_CORE"), Provider: logger("provider", "_PROVIDER"), Close: closeFile}
 }
 
-// logHandler writes records in the format of hclog, which programs parse that run this one:
+// logHandler writes records in the format of hclog, because programs that run this one parse
+// the log:
 //
 //	2026-11-23T17:16:20.333Z [INFO]  name: message: key=value
 type logHandler struct {
 	to     hclog.Logger
-	prefix string // the names of open groups, each with a dot
+	prefix string // names of open groups, each followed by a dot
 }
 
-// hclogLevel returns the level of hclog for one of slog.
+// hclogLevel converts a level of slog to one of hclog.
 func hclogLevel(level slog.Level) hclog.Level {
 	switch {
 	case level < slog.LevelDebug:

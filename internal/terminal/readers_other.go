@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// readerLeft holds the errors of writing to a pipe or terminal that is no longer read.
+// readerLeft holds the errors of writes to a pipe or terminal that nobody reads anymore.
 var readerLeft = []error{os.ErrClosed, syscall.EPIPE, syscall.EBADF, syscall.EIO}

@@ -6,5 +6,5 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// readerLeft holds the errors of writing to a pipe or terminal that is no longer read.
+// readerLeft holds the errors of writes to a pipe or terminal that nobody reads anymore.
 var readerLeft = []error{os.ErrClosed, windows.ERROR_BROKEN_PIPE, windows.ERROR_NO_DATA, windows.ERROR_INVALID_HANDLE}

@@ -21,11 +21,11 @@ import (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// InTerminal and OutTerminal report whether the stream is a terminal. Width is the terminal's,
-	// 0 if it is unknown.
+	// InTerminal, OutTerminal and ErrTerminal report whether the stream is a terminal. Width is
+	// the width of the terminal in columns, or 0 if it is unknown.
 	InTerminal, OutTerminal, ErrTerminal bool
 	Width                                int
-	// Size returns the present size of the terminal; zeros if it is unknown.
+	// Size returns the current size of the terminal, or zeros if it is unknown.
 	Size func() (columns, rows int)
 }
 
@@ -51,8 +51,8 @@ type Terminal struct {
 	*Streams
 	Printer  ui.Printer
 	Color    bool // output may have colors
-	Scripted bool // a program reads the output: no approval is asked for
-	// Live shows the progress below everything else that is printed. It may be nil.
+	Scripted bool // whether a program reads the output; then no approval is asked for
+	// Live shows the progress below all other output. It may be nil.
 	Live *progress.Live
 
 	lines lineReader
@@ -63,13 +63,13 @@ func New(streams *Streams) *Terminal {
 	return &Terminal{Streams: streams, lines: lineReader{in: streams.In}}
 }
 
-// ReadLine returns the next line of the input without its end. It returns io.EOF at the end of the
-// input, and the context's error if ctx ends first.
+// ReadLine returns the next line of the input without its line ending. It returns io.EOF at the
+// end of the input, and the context's error if ctx ends first.
 func (t *Terminal) ReadLine(ctx context.Context) (string, error) { return t.lines.next(ctx) }
 
-// LossyWriter writes until the first failure and drops everything after it, so that a reader that
-// went away does not end the command. It keeps any other failure, for commands that must not
-// succeed with an incomplete document.
+// LossyWriter writes until the first failure and drops everything after it. So a command
+// doesn't end when the reader of its output goes away. LossyWriter keeps any other failure, for
+// commands that must not succeed with an incomplete document.
 type LossyWriter struct {
 	W io.Writer
 
@@ -95,15 +95,15 @@ func (l *LossyWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Failure returns the error that made the output incomplete; nil if there was none or the reader
-// just left.
+// Failure returns the error that made the output incomplete. It returns nil if there was no
+// error or if the reader has just gone away.
 func (l *LossyWriter) Failure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// lineReader reads the standard input line by line without blocking an interrupt.
+// lineReader reads standard input line by line. A read doesn't delay an interrupt.
 type lineReader struct {
 	once  sync.Once
 	in    io.Reader
@@ -111,9 +111,9 @@ type lineReader struct {
 	wants chan struct{}
 }
 
-// next returns the next line without its end, io.EOF, or the context's error if ctx ends first. A
-// read can't be interrupted, so it continues in the background, and the next call returns its
-// result.
+// next returns the next line without its line ending, io.EOF, or the context's error if ctx
+// ends first. A read can't be interrupted, so it continues in the background, and the next call
+// returns its result.
 func (r *lineReader) next(ctx context.Context) (string, error) {
 	r.once.Do(func() {
 		r.lines, r.wants = make(chan string), make(chan struct{}, 1)
@@ -131,7 +131,7 @@ func (r *lineReader) next(ctx context.Context) (string, error) {
 	})
 	select {
 	case r.wants <- struct{}{}:
-	default: // an earlier call's request is still pending
+	default: // the request of an earlier call is still pending
 	}
 	select {
 	case line, ok := <-r.lines:
@@ -146,18 +146,18 @@ func (r *lineReader) next(ctx context.Context) (string, error) {
 
 // Question is a question to the user.
 type Question struct {
-	Title  string // bold line
-	Text   string // explanation below it, possibly of several lines
-	Secret bool   // the answer is not shown
+	Title  string // line in bold
+	Text   string // explanation below the title; may have several lines
+	Secret bool   // whether to hide the answer
 
-	AnyCase bool // "YES" counts as well, if nothing can be lost
+	AnyCase bool // whether "YES" is accepted too; only for questions where nothing can be lost
 }
 
 // ErrNoInput reports that questions must not be asked.
 var ErrNoInput = errors.New("input is disabled")
 
-// Ask asks the user and returns the answer. The caller decides whether it may: -input=false forbids
-// asking for values, but not for approval.
+// Ask asks the user and returns the answer. The caller checks whether asking is allowed:
+// -input=false forbids questions about values, but not about approval.
 func (t *Terminal) Ask(ctx context.Context, q Question) (string, error) {
 	t.Live.Phase("", 0)
 	bold, reset := t.Bold()
@@ -177,7 +177,7 @@ func (t *Terminal) Ask(ctx context.Context, q Question) (string, error) {
 	return answer, err
 }
 
-// ErrInputEnded reports that the input ended before an answer.
+// ErrInputEnded reports that the input ended before the user answered.
 var ErrInputEnded = errors.New("the input ended before an answer")
 
 func (t *Terminal) readAnswer(ctx context.Context, secret bool) (string, error) {
@@ -193,8 +193,8 @@ func (t *Terminal) readAnswer(ctx context.Context, secret bool) (string, error) 
 	return answer, err
 }
 
-// ReadTerminal calls read, which changes the terminal's settings while it reads. If ctx ends first,
-// the settings are restored, and the read, which can't be interrupted, is abandoned.
+// ReadTerminal calls read, which changes the terminal's settings while it reads. If ctx ends
+// first, ReadTerminal restores the settings and abandons the read, which can't be interrupted.
 func ReadTerminal(ctx context.Context, terminal *os.File, read func() (string, error)) (string, error) {
 	fd := int(terminal.Fd())
 	before, err := term.GetState(fd)
@@ -219,7 +219,7 @@ func ReadTerminal(ctx context.Context, terminal *os.File, read func() (string, e
 	}
 }
 
-// Bold returns the escape sequences around bold text; they are empty without color.
+// Bold returns the escape sequences that start and end bold text. They are empty without color.
 func (t *Terminal) Bold() (on, off string) {
 	if !t.Color {
 		return "", ""
@@ -227,7 +227,7 @@ func (t *Terminal) Bold() (on, off string) {
 	return "\x1b[1m", "\x1b[0m"
 }
 
-// Success prints a message with its first sentence in green.
+// Success prints a message whose first sentence is green.
 func (t *Terminal) Success(text string) {
 	if t.Color {
 		text = green(text)
@@ -246,11 +246,11 @@ func (t *Terminal) Say(format string, args ...any) {
 	t.Printer.Message(ui.Text{Text: fmt.Sprintf(format, args...)})
 }
 
-// onlyYes ends every question of confirm.
+// onlyYes is the last line of every question that Confirm asks.
 const onlyYes = "Only 'yes' will be accepted to confirm."
 
-// Confirm asks for approval and reports whether the answer was yes. If a program reads the output,
-// it returns ErrNoInput instead.
+// Confirm asks for approval and reports whether the answer was yes. If a program reads the
+// output, it returns ErrNoInput.
 func (t *Terminal) Confirm(ctx context.Context, q Question) (bool, error) {
 	if t.Scripted {
 		return false, ErrNoInput
@@ -263,7 +263,8 @@ func (t *Terminal) Confirm(ctx context.Context, q Question) (bool, error) {
 	return answer == "yes" || q.AnyCase && strings.EqualFold(answer, "yes"), nil
 }
 
-// Indent puts indent before each line of text, without its first and last line breaks.
+// Indent returns text with indent before each line. It removes line breaks at the beginning and
+// end.
 func Indent(text, indent string) string {
 	lines := strings.Split(strings.Trim(text, "\n"), "\n")
 	for i, l := range lines {

@@ -11,8 +11,8 @@ type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
-// TestLossyWriter checks that a reader that left is not a failure, whatever error the system
-// returns, and that a full disk is.
+// TestLossyWriter checks that a reader that has gone away is not a failure, whatever error the
+// system returns, and that a full disk is a failure.
 func TestLossyWriter(t *testing.T) {
 	in, out, err := os.Pipe()
 	if err != nil {
