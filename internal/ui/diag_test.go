@@ -16,7 +16,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// testContext returns a context with a value of every kind that expressions can refer to.
+// testContext returns a context with a value for every kind of reference.
 func testContext() *hcl.EvalContext {
 	table := funcs.Table(funcs.Options{})
 	return &hcl.EvalContext{
@@ -42,8 +42,8 @@ func testContext() *hcl.EvalContext {
 	}
 }
 
-// problems evaluates the conditions of the check blocks in a file, and returns an error for each
-// that fails or cannot be evaluated.
+// problems evaluates the conditions of the check blocks in a file. It returns an error for each
+// condition that fails or can't be evaluated.
 func problems(t *testing.T, name, text string) tfdiags.Diagnostics {
 	t.Helper()
 	file, hclDiags := hclsyntax.ParseConfig([]byte(text), name, hcl.InitialPos)
@@ -80,7 +80,7 @@ func problems(t *testing.T, name, text string) tfdiags.Diagnostics {
 			diags = append(diags, d)
 		}
 	}
-	diags.Sort() // attributes come in no particular order
+	diags.Sort() // attributes have no fixed order
 	return diags
 }
 
@@ -138,8 +138,8 @@ func TestDiagnosticWithoutSource(t *testing.T) {
 	}
 }
 
-// TestDiagnosticBeforeALongCharacter checks that the highlighted text contains whole characters
-// only.
+// TestDiagnosticBeforeALongCharacter checks that the highlighted text doesn't end within a
+// character.
 func TestDiagnosticBeforeALongCharacter(t *testing.T) {
 	at := hcl.Pos{Line: 1, Column: 5, Byte: 4}
 	d := tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "s", Subject: &hcl.Range{Filename: "x.tf",
@@ -168,8 +168,8 @@ func TestDiagnosticAtTheEndOfAFile(t *testing.T) {
 	}
 }
 
-// TestNamesOnTerminals checks that control characters in a name from a disk or backend do not reach
-// the terminal. JSON output has the name unchanged.
+// TestNamesOnTerminals checks that control characters in a name, which may come from a disk or
+// backend, do not reach the terminal. JSON output has the unchanged name.
 func TestNamesOnTerminals(t *testing.T) {
 	const name = "w\x1b[2Jx"
 	var b, j bytes.Buffer

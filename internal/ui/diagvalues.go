@@ -14,9 +14,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// involvedValues returns the values of the references in the failing expression, by name. It shows
-// as much as possible of a reference that can't be evaluated. It mentions sensitive and unknown
-// values only if they are the cause, and never ephemeral values.
+// involvedValues returns the values of the references in the failing expression, by name. If a
+// reference can't be evaluated, it shows as much of it as possible. It mentions sensitive and
+// unknown values only if they are the cause of the error. It never mentions ephemeral values.
 func involvedValues(d tfdiags.Diagnostic) []snippetValue {
 	var out []snippetValue
 	seen := make(map[string]bool)
@@ -28,7 +28,8 @@ func involvedValues(d tfdiags.Diagnostic) []snippetValue {
 				continue
 			}
 			text := traversalText(part)
-			if n == 1 && len(tr) > 1 && !isLocalName(d.EvalContext, text) || seen[text] { // skip roots such as "var"
+			// Skip names such as "var" alone.
+			if n == 1 && len(tr) > 1 && !isLocalName(d.EvalContext, text) || seen[text] {
 				break
 			}
 			seen[text] = true
@@ -42,7 +43,8 @@ func involvedValues(d tfdiags.Diagnostic) []snippetValue {
 	return out
 }
 
-// isLocalName reports whether the expression itself introduces a name, as "for" does.
+// isLocalName reports whether name is defined within the expression itself, as in a "for"
+// expression.
 func isLocalName(ctx *hcl.EvalContext, name string) bool {
 	for ; ctx != nil && ctx.Parent() != nil; ctx = ctx.Parent() {
 		if _, ok := ctx.Variables[name]; ok {
@@ -80,14 +82,15 @@ func statementAbout(v cty.Value, d tfdiags.Diagnostic) string {
 	return "is " + brief(v)
 }
 
-// Extra information with these methods says why a diagnostic was reported.
+// The Extra field of a diagnostic may have these methods, which say why the diagnostic was
+// reported.
 type (
 	causedBySensitive interface{ DiagnosticCausedBySensitive() bool }
 	causedByUnknown   interface{ DiagnosticCausedByUnknown() bool }
 )
 
-// extraReports calls question with the extra information of a diagnostic. It returns false if there
-// is none of type T.
+// extraReports calls question with the part of the diagnostic's Extra field that has type T,
+// and returns the result. It returns false if there is no such part.
 func extraReports[T any](d tfdiags.Diagnostic, question func(T) bool) bool {
 	extra, ok := hcl.DiagnosticExtra[T](&hcl.Diagnostic{Extra: d.Extra})
 	return ok && question(extra)
@@ -106,8 +109,8 @@ func statementAboutUnknown(ty cty.Type, d tfdiags.Diagnostic) string {
 	return "is a " + ty.FriendlyName()
 }
 
-// brief describes a known value in a few words: a primitive value itself, or the type and size of
-// another.
+// brief describes a known value in a few words: a primitive value by itself, and any other
+// value by its type and size.
 func brief(v cty.Value) string {
 	ty := v.Type()
 	switch {

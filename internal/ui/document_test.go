@@ -26,8 +26,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestConfig compares the documents of configurations with golden files. Each archive holds the
-// files of all modules.
+// TestConfig compares JSON documents of configurations with golden files. Each archive contains
+// the files of all modules.
 func TestConfig(t *testing.T) {
 	schemas := testSchemas(t)
 	golden(t, "config", func(t *testing.T, files map[string]string) map[string]string {
@@ -60,9 +60,9 @@ func TestConfig(t *testing.T) {
 	})
 }
 
-// keysOf returns the entries of provider configurations and the keys by which resources refer to
-// them. It checks that an entry is for the provider of the resource, and that an entry with a block
-// is for the block that the resource uses.
+// keysOf returns the entries of provider configurations, and the keys that resources use to
+// refer to them. It checks that the entry for a resource has the resource's provider. If the
+// entry has a provider block, it checks that the resource uses this block.
 func keysOf(t *testing.T, root *configs.Config) string {
 	t.Helper()
 	var out strings.Builder
@@ -99,7 +99,7 @@ func keysOf(t *testing.T, root *configs.Config) string {
 	return out.String()
 }
 
-// TestSchemas reads a document of schemas and writes it again. Both must be equal.
+// TestSchemas reads a schema document, writes it again, and checks that the two are equal.
 func TestSchemas(t *testing.T) {
 	text, err := os.ReadFile("testdata/schemas.json")
 	if err != nil {
@@ -166,8 +166,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestSecretsOfReplacements checks that in a plan for a new object, the planned values do not mark
-// what only the schema declares sensitive, and the changes do.
+// TestSecretsOfReplacements checks a plan for a new object whose schema declares an attribute
+// sensitive. The changes mark the attribute as sensitive, but the planned values don't.
 func TestSecretsOfReplacements(t *testing.T) {
 	secret := cty.StringVal("hush").Mark(marks.Sensitive)
 	for _, c := range []struct {
@@ -220,7 +220,7 @@ func TestWritersReportErrors(t *testing.T) {
 	}
 }
 
-// limited is a writer that fails after a number of bytes.
+// limited is a writer that fails after left bytes.
 type limited struct{ left int }
 
 func (l *limited) Write(p []byte) (int, error) {
@@ -231,7 +231,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// bigPlan updates n servers in modules of a hundred.
+// bigPlan returns a plan that updates n servers in modules of a hundred.
 func bigPlan(t testing.TB, n int) *PlanView {
 	t.Helper()
 	schemas := testSchemas(t)

@@ -7,13 +7,13 @@ import (
 	"tofu/internal/ui/planview"
 )
 
-// Estate is the summary of a run over many root modules, which together are called an estate.
+// Estate is the summary of a run over an estate, which is a set of many root modules.
 type Estate struct {
 	Operation   string          `json:"operation"` // "plan", "apply" or "destroy"
 	Roots       int             `json:"roots"`
-	Changed     int             `json:"changed"` // root modules with changes
+	Changed     int             `json:"changed"` // number of root modules with changes
 	Failed      int             `json:"failed"`
-	Interrupted int             `json:"interrupted"` // begun and not finished, because of an interrupt
+	Interrupted int             `json:"interrupted"` // started but not finished because of an interrupt
 	Skipped     int             `json:"skipped"`     // not started, because of a failure or an interrupt
 	Postponed   int             `json:"postponed"`   // not applied yet, because of deferred changes elsewhere
 	Deferred    int             `json:"deferred"`
@@ -50,21 +50,21 @@ func (m Estate) Text() string {
 	return text
 }
 
-// RootStatus is the status of a root module after a run. JSON documents have it as text.
+// RootStatus is the status of a root module after a run. JSON documents contain it as a string.
 type RootStatus string
 
 const (
-	RootChanges     RootStatus = "changes" // that are planned
+	RootChanges     RootStatus = "changes" // changes are planned
 	RootUnchanged   RootStatus = "unchanged"
 	RootApplied     RootStatus = "applied"
-	RootPostponed   RootStatus = "postponed" // its plan waits for deferred changes elsewhere
+	RootPostponed   RootStatus = "postponed" // the plan waits for deferred changes of other root modules
 	RootFailed      RootStatus = "failed"
-	RootInterrupted RootStatus = "interrupted" // the user ended the run while it was worked on
+	RootInterrupted RootStatus = "interrupted" // the user ended the run before the root module was finished
 	RootSkipped     RootStatus = "skipped"     // not started, because of a failure or an interrupt
-	RootDone        RootStatus = "done"        // by an earlier run
+	RootDone        RootStatus = "done"        // applied by an earlier run
 )
 
-// EstateRoot is the result of one root module in a run over many.
+// EstateRoot is the result for one root module in a run over many.
 type EstateRoot struct {
 	Name   string          `json:"name"`
 	Status RootStatus      `json:"status"`
@@ -80,7 +80,7 @@ func (m EstateRoot) text() string {
 	return text
 }
 
-// The statuses of root modules, as text.
+// estateStatus maps the status of a root module to text for humans.
 var estateStatus = map[RootStatus]string{RootChanges: "changes", RootUnchanged: "no changes", RootApplied: "applied",
 	RootFailed: "failed", RootInterrupted: "interrupted", RootSkipped: "not started",
 	RootPostponed: "not applied yet", RootDone: "done by an earlier run"}

@@ -19,8 +19,8 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// TestFinishedLines checks that the lines above the live display keep the keys of the object and the
-// outcome on narrow terminals.
+// TestFinishedLines checks that on a narrow terminal the lines above the live display still
+// contain the instance key and the outcome.
 func TestFinishedLines(t *testing.T) {
 	addr, err := addrs.ParseInstanceText(
 		`module.a_quite_long_module_name["production-us-east"].terraform_data.the_resource_with_a_long_name["blue"]`)
@@ -55,8 +55,8 @@ func TestFinishedLines(t *testing.T) {
 	}
 }
 
-// TestFailureLines checks that the reason of a failure is shown at once above the live display, and
-// whole, and that nothing is added to other output.
+// TestFailureLines checks that the whole reason of a failure is shown at once above the live
+// display, and that other output has no such line.
 func TestFailureLines(t *testing.T) {
 	problem := tfdiags.Errorf("The quota of this region is exhausted", "Ask for more.")
 	problem.Address = `cloud_server.web["blue"]`
@@ -81,7 +81,7 @@ func TestFailureLines(t *testing.T) {
 	}
 }
 
-// TestTableWithoutTerminal checks that a table in a file has whole addresses.
+// TestTableWithoutTerminal checks that a table in a file doesn't shorten addresses.
 func TestTableWithoutTerminal(t *testing.T) {
 	schemas := lookup(loadSchemas(t, readFile(t, "testdata/view_schemas.json")))
 	view := loadPlan(t, archived(t, "testdata/views/long-addresses.txtar", "plan.json"), schemas)

@@ -14,12 +14,12 @@ import (
 	"tofu/internal/ui/valuediff"
 )
 
-// FormatValue formats a value as the console and `output` print it: as an expression that evaluates
-// to it, without sensitive parts.
+// FormatValue formats a value as an expression, as the console and `output` print it. Sensitive
+// parts are hidden.
 func FormatValue(v cty.Value) string { return formatValue(v, 0, false) }
 
-// formatValue is FormatValue with indentation of the lines after the first. showSensitive includes
-// sensitive parts.
+// formatValue is like FormatValue, but indents the lines after the first, and shows sensitive
+// parts if showSensitive is set.
 func formatValue(v cty.Value, depth int, showSensitive bool) string {
 	switch {
 	case marks.Has(v, marks.Ephemeral):
@@ -55,7 +55,8 @@ func formatValue(v cty.Value, depth int, showSensitive bool) string {
 	return "(" + ty.FriendlyName() + ")"
 }
 
-// formatNull formats null with the conversion that gives it its type.
+// formatNull formats null together with its type, if possible as a conversion such as
+// tostring(null).
 func formatNull(ty cty.Type) string {
 	switch {
 	case ty == cty.DynamicPseudoType:

@@ -10,8 +10,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// FuzzControlCharacters checks that no diagnostic sends control characters to a terminal: neither
-// its text nor the name of its file nor the excerpt from it.
+// FuzzControlCharacters checks that a diagnostic sends no control characters to a terminal,
+// whatever its text, its file name and its excerpt contain.
 func FuzzControlCharacters(f *testing.F) {
 	f.Add("a", "mod\x1b[31m\x1b[2J/m.tf", "resource \"a\" \"\x1b]0;x\x07\" {\r\n}\r\n", uint8(3), uint8(9))
 	f.Add("\x1b[8mhidden\x1b[0m", "\x9b2J", "a = \"\u009b2J\u202e\"", uint8(0), uint8(200))

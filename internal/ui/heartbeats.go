@@ -10,7 +10,7 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// verbs are the verbs for actions on objects.
+// verbs holds the texts about steps of each action.
 var verbs = map[plans.Action]struct{ start, still, done, failed string }{
 	plans.Create: {"Creating...", "Still creating...", "Creation complete", "Creation errored"},
 	plans.Update: {"Modifying...", "Still modifying...", "Modifications complete", "Modifications errored"},
@@ -19,7 +19,7 @@ var verbs = map[plans.Action]struct{ start, still, done, failed string }{
 	plans.Open:   {"Opening...", "Still opening...", "Open complete", "Open errored"},
 }
 
-// stillInterval is the interval of messages about a long-running step.
+// stillInterval is the time between two messages about a long-running step.
 const stillInterval = 10 * time.Second
 
 // heartbeats repeats messages about long-running steps. Each running step has a timer.

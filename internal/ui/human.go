@@ -39,15 +39,16 @@ type human struct {
 	mu               sync.Mutex
 }
 
-// write writes text without interruption by other calls. It ignores errors, because there is no
-// other place to report them.
+// write writes text; concurrent calls don't mix. It ignores errors, because there is nowhere
+// else to report them.
 func (h *human) write(w io.Writer, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, _ = io.WriteString(w, text)
 }
 
-// stream calls f with a writer to the output, for texts that are too long for write.
+// stream calls f with a writer to the output. It is for texts that are too long to be kept in
+// memory.
 func (h *human) stream(f func(out *bufio.Writer)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -103,8 +104,8 @@ func (h *human) Event(e engine.Event) {
 	}
 }
 
-// finished prints an event above a live display, which shows what runs: changes that are over, and
-// the output of provisioners.
+// finished prints lines above a live display: completed changes and the output of provisioners.
+// The display itself shows what is running.
 func (h *human) finished(e engine.Event) {
 	switch e := e.(type) {
 	case engine.ApplyDone:
@@ -134,7 +135,8 @@ func (h *human) finished(e engine.Event) {
 	}
 }
 
-// failure prints the reason of a failure. The whole error follows at the end of the operation.
+// failure prints the reason for a failure. The complete error follows at the end of the
+// operation.
 func (h *human) failure(d tfdiags.Diagnostic) {
 	text, _, _ := strings.Cut(strings.TrimSpace(d.Summary), "\n")
 	var where []string
@@ -153,8 +155,8 @@ func (h *human) failure(d tfdiags.Diagnostic) {
 	h.write(h.Out, h.style.As(termtext.Red, title)+strings.Join(lines, "\n"+indent)+"\n")
 }
 
-// fitting returns a line about an object in the width of the terminal, so that each change takes one.
-// The name is shortened so that the outcome has room. What follows the outcome has what is left.
+// fitting returns a line about an object that fits the width of the terminal. If necessary, the
+// name is shortened to make room for the outcome, and more is cut or omitted.
 func (h *human) fitting(name, outcome, more string) string {
 	columns := h.Live.Columns()
 	if columns <= 0 {
@@ -167,14 +169,14 @@ func (h *human) fitting(name, outcome, more string) string {
 	return termtext.Cut(name+outcome+more, columns)
 }
 
-// shortOutcomes is the number of columns below which outcomes have short names, to leave room for an
-// address.
+// shortOutcomes is the terminal width, in columns, below which outcomes have short names to
+// leave room for an address.
 const shortOutcomes = 60
 
-// shortVerbs are short names of outcomes.
+// shortVerbs are the short names of outcomes.
 var shortVerbs = map[plans.Action]string{plans.Create: "created", plans.Update: "modified", plans.Delete: "destroyed"}
 
-// minMore is the number of columns from which the beginning of an ID is of use.
+// minMore is the minimum number of columns in which the beginning of an ID is useful.
 const minMore = 12
 
 // doneText returns the message about a finished step.
@@ -192,7 +194,7 @@ func doneParts(e engine.ApplyDone) (name, outcome, id string) {
 		identified(e.Object)
 }
 
-// eventText describes an event in one line. It is "" for events that are not shown.
+// eventText describes an event in one line. It returns "" for events that are not shown.
 func eventText(e engine.Event) string {
 	switch e := e.(type) {
 	case engine.RefreshStart:
@@ -299,8 +301,8 @@ func (h *human) Message(m Message) {
 	}
 }
 
-// wrapped wraps a text at the present width of the terminal. Without a terminal, the text stays as it
-// is, because scripts rely on it.
+// wrapped wraps a text at the current width of the terminal. Without a terminal, it doesn't
+// change the text, because scripts rely on it.
 func (h *human) wrapped(text string) string {
 	if !h.Terminal {
 		return text
@@ -308,7 +310,7 @@ func (h *human) wrapped(text string) string {
 	return termtext.Wrap(text, cmp.Or(h.Live.Columns(), h.Width))
 }
 
-// valueDiff formats the difference between two values without sensitive parts.
+// valueDiff formats the difference between two values. Sensitive parts are hidden.
 func valueDiff(before, after cty.Value, s termtext.Style) string {
 	n := (&valuediff.Differ{}).Value(before, after)
 	r := &renderer{style: s}

@@ -9,15 +9,14 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// diagWriter formats diagnostics for humans: in a box if colors are enabled, and without one
-// otherwise.
+// diagWriter formats diagnostics for humans. They are in a box if colors are enabled.
 type diagWriter struct {
 	sources *sources
 	style   termtext.Style
 	width   int // columns; 0 means unlimited
 }
 
-// one formats one diagnostic. more says how many similar ones there are.
+// one formats one diagnostic. more says how many similar diagnostics there are.
 func (w *diagWriter) one(d tfdiags.Diagnostic, more string) string {
 	desc := w.sources.describe(d)
 	title, edge := "Error: ", termtext.Red
@@ -54,7 +53,8 @@ func (w *diagWriter) boxed(text string, edge termtext.Color) string {
 	return b.String()
 }
 
-// place writes the location of the problem, its source code and the values involved.
+// place writes the location of the problem, an excerpt of the source code, and the values
+// involved.
 func (w *diagWriter) place(b *strings.Builder, d *diagnostic) {
 	if d.Address != "" {
 		fmt.Fprintf(b, "  with %s,\n", termtext.Printable(d.Address))
@@ -81,8 +81,8 @@ func (w *diagWriter) place(b *strings.Builder, d *diagnostic) {
 	b.WriteByte('\n')
 }
 
-// involved writes the called function, the values that took part, and how the two sides of a
-// comparison differ.
+// involved writes the called function, the values in the expression, and the difference between
+// the two sides of a comparison.
 func (w *diagWriter) involved(b *strings.Builder, d *diagnostic) {
 	edge := "    " + w.style.As(termtext.Grey, "│") + " "
 	rule := func() {
@@ -128,8 +128,8 @@ type group struct {
 	others int
 }
 
-// grouped groups diagnostics of one severity by summary. Failed checks stay separate, because each
-// has its own message.
+// grouped groups diagnostics with the same summary if wanted returns true for their severity.
+// Failed checks stay separate, because each has its own message.
 func grouped(diags tfdiags.Diagnostics, wanted func(tfdiags.Severity) bool) []group {
 	var out []group
 	index := make(map[string]int)
@@ -141,7 +141,7 @@ func grouped(diags tfdiags.Diagnostics, wanted func(tfdiags.Severity) bool) []gr
 		}
 		key := d.Severity.String() + " " + d.Summary
 		if by, ok := d.Extra.(tfdiags.Deprecation); ok {
-			key += " " + by.Of // each has its own advice
+			key += " " + by.Of // advice differs for each deprecated object
 		}
 		if i, known := index[key]; known {
 			out[i].others++

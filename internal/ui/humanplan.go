@@ -37,8 +37,7 @@ var legend = []struct {
 	{plans.Forget, "  .", "forget", termtext.Yellow},
 }
 
-// onlyOutputs is printed if a plan changes nothing but outputs. Other programs search for this
-// text.
+// onlyOutputs is printed if a plan changes only outputs. Other programs search for this text.
 const onlyOutputs = "You can apply this plan to save these new output values to the OpenTofu state, without " +
 	"changing any real infrastructure."
 
@@ -51,8 +50,8 @@ func headerSymbol(s termtext.Style, action plans.Action) string {
 	return "   "
 }
 
-// planText renders a plan for humans. It writes the text while it renders, because the text of a
-// large plan takes as much memory as the plan.
+// planText renders a plan for humans. It writes the text piece by piece, because the text of a
+// large plan may need as much memory as the plan itself.
 type planText struct {
 	*PlanView
 	style  termtext.Style
@@ -61,7 +60,7 @@ type planText struct {
 	out    *bufio.Writer
 }
 
-// write writes text. The error of the last write is returned by out.Flush.
+// write writes text. It ignores errors, because out.Flush returns them.
 func (p *planText) write(text string) { _, _ = p.out.WriteString(text) }
 
 func (p *planText) para(text string) { p.write(termtext.Wrap(text, p.width-1) + "\n") }
@@ -106,17 +105,17 @@ func (p *planText) render() {
 	}
 }
 
-// problemText introduces the changes of a plan with errors.
+// problemText is the line above the changes in a plan with errors.
 const problemText = "OpenTofu planned the following actions, but then encountered a problem:"
 
-// changesAnything reports whether a view has more to show than that nothing changes. Refresh-only
-// plans are always shown in full.
+// changesAnything reports whether the selected view has any changes to show. It returns false
+// for refresh-only plans, which are always shown in the full view.
 func (p *planText) changesAnything() bool {
 	changed := len(p.shownChanges()) + len(p.Source().ChangedOutputs()) + len(p.Plan.Deferred)
 	return p.Plan.Mode != plans.RefreshOnly && changed > 0
 }
 
-// view writes the plan in another view than the full one.
+// view writes the plan in a view other than the full one.
 func (p *planText) view(v PlanTextView) {
 	if p.Plan.Errored {
 		p.write("\n")
@@ -163,8 +162,8 @@ func (p *planText) legend(changes []*plans.InstanceChange) {
 	}
 }
 
-// changes writes what happens to each object. It renders some hundreds of objects concurrently at a
-// time, so that their texts do not take much memory.
+// changes writes what happens to each object. It renders a few hundred objects at a time,
+// concurrently, so that their texts need little memory.
 func (p *planText) changes(all []*plans.InstanceChange) {
 	for some := range slices.Chunk(all, 512) {
 		texts := make([]string, len(some))
@@ -194,7 +193,8 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 		}
 	}
 	action := c.Action
-	// Show the whole object if it is new to users, or shown for the last time.
+	// Show the whole object if it is imported, because the user may not know it, or forgotten,
+	// because it is shown for the last time.
 	if c.Importing != nil || action == plans.Forget {
 		r.full = true
 	}
@@ -210,7 +210,7 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 		return planview.MarkPlanned(v, c.Provider.Config.Provider, c.Addr.Resource)
 	}
 	before, after := shown(c.Before), shown(c.After)
-	if action == plans.Forget { // the object itself does not change
+	if action == plans.Forget { // the object itself doesn't change
 		after, action = before, plans.NoOp
 	}
 	n := p.differ.Resource(action, before, after, sch.Block, c.RequiredReplace)
@@ -222,7 +222,7 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 	return r.b.String()
 }
 
-// onlyRelevant marks attributes that do not matter to the plan as unchanged.
+// onlyRelevant marks attributes that don't affect the plan as unchanged.
 func (p *planText) onlyRelevant(n *valuediff.Node, c *plans.InstanceChange, before cty.Value, sch *configschema.Block) {
 	relevant := make(map[string]bool)
 	paths := p.Source().RelevantPaths
@@ -250,7 +250,7 @@ func (p *planText) outputSection(outputs []*plans.OutputChange) {
 	for _, o := range outputs {
 		changing[o] = true
 	}
-	for _, o := range p.Plan.Changes.Outputs { // unchanged outputs are hidden whatever their names
+	for _, o := range p.Plan.Changes.Outputs { // unchanged outputs may have any name and stay hidden
 		m := &valuediff.Member{Name: o.Name, Node: valuediff.Leaf(plans.NoOp, "")}
 		if changing[o] {
 			m.Node = p.output(o)
@@ -277,7 +277,7 @@ func (p *planText) output(o *plans.OutputChange) *valuediff.Node {
 	return n
 }
 
-// driftSection writes the changes made outside, and reports whether there were any.
+// driftSection writes the changes made outside of OpenTofu, and reports whether there were any.
 func (p *planText) driftSection() bool {
 	drift := p.Source().RelevantDrift()
 	if p.differ.Review {
@@ -298,8 +298,8 @@ func (p *planText) driftSection() bool {
 // rule returns a horizontal line.
 func rule(width int) string { return strings.Repeat("─", max(width-1, 1)) }
 
-// text returns the message in lines of at most width columns. Programs search for a long path at
-// the start of the line after "Saved the plan to:", so a path is never broken.
+// text returns the message in lines of at most width columns. It never breaks the path, because
+// programs search for it at the start of the line after "Saved the plan to:" if it is long.
 func (m PlanSaved) text(width int) string {
 	path, space := termtext.Printable(m.Path), " "
 	if len("Saved the plan to: ")+utf8.RuneCountInString(path) >= width {
@@ -310,7 +310,7 @@ func (m PlanSaved) text(width int) string {
 		path, m.Path)
 }
 
-// noChanges writes that nothing is to be done and, if it isn't obvious, what that means.
+// noChanges writes that there is nothing to do and, if it isn't obvious, what that means.
 func (p *planText) noChanges(drift bool) {
 	none := func(what, detail string) {
 		p.write("\n" + p.style.As(termtext.Bold, p.style.As(termtext.Green, "No changes.")+" "+what) + "\n")
@@ -352,7 +352,7 @@ func (p *planText) refreshNote() {
 		"the state. The objects are not changed.")
 }
 
-// refreshOnly writes the end of a refresh-only plan that changes outputs.
+// refreshOnly writes the last part of a refresh-only plan that changes outputs.
 func (p *planText) refreshOnly(outputs []*plans.OutputChange) {
 	p.refreshNote()
 	p.write("\n" + rule(p.width) + "\n")

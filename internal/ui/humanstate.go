@@ -23,7 +23,7 @@ func stateText(out *bufio.Writer, v *StateView, s termtext.Style, showSensitive 
 	}
 	d := &valuediff.Differ{ShowSensitive: showSensitive}
 	first := true
-	write := func(text string) { // every part starts with an empty line, except the first
+	write := func(text string) { // an empty line separates the parts
 		if first {
 			text = strings.TrimPrefix(text, "\n")
 		}
@@ -43,7 +43,7 @@ func stateText(out *bufio.Writer, v *StateView, s termtext.Style, showSensitive 
 	}
 }
 
-// stateItems returns the instances to show in order.
+// stateItems returns the instances to show, sorted by address.
 func stateItems(v *StateView) []stateItem {
 	var out []stateItem
 	for _, r := range v.State.Sorted() {

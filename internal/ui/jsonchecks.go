@@ -34,7 +34,7 @@ type checkAddress struct {
 	InstanceKey json.RawMessage `json:"instance_key,omitempty"`
 }
 
-// checkKinds are the kinds of checks as documents name them.
+// checkKinds maps each kind of check to its name in JSON documents.
 var checkKinds = map[checks.Kind]string{
 	checks.KindResource: "resource",
 	checks.KindOutput:   "output_value",
@@ -71,8 +71,8 @@ func blockAddress(block *checks.Block) checkAddress {
 	return out
 }
 
-// checkedObject returns the parts of an instance's address that the address of the block does not
-// contain.
+// checkedObject returns the parts of an instance's address that are not in the address of its
+// block.
 func checkedObject(kind checks.Kind, text string) checkAddress {
 	out := checkAddress{ToDisplay: text}
 	if kind != checks.KindResource {

@@ -78,12 +78,12 @@ type configCall struct {
 // configWriter builds the document of a module tree.
 type configWriter struct {
 	schemas Schemas
-	shallow bool                      // without schemas there are no expressions
+	shallow bool                      // whether to omit expressions, because there are no schemas
 	entries map[string]*providerEntry // provider configurations by key
 }
 
-// repetition describes a count or for_each argument. It returns nil if there is nothing to
-// describe.
+// repetition describes the expression of a count or for_each argument. It returns nil if there
+// is nothing to describe.
 func (c *configWriter) repetition(expr hcl.Expression) *expression {
 	out := c.expr(expr)
 	if out != nil && out.ConstantValue == nil && out.References == nil {
@@ -92,7 +92,7 @@ func (c *configWriter) repetition(expr hcl.Expression) *expression {
 	return out
 }
 
-// expr describes an expression. It returns nil for nil.
+// expr describes an expression. It returns nil if expr is nil.
 func (c *configWriter) expr(expr hcl.Expression) *expression {
 	if c.shallow || expr == nil {
 		return nil
@@ -111,8 +111,8 @@ func writeConfig(s *stream, cfg *configs.Config, schemas Schemas) {
 	})
 }
 
-// module describes a module and its descendants. parent holds the provider keys of the calling
-// module.
+// module describes a module and its descendants. parent holds the provider keys of the module
+// that calls it.
 func (c *configWriter) module(cfg *configs.Config, parent providerKeys) *configModule {
 	keys := c.providers(cfg, parent)
 	m := cfg.Module
@@ -136,7 +136,7 @@ func (c *configWriter) module(cfg *configs.Config, parent providerKeys) *configM
 	return out
 }
 
-// put adds to a map, which it creates if necessary.
+// put sets an entry of a map. It creates the map if necessary.
 func put[V any](m *map[string]V, name string, v V) {
 	if *m == nil {
 		*m = make(map[string]V)
@@ -192,7 +192,8 @@ func (c *configWriter) call(call *configs.ModuleCall, child *configs.Config, key
 	return out
 }
 
-// constantText returns the value of a constant string expression, and "" for anything else.
+// constantText returns the value of an expression that is a constant string, or "" for any
+// other expression.
 func constantText(expr hcl.Expression) string {
 	v, diags := expr.Value(nil)
 	if diags.HasErrors() || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
@@ -201,7 +202,7 @@ func constantText(expr hcl.Expression) string {
 	return v.AsString()
 }
 
-// attributes describes a body that has attributes only.
+// attributes describes a body that contains only attributes.
 func (c *configWriter) attributes(body hcl.Body) map[string]any {
 	if c.shallow || body == nil {
 		return nil
@@ -214,8 +215,8 @@ func (c *configWriter) attributes(body hcl.Body) map[string]any {
 	return out
 }
 
-// WriteModule writes the document of `show -module=DIR -json`: one module, without what requires
-// schemas or child modules.
+// WriteModule writes the document of `show -module=DIR -json`. It describes one module, and
+// omits everything for which schemas or child modules are needed.
 func WriteModule(w io.Writer, m *configs.Module) error {
 	s := newStream(w)
 	writeConfig(s, &configs.Config{Module: m}, nil)

@@ -15,7 +15,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// diagnostic is a diagnostic in its JSON form, and what only the human form needs.
+// diagnostic is a diagnostic in its JSON form, together with data that only the human form
+// needs.
 type diagnostic struct {
 	Severity   string      `json:"severity"`
 	Summary    string      `json:"summary"`
@@ -25,7 +26,7 @@ type diagnostic struct {
 	Snippet    *snippet    `json:"snippet,omitempty"`
 	Difference *difference `json:"difference,omitempty"`
 
-	difference [2]cty.Value // both sides of a failed comparison
+	difference [2]cty.Value // values on both sides of a failed comparison
 }
 
 type diagRange struct {
@@ -75,7 +76,7 @@ type difference struct {
 	AfterSensitive  json.RawMessage `json:"after_sensitive"`
 }
 
-// describe returns the form of a diagnostic for output.
+// describe converts a diagnostic to its form for output.
 func (s *sources) describe(d tfdiags.Diagnostic) *diagnostic {
 	out := &diagnostic{Severity: d.Severity.String(), Summary: d.Summary, Detail: d.Detail, Address: d.Address}
 	if d.Subject != nil {
@@ -114,7 +115,8 @@ func (s *sources) snippet(d tfdiags.Diagnostic, subject hcl.Range) *snippet {
 	}
 	clamp := func(offset int) int { return min(max(offset-start, 0), len(code)) }
 	out.HighlightStart, out.HighlightEnd = clamp(subject.Start.Byte), clamp(subject.End.Byte)
-	for out.HighlightEnd < len(code) && !utf8.RuneStart(code[out.HighlightEnd]) { // do not end within a character
+	// Don't end within a character.
+	for out.HighlightEnd < len(code) && !utf8.RuneStart(code[out.HighlightEnd]) {
 		out.HighlightEnd++
 	}
 	if d.Expression != nil && d.EvalContext != nil {
@@ -124,7 +126,8 @@ func (s *sources) snippet(d tfdiags.Diagnostic, subject hcl.Range) *snippet {
 	return out
 }
 
-// calledFunction returns the function that was called, if the diagnostic is about a call.
+// calledFunction returns the called function if the diagnostic is about a function call, or
+// nil.
 func calledFunction(d tfdiags.Diagnostic) *functionCalled {
 	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](&hcl.Diagnostic{Extra: d.Extra})
 	if !ok {
@@ -136,7 +139,7 @@ func calledFunction(d tfdiags.Diagnostic) *functionCalled {
 		if !known {
 			continue
 		}
-		name := out.CalledAs[strings.LastIndex(out.CalledAs, ":")+1:] // without its namespace
+		name := out.CalledAs[strings.LastIndex(out.CalledAs, ":")+1:] // name without namespace
 		out.Signature = &functionSignature{Name: name, Params: []signatureParam{}, ReturnType: jsonNull}
 		var args []cty.Type
 		for _, p := range fn.Params() {
@@ -162,8 +165,8 @@ func parameter(p function.Parameter) signatureParam {
 	return signatureParam{Name: p.Name, Type: typeJSON(p.Type)}
 }
 
-// compare records both sides of a failed comparison, without sensitive parts, because they say more
-// than "false".
+// compare records the values on both sides of a failed comparison, without sensitive parts.
+// They tell the user more than the result "false".
 func (out *diagnostic) compare(d tfdiags.Diagnostic) {
 	binary, ok := d.Expression.(*hclsyntax.BinaryOpExpr)
 	if !ok || binary.Op != hclsyntax.OpEqual || d.EvalContext == nil {
@@ -184,7 +187,7 @@ func (out *diagnostic) compare(d tfdiags.Diagnostic) {
 	}
 }
 
-// withoutSecrets returns the value with null in place of sensitive parts.
+// withoutSecrets returns a value in which sensitive parts are replaced by null.
 func withoutSecrets(v cty.Value) cty.Value {
 	if !marks.Contains(v, marks.Sensitive) {
 		return v
@@ -209,8 +212,8 @@ type validation struct {
 	Diagnostics   []*diagnostic `json:"diagnostics"`
 }
 
-// WriteValidation writes the document of `validate -json`. read returns the text of a file, or nil
-// if it can't be read.
+// WriteValidation writes the document of `validate -json`. read returns the text of a file, or
+// nil if the file can't be read.
 func WriteValidation(w io.Writer, diags tfdiags.Diagnostics, read func(filename string) []byte) error {
 	src := newSources(read)
 	out := validation{FormatVersion: stateFormat, Valid: !diags.HasErrors(), Diagnostics: []*diagnostic{}}

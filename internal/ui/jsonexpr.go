@@ -10,14 +10,14 @@ import (
 	"tofu/internal/lang"
 )
 
-// expression describes an unevaluated expression: by its value if that is constant, and by its
-// references.
+// expression describes an unevaluated expression by its references and, if it is constant, by
+// its value.
 type expression struct {
 	ConstantValue json.RawMessage `json:"constant_value,omitempty"`
 	References    []string        `json:"references,omitempty"`
 }
 
-// exprJSON describes an expression. It returns nil for nil.
+// exprJSON describes an expression. It returns nil if expr is nil.
 func exprJSON(expr hcl.Expression) *expression {
 	if expr == nil {
 		return nil
@@ -30,16 +30,16 @@ func exprJSON(expr hcl.Expression) *expression {
 	for _, fn := range analyzed.Refs.Functions {
 		out.References = append(out.References, fn.Func.String())
 	}
-	// Without a context, templates in JSON files evaluate to their own text, which the document
-	// shows.
+	// Without an evaluation context, a template in a JSON file evaluates to its own text, which
+	// is what the document shows.
 	if v, diags := expr.Value(nil); !diags.HasErrors() {
 		out.ConstantValue = valueJSON(v)
 	}
 	return out
 }
 
-// referenceTexts returns a reference and the references that it implies, longest first: "a.b[0].c",
-// "a.b[0]", "a.b".
+// referenceTexts returns a reference and its prefixes that are references too, the longest
+// first: "a.b[0].c", "a.b[0]", "a.b".
 func referenceTexts(ref *addrs.Reference) []string {
 	subject := ref.Subject.String()
 	var out []string

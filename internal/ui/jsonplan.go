@@ -20,7 +20,7 @@ const (
 	stateFormat = "1.0"
 )
 
-// resourceAddress is the address of an object in documents.
+// resourceAddress holds the fields for the address of an object in JSON documents.
 type resourceAddress struct {
 	Address         string          `json:"address"`
 	PreviousAddress string          `json:"previous_address,omitempty"`
@@ -29,7 +29,7 @@ type resourceAddress struct {
 	Type            string          `json:"type"`
 	Name            string          `json:"name"`
 	Index           json.RawMessage `json:"index,omitempty"`
-	IndexUnknown    bool            `json:"index_unknown,omitempty"` // of deferred changes
+	IndexUnknown    bool            `json:"index_unknown,omitempty"` // only set for deferred changes
 	ProviderName    string          `json:"provider_name"`
 }
 
@@ -59,7 +59,8 @@ type importing struct {
 	Identity json.RawMessage `json:"identity,omitempty"`
 }
 
-// plannedObject is an object with its sort key. Only here, keys are not sorted as numbers.
+// plannedObject is an object and its sort key. Planned objects are sorted by the text of their
+// address, so integer keys are not in numerical order.
 type plannedObject struct {
 	address string
 	change  *plans.InstanceChange
@@ -86,7 +87,8 @@ type planWriter struct {
 	*PlanView
 }
 
-// WritePlan writes the document of `show -json` for a plan. version is that of this program.
+// WritePlan writes the document of `show -json` for a plan. version is the version of this
+// program.
 func WritePlan(w io.Writer, view *PlanView, version string) error {
 	p := &planWriter{stream: newStream(w), PlanView: view}
 	p.object(func() {
@@ -119,8 +121,8 @@ func WritePlan(w io.Writer, view *PlanView, version string) error {
 	return p.finish()
 }
 
-// variables writes the given root values and the defaults of the others. A plan has no ephemeral
-// values, so ephemeral variables count as not given.
+// variables writes the values of root variables, including defaults. Plans don't contain
+// ephemeral values, so ephemeral variables are treated as if they had no value.
 func (p *planWriter) variables() {
 	values := make(map[string]variableValue)
 	for name, decl := range p.Config.Module.Variables {
@@ -136,7 +138,7 @@ func (p *planWriter) variables() {
 	}
 }
 
-// plannedValues writes the planned state as far as it is known.
+// plannedValues writes the planned state, as far as it is known.
 func (p *planWriter) plannedValues() {
 	var planned []plannedObject
 	for _, c := range p.Plan.Changes.Instances {
@@ -158,7 +160,7 @@ func (p *planWriter) plannedValues() {
 			out := plannedOutput{Sensitive: o.Sensitive}
 			if o.After.IsWhollyKnown() {
 				ty := o.After.Type()
-				if o.After.IsNull() && o.Action == plans.NoOp { // there is no value and no type
+				if o.After.IsNull() && o.Action == plans.NoOp { // neither a value nor a type to write
 					ty = cty.DynamicPseudoType
 				}
 				out.Type, out.Value = typeJSON(ty), valueJSON(o.After)
@@ -176,7 +178,8 @@ func (p *planWriter) plannedValues() {
 func (p *planWriter) plannedResource(c *plans.InstanceChange) *stateResource {
 	sch := p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
 	after := c.After
-	// For the other actions, OpenTofu does not mark what only the schema declares sensitive.
+	// For replacements and reads, OpenTofu does not mark attributes that only the schema
+	// declares sensitive.
 	if !c.Action.IsReplace() && c.Action != plans.Read {
 		after = planview.MarkSecrets(after, sch)
 	}
@@ -215,7 +218,8 @@ func objectAddress(addr addrs.AbsInstance, provider addrs.Provider) resourceAddr
 	return out
 }
 
-// identityJSON returns an identity, or nil if there is none or it is not known yet.
+// identityJSON returns the JSON form of an identity, or nil if there is none or it isn't known
+// yet.
 func identityJSON(v cty.Value) json.RawMessage {
 	if v == cty.NilVal || v.IsNull() || !v.IsWhollyKnown() {
 		return nil
@@ -223,7 +227,7 @@ func identityJSON(v cty.Value) json.RawMessage {
 	return valueJSON(v)
 }
 
-// changes writes a list of changes unless it is empty.
+// changes writes a list of changes. It writes nothing if the list is empty.
 func (p *planWriter) changes(name string, list []*plans.InstanceChange, planned bool) {
 	if len(list) == 0 {
 		return
@@ -233,15 +237,16 @@ func (p *planWriter) changes(name string, list []*plans.InstanceChange, planned 
 		for _, c := range list {
 			out := p.resourceChange(c)
 			if planned && c.Action == plans.Delete && out.Change.AfterIdentity == nil {
-				out.Change.AfterIdentity = out.Change.BeforeIdentity // a destroyed object keeps its identity
+				// An object keeps its identity when it is destroyed.
+				out.Change.AfterIdentity = out.Change.BeforeIdentity
 			}
 			p.item(out)
 		}
 	})
 }
 
-// deferredChange is a change that is put off. Chain leads from what is unknown to the argument that
-// requires it.
+// deferredChange is a change that is deferred. Chain leads from the unknown value to the
+// argument that requires it.
 type deferredChange struct {
 	Reason plans.DeferReason    `json:"reason"`
 	Change *resourceChange      `json:"resource_change"`
@@ -249,8 +254,8 @@ type deferredChange struct {
 	Chain  []plans.DeferralStep `json:"chain,omitempty"`
 }
 
-// deferredChanges writes the changes that are put off, and whether the plan can be applied, if
-// there are any.
+// deferredChanges writes the deferred changes and whether the plan can be applied. It writes
+// nothing if no changes are deferred.
 func (p *planWriter) deferredChanges() {
 	if !p.Plan.Defers() {
 		return
@@ -265,7 +270,8 @@ func (p *planWriter) deferredChanges() {
 	p.field("complete", p.Plan.Complete)
 }
 
-// against says which earlier state a plan goes back to, and what it can't bring back.
+// against describes the earlier state that a plan goes back to, and what the plan can't
+// restore.
 type against struct {
 	At   string       `json:"at"`
 	Run  string       `json:"run,omitempty"`
@@ -358,8 +364,9 @@ func (p *planWriter) outputChanges() {
 	})
 }
 
-// priorState returns the state before the changes, without check results, which belong to the plan,
-// and with the known planned values of root outputs, as in the documents of OpenTofu.
+// priorState returns the state before the changes. As in OpenTofu's documents, it has the
+// planned values of root outputs, as far as they are known. It has no check results, because
+// they belong to the plan.
 func (p *planWriter) priorState() *states.State {
 	prior := states.New()
 	for r := range p.Plan.Prior.Resources() {

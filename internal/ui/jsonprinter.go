@@ -15,15 +15,15 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// uiVersion is the version of the event format.
+// uiVersion is the version of the format of JSON lines.
 const uiVersion = "1.2"
 
-// NewJSON returns a Printer for programs, which prints a JSON object per line. It prints the
-// "version" line at once.
+// NewJSON returns a Printer for programs, which prints one JSON object per line. NewJSON prints
+// the "version" line at once.
 func NewJSON(o Options) Printer {
 	p := &jsonPrinter{Options: o.withDefaults(), sources: newSources(o.Sources)}
 	p.heartbeats = newHeartbeats(p.still)
-	if p.Root != "" { // the printer of the command prints the version
+	if p.Root != "" { // the printer of the command has already printed the version
 		return p
 	}
 	p.line("info", "OpenTofu "+p.Version, "version", entry{"tofu": p.Version, "ui": uiVersion})
@@ -37,7 +37,7 @@ type jsonPrinter struct {
 	mu         sync.Mutex
 }
 
-// entry holds the fields of a line other than those that every line has.
+// entry holds the fields of a line, except those that all lines have.
 type entry map[string]any
 
 func (p *jsonPrinter) line(level, message, typ string, more entry) {
@@ -56,7 +56,7 @@ func (p *jsonPrinter) line(level, message, typ string, more entry) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, _ = p.Out.Write(append(b, '\n')) // a write error can't be reported anywhere
+	_, _ = p.Out.Write(append(b, '\n')) // ignore errors, because there is nowhere to report them
 }
 
 // Diagnostics implements Printer.
@@ -72,7 +72,7 @@ func (p *jsonPrinter) diagnostics(diags tfdiags.Diagnostics, about entry) {
 	}
 }
 
-// lineResource is the address of an object in lines.
+// lineResource is the address of an object in JSON lines.
 type lineResource struct {
 	Addr            string          `json:"addr"`
 	Module          string          `json:"module"`
@@ -92,7 +92,7 @@ func lineAddress(addr addrs.AbsInstance) lineResource {
 	}
 }
 
-// hook holds the fields of a line about a step of an object.
+// hook holds the fields that describe a step of an object in JSON lines.
 type hook struct {
 	Resource    lineResource `json:"resource"`
 	Action      string       `json:"action,omitempty"`
@@ -136,7 +136,7 @@ func (p *jsonPrinter) Event(e engine.Event) {
 		p.hook("provision_start", e.Object, "Provisioning with '"+e.Type+"'...", hook{Provisioner: e.Type})
 	case engine.ProvisionOutput:
 		if strings.TrimSpace(e.Line) == "" {
-			return // blank lines are for humans
+			return // a blank line only separates text for humans
 		}
 		p.hook("provision_progress", e.Object, "("+e.Type+"): "+e.Line, hook{Provisioner: e.Type, Output: &e.Line})
 	case engine.ProvisionDone:
@@ -157,14 +157,15 @@ func (p *jsonPrinter) Event(e engine.Event) {
 	}
 }
 
-// ephemeralVerbs are the verbs of lines about ephemeral objects.
+// ephemeralVerbs are the texts about ephemeral objects in JSON lines.
 var ephemeralVerbs = map[string]struct{ start, done, failed string }{
 	"open":  {"Opening...", "Open complete", "Open errored"},
 	"renew": {"Renewing...", "Renew complete", "Renew errored"},
 	"close": {"Closing...", "Close complete", "Close errored"},
 }
 
-// lineVerbs returns the verbs of lines. In lines, reading a data source is called refreshing.
+// lineVerbs returns the texts about an action in JSON lines, where reading a data source is
+// called refreshing.
 func lineVerbs(a plans.Action) struct{ start, still, done, failed string } {
 	if a == plans.Read {
 		return struct{ start, still, done, failed string }{"Refreshing...", "Still refreshing...",
@@ -177,7 +178,7 @@ func (p *jsonPrinter) applyDone(e engine.ApplyDone) {
 	took := e.Elapsed.Truncate(time.Second).Seconds()
 	h := hook{Action: e.Action.String(), Elapsed: &took}
 	verb := lineVerbs(e.Action)
-	if e.Failed && (e.Action == plans.Read || e.Deposed != "") { // the diagnostic is enough
+	if e.Failed && (e.Action == plans.Read || e.Deposed != "") { // the diagnostic says it all
 		return
 	}
 	if e.Failed {
@@ -207,14 +208,14 @@ type lineChange struct {
 	NeededBy        string        `json:"needed_by,omitempty"`
 }
 
-// lineActions are the names of actions in lines.
+// lineActions are the names of actions in JSON lines.
 var lineActions = map[plans.Action]string{
 	plans.NoOp: "noop", plans.Create: "create", plans.Read: "read", plans.Update: "update", plans.Delete: "delete",
 	plans.DeleteThenCreate: "replace", plans.CreateThenDelete: "replace", plans.Forget: "remove",
 	plans.ForgetThenCreate: "noop",
 }
 
-// lineReasons are the reasons that have other names in lines than in documents.
+// lineReasons are the reasons whose names in JSON lines differ from those in documents.
 var lineReasons = map[plans.Reason]string{
 	plans.ReplaceTainted: "tainted", plans.ReplaceByRequest: "requested", plans.ReplaceCannotUpdate: "cannot_update",
 	plans.ReplaceByTriggers: "replace_triggered_by",
@@ -244,7 +245,7 @@ func changeLine(c *plans.InstanceChange) lineChange {
 	return out
 }
 
-// Plan implements Printer. For a saved plan it prints the changes of objects only.
+// Plan implements Printer. For a saved plan, it prints only the changes of objects.
 func (p *jsonPrinter) Plan(v *PlanView) {
 	if !v.Saved {
 		for _, c := range v.Source().ShownDrift() {
@@ -329,7 +330,7 @@ func (p *jsonPrinter) Message(m Message) {
 	case Outputs:
 		outputs := outputsJSON(m.Values)
 		for name, o := range outputs {
-			if o.Sensitive { // logs are often not kept secret
+			if o.Sensitive { // logs are often readable by others
 				o.Value = nil
 				outputs[name] = o
 			}

@@ -21,11 +21,11 @@ type providerEntry struct {
 	Expressions       map[string]any `json:"expressions,omitempty"`
 }
 
-// providerKeys holds the entry of each provider configuration that a module can refer to: its own,
-// or that of the ancestor which passed it down.
+// providerKeys maps each provider configuration that a module can refer to, its own or one
+// passed down by an ancestor, to its entry.
 type providerKeys map[addrs.LocalProviderConfig]entryKey
 
-// entryKey is the key of an entry and its provider.
+// entryKey holds the key of an entry and the provider that it configures.
 type entryKey struct {
 	key      string
 	provider addrs.Provider
@@ -45,9 +45,10 @@ func providerKey(local addrs.LocalProviderConfig, module addrs.Module) string {
 	return module.String() + ":" + local.String()
 }
 
-// providers adds the entries of a module and returns its keys. Besides the module's provider
-// blocks, every required provider has an entry under each local name and, as in OpenTofu, under its
-// type, unless the calling module has one of that name for the same provider.
+// providers adds the entries of a module and returns its keys. In addition to provider blocks,
+// every required provider has an entry for each of its local names. As in OpenTofu, it also has
+// one for its type. A name needs no new entry if the calling module has an entry of that name
+// for the same provider.
 func (c *configWriter) providers(cfg *configs.Config, parent providerKeys) providerKeys {
 	m := cfg.Module
 	keys := make(providerKeys)
@@ -77,8 +78,8 @@ func (c *configWriter) providers(cfg *configs.Config, parent providerKeys) provi
 	return keys
 }
 
-// inherit sets the entry of a configuration that has none yet: that of the calling module if it is
-// for the same provider, and otherwise a new one of the module.
+// inherit sets the entry of a provider configuration that has none yet. If the calling module's
+// entry is for the same provider, inherit uses it. Otherwise, it adds a new entry.
 func (c *configWriter) inherit(cfg *configs.Config, keys providerKeys, local addrs.LocalProviderConfig,
 	addr addrs.Provider,
 	parent providerKeys, inParent addrs.LocalProviderConfig) {
@@ -92,7 +93,7 @@ func (c *configWriter) inherit(cfg *configs.Config, keys providerKeys, local add
 	c.entry(cfg, keys, local, addr)
 }
 
-// entry adds the entry of a configuration that belongs to the module itself.
+// entry adds an entry for a provider configuration of the module itself.
 func (c *configWriter) entry(
 	cfg *configs.Config, keys providerKeys, local addrs.LocalProviderConfig, addr addrs.Provider,
 ) *providerEntry {
@@ -105,8 +106,9 @@ func (c *configWriter) entry(
 	return e
 }
 
-// entryConstraints returns the version constraints of an entry: with a provider block, all that the
-// module has for the provider; without one, those of its local name.
+// entryConstraints returns the version constraints of an entry. With a provider block, they are
+// all constraints that the module has for the provider. Without one, they are the constraints
+// of its local name.
 func entryConstraints(
 	m *configs.Module, local addrs.LocalProviderConfig, addr addrs.Provider,
 ) constraints.IntersectionSpec {
@@ -132,7 +134,7 @@ func entryConstraints(
 	return all
 }
 
-// localNames returns the local provider names in a module's own blocks, sorted.
+// localNames returns the sorted local provider names in a module's own blocks.
 func localNames(m *configs.Module) []string {
 	names := make(map[string]bool)
 	for name := range m.RequiredProviders {
@@ -147,7 +149,7 @@ func localNames(m *configs.Module) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// neededProviders returns the providers that a module's own blocks require, sorted.
+// neededProviders returns the sorted providers that a module's own blocks require.
 func neededProviders(m *configs.Module) []addrs.Provider {
 	needed := make(map[addrs.Provider]bool)
 	for _, req := range m.RequiredProviders {

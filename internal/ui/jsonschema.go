@@ -73,8 +73,8 @@ type identityAttributeJSON struct {
 	OptionalForImport bool            `json:"optional_for_import,omitempty"`
 }
 
-// functionJSON describes a function. Functions of providers always have descriptions; parameters of
-// built-in functions omit empty ones.
+// functionJSON describes a function. An empty description is omitted only for parameters of
+// built-in functions.
 type functionJSON struct {
 	Description        string          `json:"description"`
 	Summary            string          `json:"summary"`
@@ -116,7 +116,7 @@ func schemaOfProvider(addr addrs.Provider, sch *providers.Schema) *providerSchem
 	}
 	if sch.Provider != nil {
 		out.Provider = &schemaJSON{}
-		if !addr.IsBuiltin() { // the built-in provider can't be configured
+		if !addr.IsBuiltin() { // the built-in provider has no configuration
 			out.Provider.Block = blockSchema(sch.Provider)
 		}
 	}
@@ -218,8 +218,8 @@ type signatureParam struct {
 	Type        json.RawMessage `json:"type"`
 }
 
-// WriteFunctions writes the document of `metadata functions -json`: every built-in function under
-// both of its names.
+// WriteFunctions writes the document of `metadata functions -json`, which lists every built-in
+// function under both of its names.
 func WriteFunctions(w io.Writer) error {
 	signatures := make(map[string]*signature)
 	for _, doc := range funcs.Docs() {
@@ -241,8 +241,8 @@ func WriteFunctions(w io.Writer) error {
 	return s.finish()
 }
 
-// WriteBackends writes the document of `metadata backends -json`: the arguments of backends and of
-// key providers by name.
+// WriteBackends writes the document of `metadata backends -json`, which describes the arguments
+// of each backend and each key provider.
 func WriteBackends(w io.Writer, backends, keyProviders map[string]*configschema.Block) error {
 	s := newStream(w)
 	s.object(func() {
@@ -270,7 +270,7 @@ type VersionInfo struct {
 	Version   string            `json:"terraform_version"`
 	Platform  string            `json:"platform"`
 	FIPS      bool              `json:"fips140,omitempty"`
-	Providers map[string]string `json:"provider_selections"` // versions by full address
+	Providers map[string]string `json:"provider_selections"` // selected versions by provider address
 }
 
 // WriteVersion writes the document of `version -json`.

@@ -26,8 +26,8 @@ type stateResource struct {
 	IdentitySchemaVersion *int64          `json:"identity_schema_version,omitempty"`
 }
 
-// WriteState writes the document of `show -json` for a state. version is that of the program that
-// wrote the state.
+// WriteState writes the document of `show -json` for a state. version is the version of the
+// program that wrote the state.
 func WriteState(w io.Writer, view *StateView, version string) error {
 	s := newStream(w)
 	writeState(s, view, version)
@@ -64,7 +64,7 @@ func (w *stateWriter) values() {
 	}
 	tree := newModuleTree[stateItem]()
 	if w.Only == nil {
-		for _, r := range w.State.Sorted() { // include those without instances, for their modules
+		for _, r := range w.State.Sorted() { // resources without instances still declare their modules
 			tree.declare(r.Addr.Module)
 		}
 	}
@@ -122,7 +122,7 @@ func (w *stateWriter) resource(it stateItem, obj *states.Object, deposed addrs.D
 	w.item(out)
 }
 
-// plain removes fields that the position in the tree implies, and values if there are none.
+// plain removes fields that are implied by the position in the tree, and empty values.
 func (r *stateResource) plain() {
 	r.ModuleAddress = ""
 	if v := string(r.Values); v == "{}" || v == "null" {
@@ -164,8 +164,8 @@ func outputsJSON(outputs map[string]*states.Output) map[string]outputJSON {
 	return out
 }
 
-// typedJSON returns the JSON form of an output value. Unlike that of valueJSON, it can be decoded
-// with the type.
+// typedJSON returns the JSON form of an output value. In contrast to the result of valueJSON,
+// it can be decoded if the type is known.
 func typedJSON(v cty.Value) json.RawMessage {
 	v, _ = v.UnmarkDeep()
 	b, err := states.Marshal(v, v.Type())

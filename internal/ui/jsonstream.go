@@ -8,12 +8,12 @@ import (
 	"tofu/internal/states"
 )
 
-// stream writes a JSON document piece by piece, so that long lists are never in memory. It keeps
+// stream writes a JSON document piece by piece, so that long lists need little memory. It keeps
 // the first error.
 type stream struct {
 	w     *bufio.Writer
 	err   error
-	comma bool // a comma is due before the next item
+	comma bool // whether the next item needs a comma before it
 }
 
 func newStream(w io.Writer) *stream { return &stream{w: bufio.NewWriterSize(w, 1<<16)} }
@@ -33,10 +33,10 @@ func (s *stream) raw(text string) {
 	}
 }
 
-// object writes an object whose members body writes.
+// object writes an object. body writes its members.
 func (s *stream) object(body func()) { s.nest("{", "}", body) }
 
-// list writes a list whose items body writes.
+// list writes a list. body writes its items.
 func (s *stream) list(body func()) { s.nest("[", "]", body) }
 
 func (s *stream) nest(open, end string, body func()) {
@@ -71,19 +71,19 @@ func (s *stream) item(v any) {
 	s.comma = true
 }
 
-// name writes the name of a member. Its value must follow.
+// name writes the name of a member. The caller must write the value next.
 func (s *stream) name(name string) {
 	s.separate()
 	s.raw(string(states.AppendString(nil, name)) + ":")
 }
 
-// field writes a member.
+// field writes a member, with its name and its value.
 func (s *stream) field(name string, v any) {
 	s.name(name)
 	s.item(v)
 }
 
-// fail records an error other than a write error.
+// fail records an error that is not a write error.
 func (s *stream) fail(err error) {
 	if s.err == nil {
 		s.err = err

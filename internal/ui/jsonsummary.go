@@ -8,33 +8,35 @@ import (
 	"tofu/internal/ui/planview"
 )
 
-// actionCounts are numbers of objects by action: "create", "delete-create" and so on.
+// actionCounts maps actions, such as "create" or "delete-create", to numbers of objects.
 type actionCounts map[string]int
 
 // planSummary is the document of `plan -summary-json`.
 type planSummary struct {
-	FormatVersion  string                  `json:"format_version"`
-	Mode           string                  `json:"mode"`
-	Errored        bool                    `json:"errored"`
-	Applyable      bool                    `json:"applyable"`
-	Complete       bool                    `json:"complete"`
-	Actions        actionCounts            `json:"actions"`
-	Types          map[string]actionCounts `json:"types"`   // by resource type; data sources as "data.TYPE"
-	Modules        map[string]actionCounts `json:"modules"` // by address without keys; the root module is "root"
-	Imported       int                     `json:"imported"`
-	Moved          int                     `json:"moved"`
-	ChangedOutside int                     `json:"changed_outside"` // objects changed since the last apply
-	Deferred       int                     `json:"deferred"`        // changes that can't be planned yet
-	Outputs        actionCounts            `json:"outputs"`
+	FormatVersion string                  `json:"format_version"`
+	Mode          string                  `json:"mode"`
+	Errored       bool                    `json:"errored"`
+	Applyable     bool                    `json:"applyable"`
+	Complete      bool                    `json:"complete"`
+	Actions       actionCounts            `json:"actions"`
+	Types         map[string]actionCounts `json:"types"` // by resource type; "data.TYPE" for data sources
+	// By address without instance keys; "root" for the root module.
+	Modules  map[string]actionCounts `json:"modules"`
+	Imported int                     `json:"imported"`
+	Moved    int                     `json:"moved"`
+	// Number of objects changed outside of OpenTofu since the last apply.
+	ChangedOutside int          `json:"changed_outside"`
+	Deferred       int          `json:"deferred"` // number of changes that can't be planned yet
+	Outputs        actionCounts `json:"outputs"`
 }
 
 const summaryFormat = "1.0"
 
-// modeNames are the names of modes in documents.
+// modeNames maps planning modes to their names in JSON documents.
 var modeNames = [...]string{plans.Normal: "normal", plans.Destroy: "destroy", plans.RefreshOnly: "refresh-only"}
 
-// WriteSummary writes the numbers of objects that a plan changes as a JSON document. Objects
-// without a change are not counted, except as imported or moved.
+// WriteSummary writes how many objects a plan changes as a JSON document. It counts objects
+// without a change only if they are imported or moved.
 func WriteSummary(w io.Writer, plan *plans.Plan) error {
 	out := planSummary{FormatVersion: summaryFormat, Mode: modeNames[plan.Mode], Errored: plan.Errored,
 		Applyable: plan.Applyable, Complete: plan.Complete, Actions: actionCounts{}, Types: map[string]actionCounts{},

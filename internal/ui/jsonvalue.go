@@ -11,9 +11,9 @@ import (
 	"tofu/internal/ui/valuediff"
 )
 
-// The JSON documents describe a value up to three times: as itself, as a map of its unknown parts,
-// and as a map of its sensitive parts. The maps have the shape of the value. Objects in them omit
-// parts that are false; lists can't.
+// JSON documents describe a value up to three times: the value itself, a map of its unknown
+// parts, and a map of its sensitive parts. The maps have the same structure as the value.
+// Objects in the maps omit parts that are false, but lists can't omit them.
 
 var (
 	jsonNull  = json.RawMessage("null")
@@ -22,9 +22,8 @@ var (
 	jsonEmpty = json.RawMessage("{}")
 )
 
-// valueJSON returns the JSON form of a value by the usual mapping of types. Unknown values are
-// omitted from objects and maps, and null elsewhere. Marks are ignored, except that ephemeral
-// values become null.
+// valueJSON returns the JSON form of a value. Objects and maps omit unknown values, which are
+// null everywhere else. Ephemeral values become null, and other marks are ignored.
 func valueJSON(v cty.Value) json.RawMessage { return appendValue(nil, v) }
 
 func appendValue(b []byte, v cty.Value) []byte {
@@ -67,8 +66,8 @@ func appendNumber(b []byte, f *big.Float) []byte {
 	return states.AppendNumber(b, f)
 }
 
-// appendMembers appends the members of a known object or map in order of their names. write reports
-// whether it wrote one.
+// appendMembers appends the members of a known object or map, sorted by name. write returns
+// false if it omits a member.
 func appendMembers(b []byte, v cty.Value, write func([]byte, cty.Value) ([]byte, bool)) []byte {
 	b = append(b, '{')
 	first := true
@@ -117,7 +116,7 @@ func appendUnknown(b []byte, v cty.Value) []byte {
 	return appendShape(b, v, appendUnknown)
 }
 
-// appendShape appends a map in the shape of a known, unmarked value.
+// appendShape appends a map with the structure of a known, unmarked value.
 func appendShape(b []byte, v cty.Value, elem func([]byte, cty.Value) []byte) []byte {
 	ty := v.Type()
 	switch {
@@ -150,7 +149,7 @@ func appendSensitive(b []byte, v cty.Value) []byte {
 	return appendShape(b, v, appendSensitive)
 }
 
-// emptyShape returns the map of an unknown value without known sensitive parts.
+// emptyShape returns the map for a value that is unknown or has no sensitive parts.
 func emptyShape(ty cty.Type) string {
 	switch {
 	case ty.IsPrimitiveType() || ty == cty.DynamicPseudoType:
@@ -170,7 +169,8 @@ func typeJSON(ty cty.Type) json.RawMessage {
 	return b
 }
 
-// pathJSON returns a path as a list of names, keys and indexes. It ends before a step into a set.
+// pathJSON returns a path as a list of names, keys and indexes. It ends at the first step into
+// a set.
 func pathJSON(path cty.Path) json.RawMessage {
 	b := []byte{'['}
 	for i, step := range path {

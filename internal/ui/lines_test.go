@@ -6,8 +6,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// TestLinesOfChanges checks the action in the line of a change that keeps the object: it may be
-// moved or imported.
+// TestLinesOfChanges checks the action in the JSON line about an object that is moved or
+// imported without a change.
 func TestLinesOfChanges(t *testing.T) {
 	imported := &plans.Importing{ID: "x"}
 	for _, c := range []struct {

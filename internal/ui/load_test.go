@@ -21,8 +21,8 @@ import (
 	"tofu/internal/states"
 )
 
-// The tests read plans from documents as WritePlan writes them. So one document is both the input
-// of a test and, when it is written again, its expected output.
+// The tests read plans from documents in the format of WritePlan. So a single document can be
+// both the input of a test and the expected output.
 
 type planDoc struct {
 	Changes   []changeDoc          `json:"resource_changes"`
@@ -31,10 +31,10 @@ type planDoc struct {
 	Relevant  []relevantDoc        `json:"relevant_attributes"`
 	Timestamp string               `json:"timestamp"`
 	Errored   bool                 `json:"errored"`
-	Mode      string               `json:"mode"` // tests only
-	Hide      []string             `json:"hide"` // value of PlanTextView.Hide; tests only
+	Mode      string               `json:"mode"` // planning mode; only in tests
+	Hide      []string             `json:"hide"` // value of PlanTextView.Hide; only in tests
 	Targets   []string             `json:"targets"`
-	Retypes   [][2]string          `json:"retypes"` // tests only
+	Retypes   [][2]string          `json:"retypes"` // only in tests
 }
 
 type relevantDoc struct {
@@ -49,7 +49,8 @@ type changeDoc struct {
 	Deposed  string     `json:"deposed"`
 	Reason   string     `json:"action_reason"`
 	Change   *changeDoc `json:"change"`
-	// Instances repeats the change, with the number of each instance in place of "%d"; tests only.
+	// Instances repeats the change this many times. "%d" in its texts becomes the number of the
+	// instance. Only in tests.
 	Instances int `json:"instances"`
 
 	Actions         []string `json:"actions"`
@@ -109,7 +110,7 @@ func loadPlan(t testing.TB, text []byte, schemas Schemas) *PlanView {
 	return &PlanView{Plan: plan, Config: &configs.Config{Module: &configs.Module{}}, Schemas: schemas}
 }
 
-// repeated returns the changes with all instances of those that are repeated.
+// repeated returns the changes after repeating those with instances.
 func repeated(t testing.TB, text []byte, list []changeDoc) []changeDoc {
 	t.Helper()
 	var raw struct {
@@ -212,7 +213,7 @@ func pathOf(steps []any) cty.Path {
 	return path
 }
 
-// decodeDoc returns the value of a type that the three JSON forms of a value describe.
+// decodeDoc returns the value of the given type that the three JSON forms describe.
 func decodeDoc(ty cty.Type, v, unknown, sensitive any) cty.Value {
 	out := decodeBare(ty, v, unknown, sensitive)
 	if sensitive == true {
@@ -223,7 +224,7 @@ func decodeDoc(ty cty.Type, v, unknown, sensitive any) cty.Value {
 
 func decodeBare(ty cty.Type, v, unknown, sensitive any) cty.Value {
 	switch {
-	case unknown == true && ty == cty.DynamicPseudoType: // only the sensitive form shows the type
+	case unknown == true && ty == cty.DynamicPseudoType: // only the sensitive form reveals the type
 		switch sensitive.(type) {
 		case map[string]any:
 			return cty.UnknownVal(cty.EmptyObject)
@@ -455,7 +456,7 @@ func loadType(text json.RawMessage) cty.Type {
 	return ty
 }
 
-// lookup returns the schemas as a function, in the form that views require.
+// lookup returns a function that looks up schemas, as views require.
 func lookup(all map[addrs.Provider]*providers.Schema) Schemas {
 	return func(p addrs.Provider) *providers.Schema { return all[p] }
 }

@@ -11,11 +11,12 @@ import (
 	"tofu/internal/ui/planview"
 )
 
-// Message is a message of a command: one of the types below.
+// Message is a message that a command prints: one of the types below.
 type Message interface{ message() }
 
 type (
-	// Text is free text. The human form prints it as it is, the JSON form without colors.
+	// Text is free text. The human form prints it unchanged, and the JSON form prints it
+	// without colors.
 	Text struct{ Text string }
 	// Rule is a horizontal line. The JSON form omits it.
 	Rule struct{}
@@ -24,13 +25,13 @@ type (
 	// Applied is the summary of a successful apply.
 	Applied struct {
 		Counts  planview.Counts
-		Destroy bool // the command is destroy
+		Destroy bool // whether the command is destroy
 	}
 	// Outputs are the root outputs after an operation.
 	Outputs struct{ Values map[string]*states.Output }
-	// Addresses is a list of resource instances, printed one per line.
+	// Addresses is a list of addresses of resource instances, printed one per line.
 	Addresses struct{ Addrs []string }
-	// Workspaces are the names of all workspaces.
+	// Workspaces lists the names of all workspaces.
 	Workspaces struct {
 		Current string
 		Names   []string
@@ -47,7 +48,7 @@ func (Outputs) message()    {}
 func (Addresses) message()  {}
 func (Workspaces) message() {}
 
-// done returns the summary of an apply.
+// done returns the summary of an apply as text.
 func (m Applied) done() string {
 	var b strings.Builder
 	c := m.Counts
@@ -67,14 +68,14 @@ func (m Applied) done() string {
 	return b.String()
 }
 
-// Tally counts the changes of an apply. The zero value is ready for use. Observe is safe for
-// concurrent use.
+// Tally counts the changes of an apply. The zero value is ready to use. Observe may be called
+// concurrently.
 type Tally struct {
 	mu     sync.Mutex
 	counts planview.Counts
 }
 
-// Expect counts changes without provider calls: imports and forgotten objects.
+// Expect counts the changes that need no provider calls: imports and forgotten objects.
 func (t *Tally) Expect(p *plans.Plan) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

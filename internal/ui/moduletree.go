@@ -6,7 +6,7 @@ import (
 	"tofu/internal/addrs"
 )
 
-// moduleTree groups items by module instance for nested output.
+// moduleTree groups items by module instance, to write them as nested objects.
 type moduleTree[T any] struct {
 	items    map[addrs.ModuleInstance][]T
 	children map[addrs.ModuleInstance][]addrs.ModuleInstance

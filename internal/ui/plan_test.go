@@ -13,8 +13,8 @@ import (
 	"tofu/internal/testenv"
 )
 
-// golden runs a subtest for each archive in a directory. run returns the golden sections; the other
-// sections are its input.
+// golden runs a subtest for each archive in a directory. run gets the sections of the archive
+// that are its input, and returns the sections to compare.
 func golden(t *testing.T, folder string, run func(t *testing.T, files map[string]string) map[string]string) {
 	t.Helper()
 	testenv.Golden(t, testenv.Glob(t, "testdata/"+folder+"/*.txtar"),
@@ -58,7 +58,7 @@ func TestPlan(t *testing.T) {
 	})
 }
 
-// indented returns a document in several lines, with short values on one line.
+// indented returns a document as several lines, with short values on one line.
 func indented(t *testing.T, text []byte) string {
 	t.Helper()
 	var doc any

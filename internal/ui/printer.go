@@ -10,17 +10,17 @@ import (
 	"tofu/internal/ui/progress"
 )
 
-// Printer shows what a command does. Its methods are safe for concurrent use; the output of each
-// call stays together.
+// Printer shows what a command does. Its methods are safe for concurrent use. The outputs of
+// concurrent calls don't mix.
 type Printer interface {
 	// Diagnostics shows diagnostics.
 	Diagnostics(tfdiags.Diagnostics)
-	// Event shows an event of an operation, and repeats it at intervals during a long-running step.
-	// It is an Observe function of engine.Env.
+	// Event shows an event of an operation. During a long-running step, it shows the event
+	// again at intervals. It can be used as the Observe function of engine.Env.
 	Event(engine.Event)
 	// Plan shows a plan.
 	Plan(*PlanView)
-	// State shows a state. The JSON form decodes objects by their schemas, so it can fail.
+	// State shows a state. The JSON form needs schemas to decode objects, so State can fail.
 	State(*StateView) error
 	// Message shows any other message.
 	Message(Message)
@@ -28,42 +28,42 @@ type Printer interface {
 
 // Options control the output of a Printer.
 type Options struct {
-	Out, Err io.Writer // Err receives errors in the human form; the JSON form uses Out only
-	// Width and ErrWidth are the numbers of columns of Out and Err. Without a terminal they are 0,
-	// and text wraps at 78 columns.
+	Out, Err io.Writer // Err receives errors in the human form; the JSON form uses only Out
+	// Width and ErrWidth are the numbers of columns of Out and Err. They are 0 without a
+	// terminal; then text is wrapped at 78 columns.
 	Width, ErrWidth int
 	Color, ErrColor bool
-	// Terminal says that Out is a terminal. Plans on a terminal show differences in more detail,
-	// which programs that parse the output would not expect.
+	// Terminal reports whether Out is a terminal. On a terminal, plans show differences in more
+	// detail. Programs that parse the output would not expect this.
 	Terminal bool
-	View     PlanTextView // of plans in the human form
+	View     PlanTextView // view of plans in the human form
 	// Version is the program's version.
 	Version string
-	// Root is the name of the root module in the lines of the JSON form, if there are several; ""
-	// otherwise.
+	// Root is the name of the root module for the lines of the JSON form. It is "" if there is
+	// only one root module.
 	Root string
-	// Sources returns the text of a configuration file, or nil. If Sources is nil, diagnostics have
-	// no excerpts.
+	// Sources returns the text of a configuration file, or nil if it isn't available. If
+	// Sources is nil, diagnostics have no excerpts.
 	Sources func(filename string) []byte
 
-	CompactWarnings  bool // warnings take one or two lines each, unless there are errors
+	CompactWarnings  bool // print a warning in one or two lines, unless there are errors
 	SeparateWarnings bool // do not group similar warnings
 	GroupErrors      bool // group similar errors too
 	Concise          bool // no progress messages
 	ShowSensitive    bool // show sensitive values in the human form
 
-	// Live is told of all events in the human form. If it is visible, it replaces messages about
-	// what begins and goes on.
+	// Live receives all events in the human form. If it is visible, there are no messages about
+	// starting and running steps.
 	Live *progress.Live
 
-	Now func() time.Time // nil means time.Now
+	Now func() time.Time // current time; time.Now if nil
 }
 
-// PlanTextView is how plans are shown to humans.
+// PlanTextView selects how plans are shown to humans.
 type PlanTextView struct {
 	Name string   // one of plantext.Views, or "" for the full view
 	Hide []string // attributes whose differences are left out
-	Sort string   // the order of a table, one of plantext.Orders
+	Sort string   // order of a table, one of plantext.Orders
 }
 
 func (o Options) withDefaults() Options {
@@ -76,7 +76,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// defaultWidth is the width of lines without a terminal.
+// defaultWidth is the number of columns at which text is wrapped without a terminal.
 const defaultWidth = 78
 
 func columns(width int) int {
@@ -86,7 +86,7 @@ func columns(width int) int {
 	return width
 }
 
-// Tee returns a Printer that prints to all of the given ones.
+// Tee returns a Printer that prints to all given printers.
 func Tee(printers ...Printer) Printer { return tee(printers) }
 
 type tee []Printer

@@ -19,7 +19,7 @@ import (
 	"tofu/internal/ui/planview"
 )
 
-// story sends a printer the events of a run.
+// story sends the events of a run to a printer.
 func story(p Printer) {
 	server := engine.Object{Addr: instance("cloud_server.web")}
 	keyed := engine.Object{Addr: instance(`module.m["a"].cloud_server.web[1]`), IDKey: "id", IDValue: "i-1"}

@@ -8,13 +8,13 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// Limits of source excerpts in the human form. The JSON form is complete.
+// Limits for source excerpts in the human form. The JSON form has no limits.
 const (
 	snippetLines = 10
-	snippetBytes = 240 // maximum bytes of a line
+	snippetBytes = 240 // maximum number of bytes in a line
 )
 
-// sourceLine is a line of an excerpt. text[from:to] is the wrong part.
+// sourceLine is a line of an excerpt. text[from:to] is the part to highlight.
 type sourceLine struct {
 	number   int
 	text     string
@@ -34,10 +34,10 @@ func (s *snippet) lines() []sourceLine {
 	return out
 }
 
-// wrong reports whether the line has a wrong part.
+// wrong reports whether the line has a part to highlight.
 func (l sourceLine) wrong() bool { return l.from < l.to }
 
-// cut shortens the line around its wrong part.
+// cut shortens a long line. It keeps the highlighted part.
 func (l sourceLine) cut() sourceLine {
 	if len(l.text) <= snippetBytes {
 		return l
@@ -61,7 +61,7 @@ func (l sourceLine) cut() sourceLine {
 	return sourceLine{l.number, before + l.text[start:end] + after, l.from + shift, min(l.to, end) + shift}
 }
 
-// window returns the consecutive lines to show, which include the wrong part.
+// window returns consecutive lines that include the highlighted part, as many as may be shown.
 func window(lines []sourceLine) []sourceLine {
 	if len(lines) <= snippetLines {
 		return lines
@@ -82,7 +82,8 @@ func window(lines []sourceLine) []sourceLine {
 	return lines[start : start+snippetLines]
 }
 
-// code writes source lines with the wrong part underlined or, without colors, its lines marked.
+// code writes source lines. The wrong part is underlined or, without colors, its lines are
+// marked.
 func (w *diagWriter) code(b *strings.Builder, s *snippet) {
 	all := s.lines()
 	shown := window(all)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSnippetLimits checks that an excerpt has at most ten lines, which include the highlighted
-// text, and no more of a line than fits on a terminal.
+// TestSnippetLimits checks that an excerpt has at most ten lines, that these include the
+// highlighted text, and that a line isn't longer than fits on a terminal.
 func TestSnippetLimits(t *testing.T) {
 	var code []string
 	for i := range 20 {
@@ -17,7 +17,7 @@ func TestSnippetLimits(t *testing.T) {
 	long := strings.Repeat("ä", 300) + "wrong" + strings.Repeat("ö", 300)
 	for name, c := range map[string]struct {
 		code, wrong string
-		want        []string // some of the lines, in order
+		want        []string // some of the expected lines, in order
 		lines       int
 		never       string
 	}{

@@ -11,17 +11,17 @@ import (
 	"tofu/internal/lang/nesting"
 )
 
-// sources provides the text of configuration files. Each file is split and parsed once, however
-// many diagnostics refer to it.
+// sources provides the text of configuration files. Each file is split into lines and parsed
+// only once, even if many diagnostics refer to it.
 type sources struct {
-	read  func(filename string) []byte // nil if there are none
+	read  func(filename string) []byte // nil if no text is available
 	mu    sync.Mutex
 	files map[string]*sourceFile
 }
 
 type sourceFile struct {
 	text   []byte
-	lines  []hcl.Range // without line ends
+	lines  []hcl.Range // without line endings
 	parsed *hcl.File   // nil if the file can't be parsed
 }
 
@@ -59,8 +59,8 @@ func parseSource(name string, text []byte) *hcl.File {
 	return file
 }
 
-// context returns the header of the block around a byte offset ("resource \"a\" \"b\""), or ""
-// outside of blocks.
+// context returns the header of the block around a byte offset, such as ("resource \"a\"
+// \"b\""). It returns "" if the offset is not in a block.
 func (f *sourceFile) context(offset int) string {
 	if f.parsed == nil {
 		return ""
@@ -68,8 +68,8 @@ func (f *sourceFile) context(offset int) string {
 	return hcled.ContextString(f.parsed, offset-1)
 }
 
-// excerpt returns the lines of a range, the number of the first line, and the offset of its start
-// in the file.
+// excerpt returns the lines of a range, the number of the first line, and the byte offset of
+// the first line in the file.
 func (f *sourceFile) excerpt(rng hcl.Range) (code string, line, start int, ok bool) {
 	first, last := rng.Start.Line-1, rng.End.Line-1
 	if first < 0 || first >= len(f.lines) {
@@ -78,7 +78,8 @@ func (f *sourceFile) excerpt(rng hcl.Range) (code string, line, start int, ok bo
 	if last >= len(f.lines) {
 		last = len(f.lines) - 1
 	}
-	if last > first && rng.End.Column == 1 && rng.End.Byte > rng.Start.Byte { // the range ends with the previous line
+	// The range ends at the end of the previous line.
+	if last > first && rng.End.Column == 1 && rng.End.Byte > rng.Start.Byte {
 		last--
 	}
 	var b strings.Builder

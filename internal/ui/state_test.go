@@ -24,7 +24,7 @@ func provided() addrs.ProviderInstance {
 	return addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: cloud}}
 }
 
-// testState returns a state with an object of each kind: current, tainted, deposed and so on.
+// testState returns a state with objects of each kind: current, tainted, deposed and so on.
 func testState() *states.State {
 	st := states.New()
 	obj := func(text string, change func(*states.Object)) *states.Object {
@@ -159,8 +159,8 @@ func TestFormatValue(t *testing.T) {
 	}
 }
 
-// secretValues draws values in which every text that starts with "hush" has a sensitive or
-// ephemeral mark, or is inside a value that has one.
+// secretValues generates values in which each text that starts with "hush" is secret: it is
+// marked sensitive or ephemeral, or is inside a value that is.
 func secretValues() *rapid.Generator[cty.Value] {
 	return rapid.Custom(func(t *rapid.T) cty.Value { return drawValue(t, 3, false) })
 }
@@ -201,7 +201,7 @@ func drawValue(t *rapid.T, depth int, covered bool) cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// setOf returns the set of the strings among the values, with the marks of all of them.
+// setOf returns a set of the strings among the values. It has the marks of all values.
 func setOf(values []cty.Value) (cty.Value, error) {
 	var texts []cty.Value
 	for _, v := range values {

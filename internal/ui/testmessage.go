@@ -19,19 +19,19 @@ const (
 	TestSkip    TestStatus = "skip"
 	TestPass    TestStatus = "pass"
 	TestFail    TestStatus = "fail"
-	TestError   TestStatus = "error" // shown like a failure to humans
+	TestError   TestStatus = "error" // humans see it as a failure
 )
 
 type (
-	// TestAbstract starts a test. Runs are the names of the runs by file.
+	// TestAbstract announces a test. Runs holds the names of the runs in each file.
 	TestAbstract struct{ Runs map[string][]string }
-	// TestFile is the result of a test file. Its runs follow.
+	// TestFile is the result of a test file. The results of its runs are printed after it.
 	TestFile struct {
 		Path        string
 		Status      TestStatus
 		Diagnostics tfdiags.Diagnostics // diagnostics of the whole file
 	}
-	// TestRun is the result of one run. Plan and State are set if they are to be shown.
+	// TestRun is the result of one run. Plan and State are set if the run should show them.
 	TestRun struct {
 		Path, Run   string
 		Status      TestStatus
@@ -44,10 +44,10 @@ type (
 		Path, Run   string
 		Diagnostics tfdiags.Diagnostics
 		Left        []TestLeft
-		StateFile   string // file in which they are saved
+		StateFile   string // file with the state of these objects
 	}
-	// TestInterrupt reports the objects that an interrupted test leaves behind, and those that were
-	// being created.
+	// TestInterrupt reports the objects that still exist after an interrupted test, and the
+	// objects that were being created.
 	TestInterrupt struct {
 		Path, Run string
 		Left      []TestLeft
@@ -72,7 +72,7 @@ func (TestCleanup) message()   {}
 func (TestInterrupt) message() {}
 func (TestSummary) message()   {}
 
-// word returns a status for humans in its color.
+// word returns the word for a status, in its color, for humans.
 func (s TestStatus) word(st termtext.Style) string {
 	switch s {
 	case TestPass:
@@ -107,7 +107,7 @@ func (m TestSummary) text() string {
 	return b.String() + "."
 }
 
-// where names the run, or the file if there is no run.
+// where returns the name of the run, or of the file if there is no run.
 func where(path, run string) string {
 	if run == "" {
 		return path
@@ -123,7 +123,7 @@ func (m TestCleanup) text() string {
 	return fmt.Sprintf("Objects of %s still exist and must be destroyed manually%s.", where(m.Path, m.Run), recorded)
 }
 
-// testMessage prints messages of tests for humans.
+// testMessage prints a message about a test for humans.
 func (h *human) testMessage(m Message) {
 	st := h.style
 	switch m := m.(type) {
@@ -203,7 +203,7 @@ func interruptText(m TestInterrupt, width int) string {
 	return b.String()
 }
 
-// testMessage prints messages of tests for programs.
+// testMessage prints a message about a test for programs.
 func (p *jsonPrinter) testMessage(m Message) {
 	switch m := m.(type) {
 	case TestAbstract:
@@ -258,7 +258,7 @@ func (p *jsonPrinter) testRun(m TestRun) {
 	p.diagnostics(m.Diagnostics, about)
 }
 
-// testDocument prints the plan or state of a run. A failure to print it does not fail the run.
+// testDocument prints the plan or state of a run. An error in printing does not fail the run.
 func (p *jsonPrinter) testDocument(what string, about entry, diags *tfdiags.Diagnostics, write func(io.Writer) error) {
 	var doc bytes.Buffer
 	if err := write(&doc); err != nil {
@@ -269,7 +269,7 @@ func (p *jsonPrinter) testDocument(what string, about entry, diags *tfdiags.Diag
 		"test_"+what, about.with(entry{"test_" + what: json.RawMessage(doc.Bytes())}))
 }
 
-// with returns an entry with the fields of both.
+// with returns an entry with the fields of e and more.
 func (e entry) with(more entry) entry {
 	out := make(entry, len(e)+len(more))
 	for k, v := range e {

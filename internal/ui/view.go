@@ -11,7 +11,7 @@ import (
 	"tofu/internal/ui/planview"
 )
 
-// Schemas returns the schema of a provider, or nil if it is not available.
+// Schemas returns the schema of a provider, or nil if the schema is not available.
 type Schemas func(addrs.Provider) *providers.Schema
 
 // resource returns the schema of a resource type, or nil if it is not available.
@@ -30,28 +30,29 @@ func (s Schemas) resource(p addrs.Provider, r addrs.Resource) *providers.Resourc
 	return table.Type(r.Type)
 }
 
-// PlanView is a plan with what is required to show it.
+// PlanView is a plan together with what is needed to show it.
 type PlanView struct {
 	Plan    *plans.Plan
 	Config  *configs.Config
 	Schemas Schemas
-	// Saved says that the plan was shown before it was saved, and is about to be applied.
+	// Saved reports whether the plan was already shown when it was saved, and is now about to
+	// be applied.
 	Saved bool
 
 	once   sync.Once
 	source *planview.Source
 }
 
-// Source returns the plan for package planview.
+// Source returns the plan in the form that package planview needs.
 func (v *PlanView) Source() *planview.Source {
 	v.once.Do(func() { v.source = &planview.Source{Plan: v.Plan, Config: v.Config, Schema: v.Schemas.resource} })
 	return v.source
 }
 
-// StateView is a state with what is required to show it.
+// StateView is a state together with what is needed to show it.
 type StateView struct {
 	State   *states.State
 	Schemas Schemas
-	// Only, if not nil, is the one instance to show.
+	// Only, if not nil, limits the view to one instance.
 	Only *addrs.AbsInstance
 }

@@ -16,11 +16,11 @@ import (
 	"tofu/internal/states"
 )
 
-// viewLimit is the time within which each view shows a hundred thousand changes.
+// viewLimit is the maximum time in which each view must show a hundred thousand changes.
 const viewLimit = 5 * time.Second
 
-// BenchmarkViews shows that the time for each change doesn't depend on their number. The changes
-// are of all kinds, in a hundred modules, and no two are equal.
+// BenchmarkViews shows that the time per change doesn't depend on the number of changes. The
+// plan has changes of all kinds in a hundred modules, and no two are equal.
 func BenchmarkViews(b *testing.B) {
 	text, err := os.ReadFile("testdata/view_schemas.json")
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// TestViews compares each view of the same plans at three widths. The archives have the
-// configuration and the plan, and then the views. What is marked "hush" is secret.
+// TestViews compares each view of a plan at three widths. The archives contain the
+// configuration, the plan, and the expected views. Values with "hush" are secret.
 func TestViews(t *testing.T) {
 	text, err := os.ReadFile("testdata/view_schemas.json")
 	if err != nil {
@@ -61,7 +61,7 @@ func TestViews(t *testing.T) {
 	})
 }
 
-// markers match what marks changed words without colors: lines of carets, and comments.
+// markers matches the marks of changed words without colors: lines of carets, and comments.
 var markers = regexp.MustCompile(`(?m)^ +\^[ ^]*\n|^ +# changed: ".*\n| # ("[^\n]*|nothing) -> ("[^\n]*|nothing)$`)
 
 func renderView(
@@ -103,7 +103,8 @@ func renderView(
 	return plain.Bytes()
 }
 
-// loadConfig loads a configuration whose modules are in directories with the names of their calls.
+// loadConfig loads a configuration. Each called module is in a directory with the name of the
+// call.
 func loadConfig(t *testing.T, files map[string][]byte) *configs.Config {
 	t.Helper()
 	snapshot := &configs.Snapshot{Files: files, Modules: []configs.SnapshotModule{{Dir: "."}}}

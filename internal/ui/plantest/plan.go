@@ -1,5 +1,5 @@
-// Package plantest makes plans of any size for tests and benchmarks of documents about plans. It
-// needs no provider plugin and no files.
+// Package plantest makes plans of any size for tests and benchmarks of documents about plans.
+// It needs no provider plugins and no files.
 package plantest
 
 import (
@@ -23,11 +23,11 @@ import (
 // Resources is the number of resource blocks in each module of a plan.
 const Resources = 20
 
-// modules is the number of modules.
+// modules is the maximum number of modules.
 const modules = 50
 
-// Plan returns a plan with n changes of all kinds, and its graph. Each value contains text, which
-// may be hostile.
+// Plan returns a plan with n changes of all kinds, and the graph of the plan. Each value
+// contains text, which may be hostile.
 func Plan(t testing.TB, n int, text string) (*ui.PlanView, *graphview.Graph) {
 	t.Helper()
 	schema, diags := builtin.New(builtin.Options{}).Schema(context.Background())
