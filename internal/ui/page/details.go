@@ -8,7 +8,7 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// details is the difference of one object or output.
+// details holds the differences of one object or output.
 type details struct {
 	Heading string     `json:"h,omitempty"`
 	Notes   []string   `json:"n,omitempty"`
@@ -18,13 +18,13 @@ type details struct {
 type lineJSON struct {
 	Sign   string   `json:"s,omitempty"`
 	Indent int      `json:"i,omitempty"`
-	Parts  []string `json:"t"`           // every second part is changed words
-	Line   int      `json:"n,omitempty"` // where the configuration sets the attribute
+	Parts  []string `json:"t"`           // parts of the text, alternately unchanged and changed
+	Line   int      `json:"n,omitempty"` // line where the configuration sets the attribute
 	Forces bool     `json:"r,omitempty"`
 }
 
-// details describes a change. Objects without a change have no difference. places has the lines of
-// the attributes in the configuration.
+// details describes a change. The result has no differences if the object does not change.
+// places maps attributes to their lines in the configuration.
 func (c change) details(view *planview.Change, places map[string]int) *details {
 	if c.deferred != nil {
 		return &details{Heading: c.Addr.String() + " is deferred until after an apply", Notes: []string{"because " +
@@ -52,7 +52,7 @@ func (c change) details(view *planview.Change, places map[string]int) *details {
 	return out
 }
 
-// nestedIndent is the indentation of the lines of a long value.
+// nestedIndent is the indentation of lines that belong to a long value.
 const nestedIndent = 2
 
 // line returns a line of a difference.
@@ -64,7 +64,7 @@ func line(l planview.TextLine) lineJSON {
 	return out
 }
 
-// parts divides a line at its changed words.
+// parts splits a line at the boundaries of its changed words.
 func parts(l planview.TextLine) []string {
 	var out []string
 	end := 0

@@ -10,24 +10,27 @@ import (
 	"tofu/internal/plans"
 )
 
-// chunkSize is the number of objects, or of outputs, whose differences are in one element.
+// chunkSize is the number of objects, or of outputs, whose differences are in one script
+// element.
 const chunkSize = 200
 
-// overview is the part of the content that the script reads when the page opens. Lists refer to one
-// another by position, to keep the page small.
+// overview is the part of the content that the script reads when the page opens. Its lists
+// refer to entries of other lists by position, to keep the page small.
 type overview struct {
-	Title    string       `json:"title"`
-	Mode     string       `json:"mode"` // of the plan: normal, destroy, refresh-only; "" for a configuration
-	Version  string       `json:"version"`
-	Summary  string       `json:"summary,omitempty"` // only for a run of many root modules
-	Many     bool         `json:"many,omitempty"`    // the page is about many root modules
-	Chunk    int          `json:"chunk"`
-	Files    []string     `json:"files"`
-	Roots    []rootJSON   `json:"roots"`
-	Modules  []moduleJSON `json:"modules"` // a tree; parents come before their children
-	Nodes    []nodeJSON   `json:"nodes"`
-	Edges    []int        `json:"edges"`           // from, to, file and line of each; file is -1 if there is none
-	Reads    []readJSON   `json:"reads,omitempty"` // what edges between root modules mean
+	Title string `json:"title"`
+	// Mode of the plan: normal, destroy or refresh-only; "" for a configuration.
+	Mode    string       `json:"mode"`
+	Version string       `json:"version"`
+	Summary string       `json:"summary,omitempty"` // only set for a run of many root modules
+	Many    bool         `json:"many,omitempty"`    // whether the page is about many root modules
+	Chunk   int          `json:"chunk"`
+	Files   []string     `json:"files"`
+	Roots   []rootJSON   `json:"roots"`
+	Modules []moduleJSON `json:"modules"` // tree of modules; parents come before their children
+	Nodes   []nodeJSON   `json:"nodes"`
+	// Four numbers for each edge: from, to, file and line; file is -1 if unknown.
+	Edges    []int        `json:"edges"`
+	Reads    []readJSON   `json:"reads,omitempty"` // outputs that root modules read, by edge
 	Changes  []changeJSON `json:"changes"`         // sorted by node
 	Critical []int        `json:"critical,omitempty"`
 }
@@ -35,27 +38,29 @@ type overview struct {
 // rootOfTree is the position of the root of the tree of modules.
 const rootOfTree = 0
 
-// moduleJSON is a node of the tree: a module or, on a page about many root modules, a root module, a
-// folder of root modules whose names begin alike, or the root of the tree.
+// moduleJSON is a node of the tree of modules: a module or, on a page about many root modules,
+// a root module, a folder of root modules whose names have the same beginning, or the root of
+// the tree.
 type moduleJSON struct {
-	Name   string `json:"n"` // of the call or the root module, or the part of the name
+	Name   string `json:"n"` // name of the module call or root module, or part of a name for a folder
 	Parent int    `json:"p"`
-	Root   *int   `json:"r,omitempty"` // of the root module of many
-	Folder bool   `json:"f,omitempty"` // root modules whose names have the same beginning
+	Root   *int   `json:"r,omitempty"` // position of the root module, on a page about many
+	Folder bool   `json:"f,omitempty"` // whether this is a folder of root modules
 }
 
-// rootJSON is what the page says about a root module in addition to its graph.
+// rootJSON holds what the page shows about a root module in addition to its graph.
 type rootJSON struct {
-	Name    string       `json:"n,omitempty"`
-	Dir     string       `json:"d,omitempty"`
-	Module  int          `json:"m"` // its position in the tree
-	Node    int          `json:"k"` // the node that stands for it in paths; -1 for the only root module
+	Name   string `json:"n,omitempty"`
+	Dir    string `json:"d,omitempty"`
+	Module int    `json:"m"` // position in the tree of modules
+	// Node that stands for the root module in paths; -1 if there is only one.
+	Node    int          `json:"k"`
 	Status  Status       `json:"s,omitempty"`
 	Why     string       `json:"w,omitempty"`
 	Errors  []Problem    `json:"e,omitempty"`
 	Unknown []string     `json:"u,omitempty"`
-	Outputs []outputJSON `json:"o,omitempty"` // that change
-	First   int          `json:"f,omitempty"` // the position of the first output among those of all root modules
+	Outputs []outputJSON `json:"o,omitempty"` // outputs that change
+	First   int          `json:"f,omitempty"` // position of its first output in the list of all outputs
 	Renames []renameJSON `json:"h,omitempty"`
 	Past    *pastJSON    `json:"p,omitempty"`
 }
@@ -65,21 +70,22 @@ type nodeJSON struct {
 	Address string         `json:"a"`
 	Module  int            `json:"m"`
 	Type    string         `json:"t,omitempty"`
-	Of      string         `json:"r,omitempty"` // the resource, if the node is some of its instances
-	File    int            `json:"f"`           // -1 if the configuration has no such block
-	Line    int            `json:"l,omitempty"`
-	First   int            `json:"c,omitempty"` // the first of its changes
-	Count   int            `json:"n,omitempty"`
+	// Address of the resource, if the node stands for some of its instances.
+	Of    string `json:"r,omitempty"`
+	File  int    `json:"f"` // -1 if the configuration has no such block
+	Line  int    `json:"l,omitempty"`
+	First int    `json:"c,omitempty"` // position of the first change of the node
+	Count int    `json:"n,omitempty"`
 }
 
 type changeJSON struct {
 	Address string  `json:"a"`
-	Class   string  `json:"x"` // see graphview.Class; "move" and "import" for objects that don't change
+	Class   string  `json:"x"` // see graphview.Class; "move" or "import" if the object doesn't change
 	Began   float64 `json:"b,omitempty"`
-	Took    float64 `json:"d,omitempty"` // seconds
+	Took    float64 `json:"d,omitempty"` // duration in seconds
 }
 
-// readJSON says what a root module needs of another one.
+// readJSON describes what a root module reads from another one.
 type readJSON struct {
 	Edge    int      `json:"e"`
 	Kind    string   `json:"k"`
@@ -88,8 +94,8 @@ type readJSON struct {
 	Outputs []string `json:"o,omitempty"`
 }
 
-// document collects the overview of a page, and writes the differences of objects and outputs as
-// they come.
+// document collects the overview of a page. It writes the differences of objects and outputs as
+// soon as a chunk is complete.
 type document struct {
 	to      io.Writer
 	out     *overview
@@ -116,7 +122,7 @@ func (d *document) end() error {
 	return element(d.to, "data", d.out)
 }
 
-// place returns the position of a file, and a line in it.
+// place returns the position of a range's file in the list of files, and the line in the file.
 func (d *document) place(at *hcl.Range) (file, line int) {
 	if at == nil || at.Filename == "" {
 		return -1, 0
@@ -130,7 +136,7 @@ func (d *document) place(at *hcl.Range) (file, line int) {
 	return id, at.Start.Line
 }
 
-// edgeSize is the number of elements of overview.Edges for each edge.
+// edgeSize is the number of elements in overview.Edges for each edge.
 const edgeSize = 4
 
 // edge adds an edge and returns its position.
@@ -142,18 +148,18 @@ func (d *document) edge(from, to int, at *hcl.Range) int {
 
 var modeNames = [...]string{plans.Normal: "normal", plans.Destroy: "destroy", plans.RefreshOnly: "refresh-only"}
 
-// chunks writes differences, chunkSize of them in an element.
+// chunks writes script elements with up to chunkSize differences each.
 type chunks struct {
 	to    io.Writer
-	name  string // of the elements, without their numbers
-	n     int    // elements that are written
+	name  string // ID of the elements, without their numbers
+	n     int    // number of elements that were written
 	ready []*details
 }
 
-// room returns how many differences the present element has room for.
+// room returns how many more differences fit into the current element.
 func (c *chunks) room() int { return chunkSize - len(c.ready) }
 
-// add adds differences, at most as many as there is room for.
+// add adds differences. There must be room for them in the current element.
 func (c *chunks) add(list ...*details) error {
 	c.ready = append(c.ready, list...)
 	if c.room() > 0 {
@@ -162,7 +168,7 @@ func (c *chunks) add(list ...*details) error {
 	return c.flush()
 }
 
-// flush writes an element.
+// flush writes the current element.
 func (c *chunks) flush() error {
 	if len(c.ready) == 0 {
 		return nil

@@ -13,38 +13,38 @@ import (
 	"tofu/internal/plans"
 )
 
-// Estate is what a page shows of many root modules: the graph of these, and what each contains.
+// Estate is the content of a page about many root modules: their graph, and what each contains.
 type Estate struct {
-	Title   string // the name of the plan; "" for configurations
+	Title   string // name of the plan; "" for configurations
 	Summary string // one line
 	Mode    plans.Mode
-	Plan    bool // the root modules are planned
+	Plan    bool // whether the root modules are planned
 	Roots   []*Root
-	Version string // of this program
+	Version string // version of this program
 }
 
-// Root is one of many root modules.
+// Root is one of many root modules on a page.
 type Root struct {
 	Name, Dir string
 	Status    Status
-	Why       string // says more about the status, in one sentence
+	Why       string // explains the status, in one sentence
 	Errors    []Problem
 	Reads     []Read
-	// Show calls show with the content of the root module, which the page doesn't keep afterwards. If
-	// there is no content, it may set Errors instead. Show is nil if there is nothing to show.
+	// Show calls show with the content of the root module. The page doesn't keep the content.
+	// If there is no content, Show may set Errors. Show is nil if there is nothing to show.
 	Show func(show func(*Content) error) error
 }
 
-// Status says what is planned for a root module. The page has it as text.
+// Status says what is planned for a root module. The page contains it as a string.
 type Status string
 
 const (
 	Changes    Status = "changes"
 	Unchanged  Status = "unchanged"
-	Waits      Status = "waits" // for deferred changes of others: the plan will be made again
+	Waits      Status = "waits" // the plan will be made again after deferred changes of other root modules
 	Failed     Status = "failed"
 	NotPlanned Status = "skipped"
-	NoPlan     Status = "" // it is a configuration
+	NoPlan     Status = "" // the page shows a configuration, not a plan
 )
 
 // Problem is an error of a root module.
@@ -54,14 +54,14 @@ type Problem struct {
 	At      string `json:"p,omitempty"` // file and line
 }
 
-// Read is what a root module needs of another one.
+// Read describes what a root module reads from another one.
 type Read struct {
-	Root    int    // the position of the other root module
+	Root    int    // position of the other root module
 	Kind    string // see roots.ReadKind
-	User    string // the address of the data source or of the variable; "" if there is none
+	User    string // address of the data source or variable that uses the outputs; "" if there is none
 	At      *hcl.Range
-	All     bool     // all outputs are used
-	Outputs []string // those that are used
+	All     bool     // whether all outputs are used
+	Outputs []string // names of the used outputs
 }
 
 // WriteEstate writes a page about many root modules.
@@ -77,7 +77,7 @@ func WriteEstate(w io.Writer, e *Estate) error {
 				if err := r.Show(add); err != nil {
 					return fmt.Errorf("%s: %w", r.Name, err)
 				}
-				d.out.Roots[i].Errors = r.Errors // Show may have found some
+				d.out.Roots[i].Errors = r.Errors // Show may have set it
 			}
 			d.out.Roots[i].Node = len(d.out.Nodes)
 			d.out.Nodes = append(d.out.Nodes, nodeJSON{Kind: graphview.Root, Address: r.Name,
@@ -96,7 +96,7 @@ func WriteEstate(w io.Writer, e *Estate) error {
 	})
 }
 
-// tree adds the root modules and the folders of their names to the tree of modules.
+// tree adds the root modules to the tree of modules, in folders for parts of their names.
 func (d *document) tree(list []*Root) {
 	d.out.Modules = []moduleJSON{{Parent: -1}}
 	folders := map[string]int{"": rootOfTree}
@@ -126,22 +126,22 @@ func (d *document) tree(list []*Root) {
 	}
 }
 
-// ends are the nodes of a root module that edges between root modules connect.
+// ends holds the nodes of a root module that edges to and from other root modules may use.
 type ends struct {
-	whole   int            // stands for the root module
-	users   map[string]int // by address
-	outputs map[string]int // by name
-	all     int            // stands for all outputs; -1 until something uses all
+	whole   int            // node that stands for the root module
+	users   map[string]int // data sources and variables by address
+	outputs map[string]int // outputs by name
+	all     int            // node that stands for all outputs; -1 until something uses all of them
 }
 
-// ends returns the ends in the root module whose nodes begin at a position. The last one stands for
-// the root module.
+// ends returns the ends in the root module whose first node has the given position. The last
+// node of the page so far stands for the root module itself.
 func (d *document) ends(first int) *ends {
 	out := &ends{whole: len(d.out.Nodes) - 1, users: make(map[string]int), outputs: make(map[string]int), all: -1}
 	for i, n := range d.out.Nodes[first:] {
 		switch n.Kind {
 		case graphview.Output:
-			if name, ok := strings.CutPrefix(n.Address, "output."); ok { // not of a module that it calls
+			if name, ok := strings.CutPrefix(n.Address, "output."); ok { // skip outputs of called modules
 				out.outputs[name] = first + i
 			}
 		case graphview.Variable, graphview.Data, graphview.All:
@@ -151,14 +151,14 @@ func (d *document) ends(first int) *ends {
 	return out
 }
 
-// read adds the edges for what a root module needs of another one: between the nodes that stand for
-// them, and from what reads outputs to these.
+// read adds edges for what one root module reads from another: an edge between the nodes that
+// stand for the root modules, and edges from the user of the outputs to the outputs.
 func (d *document) read(from, of *ends, r Read) {
 	edge := d.edge(from.whole, of.whole, r.At)
 	d.out.Reads = append(d.out.Reads, readJSON{Edge: edge, Kind: r.Kind, User: r.User, All: r.All, Outputs: r.Outputs})
 	user, ok := from.users[r.User]
 	if !ok {
-		return // the page doesn't have what is in the root module
+		return // the page doesn't have the content of the root module
 	}
 	if r.All {
 		d.edge(user, d.allOutputs(of), r.At)
@@ -172,7 +172,7 @@ func (d *document) read(from, of *ends, r Read) {
 	}
 }
 
-// allOutputs returns the node that stands for all outputs of a root module, so that each reader of all
+// allOutputs returns a node that stands for all outputs of a root module. So a user of all
 // outputs needs only one edge.
 func (d *document) allOutputs(of *ends) int {
 	switch {

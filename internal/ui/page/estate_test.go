@@ -16,8 +16,8 @@ import (
 	"tofu/internal/ui/plantest"
 )
 
-// estate returns root modules with the same plan, each of which reads outputs of the one before. All
-// texts contain text.
+// estate returns root modules with the same plan. Each of them reads outputs of the previous
+// one. All texts in the plans contain text.
 func estate(t testing.TB, roots, changes int, text string) *Estate {
 	view, graph := plantest.Plan(t, changes, text)
 	graph.Nodes = append(graph.Nodes,
@@ -40,7 +40,7 @@ func estate(t testing.TB, roots, changes int, text string) *Estate {
 	return e
 }
 
-// written returns the overview of a page, and the whole page.
+// written returns the overview and the text of a page.
 func written(t *testing.T, e *Estate) (*overview, string) {
 	t.Helper()
 	var out strings.Builder
@@ -56,8 +56,8 @@ func written(t *testing.T, e *Estate) (*overview, string) {
 	return about, out.String()
 }
 
-// TestNothingOfRootsEndsAnElement checks that the page has only its own elements, whatever root
-// modules are called and contain.
+// TestNothingOfRootsEndsAnElement checks that the page contains only its own elements, whatever
+// text root modules and their names contain.
 func TestNothingOfRootsEndsAnElement(t *testing.T) {
 	elements := func(text string) int {
 		_, page := written(t, estate(t, 3, 20, text))
@@ -72,8 +72,8 @@ func TestNothingOfRootsEndsAnElement(t *testing.T) {
 	}
 }
 
-// TestTree checks the tree of names, and that positions in the overview are those of the right root
-// module.
+// TestTree checks the tree of root modules, and that positions in the overview refer to the
+// right root module.
 func TestTree(t *testing.T) {
 	e := estate(t, 3, 450, "")
 	e.Roots = append(e.Roots, &Root{Name: "dns", Status: Failed,
@@ -103,7 +103,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestEdges checks the edges between root modules.
+// TestEdges checks the edges of outputs that root modules read.
 func TestEdges(t *testing.T) {
 	e := estate(t, 3, 10, "")
 	for _, r := range e.Roots[1:] {
@@ -144,7 +144,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// BenchmarkWriteEstate shows that the time for each root module doesn't depend on their number.
+// BenchmarkWriteEstate shows that the time per root module doesn't depend on their number.
 func BenchmarkWriteEstate(b *testing.B) {
 	for _, n := range []int{50, 500} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

@@ -3,7 +3,7 @@ package page
 import (
 	"bufio"
 	"crypto/sha256"
-	_ "embed" // for the assets
+	_ "embed" // for page.css, page.js and page.html
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -23,16 +23,17 @@ var script string
 //go:embed page.html
 var body string
 
-// Content is what a page shows of one root module.
+// Content is the content of a page about one root module.
 type Content struct {
-	Title string // the name of the plan; "" for a configuration
+	Title string // name of the plan; "" for a configuration
 	Graph *graphview.Graph
 	View  *ui.PlanView // nil for a configuration
-	// Run holds the durations of the changes if the plan was applied; nil if they are not known.
+	// Run holds the durations of the changes if the plan was applied. It is nil if they are
+	// unknown.
 	Run *graphview.Run
-	// Unknown says what was not known when the root module was planned.
+	// Unknown lists values that were unknown when the root module was planned.
 	Unknown []string
-	Version string // of this program
+	Version string // version of this program
 }
 
 // Write writes a page about one root module.
@@ -44,7 +45,8 @@ func Write(w io.Writer, c *Content) error {
 	})
 }
 
-// write writes a page. fill adds the root modules to the document, which begins with an overview.
+// write writes a page. about holds the first entries of the overview, and fill adds the root
+// modules.
 func write(w io.Writer, about *overview, fill func(*document) error) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	title := about.Title
@@ -74,8 +76,8 @@ func write(w io.Writer, about *overview, fill func(*document) error) error {
 	return out.Flush()
 }
 
-// policy returns the content-security policy. A browser compares the hashes with the text of the
-// elements.
+// policy returns the content-security policy. It contains hashes of the script and the style,
+// which browsers compare with the elements.
 func policy() string {
 	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; base-uri 'none'; form-action 'none'; "+
 		"require-trusted-types-for 'script'; trusted-types 'none'", hash(script), hash(style))
@@ -86,8 +88,8 @@ func hash(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// element writes a value as JSON in a script element that browsers don't run. The encoder escapes
-// the characters of markup, so no text can end the element.
+// element writes a value as JSON in a script element that browsers don't run. The JSON encoder
+// escapes markup characters, so no text can end the element.
 func element(w io.Writer, id string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"tofu/internal/ui/plantest"
 )
 
-// scriptLimit is the size that the script must stay below.
+// scriptLimit is the size in bytes that the script must not exceed.
 const scriptLimit = 100 << 10
 
 func TestScriptIsSmall(t *testing.T) {
@@ -25,8 +25,8 @@ func TestScriptIsSmall(t *testing.T) {
 	}
 }
 
-// TestNothingEndsAnElement checks that the page has only its own elements, whatever a plan
-// contains.
+// TestNothingEndsAnElement checks that the page contains only its own elements, whatever text a
+// plan contains.
 func TestNothingEndsAnElement(t *testing.T) {
 	elements := func(text string) int {
 		view, graph := plantest.Plan(t, 20, text)
@@ -45,10 +45,10 @@ func TestNothingEndsAnElement(t *testing.T) {
 	}
 }
 
-// pageLimit is the time within which a page of a hundred thousand changes is written.
+// pageLimit is the maximum time to write a page of a hundred thousand changes.
 const pageLimit = 5 * time.Second
 
-// BenchmarkWrite shows that the time for each change doesn't depend on their number.
+// BenchmarkWrite shows that the time per change doesn't depend on the number of changes.
 func BenchmarkWrite(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

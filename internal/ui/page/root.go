@@ -12,7 +12,7 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// addition is the content of one root module, which is added to a document.
+// addition adds the content of one root module to a document.
 type addition struct {
 	*Content
 	doc     *document
@@ -20,19 +20,19 @@ type addition struct {
 	plan    *planview.Plan // nil for a configuration
 	modules map[addrs.Module]int
 	changes []change
-	lines   map[addrs.ConfigResource]map[string]int // see linesOf
+	lines   map[addrs.ConfigResource]map[string]int // results of linesOf
 }
 
-// change is a planned change, or one that can't be planned yet.
+// change is a planned change or a deferred one.
 type change struct {
 	*plans.InstanceChange
-	deferred *plans.Deferred // nil for a planned one
+	deferred *plans.Deferred // nil for a planned change
 }
 
-// longValue is the least number of characters of a value that takes several lines.
+// longValue is the number of characters from which a value is shown on several lines.
 const longValue = 100
 
-// add adds the content of the root module with a position in the overview.
+// add adds the content of a root module. root is its position in the overview.
 func (d *document) add(root int, c *Content) error {
 	a := &addition{Content: c, doc: d, root: &d.out.Roots[root], modules: make(map[addrs.Module]int),
 		lines: make(map[addrs.ConfigResource]map[string]int)}
@@ -139,7 +139,7 @@ func (a *addition) differences() error {
 	return nil
 }
 
-// linesOf returns the lines of the attributes and blocks of a resource block, by name.
+// linesOf maps the attributes and nested blocks of a resource block to their lines.
 func (a *addition) linesOf(addr addrs.ConfigResource) map[string]int {
 	if lines, ok := a.lines[addr]; ok {
 		return lines
@@ -171,7 +171,7 @@ type outputJSON struct {
 	Class string `json:"x"`
 }
 
-// outputs adds the root outputs that change, with their differences.
+// outputs adds the root outputs that change, and their differences.
 func (a *addition) outputs() error {
 	a.root.First = a.doc.outputs.n*chunkSize + len(a.doc.outputs.ready)
 	for _, o := range a.plan.Outputs {
@@ -187,7 +187,7 @@ func (a *addition) outputs() error {
 	return nil
 }
 
-// renameJSON is a hint about objects that look renamed.
+// renameJSON is a hint about objects that seem to have been renamed.
 type renameJSON struct {
 	Module string `json:"m,omitempty"`
 	From   string `json:"a"`
@@ -204,21 +204,21 @@ func (a *addition) renames() {
 	}
 }
 
-// pastJSON is the time to which a plan goes back, and what the plan can't restore.
+// pastJSON holds the time that a plan goes back to, and what the plan can't restore.
 type pastJSON struct {
 	When string     `json:"w"`
 	Lost []lostJSON `json:"l,omitempty"`
 }
 
-// lostJSON is what a plan can't restore of one object.
+// lostJSON is a part of an object that a plan can't restore.
 type lostJSON struct {
 	Address string `json:"a"`
-	Text    string `json:"t"` // the rest of the sentence
-	Change  int    `json:"c"` // the change of the object; -1 if there is none
+	Text    string `json:"t"` // remaining text of the sentence after the address
+	Change  int    `json:"c"` // position of the object's change; -1 if there is none
 }
 
-// past adds what a plan that goes back to an earlier time can't restore. first is the position of the
-// first change of the root module.
+// past adds what a plan that goes back to an earlier time can't restore. first is the position
+// of the first change in the root module.
 func (a *addition) past(first int) {
 	past := a.View.Plan.Past
 	if past == nil {

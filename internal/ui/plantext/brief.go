@@ -12,7 +12,7 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// kinds are the headings and colors of kinds of changes.
+// kinds holds the heading and the color for each kind of change.
 var kinds = [...]struct {
 	heading string
 	color   termtext.Color
@@ -27,8 +27,8 @@ var kinds = [...]struct {
 	planview.Moved:     {"Move", termtext.Cyan},
 }
 
-// Brief writes what a reviewer must see: deletions and replacements first, with the attribute that
-// forces them, and equal changes of many instances as one.
+// Brief writes what a reviewer must see. Deletions and replacements come first, with the
+// attributes that force the replacements. Equal changes of several instances are shown once.
 func Brief(s *Screen, p *planview.Plan) {
 	b := &brief{Screen: s, plan: p, drift: make(map[addrs.AbsInstance]*planview.Change)}
 	for _, c := range p.Drift {
@@ -48,15 +48,15 @@ func Brief(s *Screen, p *planview.Plan) {
 	s.end(p, b.hidden)
 }
 
-// brief is one run of Brief.
+// brief holds the data of one call of Brief.
 type brief struct {
 	*Screen
 	plan   *planview.Plan
-	drift  map[addrs.AbsInstance]*planview.Change // what isn't explained yet
+	drift  map[addrs.AbsInstance]*planview.Change // drift that no change has explained yet
 	hidden hiddenCounts
 }
 
-// section writes the groups of one kind.
+// section writes the groups of one kind under a heading.
 func (b *brief) section(groups []*planview.Group) {
 	total := 0
 	for _, g := range groups {
@@ -73,7 +73,7 @@ func (b *brief) section(groups []*planview.Group) {
 	}
 }
 
-// moveText describes objects that only move, in one line.
+// moveText describes objects that are moved without another change, in one line.
 func moveText(g *planview.Group) string {
 	if len(g.Changes) == 1 {
 		return g.MovedFrom.String() + " -> " + g.Name()
@@ -86,7 +86,7 @@ func (b *brief) group(g *planview.Group, color termtext.Color) {
 	if len(g.Changes) > 1 {
 		limit := maxMembers
 		if g.Kind == planview.Destroyed || g.Kind == planview.Replaced {
-			limit = len(g.Changes) // what is lost is named in full
+			limit = len(g.Changes) // name all instances that will be lost
 		}
 		names, left := g.Members(limit)
 		if left > 0 {
@@ -112,10 +112,12 @@ func (b *brief) group(g *planview.Group, color termtext.Color) {
 	}
 }
 
-// maxMembers bounds the instances of a group that are named if nothing is destroyed.
+// maxMembers is the maximum number of instances that are named in a group, unless they are
+// destroyed.
 const maxMembers = 50
 
-// notes returns why a change happens, where the object was before, and what is imported.
+// notes returns the reason for a change, the former address of the object, and the ID of an
+// import.
 func notes(g *planview.Group) []string {
 	_, list := planview.Heading(g.InstanceChange, false)
 	out := make([]string, 0, len(list)+1)
@@ -137,7 +139,7 @@ func notes(g *planview.Group) []string {
 	return out
 }
 
-// explain writes what changed outside, if the change may be due to that.
+// explain writes changes made outside of OpenTofu that may be the cause of the group's changes.
 func (b *brief) explain(g *planview.Group) {
 	outside := 0
 	for _, c := range g.Changes {
@@ -156,7 +158,8 @@ func (b *brief) explain(g *planview.Group) {
 	}
 }
 
-// outsideChange writes what changed outside, as far as it matters to the plan.
+// outsideChange writes a change made outside of OpenTofu. It shows only differences that matter
+// to the plan.
 func (b *brief) outsideChange(indent int, c *planview.Change) {
 	if c.Action == plans.Delete {
 		b.wrapped(indent, "It was deleted outside of OpenTofu.")
@@ -167,7 +170,7 @@ func (b *brief) outsideChange(indent int, c *planview.Change) {
 	b.fields(indent+2, fields, true)
 }
 
-// outside writes the other objects whose changes outside may explain the plan.
+// outside writes the remaining changes made outside of OpenTofu that may matter to the plan.
 func (b *brief) outside() {
 	if len(b.drift) == 0 {
 		return

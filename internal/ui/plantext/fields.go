@@ -10,11 +10,11 @@ import (
 	"tofu/internal/ui/valuediff"
 )
 
-// contextLines is the number of unchanged lines around the changes of a text.
+// contextLines is the number of unchanged lines shown around changed lines of a text.
 const contextLines = 2
 
-// fields writes differences, those that force a replacement first. Without symbols, all of them are
-// additions.
+// fields writes differences. Those that force a replacement come first. If symbols is false,
+// all differences are additions and have no symbols.
 func (s *Screen) fields(indent int, fields []planview.Field, symbols bool) {
 	all := planview.Arrange(fields)
 	for _, f := range slices.Concat(all.Forcing, all.Plain) {
@@ -25,7 +25,7 @@ func (s *Screen) fields(indent int, fields []planview.Field, symbols bool) {
 	}
 }
 
-// maxOld is the number of columns of an old value whose new one is not known yet.
+// maxOld is the maximum number of columns for an old value if the new one isn't known yet.
 const maxOld = 40
 
 // unknownName returns the path of a value that becomes unknown, with its old value.
@@ -36,12 +36,13 @@ func unknownName(f planview.Field) string {
 	return f.Path + " (was " + termtext.Cut(oneLine(f.Before), maxOld) + ")"
 }
 
-// symbolColors are the colors of the symbols of differences.
+// symbolColors maps actions to the colors of their symbols.
 var symbolColors = map[plans.Action]termtext.Color{
 	plans.Create: termtext.Green, plans.Delete: termtext.Red, plans.Update: termtext.Yellow,
 }
 
-// field writes one difference: on one line if it fits, and otherwise on one for each value.
+// field writes one difference, on one line if it fits, and otherwise with each value on its own
+// line.
 func (s *Screen) field(indent int, f planview.Field, symbols bool) {
 	symbol := ""
 	if symbols {
@@ -79,8 +80,8 @@ func (s *Screen) field(indent int, f planview.Field, symbols bool) {
 	s.lines(indent+2, f.Lines)
 }
 
-// described reports whether a value is shown as a description, such as that of a certificate. It is
-// short enough to be shown whole.
+// described reports whether a value is shown as a description, such as that of a certificate. A
+// description is never cut.
 func described(value string) bool { return strings.HasPrefix(value, "(") }
 
 // values writes an old and a new value that don't fit on one line.
@@ -96,7 +97,7 @@ func (s *Screen) values(indent int, before, after string) {
 	s.marked(indent, plans.Create, now)
 }
 
-// wrappedMarks writes a line as marked does, on as many lines as it takes.
+// wrappedMarks is like marked, but breaks a long line into several lines.
 func (s *Screen) wrappedMarks(indent int, action plans.Action, m marked) {
 	for _, line := range m.wrap(s.Width - indent - 2) {
 		s.marked(indent, action, line)
@@ -124,7 +125,7 @@ func (s *Screen) colored(action plans.Action, text string) string {
 	return s.Style.As(symbolColors[action], text)
 }
 
-// fieldNote returns what follows a difference as a comment.
+// fieldNote returns the comment after a difference.
 func fieldNote(f planview.Field) string {
 	var parts []string
 	if f.Forces {
@@ -146,11 +147,11 @@ func fieldNote(f planview.Field) string {
 	return "  # " + strings.Join(parts, "; ")
 }
 
-// longValue is the number of columns of an old and a new value from which their changed words are
-// marked.
+// longValue is the number of columns from which changed words are marked in an old and a new
+// value.
 const longValue = 40
 
-// window cuts two values to a width, around the first difference.
+// window cuts two values to a number of columns around their first difference.
 func window(before, after string, columns int) (was, now marked) {
 	columns = max(columns, 8)
 	var gone, added []valuediff.Span
@@ -166,7 +167,7 @@ func window(before, after string, columns int) (was, now marked) {
 	return marked{before, gone}.cut(skip, columns), marked{after, added}.cut(skip, columns)
 }
 
-// commonPrefix returns the longest common start of whole runes.
+// commonPrefix returns the longest common prefix of two strings. It doesn't split characters.
 func commonPrefix(a, b string) string {
 	end := 0
 	for i, r := range a {
@@ -178,13 +179,13 @@ func commonPrefix(a, b string) string {
 	return a[:end]
 }
 
-// marked is a printable line with its changed words.
+// marked is a printable line and the position of its changed words.
 type marked struct {
 	text  string
 	marks []valuediff.Span
 }
 
-// cut leaves out the first skip bytes, and the end that exceeds a number of columns.
+// cut drops the first skip bytes, and cuts the end to fit the given number of columns.
 func (m marked) cut(skip, columns int) marked {
 	whole := m.text
 	if skip > 0 {
@@ -227,7 +228,7 @@ func (m marked) wrap(columns int) []marked {
 	return out
 }
 
-// lines writes a text that changes.
+// lines writes the differences of a text with several lines.
 func (s *Screen) lines(indent int, lines []valuediff.Line) {
 	for _, l := range valuediff.Hunks(lines, contextLines) {
 		if l.Skipped > 0 {
@@ -253,8 +254,8 @@ func (s *Screen) marked(indent int, action plans.Action, m marked) {
 	}
 }
 
-// markedLine returns a line that is cut to a width. If its first change is out of sight, its
-// beginning is left out.
+// markedLine returns a line that is cut to the given number of columns. If the first change
+// would not be visible, the beginning of the line is cut off.
 func markedLine(l valuediff.Line, columns int) marked {
 	var m marked
 	m.text, m.marks = valuediff.Printable(l.Text, l.Changed, oneLine)

@@ -11,7 +11,7 @@ import (
 	"tofu/internal/ui/planview"
 )
 
-// TestMembers checks which instances of a group are named, and how many are left out.
+// TestMembers checks which instances of a group are named, and the number of the others.
 func TestMembers(t *testing.T) {
 	g := &planview.Group{}
 	for i := range 60 {

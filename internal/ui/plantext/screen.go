@@ -14,25 +14,25 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// A View renders a plan.
+// A View renders a plan on a screen.
 type View func(*Screen, *planview.Plan)
 
-// Views are the views by name.
+// Views maps the names of views to views.
 var Views = map[string]View{"brief": Brief, "tree": Tree, "table": Table}
 
-// A Screen is where a view is written.
+// A Screen is the output of a view.
 type Screen struct {
-	Out   *bufio.Writer // its error is that of the last write
+	Out   *bufio.Writer // keeps the first write error
 	Style termtext.Style
 	Width int    // columns of a line
-	Sort  string // the order of a table, one of Orders; "" for the first
-	// Terminal says that Out is a terminal. Otherwise tables are as wide as what they hold.
+	Sort  string // order of a table, one of Orders; "" for the first of them
+	// Terminal reports whether Out is a terminal. If not, tables are as wide as their content.
 	Terminal bool
 }
 
 func (s *Screen) write(text string) { _, _ = s.Out.WriteString(text) }
 
-// line writes a line after an indentation and cuts it to the width of the screen.
+// line writes an indented line, and cuts it to the width of the screen.
 func (s *Screen) line(indent int, color termtext.Color, text string) {
 	text = termtext.Cut(oneLine(text), max(s.Width-indent, 10))
 	if color != "" {
@@ -41,15 +41,15 @@ func (s *Screen) line(indent int, color termtext.Color, text string) {
 	s.write(strings.Repeat(" ", indent) + text + "\n")
 }
 
-// wrapped writes a text after an indentation, on as many lines as it takes.
+// wrapped writes an indented text, on as many lines as it needs.
 func (s *Screen) wrapped(indent int, text string) {
 	for _, line := range termtext.WrapWords(oneLine(text), max(s.Width-indent, 10)) {
 		s.line(indent, "", line)
 	}
 }
 
-// list writes a head and parts with commas between them, on as many lines as they take. Lines break
-// between parts where possible.
+// list writes a head and a list of parts with commas, on as many lines as they need. Lines
+// break between parts if possible.
 func (s *Screen) list(indent int, head string, parts []string) {
 	room := max(s.Width-indent, 10)
 	line, used := head, termtext.Width(head)
@@ -69,7 +69,7 @@ func (s *Screen) list(indent int, head string, parts []string) {
 	s.wrapped(indent, line)
 }
 
-// oneLine returns a text with symbols in place of control characters, including line ends and tabs.
+// oneLine replaces control characters, including line ends and tabs, by symbols.
 func oneLine(text string) string {
 	text = termtext.Printable(text)
 	if strings.ContainsAny(text, "\n\t") {
@@ -78,7 +78,7 @@ func oneLine(text string) string {
 	return text
 }
 
-// titled writes an address in bold, followed by a note: on the same line or, without room, below.
+// titled writes an address in bold, and a note on the same line or, if it doesn't fit, below.
 func (s *Screen) titled(indent int, symbol string, color termtext.Color, title, note string) {
 	room := s.Width - indent - termtext.Width(symbol) - 1
 	title = termtext.CutMiddle(oneLine(title), max(room, 10))
@@ -97,7 +97,7 @@ func (s *Screen) titled(indent int, symbol string, color termtext.Color, title, 
 	}
 }
 
-// place returns a place in the configuration as FILE:LINE, or "" if it is empty.
+// place formats a range as FILE:LINE, or returns "" if the range is empty.
 func place(at hcl.Range) string {
 	if at.Filename == "" {
 		return ""
@@ -105,7 +105,7 @@ func place(at hcl.Range) string {
 	return at.Filename + ":" + strconv.Itoa(at.Start.Line)
 }
 
-// end writes the parts that all views have at their end.
+// end writes the parts at the end that all views share.
 func (s *Screen) end(p *planview.Plan, hidden hiddenCounts) {
 	s.Deferred(p.Source)
 	s.Outputs(p)
@@ -120,7 +120,7 @@ func (s *Screen) end(p *planview.Plan, hidden hiddenCounts) {
 	s.Summary(p.Counts)
 }
 
-// notHidden warns about the names in -hide that no changed object has.
+// notHidden warns about names in -hide that no changed object has.
 func (s *Screen) notHidden(p *planview.Plan) {
 	missing, names := p.NotHidden()
 	for _, name := range missing {
@@ -130,8 +130,8 @@ func (s *Screen) notHidden(p *planview.Plan) {
 	}
 }
 
-// Summary writes the numbers of changes. Programs search for this line, so only a terminal that is too
-// narrow for it has more than one.
+// Summary writes the numbers of changes. They are on one line, because programs search for it.
+// Only on a terminal that is too narrow, there are several lines.
 func (s *Screen) Summary(counts planview.Counts) {
 	const title = "Plan:"
 	text := strings.TrimPrefix(counts.String(), title)
@@ -151,10 +151,11 @@ func (s *Screen) Summary(counts planview.Counts) {
 	s.write("\n" + s.Style.As(termtext.Bold, title) + text + "\n")
 }
 
-// hiddenCounts are what hide rules leave out.
+// hiddenCounts holds the numbers of objects and differences that hide rules omit.
 type hiddenCounts struct{ objects, differences int }
 
-// add counts the hidden differences of a group, and reports whether nothing else is left of it.
+// add counts the hidden differences of a group. It reports whether all differences of the group
+// are hidden.
 func (h *hiddenCounts) add(g *planview.Group) (whole bool) {
 	h.differences += g.Hidden * len(g.Changes)
 	whole = g.Hidden > 0 && len(g.Fields) == 0 && g.Kind == planview.Updated
@@ -182,7 +183,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Deferred lists the changes that the plan puts off, with what they wait for.
+// Deferred lists deferred changes and what they wait for.
 func (s *Screen) Deferred(source *planview.Source) {
 	list := source.Deferred()
 	if len(list) == 0 {
@@ -200,7 +201,7 @@ func (s *Screen) Deferred(source *planview.Source) {
 	}
 }
 
-// Past says what a plan that goes back to an earlier time can't bring back.
+// Past writes what a plan that goes back to an earlier time can't restore.
 func (s *Screen) Past(past *plans.Past) {
 	if past == nil {
 		return
@@ -232,10 +233,10 @@ func (s *Screen) Outputs(p *planview.Plan) {
 	}
 }
 
-// maxRenames bounds the blocks that are suggested at a time.
+// maxRenames is the maximum number of moved blocks that are suggested.
 const maxRenames = 5
 
-// Renames writes moved blocks for objects that look renamed.
+// Renames writes moved blocks for objects that seem to have been renamed.
 func (s *Screen) Renames(p *planview.Plan) {
 	if len(p.Renames) == 0 {
 		return

@@ -13,7 +13,7 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// Orders are the orders of a table.
+// Orders are the names of the orders in which a table can be sorted.
 var Orders = []string{"action", "address", "type", "file"}
 
 // row is a line of the table.
@@ -24,10 +24,10 @@ type row struct {
 	what   string
 	at     string
 	hidden int
-	whole  bool // hide rules hide all of it
+	whole  bool // whether hide rules hide all its differences
 }
 
-// Table writes a line for each change.
+// Table writes one line for each change.
 func Table(s *Screen, p *planview.Plan) {
 	rows := make([]row, len(p.Changes))
 	parallel.Each(len(rows), runtime.GOMAXPROCS(0), func(i int) { rows[i] = newRow(p.Changes[i]) })
@@ -68,7 +68,8 @@ func newRow(c *planview.Change) row {
 	return r
 }
 
-// shortReasons are the reasons of deletions without the address, which is beside them.
+// shortReasons are texts for reasons of deletions. They omit the address, because it is in the
+// same line.
 var shortReasons = map[plans.Reason]string{
 	plans.DeleteNoResourceConfig: "not in the configuration",
 	plans.DeleteNoModule:         "no such module",
@@ -77,7 +78,8 @@ var shortReasons = map[plans.Reason]string{
 	plans.DeleteEnabledFalse:     "enabled is false",
 }
 
-// changedNames lists the arguments that change, those that force a replacement first, with "!".
+// changedNames lists the arguments that change. Those that force a replacement come first and
+// end with "!".
 func changedNames(fields []planview.Field) string {
 	var forced, plain []string
 	seen := make(map[string]bool)
@@ -87,7 +89,8 @@ func changedNames(fields []planview.Field) string {
 		case f.Forces && !seen[name+"!"]:
 			seen[name], seen[name+"!"] = true, true
 			forced = append(forced, name+"!")
-		case !seen[name] && !f.Forces && !(f.Unknown && f.At.Filename == ""): // not what the provider decides
+		// Skip values that the provider decides.
+		case !seen[name] && !f.Forces && !(f.Unknown && f.At.Filename == ""):
 			seen[name] = true
 			plain = append(plain, name)
 		}
@@ -96,7 +99,7 @@ func changedNames(fields []planview.Field) string {
 	return strings.Join(append(forced, plain...), " ")
 }
 
-// sortRows sorts rows that are in the order of the module tree.
+// sortRows sorts rows, which must be in the order of the module tree.
 func sortRows(rows []row, order string) {
 	slices.SortStableFunc(rows, func(a, b row) int {
 		switch order {
@@ -112,20 +115,21 @@ func sortRows(rows []row, order string) {
 	})
 }
 
-// layout is the width of each column; 0 leaves a column out. What changes can be a line of its own.
+// layout holds the width of each column, or 0 for columns that are omitted. If below is set,
+// the changed arguments are on a separate line.
 type layout struct {
 	name, what, at int
 	below          bool
 }
 
-// The least widths of a screen for further columns of a table. On a narrower screen, what changes is
-// below the name unless there is room for all of it.
+// The minimum screen widths at which a table has further columns. On a narrower screen, changed
+// arguments are below the name, unless the column fits completely.
 const (
 	withWhat  = 60
 	withPlace = 100
 )
 
-// newLayout returns the layout for a number of columns. Nothing is shortened without a terminal.
+// newLayout returns the layout for a screen width. Without a terminal, nothing is shortened.
 func newLayout(rows []row, width int, terminal bool) layout {
 	l := layout{name: len(header.name), what: len(header.what)}
 	anyWhat := false
@@ -190,14 +194,14 @@ func (s *Screen) table(rows []row) {
 	}
 }
 
-// below writes what changes, if it has no column.
+// below writes the changed arguments on a separate line, if they have no column.
 func (s *Screen) below(l layout, r row) {
 	if l.below && r.what != "" {
 		s.wrapped(len("-/+ ")+2, r.what)
 	}
 }
 
-// ambiguous returns the shortened names that stand for several different ones.
+// ambiguous returns the shortened names that several different names have in common.
 func ambiguous(rows []row, columns int) map[string]bool {
 	whole := make(map[string]string, len(rows))
 	out := make(map[string]bool)
@@ -225,7 +229,7 @@ func (s *Screen) cells(l layout, symbol string, color termtext.Color, name, what
 	return s.Style.As(color, symbol) + " " + strings.TrimRight(b.String(), " ") + "\n"
 }
 
-// symbolOf returns the symbol of a change, with arrows for objects that are only moved or imported.
+// symbolOf returns the symbol of a change. Objects that are only moved or imported have arrows.
 func symbolOf(c *planview.Change) string {
 	switch c.Kind() {
 	case planview.Moved:
@@ -236,16 +240,16 @@ func symbolOf(c *planview.Change) string {
 	return planview.Symbol(c.Action)
 }
 
-// counts are numbers of objects by symbol.
+// counts maps actions to numbers of objects.
 type counts map[plans.Action]int
 
-// byDanger lists the actions on objects; the most dangerous ones come first.
+// byDanger lists the actions, the most dangerous first.
 var byDanger = []plans.Action{
 	plans.Delete, plans.DeleteThenCreate, plans.CreateThenDelete, plans.ForgetThenCreate, plans.Forget, plans.Update,
 	plans.Create, plans.Read,
 }
 
-// text lists the counts by danger: "-1 -/+2 ~3 +4".
+// text lists the counts, the most dangerous actions first: "-1 -/+2 ~3 +4".
 func (c counts) text(s *Screen) string {
 	var parts []string
 	for _, a := range byDanger {

@@ -14,7 +14,8 @@ import (
 )
 
 // Tree writes modules and resources as a tree, with symbols and counts. Instances of a resource
-// with the same action are one line, and so are instances of a module in which the same happens.
+// with the same action share a line, and so do instances of a module that have the same
+// changes.
 func Tree(s *Screen, p *planview.Plan) {
 	root := &branch{}
 	modules := map[addrs.ModuleInstance]*branch{addrs.RootInstance: root}
@@ -36,23 +37,24 @@ func Tree(s *Screen, p *planview.Plan) {
 	s.end(p, hidden)
 }
 
-// branch is a module instance, or several in which the same happens.
+// branch is a module instance, or several instances with the same changes.
 type branch struct {
 	step     addrs.Step
-	keys     []addrs.InstanceKey // of folded instances, if there are several
+	keys     []addrs.InstanceKey // instance keys if the branch stands for several instances
 	leaves   []*leaf
 	children []*branch
 	index    map[leafKey]*leaf
 	counts   counts
-	digest   [sha256.Size]byte // equal for branches in which the same happens
+	digest   [sha256.Size]byte // equal for branches with the same changes
 }
 
-// leaf is the instances of a resource with the same action.
+// leaf holds the instances of a resource that have the same action.
 type leaf struct {
 	changes []*planview.Change
 }
 
-// branchOf returns the branch of a module instance, and makes those above it.
+// branchOf returns the branch of a module instance. If necessary, it creates the branch and its
+// ancestors.
 func branchOf(all map[addrs.ModuleInstance]*branch, module addrs.ModuleInstance) *branch {
 	if b := all[module]; b != nil {
 		return b
@@ -65,7 +67,7 @@ func branchOf(all map[addrs.ModuleInstance]*branch, module addrs.ModuleInstance)
 	return b
 }
 
-// leafKey is what the changes of a leaf have in common.
+// leafKey is equal for changes that belong to the same leaf.
 type leafKey struct {
 	resource addrs.Resource
 	action   plans.Action
@@ -86,7 +88,7 @@ func (b *branch) add(c *planview.Change) {
 	l.changes = append(l.changes, c)
 }
 
-// finish counts what is in a branch and folds equal children.
+// finish counts the changes in a branch and merges equal children.
 func (b *branch) finish() {
 	b.counts = make(counts)
 	hash := sha256.New()
@@ -126,7 +128,7 @@ func (b *branch) finish() {
 	b.digest = [sha256.Size]byte(hash.Sum(nil))
 }
 
-// branch writes what is in a branch, below a prefix of lines.
+// branch writes the content of a branch. Each line starts with prefix.
 func (s *Screen) branch(prefix string, b *branch) {
 	total := len(b.leaves) + len(b.children)
 	next := func() (mark, below string) {
@@ -155,8 +157,8 @@ func (s *Screen) branch(prefix string, b *branch) {
 	}
 }
 
-// treeLine writes a line. The name is cut if it takes too much room, and the note follows if there
-// is some left.
+// treeLine writes a line. The name is cut if it is too long, and the note follows if there is
+// room for it.
 func (s *Screen) treeLine(prefix, symbol string, color termtext.Color, name, note string) {
 	if symbol != "" {
 		symbol += " "
@@ -175,7 +177,7 @@ func (s *Screen) treeLine(prefix, symbol string, color termtext.Color, name, not
 	s.write(prefix + s.Style.As(color, symbol) + name + note + "\n")
 }
 
-// leafNote says which instances a line is about.
+// leafNote names the instances in a leaf.
 func leafNote(l *leaf) string {
 	first := l.changes[0]
 	if len(l.changes) == 1 {
@@ -193,10 +195,11 @@ func leafNote(l *leaf) string {
 	return count(len(l.changes), "instance") + ": " + fit(names, left, leafColumns)
 }
 
-// leafColumns is the number of columns for the names of the instances of a line.
+// leafColumns is the number of columns for the names of instances in a line.
 const leafColumns = 35
 
-// fit joins as many of the names as fit into some columns. left is the number of further ones.
+// fit joins as many names as fit into the given number of columns, and says how many are
+// missing. left is the number of instances that are not in names.
 func fit(names []string, left, columns int) string {
 	text := strings.Join(names, ", ")
 	if termtext.Width(text) <= columns && left == 0 {

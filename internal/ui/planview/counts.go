@@ -7,7 +7,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// Counts are numbers of objects. Deferred counts changes that a plan puts off.
+// Counts holds numbers of objects by what happens to them. Deferred is the number of deferred
+// changes.
 type Counts struct {
 	Import   int `json:"import"`
 	Add      int `json:"add"`
@@ -17,7 +18,7 @@ type Counts struct {
 	Deferred int `json:"deferred"`
 }
 
-// Plus returns the sums of the numbers.
+// Plus returns the sum of two Counts.
 func (c Counts) Plus(other Counts) Counts {
 	return Counts{c.Import + other.Import, c.Add + other.Add, c.Change + other.Change, c.Remove + other.Remove,
 		c.Forget + other.Forget, c.Deferred + other.Deferred}
@@ -50,7 +51,7 @@ func Count(p *plans.Plan) Counts {
 	return c
 }
 
-// String returns the summary of a plan.
+// String returns the counts as text, as in the summary of a plan.
 func (c Counts) String() string {
 	var b strings.Builder
 	b.WriteString("Plan: ")

@@ -14,19 +14,19 @@ import (
 
 // A Field is one difference between an object before and after a change.
 type Field struct {
-	// Path leads to the value: `tags["Name"]`, `ingress[1].port`, or `rule{port = 443}.cidr` for an
-	// element of a set.
+	// Path is the path of the value: `tags["Name"]`, `ingress[1].port`, or, in an element of a
+	// set, `rule{port = 443}.cidr`.
 	Path   string
-	Action plans.Action // Create, Update, Delete; NoOp for a number that only changes its form
-	// Before and After are the values in the syntax of the language, on one line. "" is an absent
-	// value.
+	Action plans.Action // Create, Update or Delete; NoOp if only the notation of a number changes
+	// Before and After are the values on one line, in the syntax of the language. They are ""
+	// if there is no value.
 	Before, After string
-	Lines         []valuediff.Line // a text that changes, in place of Before and After
+	Lines         []valuediff.Line // lines of a text that changes; then Before and After are unused
 	Note          string           // a remark, such as "only the order of keys changes"
-	Forces        bool             // it forces a replacement
-	Unknown       bool             // the new value is known after apply
-	Causes        []string         // what makes it unknown, such as "aws_vpc.main is created"
-	At            hcl.Range        // of the argument in the configuration; empty if it isn't set there
+	Forces        bool             // whether the difference forces a replacement
+	Unknown       bool             // whether the new value is known only after apply
+	Causes        []string         // reasons why it is unknown, such as "aws_vpc.main is created"
+	At            hcl.Range        // place of the argument in the configuration; empty if it isn't set there
 }
 
 // Name returns the name of the argument or block that a field belongs to.
@@ -37,15 +37,15 @@ func (f Field) Name() string {
 	return f.Path
 }
 
-// flattener collects fields.
+// flattener collects the differences in a tree as fields.
 type flattener struct {
 	plan   *Plan
-	change *Change // nil for outputs
+	change *Change // nil for an output
 	out    []Field
 	hidden int
 }
 
-// members adds the differences of the members and blocks of a node.
+// members adds the differences in the members and blocks of a node.
 func (f *flattener) members(path string, n *valuediff.Node, forces bool) {
 	for _, m := range n.Members {
 		if path == "" && f.hides(m.Name, m.Node) {
@@ -63,7 +63,7 @@ func (f *flattener) members(path string, n *valuediff.Node, forces bool) {
 	}
 }
 
-// hides reports whether a rule hides the differences at an attribute of the object.
+// hides reports whether a hide rule applies to the differences in an attribute of the object.
 func (f *flattener) hides(name string, n *valuediff.Node) bool {
 	if !f.plan.hidden[name] || !n.Changed() || n.ForcesReplacement() || f.change == nil ||
 		f.change.Action == plans.Delete {
@@ -97,10 +97,11 @@ func join(path, name string, quote bool) string {
 	return path + "." + name
 }
 
-// node adds the differences at a node.
+// node adds the differences in a node.
 func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 	forces = forces || n.Replace
-	if !n.Changed() || n.Text == valuediff.WriteOnlyText { // whether such an attribute changes is not known
+	// It is unknown whether a write-only attribute changes.
+	if !n.Changed() || n.Text == valuediff.WriteOnlyText {
 		return
 	}
 	field := Field{Path: path, Action: n.Action, Forces: forces}
@@ -120,7 +121,7 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 			field.Note = n.Text
 		case valuediff.TextForm:
 			field.Note = n.Text
-			if field.Note == "" { // else no line changes
+			if field.Note == "" { // with a note, no line differs
 				field.Lines = n.Lines
 			}
 		case valuediff.TypeChangeForm:
@@ -143,7 +144,8 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 	f.add(field)
 }
 
-// spread adds the parts of a long value that is added or removed, and reports whether it did.
+// spread adds the parts of a long value that is added or removed as fields of their own, and
+// reports whether it did.
 func (f *flattener) spread(field *Field, n *valuediff.Node, forces bool) bool {
 	limit := f.plan.Options.Spread
 	if limit == 0 || len(Inline(n)) <= limit && n.Form != valuediff.TextForm {
@@ -165,9 +167,9 @@ func (f *flattener) spread(field *Field, n *valuediff.Node, forces bool) bool {
 	return true
 }
 
-// elements adds the differences of the elements of a list or set.
+// elements adds the differences in the elements of a list or set.
 func (f *flattener) elements(path string, n *valuediff.Node, forces bool) {
-	was, now := 0, 0 // positions before and after the change
+	was, now := 0, 0 // positions in the old and the new list
 	for _, e := range n.Elements {
 		at := path
 		switch {
@@ -190,7 +192,7 @@ func (f *flattener) elements(path string, n *valuediff.Node, forces bool) {
 	}
 }
 
-// add adds a field with what the configuration says about it.
+// add adds a field after setting its place and the causes from the configuration.
 func (f *flattener) add(field Field) {
 	if f.change != nil && f.change.Block != nil && (field.Unknown || field.Forces) {
 		field.At, field.Causes = f.plan.origins.attribute(f.change, field.Name(), field.Unknown)
@@ -198,10 +200,11 @@ func (f *flattener) add(field Field) {
 	f.out = append(f.out, field)
 }
 
-// identities are the members that identify an element of a set, if they don't change.
+// identities are the names of members that identify an element of a set, if they don't change.
 var identities = []string{"id", "name", "key", "sid", "Sid", "type", "protocol", "from_port", "port"}
 
-// identity returns the unchanged members that identify an element of a set: `{port = 443}`.
+// identity returns the unchanged members that identify an element of a set, such as `{port =
+// 443}`.
 func identity(n *valuediff.Node) string {
 	if n.Action != plans.Update {
 		return ""

@@ -14,8 +14,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// A Kind says what happens to an object. Kinds are in the order of danger: the most dangerous is the
-// smallest, and first in reviews.
+// A Kind says what happens to an object. Kinds are ordered by danger: the most dangerous has
+// the lowest value, and comes first in reviews.
 type Kind uint8
 
 // The kinds of changes.
@@ -25,9 +25,9 @@ const (
 	Forgotten
 	Updated
 	Created
-	Imported // without a change
+	Imported // imported without another change
 	Read
-	Moved // without a change
+	Moved // moved without another change
 )
 
 // Kind returns the kind of a change.
@@ -51,27 +51,28 @@ func (c *Change) Kind() Kind {
 	return Moved
 }
 
-// A Group is a change, or equal changes of several instances of one resource.
+// A Group is a change, or several equal changes of instances of one resource.
 type Group struct {
-	*Change // the first
+	*Change // first change of the group
 	Kind    Kind
 	Changes []*Change
-	// Fields are the differences of all members. If these differ by the key of the instance only,
-	// an expression such as ${each.key} stands for it.
+	// Fields are the differences of all changes in the group. If they differ only by the key of
+	// the instance, an expression such as ${each.key} takes the place of the key.
 	Fields []Field
-	Hidden int // differences of the first one that hide rules leave out
+	Hidden int // number of differences in the first change that hide rules omit
 }
 
-// The texts in place of the key of an instance, as in the configuration.
+// Texts that take the place of an instance key, as in the configuration.
 const (
 	countText = "${count.index}"
 	eachText  = "${each.key}"
 )
 
-// Groups folds equal changes of the instances of a resource into one, as well as changes that
-// differ only by the key of the instance or in old values of attributes that become unknown. Groups
-// are in the order of kinds, then of the module
-// tree. Deleted, forgotten and moved objects need no fields, because nothing about them differs.
+// Groups returns the changes as groups. Changes of instances of a resource are in one group if
+// they are equal, if they differ only by the instance key, or if they differ only in old values
+// of attributes that become unknown. Groups are sorted by kind and then in the order of the
+// module tree. Deleted, forgotten and moved objects have no fields, because nothing about them
+// differs.
 func (p *Plan) Groups() []*Group {
 	equal := make(map[string]*Group)
 	var all []*folded
@@ -92,7 +93,7 @@ func (p *Plan) Groups() []*Group {
 	for _, f := range all {
 		first := alike[f.alike]
 		switch {
-		case len(f.Changes) > 1: // their fields are the same without replacing anything
+		case len(f.Changes) > 1: // nothing is replaced, so all members have these fields
 		case first != nil:
 			if len(first.Changes) == 1 {
 				first.Fields = withoutKey(first.Fields, first.Addr.Key)
@@ -108,12 +109,14 @@ func (p *Plan) Groups() []*Group {
 	return out
 }
 
-// folded is the group of a single change, with hashes that are equal for changes that belong
-// together.
+// folded is a group with a single change. Its hashes are equal for changes that belong to the
+// same group.
 type folded struct {
 	*Group
-	equal string // of changes that are equal but for the key of the instance in their address
-	alike string // of those that are equal with ${each.key} or ${count.index} in place of the key
+	equal string // hash that ignores the instance key in the address
+	// Hash that also ignores the key in values, where ${each.key} or ${count.index} replaces
+	// it.
+	alike string
 }
 
 func fold(c *Change) *folded {
@@ -131,8 +134,9 @@ func fold(c *Change) *folded {
 	return f
 }
 
-// add adds a change that has the same fields as the group but for old values of those that become
-// unknown. The group keeps such a value only if it is the same in all changes.
+// add adds a change to the group. Its fields must equal those of the group, except for old
+// values of attributes that become unknown. The group keeps such an old value only if all
+// changes have it.
 func (g *Group) add(c *Change, fields []Field) {
 	g.Changes = append(g.Changes, c)
 	for i := range g.Fields {
@@ -142,7 +146,7 @@ func (g *Group) add(c *Change, fields []Field) {
 	}
 }
 
-// hash returns the hash of the group's change with the given fields.
+// hash returns a hash of the group's change with the given fields.
 func (g *Group) hash(fields []Field) string {
 	c, hash := g.Change, sha256.New()
 	fmt.Fprintln(hash, c.Addr.Module.Module(), c.Addr.Resource, c.Deposed)
@@ -152,7 +156,7 @@ func (g *Group) hash(fields []Field) string {
 	}
 	for _, f := range fields {
 		before := f.Before
-		if f.Unknown { // such as the IDs of replaced objects, which all differ
+		if f.Unknown { // old values may differ, such as the IDs of replaced objects
 			before = fmt.Sprint(before != "")
 		}
 		fmt.Fprintf(hash, "%q %d %q %q %q ", f.Path, f.Action, before, f.After, f.Note)
@@ -164,7 +168,7 @@ func (g *Group) hash(fields []Field) string {
 	return string(hash.Sum(nil))
 }
 
-// withoutKey replaces the key of an instance in its fields by the expression for it.
+// withoutKey replaces an instance key in fields by the expression for it.
 func withoutKey(fields []Field, key addrs.InstanceKey) []Field {
 	text, stands, alone := "", "", besideWords
 	if _, ok := key.IsInt(); ok {
@@ -183,7 +187,7 @@ func withoutKey(fields []Field, key addrs.InstanceKey) []Field {
 	return out
 }
 
-// replaceKey replaces a key where it stands alone.
+// replaceKey replaces a key by stands wherever alone returns true for the characters around it.
 func replaceKey(text, key, stands string, alone func(before, after rune) bool) string {
 	if !strings.Contains(text, key) {
 		return text
@@ -207,21 +211,21 @@ func replaceKey(text, key, stands string, alone func(before, after rune) bool) s
 	}
 }
 
-// besideWords reports whether a key between two characters is a word of its own.
+// besideWords reports whether a key between two characters is a separate word.
 func besideWords(before, after rune) bool {
 	part := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	return !part(before) && !part(after)
 }
 
-// besideDashes reports whether a number between two characters belongs to a name such as "web-1".
-// Anywhere else it may be a number that has nothing to do with the key.
+// besideDashes reports whether a number between two characters is part of a name such as
+// "web-1". Elsewhere, it may be a number that is unrelated to the key.
 func besideDashes(before, after rune) bool {
 	dash := func(r rune) bool { return r == '-' || r == '_' }
 	return dash(before) && (dash(after) || after == '"') || before == '"' && dash(after)
 }
 
-// Title returns the address of an object, or of the resource of several: in its module instance, if
-// all of them are in one.
+// Title returns the address of the object or, if the group has several, of their resource. The
+// address has a module instance if all objects are in it.
 func (g *Group) Title() string {
 	switch {
 	case len(g.Changes) == 1:
@@ -237,8 +241,9 @@ func (g *Group) OneModule() bool {
 	return !slices.ContainsFunc(g.Changes, func(c *Change) bool { return c.Addr.Module != g.Addr.Module })
 }
 
-// Members names the instances of a group by what distinguishes them. Runs of numbers are ranges. At
-// most limit names are returned, with the number of instances that are left out.
+// Members returns names for the instances of a group, which contain only what distinguishes
+// them. Consecutive numbers are ranges. At most limit names are returned, and left is the
+// number of instances that are not named.
 func (g *Group) Members(limit int) (names []string, left int) {
 	within := g.OneModule()
 	i := 0
@@ -263,7 +268,7 @@ func (g *Group) Members(limit int) (names []string, left int) {
 	return names, len(g.Changes) - i
 }
 
-// member returns the name of a change within its group. within reports whether the whole group is in
+// member returns the name of a change within its group. within says that the whole group is in
 // one module instance.
 func (c *Change) member(within bool) string {
 	switch key := c.Addr.Key.String(); {

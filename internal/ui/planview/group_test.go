@@ -13,8 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// TestWithoutKey checks where the key of an instance is taken for the expression, and where it may
-// be something else.
+// TestWithoutKey checks where an expression replaces an instance key, and where the text may be
+// something else and stays.
 func TestWithoutKey(t *testing.T) {
 	for _, test := range []struct {
 		key        addrs.InstanceKey
@@ -38,7 +38,7 @@ func TestWithoutKey(t *testing.T) {
 	}
 }
 
-// TestGroups checks which changes of instances become one group, and how their values are shown.
+// TestGroups checks which changes of instances form a group, and how their values are shown.
 func TestGroups(t *testing.T) {
 	type member struct{ key, image string }
 	for name, test := range map[string]struct {
@@ -80,8 +80,9 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestGroupsOfReplacements checks that old values of what becomes unknown don't keep replacements
-// apart, and that the group shows such a value only if all members have it.
+// TestGroupsOfReplacements checks that replacements are in one group even if old values of
+// attributes that become unknown differ. The group shows such a value only if all members have
+// it.
 func TestGroupsOfReplacements(t *testing.T) {
 	sch := &providers.ResourceSchema{Block: &configschema.Block{Attributes: map[string]*configschema.Attribute{
 		"id": {Type: cty.String, Computed: true}, "zone": {Type: cty.String, Computed: true}}}}

@@ -11,10 +11,10 @@ import (
 	"tofu/internal/plans"
 )
 
-// NoSchemaText stands for differences that can't be shown.
+// NoSchemaText is shown if there is no schema to compare the values.
 const NoSchemaText = "(the schema of the provider is not available)"
 
-// skippedText stands for unchanged lines of a text.
+// skippedText is shown in place of unchanged lines of a text.
 func skippedText(n int) string {
 	if n == 1 {
 		return "(1 unchanged line)"
@@ -22,8 +22,8 @@ func skippedText(n int) string {
 	return fmt.Sprintf("(%d unchanged lines)", n)
 }
 
-// Heading describes what happens to an object, or has happened outside, and why. Notes may have
-// several lines.
+// Heading describes what happens to an object, or, for drift, what has happened to it outside
+// of OpenTofu. Notes say why, and may have several lines.
 func Heading(c *plans.InstanceChange, drift bool) (heading string, notes []string) {
 	name := objectName(c)
 	if c.Action == plans.NoOp && c.MovedFrom != nil && c.Importing == nil {
@@ -44,7 +44,7 @@ func Heading(c *plans.InstanceChange, drift bool) (heading string, notes []strin
 	return heading, append(notes, importNotes(c)...)
 }
 
-// objectName returns the address of an object, with the key of a deposed one.
+// objectName returns the address of an object, and its key if it is deposed.
 func objectName(c *plans.InstanceChange) string {
 	if c.Deposed == addrs.NotDeposed {
 		return c.Addr.String()
@@ -52,7 +52,7 @@ func objectName(c *plans.InstanceChange) string {
 	return fmt.Sprintf("%s (deposed object %s)", c.Addr, c.Deposed)
 }
 
-// driftText describes a change made outside.
+// driftText describes a change made outside of OpenTofu.
 func driftText(c *plans.InstanceChange) string {
 	if c.Action == plans.Delete {
 		return "has been deleted"
@@ -91,7 +91,7 @@ func actionText(c *plans.InstanceChange) string {
 	return text
 }
 
-// reasonTexts are the texts of reasons, except those about instance keys (see reasonText).
+// reasonTexts holds the texts of reasons, except those with instance keys (see reasonText).
 var reasonTexts = map[plans.Reason]string{
 	plans.DeleteEnabledFalse:           "because enabled is false",
 	plans.DeleteNewer:                  "because it did not exist at the time to which the plan goes back",
@@ -132,8 +132,8 @@ func reasonText(c *plans.InstanceChange) string {
 	return reasonTexts[c.Reason]
 }
 
-// SharedReason returns why several instances of a block change, without the details in which they
-// differ.
+// SharedReason returns the reason why several instances of a block change. It omits details in
+// which the instances may differ.
 func SharedReason(c *plans.InstanceChange) string {
 	if c.Deposed == addrs.NotDeposed {
 		switch c.Reason {
@@ -148,7 +148,7 @@ func SharedReason(c *plans.InstanceChange) string {
 	return reasonText(c)
 }
 
-// ReplaceReason returns why an object is replaced, or "" if attributes force that.
+// ReplaceReason returns why an object is replaced, or "" if attributes force the replacement.
 func ReplaceReason(c *plans.InstanceChange) string {
 	if !c.Action.IsReplace() {
 		return ""

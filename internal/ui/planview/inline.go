@@ -11,7 +11,7 @@ import (
 	"tofu/internal/ui/valuediff"
 )
 
-// Inline returns a value that exists on one side of a change as a text on one line.
+// Inline formats a value that exists only before or only after a change, on one line.
 func Inline(n *valuediff.Node) string {
 	var b strings.Builder
 	inline(&b, n)
@@ -78,7 +78,7 @@ func inlineMembers(b *strings.Builder, n *valuediff.Node) {
 	b.WriteByte('}')
 }
 
-// inlineText describes a text of several lines by its first line and their number.
+// inlineText describes a text of several lines by its first line and the number of lines.
 func inlineText(b *strings.Builder, n *valuediff.Node) {
 	var first string
 	for _, l := range n.Lines {
@@ -97,7 +97,7 @@ func inlineText(b *strings.Builder, n *valuediff.Node) {
 	b.WriteString(text)
 }
 
-// symbols are the symbols of actions, as in the legend of the full view.
+// symbols maps actions to the symbols in the legend of the full view.
 var symbols = map[plans.Action]string{
 	plans.NoOp: " ", plans.Create: "+", plans.Update: "~", plans.Delete: "-", plans.DeleteThenCreate: "-/+",
 	plans.CreateThenDelete: "+/-", plans.Read: "<=", plans.Forget: ".", plans.ForgetThenCreate: "./+",

@@ -15,19 +15,19 @@ import (
 	"tofu/internal/providers"
 )
 
-// origins finds what values of the configuration come from. Each block and each named value is
-// searched once.
+// origins finds the changed resources that values in the configuration come from. It searches
+// each block and each named value only once.
 type origins struct {
 	*Source
-	// actions is the action of each resource with changes, that of most consequence.
+	// actions maps each changed resource to the most consequential of its actions.
 	actions map[addrs.ConfigResource]plans.Action
 
 	mu     sync.Mutex
 	blocks map[*configs.Resource]map[string]*argument
-	named  map[name]*resources // variables, locals and outputs
+	named  map[name]*resources // origins of variables, locals and outputs
 }
 
-// argument is an argument or the nested blocks of one type.
+// argument is an argument, or all nested blocks of one type.
 type argument struct {
 	at    hcl.Range
 	from  *resources
@@ -40,7 +40,7 @@ type name struct {
 	of     string // "var.a", "local.a" or "output.a"
 }
 
-// resources are the resources with changes that a value comes from, directly or through named
+// resources is a set of changed resources that a value comes from, directly or through named
 // values.
 type resources struct {
 	list []addrs.ConfigResource
@@ -56,8 +56,8 @@ func (r *resources) add(list ...addrs.ConfigResource) {
 	}
 }
 
-// maxOrigins bounds the resources that are recorded for a value, so that their number doesn't grow
-// along chains of references.
+// maxOrigins is the maximum number of resources that are recorded for a value. Otherwise, their
+// number could grow along chains of references.
 const maxOrigins = 8
 
 func newOrigins(s *Source) *origins {
@@ -73,25 +73,25 @@ func newOrigins(s *Source) *origins {
 	return o
 }
 
-// consequence orders actions by what they mean for values that come from the object.
+// consequence orders actions by their effect on values that come from the object.
 var consequence = map[plans.Action]int{
 	plans.Read: 1, plans.Update: 2, plans.Create: 3, plans.DeleteThenCreate: 4, plans.CreateThenDelete: 4,
 	plans.ForgetThenCreate: 4,
 }
 
-// causeTexts say what happens to a resource that makes values unknown.
+// causeTexts say what happens to a resource whose change makes values unknown.
 var causeTexts = map[plans.Action]string{
 	plans.Read: "is read during apply", plans.Update: "is changed", plans.Create: "is created",
 	plans.DeleteThenCreate: "is replaced", plans.CreateThenDelete: "is replaced", plans.ForgetThenCreate: "is replaced",
 }
 
-// attribute returns the place of an argument of a change's block and, if causes is set, what makes
-// it unknown.
+// attribute returns the place of an argument in a change's block. If unknown is set, it also
+// returns what makes the argument unknown.
 func (o *origins) attribute(c *Change, name string, unknown bool) (at hcl.Range, causes []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	arg := o.arguments(c.Block, c.Schema)[name]
-	if arg == nil { // the provider decides it
+	if arg == nil { // the provider decides the value
 		return at, nil
 	}
 	if !unknown {
@@ -144,7 +144,8 @@ func (o *origins) arguments(block *configs.Resource, sch *providers.ResourceSche
 		out[name].exprs = append(out[name].exprs, variablesIn(b.Body)...)
 	}
 	ofInstance := func(tr hcl.Traversal) bool { return tr.RootName() == "each" || tr.RootName() == "count" }
-	for _, repeat := range []hcl.Expression{block.Count, block.ForEach} { // for each.value and such
+	// Values such as each.value come from these.
+	for _, repeat := range []hcl.Expression{block.Count, block.ForEach} {
 		if repeat == nil {
 			continue
 		}
@@ -157,10 +158,10 @@ func (o *origins) arguments(block *configs.Resource, sch *providers.ResourceSche
 	return out
 }
 
-// variablesIn returns the references in a body.
+// variablesIn returns the references in a body and its nested blocks.
 func variablesIn(body hcl.Body) []hcl.Traversal {
 	var out []hcl.Traversal
-	attrs, _ := body.JustAttributes() // those of a body with blocks as well
+	attrs, _ := body.JustAttributes() // also returns the attributes of a body with blocks
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		out = append(out, attrs[name].Expr.Variables()...)
 	}
@@ -172,7 +173,8 @@ func variablesIn(body hcl.Body) []hcl.Traversal {
 	return out
 }
 
-// follow adds the changed resources that references in a module lead to.
+// follow adds the changed resources that references in a module lead to, directly or through
+// named values.
 func (o *origins) follow(module *configs.Config, refs []hcl.Traversal, into *resources) {
 	if module == nil {
 		return
@@ -230,7 +232,8 @@ func (o *origins) outputs(module *configs.Config, into *resources) {
 
 // value returns the changed resources that a named value comes from.
 func (o *origins) value(of name, module *configs.Config, expr hcl.Expression) []addrs.ConfigResource {
-	if found, ok := o.named[of]; ok { // empty while it is searched, in a cycle
+	// A value that is still being searched is part of a cycle, and its list is empty.
+	if found, ok := o.named[of]; ok {
 		return found.list
 	}
 	found := &resources{seen: make(map[addrs.ConfigResource]bool)}
@@ -241,7 +244,7 @@ func (o *origins) value(of name, module *configs.Config, expr hcl.Expression) []
 	return found.list
 }
 
-// callArgument returns the expression for a variable in the call of a module, or nil.
+// callArgument returns the expression that a module call assigns to a variable, or nil.
 func callArgument(module *configs.Config, variable string) hcl.Expression {
 	content, _, _ := module.Call.Config.PartialContent(&hcl.BodySchema{
 		Attributes: []hcl.AttributeSchema{{Name: variable}}})

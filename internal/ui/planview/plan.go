@@ -18,11 +18,11 @@ import (
 // Options control what a view contains.
 type Options struct {
 	ShowSensitive bool
-	// Hide names top-level attributes whose differences are left out, such as "tags". It has no
-	// effect on deletions and on attributes that force a replacement.
+	// Hide holds the names of top-level attributes whose differences are omitted, such as
+	// "tags". It has no effect on deletions and on attributes that force a replacement.
 	Hide []string
-	// Spread is the number of characters from which a value that is added or removed has a field
-	// for each of its parts, and a text all its lines. 0 means no limit.
+	// Spread is the number of characters from which an added or removed value is split: each of
+	// its parts is a field, and a text has all its lines. 0 means that values are never split.
 	Spread int
 }
 
@@ -31,23 +31,23 @@ type Plan struct {
 	*Source
 	Options Options
 	Counts  Counts
-	Changes []*Change // everything that changes, moves or is imported, in the order of the module tree
-	Drift   []*Change // changes made outside that may matter to the plan
+	Changes []*Change // all objects that change, move or are imported, in the order of the module tree
+	Drift   []*Change // changes made outside of OpenTofu that may matter to the plan
 	Outputs []*Output // root outputs that change
-	Renames []Rename  // pairs of a deletion and a creation that look like a renaming
+	Renames []Rename  // hints about objects that seem to have been renamed
 
-	modules map[addrs.ModuleInstance]*configs.Config // see change
+	modules map[addrs.ModuleInstance]*configs.Config // cache of the method change
 	differ  *valuediff.Differ
 	hidden  map[string]bool
 	origins *origins
 }
 
-// A Change is what happens to one object, or has happened to it outside.
+// A Change is a planned change of one object, or one that was made outside of OpenTofu.
 type Change struct {
 	*plans.InstanceChange
 	Schema *providers.ResourceSchema // nil if it is not available
 	Block  *configs.Resource         // nil if the configuration doesn't declare the resource
-	Drift  bool                      // it happened outside
+	Drift  bool                      // whether the change was made outside of OpenTofu
 
 	plan *Plan
 }
@@ -55,7 +55,7 @@ type Change struct {
 // An Output is a root output that changes.
 type Output struct {
 	*plans.OutputChange
-	Fields []Field // with paths that start with the name of the output
+	Fields []Field // differences; their paths start with the name of the output
 }
 
 // New prepares a plan.
@@ -84,8 +84,9 @@ func New(s *Source, o Options) *Plan {
 	return p
 }
 
-// NotHidden returns the names of Options.Hide that no changed object has as an attribute or a block,
-// and the names that they have. It returns nothing if the schema of some object is not available.
+// NotHidden compares Options.Hide with the attributes and blocks of changed objects. It returns
+// the names in Hide that no object has, and all names that objects have. It returns nothing if
+// any schema is not available.
 func (p *Plan) NotHidden() (missing, names []string) {
 	seen := make(map[*configschema.Block]bool)
 	has := make(map[string]bool)
@@ -111,7 +112,7 @@ func (p *Plan) NotHidden() (missing, names []string) {
 	return missing, slices.Sorted(maps.Keys(has))
 }
 
-// View returns a change of the plan for review, also one that the views leave out. Calls must not
+// View returns a change of the plan for review, even if views omit this change. Calls must not
 // be concurrent.
 func (p *Plan) View(c *plans.InstanceChange) *Change { return p.change(c, false) }
 
@@ -144,7 +145,8 @@ func (p *Plan) output(o *plans.OutputChange) *Output {
 	return &Output{o, f.out}
 }
 
-// At returns the place of the resource in the configuration. It is empty if there is none.
+// At returns the place of the resource block in the configuration. It is empty if there is no
+// block.
 func (c *Change) At() hcl.Range {
 	if c.Block == nil {
 		return hcl.Range{}
@@ -152,7 +154,7 @@ func (c *Change) At() hcl.Range {
 	return c.Block.Range
 }
 
-// Name returns the address of the object, with the key of a deposed one.
+// Name returns the address of the object, and its key if it is deposed.
 func (c *Change) Name() string { return objectName(c.InstanceChange) }
 
 // Why returns why the action was chosen, or "" if that is obvious.
@@ -173,8 +175,8 @@ func (c *Change) Diff() *valuediff.Node {
 	return c.plan.differ.Resource(action, before, after, c.Schema.Block, c.RequiredReplace)
 }
 
-// Fields returns the differences of a change in the order of their names, and the number of those
-// that hide rules leave out.
+// Fields returns the differences of a change, sorted by name. hidden is the number of
+// differences that hide rules omit.
 func (c *Change) Fields() (fields []Field, hidden int) {
 	root := c.Diff()
 	if root == nil {
@@ -185,7 +187,8 @@ func (c *Change) Fields() (fields []Field, hidden int) {
 	return f.out, f.hidden
 }
 
-// RelevantFields returns the differences of a change made outside that matter to the plan.
+// RelevantFields returns the differences of a change made outside of OpenTofu that matter to
+// the plan.
 func (c *Change) RelevantFields() []Field {
 	all, _ := c.Fields()
 	names := make(map[string]bool)

@@ -13,13 +13,13 @@ import (
 	"tofu/internal/ui/valuediff"
 )
 
-// A Rename is a hint: objects that the plan deletes look like others that it creates, so that the
-// configuration may just have new names for them.
+// A Rename is a hint about objects that seem to have been renamed: the plan deletes them and
+// creates similar objects under other names.
 type Rename struct {
-	Module   addrs.Module // the module for the moved block
-	From, To string       // addresses in that module
-	Objects  int          // number of pairs of a deletion and a creation
-	Retyped  bool         // to another resource type, which the provider supports
+	Module   addrs.Module // module that the moved block belongs to
+	From, To string       // addresses relative to the module
+	Objects  int          // number of deleted objects that look like created ones
+	Retyped  bool         // whether the resource type changes, which the provider supports
 }
 
 // MovedBlock returns the block to add to the module.
@@ -27,19 +27,21 @@ func (r Rename) MovedBlock() string {
 	return "moved {\n  from = " + r.From + "\n  to   = " + r.To + "\n}"
 }
 
-// Limits of the search for renamed objects.
+// Limits for the search for renamed objects.
 const (
-	maxPairs   = 2500 // pairs of a type that are compared one by one; beyond, only equal objects match
-	maxNameSet = 8    // sets of known attributes that objects are looked up by
-	minLikes   = 0.75 // share of the known arguments that are equal
+	// Maximum number of pairs per type to compare; if there are more, only equal objects match.
+	maxPairs   = 2500
+	maxNameSet = 8    // maximum number of different sets of attribute names used to look up equal objects
+	minLikes   = 0.75 // minimum share of known arguments that must be equal
 )
 
-// renamedPair is a deletion and a creation that look alike.
+// renamedPair is a deletion and a creation of similar objects.
 type renamedPair struct{ from, to *Change }
 
-// renames finds pairs of a deletion and a creation that look like a renaming. Both have the same
-// type and provider, and most of what is known about the new object equals the old one. Objects
-// that are like several others don't count. Pairs of different types are those of retyped.
+// renames finds pairs of a deletion and a creation that seem to be a renaming. Both objects
+// have the same type and provider, and most known arguments of the new object equal those of
+// the old one. An object that is equally similar to several others is ignored. The function
+// retyped finds pairs with different types.
 func renames(p *Plan) []Rename {
 	type kind struct {
 		provider addrs.ProviderInstance
@@ -81,8 +83,8 @@ func renames(p *Plan) []Rename {
 	return collapse(p, append(pairs, retyped(p, pairs)...))
 }
 
-// retyped returns the pairs of equal keys that the provider can move to another type, without
-// objects that are in other pairs.
+// retyped returns pairs of a deletion and a creation with the same key, where the provider can
+// move the object to the other type. It ignores objects in the pairs of others.
 func retyped(p *Plan, others []renamedPair) []renamedPair {
 	to := make(map[addrs.ConfigResource]addrs.ConfigResource)
 	for _, r := range p.Plan.Retypes {
@@ -115,7 +117,7 @@ func retyped(p *Plan, others []renamedPair) []renamedPair {
 	return out
 }
 
-// knownArguments returns the known arguments of a new object by name. Null ones are left out.
+// knownArguments returns the known arguments of a new object by name, except null ones.
 func knownArguments(c *Change) map[string]cty.Value {
 	out := make(map[string]cty.Value)
 	after := valuediff.Unmarked(c.After)
@@ -136,7 +138,7 @@ func isEmpty(v cty.Value) bool {
 	return (ty.IsCollectionType() || ty.IsTupleType()) && v.LengthInt() == 0 || ty == cty.String && v.AsString() == ""
 }
 
-// likest pairs objects that are most like each other.
+// likest pairs each deleted object with the created object that is most similar to it.
 func likest(gone, added []*Change) []renamedPair {
 	type score struct {
 		likes   float64
@@ -175,7 +177,7 @@ func likest(gone, added []*Change) []renamedPair {
 	return out
 }
 
-// likeness returns the share of the known arguments that an old object has.
+// likeness returns the share of the known arguments that are equal in an old object.
 func likeness(c *Change, known map[string]cty.Value) float64 {
 	before := valuediff.Unmarked(c.Before)
 	if len(known) == 0 || before.IsNull() {
@@ -190,7 +192,8 @@ func likeness(c *Change, known map[string]cty.Value) float64 {
 	return float64(same) / float64(len(known))
 }
 
-// equals pairs objects whose known arguments are all equal, in time linear in their number.
+// equals pairs objects whose known arguments are all equal. It takes time linear in the number
+// of objects.
 func equals(gone, added []*Change) []renamedPair {
 	type side struct{ gone, added []*Change }
 	index := make(map[string]*side)
@@ -263,8 +266,8 @@ func argumentsKey(v cty.Value, names []string) string {
 	return b.String()
 }
 
-// collapse returns the moved blocks for pairs: one for a resource or module whose objects all keep
-// their keys or names.
+// collapse returns moved blocks for pairs. A single block moves a whole resource or module if
+// all its objects keep their keys or names.
 func collapse(p *Plan, pairs []renamedPair) []Rename {
 	type move struct{ from, to addrs.AbsResource }
 	deleted := make(map[addrs.AbsResource]int)
@@ -291,7 +294,7 @@ func collapse(p *Plan, pairs []renamedPair) []Rename {
 		} else {
 			r.From, r.To = joinAddress(from, fromText), joinAddress(to, toText)
 		}
-		if i, known := index[r]; known { // the same block in another instance of the module
+		if i, known := index[r]; known { // another module instance has the same block
 			out[i].Objects += objects
 			return
 		}
@@ -316,7 +319,8 @@ func collapse(p *Plan, pairs []renamedPair) []Rename {
 	return modules(p, out)
 }
 
-// modules replaces the moves of all resources from one module to another by one move of the module.
+// modules looks for moves of all resources from one module to another, and replaces them by one
+// move of the module.
 func modules(p *Plan, list []Rename) []Rename {
 	type move struct{ from, to addrs.ModuleInstance }
 	deleted := make(map[addrs.ModuleInstance]int)

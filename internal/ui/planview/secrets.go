@@ -11,8 +11,8 @@ import (
 	"tofu/internal/states"
 )
 
-// MarkSecrets marks the parts of a value that the schema declares sensitive. Without a schema it
-// returns the value unchanged.
+// MarkSecrets marks the parts of a value that the schema declares sensitive. It returns the
+// value unchanged if sch is nil.
 func MarkSecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
 	if sch == nil || v.IsNull() || !sch.Block.ContainsSensitive() {
 		return v
@@ -22,21 +22,22 @@ func MarkSecrets(v cty.Value, sch *providers.ResourceSchema) cty.Value {
 		at, err := path.Apply(v)
 		return err != nil || !marks.Has(at, marks.Sensitive)
 	})
-	if !missing { // usually the value is already marked
+	if !missing { // most values are already marked
 		return v
 	}
 	return states.MarkSensitive(v, paths)
 }
 
-// MarkShown marks what the human form hides: what MarkSecrets and MarkOutput mark.
+// MarkShown marks the parts of a value that the human form hides: those that MarkSecrets and
+// MarkOutput mark.
 func MarkShown(v cty.Value, sch *providers.ResourceSchema, p addrs.Provider, r addrs.Resource) cty.Value {
 	return MarkOutput(MarkSecrets(v, sch), p, r)
 }
 
-// MarkOutput marks the output of a terraform_data resource with a sensitive input, and returns
-// other objects unchanged. Only the human form hides such an output. JSON documents and the state
-// have no such marks, and neither do references to the output: OpenTofu has none, and marks would
-// make root outputs invalid and change plans.
+// MarkOutput marks the output of a terraform_data resource whose input is sensitive. It returns
+// other objects unchanged. Only the human form hides such an output. JSON documents, the state
+// and references to the output have no such marks. OpenTofu has none there either, and marks
+// would make root outputs invalid and change plans.
 func MarkOutput(v cty.Value, p addrs.Provider, r addrs.Resource) cty.Value {
 	if p != addrs.BuiltinTerraform || r.Mode != addrs.Managed || r.Type != "terraform_data" || v.IsNull() ||
 		!v.IsKnown() {
@@ -54,15 +55,16 @@ func MarkOutput(v cty.Value, p addrs.Provider, r addrs.Resource) cty.Value {
 		if _, err := secret.Path.Apply(output); err == nil {
 			paths = append(paths, append(whole.Copy(), secret.Path...))
 		} else if output.IsKnown() {
-			paths = append(paths, whole) // the output is that of another input, for example after a failed apply
+			// The output comes from an earlier input, for example after a failed apply.
+			paths = append(paths, whole)
 		}
 	}
 	return states.MarkSensitive(v, paths)
 }
 
-// MarkPlanned marks what MarkOutput marks and, in a planned read of terraform_remote_state, the known
-// outputs. Such a read has planned outputs of another root module, and only the plan of that root
-// module says whether they are sensitive.
+// MarkPlanned is like MarkOutput, but also marks known outputs in a planned read of
+// terraform_remote_state. They are planned outputs of another root module, and only the plan of
+// that root module says whether they are sensitive.
 func MarkPlanned(v cty.Value, p addrs.Provider, r addrs.Resource) cty.Value {
 	isRemote := p == addrs.BuiltinTerraform && r.Mode == addrs.Data && r.Type == "terraform_remote_state"
 	if !isRemote || v.IsNull() || !v.IsKnown() {

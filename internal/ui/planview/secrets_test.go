@@ -23,7 +23,8 @@ func secretPaths(v cty.Value) cty.PathSet {
 	return out
 }
 
-// TestMarkOutput checks that the output of a terraform_data resource is as secret as its input.
+// TestMarkOutput checks that the output of a terraform_data resource is sensitive where its
+// input is.
 func TestMarkOutput(t *testing.T) {
 	text, secret := cty.StringVal("x"), cty.StringVal("x").Mark(marks.Sensitive)
 	object := func(a cty.Value) cty.Value { return cty.ObjectVal(map[string]cty.Value{"a": a, "b": text}) }
@@ -33,7 +34,7 @@ func TestMarkOutput(t *testing.T) {
 	for name, test := range map[string]struct {
 		in, out  cty.Value // input and output of the resource
 		provider addrs.Provider
-		want     []cty.Path // secret parts of the output
+		want     []cty.Path // sensitive paths of the output
 	}{
 		"nothing is secret":   {object(text), object(text), addrs.BuiltinTerraform, nil},
 		"a part":              {object(secret), object(text), addrs.BuiltinTerraform, []cty.Path{part}},
@@ -57,7 +58,7 @@ func TestMarkOutput(t *testing.T) {
 	}
 }
 
-// TestMarkSecrets checks that what the schema declares sensitive is marked, once.
+// TestMarkSecrets checks that values that the schema declares sensitive are marked only once.
 func TestMarkSecrets(t *testing.T) {
 	sch := &providers.ResourceSchema{Block: &configschema.Block{Attributes: map[string]*configschema.Attribute{
 		"password": {Type: cty.String, Optional: true, Sensitive: true}, "name": {Type: cty.String, Optional: true}}}}

@@ -13,7 +13,8 @@ import (
 	"tofu/internal/ui/valuediff"
 )
 
-// A Source is a plan with what is required to show it. It doesn't change after its first use.
+// A Source is a plan together with what is needed to show it. It must not change after its
+// first use.
 type Source struct {
 	Plan   *plans.Plan
 	Config *configs.Config // the root module; may be nil
@@ -24,11 +25,11 @@ type Source struct {
 	relevant      map[addrs.AbsResource][]plans.RelevantAttribute
 
 	indexChanges sync.Once
-	changes      map[addrs.AbsInstance]*plans.InstanceChange // changes of current objects, by address
+	changes      map[addrs.AbsInstance]*plans.InstanceChange // changes of current objects by address
 }
 
-// Listed returns the changes to show and count, in the order of the module tree. It omits the
-// removal of data source results from the state by a destroy plan.
+// Listed returns the changes to show and count, in the order of the module tree. If a destroy
+// plan removes results of data sources from the state, these changes are omitted.
 func (s *Source) Listed() []*plans.InstanceChange {
 	out := slices.Clone(counted(s.Plan))
 	addrs.SortByModuleTree(out, func(c *plans.InstanceChange) addrs.AbsInstance { return c.Addr })
@@ -45,7 +46,7 @@ func counted(p *plans.Plan) []*plans.InstanceChange {
 	return slices.DeleteFunc(slices.Clone(p.Changes.Instances), quiet)
 }
 
-// Deferred returns the changes that the plan puts off, in the order of the module tree.
+// Deferred returns the deferred changes, in the order of the module tree.
 func (s *Source) Deferred() []*plans.Deferred {
 	out := slices.Clone(s.Plan.Deferred)
 	addrs.SortByModuleTree(out, func(d *plans.Deferred) addrs.AbsInstance { return d.Addr })
@@ -63,8 +64,8 @@ func (s *Source) ChangedOutputs() []*plans.OutputChange {
 	return out
 }
 
-// ShownDrift returns the changes made outside. It includes moved objects only in a refresh-only
-// plan, and nothing in a destroy plan.
+// ShownDrift returns the changes made outside of OpenTofu. It includes moved objects only if
+// the plan is refresh-only. It returns nothing for a destroy plan.
 func (s *Source) ShownDrift() []*plans.InstanceChange {
 	if s.Plan.Mode == plans.Destroy {
 		return nil
@@ -79,15 +80,16 @@ func (s *Source) ShownDrift() []*plans.InstanceChange {
 	return out
 }
 
-// RelevantDrift returns the drift that the full view shows to programs: changes of what other blocks
+// RelevantDrift returns the drift in the full view: changes of attributes that other blocks
 // refer to.
 func (s *Source) RelevantDrift() []*plans.InstanceChange { return s.driftAt(s.RelevantPaths) }
 
-// ReviewDrift returns the drift to show to reviewers: RelevantDrift, and what the plan sets back or
-// creates again.
+// ReviewDrift returns the drift to show to reviewers: RelevantDrift, and changes that the plan
+// reverts.
 func (s *Source) ReviewDrift() []*plans.InstanceChange { return s.driftAt(s.ReviewPaths) }
 
-// driftAt returns the objects that were changed outside at one of their paths.
+// driftAt returns the changes made outside of OpenTofu that affect at least one of the paths
+// for the object.
 func (s *Source) driftAt(paths func(*plans.InstanceChange) []cty.Path) []*plans.InstanceChange {
 	all := s.ShownDrift()
 	if s.Plan.Mode == plans.RefreshOnly {
@@ -121,8 +123,9 @@ func (s *Source) RelevantPaths(c *plans.InstanceChange) []cty.Path {
 	return out
 }
 
-// ReviewPaths returns RelevantPaths and the attributes that were changed outside and that the plan
-// changes again. The path of a deleted object that the plan creates again is empty.
+// ReviewPaths returns RelevantPaths and the attributes that were changed outside of OpenTofu
+// and that the plan changes again. If the plan creates a deleted object again, one of the paths
+// is empty.
 func (s *Source) ReviewPaths(c *plans.InstanceChange) []cty.Path {
 	s.indexChanges.Do(func() {
 		s.changes = make(map[addrs.AbsInstance]*plans.InstanceChange)

@@ -7,20 +7,20 @@ import (
 	"tofu/internal/ui/valuediff"
 )
 
-// Arranged is the differences of a change in the order in which all views show them.
+// Arranged holds the differences of a change in the order in which all views show them.
 type Arranged struct {
-	Forcing []Field   // those that force a replacement
-	Plain   []Field   // all that are in no other list
-	Unknown []Unknown // those whose new values are known after apply
+	Forcing []Field   // differences that force a replacement
+	Plain   []Field   // differences that are in no other list
+	Unknown []Unknown // values that are known only after apply
 }
 
-// Unknown is the values that are unknown for the same causes.
+// Unknown holds values that are unknown for the same reasons.
 type Unknown struct {
 	Causes string // such as "aws_vpc.main is created"; "" if the provider decides the values
 	Fields []Field
 }
 
-// Arrange sorts differences by what matters most to a reviewer.
+// Arrange sorts differences by their importance to a reviewer.
 func Arrange(fields []Field) Arranged {
 	var out Arranged
 	index := make(map[string]int)
@@ -44,7 +44,7 @@ func Arrange(fields []Field) Arranged {
 	return out
 }
 
-// Text returns the line of the values, each of which name describes.
+// Text returns one line about the values. name returns the text for each of them.
 func (u Unknown) Text(name func(Field) string) string {
 	names := make([]string, len(u.Fields))
 	for i, f := range u.Fields {
@@ -57,20 +57,20 @@ func (u Unknown) Text(name func(Field) string) string {
 	return text
 }
 
-// A TextLine is a line of the differences of a change, for documents without columns.
+// A TextLine is a line about the differences of a change, for documents without columns.
 type TextLine struct {
 	Action  plans.Action // NoOp, Create, Update or Delete
 	Text    string
-	Changed []valuediff.Span // the changed words of Text
-	Nested  bool             // it belongs to the line above that isn't nested
-	Name    string           // the argument or block; "" if the line is about several
-	Forces  bool             // the difference forces a replacement
+	Changed []valuediff.Span // positions of the changed words in Text
+	Nested  bool             // whether the line belongs to the last line before it that isn't nested
+	Name    string           // name of the argument or block; "" if the line is about several
+	Forces  bool             // whether the difference forces a replacement
 }
 
-// Limits of the lines of documents.
+// Limits for the lines of documents.
 const (
-	besideLimit  = 80 // characters of two values that stand beside one another
-	contextLines = 3  // unchanged lines around the changes of a text
+	besideLimit  = 80 // maximum number of characters of two values on one line
+	contextLines = 3  // number of unchanged lines around changed lines of a text
 )
 
 // Text returns the lines of differences, in the order of Arrange.
@@ -128,7 +128,7 @@ func (f Field) appendText(out []TextLine) []TextLine {
 			out = append(out, TextLine{Nested: true, Name: f.Name(), Text: skippedText(l.Skipped)})
 			continue
 		}
-		if f.Action != plans.Update { // all of the text is added or removed
+		if f.Action != plans.Update { // the whole text is added or removed
 			l.Action = f.Action
 		}
 		out = append(out, TextLine{Action: l.Action, Nested: true, Name: f.Name(), Text: l.Text, Changed: l.Changed})
@@ -136,7 +136,7 @@ func (f Field) appendText(out []TextLine) []TextLine {
 	return out
 }
 
-// remarks returns what follows a difference as comments.
+// remarks returns the comments after a difference.
 func (f Field) remarks() string {
 	text := ""
 	if f.Forces {

@@ -14,8 +14,8 @@ import (
 	"tofu/internal/states"
 )
 
-// textLines returns the lines of a change of an object with the attributes a, b and id. Changed
-// words are in brackets.
+// textLines returns the lines about a change of an object with the attributes a, b and id.
+// Changed words are in brackets.
 func textLines(t *testing.T, action plans.Action, before, after map[string]cty.Value, forces ...cty.Path) string {
 	t.Helper()
 	attrs := make(map[string]*configschema.Attribute)

@@ -17,13 +17,14 @@ import (
 	"tofu/internal/ui/planview"
 )
 
-// TestViews compares what the views of a plan show. An archive has the sections
+// TestViews compares the content of views of a plan with golden files. An archive has these
+// sections:
 //
-//	before.tf, before/FILE   a configuration that is applied first
-//	edit                     changes objects outside: lines "ID ATTR VALUE", or "ID" to delete
-//	after.tf, after/FILE     the configuration to plan; without it, that of before
+//	before.tf, before/FILE   configuration that is applied first
+//	edit                     changes made outside of OpenTofu: lines "ID ATTR VALUE", or "ID" to delete
+//	after.tf, after/FILE     configuration to plan; the one above if missing
 //	hide                     names of attributes whose differences are hidden
-//	view                     the result
+//	view                     expected result
 func TestViews(t *testing.T) {
 	testenv.Golden(t, testenv.Glob(t, "testdata/*.txtar"), func(t *testing.T, in *txtar.Archive) *txtar.Archive {
 		files, text := map[string]map[string]string{"before": {}, "after": {}}, map[string]string{}
@@ -63,7 +64,7 @@ func TestViews(t *testing.T) {
 	})
 }
 
-// directory matches the directory of the configuration in a view.
+// directory matches the directory of the configuration in the text of a view.
 var directory = regexp.MustCompile(`[^" (]*/step\d+/`)
 
 // viewOf plans a configuration and prepares the plan for review.
