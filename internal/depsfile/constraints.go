@@ -33,7 +33,7 @@ func Acceptable(c Constraints) versions.Set { return versions.MeetingConstraints
 type operator struct {
 	op    constraints.SelectionOp
 	text  string
-	parts int // the number of version parts to write
+	parts int // number of version parts to write
 }
 
 // operators lists the operators in the order in which constraints on the same version are written.
@@ -60,7 +60,7 @@ func ConstraintsString(c Constraints) string {
 	for _, sel := range c {
 		rank := slices.IndexFunc(operators, func(o operator) bool { return o.op == sel.Operator })
 		if rank < 0 {
-			continue // "any version" has no text
+			continue // the constraint for any version has no text
 		}
 		zero := sel.Boundary.ConstrainToZero()
 		bound := versions.Version{Major: zero.Major.Num, Minor: zero.Minor.Num, Patch: zero.Patch.Num,

@@ -2,10 +2,11 @@
 // the version of each provider that a root module uses and the checksums of the valid packages of
 // that version.
 //
-// All packages that install or start providers use its types. The configuration's needs become
-// [Requirements]; package install turns them and the previous [Locks] into new ones; commands that
-// start providers check one against the other; plan files contain the locks they were made with.
-// Pinned modules ([ModuleLocks]) have a similar file, .terraform.modules.lock.hcl.
+// All packages that install or start providers use its types. [Requirements] are what the
+// configuration needs. Package install computes new [Locks] from them and from the previous locks.
+// Commands that start providers check the locks against the requirements. Plan files contain the
+// locks they were made with. Pinned modules ([ModuleLocks]) have a similar file,
+// .terraform.modules.lock.hcl.
 //
 // Invariants: Locks are not modified once shared; a file is written with one atomic rename, always
 // in the normal form that OpenTofu writes, byte for byte; a file that isn't understood completely

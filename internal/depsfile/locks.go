@@ -39,23 +39,23 @@ func (r Requirements) InAnyVersion() Requirements {
 	return all
 }
 
-// Providers returns the providers in order.
+// Providers returns the providers in the order of their addresses.
 func (r Requirements) Providers() []addrs.Provider {
 	return slices.SortedFunc(maps.Keys(r), addrs.Provider.Compare)
 }
 
-// Lock records the selection for one provider.
+// Lock records the selected version of one provider.
 type Lock struct {
 	Version     Version
-	Constraints Constraints // that led to the selection; informational
-	// Hashes are checksums of valid packages of this version for any platform. They are sorted
-	// unless they were read from a file with another order. Without hashes, packages are used
-	// unverified.
+	Constraints Constraints // constraints that led to the selection; informational
+	// Hashes are checksums of valid packages of this version for any platform. They are sorted,
+	// unless they were read from a file in which they are not. If there are none, packages are used
+	// without verification.
 	Hashes []Hash
 }
 
-// Locks hold the selections for a root module. The zero value is empty. Locks are immutable once
-// shared; With returns a modified copy.
+// Locks hold the selected providers of a root module. The zero value is empty. Locks are immutable
+// once shared; With returns a modified copy.
 type Locks struct {
 	providers map[addrs.Provider]Lock
 }
@@ -63,7 +63,7 @@ type Locks struct {
 // NewLocks returns locks backed by the map, which the caller must not use afterwards.
 func NewLocks(providers map[addrs.Provider]Lock) *Locks { return &Locks{providers} }
 
-// Provider returns the selection for one provider.
+// Provider returns the lock of one provider.
 func (l *Locks) Provider(p addrs.Provider) (Lock, bool) {
 	if l == nil {
 		return Lock{}, false
@@ -72,7 +72,7 @@ func (l *Locks) Provider(p addrs.Provider) (Lock, bool) {
 	return lock, ok
 }
 
-// Providers returns the locked providers in order.
+// Providers returns the locked providers in the order of their addresses.
 func (l *Locks) Providers() []addrs.Provider {
 	if l == nil {
 		return nil
@@ -83,7 +83,7 @@ func (l *Locks) Providers() []addrs.Provider {
 // Empty reports whether there are no locks.
 func (l *Locks) Empty() bool { return l == nil || len(l.providers) == 0 }
 
-// With returns a copy with one selection added or replaced.
+// With returns a copy in which the lock of one provider is added or replaced.
 func (l *Locks) With(p addrs.Provider, lock Lock) *Locks {
 	changed := make(map[addrs.Provider]Lock)
 	if l != nil {
@@ -93,8 +93,9 @@ func (l *Locks) With(p addrs.Provider, lock Lock) *Locks {
 	return &Locks{changed}
 }
 
-// Equal reports whether l and o have the same providers, versions (including build metadata) and
-// hashes in the same order. Constraints don't count: they are informational.
+// Equal reports whether l and o have the same providers, with the same versions (including build
+// metadata) and the same hashes in the same order. Constraints don't count, because they are
+// informational.
 func (l *Locks) Equal(o *Locks) bool {
 	if !l.SameProviders(o) {
 		return false

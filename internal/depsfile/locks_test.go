@@ -55,8 +55,8 @@ func TestParseAndWrite(t *testing.T) {
 	}
 }
 
-// TestSaveOverLinks checks saving over a symbolic link: a link to a lock file is followed, and the
-// file keeps its mode.
+// TestSaveOverLinks saves to a path that is a symbolic link. A link to a lock file is followed, and
+// that file keeps its mode.
 func TestSaveOverLinks(t *testing.T) {
 	for _, test := range []struct {
 		name, target string

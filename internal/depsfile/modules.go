@@ -28,10 +28,10 @@ type ModuleLock struct {
 	Source   string // normalized address without subdirectory
 	Version  string // only for packages from a registry
 	Revision string // the fetched commit or digest; empty if the source has none
-	Hash     Hash   // over all files of the package
+	Hash     Hash   // hash of all files in the package
 }
 
-// ModuleLocks are pinned packages. A source may be pinned in several versions.
+// ModuleLocks are pinned packages. Several versions of a source may be pinned.
 type ModuleLocks []ModuleLock
 
 // LoadModules reads the file that pins modules. pinned reports whether the file exists.

@@ -190,8 +190,8 @@ func (p *parser) hashes(attr *hclsyntax.Attribute) []Hash {
 
 func (p *parser) text(attr *hclsyntax.Attribute) (string, bool) { return p.literal(attr.Expr) }
 
-// literal returns the value of a literal string. Numbers are not accepted: version 1.10 would lose
-// its zero.
+// literal returns the value of a literal string. Numbers are not accepted, because version 1.10
+// would lose its zero.
 func (p *parser) literal(expr hclsyntax.Expression) (string, bool) {
 	v, diags := expr.Value(nil)
 	if diags.HasErrors() || v.IsNull() || !v.IsKnown() || v.Type() != cty.String {
@@ -201,8 +201,8 @@ func (p *parser) literal(expr hclsyntax.Expression) (string, bool) {
 	return v.AsString(), true
 }
 
-// sortedAttributes returns the arguments of a body in source order, so that errors come in that
-// order.
+// sortedAttributes returns the arguments of a body in source order, so that errors are in that
+// order too.
 func sortedAttributes(body *hclsyntax.Body) []*hclsyntax.Attribute {
 	return slices.SortedFunc(maps.Values(body.Attributes), func(a, b *hclsyntax.Attribute) int {
 		return cmp.Compare(a.SrcRange.Start.Byte, b.SrcRange.Start.Byte)

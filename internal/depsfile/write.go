@@ -55,7 +55,7 @@ func quoted(s string) string { return string(hclwrite.TokensForValue(cty.StringV
 // Save writes the lock file atomically.
 func (l *Locks) Save(path string) error { return save(path, l.Bytes()) }
 
-// save replaces a lock file atomically. A symbolic link to a file of the same name is followed; any
+// save replaces a lock file atomically. A symbolic link to a file of the same name is followed. Any
 // other link is replaced, because a repository may contain links to files that must not be
 // overwritten.
 func save(path string, content []byte) error {
@@ -78,7 +78,7 @@ func save(path string, content []byte) error {
 // Differs reports whether saving would change the entries of the lock file, constraints included.
 // Comments and layout don't count.
 func (l *Locks) Differs(path string) bool {
-	old, err := Load(path, tfdiags.Drop) // the caller has loaded it before
+	old, err := Load(path, tfdiags.Drop) // the caller has already loaded the file and reported its warnings
 	if err != nil {
 		return true
 	}

@@ -19,9 +19,8 @@ import (
 )
 
 // TestDiskFull installs to disks that are too small, each larger than the one before, until
-// everything fits. Whichever step fails, there is a clear error, and neither a partial package nor
-// a partial lock file is left. The disk is a tmpfs, which the process can mount in its own mount
-// namespace.
+// everything fits. Whichever step fails, there must be a clear error and no partial package or lock
+// file may be left. The disk is a tmpfs, which the process can mount in its own mount namespace.
 func TestDiskFull(t *testing.T) {
 	if os.Getenv("TEST_DISK_FULL") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestDiskFull$", "-test.v")
@@ -77,7 +76,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// lockOn checks that locking with a store on a full disk returns a clear error.
+// lockOn checks that locking returns a clear error if the store is on a full disk.
 func (s *server) lockOn(disk string) {
 	s.Helper()
 	if err := os.MkdirAll(disk, 0o755); err != nil {
@@ -101,8 +100,8 @@ func (s *server) lockOn(disk string) {
 	}
 }
 
-// installOn installs with store and root module on a disk with some space left, and reports whether
-// that failed.
+// installOn installs with the store and the root module on a disk with the given space left, and
+// reports whether that failed.
 func (s *server) installOn(disk string, left int) bool {
 	s.Helper()
 	check := func(err error) {
@@ -157,7 +156,7 @@ func (s *server) installOn(disk string, left int) bool {
 	return failed
 }
 
-// saveOn writes the lock file on a full disk, and again with some free space.
+// saveOn writes the lock file on a full disk, and then again with some free space.
 func (s *server) saveOn(disk string, locks *depsfile.Locks) {
 	s.Helper()
 	lockFile, more := filepath.Join(disk, depsfile.FileName), filepath.Join(disk, "more")

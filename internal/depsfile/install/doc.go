@@ -6,6 +6,6 @@
 //
 // Invariants: a package is checked against every checksum from the lock file and its source before
 // it is installed; one provider's failure doesn't stop the others, but then no new locks are
-// returned; the network is not used if the lock file and the packages at hand suffice; previous
-// locks are never modified.
+// returned; the network is not used if the lock file and the local packages suffice; previous locks
+// are never modified.
 package install

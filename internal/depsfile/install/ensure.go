@@ -39,7 +39,7 @@ func Ensure(
 			return nil
 		})
 	}
-	_ = group.Wait() // the results hold the errors
+	_ = group.Wait() // the errors are in the results
 	locks := make(map[addrs.Provider]depsfile.Lock)
 	for p := range reqs {
 		if lock, ok := prev.Provider(p); ok && in.Unmanaged[p] {
@@ -108,8 +108,8 @@ func checkBuiltin(p addrs.Provider, c depsfile.Constraints) error {
 	return nil
 }
 
-// adopt takes over the versions locked for the default namespace of Terraform's registry. The
-// default registry has the same releases in other packages.
+// adopt adds locks for providers of the default registry whose counterparts in Terraform's registry
+// are locked, in the same versions. The default registry has the same releases in other packages.
 func adopt(reqs depsfile.Requirements, prev *depsfile.Locks, warn tfdiags.Sink) *depsfile.Locks {
 	var adopted []string
 	for _, p := range reqs.Providers() {
@@ -136,8 +136,8 @@ func adopt(reqs depsfile.Requirements, prev *depsfile.Locks, warn tfdiags.Sink) 
 	return prev
 }
 
-// warnAboutClashes warns about providers of the same type in the two namespaces that contain the
-// same providers.
+// warnAboutClashes warns if a provider is required in both the hashicorp and the opentofu
+// namespace, because these contain the same providers.
 func warnAboutClashes(reqs depsfile.Requirements, warn tfdiags.Sink) {
 	for _, p := range reqs.Providers() {
 		other := p
@@ -213,7 +213,7 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	var known []depsfile.Hash
 	if locked && prev.Version == version {
 		known = depsfile.Known(prev.Hashes)
-		if !reuse { // an upgrade that changes nothing
+		if !reuse { // an upgrade that keeps the version
 			if done, ok := in.atHand(ctx, p, prev); ok {
 				done.lock.Constraints = c
 				return done
@@ -236,7 +236,7 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 // versions asks the source for the versions of a provider.
 func (in *installer) versions(ctx context.Context, p addrs.Provider) (sources.Versions, error) {
 	list, err := in.Source.Versions(ctx, p)
-	// A NoProviderError already names the provider.
+	// The text of a NoProviderError already names the provider.
 	if none := new(sources.NoProviderError); err != nil && !errors.As(err, &none) {
 		err = fmt.Errorf("could not resolve provider %s: %w", p.ForDisplay(), err)
 	}

@@ -11,10 +11,11 @@ type Event interface{ event() }
 // Builtin is sent for a provider that is part of this program.
 type Builtin struct{ Provider addrs.Provider }
 
-// Reusing is sent when the version comes from the lock file.
+// Reusing is sent when the version is taken from the lock file.
 type Reusing struct{ Provider addrs.Provider }
 
-// Finding is sent before the sources are asked for versions. Constraints is empty for any version.
+// Finding is sent before the sources are asked for versions. Constraints is empty if any version is
+// acceptable.
 type Finding struct {
 	Provider    addrs.Provider
 	Constraints string
@@ -44,8 +45,8 @@ type Waiting struct {
 	Version  depsfile.Version
 }
 
-// Installed is sent when the package is installed. Auth describes how it was authenticated; KeyID
-// is the key, if any.
+// Installed is sent when the package is installed. Auth says how it was authenticated; KeyID is the
+// ID of the signing key, or "".
 type Installed struct {
 	Provider addrs.Provider
 	Version  depsfile.Version
@@ -57,8 +58,8 @@ type Installed struct {
 type Mirroring struct {
 	Provider    addrs.Provider
 	Version     depsfile.Version
-	Locked      bool   // the version comes from the lock file
-	Constraints string // the constraints on the version otherwise
+	Locked      bool   // the version is taken from the lock file
+	Constraints string // if not Locked, the constraints on the version
 }
 
 // Fetching is sent before a package is fetched or read for a lock file or a mirror.

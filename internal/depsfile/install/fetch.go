@@ -13,18 +13,18 @@ import (
 	"tofu/internal/depsfile/sources"
 )
 
-// errChecksum reports a package that matches none of the locked checksums.
+// errChecksum is the error for a package that matches none of the locked checksums.
 var errChecksum = errors.New("the package matches none of the checksums in the lock file; " +
 	"if it is the right package, the lock file may come from another platform: \"tofu providers lock\" adds checksums")
 
 // fetched is a package that matches all known checksums.
 type fetched struct {
 	content  pkgstore.Content
-	verified []depsfile.Hash // the source's checksums that match this package
+	verified []depsfile.Hash // checksums from the source that match this package
 }
 
-// folder hashes an unpacked package. Archive checksums don't apply to directories: without other
-// checksums the package is accepted, as in OpenTofu.
+// folder hashes an unpacked package. Checksums of archives can't be compared with it. If there are
+// no others, the package is accepted, as in OpenTofu.
 func (in *installer) folder(pkg *sources.Package, known []depsfile.Hash) (fetched, error) {
 	h, err := in.Store.ContentHash(pkg.Dir)
 	if err != nil {
@@ -38,9 +38,9 @@ func (in *installer) folder(pkg *sources.Package, known []depsfile.Hash) (fetche
 	return fetched{content: pkgstore.Content{Dir: pkg.Dir, Hash: h}}, nil
 }
 
-// archive adds an archive's content to the store, unless it is there already, and verifies it. Only
-// one process at a time works on an archive; the others then find its content. If fresh is set, the
-// archive is fetched in any case.
+// archive adds an archive's content to the store, unless it is already there, and verifies it. Only
+// one process at a time works on an archive; others wait and then find its content in the store. If
+// fresh is set, the archive is fetched in any case.
 func (in *installer) archive(
 	ctx context.Context, pkg *sources.Package, known []depsfile.Hash, fresh bool,
 ) (fetched, error) {
@@ -70,8 +70,8 @@ func (in *installer) archive(
 	return found, err
 }
 
-// stored looks up the content for a hash that the source announces. If the lock file requires no
-// archive hash, content hashes suffice; some mirrors have no others.
+// stored looks up the content for a hash that the source announces. If the lock file has no archive
+// hash to match, a content hash is enough, because some mirrors have no other hashes.
 func (in *installer) stored(pkg *sources.Package, known []depsfile.Hash, key string) (fetched, bool, error) {
 	for _, h := range expected(pkg) {
 		if content, ok := in.Store.Find([]depsfile.Hash{h}); ok {
@@ -91,8 +91,8 @@ func (in *installer) stored(pkg *sources.Package, known []depsfile.Hash, key str
 	return fetched{}, false, nil
 }
 
-// expected returns the archive hashes that the source announces. Content that the store has for
-// them need not be fetched.
+// expected returns the archive hashes that the source announces. If the store has the content for
+// one of them, the archive need not be fetched.
 func expected(pkg *sources.Package) []depsfile.Hash {
 	if pkg.ArchiveHash != "" {
 		return []depsfile.Hash{pkg.ArchiveHash}
@@ -101,8 +101,8 @@ func expected(pkg *sources.Package) []depsfile.Hash {
 		func(h depsfile.Hash) bool { return h.Scheme() != depsfile.SchemeArchive })
 }
 
-// download returns the path of the archive and its hash. It checks the archive as far as possible
-// without opening it.
+// download returns the path of the archive and its hash. It makes every check that is possible
+// without opening the archive.
 func (in *installer) download(
 	ctx context.Context, pkg *sources.Package,
 ) (path string, archive depsfile.Hash, cleanup func(), err error) {
@@ -163,7 +163,8 @@ func checkSize(path string, want int64) error {
 	return nil
 }
 
-// verify compares both hashes of a package with the checksums of its source and of the lock file.
+// verify compares both hashes of a package with the checksums from its source and from the lock
+// file.
 func verify(pkg *sources.Package, known []depsfile.Hash, archive, content depsfile.Hash) (fetched, error) {
 	var found fetched
 	for _, h := range pkg.Reported {

@@ -23,7 +23,7 @@ import (
 var tool = addrs.Provider{Host: "example.com", Namespace: "acme", Type: "tool"}
 var spare = addrs.Provider{Host: "example.com", Namespace: "acme", Type: "spare"}
 
-// bench is a mirror directory, a store and the directories of root modules.
+// bench has a mirror directory, a store and the directories of root modules.
 type bench struct {
 	*testing.T
 	top    string
@@ -162,7 +162,7 @@ func TestEnsurePacked(t *testing.T) {
 	if h, err := pkgstore.HashDir(target); err != nil || h != lock.Hashes[0] {
 		t.Errorf("%s has %s, %v", target, h, err)
 	}
-	// Nothing to install: no source is needed.
+	// Everything is installed, so no source is needed.
 	b.opts.Source, b.events = sources.Multi{}, nil
 	warnings = nil
 	again, err := Ensure(t.Context(), b.reqs(tool, "~> 1.0"), locks, b.opts, warnings.Add)
@@ -237,7 +237,7 @@ func TestEnsureRefusals(t *testing.T) {
 	b.refuse(b.reqs(legacy, ""), nil, "replace-provider")
 	b.refuse(b.reqs(otherBuiltin, ""), nil, "no built-in provider")
 	b.refuse(b.reqs(addrs.BuiltinTerraform, "1.0.0"), nil, "has no versions")
-	// One correct hash among wrong ones suffices; the wrong ones are kept.
+	// One correct hash among wrong ones is enough. The wrong ones are kept.
 	locks := b.ensure(b.reqs(tool, "1.0.0"), lockWith(wrongZh, b.hash(tool, "1.0.0")))
 	if lock, _ := locks.Provider(tool); len(lock.Hashes) != 3 {
 		t.Errorf("%v", lock.Hashes)
@@ -310,7 +310,8 @@ func TestEnsureManyAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 20 {
 		group.Go(func() {
-			store, err := pkgstore.Open(b.path("store")) // as in another process
+			// a second store in the same directory, as in another process
+			store, err := pkgstore.Open(b.path("store"))
 			if err != nil {
 				t.Error(err)
 				return

@@ -23,7 +23,7 @@ type Locker struct {
 	in       *installer
 	slots    chan struct{} // limits the number of packages processed at once
 	versions memo.Map[addrs.Provider, sources.Versions]
-	packages memo.Map[packageKey, []depsfile.Hash] // the hashes to record for each package
+	packages memo.Map[packageKey, []depsfile.Hash] // hashes to record for each package
 }
 
 type packageKey struct {
@@ -49,7 +49,7 @@ type Added struct {
 	More     bool // there are hashes that weren't recorded before
 }
 
-// Root is a root module whose lock file is to be updated.
+// Root is a root module whose lock file is updated.
 type Root struct {
 	Dir  string
 	Reqs depsfile.Requirements
@@ -59,21 +59,21 @@ type Root struct {
 // LockFile returns the path of the root module's lock file.
 func (r Root) LockFile() string { return filepath.Join(r.Dir, depsfile.FileName) }
 
-// RootResult is the result for one root module. Locks is nil on errors.
+// RootResult is the result for one root module. Locks is nil if there is an error.
 type RootResult struct {
 	Locks *depsfile.Locks
 	Added []Added
 	Err   error
 }
 
-// LockAll runs Lock for many root modules concurrently and returns the results in their order. It
-// calls done for each finished root module, from several goroutines.
+// LockAll runs Lock for many root modules concurrently and returns the results in the order of the
+// root modules. It calls done for each finished root module, from several goroutines.
 func (l *Locker) LockAll(
 	ctx context.Context, roots []Root, platforms []depsfile.Platform, done func(i int, r RootResult),
 ) []RootResult {
 	results := make([]RootResult, len(roots))
 	var group errgroup.Group
-	group.SetLimit(64) // most root modules wait for the same packages
+	group.SetLimit(64) // more than there are slots, because most root modules wait for the same packages
 	for i, root := range roots {
 		group.Go(func() error {
 			r := &results[i]
@@ -82,12 +82,12 @@ func (l *Locker) LockAll(
 			return nil
 		})
 	}
-	_ = group.Wait() // the results hold the errors
+	_ = group.Wait() // the errors are in the results
 	return results
 }
 
-// Lock selects versions like Ensure and returns locks with the checksums for the platforms. Locks
-// of other providers and recorded checksums are kept.
+// Lock selects versions like Ensure and returns locks with the checksums for the platforms. It
+// keeps the locks of other providers and the checksums that are already recorded.
 func (l *Locker) Lock(
 	ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, platforms []depsfile.Platform,
 ) (*depsfile.Locks, []Added, error) {
@@ -103,7 +103,7 @@ func (l *Locker) Lock(
 			return nil
 		})
 	}
-	_ = group.Wait() // the results hold the errors
+	_ = group.Wait() // the errors are in the results
 	locks := prev
 	var added []Added
 	var errs tfdiags.Diagnostics
@@ -189,7 +189,7 @@ func (l *Locker) choose(
 	return choose(p, c, list.List)
 }
 
-// checksums returns the hashes of one package and those authenticated by its source.
+// checksums returns the hashes of one package and all hashes that its source has authenticated.
 func (l *Locker) checksums(ctx context.Context, key packageKey) ([]depsfile.Hash, error) {
 	return l.packages.Do(key, func() ([]depsfile.Hash, error) {
 		select {
@@ -199,7 +199,8 @@ func (l *Locker) checksums(ctx context.Context, key packageKey) ([]depsfile.Hash
 			return nil, ctx.Err()
 		}
 		pkg, err := l.in.Source.Package(ctx, key.provider, key.version, key.platform)
-		if none := new(sources.NoPackageError); errors.As(err, &none) { // such an error already names the provider
+		// a NoPackageError already names the provider
+		if none := new(sources.NoPackageError); errors.As(err, &none) {
 			return nil, err
 		}
 		if err != nil {
@@ -215,8 +216,8 @@ func (l *Locker) checksums(ctx context.Context, key packageKey) ([]depsfile.Hash
 	})
 }
 
-// hashes returns the hashes to record for a package. An archive is inflated, without unpacking it,
-// only if neither its source nor the store knows its content hash.
+// hashes returns the hashes to record for a package. If neither the source nor the store knows an
+// archive's content hash, it inflates the archive in memory to compute it.
 func (in *installer) hashes(ctx context.Context, pkg *sources.Package) ([]depsfile.Hash, error) {
 	if pkg.Dir != "" {
 		found, err := in.folder(pkg, nil)

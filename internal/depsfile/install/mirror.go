@@ -19,9 +19,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Mirror fills a directory with archives of the required providers for the platforms, and with the
-// JSON files that make it a network mirror when served over HTTPS. Existing archives are kept and
-// listed. On errors, the mirror still contains the packages that could be fetched.
+// Mirror fills a directory with archives of the required providers for the platforms. It also
+// writes the JSON files that make the directory a network mirror when it is served over HTTPS.
+// Existing archives are kept and listed. If there are errors, the mirror still contains the
+// packages that could be fetched.
 func Mirror(
 	ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, platforms []depsfile.Platform,
 	dir string, opts *Options,
@@ -49,7 +50,7 @@ func Mirror(
 			return nil
 		})
 	}
-	_ = group.Wait() // the results hold the errors
+	_ = group.Wait() // the errors are in the results
 	for i, p := range providers {
 		errs = errs.AppendError(results[i])
 		if err := m.index(p); err != nil {
@@ -66,7 +67,7 @@ type mirror struct {
 	dir string
 
 	mu     sync.Mutex
-	hashes map[string][]depsfile.Hash // hashes of archives reported by the source, by file
+	hashes map[string][]depsfile.Hash // archive hashes that the source reports, by file name
 }
 
 func (m *mirror) folder(p addrs.Provider) string {

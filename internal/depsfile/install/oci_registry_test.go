@@ -32,15 +32,15 @@ import (
 	"tofu/internal/testenv"
 )
 
-// startRegistry starts the reference registry server, with TLS and a password, and returns its
-// address.
+// startRegistry starts the reference registry server with TLS and a password. It returns the
+// server's address.
 func startRegistry(b *bench) string {
 	b.Helper()
 	program, err := exec.LookPath("docker-registry")
 	if err != nil {
 		testenv.Missing(b, "there is no docker-registry", "install the CNCF distribution registry")
 	}
-	tls := httptest.NewTLSServer(nil) // has the certificate that tests trust
+	tls := httptest.NewTLSServer(nil) // only for its certificate, which tests trust
 	tls.Close()
 	cert := tls.TLS.Certificates[0]
 	key, err := x509.MarshalPKCS8PrivateKey(cert.PrivateKey)

@@ -59,7 +59,7 @@ func TestOCIMirror(t *testing.T) {
 	reg.Cut = 0
 	b.opts.Source = with(cliconfig.OCICredentials{Registry: host, Path: "other", Username: "me", Password: "s3cret"})
 	b.refuse(b.reqs(tool, ""), nil, "Could not resolve provider")
-	// Credentials from a Docker configuration file, and an artifact of the wrong type.
+	// The credentials are in a Docker configuration file, and one artifact has the wrong type.
 	file := b.path("config.json")
 	if err := os.WriteFile(file, []byte(`{"auths": {"`+host+`": {"auth": "bWU6czNjcmV0"}}}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -72,8 +72,8 @@ func TestOCIMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.opts.Source = mirror
-	// Ambiguous packages, packages for another version of the operating system, and manifests of
-	// ambiguous type.
+	// The errors are: ambiguous packages, packages for another version of the operating system, and
+	// manifests whose type is ambiguous.
 	layer := repo.Blob("archive/zip", registrytest.Zip(t, content(tool, "1.5.0", here())))
 	osName, arch, _ := strings.Cut(here(), "_")
 	pkg := func(version string) map[string]any {
@@ -105,7 +105,8 @@ func TestOCIMirror(t *testing.T) {
 	b.refuse(b.reqs(tool, ""), nil, "application/other")
 }
 
-// TestOCITokens checks that a token is fetched once per repository and not sent to another one.
+// TestOCITokens checks that a token is fetched once per repository and is not sent to other
+// repositories.
 func TestOCITokens(t *testing.T) {
 	b := newBench(t)
 	reg := registrytest.StartOCI()
@@ -154,9 +155,10 @@ func TestOCITemplates(t *testing.T) {
 	client := oci.New(registry.New(&cliconfig.Config{}, "test"))
 	for template, ok := range map[string]bool{
 		"x.example/${hostname}/${namespace}/${type}": true,
-		"x.example/${namespace}/${type}":             false, // providers of all hosts would share a repository
-		"x.example/${hostname}/${namespace}/${typ}":  false,
-		"x.example/${hostname":                       false,
+		// the same providers on different hosts would share a repository
+		"x.example/${namespace}/${type}":            false,
+		"x.example/${hostname}/${namespace}/${typ}": false,
+		"x.example/${hostname":                      false,
 	} {
 		if _, err := sources.NewOCIMirror(client, template, nil); (err == nil) != ok {
 			t.Errorf("%s: %v", template, err)

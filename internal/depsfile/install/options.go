@@ -17,8 +17,8 @@ type Options struct {
 	Source sources.Source
 	// Store is the user's package store.
 	Store *pkgstore.Store
-	// Cache is the plugin cache directory, where packages are installed first and linked from. It
-	// may be empty.
+	// Cache is the plugin cache directory. Packages are installed there first and then linked to.
+	// It is "" if there is no cache.
 	Cache string
 	// CacheMayBreakLock accepts unverified packages from the cache if the lock file has no
 	// checksums for them.
@@ -28,10 +28,11 @@ type Options struct {
 	// Replace selects another version if the locked one no longer meets the constraints, instead of
 	// failing. Only Locker uses it.
 	Replace bool
-	// Unmanaged are providers that are already running. They are neither installed nor locked anew.
+	// Unmanaged are providers that are already running. They are not installed, and their locks
+	// don't change.
 	Unmanaged map[addrs.Provider]bool
 	// Overridden are providers with a development override. They are installed and locked too, but
-	// failing to do so is not an error: there may be no release yet.
+	// a failure is not an error, because there may be no release yet.
 	Overridden map[addrs.Provider]bool
 	// Platform is the platform to install packages for. The zero value means the current one.
 	Platform depsfile.Platform
@@ -39,15 +40,15 @@ type Options struct {
 	Observe func(Event)
 }
 
-// parallel is the number of providers processed at once. Downloads wait for the network, unpacking
-// for a processor: a few more than there are processors keep both busy.
+// parallel is the number of providers processed at once. Downloading waits for the network and
+// unpacking for a processor, so it is larger than the usual number of processors to keep both busy.
 const parallel = 8
 
-// installer is one run.
+// installer is one run of Ensure, Mirror or Locker.
 type installer struct {
 	Options
 	locks *depsfile.Locks // previous locks
-	mu    sync.Mutex      // serializes Observe
+	mu    sync.Mutex      // held during calls of Observe
 }
 
 func newInstaller(prev *depsfile.Locks, opts *Options) *installer {

@@ -13,8 +13,8 @@ import (
 	"tofu/internal/depsfile/pkgstore"
 )
 
-// atHand uses a locked version that is installed, in the cache or in the store with one of the
-// locked checksums, without asking a source.
+// atHand uses the locked version without asking a source, if a package with one of the locked
+// checksums is installed, in the cache or in the store.
 func (in *installer) atHand(ctx context.Context, p addrs.Provider, lock depsfile.Lock) (result, bool) {
 	known := depsfile.Known(lock.Hashes)
 	if len(known) == 0 {
@@ -39,9 +39,9 @@ func (in *installer) atHand(ctx context.Context, p addrs.Provider, lock depsfile
 	return in.fromStore(ctx, p, lock, known)
 }
 
-// fromStore installs a package from the store if the lock file has its content hash: nothing new
-// could be added to the lock file then. An unpacked local package takes precedence, because it is
-// linked and not copied.
+// fromStore installs a package from the store if the lock file has the package's content hash,
+// because fetching it could then add nothing to the lock file. An unpacked package of a local
+// mirror takes precedence, because it is linked and not copied.
 func (in *installer) fromStore(
 	ctx context.Context, p addrs.Provider, lock depsfile.Lock, known []depsfile.Hash,
 ) (result, bool) {
@@ -68,12 +68,12 @@ func (in *installer) fromStore(
 	return result{lock: depsfile.Lock{Version: lock.Version, Hashes: depsfile.Union(lock.Hashes)}}, true
 }
 
-// releaseKey returns the key under which the store records the archive of a release.
+// releaseKey returns the key by which the store finds the archive of a release.
 func releaseKey(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) string {
 	return p.String() + "/" + v.String() + "/" + platform.String()
 }
 
-// install gets a package from the source and installs it. known are the lock file's checksums for
+// install gets a package from the source and installs it. known lists the lock file's checksums for
 // the version.
 func (in *installer) install(
 	ctx context.Context, p addrs.Provider, v depsfile.Version, known []depsfile.Hash,
@@ -116,7 +116,8 @@ func (in *installer) install(
 	return done, nil
 }
 
-// unverifiedCache uses the package in the plugin cache if the user allowed that.
+// unverifiedCache uses the package in the plugin cache without checksums if the user has allowed
+// that.
 func (in *installer) unverifiedCache(p addrs.Provider, v depsfile.Version, known []depsfile.Hash) (result, bool) {
 	if in.Cache == "" || !in.CacheMayBreakLock || len(known) > 0 {
 		return result{}, false
@@ -133,8 +134,8 @@ func (in *installer) unverifiedCache(p addrs.Provider, v depsfile.Version, known
 	return result{lock: depsfile.Lock{Version: v, Hashes: []depsfile.Hash{h}}, incomplete: true}, true
 }
 
-// put calls place to fill the package's directory, in the plugin cache if there is one, and checks
-// that it contains a program.
+// put calls place to fill the package's directory, which is in the plugin cache if there is one.
+// Then it checks that the directory contains the provider's program.
 func (in *installer) put(
 	ctx context.Context, p addrs.Provider, v depsfile.Version, place func(dest string) error,
 ) error {
@@ -153,7 +154,8 @@ func (in *installer) put(
 	if err := os.MkdirAll(filepath.Dir(dest), 0o755); err != nil {
 		return fmt.Errorf("using the plugin cache: %w", err)
 	}
-	// OpenTofu locks the same file while it fills the directory. Both locks exclude each other.
+	// OpenTofu locks the same file while it fills the directory, so the two programs wait for each
+	// other.
 	unlock, err := pkgstore.LockFile(ctx, dest+".lock", func() { in.notify(Waiting{p, v}) })
 	if err != nil {
 		return err
@@ -166,7 +168,7 @@ func (in *installer) put(
 	return in.finish(p, dest, target)
 }
 
-// finish links a package in the plugin cache to its target.
+// finish creates the link from target to a package in the plugin cache.
 func (in *installer) finish(p addrs.Provider, cached, target string) error {
 	if _, err := pkgstore.Executable(cached, p); err != nil {
 		return err
@@ -177,8 +179,8 @@ func (in *installer) finish(p addrs.Provider, cached, target string) error {
 	return in.Store.Link(cached, target)
 }
 
-// checkTarget returns an error if a symbolic link below the data directory leads the package's
-// directory out of it. The package itself may be a link.
+// checkTarget returns an error if a symbolic link below the data directory makes the package's
+// directory lie outside of it. The package's directory itself may be a link.
 func (in *installer) checkTarget(target string) error {
 	if err := atomicfile.CheckBelow(filepath.Dir(in.Dir), filepath.Dir(target)); err != nil {
 		return fmt.Errorf("%w: remove the link; to keep providers in another place, set TF_DATA_DIR or "+

@@ -33,8 +33,8 @@ func TestDirect(t *testing.T) {
 	if n := s.Requests(""); n != 0 {
 		t.Errorf("%d requests with a warm store", n)
 	}
-	// Without a lock file, a new directory is filled from the store, and the same directory again
-	// by a new download.
+	// Without a lock file, a new directory is filled from the store. If packages are removed from a
+	// directory that was filled before, they are downloaded again.
 	s.opts.Dir = s.path("third")
 	s.ensure(s.reqs(tool, ""), nil)
 	if n := s.Requests(".zip"); n != 0 {
@@ -46,8 +46,8 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// TestDirectFaults installs with each fault. Failures have the expected error and leave nothing
-// behind.
+// TestDirectFaults installs from registries with one fault each. A failure must have the expected
+// error and leave no files behind.
 func TestDirectFaults(t *testing.T) {
 	status := func(part string, code, times int) func(http.ResponseWriter, *http.Request) bool {
 		var count atomic.Int32
@@ -69,7 +69,7 @@ func TestDirectFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault func(http.ResponseWriter, *http.Request) bool
 		edit  func(string, map[string]any)
-		want  string // in the error; empty for success
+		want  string // text expected in the error; "" if the installation succeeds
 	}{
 		"500 once":           {fault: status("/versions", 500, 1)},
 		"429 once":           {fault: status("/download/", 429, 1)},
@@ -180,7 +180,7 @@ func TestSignatures(t *testing.T) {
 	s.opts.Source = source
 	good, other := s.Key, registrytest.NewKey(b, time.Now().Add(-time.Hour), 0)
 	old := registrytest.NewKey(b, time.Now().Add(-48*time.Hour), time.Hour)
-	listed := func(keys ...any) { // the keys that the registry lists
+	listed := func(keys ...any) { // listed sets the keys that the registry lists
 		s.Edit = func(path string, doc map[string]any) {
 			if strings.Contains(path, "/download/") {
 				doc["signing_keys"] = map[string]any{"gpg_public_keys": keys}
@@ -206,7 +206,7 @@ func TestSignatures(t *testing.T) {
 	s.refuse(s.reqs(host, ""), nil, "no signing keys")
 	source.Policy.Enforce = false
 
-	renew := func() { // a source caches what it fetches
+	renew := func() { // renew creates a new source, because a source caches what it fetches
 		policy := source.Policy
 		source = s.direct()
 		source.Policy, s.opts.Source = policy, source
@@ -317,8 +317,9 @@ func TestNetworkMirror(t *testing.T) {
 	s.refuse(s.reqs(tool, ""), nil, "was not found in the network mirror")
 }
 
-// TestCredentials checks that a token is sent to the registry's documents, but neither to the files
-// beside the package nor to another origin after a redirect, even on the same host.
+// TestCredentials checks that a token is sent with requests for the registry's documents only. It
+// must be sent neither with requests for checksum and signature files nor, after a redirect, to
+// another origin, even on the same host.
 func TestCredentials(t *testing.T) {
 	b := newBench(t)
 	s := newServer(b)

@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(registrytest.RunTests(m)) }
 
-// server is a bench with a registry and network mirror that offers the tool in two versions for two
-// platforms.
+// server is a bench with a registry and a network mirror, which offer the test provider in two
+// versions for two platforms.
 type server struct {
 	*bench
 	*registrytest.Server
@@ -32,8 +32,8 @@ func newServer(b *bench) *server {
 	return s
 }
 
-// config returns a CLI configuration with the server as registry of example.com and of the default
-// host.
+// config returns a CLI configuration in which the server is the registry of example.com and of the
+// default host.
 func (s *server) config() *cliconfig.Config {
 	services := cliconfig.Host{Services: map[string]any{"providers.v1": s.URL + "/v1/"}}
 	return &cliconfig.Config{Hosts: map[string]cliconfig.Host{"example.com": services, addrs.DefaultHost: services},

@@ -16,8 +16,8 @@ func PackageDir(root string, p addrs.Provider, v depsfile.Version, platform deps
 	return filepath.Join(root, p.DisplayHost(), p.Namespace, p.Type, v.String(), platform.String())
 }
 
-// Executable returns the path of the provider's program in an unpacked package:
-// terraform-provider-TYPE, possibly followed by an underscore or dot and more.
+// Executable returns the path of the provider's program in an unpacked package: a file named
+// terraform-provider-TYPE, which may be followed by an underscore or a dot and more text.
 func Executable(dir string, p addrs.Provider) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

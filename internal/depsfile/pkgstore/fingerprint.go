@@ -9,9 +9,9 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// fingerprint records the state of a directory or file when it was hashed.
+// fingerprint records the hash of a directory or file, and the stat data of its files at that time.
 type fingerprint struct {
-	Path  string // with the kind of hash as prefix
+	Path  string // path, prefixed with the kind of hash
 	Hash  depsfile.Hash
 	Files []fileStat
 }
@@ -29,12 +29,13 @@ func (s *Store) ContentHash(dir string) (depsfile.Hash, error) {
 	return s.remembered(ofFolder, dir, listDir, HashDir)
 }
 
-// ArchiveHash returns the archive hash of a file, stored in the same way.
+// ArchiveHash returns the archive hash of a file. It reuses a stored hash like ContentHash.
 func (s *Store) ArchiveHash(path string) (depsfile.Hash, error) {
 	return s.remembered(ofArchive, path, listFile, ArchiveHash)
 }
 
-// ArchiveContentHash returns the content hash of an archive file, stored in the same way.
+// ArchiveContentHash returns the content hash of an archive file. It reuses a stored hash like
+// ContentHash.
 func (s *Store) ArchiveContentHash(path string) (depsfile.Hash, error) {
 	return s.remembered(ofArchiveContent, path, listFile, HashArchive)
 }
@@ -73,15 +74,16 @@ func (s *Store) remembered(
 	return h, nil
 }
 
-// fingerprint returns the stored fingerprint of a path with the kind of hash as prefix.
+// fingerprint returns the stored fingerprint of a path, which is prefixed with the kind of hash.
 func (s *Store) fingerprint(path string) (known fingerprint, ok bool) {
 	data, err := os.ReadFile(s.file("stat", path))
 	ok = err == nil && json.Unmarshal(data, &known) == nil && known.Path == path && known.Hash != ""
 	return known, ok
 }
 
-// relinked calls link, which may create hard links to the files of a directory. The stored hash of
-// the directory stays valid if it was valid before.
+// relinked calls link, which may create hard links to the files of a directory. The links change
+// the stat data of the files. If the stored hash of the directory was valid before, relinked keeps
+// it valid.
 func (s *Store) relinked(dir string, link func() error) error {
 	real, err := realPath(dir)
 	if err != nil {
@@ -102,7 +104,7 @@ func (s *Store) relinked(dir string, link func() error) error {
 	}
 	if err == nil && slices.EqualFunc(known.Files, after, sameContent) && !slices.Equal(known.Files, after) {
 		known.Files = after
-		_ = s.saveFingerprint(known) // on failure the directory is hashed once more
+		_ = s.saveFingerprint(known) // if this fails, the directory is hashed again when it is next used
 	}
 	return nil
 }

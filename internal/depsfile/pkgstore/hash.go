@@ -22,8 +22,8 @@ type sum struct {
 	sha256 [sha256.Size]byte
 }
 
-// contentHash returns the "h1:" hash of the files of a package: the SHA-256 of lines "hex  name",
-// sorted by name.
+// contentHash returns the "h1:" hash of the files of a package. It is the SHA-256 of the lines "hex
+// name", sorted by name.
 func contentHash(files []sum) (depsfile.Hash, error) {
 	slices.SortFunc(files, func(a, b sum) int { return strings.Compare(a.name, b.name) })
 	all := sha256.New()
@@ -99,12 +99,13 @@ func hashFile(path string) (out [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// onlyReader hides a WriterTo implementation, which would copy with its own small buffer.
+// onlyReader hides a reader's WriterTo implementation. Otherwise io.CopyBuffer would use that
+// implementation's own small buffer.
 type onlyReader struct{ io.Reader }
 
-// fileStat identifies the state of a file without reading it. The modification time of a changed
-// file can be set back, but not its change time. The change time also changes when a hard link is
-// created or removed; see relinked.
+// fileStat identifies the state of a file without reading it. A program that changes a file can
+// reset its modification time but not its change time. The change time also changes when a hard
+// link is created or removed; see relinked.
 type fileStat struct {
 	Name  string // relative to the package, with forward slashes
 	Size  int64

@@ -20,7 +20,8 @@ func LockFile(ctx context.Context, path string, waiting func()) (func(), error) 
 	}
 	start, notified := time.Now(), waiting == nil
 	for wait := 5 * time.Millisecond; ; wait = min(wait*2, 250*time.Millisecond) {
-		// Other errors mean that locks don't work here. They are optional: locks only save work.
+		// Any other error means that locks don't work here. They are optional, because they only
+		// avoid duplicate work.
 		if err := filelock.Lock(f); !errors.Is(err, filelock.ErrHeld) {
 			return func() { f.Close() }, nil
 		}

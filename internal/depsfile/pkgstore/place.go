@@ -12,12 +12,12 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// ErrModified reports that a directory contains another package than expected.
+// ErrModified reports that a directory contains something other than the expected package.
 var ErrModified = errors.New("its content is not the expected package; was it modified?")
 
-// Place copies a stored package to target, with reflinks if possible, else hard links, else copies.
-// It keeps an existing directory with the same content and fills an empty one. Other content is
-// ErrModified. A symbolic link is replaced.
+// Place copies a stored package to target. It uses reflinks if possible, otherwise hard links,
+// otherwise plain copies. If target is a directory with the same content, it is kept; if it is
+// empty, it is filled; any other content is ErrModified. A symbolic link is replaced.
 func (s *Store) Place(c Content, target string) error {
 	if done, err := s.occupied(target, c.Hash); done || err != nil {
 		return err
@@ -33,18 +33,18 @@ func (s *Store) Place(c Content, target string) error {
 	}
 	err = os.Rename(filepath.Join(tmp, "package"), target)
 	if err != nil {
-		if done, _ := s.occupied(target, c.Hash); done { // another process was faster
+		if done, _ := s.occupied(target, c.Hash); done { // another process has placed the package
 			return nil
 		}
 		return fmt.Errorf("putting the package into place: %w", err)
 	}
-	// On failure the next command hashes the package once.
+	// If this fails, the next command hashes the package again.
 	_ = s.rememberStat(target, c.Hash)
 	return nil
 }
 
-// occupied reports whether target contains a package with the given hash. It removes a symbolic
-// link to another package.
+// occupied reports whether target contains the package with the given hash. It removes an empty
+// directory, and a symbolic link to anything else.
 func (s *Store) occupied(target string, h depsfile.Hash) (bool, error) {
 	info, err := os.Lstat(target)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +71,8 @@ func (s *Store) occupied(target string, h depsfile.Hash) (bool, error) {
 	return false, fmt.Errorf("existing directory %s: %w", target, ErrModified)
 }
 
-// Link replaces target with a symbolic link to dir, or with a copy where links aren't allowed.
+// Link replaces target with a symbolic link to dir, or with a copy of dir where links aren't
+// allowed.
 func (s *Store) Link(dir, target string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -101,8 +102,8 @@ func (s *Store) Link(dir, target string) error {
 	return nil
 }
 
-// exchange moves fresh to target. A directory can't be replaced with one rename: it is moved to old
-// first, and back if the second rename fails.
+// exchange moves the directory fresh to target. One rename can't replace a directory, so the
+// existing one is first moved to old. It is moved back if the second rename fails.
 func exchange(fresh, target, old string) error {
 	if info, err := os.Lstat(target); err != nil || !info.IsDir() {
 		return os.Rename(fresh, target)

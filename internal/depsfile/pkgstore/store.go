@@ -18,10 +18,10 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// Store is a directory of packages. It is safe for concurrent use, by several processes too.
+// Store is a directory of packages. It is safe for concurrent use, including by several processes.
 type Store struct {
 	root string
-	temp bool // Close removes root
+	temp bool // the store is temporary: Close removes root
 }
 
 // Content is an unpacked package in the store.
@@ -66,14 +66,14 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// unwritable are the errors of file systems that can't be written to.
+// unwritable lists the errors that mean a file system can't be written to.
 var unwritable = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS}
 
-// Explain extends an error of a store that can't be written to: it names the content of the store
-// and how to move it.
+// Explain extends an error that is caused by a store that can't be written to. It says what the
+// store is for and how to move it.
 func (s *Store) Explain(err error) error {
 	here := slices.ContainsFunc(unwritable, func(reason error) bool { return errors.Is(err, reason) }) ||
-		// otherwise another file can't be read
+		// a permission error without the store's path is about another file
 		errors.Is(err, fs.ErrPermission) && strings.Contains(err.Error(), s.root)
 	if s.temp || !here {
 		return err
@@ -119,8 +119,8 @@ func (s *Store) intact(h depsfile.Hash) (Content, bool) {
 	return Content{}, false
 }
 
-// dir returns the directory of the package with a content hash. The hash comes from a file that
-// users may edit: it is checked first.
+// dir returns the directory of the package with a content hash. It first checks the form of the
+// hash, because the hash comes from a file that users may edit.
 func (s *Store) dir(h depsfile.Hash) (string, bool) {
 	raw, err := base64.StdEncoding.DecodeString(h.Value())
 	if h.Scheme() != depsfile.SchemeContent || err != nil || len(raw) != 32 {
@@ -129,8 +129,8 @@ func (s *Store) dir(h depsfile.Hash) (string, bool) {
 	return filepath.Join(s.root, "packages", hex.EncodeToString(raw)), true
 }
 
-// Add unpacks an archive with the given hash into the store. If accept returns an error for the
-// content hash, nothing is stored.
+// Add unpacks an archive with the given hash into the store. It passes the content hash to accept.
+// If accept returns an error, nothing is stored.
 func (s *Store) Add(archive string, hash depsfile.Hash, accept func(content depsfile.Hash) error) (Content, error) {
 	if c, ok := s.Find([]depsfile.Hash{hash}); ok {
 		return c, accept(c.Hash)
@@ -158,19 +158,19 @@ func (s *Store) Add(archive string, hash depsfile.Hash, accept func(content deps
 		return Content{}, err
 	}
 	if err := os.Rename(tmp, dir); err != nil {
-		if c, ok := s.intact(content); ok { // another process was faster
+		if c, ok := s.intact(content); ok { // another process has added the content
 			return c, s.Remember(hash, content)
 		}
 		return Content{}, fmt.Errorf("storing the package: %w", err)
 	}
-	// This process has just written the files: no need to read them again.
+	// This process has just written the files, so they need not be read again.
 	if err := s.rememberStat(dir, content); err != nil {
 		return Content{}, err
 	}
 	return Content{dir, content}, s.Remember(hash, content)
 }
 
-// discard renames a damaged package before removing it, so that partly removed packages are never
+// discard renames a damaged package before removing it, so that a partly removed package is never
 // used.
 func (s *Store) discard(dir string) {
 	tmp, err := s.TempDir()
@@ -181,7 +181,8 @@ func (s *Store) discard(dir string) {
 	os.RemoveAll(tmp)
 }
 
-// ContentOf returns the content hash of an archive that was unpacked or hashed before.
+// ContentOf returns the content hash of an archive, if the archive has been unpacked or hashed
+// before.
 func (s *Store) ContentOf(archive depsfile.Hash) (depsfile.Hash, bool) {
 	path, ok := s.archiveFile(archive)
 	if !ok {
@@ -238,13 +239,13 @@ func (s *Store) HashArchive(path string, archive depsfile.Hash) (depsfile.Hash, 
 }
 
 // Lock locks a name for this process and returns the function that unlocks it. Where file locks
-// don't work, packages may be fetched more than once.
+// don't work, it doesn't wait, and packages may be fetched more than once.
 func (s *Store) Lock(ctx context.Context, name string) (func(), error) {
 	return LockFile(ctx, s.file("locks", name), nil)
 }
 
-// Release returns the archive hash of a release when it was last fetched. The caller chooses the
-// key.
+// Release returns the hash that a release's archive had when it was last fetched. The caller
+// chooses the key.
 func (s *Store) Release(key string) (depsfile.Hash, bool) {
 	text, err := os.ReadFile(s.file("releases", key))
 	if err != nil {
@@ -282,7 +283,7 @@ func (s *Store) installedFile(dir, key string) string {
 	return s.file("roots", dir+"\x00"+key)
 }
 
-// file returns the path of a record. The key may have any form.
+// file returns the path of a record. The key may be any text.
 func (s *Store) file(folder, key string) string {
 	name := sha256.Sum256([]byte(key))
 	return filepath.Join(s.root, folder, hex.EncodeToString(name[:16]))

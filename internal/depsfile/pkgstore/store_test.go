@@ -151,7 +151,7 @@ func TestHostileArchives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	size := []byte{0, 0, 16, 0} // 1 MiB, as in the central directory
+	size := []byte{0, 0, 16, 0} // 1 MiB, the size announced in the central directory
 	at := bytes.LastIndex(data, size)
 	copy(data[at:], []byte{1, 0, 0, 0})
 	if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -234,7 +234,7 @@ func TestStoreFindsAndRepairs(t *testing.T) {
 	}
 }
 
-// TestRefusedContent checks that content other than expected is neither stored nor returned.
+// TestRefusedContent checks that unexpected content is neither stored nor returned.
 func TestRefusedContent(t *testing.T) {
 	s := open(t)
 	path := archive(t, sample...)
@@ -266,7 +266,7 @@ func TestContentHashRemembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The stored hash is used only while size and times are unchanged.
+	// Changing the file changes its stat data, so the stored hash must not be used.
 	if err := os.WriteFile(file, []byte("evil"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -519,7 +519,7 @@ func BenchmarkHashArchive(b *testing.B) {
 	}
 }
 
-// TestChangedInPlace changes a file of a package and puts its modification time back.
+// TestChangedInPlace changes a file of a package and then resets its modification time.
 func TestChangedInPlace(t *testing.T) {
 	s := open(t)
 	c := add(t, s, archive(t, sample...))

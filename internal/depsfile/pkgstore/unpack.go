@@ -16,9 +16,9 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// Limits for archives. Real packages have a handful of files and inflate to some hundred megabytes,
-// about five times the size of the archive. An archive that exceeds a limit is a mistake or an
-// attack.
+// Limits for archives. Real packages have a handful of files and inflate to a few hundred
+// megabytes, about five times the size of the archive. An archive that exceeds a limit is a mistake
+// or an attack.
 const (
 	maxFiles   = 20_000
 	maxBytes   = 16 << 30
@@ -81,7 +81,7 @@ func extract(root *os.Root, f *zip.File, content io.Reader, buf []byte) (s [sha2
 type onlyWriter struct{ io.Writer }
 
 // openZip opens an archive after checking all its entries, so that no part of a malicious archive
-// is extracted. The inflater is faster than the one of the standard library.
+// is extracted. It uses an inflater that is faster than that of the standard library.
 func openZip(path string) (*zip.Reader, func() error, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -96,7 +96,7 @@ func openZip(path string) (*zip.Reader, func() error, error) {
 		return nil, nil, err
 	}
 	r.RegisterDecompressor(zip.Deflate, func(packed io.Reader) io.ReadCloser {
-		// the inflater's own buffer is one page, with a system call for each
+		// the inflater's own buffer is one page, so each page would need a system call
 		return flate.NewReader(bufio.NewReaderSize(packed, chunk))
 	})
 	return &r.Reader, r.Close, nil

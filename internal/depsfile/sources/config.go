@@ -12,8 +12,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// FromConfig returns the source that the CLI configuration describes. Invalid methods are skipped:
-// the source is valid although there is an error.
+// FromConfig returns the source that the CLI configuration describes. It skips invalid methods, so
+// the source can be used even if there is an error.
 func FromConfig(cfg *cliconfig.Config, client *registry.Client) (Source, error) {
 	if cfg.Methods == nil {
 		implied := Implied{Direct: NewDirect(client, cfg.DownloadRetries)}
@@ -38,7 +38,7 @@ func FromConfig(cfg *cliconfig.Config, client *registry.Client) (Source, error) 
 	return multi, errs.Err()
 }
 
-// NewDirect returns the source that uses the registries, with the signature policy of the
+// NewDirect returns the source that uses the registries. The signature policy comes from the
 // environment.
 func NewDirect(client *registry.Client, retries int) *Direct {
 	return &Direct{Client: client, Retries: retries, Policy: PolicyFrom(os.Getenv), Now: time.Now}

@@ -25,16 +25,17 @@ type Direct struct {
 	Client *registry.Client
 	// Retries is how many times a failed download is repeated.
 	Retries int
-	// Policy selects the required signatures.
+	// Policy selects which signatures are required.
 	Policy SignaturePolicy
-	// Now is the time at which keys must be valid.
+	// Now returns the time at which keys must be valid.
 	Now func() time.Time
 
-	// Documents beside packages are the same for all platforms of a version; each is fetched once.
+	// sides caches the checksum and signature files published with packages. They are the same for
+	// all platforms of a version, so each is fetched once.
 	sides memo.Map[string, []byte]
 }
 
-// String returns the name of the method.
+// String returns a description of the source for messages.
 func (d *Direct) String() string { return "the registry at its host" }
 
 // Versions asks the registry for the list of versions.
@@ -158,8 +159,8 @@ func (d *Direct) Package(
 	return pkg, nil
 }
 
-// checkProtocols requires plugin protocol 5 or 6, of any minor version. The registry may omit the
-// list.
+// checkProtocols returns an error unless the list contains plugin protocol 5 or 6, in any minor
+// version. An empty list is accepted, because registries may omit it.
 func checkProtocols(protocols []string) error {
 	if len(protocols) == 0 {
 		return nil
@@ -206,7 +207,7 @@ func (d *Direct) authenticate(ctx context.Context, pkg *Package, doc *downloadDo
 	return nil
 }
 
-// side fetches a document beside the package, without credentials.
+// side fetches a checksum or signature file, without credentials.
 func (d *Direct) side(ctx context.Context, base *url.URL, ref, what string) ([]byte, error) {
 	u, err := base.Parse(ref)
 	if err != nil || ref == "" {
@@ -221,7 +222,7 @@ func (d *Direct) side(ctx context.Context, base *url.URL, ref, what string) ([]b
 	})
 }
 
-// parseSums parses lines "HEX  NAME" and ignores all others.
+// parseSums parses lines of the form "HEX NAME" and ignores all others.
 func parseSums(text []byte) map[string]depsfile.Hash {
 	sums := make(map[string]depsfile.Hash)
 	for _, line := range strings.Split(string(text), "\n") {
@@ -238,7 +239,7 @@ func parseSums(text []byte) map[string]depsfile.Hash {
 }
 
 // reported checks the form of the hashes that a registry reports for the packages of all platforms.
-// It trusts them only from the default registry, and only if signatures aren't enforced.
+// It trusts the hashes only if they come from the default registry and signatures aren't enforced.
 func (d *Direct) reported(pkg *Package, doc *downloadDocument) error {
 	if doc.Packages == nil {
 		return nil

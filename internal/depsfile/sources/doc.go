@@ -1,8 +1,8 @@
 // Package sources finds provider packages in local directories, network mirrors, registries, and
-// combinations of them as the CLI configuration describes.
+// combinations of them, as the CLI configuration describes.
 //
 // A [Source] lists the versions of a provider and describes single packages. Package install
-// selects the version, fetches the package, verifies and installs it.
+// selects the version, and fetches, verifies and installs the package.
 //
 //	source, err := sources.FromConfig(cliConfig, client)
 //	…

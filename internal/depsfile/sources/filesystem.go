@@ -15,9 +15,9 @@ import (
 	"tofu/internal/depsfile/pkgstore"
 )
 
-// Filesystem is a directory of packages, packed
-// (HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_PLATFORM.zip), unpacked
-// (HOST/NAMESPACE/TYPE/VERSION/PLATFORM/) or both. Other files are ignored.
+// Filesystem is a directory of packages. They may be packed
+// (HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_PLATFORM.zip) or unpacked
+// (HOST/NAMESPACE/TYPE/VERSION/PLATFORM/). Other files are ignored.
 type Filesystem struct{ Dir string }
 
 // String returns a description with the path of the directory.
@@ -30,7 +30,7 @@ type localPackage struct {
 	archive  string
 }
 
-// Versions returns the releases with at least one package.
+// Versions returns the versions for which there is at least one package.
 func (f Filesystem) Versions(ctx context.Context, p addrs.Provider) (Versions, error) {
 	packages, err := f.packages(p)
 	if err != nil {
@@ -50,7 +50,7 @@ func (f Filesystem) Versions(ctx context.Context, p addrs.Provider) (Versions, e
 	return found, nil
 }
 
-// Package returns a package. Unpacked ones take precedence over archives.
+// Package returns a package. An unpacked package takes precedence over an archive.
 func (f Filesystem) Package(
 	ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform,
 ) (*Package, error) {
@@ -99,7 +99,7 @@ func (f Filesystem) Archives(p addrs.Provider) []LocalArchive {
 	return found
 }
 
-// Unpacked reports whether there is an unpacked package in a local directory.
+// Unpacked reports whether the directory has the package in unpacked form.
 func (f Filesystem) Unpacked(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) bool {
 	info, err := os.Stat(pkgstore.PackageDir(f.Dir, p, v, platform))
 	return err == nil && info.IsDir()
@@ -114,7 +114,7 @@ func (f Filesystem) packages(p addrs.Provider) ([]localPackage, error) {
 	base := filepath.Join(f.Dir, p.DisplayHost(), p.Namespace, p.Type)
 	entries, err := os.ReadDir(base)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
-		_, err = os.Stat(f.Dir) // if the whole mirror is missing, it is a mistake
+		_, err = os.Stat(f.Dir) // the provider may be missing, but a missing mirror directory is a mistake
 	} else if err == nil {
 		return f.list(base, p, entries), nil
 	}
@@ -141,7 +141,7 @@ func (f Filesystem) list(base string, p addrs.Provider, entries []fs.DirEntry) [
 		}
 		platforms, err := os.ReadDir(path)
 		if err != nil {
-			continue // a file
+			continue // a file that isn't a package
 		}
 		for _, e := range platforms {
 			platform, err := depsfile.ParsePlatform(e.Name())

@@ -14,8 +14,9 @@ import (
 	"tofu/internal/registry"
 )
 
-// FuzzAnswers checks what registries and mirrors make of arbitrary documents: an error, or valid
-// versions and a package whose hashes have a known form and whose signature was verified.
+// FuzzAnswers reads arbitrary documents as answers of registries and mirrors. The result must be an
+// error, or valid versions and a package whose hashes have a known form and whose signature was
+// verified.
 func FuzzAnswers(f *testing.F) {
 	var versions, release, sums string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

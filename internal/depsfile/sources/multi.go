@@ -9,8 +9,8 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// Method is a source for some providers only. Exclusions take precedence over inclusions. Without
-// inclusions all providers are included.
+// Method is a source for some providers only. Exclusions take precedence over inclusions. If there
+// are no inclusions, all providers are included.
 type Method struct {
 	Source  Source
 	Include Patterns
@@ -97,8 +97,9 @@ func (m Multi) Unpacked(p addrs.Provider, v depsfile.Version, platform depsfile.
 	return false
 }
 
-// Implied is the source without a provider_installation block. A provider that any of the
-// directories contains is installed only from them; all others come from their registry.
+// Implied is the source that is used if there is no provider_installation block. A provider that is
+// in one of the directories is installed only from the directories. All other providers come from
+// their registries.
 type Implied struct {
 	Folders []Filesystem
 	Direct  Source

@@ -18,7 +18,7 @@ type NetworkMirror struct {
 	Client  *registry.Client
 	URL     *url.URL
 	Retries int // how many times a failed download is repeated
-	// TrustAllHashes records the hashes that the mirror reports for all platforms.
+	// TrustAllHashes trusts the hashes that the mirror reports, for all platforms.
 	TrustAllHashes bool
 }
 
@@ -87,7 +87,7 @@ func (m *NetworkMirror) Package(
 			case err != nil && ours:
 				return nil, fmt.Errorf("%s reports an invalid checksum: %w", m, err)
 			case err != nil:
-				continue // reported when that package is installed
+				continue // the error is reported when that package is installed
 			case ours:
 				pkg.Reported = append(pkg.Reported, h)
 				pkg.Auth = "verified checksum"
@@ -101,10 +101,10 @@ func (m *NetworkMirror) Package(
 	return pkg, nil
 }
 
-// document reads a JSON document of the mirror. Servers that answer every request with some page
-// are detected by the content type.
+// document reads a JSON document from the mirror. It checks the content type, because some servers
+// answer every request with a web page.
 func (m *NetworkMirror) document(ctx context.Context, p addrs.Provider, name string, into any) (*url.URL, error) {
-	// without "./", a host with a port would look like a URL scheme
+	// without "./", the port of the host would make it look like a URL scheme
 	ref := &url.URL{Path: "./" + p.Host + "/" + p.Namespace + "/" + p.Type + "/" + name}
 	doc, err := m.Client.Get(ctx, m.URL.ResolveReference(ref), m.URL.Host)
 	if err != nil {

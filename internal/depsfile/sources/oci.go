@@ -24,13 +24,13 @@ import (
 // OCIMirror is a set of repositories in OCI registries, one for each provider.
 type OCIMirror struct {
 	Client     *oci.Client
-	text       string // the template
+	text       string // text of the template
 	repository func(addrs.Provider) (string, error)
 }
 
 // NewOCIMirror returns a mirror for an HCL template such as
 // "example.com/providers/${namespace}/${type}". The template must contain every part of an address
-// that the inclusion patterns leave open, or providers would share a repository.
+// that the inclusion patterns leave open. Otherwise providers would share a repository.
 func NewOCIMirror(client *oci.Client, template string, include Patterns) (*OCIMirror, error) {
 	expr, diags := hclsyntax.ParseTemplate([]byte(template), "repository_template", hcl.InitialPos)
 	if diags.HasErrors() {
@@ -96,9 +96,9 @@ func (m *OCIMirror) check() error {
 	return oci.CheckRepository(example)
 }
 
-// unshared wraps a function so that it fails if two providers have the same repository.
+// unshared wraps repository in a function that fails if two providers have the same repository.
 func unshared(repository func(addrs.Provider) (string, error)) func(addrs.Provider) (string, error) {
-	var owners sync.Map // addrs.Provider by repository
+	var owners sync.Map // maps each repository to its addrs.Provider
 	return func(p addrs.Provider) (string, error) {
 		name, err := repository(p)
 		if err != nil {
@@ -171,7 +171,7 @@ const (
 	packageArtifact = "application/vnd.opentofu.provider-target"
 )
 
-// Package finds the platform in the index of the version's tag.
+// Package finds the platform in the index that has the version's tag.
 func (m *OCIMirror) Package(
 	ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform,
 ) (*Package, error) {
@@ -192,7 +192,7 @@ func (m *OCIMirror) Package(
 	}
 	var found []ocispec.Descriptor
 	for _, desc := range index.Manifests {
-		// Packages for a certain version of the operating system are not for us.
+		// Skip packages for a specific version of the operating system.
 		if p := desc.Platform; desc.ArtifactType == packageArtifact && p != nil && p.OS == platform.OS &&
 			p.Architecture == platform.Arch && p.OSVersion == "" {
 			found = append(found, desc)

@@ -12,11 +12,12 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// SignaturePolicy selects the acceptable signatures.
+// SignaturePolicy says which signatures are acceptable.
 type SignaturePolicy struct {
-	// Enforce requires a signature even for providers without keys at the default registry.
+	// Enforce requires a signature for all providers, even for those for which the default registry
+	// lists no keys.
 	Enforce bool
-	// EnforceExpiry refuses keys and signatures that have expired.
+	// EnforceExpiry rejects expired keys and signatures.
 	EnforceExpiry bool
 }
 
@@ -34,8 +35,8 @@ type signingKey struct {
 }
 
 // verifySignature checks a detached signature against the keys listed by the registry and returns
-// the key that made it. Expiry is checked last: an expired signature is still valid, and refused
-// only if the policy says so.
+// the key that made it. Expiry is checked last, because an expired signature is valid unless the
+// policy says otherwise.
 func verifySignature(
 	data, signature []byte, keys []signingKey, policy SignaturePolicy, now time.Time,
 ) (keyID string, err error) {
@@ -50,7 +51,7 @@ func verifySignature(
 		}
 		entity, err := openpgp.CheckDetachedSignature(ring, bytes.NewReader(data), bytes.NewReader(signature), config)
 		if errors.Is(err, pgperrors.ErrUnknownIssuer) {
-			continue // made by another key
+			continue // another key made the signature
 		}
 		if expired(err) && !policy.EnforceExpiry {
 			err = nil

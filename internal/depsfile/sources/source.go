@@ -27,7 +27,7 @@ type Source interface {
 // Versions holds the versions of a provider at a source.
 type Versions struct {
 	List     []depsfile.Version
-	Warnings []string // from the registry, about the provider
+	Warnings []string // warnings from the registry about the provider
 }
 
 // Package describes a provider package and how to verify it. Exactly one of Dir, Archive and Fetch
@@ -48,16 +48,17 @@ type Package struct {
 	ContentHash depsfile.Hash
 	// Size is the size that the archive must have, or 0 if unknown.
 	Size int64
-	// Reported are hashes of this package reported by the source. Unless the list is empty, one
-	// must match. Those that match are recorded in the lock file.
+	// Reported lists hashes that the source reports for this package. Unless the list is empty, at
+	// least one must match. Those that match are recorded in the lock file.
 	Reported []depsfile.Hash
-	// Trusted are authenticated hashes of this version's packages for any platform: they are
-	// signed, or the user trusts the source. All are recorded in the lock file.
+	// Trusted lists authenticated hashes of this version's packages for any platform. Either they
+	// are signed or the user trusts the source. All are recorded in the lock file.
 	Trusted []depsfile.Hash
 
-	// Auth describes in messages how the package was authenticated: "signed", "unauthenticated".
+	// Auth says in messages how the package was authenticated, such as "signed" or
+	// "unauthenticated".
 	Auth string
-	// KeyID is the ID of the signing key, if any.
+	// KeyID is the ID of the signing key, or "" if there is none.
 	KeyID string
 }
 
@@ -69,7 +70,7 @@ type Fetch func(ctx context.Context, dst *os.File, progress func(done, total int
 type NoProviderError struct {
 	Provider addrs.Provider
 	Sources  []string // the sources that were searched
-	Hint     string   // an additional sentence, or empty
+	Hint     string   // an additional sentence for the message, or ""
 }
 
 func (e *NoProviderError) Error() string {
@@ -101,7 +102,7 @@ func Newest(list []depsfile.Version, acceptable func(depsfile.Version) bool) (de
 		return depsfile.Version{}, false
 	}
 	return slices.MaxFunc(list, func(a, b depsfile.Version) int {
-		// Build metadata has no precedence: compare the text for a stable order.
+		// Build metadata doesn't count in the precedence, so compare the text for a stable order.
 		return cmp.Or(depsfile.CompareVersions(a, b), strings.Compare(a.String(), b.String()))
 	}), true
 }

@@ -126,7 +126,7 @@ func TestMultiAndImplied(t *testing.T) {
 	for name, c := range map[string]struct {
 		source   Source
 		versions string
-		from     string // the directory that supplies 1.1.0
+		from     string // directory from which version 1.1.0 is expected
 	}{
 		"both":        {Multi{{Source: one}, {Source: empty}, {Source: two}}, "1.0.0 1.1.0 1.2.0", one.Dir},
 		"other order": {Multi{{Source: two}, {Source: one}}, "1.0.0 1.1.0 1.2.0", two.Dir},
