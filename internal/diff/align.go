@@ -14,16 +14,16 @@ const (
 	stepsPerElement = 64
 )
 
-// Align returns an alignment of two lists, with removed elements before added ones in every run of
-// changes. It has the fewest edits unless finding that would take too long. Then elements that
-// occur once in each list are kept where their order allows it, and the parts between them are
-// aligned.
+// Align returns an alignment of two lists, in which every run of changes has its removed elements
+// before its added ones. The alignment has the fewest possible edits, unless finding it would take
+// too long. In that case, elements that occur exactly once in each list are matched where their
+// order allows it, and the parts between them are aligned.
 func Align[T comparable](old, new []T) []Pair {
 	return goneFirst(appendAligned(nil, old, new, Pair{}, true))
 }
 
-// appendAligned appends the alignment of two parts of lists that start at the positions in at. If
-// the parts differ too much, split decides whether they are divided further.
+// appendAligned appends the alignment of a and b, which are parts of two lists and start at the
+// positions in at. split says whether the parts may be divided further if they differ too much.
 func appendAligned[T comparable](out []Pair, a, b []T, at Pair, split bool) []Pair {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		out = append(out, at)
@@ -61,7 +61,7 @@ func appendAligned[T comparable](out []Pair, a, b []T, at Pair, split bool) []Pa
 	return out
 }
 
-// appendShifted appends an alignment of parts that start at the positions in at.
+// appendShifted appends an alignment of two parts of lists that start at the positions in at.
 func appendShifted(out, pairs []Pair, at Pair) []Pair {
 	for _, p := range pairs {
 		if p.Old >= 0 {
@@ -76,16 +76,16 @@ func appendShifted(out, pairs []Pair, at Pair) []Pair {
 }
 
 // myers returns the alignment with the fewest edits (Myers, "An O(ND) Difference Algorithm and Its
-// Variations"), or false if finding it would take too long. It searches forwards: after each edit
-// it records the furthest point on every diagonal x - y. When it reaches the end, it walks back
-// over the records.
+// Variations"), or false if finding it would take too long. It searches forward: after each edit it
+// records the furthest point on every diagonal x - y. When it reaches the end, it follows the
+// records back.
 func myers[T comparable](a, b []T) ([]Pair, bool) {
 	n, m := len(a), len(b)
 	most := min(n+m, maxEdits)
 	budget := baseSteps + stepsPerElement*(n+m)
-	furthest := make([]int, 2*most+3) // furthest point on diagonal k, at k+most+1
+	furthest := make([]int, 2*most+3) // furthest[k+most+1] is the furthest point on diagonal k
 	mid := most + 1
-	var trace [][]int // copies of furthest before each edit, for diagonals -d to d
+	var trace [][]int // copies of furthest before each edit d, for diagonals -d to d
 	for d := 0; d <= most; d++ {
 		trace = append(trace, slices.Clone(furthest[mid-d-1:mid+d+2]))
 		for k := -d; k <= d; k += 2 {
@@ -110,8 +110,8 @@ func myers[T comparable](a, b []T) ([]Pair, bool) {
 	return nil, false
 }
 
-// down reports whether the furthest path to diagonal k at edit d is an insertion. row starts at
-// diagonal -d-1.
+// down reports whether the furthest path to diagonal k with d edits ends with an insertion. The
+// first element of row is for diagonal -d-1.
 func down(row []int, d, k int) bool {
 	return k == -d || k != d && row[k-1+d+1] < row[k+1+d+1]
 }
@@ -146,7 +146,7 @@ func walkBack(trace [][]int, x, y int) []Pair {
 	return out
 }
 
-// replaced returns the alignment of n elements with m others that have nothing in common.
+// replaced returns the alignment of two lists, with n and m elements, that have nothing in common.
 func replaced(n, m int) []Pair {
 	out := make([]Pair, 0, n+m)
 	for i := range n {
@@ -179,8 +179,8 @@ func goneFirst(pairs []Pair) []Pair {
 	return pairs
 }
 
-// anchors returns the positions of elements that are unique in both lists, in their longest common
-// order.
+// anchors returns the positions of elements that are unique in both lists. Of these it keeps the
+// longest sequence that is in the same order in both lists.
 func anchors[T comparable](a, b []T) []Pair {
 	type seen struct{ inA, inB, atA, atB int }
 	elements := make(map[T]*seen)
@@ -197,7 +197,7 @@ func anchors[T comparable](a, b []T) []Pair {
 			s.inB, s.atB = s.inB+1, i
 		}
 	}
-	var pairs []Pair // in the order of the old list
+	var pairs []Pair // pairs in the order of the old list
 	for i, l := range a {
 		if s := elements[l]; s.inA == 1 && s.inB == 1 {
 			pairs = append(pairs, Pair{i, s.atB})

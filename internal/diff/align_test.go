@@ -40,8 +40,8 @@ func script(old, new string) string {
 	return out.String()
 }
 
-// FuzzAlign checks that following an alignment turns the one list into the other, in order, and
-// keeps only what is equal.
+// FuzzAlign checks that following an alignment turns the old list into the new one, in order, and
+// that only equal elements are kept.
 func FuzzAlign(f *testing.F) {
 	f.Add("abcabba", "cbabac")
 	f.Add("aaaa", "aa")
@@ -66,7 +66,7 @@ func FuzzAlign(f *testing.F) {
 	})
 }
 
-// TestLongLists checks that long lists with little in common keep what they share.
+// TestLongLists checks that common elements are kept even if long lists have little in common.
 func TestLongLists(t *testing.T) {
 	const n = 200_000
 	a, b := make([]int, n), make([]int, n)
@@ -84,7 +84,7 @@ func TestLongLists(t *testing.T) {
 	}
 }
 
-// BenchmarkAlign shows that the time for each element doesn't depend on the length of lists.
+// BenchmarkAlign shows that the time per element doesn't depend on the length of the lists.
 func BenchmarkAlign(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		old, new := make([]int, n), make([]int, n)

@@ -15,7 +15,7 @@ func Unified(oldName, newName, before, after string) string {
 	edits := lineEdits(a, b)
 	var out strings.Builder
 	for len(edits) > 0 {
-		last := 0 // edits before last share a hunk
+		last := 0 // edits before this index are already in a hunk
 		for last+1 < len(edits) && edits[last+1].a0-edits[last].a1 <= 2*contextLines {
 			last++
 		}
@@ -95,7 +95,7 @@ func lineEdits(a, b []string) []lineEdit {
 func slide(edits []lineEdit, a, b []string) []lineEdit {
 	out := edits[:0]
 	for i, e := range edits {
-		end := len(a) // start of the equal lines after the edit
+		end := len(a) // start of the equal lines that follow the edit
 		if i+1 < len(edits) {
 			end = edits[i+1].a0
 		}

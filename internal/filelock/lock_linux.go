@@ -9,7 +9,7 @@ import (
 )
 
 // Lock acquires an exclusive lock on the file, or returns ErrHeld. The lock also conflicts with
-// locks that belong to a process (fcntl), such as OpenTofu's.
+// POSIX locks (fcntl), which belong to a process; OpenTofu uses these.
 func Lock(f *os.File) error { return take(f, unix.F_WRLCK) }
 
 // LockShared acquires a lock that excludes exclusive locks but not other shared ones, or returns

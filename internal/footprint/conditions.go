@@ -5,12 +5,12 @@ import (
 	"tofu/internal/graphview"
 )
 
-// passes are the kinds of nodes whose values can change without a change of an object.
+// passes are the kinds of nodes whose values can change although no object changes.
 var passes = map[graphview.Kind]bool{graphview.Variable: true, graphview.Local: true, graphview.Output: true,
 	graphview.Call: true, graphview.Whole: true, graphview.Data: true, graphview.Provider: true}
 
-// conditions visits what conditions have read: those that depend on a change, over any number of
-// values, and those whose result changes.
+// conditions visits what was read by conditions that count. These are the conditions that depend on
+// a change, over any number of values, and the conditions whose result changes.
 func (f *finder) conditions() {
 	users := f.graph.Users()
 	var stack []int
@@ -58,7 +58,7 @@ func (f *finder) visitConditions(node int) {
 	}
 	f.checked[node] = true
 	if n.Kind == graphview.Variable || n.Kind == graphview.Data {
-		f.visitWhole(node) // its conditions are about its value, which follows from everything else
+		f.visitWhole(node) // its conditions are about its own value, so they read whatever the value is computed from
 		return
 	}
 	for _, e := range f.needs[node] {
@@ -68,7 +68,7 @@ func (f *finder) visitConditions(node int) {
 	}
 }
 
-// resultChanges reports whether the plan has another result for a block than the state.
+// resultChanges reports whether the result of a block in the plan differs from that in the state.
 func (f *finder) resultChanges(block *checks.Block) bool {
 	before := f.read.Checks.Block(block.Kind, block.Config)
 	return before == nil || before.Status != block.Status

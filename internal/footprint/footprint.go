@@ -19,9 +19,9 @@ import (
 	"tofu/internal/states"
 )
 
-// Of returns the footprint of a plan. g is the graph of its configuration, changed holds the
-// instances in which the prior state of the plan differs from the state that it was made from, and
-// read is that state.
+// Of returns the footprint of a plan. g is the graph of the plan's configuration. read is the state
+// from which the plan was made. changed holds the instances whose prior state in the plan differs
+// from that state.
 func Of(g *graphview.Graph, plan *plans.Plan, changed []addrs.AbsInstance, read *states.State) *plans.Footprint {
 	f := &finder{
 		graph: g, plan: plan, read: read, needs: g.Needs(), nodes: make(map[string]int, len(g.Nodes)),
@@ -58,16 +58,16 @@ type finder struct {
 	plan      *plans.Plan
 	read      *states.State
 	needs     [][]int
-	nodes     map[string]int // by address
-	whole     []bool         // visited as a whole, by node
-	checked   []bool         // its conditions were visited, by node
+	nodes     map[string]int // node indexes by address
+	whole     []bool         // whether a node was visited as a whole, by node index
+	checked   []bool         // whether the conditions of a node were visited, by node index
 	instances map[addrs.AbsInstance]bool
 	writes    map[addrs.AbsInstance]int // indexes in out.Writes
 	queue     []visit
 	out       *plans.Footprint
 }
 
-// visit is a node, or an instance of a resource, whose needs are to be followed.
+// visit is a node, or an instance of a resource, whose dependencies are still to be visited.
 type visit struct {
 	node     int
 	whole    bool
@@ -108,7 +108,8 @@ func (f *finder) visitInstance(addr addrs.AbsInstance) {
 	f.queue = append(f.queue, visit{node: node, instance: addr})
 }
 
-// run follows what the visited nodes need, and adds the resources among it.
+// run visits everything that the visited nodes depend on, and adds the resources among it to the
+// footprint.
 func (f *finder) run() {
 	for len(f.queue) > 0 {
 		v := f.queue[len(f.queue)-1]
@@ -123,7 +124,8 @@ func (f *finder) run() {
 	}
 	for addr := range f.instances {
 		if _, written := f.writes[addr]; !written && f.read.Instance(addr) == nil {
-			f.whole[f.nodes[addr.Config().String()]] = true // it is read that there is none
+			// that the resource has no instances has been read too
+			f.whole[f.nodes[addr.Config().String()]] = true
 		}
 	}
 	for i, visited := range f.whole {
@@ -152,7 +154,7 @@ func (f *finder) visitWhole(node int) {
 }
 
 // exact visits the instances that an instance reads by computed indexes. It returns the addresses
-// of their resources, which are not read in any other way.
+// of their resources, because they must not be visited as a whole.
 func (f *finder) exact(v visit) map[string]bool {
 	if v.whole {
 		return nil

@@ -57,7 +57,7 @@ func TestFootprints(t *testing.T) {
 	})
 }
 
-// configuration returns the files of a configuration in an archive.
+// configuration returns the files of the configuration with the given name in an archive.
 func configuration(text map[string]string, name string) map[string]string {
 	out := map[string]string{}
 	for path, content := range text {

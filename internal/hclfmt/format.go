@@ -12,7 +12,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Format returns the canonical form of a file in native syntax. The name is for diagnostics.
+// Format returns the canonical form of a file in native syntax. name is the file name for
+// diagnostics.
 func Format(src []byte, name string) ([]byte, error) {
 	if d := nesting.Check(name, src); d != nil {
 		return nil, tfdiags.FromHCL(hcl.Diagnostics{d}).Err()
@@ -29,7 +30,7 @@ func Format(src []byte, name string) ([]byte, error) {
 	return file.Bytes(), nil
 }
 
-// modernize replaces old notations in a body. Path holds the types of the enclosing blocks.
+// modernize replaces old notations in a body. path holds the types of the enclosing blocks.
 func modernize(body *hclwrite.Body, path []string) {
 	isVariable := len(path) == 1 && path[0] == "variable"
 	for name, attr := range body.Attributes() {
@@ -43,7 +44,7 @@ func modernize(body *hclwrite.Body, path []string) {
 		}
 	}
 	for _, block := range body.Blocks() {
-		block.SetLabels(block.Labels()) // quotes all labels
+		block.SetLabels(block.Labels()) // writes all labels with quotes
 		modernize(block.Body(), append(path, block.Type()))
 	}
 }
@@ -88,7 +89,7 @@ func unwrap(tokens hclwrite.Tokens) hclwrite.Tokens {
 	if len(inside) == 0 || !slices.ContainsFunc(inside[:len(inside)-1], endsLine) || parenthesized(inside) {
 		return inside
 	}
-	// Without quotes, the end of the line would end the argument.
+	// Without the quotes, a line break would end the argument, so parentheses are added.
 	wrapped := hclwrite.Tokens{{Type: hclsyntax.TokenOParen, Bytes: []byte("(")}}
 	wrapped = append(wrapped, inside...)
 	return append(wrapped, &hclwrite.Token{Type: hclsyntax.TokenCParen, Bytes: []byte(")")})

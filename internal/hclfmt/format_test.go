@@ -9,8 +9,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// TestFormat formats the files in testdata/*.txtar. NAME.want is the expected result of NAME. A
-// NAME without it must fail.
+// TestFormat formats the files in testdata/*.txtar. The file NAME.want contains the expected result
+// for the file NAME. If there is no NAME.want, formatting NAME must fail.
 func TestFormat(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
