@@ -24,24 +24,24 @@ const TimeoutEnv = "TOFU_HTTP_TIMEOUT"
 // limit.
 const DefaultSilence = time.Minute
 
-// Options adapt the policy to the needs of a user.
+// Options adapt the policy to the needs of a caller.
 type Options struct {
-	// TLS is the user's own TLS configuration; nil for the default one.
+	// TLS is the caller's own TLS configuration; nil means the default one.
 	TLS *tls.Config
 	// Silence is how long a server may be silent; 0 means DefaultSilence. The environment takes
 	// precedence.
 	Silence time.Duration
-	// Proxy returns the proxy of a request. If it is nil, the environment decides.
+	// Proxy returns the proxy for a request. If Proxy is nil, the environment determines the proxy.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Socket is the path of the Unix socket for all connections, whatever their host. If it is "",
-	// connections are made to the hosts.
+	// Socket is the path of the Unix socket to use for all connections, regardless of the host. If
+	// it is "", connections are made to the hosts.
 	Socket string
-	// Wrap returns a transport that adds credentials to requests before the given one sends them.
+	// Wrap returns a transport that adds credentials to requests and passes them to the given one.
 	// It may be nil.
 	Wrap func(http.RoundTripper) (http.RoundTripper, error)
 }
 
-// Apply sets the options of a library's transport, except the limit of silence.
+// Apply sets the options in a library's transport, except for the limit of silence.
 func (o Options) Apply(t *http.Transport) {
 	t.TLSClientConfig = &tls.Config{}
 	if o.TLS != nil {
@@ -95,11 +95,11 @@ func New(o Options) *Client {
 	return c
 }
 
-// ReadCertificates returns the system's certificates and those of a file with PEM text.
+// ReadCertificates returns the system's certificates and those in a PEM file.
 func ReadCertificates(path string) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // as if the system had none
+		pool = x509.NewCertPool() // continue as if the system had no certificates
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -116,19 +116,21 @@ func UserAgent(version string) string {
 	return strings.TrimSpace("tofu/" + version + " " + strings.TrimSpace(os.Getenv("TF_APPEND_USER_AGENT")))
 }
 
-// Do sends a request and returns the response, whatever its status. Errors don't contain secrets.
+// Do sends a request and returns the response, even if its status is an error. Errors don't contain
+// secrets.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	resp, err := c.std.Do(req)
 	return resp, Clean(err)
 }
 
-// Std returns the client as an *http.Client for libraries. Clean must be applied to their errors.
+// Std returns the client as an *http.Client for libraries. Callers must apply Clean to the errors
+// of these libraries.
 func (c *Client) Std() *http.Client { return c.std }
 
 // Close closes idle connections.
 func (c *Client) Close() { c.base.CloseIdleConnections() }
 
-// Clean redacts the URL in the error of a request and returns the error.
+// Clean redacts the URL in the error of a request and returns the same error.
 func Clean(err error) error {
 	var failed *url.Error
 	if errors.As(err, &failed) {

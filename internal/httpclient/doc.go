@@ -9,6 +9,6 @@
 //	client := httpclient.New(httpclient.Options{})
 //	resp, err := client.Do(req)
 //
-// The package never repeats requests: its users know which ones are safe to repeat. They also know
-// the maximum size of a response and enforce it with ReadAll.
+// The package never repeats requests, because only its callers know which ones are safe to repeat.
+// Callers also know the maximum size of a response and enforce it with ReadAll.
 package httpclient

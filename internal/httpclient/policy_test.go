@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { os.Exit(registrytest.RunTests(m)) }
 type host struct {
 	*url.URL
 	mu    sync.Mutex
-	asked []string // with headers and bodies
+	asked []string // received requests with headers and bodies
 }
 
 func serve(t *testing.T, start func(http.Handler) *httptest.Server, h http.HandlerFunc) *host {
@@ -35,7 +35,8 @@ func serve(t *testing.T, start func(http.Handler) *httptest.Server, h http.Handl
 		s.asked = append(s.asked, fmt.Sprintf("%s %s %v %s", r.Method, r.URL, r.Header, body))
 		s.mu.Unlock()
 		if strings.HasPrefix(r.URL.Path, "/v2/") && r.Header.Get("Authorization") == "" && h != nil {
-			w.Header().Set("WWW-Authenticate", `Basic realm="x"`) // such registries are first asked without credentials
+			// registries like this one are first asked without credentials
+			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -46,7 +47,7 @@ func serve(t *testing.T, start func(http.Handler) *httptest.Server, h http.Handl
 		}
 	}))
 	t.Cleanup(func() {
-		server.CloseClientConnections() // handlers may be waiting for the client
+		server.CloseClientConnections() // unblocks handlers that wait for the client
 		server.Close()
 	})
 	u, err := url.Parse(server.URL)
@@ -63,7 +64,7 @@ func (s *host) requests() []string {
 	return s.asked
 }
 
-// good returns a valid response for every user.
+// good returns a response that is valid for every user.
 func good(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch path := r.URL.Path; {
@@ -81,7 +82,7 @@ func good(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// each runs a test for each user, and looks for secrets in the log and in the error.
+// each runs a test for each user, and checks that the log and the error contain no secrets.
 func each(t *testing.T, test func(t *testing.T, u user) error) {
 	for _, u := range users {
 		t.Run(u.name, func(t *testing.T) {
@@ -138,8 +139,8 @@ func TestOtherOrigin(t *testing.T) {
 	})
 }
 
-// TestThereAndBack checks that dropped credentials are not sent again if the other origin redirects
-// back.
+// TestThereAndBack checks that credentials dropped by a redirect to another origin are not sent
+// again if that origin redirects back.
 func TestThereAndBack(t *testing.T) {
 	var s *host
 	other := serve(t, httptest.NewTLSServer, func(w http.ResponseWriter, r *http.Request) {
@@ -159,7 +160,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestWriteBecomesRead checks that a redirect that turns another request into a GET is an error,
+// TestWriteBecomesRead checks that a redirect that would turn a request into a GET is an error,
 // even on the same server.
 func TestWriteBecomesRead(t *testing.T) {
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther} {
@@ -184,7 +185,7 @@ func TestWriteBecomesRead(t *testing.T) {
 	}
 }
 
-// TestSameOrigin checks that redirects within an origin that keep the method are followed with
+// TestSameOrigin checks that redirects that keep the origin and the method are followed with
 // credentials.
 func TestSameOrigin(t *testing.T) {
 	each(t, func(t *testing.T, u user) error {
@@ -204,7 +205,7 @@ func TestSameOrigin(t *testing.T) {
 	})
 }
 
-// TestOutOfEncryption checks that redirects from https to http are refused.
+// TestOutOfEncryption checks that redirects from https to http are not followed.
 func TestOutOfEncryption(t *testing.T) {
 	each(t, func(t *testing.T, u user) error {
 		plain := serve(t, httptest.NewServer, nil)

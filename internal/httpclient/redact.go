@@ -8,12 +8,12 @@ import (
 // hidden replaces a secret, as in net/url.
 const hidden = "xxxxx"
 
-// secretWords occur in the names of query parameters that contain secrets, such as X-Amz-Signature
-// or access_token.
+// secretWords are words in the names of query parameters that contain secrets, such as
+// X-Amz-Signature or access_token.
 var secretWords = []string{"tok", "secret", "pass", "pwd", "key", "sig", "cred", "auth", "session", "jwt"}
 
-// Redact returns a URL for display, without its password and the values of query parameters that
-// look like secrets.
+// Redact returns a URL for display. The password and the values of query parameters that look like
+// secrets are replaced.
 func Redact(u *url.URL) string {
 	if u.RawQuery == "" {
 		return u.Redacted()

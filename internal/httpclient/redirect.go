@@ -10,25 +10,27 @@ import (
 // maxRedirects limits the number of redirects of a request.
 const maxRedirects = 10
 
-// RedirectError reports a redirect that is not followed. Repeating the request doesn't help.
+// RedirectError reports a redirect that is not followed. Repeating the request would have the same
+// result.
 type RedirectError struct{ reason string }
 
 func (e *RedirectError) Error() string { return e.reason }
 
 func refuse(format string, args ...any) error { return &RedirectError{fmt.Sprintf(format, args...)} }
 
-// carried are the headers that are sent to another origin. Any other header may be a credential.
+// carried are the headers that are also sent to another origin. All other headers are dropped,
+// because they may contain credentials.
 var carried = map[string]bool{
 	"Accept": true, "Accept-Encoding": true, "If-Modified-Since": true, "If-None-Match": true, "If-Range": true,
 	"Range": true, "User-Agent": true,
 }
 
 // checkRedirect reports whether a redirect may be followed. Once a redirect has led to another
-// origin, credentials are removed, even if the next one leads back: the other origin chose the
-// target.
+// origin, credentials are removed. They stay removed even if a later redirect leads back, because
+// the other origin chose its target.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	to, first := Redact(req.URL), via[0]
-	req.Header.Del("Referer") // its query may contain a secret
+	req.Header.Del("Referer") // the query of the referring URL may contain a secret
 	elsewhere := false
 	for _, earlier := range via {
 		if earlier.URL.Scheme == "https" && req.URL.Scheme != "https" {

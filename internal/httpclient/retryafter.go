@@ -6,12 +6,14 @@ import (
 	"time"
 )
 
-// RetryAfter returns the delay that a response asks for in seconds or as a date, or zero.
+// RetryAfter returns the delay that a response asks for, in seconds or as a date. It returns zero
+// if there is none.
 func RetryAfter(header http.Header) time.Duration {
 	value := header.Get("Retry-After")
 	if at, err := http.ParseTime(value); err == nil {
 		return max(0, time.Until(at))
 	}
-	seconds, _ := strconv.ParseUint(value, 10, 31) // the largest number if it is out of range
+	// if the value is out of range, the result is the largest number
+	seconds, _ := strconv.ParseUint(value, 10, 31)
 	return time.Duration(seconds) * time.Second
 }

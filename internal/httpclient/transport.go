@@ -29,7 +29,7 @@ type transport struct {
 	base      *http.Transport
 	silence   time.Duration
 	userAgent string
-	invalid   error // set if the environment is invalid
+	invalid   error // error in the environment, returned for each request; nil if there is none
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -65,7 +65,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// silence returns the SilenceError that canceled ctx, or else err.
+// silence returns the SilenceError that canceled ctx, if any, otherwise err.
 func silence(ctx context.Context, err error) error {
 	if silent := (*SilenceError)(nil); errors.As(context.Cause(ctx), &silent) {
 		return silent
@@ -73,7 +73,8 @@ func silence(ctx context.Context, err error) error {
 	return err
 }
 
-// requestBody is the body of a request. Reading it means that the server is alive.
+// requestBody is the body of a request. When the transport reads from it, the server is accepting
+// data and so is alive.
 type requestBody struct {
 	io.ReadCloser
 	watch *watch
@@ -82,7 +83,7 @@ type requestBody struct {
 func (q *requestBody) Read(p []byte) (int, error) {
 	n, err := q.ReadCloser.Read(p)
 	if err == io.EOF {
-		q.watch.received(minimum) // the request is complete: restart the time for the response
+		q.watch.received(minimum) // the request is complete, so the limit for the response starts now
 	} else {
 		q.watch.received(n)
 	}
@@ -93,7 +94,7 @@ func (q *requestBody) Read(p []byte) (int, error) {
 type responseBody struct {
 	io.ReadCloser
 	watch   *watch
-	explain func(error) error // returns the SilenceError instead of an error that it caused
+	explain func(error) error // replaces an error caused by a SilenceError with the SilenceError
 	cancel  func()
 }
 
@@ -114,21 +115,21 @@ func (a *responseBody) Close() error {
 	return err
 }
 
-// minimum is the number of bytes that prove a server alive. A server that sends fewer in the same
-// time counts as silent.
+// minimum is the number of bytes that show that a server is alive. A server that sends fewer bytes
+// within the limit counts as silent.
 const minimum = 1 << 10
 
-// watch cancels a request whose server is silent. It is paused while the reader of the response
-// does something else.
+// watch cancels a request if the server is silent. It is paused while the reader of the response
+// isn't reading.
 type watch struct {
 	limit time.Duration
 
 	mu      sync.Mutex
 	timer   *time.Timer
 	running bool
-	left    time.Duration // when the watch was last started or paused
-	since   time.Time     // when it was last started
-	bytes   int           // received since the limit was last reset
+	left    time.Duration // time left when the watch was last started or paused
+	since   time.Time     // time when the watch was last started
+	bytes   int           // bytes received since the limit was last reset
 }
 
 func newWatch(limit time.Duration, end func()) *watch {
@@ -153,7 +154,7 @@ func (w *watch) pause() {
 	}
 }
 
-// received counts bytes and resets the limit if there are enough.
+// received counts bytes and resets the limit once there are enough.
 func (w *watch) received(bytes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

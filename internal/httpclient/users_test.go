@@ -38,16 +38,17 @@ const secret = "SEKRET"
 // user is a part of the program that sends requests.
 type user struct {
 	name string
-	send func(t *testing.T, at *url.URL) error // sends one request, which may be repeated
+	send func(t *testing.T, at *url.URL) error // sends one request, which may be repeated after a failure
 	// writes is set if the request is not a GET.
 	writes bool
 	// repeats is set if failed requests are repeated.
 	repeats bool
-	// large is set if responses may be so large that tests don't send an endless one.
+	// large is set if the user accepts responses so large that tests don't send an endless one.
 	large bool
-	// bare is set if the user has a host rather than a URL with a query or password.
+	// bare is set if the user's setting is a host and not a URL, which could have a query or
+	// password.
 	bare bool
-	// deaf is set if the user ignores the body of the response.
+	// deaf is set if the user doesn't read the body of the response.
 	deaf bool
 }
 

@@ -6,7 +6,7 @@ import (
 	"tofu/internal/jsonscan"
 )
 
-// A reader of two members skips all others.
+// The example reads two members of an object and skips all others.
 func Example() {
 	s := jsonscan.Scanner{Data: []byte(`{"version": 4, "resources": [{"mode": "managed"}], "lineage": "a1b2"}`)}
 	var version []byte

@@ -6,8 +6,8 @@
 //
 // Invariants: the results of [Scanner.Raw] are valid JSON by the rules of encoding/json. The text
 // is never modified, and results share its memory. No text makes a method panic or recurse without
-// bound. A method returns false if the text is not of the requested kind, and leaves the position
-// there; encoding/json reports the details of an error better.
+// bound. If the text is not of the requested kind, a method returns false and leaves the position
+// there. Callers can then use encoding/json to get a better error message.
 package jsonscan
 
 import (
@@ -19,7 +19,7 @@ import (
 // maxDepth is the maximum nesting depth of arrays and objects, as in encoding/json.
 const maxDepth = 10000
 
-// Scanner is a position in a text. A Scanner with only Data set is at the start.
+// Scanner is a position in a text. A Scanner in which only Data is set is at the start of the text.
 type Scanner struct {
 	Data []byte
 	Pos  int
@@ -120,7 +120,7 @@ func (s *Scanner) bytes() ([]byte, bool) {
 		return inner, true
 	}
 	var text string
-	err := json.Unmarshal(literal, &text) // replaces invalid UTF-8 by U+FFFD
+	err := json.Unmarshal(literal, &text) // replaces invalid UTF-8 with U+FFFD
 	return []byte(text), err == nil
 }
 
@@ -132,8 +132,8 @@ var ends = func() (ends [256]bool) {
 	return ends
 }()
 
-// literal consumes a string and returns it with its quotes. It is plain if it has only ASCII
-// characters and no escapes.
+// literal consumes a string and returns it with its quotes. plain reports whether the string has
+// only ASCII characters and no escapes.
 func (s *Scanner) literal() (literal []byte, plain, ok bool) {
 	if s.Space() != '"' {
 		return nil, false, false
@@ -232,7 +232,7 @@ func (s *Scanner) Raw() ([]byte, bool) {
 // Skip consumes a value of any kind.
 func (s *Scanner) Skip() bool { return s.skip(0) }
 
-// skip consumes a value that is nested in depth arrays and objects.
+// skip consumes a value that is inside depth nested arrays and objects.
 func (s *Scanner) skip(depth int) (ok bool) {
 	switch s.Space() {
 	case '{':

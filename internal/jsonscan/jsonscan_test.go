@@ -9,7 +9,7 @@ import (
 	"tofu/internal/jsonscan"
 )
 
-// values holds valid and invalid texts of one value each.
+// values holds texts that each contain one value, valid or invalid.
 var values = []string{
 	`null`, `true`, `false`, `nul`, `True`, `truex`, ``, ` `, `{`, `}`, `[`, `]`, `{}`, `[]`, ` [ ] `, `[,]`, `[1,]`,
 	`[1 2]`, `[1,2]`, `{"a"}`,
