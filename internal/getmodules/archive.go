@@ -26,8 +26,8 @@ var archiveSuffixes = []struct{ suffix, kind string }{
 	{".tar.xz", "tar.xz"}, {".txz", "tar.xz"}, {".tar", "tar"}, {".zip", "zip"},
 }
 
-// archiveKind returns the kind of an archive named by the query parameter "archive" or else implied
-// by the file name, or "" if neither names one.
+// archiveKind returns the kind of an archive. It is taken from the query parameter "archive" or
+// else from the file name. The result is "" if neither names a kind.
 func archiveKind(name string, query url.Values) string {
 	if noArchive(query) {
 		return ""
@@ -41,7 +41,7 @@ func archiveKind(name string, query url.Values) string {
 	return ""
 }
 
-// noArchive reports whether an address asks not to unpack the file.
+// noArchive reports whether an address asks for the file not to be unpacked.
 func noArchive(query url.Values) bool {
 	asked := query.Get("archive")
 	return asked == "false" || asked == "0"
@@ -64,7 +64,7 @@ func contentKind(head []byte) string {
 			return m.kind
 		}
 	}
-	if len(head) >= archiveHead { // a tar header has a checksum
+	if len(head) >= archiveHead { // a valid checksum identifies a tar header
 		if h, err := tar.NewReader(bytes.NewReader(head)).Next(); err == nil && h.Name != "" {
 			return "tar"
 		}
@@ -72,7 +72,7 @@ func contentKind(head []byte) string {
 	return ""
 }
 
-// fileKind is like contentKind for the file of that name.
+// fileKind is like contentKind, for the file with the given name.
 func fileKind(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -96,17 +96,17 @@ func inflatable(size int64) int64 {
 	return min(maxArchiveBytes, max(freeArchiveBytes, min(size, maxArchiveBytes)*maxArchiveInflate))
 }
 
-// unpacker writes the entries of an archive below one directory and nowhere else.
+// unpacker extracts the entries of an archive into one directory and writes nowhere else.
 type unpacker struct {
 	root  *os.Root
 	files int
 	bytes int64
-	limit int64    // on bytes
+	limit int64    // maximum of bytes
 	links []string // the symbolic links created so far
 }
 
-// unpack creates dir and extracts an archive into it. The kind of archive is detected from its
-// content, or else taken from named.
+// unpack creates dir and extracts an archive into it. The kind of the archive is detected from its
+// content. If that isn't possible, it is named.
 func unpack(file, named, dir string) error {
 	kind, err := fileKind(file)
 	if err != nil {
@@ -194,7 +194,7 @@ func (u *unpacker) tar(r io.Reader) error {
 			if err := u.entry(h.Name, h.FileInfo().Mode(), h.Linkname, t); err != nil {
 				return err
 			}
-		case tar.TypeXGlobalHeader: // written first by git archive
+		case tar.TypeXGlobalHeader: // git archive writes this entry first; it has no file
 		default:
 			return fmt.Errorf("the archive's entry %q is neither a file nor a directory", h.Name)
 		}
@@ -228,10 +228,10 @@ func (u *unpacker) entry(name string, mode fs.FileMode, link string, content io.
 	return u.file(local, mode, content)
 }
 
-// symlink creates a link within the module. A link that leads out of it becomes an empty file, as
-// in OpenTofu.
+// symlink creates a symbolic link within the module. If the target is outside of the module, it
+// creates an empty file instead, as OpenTofu does.
 func (u *unpacker) symlink(name, target string, content io.Reader) error {
-	if target == "" { // zip stores the target as the content
+	if target == "" { // in a zip file, the content is the target
 		data, err := io.ReadAll(io.LimitReader(content, 4096))
 		if err != nil {
 			return err
@@ -245,8 +245,8 @@ func (u *unpacker) symlink(name, target string, content io.Reader) error {
 	return u.root.Symlink(filepath.FromSlash(target), filepath.FromSlash(name))
 }
 
-// cutLinks replaces links that leave the module through other links with empty files. Dangling
-// links stay.
+// cutLinks replaces links that lead out of the module through other links with empty files.
+// Dangling links are kept.
 func (u *unpacker) cutLinks() error {
 	for _, name := range u.links {
 		if _, err := u.root.Stat(name); err == nil || errors.Is(err, fs.ErrNotExist) {

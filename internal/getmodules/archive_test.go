@@ -110,7 +110,7 @@ func TestArchives(t *testing.T) {
 	l.pages["/a.tar.bz2"] = bytesPage(packed)
 	for kind, name := range map[string]string{"zip": "/a.zip", "gz": "/a.tar.gz", "xz": "/a.tar.xz",
 		"bz2": "/a.tar.bz2"} {
-		l.pages["/plain/"+kind] = l.pages[name] // detected by content
+		l.pages["/plain/"+kind] = l.pages[name] // no suffix, so the kind is detected from the content
 	}
 	l.pages["/plain/tar"] = bytesPage(unzipped(tarOf(files, nil)))
 	l.pages["/wrong.zip"] = l.pages["/a.tar.gz"]
@@ -157,7 +157,7 @@ func TestArchives(t *testing.T) {
 	l.has(".terraform/modules/a/link.txt", value("1"))
 	l.has(".terraform/modules/a/sub/out", "")
 	l.has(".terraform/modules/a/up", "")
-	// Links that leave the module through another link.
+	// These links lead out of the module through another link.
 	l.pages["/sly.tgz"] = bytesPage(tarOf(files,
 		map[string]string{"here": ".", "other": "here/../x", "sub/up": "..", "sub/up/last": "../main.tf"}))
 	l.good(call("a", l.url+"/sly.tgz"))
@@ -233,8 +233,8 @@ func TestArchiveRatio(t *testing.T) {
 	}
 }
 
-// TestEndlessOutput checks that the output of programs is limited and that the end of error output
-// is kept.
+// TestEndlessOutput checks that the output of programs is limited and that the end of the error
+// output is kept.
 func TestEndlessOutput(t *testing.T) {
 	const each = 1 << 20
 	long := bytes.Repeat([]byte("x"), each)

@@ -15,24 +15,24 @@ import (
 	"tofu/internal/registry"
 )
 
-// Copier copies packages of modules to a directory in which people keep them, each once. Packages
-// that are there already are not fetched again. It must not be used concurrently.
+// Copier copies module packages to a directory that users keep, each package once. Packages that
+// are already there are not fetched again. A Copier must not be used concurrently.
 type Copier struct {
 	dir     string
 	fetcher *fetcher
 	locator *locator
-	names   map[string]string // the address of each package, by the name of its directory
-	subdirs map[string]string // directories within packages that redirected addresses name, by directory
+	names   map[string]string // package addresses by directory name
+	subdirs map[string]string // subdirectories named by redirected addresses, by package directory
 }
 
-// NewCopier returns a Copier to a directory, which need not exist.
+// NewCopier returns a Copier that copies to dir, which need not exist.
 func NewCopier(client *registry.Client, dir string) *Copier {
 	return &Copier{dir: dir, fetcher: newFetcher(client), locator: &locator{client: client},
 		names: make(map[string]string), subdirs: make(map[string]string)}
 }
 
-// Copy copies the package of a remote module and returns the directory of the module in it. version
-// has the constraints of a module in a registry; "" accepts every version.
+// Copy copies the package of a remote module and returns the module's directory in it. version is
+// the version constraint of a module in a registry; "" accepts every version.
 func (c *Copier) Copy(ctx context.Context, source, version string) (module string, err error) {
 	src, err := addrs.ParseModuleSource(source, version != "")
 	if err != nil {
@@ -94,12 +94,13 @@ var (
 	notInNames   = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 )
 
-// name returns the name of the directory of a package: the last part of its address, and its
-// version or the git reference. Packages with other addresses have other names.
+// name returns the name of a package's directory. It consists of the last part of the package's
+// address and the version or git reference. If another package already has that name, it returns a
+// different one.
 func (c *Copier) name(source, address, version string) string {
 	base, _, _ := strings.Cut(source, "?")
 	parts := strings.Split(strings.TrimSuffix(strings.TrimRight(base, "/"), ".git"), "/")
-	if version != "" && len(parts) > 2 { // HOST/NAMESPACE/NAME/SYSTEM
+	if version != "" && len(parts) > 2 { // the address is HOST/NAMESPACE/NAME/SYSTEM
 		parts = []string{strings.Join(parts[len(parts)-3:], "-")}
 	}
 	name := parts[len(parts)-1]

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestCopier checks the directories to which packages are copied, and that each is fetched once.
+// TestCopier checks the directories to which packages are copied, and that each package is fetched
+// once.
 func TestCopier(t *testing.T) {
 	l := newLab(t)
 	l.commit("net.git", "v1", map[string]string{"a/main.tf": value("a1"), "b/main.tf": value("b1"), "a/.hidden": "h"})

@@ -6,23 +6,23 @@ type Event interface{ event() }
 // Downloading is sent before the package of a call is fetched.
 type Downloading struct {
 	Key     string // the path of the call, such as "net.subnets"
-	Source  string // without secrets
+	Source  string // address without secrets
 	Version string // only for packages from a registry
 }
 
 // Progress reports how much of a package has been fetched.
 type Progress struct {
-	Source      string // the package's address, without secrets
+	Source      string // package address without secrets
 	Done, Total int64  // bytes; Total is 0 if unknown
-	Step        string // a progress message of the fetching program, instead of bytes
-	Over        bool   // the package is complete, or fetching it failed
+	Step        string // a progress message of the program that fetches the package, instead of bytes
+	Over        bool   // whether the package is complete or fetching it has failed
 }
 
-// InPlace is sent when the module of a call is in its directory.
+// InPlace is sent when the module of a call is available in its directory.
 type InPlace struct{ Key, Version, Dir string }
 
-// Changed is sent when the files of an installed module don't match its pin. The module is fetched
-// again.
+// Changed is sent when the files of an installed module don't match its pin. The module is then
+// fetched again.
 type Changed struct{ Key, Dir string }
 
 func (Changed) event()     {}

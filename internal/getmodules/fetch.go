@@ -20,14 +20,15 @@ import (
 	"tofu/internal/registry/oci"
 )
 
-// fetcher fetches packages, each address once.
+// fetcher fetches packages, each address only once.
 type fetcher struct {
 	client   *registry.Client
 	images   *oci.Client
-	done     map[string]found // by address and pinned revision
+	done     map[string]found // results by address and pinned revision
 	progress func(Progress)   // may be nil
 
-	profiles    map[string]func(context.Context) (aws.Credentials, error) // by name of the profile
+	// Functions that return AWS credentials, by profile name.
+	profiles    map[string]func(context.Context) (aws.Credentials, error)
 	gcsServer   *url.URL
 	googleToken registry.Authorize
 }
@@ -43,39 +44,40 @@ func newFetcher(client *registry.Client) *fetcher {
 	return f
 }
 
-// method fetches one kind of address into a directory that doesn't exist yet.
+// method fetches a package with one kind of address. The destination directory doesn't exist yet.
 type method func(f *fetcher, ctx context.Context, job job) error
 
 // job is a single package to fetch.
 type job struct {
-	shown string     // the package's address without secrets
-	url   *url.URL   // without the name and the parameters of the method
-	query url.Values // the parameters of the address
-	host  string     // host whose credentials are sent with HTTP requests; may be empty
+	shown string     // address of the package without secrets
+	url   *url.URL   // URL without the method's name and parameters
+	query url.Values // parameters of the address
+	host  string     // host whose credentials are sent with HTTP requests; may be ""
 	dir   string     // destination directory
-	want  string     // the revision to fetch, overriding the address; may be empty
-	got   *string    // set to the fetched revision, if the source has revisions
+	want  string     // revision to fetch instead of the one in the address; may be ""
+	got   *string    // set by the method to the fetched revision, if the source has revisions
 }
 
 // request describes a package to fetch.
 type request struct {
 	address string
-	host    string // host whose credentials are sent with HTTP requests; may be empty
-	// pin is nil if packages are not pinned. The package must match its revision and hash if they
-	// are set.
+	host    string // host whose credentials are sent with HTTP requests; may be ""
+	// pin is the package's pin, or nil if packages are not pinned. If the pin has a revision or a
+	// hash, the package must match it.
 	pin *depsfile.ModuleLock
 }
 
 // found is a fetched package, or the error that prevented fetching it.
 type found struct {
 	err      error
-	dir      string // where it was installed first
-	subdir   string // the directory within the package that a redirected address named
+	dir      string // directory in which the package was first installed
+	subdir   string // subdirectory of the package that a redirected address names
 	revision string
-	hash     depsfile.Hash // only of packages that can be pinned
+	hash     depsfile.Hash // only for packages that can be pinned
 }
 
-// methods maps URL schemes and forced getters (such as "git::") to their implementations.
+// methods maps URL schemes and the prefixes that select a method (such as "git::") to their
+// implementations.
 var methods = map[string]method{
 	"git":   (*fetcher).git,
 	"hg":    (*fetcher).hg,
@@ -87,9 +89,9 @@ var methods = map[string]method{
 	"gcs":   (*fetcher).gcs,
 }
 
-// into fetches the requested package and puts it into dir, replacing the previous content. As in
-// OpenTofu the old content is removed first, so that a failed download never leaves a package that
-// doesn't match the request.
+// into fetches the requested package into dir, replacing its previous content. As in OpenTofu, the
+// old content is removed first. A failed download therefore never leaves a package that doesn't
+// match the request.
 func (f *fetcher) into(ctx context.Context, req request, dir string) (found, error) {
 	tmp, err := atomicfile.TempDir(filepath.Dir(dir))
 	if err != nil {
@@ -154,7 +156,7 @@ type repeatedError struct{ error }
 
 func (e *repeatedError) Unwrap() error { return e.error }
 
-// watch runs a job at an address and reports when it is over.
+// watch runs a job for an address and reports when it has ended.
 func (f *fetcher) watch(ctx context.Context, j job, address string) (subdir string, err error) {
 	j.shown = showable(address)
 	if f.progress != nil {
@@ -163,7 +165,8 @@ func (f *fetcher) watch(ctx context.Context, j job, address string) (subdir stri
 	return f.fetch(ctx, j, address, 0)
 }
 
-// received returns an observer for the downloads of a job, or nil if progress is not observed.
+// received returns a function that reports the progress of a job's downloads. It returns nil if
+// nobody observes progress.
 func (f *fetcher) received(j job) func(done, total int64) {
 	if f.progress == nil {
 		return nil
@@ -171,7 +174,7 @@ func (f *fetcher) received(j job) func(done, total int64) {
 	return func(done, total int64) { f.progress(Progress{Source: j.shown, Done: done, Total: total}) }
 }
 
-// redirectError redirects a job to another address.
+// redirectError is returned by a method to continue the job with another address.
 type redirectError struct{ address string }
 
 func (e *redirectError) Error() string { return "the package is at " + e.address }
@@ -179,7 +182,7 @@ func (e *redirectError) Error() string { return "the package is at " + e.address
 // maxHops limits the number of redirects from one address to another.
 const maxHops = 8
 
-// fetch runs a job at an address.
+// fetch runs a job for an address.
 func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (subdir string, err error) {
 	name, rest := "", address
 	if before, after, ok := strings.Cut(address, "::"); ok {
@@ -187,7 +190,8 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 	}
 	u, err := url.Parse(rest)
 	if err != nil {
-		return "", errors.New("its address is not a valid URL") // the address may contain a password: don't show it
+		// Don't show the address, which may contain a password.
+		return "", errors.New("its address is not a valid URL")
 	}
 	if name == "" {
 		name = u.Scheme

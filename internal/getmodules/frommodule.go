@@ -52,7 +52,7 @@ func (in *Installer) CopyRoot(ctx context.Context, source, dir string) (err erro
 	return in.write()
 }
 
-// checkRoot returns an error if the directory from can't be copied to dir.
+// checkRoot returns an error if the directory from must not be copied to dir.
 func checkRoot(from, dir string) error {
 	if info, err := os.Stat(from); err != nil || !info.IsDir() {
 		return fmt.Errorf("there is no directory %s", from)
@@ -74,7 +74,7 @@ func checkRoot(from, dir string) error {
 	return nil
 }
 
-// undoable returns a function that removes everything added to dir after the call.
+// undoable returns a function that removes everything that is added to dir after this call.
 func undoable(dir string) (func(), error) {
 	before, err := os.ReadDir(dir)
 	if err != nil {
@@ -111,8 +111,8 @@ func (in *Installer) rootPackage(ctx context.Context, src addrs.ModuleSource, di
 			return "", err
 		}
 	}
-	// Use a separate fetcher: the installer's own would take this temporary copy for an installed
-	// package.
+	// Use a separate fetcher, because the installer's own would treat this temporary copy as an
+	// installed package.
 	got, err := newFetcher(in.opts.Client).into(ctx, request{address: place.address, host: place.host}, dir)
 	if err != nil {
 		return "", err

@@ -14,8 +14,8 @@ import (
 	"tofu/internal/addrs"
 )
 
-// FuzzGitAddress checks that no address can pass options to git or ssh, show its password to other
-// users, or set the configuration of git.
+// FuzzGitAddress checks that no address can pass options to git or ssh, reveal its password to
+// other users, or change the configuration of git.
 func FuzzGitAddress(f *testing.F) {
 	for _, text := range []string{"git::https://user:secret@example.com/x.git?ref=v1&depth=2",
 		"git::ssh://git@example.com:22/x.git//sub",
@@ -67,8 +67,8 @@ func FuzzGitAddress(f *testing.F) {
 // entryKinds are the kinds of archive entries that FuzzUnpack creates.
 var entryKinds = []byte{tar.TypeReg, tar.TypeSymlink, tar.TypeDir, tar.TypeLink, tar.TypeFifo}
 
-// FuzzUnpack checks that an archive with three entries of any kind and name writes nothing outside
-// of its directory, and that no link in it leads out.
+// FuzzUnpack checks that unpacking an archive with three entries of any kind and name writes
+// nothing outside of the directory, and that none of its links leads out.
 func FuzzUnpack(f *testing.F) {
 	f.Add("a", "../b", "", byte(0), "a/b", "..", byte(1))
 	f.Add("link", "../../outside", "link/x", byte(1), "link", "x", byte(0))
@@ -89,7 +89,7 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// FuzzUnpackBytes checks that any bytes are unpacked or rejected.
+// FuzzUnpackBytes checks that arbitrary bytes are either unpacked or rejected.
 func FuzzUnpackBytes(f *testing.F) {
 	files := map[string]string{"main.tf": "x", "sub/a.tf": "y"}
 	f.Add(zipOf(files))
@@ -100,8 +100,8 @@ func FuzzUnpackBytes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { checkUnpacked(t, data) })
 }
 
-// checkUnpacked unpacks an archive, unless it has errors, and fails if that changes anything
-// outside.
+// checkUnpacked unpacks an archive. The archive may be rejected; the test fails if anything outside
+// of the directory changes.
 func checkUnpacked(t *testing.T, archive []byte) {
 	t.Helper()
 	top := t.TempDir()
@@ -142,7 +142,7 @@ func checkUnpacked(t *testing.T, archive []byte) {
 	}
 }
 
-// rawTar returns a tar archive of the entries, or nil if the format has no form for them.
+// rawTar returns a tar archive of the entries, or nil if the format can't represent them.
 func rawTar(headers []*tar.Header) []byte {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -157,7 +157,7 @@ func rawTar(headers []*tar.Header) []byte {
 	return out.Bytes()
 }
 
-// rawZip returns a zip archive of the entries, or nil if the format has no form for them.
+// rawZip returns a zip archive of the entries, or nil if the format can't represent them.
 func rawZip(headers []*tar.Header) []byte {
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)

@@ -34,7 +34,7 @@ type gcsBucket struct {
 	client     *registry.Client
 	base       url.URL
 	name       string
-	generation string // empty for the newest version of the object
+	generation string // version of the object; "" for the newest one
 	auth       registry.Authorize
 }
 
@@ -42,7 +42,7 @@ func (b *gcsBucket) at(more string, query url.Values) *url.URL {
 	u := b.base
 	raw := strings.TrimSuffix(u.Path, "/") + "/storage/v1/b/" + escapeKey(b.name, false) + "/o" + more
 	u.RawPath = raw
-	u.Path, _ = url.PathUnescape(raw) // raw was just escaped: no error
+	u.Path, _ = url.PathUnescape(raw) // raw was just escaped, so there is no error
 	u.RawQuery = query.Encode()
 	return &u
 }
@@ -82,7 +82,8 @@ func (b *gcsBucket) list(ctx context.Context, prefix string) ([]string, error) {
 
 func (b *gcsBucket) authorize(context.Context) registry.Authorize { return b.auth }
 
-// gcsEndpoint returns the URL of the service, or of its emulator, which requires no credentials.
+// gcsEndpoint returns the URL of the service. If an emulator is configured, it returns the
+// emulator's URL; emulators require no credentials.
 func gcsEndpoint() (server *url.URL, emulated bool) {
 	if host := os.Getenv("STORAGE_EMULATOR_HOST"); host != "" {
 		if !strings.Contains(host, "://") {
@@ -95,8 +96,8 @@ func gcsEndpoint() (server *url.URL, emulated bool) {
 	return &url.URL{Scheme: "https", Host: "storage.googleapis.com"}, false
 }
 
-// googleCredentials obtains tokens as Google's own tools do. Without credentials, requests are sent
-// unauthorized: public buckets can be read that way.
+// googleCredentials obtains tokens as Google's own tools do. If there are no credentials, requests
+// are sent without authorization, which is enough for public buckets.
 func googleCredentials() registry.Authorize {
 	find := sync.OnceValues(func() (func() (string, error), error) {
 		if token := os.Getenv("GOOGLE_OAUTH_ACCESS_TOKEN"); token != "" {

@@ -25,7 +25,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestMain makes the test servers' certificate trusted and git independent of the user's settings.
+// TestMain makes programs trust the certificate of the test servers, and makes git ignore the
+// user's settings.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "getmodules-test-")
@@ -197,7 +198,8 @@ func TestFailedCall(t *testing.T) {
 	if keys := slices.Sorted(maps.Keys(m)); !slices.Equal(keys, []string{"", "here", "kept", "new"}) {
 		t.Errorf("recorded are %q", keys)
 	}
-	l.bad(call("kept", repo+"//none"), "there is no directory \"none\"") // its record stays too, as in OpenTofu
+	// The record stays even if its call can't be installed, as in OpenTofu.
+	l.bad(call("kept", repo+"//none"), "there is no directory \"none\"")
 	if m, err = ReadManifest(".terraform/modules", ""); err != nil || m["kept"].Source != repo {
 		t.Errorf("%v, %v", m["kept"], err)
 	}
@@ -218,7 +220,8 @@ func TestLocalModules(t *testing.T) {
 		t.Errorf("%v", manifest)
 	}
 	l.bad(call("a", "./none"), "There is no directory")
-	// An absolute path is a package of its own: a link that relative paths can't leave.
+	// An absolute path is a package of its own. It is installed as a link, and relative paths can't
+	// lead out of it.
 	l.good(call("a", l.top+"/shared"))
 	if target, err := os.Readlink(".terraform/modules/a"); err != nil || target != l.top+"/shared" {
 		t.Errorf("%q %v", target, err)
@@ -231,7 +234,8 @@ func TestLocalModules(t *testing.T) {
 	l.bad(call("a", "./mods/a"), "modules.json")
 }
 
-// bzipped is a .tar.bz2 with main.tf, which the standard library can't create.
+// bzipped is a .tar.bz2 archive that contains main.tf. The standard library can't create such
+// archives.
 const bzipped = "QlpoOTFBWSZTWdxZxwAAAHt7hMqQAEBQAX+CACBjJ98KAACACCAAdBpJo9TTRoABoND0gySNGhoaABoBo+6zaqIggMWACRU5gsomkFKEkBRRIQdGvtuVa9jnyRYgpxET2EDnlfpi97JjasQdYiuxVDIeiJm2FBhUfZESJ6XjmkiID8XckU4UJDcWccAA"
 
 func TestLocalPath(t *testing.T) {
@@ -270,8 +274,8 @@ func TestPageAddress(t *testing.T) {
 	}
 }
 
-// TestFailedOnce checks that a missing package is requested once and reported once, however many
-// calls it has.
+// TestFailedOnce checks that a missing package is requested once and reported once, regardless of
+// the number of its calls.
 func TestFailedOnce(t *testing.T) {
 	l := newLab(t)
 	main := call("a", l.url+"/none.zip") + call("b", l.url+"/none.zip//sub") + call("c", l.url+"/none.zip")
@@ -280,7 +284,8 @@ func TestFailedOnce(t *testing.T) {
 		strings.Count(strings.Join(l.seen, " "), "/none.zip") != 1 {
 		t.Errorf("%v\n%v", l.seen, err)
 	}
-	// A mismatch with a pin is an error of the package, not of its calls.
+	// A mismatch with a pin is an error of the package, so it is reported once and not for each
+	// call.
 	l.pages["/none.zip"] = bytesPage(zipOf(map[string]string{"main.tf": value("1")}))
 	pins := depsfile.ModuleLocks{{Source: l.url + "/none.zip", Hash: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}}
 	l.seen = nil
@@ -331,7 +336,7 @@ func TestRegistry(t *testing.T) {
 	l.pages["/files/17"] = l.pages["/1.1.0.zip"]
 	l.good(call("a", "modules.example.com/acme/net/bare"))
 	l.has(".terraform/modules/a/main.tf", value("1.1.0"))
-	// The text contains the position of the call, because OpenTofu's diagnostic has no range.
+	// The position of the call is in the text, because OpenTofu's diagnostic has no source range.
 	l.bad("\n"+call("a", source+"//none"), "main.tf:2")
 	l.bad(call("a", source, `version = "> 3"`), "meets the constraints")
 	l.bad(call("a", "modules.example.com/acme/none/lab"), "there is no module")
@@ -391,7 +396,7 @@ func TestNetrc(t *testing.T) {
 	l.good(call("a", l.url+"/a.zip"))
 }
 
-// TestLinkedDirectories checks installing if the modules directory, or its parent, is a symbolic
+// TestLinkedDirectories installs modules if the modules directory, or its parent, is a symbolic
 // link.
 func TestLinkedDirectories(t *testing.T) {
 	for _, test := range []struct{ name, link, target, error string }{

@@ -17,16 +17,16 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// gitSchemes are the supported URL schemes. git knows others, some of which run programs.
+// gitSchemes are the supported URL schemes. git supports others, but some of them run programs.
 var gitSchemes = map[string]bool{"https": true, "http": true, "ssh": true, "git": true, "file": true}
 
-// notInHosts are characters that Go accepts in the host of a URL. The host becomes part of a name
-// in git's configuration ("credential.https://HOST.helper=PROGRAM"), where they could set another
-// program.
+// notInHosts are characters that must not be in the host, although Go accepts them in URLs. The
+// host becomes part of a name in git's configuration ("credential.https://HOST.helper=PROGRAM").
+// There these characters could make git run another program.
 const notInHosts = "!$&'()*+,;=<>\"`\\ "
 
-// git clones a repository at a ref. It fetches a single commit if the server supports that.
-// Abbreviated commit names require the whole repository.
+// git clones a repository and checks out a ref. It fetches only a single commit if the server
+// supports that. For abbreviated commit names it has to fetch the whole repository.
 func (f *fetcher) git(ctx context.Context, j job) error {
 	ref := j.query.Get("ref")
 	if strings.HasPrefix(ref, "-") {
@@ -51,7 +51,8 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 	if err := git("init", "-q", j.dir); err != nil {
 		return err
 	}
-	in := []string{"-C", j.dir, "-c", "core.autocrlf=false"} // same bytes, and so the same hash, on every system
+	// Keep line endings: the files, and so the hash, must be the same on every system.
+	in := []string{"-C", j.dir, "-c", "core.autocrlf=false"}
 	if err := git(append(in, "remote", "add", "origin", remote)...); err != nil {
 		return err
 	}
@@ -82,13 +83,14 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 	return os.RemoveAll(filepath.Join(j.dir, ".git"))
 }
 
-// commitName matches possible commit names. Servers need not serve commits by name.
+// commitName matches text that may be a commit name. Not every server lets clients fetch commits by
+// name.
 var commitName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9a-fA-F]{4,64}$`)
 })
 
-// gitRemote returns the address to pass to git, without our own parameters, and the credentials it
-// contained.
+// gitRemote returns the address to pass to git and the credentials that were in it. It removes the
+// parameters that are for this program.
 func gitRemote(j job) (string, *gitLogin, error) {
 	u := *j.url
 	if u.Scheme == "" && strings.HasPrefix(u.Path, "/") {
@@ -111,7 +113,8 @@ func gitRemote(j job) (string, *gitLogin, error) {
 func Tags(ctx context.Context, address string) ([]string, error) {
 	u, err := url.Parse(strings.TrimPrefix(address, "git::"))
 	if err != nil {
-		return nil, errors.New("its address is not a valid URL") // the address may contain a password: don't show it
+		// Don't show the address, which may contain a password.
+		return nil, errors.New("its address is not a valid URL")
 	}
 	j := job{url: u, query: u.Query()}
 	remote, login, err := gitRemote(j)

@@ -39,7 +39,7 @@ func TestGit(t *testing.T) {
 	if tags, err := Tags(t.Context(), repo+"?ref=v1"); err != nil || !slices.Equal(tags, []string{"v1", "v2"}) {
 		t.Errorf("%q %v", tags, err)
 	}
-	// The branch moves, but the installed commit stays until an upgrade.
+	// When the branch moves, the installed commit stays until an upgrade.
 	l.good(call("a", repo))
 	l.commit("repo", "", map[string]string{"main.tf": value("3")})
 	l.good(call("a", repo))
@@ -50,8 +50,8 @@ func TestGit(t *testing.T) {
 	l.has(".terraform/modules/a/main.tf", value("3"))
 }
 
-// TestOneClone checks that a branch is fetched once per run, however many calls it has, so that all
-// calls get the same commit even if the branch moves.
+// TestOneClone checks that a branch is fetched once per run, regardless of the number of calls. All
+// calls then get the same commit even if the branch moves.
 func TestOneClone(t *testing.T) {
 	l := newLab(t)
 	l.commit("repo", "", map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")})
@@ -59,7 +59,7 @@ func TestOneClone(t *testing.T) {
 	if err != nil {
 		t.Skip("no git on this machine")
 	}
-	// A git that logs each fetch and then moves the branch.
+	// The script runs git, logs each fetch and then moves the branch.
 	l.write(map[string]string{"bin/git": "#!/bin/sh\n" + git + " \"$@\" || exit\ncase \"$*\" in *' fetch '*) echo >> " +
 		l.top + "/fetches; cd " + l.top +
 		"/repo && echo '# more' >> main.tf && " + git + " commit -q -a -m more;; esac\n"})
@@ -120,7 +120,8 @@ func TestMercurial(t *testing.T) {
 	}
 }
 
-// TestInterruptedProgram checks that processes left running by a program are not waited for.
+// TestInterruptedProgram checks that this program doesn't wait for processes that a program has
+// left running.
 func TestInterruptedProgram(t *testing.T) {
 	l := newLab(t)
 	l.write(map[string]string{"bin/fetcher": "#!/bin/sh\nsleep 600 &\necho $! >" + l.top + "/pid.new\nmv " + l.top +

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// gitVariables are the environment variables that select the repository git works on: those listed
-// by "git rev-parse --local-env-vars" and those set for hooks. git sets them for hooks and aliases,
-// and a git started there must not work on that repository. GIT_CONFIG_PARAMETERS and
-// GIT_CONFIG_COUNT are listed too but stay: they hold settings, often credentials, and git itself
-// passes them on to submodules.
+// gitVariables are the environment variables that select the repository on which git works. They
+// are listed by "git rev-parse --local-env-vars" or set for hooks. git sets them when it runs hooks
+// and aliases. If a hook starts this program, the git that this program runs must not work on the
+// hook's repository. GIT_CONFIG_PARAMETERS and GIT_CONFIG_COUNT are listed too, but they are kept:
+// they contain settings, often credentials, and git itself passes them on to submodules.
 var gitVariables = []string{
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_DIR", "GIT_GRAFT_FILE",
 	"GIT_IMPLICIT_WORK_TREE",
@@ -33,8 +33,8 @@ func withoutVariables(env []string, drop func(name string) bool) []string {
 	})
 }
 
-// gitEnv returns the environment for git. An SSH key is kept in a file beside the package until
-// cleanup is called.
+// gitEnv returns the environment for git. If there is an SSH key, it is written to a file next to
+// the package, which cleanup removes.
 func gitEnv(key, dir string) (env []string, cleanup func(), err error) {
 	env, cleanup = withoutVariables(os.Environ(), gitVariable), func() {}
 	if key == "" {
@@ -60,9 +60,9 @@ func gitEnv(key, dir string) (env []string, cleanup func(), err error) {
 		func() { os.Remove(file) }, nil
 }
 
-// gitLogin holds the user name and password of an address. As arguments they would be visible to
-// other users, so they reach git through the environment and a credential helper that answers only
-// for the server of the address. Submodules on the same server use them too.
+// gitLogin holds the user name and password of an address. Other users could see them in process
+// arguments. git therefore gets them from the environment, through a credential helper that answers
+// only for the address's server. They are also used for submodules on the same server.
 type gitLogin struct{ server, user, password string }
 
 const (
@@ -73,8 +73,8 @@ const (
 		gitPasswordEnv + `"; }; f`
 )
 
-// newGitLogin removes user name and password from u and returns them. It returns nil if there is no
-// password; git then asks for one.
+// newGitLogin removes the user name and password from u and returns them. If there is no password,
+// it returns nil, and git asks for one.
 func newGitLogin(u *url.URL) *gitLogin {
 	password, ok := u.User.Password()
 	if !ok || u.Scheme != "https" && u.Scheme != "http" {
@@ -85,7 +85,8 @@ func newGitLogin(u *url.URL) *gitLogin {
 	return login
 }
 
-// options returns the git options that put these credentials before the user's own helpers.
+// options returns the git options that make these credentials take precedence over the user's own
+// helpers.
 func (l *gitLogin) options() []string {
 	if l == nil {
 		return nil

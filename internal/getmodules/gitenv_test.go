@@ -15,7 +15,7 @@ import (
 	"tofu/internal/testenv"
 )
 
-// TestGitVariables compares the list of variables with that of the installed git.
+// TestGitVariables compares gitVariables with the list of the installed git.
 func TestGitVariables(t *testing.T) {
 	out, err := exec.Command("git", "rev-parse", "--local-env-vars").Output()
 	if err != nil {
@@ -83,7 +83,7 @@ func TestGitPassword(t *testing.T) {
 	}
 }
 
-// gitHTTPBackend serves repositories as git servers do.
+// gitHTTPBackend returns a handler that serves repositories like a git server.
 func gitHTTPBackend(t *testing.T) *cgi.Handler {
 	out, err := exec.Command("git", "--exec-path").Output()
 	path := filepath.Join(strings.TrimSpace(string(out)), "git-http-backend")
@@ -96,7 +96,7 @@ func gitHTTPBackend(t *testing.T) *cgi.Handler {
 	return &cgi.Handler{Path: path}
 }
 
-// processesWith returns the arguments of the processes that contain text.
+// processesWith returns the arguments of all processes whose arguments contain text.
 func processesWith(t *testing.T, text string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -105,7 +105,7 @@ func processesWith(t *testing.T, text string) []string {
 	}
 	var found []string
 	for _, file := range files {
-		line, _ := os.ReadFile(file) // its process may be gone
+		line, _ := os.ReadFile(file) // the process may have ended
 		if words := strings.ReplaceAll(string(line), "\x00", " "); strings.Contains(words, text) &&
 			strings.Contains(words, "git") {
 			found = append(found, words)

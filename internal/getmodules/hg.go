@@ -11,9 +11,9 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// hg clones a Mercurial repository at a revision. The address may contain a password, so it is
-// written to the configuration of the new repository rather than passed as an argument, which other
-// users could see.
+// hg clones a Mercurial repository at a revision. The address may contain a password, which other
+// users could see in process arguments. The address is therefore written to the configuration of
+// the new repository.
 func (f *fetcher) hg(ctx context.Context, j job) error {
 	rev := cmp.Or(j.want, j.query.Get("rev"))
 	u := *j.url
@@ -48,6 +48,6 @@ func (f *fetcher) hg(ctx context.Context, j job) error {
 	return os.RemoveAll(filepath.Join(j.dir, ".hg"))
 }
 
-// hgVariable reports whether Mercurial sets the variable for its hooks. User settings such as
-// HGRCPATH don't count.
+// hgVariable reports whether the variable is one that Mercurial sets for its hooks. Variables with
+// user settings, such as HGRCPATH, are not.
 func hgVariable(name string) bool { return name == "HG" || strings.HasPrefix(name, "HG_") }

@@ -22,7 +22,7 @@ import (
 	"tofu/internal/registry"
 )
 
-// http fetches an archive, or a page that names the location of the package.
+// http fetches an archive, or follows a page that names the package's location.
 func (f *fetcher) http(ctx context.Context, j job) error {
 	u := *j.url
 	u.RawQuery = without(j.query, "archive", "checksum").Encode()
@@ -69,8 +69,8 @@ func pageAddress(page []byte) string {
 	return ""
 }
 
-// page reads the location of the package from a header or from the head of the page, unless the
-// response is an archive itself.
+// page reads the location of the package from a header of the response or from the head of the
+// page. If the response is itself an archive, that is the package.
 func (f *fetcher) page(ctx context.Context, j job, u *url.URL) error {
 	asked := *u
 	query := asked.Query()
@@ -95,8 +95,8 @@ func (f *fetcher) page(ctx context.Context, j job, u *url.URL) error {
 	return fmt.Errorf("%s is not an archive and doesn't name the location of the module", httpclient.Redact(u))
 }
 
-// checksum is the checksum that an address requires of an archive. The zero value accepts any
-// archive.
+// checksum is the checksum that an archive must have according to its address. The zero value
+// accepts any archive.
 type checksum struct {
 	kind func() hash.Hash
 	want []byte

@@ -11,9 +11,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Installed returns a resolver for the modules installed in dir, ".terraform/modules". Resolving a
-// call that is not installed as currently written fails with advice to run init. See ReadManifest
-// for base.
+// Installed returns a resolver for the modules installed in dir, ".terraform/modules". It returns
+// an error with advice to run init for a call that is not installed as it is currently written. See
+// ReadManifest for base.
 func Installed(dir, base string) (configs.Resolver, error) {
 	manifest, err := ReadManifest(dir, base)
 	if err != nil {

@@ -28,12 +28,13 @@ type Options struct {
 	Client *registry.Client
 	// Upgrade fetches all packages again and selects the newest versions.
 	Upgrade bool
-	// Pin checks remote packages against Pins and records them; see Installer.Pins.
+	// Pin compares remote packages with Pins, and records the pins of the packages in use; see
+	// Installer.Pins.
 	Pin  bool
 	Pins depsfile.ModuleLocks
-	// Always writes the manifest even if no module is called.
+	// Always writes the manifest even if there are no module calls.
 	Always bool
-	// Observe receives the events of one call at a time. It may be nil.
+	// Observe receives events, one call at a time. It may be nil.
 	Observe func(Event)
 	// Warn receives the warnings of Resolve.
 	Warn tfdiags.Sink
@@ -44,14 +45,15 @@ type Options struct {
 type Installer struct {
 	opts     Options
 	manifest Manifest
-	called   bool              // whether there is any call
-	packages map[string]string // directories of packages, by key of the call
+	called   bool              // whether there is any module call
+	packages map[string]string // directories of packages, by the key of the call in the manifest
 	fetcher  *fetcher
 	locator  *locator
 	pins     *pins // nil if packages are not pinned
 }
 
-// NewInstaller returns an installer. It reads the manifest of modules that are already installed.
+// NewInstaller returns an installer. It reads the manifest of the modules that are already
+// installed.
 func NewInstaller(opts *Options) (*Installer, error) {
 	if err := checkDir(opts.Dir); err != nil {
 		return nil, tfdiags.Errorf("Modules can't be installed",
@@ -73,15 +75,16 @@ func NewInstaller(opts *Options) (*Installer, error) {
 	if opts.Pin {
 		in.pins = newPins(opts.Pins)
 		if opts.Upgrade {
-			in.pins = newPins(nil) // accept any package
+			in.pins = newPins(nil) // an upgrade accepts any package
 		}
 	}
 	return in, nil
 }
 
-// checkDir returns an error if modules must not be installed in dir. A link below the data
-// directory must not lead out of it. If the data directory is itself a link, it could lead to a
-// directory in which "modules" is something else, so dir must contain only modules.
+// checkDir returns an error if modules must not be installed in dir. No symbolic link below the
+// data directory may lead out of it. The data directory itself may be a link. Its target may
+// contain a directory "modules" for another purpose, so dir must then contain only installed
+// modules.
 func checkDir(dir string) error {
 	data := filepath.Dir(dir)
 	if err := atomicfile.CheckBelow(data, dir); err != nil {
@@ -98,8 +101,9 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// Finish writes modules.json. Call it after all calls were resolved, even if the configuration has
-// errors or some modules could not be installed: later commands then complain only about those.
+// Finish writes modules.json. Call it when all calls have been resolved, even if the configuration
+// has errors or some modules could not be installed. Later commands then report errors only for
+// those modules.
 func (in *Installer) Finish() error {
 	if !in.called && !in.opts.Always {
 		return nil
@@ -123,7 +127,8 @@ func (in *Installer) Resolve(ctx context.Context, req *configs.ModuleRequest) (c
 	case addrs.RemoteModule:
 		return in.remote(ctx, req)
 	}
-	return configs.ResolvedModule{}, nil // the source couldn't be evaluated: errors have been reported already
+	// The source couldn't be evaluated, and the errors have been reported already.
+	return configs.ResolvedModule{}, nil
 }
 
 func (in *Installer) notify(e Event) {
@@ -166,10 +171,10 @@ func (in *Installer) local(ctx context.Context, req *configs.ModuleRequest) (non
 	return configs.ResolvedModule{Dir: filepath.FromSlash(dir)}, nil
 }
 
-// installDir returns the directory to install the package of a call in.
+// installDir returns the directory in which the package of a call is installed.
 func (in *Installer) installDir(k string) string { return filepath.Join(in.opts.Dir, k) }
 
-// kept returns the record of an installed call that need not be installed again.
+// kept returns the manifest's record of a call that need not be installed again.
 func (in *Installer) kept(req *configs.ModuleRequest) (Record, bool) {
 	r, ok := in.manifest[key(req)]
 	if !ok || in.opts.Upgrade || r.Source != req.Source.String() || !r.meets(req.Constraints) {
@@ -177,7 +182,7 @@ func (in *Installer) kept(req *configs.ModuleRequest) (Record, bool) {
 	}
 	home := filepath.ToSlash(in.installDir(r.Key))
 	if r.Dir != home && !strings.HasPrefix(r.Dir, home+"/") {
-		return Record{}, false // the manifest was edited
+		return Record{}, false // someone has edited the manifest
 	}
 	if info, err := os.Stat(filepath.FromSlash(r.Dir)); err != nil || !info.IsDir() {
 		return Record{}, false
@@ -243,7 +248,7 @@ func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err
 	}
 	if again := new(repeatedError); errors.As(err, &again) {
 		if changed := new(changedError); errors.As(err, &changed) {
-			return nil // reported for the package already
+			return nil // the error has already been reported for the package
 		}
 		err = errors.New("its package could not be fetched for another call")
 	}
@@ -251,8 +256,8 @@ func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err
 		err).At(req.Call.Range)
 }
 
-// within returns the directory subdir of a package. A pattern must match exactly one directory.
-// Symbolic links must not lead out of the package.
+// within returns the directory subdir of a package. If subdir is a pattern, it must match exactly
+// one directory. Symbolic links must not lead out of the package.
 func within(home, subdir string) (string, error) {
 	dir := filepath.Join(home, filepath.FromSlash(subdir))
 	if strings.ContainsAny(subdir, "*?[") {

@@ -15,24 +15,24 @@ import (
 )
 
 // locator asks registries for the versions of modules and the locations of their packages. It asks
-// for each only once. It is safe for concurrent use.
+// for each of them only once. It is safe for concurrent use.
 type locator struct {
 	client   *registry.Client
 	versions memo.Map[string, registry.ModuleVersions]
 	places   memo.Map[string, location]
 }
 
-// location is where a package can be fetched.
+// location says where a package can be fetched.
 type location struct {
 	address, subdir string
-	host            string // host whose credentials are sent with the request; may be empty
+	host            string // host whose credentials are sent with the request; may be ""
 }
 
 // errUnresolvable reports that no version of a module meets its constraints.
 var errUnresolvable = errors.New("no version meets the constraints")
 
-// choose selects the newest version that meets the constraints. odd lists the entries of the
-// registry's list that are not versions.
+// choose selects the newest version that meets the constraints. odd has the entries in the
+// registry's list that are not valid versions.
 func (l *locator) choose(
 	ctx context.Context, source addrs.ModuleSource, c depsfile.Constraints,
 ) (version string, odd []string, err error) {

@@ -23,15 +23,15 @@ type Record struct {
 	Dir     string // relative to the working directory, with forward slashes
 }
 
-// Manifest is the content of modules.json: the installed calls by key. Records of removed calls are
-// kept, and so are their files.
+// Manifest is the content of modules.json: the installed calls by key. Records and files of removed
+// calls are kept.
 type Manifest map[string]Record
 
 func manifestFile(dir string) string { return filepath.Join(dir, "modules.json") }
 
-// ReadManifest reads modules.json in dir. If the file doesn't exist, the manifest is empty. The
-// file names directories relative to base, the directory of the root module, which is relative to
-// the working directory; "" means that both are the same.
+// ReadManifest reads modules.json in dir. If the file doesn't exist, the manifest is empty. base is
+// the directory of the root module relative to the working directory; "" means the working
+// directory. The file has directory names relative to base.
 func ReadManifest(dir, base string) (Manifest, error) {
 	m := make(Manifest)
 	data, err := os.ReadFile(manifestFile(dir))
@@ -82,7 +82,7 @@ func (m Manifest) Write(dir, base string) error {
 // forget removes a call and all calls below it.
 func (m Manifest) forget(key string) {
 	if _, ok := m[key]; !ok {
-		return // no calls below it either
+		return // there are no calls below it either
 	}
 	for k := range m {
 		if k == key || strings.HasPrefix(k, key+".") {

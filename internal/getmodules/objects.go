@@ -23,8 +23,8 @@ type bucket interface {
 	authorize(ctx context.Context) registry.Authorize
 }
 
-// objects fetches an archive from a bucket. If the name is not the name of an archive, it fetches
-// all objects below it.
+// objects fetches an archive from a bucket. If key is not the name of an archive, it fetches all
+// objects whose names start with key and a slash.
 func (f *fetcher) objects(ctx context.Context, j job, b bucket, key string) error {
 	if kind := archiveKind(key, j.query); kind != "" {
 		return f.archive(ctx, j, kind, registry.Download{URL: b.object(key), Auth: b.authorize(ctx)})
@@ -48,7 +48,8 @@ func (f *fetcher) objects(ctx context.Context, j job, b bucket, key string) erro
 	files := 0
 	for _, key := range keys {
 		name, ok := strings.CutPrefix(key, prefix)
-		if !ok || name == "" || strings.HasSuffix(name, "/") { // consoles create empty objects for directories
+		// Web consoles create empty objects for directories.
+		if !ok || name == "" || strings.HasSuffix(name, "/") {
 			continue
 		}
 		files++
@@ -94,8 +95,8 @@ func (f *fetcher) archive(ctx context.Context, j job, kind string, d registry.Do
 	return j.unpackArchive(kind, func(dst *os.File) error { return f.client.Fetch(ctx, d, dst) })
 }
 
-// unpackArchive unpacks an archive written by fetch, after checking it against the checksum in the
-// address.
+// unpackArchive unpacks an archive that fetch writes. It first compares the archive with the
+// checksum in the address.
 func (j job) unpackArchive(kind string, fetch func(dst *os.File) error) error {
 	check, err := parseChecksum(j.query.Get("checksum"))
 	if err != nil {
@@ -104,7 +105,7 @@ func (j job) unpackArchive(kind string, fetch func(dst *os.File) error) error {
 	return j.unpackFetched(kind, check, fetch)
 }
 
-// unpackFetched unpacks an archive written by fetch, after checking it.
+// unpackFetched unpacks an archive that fetch writes, after comparing it with a checksum.
 func (j job) unpackFetched(kind string, check checksum, fetch func(dst *os.File) error) error {
 	file := j.dir + ".archive"
 	dst, err := os.Create(file)
@@ -125,8 +126,9 @@ func (j job) unpackFetched(kind string, check checksum, fetch func(dst *os.File)
 	return unpack(file, kind, j.dir)
 }
 
-// escapeKey escapes the name of an object for use in a URL path. It escapes strictly: servers
-// compute signatures over that form.
+// escapeKey escapes the name of an object for use in a URL path. It escapes all characters except
+// unreserved ones, because servers compute signatures over that form. If slash is true, slashes are
+// kept.
 func escapeKey(key string, slash bool) string {
 	var b strings.Builder
 	for i := range len(key) {

@@ -22,10 +22,10 @@ import (
 )
 
 // store is a server for the protocols of S3, below /BUCKET, and of Google Cloud Storage. It
-// requires signatures or a token, returns lists in pages of two names, and has one public bucket.
+// requires signatures or tokens, returns lists in pages of two names, and has one public bucket.
 type store struct {
 	*testing.T
-	objects map[string]string // by BUCKET/NAME
+	objects map[string]string // content by BUCKET/NAME
 	creds   aws.Credentials
 	token   string
 	asked   []string
@@ -63,7 +63,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.send(w, r, bucket+"/"+key+r.URL.Query().Get("versionId"))
 }
 
-// signed checks the signature of a request as S3 does.
+// signed checks the signature of a request in the same way as S3.
 func (s *store) signed(r *http.Request) bool {
 	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	if err != nil {
@@ -189,7 +189,8 @@ func TestS3(t *testing.T) {
 	l.bad(call("a", base+"/b/evil"), "outside of")
 	l.bad(call("a", base+"/b/net/x 1+2=3.zip?checksum=md5:00000000000000000000000000000000"), "checksum")
 
-	// Credentials in the address, of a profile, invalid ones, and none.
+	// The cases are: credentials in the address, credentials of a profile, invalid credentials, and
+	// no credentials.
 	s.creds = aws.Credentials{AccessKeyID: "OTHER", SecretAccessKey: "a/b+c"}
 	l.bad(call("a", base+"/b/net/x 1+2=3.zip"), "403")
 	l.good(call("a", base+"/b/net/x 1+2=3.zip?aws_access_key_id=OTHER&aws_access_key_secret=a%2Fb%2Bc"))
@@ -270,7 +271,7 @@ func TestGCS(t *testing.T) {
 	fetch("gcs::https://evil.example.com/storage/v1/b/x.zip", "has no bucket and object")
 	fetch(base+"/b/evil", "outside of")
 
-	// A service account key is exchanged for a token; public objects need no token.
+	// A service account key is exchanged for a token. Public objects need no token.
 	t.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "wrong")
 	fetch(base+"/b/tree", "401")
 	fetch(base+"/public/a.tar.gz", "")
@@ -297,7 +298,7 @@ func TestGCS(t *testing.T) {
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", l.top+"/key.json")
 	fetch(base+"/b/tree", "")
 
-	// No credentials are sent to an emulator.
+	// No credentials may be sent to an emulator.
 	t.Setenv("STORAGE_EMULATOR_HOST", server.URL)
 	s.asked = nil
 	if _, err := newFetcher(l.client).into(t.Context(), request{address: base + "/public/a.tar.gz"}, "got"); err !=

@@ -32,7 +32,7 @@ func TestOCIAddresses(t *testing.T) {
 	}
 }
 
-// TestOCITokens checks that one token per repository serves all its packages.
+// TestOCITokens checks that one token per repository is used for all packages in it.
 func TestOCITokens(t *testing.T) {
 	reg := registrytest.StartOCI()
 	defer reg.Close()

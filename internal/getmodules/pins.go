@@ -17,7 +17,7 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// pins holds the pins read from the file and those of the packages used in this run.
+// pins holds the pins in the file and the pins of the packages used in this run.
 type pins struct {
 	known  map[pinKey]depsfile.ModuleLock // pins from the file
 	chosen map[string][]depsfile.Version  // pinned versions of each registry package
@@ -52,15 +52,15 @@ func (in *Installer) Pins() depsfile.ModuleLocks {
 	return locks.Sorted()
 }
 
-// pinFor returns the pin of a package: nil if packages are not pinned, and without revision and
-// hash if this package has no pin yet.
+// pinFor returns the pin that a package must match. It returns nil if packages are not pinned. If
+// the package has no pin yet, the result has no revision and no hash.
 func (p *pins) pinFor(source, version string) *depsfile.ModuleLock {
 	if p == nil {
 		return nil
 	}
 	key := pinKey{withoutSecrets(source), version}
 	if lock, ok := p.used[key]; ok {
-		return &lock // a second call gets the same package as the first one
+		return &lock // every call must get the same package as the first one
 	}
 	if lock, ok := p.known[key]; ok {
 		return &lock
@@ -76,8 +76,8 @@ func (p *pins) version(source string, c depsfile.Constraints) (depsfile.Version,
 	return sources.Newest(p.chosen[source], depsfile.Acceptable(c).Has)
 }
 
-// use records the pin of an installed package. Local directories are linked to and may change, so
-// they are not recorded.
+// use records the pin of an installed package. It ignores local directories, because they are only
+// linked to and may change.
 func (p *pins) use(pin *depsfile.ModuleLock, home string) {
 	if pin == nil || isLink(home) {
 		return
@@ -86,7 +86,8 @@ func (p *pins) use(pin *depsfile.ModuleLock, home string) {
 	p.intact[home] = true
 }
 
-// matches reports whether an installed package matches its pin, or needs no pin.
+// matches reports whether an installed package matches its pin. It returns true if the package
+// needs no pin.
 func (p *pins) matches(pin *depsfile.ModuleLock, home string) bool {
 	if pin == nil || p.intact[home] || isLink(home) {
 		return true
@@ -100,8 +101,8 @@ func isLink(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// withoutSecrets returns an address in the form used for pins and messages. Files with pins are
-// meant to be shared.
+// withoutSecrets returns an address in the form used for pins and messages. It has no secrets,
+// because files with pins are meant to be shared.
 func withoutSecrets(address string) string {
 	method, rest := "", address
 	if before, after, ok := strings.Cut(address, "::"); ok {
@@ -129,8 +130,8 @@ func withoutSecrets(address string) string {
 	return method + u.String()
 }
 
-// showable returns an address for messages: like withoutSecrets, but without the values of query
-// parameters that look like secrets.
+// showable returns an address for messages. In addition to withoutSecrets, it removes the values of
+// query parameters that look like secrets.
 func showable(address string) string {
 	address = withoutSecrets(address)
 	method, rest := "", address

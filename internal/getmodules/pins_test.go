@@ -14,7 +14,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// pin installs with pins and returns the new ones.
+// pin installs main with the given pins and returns the new pins.
 func (l *lab) pin(main string, upgrade bool, pins depsfile.ModuleLocks) (depsfile.ModuleLocks, error) {
 	l.Helper()
 	l.write(map[string]string{"work/main.tf": main})
@@ -49,7 +49,7 @@ func (l *lab) forget() {
 	}
 }
 
-// TestPinCommit checks that moved branches and tags are ignored until an upgrade.
+// TestPinCommit checks that commits which a branch or tag moves to are ignored until an upgrade.
 func TestPinCommit(t *testing.T) {
 	l := newLab(t)
 	first := l.commit("repo", "v1", map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")})
@@ -71,7 +71,7 @@ func TestPinCommit(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		l.has(".terraform/modules/"+name+"/main.tf", value("1"))
 	}
-	// Modified files are detected and replaced; the pins of unused packages are dropped.
+	// Modified files are detected and replaced. The pins of unused packages are removed.
 	l.write(map[string]string{"work/.terraform/modules/a/main.tf": value("edited")})
 	if again := l.mustPin(call("a", branch), false, pins); !slices.Equal(again, pins[:1]) {
 		t.Errorf("%+v", again)
@@ -82,7 +82,7 @@ func TestPinCommit(t *testing.T) {
 		t.Errorf("%+v", upgraded)
 	}
 	l.has(".terraform/modules/a/main.tf", value("2"))
-	// The pin has another hash for the commit.
+	// Now the pin has a wrong hash for the commit.
 	pins[0].Hash = "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 	if _, err := l.pin(call("a", branch), false, pins); err == nil || !strings.Contains(err.Error(), "init -upgrade") {
 		t.Errorf("%v", err)
@@ -127,7 +127,7 @@ func TestPinWithoutRevision(t *testing.T) {
 		t.Fatalf("%+v", pins)
 	}
 	content = zipOf(map[string]string{"main.tf": value("2")})
-	l.mustPin(main, false, pins) // the installed package matches
+	l.mustPin(main, false, pins) // the installed package matches its pin
 	l.forget()
 	if _, err := l.pin(main, false, pins); err == nil || !strings.Contains(err.Error(), "has changed") {
 		t.Errorf("%v", err)
@@ -140,8 +140,8 @@ func TestPinWithoutRevision(t *testing.T) {
 	}
 }
 
-// TestPinVersion checks that newer versions in a registry are ignored until an upgrade or until a
-// constraint requires them.
+// TestPinVersion checks that newer versions in a registry are ignored until there is an upgrade, or
+// until a constraint requires them.
 func TestPinVersion(t *testing.T) {
 	l := newLab(t)
 	list := `{"modules": [{"versions": [{"version": "1.0.0"}]}]}`
@@ -187,8 +187,8 @@ func TestPinName(t *testing.T) {
 	}
 }
 
-// TestShowable checks that parameters that look like secrets are pinned, since they may distinguish
-// packages, but not shown.
+// TestShowable checks the query parameters that look like secrets. They are part of the pinned
+// address, because they may distinguish packages, but they are not shown in messages.
 func TestShowable(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://me:s3cret@example.com/a.zip?token=s3cret&x=1": "https://example.com/a.zip?token=xxxxx&x=1",

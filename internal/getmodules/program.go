@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// run runs a program. Its standard error becomes the error text.
+// run runs a program. If the program fails, the error contains its standard error.
 func run(ctx context.Context, env []string, program string, args ...string) error {
 	_, err := output(ctx, env, program, args...)
 	return err
 }
 
-// output is like run and returns the standard output.
+// output is like run, but also returns the program's standard output.
 func output(ctx context.Context, env []string, program string, args ...string) (string, error) {
 	var out answer
 	var errorOutput tail
@@ -27,7 +27,7 @@ func output(ctx context.Context, env []string, program string, args ...string) (
 	return string(out), programError(err, program, string(errorOutput))
 }
 
-// watched is like run for programs that print their progress on standard error.
+// watched is like run, for programs that print their progress on standard error.
 func (f *fetcher) watched(ctx context.Context, j job, env []string, program string, args ...string) error {
 	w := &stepWriter{report: func(step string) {
 		if f.progress != nil {
@@ -48,8 +48,9 @@ func start(ctx context.Context, env []string, out, errorOutput io.Writer, progra
 	return cmd.Run()
 }
 
-// Limits for the output of programs, much of which comes from remote servers. A longer answer is an
-// error. Of error output only the end is kept, which says why the program failed.
+// Limits for the output of programs, much of which comes from remote servers. Longer standard
+// output is an error. Of the standard error only the end is kept, because it says why the program
+// failed.
 const (
 	longestAnswer = 64 << 20
 	longestTail   = 64 << 10
@@ -77,12 +78,12 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// outputGrace limits the wait for output of processes that a program has left running: an ssh that
-// waits for an unreachable host outlives the killed git.
+// outputGrace limits how long to wait for the output of processes that a program has left running.
+// For example, an ssh that waits for an unreachable host outlives the git that was killed.
 const outputGrace = 2 * time.Second
 
-// programError returns an error with the program's error output if there is any, or else its exit
-// status.
+// programError returns an error with the program's error output. If there is none, the error has
+// the exit status.
 func programError(err error, program, text string) error {
 	var status *exec.ExitError
 	if !errors.As(err, &status) {
@@ -99,7 +100,7 @@ func programError(err error, program, text string) error {
 // 45% (9/20)" and keeps everything else.
 type stepWriter struct {
 	report      func(step string)
-	line        []byte // incomplete
+	line        []byte // current line, which is incomplete
 	errorOutput tail
 }
 
@@ -107,13 +108,13 @@ var stepForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:remote: )?([A-Z][a-z]+ [a-z]+):\s+(\d+%|\d+)`)
 })
 
-// Write also splits at carriage returns, with which programs overwrite a line.
+// Write also splits lines at carriage returns, because programs use these to overwrite a line.
 func (w *stepWriter) Write(p []byte) (int, error) {
 	w.line = append(w.line, p...)
 	for {
 		i := bytes.IndexAny(w.line, "\r\n")
 		if i < 0 {
-			if len(w.line) > longestTail { // not a progress message
+			if len(w.line) > longestTail { // too long for a progress message
 				_, _ = w.errorOutput.Write(w.line)
 				w.line = nil
 			}

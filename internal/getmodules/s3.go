@@ -23,7 +23,7 @@ import (
 	"tofu/internal/registry"
 )
 
-// s3 fetches from S3 or from another server with the same protocol.
+// s3 fetches a package from S3 or from another server with the same protocol.
 func (f *fetcher) s3(ctx context.Context, j job) error {
 	b, key, err := parseS3(j.url, j.query)
 	if err != nil {
@@ -39,18 +39,18 @@ type s3Bucket struct {
 	client      *registry.Client
 	base        *url.URL // URL of the bucket, without trailing slash
 	region      string
-	version     string // empty for the newest version of the object
+	version     string // version of the object; "" for the newest one
 	credentials func(ctx context.Context) (aws.Credentials, error)
 }
 
-// amazonHost matches the bucket, if the host name has one, and the region: s3.REGION, s3-REGION or
-// just s3.
+// amazonHost matches the host names of S3. It captures the bucket, if the name starts with one, and
+// the region in s3.REGION or s3-REGION. A plain s3 has no region.
 var amazonHost = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:(.+)\.)?s3(?:[.-](?:dualstack\.)?([a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?$`)
 })
 
-// parseS3 parses both forms of addresses: with the bucket as first part of the path and, at Amazon,
-// as part of the host name.
+// parseS3 parses both forms of addresses. The bucket is the first part of the path or, for Amazon's
+// servers, part of the host name.
 func parseS3(u *url.URL, query url.Values) (*s3Bucket, string, error) {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return nil, "", fmt.Errorf("%q is not a valid address of an object; it must begin with s3::https://",
@@ -70,7 +70,7 @@ func parseS3(u *url.URL, query url.Values) (*s3Bucket, string, error) {
 		}
 		b.base.Path, key = "/"+name, rest
 	}
-	if m != nil && strings.HasPrefix(u.Host, "s3-") { // old form, which only the oldest regions have
+	if m != nil && strings.HasPrefix(u.Host, "s3-") { // old form, which only the oldest regions support
 		b.base.Host = "s3." + strings.TrimPrefix(u.Host, "s3-")
 	}
 	if b.region == "" {
@@ -128,8 +128,8 @@ func (b *s3Bucket) list(ctx context.Context, prefix string) ([]string, error) {
 // emptyBody is the hash of the empty body of a GET request.
 var emptyBody = hex.EncodeToString(sha256.New().Sum(nil))
 
-// authorize returns a function that signs requests. Without credentials they stay unsigned: public
-// buckets can be read that way.
+// authorize returns a function that signs requests. If there are no credentials, requests are not
+// signed, which is enough for public buckets.
 func (b *s3Bucket) authorize(ctx context.Context) registry.Authorize {
 	return func(req *http.Request) error {
 		creds, err := b.credentials(ctx)
@@ -139,14 +139,14 @@ func (b *s3Bucket) authorize(ctx context.Context) registry.Authorize {
 		req.Header.Set("X-Amz-Content-Sha256", emptyBody)
 		return v4.NewSigner().SignHTTP(ctx, creds, req, emptyBody, "s3", b.region, time.Now(),
 			func(o *v4.SignerOptions) {
-				o.DisableURIPathEscaping = true // S3 expects the path as it is
+				o.DisableURIPathEscaping = true // S3 expects the path without further escaping
 			})
 	}
 }
 
-// awsCredentials looks for credentials where the AWS tools do: the address, the environment, the
-// shared files and the metadata service of the machine. The search runs on first use, once per
-// profile.
+// awsCredentials returns a function that looks for credentials in the same places as the AWS tools:
+// the address, the environment, the shared files and the machine's metadata service. The search
+// runs on first use, once per profile.
 func (f *fetcher) awsCredentials(query url.Values) func(context.Context) (aws.Credentials, error) {
 	if id := query.Get("aws_access_key_id"); id != "" {
 		return credentials.NewStaticCredentialsProvider(id, query.Get("aws_access_key_secret"),
@@ -157,7 +157,8 @@ func (f *fetcher) awsCredentials(query url.Values) func(context.Context) (aws.Cr
 		return known
 	}
 	open := sync.OnceValues(func() (aws.Credentials, error) {
-		ctx := context.Background() // the result outlives the request that needs it first
+		// Not the context of a request, because the result is kept for later requests.
+		ctx := context.Background()
 		var options []func(*config.LoadOptions) error
 		if profile != "" {
 			options = append(options, config.WithSharedConfigProfile(profile))
@@ -182,12 +183,11 @@ func (f *fetcher) awsCredentials(query url.Values) func(context.Context) (aws.Cr
 	return found
 }
 
-// awsTimeout limits the search for credentials, which may involve services of the machine or of
-// AWS.
+// awsTimeout limits the search for credentials, which may call services of the machine or of AWS.
 const awsTimeout = 20 * time.Second
 
-// noCredentials reports whether err only means that no credentials exist. The last place searched
-// is the metadata service, which is absent on most machines.
+// noCredentials reports whether err means only that there are no credentials. The metadata service
+// is searched last, and most machines don't have one.
 func noCredentials(err error) bool {
 	var status interface{ HTTPStatusCode() int }
 	return strings.Contains(err.Error(), "EC2 IMDS") && (!errors.As(err, &status) ||

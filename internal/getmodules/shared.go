@@ -17,9 +17,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Shared finds the modules of many root modules for reading only. It uses what a root module has
-// installed and fetches all other packages into a temporary directory, each once. It is safe for
-// concurrent use.
+// Shared finds the modules of many root modules for reading only. It uses the modules that a root
+// module has installed. Other packages are fetched into a temporary directory, each once. It is
+// safe for concurrent use.
 type Shared struct {
 	client   *registry.Client
 	progress func(Progress)
@@ -27,7 +27,7 @@ type Shared struct {
 	packages memo.Map[string, sharedPackage]
 
 	mu  sync.Mutex
-	dir string // created with the first package
+	dir string // created when the first package is fetched
 }
 
 type sharedPackage struct{ dir, subdir string }
@@ -83,8 +83,8 @@ func (s *Shared) Resolver(root string) (configs.Resolver, error) {
 	}, nil
 }
 
-// unavailable returns the error for a call whose package can't be fetched. An error about the
-// package itself has the same text for every call, so that duplicates can be dropped.
+// unavailable returns the error for a call whose package can't be fetched. If the package is the
+// cause, the error has the same text for every call, so that duplicates can be removed.
 func unavailable(req *configs.ModuleRequest, err error) error {
 	const summary = "Failed to download module"
 	if missing := new(packageError); errors.As(err, &missing) {
@@ -93,7 +93,7 @@ func unavailable(req *configs.ModuleRequest, err error) error {
 	return tfdiags.Errorf(summary, "Could not get %s: %s.", req.Describe(), err).At(req.Call.Range)
 }
 
-// packageError reports that a package can't be fetched, independently of the call.
+// packageError reports that a package can't be fetched. Its text doesn't depend on the call.
 type packageError struct {
 	source string
 	err    error

@@ -39,7 +39,7 @@ func TestShared(t *testing.T) {
 		}
 		l.write(map[string]string{"work/" + name + "/main.tf": call("net", source, more)})
 	}
-	// Installed and pinned packages are used where they meet the constraints.
+	// Installed and pinned packages are used if they meet the constraints.
 	l.write(map[string]string{
 		"work/d/.terraform/modules/net/main.tf": value("1.0.0"),
 		"work/d/.terraform/modules/modules.json": `{"Modules": [{"Key": "net", "Source": "` + source +
@@ -80,13 +80,14 @@ func TestShared(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if n := fetched.Load(); n != 4 { // the pinned 1.0.0 counts separately from the selected 1.0.0
+	// The pinned version 1.0.0 and the selected version 1.0.0 are fetched separately.
+	if n := fetched.Load(); n != 4 {
 		t.Errorf("%d packages were fetched", n)
 	}
 	if n := strings.Count(strings.Join(l.seen, " "), "/versions"); n != 1 {
 		t.Errorf("the registry was asked for versions %d times", n)
 	}
-	// An error of a package has the same text for every call.
+	// An error about a package has the same text for every call.
 	var said []string
 	for i, name := range []string{"h", "i"} {
 		l.write(map[string]string{"work/" + name + "/main.tf": strings.Repeat("\n", i) +
