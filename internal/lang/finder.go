@@ -18,16 +18,16 @@ import (
 type finder struct {
 	variables []hcl.Traversal
 	functions []FunctionRef
-	typeWords funcs.TypeWords // type keywords, which variables includes
+	typeWords funcs.TypeWords // words of type constraints, which HCL returns as variables too
 	errs      tfdiags.Diagnostics
 
-	// indexes holds OBJECT[INDEX], by the start of OBJECT; nil if there is none. outputs holds the
-	// names in OBJECT[INDEX].NAME.
+	// indexes holds the expressions OBJECT[INDEX] by the start of OBJECT; nil if there are none.
+	// outputs holds NAME for the expressions OBJECT[INDEX].NAME.
 	indexes map[place]*hclsyntax.IndexExpr
 	outputs map[place]string
 
-	// within holds the conditions around the expression that is visited, and guarded those around
-	// objects that may be resources or module calls; nil if there are none.
+	// within holds the conditions around the expression that is being visited. guarded holds the
+	// conditions around each object that may be a resource or a module call; nil if there are none.
 	within  []condition
 	guarded map[place][]condition
 }
@@ -40,7 +40,8 @@ type place struct {
 
 func startOf(rng hcl.Range) place { return place{rng.Filename, rng.Start} }
 
-// condition is the condition of the conditional expression around one of its results.
+// condition is the condition of a conditional expression, together with the result of it that
+// selects the branch being visited.
 type condition struct {
 	expr  hclsyntax.Expression
 	holds bool
@@ -58,8 +59,8 @@ func (f *finder) refs(scope addrs.Scope) Refs {
 	return out
 }
 
-// selected returns the references that select an instance by a computed index, or under a
-// condition.
+// selected returns the references that select an instance by a computed index, or that are used
+// only under a condition.
 func (f *finder) selected(objects []*addrs.Reference, scope addrs.Scope) map[*addrs.Reference]InstanceRef {
 	if len(f.indexes)+len(f.guarded) == 0 {
 		return nil
@@ -108,8 +109,8 @@ func (f *finder) outputOf(ref *addrs.Reference) string {
 	return f.outputs[startOf(ref.Range)]
 }
 
-// standsAlone reports whether an expression can be evaluated on its own: it has no errors and does
-// not refer to "self".
+// standsAlone reports whether an expression can be evaluated on its own, which means that it has no
+// errors and doesn't refer to "self".
 func (e *Expr) standsAlone() bool {
 	isSelf := func(ref *addrs.Reference) bool { return ref.Subject == addrs.Self{} }
 	return len(e.Refs.Problems) == 0 && !slices.ContainsFunc(e.Refs.Objects, isSelf)
@@ -124,9 +125,9 @@ func (f *finder) inExpr(expr hcl.Expression) {
 	funcs.VisitCalls(expr, f.call)
 }
 
-// inNative handles the most frequent kinds of expressions itself: HCL's walk is several times
-// slower and needs one pass for variables and one for calls. Expressions that define names for
-// their children are left to HCL.
+// inNative handles the most frequent kinds of expressions itself, because HCL's walk is several
+// times slower and needs separate passes for variables and for calls. Expressions that define names
+// for their children are left to HCL.
 func (f *finder) inNative(expr hclsyntax.Expression) {
 	switch e := expr.(type) {
 	case *hclsyntax.LiteralValueExpr:
@@ -199,7 +200,7 @@ func (f *finder) noteConditions(e *hclsyntax.ScopeTraversalExpr) {
 	f.guarded[startOf(e.Traversal.SourceRange())] = slices.Clone(f.within)
 }
 
-// inScope finds references in the parts of a "for" expression that can use the names which it
+// inScope finds references in those parts of a "for" expression that can use the names that it
 // defines.
 func (f *finder) inScope(e *hclsyntax.ForExpr) {
 	for _, part := range []hclsyntax.Expression{e.KeyExpr, e.ValExpr, e.CondExpr} {
@@ -244,8 +245,8 @@ func (f *finder) noteOutput(e *hclsyntax.RelativeTraversalExpr) {
 	f.outputs[startOf(object.Traversal.SourceRange())] = name.Name
 }
 
-// indexesInBody records the indexes in a body with dynamic blocks, except those that use names
-// which a dynamic block or a "for" expression defines.
+// indexesInBody records the indexes in a body with dynamic blocks. It leaves out indexes with names
+// that a dynamic block or a "for" expression defines.
 func (f *finder) indexesInBody(body *hclsyntax.Body) {
 	defined := map[string]bool{}
 	var indexes []*hclsyntax.IndexExpr
@@ -291,14 +292,14 @@ func (f *finder) inEach(exprs []hclsyntax.Expression) {
 	}
 }
 
-// callsInBody finds calls anywhere in a body. A merged body, such as an overridden one, consists of
-// whole blocks.
+// callsInBody finds calls anywhere in a body. In a merged body, such as an overridden one, each
+// block comes from one of the original bodies.
 func (f *finder) callsInBody(body hcl.Body, schema *configschema.Block) {
 	if node, ok := body.(*hclsyntax.Body); ok {
 		funcs.VisitCallsInNode(node, f.call)
 		return
 	}
-	attrs, _ := body.JustAttributes() // JSON bodies return blocks as attributes too
+	attrs, _ := body.JustAttributes() // JSON bodies return their blocks as attributes too
 	for _, attr := range attrs {
 		funcs.VisitCalls(attr.Expr, f.call)
 	}
@@ -307,7 +308,8 @@ func (f *finder) callsInBody(body hcl.Body, schema *configschema.Block) {
 	}
 	content, _, _ := body.PartialContent(blockHeaders(schema))
 	for _, block := range content.Blocks {
-		nested := configschema.Empty() // the content of a dynamic block has the syntax of the block itself
+		// The content of a dynamic block is like the content of the blocks that it generates.
+		nested := configschema.Empty()
 		if known := schema.BlockTypes[block.Type]; known != nil {
 			nested = &known.Block
 		}

@@ -17,7 +17,7 @@ import (
 	"tofu/internal/lang/funcs"
 )
 
-// FuzzFinder compares the result with HCL's own walk.
+// FuzzFinder compares the references found with those found by HCL's own walk.
 func FuzzFinder(f *testing.F) {
 	for _, src := range []string{
 		`a.b.c[0]`, `a[b.c]["d"]`, `"x${a.b}-${upper(var.x)}"`, `"${a}"`, `(a.b)`, `[a, b[*].c, d.*.e]`,
@@ -79,8 +79,8 @@ func TestCallsInJSON(t *testing.T) {
 	}
 }
 
-// TestTypeConstraints checks that the words of type constraints are not references anywhere in a
-// body.
+// TestTypeConstraints checks that the words of type constraints don't count as references anywhere
+// in a body.
 func TestTypeConstraints(t *testing.T) {
 	native, diags := hclsyntax.ParseConfig([]byte(`
 v = [for x in var.a : convert(x, list(string))]
@@ -136,7 +136,7 @@ func TestComputedIndexes(t *testing.T) {
 		`v = var.x ? a.b[var.y].id : -data.c.d[1 + count.index].id`: "a.b (var.x = true) var.y, " +
 			"data.c.d (var.x = false) 1 + count.index",
 		`v = a.b[a.b[count.index].next].id`:               "a.b a.b[count.index].next count.index",
-		`v = a.b[count.index].id == a.b.id`:               "", // the whole, too
+		`v = a.b[count.index].id == a.b.id`:               "", // also refers to the whole resource
 		`v = length(a.b) + a.b[count.index].n`:            "",
 		`v = a.b[*].id[count.index]`:                      "",
 		`v = [for i in range(3) : a.b[i].id]`:             "",
@@ -194,7 +194,8 @@ func TestComputedIndexes(t *testing.T) {
 	}
 }
 
-// TestModuleInstances checks which references select instances of module calls, and which outputs.
+// TestModuleInstances checks which references select instances of module calls, and which outputs
+// they use.
 func TestModuleInstances(t *testing.T) {
 	for src, want := range map[string]string{
 		`module.m[each.key].x`:                           "m each.key.x",
@@ -202,7 +203,7 @@ func TestModuleInstances(t *testing.T) {
 		`module.m[each.key]`:                             "m each.key.",
 		`var.x ? module.m[each.key].x : module.m["b"].y`: "m (var.x = true) each.key.x (var.x = false) b.y",
 		`[module.m[0].x, module.n[count.index][0].y]`:    "m 0.x, n count.index.",
-		`[module.m[each.key].x, module.m]`:               "", // the whole, too
+		`[module.m[each.key].x, module.m]`:               "", // also refers to the whole module call
 		`module.m.x`:                                     "",
 		`module.m[*].x`:                                  "",
 		`[for k in ["a"] : module.m[k].x]`:               "",

@@ -13,17 +13,17 @@ import (
 // Element is an element of a for_each value: each.key and each.value of one instance.
 type Element struct{ Key, Value cty.Value }
 
-// ErrUnknownKeys is returned for a for_each value whose keys are not known yet.
+// ErrUnknownKeys is the error for a for_each value whose keys are not known yet.
 var ErrUnknownKeys = errors.New(`the keys of the "for_each" value are not known`)
 
-// ForEachError says, in a sentence, why a value can't be used for for_each.
+// ForEachError is a sentence that says why a value can't be used for for_each.
 type ForEachError string
 
 // Error implements error.
 func (e ForEachError) Error() string { return string(e) }
 
-// ForEach returns the elements of a for_each value, a map or a set of strings, in the order of
-// their keys. Errors are ErrUnknownKeys or of type ForEachError.
+// ForEach returns the elements of a for_each value, which must be a map or a set of strings, in the
+// order of their keys. The error is ErrUnknownKeys or a ForEachError.
 func ForEach(v cty.Value) ([]Element, error) {
 	if err := checkForEachMarks(v); err != nil {
 		return nil, err
@@ -46,8 +46,8 @@ func ForEachOrList(v cty.Value) ([]Element, error) {
 	return elements(v)
 }
 
-// checkForEachMarks returns an error if the keys may not be shown or stored. A map may have
-// sensitive values, but the elements of a set are keys.
+// checkForEachMarks returns an error if the keys must not be shown or stored. The values of a map
+// may be sensitive, but the elements of a set are keys.
 func checkForEachMarks(v cty.Value) error {
 	switch {
 	case marks.Has(v, marks.Ephemeral):
@@ -83,7 +83,8 @@ func elements(v cty.Value) ([]Element, error) {
 	return out, nil
 }
 
-// setElements iterates over the set once, because cty sorts it for each iteration.
+// setElements returns the elements of a set. It iterates only once, because cty sorts the set for
+// each iteration.
 func setElements(v cty.Value) ([]Element, error) {
 	var out []Element
 	null := false

@@ -17,9 +17,9 @@ func TestForEach(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		v      cty.Value
-		keys   string // of ForEach
-		err    string // part of the error of ForEach
-		orList string // keys of ForEachOrList, if different
+		keys   string // keys that ForEach returns
+		err    string // part of the error that ForEach returns
+		orList string // keys that ForEachOrList returns, if different
 	}{
 		{name: "map", v: cty.MapVal(map[string]cty.Value{"b": unknown, "a": cty.StringVal("x")}), keys: "a b"},
 		{name: "object", v: cty.ObjectVal(map[string]cty.Value{"k": cty.True}), keys: "k"},

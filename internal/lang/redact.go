@@ -12,16 +12,18 @@ import (
 )
 
 const (
-	redacted   = "(sensitive value)"
-	minSecret  = 4 // bytes of a secret that is replaced without quotes; shorter ones are in many words
+	redacted = "(sensitive value)"
+	// Minimum length in bytes of a secret that is also replaced without quotes; shorter ones occur
+	// in many words.
+	minSecret  = 4
 	maxSecrets = 10_000
 )
 
 var quotedText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
 // redact replaces sensitive values in the text of errors. Functions and HCL quote their arguments,
-// keys and operands, and don't know of marks. The values are those of the evaluation context, which
-// has only what the expression refers to.
+// keys and operands in errors, and ignore marks. The sensitive values are those in the evaluation
+// context, which contains only what the expression refers to.
 func redact(diags hcl.Diagnostics, ctx *hcl.EvalContext) hcl.Diagnostics {
 	if len(diags) == 0 {
 		return diags
@@ -44,7 +46,7 @@ func redact(diags hcl.Diagnostics, ctx *hcl.EvalContext) hcl.Diagnostics {
 	return out
 }
 
-// redactText replaces secrets, and parts of secrets in quotes, in a text.
+// redactText replaces secrets in a text, as well as parts of secrets that are in quotes.
 func redactText(text string, secrets []string) string {
 	text = quotedText.ReplaceAllStringFunc(text, func(quoted string) string {
 		inner, err := strconv.Unquote(quoted)
@@ -66,7 +68,7 @@ func redactText(text string, secrets []string) string {
 	return text
 }
 
-// appendSecrets appends the strings and numbers within v that are sensitive.
+// appendSecrets appends the sensitive strings and numbers within v.
 func appendSecrets(secrets []string, v cty.Value, sensitive bool) []string {
 	sensitive = sensitive || marks.Has(v, marks.Sensitive)
 	v, _ = v.Unmark()

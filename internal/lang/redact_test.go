@@ -13,7 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestErrorsWithSecrets checks that no error about a sensitive value contains it or parts of it.
+// TestErrorsWithSecrets checks that no error about a sensitive value contains the value or parts of
+// it.
 func TestErrorsWithSecrets(t *testing.T) {
 	secret := cty.StringVal("hunter2 secret").Mark(marks.Sensitive)
 	ctx := &hcl.EvalContext{

@@ -19,11 +19,15 @@ type Refs struct {
 	Functions []FunctionRef
 	Problems  tfdiags.Diagnostics // errors in references
 
-	longForm bool // a reference has the form resource.TYPE.NAME
+	longForm bool // whether a reference has the form resource.TYPE.NAME
 
-	selected  map[*addrs.Reference]InstanceRef // references that select an instance by a computed index, or in a guard
-	instances map[addrs.Resource]Instances     // resources that are referenced only by instance; nil if there is none
-	calls     map[string]Instances             // the same for module calls
+	// References that select an instance by a computed index, or that are used only under a
+	// condition.
+	selected map[*addrs.Reference]InstanceRef
+	// References to the resources that are referenced only by instance; nil if there are none.
+	instances map[addrs.Resource]Instances
+	// References to the module calls that are referenced only by instance; nil if there are none.
+	calls map[string]Instances
 }
 
 // Instances are references to single instances of a resource or of a module call.
@@ -39,20 +43,20 @@ func (i Instances) Guarded() bool {
 	return slices.ContainsFunc(i, func(ref InstanceRef) bool { return len(ref.Guards) > 0 })
 }
 
-// InstanceRef is a reference to one instance of a resource or of a module call: by a constant key, or
-// by an index that is computed.
+// InstanceRef is a reference to one instance of a resource or module call. The instance is selected
+// by a constant key or by a computed index.
 type InstanceRef struct {
-	Key    addrs.InstanceKey // if Index is nil
+	Key    addrs.InstanceKey // key of the instance if Index is nil
 	Index  *Expr
-	Guards []Guard   // the reference counts only if all of them hold
-	Range  hcl.Range // of the index
-	Output string    // the output of a module instance; "" for all outputs, and for resources
+	Guards []Guard   // the reference is used only if all of these conditions hold
+	Range  hcl.Range // range of the index
+	Output string    // output that is used of a module instance; "" for all outputs, and for resources
 }
 
-// Guard is the condition of an expression CONDITION ? A : B around a reference in A or B.
+// Guard is the CONDITION in an expression CONDITION ? A : B that has a reference in A or B.
 type Guard struct {
 	Condition *Expr
-	Holds     bool // the result of Condition with which the reference is used
+	Holds     bool // the result of Condition for which the reference is used
 }
 
 // ByInstance returns the referenced instances of a resource. It returns false unless all references
@@ -69,7 +73,7 @@ func (r *Refs) CallInstances(call string) (Instances, bool) {
 	return found, ok
 }
 
-// ReadsCalls reports whether a module call is referenced only by instance.
+// ReadsCalls reports whether there is a module call that is referenced only by instance.
 func (r *Refs) ReadsCalls() bool { return len(r.calls) > 0 }
 
 // InstanceCalls returns the module calls that are referenced only by instance, sorted by name.
@@ -83,7 +87,7 @@ func (r *Refs) InstanceCalls() iter.Seq2[string, Instances] {
 	}
 }
 
-// FunctionRef is one call of a provider-defined function.
+// FunctionRef is a call of a provider function.
 type FunctionRef struct {
 	Func  addrs.ProviderFunction
 	Range hcl.Range
@@ -105,7 +109,7 @@ func (r *Refs) Add(other Refs) {
 	r.findInstances()
 }
 
-// Name reports whether a reference names a resource or an instance of it.
+// Name reports whether a reference is to the given resource or to an instance of it.
 func (r *Refs) Name(of addrs.Resource) bool {
 	return slices.ContainsFunc(r.Objects, func(ref *addrs.Reference) bool {
 		return ref.Whole() == addrs.Referenceable(of)
@@ -127,8 +131,8 @@ func (r *Refs) SelectsInstance(ref *addrs.Reference) bool {
 // IndexRange returns the range of the index of a reference that selects an instance.
 func (r *Refs) IndexRange(ref *addrs.Reference) hcl.Range { return instanceRef(ref, r.selected).Range }
 
-// SelectedInstances returns the references that select an instance of a resource, whether or not
-// other references are to the whole resource.
+// SelectedInstances returns the references that select an instance of a resource, even if other
+// references are to the whole resource.
 func (r *Refs) SelectedInstances(of addrs.Resource) Instances {
 	var out Instances
 	for _, ref := range r.Objects {
@@ -203,7 +207,8 @@ type Body struct {
 	Body   hcl.Body
 	Schema *configschema.Block
 	Refs   Refs
-	Meta   *hcl.BodySchema // meta-arguments removed from the body, for spelling suggestions; may be nil
+	// Meta-arguments that were removed from the body, for spelling suggestions; may be nil.
+	Meta *hcl.BodySchema
 
 	prepared hcl.Body
 }
@@ -261,8 +266,8 @@ func (b *Body) without(drop func(*addrs.Reference) bool) *Body {
 	return &out
 }
 
-// references parses traversals as references. Traversals of local names, such as dynamic block
-// iterators, must not be among them.
+// references parses traversals as references. The traversals must not start with local names, such
+// as dynamic block iterators.
 func references(traversals []hcl.Traversal, scope addrs.Scope) ([]*addrs.Reference, error) {
 	if len(traversals) == 0 {
 		return nil, nil

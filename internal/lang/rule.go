@@ -10,8 +10,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Rule is a condition and the error message for when it is false: a validation, a precondition, a
-// postcondition, or an assertion of a check or a test.
+// Rule is a condition with the error message that is shown if it is false. It comes from a
+// validation, a precondition, a postcondition, or an assertion in a check or test.
 type Rule struct{ Condition, Message *Expr }
 
 // Verdict is the result of a rule.
@@ -19,14 +19,14 @@ type Verdict struct {
 	Result    cty.Value // true, false or unknown, without marks
 	Sensitive bool      // the condition is sensitive, so its parts must not be shown
 
-	Message    string              // the error message; empty if it is unknown, hidden or invalid
+	Message    string              // error message; "" if it is unknown, hidden or invalid
 	Unknown    bool                // the message is unknown
-	Hidden     *tfdiags.Diagnostic // warns that the message may not be shown; nil if it may
-	MessageErr error               // the message is invalid
+	Hidden     *tfdiags.Diagnostic // warning that the message must not be shown; nil if it may be shown
+	MessageErr error               // error in the message
 }
 
-// Eval evaluates the rule's expressions with the given function, which is usually Scope.Eval. The
-// message is evaluated even if the condition is true, so that errors in it are found early.
+// Eval evaluates the rule's expressions with eval, which is usually Scope.Eval. The message is
+// evaluated even if the condition is true, so that errors in it are found early.
 func (r Rule) Eval(s *Scope, eval func(*Expr, cty.Type) (cty.Value, error)) (*Verdict, error) {
 	v, err := eval(r.Condition, cty.DynamicPseudoType)
 	text, messageErr := eval(r.Message, cty.String)
@@ -84,8 +84,8 @@ func (v *Verdict) MessageText() string {
 		"values that are known only after apply."
 }
 
-// Problem returns an error about the condition, with the values that took part in it unless it is
-// sensitive.
+// Problem returns an error about the condition. It includes the values that the condition refers
+// to, unless the condition is sensitive.
 func (r Rule) Problem(s *Scope, summary, detail string, sensitive bool) tfdiags.Diagnostic {
 	d := s.Problem(r.Condition, summary, detail, cty.NilVal)
 	if sensitive {

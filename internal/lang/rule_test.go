@@ -24,10 +24,10 @@ func TestRule(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		condition, message string
-		result             cty.Value // NilVal if there is an error
+		result             cty.Value // expected result; NilVal if there is an error
 		err                string
-		text               string // the message
-		hidden             string // part of the warning
+		text               string // expected message
+		hidden             string // part of the warning about a hidden message
 		invalid            bool   // whether the message is invalid
 	}{
 		{condition: "true", message: `" a "`, result: cty.True, text: "a"},
@@ -62,7 +62,7 @@ func TestRule(t *testing.T) {
 	}
 }
 
-// TestRuleSensitive checks that the parts of a sensitive condition are not shown.
+// TestRuleSensitive checks that parts of a sensitive condition are not shown.
 func TestRuleSensitive(t *testing.T) {
 	scope := &Scope{Data: dataOf{"var.secret": cty.StringVal("s").Mark(marks.Sensitive)}}
 	rule := Rule{Condition: analyzed(t, `var.secret == "a"`), Message: analyzed(t, `"no"`)}
@@ -75,7 +75,7 @@ func TestRuleSensitive(t *testing.T) {
 	}
 }
 
-// dataOf provides the values of references by their text.
+// dataOf holds the values of references by the text of the reference.
 type dataOf map[string]cty.Value
 
 // Value implements Data.

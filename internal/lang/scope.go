@@ -21,27 +21,27 @@ type Data interface {
 	// input variable or count.index. Module calls and their outputs are read with Module instead.
 	Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, error)
 
-	// Instances returns a value with only the given instances of r, by key, for an expression that
-	// refers to no others. It returns false if the caller should use the value of the whole
-	// resource.
+	// Instances returns a value that contains only the given instances of r, by key. It is for an
+	// expression that refers to no other instances. If it returns false, the caller should use the
+	// value of the whole resource.
 	Instances(r addrs.Resource, of Instances) (v cty.Value, ok bool)
 
-	// Module returns the value of a module call with at least what an expression uses of it.
+	// Module returns the value of a module call, with at least the parts that an expression uses.
 	Module(call string, use CallUse) (cty.Value, error)
 
 	// Function returns a provider function.
 	Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, error)
 }
 
-// CallUse is what an expression uses of a module call.
+// CallUse says which parts of a module call an expression uses.
 type CallUse struct {
-	Outputs []string // sorted; nil means all
-	// Keyless reports whether some names follow the call itself instead of an instance of it, as in
-	// module.NAME.OUTPUT. If the call is repeated, they may be instance keys.
+	Outputs []string // names of the outputs, sorted; nil means all
+	// Keyless reports whether names directly follow the call instead of an instance key, as in
+	// module.NAME.OUTPUT. If the call has several instances, such names may be instance keys.
 	Keyless bool
-	// Of are the instances, by key, if the expression refers to no others; nil means all.
+	// Of lists the instances, by key, if the expression refers to no others; nil means all.
 	Of    Instances
-	Range hcl.Range // of the first reference
+	Range hcl.Range // range of the first reference
 }
 
 // Scope provides the values and functions for evaluation.
@@ -71,13 +71,13 @@ func (s *Scope) Context(refs Refs) (*hcl.EvalContext, error) {
 	return ctx, errs.Err()
 }
 
-// namespaces collects the values of references by name, as HCL looks them up: one map per level of
-// attribute access.
+// namespaces collects the values of references by name, in the structure in which HCL looks them
+// up: one map per level of attribute access.
 type namespaces struct {
-	roots   map[string]cty.Value            // self, and completed roots
-	members map[string]map[string]cty.Value // var.x, path.x, TYPE.name, etc.
+	roots   map[string]cty.Value            // root names with complete values, such as self
+	members map[string]map[string]cty.Value // members of root names: var.x, path.x, TYPE.name, etc.
 	nested  map[string]map[string]map[string]cty.Value
-	long    bool // managed resources are also needed under "resource"
+	long    bool // managed resources are needed under "resource" as well
 }
 
 func (s *Scope) variables(refs Refs) (*hcl.EvalContext, error) {
@@ -108,7 +108,7 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, error) {
 			ns.nestedIn("resource", r.Type)[name] = v
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(calls)) { // for a fixed order of errors
+	for _, name := range slices.Sorted(maps.Keys(calls)) { // sorted, so that errors are in a fixed order
 		c := calls[name]
 		of, _ := refs.CallInstances(name)
 		v, err := s.Data.Module(name, CallUse{Outputs: c.names(), Keyless: c.keyless, Of: of, Range: c.rng})
@@ -136,7 +136,7 @@ func (s *Scope) object(subject addrs.Referenceable, refs *Refs, rng hcl.Range) (
 	return v, nil
 }
 
-// callOutputs holds the outputs of a module call that an expression uses.
+// callOutputs holds those outputs of a module call that an expression uses.
 type callOutputs struct {
 	all     bool
 	keyless bool
@@ -164,8 +164,8 @@ func (c *callOutputs) names() []string {
 	return slices.Sorted(maps.Keys(c.outputs))
 }
 
-// ModuleSubject returns the module call that a reference leads to and its output, "" for the whole
-// call. It returns false for other references.
+// ModuleSubject returns the module call that a reference leads to and the output, "" for the whole
+// call. It returns false for references that don't lead to a module call.
 func ModuleSubject(subject addrs.Referenceable) (call addrs.ModuleCallInstance, output string, ok bool) {
 	switch s := subject.(type) {
 	case addrs.ModuleCall:
@@ -178,7 +178,7 @@ func ModuleSubject(subject addrs.Referenceable) (call addrs.ModuleCallInstance, 
 	return addrs.ModuleCallInstance{}, "", false
 }
 
-// place returns the map and the key of an object's value.
+// place returns the map and the key at which an object's value is stored.
 func (ns *namespaces) place(subject addrs.Referenceable) (members map[string]cty.Value, name string) {
 	switch s := subject.(type) {
 	case addrs.Self:
@@ -249,7 +249,8 @@ func (s *Scope) Eval(expr *Expr, want cty.Type) (cty.Value, error) {
 	return EvalIn(ctx, expr, want)
 }
 
-// EvalExpr analyzes and evaluates an expression, for a single evaluation.
+// EvalExpr analyzes and evaluates an expression. It is for expressions that are evaluated only
+// once.
 func (s *Scope) EvalExpr(expr hcl.Expression, want cty.Type) (cty.Value, error) {
 	analyzed := Analyze(expr, addrs.ModuleScope)
 	if err := analyzed.Refs.Problems.Err(); err != nil {
@@ -267,7 +268,8 @@ func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value
 		return cty.UnknownVal(want), tfdiags.Join(err, tooLarge(expr.Range()))
 	}
 	if err != nil && want != cty.DynamicPseudoType {
-		return cty.UnknownVal(want).WithSameMarks(v), err // so that errors about marks are reported too
+		// Keep the marks, so that errors about them are reported too.
+		return cty.UnknownVal(want).WithSameMarks(v), err
 	}
 	if want == cty.DynamicPseudoType || v.Type().Equals(want) {
 		return v, err
@@ -284,8 +286,8 @@ func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value
 	return converted, nil
 }
 
-// Problem returns an error about the value of an expression, with the values that took part in it.
-// v may be cty.NilVal.
+// Problem returns an error about the value of an expression. It includes the values that the
+// expression refers to. v may be cty.NilVal.
 func (s *Scope) Problem(expr *Expr, summary, detail string, v cty.Value) tfdiags.Diagnostic {
 	ctx, _ := s.Context(expr.Refs)
 	rng := expr.Range()
@@ -309,8 +311,8 @@ func (s *Scope) EvalBody(body *Body) (cty.Value, error) {
 	return EvalBodyIn(ctx, body)
 }
 
-// Expanded returns the body without the unsure references that are not evaluated because they are
-// in the content of dynamic blocks that generate no blocks.
+// Expanded returns the body without some references that are not evaluated: those for which unsure
+// returns true and that are in the content of dynamic blocks that generate no blocks.
 func (s *Scope) Expanded(body *Body, unsure func(*addrs.Reference) bool) (*Body, error) {
 	certain := body.without(unsure)
 	ctx, err := s.Context(certain.Refs)

@@ -20,7 +20,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// values is a Data with fixed values by address. It logs the requests.
+// values is a Data that has fixed values by address and logs the requests.
 type values struct {
 	objects map[string]cty.Value
 	log     []string
@@ -90,8 +90,8 @@ func newValues() *values {
 func TestEvalExpr(t *testing.T) {
 	for _, test := range []struct {
 		expr string
-		want cty.Value // cty.NilVal for an error
-		log  string    // requests, or the summary of the error
+		want cty.Value // expected value; cty.NilVal if there is an error
+		log  string    // expected requests, or the summary of the error
 	}{
 		{`"a"`, cty.StringVal("a"), ""},
 		{`var.name`, cty.StringVal("x"), "var.name"},
@@ -204,7 +204,7 @@ dynamic "b" {
 func TestEvalBody(t *testing.T) {
 	for _, test := range []struct {
 		source string
-		want   string // the value as text, or the summary of the error
+		want   string // expected value as text, or the summary of the error
 	}{
 		{`v = var.name`, `v=x b=[]`},
 		{"v = local.list[0]\nb {\n v = var.name\n}\nb {}", `v=1 b=[x null]`},
@@ -248,8 +248,8 @@ func bodyText(v cty.Value) string {
 	return fmt.Sprintf("v=%s b=%s", text(v), blocks)
 }
 
-// TestSuggestions checks that errors in a body suggest meta-arguments, which the body does not
-// have.
+// TestSuggestions checks that errors in a body suggest the names of meta-arguments, although these
+// are no longer in the body.
 func TestSuggestions(t *testing.T) {
 	file, hclDiags := hclsyntax.ParseConfig([]byte(`for_eech = 1`), "t.tf", hcl.InitialPos)
 	if hclDiags.HasErrors() {

@@ -8,12 +8,12 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Values share their elements. Thirty local values that each contain the previous one twice take a
-// few hundred bytes, but iterating over the last one visits a billion elements. So the size of each
-// result is checked at once.
+// Values share their elements. If each of thirty local values contains the previous one twice, the
+// values take a few hundred bytes, but iterating over the last one visits a billion elements. The
+// size of each result is therefore checked as soon as it is computed.
 const (
-	maxSize     = 1 << 28 // approximate number of bytes when written out
-	elementSize = 32      // of each value, in addition to the bytes of a string
+	maxSize     = 1 << 28 // maximum number of bytes when formatted, approximately
+	elementSize = 32      // bytes that each value counts for, in addition to the bytes of a string
 )
 
 func tooLarge(at hcl.Range) tfdiags.Diagnostic {
@@ -43,7 +43,7 @@ func subtractSize(v cty.Value, room int) int {
 		return room
 	case ty == cty.String:
 		return room - len(v.AsString())
-	case ty.IsObjectType(): // an iterator would sort the names
+	case ty.IsObjectType(): // an iterator would first sort the names
 		for name := range ty.AttributeTypes() {
 			room = subtractSize(v.GetAttr(name), room)
 			if room < 0 {

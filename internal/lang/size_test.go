@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// TestDoubling repeatedly evaluates an expression with its own result, until that is rejected or
-// was doubled thirty times.
+// TestDoubling repeatedly evaluates an expression that contains its previous result twice, until
+// the result is rejected or has been doubled thirty times.
 func TestDoubling(t *testing.T) {
 	text := cty.StringVal(strings.Repeat("x", 1<<20))
 	for _, test := range []struct {

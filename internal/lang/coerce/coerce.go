@@ -1,12 +1,12 @@
 // Package coerce converts values to types in time proportional to the number of their elements.
 //
-// It replaces cty's package convert, which unifies the types of all elements when it converts a
-// tuple or object to a collection. For that it compares each type with all others, even if all are
+// It replaces cty's package convert. When that package converts a tuple or object to a collection,
+// it unifies the types of all elements. It then compares each type with all others, even if all are
 // the same.
 //
-// [Convert] returns the result of convert.Convert and fails if that fails, except that it keeps the
-// marks of null values and rejects numbers with too many digits. It compares only distinct types
-// with each other.
+// [Convert] returns the same results and errors as convert.Convert, except that it keeps the marks
+// of null values and rejects numbers with too many digits. It compares only distinct types with
+// each other.
 package coerce
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// Convert converts v to a type, with the unsafe conversions of convert.Convert. It returns
-// [ErrLongNumber] if the result contains a number with too many digits.
+// Convert converts v to a type. It allows the conversions that package convert calls unsafe. It
+// returns [ErrLongNumber] if the result contains a number with too many digits.
 func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	out, err := convertValue(v, want)
 	if err == nil && out != cty.NilVal && HasLongNumber(out) {
@@ -35,7 +35,7 @@ func convertValue(v cty.Value, want cty.Type) (cty.Value, error) {
 	return convert.Convert(convertAttributes(v, want), want)
 }
 
-// convertAttributes converts the attributes of an object that become collections.
+// convertAttributes converts the attributes of an object whose wanted types are collections.
 func convertAttributes(v cty.Value, want cty.Type) cty.Value {
 	if v == cty.NilVal || !want.IsObjectType() || !v.Type().IsObjectType() || v.IsNull() || !v.IsKnown() {
 		return v
@@ -66,9 +66,9 @@ func Convertible(from, to cty.Type) bool {
 	return from.Equals(to) || convert.GetConversionUnsafe(representative(from, to), to) != nil
 }
 
-// representative returns a smaller type instead of a tuple or object type that is converted to a
-// collection. It has one element of each distinct type, which is enough to decide whether there is
-// a conversion.
+// representative returns a type that is enough to decide whether from can be converted to to. If
+// from is a tuple or object type and to is a collection, it is a smaller type with one element for
+// each distinct element type. Otherwise it is from.
 func representative(from, to cty.Type) cty.Type {
 	switch {
 	case from.IsTupleType() && (to.IsListType() || to.IsSetType()):
@@ -95,7 +95,7 @@ func attributeTypes(ty cty.Type) []cty.Type {
 // distinct returns the distinct types in a list.
 func distinct(types []cty.Type) []cty.Type {
 	var out []cty.Type
-	var seen map[string]bool // by GoString; nil while there is only one type
+	var seen map[string]bool // keyed by GoString; nil while there is only one type
 	for _, ty := range types {
 		switch {
 		case len(out) == 0:
@@ -114,8 +114,8 @@ func distinct(types []cty.Type) []cty.Type {
 	return out
 }
 
-// collect converts a tuple to a list or set, and an object to a map. It returns false if
-// convert.Convert must convert the value or report the error.
+// collect converts a tuple to a list or set, or an object to a map. It returns false if the caller
+// must use convert.Convert to convert the value or to get the error.
 func collect(v cty.Value, want cty.Type) (cty.Value, bool) {
 	if !want.IsCollectionType() || v == cty.NilVal {
 		return v, false
@@ -156,8 +156,8 @@ func collect(v cty.Value, want cty.Type) (cty.Value, bool) {
 	return out.WithMarks(marks), true
 }
 
-// elementType returns the element type of a collection with elements of the given types. It has no
-// dynamic parts, so all converted elements have the same type.
+// elementType returns the element type of the collection that results from elements with the given
+// types. The result has no dynamic parts, so all converted elements have the same type.
 func elementType(types []cty.Type, collection cty.Type) (cty.Type, bool) {
 	elem := collection.ElementType()
 	if len(types) == 0 {

@@ -72,13 +72,14 @@ func anyValue(depth int) *rapid.Generator[cty.Value] {
 	})
 }
 
-// TestAsLibrary compares conversions of random values with those of cty.
+// TestAsLibrary compares conversions of random values with those of cty's package convert.
 func TestAsLibrary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v, want := anyValue(3).Draw(t, "value"), anyType(3).Draw(t, "type")
 		got, err := coerce.Convert(v, want)
 		expected, expectedErr := convert.Convert(v, want)
-		if (err == nil) != (expectedErr == nil) { // the libraries may report different ones of several errors
+		// if a value has several errors, the two packages may report different ones
+		if (err == nil) != (expectedErr == nil) {
 			t.Fatalf("%#v to %#v:\n got %v\nwant %v", v, want, err, expectedErr)
 		}
 		if err == nil && !got.RawEquals(expected) {

@@ -7,13 +7,14 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// ErrLongNumber is the error for a number that takes too long to write out.
+// ErrLongNumber is the error for a number that would take too long to format.
 var ErrLongNumber = errors.New("the number has too many digits")
 
 const maxExponent = 1 << 19 // in bits: about 150,000 digits
 
-// LongNumber reports whether a number has too many digits before or after the point to format it.
-// Such a number is short in exponential notation, but the cost of formatting it is quadratic.
+// LongNumber reports whether a number has too many digits before or after the decimal point to be
+// formatted. Such a number may be short in exponential notation, but the cost of formatting it is
+// quadratic in its digits.
 func LongNumber(f *big.Float) bool {
 	exponent := f.MantExp(nil)
 	return exponent > maxExponent || exponent < -maxExponent

@@ -8,8 +8,8 @@ import (
 )
 
 // convertCollections returns fn with collection parameters that accept any type, and converts the
-// arguments itself. HCL's conversion of an argument before the call takes time quadratic in the
-// number of elements of a tuple.
+// arguments itself. HCL would convert the arguments before the call. For a tuple, this takes time
+// quadratic in the number of elements.
 func convertCollections(fn function.Function) function.Function {
 	params, variadic := fn.Params(), fn.VarParam()
 	types := make([]cty.Type, len(params))

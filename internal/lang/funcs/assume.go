@@ -9,8 +9,9 @@ import (
 	"github.com/zclconf/go-cty/cty/gocty"
 )
 
-// The functions in this file check their argument and return it. They refine an unknown value, so
-// that conditions on it can be evaluated before it is known. All but assumenotnull accept null.
+// The functions in this file check their argument and return it. If it is unknown, they refine it,
+// so that conditions on it can be evaluated before the value is known. All except assumenotnull
+// accept null.
 
 var assumenotnullFunc = function.New(&function.Spec{
 	Description: "`assumenotnull` returns its argument, and fails if that is null.",
@@ -24,8 +25,7 @@ var assumenotnullFunc = function.New(&function.Spec{
 	},
 })
 
-// assumeequalFunc returns its second argument. Marks of the first argument do not affect the
-// result.
+// assumeequalFunc returns its second argument. Marks on the first argument don't affect the result.
 var assumeequalFunc = function.New(&function.Spec{
 	Description: "`assumeequal` returns its second argument, and fails if its first argument is known to " +
 		"differ from it.",
@@ -40,7 +40,7 @@ var assumeequalFunc = function.New(&function.Spec{
 		actual, _ := args[0].UnmarkDeep()
 		actual, err := convert.Convert(actual, expected.Type())
 		if err != nil {
-			// The conversion error may quote a value that was marked.
+			// The conversion's own error may quote a value that was marked.
 			return cty.NilVal, function.NewArgErrorf(0,
 				"must be of the type of the second argument, %s", expected.Type().FriendlyName())
 		}
@@ -51,9 +51,9 @@ var assumeequalFunc = function.New(&function.Spec{
 	},
 })
 
-// differ reports whether a and b, unmarked values of one type, are known to differ. The method
-// Equals would stop at the first elements that may be equal, and it compares the attributes of
-// objects in random order.
+// differ reports whether a and b are known to differ. They have the same type and no marks. The
+// method Equals isn't used, because it stops at the first elements that may be equal and compares
+// the attributes of objects in random order.
 func differ(a, b cty.Value) bool {
 	ty := a.Type()
 	if !a.CanIterateElements() || !b.CanIterateElements() || ty.IsSetType() || !ty.Equals(b.Type()) {
@@ -111,7 +111,7 @@ func knownPrefix(str cty.Value) string {
 type lengthCheck struct {
 	what     string // the kind of collection: list, set or map
 	ty       cty.Type
-	min, max bool // whether the function has a parameter for this bound
+	min, max bool // whether the function has a parameter for the minimum and maximum
 }
 
 var (
@@ -152,7 +152,7 @@ func (c lengthCheck) function(name string) function.Function {
 	})
 }
 
-// check returns the first argument if its length is or may be within the bounds.
+// check returns the first argument if its length is within the bounds or may turn out to be.
 func (c lengthCheck) check(args []cty.Value) (cty.Value, error) {
 	least, most, err := c.bounds(args)
 	if err != nil {
@@ -176,7 +176,7 @@ func (c lengthCheck) check(args []cty.Value) (cty.Value, error) {
 		most).NewValue().WithMarks(ms), nil
 }
 
-// bounds returns the bounds in the arguments. An unknown argument sets no bound.
+// bounds returns the bounds given by the arguments. An unknown argument sets no bound.
 func (c lengthCheck) bounds(args []cty.Value) (least, most int, err error) {
 	most = math.MaxInt
 	last := len(args) - 1
@@ -184,7 +184,7 @@ func (c lengthCheck) bounds(args []cty.Value) (least, most int, err error) {
 		if err = lengthArg(args, 1, &least); err != nil {
 			return 0, 0, err
 		}
-		// A list of known length allocates that many elements, even if they are unknown.
+		// cty allocates the elements of a list of known length, even if they are unknown.
 		if least > maxElements {
 			return 0, 0, function.NewArgErrorf(1, "must not be greater than %d", maxElements)
 		}

@@ -17,13 +17,13 @@ import (
 	"tofu/internal/lang/nesting"
 )
 
-// Limits for functions with large results from small arguments. The size is computed before the
-// call, so that a typo is an error instead of exhausting the memory. The limits are far above
-// useful values.
+// Limits for functions that can return large results for small arguments. The size is computed
+// before the call, so that a typo is an error and doesn't exhaust the memory. The limits are far
+// above useful values.
 const (
 	maxText     = 1 << 26 // bytes of padding and indentation
 	maxFile     = 1 << 28 // bytes of a file that is read into a value
-	maxElements = 1 << 21 // elements of a product or YAML document, or matches
+	maxElements = 1 << 21 // elements of a product or YAML document, or matches of a search
 	maxDepth    = 10_000  // nesting of a JSON document
 	maxDigits   = 100_000 // digits of a number
 	maxCost     = 18      // cost of bcrypt: about ten seconds
@@ -33,9 +33,9 @@ const (
 
 type refinement = func(*cty.RefinementBuilder) *cty.RefinementBuilder
 
-// withSizeCheck returns fn with a check of its arguments: calls for which size returns an error
-// fail. The arguments of size are unmarked and not unknown, but may contain unknown values. Refine
-// applies to unknown results, so all results of fn must satisfy it.
+// withSizeCheck returns fn with a check of its arguments. If size returns an error, the call fails.
+// The arguments passed to size have no marks and are known, but they may contain unknown values.
+// refine applies to unknown results, so all results of fn must satisfy it.
 func withSizeCheck(fn function.Function, size func(args []cty.Value) error, refine refinement) function.Function {
 	check := func(args []cty.Value) error {
 		bare := make([]cty.Value, len(args))
@@ -52,7 +52,9 @@ func withSizeCheck(fn function.Function, size func(args []cty.Value) error, refi
 		Params:      fn.Params(),
 		VarParam:    fn.VarParam(),
 		Type: func(args []cty.Value) (cty.Type, error) {
-			if err := check(args); err != nil { // the types of decoded documents depend on their values
+			// Check the size for the type too, because the type of a decoded document depends on
+			// its content.
+			if err := check(args); err != nil {
 				return cty.NilType, err
 			}
 			return fn.ReturnTypeForValues(args)
@@ -62,8 +64,8 @@ func withSizeCheck(fn function.Function, size func(args []cty.Value) error, refi
 	})
 }
 
-// formatSize limits the total width and precision of a format string, for each element of list
-// arguments.
+// formatSize limits the total width and precision in a format string, multiplied by the number of
+// elements in list arguments.
 func formatSize(args []cty.Value) error {
 	times := 1
 	for _, arg := range args[1:] {
@@ -96,7 +98,7 @@ func padding(spec string) int {
 			_, rest, _ = strings.Cut(rest, "]")
 		}
 		if rest != "" && strings.Contains("sqvt", rest[:1]) {
-			precision = 0 // shortens the text
+			precision = 0 // a precision for text only shortens it
 		}
 		spec = strings.TrimPrefix(rest, "%")
 		total = min(total+max(width, precision), math.MaxInt32)
@@ -115,21 +117,22 @@ func leadingNumber(text string) (int, string) {
 	return n, rest
 }
 
-// tooManyDigits reports whether a value is a number, or a string with a number, that has too many
-// digits to format.
+// tooManyDigits reports whether a value is a number with too many digits to format, or a string
+// with such a number.
 func tooManyDigits(v cty.Value) bool {
 	if v.IsNull() || !v.IsKnown() || !v.Type().IsPrimitiveType() {
 		return false
 	}
 	if v.Type() == cty.String && len(v.AsString()) > 1000 {
-		return false // no longer than the string itself
+		return false // a number in this form is no longer than the string itself
 	}
 	_, err := coerce.Convert(v, cty.Number)
 	return errors.Is(err, coerce.ErrLongNumber)
 }
 
-// withNumberCheck returns fn with a check of numbers that it receives or returns. Functions without
-// numbers remain as they are. Whether an argument may be null, unknown or marked is left to fn.
+// withNumberCheck returns fn with a check of the numbers in its arguments and result. Functions
+// without numbers are returned unchanged. Whether an argument may be null, unknown or marked is
+// left to fn.
 func withNumberCheck(fn function.Function) function.Function {
 	params, variadic := fn.Params(), fn.VarParam()
 	found := returnType(fn) == cty.Number
@@ -170,7 +173,7 @@ func withNumberCheck(fn function.Function) function.Function {
 
 func indentSize(args []cty.Value) error {
 	if _, accuracy := args[0].AsBigFloat().Int64(); accuracy != big.Exact {
-		return nil // not an integer: the function returns the error
+		return nil // not an integer, which the function itself reports
 	}
 	spaces, _ := args[0].AsBigFloat().Float64()
 	if lines := strings.Count(args[1].AsString(), "\n"); spaces*float64(max(lines, 1)) > maxText {
@@ -190,7 +193,7 @@ func productSize(args []cty.Value) error {
 	return nil
 }
 
-// elements returns the length of a list, set or tuple, 1 for other values.
+// elements returns the length of a list, set or tuple. It returns 1 for other values.
 func elements(v cty.Value) int {
 	ty := v.Type()
 	if v.IsNull() || !v.IsKnown() || !ty.IsListType() && !ty.IsSetType() && !ty.IsTupleType() || !v.Length().IsKnown() {
@@ -225,7 +228,7 @@ func anyElement(v cty.Value, f func(cty.Value) bool) bool {
 }
 
 func digitsSize(args []cty.Value) error {
-	// A number is formatted before the call.
+	// The number will be formatted before the call.
 	if digits, err := convert.Convert(args[0], cty.String); err == nil && len(digits.AsString()) > maxDigits {
 		return function.NewArgErrorf(0, "the number has more than %d digits", maxDigits)
 	}
@@ -241,7 +244,7 @@ func matchesSize(args []cty.Value) error {
 	if err == nil && len(re.FindAllStringIndex(text, maxElements+1)) > maxElements {
 		return function.NewArgErrorf(1, "there are more than %d matches", maxElements)
 	}
-	return nil // the function returns the error
+	return nil // the function itself reports the error
 }
 
 var errLargeReplacement = fmt.Errorf("the result would have more than %d bytes", maxText)

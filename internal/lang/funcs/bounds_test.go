@@ -30,7 +30,7 @@ func TestBounds(t *testing.T) {
 	for _, test := range []struct {
 		name, function string
 		args           []cty.Value
-		want           string // expected error; "" for none
+		want           string // expected error; "" if the call succeeds
 	}{
 		{"aliases of aliases", "yamldecode", []cty.Value{text(aliases(12))}, "after expanding its aliases"},
 		{"some aliases", "yamldecode", []cty.Value{text(aliases(3))}, ""},
@@ -67,7 +67,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// aliases returns a document with n levels, each of which refers to the previous one ten times.
+// aliases returns a document with n levels. Each level refers to the previous one ten times.
 func aliases(n int) string {
 	doc := "l0: &l0 [x]\n"
 	for i := range n {

@@ -10,11 +10,11 @@ import (
 	"tofu/internal/lang/nesting"
 )
 
-// The YAML parser visits all open brackets at each token, so it is slow for deeply nested
-// documents.
+// For each token, the YAML parser visits all brackets that are open. It is therefore slow for
+// deeply nested documents.
 const (
 	maxBrackets = 1_000
-	maxIndent   = 20_000 // leading bytes of a line that may count as levels
+	maxIndent   = 20_000 // maximum indentation of a line, in bytes
 )
 
 // yamlSize returns an error for documents that take too long to parse or whose aliases expand to
@@ -28,14 +28,14 @@ func yamlSize(args []cty.Value) error {
 		return function.NewArgErrorf(0, "one of the numbers has more than %d digits", maxDigits)
 	}
 	if !strings.Contains(src, "&") || !strings.Contains(src, "*") {
-		return nil // no aliases
+		return nil // documents without aliases can't expand
 	}
 	ty, err := yaml.Standard.ImpliedType([]byte(src))
 	if err == nil && countTypes(ty, maxElements) > maxElements {
 		return function.NewArgErrorf(0,
 			"the document has more than %d elements after expanding its aliases", maxElements)
 	}
-	return nil // the function returns the error
+	return nil // the function itself reports the error
 }
 
 // yamlDeep reports whether a document nests deeply. It may overestimate, because text can contain
@@ -62,8 +62,8 @@ func yamlDeep(src string) bool {
 	return false
 }
 
-// countTypes counts the types within a type, up to a limit. The target of an alias counts at each
-// use.
+// countTypes counts the types within a type, up to a limit. The type that an alias refers to is
+// counted at each use.
 func countTypes(ty cty.Type, limit int) int {
 	total := 1
 	switch {

@@ -70,7 +70,7 @@ var (
 )
 
 // alltrue and anytrue visit a list in order. Null counts as false. alltrue is unknown at the first
-// unknown element, while anytrue continues in case a later element is true.
+// unknown element. anytrue continues, because a later element may be true.
 
 var alltrueFunc = function.New(&function.Spec{
 	Description:  "`alltrue` reports whether all elements of a list are true. The result is true for an empty list.",
@@ -109,7 +109,7 @@ var anytrueFunc = function.New(&function.Spec{
 	},
 })
 
-// coalesceFunc also skips empty strings, unlike the function of the standard library.
+// coalesceFunc skips empty strings as well as nulls, unlike the function in the standard library.
 var coalesceFunc = function.New(&function.Spec{
 	Description: "`coalesce` returns the first of its arguments that is neither null nor an empty string.",
 	VarParam: &function.Parameter{
@@ -135,7 +135,7 @@ var coalesceFunc = function.New(&function.Spec{
 			if err != nil {
 				return cty.NilVal, function.NewArgError(i, err)
 			}
-			if !v.IsKnown() { // it may turn out to be null
+			if !v.IsKnown() { // the value may turn out to be null
 				return cty.UnknownVal(retType), nil
 			}
 			if v.IsNull() || retType == cty.String && v.AsString() == "" {
@@ -211,7 +211,7 @@ var oneFunc = function.New(&function.Spec{
 	Impl: func(args []cty.Value, retType cty.Type) (cty.Value, error) {
 		coll := args[0]
 		n := coll.Length()
-		if !n.IsKnown() { // a set with unknown elements
+		if !n.IsKnown() { // the number of elements is unknown, as in a set with unknown elements
 			return cty.UnknownVal(retType), nil
 		}
 		switch coll.LengthInt() {
@@ -226,8 +226,8 @@ var oneFunc = function.New(&function.Spec{
 	},
 })
 
-// sumFunc does not round to 64 bits. The sum of an empty list is an error, because it is usually a
-// mistake in the selection of the numbers.
+// sumFunc does not round to 64 bits. The sum of an empty list is an error, because the list was
+// probably selected by mistake.
 var sumFunc = function.New(&function.Spec{
 	Description: "`sum` adds up numbers.",
 	Params: []function.Parameter{
@@ -266,7 +266,7 @@ var sumFunc = function.New(&function.Spec{
 	},
 })
 
-// transposeFunc returns lists in the order of the map's keys.
+// transposeFunc returns lists whose elements are in the order of the map's keys.
 var transposeFunc = function.New(&function.Spec{
 	Description: "`transpose` swaps the keys and values of a map of lists of strings.",
 	Params: []function.Parameter{

@@ -6,7 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// distinctByHash is like stdlib.DistinctFunc, which compares each element with all others.
+// distinctByHash is like stdlib.DistinctFunc, but doesn't compare each element with all others.
 var distinctByHash = function.New(&function.Spec{
 	Params:       stdlib.DistinctFunc.Params(),
 	Type:         sameType,
@@ -16,7 +16,7 @@ var distinctByHash = function.New(&function.Spec{
 			return cty.UnknownVal(retType), nil
 		}
 		var distinct []cty.Value
-		seen := make(map[int][]cty.Value) // by hash
+		seen := make(map[int][]cty.Value) // elements by hash
 		for _, v := range args[0].Elements() {
 			key := distinctKey(v)
 			added, err := addMissing(seen[key], v)
@@ -35,8 +35,8 @@ var distinctByHash = function.New(&function.Spec{
 	},
 })
 
-// distinctKey returns the same number for equal values. The hash of a number depends on the sign of
-// a zero.
+// distinctKey returns the same number for equal values. It doesn't use the hash of numbers
+// directly, because 0 and -0 are equal but have different hashes.
 func distinctKey(v cty.Value) int {
 	if v.Type() == cty.String || v.Type() == cty.Bool {
 		return v.Hash()
@@ -48,7 +48,7 @@ func distinctKey(v cty.Value) int {
 		return v, nil
 	})
 	if err != nil {
-		return 0 // slower, but still correct
+		return 0 // the same key for all values is slower, but still correct
 	}
 	return unsigned.Hash()
 }

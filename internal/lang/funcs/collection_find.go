@@ -27,13 +27,13 @@ var containsFunc = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		value := args[1]
 		if value.IsNull() {
-			value = cty.NullVal(cty.String) // nulls of all types are equal
+			value = cty.NullVal(cty.String) // nulls of all types count as equal
 		}
 		return stdlib.Contains(args[0], value)
 	},
 })
 
-// indexFunc compares without conversion: 1 and "1" differ.
+// indexFunc compares without conversion, so 1 and "1" differ.
 var indexFunc = function.New(&function.Spec{
 	Description: "`index` returns the index of the first element of a list that is equal to a given value. If " +
 		"there is none, it fails.",
@@ -51,7 +51,7 @@ var indexFunc = function.New(&function.Spec{
 		for i, v := range list.Elements() {
 			eq := v.Equals(args[1])
 			if !eq.IsKnown() {
-				return cty.UnknownVal(cty.Number), nil // may be equal
+				return cty.UnknownVal(cty.Number), nil // this element may turn out to be equal
 			}
 			if eq.True() {
 				return i, nil
@@ -61,8 +61,8 @@ var indexFunc = function.New(&function.Spec{
 	},
 })
 
-// lookupFunc marks its result with the marks of the map or object itself, the key, and the element
-// or default.
+// lookupFunc marks its result with the marks of the map or object itself, of the key, and of the
+// element or default.
 var lookupFunc = function.New(&function.Spec{
 	Description: "`lookup` returns the value of a given key of a map or object, or a default if it does not " +
 		"have the key.",
@@ -143,7 +143,8 @@ func lookup(args []cty.Value, retType cty.Type) (cty.Value, error) {
 	return cty.NilVal, fmt.Errorf("the map has no element %q", key)
 }
 
-// matchkeysFunc is unknown if anything in its arguments is: an unknown key may match.
+// matchkeysFunc returns an unknown value if anything in its arguments is unknown, because an
+// unknown key may match.
 var matchkeysFunc = function.New(&function.Spec{
 	Description: "`matchkeys` returns the elements of a list whose counterparts in a list of keys are among " +
 		"the given keys.",

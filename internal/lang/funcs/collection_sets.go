@@ -8,8 +8,8 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// setUnion is like stdlib.SetUnionFunc, which compares the types of all arguments with each
-// other and copies the union for each of them.
+// setUnion is like stdlib.SetUnionFunc, but faster: that function compares the types of all
+// arguments with each other and copies the union for each argument.
 var setUnion = function.New(&function.Spec{
 	Params:   stdlib.SetUnionFunc.Params(),
 	VarParam: stdlib.SetUnionFunc.VarParam(),
@@ -36,7 +36,7 @@ var setUnion = function.New(&function.Spec{
 	},
 })
 
-// distinctTypes returns one argument of each type, preferring those with elements.
+// distinctTypes returns one argument of each type. It prefers arguments that have elements.
 func distinctTypes(args []cty.Value) []cty.Value {
 	if len(args) < 3 {
 		return args
@@ -57,7 +57,7 @@ func distinctTypes(args []cty.Value) []cty.Value {
 	return out
 }
 
-// setProduct is like stdlib.SetProductFunc, with tuples converted to lists.
+// setProduct is like stdlib.SetProductFunc, but converts tuples to lists.
 var setProduct = function.New(&function.Spec{
 	VarParam: stdlib.SetProductFunc.VarParam(),
 	Type: func(args []cty.Value) (cty.Type, error) {
@@ -68,8 +68,8 @@ var setProduct = function.New(&function.Spec{
 	},
 })
 
-// tuplesToLists returns the arguments with tuples converted to lists where their elements have a
-// common type.
+// tuplesToLists returns the arguments. Tuples whose elements have a common type are converted to
+// lists.
 func tuplesToLists(args []cty.Value) []cty.Value {
 	out := make([]cty.Value, len(args))
 	for i, arg := range args {

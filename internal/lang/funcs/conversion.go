@@ -17,7 +17,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Conversions to collections accept any element type to which all elements can be converted.
+// Conversions to collections have no fixed element type: they use any type to which all elements
+// can be converted.
 var (
 	toboolFunc = toFunc(cty.Bool,
 		"`tobool` converts true, false, \"true\", \"false\" or null to a boolean.")
@@ -33,9 +34,9 @@ var (
 		"`tostring` converts a number or boolean to a string.")
 )
 
-// toFunc returns a function that converts to one type. Unlike the function of the standard library
-// it does not move the marks of elements to the collection, so a secret in a map does not hide the
-// map.
+// toFunc returns a function that converts to one type. Unlike the function in the standard library,
+// it doesn't move the marks of elements to the collection. A secret in a map therefore doesn't make
+// the whole map secret.
 func toFunc(want cty.Type, desc string) function.Function {
 	return function.New(&function.Spec{
 		Description: desc,
@@ -53,7 +54,7 @@ func toFunc(want cty.Type, desc string) function.Function {
 				got.FriendlyName(), want.FriendlyNameForConstraint(), convert.MismatchMessage(got, want))
 		},
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			// The conversion would carry over refinements such as a length or prefix. They may not
+			// cty's conversion would keep refinements, such as a length or prefix, that may not
 			// hold for the converted value.
 			if v, ms := args[0].Unmark(); !v.IsKnown() {
 				return cty.UnknownVal(want).WithMarks(ms), nil
@@ -90,9 +91,9 @@ func conversionError(v cty.Value, want cty.Type, err error) error {
 	}
 }
 
-// The arguments of tryFunc and canFunc are expressions. Their return types are dynamic and bool:
-// the exact type of try's result would require evaluating the expression twice, once for the type
-// and once for the value, which is exponential in nested calls.
+// The arguments of tryFunc and canFunc are expressions. The return type of tryFunc is dynamic. To
+// determine its exact type, each expression would have to be evaluated twice, once for the type and
+// once for the value, which takes exponential time in nested calls.
 
 var tryFunc = function.New(&function.Spec{
 	Description: "`try` returns the first of its arguments that can be evaluated.",
@@ -108,13 +109,14 @@ var tryFunc = function.New(&function.Spec{
 		for _, arg := range args {
 			v, diags := customdecode.ExpressionClosureFromVal(arg).Value()
 			switch {
-			case diags.HasErrors(): // an error with unknown values is an error with known ones too
+			// An expression that fails with unknown values also fails once they are known.
+			case diags.HasErrors():
 				failures = append(failures, diags...)
 			case v.IsWhollyKnown():
 				return v, nil
 			default:
-				// Known values may cause an error, and then another argument of another type would
-				// be the result.
+				// Once the values are known, this expression may fail. The result would then be
+				// another argument, possibly of another type.
 				return cty.DynamicVal, nil
 			}
 		}
@@ -122,7 +124,7 @@ var tryFunc = function.New(&function.Spec{
 	},
 })
 
-// tryError lists the errors of all arguments, because any of them may be the one expected to
+// tryError lists the errors of all arguments, because the user may have expected any of them to
 // succeed.
 func tryError(failures hcl.Diagnostics) error {
 	var b strings.Builder
@@ -137,7 +139,8 @@ func tryError(failures hcl.Diagnostics) error {
 	return errors.New(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// canFunc is unknown for unknown values: the expression may fail once they are known.
+// canFunc returns an unknown value if the result is not wholly known, because the expression may
+// fail once it is.
 var canFunc = function.New(&function.Spec{
 	Description: "`can` reports whether an expression can be evaluated without errors.",
 	Params: []function.Parameter{
@@ -170,12 +173,12 @@ func anyValue(desc string) []function.Parameter {
 	}}
 }
 
-// sameType is the type function of functions whose result has the type of the argument.
+// sameType is the type function of functions whose result has the same type as the argument.
 func sameType(args []cty.Value) (cty.Type, error) {
 	return args[0].Type(), nil
 }
 
-// Functions about marks affect the value itself and not the values inside it, except for
+// Functions for marks affect only the value itself and not the values inside it, except for
 // ephemeralasnull.
 
 var sensitiveFunc = function.New(&function.Spec{
@@ -204,7 +207,7 @@ var issensitiveFunc = function.New(&function.Spec{
 	Type:        function.StaticReturnType(cty.Bool),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		if !args[0].IsKnown() {
-			// The known value may have other marks.
+			// The value may have other marks once it is known.
 			return cty.UnknownVal(cty.Bool), nil
 		}
 		return cty.BoolVal(marks.Has(args[0], marks.Sensitive)), nil
@@ -233,13 +236,13 @@ var ephemeralasnullFunc = function.New(&function.Spec{
 	},
 })
 
-// Functions of old versions that conversions replaced. Some configurations still call them.
+// Functions of old versions that were replaced by conversions. Some configurations still call them.
 var (
 	listFunc = removedFunc("list", "tolist([ ... ])")
 	mapFunc  = removedFunc("map", "tomap({ ... })")
 )
 
-// removedFunc returns a function that fails with a hint at its replacement.
+// removedFunc returns a function that fails with an error that names its replacement.
 func removedFunc(name, instead string) function.Function {
 	return function.New(&function.Spec{
 		Description: fmt.Sprintf("`%s` no longer exists; use `%s`.", name, instead),

@@ -14,12 +14,12 @@ import (
 
 // A typeConstraint is the second argument of convert.
 type typeConstraint struct {
-	ty       cty.Type // including optional attributes
+	ty       cty.Type // the type, including its optional attributes
 	defaults *typeexpr.Defaults
 }
 
-// ParseType parses a type constraint of a variable or of convert. The old forms "list" and "map"
-// without an element type are accepted too.
+// ParseType parses the type constraint of a variable or of a call of convert. It also accepts the
+// old forms "list" and "map" without an element type.
 func ParseType(expr hcl.Expression) (cty.Type, *typeexpr.Defaults, hcl.Diagnostics) {
 	switch hcl.ExprAsKeyword(expr) {
 	case "list":
@@ -30,8 +30,8 @@ func ParseType(expr hcl.Expression) (cty.Type, *typeexpr.Defaults, hcl.Diagnosti
 	return typeexpr.TypeConstraintWithDefaults(expr)
 }
 
-// typeConstraintType is the type of parameters that accept a type constraint. HCL treats its words
-// as references and function calls; see TypeWords.
+// typeConstraintType is the type of parameters that accept a type constraint. HCL treats the words
+// in it as references and function calls; see TypeWords.
 var typeConstraintType = newTypeConstraintType()
 
 func newTypeConstraintType() cty.Type {
@@ -51,7 +51,8 @@ func newTypeConstraintType() cty.Type {
 	return ty
 }
 
-// convertFunc has a dynamic return type: the type of a result with defaults depends on the value.
+// convertFunc has a dynamic return type, because the type of a result with defaults depends on the
+// value.
 var convertFunc = function.New(&function.Spec{
 	Description: "`convert` converts a value to a type constraint, with the same syntax as in a variable declaration.",
 	Params: append(anyValue("The value."),

@@ -38,8 +38,8 @@ var (
 	filebase64sha512Func = fileHashFunc("filebase64sha512", "SHA512", sha512.New, base64.StdEncoding.EncodeToString)
 )
 
-// hashFunc returns a function that hashes a string in Unicode normalization form C, as all strings
-// of the language are.
+// hashFunc returns a function that hashes a string. Like all strings in the language, it is in
+// Unicode normalization form C.
 func hashFunc(name, algorithm string, newHash func() hash.Hash, encode func([]byte) string) function.Function {
 	return stringFunc(
 		fmt.Sprintf("`%s` computes the %s hash of a string in UTF-8, encoded in %s.", name, algorithm, form(name)),
@@ -51,13 +51,13 @@ func hashFunc(name, algorithm string, newHash func() hash.Hash, encode func([]by
 		})
 }
 
-// fileHashFunc is like hashFunc for the bytes of a file, which need not be text.
+// fileHashFunc is like hashFunc, but hashes the bytes of a file, which need not be text.
 func fileHashFunc(name, algorithm string, newHash func() hash.Hash,
 	encode func([]byte) string) func(*binding) function.Function {
 	desc := fmt.Sprintf("`%s` computes the %s hash of a file, encoded in %s.", name, algorithm, form(name))
 	return func(b *binding) function.Function {
 		return pathFunc(desc, cty.String, func(path shownPath) (cty.Value, error) {
-			f, err := b.open(path) // files may be larger than memory
+			f, err := b.open(path) // read in parts, because the file may be larger than the memory
 			if err != nil {
 				return cty.NilVal, err
 			}

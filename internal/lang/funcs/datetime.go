@@ -19,7 +19,7 @@ var (
 		"The timestamp.", "The duration, such as -1h30m.")
 )
 
-// timecmpFunc compares instants: the same instant in different time zones is equal.
+// timecmpFunc compares instants. The same instant in different time zones is equal.
 var timecmpFunc = function.New(&function.Spec{
 	Description: "`timecmp` compares two RFC 3339 timestamps: -1, 0 or 1 if the first is earlier than, the " +
 		"same instant as, or later than the second.",
@@ -41,8 +41,8 @@ var timecmpFunc = function.New(&function.Spec{
 	},
 })
 
-// parseTimestamp parses RFC 3339. Like package time it also accepts a one-digit hour and a comma
-// before fractional seconds.
+// parseTimestamp parses a timestamp in RFC 3339 format. Like package time, it also accepts a
+// one-digit hour and a comma before fractional seconds.
 func parseTimestamp(s string) (time.Time, error) {
 	ts, err := time.Parse(time.RFC3339, s)
 	if err != nil {
@@ -51,7 +51,7 @@ func parseTimestamp(s string) (time.Time, error) {
 	return ts, nil
 }
 
-// timestampFunc returns the time of the call, so it is unknown before the apply phase.
+// timestampFunc returns the time of the call. It is unknown before the apply phase.
 var timestampFunc = function.New(&function.Spec{
 	Description:  "`timestamp` returns the current time in UTC as an RFC 3339 timestamp.",
 	Type:         function.StaticReturnType(cty.String),
@@ -61,7 +61,7 @@ var timestampFunc = function.New(&function.Spec{
 	},
 })
 
-// plantimestampFunc is pure: the plan stores its time, so apply uses the same value.
+// plantimestampFunc is pure, because the plan stores the time and apply uses the same value.
 func plantimestampFunc(b *binding) function.Function {
 	result := cty.UnknownVal(cty.String)
 	if !b.PlanTimestamp.IsZero() {

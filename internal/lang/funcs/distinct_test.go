@@ -53,7 +53,7 @@ func TestDistinctLikeLibrary(t *testing.T) {
 	}
 }
 
-// TestDistinctIsLinear would take hours with quadratic cost.
+// TestDistinctIsLinear would take hours if the cost were quadratic.
 func TestDistinctIsLinear(t *testing.T) {
 	values := make([]cty.Value, 200_000)
 	for i := range values {

@@ -51,7 +51,8 @@ func stringFunc(desc, param, paramDesc string, impl func(string) (string, error)
 	})
 }
 
-// Errors of the decoders. They don't contain the text, which may be long or secret.
+// Errors of the decoders. They don't contain the text that was decoded, because it may be long or
+// secret.
 var (
 	errNotBase64 = errors.New("the text is not valid Base64, standard alphabet with padding")
 	errNotUTF8   = errors.New("the decoded data is not valid UTF-8 text")
@@ -59,8 +60,8 @@ var (
 	errLargeGzip = fmt.Errorf("the decompressed data has more than %d bytes", maxText)
 )
 
-// The functions with the prefix base64 accept and return text. Arbitrary bytes must never become a
-// string: the language would normalize them to NFC.
+// The functions whose names start with base64 accept and return text. Arbitrary bytes must never
+// become a string, because the language would normalize them to NFC.
 
 var base64encodeFunc = stringFunc(
 	"`base64encode` encodes a string in UTF-8 as Base64.",
@@ -90,7 +91,8 @@ var base64gzipFunc = stringFunc(
 		if _, err := io.WriteString(w, s); err != nil {
 			return "", err
 		}
-		// Stored results depend on this flush, which is part of the output format.
+		// This flush adds bytes to the output. It must stay, because results stored in states
+		// contain them.
 		if err := w.Flush(); err != nil {
 			return "", err
 		}
@@ -180,7 +182,8 @@ var textdecodebase64Func = function.New(&function.Spec{
 			return cty.NilVal, function.NewArgError(0, errNotBase64)
 		}
 		text, err := enc.NewDecoder().Bytes(data)
-		if err != nil || bytes.ContainsRune(text, utf8.RuneError) { // decoders replace invalid input by this character
+		// Decoders replace invalid input with this character.
+		if err != nil || bytes.ContainsRune(text, utf8.RuneError) {
 			return cty.NilVal, function.NewArgErrorf(0,
 				"the decoded data is not valid text in the encoding %s", args[1].AsString())
 		}
@@ -188,8 +191,8 @@ var textdecodebase64Func = function.New(&function.Spec{
 	},
 })
 
-// encodingByName returns the encoding with the name in the second argument. The index has names
-// without an encoding.
+// encodingByName returns the encoding named by the second argument. ianaindex also knows names for
+// which it has no encoding.
 func encodingByName(name string) (encoding.Encoding, error) {
 	enc, err := ianaindex.IANA.Encoding(name)
 	if err != nil || enc == nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// matchingFiles returns the paths of the files that match a pattern. It follows symbolic links, but
-// ** does not descend into a directory below itself: links to parents would yield endless paths.
+// matchingFiles returns the paths of the files that match a pattern. It follows symbolic links.
+// However, ** does not descend into a directory that is its own ancestor, because a link to a
+// parent would yield endless paths.
 func matchingFiles(pattern string) ([]string, error) {
 	if !strings.Contains(pattern, "**") {
 		return doublestar.FilepathGlob(pattern, doublestar.WithFilesOnly())
@@ -22,7 +23,7 @@ func matchingFiles(pattern string) ([]string, error) {
 		dirs: make(map[string]fs.FileInfo)}
 	matches, err := doublestar.Glob(tree, rest, doublestar.WithFilesOnly())
 	if tree.err != nil {
-		err = tree.err // Glob ignores it like an unreadable directory
+		err = tree.err // Glob ignores this error as it does for an unreadable directory
 	}
 	for i := range matches {
 		matches[i] = filepath.FromSlash(path.Join(base, matches[i]))
@@ -43,13 +44,13 @@ func namedSegments(pattern string) int {
 	return count
 }
 
-// acyclicTree is a file system in which a directory below itself is empty.
+// acyclicTree is a file system in which a directory appears empty if it is its own ancestor.
 type acyclicTree struct {
 	fs.StatFS
 	base    string
-	repeats int                    // number of directories in a path that may repeat
-	dirs    map[string]fs.FileInfo // by path; nil for other files
-	entries int                    // number of entries read
+	repeats int                    // how many directories in a path may repeat
+	dirs    map[string]fs.FileInfo // directories by path; nil for other files
+	entries int                    // number of directory entries read so far
 	err     error
 }
 
@@ -68,7 +69,7 @@ func (t *acyclicTree) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// repeated returns the number of directories in the path, including name, that occur earlier in the
+// repeated returns how many directories in the path, including name, also occur earlier in the
 // path.
 func (t *acyclicTree) repeated(name string) int {
 	way := []fs.FileInfo{t.dir(".")}

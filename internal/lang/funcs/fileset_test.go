@@ -11,8 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// TestFilesetLoops matches patterns in a tree with symbolic links to parents, in which ** must
-// terminate.
+// TestFilesetLoops matches patterns in a tree with symbolic links to parent directories. Matching
+// ** must terminate.
 func TestFilesetLoops(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"top.txt", "d1/one.txt", "d2/e/two.txt", "other/three.txt"} {

@@ -25,7 +25,7 @@ type shownPath struct {
 	hidden bool // the path comes from a sensitive value
 }
 
-// name returns the path unless it is sensitive.
+// name returns the path, or a placeholder if the path is sensitive.
 func (p shownPath) name() string {
 	if p.hidden {
 		return "(sensitive value)"
@@ -41,8 +41,8 @@ func (p shownPath) String() string {
 	return strconv.Quote(p.path)
 }
 
-// failed returns the error of a file operation. It unwraps errors of package os, which repeat the
-// path.
+// failed returns the error of a file operation. It unwraps the errors of package os, because they
+// repeat the path.
 func (p shownPath) failed(doing string, err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
@@ -51,7 +51,7 @@ func (p shownPath) failed(doing string, err error) error {
 	return fmt.Errorf("%s %s: %w", doing, p, err)
 }
 
-// pathFunc returns a function with a path argument. Marks of the path apply to the result.
+// pathFunc returns a function with a path as its argument. Marks on the path apply to the result.
 func pathFunc(desc string, retType cty.Type, impl func(shownPath) (cty.Value, error)) function.Function {
 	return function.New(&function.Spec{
 		Description: desc,
@@ -74,8 +74,8 @@ func pathFunc(desc string, retType cty.Type, impl func(shownPath) (cty.Value, er
 	})
 }
 
-// The functions read files at each call. Files must exist before the run starts, because a call has
-// no dependency on a resource that writes the file.
+// The functions read files at each call. A file must exist before the run starts, because a call
+// doesn't depend on the resource that writes the file.
 
 func fileFunc(b *binding) function.Function {
 	return pathFunc("`file` returns the content of a file, which must be UTF-8 text.", cty.String,
@@ -152,7 +152,8 @@ func (b *binding) read(path shownPath) ([]byte, error) {
 	if info, err := f.Stat(); err == nil && info.Size() > maxFile {
 		return nil, tooLarge
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1)) // devices report no size and may be endless
+	// Don't rely on the size: devices report none and may be endless.
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	switch {
 	case err != nil:
 		return nil, path.failed("cannot read", err)
@@ -162,8 +163,9 @@ func (b *binding) read(path shownPath) ([]byte, error) {
 	return data, nil
 }
 
-// readText returns the content of a text file, for the first argument of a function. Bytes that are
-// not UTF-8 are an error; conversion to a string would replace them silently.
+// readText returns the content of a text file for the first argument of a function. It returns an
+// error for bytes that are not UTF-8, because converting them to a string would silently replace
+// them.
 func (b *binding) readText(path shownPath) (string, error) {
 	data, err := b.read(path)
 	if err != nil {
@@ -177,7 +179,7 @@ func (b *binding) readText(path shownPath) (string, error) {
 	return string(data), nil
 }
 
-// resolve converts a path of the configuration to a path of the operating system.
+// resolve converts a path in the configuration to a path of the operating system.
 func (b *binding) resolve(path string) (string, error) {
 	path, err := expandHome(path)
 	if err != nil {
@@ -246,7 +248,7 @@ var dirnameFunc = stringFunc(
 	"path", "The path.",
 	func(path string) (string, error) { return filepath.Dir(path), nil })
 
-// filesetFunc does not expand ~, unlike functions with a path of one file.
+// filesetFunc does not expand ~, unlike functions that take the path of one file.
 func filesetFunc(b *binding) function.Function {
 	return function.New(&function.Spec{
 		Description: "`fileset` returns the names of the files below a directory that match a pattern.",
@@ -269,7 +271,8 @@ func filesetFunc(b *binding) function.Function {
 	})
 }
 
-// alternatives returns an upper bound for the number of patterns that braces expand to.
+// alternatives returns an upper bound for the number of patterns to which the braces in a pattern
+// expand.
 func alternatives(pattern string) int {
 	total := 1
 	for _, group := range strings.Split(pattern, "{")[1:] {
@@ -282,7 +285,7 @@ func alternatives(pattern string) int {
 // glob returns the regular files below dir that match the pattern, as paths relative to dir. The
 // directory name is part of the pattern, as in OpenTofu.
 func glob(dir, pattern string) ([]cty.Value, error) {
-	for strings.Contains(pattern, "**/**") { // equivalent to a single **, but slower
+	for strings.Contains(pattern, "**/**") { // ** repeated is equivalent to a single **, but slower
 		pattern = strings.ReplaceAll(pattern, "**/**", "**")
 	}
 	if alternatives(pattern) > maxAlternatives {
@@ -294,7 +297,7 @@ func glob(dir, pattern string) ([]cty.Value, error) {
 	}
 	var names []cty.Value
 	for _, match := range matches {
-		info, err := os.Stat(match) // follows links
+		info, err := os.Stat(match) // follows symbolic links
 		if err != nil {
 			return nil, fmt.Errorf("cannot get information about a file that matches %q: %w", pattern, err)
 		}

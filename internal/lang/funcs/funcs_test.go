@@ -23,7 +23,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// TestMain prepares the operators like the program.
+// TestMain replaces the operators, as the program does when it starts.
 func TestMain(m *testing.M) {
 	LimitOperators()
 	os.Exit(m.Run())
@@ -112,8 +112,8 @@ func TestImpure(t *testing.T) {
 	}
 }
 
-// TestUnicode checks that grapheme clusters are those of Unicode 17, and that normalization and
-// case conversion follow the version of Go's tables.
+// TestUnicode checks that grapheme clusters follow Unicode 17, and that normalization and case
+// conversion follow the Unicode version of Go's tables.
 func TestUnicode(t *testing.T) {
 	if norm.Version != unicode.Version {
 		t.Errorf("normalization uses Unicode %s, Go's tables %s", norm.Version, unicode.Version)
@@ -182,12 +182,12 @@ func TestRSADecrypt(t *testing.T) {
 	}
 }
 
-// TestTemplateDepth counts levels: count.tftpl with n = 3 renders four templates, three of them
-// nested.
+// TestTemplateDepth checks how nesting levels are counted. With n = 3, count.tftpl renders four
+// templates, three of which are nested.
 func TestTemplateDepth(t *testing.T) {
 	tests := []struct {
 		limit, expr string
-		err         string // empty if the expression must succeed
+		err         string // expected error; "" if the expression must succeed
 	}{
 		{"5", `templatefile("count.tftpl", { n = 5 })`, ""},
 		{"5", `templatefile("count.tftpl", { n = 6 })`, `^Call to function "templatefile" failed: templates are ` +
@@ -217,7 +217,7 @@ func TestTemplateDepth(t *testing.T) {
 			t.Errorf("limit %q: %s: %s", test.limit, test.expr, diags[0].Detail)
 		}
 	}
-	// The failure must not persist in the table.
+	// The failure must not affect later calls with the same table.
 	if got := call(t, scope, `try(templatefile("inner.tftpl", { x = 1 }), "failed")`); got.AsString() != "failed" {
 		t.Errorf("with an invalid limit: %s", show(got))
 	}
@@ -225,7 +225,8 @@ func TestTemplateDepth(t *testing.T) {
 	call(t, scope, `[can(templatefile("loop.tftpl", {})), templatefile("inner.tftpl", { x = 1 })]`)
 }
 
-// TestConcurrent calls functions of a shared table concurrently, for the race detector.
+// TestConcurrent calls functions of a shared table concurrently, so that the race detector can find
+// data races.
 func TestConcurrent(t *testing.T) {
 	scope := testScope(t, Options{})
 	var wg sync.WaitGroup
@@ -272,7 +273,7 @@ func FuzzTemplate(f *testing.F) {
 	}
 	scope := &hcl.EvalContext{Functions: Table(Options{BaseDir: f.TempDir()}), Variables: map[string]cty.Value{}}
 	f.Fuzz(func(t *testing.T, template, x string) {
-		if strings.Contains(template, "file") { // some files are endless
+		if strings.Contains(template, "file") { // some files never end
 			t.Skip()
 		}
 		variables := map[string]cty.Value{"template": cty.StringVal(template), "x": cty.StringVal(x)}
@@ -291,7 +292,8 @@ func FuzzFormat(f *testing.F) {
 	}
 	scope := &hcl.EvalContext{Functions: Table(Options{})}
 	f.Fuzz(func(t *testing.T, spec, s string, n float64) {
-		if n != n || len(spec) > 100 || regexp.MustCompile(`[0-9]{4}`).MatchString(spec) { // widths of gigabytes
+		// Such widths could need gigabytes.
+		if n != n || len(spec) > 100 || regexp.MustCompile(`[0-9]{4}`).MatchString(spec) {
 			t.Skip()
 		}
 		child := scope.NewChild()
@@ -341,7 +343,7 @@ func FuzzStrings(f *testing.F) {
 	})
 }
 
-// Too deep nesting must be an error, because a stack overflow can't be recovered from.
+// TestTooDeep checks that nesting too deeply is an error. A stack overflow would end the program.
 func TestTooDeep(t *testing.T) {
 	const n = 100_000
 	table := Table(Options{})

@@ -7,11 +7,11 @@ import (
 	"github.com/zclconf/go-cty/cty/gocty"
 )
 
-// The functions in this file divide strings into grapheme clusters as Unicode 17 does. Those of
-// package stdlib follow the Unicode version of the compiler.
+// The functions in this file divide strings into grapheme clusters according to Unicode 17. The
+// functions in package stdlib follow the Unicode version of the Go compiler instead.
 
-// clusterEnd returns the length in bytes of the first n grapheme clusters of s, or of all of s if n
-// is negative or s has fewer, and the number of clusters that it counted.
+// clusterEnd returns the length in bytes of the first n grapheme clusters of s and the number of
+// clusters counted. If n is negative or s has fewer clusters, it returns the length of s.
 func clusterEnd(s []byte, n int) (end, count int) {
 	for end < len(s) && count != n {
 		size, _, _ := textseg.ScanGraphemeClusters(s[end:], true)
@@ -21,8 +21,8 @@ func clusterEnd(s []byte, n int) (end, count int) {
 	return end, count
 }
 
-// stringLength returns the number of grapheme clusters of a string. That of an unknown string is at
-// least that of its known prefix.
+// stringLength returns the number of grapheme clusters in a string. For an unknown string the
+// result is unknown, but at least the length of its known prefix.
 func stringLength(s cty.Value) cty.Value {
 	if s.IsKnown() {
 		_, n := clusterEnd([]byte(s.AsString()), -1)
@@ -80,8 +80,8 @@ var substrFunc = function.New(&function.Spec{
 	},
 })
 
-// substr returns length grapheme clusters of s from an offset. As in OpenTofu, a length of 0 with a
-// negative offset means all remaining ones.
+// substr returns length grapheme clusters of s, starting at an offset. As in OpenTofu, a length of
+// 0 with a negative offset means all remaining clusters.
 func substr(s []byte, offset, length int) []byte {
 	if offset >= 0 && length == 0 {
 		return nil

@@ -53,7 +53,7 @@ func collections(n int) map[string]cty.Value {
 		"objects": cty.TupleVal(objects)}
 }
 
-// TestManyElements would take minutes with quadratic cost.
+// TestManyElements would take minutes if the cost were quadratic.
 func TestManyElements(t *testing.T) {
 	ctx := &hcl.EvalContext{Functions: Table(Options{}), Variables: collections(30_000)}
 	for _, text := range manyElements {

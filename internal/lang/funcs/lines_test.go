@@ -60,7 +60,8 @@ func TestLines(t *testing.T) {
 
 var callName = regexp.MustCompile(`\b([a-z0-9_]+)\(`)
 
-// readLines yields the lines of a file without comments, in order, by their position.
+// readLines yields the lines of a file, except comments, in order. The key of each line is its
+// position.
 func readLines(t *testing.T, name string) func(func(string, string) bool) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -110,9 +111,9 @@ func evaluate(expr string, scope *hcl.EvalContext) (cty.Value, hcl.Diagnostics) 
 	return e.Value(scope)
 }
 
-// testScope returns the scope of the lines: the functions, with the files of testdata/files.txtar;
-// the object unknown with an unknown value of each kind; and the ephemeral values eph.string and
-// eph.object.
+// testScope returns the scope in which the lines are evaluated. It has the functions, which read
+// the files in testdata/files.txtar; the object "unknown" with an unknown value of each kind; and
+// the ephemeral values eph.string and eph.object.
 func testScope(t testing.TB, o Options) *hcl.EvalContext {
 	o.BaseDir = writeFiles(t)
 	t.Setenv("HOME", filepath.Join(o.BaseDir, "home"))

@@ -88,8 +88,8 @@ var cidrsubnetFunc = function.New(&function.Spec{
 	},
 })
 
-// subnet extends the prefix of a network by a number of newbits bits. A negative newbits enlarges
-// the network, and num is not checked then; existing configurations depend on both.
+// subnet extends the prefix of a network by newbits bits. A negative newbits enlarges the network,
+// and num is then not checked. Existing configurations depend on both behaviors.
 func subnet(network *net.IPNet, newbits int, num *big.Int) (*net.IPNet, error) {
 	prefixLen, addrLen := network.Mask.Size()
 	length := prefixLen + newbits
@@ -103,7 +103,7 @@ func subnet(network *net.IPNet, newbits int, num *big.Int) (*net.IPNet, error) {
 	if newbits >= 0 && new(big.Int).Abs(num).BitLen() > newbits {
 		return nil, fmt.Errorf("the number %s does not fit into %d bits", num, newbits)
 	}
-	size := 8 * len(network.IP) // more than addrLen for an IPv4 address in IPv6 form
+	size := 8 * len(network.IP) // for an IPv4 address in IPv6 form, the size is larger than addrLen
 	addr := new(big.Int).SetBytes(network.IP)
 	addr.Or(addr, num.Lsh(num, uint(size-length)))
 	addr.Abs(addr)
@@ -114,7 +114,7 @@ func subnet(network *net.IPNet, newbits int, num *big.Int) (*net.IPNet, error) {
 	return &net.IPNet{IP: ip, Mask: net.CIDRMask(length, addrLen)}, nil
 }
 
-// cidrsubnetsFunc allocates the networks in order, each at the first suitable address after the
+// cidrsubnetsFunc allocates the networks in order. Each gets the first suitable address after the
 // previous one.
 var cidrsubnetsFunc = function.New(&function.Spec{
 	Description: "`cidrsubnets` returns consecutive subnets of a network.",
@@ -150,7 +150,8 @@ var cidrsubnetsFunc = function.New(&function.Spec{
 	},
 })
 
-// subnetLength returns the prefix length for argument i, a number of new bits.
+// subnetLength returns the prefix length of the network that argument i describes as a number of
+// additional bits.
 func subnetLength(args []cty.Value, i, startLen, addrLen int) (int, error) {
 	var newbits int
 	if err := gocty.FromCtyValue(args[i], &newbits); err != nil {
@@ -167,8 +168,8 @@ func subnetLength(args []cty.Value, i, startLen, addrLen int) (int, error) {
 	return startLen + newbits, nil
 }
 
-// nextSubnet returns the first network with the given prefix length after current, or in network if
-// current is nil.
+// nextSubnet returns the first network with the given prefix length after current. If current is
+// nil, it returns the first one in network.
 func nextSubnet(network, current *net.IPNet, length int) (*net.IPNet, error) {
 	if current == nil {
 		_, addrLen := network.Mask.Size()
@@ -182,8 +183,8 @@ func nextSubnet(network, current *net.IPNet, length int) (*net.IPNet, error) {
 	return next, nil
 }
 
-// cidrcontainsFunc checks the first and last address of the second network, so a larger one is not
-// contained.
+// cidrcontainsFunc checks that the first and the last address of the second network are in the
+// first network. A larger network is therefore not contained.
 var cidrcontainsFunc = function.New(&function.Spec{
 	Description: "`cidrcontains` reports whether a network contains a given address or network.",
 	Params: []function.Parameter{
@@ -256,9 +257,9 @@ func withoutZeros(s string) string {
 	return addr
 }
 
-const maxBits = 1024 // maximum size of a number that is added to an address of 128 bits
+const maxBits = 1024 // maximum number of bits in a number that is added to an address of 128 bits
 
-// wholeNumber returns v, a known number, as an integer of any size.
+// wholeNumber returns v as an integer of any size. v is a known number.
 func wholeNumber(v cty.Value) (*big.Int, error) {
 	f := v.AsBigFloat()
 	if f.MantExp(nil) > maxBits {

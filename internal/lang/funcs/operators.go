@@ -10,11 +10,11 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// LimitOperators makes HCL's arithmetic operators fail for numbers with too many digits. HCL
-// converts their operands itself, so "1e100000000" + 0 would be a number that takes minutes to
-// write out. Expressions in JSON are parsed within HCL when they are evaluated, so the operators
-// can't be replaced in the syntax tree, but only for the whole program. The program calls
-// LimitOperators once, before it evaluates any expression.
+// LimitOperators makes HCL's arithmetic operators return an error for numbers with too many digits.
+// HCL converts operands itself, so the result of "1e100000000" + 0 would be a number that takes
+// minutes to format. It replaces the operators for the whole program: expressions in JSON are
+// parsed inside HCL during evaluation, so their operators can't be replaced in the syntax tree. The
+// program calls LimitOperators once, before it evaluates any expression.
 func LimitOperators() {
 	for _, op := range []*hclsyntax.Operation{hclsyntax.OpAdd, hclsyntax.OpSubtract, hclsyntax.OpMultiply,
 		hclsyntax.OpDivide, hclsyntax.OpModulo, hclsyntax.OpNegate} {
@@ -22,7 +22,7 @@ func LimitOperators() {
 	}
 }
 
-// limitOperator returns an operator that fails for numbers with too many digits.
+// limitOperator returns an operator that returns an error for numbers with too many digits.
 func limitOperator(op function.Function) function.Function {
 	return function.New(&function.Spec{
 		Description:  op.Description(),
@@ -37,7 +37,7 @@ func limitOperator(op function.Function) function.Function {
 			}
 			v, err := op.Call(args)
 			var panicked function.PanicError
-			if errors.As(err, &panicked) { // cty's modulo panics for an infinite dividend
+			if errors.As(err, &panicked) { // cty's modulo operator panics if the dividend is infinite
 				return cty.NilVal, errors.New("the result is undefined for infinity")
 			}
 			if err == nil && coerce.HasLongNumber(v) {

@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Variables returns the traversals of expr without the words of type constraints. For
+// Variables returns the traversals in expr, except for the words of type constraints. For
 // convert(var.x, list(string)) it returns only var.x.
 func Variables(expr hcl.Expression) []hcl.Traversal {
 	var words TypeWords
@@ -17,10 +17,11 @@ func Variables(expr hcl.Expression) []hcl.Traversal {
 	return words.Without(expr.Variables())
 }
 
-// TypeWords holds the source ranges of words in type constraints, which HCL treats as references.
+// TypeWords holds the source ranges of the words in type constraints, which HCL treats as
+// references.
 type TypeWords map[hcl.Range]bool
 
-// Add adds the words of the type constraint in a call.
+// Add adds the words of the type constraint in a call, if the function has one.
 func (w *TypeWords) Add(call *hclsyntax.FunctionCallExpr) {
 	if strings.TrimPrefix(call.Name, Namespace) != "convert" || len(call.Args) != 2 {
 		return
@@ -61,7 +62,7 @@ func VisitCallsInNode(node hclsyntax.Node, visit func(*hclsyntax.FunctionCallExp
 	})
 }
 
-// visitCallsInJSON searches all strings, including keys.
+// visitCallsInJSON searches all strings of a JSON expression, including keys.
 func visitCallsInJSON(expr hcl.Expression, visit func(*hclsyntax.FunctionCallExpr)) {
 	if pairs, diags := hcl.ExprMap(expr); !diags.HasErrors() {
 		for _, pair := range pairs {
@@ -82,7 +83,7 @@ func visitCallsInJSON(expr hcl.Expression, visit func(*hclsyntax.FunctionCallExp
 		return
 	}
 	start := expr.Range().Start
-	start.Byte++ // the opening quote
+	start.Byte++ // skip the opening quote
 	start.Column++
 	template, diags := hclsyntax.ParseTemplate([]byte(raw.AsString()), expr.Range().Filename, start)
 	if !diags.HasErrors() {

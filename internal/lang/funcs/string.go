@@ -63,8 +63,8 @@ var (
 		"The string.")
 )
 
-// startswithFunc can be known for an unknown string, so that conditions on planned names and IDs
-// work.
+// startswithFunc can return a known result for an unknown string whose prefix is known. Conditions
+// on planned names and IDs can then be evaluated.
 var startswithFunc = function.New(&function.Spec{
 	Description: "`startswith` reports whether a string starts with a given prefix.",
 	Params: []function.Parameter{
@@ -78,7 +78,7 @@ var startswithFunc = function.New(&function.Spec{
 		if args[0].IsKnown() {
 			return cty.BoolVal(strings.HasPrefix(args[0].AsString(), prefix)), nil
 		}
-		// An unknown string may have a known prefix, which decides if it is long enough.
+		// The known prefix of an unknown string is enough if it is long enough.
 		if known := args[0].Range().StringPrefix(); len(known) >= len(prefix) {
 			return cty.BoolVal(strings.HasPrefix(known, prefix)), nil
 		}
@@ -86,7 +86,7 @@ var startswithFunc = function.New(&function.Spec{
 	},
 })
 
-// endswithFunc is unknown for unknown strings, which have no known suffix.
+// endswithFunc returns an unknown value for unknown strings, because their end is never known.
 var endswithFunc = function.New(&function.Spec{
 	Description: "`endswith` reports whether a string ends with a given suffix.",
 	Params: []function.Parameter{

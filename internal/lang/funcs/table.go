@@ -8,8 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// Namespace is the prefix under which every function is also available, whatever other names are in
-// scope.
+// Namespace is a prefix under which every function is also available, regardless of which other
+// names are in scope.
 const Namespace = "core::"
 
 // Options configure one function table.
@@ -19,11 +19,11 @@ type Options struct {
 	BaseDir string
 
 	// PureOnly makes functions that return a different result for each call (timestamp, uuid,
-	// bcrypt) return unknown values, for evaluation before the apply phase.
+	// bcrypt) return unknown values. It is for evaluation before the apply phase.
 	PureOnly bool
 
-	// PlanTimestamp is the result of plantimestamp. It is unknown if zero, when there is no plan
-	// yet.
+	// PlanTimestamp is the result of plantimestamp. If it is zero, there is no plan yet and the
+	// result is unknown.
 	PlanTimestamp time.Time
 }
 
@@ -43,7 +43,7 @@ const (
 	Conversion Theme = "conversion"
 )
 
-// A row is a function of the language. It has either fn, or bind for a function that depends on the
+// A row is a function of the language. It has fn, or it has bind if the function depends on the
 // options.
 type row struct {
 	name  string
@@ -51,19 +51,19 @@ type row struct {
 	fn    function.Function
 	bind  func(*binding) function.Function
 
-	impure  bool // returns a different result for each call
-	removed bool // only reports its replacement; not listed
+	impure  bool // the function returns a different result for each call
+	removed bool // the function only returns an error that names its replacement, and is not listed
 }
 
-// A binding is shared by the functions of one table.
+// A binding holds the data that the functions of one table share.
 type binding struct {
 	Options
-	funcs map[string]function.Function // the table itself, for templates
+	funcs map[string]function.Function // the table itself, which templates use
 }
 
-// Table returns every function under its name and under its name in Namespace. The functions are
-// safe for concurrent use. Callers should keep the table, which takes a few hundred map writes to
-// build, and must not change it.
+// Table returns every function under its own name and under its name in Namespace. The functions
+// are safe for concurrent use. Callers should keep the table, because building it takes a few
+// hundred map writes. They must not change it.
 func Table(o Options) map[string]function.Function {
 	b := &binding{Options: o, funcs: make(map[string]function.Function, 2*len(functions))}
 	for _, r := range functions {
@@ -87,12 +87,12 @@ func (r *row) function(b *binding) function.Function {
 
 // A Doc is the documentation of a function.
 type Doc struct {
-	Name        string // without Namespace
+	Name        string // name without Namespace
 	Theme       Theme
 	Description string
 	Params      []Param
-	Variadic    *Param   // for further arguments; nil if not variadic
-	ReturnType  cty.Type // cty.DynamicPseudoType if it depends on the arguments
+	Variadic    *Param   // parameter for further arguments; nil if not variadic
+	ReturnType  cty.Type // cty.DynamicPseudoType if the type depends on the arguments
 }
 
 // A Param describes one parameter of a function.
@@ -127,7 +127,7 @@ func Docs() []Doc {
 
 func paramDoc(p function.Parameter) Param {
 	ty := p.Type
-	if ty.IsCapsuleType() { // expressions: arguments of try and can
+	if ty.IsCapsuleType() { // try and can have expressions as arguments
 		ty = cty.DynamicPseudoType
 	}
 	return Param{Name: p.Name, Description: p.Description, Type: ty, Nullable: p.AllowNull}
@@ -144,7 +144,7 @@ func returnType(fn function.Function) cty.Type {
 	}
 	ty, err := fn.ReturnType(args)
 	if err != nil {
-		return cty.DynamicPseudoType // some functions reject arguments of unknown type
+		return cty.DynamicPseudoType // some functions return an error for arguments of unknown type
 	}
 	return ty
 }
@@ -154,8 +154,8 @@ func withDescriptions(fn function.Function, desc string, params ...string) funct
 	return fn.WithNewDescriptions(desc, params)
 }
 
-// withoutPanic returns fn with an error message for arguments that make fn panic. The result of fn
-// must never be null.
+// withoutPanic returns a function that returns an error with the given message where fn panics. The
+// result of fn must never be null.
 func withoutPanic(fn function.Function, message string) function.Function {
 	return function.New(&function.Spec{
 		Description:  fn.Description(),

@@ -17,35 +17,39 @@ import (
 	"tofu/internal/lang/nesting"
 )
 
-// Templates may render other templates, or themselves, up to the depth in depthEnv or else
-// defaultDepth. A template uses the functions of the table, except for the two in this file: each
-// rendering has its own pair, which knows the depth, in a scope before that of the table.
+// Templates may render other templates, or themselves. The maximum depth is the value of depthEnv
+// or else defaultDepth. A template uses the functions of the table, except for the two in this
+// file. Each rendering has its own pair of these, which knows the depth. They are in a scope that
+// takes precedence over the table's.
 const (
 	depthEnv     = "TF_TEMPLATE_RECURSION_DEPTH"
 	defaultDepth = 1024
-	maxRendered  = 20000 // upper limit for depthEnv: deeper nesting would overflow the stack, which ends the program
+	// Upper limit for depthEnv: deeper nesting would overflow the stack, which ends the program.
+	maxRendered = 20000
 )
 
 // A rendering is the rendering of one template.
 type rendering struct {
 	b      *binding
-	parent *rendering // nil for the configuration
+	parent *rendering // nil for the pair of functions that the configuration uses
 	depth  int
 	name   string
 
-	// tooDeep is the error of the first nested template that exceeded the limit. Later ones fail
-	// with it at once; otherwise a template that nests itself twice would take exponential time to
-	// fail. It is never set for the configuration, which many evaluations share.
+	// tooDeep is the error of the first nested template that exceeded the limit. Later nested
+	// templates fail with it at once. Otherwise a template that nests itself twice would take
+	// exponential time to fail. It is never set for the configuration's rendering, because many
+	// evaluations share that.
 	tooDeep error
 }
 
-// templatefileFunc and templatestringFunc are the functions at depth zero, for the configuration.
+// templatefileFunc and templatestringFunc return the functions at depth zero, which the
+// configuration uses.
 func templatefileFunc(b *binding) function.Function { return (&rendering{b: b}).fileFunc() }
 
 func templatestringFunc(b *binding) function.Function { return (&rendering{b: b}).stringFunc() }
 
-// fileFunc returns templatefile at the depth of r. Marks of a variable apply to the result even if
-// the template doesn't use it.
+// fileFunc returns the templatefile function at the depth of r. Marks on a variable apply to the
+// result even if the template doesn't use the variable.
 func (r *rendering) fileFunc() function.Function {
 	return function.New(&function.Spec{
 		Description: "`templatefile` reads a file and renders it as a template with the given variables.",
@@ -55,8 +59,8 @@ func (r *rendering) fileFunc() function.Function {
 			{Name: "vars", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowDynamicType: true,
 				Description: "The variables: a map or an object."},
 		},
-		// The result type is known only after rendering. Rendering once more for the type would
-		// double the work at each level.
+		// The result type is known only after rendering. Rendering the template separately for its
+		// type would double the work at each level.
 		Type: function.StaticReturnType(cty.DynamicPseudoType),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			path, ms := args[0].Unmark()
@@ -78,8 +82,8 @@ func (r *rendering) fileFunc() function.Function {
 	})
 }
 
-// stringFunc returns templatestring at the depth of r. Only marks of variables that the template
-// uses apply to the result.
+// stringFunc returns the templatestring function at the depth of r. Only marks on variables that
+// the template uses apply to the result.
 func (r *rendering) stringFunc() function.Function {
 	return function.New(&function.Spec{
 		Description: "`templatestring` renders a string as a template with the given variables.",
@@ -105,7 +109,8 @@ func (r *rendering) stringFunc() function.Function {
 	})
 }
 
-// nest returns the rendering of a template within r, or an error if it nests too deeply.
+// nest returns the rendering of a template that is nested in r, or an error if the nesting is too
+// deep.
 func (r *rendering) nest(name string) (*rendering, error) {
 	if r.tooDeep != nil {
 		return nil, r.tooDeep
@@ -127,8 +132,8 @@ func (r *rendering) nest(name string) (*rendering, error) {
 	return nested, nil
 }
 
-// A depthError reports that templates nested too deeply. It is returned to the configuration
-// unwrapped, without one prefix for each level.
+// A depthError reports that templates are nested too deeply. It is returned to the configuration
+// unwrapped. Otherwise each level would add a prefix to its message.
 type depthError struct {
 	limit int
 	names []string // names of the outermost templates
@@ -142,7 +147,7 @@ func (e *depthError) Error() string {
 }
 
 // depthError returns the error for r, which exceeds the limit. It names only the outermost
-// templates, because the inner ones usually repeat. The log has all of them.
+// templates, because the inner ones are usually repetitions. All of them are logged.
 func (r *rendering) depthError(limit int) error {
 	const shown = 4
 	var names []string // innermost first
@@ -157,8 +162,8 @@ func (r *rendering) depthError(limit int) error {
 	return err
 }
 
-// render evaluates the source with vars, a known value, as its variables. Errors in vars refer to
-// argument 1.
+// render evaluates the template text source. vars is a known value with the template's variables.
+// Errors in vars refer to argument 1 of the function.
 func (r *rendering) render(source string, vars cty.Value) (cty.Value, error) {
 	if d := nesting.CheckTemplate(r.name, []byte(source)); d != nil {
 		return cty.DynamicVal, hcl.Diagnostics{d}
@@ -171,7 +176,7 @@ func (r *rendering) render(source string, vars cty.Value) (cty.Value, error) {
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	// Missing variables are errors even in branches that are not evaluated this time.
+	// Missing variables are errors even in branches that are not evaluated.
 	for _, traversal := range Variables(expr) {
 		name := traversal.RootName()
 		if _, ok := variables[name]; !ok {
@@ -210,8 +215,8 @@ func templateVars(vars cty.Value) (map[string]cty.Value, error) {
 	return ret, nil
 }
 
-// scope returns the evaluation scope of the template: its variables and its own two functions
-// before the shared table.
+// scope returns the evaluation scope of the template. Its variables and its own two functions take
+// precedence over the shared table.
 func (r *rendering) scope(variables map[string]cty.Value) *hcl.EvalContext {
 	file, str := r.fileFunc(), r.stringFunc()
 	scope := (&hcl.EvalContext{Functions: r.b.funcs}).NewChild()

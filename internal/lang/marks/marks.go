@@ -13,7 +13,7 @@ const (
 	// Sensitive marks values that must not be shown.
 	Sensitive = flag("sensitive")
 
-	// Ephemeral marks values that exist during one phase only and must not be stored in a plan or
+	// Ephemeral marks values that exist only during one phase and must not be stored in a plan or
 	// state.
 	Ephemeral = flag("ephemeral")
 
@@ -21,22 +21,22 @@ const (
 	// although the configuration declares them. They never become known.
 	Absent = flag("absent")
 
-	// Renewed marks attributes that a plan for an earlier time can't bring back: the values that
-	// follow from them must not be those of that time either.
+	// Renewed marks attributes whose values a plan for an earlier time can't restore, such as those
+	// that the provider computes anew. Values that depend on them can't be restored either.
 	Renewed = flag("renewed")
 )
 
 // GoString returns the name of the mark, for test failures.
 func (f flag) GoString() string { return "marks." + string(f) }
 
-// A Deprecation marks values that a module's author declared deprecated.
+// A Deprecation marks values that the author of a module has declared deprecated.
 type Deprecation struct {
 	By      string // address of the deprecated object
 	Message string // the author's message
 	Source  string // source address of the module
 }
 
-// Has reports whether v itself has the mark. Marks of values inside v do not count, except that a
+// Has reports whether v itself has the mark. Marks on values inside v don't count, except that a
 // set has the marks of all its elements.
 func Has(v cty.Value, mark any) bool {
 	return v.HasMark(mark)
@@ -47,7 +47,8 @@ func Contains(v cty.Value, mark any) bool {
 	return v.HasMarkDeep(mark)
 }
 
-// Without returns v without the mark on it and the values inside it. Other marks stay.
+// Without returns v with the mark removed from it and from the values inside it. Other marks are
+// kept.
 func Without(v cty.Value, mark any) cty.Value {
 	if !Contains(v, mark) {
 		return v
@@ -64,8 +65,8 @@ func Without(v cty.Value, mark any) cty.Value {
 	return ret
 }
 
-// Any reports whether v or any value inside it has a mark. It is called often, so it visits no more
-// values than necessary: a set has the marks of its elements.
+// Any reports whether v or any value inside it has a mark. Because it is called frequently, it
+// visits as few values as possible; for example, a set has the marks of its elements.
 func Any(v cty.Value) bool {
 	ty := v.Type()
 	switch {
@@ -73,7 +74,7 @@ func Any(v cty.Value) bool {
 		return true
 	case ty.IsPrimitiveType() || ty.IsSetType() || v.IsNull() || !v.IsKnown() || !v.CanIterateElements():
 		return false
-	case ty.IsObjectType(): // an iterator would sort the names
+	case ty.IsObjectType(): // an iterator would first sort the names
 		for name := range ty.AttributeTypes() {
 			if Any(v.GetAttr(name)) {
 				return true

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// maxNesting limits the nesting of brackets, blocks and templates. Ten times as many operators
-	// may follow each other. The parser and evaluator recurse for each, and the Go runtime ends the
-	// program when the stack is exhausted.
+	// maxNesting limits the nesting of brackets, blocks and templates. The number of successive
+	// operators is limited to ten times as many. The parser and the evaluator recurse for each, and
+	// the Go runtime ends the program when the stack is exhausted.
 	maxNesting  = 1_000
 	maxWeight   = 10 * maxNesting
-	levelWeight = 10 // cost of a level, in operators
+	levelWeight = 10 // how many operators a nesting level counts for
 
 	maxExponentDigits = 5
 	maxDigits         = 100_000
-	// harmless is the size below which no file can exhaust the stack: a level takes up to 25 kB of
-	// a stack of 1 GB.
+	// harmless is the size up to which no file can exhaust the stack. A level takes up to 25 kB of
+	// the 1 GB stack.
 	harmless = 1 << 13
 )
 
@@ -48,7 +48,7 @@ func ParseJSON(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
 }
 
 // Check returns an error if the source of a file or expression in native syntax nests too deeply or
-// has too long numbers, else nil.
+// contains numbers that are too long. Otherwise it returns nil.
 func Check(name string, src []byte) *hcl.Diagnostic {
 	return check(name, src, hclsyntax.LexConfig)
 }
@@ -86,8 +86,8 @@ func CheckJSON(name string, src []byte) *hcl.Diagnostic {
 	return problem(hcl.Range{Filename: name, Start: pos, End: pos})
 }
 
-// JSONDepth returns the nesting depth of a JSON document. For invalid JSON the result may be too
-// high.
+// JSONDepth returns the nesting depth of a JSON document. If the JSON is invalid, the result may be
+// too high.
 func JSONDepth(src string) int {
 	deepest, depth, quoted := 0, 0, false
 	for i := 0; i < len(src); i++ {
@@ -128,7 +128,7 @@ func LongNumber[T string | []byte](src T) bool {
 	return false
 }
 
-// exponentDigits returns the number of significant digits of the exponent that src begins with.
+// exponentDigits returns the number of significant digits in the exponent at the start of src.
 func exponentDigits[T string | []byte](src T) int {
 	at := 0
 	if at < len(src) && (src[at] == '+' || src[at] == '-') {
@@ -165,7 +165,8 @@ func tooDeep(at hcl.Range) *hcl.Diagnostic {
 
 // checkJSON returns the error in a JSON document and its offset, or nil.
 func checkJSON(src []byte) (problem func(hcl.Range) *hcl.Diagnostic, at int) {
-	depth, number := 0, 0 // number is the start of the text outside of strings that is not yet checked for numbers
+	// number is the start of the text outside of strings in which numbers have not been checked yet
+	depth, number := 0, 0
 	for i := 0; i < len(src); i++ {
 		switch src[i] {
 		case '"':
@@ -192,7 +193,7 @@ func checkJSON(src []byte) (problem func(hcl.Range) *hcl.Diagnostic, at int) {
 	return nil, 0
 }
 
-// stringEnd returns the offset after a JSON string.
+// stringEnd returns the offset after the JSON string that starts at start.
 func stringEnd(src []byte, start int) int {
 	for i := start + 1; i < len(src); i++ {
 		switch src[i] {
@@ -223,11 +224,11 @@ func checkString(quoted []byte) func(hcl.Range) *hcl.Diagnostic {
 	return tooDeep
 }
 
-// mayBeDeep is a cheap overestimate that avoids the exact count for ordinary files: it treats
-// strings and comments as code.
+// mayBeDeep makes a cheap check that avoids the exact count for ordinary files. It overestimates,
+// because it treats strings and comments as code.
 func mayBeDeep(src []byte) bool {
 	depth, operators := 0, 0
-	var last byte // last character other than blanks
+	var last byte // last character that is not a blank
 	for _, c := range src {
 		switch c {
 		case '[':
@@ -257,7 +258,7 @@ func mayBeDeep(src []byte) bool {
 	return bytes.Count(src, []byte("%{")) > maxNesting
 }
 
-// opening, closing and operator hold the tokens for which parser and evaluator recurse.
+// opening, closing and operator hold the tokens for which the parser and the evaluator recurse.
 var (
 	opening = map[hclsyntax.TokenType]bool{
 		hclsyntax.TokenOParen: true, hclsyntax.TokenOBrace: true, hclsyntax.TokenOBrack: true,
@@ -278,16 +279,16 @@ var (
 	}
 )
 
-// deepTokens counts levels and operators exactly. Operators count until the item ends: at a comma,
-// an assignment, the closing bracket of their level or, directly within braces, the end of the
-// line. Index brackets count as operators, template directives as levels.
+// deepTokens counts nesting levels and operators exactly. An operator counts until its item ends:
+// at a comma, at an assignment, at the closing bracket of its level or, directly inside braces, at
+// the end of the line. Index brackets count as operators, template directives as levels.
 func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 	type level struct {
 		operators int
-		lines     bool // an item ends at the end of the line
+		lines     bool // items end at the end of the line
 	}
 	levels := []level{{lines: true}}
-	total := 0 // open levels and their operators
+	total := 0 // sum of the open levels and their operators, weighted
 	for i, t := range tokens {
 		top := &levels[len(levels)-1]
 		switch {
@@ -319,13 +320,13 @@ func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 	return nil
 }
 
-// operand holds the tokens after which a bracket is an index.
+// operand holds the tokens after which an opening bracket starts an index.
 var operand = map[hclsyntax.TokenType]bool{
 	hclsyntax.TokenIdent: true, hclsyntax.TokenCBrack: true, hclsyntax.TokenCParen: true, hclsyntax.TokenCBrace: true,
 	hclsyntax.TokenCQuote: true, hclsyntax.TokenStar: true,
 }
 
-// directive returns the change of the nesting level by a template directive.
+// directive returns how a template directive changes the nesting level.
 func directive(keyword hclsyntax.Token) int {
 	switch string(keyword.Bytes) {
 	case "if", "for":

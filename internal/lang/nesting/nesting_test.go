@@ -9,7 +9,7 @@ import (
 
 const n = 12_000
 
-// TestCheck checks text that must be rejected and similar text that must not.
+// TestCheck checks text that must be rejected, and similar text that must be accepted.
 func TestCheck(t *testing.T) {
 	const deep, long = "Configuration nested too deeply", "Number too long"
 	repeat := strings.Repeat
