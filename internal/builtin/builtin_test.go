@@ -209,7 +209,7 @@ func TestDataImportUpgradeMove(t *testing.T) {
 var otherState = RemoteState{
 	Schema: func(backend string) (*configschema.Block, error) {
 		if backend != "box" {
-			// the user sees this error, so it is a sentence
+			// The user sees this error, so it is a sentence.
 			return nil, fmt.Errorf("There is no backend type named %q.", backend)
 		}
 		return &configschema.Block{Attributes: map[string]*configschema.Attribute{"path": {Type: cty.String,

@@ -25,7 +25,7 @@ type item struct {
 	key   string
 	value any // string, bool, float64, nil, []any or object
 	at    hcl.Range
-	// notation of the item; it matters only for settings that must be blocks
+	// Notation of the item; it matters only for settings that must be blocks.
 	form form
 }
 

@@ -57,7 +57,7 @@ func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
 	if attr, ok := attrs["create_before_destroy"]; ok {
 		decodeOpt(d, attr, &r.Lifecycle.CreateBeforeDestroy)
 	}
-	// the engine evaluates the expression, because it may contain references
+	// The engine evaluates the expression, because it may contain references.
 	if attr, ok := attrs["prevent_destroy"]; ok {
 		r.Lifecycle.PreventDestroy = attr.Expr
 	}

@@ -18,7 +18,7 @@ type moduleBuilder struct {
 	warn tfdiags.Sink
 
 	requiredRange *hcl.Range // range of the required_providers block
-	// entries for a provider that is required under more than one local name
+	// Entries for a provider that is required under more than one local name.
 	repeated []*RequiredProvider
 }
 
@@ -67,7 +67,7 @@ func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Modu
 	}
 	mb.sorted = slices.SortedFunc(maps.Keys(mb.Resources), addrs.Resource.Compare)
 	mb.resolveProviders()
-	// an entry with errors is missing here, so providers that use it would look undeclared
+	// An entry with errors is missing here, so providers that use it would look undeclared.
 	if len(mb.errs) == 0 {
 		mb.checkLocalNames()
 	}

@@ -124,7 +124,7 @@ func (f *finder) run() {
 	}
 	for addr := range f.instances {
 		if _, written := f.writes[addr]; !written && f.read.Instance(addr) == nil {
-			// that the resource has no instances has been read too
+			// That the resource has no instances has been read too.
 			f.whole[f.nodes[addr.Config().String()]] = true
 		}
 	}

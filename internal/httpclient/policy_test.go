@@ -35,7 +35,7 @@ func serve(t *testing.T, start func(http.Handler) *httptest.Server, h http.Handl
 		s.asked = append(s.asked, fmt.Sprintf("%s %s %v %s", r.Method, r.URL, r.Header, body))
 		s.mu.Unlock()
 		if strings.HasPrefix(r.URL.Path, "/v2/") && r.Header.Get("Authorization") == "" && h != nil {
-			// registries like this one are first asked without credentials
+			// Registries like this one are first asked without credentials.
 			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			return

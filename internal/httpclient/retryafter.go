@@ -13,7 +13,7 @@ func RetryAfter(header http.Header) time.Duration {
 	if at, err := http.ParseTime(value); err == nil {
 		return max(0, time.Until(at))
 	}
-	// if the value is out of range, the result is the largest number
+	// If the value is out of range, the result is the largest number.
 	seconds, _ := strconv.ParseUint(value, 10, 31)
 	return time.Duration(seconds) * time.Second
 }

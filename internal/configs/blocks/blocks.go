@@ -124,7 +124,7 @@ func fields(v reflect.Value) []field {
 	for i := range v.NumField() {
 		sf := v.Type().Field(i)
 		tag, ok := sf.Tag.Lookup("cfg")
-		// arguments that several drivers share are in embedded structs
+		// Arguments that several drivers share are in embedded structs.
 		if sf.Anonymous && !ok && sf.Type.Kind() == reflect.Struct {
 			out = append(out, fields(v.Field(i))...)
 			continue

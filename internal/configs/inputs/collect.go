@@ -30,7 +30,7 @@ type Flag struct {
 type Options struct {
 	Environ []string // in the format of os.Environ
 	Dir     string   // directory with the automatically read files: the root module's
-	// directory with additional automatically read files, for tests; relative to Dir, "" for none
+	// Directory with additional automatically read files, for tests; relative to Dir, "" for none.
 	TestDir string
 	Flags   []Flag // in command line order
 
@@ -74,7 +74,7 @@ func Collect(p *configs.Parser, o Options) (map[string]configs.Given, error) {
 			c.option(flag.Text)
 		}
 	}
-	// last, because a -var-unknown flag may name a part of a value that another flag sets
+	// Last, because a -var-unknown flag may name a part of a value that another flag sets.
 	for _, flag := range o.Flags {
 		if flag.Unknown {
 			c.unknown(flag.Text)

@@ -199,7 +199,7 @@ func (l *Locker) checksums(ctx context.Context, key packageKey) ([]depsfile.Hash
 			return nil, ctx.Err()
 		}
 		pkg, err := l.in.Source.Package(ctx, key.provider, key.version, key.platform)
-		// a NoPackageError already names the provider
+		// A NoPackageError already names the provider.
 		if none := new(sources.NoPackageError); errors.As(err, &none) {
 			return nil, err
 		}

@@ -73,7 +73,7 @@ var unwritable = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS}
 // store is for and how to move it.
 func (s *Store) Explain(err error) error {
 	here := slices.ContainsFunc(unwritable, func(reason error) bool { return errors.Is(err, reason) }) ||
-		// a permission error without the store's path is about another file
+		// A permission error without the store's path is about another file.
 		errors.Is(err, fs.ErrPermission) && strings.Contains(err.Error(), s.root)
 	if s.temp || !here {
 		return err

@@ -96,7 +96,7 @@ func openZip(path string) (*zip.Reader, func() error, error) {
 		return nil, nil, err
 	}
 	r.RegisterDecompressor(zip.Deflate, func(packed io.Reader) io.ReadCloser {
-		// the inflater's own buffer is one page, so each page would need a system call
+		// The inflater's own buffer is one page, so each page would need a system call.
 		return flate.NewReader(bufio.NewReaderSize(packed, chunk))
 	})
 	return &r.Reader, r.Close, nil

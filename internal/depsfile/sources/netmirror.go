@@ -104,7 +104,7 @@ func (m *NetworkMirror) Package(
 // document reads a JSON document from the mirror. It checks the content type, because some servers
 // answer every request with a web page.
 func (m *NetworkMirror) document(ctx context.Context, p addrs.Provider, name string, into any) (*url.URL, error) {
-	// without "./", the port of the host would make it look like a URL scheme
+	// Without "./", the port of the host would make it look like a URL scheme.
 	ref := &url.URL{Path: "./" + p.Host + "/" + p.Namespace + "/" + p.Type + "/" + name}
 	doc, err := m.Client.Get(ctx, m.URL.ResolveReference(ref), m.URL.Host)
 	if err != nil {
