@@ -31,8 +31,8 @@ func (e *execution) analyzeAsserts() error {
 	return errs.Err()
 }
 
-// inspection makes the engine evaluate what the assertions refer to, and then call do, unless it is
-// nil.
+// inspection makes the engine evaluate what the assertions refer to. Then the engine calls do,
+// unless do is nil.
 func (e *execution) inspection(do func(*lang.Scope)) *engine.Inspection {
 	in := &engine.Inspection{Do: do}
 	for _, a := range e.asserts {
@@ -49,8 +49,8 @@ func (e *execution) inspection(do func(*lang.Scope)) *engine.Inspection {
 	return in
 }
 
-// own reports whether something belongs to the test rather than the module: runs, and variables
-// that the module doesn't declare.
+// own reports whether a name belongs to the test rather than to the module under test. This is true
+// of runs, and of variables that the module doesn't declare.
 func (e *execution) own(subject addrs.Referenceable) bool {
 	switch s := subject.(type) {
 	case addrs.Run:
@@ -65,7 +65,7 @@ func (e *execution) own(subject addrs.Referenceable) bool {
 	return false
 }
 
-// testData provides the values for assertions: those of the module and those of the test.
+// testData provides the values for assertions: both the module's values and the test's own.
 type testData struct {
 	lang.Data
 	e *execution
@@ -149,7 +149,7 @@ func (a *assertion) evaluate(scope *lang.Scope) {
 	default:
 		a.status = Fail
 		d := a.rule.Problem(scope, "Test assertion failed", verdict.MessageText(), verdict.Sensitive)
-		d.Extra = tfdiags.CheckRule{} // makes the printer show both sides of a comparison
+		d.Extra = tfdiags.CheckRule{} // makes the printer show both operands of a comparison
 		a.diags = d.List()
 	}
 	if verdict.Hidden != nil {

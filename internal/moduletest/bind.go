@@ -10,8 +10,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// bindRuns returns a body of the module under test in which run.NAME refers to outputs of earlier
-// runs. Everything else in it is evaluated in the module.
+// bindRuns returns a body for the module under test in which run.NAME refers to the outputs of
+// earlier runs. All other references in it are evaluated in the module.
 func (f *fileRun) bindRuns(body hcl.Body) hcl.Body { return &boundBody{body, f} }
 
 type boundBody struct {
@@ -69,12 +69,12 @@ type boundExpr struct {
 
 func isRun(tr hcl.Traversal) bool { return !tr.IsRelative() && tr.RootName() == "run" }
 
-// Variables implements hcl.Expression. It omits runs, which the module does not know.
+// Variables implements hcl.Expression. It omits references to runs, which the module doesn't know.
 func (e *boundExpr) Variables() []hcl.Traversal {
 	return slices.DeleteFunc(slices.Clone(funcs.Variables(e.Expression)), isRun)
 }
 
-// UnwrapExpression returns the expression as written, in which function calls are found.
+// UnwrapExpression returns the expression as written, which is searched for function calls.
 func (e *boundExpr) UnwrapExpression() hcl.Expression { return e.Expression }
 
 // Value implements hcl.Expression.

@@ -13,9 +13,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// cleanUp destroys everything that the runs of the file created, the latest first, and reports
-// whether nothing is left. It continues after a first interrupt, which ends runs, but not after a
-// second one.
+// cleanUp destroys everything that the runs of the file created, starting with the latest. It
+// reports whether nothing is left. A first interrupt, which ends runs, doesn't stop it; a second
+// one does.
 func (f *fileRun) cleanUp(ctx context.Context) bool {
 	clean := true
 	list := slices.DeleteFunc(slices.Collect(maps.Values(f.modules)),
@@ -27,8 +27,9 @@ func (f *fileRun) cleanUp(ctx context.Context) bool {
 	return clean
 }
 
-// destroy destroys the objects of one state: those in it with the configuration of the last run,
-// and those set aside with that of the last run that knew them.
+// destroy destroys the objects that the runs of one module created. It destroys objects in the
+// state with the configuration of the last run. For objects set aside, it uses the configuration of
+// the last run that used them.
 func (f *fileRun) destroy(ctx context.Context, m *moduleState) bool {
 	var found tfdiags.Diagnostics
 	if !m.state.Empty() {
@@ -56,7 +57,7 @@ func (f *fileRun) destroy(ctx context.Context, m *moduleState) bool {
 	return f.report(ctx, m, left, found)
 }
 
-// report reports what was found and saves the remaining objects.
+// report reports the problems found, and saves the objects that remain.
 func (f *fileRun) report(ctx context.Context, m *moduleState, left *states.State, found tfdiags.Diagnostics) bool {
 	rest := objects(left)
 	if len(rest) == 0 {
@@ -74,22 +75,22 @@ func (f *fileRun) report(ctx context.Context, m *moduleState, left *states.State
 	return false
 }
 
-// destroyAs destroys the objects in a state with the configuration of a run. It always returns the
-// remaining state.
+// destroyAs destroys the objects in a state with the configuration of a run. It returns the
+// remaining state even if there is an error.
 func (f *fileRun) destroyAs(
 	ctx context.Context, e *execution, st *states.State, warn tfdiags.Sink,
 ) (*states.State, error) {
 	overlay := *e.overlay
 	overlay.Unprotected = true
-	config, err := e.load(ctx, &overlay, tfdiags.Drop) // the run has reported the warnings
+	config, err := e.load(ctx, &overlay, tfdiags.Drop) // the run has already reported its warnings
 	if err != nil {
 		return st, err
 	}
 	env := e.env(func(warnings ...tfdiags.Diagnostic) {
-		// Conditions of objects that are destroyed do not matter.
+		// Failed conditions of destroyed objects are not reported.
 		warn(tfdiags.Diagnostics(warnings).Filter(func(d tfdiags.Diagnostic) bool { return failedObject(d) == "" })...)
 	})
-	env.Stop = nil // a first interrupt does not end it
+	env.Stop = nil // a first interrupt does not stop the destruction
 	plan, err := engine.Plan(ctx, config, st, env, &engine.PlanOptions{Mode: plans.Destroy, Variables: e.values})
 	if err != nil {
 		return st, err

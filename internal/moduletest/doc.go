@@ -3,10 +3,10 @@
 // checks the result. The test command uses the package; an observer receives events.
 //
 // [Load] reads the test files and the modules of their runs. A [Runner] executes the files one
-// after the other. Runs in one file that test the same module share a state, which is initially
-// empty. At the end of the file all objects are destroyed, starting with the state of the last run.
+// after another. Runs in one file that test the same module share a state, which is empty at first.
+// At the end of the file all objects are destroyed, starting with the state of the last run.
 //
-// Invariants: tests have their own states, and no state of a workspace is read or written; real
-// objects are always destroyed, even if a later run mocks them; objects that could not be destroyed
-// are passed to the caller to save; the package performs no input or output.
+// Invariants: tests have their own states and never access the states of workspaces; real objects
+// are always destroyed, even if a later run mocks them; objects that could not be destroyed are
+// passed to the caller, which saves them; the package itself does no input or output.
 package moduletest

@@ -46,8 +46,8 @@ func (e *execution) execute(ctx context.Context) RunDone {
 	return done
 }
 
-// perform plans and applies, and returns everything that was reported, compared with the expected
-// failures.
+// perform plans and, if required, applies. It returns everything that was reported, after comparing
+// it with the expected failures.
 func (e *execution) perform(ctx context.Context, done *RunDone) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	expected, err := expectations(e.run)
@@ -109,8 +109,8 @@ func (e *execution) env(warn tfdiags.Sink) *engine.Env {
 	return &env
 }
 
-// operate plans and, if the run applies, applies. It returns everything that was reported, compared
-// with the expected failures.
+// operate plans and, if the run applies, applies the plan. It returns everything that was reported,
+// after comparing it with the expected failures.
 func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expectation) tfdiags.Diagnostics {
 	opts, err := e.planOptions()
 	if err != nil {
@@ -147,14 +147,14 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 	return judge(found.AppendError(err), e.checks, expected)
 }
 
-// applyRounds applies the plan, and plans and applies what it deferred until nothing is.
+// applyRounds applies the plan. As long as changes are deferred, it plans and applies again.
 func (e *execution) applyRounds(
 	ctx context.Context, module *moduleState, attempt *attempt, plan *plans.Plan, opts *engine.PlanOptions,
 	warn tfdiags.Sink,
 ) (*states.State, error) {
 	st := attempt.prior
 	final := warn
-	warn = func(warnings ...tfdiags.Diagnostic) { final(withoutPending(warnings)...) } // a later round decides
+	warn = func(warnings ...tfdiags.Diagnostic) { final(withoutPending(warnings)...) } // a later round evaluates these conditions
 	for rounds := (engine.Rounds{}); ; {
 		err := rounds.Check(plan)
 		if err != nil {

@@ -40,7 +40,7 @@ func expectations(run *configs.TestRun) ([]*expectation, error) {
 	return out, errs.Err()
 }
 
-// covers reports whether the expectation is for the object of the root module at addr.
+// covers reports whether the expectation is for the root module's object at addr.
 func (x *expectation) covers(addr string) bool {
 	text := x.subject.String()
 	if _, whole := x.subject.(addrs.Resource); whole && strings.HasPrefix(addr, text+"[") {
@@ -49,9 +49,9 @@ func (x *expectation) covers(addr string) bool {
 	return addr == text
 }
 
-// judge compares the problems with the expected failures. It drops expected failures, makes others
-// errors, and adds an error for each expected failure that did not occur. A check that a run can't
-// decide, because the run only plans, counts as failed.
+// judge compares the reported problems with the expected failures. It drops expected failures,
+// turns other failed checks into errors, and adds an error for each expected failure that did not
+// occur. If a run only plans and can't decide a check, the check counts as failed.
 func judge(diags tfdiags.Diagnostics, results *checks.Results, expected []*expectation) tfdiags.Diagnostics {
 	status := map[string]checks.Status{}
 	for _, block := range results.Sorted() {
@@ -77,7 +77,7 @@ func judge(diags tfdiags.Diagnostics, results *checks.Results, expected []*expec
 			key.at = *d.Subject
 		}
 		if seen[key] {
-			continue // reported by plan and apply
+			continue // plan and apply have reported it
 		}
 		seen[key] = true
 		i := slices.IndexFunc(expected, func(x *expectation) bool { return x.covers(addr) })
@@ -85,7 +85,7 @@ func judge(diags tfdiags.Diagnostics, results *checks.Results, expected []*expec
 			expected[i].met = true
 			continue
 		}
-		d.Severity = tfdiags.Error // a failed check is a warning elsewhere, but not expected here
+		d.Severity = tfdiags.Error // elsewhere a failed check is a warning, but here it must fail the test
 		out = append(out, d)
 	}
 	for _, x := range expected {
@@ -102,13 +102,13 @@ type failure struct {
 	at            hcl.Range
 }
 
-// failedObject returns the object whose condition a diagnostic is about, or "".
+// failedObject returns the object whose condition failed according to a diagnostic, or "".
 func failedObject(d tfdiags.Diagnostic) string {
 	rule, _ := d.Extra.(tfdiags.CheckRule)
 	return rule.Address
 }
 
-// withoutPending drops warnings of a plan about conditions that the apply decides.
+// withoutPending drops a plan's warnings about conditions that will be evaluated during apply.
 func withoutPending(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.Filter(func(d tfdiags.Diagnostic) bool {
 		_, rule := d.Extra.(tfdiags.CheckRule)
@@ -116,7 +116,7 @@ func withoutPending(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	})
 }
 
-// unreachable returns warnings about expected failures that prevented the apply.
+// unreachable returns a warning for each expected failure that prevented the apply.
 func unreachable(diags tfdiags.Diagnostics, expected []*expectation) tfdiags.Diagnostics {
 	var out tfdiags.Diagnostics
 	for _, x := range expected {

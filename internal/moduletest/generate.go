@@ -12,12 +12,12 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// generator generates the values that providers compute. An object always gets the same values, and
-// different objects get different ones.
+// generator generates values in place of those that a provider computes. An object always gets the
+// same values, and different objects get different ones.
 type generator struct{ seed string }
 
-// block completes the configuration of a block: computed attributes that are not set get the given
-// or generated values.
+// block completes the configuration of a block. Computed attributes that are not set get the given
+// values or generated ones.
 func (g *generator) block(schema *configschema.Block, config, values cty.Value, path cty.Path) (cty.Value, error) {
 	if config.IsNull() || !config.IsKnown() {
 		return config, nil
@@ -50,8 +50,9 @@ func extend(path cty.Path, name string) cty.Path {
 	return append(path[:len(path):len(path)], cty.GetAttrStep{Name: name})
 }
 
-// checkValues checks given values against the schema of a block: they must be for computed
-// attributes. Values for nested blocks are objects, which apply to all blocks of the type.
+// checkValues checks the given values against the schema of a block. Only computed attributes may
+// have values. The value for a type of nested block is an object, which applies to all blocks of
+// that type.
 func checkValues(schema *configschema.Block, values cty.Value, path cty.Path) error {
 	ty := values.Type()
 	if values.IsNull() || !ty.IsObjectType() && !ty.IsMapType() {
@@ -179,7 +180,7 @@ func (g *generator) blocks(
 	})
 }
 
-// mapElements returns a collection of the same kind with f applied to each element.
+// mapElements returns a collection of the same kind as v, with f applied to each element.
 func mapElements(v cty.Value, f func(key string, elem cty.Value) (cty.Value, error)) (cty.Value, error) {
 	ty := v.Type()
 	if v.LengthInt() == 0 {
@@ -241,7 +242,7 @@ func (g *generator) generate(ty cty.Type, path cty.Path) cty.Value {
 		}
 		return cty.TupleVal(elems)
 	}
-	return cty.NullVal(ty) // null of any type
+	return cty.NullVal(ty) // other types have no natural value
 }
 
 const (

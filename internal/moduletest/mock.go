@@ -14,18 +14,18 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// mockObject is the provider of one mocked resource instance. Its object has the configured values
-// and generated ones for everything that a real provider would compute. It implements
-// providers.Interface.
+// mockObject is the provider of one mocked resource instance. The instance's object has the
+// configured values, and generated values for everything that a real provider would compute. It
+// implements providers.Interface.
 type mockObject struct {
 	addr   addrs.AbsInstance
 	schema *providers.ResourceSchema
-	values cty.Value           // used instead of generated ones
-	origin string              // source of values, for messages
-	diags  tfdiags.Diagnostics // about the schema
+	values cty.Value           // values to use instead of generated ones
+	origin string              // where values are declared, for messages
+	diags  tfdiags.Diagnostics // problems with the schema
 }
 
-// object returns the object for a configuration.
+// object returns the object for a configuration, with computed values filled in.
 func (m *mockObject) object(config cty.Value) (cty.Value, error) {
 	if err := m.diags.Err(); err != nil {
 		return cty.DynamicVal, err
@@ -72,8 +72,8 @@ func (m *mockObject) ValidateEphemeral(context.Context, string, cty.Value) tfdia
 // Configure implements providers.Interface.
 func (m *mockObject) Configure(context.Context, cty.Value) tfdiags.Diagnostics { return nil }
 
-// UpgradeResourceState implements providers.Interface. Stored objects were created in the same
-// test.
+// UpgradeResourceState implements providers.Interface. Stored objects have the current schema
+// version, because they were created by the same test.
 func (m *mockObject) UpgradeResourceState(_ context.Context, req providers.UpgradeRequest) providers.UpgradeResponse {
 	v, err := states.Unmarshal(req.JSON, blockOf(m.schema).ImpliedType())
 	if err != nil {
@@ -98,7 +98,7 @@ func (m *mockObject) UpgradeResourceIdentity(
 	return providers.UpgradeResponse{Value: v}
 }
 
-// ReadResource implements providers.Interface. Objects never change outside.
+// ReadResource implements providers.Interface. Mocked objects never change outside of the test.
 func (m *mockObject) ReadResource(_ context.Context, req providers.ReadRequest) providers.ReadResponse {
 	return providers.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity}
 }
@@ -121,7 +121,7 @@ func (m *mockObject) ApplyResourceChange(_ context.Context, req providers.ApplyR
 	return providers.ApplyResponse{New: v, Identity: req.Identity, Diagnostics: tfdiags.FromError(err)}
 }
 
-// ImportResourceState implements providers.Interface. Every ID exists.
+// ImportResourceState implements providers.Interface. It succeeds for any ID.
 func (m *mockObject) ImportResourceState(_ context.Context, req providers.ImportRequest) providers.ImportResponse {
 	block := blockOf(m.schema)
 	v, err := m.object(block.EmptyValue())
@@ -137,7 +137,8 @@ func (m *mockObject) ImportResourceState(_ context.Context, req providers.Import
 		Identity: req.Identity}}}
 }
 
-// MoveResourceState implements providers.Interface. An object of another type is generated again.
+// MoveResourceState implements providers.Interface. It generates a new object instead of converting
+// the object of the other type.
 func (m *mockObject) MoveResourceState(context.Context, providers.MoveRequest) providers.MoveResponse {
 	v, err := m.object(blockOf(m.schema).EmptyValue())
 	return providers.MoveResponse{State: v, Diagnostics: tfdiags.FromError(err)}

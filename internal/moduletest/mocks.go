@@ -11,13 +11,13 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// mocks are the mocks of one run: whole provider configurations, and single resources and data
-// sources. It implements engine.Mocks.
+// mocks holds the mocks of one run: whole provider configurations, and individual resources and
+// data sources. It implements engine.Mocks.
 type mocks struct {
 	schema    func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
 	configs   map[addrs.AbsProviderConfig]*configs.MockProvider
 	overrides configs.OverrideTable
-	// used is the provider configuration of each resource in the configuration.
+	// used maps each resource in the configuration to its provider configuration.
 	used map[addrs.ConfigResource]addrs.AbsProviderConfig
 }
 
@@ -45,8 +45,8 @@ func (m *mocks) attach(cfg *configs.Config) {
 // Configuration implements engine.Mocks.
 func (m *mocks) Configuration(addr addrs.AbsProviderConfig) bool { return m.configs[addr] != nil }
 
-// covers reports whether an object that the state stores under a provider configuration is mocked
-// in this run.
+// covers reports whether this run mocks an object. stored is the provider configuration of the
+// object in the state.
 func (m *mocks) covers(addr addrs.AbsInstance, stored addrs.AbsProviderConfig) bool {
 	if used, ok := m.used[addr.Config()]; ok {
 		stored = used

@@ -8,9 +8,10 @@ import (
 	"tofu/internal/states"
 )
 
-// moduleState is the state that the runs of one module in a file share. It separates mocked from
-// real objects: if a run mocks a resource for which an earlier run created a real object, the real
-// object is set aside until a run uses it again, or until the end, when it is destroyed.
+// moduleState is the state that the runs of one module in a file share. It keeps mocked and real
+// objects apart. If a run mocks a resource for which an earlier run created a real object, the real
+// object is set aside. It comes back if a later run doesn't mock it, and otherwise is destroyed at
+// the end.
 type moduleState struct {
 	state  *states.State
 	mocked map[addrs.AbsInstance]bool       // mocked objects in state
@@ -19,7 +20,7 @@ type moduleState struct {
 	order  int                              // position of last among all runs
 }
 
-// realObject is a real instance that was set aside, and the last run that knew it.
+// realObject is a real instance that was set aside, and the last run that used it.
 type realObject struct {
 	instance *states.Instance
 	provider addrs.AbsProviderConfig
@@ -37,14 +38,14 @@ func (e *execution) module() *moduleState {
 	return m
 }
 
-// attempt is the initial state of a run, and the changes of moduleState if the run applies.
+// attempt holds the initial state of a run, and the new content of moduleState if the run applies.
 type attempt struct {
 	prior  *states.State
 	mocked map[addrs.AbsInstance]bool
 	aside  map[addrs.AbsInstance]realObject
 }
 
-// prepare exchanges real and mocked objects according to the run's mocks.
+// prepare sets aside or brings back real objects according to the run's mocks.
 func (m *moduleState) prepare(e *execution) *attempt {
 	a := &attempt{prior: m.state.Clone(), mocked: maps.Clone(m.mocked), aside: maps.Clone(m.aside)}
 	for _, r := range m.state.Sorted() {
@@ -81,7 +82,7 @@ func putBack(st *states.State, addr addrs.AbsInstance, obj realObject) {
 	}
 }
 
-// take records the state after a run's apply.
+// take stores the state after a run's apply.
 func (m *moduleState) take(e *execution, a *attempt, st *states.State) {
 	m.state, m.mocked, m.aside, m.last = st, a.mocked, a.aside, e
 	e.fileRun.order++
@@ -102,7 +103,7 @@ func (m *moduleState) take(e *execution, a *attempt, st *states.State) {
 	maps.DeleteFunc(m.mocked, func(addr addrs.AbsInstance, _ bool) bool { return !present[addr] })
 }
 
-// real returns the state without mocked objects, outputs and data sources.
+// real returns the state without mocked objects, outputs and data sources. It doesn't change m.
 func (m *moduleState) real() *states.State {
 	out := m.state.Clone()
 	for _, r := range m.state.Sorted() {

@@ -20,8 +20,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestGolden runs the test files of each archive. The comment holds options, one per line: "fail
-// CALL HOW" makes calls to the cloud fail. The last section holds the expected events.
+// TestGolden runs the test files of each archive. The archive's comment holds options, one per
+// line: "fail CALL HOW" makes calls to the cloud fail. The archive's last file holds the expected
+// events.
 func TestGolden(t *testing.T) {
 	testenv.Golden(t, testenv.Glob(t, "testdata/*.txtar"), func(t *testing.T, archive *txtar.Archive) *txtar.Archive {
 		last := &archive.Files[len(archive.Files)-1]
@@ -163,7 +164,7 @@ func interruptTest(t *testing.T, archive *txtar.Archive, twice bool) {
 	interrupt := func(how func()) func() {
 		return func() {
 			how()
-			synctest.Wait() // until the engine has noticed it
+			synctest.Wait() // wait until the engine has noticed the interrupt
 		}
 	}
 	session.Cloud.On = map[string]func(){"create b": interrupt(func() { close(session.Stop) })}

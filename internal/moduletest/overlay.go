@@ -13,8 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// findProviders determines the provider configurations in the file that replace those of the module
-// in this run.
+// findProviders finds the provider configurations in the file that replace the module's own in this
+// run.
 func (e *execution) findProviders() error {
 	e.overlay = &configs.Overlay{Outputs: map[addrs.Module]map[string]cty.Value{}}
 	e.mocks = newMocks(e.Env.Schema)
@@ -45,7 +45,7 @@ func (e *execution) findProviders() error {
 	return errs.Err()
 }
 
-// mappedProviders applies the providers argument of the run. Other configurations of the module are
+// mappedProviders applies the providers argument of the run. The module's other configurations are
 // kept.
 func (e *execution) mappedProviders() error {
 	var errs tfdiags.Diagnostics
@@ -70,7 +70,8 @@ func (e *execution) mappedProviders() error {
 	return errs.Err()
 }
 
-// provider returns the file's configuration of that name, mocked or not, or nil if there is none.
+// provider returns the file's provider configuration with that name, whether mocked or not, or nil
+// if there is none.
 func (e *execution) provider(local addrs.LocalProviderConfig) *configs.Provider {
 	if m := e.file.Mocks[local]; m != nil {
 		return m.Provider
@@ -78,7 +79,7 @@ func (e *execution) provider(local addrs.LocalProviderConfig) *configs.Provider 
 	return e.file.Providers[local]
 }
 
-// place replaces a configuration of the module by one of the file.
+// place replaces a provider configuration of the module with one from the file.
 func (e *execution) place(from, to addrs.LocalProviderConfig) {
 	placed := *e.provider(from)
 	placed.Name, placed.Alias = to.LocalName, to.Alias
@@ -95,7 +96,8 @@ func (e *execution) address(local addrs.LocalProviderConfig) addrs.AbsProviderCo
 		Alias: local.Alias}
 }
 
-// findOverrides collects the overrides of the run and the file. Those of the run take precedence.
+// findOverrides collects the overrides of the run and the file. The run's overrides take
+// precedence.
 func (e *execution) findOverrides(warn tfdiags.Sink) error {
 	errs := tfdiags.FromError(tfdiags.Join(repeated(e.run.Overrides), repeated(e.file.Overrides)))
 	own := map[addrs.Target]bool{}
@@ -117,7 +119,7 @@ func (e *execution) findOverrides(warn tfdiags.Sink) error {
 	return errs.Err()
 }
 
-// repeated returns errors for targets that a list overrides more than once.
+// repeated returns an error for each target that a list overrides more than once.
 func repeated(list []*configs.Override) error {
 	var errs tfdiags.Diagnostics
 	seen := map[addrs.Target]bool{}
@@ -131,7 +133,7 @@ func repeated(list []*configs.Override) error {
 	return errs.Err()
 }
 
-// forOtherRun reports whether an override of the file suits only the modules of other runs.
+// forOtherRun reports whether an override of the file is only valid for the modules of other runs.
 func (e *execution) forOtherRun(o *configs.Override) bool {
 	return unsuitable(o, e.subject.config) != "" && slices.ContainsFunc(e.file.Runs, func(r *configs.TestRun) bool {
 		return unsuitable(o, e.Suite.subjects[r].config) == ""
@@ -162,7 +164,7 @@ func (e *execution) override(o *configs.Override, warn tfdiags.Sink) error {
 	return nil
 }
 
-// unsuitable returns why an override is not valid for its target, or "".
+// unsuitable returns the reason why an override is not valid for its target, or "" if it is valid.
 func unsuitable(o *configs.Override, cfg *configs.Config) string {
 	module := cfg.Descendant(o.Target.Module.Module())
 	if module == nil {

@@ -11,21 +11,22 @@ import (
 // Runner executes a suite.
 type Runner struct {
 	Suite *Suite
-	// Env is the environment of operations. The runner sets Mocks and RootModule.
+	// Env is the environment of operations. The runner sets the fields Mocks and RootModule itself.
 	Env engine.Env
-	// Defer makes runs defer what can't be planned yet. Runs that apply continue until nothing is
-	// deferred.
+	// Defer lets runs defer changes that can't be planned yet. Runs that apply then plan and apply
+	// again until nothing is deferred.
 	Defer bool
-	// Variables are values from outside. Files and runs override them.
+	// Variables are values from the command line and other sources outside of test files. Files and
+	// runs override them.
 	Variables map[string]configs.Given
 	// Observe receives events.
 	Observe func(Event)
-	// Keep stores a state of objects that could not be destroyed, and returns its file. It is
-	// called once for each such state.
+	// Keep stores the state of objects that could not be destroyed and returns the name of its
+	// file. It is called once for each such state.
 	Keep func(*states.State) (string, error)
 }
 
-// Run executes all files and reports whether everything passed and was destroyed.
+// Run executes all files. It reports whether all runs passed and all objects were destroyed.
 func (r *Runner) Run(ctx context.Context) bool {
 	begun := Begun{Runs: make(map[string][]string, len(r.Suite.Files))}
 	for _, file := range r.Suite.Files {
@@ -46,7 +47,7 @@ func (r *Runner) Run(ctx context.Context) bool {
 	return clean && ended.Status == Pass
 }
 
-// stopped reports whether nothing new may start.
+// stopped reports whether c is closed, in which case nothing new may start.
 func stopped(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -62,8 +63,8 @@ type fileRun struct {
 	file    *configs.TestFile
 	modules map[string]*moduleState // by subject key
 	order   int                     // number of runs that changed a state
-	// outputs are the outputs of applied runs by name; planned holds the names of runs that only
-	// planned.
+	// outputs holds the outputs of applied runs, by run name. planned holds the names of runs that
+	// only planned.
 	outputs   map[string]outputs
 	planned   map[string]bool
 	validated map[*subject]bool
@@ -78,9 +79,9 @@ func newFileRun(r *Runner, file *configs.TestFile) *fileRun {
 	}
 }
 
-// execute executes the runs of the file until one has an error, and reports the results.
+// execute executes the runs of the file until one of them has an error, and reports the results.
 func (f *fileRun) execute(ctx context.Context, ended *Ended) {
-	status := Skip // if all runs were skipped
+	status := Skip // the status if all runs were skipped
 	if len(f.file.Runs) == 0 {
 		status = Pass
 	}

@@ -18,7 +18,7 @@ const (
 	Error // an operation failed
 )
 
-// String returns the name of the status in JSON output.
+// String returns the name of the status as in JSON output.
 func (s Status) String() string {
 	return [...]string{"pending", "skip", "pass", "fail", "error"}[s]
 }
@@ -31,15 +31,16 @@ type (
 	Begun struct{ Runs map[string][]string }
 	// Started is sent before a run is executed.
 	Started struct{ Path, Run string }
-	// Finished is sent when it was executed. Its result follows in RunDone, with those of its file.
+	// Finished is sent after a run was executed. The result follows in a RunDone event, after the
+	// last run of the file.
 	Finished struct{ Path, Run string }
-	// FileDone is sent after the runs of a file, and before the RunDone events of these.
+	// FileDone is sent after all runs of a file, and before their RunDone events.
 	FileDone struct {
 		Path   string
 		Status Status
 	}
-	// RunDone is the result of one run. Plan or State, with Config, are set to what it planned or
-	// applied, if anything.
+	// RunDone is the result of one run. If the run planned or applied something, Config and either
+	// Plan or State are set.
 	RunDone struct {
 		Path, Run   string
 		Status      Status
@@ -48,17 +49,17 @@ type (
 		State       *states.State
 		Config      *configs.Config
 	}
-	// Cleaned is sent if the objects of a state could not all be destroyed. Run is the last run
-	// that changed them.
+	// Cleaned is sent if not all objects of a state could be destroyed. Run is the last run that
+	// changed them.
 	Cleaned struct {
 		Path, Run   string
 		Diagnostics tfdiags.Diagnostics
 		Left        []Object
 		// StateFile is the file with the remaining objects. It is empty if the file could not be
-		// written; Diagnostics say why.
+		// written. In that case, Diagnostics contains the reason.
 		StateFile string
 	}
-	// Abandoned is sent if the destruction was interrupted, with the remaining objects.
+	// Abandoned is sent if an interrupt stopped the destruction. It lists the remaining objects.
 	Abandoned struct {
 		Path, Run string
 		Left      []Object
@@ -82,7 +83,7 @@ func (Ended) event()     {}
 // Object is an object that still exists.
 type Object struct {
 	Instance string
-	Deposed  string // "" for a current object
+	Deposed  string // "" if the object is the current one
 }
 
 func (e *Ended) count(s Status) {

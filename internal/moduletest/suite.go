@@ -26,11 +26,11 @@ type subject struct {
 	key     string // runs with the same key share a state; "" for the root module
 	path    addrs.Module
 	version string
-	config  *configs.Config // as written, for its requirements
+	config  *configs.Config // the module as written, without overrides of runs
 }
 
-// Load reads the test files of a loaded root module, and loads the modules that runs name instead
-// of it. After an error it returns what could be loaded.
+// Load reads the test files of a loaded root module. It also loads the modules that runs name to be
+// tested instead of the root module. If there is an error, it also returns what could be loaded.
 func Load(
 	ctx context.Context, root *configs.Config, testDir string, opts *configs.LoadOptions, warn tfdiags.Sink,
 ) (*Suite, error) {
@@ -73,7 +73,7 @@ func (s *Suite) load(ctx context.Context, m *configs.TestModule, warn tfdiags.Si
 	}
 	sub := &subject{dir: dir, path: m.Path, version: version, key: req.Source.String() + "@" + version}
 	if req.Source.Kind == addrs.LocalModule {
-		sub.key = filepath.Clean(dir) // a directory has several paths
+		sub.key = filepath.Clean(dir) // the same directory may be written in several ways
 	}
 	opts := s.opts
 	opts.Called, opts.Resolve = true, s.opts.Resolve.Within(m.Path)
@@ -94,8 +94,8 @@ func (s *Suite) Check() error {
 	return errs.Err()
 }
 
-// Configs returns the configurations under test, whose modules and providers must be installed: the
-// root module first, and others once for each run that names them.
+// Configs returns the configurations under test, whose modules and providers must be installed. The
+// root module is first. Another module is returned once for each run that names it.
 func (s *Suite) Configs() []*configs.Config {
 	out := []*configs.Config{s.Root}
 	for _, file := range s.Files {
@@ -114,7 +114,7 @@ type Subject struct {
 	Config *configs.Config
 }
 
-// Subjects returns the configurations under test without duplicates, the root module first.
+// Subjects returns the configurations under test, without duplicates. The root module is first.
 func (s *Suite) Subjects() []Subject {
 	out, seen := []Subject{{s.root.dir, s.Root}}, map[string]bool{s.root.key: true}
 	for _, file := range s.Files {
@@ -136,8 +136,8 @@ func (s *Suite) Own(run *configs.TestRun) *configs.Config {
 	return nil
 }
 
-// Configured returns the providers that a file configures. A name that only a module of its runs
-// declares has the meaning that it has there.
+// Configured returns the providers that a file configures. If only a module of its runs declares a
+// provider name, that module determines what the name means.
 func (s *Suite) Configured(file *configs.TestFile) []addrs.Provider {
 	found := map[addrs.Provider]bool{}
 	for local := range file.Providers {
@@ -153,8 +153,8 @@ func (s *Suite) Configured(file *configs.TestFile) []addrs.Provider {
 	return slices.SortedFunc(maps.Keys(found), addrs.Provider.Compare)
 }
 
-// Only keeps the files with these names, as written on the command line. It returns the names
-// without a file.
+// Only drops all files except those with the given names, as written on the command line. It
+// returns the names that match no file.
 func (s *Suite) Only(names []string) (unknown []string) {
 	wanted := map[string]bool{}
 	for _, name := range names {
@@ -169,7 +169,7 @@ func (s *Suite) Only(names []string) (unknown []string) {
 	return unknown
 }
 
-// knows reports whether the module uses a provider.
+// knows reports whether the module uses the provider with that local name.
 func (s *subject) knows(localName string) bool {
 	_, ok := s.config.ProviderRequirements()[s.config.Module.ProviderByLocalName(localName)]
 	return ok

@@ -18,8 +18,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// functionTable returns the functions for expressions in test files. They are created at the first
-// use.
+// functionTable returns the functions for expressions in test files. It creates them on first use.
 type functionTable func() map[string]function.Function
 
 func newFunctionTable() functionTable {
@@ -43,7 +42,7 @@ func outputsOf(st *states.State) outputs {
 
 func (o outputs) object() cty.Value { return cty.ObjectVal(o) }
 
-// level is the precedence of a source of values.
+// level is the precedence of a source of variable values.
 type level uint8
 
 const (
@@ -53,7 +52,7 @@ const (
 )
 
 // variables determines the values of variables for one run. It evaluates expressions only when they
-// are needed, so that errors in unused ones don't matter.
+// are needed. Errors in unused expressions therefore don't matter.
 type variables struct {
 	*fileRun
 	run    *configs.TestRun
@@ -61,14 +60,14 @@ type variables struct {
 	found  map[variable]*found
 }
 
-// variable is a variable as set by a source of the given level or a lower one.
+// variable identifies the value of a variable at one level.
 type variable struct {
 	name  string
 	level level
 }
 
 type found struct {
-	value cty.Value // NilVal if not set
+	value cty.Value // NilVal if the variable is not set
 	err   error
 	busy  bool
 }
@@ -77,7 +76,7 @@ func newVariables(f *fileRun, run *configs.TestRun, module *configs.Module) *var
 	return &variables{fileRun: f, run: run, module: module, found: map[variable]*found{}}
 }
 
-// forModule returns the values of the variables that the module declares.
+// forModule returns the values of all variables that the module declares.
 func (v *variables) forModule() (map[string]engine.Variable, error) {
 	var errs tfdiags.Diagnostics
 	out := map[string]engine.Variable{}
@@ -87,7 +86,7 @@ func (v *variables) forModule() (map[string]engine.Variable, error) {
 		case err != nil:
 			errs = errs.AppendError(err)
 		case value != cty.NilVal:
-			// The module declares which variables are sensitive, not the test.
+			// The module, not the test, decides which variables are sensitive.
 			out[name] = engine.Variable{Value: withoutSensitive(value)}
 		case v.module.Variables[name].Required():
 			errs = append(errs, tfdiags.Errorf("No value for required variable",
@@ -148,7 +147,7 @@ func (v *variables) expr(at variable) hcl.Expression {
 	return nil
 }
 
-// eval evaluates the expression of a variable, which may refer to other variables and the outputs
+// eval evaluates the expression for a variable, which may refer to other variables and the outputs
 // of earlier runs.
 func (v *variables) eval(expr hcl.Expression, at variable) (cty.Value, error) {
 	vars, err := v.referred(funcs.Variables(expr), at)
@@ -161,7 +160,7 @@ func (v *variables) eval(expr hcl.Expression, at variable) (cty.Value, error) {
 	return value, tfdiags.FromHCL(diags).Err()
 }
 
-// referred returns the values of the references in an expression.
+// referred returns the values that references in an expression have.
 func (v *variables) referred(traversals []hcl.Traversal, from variable) (map[string]cty.Value, error) {
 	var errs tfdiags.Diagnostics
 	vars := map[string]cty.Value{}
@@ -192,13 +191,13 @@ func secondName(tr hcl.Traversal) string {
 	return ""
 }
 
-// variableFor returns the value of var.NAME in the expression of a variable: the value from
-// outside, from the file, from the same block, or the default in the module.
+// variableFor returns the value of var.NAME in the expression for a variable. The value comes from
+// outside, the file, the same block, or the default in the module, in that order.
 func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.Value, error) {
 	for level := fromOutside; level <= from.level; level++ {
 		where := variable{name, level}
 		if where == from {
-			break // the expression of a variable may refer to its value of a lower level
+			break // the expression for a variable may refer to the variable's value at a lower level
 		}
 		value, err := v.value(where)
 		if err != nil || value != cty.NilVal {
@@ -223,7 +222,7 @@ func placed(err error, at hcl.Range) error {
 	})
 }
 
-// runsObject returns the value of run: the outputs of all runs so far.
+// runsObject returns the value of the object "run": the outputs of all runs so far.
 func (f *fileRun) runsObject() cty.Value {
 	attrs := make(map[string]cty.Value, len(f.outputs))
 	for name, o := range f.outputs {
@@ -232,7 +231,7 @@ func (f *fileRun) runsObject() cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// checkRun returns an error if the outputs of a run can't be used.
+// checkRun returns an error if the outputs of a run are not available.
 func (f *fileRun) checkRun(name string, at hcl.Range) error {
 	if _, ok := f.outputs[name]; ok {
 		return nil

@@ -247,7 +247,7 @@ func (e *Estate) connect() {
 			if read.Root == nil {
 				read.Root = e.byState[read.State]
 			}
-			if read.Root != nil && read.Root != r { // if it reads its own state, it gets the outputs of the previous run
+			if read.Root != nil && read.Root != r { // its own state has the outputs of its last run
 				e.Graph.Connect(r.id, read.Root.id)
 			}
 		}

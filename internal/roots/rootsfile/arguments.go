@@ -173,8 +173,8 @@ func withOutputs(ctx *hcl.EvalContext, outputs map[string]cty.Value) *hcl.EvalCo
 	return child
 }
 
-// variables returns the variables of a "variables" argument. An object in braces has an expression
-// for each of them; otherwise, an expression such as merge(…) is the value of all together.
+// variables returns the variables in a "variables" argument. An object in braces has one expression
+// for each variable. Any other expression, such as merge(…), is evaluated as a whole.
 func variables(expr hclsyntax.Expression, ctx *hcl.EvalContext) ([]*Variable, error) {
 	object, ok := expr.(*hclsyntax.ObjectConsExpr)
 	if !ok {

@@ -192,7 +192,7 @@ func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
 			"The name %q is not allowed. A name has parts with slashes between them, such as \"prod/network\", "+
 				"without the characters * ? [ ] { } and \\.", name).At(block.DefRange())
 	}
-	dir, err := text(block, "path", name, ctx) // by default the name is also the path, as in undeclared root modules
+	dir, err := text(block, "path", name, ctx) // the default is the same as in Found
 	if err != nil {
 		return nil, err
 	}
