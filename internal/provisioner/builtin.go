@@ -16,7 +16,7 @@ import (
 type Provisioner struct {
 	name     string
 	schema   *configschema.Block
-	dir      string // to which paths are relative; "" for the working directory
+	dir      string // base directory of relative paths; "" for the working directory
 	validate func(config cty.Value) error
 	run      func(ctx context.Context, r *request) error
 }
@@ -24,10 +24,10 @@ type Provisioner struct {
 // request is one run of a provisioner.
 type request struct {
 	config     cty.Value
-	dir        string              // to which local paths are relative; "" for the working directory
-	connection cty.Value           // unmarked; null if there is none
-	secret     func(string) bool   // reports whether an argument of the connection is secret
-	out        func(string)        // never nil
+	dir        string              // base directory of relative local paths; "" for the working directory
+	connection cty.Value           // without marks; null if there is no connection block
+	secret     func(string) bool   // reports whether a connection argument is secret
+	out        func(string)        // receives lines of output; never nil
 	hidden     bool                // neither commands nor their output may be shown
 	warn       func(detail string) // adds a warning to the result
 }
@@ -43,8 +43,8 @@ var builtin = map[string]*Provisioner{
 	"remote-exec": {name: "remote-exec", schema: remoteExecSchema, validate: validateRemoteExec, run: runRemoteExec},
 }
 
-// In returns the provisioner for a configuration whose paths are relative to dir; "" means the
-// working directory.
+// In returns a copy of the provisioner for a configuration whose paths are relative to dir. If dir
+// is "", they are relative to the working directory.
 func (p *Provisioner) In(dir string) *Provisioner {
 	in := *p
 	in.dir = dir
@@ -61,9 +61,9 @@ func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
 	return tfdiags.FromError(p.validate(config))
 }
 
-// Run runs the provisioner. connection is null if there is none; its marked parts are not shown.
-// Output lines go to out. If out is nil, neither output nor commands may be shown, not even in
-// errors.
+// Run runs the provisioner. connection is null if there is no connection block; its marked parts
+// are not shown. Each line of output is passed to out. If out is nil, neither output nor commands
+// may be shown, not even in errors.
 func (p *Provisioner) Run(
 	ctx context.Context, config, connection cty.Value, out func(line string),
 ) tfdiags.Diagnostics {
@@ -92,7 +92,8 @@ func newRequest(config, connection cty.Value, out func(line string)) *request {
 	return r
 }
 
-// path returns a local path of the configuration relative to the working directory.
+// path returns the path of a local file named in the configuration, relative to the working
+// directory.
 func (r *request) path(name string) string {
 	if r.dir == "" || filepath.IsAbs(name) {
 		return name

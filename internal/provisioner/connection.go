@@ -16,27 +16,27 @@ import (
 
 const defaultTimeout = 5 * time.Minute
 
-// target is a remote machine for files and scripts. Its operations end soon after the context that
-// it was opened with.
+// target is a remote machine that receives files and runs scripts. Its operations end soon after
+// the context with which the target was opened.
 type target interface {
-	// upload writes a file. If dst is a directory, the file is created in it under name.
+	// upload writes a file. If dst is a directory, upload creates the file in it and calls it name.
 	upload(ctx context.Context, dst, name string, size int64, content io.Reader) error
-	// uploadDir writes the content of a directory, and the directory itself unless src ends with a
-	// slash.
+	// uploadDir writes the content of a directory to dst. Unless src ends with a slash, it also
+	// creates the directory itself in dst.
 	uploadDir(ctx context.Context, dst, src string) error
 	// script uploads a script, runs it and removes it.
 	script(ctx context.Context, text []byte, out io.Writer) error
 	close() error
 }
 
-// connectionTypes are the ways to connect to a machine.
+// connectionTypes maps each connection type to the function that connects.
 var connectionTypes = map[string]func(ctx context.Context, c *connection, r *request) (target, error){
 	"":      openSSH,
 	"ssh":   openSSH,
 	"winrm": openWinRM,
 }
 
-// open connects to the machine of a run's connection.
+// open connects to the machine that the connection block describes.
 func open(ctx context.Context, r *request) (target, error) {
 	if r.connection.IsNull() {
 		return nil, errors.New("missing connection configuration: add a connection block to the provisioner " +
@@ -59,7 +59,7 @@ type connection struct {
 	endpoint
 	timeout       time.Duration
 	scriptPath    string
-	windows       bool // platform of the target
+	windows       bool // the target runs Windows
 	agent         *bool
 	agentIdentity string
 	bastion       *endpoint // nil if there is none
@@ -77,7 +77,7 @@ type endpoint struct {
 	hostKey     string
 }
 
-// proxy is an HTTP proxy in front of the first machine.
+// proxy is an HTTP proxy through which the first machine is reached.
 type proxy struct {
 	scheme, host, user, password string
 	port                         int
@@ -140,8 +140,9 @@ func decodeConnection(r *request) (*connection, error) {
 	return c, err
 }
 
-// decodeBastion returns the bastion, or nil if there is none. Arguments that are not set default to
-// those of the target, except the host key, and the certificate if the bastion has its own key.
+// decodeBastion returns the bastion, or nil if there is none. Arguments that are not set have the
+// values of the target. There are two exceptions: the host key is never taken from the target, and
+// the certificate is not if the bastion has its own key.
 func decodeBastion(v cty.Value, base endpoint) (*endpoint, error) {
 	host := text(v, "bastion_host")
 	if host == "" {
@@ -215,7 +216,8 @@ func or(a, b string) string {
 	return b
 }
 
-// scriptFile returns a unique path for a script, so that concurrent runs do not conflict.
+// scriptFile returns a path for a script. The path is unique, which prevents conflicts between
+// concurrent runs.
 func (c *connection) scriptFile() string {
 	path := c.scriptPath
 	switch {
@@ -226,7 +228,7 @@ func (c *connection) scriptFile() string {
 	}
 	path = strings.ReplaceAll(path, "%RAND%", strconv.Itoa(int(rand.Uint32()>>1)))
 	if !c.windows && !strings.Contains(path, "/") {
-		path = "./" + path // a shell searches for bare names in PATH
+		path = "./" + path // a shell would search PATH for a name without a slash
 	}
 	return path
 }

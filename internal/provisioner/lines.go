@@ -2,17 +2,17 @@ package provisioner
 
 import "bytes"
 
-// maxLine is the length at which a line is cut, so that a stream without line ends can't fill the
-// memory.
+// maxLine is the length at which a line is split. It limits memory use if a stream has no line
+// ends.
 const maxLine = 64 << 10
 
-// lines is a writer that passes on its input line by line. Line feeds, carriage returns, and both
-// together end a line: progress displays use the second, terminals the third. It is not safe for
-// concurrent use.
+// lines is a writer that passes on its input line by line. A line feed, a carriage return, or a
+// carriage return followed by a line feed ends a line: progress displays use carriage returns,
+// terminals use both. It is not safe for concurrent use.
 type lines struct {
 	out     func(string)
 	pending []byte
-	cr      bool // the previous byte was a carriage return, which ended its line
+	cr      bool // the previous byte was a carriage return that ended a line
 }
 
 // Write implements io.Writer.
@@ -55,7 +55,7 @@ func (l *lines) flush() {
 	l.pending = l.pending[:0]
 }
 
-// end passes on a last line without a line end.
+// end passes on the last line if it has no line end.
 func (l *lines) end() {
 	if len(l.pending) > 0 {
 		l.flush()

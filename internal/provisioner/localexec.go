@@ -19,9 +19,10 @@ import (
 )
 
 const (
-	// grace is how long an interrupted command may take to end.
+	// grace is the time that an interrupted command has to end by itself.
 	grace = 5 * time.Second
-	// drainTime is how long output is read after an interrupted command has ended.
+	// drainTime is the time during which output is still read after an interrupted command has
+	// ended.
 	drainTime = 200 * time.Millisecond
 	// errorOutput is the maximum size of a failed command's output in its error.
 	errorOutput = 8 << 10
@@ -35,7 +36,7 @@ var localExecSchema = &configschema.Block{Attributes: map[string]*configschema.A
 	"quiet":       optional(cty.Bool),
 }}
 
-// shells are the default interpreters by operating system; "" is for all others.
+// shells holds the default interpreter of each operating system; "" stands for all others.
 var shells = map[string][]string{
 	"":        {"/bin/sh", "-c"},
 	"windows": {"cmd", "/C"},
@@ -61,8 +62,9 @@ func runLocalExec(ctx context.Context, r *request) error {
 		r.out(fmt.Sprintf("Executing: %q", args))
 	}
 
-	// Pass the pipe itself to the process, rather than copying to it in a goroutine. Waiting for
-	// the process then never waits for others that inherited its output.
+	// Pass the pipe itself to the process. If this program copied the output in a goroutine
+	// instead, waiting for the process would also wait for other processes that inherited its
+	// output.
 	pr, pw, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("making a pipe for the command's output: %w", err)
@@ -87,12 +89,12 @@ func runLocalExec(ctx context.Context, r *request) error {
 	go func() {
 		defer close(copied)
 		l := &lines{out: r.out}
-		io.Copy(io.MultiWriter(l, kept), pr) // ends with the last writer of the pipe, or when pr is closed
+		io.Copy(io.MultiWriter(l, kept), pr) // ends when the last writer closes the pipe, or when pr is closed
 		l.end()
 	}()
 	err = p.wait(ctx)
-	// Processes that the command left behind may still hold the pipe. Their output is read until
-	// the run is interrupted; then they are ended too.
+	// Processes that the command left in the background may still hold the pipe. Their output is
+	// read until the run is interrupted, which also ends them.
 	select {
 	case <-copied:
 	case <-ctx.Done():
@@ -109,8 +111,8 @@ func runLocalExec(ctx context.Context, r *request) error {
 	return nil
 }
 
-// commandError returns the error of a command, without the command and its output if they may
-// contain secrets.
+// commandError returns the error of a failed command. It omits the command and its output if they
+// may contain secrets.
 func commandError(r *request, command string, err error, output string) error {
 	switch {
 	case r.hidden:
@@ -154,10 +156,10 @@ func environment(config cty.Value) []string {
 	return out
 }
 
-// process is a running command. How to interrupt it depends on the operating system.
+// process is a running command. How it is interrupted depends on the operating system.
 type process struct {
 	cmd   *exec.Cmd
-	group bool // leads a process group
+	group bool // the command leads its own process group
 	done  chan error
 }
 
@@ -184,7 +186,7 @@ func (p *process) wait(ctx context.Context) error {
 	defer timer.Stop()
 	select {
 	case err := <-p.done:
-		p.kill() // kill children that it left running
+		p.kill() // kills child processes that are still running
 		return err
 	case <-timer.C:
 	}

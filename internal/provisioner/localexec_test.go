@@ -28,7 +28,7 @@ func TestLocalExec(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		config values
-		out    []string // without the first line
+		out    []string // without the first line, which shows the command
 		err    string
 	}{
 		{"lines", values{"command": str(`printf 'one\n\n two \r\nlast'; echo err >&2`)}, []string{"one", "",
@@ -85,8 +85,8 @@ func TestLocalExecSaysNothing(t *testing.T) {
 	}
 }
 
-// TestLocalExecInterrupted checks that an interrupted command and its child processes end, and have
-// time to clean up.
+// TestLocalExecInterrupted checks that an interrupted command and its child processes end, and that
+// they have time to clean up.
 func TestLocalExecInterrupted(t *testing.T) {
 	needShell(t)
 	if !ownGroup() {
@@ -94,7 +94,7 @@ func TestLocalExecInterrupted(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name, command string
-		killed        bool // after the grace period
+		killed        bool // still running after the grace period, so it is killed
 	}{
 		{"polite", `trap 'echo over; exit 1' INT; echo ready; while :; do sleep 0.1; done`, false},
 		{"grandchild", `(trap 'echo over; exit 1' INT; echo ready; while :; do sleep 0.1; done); exit 1`, false},
@@ -129,8 +129,8 @@ func TestLocalExecInterrupted(t *testing.T) {
 	}
 }
 
-// TestLocalExecBackground checks that the output of background processes is read to its end, but
-// not after an interruption.
+// TestLocalExecBackground checks that the output of background processes is read completely, but no
+// longer after an interrupt.
 func TestLocalExecBackground(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -141,11 +141,11 @@ func TestLocalExecBackground(t *testing.T) {
 		t.Errorf("printed %q, %v; want %q", p.all(), diags, want)
 	}
 	if !ownGroup() {
-		return // background processes are not in a group of their own
+		return // background processes are not in a separate process group
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// The background process keeps the pipe open until it ends, and prints a line when the command
+	// The background process keeps the pipe open until it ends. It prints a line after the command
 	// has ended.
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	check(t, exec.Command("mkfifo", pipe).Run())

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// prepare puts the process into its own group, so that its children can be signaled too. With a
-// terminal it stays in the foreground group: a background process is stopped when it reads from the
-// terminal, and Ctrl-C reaches it anyway.
+// prepare puts the process into its own process group. Then its children can be signaled too. If
+// there is a terminal, the process stays in the foreground group: a background process would be
+// stopped when it reads from the terminal, and Ctrl-C reaches the foreground group anyway.
 func (p *process) prepare() {
 	if tty, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0); err == nil {
 		tty.Close()
@@ -23,7 +23,7 @@ func (p *process) interrupt() { p.signal(syscall.SIGINT) }
 
 func (p *process) kill() { p.signal(syscall.SIGKILL) }
 
-// signal signals the process or its group. A process that has ended needs no signal.
+// signal sends a signal to the process or to its group. It ignores processes that have ended.
 func (p *process) signal(sig syscall.Signal) {
 	if p.group {
 		syscall.Kill(-p.cmd.Process.Pid, sig)

@@ -28,7 +28,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// values holds the arguments of a block. Others are null.
+// values holds the arguments of a block. Arguments that are missing are null.
 type values map[string]cty.Value
 
 func (v values) with(more values) values {
@@ -37,7 +37,7 @@ func (v values) with(more values) values {
 	return out
 }
 
-// object returns the arguments as an object of the schema.
+// object returns the arguments as an object that conforms to the schema of the provisioner typ.
 func (v values) object(t *testing.T, typ string) cty.Value {
 	t.Helper()
 	schema, err := Builtin(typ).Schema()
@@ -78,7 +78,7 @@ func (p *printed) all() []string {
 	return slices.Clone(p.lines)
 }
 
-// after returns the lines after the one that is equal to text.
+// after returns the lines that follow the line equal to text.
 func (p *printed) after(text string) []string {
 	all := p.all()
 	return all[slices.Index(all, text)+1:]
@@ -153,8 +153,8 @@ func TestRelativeScriptPath(t *testing.T) {
 	}
 }
 
-// TestScriptPathIsOneWord checks that a path cannot contain a command that the remote machine
-// executes.
+// TestScriptPathIsOneWord checks that a script path can't smuggle in a command that the remote
+// machine would execute.
 func TestScriptPathIsOneWord(t *testing.T) {
 	t.Parallel()
 	s := startSSHD(t)
@@ -305,7 +305,7 @@ func TestHostKeys(t *testing.T) {
 			}
 		}
 	}
-	// The certificate is valid for the IP address only.
+	// The certificate is valid only for the IP address.
 	conn := s.connection().with(values{"host": str("localhost"), "host_key": str(authorized(s.ca.PublicKey()))})
 	_, diags := run(t, "remote-exec", values{"inline": list("true")}, conn)
 	wantError(t, diags, "is not the host that host_key names")
@@ -328,7 +328,7 @@ func TestUserCertificate(t *testing.T) {
 func TestAgent(t *testing.T) {
 	s := startSSHD(t)
 	keyring := agent.NewKeyring()
-	for i := range 8 { // more keys than the server accepts attempts
+	for i := range 8 { // more keys than the server allows attempts
 		text, _ := newKey(t)
 		key, err := ssh.ParseRawPrivateKey([]byte(text))
 		check(t, err)
@@ -355,7 +355,7 @@ func TestAgent(t *testing.T) {
 	wantError(t, diags, "SSH_AUTH_SOCK is not set")
 }
 
-// TestSilentAgent checks that an agent that waits for its user does not block an interrupted run.
+// TestSilentAgent checks that an interrupt works while the agent waits for its user.
 func TestSilentAgent(t *testing.T) {
 	s := startSSHD(t)
 	asked := make(chan struct{}, 1)
@@ -387,7 +387,7 @@ func listenAsAgent(t *testing.T, serve func(net.Conn)) {
 	if runtime.GOOS == "windows" {
 		t.Skip("agents are reached through pipes there")
 	}
-	dir, err := os.MkdirTemp("", "agent") // a socket's path must be short
+	dir, err := os.MkdirTemp("", "agent") // the path of a socket must be short
 	check(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	l, err := net.Listen("unix", filepath.Join(dir, "a"))
@@ -469,8 +469,8 @@ func TestProxy(t *testing.T) {
 	wantError(t, diags, "proxy_scheme")
 }
 
-// TestProxyHangsUp checks that the error names the proxy if it closes the connection instead of
-// responding.
+// TestProxyHangsUp checks that the error names the proxy if the proxy closes the connection without
+// a response.
 func TestProxyHangsUp(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -525,8 +525,8 @@ func TestSecretConnection(t *testing.T) {
 	}
 }
 
-// TestPassword logs in to servers that accept only passwords, in each of the two ways of the
-// protocol.
+// TestPassword logs in to servers that accept only passwords, with both authentication methods that
+// SSH has for passwords.
 func TestPassword(t *testing.T) {
 	t.Parallel()
 	_, hostKey := newKey(t)
@@ -576,7 +576,7 @@ func TestPassword(t *testing.T) {
 	}
 }
 
-// TestConnectionRetries connects to a machine that closes the first connection.
+// TestConnectionRetries checks that a connection is retried if the machine closes the first one.
 func TestConnectionRetries(t *testing.T) {
 	t.Parallel()
 	s := startSSHD(t)
@@ -590,7 +590,7 @@ func TestConnectionRetries(t *testing.T) {
 	check(t, errors.Join(diags.Err(), <-served))
 }
 
-// hangUpOnce closes the first incoming connection and forwards the second one to the address
+// hangUpOnce closes the first incoming connection and forwards the second one to the address in
 // onward.
 func hangUpOnce(l net.Listener, onward string) error {
 	first, err := l.Accept()

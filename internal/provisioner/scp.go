@@ -18,9 +18,9 @@ const (
 	dirMode  = "0755"
 )
 
-// scp is the sending side of the protocol of the scp program, which runs as a sink on the remote
-// machine. A line announces a file (C), a directory (D) or the end of a directory (E). Each line
-// and each file is answered with a byte, 0 for success.
+// scp implements the sending side of the scp program's protocol. The remote machine runs scp as the
+// receiver. A line announces a file (C), a directory (D) or the end of a directory (E). The remote
+// machine answers each line and each file with a byte, which is 0 for success.
 type scp struct {
 	to   io.Writer
 	from *bufio.Reader
@@ -90,7 +90,7 @@ func (s *scp) localFile(path, name string, size int64) error {
 	return s.file(fileMode, name, size, f)
 }
 
-// line sends a line, or the byte that ends a file, and reads the answer.
+// line sends a line, or the zero byte that ends a file, and reads the answer.
 func (s *scp) line(format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if text != "\x00" {
@@ -104,7 +104,7 @@ func (s *scp) line(format string, args ...any) error {
 
 var errSCPEnded = errors.New("the scp program of the other machine ended early")
 
-// answer reads an answer: 0, or 1 or 2 and a line with the error.
+// answer reads an answer: the byte 0, or the byte 1 or 2 followed by a line with an error.
 func (s *scp) answer() error {
 	code, err := s.from.ReadByte()
 	if errors.Is(err, io.EOF) {
@@ -115,14 +115,14 @@ func (s *scp) answer() error {
 	}
 	text, _ := s.from.ReadString('\n')
 	if code > 2 {
-		text = string(rune(code)) + text // not an answer, but output of the login
+		text = string(rune(code)) + text // not an answer, but text that the login printed
 	}
 	return errors.New(strings.TrimSpace(text))
 }
 
 var homeDir = regexp.MustCompile(`^~[A-Za-z0-9._-]*(/|$)`)
 
-// checkWindowsPath returns an error for a path that does not stay one word in the double quotes of
+// checkWindowsPath returns an error if a path in double quotes would not remain a single word for
 // cmd.exe or PowerShell.
 func checkWindowsPath(path string) error {
 	if strings.ContainsAny(path, "\"`\r\n") || strings.Contains(path, "$(") {
@@ -132,9 +132,9 @@ func checkWindowsPath(path string) error {
 	return nil
 }
 
-// checkWindowsScript returns an error for the path of a script that would be more than one word of
-// a command. It runs without quotes, because cmd.exe would take them as part of the command, and
-// PowerShell as a string.
+// checkWindowsScript returns an error if the path of a script would be more than one word of a
+// command. The path can't be quoted: cmd.exe would treat the quotes as part of the command, and
+// PowerShell would treat the quoted path as a string.
 func checkWindowsScript(path string) error {
 	if i := strings.IndexAny(path, " \t\r\n\"'`&|<>^;,=(){}"); i >= 0 {
 		return fmt.Errorf("the connection's script_path %q can't be run on Windows because of the character %q: "+
@@ -143,7 +143,7 @@ func checkWindowsScript(path string) error {
 	return nil
 }
 
-// quote quotes a path as one word for the remote shell, which expands a leading ~ only.
+// quote quotes a path as a single word for the remote shell, which expands only a leading ~.
 func quote(path string, windows bool) string {
 	if windows {
 		return `"` + path + `"`

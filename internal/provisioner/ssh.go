@@ -22,7 +22,7 @@ const (
 	lastRetry  = 20 * time.Second
 )
 
-// sshTarget is a machine that is reached with SSH.
+// sshTarget is a machine that is reached through SSH.
 type sshTarget struct {
 	conn    *connection
 	agent   *sshAgent // nil if there is none
@@ -30,8 +30,8 @@ type sshTarget struct {
 	release []func() // called by close in reverse order
 }
 
-// openSSH logs in to the machine. It retries until the timeout of the connection, because new
-// machines need some time.
+// openSSH logs in to the machine. It retries until the connection's timeout, because new machines
+// need some time before they accept logins.
 func openSSH(ctx context.Context, c *connection, r *request) (target, error) {
 	t := &sshTarget{conn: c}
 	var err error
@@ -94,14 +94,14 @@ func (t *sshTarget) connect(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, t.conn.timeout)
 	defer cancel()
 	deadline, _ := limited.Deadline()
-	var last error // error of the last complete attempt
+	var last error // error of the last attempt that was not cut off by the timeout
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		client, release, err := d.dial(limited)
 		if err == nil {
 			t.client, t.release = client, append(t.release, release)
 			t.release = append(t.release, keepAlive(client))
-			// Sessions end with the context, and the connection a little later, in case the remote
-			// side does not answer.
+			// Sessions end with the context. The connection is closed a little later, in case the
+			// remote side does not respond.
 			stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, func() { client.Close() }) })
 			t.release = append(t.release, func() { stop() })
 			return t.forwardAgent()
@@ -110,7 +110,7 @@ func (t *sshTarget) connect(ctx context.Context) error {
 		if errors.As(err, &final) {
 			return err
 		}
-		if last == nil || time.Now().Before(deadline) { // an attempt may fail just before the context ends
+		if last == nil || time.Now().Before(deadline) { // the context may end just before an attempt fails
 			last = err
 		}
 		select {
@@ -149,7 +149,7 @@ func (t *sshTarget) disconnect() {
 	}
 }
 
-// session opens a session that ends with the context. It reconnects if the connection is lost, for
+// session opens a session that ends with the context. It reconnects if the connection was lost, for
 // example because a script restarted the machine.
 func (t *sshTarget) session(ctx context.Context) (*ssh.Session, func(), error) {
 	session, err := t.client.NewSession()
@@ -176,7 +176,7 @@ func (t *sshTarget) uploadDir(ctx context.Context, dst, src string) error {
 		if strings.HasSuffix(src, "/") || strings.HasSuffix(src, string(filepath.Separator)) {
 			return s.tree(src)
 		}
-		abs, err := filepath.Abs(src) // resolves the name of "."
+		abs, err := filepath.Abs(src) // finds the directory's name if src is "."
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (t *sshTarget) uploadDir(ctx context.Context, dst, src string) error {
 	})
 }
 
-// send runs the scp program on the remote machine and calls send with it.
+// send runs the scp program on the remote machine and calls send to transfer data to it.
 func (t *sshTarget) send(ctx context.Context, command, dst string, send func(*scp) error) error {
 	if t.conn.windows {
 		if err := checkWindowsPath(dst); err != nil {
@@ -215,7 +215,7 @@ func (t *sshTarget) send(ctx context.Context, command, dst string, send func(*sc
 		failed = send(s)
 	}
 	in.Close()
-	go io.Copy(io.Discard, s.from) // a command blocks if its output is not read
+	go io.Copy(io.Discard, s.from) // a command blocks if nobody reads its output
 	ended := session.Wait()
 	if ctx.Err() != nil {
 		return t.explain(ctx, ctx.Err())
@@ -247,7 +247,8 @@ func (t *sshTarget) script(ctx context.Context, text []byte, out io.Writer) erro
 		return fmt.Errorf("uploading it to %s: %w", path, err)
 	}
 	if t.conn.windows {
-		// No command removes files in every shell. An empty file contains no secrets.
+		// No single command removes files in every shell, so the script is replaced by an empty
+		// file.
 		defer t.upload(ctx, path, base, 0, bytes.NewReader(nil))
 		return t.command(ctx, path, out)
 	}
@@ -259,8 +260,8 @@ func (t *sshTarget) script(ctx context.Context, text []byte, out io.Writer) erro
 	return t.command(ctx, quoted, out)
 }
 
-// command runs a command, with a terminal if possible, because some programs require one, and the
-// end of the terminal tells the command that the connection is lost.
+// command runs a command. It requests a terminal if possible, because some programs require one,
+// and because losing the connection then closes the terminal, which tells the command to end.
 func (t *sshTarget) command(ctx context.Context, line string, out io.Writer) error {
 	session, done, err := t.session(ctx)
 	if err != nil {
@@ -274,7 +275,7 @@ func (t *sshTarget) command(ctx context.Context, line string, out io.Writer) err
 		}
 	}
 	if t.agent != nil {
-		// A script that needs the agent reports an error without it.
+		// If forwarding fails, a script that needs the agent will report an error.
 		_ = agent.RequestAgentForwarding(session)
 	}
 	both := &lockedWriter{to: out}
@@ -285,8 +286,8 @@ func (t *sshTarget) command(ctx context.Context, line string, out io.Writer) err
 	return nil
 }
 
-// quiet runs a command whose output matters only if it fails. It may run after the end of the
-// context, for cleaning up.
+// quiet runs a command whose output is only used in its error. To allow cleaning up, the command
+// may run after the end of the context.
 func (t *sshTarget) quiet(ctx context.Context, line string) error {
 	session, err := t.client.NewSession()
 	if err != nil {
@@ -300,7 +301,7 @@ func (t *sshTarget) quiet(ctx context.Context, line string) error {
 	return nil
 }
 
-// explain returns the error of an interrupted run if the interruption caused err.
+// explain returns an error that says why a command ended, for example that it was interrupted.
 func (t *sshTarget) explain(ctx context.Context, err error) error {
 	var exit *ssh.ExitError
 	var missing *ssh.ExitMissingError

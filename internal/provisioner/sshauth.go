@@ -15,9 +15,9 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 )
 
-// clientConfig returns how to log in to a machine and how to verify its host key.
+// clientConfig returns the settings for logging in to a machine and for verifying its host key.
 func clientConfig(e *endpoint, agent *sshAgent) (*ssh.ClientConfig, error) {
-	// keys of new machines are unknown unless host_key is set
+	// The keys of new machines are unknown, so any key is accepted unless host_key is set.
 	config := &ssh.ClientConfig{User: e.user, HostKeyCallback: ssh.InsecureIgnoreHostKey()}
 	if e.hostKey != "" {
 		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(e.hostKey))
@@ -30,7 +30,7 @@ func clientConfig(e *endpoint, agent *sshAgent) (*ssh.ClientConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Each method is tried only once, so all keys are one method.
+	// The client tries each authentication method only once, so one method must return all keys.
 	if len(signers) > 0 || agent != nil {
 		config.Auth = append(config.Auth, ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
 			if agent == nil {
@@ -49,7 +49,7 @@ func clientConfig(e *endpoint, agent *sshAgent) (*ssh.ClientConfig, error) {
 	return config, nil
 }
 
-// signers returns the configured key, preceded by its certificate if there is one.
+// signers returns the configured key. If there is a certificate, it comes first.
 func (e *endpoint) signers() ([]ssh.Signer, error) {
 	if e.privateKey == "" {
 		return nil, nil
@@ -82,7 +82,8 @@ func (e *endpoint) signers() ([]ssh.Signer, error) {
 	return []ssh.Signer{signer, key}, nil
 }
 
-// knownHost accepts hosts that have the key, or a certificate for their name signed by it.
+// knownHost accepts hosts that have the given key, or a certificate for their name that the key has
+// signed.
 func knownHost(key ssh.PublicKey) ssh.HostKeyCallback {
 	same := func(other ssh.PublicKey) bool { return bytes.Equal(key.Marshal(), other.Marshal()) }
 	isAuthority := func(authority ssh.PublicKey, _ string) bool { return same(authority) }
@@ -103,8 +104,8 @@ func knownHost(key ssh.PublicKey) ssh.HostKeyCallback {
 	}
 }
 
-// hostKeyAlgorithms returns the algorithms that a key supports, because a host with several keys
-// must be asked for the right one.
+// hostKeyAlgorithms returns the algorithms that work with a key. The client must request these,
+// because a host with several keys would otherwise use another one.
 func hostKeyAlgorithms(key ssh.PublicKey) []string {
 	certs := []string{
 		ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
@@ -116,16 +117,16 @@ func hostKeyAlgorithms(key ssh.PublicKey) []string {
 	return append(certs, key.Type())
 }
 
-// sshAgent is a running agent with keys.
+// sshAgent is a running SSH agent.
 type sshAgent struct {
 	agent.ExtendedAgent
 	close    func() error
 	identity string // the preferred key: a file name or the comment of a key
 }
 
-// openAgent connects to the agent of this machine. It returns nil if there is none or it is not
-// used. The connection ends with ctx, because an agent that asks its user for a passphrase may take
-// any time to answer.
+// openAgent connects to the agent of this machine. It returns nil if there is no agent or it is not
+// to be used. The connection ends with ctx, because an agent that asks its user for a passphrase
+// may take arbitrarily long.
 func openAgent(ctx context.Context, c *connection) (*sshAgent, error) {
 	if c.agent != nil && !*c.agent {
 		return nil, nil
@@ -136,14 +137,14 @@ func openAgent(ctx context.Context, c *connection) (*sshAgent, error) {
 		stop := context.AfterFunc(ctx, func() { conn.Close() })
 		return &sshAgent{agent.NewClient(conn), func() error { stop(); return conn.Close() }, c.agentIdentity}, nil
 	case c.agent == nil:
-		return nil, nil // not requested
+		return nil, nil // the agent is optional
 	case err == nil:
 		return nil, errors.New("the connection requires an SSH agent, but none is running: SSH_AUTH_SOCK is not set")
 	}
 	return nil, fmt.Errorf("the connection requires an SSH agent, but it can't be reached: %w", err)
 }
 
-// ordered returns the keys of the agent, the preferred one first, because servers accept only a few
+// ordered returns the keys of the agent, the preferred one first, because servers allow only a few
 // attempts.
 func (a *sshAgent) ordered() ([]ssh.Signer, error) {
 	signers, err := a.Signers()
@@ -171,7 +172,7 @@ func rank(identity string, preferred ssh.PublicKey, signer ssh.Signer) int {
 	return 1
 }
 
-// identityKey reads the public key of the preferred identity, if that is a file name.
+// identityKey reads the public key of the preferred identity if the identity is a file name.
 func (a *sshAgent) identityKey() ssh.PublicKey {
 	name := a.identity
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {

@@ -24,9 +24,9 @@ type sshd struct {
 	dir  string
 	port int
 	user string
-	key  string // a private key that the server accepts
+	key  string // path of a private key that the server accepts
 	host ssh.PublicKey
-	ca   ssh.Signer // signs the host certificate and those of users
+	ca   ssh.Signer // signs the certificates of the host and of users
 	pub  ssh.PublicKey
 }
 
@@ -40,7 +40,7 @@ func startSSHD(t *testing.T) *sshd {
 	me, err := user.Current()
 	check(t, err)
 	if me.Uid == "0" {
-		check(t, os.MkdirAll("/run/sshd", 0o755)) // the chroot directory of the server's unprivileged process
+		check(t, os.MkdirAll("/run/sshd", 0o755)) // chroot directory of the server's unprivileged process
 	}
 	s := &sshd{dir: t.TempDir(), user: me.Username, port: freePort(t)}
 	check(t, os.Chmod(s.dir, 0o755))
@@ -67,7 +67,7 @@ UsePAM no
 StrictModes no
 `, s.port, s.dir))
 
-	log, err := os.Create(s.path("log")) // no pipe: the server's children would keep it open
+	log, err := os.Create(s.path("log")) // not a pipe, which the server's children would keep open
 	check(t, err)
 	cmd := exec.Command(binary, "-D", "-e", "-f", filepath.Join(s.dir, "config"))
 	cmd.Stderr = log
@@ -90,7 +90,7 @@ StrictModes no
 	return s
 }
 
-// eventually waits until is returns true.
+// eventually waits until is returns true. It fails the test after some time.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for start := time.Now(); !is(); time.Sleep(20 * time.Millisecond) {

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	attemptTimeout = 45 * time.Second // for one connection to the target, with all logins
+	attemptTimeout = 45 * time.Second // maximum duration of one attempt to log in to the target, through all machines
 	keepAliveEvery = 10 * time.Second
-	keepAliveLimit = 60 * time.Second // maximum silence of the remote side
+	keepAliveLimit = 60 * time.Second // maximum time without a response from the remote side
 )
 
 // permanentError is an error that retrying can't fix.
@@ -51,7 +51,7 @@ func newSSHDialer(c *connection, agent *sshAgent) (*sshDialer, error) {
 
 func (e *endpoint) addr() string { return net.JoinHostPort(e.host, strconv.Itoa(e.port)) }
 
-// dial logs in. The returned function closes all connections.
+// dial logs in. The function that it returns closes all connections.
 func (d *sshDialer) dial(ctx context.Context) (*ssh.Client, func(), error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -87,7 +87,7 @@ func (d *sshDialer) dial(ctx context.Context) (*ssh.Client, func(), error) {
 	return client, func() { client.Close(); bastion.Close() }, nil
 }
 
-// first connects to the first machine.
+// first connects to the first machine on the way to the target.
 func (d *sshDialer) first(ctx context.Context, addr string) (net.Conn, error) {
 	if d.conn.proxy != nil {
 		return d.conn.proxy.dial(ctx, addr)
@@ -135,7 +135,7 @@ func (p *proxy) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return &bufferedConn{raw, r}, nil
 }
 
-// bufferedConn is a connection with data that was read ahead.
+// bufferedConn is a connection some of whose data is already in a buffer.
 type bufferedConn struct {
 	net.Conn
 	r *bufio.Reader
@@ -143,7 +143,7 @@ type bufferedConn struct {
 
 func (c *bufferedConn) Read(p []byte) (int, error) { return c.r.Read(p) }
 
-// login starts SSH on a connection. It closes the connection if that fails or ctx ends first.
+// login starts SSH on a connection. It closes the connection if the login fails or ctx ends first.
 func login(ctx context.Context, raw net.Conn, addr string, config *ssh.ClientConfig) (*ssh.Client, error) {
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
 	conn, channels, requests, err := ssh.NewClientConn(raw, addr, config)
@@ -158,8 +158,8 @@ func login(ctx context.Context, raw net.Conn, addr string, config *ssh.ClientCon
 	return ssh.NewClient(conn, channels, requests), nil
 }
 
-// keepAlive sends requests at intervals, so that the connection is not considered idle, and closes
-// it if there is no answer. The returned function stops it.
+// keepAlive sends requests at regular intervals, which prevents idle connections from being closed.
+// If there is no answer, it closes the connection. The function that it returns stops this.
 func keepAlive(client *ssh.Client) func() {
 	stop := make(chan struct{})
 	go func() {
@@ -182,7 +182,7 @@ func keepAlive(client *ssh.Client) func() {
 	return sync.OnceFunc(func() { close(stop) })
 }
 
-// lockedWriter is a writer for both outputs of a command, which are copied concurrently.
+// lockedWriter serializes writes to both outputs of a command, which are copied concurrently.
 type lockedWriter struct {
 	mu sync.Mutex
 	to io.Writer
