@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	attemptTimeout = 45 * time.Second // maximum duration of one attempt to log in to the target, through all machines
+	attemptTimeout = 45 * time.Second // for one attempt to log in to the target
 	keepAliveEvery = 10 * time.Second
 	keepAliveLimit = 60 * time.Second // maximum time without a response from the remote side
 )

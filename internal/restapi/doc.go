@@ -1,10 +1,10 @@
-// Package restapi calls the HTTP interfaces of cloud services: it signs each request, repeats it if
-// that can help, and reads the response within a limit.
+// Package restapi calls the HTTP interfaces of cloud services. It signs each request, repeats it
+// after failures that may be temporary, and limits the size of the response.
 //
-// Requests are repeated, with delays that double and vary at random, if the connection failed, the
-// service was busy (429) or had an internal error (5xx), or if Client.Again says so. A
-// Retry-After header extends the delay. A request may therefore be executed twice; its user must
-// make that harmless.
+// A request is repeated if the connection failed, the service was busy (429) or had an internal
+// error (5xx), or Client.Again says so. The delays double each time and vary at random; a
+// Retry-After header extends them. A request may therefore be executed twice. The caller must make
+// sure that this does no harm.
 //
 // Connections follow the policy of package httpclient, which also logs requests without secrets.
 package restapi

@@ -34,8 +34,8 @@ type Client struct {
 	// Retries is the number of times that a request is repeated: 0 means DefaultRetries, and a
 	// negative number means never.
 	Retries int
-	// Again reports whether a request should be repeated because of its response, besides those
-	// that Do repeats anyway. It may be nil.
+	// Again reports whether a response is a reason to repeat the request, in addition to the cases
+	// in which Do always repeats it. It may be nil.
 	Again func(*Response) bool
 }
 
@@ -45,9 +45,9 @@ type Request struct {
 	URL    *url.URL
 	Header http.Header
 	Body   []byte
-	Limit  int64 // maximum size of the response in bytes; 0 for 1 MiB
-	// Stream opens the body if it is not in Body; Length is its length in bytes. The service may
-	// refuse the request before anything is read from it.
+	Limit  int64 // maximum size of the response in bytes; 0 means 1 MiB
+	// Stream opens the body if Body is nil. Length is the length of the body in bytes. The service
+	// may refuse the request before reading any of the body.
 	Stream func() io.Reader
 	Length int64
 }
@@ -57,8 +57,8 @@ type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	// Repeated reports whether the request was sent more than once, so an earlier attempt may have
-	// been executed.
+	// Repeated reports whether the request was sent more than once. In this case, an earlier
+	// attempt may have been executed.
 	Repeated bool
 }
 
@@ -77,7 +77,8 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 		if attempt >= retries || ctx.Err() != nil || !c.again(resp, err) {
 			return resp, err
 		}
-		// The delay varies, so that clients that failed together don't try again together.
+		// The delay varies at random. Clients that failed at the same time then retry at different
+		// times.
 		now := delay/2 + rand.N(delay)
 		if resp != nil {
 			now = max(now, min(httpclient.RetryAfter(resp.Header), longestDelay))
@@ -91,7 +92,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 	}
 }
 
-// again reports whether another attempt may have another result.
+// again reports whether another attempt may have a different result.
 func (c *Client) again(resp *Response, err error) bool {
 	if err != nil {
 		return !errors.As(err, new(*final))
@@ -100,7 +101,7 @@ func (c *Client) again(resp *Response, err error) bool {
 		resp.Status >= 500 && resp.Status != http.StatusNotImplemented || c.Again != nil && c.Again(resp)
 }
 
-// final is an error that another attempt can't change.
+// final is an error that another attempt would not avoid.
 type final struct{ error }
 
 func (e *final) Unwrap() error { return e.error }
@@ -108,7 +109,7 @@ func (e *final) Unwrap() error { return e.error }
 func (c *Client) once(ctx context.Context, r *Request) (*Response, error) {
 	var body io.Reader
 	if r.Body != nil {
-		body = bytes.NewReader(r.Body) // with a length, and not copied
+		body = bytes.NewReader(r.Body) // a reader whose length net/http knows, without a copy of the data
 	}
 	if r.Stream != nil {
 		body = r.Stream()
@@ -117,7 +118,7 @@ func (c *Client) once(ctx context.Context, r *Request) (*Response, error) {
 	if err != nil {
 		return nil, &final{err}
 	}
-	*req.URL = *r.URL // as it is: escaping it again could change what is signed
+	*req.URL = *r.URL // unchanged: escaping the URL again could change what is signed
 	for name, values := range r.Header {
 		req.Header[name] = values
 	}
@@ -150,7 +151,7 @@ func (c *Client) once(ctx context.Context, r *Request) (*Response, error) {
 	return out, nil
 }
 
-// readAll reads a response. If its length is known, it is not copied while it grows.
+// readAll reads a response. If the length is known, it allocates the result only once.
 func readAll(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength < 0 || resp.Request.Method == http.MethodHead {
 		return limits.ReadAll(resp.Body, limit, "the response")
@@ -163,8 +164,8 @@ func readAll(resp *http.Response, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// Failure returns an error with the status and the text of a response. Texts in HTML, which come
-// from proxies, are left out.
+// Failure returns an error with the status and the text of a response. It omits HTML, which comes
+// from proxies.
 func (r *Response) Failure() error {
 	const most = 500
 	text := strings.TrimSpace(string(r.Body))

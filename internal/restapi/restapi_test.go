@@ -14,8 +14,8 @@ import (
 	"tofu/internal/restapi"
 )
 
-// serve starts a server that answers each request with the next status; 0 cuts the connection. It
-// returns the address and the bodies that it received.
+// serve starts a server that answers each request with the next status. A status of 0 cuts the
+// connection. It returns the server's address and the bodies of the requests that it received.
 func serve(t *testing.T, statuses ...int) (*url.URL, *[]string) {
 	t.Helper()
 	var bodies []string
@@ -100,7 +100,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A body that the server refuses because of its length is not read.
+// TestRefusedStream checks that a body isn't read if the server refuses it because of its length.
 func TestRefusedStream(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)

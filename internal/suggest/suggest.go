@@ -1,7 +1,8 @@
-// Package suggest finds the existing name that a misspelt name is most like, for error messages.
+// Package suggest finds the existing name that is most similar to a misspelled one, for error
+// messages.
 //
-// Invariants: of names at the same distance the first wins, so the order of the caller's list
-// decides. A name at a distance greater than two is never suggested.
+// Invariants: if several names have the same distance, the first one in the caller's list wins. A
+// name at a distance greater than two is never suggested.
 package suggest
 
 import (
@@ -12,7 +13,7 @@ import (
 // maxDistance is the largest edit distance at which a name is suggested.
 const maxDistance = 2
 
-// Nearest returns the name most like given, or "" if none is near.
+// Nearest returns the name that is most similar to given, or "" if no name is near.
 func Nearest(given string, names []string) string {
 	best, distance := "", maxDistance+1
 	for _, name := range names {
@@ -23,8 +24,9 @@ func Nearest(given string, names []string) string {
 	return best
 }
 
-// DidYouMean returns a sentence that suggests the nearest name, with a leading space, or "" if no
-// name is near. The name is quoted unless it contains quotes itself, as addresses may.
+// DidYouMean returns a sentence that suggests the nearest name, or "" if no name is near. The
+// sentence starts with a space. The name is quoted unless it contains quotes itself, as some
+// addresses do.
 func DidYouMean(given string, names []string) string {
 	switch near := Nearest(given, names); {
 	case near == "":
@@ -36,8 +38,8 @@ func DidYouMean(given string, names []string) string {
 	}
 }
 
-// Distance returns the Levenshtein distance of two words in code points, or limit if the distance
-// is not less than limit.
+// Distance returns the Levenshtein distance between two words, counted in code points. If the
+// distance is limit or more, it returns limit.
 func Distance(from, to string, limit int) int {
 	a, b := []rune(from), []rune(to)
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {

@@ -24,8 +24,8 @@ func Glob(t testing.TB, pattern string) []string {
 	return files
 }
 
-// Golden runs a subtest for each archive. run returns the expected archive: if it differs from the
-// file, the test fails, or the flag -update writes it to the file.
+// Golden runs a subtest for each archive. run returns the archive as it should be. If that differs
+// from the file, the test fails or, with the flag -update, the file is overwritten.
 func Golden(t *testing.T, files []string, run func(*testing.T, *txtar.Archive) *txtar.Archive) {
 	t.Helper()
 	for _, path := range files {
@@ -40,7 +40,8 @@ func Golden(t *testing.T, files []string, run func(*testing.T, *txtar.Archive) *
 	}
 }
 
-// GoldenText compares text with the content of a file. The flag -update writes it to the file.
+// GoldenText compares text with the content of a file. With the flag -update, it overwrites the
+// file instead.
 func GoldenText(t testing.TB, path, text string) {
 	t.Helper()
 	want, err := os.ReadFile(path)

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// CheckPrintable reports a failure if text for a terminal has control characters other than tabs
-// and line ends.
+// CheckPrintable reports a test failure if text that is shown in a terminal contains control
+// characters other than tabs and line ends.
 func CheckPrintable(t testing.TB, shown string) {
 	t.Helper()
 	rest := strings.NewReplacer("\r\n", "", "\n", "", "\t", "").Replace(shown)

@@ -1,13 +1,13 @@
-// Package testenv helps tests that need servers, tools or file systems which are not available on
-// every machine, and tests with golden files.
+// Package testenv helps tests that use golden files, and tests that need servers, tools or file
+// systems that not every machine has.
 //
 //	program, err := exec.LookPath("hg")
 //	if err != nil {
 //		testenv.Missing(t, "Mercurial is not installed", "install it")
 //	}
 //
-// Invariant: if REQUIRE_SERVICES is set, as in continuous integration, a test that would be skipped
-// fails.
+// Invariant: if REQUIRE_SERVICES is set, as in continuous integration, tests fail instead of being
+// skipped.
 package testenv
 
 import (
@@ -18,8 +18,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Missing skips the test, or fails it if REQUIRE_SERVICES is set. what describes what is missing,
-// and remedy how to install it.
+// Missing skips the test, or fails it if REQUIRE_SERVICES is set. what describes the missing item,
+// and remedy says how to install it.
 func Missing(t testing.TB, what, remedy string) {
 	t.Helper()
 	if problem := Problem(what, remedy); problem != "" {
@@ -28,7 +28,7 @@ func Missing(t testing.TB, what, remedy string) {
 	t.Skipf("%s; %s", what, remedy)
 }
 
-// Problem returns the message of the failure if REQUIRE_SERVICES is set, and "" if the test may be
+// Problem returns a failure message if REQUIRE_SERVICES is set. It returns "" if the test may be
 // skipped.
 func Problem(what, remedy string) string {
 	if os.Getenv("REQUIRE_SERVICES") == "" {
@@ -37,8 +37,9 @@ func Problem(what, remedy string) string {
 	return "REQUIRE_SERVICES is set, but " + what + "; " + remedy
 }
 
-// Service returns the address of a service, which is in an environment variable that
-// testing/services/run.sh sets. Without it, the test is skipped or fails as by [Missing].
+// Service returns the address of a service from an environment variable, which
+// testing/services/run.sh sets. If the variable is not set, the test is skipped or fails; see
+// [Missing].
 func Service(t testing.TB, variable string) string {
 	t.Helper()
 	address := os.Getenv(variable)

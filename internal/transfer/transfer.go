@@ -1,7 +1,8 @@
 // Package transfer copies a large file from a server into a local file, over several attempts.
 //
-// Invariants: an attempt continues where the last one ended, if the source supports that; otherwise
-// it starts again with an empty file. An attempt that returns nil has written the whole file.
+// Invariants: an attempt continues where the previous one ended if the source supports that;
+// otherwise it starts again with an empty file. When an attempt returns nil, the whole file has
+// been written.
 package transfer
 
 import (
@@ -12,26 +13,26 @@ import (
 	"os"
 )
 
-// ErrInterrupted reports that the content ended early. Another attempt may succeed.
+// ErrInterrupted means that the content ended early. Another attempt may succeed.
 var ErrInterrupted = errors.New("the transfer was interrupted")
 
-// Part is the content of the remote file from Start on.
+// Part is the content of the remote file from position Start to its end.
 type Part struct {
 	Body  io.ReadCloser
-	Start int64 // position of the first byte: the requested one, or 0
-	Size  int64 // of the whole file in bytes; negative if unknown
+	Start int64 // position of the first byte: the requested position, or 0
+	Size  int64 // size of the whole file in bytes; negative if unknown
 }
 
 // File is a file that is being transferred.
 type File struct {
-	// Open requests the content from a position on.
+	// Open requests the content that starts at a position.
 	Open func(ctx context.Context, from int64) (*Part, error)
 	// Dst receives the content. It is empty before the first attempt.
 	Dst *os.File
 	// Limit is the maximum size in bytes.
 	Limit int64
-	// Progress receives the number of bytes written so far and in total (0 if unknown). The first
-	// number decreases when an attempt starts again. It may be nil.
+	// Progress receives the number of bytes written so far and the total number (0 if unknown). The
+	// first number decreases when an attempt starts from the beginning. Progress may be nil.
 	Progress func(done, total int64)
 
 	written int64
@@ -40,7 +41,7 @@ type File struct {
 // Written returns the number of bytes that Dst contains.
 func (f *File) Written() int64 { return f.written }
 
-// Attempt requests the rest of the file and writes it. If ctx ends, it returns the cause of that.
+// Attempt requests the rest of the file and writes it. If ctx ends, it returns the context's cause.
 func (f *File) Attempt(ctx context.Context) error {
 	part, err := f.Open(ctx, f.written)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 
 const text = "0123456789"
 
-// server returns parts of text. Each attempt ends with a broken connection after some bytes.
+// server serves parts of text. It breaks off some responses early.
 type server struct {
-	breaks []int // bytes sent by each attempt; the following attempts send everything
-	ranges bool  // attempts can continue
-	size   int64 // announced
+	breaks []int // number of bytes sent by each attempt; later attempts send everything
+	ranges bool  // attempts can continue where the previous one ended
+	size   int64 // size that the server announces
 	asked  []int64
 }
 
@@ -38,7 +38,7 @@ func TestAttempts(t *testing.T) {
 	for name, test := range map[string]struct {
 		server server
 		limit  int64
-		want   string // of the error of the last attempt; "" for success
+		want   string // part of the last attempt's error; "" for success
 	}{
 		"whole":              {server{size: 10}, 10, ""},
 		"unknown size":       {server{size: -1}, 10, ""},
@@ -87,7 +87,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestCanceled checks that the cause of a canceled context is the error, not the broken body.
+// TestCanceled checks that the error is the cause of the canceled context, not the broken response.
 func TestCanceled(t *testing.T) {
 	dst, err := os.Create(filepath.Join(t.TempDir(), "x"))
 	if err != nil {

@@ -5,7 +5,7 @@
 // from a registry, and refs of modules in git repositories. [Raise] changes one constraint to
 // select a version, in its original style. [Apply] replaces the texts in a file.
 //
-// Only the text between the quotes of a constraint changes, so layout and comments are kept. A
-// constraint is never lowered. Constraints in an unsupported form are reported and left unchanged.
-// The package does not use the network.
+// Only the text between the quotes of a constraint changes, so layout and comments are preserved. A
+// constraint is never lowered. A constraint in an unsupported form is reported and not changed. The
+// package does not use the network.
 package upgrade

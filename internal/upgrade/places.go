@@ -43,8 +43,8 @@ type File struct {
 	Source []byte
 }
 
-// Places returns the constraints in the files of one directory, in source order. It also returns
-// those that it found if some files have errors.
+// Places returns the constraints in the files of one directory, in source order. If some files have
+// errors, it also returns the constraints that it found.
 func Places(files []File) ([]Place, error) {
 	var errs tfdiags.Diagnostics
 	found := finder{names: make(map[string]addrs.Provider)}
@@ -66,7 +66,7 @@ func Places(files []File) ([]Place, error) {
 				continue
 			}
 			found.source = files[i].Source
-			content, _, _ := body.PartialContent(topLevel) // other errors are reported elsewhere
+			content, _, _ := body.PartialContent(topLevel) // errors in other parts of the file are reported elsewhere
 			for _, block := range content.Blocks {
 				pass(&found, block)
 			}
@@ -87,14 +87,14 @@ var (
 	moduleBody = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "source"}, {Name: "version"}}}
 )
 
-// finder collects the constraints of one directory.
+// finder collects the constraints in the files of one directory.
 type finder struct {
-	source []byte // of the current file
+	source []byte // source of the current file
 	names  map[string]addrs.Provider
 	places []Place
 }
 
-// declared records the providers of local names, which are needed to find their versions.
+// declared records the provider for each local name, which is needed to look up versions.
 func (f *finder) declared(block *hcl.Block) {
 	f.requirements(block, func(name string, source, _ hcl.Expression) {
 		if text, ok := literal(source); ok {
@@ -115,7 +115,7 @@ func (f *finder) requirements(block *hcl.Block, visit func(name string, source, 
 		attrs, _ := required.Body.JustAttributes()
 		for name, attr := range attrs {
 			if text, ok := literal(attr.Expr); ok && text != "" {
-				visit(name, nil, attr.Expr) // old form: only a version
+				visit(name, nil, attr.Expr) // the old form has only a version
 				continue
 			}
 			pairs, diags := hcl.ExprMap(attr.Expr)
@@ -187,7 +187,7 @@ func (f *finder) module(block *hcl.Block) {
 	}
 	text, ok := literal(source.Expr)
 	if !ok {
-		return // a computed source has no known kind
+		return // the kind of a computed source is unknown
 	}
 	parsed, err := addrs.ParseModuleSource(text, version != nil)
 	if err != nil {
@@ -201,7 +201,7 @@ func (f *finder) module(block *hcl.Block) {
 	}
 }
 
-// ref adds the ref in a module source.
+// ref adds the ref in the source of a module.
 func (f *finder) ref(parsed addrs.ModuleSource, text string, expr hcl.Expression) {
 	_, query, _ := strings.Cut(text, "?")
 	offset := len(text) - len(query)
@@ -221,8 +221,8 @@ func (f *finder) ref(parsed addrs.ModuleSource, text string, expr hcl.Expression
 	}
 }
 
-// add records the position of an expression's text, which can be changed only if it is a quoted
-// string without escapes.
+// add adds a constraint at the position of an expression's text. The text can be changed only if it
+// is a quoted string without escapes.
 func (f *finder) add(p Place, expr hcl.Expression) {
 	if expr == nil {
 		return
@@ -255,13 +255,13 @@ func (p Place) String() string {
 	return strings.TrimPrefix(address, addrs.DefaultHost+"/")
 }
 
-// Edit is a replacement of the text at a place.
+// Edit replaces the text of a constraint.
 type Edit struct {
 	Place Place
 	Text  string
 }
 
-// Apply returns the source with the edits, which must be in source order.
+// Apply returns the source after the edits, which must be in source order.
 func Apply(source []byte, edits []Edit) []byte {
 	var out bytes.Buffer
 	at := 0

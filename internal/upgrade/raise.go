@@ -11,9 +11,9 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// part is one condition of a constraint.
+// part is one condition of a constraint, such as ">= 1.2".
 type part struct {
-	before, operator, space, prefix string // as written, around the version
+	before, operator, space, prefix string // text around the version, as written
 	bound                           depsfile.Version
 	numbers                         int // number of components in the written version
 	after                           string
@@ -40,7 +40,7 @@ func (p part) String(version string) string {
 	return p.before + p.operator + p.space + p.prefix + version + p.after
 }
 
-// numbersOf formats the first n components of a version.
+// numbersOf returns the first n components of a version as text.
 func numbersOf(v depsfile.Version, n int) string {
 	if n >= 3 {
 		return v.String()
@@ -48,9 +48,9 @@ func numbersOf(v depsfile.Version, n int) string {
 	return strings.Join([]string{fmt.Sprint(v.Major), fmt.Sprint(v.Minor)}[:n], ".")
 }
 
-// operator describes how a condition is raised.
+// operator describes how conditions with an operator are raised.
 type operator struct {
-	lower bool // sets a lower bound
+	lower bool // the condition sets a lower bound
 	raise func(p part, v depsfile.Version) string
 }
 
@@ -65,8 +65,8 @@ var operators = map[string]operator{
 	"!=": {false, nil},
 }
 
-// beyond returns an upper bound for v of the same precision as the old bound: the next major
-// version if that was a major version, and so on.
+// beyond returns an upper bound above v. It has the same precision as the old bound: if that was a
+// major version, the result is the next major version, and so on.
 func (p part) beyond(v depsfile.Version) string {
 	next := versions.Version{Major: v.Major, Minor: v.Minor, Patch: v.Patch + 1}
 	switch {
@@ -78,12 +78,12 @@ func (p part) beyond(v depsfile.Version) string {
 	return numbersOf(next, p.numbers)
 }
 
-// ErrNewer reports that a constraint requires a newer version than the new one.
+// ErrNewer means that a constraint already requires a newer version than the requested one.
 var ErrNewer = errors.New("it already requires a newer version")
 
-// Raise returns the constraint changed to select v and the newer versions that its form allows:
-// exact versions and lower bounds become v, upper bounds are raised if necessary. Constraints that
-// need no change are returned unchanged.
+// Raise changes a constraint to select v, and newer versions as far as the constraint's form allows
+// them. Exact versions and lower bounds become v. Upper bounds are raised if necessary. A
+// constraint that needs no change is returned as it is.
 func Raise(constraint string, v depsfile.Version) (string, error) {
 	var texts []string
 	for _, text := range strings.Split(constraint, ",") {
@@ -128,7 +128,7 @@ func SplitRef(ref string) (prefix string, v depsfile.Version, ok bool) {
 	return m[1], v, err == nil
 }
 
-// RaiseRef returns ref with its version replaced by v.
+// RaiseRef replaces the version in ref with v.
 func RaiseRef(ref string, v depsfile.Version) (string, error) {
 	prefix, old, ok := SplitRef(ref)
 	switch {

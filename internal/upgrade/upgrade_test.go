@@ -104,8 +104,8 @@ func TestRaiseRef(t *testing.T) {
 	}
 }
 
-// TestPlaces raises all constraints in the files of an archive to 9.8.7, and compares them with the
-// text after "=>".
+// TestPlaces raises all constraints in the files of an archive to 9.8.7. The expected text of each
+// follows "=>".
 func TestPlaces(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {

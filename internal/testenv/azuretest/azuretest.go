@@ -18,7 +18,7 @@ import (
 	"tofu/internal/testenv/hosts"
 )
 
-// The identities that the servers know.
+// Identities that the servers accept.
 const (
 	Account      = "devstoreaccount1"
 	Tenant       = "72f988bf-86f1-41af-91ab-2d7cd011db47"
@@ -40,13 +40,13 @@ type Server struct {
 	blobs     http.Handler
 	secret    []byte            // signs access tokens
 	certHash  [32]byte          // SHA-256 of the certificate of the service principal
-	certKey   *rsa.PublicKey    // its key
-	vaults    map[string]*vault // by host
+	certKey   *rsa.PublicKey    // public key of that certificate
+	vaults    map[string]*vault // by host name
 	mu        sync.Mutex
 }
 
-// New returns a server. The storage account is at the address of an emulator, with the name and the
-// access key of the account as user information.
+// New returns a server. account is the URL of a storage emulator. Its user information contains the
+// name and the access key of the storage account.
 func New(account *url.URL) *Server {
 	s := &Server{secret: []byte(rand.Text()), vaults: make(map[string]*vault)}
 	if account != nil {
@@ -56,7 +56,7 @@ func New(account *url.URL) *Server {
 	return s
 }
 
-// Hosts returns the handlers for hosts.New.
+// Hosts returns the handlers that hosts.New expects.
 func (s *Server) Hosts() map[string]http.Handler {
 	out := map[string]http.Handler{
 		"login.microsoftonline.com": http.HandlerFunc(s.login),
@@ -73,7 +73,7 @@ func (s *Server) Hosts() map[string]http.Handler {
 	return s.Watch(out, requestLine)
 }
 
-// requestLine returns the method, host, path and part of a request.
+// requestLine describes a request by its method, host, path and comp parameter.
 func requestLine(r *http.Request) string {
 	line := r.Method + " " + r.Host + r.URL.Path
 	if comp := r.URL.Query().Get("comp"); comp != "" {
@@ -82,7 +82,7 @@ func requestLine(r *http.Request) string {
 	return line
 }
 
-// Blobs passes a request to the storage account, for use in an intercepting function.
+// Blobs passes a request to the storage account. Functions for Intercept may call it.
 func (s *Server) Blobs(w http.ResponseWriter, r *http.Request) { s.blobs.ServeHTTP(w, r) }
 
 func answer(w http.ResponseWriter, status int, body any) {
@@ -111,7 +111,8 @@ func (s *Server) mac(text string) []byte {
 	return mac.Sum(nil)
 }
 
-// checkToken returns why the token of a request is not valid for a resource, or "".
+// checkToken returns the reason why a request's token is not valid for a resource, or "" if it is
+// valid.
 func (s *Server) checkToken(r *http.Request, resource string) string {
 	text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	parts := strings.Split(text, ".")

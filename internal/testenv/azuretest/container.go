@@ -31,7 +31,8 @@ func (s *Server) MakeContainer(ctx context.Context, name string) (*Container, er
 	return c, err
 }
 
-// call sends a request to the service with a token.
+// call sends a request with an access token to the storage account. It returns an error unless the
+// status is want.
 func (c *Container) call(
 	ctx context.Context, method, path string, header http.Header, want int,
 ) (*httptest.ResponseRecorder, error) {
@@ -47,14 +48,14 @@ func (c *Container) call(
 	return w, nil
 }
 
-// BreakLease removes the lease of a blob at once. It returns an error if there is none.
+// BreakLease breaks the lease of a blob immediately. It returns an error if there is no lease.
 func (c *Container) BreakLease(ctx context.Context, name string) error {
 	_, err := c.call(ctx, http.MethodPut, "/"+url.PathEscape(name)+"?comp=lease",
 		http.Header{"X-Ms-Lease-Action": {"break"}, "X-Ms-Lease-Break-Period": {"0"}}, http.StatusAccepted)
 	return err
 }
 
-// Dump describes all blobs, one per line, without what varies between runs and programs.
+// Dump describes all blobs, one per line. It omits what differs between runs or between programs.
 func (c *Container) Dump(ctx context.Context) (string, error) {
 	w, err := c.call(ctx, http.MethodGet, "?restype=container&comp=list", nil, http.StatusOK)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package azuretest serves the parts of Azure that have no emulator: Microsoft Entra ID, Azure
 // Resource Manager, managed identities, metadata of clouds, and Key Vault.
 //
-// The servers speak the documented protocols and check what a real service checks: client secrets,
-// the signatures of client assertions, the audience and the signature of tokens, and the parameters
-// of encryption. They answer for their real hosts through a proxy of package hosts.
+// The servers use the documented protocols. They check what the real services check: client
+// secrets, signatures of client assertions, audiences and signatures of tokens, and encryption
+// parameters. A proxy of package hosts makes them answer under the real host names.
 package azuretest

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// login answers as Microsoft Entra ID.
+// login acts as Microsoft Entra ID.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	base := "https://" + r.Host + "/" + strings.Split(r.URL.Path, "/")[1]
 	switch {
@@ -31,7 +31,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// grant answers a request for a token.
+// grant responds to a request for a token.
 func (s *Server) grant(w http.ResponseWriter, r *http.Request) {
 	refuse := func(id, text string) {
 		answer(w, http.StatusUnauthorized,
@@ -59,7 +59,8 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// checkAssertion reports whether a text is signed with the certificate of the service principal.
+// checkAssertion reports whether a client assertion is signed with the service principal's
+// certificate.
 func (s *Server) checkAssertion(text, audience string) bool {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 || s.certKey == nil {
@@ -81,7 +82,7 @@ func (s *Server) checkAssertion(text, audience string) bool {
 	if err != nil || !decode(parts[0], &header) || !decode(parts[1], &claims) {
 		return false
 	}
-	hash, err := base64.StdEncoding.DecodeString(header.Hash) // as Microsoft's libraries write it
+	hash, err := base64.StdEncoding.DecodeString(header.Hash) // the encoding that Microsoft's libraries use
 	if err != nil || !bytes.Equal(hash, s.certHash[:]) || claims.Aud != audience || claims.Sub != ClientID ||
 		claims.Iss != ClientID || time.Now().Unix() > claims.Exp {
 		return false
@@ -93,7 +94,7 @@ func (s *Server) checkAssertion(text, audience string) bool {
 	return header.Alg == "RS256" && rsa.VerifyPKCS1v15(s.certKey, crypto.SHA256, digest[:], signature) == nil
 }
 
-// management answers as Azure Resource Manager.
+// management acts as Azure Resource Manager.
 func (s *Server) management(w http.ResponseWriter, r *http.Request) {
 	refuse := func(status int, id, text string) {
 		answer(w, status, map[string]any{"error": map[string]string{"code": id, "message": text}})
@@ -112,7 +113,7 @@ func (s *Server) management(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// identity answers as the service for managed identities of a virtual machine.
+// identity acts as the managed identity service of a virtual machine.
 func (s *Server) identity(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	id := query.Get("client_id")
@@ -145,8 +146,8 @@ func (s *Server) metadata(w http.ResponseWriter, r *http.Request) {
 	}})
 }
 
-// platform issues tokens as GitHub Actions, and as Azure Pipelines for the service connection
-// "conn".
+// platform issues ID tokens. It acts as GitHub Actions, and as Azure Pipelines with the service
+// connection "conn".
 func (s *Server) platform(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	switch {

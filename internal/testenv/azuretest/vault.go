@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// vault is a key vault. Each key has versions, the last of which is current. The keys with
-// names that start with "aes" are symmetric.
+// vault is a key vault. Each key has versions, of which the last one is current. Keys whose names
+// start with "aes" are symmetric.
 type vault struct {
 	keys map[string][]any // *rsa.PrivateKey or []byte
 }
 
-// Rotate adds a version to a key of a vault, and makes the key if there is none: "rsa" or
-// "aesBITS".
+// Rotate adds a version to a key in a vault, and creates the key if necessary. A name such as
+// "aes256" makes the key symmetric, with that number of bits. All other keys are RSA keys.
 func (s *Server) Rotate(host, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,8 @@ func (s *Server) Rotate(host, name string) error {
 	return nil
 }
 
-// parameters are those of the operations encrypt and decrypt. Their encoding is Base64 for URLs.
+// parameters are the parameters and results of the operations encrypt and decrypt. Binary values
+// are encoded in URL-safe Base64.
 type parameters struct {
 	KeyID string `json:"kid,omitempty"`
 	Alg   string `json:"alg,omitempty"`

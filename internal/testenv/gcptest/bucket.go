@@ -39,7 +39,7 @@ func (b *Bucket) call(ctx context.Context, method, path string, body io.Reader) 
 	return w, nil
 }
 
-// Dump describes all objects, one per line, without what varies between runs and programs.
+// Dump describes all objects, one per line. It omits what differs between runs or between programs.
 func (b *Bucket) Dump(ctx context.Context) (string, error) {
 	w, err := b.call(ctx, http.MethodGet, "/"+b.name+"/o", nil)
 	if err != nil {

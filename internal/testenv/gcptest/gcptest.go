@@ -21,7 +21,7 @@ import (
 	"tofu/internal/testenv/hosts"
 )
 
-// The identities that the servers know.
+// Identities that the servers accept.
 const (
 	Account      = "states@project.iam.gserviceaccount.com" // a service account
 	Impersonated = "writer@project.iam.gserviceaccount.com" // a service account that Account may impersonate
@@ -39,10 +39,11 @@ type Server struct {
 	grpc    *grpc.Server
 
 	mu     sync.Mutex
-	tokens map[string][]string // the scopes of access tokens
+	tokens map[string][]string // scopes by access token
 }
 
-// New returns a server. The bucket service is an emulator at an address, or nil.
+// New returns a server. storage is the URL of a bucket service emulator, or nil if no bucket
+// service is needed.
 func New(storage *url.URL) (*Server, error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -56,7 +57,7 @@ func New(storage *url.URL) (*Server, error) {
 	return s, nil
 }
 
-// Hosts returns the handlers for hosts.New.
+// Hosts returns the handlers that hosts.New expects.
 func (s *Server) Hosts() map[string]http.Handler {
 	out := map[string]http.Handler{
 		"oauth2.googleapis.com":         http.HandlerFunc(s.oauth2),
@@ -74,10 +75,10 @@ func (s *Server) Hosts() map[string]http.Handler {
 // requestLine returns the method and path of a request.
 func requestLine(r *http.Request) string { return r.Method + " " + r.URL.EscapedPath() }
 
-// Storage passes a request to the bucket service, for use in an intercepting function.
+// Storage passes a request to the bucket service. Functions for Intercept may call it.
 func (s *Server) Storage(w http.ResponseWriter, r *http.Request) { s.storage.ServeHTTP(w, r) }
 
-// Token returns an access token with scopes.
+// Token returns an access token that has the given scopes.
 func (s *Server) Token(scopes ...string) string {
 	token := "ya29." + rand.Text()
 	s.mu.Lock()
@@ -92,8 +93,8 @@ const (
 	scopeKMS     = "https://www.googleapis.com/auth/cloudkms"
 )
 
-// permits reports whether an Authorization header has a token with a scope, or the one of all
-// services.
+// permits reports whether an Authorization header contains a token with the given scope, or with
+// the scope that covers all services.
 func (s *Server) permits(authorization, scope string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,14 +125,14 @@ func (s *Server) AccountFile() ([]byte, error) {
 		"client_email": Account, "client_id": "1", "token_uri": "https://oauth2.googleapis.com/token"})
 }
 
-// UserFile returns the JSON file that the command line writes after a user's login.
+// UserFile returns the JSON file that the gcloud command writes after a user logs in.
 func (s *Server) UserFile(refreshToken string) []byte {
 	text, _ := json.Marshal(map[string]string{"type": "authorized_user", "client_id": "1", "client_secret": "secret",
 		"refresh_token": refreshToken})
 	return text
 }
 
-// oauth2 answers requests for tokens of service accounts and users.
+// oauth2 responds to token requests of service accounts and users.
 func (s *Server) oauth2(w http.ResponseWriter, r *http.Request) {
 	grant := func(scopes ...string) {
 		answer(w, http.StatusOK,
@@ -152,7 +153,7 @@ func (s *Server) oauth2(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// checkAssertion checks the signature of a service account and returns the scopes that it asks for.
+// checkAssertion checks the signature of a service account and returns the requested scopes.
 func (s *Server) checkAssertion(text string) ([]string, bool) {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
@@ -196,7 +197,7 @@ func isInvalidDelegate(name string) bool {
 	return !strings.HasPrefix(name, "projects/-/serviceAccounts/")
 }
 
-// metadata answers as the metadata server of a virtual machine.
+// metadata acts as the metadata server of a virtual machine.
 func (s *Server) metadata(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Metadata-Flavor", "Google")
 	switch {

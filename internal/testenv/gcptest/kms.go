@@ -27,7 +27,7 @@ type kms struct{ gcm cipher.AEAD }
 func newKMS() *kms {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret)
-	block, _ := aes.NewCipher(secret) // the size is right
+	block, _ := aes.NewCipher(secret) // can't fail: the size of the key is valid
 	gcm, _ := cipher.NewGCM(block)
 	return &kms{gcm}
 }
@@ -54,7 +54,7 @@ func (k *kms) compute(operation string, data, additional []byte) ([]byte, error)
 
 func checksum(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
 
-// cloudKMS answers as Cloud KMS, over HTTP or gRPC.
+// cloudKMS acts as Cloud KMS, over HTTP or gRPC.
 func (s *Server) cloudKMS(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
 		s.grpc.ServeHTTP(w, r)
@@ -93,7 +93,7 @@ func (s *Server) cloudKMS(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// raw is a codec for messages that are handled as bytes.
+// raw is a gRPC codec that passes on the bytes of messages.
 type raw struct{}
 
 func (raw) Marshal(v any) ([]byte, error) { return *v.(*[]byte), nil }
@@ -119,23 +119,23 @@ func (s *Server) newGRPC() *grpc.Server {
 	return grpc.NewServer(grpc.UnknownServiceHandler(handle), grpc.ForceServerCodec(raw{}))
 }
 
-// The numbers of fields of google.cloud.kms.v1. In requests, field 2 is the text to encrypt or
-// decrypt; in responses of encrypt it is the result, in those of decrypt field 1 is.
+// Numbers of protobuf fields in google.cloud.kms.v1. The text to encrypt or decrypt is field 2 of
+// requests. The result is field 2 of encrypt responses and field 1 of decrypt responses.
 const (
 	fieldName        = 1
 	fieldText        = 2
 	fieldAdditional  = 3
-	fieldTextSum     = 7 // of EncryptRequest; of a message with the value in field 1
-	fieldDecryptSum  = 5 // of DecryptRequest
+	fieldTextSum     = 7 // field of EncryptRequest; its message has the checksum in field 1
+	fieldDecryptSum  = 5 // field of DecryptRequest
 	fieldEncryptOut  = 2
 	fieldEncryptSum  = 4
-	fieldEncryptSeen = 5 // the service has compared the checksum of the text
-	fieldDataSeen    = 6 // the service has compared the checksum of the additional data
+	fieldEncryptSeen = 5 // the service has verified the checksum of the text
+	fieldDataSeen    = 6 // the service has verified the checksum of the additional data
 	fieldDecryptOut  = 1
 	fieldPlainSum    = 2
 )
 
-// call answers a gRPC request.
+// call responds to a gRPC request.
 func (s *Server) call(ctx context.Context, method string, q []byte) ([]byte, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	if tokens := md.Get("authorization"); len(tokens) != 1 || !s.permits(tokens[0], scopeKMS) {
@@ -169,7 +169,7 @@ func (s *Server) call(ctx context.Context, method string, q []byte) ([]byte, err
 	bytesField := func(out []byte, number protowire.Number, data []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(out, number, protowire.BytesType), data)
 	}
-	sumField := func(out []byte, number protowire.Number) []byte { // a google.protobuf.Int64Value
+	sumField := func(out []byte, number protowire.Number) []byte { // encodes a google.protobuf.Int64Value
 		value := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(checksum(result)))
 		return bytesField(out, number, value)
 	}

@@ -1,9 +1,8 @@
-// Package hosts lets test servers answer for hosts of the internet, such as
-// login.microsoftonline.com.
+// Package hosts lets test servers act as hosts on the internet, such as login.microsoftonline.com.
 //
-// [New] starts a proxy for HTTP and HTTPS with a certificate authority of its own. Programs that
-// have its environment, see [Proxy.Env], send their requests to it, and it passes them to the
-// handlers of the hosts. Nothing leaves the machine: a host without a handler cannot be reached.
+// [New] starts an HTTP and HTTPS proxy with its own certificate authority. Programs that run with
+// the environment of [Proxy.Env] send their requests to this proxy. It passes them to the handlers
+// of the requested hosts. Nothing leaves the machine: hosts without a handler can't be reached.
 //
 // Invariants: the proxy listens only on the loopback interface; its keys exist only in memory.
 package hosts

@@ -38,8 +38,8 @@ type Proxy struct {
 	certs map[string]*tls.Certificate
 }
 
-// New starts a proxy. The keys of hosts are names, or "*.NAME" for all hosts below a name. The
-// certificate of its authority is written to a file in dir.
+// New starts a proxy. The keys of hosts are host names, or "*.NAME" for all subdomains of NAME. New
+// writes the certificate of the proxy's certificate authority to a file in dir.
 func New(dir string, hosts map[string]http.Handler) (*Proxy, error) {
 	p := &Proxy{hosts: hosts, caFile: filepath.Join(dir, "ca.pem"), certs: make(map[string]*tls.Certificate)}
 	var err error
@@ -66,7 +66,7 @@ func New(dir string, hosts map[string]http.Handler) (*Proxy, error) {
 	return p, nil
 }
 
-// Env returns the environment that sends a program's requests to the proxy.
+// Env returns the environment variables that make a program send its requests to the proxy.
 func (p *Proxy) Env() map[string]string {
 	address := "http://" + p.listener.Addr().String()
 	env := map[string]string{"SSL_CERT_FILE": p.caFile}
@@ -80,7 +80,7 @@ func (p *Proxy) Env() map[string]string {
 	return env
 }
 
-// Client returns a client that uses the proxy and trusts its authority.
+// Client returns a client that uses the proxy and trusts its certificate authority.
 func (p *Proxy) Client() *httpclient.Client {
 	pool := x509.NewCertPool()
 	pool.AddCert(p.ca)
@@ -93,7 +93,7 @@ func (p *Proxy) Client() *httpclient.Client {
 // Close stops the proxy and closes its connections.
 func (p *Proxy) Close() error { return p.server.Close() }
 
-// sign returns a certificate for the proxy's only key.
+// sign issues a certificate. All certificates of the proxy share one key.
 func (p *Proxy) sign(template *x509.Certificate) ([]byte, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
 	if err != nil {
@@ -122,7 +122,7 @@ func (p *Proxy) certificate(host string) (*tls.Certificate, error) {
 	return p.certs[host], nil
 }
 
-// handler returns the handler of a host, or nil.
+// handler returns the handler for a host, or nil if there is none.
 func (p *Proxy) handler(hostPort string) http.Handler {
 	host, _, err := net.SplitHostPort(hostPort)
 	if err != nil {
@@ -143,8 +143,8 @@ func (p *Proxy) handler(hostPort string) http.Handler {
 	}
 }
 
-// ServeHTTP implements http.Handler: it answers a CONNECT request and terminates the encryption of
-// its connection, or answers a request without encryption.
+// ServeHTTP implements http.Handler. For a CONNECT request it terminates TLS on the connection and
+// serves the requests in it. It serves other requests directly.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := p.handler(r.Host)
 	switch {
@@ -186,7 +186,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, h http.Handler) 
 	_ = server.Serve(once)
 }
 
-// bufferedConn is a connection from which a reader may have read ahead.
+// bufferedConn is a connection some of whose data may already be in reader's buffer.
 type bufferedConn struct {
 	net.Conn
 	reader *bufio.Reader
@@ -194,7 +194,7 @@ type bufferedConn struct {
 
 func (c *bufferedConn) Read(b []byte) (int, error) { return c.reader.Read(b) }
 
-// onceListener accepts one connection, and ends when that has ended.
+// onceListener accepts a single connection. The next Accept fails when that connection has ended.
 type onceListener struct {
 	conn   chan net.Conn
 	addr   net.Addr
@@ -213,8 +213,8 @@ func (l *onceListener) end()           { l.ending.Do(func() { close(l.conn) }) }
 func (l *onceListener) Close() error   { return nil }
 func (l *onceListener) Addr() net.Addr { return l.addr }
 
-// Forward returns a handler that passes requests to a server, with the host that they are for. The
-// server's certificate is not checked.
+// Forward returns a handler that passes requests to a server and keeps their host names. It doesn't
+// verify the server's certificate.
 func Forward(to *url.URL) http.Handler {
 	client := httpclient.New(httpclient.Options{TLS: &tls.Config{InsecureSkipVerify: true}})
 	return &httputil.ReverseProxy{

@@ -5,15 +5,16 @@ import (
 	"sync"
 )
 
-// A Recorder records the requests to servers, and lets tests answer them instead. The zero value is
-// ready to use.
+// A Recorder records the requests to servers. Tests can also use it to respond instead of the
+// servers. The zero value is ready to use.
 type Recorder struct {
 	mu        sync.Mutex
 	requests  []string
 	intercept func(w http.ResponseWriter, r *http.Request) bool
 }
 
-// Watch returns handlers that record each request, as line describes it, before they pass it on.
+// Watch wraps handlers. The returned handlers record the text that line returns for a request, then
+// pass the request on.
 func (c *Recorder) Watch(hosts map[string]http.Handler, line func(*http.Request) string) map[string]http.Handler {
 	out := make(map[string]http.Handler, len(hosts))
 	for host, h := range hosts {
@@ -30,7 +31,7 @@ func (c *Recorder) Watch(hosts map[string]http.Handler, line func(*http.Request)
 	return out
 }
 
-// Requests returns the requests since the last call.
+// Requests returns the requests recorded since its last call.
 func (c *Recorder) Requests() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,8 +40,8 @@ func (c *Recorder) Requests() []string {
 	return out
 }
 
-// Intercept sets a function that is called with each request. It returns true if it has answered
-// the request instead of the server. It may be nil.
+// Intercept sets a function that is called for each request. If f returns true, it has responded to
+// the request and the server does not get it. f may be nil.
 func (c *Recorder) Intercept(f func(w http.ResponseWriter, r *http.Request) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

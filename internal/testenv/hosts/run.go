@@ -8,10 +8,10 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// RunTests runs the tests of a package, whose requests to these hosts go to the handlers, and
-// returns the exit status. It is for TestMain, because the proxy must be in the environment before
-// the first request. The home directory of the tests is empty, so they find no credentials of the
-// machine.
+// RunTests runs the tests of a package and returns the exit status. Requests to the given hosts go
+// to the handlers. RunTests is called by TestMain, because the proxy must be in the environment
+// before the first request. The tests' home directory is empty, so they don't find credentials of
+// this machine.
 func RunTests(m *testing.M, hosts map[string]http.Handler) int {
 	dir, err := os.MkdirTemp("", "hosts")
 	if err != nil {
@@ -31,7 +31,7 @@ func RunTests(m *testing.M, hosts map[string]http.Handler) int {
 	return m.Run()
 }
 
-// Client returns a client whose requests to these hosts go to the handlers until the test ends.
+// Client returns a client for use in a test. Its requests to the given hosts go to the handlers.
 func Client(t *testing.T, hosts map[string]http.Handler) *httpclient.Client {
 	t.Helper()
 	proxy, err := New(t.TempDir(), hosts)

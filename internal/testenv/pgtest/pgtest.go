@@ -1,4 +1,4 @@
-// Package pgtest starts private PostgreSQL servers for tests that break sessions or servers.
+// Package pgtest starts private PostgreSQL servers, for tests that break connections or servers.
 package pgtest
 
 import (
@@ -20,8 +20,8 @@ type Server struct {
 	settings []string
 }
 
-// Start starts a server. Settings are arguments of the server; without any, it doesn't wait for the
-// disk.
+// Start starts a server. settings are arguments of the server program. Without settings, the server
+// doesn't wait for data to reach the disk.
 func Start(settings ...string) (*Server, error) {
 	s, err := newServer(settings)
 	if err != nil {
@@ -31,7 +31,7 @@ func Start(settings ...string) (*Server, error) {
 	return s.started(err)
 }
 
-// newServer returns a server without data.
+// newServer returns a server that has no data yet and isn't running.
 func newServer(settings []string) (*Server, error) {
 	pgctl := program("pg_ctl")
 	if pgctl == "" || program("initdb") == "" {
@@ -44,7 +44,8 @@ func newServer(settings []string) (*Server, error) {
 	return &Server{dir, pgctl, settings}, nil
 }
 
-// started starts a server for the first time. err is the error of creating its data.
+// started starts a new server. err is the result of creating its data; if it isn't nil, started
+// returns it.
 func (s *Server) started(err error) (*Server, error) {
 	if err == nil {
 		err = s.Restart()
@@ -56,7 +57,7 @@ func (s *Server) started(err error) (*Server, error) {
 	return s, nil
 }
 
-// program returns the path of a program of the server, which may not be in PATH.
+// program returns the path of a PostgreSQL program. Its directory may not be in PATH.
 func program(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
@@ -68,14 +69,14 @@ func program(name string) string {
 	return slices.Max(found)
 }
 
-// Standby starts a server that follows this one. From then on, transactions of this server are
-// committed when the standby has them too.
+// Standby starts a server that replicates this one. From then on, transactions on this server
+// commit only when the standby has received them too.
 func (s *Server) Standby() (*Server, error) {
 	standby, err := newServer(s.settings)
 	if err != nil {
 		return nil, err
 	}
-	// application_name names the connection of the standby.
+	// application_name identifies the standby's connection to this server.
 	err = standby.run(program("pg_basebackup"), "-D", standby.data(), "-d", s.Conn()+" application_name=standby",
 		"--write-recovery-conf", "--checkpoint=fast", "--no-sync")
 	if standby, err = standby.started(err); err != nil {
@@ -93,7 +94,7 @@ func (s *Server) Standby() (*Server, error) {
 // Promote makes a standby accept writes.
 func (s *Server) Promote() error { return s.run(s.pgctl, "-D", s.data(), "-w", "promote") }
 
-// Conn returns the connection string of an administrator.
+// Conn returns a connection string for an administrator.
 func (s *Server) Conn() string { return "host=" + s.dir + " user=tester dbname=postgres" }
 
 // Dir returns the directory of the server's socket.
@@ -101,10 +102,10 @@ func (s *Server) Dir() string { return s.dir }
 
 func (s *Server) data() string { return s.dir + "/data" }
 
-// Stop ends the server at once, like a crash.
+// Stop stops the server immediately, as in a crash.
 func (s *Server) Stop() error { return s.run(s.pgctl, "-D", s.data(), "-m", "immediate", "stop") }
 
-// Kill kills the main process of the server. The others end when they notice that.
+// Kill kills the server's main process. The other processes end when they notice that.
 func (s *Server) Kill() error {
 	text, err := os.ReadFile(s.data() + "/postmaster.pid")
 	if err != nil {
@@ -124,7 +125,7 @@ func (s *Server) Kill() error {
 
 // Restart starts the server after Stop or Kill.
 func (s *Server) Restart() error {
-	const patience = 20 * time.Second // for processes of a killed server
+	const patience = 20 * time.Second // time for the processes of a killed server to end
 	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		err := s.run(s.pgctl, "-D", s.data(), "-w", "-l", s.dir+"/log", "-o",
 			"-k "+s.dir+" -c listen_addresses='' -c fsync=off -c max_connections=200 "+
@@ -141,7 +142,7 @@ func (s *Server) Close() {
 	os.RemoveAll(s.dir)
 }
 
-// run runs a program as an ordinary user.
+// run runs a program as an ordinary user, because PostgreSQL refuses to run as root.
 func (s *Server) run(name string, args ...string) error {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = s.dir
