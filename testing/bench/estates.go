@@ -12,10 +12,11 @@ import (
 	"strings"
 )
 
-// estateObjects is the number of objects of each root module of an estate.
+// estateObjects is the number of objects in each root module of an estate.
 const estateObjects = 20
 
-// estates are the shapes of estates: which root modules each one reads.
+// estates are the shapes of estates. A shape determines which other root modules each root module
+// reads.
 var estates = []struct {
 	name, about string
 	reads       func(n int) map[string][]string
@@ -67,10 +68,10 @@ func apartEstate(n int) map[string][]string {
 	return out
 }
 
-// estatePhases are the commands that are measured, in order.
+// estatePhases are the measured commands, in order.
 var estatePhases = []struct {
 	name   string
-	change bool // one root module is changed before
+	change bool // one root module is changed before the command
 	args   []string
 }{
 	{"fresh plan", false, []string{"roots", "plan"}},
@@ -80,8 +81,8 @@ var estatePhases = []struct {
 	{"destroy", false, []string{"roots", "destroy", "-auto-approve"}},
 }
 
-// measureEstates measures the commands for many root modules, and prints two tables for each shape:
-// of times and of memory.
+// measureEstates measures commands that work on many root modules. It prints two tables for each
+// shape: one of times and one of memory.
 func measureEstates(o *options, out io.Writer) error {
 	for _, shape := range estates {
 		var t, memory table
@@ -122,7 +123,7 @@ func measureEstates(o *options, out io.Writer) error {
 	return o.measureStarts(out)
 }
 
-// startSizes are the numbers of root modules for which process starts are counted.
+// startSizes are the numbers of root modules with which process starts are counted.
 var startSizes = []int{5, 20, 80}
 
 // startCommands are the commands whose process starts are counted.
@@ -130,8 +131,8 @@ var startCommands = [][]string{
 	{"roots", "validate"}, {"roots", "plan", "-share-providers"}, {"roots", "plan"},
 }
 
-// measureStarts prints how many processes of a provider with 1,500 resource types start, for root
-// modules with equal configurations of it. The provider records each start.
+// measureStarts counts the started processes of a provider with 1,500 resource types and prints the
+// counts. The root modules configure the provider identically. The provider records each start.
 func (o *options) measureStarts(out io.Writer) error {
 	var t table
 	t.row("provider processes")
@@ -153,7 +154,7 @@ func (o *options) measureStarts(out io.Writer) error {
 	return nil
 }
 
-// countStarts returns the process starts of each command in n root modules.
+// countStarts returns the number of process starts for each command with n root modules.
 func (o *options) countStarts(n int) ([]int, error) {
 	top, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -195,7 +196,8 @@ func (o *options) countStarts(n int) ([]int, error) {
 	return out, nil
 }
 
-// measureEstate measures all phases on a new estate. After the apply it checks the states.
+// measureEstate measures all phases on a new estate. After the apply it checks the contents of the
+// states.
 func (o *options) measureEstate(reads map[string][]string) ([]cost, error) {
 	top, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -232,7 +234,7 @@ func (o *options) measureEstate(reads map[string][]string) ([]cost, error) {
 	return out, nil
 }
 
-// writeRoot writes a root module that stores an output of each one that it reads.
+// writeRoot writes a root module that stores one output of each root module that it reads.
 func writeRoot(dir, name string, reads []string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "resource \"terraform_data\" \"object\" {\n  count = %d\n  input = \"%s ${count.index}\"\n}\n",
@@ -254,7 +256,7 @@ func writeRoot(dir, name string, reads []string) error {
 	return os.WriteFile(filepath.Join(dir, "main.tf"), []byte(b.String()), 0o644)
 }
 
-// checkEstate returns an error unless each root module stores the present outputs of others.
+// checkEstate returns an error unless the outputs that each root module stores are up to date.
 func checkEstate(top string, reads map[string][]string) error {
 	type outputs struct {
 		ID    string

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch waits for the end of a process without reaping it, and returns the cost of the process
-// without its children. It polls the memory, because that is not available afterwards.
+// watch waits until a process ends, but leaves reaping it to the caller. It returns the cost of the
+// process without its children. It polls the memory use, because that can't be read after the
+// process has ended.
 func watch(pid int) own {
 	var o own
 	ended := make(chan struct{})
@@ -36,7 +37,7 @@ func watch(pid int) own {
 	return o
 }
 
-// ownPeak returns the maximum resident set so far, in bytes.
+// ownPeak returns the maximum resident set size so far, in bytes.
 func ownPeak(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -50,14 +51,14 @@ func ownPeak(pid int) int64 {
 	return 0
 }
 
-// ownCPU returns the user and system time of a process without its children. The kernel reports it
+// ownCPU returns the user plus system time of a process without its children. The kernel reports it
 // in hundredths of a second.
 func ownCPU(pid int) time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
-	_, rest, _ := bytes.Cut(stat, []byte(") ")) // after the name, which may contain anything
+	_, rest, _ := bytes.Cut(stat, []byte(") ")) // fields after the name, which may contain anything
 	fields := bytes.Fields(rest)
 	if len(fields) < 13 {
 		return 0

@@ -2,5 +2,5 @@
 
 package main
 
-// watch returns nothing: the cost without children is unknown on this system.
+// watch returns zero values: on this system, the cost without children is unknown.
 func watch(int) own { return own{} }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// peakMemory returns the maximum resident set of the process, in bytes.
+// peakMemory returns the maximum resident set size of the process, in bytes.
 func peakMemory(s *os.ProcessState) int64 {
 	usage, ok := s.SysUsage().(*syscall.Rusage)
 	if !ok {
@@ -21,7 +21,7 @@ func peakMemory(s *os.ProcessState) int64 {
 	return int64(usage.Maxrss) * 1024
 }
 
-// killTogether makes a timeout kill the plugins too.
+// killTogether makes a timeout kill the command's plugins too.
 func killTogether(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -16,7 +16,7 @@ import (
 	"tofu/internal/testenv/pgtest"
 )
 
-// database is a private server, with safe commits, and a session that observes it.
+// database is a private server with durable commits, and a connection that observes it.
 type database struct {
 	server  *pgtest.Server
 	conn    *pgx.Conn
@@ -41,11 +41,12 @@ func (d *database) close(ctx context.Context) {
 	d.server.Close()
 }
 
-// written counts what the server has written so far: bytes of write-ahead log, and rows.
+// written is the amount that the server has written so far: bytes of write-ahead log, and rows.
 type written struct{ bytes, rows int64 }
 
 func (d *database) written(ctx context.Context) (w written, err error) {
-	// A session reports its rows when it ends, which is after the end of the program.
+	// A session reports its row counts only when it ends, which may be after the program has ended.
+	// So wait until this session is the only one.
 	const sessions = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
 	for n := 0; n != 1; {
 		if err := d.conn.QueryRow(ctx, sessions).Scan(&n); err != nil {
@@ -58,8 +59,8 @@ func (d *database) written(ctx context.Context) (w written, err error) {
 	return w, err
 }
 
-// mostSessions counts the sessions of other programs every few milliseconds until done is closed,
-// and returns the largest number.
+// mostSessions repeatedly counts the sessions of other programs until done is closed. It returns
+// the largest number.
 func (d *database) mostSessions(ctx context.Context, done <-chan struct{}) (most int, err error) {
 	for {
 		var n int
@@ -76,7 +77,7 @@ func (d *database) mostSessions(ctx context.Context, done <-chan struct{}) (most
 	}
 }
 
-// place is a program with the backend that it uses.
+// place is a program together with the backend that it uses.
 type place struct {
 	name, program, backend string // backend is "" for a local file
 }
@@ -89,7 +90,7 @@ func (o *options) places() []place {
 	return out
 }
 
-// configure writes the backend block for a place with a new schema.
+// configure writes the backend block for a place, with a new schema.
 func (d *database) configure(b *bench, p place) error {
 	d.schemas++
 	text := fmt.Sprintf("terraform {\n  backend %q {\n    conn_str    = %q\n    schema_name = \"bench_%d\"\n  }\n}\n",
@@ -97,10 +98,11 @@ func (d *database) configure(b *bench, p place) error {
 	return os.WriteFile(filepath.Join(b.dir, "backend.tf"), []byte(text), 0o644)
 }
 
-// objectsPerBlock is the number of objects of a resource in postgresModule.
+// objectsPerBlock is the number of objects in each resource of postgresModule.
 const objectsPerBlock = 50
 
-// postgresModule returns a configuration with n objects, one of which changes with the variable text.
+// postgresModule returns a configuration with n objects. One of them changes with the variable
+// text.
 func postgresModule(n int) string {
 	var b strings.Builder
 	b.WriteString("variable \"text\" {\n  default = \"first\"\n}\nresource \"terraform_data\" \"changed\" {\n" +
@@ -115,8 +117,8 @@ func postgresModule(n int) string {
 // postgresPhase is a command whose cost is measured.
 type postgresPhase struct {
 	name   string
-	stores bool // it needs a backend
-	writes bool // what it writes is measured too
+	stores bool // run only if the place has a backend
+	writes bool // also measure how much the command writes
 	args   []string
 }
 
@@ -134,15 +136,15 @@ var (
 	}
 )
 
-// figure is the cost of a phase, and what the server has written in it.
+// figure is the cost of a phase and the amount that the server wrote during it.
 type figure struct {
 	cost
 	written written
 	present bool
 }
 
-// measurePostgres measures commands on states in PostgreSQL and in a local file, and applies at the
-// same time.
+// measurePostgres measures commands on states in PostgreSQL and in a local file. It also measures
+// concurrent applies.
 func measurePostgres(o *options, out io.Writer) error {
 	ctx := context.Background()
 	d, err := startDatabase(ctx)
@@ -165,7 +167,7 @@ func measurePostgres(o *options, out io.Writer) error {
 	return o.atTheSameTime(ctx, d, out)
 }
 
-// postgresFigures measures all phases in all places with n objects.
+// postgresFigures measures all phases in all places, with n objects.
 func (o *options) postgresFigures(ctx context.Context, d *database, n int) (map[place][]figure, error) {
 	top, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -199,8 +201,8 @@ func (o *options) postgresFigures(ctx context.Context, d *database, n int) (map[
 	return out, nil
 }
 
-// postgresPlace measures all phases in a place, with a copy of a directory that has a local state.
-// After a timeout of the other program it returns the figures until then.
+// postgresPlace measures all phases in a place. It works on a copy of the directory from, which has
+// a local state. If the other program times out, it returns the figures up to that point.
 func (o *options) postgresPlace(ctx context.Context, d *database, p place, from string) ([]figure, error) {
 	top, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -250,7 +252,7 @@ func (o *options) postgresPlace(ctx context.Context, d *database, p place, from 
 	return figures, nil
 }
 
-// postgresTables prints a table of times and one of what was written.
+// postgresTables prints a table of times and a table of written amounts.
 func (o *options) postgresTables(out io.Writer, results []map[place][]figure) {
 	sizes := make([]string, len(o.sizes))
 	for i, n := range o.sizes {
@@ -306,8 +308,8 @@ const (
 	objectTime = 200 * time.Millisecond
 )
 
-// atTheSameTime measures applies of disjoint parts of a workspace, one after another and at the
-// same time. A provider takes objectTime for each object.
+// atTheSameTime measures applies of disjoint parts of a workspace, first one after another and then
+// concurrently. The provider takes objectTime for each object.
 func (o *options) atTheSameTime(ctx context.Context, d *database, out io.Writer) error {
 	if o.mirror == "" {
 		fmt.Fprintln(os.Stderr, "bench: skipping applies at the same time, which require -mirror")
@@ -344,8 +346,8 @@ func (o *options) atTheSameTime(ctx context.Context, d *database, out io.Writer)
 	return nil
 }
 
-// disjoint performs all applies, several of them at the same time. It returns the time for
-// all of them, and the largest number of connections.
+// disjoint performs all applies, with up to together of them at the same time. It returns the total
+// time and the largest number of connections.
 func (o *options) disjoint(ctx context.Context, d *database, p place, together int) (time.Duration, int, error) {
 	top, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -389,7 +391,7 @@ func (o *options) disjoint(ctx context.Context, d *database, p place, together i
 	return wall, most, errors.Join(err, <-counted, checkFiles(files))
 }
 
-// inParallel calls do for 0 to n-1, at most together at a time.
+// inParallel calls do for 0 to n-1, with at most together calls at the same time.
 func inParallel(n, together int, do func(int) error) error {
 	errs := make([]error, n)
 	slots := make(chan struct{}, together)
@@ -405,7 +407,7 @@ func inParallel(n, together int, do func(int) error) error {
 	return errors.Join(errs...)
 }
 
-// checkFiles returns an error unless all applies have created their files.
+// checkFiles returns an error unless all applies created their files.
 func checkFiles(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err == nil && len(entries) != applies*perApply {

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// floor is the CPU time below which a measurement is noise. Growth is computed as if a smaller one
-// were this large.
+// floor is the CPU time below which a measurement is noise. To compute growth, smaller measurements
+// are rounded up to it.
 const floor = 50 * time.Millisecond
 
-// result holds the costs of one phase and shape, by program and size. Costs that were not measured
-// are absent.
+// result holds the costs of one phase of a shape, by program and size. Costs that were not measured
+// are missing.
 type result struct {
 	phase string
 	costs [2]map[int]cost
 }
 
-// growth returns the exponent e of cost ~ size^e between two sizes.
+// growth returns the exponent e in cost ~ size^e, computed from two sizes.
 func growth(small, large int, before, after time.Duration) float64 {
 	before, after = max(before, floor), max(after, floor)
 	return math.Log(float64(after)/float64(before)) / math.Log(float64(large)/float64(small))
@@ -65,7 +65,7 @@ func run(o *options, out io.Writer) error {
 		}
 		failures = append(failures, o.measureAll(programs, s, results)...)
 		for range again {
-			// Disturbances only increase a measurement, so measure again.
+			// Disturbances can only increase a measurement, so measure shapes above the gate again.
 			if len(o.overGate(s, results, starts[0].cpu)) > 0 {
 				failures = append(failures, o.measureAll(programs[:1], s, results)...)
 			}
@@ -76,10 +76,12 @@ func run(o *options, out io.Writer) error {
 	return errors.Join(failures...)
 }
 
-// again is how many times a shape above the gate is measured again before it counts as a failure.
+// again is the number of times that a shape above the gate is measured again before it counts as a
+// failure.
 const again = 2
 
-// measureAll measures a shape in all sizes. A timeout of the second program is not a failure.
+// measureAll measures a shape in all sizes. It doesn't report a timeout of the second program as a
+// failure.
 func (o *options) measureAll(programs []string, s shape, results []result) (failures []error) {
 	for _, n := range o.sizes {
 		for i, program := range programs {
@@ -107,8 +109,8 @@ func startUpOf(program string, o *options) (cost, error) {
 	return b.startUp()
 }
 
-// measure runs all phases of a shape and size as often as the options say, and records the minimum
-// costs. It stops at the first failed phase.
+// measure runs all phases for a shape and size, as many times as the options say, and records the
+// minimum costs. It stops at the first phase that fails.
 func (o *options) measure(program string, s shape, n, column int, results []result) error {
 	count := o.count
 	if column > 0 && o.refCount > 0 {
@@ -185,7 +187,7 @@ func printTable(out io.Writer, o *options, s shape, results []result, starts []c
 	t.print(out)
 }
 
-// ratio returns how many times as much the other program needs.
+// ratio returns the factor by which the other program's figure is larger than this program's.
 func ratio[T ~int64](theirs, ours T) string {
 	return fmt.Sprintf("%.1f", float64(theirs)/float64(max(1, ours)))
 }
@@ -193,7 +195,7 @@ func ratio[T ~int64](theirs, ours T) string {
 // names holds the column prefixes of the two programs.
 var names = [...]string{"", "other "}
 
-// cost adds the figures of a program to a row.
+// cost adds the figures of a program for one size to a row.
 func (t *table) cost(row int, r result, column int, sizes []int, i int, start time.Duration, plugins bool) {
 	c, ok := r.costs[column][sizes[i]]
 	if !ok {
@@ -222,8 +224,8 @@ func previous(r result, column int, sizes []int, i int) (cost, bool) {
 	return c, ok
 }
 
-// overGate compares the smallest and the largest size of the measured program. It returns an error
-// for each phase that exceeds the gate.
+// overGate compares the costs at the smallest and the largest size. It returns an error for each
+// phase whose growth exceeds the gate.
 func (o *options) overGate(s shape, results []result, start time.Duration) (over []error) {
 	small, large := o.sizes[0], o.sizes[len(o.sizes)-1]
 	if o.gate == 0 || small == large {
@@ -244,7 +246,7 @@ func (o *options) overGate(s shape, results []result, start time.Duration) (over
 	return over
 }
 
-// writeAll writes each shape in each size and runs nothing.
+// writeAll writes every shape in every size and runs nothing.
 func writeAll(o *options) error {
 	for _, s := range o.shapes {
 		for _, n := range o.sizes {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// resource is the resource type used in shapes. One attribute is an argument, and another has the
-// same value after apply.
+// resource is the resource type that shapes use. The attribute in is an argument; the attribute out
+// has the same value after apply.
 type resource struct {
 	typ, in, out string
 	needsMirror  bool
@@ -24,12 +24,12 @@ var resources = []resource{
 const synthRequired = "terraform {\n  required_providers {\n    synth = { source = \"example.com/tofu/synth\" " +
 	"}\n  }\n}\n"
 
-// shape is one way for a configuration to be large.
+// shape is one way in which a configuration can be large.
 type shape struct {
 	name, about string
 	write       func(m *module, n int)
 	needsMirror bool
-	fixed       bool // independent of the size, so "all" does not include it
+	fixed       bool // does not depend on the size, so "all" does not include it
 }
 
 var shapes = []shape{
@@ -67,7 +67,7 @@ func describe() string {
 	return b.String()
 }
 
-// module writes a configuration. close returns the first error.
+// module writes the files of a module. close returns the first error that occurred.
 type module struct {
 	*bufio.Writer
 	dir string
@@ -76,7 +76,7 @@ type module struct {
 	err error
 }
 
-// newModule creates a directory and starts a main.tf in it.
+// newModule creates a directory and starts its main.tf.
 func newModule(dir string, r resource) *module {
 	m := &module{dir: dir, res: r}
 	if m.err = os.MkdirAll(dir, 0o755); m.err == nil {
@@ -89,7 +89,7 @@ func newModule(dir string, r resource) *module {
 	return m
 }
 
-// synth writes the provider requirement, unless newModule did.
+// synth writes the provider requirement, unless newModule has done so.
 func (m *module) synth() {
 	if !m.res.needsMirror {
 		m.printf("%s", synthRequired)
@@ -97,10 +97,10 @@ func (m *module) synth() {
 }
 
 func (m *module) printf(format string, args ...any) {
-	_, _ = fmt.Fprintf(m, format, args...) // Flush returns the error
+	_, _ = fmt.Fprintf(m, format, args...) // errors are sticky: Flush returns them
 }
 
-// child writes a child module to the directory mod.
+// child writes a child module to the subdirectory mod.
 func (m *module) child(write func(*module)) {
 	c := newModule(filepath.Join(m.dir, "mod"), m.res)
 	write(c)
@@ -114,7 +114,7 @@ func (m *module) close() error {
 	return errors.Join(m.Flush(), m.f.Close())
 }
 
-// block writes a resource with the given expression as its value. Meta-arguments come first.
+// block writes a resource with the given expression as its value, after the meta-arguments in meta.
 func (m *module) block(name, value string, meta ...string) {
 	m.printf("resource %q %q {\n", m.res.typ, name)
 	for _, line := range meta {
@@ -126,10 +126,11 @@ func (m *module) block(name, value string, meta ...string) {
 	m.printf("  %s = %s\n}\n", m.res.in, value)
 }
 
-// ref returns a reference to the value of a resource; name may have an index.
+// ref returns a reference to the value of a resource. name may include an index.
 func (m *module) ref(name string) string { return m.res.typ + "." + name + "." + m.res.out }
 
-// keys returns an expression for a set of n strings. A single range has at most 1,024 elements.
+// keys returns an expression for a set of n strings. It nests two calls of range, because one call
+// returns at most 1,024 elements.
 func keys(n int) string {
 	return fmt.Sprintf("toset(slice(flatten([for a in range(%d) : [for b in range(%d) : \"k${a}-${b}\"]]), 0, %d))",
 		(n+999)/1000, min(n, 1000), n)
@@ -213,8 +214,8 @@ func variables(m *module, n int) {
 	}
 }
 
-// moduleDeps has modules of a fixed size, because the stored dependencies between two modules grow
-// with the product of their sizes.
+// moduleDeps writes modules of a fixed size. With growing modules, the stored dependencies between
+// two of them would grow with the product of their sizes.
 func moduleDeps(m *module, n int) {
 	const blocks, depth = 20, 50
 	m.child(func(c *module) { wide(c, blocks) })

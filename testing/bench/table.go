@@ -16,14 +16,14 @@ func (t *table) row(cells ...string) int {
 	return len(t.rows) - 1
 }
 
-// add adds cells to a row. Each of them gets the prefix before.
+// add adds cells to a row. Each cell is prefixed with before.
 func (t *table) add(row int, before string, cells ...string) {
 	for _, c := range cells {
 		t.rows[row] = append(t.rows[row], before+c)
 	}
 }
 
-// print prints the table with the first column aligned to the left and the others to the right.
+// print prints the table. The first column is left-aligned, the others are right-aligned.
 func (t *table) print(out io.Writer) {
 	widths := make([]int, len(t.rows[0]))
 	for _, row := range t.rows {

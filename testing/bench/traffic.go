@@ -13,20 +13,21 @@ import (
 	"strings"
 )
 
-// traffic holds counts of processor and memory accesses. Unlike times, they are the same in every
-// run of a program, however busy the machine is.
+// traffic holds counts of instructions and memory accesses. Unlike times, they are the same in
+// every run of a program, no matter how busy the machine is.
 type traffic struct {
 	instructions int64
-	l1Misses     int64 // of data, in the first-level cache
-	misses       int64 // of data, in all caches: accesses that reach memory
+	l1Misses     int64 // data misses in the first-level cache
+	misses       int64 // data misses in all caches, which access memory
 }
 
-// lastLevel is the simulated last-level cache as cachegrind's size, associativity and line size in
-// bytes: two megabytes, a common share of one core. The host's own would differ between machines.
+// lastLevel describes the simulated last-level cache to cachegrind: size in bytes, associativity,
+// and line size in bytes. Two megabytes are a common share of one core. The host's own cache would
+// differ between machines.
 const lastLevel = "2097152,16,64"
 
-// simulate runs each phase of the shapes once under valgrind's cachegrind and prints a table per
-// shape. It takes about a hundred times as long as the program alone.
+// simulate runs each phase of the shapes once under valgrind's cachegrind and prints a table for
+// each shape. This takes about a hundred times as long as running the program directly.
 func simulate(o *options, out io.Writer) error {
 	valgrind, err := exec.LookPath("valgrind")
 	if err != nil {
@@ -67,7 +68,7 @@ func simulate(o *options, out io.Writer) error {
 	return errors.Join(failures...)
 }
 
-// exponent returns e of count ~ size^e between a size and the one before it, as text.
+// exponent returns e in count ~ size^e as text, computed from a size and the previous one.
 func exponent(sizes []int, i int, before, now int64) string {
 	if i == 0 || before == 0 {
 		return ""
@@ -75,7 +76,7 @@ func exponent(sizes []int, i int, before, now int64) string {
 	return fmt.Sprintf("%.2f", math.Log(float64(now)/float64(before))/math.Log(float64(sizes[i])/float64(sizes[i-1])))
 }
 
-// simulateShape runs all phases of one shape and size and returns their counts by phase.
+// simulateShape runs all phases for one shape and size. It returns the counts by phase.
 func (o *options) simulateShape(valgrind string, s shape, n int) (map[string]traffic, error) {
 	top, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -94,7 +95,7 @@ func (o *options) simulateShape(valgrind string, s shape, n int) (map[string]tra
 	if _, err := b.run(phases["init"]...); err != nil {
 		return nil, err
 	}
-	// Collect garbage in small heaps too, and always at the same points.
+	// Collect garbage even if the heap is small, and always at the same points.
 	b.env = append(b.env, "GOGC=100", "GOMAXPROCS=1")
 	b.program = valgrind
 	report := filepath.Join(top, "counts")

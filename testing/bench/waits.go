@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// waits measures how long an apply waits for what it doesn't need: three resources of 50 instances
-// each, where b[i] refers to a[i], and c[i] to b[i]. The creation of each instance takes a time
-// between 0.2 and 2 seconds, which a provisioner sleeps. No apply can be faster than the longest
-// chain a[i], b[i], c[i], or than the sum of all times divided by the parallelism.
+// waits measures how much time an apply wastes on waiting. The configuration has three resources
+// with 50 instances each; b[i] refers to a[i], and c[i] to b[i]. Creating an instance takes between
+// 0.2 and 2 seconds, during which a provisioner sleeps. There are two lower bounds for any apply:
+// the longest chain a[i], b[i], c[i], and the sum of all times divided by the parallelism.
 func waits(o *options, out io.Writer) error {
 	const instances, seed = 50, 22
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -56,8 +56,8 @@ func waits(o *options, out io.Writer) error {
 	return nil
 }
 
-// waitingModule returns the configuration of resources whose instances each wait for the instance
-// of the same index of the resource before.
+// waitingModule returns a configuration of several resources. Each instance refers to the instance
+// with the same index in the previous resource.
 func waitingModule(names []string, times map[string][]time.Duration) string {
 	var text strings.Builder
 	for n, name := range names {
@@ -85,7 +85,7 @@ resource "terraform_data" %[1]q {
 	return text.String()
 }
 
-// applyWaits returns the wall time of an apply of a configuration.
+// applyWaits returns the wall time of applying a configuration.
 func (o *options) applyWaits(program, config string, parallelism int) (time.Duration, error) {
 	top, err := os.MkdirTemp("", "bench")
 	if err != nil {

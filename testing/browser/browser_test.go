@@ -21,7 +21,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// program is the path of the program, which TestMain builds.
+// program is the path of the program under test, which TestMain builds.
 var program string
 
 func TestMain(m *testing.M) {
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// found returns the path of the browser, or "" if there is none.
+// found returns the path of the browser, or "" if no browser is installed.
 func found() string {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -52,7 +52,7 @@ func found() string {
 	return ""
 }
 
-// needBrowser skips the test without a browser, or fails it if REQUIRE_SERVICES is set.
+// needBrowser skips the test if there is no browser, or fails it if REQUIRE_SERVICES is set.
 func needBrowser(t testing.TB) {
 	t.Helper()
 	const missing = "Chromium is not installed; testing/setup.sh installs it"
@@ -65,13 +65,13 @@ func needBrowser(t testing.TB) {
 	}
 }
 
-// workdir is a directory in which the program runs.
+// workdir is a working directory of the program.
 type workdir struct {
 	t   testing.TB
 	dir string
 }
 
-// newWorkdir writes files into a new directory and initializes it.
+// newWorkdir writes files to a new directory and runs init there.
 func newWorkdir(t testing.TB, files map[string]string) *workdir {
 	t.Helper()
 	w := &workdir{t, t.TempDir()}
@@ -82,7 +82,7 @@ func newWorkdir(t testing.TB, files map[string]string) *workdir {
 	return w
 }
 
-// fill writes files, and an empty CLI configuration.
+// fill writes files and an empty CLI configuration.
 func (w *workdir) fill(files map[string]string) error {
 	files = maps.Clone(files)
 	files["cli.tfrc"] = ""
@@ -98,7 +98,7 @@ func (w *workdir) fill(files map[string]string) error {
 	return nil
 }
 
-// run runs the program.
+// run runs the program, which must succeed.
 func (w *workdir) run(args ...string) {
 	w.t.Helper()
 	if err := w.try(args...); err != nil {
@@ -106,7 +106,7 @@ func (w *workdir) run(args ...string) {
 	}
 }
 
-// try runs the program and returns its failure with its output.
+// try runs the program. If the program fails, the error includes its output.
 func (w *workdir) try(args ...string) error {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = w.dir
@@ -118,16 +118,16 @@ func (w *workdir) try(args ...string) error {
 	return nil
 }
 
-// tab is an open page.
+// tab is a browser tab with an open page.
 type tab struct {
 	t   testing.TB
 	ctx context.Context
 
 	mu       sync.Mutex
-	problems []string // messages of the browser, dialogs, and requests other than for the page
+	problems []string // browser messages, dialogs, and requests other than the one for the page
 }
 
-// browserContext starts the browser that all tests share, each with a tab of its own.
+// browserContext starts the browser, which all tests share. Each test has its own tab.
 var browserContext = sync.OnceValues(func() (context.Context, error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(found()), chromedp.NoSandbox,
 		chromedp.DisableGPU, chromedp.WindowSize(1400, 900))
@@ -137,11 +137,11 @@ var browserContext = sync.OnceValues(func() (context.Context, error) {
 	return ctx, chromedp.Do(ctx)
 })
 
-// stopBrowser ends the browser if it was started.
+// stopBrowser stops the browser if it is running.
 var stopBrowser = func() {}
 
-// open opens a page of the directory. Anything that the browser complains about, and any attempt to
-// load something, fails the test at its end.
+// open opens a page in the directory. The test fails at its end if the browser reported a problem
+// or the page tried to load something.
 func (w *workdir) open(name string) *tab {
 	w.t.Helper()
 	browser, err := browserContext()
@@ -151,7 +151,7 @@ func (w *workdir) open(name string) *tab {
 	p := &tab{t: w.t}
 	ctx, closeTab := chromedp.NewContext(browser, chromedp.WithListener(p.listen))
 	w.t.Cleanup(closeTab)
-	if err := chromedp.Do(ctx); err != nil { // opens the tab, which must outlive the timeout
+	if err := chromedp.Do(ctx); err != nil { // opens the tab, which must live longer than the context with the timeout
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
@@ -226,7 +226,7 @@ func (p *tab) text(selector string) string {
 	return eval[string](p, `(document.querySelector(`+quote(selector)+`) || {}).innerText || ''`)
 }
 
-// boxes returns the addresses that the graph shows.
+// boxes returns the addresses of the boxes in the graph.
 func (p *tab) boxes() []string {
 	p.t.Helper()
 	return eval[[]string](p, `[...document.querySelectorAll('.item')].map((e) => e.dataset.address)`)

@@ -1,7 +1,7 @@
-// Package browser tests the pages that the program writes in a real browser, Chromium without a
-// window. It is a Go module of its own, so that the program doesn't depend on what drives the
-// browser.
+// Package browser tests the HTML pages that the program writes, in a real browser: headless
+// Chromium. It is a separate Go module, so the program itself doesn't depend on the library that
+// controls the browser.
 //
-// The tests build the program, let it write pages, and do what people do with them. They are
-// skipped without Chromium, or fail if REQUIRE_SERVICES is set.
+// The tests build the program, make it write pages, and use the pages as people would. Without
+// Chromium they are skipped, or fail if REQUIRE_SERVICES is set.
 package browser

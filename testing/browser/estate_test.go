@@ -13,14 +13,14 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// remoteState is a data source that reads the state of another directory.
+// remoteState returns a data source that reads the state of another directory.
 func remoteState(name, dir string) string {
 	return fmt.Sprintf("data \"terraform_remote_state\" %q {\n  backend = \"local\"\n  config  = { path = %q }\n}\n", name,
 		"../../"+dir+"/terraform.tfstate")
 }
 
-// town is an estate whose root modules have results of all kinds: changes, none, deferred ones, a
-// failure, and one that wasn't planned because of it.
+// town is an estate whose root modules have all kinds of results: changes, no changes, deferred
+// changes, a failure, and a root module that is skipped because of the failure.
 var town = map[string]string{
 	"prod/network/main.tf": `
 variable "cidr" {
@@ -97,7 +97,7 @@ resource "terraform_data" "x" {
 `,
 }
 
-// townPlan makes the plan that most tests share.
+// townPlan returns the plan file that most tests share.
 var townPlan = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "town")
 	if err != nil {
@@ -138,10 +138,10 @@ func openTown(t *testing.T) *tab {
 	return w.open("p.html")
 }
 
-// allRoots are the root modules that the graph of the town shows.
+// allRoots are the root modules that the graph shows for the town.
 var allRoots = []string{"dev/broken", "dev/calm", "dev/later", "prod/cluster", "prod/network", "prod/shop"}
 
-// rootNumber returns the value of the filter for a root module.
+// rootNumber returns the filter value that stands for a root module.
 func rootNumber(p *tab, name string) string {
 	p.t.Helper()
 	return eval[string](p, `[...document.querySelectorAll('#root option')].find((o) => o.text === `+quote(name)+`).value`)
@@ -167,7 +167,7 @@ func TestRootModules(t *testing.T) {
 		}
 	}
 
-	// Selecting a root module shows what it reads; selecting it again opens it.
+	// Selecting a root module shows what it reads. Selecting it again opens its own graph.
 	p.enter("prod/cluster")
 	p.says("#panel", "output.vpc of prod/network")
 	p.says("#panel", "vpc (data.terraform_remote_state.network)")
@@ -181,7 +181,7 @@ func TestRootModules(t *testing.T) {
 	p.enter("terraform_data.cluster")
 	p.says("#heading", "will be created")
 	p.says("#panel", "in prod/cluster")
-	p.enter("prod/network") // from one root module to the next
+	p.enter("prod/network") // moves from one root module to another
 	sameBoxes(t, p, "module.subnets", "terraform_data.vpc", "prod/cluster")
 	p.says("#outputs", "known after apply: vpc (was")
 	p.enter("terraform_data.vpc")
@@ -192,7 +192,7 @@ func TestRootModules(t *testing.T) {
 	p.enter("dev/broken")
 	p.says("#panel", "More than 5 are needed.")
 	p.says("#panel", "dev/broken/main.tf:6")
-	p.enter("dev/broken") // it has nothing to open
+	p.enter("dev/broken") // it failed, so there is no graph to open
 	sameBoxes(t, p, slices.Clone(allRoots)...)
 	p.enter("dev/later")
 	p.says("#heading", "Not planned: it needs dev/broken, which failed.")
@@ -219,7 +219,7 @@ func TestFiltersOfRootModules(t *testing.T) {
 	for _, action := range []string{"replace", "update", "create", "read"} {
 		p.click(`[data-action=` + quote(action) + `]`)
 	}
-	sameBoxes(t, p, "dev/broken", "dev/later", "prod/cluster", "prod/shop") // deferred changes, failures and what waits
+	sameBoxes(t, p, "dev/broken", "dev/later", "prod/cluster", "prod/shop") // deferred changes, failures, and root modules that wait for these
 	for _, action := range []string{"replace", "update", "create", "read"} {
 		p.click(`[data-action=` + quote(action) + `]`)
 	}
@@ -229,9 +229,9 @@ func TestFiltersOfRootModules(t *testing.T) {
 	}
 	p.set("#root", "")
 
-	// The search finds objects of all root modules, by their names too.
+	// The search finds objects of all root modules, and root modules by name.
 	p.do(chromedp.SendKeys(chromedp.CSS("#search"), "prod vpc"))
-	p.says("#results", "3 results") // the object, the output and a variable
+	p.says("#results", "3 results") // an object, an output and a variable
 	p.click("#panel .entry")
 	p.says("#panel h2", "terraform_data.vpc")
 	p.says("#places", "prod/network")
@@ -293,7 +293,7 @@ func TestPathsBetweenRootModules(t *testing.T) {
 	p.says("#panel h2", "prod/network: terraform_data.vpc is before prod/shop: terraform_data.shop")
 	p.says("#answer", "refers to prod/network: output.vpc")
 	p.click("#everything")
-	ask("prod/shop: terraform_data.zone", "dev/calm") // of whose plan the page has nothing
+	ask("prod/shop: terraform_data.zone", "dev/calm") // the page has no plan for dev/calm
 	p.says("#panel h2", "It is the other way around")
 	p.says("#answer", "refers to dev/calm")
 	ask("dev/calm", "prod/network")
@@ -322,7 +322,7 @@ func TestGraphOfRootModules(t *testing.T) {
 	p.says("#list", "Resources (14)")
 }
 
-// TestManyRootModules opens a page of 500 root modules with 20 instances each.
+// TestManyRootModules opens a page with 500 root modules of 20 instances each.
 func TestManyRootModules(t *testing.T) {
 	needBrowser(t)
 	files := map[string]string{}
@@ -354,7 +354,7 @@ func TestManyRootModules(t *testing.T) {
 	if n := len(p.boxes()); n > 120 || n < 10 {
 		t.Errorf("the graph shows %d boxes at first", n)
 	}
-	for i := range 20 { // all boxes are not more than the limit
+	for i := range 20 { // opening all groups doesn't exceed the limit of boxes
 		selector := fmt.Sprintf(`.item[data-address="group%02d/"]`, i)
 		p.run(`document.querySelector(` + quote(selector) + `).dispatchEvent(new MouseEvent('click'))`)
 	}
@@ -374,7 +374,7 @@ func TestManyRootModules(t *testing.T) {
 	p.says("#list h2", "Root modules (500)")
 }
 
-// TestHostileRootModules opens a page of root modules that try to become part of it.
+// TestHostileRootModules opens a page with root modules whose texts contain markup and scripts.
 func TestHostileRootModules(t *testing.T) {
 	needBrowser(t)
 	const attack = `</script><img src=x onerror=window.pwned=1><!--<script>\u202egnp`

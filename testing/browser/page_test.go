@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// shop is a configuration with modules for which newShop plans changes of all kinds.
+// shop is a configuration with modules. Its plan has all kinds of changes.
 var shop = map[string]string{
 	"main.tf": `
 variable "env" {
@@ -73,7 +73,7 @@ output "ids" {
 `,
 }
 
-// shopPlan makes the plan that most tests share.
+// shopPlan returns the plan file that most tests share.
 var shopPlan = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "shop")
 	if err != nil {
@@ -93,7 +93,7 @@ var shopPlan = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(filepath.Join(dir, "p.tfplan"))
 })
 
-// newShop returns a directory with the plan and nothing else.
+// newShop returns a directory that contains only the plan.
 func newShop(t *testing.T) *workdir {
 	t.Helper()
 	plan, err := shopPlan()
@@ -114,7 +114,7 @@ func openShop(t *testing.T) *tab {
 	return w.open("p.html")
 }
 
-// sameBoxes checks what the graph shows, in any order.
+// sameBoxes checks which boxes the graph shows, in any order.
 func sameBoxes(t *testing.T, p *tab, want ...string) {
 	t.Helper()
 	got := p.boxes()
@@ -144,8 +144,8 @@ func TestDifference(t *testing.T) {
 	p.says(".diff", `triggers_replace = "shop-prod" -> "shop-test" # forces replacement`)
 	p.waitFor("the line of the attribute",
 		`document.querySelector('.row.forces .place').textContent === 'net/main.tf:5'`)
-	p.says("#panel h3:last-of-type", "NEEDED BY") // as the style shows it
-	p.click(`#panel .entry[data-node]`)           // what it needs
+	p.says("#panel h3:last-of-type", "NEEDED BY") // the style sheet turns the heading into capitals
+	p.click(`#panel .entry[data-node]`)           // an object that it needs
 	p.says("#panel h2", "module.net.var.name")
 
 	p.enter("terraform_data.old")
@@ -163,7 +163,7 @@ func TestFilters(t *testing.T) {
 	for _, action := range []string{"update", "replace"} {
 		p.click(`[data-action=` + quote(action) + `]`)
 	}
-	sameBoxes(t, p, "module.app", "terraform_data.old") // deletions only
+	sameBoxes(t, p, "module.app", "terraform_data.old") // only deletions are left
 	p.click(`[data-action="update"]`)
 	p.set("#module", "module.app")
 	sameBoxes(t, p, "module.app.terraform_data.server")
@@ -198,14 +198,14 @@ data "terraform_remote_state" "s" {
 	p.says("#list", "terraform_data.a")
 }
 
-// renamed is a module with a resource of some name, and the value of its output.
+// renamed returns a module with a resource of the given name and an output with the given value.
 func renamed(name, value string) string {
 	return fmt.Sprintf("resource \"terraform_data\" %q {\n  input = \"same\"\n}\noutput \"name\" {\n  value = %q\n}\n",
 		name, value)
 }
 
-// TestOutputsAndRenames checks what a page shows besides objects: root outputs that change, and hints
-// about objects that look renamed.
+// TestOutputsAndRenames checks what a page shows in addition to objects: changed root outputs, and
+// hints that objects may have been renamed.
 func TestOutputsAndRenames(t *testing.T) {
 	needBrowser(t)
 	w := newWorkdir(t, map[string]string{"main.tf": `
@@ -259,8 +259,8 @@ output "secret" {
 	}
 }
 
-// TestPast checks that the page of a plan that goes back says what can't be undone. It needs
-// PostgreSQL, whose backend has a history.
+// TestPast checks that the page of a plan that returns to an earlier state says what can't be
+// undone. It needs PostgreSQL, because the backend postgres keeps the history.
 func TestPast(t *testing.T) {
 	needBrowser(t)
 	url := os.Getenv("TEST_POSTGRES_URL")
@@ -390,7 +390,7 @@ func TestCriticalPath(t *testing.T) {
 
 func TestKeyboardAndList(t *testing.T) {
 	p := openShop(t)
-	// In the graph, one box is in the order of the tab key, and arrow keys move between boxes.
+	// In the graph, the tab key reaches only one box. Arrow keys move between boxes.
 	if n := eval[int](p, `document.querySelectorAll('.item[tabindex="0"]').length`); n != 1 {
 		t.Errorf("%d boxes are in the order of the tab key, want 1", n)
 	}
@@ -401,7 +401,7 @@ func TestKeyboardAndList(t *testing.T) {
 	p.do(chromedp.KeyEvent(kb.Enter))
 	p.says("#panel h2", "module.app")
 
-	// The list has everything, as headings and buttons with names.
+	// The list shows everything as headings and buttons, which have names.
 	p.click("#view-list")
 	p.says("#list h2", "Destroy (3)")
 	for _, want := range []string{"Replace (1)", "Update", `module.app["web"].terraform_data.server[2]`, "main.tf:24"} {
@@ -444,12 +444,12 @@ func TestConfigurationGraph(t *testing.T) {
 	p.says("#list h2", "Resources (6)")
 }
 
-// openQuickly opens a page, which must take less than 2 s.
+// openQuickly opens a page, which must take less than 2 s in at least one of three attempts.
 func (w *workdir) openQuickly(name string) *tab {
 	w.t.Helper()
 	best := 1 << 30
 	var p *tab
-	for range 3 { // the machine may be busy with something else
+	for range 3 { // other processes may keep the machine busy
 		p = w.open(name)
 		if best = min(best, eval[int](p, `+document.documentElement.dataset.ready`)); best < 2000 {
 			break
@@ -462,7 +462,7 @@ func (w *workdir) openQuickly(name string) *tab {
 	return p
 }
 
-// TestLarge opens a page with 10,000 instances.
+// TestLarge opens a page that has 10,000 instances.
 func TestLarge(t *testing.T) {
 	needBrowser(t)
 	files := map[string]string{}
@@ -491,7 +491,7 @@ func TestLarge(t *testing.T) {
 	for i := range 10 {
 		selector := fmt.Sprintf(`.item[data-address="module.m%d"]`, i)
 		if eval[bool](p, `document.querySelector(`+quote(selector)+`) === null`) {
-			continue // closed again because of the limit
+			continue // closed by an earlier click, to stay below the limit
 		}
 		p.run(`document.querySelector(` + quote(selector) + `).dispatchEvent(new MouseEvent('click'))`)
 	}
@@ -515,7 +515,7 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestHostile opens a page of a configuration that tries to become part of it.
+// TestHostile opens a page for a configuration whose texts contain markup and scripts.
 func TestHostile(t *testing.T) {
 	needBrowser(t)
 	const attack = `</script><script>window.pwned=1</script><img src=x onerror="window.pwned=2"><!--<script>\u202egnp`
@@ -573,7 +573,7 @@ resource "terraform_data" "b" {
 			`document.querySelectorAll('script[type="application/json"]').length + 1`) {
 		t.Error("something in the configuration became part of the page")
 	}
-	// The policy stops what a mistake in the script would let through.
+	// If the page's script inserted markup by mistake, the content security policy would refuse it.
 	refused := eval[string](p, `(() => { try { document.body.innerHTML = '<b>x</b>'; return 'accepted'; } catch (e) `+
 		`{ return 'refused'; } })()`)
 	if refused != "refused" {

@@ -12,7 +12,7 @@ import (
 
 var pictures = flag.String("pictures", "", "write pictures of the page into this `directory`")
 
-// city is the configuration of the pictures.
+// city is the configuration that the pictures show.
 var city = map[string]string{
 	"main.tf": `
 variable "region" {
@@ -116,7 +116,7 @@ output "dashboard" {
 `,
 }
 
-// TestPictures writes the pictures of a plan of one root module, if -pictures is set.
+// TestPictures takes pictures of the plan page of one root module, if -pictures is set.
 func TestPictures(t *testing.T) {
 	if *pictures == "" {
 		t.Skip("-pictures is not set")
@@ -139,7 +139,7 @@ func TestPictures(t *testing.T) {
 	})
 }
 
-// TestEstatePictures writes the pictures of a plan of many root modules, if -pictures is set.
+// TestEstatePictures takes pictures of the plan page of many root modules, if -pictures is set.
 func TestEstatePictures(t *testing.T) {
 	if *pictures == "" {
 		t.Skip("-pictures is not set")
@@ -163,11 +163,11 @@ func TestEstatePictures(t *testing.T) {
 	w.run("show", "-format=html", "-out=p.html", "estate.plan")
 	inBothThemes(t, w.open, "estate", func(p *tab) {
 		p.enter("prod/eu/cluster")
-		p.says("#panel", "READ BY") // as the style shows it
+		p.says("#panel", "READ BY") // the style sheet turns the heading into capitals
 	})
 }
 
-// inBothThemes writes pictures of the page p.html after some steps.
+// inBothThemes takes pictures of the page p.html in the light and the dark theme, after some steps.
 func inBothThemes(t *testing.T, open func(string) *tab, name string, steps func(*tab)) {
 	t.Helper()
 	for i, theme := range []string{"light", "dark"} {

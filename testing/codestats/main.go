@@ -1,6 +1,7 @@
-// Command codestats counts what makes Go code heavy to read: large packages, types with many
-// methods, wide structs, long lines, diagnostics plumbing and the way comments begin. It reads the
-// files below the directories that it is given, without tests and generated files.
+// Command codestats counts properties that make Go code hard to read: large packages, types with
+// many methods, wide structs, long lines, code that only passes on diagnostics, and repetitive
+// beginnings of comments. It reads the files below the given directories, except tests and
+// generated files.
 //
 //	go run ./testing/codestats internal cmd
 package main
@@ -36,14 +37,14 @@ func main() {
 type stats struct {
 	files, lines, comments int
 
-	packageLines map[string]int // by directory
-	methods      map[string]int // by package.Type
+	packageLines map[string]int // lines by directory
+	methods      map[string]int // number of methods by package.Type
 	methodFiles  map[string]map[string]bool
-	fields       map[string]int // of structs, by package.Type
+	fields       map[string]int // number of struct fields by package.Type
 	functions    []function
-	longLines    map[int]int // by the columns that they exceed
+	longLines    map[int]int // number of longer lines, by column limit
 	calls        map[string]int
-	openings     map[string]int // by the first two words of a comment
+	openings     map[string]int // number of comments by their first two words
 }
 
 // function is a function declaration and the number of its lines.
@@ -52,12 +53,13 @@ type function struct {
 	lines int
 }
 
-// Columns that lines are compared with; a tab counts as tabWidth.
+// columns are the column limits that lines are compared with. A tab counts as tabWidth columns.
 var columns = []int{100, 120, 140}
 
 const tabWidth = 4
 
-// plumbing are the expressions that are counted as text.
+// plumbing lists code fragments for handling diagnostics. Their occurrences in the text are
+// counted.
 var plumbing = []string{".HasErrors()", ", more :=", ".Append(", "tfdiags.Diagnostics{tfdiags.Errorf("}
 
 func newStats() *stats {
@@ -153,7 +155,7 @@ func (s *stats) addFunction(files *token.FileSet, path, pkg string, d *ast.FuncD
 	s.functions = append(s.functions, function{name, lines})
 }
 
-// receiver returns the name of a receiver's type, without pointer and type parameters.
+// receiver returns the name of a receiver's type, without a pointer or type parameters.
 func receiver(expr ast.Expr) string {
 	switch e := expr.(type) {
 	case *ast.StarExpr:
@@ -201,7 +203,7 @@ func (s *stats) print(top int) {
 	printTop("comments by their opening", s.openings, 3*top, nil)
 }
 
-// printTop prints the largest counts, with a note after each unless note is nil.
+// printTop prints the largest counts. Each is followed by a note unless note is nil.
 func printTop(title string, counts map[string]int, top int, note func(string) string) {
 	names := make([]string, 0, len(counts))
 	for name := range counts {
