@@ -10,12 +10,14 @@ import (
 	"time"
 )
 
-// moments are the two points of a call at which the engine is killed: when the call has reached the
-// provider, before any effect, and when it has taken effect, before the response.
+// moments are the two points during a call at which the engine is killed: after the call has
+// reached the provider but before it has an effect, and after it has taken effect but before the
+// response.
 var moments = []string{"", "-done"}
 
 // atEveryCall kills the engine at each provider call in turn. Calls are sequential, so the expected
-// state is exact: it has all files except the current one, which must be reported as interrupted.
+// state is exact: it has all files except possibly the current one, which must be reported as
+// interrupted.
 func (o *options) atEveryCall(report func(string, *tally)) error {
 	for _, op := range o.operations() {
 		base, err := o.newTrial(o.objects)
@@ -49,7 +51,7 @@ func (o *options) atEveryCall(report func(string, *tally)) error {
 	return nil
 }
 
-// killedAt performs one run.
+// killedAt performs one run and kills the engine at a call for the given file.
 func (t *trial) killedAt(op operation, moment, name string, sum *tally) {
 	sum.runs++
 	deadly := t.with("FILES_RUN="+op.name+moment+":"+name, "FILES_COMMAND=kill -9 $ENGINE_PID; kill -9 $PPID")
@@ -90,13 +92,13 @@ func (t *trial) address(name string) string {
 	return fmt.Sprintf("files_file.a[%s]", strings.TrimPrefix(name, "a"))
 }
 
-// saved is a copy of a trial's directories.
+// saved is a copy of a trial's working directory and files.
 type saved struct {
 	dirs []string
 	old  string
 }
 
-// save copies the working directory and the files.
+// save copies the working directory and the managed files.
 func (t *trial) save() (*saved, error) {
 	s := &saved{[]string{t.work, t.files}, t.top + "/saved"}
 	for _, dir := range s.dirs {
@@ -107,8 +109,8 @@ func (t *trial) save() (*saved, error) {
 	return s, nil
 }
 
-// restore restores the content of the directories. The directories themselves are kept, because one
-// may be a mount point.
+// restore restores the contents of the directories. It keeps the directories themselves, because
+// one of them may be a mount point.
 func (s *saved) restore() error {
 	for _, dir := range s.dirs {
 		entries, err := os.ReadDir(dir)
@@ -127,8 +129,8 @@ func (s *saved) restore() error {
 	return nil
 }
 
-// ended judges a run that was not killed: its state must match the files, and it must have reported
-// an error if it failed.
+// ended checks a run that was not killed. Its state must match the files. If the run failed, it
+// must have printed an error message.
 func (t *trial) ended(what string, out []byte, err error, sum *tally) {
 	sum.runs++
 	before := *sum

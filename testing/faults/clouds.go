@@ -14,7 +14,7 @@ import (
 	"tofu/internal/testenv/hosts"
 )
 
-// prepareAzure makes a container.
+// prepareAzure creates a container for states.
 func prepareAzure(g *gateway, name string) (*preparedStore, error) {
 	account, err := url.Parse(os.Getenv("TEST_AZURE_URL"))
 	if err != nil {
@@ -25,7 +25,7 @@ func prepareAzure(g *gateway, name string) (*preparedStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.unlock = func() { _ = container.BreakLease(context.Background(), "state") } // there may be no lease
+	g.unlock = func() { _ = container.BreakLease(context.Background(), "state") } // ignores the error if there is no lease
 	out, err := behindHosts(g, azure.Hosts())
 	if err != nil {
 		return nil, err
@@ -43,10 +43,10 @@ terraform {
 	return out, nil
 }
 
-// azureFaults are faults of leases.
+// azureFaults are faults that only concern leases.
 var azureFaults = []storeFault{{"lease broken before it", false, nil}}
 
-// prepareGCS makes a bucket.
+// prepareGCS creates a bucket for states.
 func prepareGCS(g *gateway, name string) (*preparedStore, error) {
 	service, err := url.Parse(os.Getenv("TEST_GCS_URL"))
 	if err != nil {
@@ -75,8 +75,8 @@ terraform {
 	return out, nil
 }
 
-// behindHosts starts a proxy to test servers for well-known hosts, whose requests the gateway
-// counts.
+// behindHosts starts a proxy that redirects requests for well-known hosts to test servers. The
+// gateway counts these requests.
 func behindHosts(g *gateway, servers map[string]http.Handler) (*preparedStore, error) {
 	for host, server := range servers {
 		servers[host] = g.watch(server)

@@ -20,12 +20,12 @@
 //	          server that stays away until the run has ended, and a failover to a standby
 //
 // Afterwards the engine's state is compared with the files on disk. A file is lost if it was
-// written before the process ended (for a KILL at a random time: 0.1 s before) and the state does
-// not have its content. A ghost is a file in the state that does not exist. After a kill of a run
-// with the backend postgres, the files of the steps that the next plan reports as interrupted are
-// neither, whatever they are; all others count at all times. A run also fails if the next one does
-// not succeed without manual intervention.
+// written before the process ended (or, for a KILL at a random time, at least 0.1 s before the
+// kill) and its content is not in the state. A ghost is a file that is in the state but does not
+// exist. There is one exception: if a run with the backend postgres was killed, the next plan
+// reports interrupted steps, and the files of these steps are not counted. A run also fails if the
+// next run does not succeed without manual intervention.
 //
-// Invariants: it uses the program only by its command line. Results are judged by the files, not by
-// the output of the program.
+// Invariants: the program is only used through its command line. Results are judged by the files,
+// not by the program's output.
 package main

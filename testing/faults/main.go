@@ -37,7 +37,7 @@ var kinds = []kind{
 	{"postgres", (*options).onPostgres},
 }
 
-// tally counts the results of the runs of one kind.
+// tally counts the results of all runs with one kind of fault.
 type tally struct {
 	runs, existed, lost, ghosts int
 	problems                    []string
@@ -104,10 +104,10 @@ func faults(args []string) error {
 	return nil
 }
 
-// chosen reports whether the i-th point is selected by -every and -from.
+// chosen reports whether -every and -from select the i-th point.
 func (o *options) chosen(i int) bool { return i%o.every == o.from%o.every }
 
-// operations returns the operations selected by -ops.
+// operations returns the operations that -ops selects.
 func (o *options) operations() []operation {
 	return slices.DeleteFunc(slices.Clone(operations),
 		func(op operation) bool { return !slices.Contains(o.ops, op.name) })

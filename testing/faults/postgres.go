@@ -20,21 +20,21 @@ import (
 	"tofu/internal/testenv/pgtest"
 )
 
-// postgresFault is a fault of the backend postgres.
+// postgresFault is a fault during a run with the backend postgres.
 type postgresFault struct {
 	name string
 	// do causes the fault while a run is in progress.
 	do func(r *postgresRun) error
-	// after ends the fault when the run has ended; nil if it has ended by then.
+	// after ends the fault when the run has ended; nil if nothing is left to do.
 	after func(r *postgresRun) error
-	// kills and fails say how the run ends: it is killed, or it reports an error and leaves
-	// errored.tfstate. Otherwise it succeeds.
+	// kills means that the run is killed. fails means that the run reports an error and leaves
+	// errored.tfstate. If neither is set, the run must succeed.
 	kills, fails bool
-	// once limits the fault to one run of each operation, because it takes minutes.
+	// once limits the fault to one run of each operation, because each run takes minutes.
 	once bool
-	// standby is set if the server has a standby, which follows it.
+	// standby means that the server has a standby, which replicates it.
 	standby bool
-	params  string // more parameters of the connection string
+	params  string // additional parameters in the connection string
 }
 
 var postgresFaults = []postgresFault{
@@ -59,7 +59,7 @@ var postgresFaults = []postgresFault{
 		after: (*postgresRun).restart},
 }
 
-// postgresRun is a run with a fault.
+// postgresRun is the environment of one run with a fault.
 type postgresRun struct {
 	server, standby *pgtest.Server
 	schema          string
@@ -73,16 +73,16 @@ func (r *postgresRun) killProgram() error {
 	return nil
 }
 
-// restart starts a killed server after a while.
+// restart waits a short time and then starts the killed server.
 func (r *postgresRun) restart() error {
 	time.Sleep(500 * time.Millisecond)
 	return r.server.Restart()
 }
 
-// own are the sessions of the program.
+// own selects the program's sessions.
 const own = "FROM pg_stat_activity WHERE application_name = 'tofu'"
 
-// killSession kills a process of the server, which then restarts all others.
+// killSession kills a process of the server. The server then restarts all other processes.
 func (r *postgresRun) killSession() error {
 	return r.administrate(func(ctx context.Context, conn *pgx.Conn) error {
 		var pid int
@@ -93,7 +93,7 @@ func (r *postgresRun) killSession() error {
 	})
 }
 
-// dropConnections ends the sessions of the program for a while.
+// dropConnections repeatedly ends the program's sessions for some time.
 func (r *postgresRun) dropConnections() error {
 	return r.administrate(func(ctx context.Context, conn *pgx.Conn) error {
 		for range 20 {
@@ -106,7 +106,7 @@ func (r *postgresRun) dropConnections() error {
 	})
 }
 
-// holdLocks locks the table of the workspaces for a while, so that statements wait.
+// holdLocks locks the table of workspaces for some time, which makes statements wait.
 func (r *postgresRun) holdLocks() error {
 	return r.administrate(func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "DO $$ BEGIN LOCK TABLE "+pgx.Identifier{r.schema, "workspace"}.Sanitize()+
@@ -115,7 +115,7 @@ func (r *postgresRun) holdLocks() error {
 	})
 }
 
-// administrate connects as an administrator.
+// administrate connects as an administrator and calls do.
 func (r *postgresRun) administrate(do func(context.Context, *pgx.Conn) error) error {
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, r.server.Conn())
@@ -126,7 +126,7 @@ func (r *postgresRun) administrate(do func(context.Context, *pgx.Conn) error) er
 	return do(ctx, conn)
 }
 
-// connection returns the connection string of the program.
+// connection returns the connection string for the program.
 func (r *postgresRun) connection() string {
 	hosts := r.server.Dir()
 	if r.standby != nil {
@@ -135,7 +135,7 @@ func (r *postgresRun) connection() string {
 	return "host=" + hosts + " user=tester dbname=postgres target_session_attrs=read-write"
 }
 
-// onPostgres causes each fault at random times of each operation.
+// onPostgres causes each fault at random times during each operation.
 func (o *options) onPostgres(report func(string, *tally)) error {
 	server, err := pgtest.Start()
 	if err != nil {
@@ -215,7 +215,7 @@ func (o *options) onPostgresOnce(fault *postgresFault, op operation, r *postgres
 	return nil
 }
 
-// newPostgresTrial creates a directory with an empty state in PostgreSQL.
+// newPostgresTrial creates a trial whose state is in PostgreSQL and is empty.
 func (o *options) newPostgresTrial(schema, connection string) (*trial, error) {
 	t, err := o.newTrial(o.objects)
 	if err != nil {
@@ -227,8 +227,8 @@ func (o *options) newPostgresTrial(schema, connection string) (*trial, error) {
 		t.must("init", "-input=false"))
 }
 
-// disturbed runs an operation and causes a fault after a number of calls. runErr is the error of
-// the program.
+// disturbed runs an operation and causes a fault after the given number of provider calls. runErr
+// is the error of the program; err says that the fault could not be caused or ended.
 func (t *trial) disturbed(op operation, calls int, fault *postgresFault,
 	r *postgresRun) (out []byte, runErr, err error) {
 	const patience = 5 * time.Minute
@@ -237,7 +237,7 @@ func (t *trial) disturbed(op operation, calls int, fault *postgresFault,
 	defer cancel()
 	cmd := exec.CommandContext(ctx, t.bin, op.args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.work, t.env, &text, &text
-	cmd.WaitDelay = time.Second // plugins of a killed program keep the pipes open for a moment
+	cmd.WaitDelay = time.Second // plugins of a killed program still hold the pipes for a moment
 	before := t.calls(op.name)
 	if err := cmd.Start(); err != nil {
 		return nil, nil, err
@@ -252,7 +252,7 @@ func (t *trial) disturbed(op operation, calls int, fault *postgresFault,
 	err = fault.do(r)
 	<-ended
 	if fault.kills {
-		time.Sleep(400 * time.Millisecond) // for remaining plugins to finish
+		time.Sleep(400 * time.Millisecond) // lets remaining plugins finish
 	}
 	if fault.after != nil {
 		err = errors.Join(err, fault.after(r))
@@ -265,9 +265,9 @@ func (t *trial) disturbed(op operation, calls int, fault *postgresFault,
 
 var interruptedStep = regexp.MustCompile(`(files_file\.[ab]\[\d+\]): \S+, started`)
 
-// interrupted returns the addresses of the interrupted steps that a plan reports.
+// interrupted returns the addresses of the steps that a plan reports as interrupted.
 func (t *trial) interrupted() map[string]bool {
-	out, _ := t.command("plan", "-input=false").CombinedOutput() // a failure shows in the next run
+	out, _ := t.command("plan", "-input=false").CombinedOutput() // if this fails, so does the next run, which reports it
 	text := strings.Join(strings.Fields(strings.ReplaceAll(string(out), "│", "")), " ")
 	found := map[string]bool{}
 	for _, match := range interruptedStep.FindAllStringSubmatch(text, -1) {
@@ -276,7 +276,7 @@ func (t *trial) interrupted() map[string]bool {
 	return found
 }
 
-// judgeExactly compares the state with the files on disk, except those of interrupted steps.
+// judgeExactly compares the state with all files on disk, except the files of interrupted steps.
 func (t *trial) judgeExactly(what string, interrupted map[string]bool, sum *tally) {
 	known, err := t.known()
 	if err != nil {

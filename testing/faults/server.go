@@ -12,13 +12,13 @@ import (
 	"sync"
 )
 
-// stateServer stores one state for the http backend and can fail requests.
+// stateServer stores one state for the http backend. It can make requests fail.
 type stateServer struct {
 	mu       sync.Mutex
 	state    []byte
 	lock     []byte
 	requests int
-	bad      func(request int) int // the response status; 0 for success, -1 for no response
+	bad      func(request int) int // returns the response status; 0 for success, -1 for no response
 }
 
 const backendBlock = `
@@ -65,8 +65,8 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// atEveryRequest fails each request to a remote state in turn: only that one, or all from then on
-// until the run has ended.
+// atEveryRequest makes each request to a remote state fail in turn. It does so in two ways: only
+// that request fails, or all requests from it to the end of the run.
 func (o *options) atEveryRequest(report func(string, *tally)) error {
 	for _, op := range o.operations() {
 		sum := &tally{}
@@ -97,8 +97,8 @@ func (o *options) atEveryRequest(report func(string, *tally)) error {
 	return nil
 }
 
-// badRequest performs one run in which the n-th request fails. It reports whether the run had fewer
-// requests.
+// badRequest performs one run in which the n-th request fails. fewer reports whether the run made
+// fewer than n requests.
 func (o *options) badRequest(op operation, n, status int, forever bool, sum *tally) (fewer bool, err error) {
 	server := &stateServer{bad: func(int) int { return 0 }}
 	listener := httptest.NewServer(server)
@@ -133,7 +133,7 @@ func (o *options) badRequest(op operation, n, status int, forever bool, sum *tal
 	server.mu.Lock()
 	fewer = server.requests < first
 	server.bad = func(int) int { return 0 }
-	server.lock = nil // as force-unlock does
+	server.lock = nil // like force-unlock
 	server.mu.Unlock()
 	t.ended(fmt.Sprintf("%s: status %[3]d for request %[2]d, forever %[4]v", op.name, n, status, forever), out,
 		runErr, sum)

@@ -12,13 +12,14 @@ import (
 	"time"
 )
 
-// signals holds the signals by name. PIPE is not sent; instead the reader of the output closes the
-// pipe.
+// signals holds the signals by name. PIPE is not sent directly: instead, the reader of the
+// program's output closes the pipe.
 var signals = map[string]syscall.Signal{
 	"KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "PIPE": 0,
 }
 
-// atRandomTimes interrupts operations on slow files with each signal.
+// atRandomTimes runs operations on files that are written slowly, and interrupts them with each
+// signal.
 func (o *options) atRandomTimes(report func(string, *tally)) error {
 	for _, op := range o.operations() {
 		for _, sig := range o.signals {
@@ -34,7 +35,7 @@ func (o *options) atRandomTimes(report func(string, *tally)) error {
 	return nil
 }
 
-// interrupted performs one run. It returns an error if the run can't be performed.
+// interrupted performs one interrupted run. It returns an error if the run can't be performed.
 func (o *options) interrupted(op operation, sig string, sum *tally) error {
 	t, err := o.newTrial(o.objects)
 	if err != nil {
@@ -61,7 +62,7 @@ func (o *options) interrupted(op operation, sig string, sum *tally) error {
 	return nil
 }
 
-// calls returns how many calls of an operation the provider began.
+// calls returns the number of calls for an operation that the provider has begun.
 func (t *trial) calls(op string) int {
 	log, err := os.ReadFile(filepath.Join(t.top, "calls"))
 	if err != nil {
@@ -70,8 +71,8 @@ func (t *trial) calls(op string) int {
 	return bytes.Count(log, []byte("begin "+op+" "))
 }
 
-// awaitCalls waits until the provider has begun that many calls of an operation, or the program has
-// ended.
+// awaitCalls waits until the provider has begun the given number of calls for an operation, or the
+// program has ended.
 func (t *trial) awaitCalls(op string, calls int, ended <-chan struct{}) {
 	deadline := time.Now().Add(60 * time.Second)
 	for t.calls(op) < calls && time.Now().Before(deadline) {
@@ -83,8 +84,8 @@ func (t *trial) awaitCalls(op string, calls int, ended <-chan struct{}) {
 	}
 }
 
-// interrupt runs a command and interrupts it when the provider has begun that many calls. It
-// returns the time of the interrupt.
+// interrupt runs a command and interrupts it when the provider has begun the given number of calls.
+// It returns the time of the interrupt.
 func (t *trial) interrupt(op string, sig syscall.Signal, calls int, args []string) (at time.Time, err error) {
 	cmd := t.command(args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -99,7 +100,7 @@ func (t *trial) interrupt(op string, sig syscall.Signal, calls int, args []strin
 	go io.Copy(io.Discard, output)
 	ended := make(chan struct{})
 	go func() {
-		_, _ = cmd.Process.Wait() // not cmd.Wait, which would close the pipe
+		_, _ = cmd.Process.Wait() // cmd.Wait would close the pipe
 		close(ended)
 	}()
 	t.awaitCalls(op, calls, ended)
@@ -107,7 +108,7 @@ func (t *trial) interrupt(op string, sig syscall.Signal, calls int, args []strin
 	if sig == 0 {
 		output.Close()
 	} else {
-		_ = syscall.Kill(cmd.Process.Pid, sig) // it may have ended already
+		_ = syscall.Kill(cmd.Process.Pid, sig) // ignores the error if it has already ended
 	}
 	select {
 	case <-ended:
@@ -116,7 +117,7 @@ func (t *trial) interrupt(op string, sig syscall.Signal, calls int, args []strin
 		_ = syscall.Kill(cmd.Process.Pid, syscall.SIGKILL)
 		<-ended
 	}
-	time.Sleep(400 * time.Millisecond) // for remaining plugins to finish
+	time.Sleep(400 * time.Millisecond) // lets remaining plugins finish
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	output.Close()
 	return at, err

@@ -11,8 +11,8 @@ import (
 
 const pageSize = 4096
 
-// smallDisk mounts a small file system on the trial's working directory and keeps the directory's
-// content.
+// smallDisk mounts a small file system on the trial's working directory, and copies the directory's
+// content to it.
 func (t *trial) smallDisk() (unmount func(), err error) {
 	inside := t.top + "/inside"
 	if err := os.Rename(t.work, inside); err != nil {
@@ -27,7 +27,7 @@ func (t *trial) smallDisk() (unmount func(), err error) {
 	return func() { _ = unix.Unmount(t.work, unix.MNT_DETACH) }, os.CopyFS(t.work, os.DirFS(inside))
 }
 
-// fill leaves the given numbers of pages and inodes free on the small disk; -1 means no limit.
+// fill leaves only the given numbers of pages and inodes free on the small disk; -1 means no limit.
 func (t *trial) fill(pages, inodes int) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(t.work, &fs); err != nil {
@@ -56,11 +56,12 @@ func (t *trial) fill(pages, inodes int) error {
 
 func (t *trial) empty() error { return os.RemoveAll(filepath.Join(t.work, "fill")) }
 
-// space is the free space when a command starts.
+// space is the amount of free space when a command starts.
 type space struct{ pages, inodes int }
 
-// spaces returns all amounts of space that can make a difference: any page or inode may be the
-// first that is missing. Within the journal's reserved space the amounts are sampled.
+// spaces returns all amounts of space that can make a difference: for any page or inode, there is
+// an amount at which it is the first to be missing. Amounts within the journal's reserved space are
+// only sampled.
 func spaces() []space {
 	var out []space
 	for i := range 12 {
@@ -74,8 +75,8 @@ func spaces() []space {
 	return out
 }
 
-// onFullDisks runs all operations with each amount of free space, so that each write is once the
-// first to fail. It also fills the disk at each provider call.
+// onFullDisks runs all operations with each amount of free space. Thereby each write is the first
+// to fail in some run. It also fills the disk at each provider call.
 func (o *options) onFullDisks(report func(string, *tally)) error {
 	if os.Geteuid() != 0 {
 		fmt.Println("space: skipped, because only root can mount small file systems")
@@ -115,7 +116,8 @@ func (o *options) onSmallDisk(objects int, before []string, use func(*trial, *sa
 	return use(t, saved)
 }
 
-// onFullDisksOf does this for one operation.
+// onFullDisksOf runs one operation with each amount of free space, and fills the disk at each
+// provider call.
 func (o *options) onFullDisksOf(t *trial, saved *saved, op operation, report func(string, *tally)) error {
 	sum := &tally{}
 	for i, s := range spaces() {
@@ -148,7 +150,7 @@ func (o *options) onFullDisksOf(t *trial, saved *saved, op operation, report fun
 	return nil
 }
 
-// onFullDisk runs an operation. free is the same trial without faults.
+// onFullDisk runs an operation on a full disk. free is the same trial without faults.
 func (t *trial) onFullDisk(free *trial, what string, op operation, sum *tally) error {
 	out, runErr := t.command(op.args...).CombinedOutput()
 	if err := free.empty(); err != nil {
@@ -159,8 +161,8 @@ func (t *trial) onFullDisk(free *trial, what string, op operation, sum *tally) e
 	return nil
 }
 
-// savingOnFullDisks saves plan files and dependency lock files on disks that are full or fill up.
-// They must be written completely or stay unchanged.
+// savingOnFullDisks saves plan files and dependency lock files on disks that are full or become
+// full. Each file must be written completely or stay unchanged.
 func (o *options) savingOnFullDisks(t *trial, saved *saved, report func(string, *tally)) error {
 	sum := &tally{}
 	for i, s := range append(spaces()[:12:12], space{0, -1}, space{1, -1}, space{2, -1}, space{3, -1},

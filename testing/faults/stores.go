@@ -22,11 +22,11 @@ import (
 	"tofu/internal/backend/s3/s3test"
 )
 
-// storeKind is a backend whose service runs behind a proxy, which fails requests.
+// storeKind is a backend whose service is reached through a proxy, which can make requests fail.
 type storeKind struct {
 	name     string
-	services []string // the environment variables with the addresses of the services
-	// prepare makes an empty store with that name, behind the proxies of a gateway.
+	services []string // environment variables with the addresses of the services
+	// prepare creates an empty store with that name. Its services are reached through the gateway.
 	prepare func(g *gateway, name string) (*preparedStore, error)
 	faults  []storeFault // in addition to storeFaults
 }
@@ -37,14 +37,14 @@ var storeKinds = []storeKind{
 	{"gcs", []string{"TEST_GCS_URL"}, prepareGCS, nil},
 }
 
-// preparedStore is an empty store behind proxies.
+// preparedStore is an empty store that is reached through proxies.
 type preparedStore struct {
 	block string   // the backend block
 	env   []string // environment variables for the program
 	close func()   // stops the proxies
 }
 
-// prepareS3 makes a bucket and a table, which both lock the state.
+// prepareS3 creates a bucket and a table. The state is locked in both.
 func prepareS3(g *gateway, name string) (*preparedStore, error) {
 	var proxies []string
 	out := &preparedStore{close: func() {}}
@@ -83,17 +83,18 @@ terraform {
 	return out, nil
 }
 
-// storeFault is what happens to a request.
+// storeFault is a way in which a request fails.
 type storeFault struct {
 	name    string
-	forever bool // it also happens to all later requests of the run
-	// fail handles the request; forward sends it to the service and returns the response. The
-	// process of the program can be killed. nil: the request is handled after the lock was removed
-	// in the service.
+	forever bool // all later requests of the run fail too
+	// fail handles the request. forward sends it to the service and returns the response; kill
+	// kills the program. If fail is nil, the request succeeds, but before it the lock is removed
+	// from the service.
 	fail func(w http.ResponseWriter, forward func() *httptest.ResponseRecorder, kill func())
 }
 
-// hanging is how long a service hangs. It is longer than the program's timeout of one second.
+// hanging is the time for which a service hangs. It is longer than the program's timeout, which is
+// one second.
 const hanging = 3 * time.Second
 
 func status(code int) func(http.ResponseWriter, func() *httptest.ResponseRecorder, func()) {
@@ -134,37 +135,38 @@ var storeFaults = []storeFault{
 		for name, values := range got.Header() {
 			w.Header()[name] = values
 		}
-		w.Header().Set("Content-Length", fmt.Sprint(got.Body.Len()+1)) // one more than there are
+		w.Header().Set("Content-Length", fmt.Sprint(got.Body.Len()+1)) // one byte more than is sent
 		w.WriteHeader(got.Code)
 		_, _ = w.Write(got.Body.Bytes())
 	}},
 }
 
-// gateway is the proxies of the services of one store. It counts requests and fails some.
+// gateway consists of the proxies for the services of one store. It counts requests and makes some
+// fail.
 type gateway struct {
 	mu       sync.Mutex
 	requests int
-	first    int // the first request that fails; 0 for none
+	first    int // number of the first request that fails; 0 for none
 	fault    storeFault
 	kill     func()
-	unlock   func() // removes the lock in the service
+	unlock   func() // removes the lock from the service
 }
 
-// serve starts a proxy of a service.
+// serve starts a proxy for a service.
 func (g *gateway) serve(address string) (*httptest.Server, error) {
 	to, err := url.Parse(address)
 	if err != nil {
 		return nil, err
 	}
 	to.User = nil
-	// The host stays that of the proxy, which signatures include.
+	// Keep the Host header that the client sent, because signatures include it.
 	proxy := &httputil.ReverseProxy{
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host }}
 	return httptest.NewServer(g.watch(proxy)), nil
 }
 
-// watch counts the requests to a service and fails some.
+// watch counts the requests to a service and makes some fail.
 func (g *gateway) watch(service http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -195,14 +197,14 @@ func (g *gateway) watch(service http.Handler) http.Handler {
 	})
 }
 
-// arm makes the n-th request from now on fail.
+// arm makes the n-th request from now on fail with f.
 func (g *gateway) arm(n int, f storeFault, kill func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.requests, g.first, g.fault, g.kill = 0, n, f, kill
 }
 
-// disarm ends the faults. It reports whether there were fewer requests than the first one to fail.
+// disarm ends the faults. It reports whether there were too few requests for the fault to occur.
 func (g *gateway) disarm() (fewer bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -211,7 +213,7 @@ func (g *gateway) disarm() (fewer bool) {
 	return fewer
 }
 
-// atEveryStoreRequest fails each request to each kind of store in turn, in each way.
+// atEveryStoreRequest makes each request to each kind of store fail in turn, in each way.
 func (o *options) atEveryStoreRequest(report func(string, *tally)) error {
 	for _, kind := range storeKinds {
 		if missing := kind.missing(); missing != "" {
@@ -247,7 +249,7 @@ func (o *options) atEveryStoreRequest(report func(string, *tally)) error {
 	return nil
 }
 
-// mostRequests is more than the number of requests of an operation.
+// mostRequests is larger than the number of requests in any operation.
 const mostRequests = 14
 
 func (k storeKind) missing() string {
@@ -259,8 +261,8 @@ func (k storeKind) missing() string {
 	return ""
 }
 
-// badStoreRequest performs one run in which the n-th request fails. It reports whether the run had
-// fewer requests.
+// badStoreRequest performs one run in which the n-th request fails. fewer reports whether the run
+// made fewer than n requests.
 func (o *options) badStoreRequest(kind storeKind, op operation, fault storeFault, n int, name string,
 	sum *tally) (fewer bool, err error) {
 	g := &gateway{}
@@ -289,7 +291,7 @@ func (o *options) badStoreRequest(kind storeKind, op operation, fault storeFault
 	cmd := t.command(op.args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second // plugins of a killed program keep the pipes open for a moment
+	cmd.WaitDelay = time.Second // plugins of a killed program still hold the pipes for a moment
 	if err := cmd.Start(); err != nil {
 		return false, err
 	}
@@ -299,7 +301,7 @@ func (o *options) badStoreRequest(kind storeKind, op operation, fault storeFault
 	fewer = g.disarm()
 	what := fmt.Sprintf("%s: request %d %s", op.name, n, fault.name)
 	if killed {
-		runErr = nil // it prints no error
+		runErr = nil // a killed program can't report an error
 	}
 	t.ended(what, out.Bytes(), runErr, sum)
 	t.unlock(what, sum)
@@ -309,10 +311,10 @@ func (o *options) badStoreRequest(kind storeKind, op operation, fault storeFault
 
 var lockID = regexp.MustCompile(` ID: +(\S+)`)
 
-// unlock removes the lock that a run left, as users do.
+// unlock removes a lock that the run left behind, using force-unlock as users do.
 func (t *trial) unlock(what string, sum *tally) {
 	plan := func() string {
-		out, _ := t.command("plan", "-input=false").CombinedOutput() // a failure shows in the output
+		out, _ := t.command("plan", "-input=false").CombinedOutput() // the output shows any failure
 		return string(out)
 	}
 	out := plan()

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// configuration has two halves, so that some files depend on others. Files are overwritten, because
-// a killed engine can't know whether the current one exists.
+// configuration has two halves, so some files depend on others. Existing files are overwritten:
+// after a kill, the engine can't know whether the file that it was creating exists.
 const configuration = `
 terraform {
   required_providers {
@@ -40,14 +40,14 @@ resource "files_file" "b" {
 }
 `
 
-// trial runs a program in a directory of its own. The managed files are outside that directory.
+// trial runs a program in its own directory. The managed files are outside of that directory.
 type trial struct {
 	bin, top, work, files string
 	env                   []string
 	objects               int
 }
 
-// newTrial creates and initializes a directory with a configuration of that many files.
+// newTrial creates a trial whose configuration has the given number of files, and initializes it.
 func (o *options) newTrial(objects int) (*trial, error) {
 	top, err := os.MkdirTemp("", "faults")
 	if err != nil {
@@ -73,7 +73,7 @@ func (o *options) newTrial(objects int) (*trial, error) {
 	)
 }
 
-// names returns the names of the configured files. Dependencies come first.
+// names returns the names of the configured files. Files that others depend on come first.
 func (t *trial) names() []string {
 	var out []string
 	for _, half := range []string{"a%d", "b-a%d"} {
@@ -90,14 +90,14 @@ func (t *trial) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// with returns a trial with additional environment variables.
+// with returns a copy of the trial with additional environment variables.
 func (t *trial) with(env ...string) *trial {
 	c := *t
 	c.env = append(t.env[:len(t.env):len(t.env)], env...)
 	return &c
 }
 
-// must runs a command that has to succeed.
+// must runs a command and returns an error if it fails.
 func (t *trial) must(args ...string) error {
 	if out, err := t.command(args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", args[0], err, out[max(0, len(out)-300):])
@@ -105,11 +105,11 @@ func (t *trial) must(args ...string) error {
 	return nil
 }
 
-// operation is an operation to interrupt.
+// operation is an operation during which faults occur.
 type operation struct {
-	name         string             // as in the provider's log
-	before, args []string           // the commands that prepare and perform it
-	left         func(t *trial) int // returns the number of files after it
+	name         string             // name in the provider's log
+	before, args []string           // commands that prepare and perform it
+	left         func(t *trial) int // returns the expected number of files afterwards
 }
 
 var (
@@ -122,7 +122,7 @@ var (
 		{"delete", create, remove, none}}
 )
 
-// finish repeats the interrupted operation, which must succeed, and returns its output.
+// finish repeats the interrupted operation, which must succeed now, and returns its output.
 func (t *trial) finish(op operation, sum *tally) string {
 	out, err := t.command(op.args...).CombinedOutput()
 	if err != nil {
@@ -133,7 +133,8 @@ func (t *trial) finish(op operation, sum *tally) string {
 	return strings.ReplaceAll(string(out), "\n", " ")
 }
 
-// judge compares the state with the files on disk.
+// judge compares the state with the files on disk that were written up to limit. It counts ghosts
+// only if ghosts is set.
 func (t *trial) judge(sum *tally, limit time.Time, ghosts bool) {
 	known, err := t.known()
 	if err != nil {
@@ -153,7 +154,7 @@ func (t *trial) judge(sum *tally, limit time.Time, ghosts bool) {
 	}
 }
 
-// known returns the checksums of the files in the state, by path.
+// known returns the checksums of the files in the state, by file name.
 func (t *trial) known() (map[string]string, error) {
 	out, err := t.command("show", "-json").Output()
 	if err != nil {

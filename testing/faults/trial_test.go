@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The program is a script whose state has b with its present content, c with an old one, d, which
-// does not exist, and not a.
+// TestJudge uses a script as the program. In its state, b has its current content and c an old one.
+// The state also has d, which does not exist, but not a.
 func TestJudge(t *testing.T) {
 	dir := t.TempDir()
 	tr := &trial{bin: filepath.Join(dir, "program"), top: dir, work: dir, files: filepath.Join(dir, "files")}
@@ -47,7 +47,8 @@ echo '{"values": {"root_module": {"resources": [
 	}
 }
 
-// After a kill, the files of interrupted steps are neither lost nor ghosts.
+// TestJudgeExactly checks that the files of interrupted steps are counted neither as lost nor as
+// ghosts.
 func TestJudgeExactly(t *testing.T) {
 	tr := newScripted(t, "a0", "b-a0")
 	for name, text := range map[string]string{"a0": "old", "a1": "text", "a2": "text"} {
@@ -68,8 +69,8 @@ func TestJudgeExactly(t *testing.T) {
 	}
 }
 
-// newScripted returns a trial whose program is a script that shows a state with these files, each
-// with the same content.
+// newScripted returns a trial whose program is a script. The script shows a state with the given
+// files, all with the same content.
 func newScripted(t *testing.T, names ...string) *trial {
 	t.Helper()
 	dir := t.TempDir()

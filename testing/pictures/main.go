@@ -1,5 +1,5 @@
-// Pictures writes what the program prints on a terminal as SVG files, for the documents. It applies
-// a small configuration, changes it, and takes a picture of each view of the plan for the change.
+// Command pictures writes the program's terminal output as SVG files, for the documentation. It
+// applies a small configuration, changes it, and takes a picture of each view of the plan.
 //
 //	go run ./testing/pictures -bin bin/tofu -to docs/pictures
 package main
@@ -20,7 +20,8 @@ import (
 //go:embed main.tf
 var configuration string
 
-// change makes the changes to the configuration that the pictures show: pairs of old and new text.
+// change makes the changes to the configuration that the pictures show. It takes pairs of old and
+// new text.
 var change = strings.NewReplacer(
 	"web:1.8", "web:1.9",
 	`"s3:GetObject"`, `"s3:GetObject", "s3:ListBucket"`,
@@ -30,7 +31,7 @@ var change = strings.NewReplacer(
 	"count = 3", "count = 1",
 )
 
-// pictures are the commands by name of the picture.
+// pictures maps the name of each picture to the command that it shows.
 var pictures = map[string][]string{
 	"brief":   {"plan", "-concise", "-view=brief"},
 	"tree":    {"plan", "-concise", "-view=tree"},
@@ -95,14 +96,14 @@ func write(bin, to string) error {
 	return nil
 }
 
-// The dimensions of a picture in pixels, and its colors.
+// Dimensions (in pixels) and colors of a picture.
 const (
 	charWidth, lineHeight, margin, fontSize = 7.8, 18, 14, 13
 
 	background, foreground = "#16191d", "#d5d9de"
 )
 
-// colors are the colors of a terminal by the number of the escape sequence.
+// colors maps the numbers in color escape sequences to colors.
 var colors = map[int]string{31: "#f2777a", 32: "#8cc570", 33: "#e5c07b", 34: "#6ab0f3", 35: "#c792ea", 36: "#56c2c0",
 	90: "#7d8590", 91: "#f2777a", 92: "#8cc570", 93: "#e5c07b"}
 
@@ -126,7 +127,7 @@ func svg(command, output string) string {
 		for line != "" {
 			var piece string
 			piece, line, now = next(line, now, func(text string) {
-				shown := strings.TrimLeft(text, " ") // viewers drop leading spaces
+				shown := strings.TrimLeft(text, " ") // SVG viewers drop leading spaces
 				if shown != "" {
 					x := margin + float64(column+len(text)-len(shown))*charWidth
 					fmt.Fprintf(&body, "<text x=\"%.1f\" y=\"%d\"%s>%s</text>\n", x, y, now.attributes(),
@@ -186,7 +187,7 @@ func next(line string, now style, print func(text string)) (text, rest string, t
 	return line[:start], line[start+end+1:], now
 }
 
-// attributes returns the attributes of a text element.
+// attributes returns the style as attributes of an SVG text element.
 func (s style) attributes() string {
 	var out strings.Builder
 	if s.color != "" {
