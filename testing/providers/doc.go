@@ -1,5 +1,5 @@
 // Package providers is the root of the test providers. They are plugins in a separate Go module, so
-// that the engine does not depend on plugin SDKs.
+// the engine does not depend on plugin SDKs.
 //
 //   - files (terraform-plugin-framework, protocol 6; files5 is the same code over protocol 5) manages
 //     files and directories below a root directory.
@@ -7,9 +7,10 @@
 //   - synth (terraform-plugin-framework, protocol 6) has a large schema and does no work, for
 //     measurements.
 //
-// README.md lists addresses, attributes and the environment variables by which tests delay, fail,
-// hang or crash a provider. `make providers` builds all of them into a filesystem mirror.
+// README.md lists their addresses and attributes. It also lists the environment variables with
+// which tests make a provider wait, fail, hang or crash. `make providers` builds all of them into a
+// filesystem mirror.
 //
-// Invariants: no package here imports the engine. A provider never writes outside its configured
-// directory.
+// Invariants: no package in this module imports the engine. A provider never writes outside of its
+// configured directory.
 package providers

@@ -25,8 +25,8 @@ import (
 	"tofu/testing/providers/notes"
 )
 
-// TestMain sets the variables of terraform-plugin-testing. It builds the program unless
-// TF_ACC_TERRAFORM_PATH is set.
+// TestMain sets the environment variables of terraform-plugin-testing. It also builds the program
+// unless TF_ACC_TERRAFORM_PATH names one.
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
@@ -39,7 +39,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	if os.Getenv("TF_ACC_TERRAFORM_PATH") == "" {
-		bin := filepath.Join(dir, "tofu.exe") // Windows requires the extension
+		bin := filepath.Join(dir, "tofu.exe") // Windows requires the file name extension
 		build := exec.Command("go", "build", "-C", "../../..", "-tags", "grpcnotrace", "-o", bin, "./cmd/tofu")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "building the program: %v\n%s", err, out)
@@ -60,8 +60,8 @@ func framework() (tfprotov6.ProviderServer, error) {
 
 func sdk() (tfprotov5.ProviderServer, error) { return notes.New().GRPCProvider(), nil }
 
-// muxFramework and muxSDK return the providers behind mux servers. The second is converted to
-// protocol 6.
+// muxFramework and muxSDK return the providers behind mux servers. The provider of muxSDK is
+// converted to protocol 6.
 func muxFramework() (tfprotov6.ProviderServer, error) {
 	server, err := tf6muxserver.NewMuxServer(context.Background(),
 		providerserver.NewProtocol6(files.New(files.Options{Version: "1.0.0"})))
@@ -95,7 +95,8 @@ resource "files_file" "a" {
 `, root, arguments)
 }
 
-// Changes are planned, saved and applied without a refresh, and the next plan is empty.
+// TestFramework checks that changes can be planned, saved and applied without a refresh, and that
+// the next plan is empty.
 func TestFramework(t *testing.T) {
 	root := t.TempDir()
 	resource.Test(t, resource.TestCase{
@@ -136,7 +137,8 @@ func TestFramework(t *testing.T) {
 	})
 }
 
-// An import is compared with the results of the previous steps, and import blocks plan it.
+// TestImport compares imported objects with the results of earlier steps, and plans imports with
+// import blocks.
 func TestImport(t *testing.T) {
 	root := t.TempDir()
 	config := file(root, `content = "one"`)
@@ -154,7 +156,8 @@ func TestImport(t *testing.T) {
 	})
 }
 
-// The import command accepts a block without its required arguments.
+// TestImportIntoEmptyBlock checks that the import command accepts a block without required
+// arguments.
 func TestImportIntoEmptyBlock(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte("there"), 0o644); err != nil {
@@ -177,7 +180,7 @@ func TestImportIntoEmptyBlock(t *testing.T) {
 	})
 }
 
-// A provider that is used only for its function in an argument, an output and a condition.
+// TestFunctions uses a provider only for its function, in an argument, an output and a condition.
 func TestFunctions(t *testing.T) {
 	const sum = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 	resource.UnitTest(t, resource.TestCase{
@@ -203,7 +206,7 @@ output "path" {
 	})
 }
 
-// The error of a provider function contains its message.
+// TestFunctionError checks that the error of a provider function contains the function's message.
 func TestFunctionError(t *testing.T) {
 	resource.UnitTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: v6,
@@ -214,7 +217,8 @@ func TestFunctionError(t *testing.T) {
 	})
 }
 
-// The value of an ephemeral resource is passed to a write-only argument and not stored.
+// TestEphemeral passes the value of an ephemeral resource to a write-only argument, and checks that
+// the value is not stored.
 func TestEphemeral(t *testing.T) {
 	root := t.TempDir()
 	resource.Test(t, resource.TestCase{
@@ -277,7 +281,7 @@ resource "notes_note" "a" {
 	})
 }
 
-// TestMux tests providers behind servers of terraform-plugin-mux.
+// TestMux tests providers that are served by terraform-plugin-mux.
 func TestMux(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){"files": muxFramework,

@@ -1,4 +1,4 @@
-// Package acceptance tests the program with terraform-plugin-testing, the library with which
-// provider developers test. The providers run in the test process; the program connects to them by
-// TF_REATTACH_PROVIDERS.
+// Package acceptance tests the program with terraform-plugin-testing, the library that provider
+// developers use for tests. The providers run in the test process. The program connects to them
+// through TF_REATTACH_PROVIDERS.
 package acceptance

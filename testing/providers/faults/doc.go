@@ -15,7 +15,8 @@
 // or one of those in the provider's documentation, with the suffix -done for the time after it
 // succeeded. A name is a pattern of path.Match; * alone matches every name, including slashes.
 //
-// Each process appends the name of its provider, as a line, to the file PROVIDER_STARTS.
+// When a process starts, it appends a line with the name of its provider to the file named by
+// PROVIDER_STARTS.
 //
-// Invariants: without these variables operations run unchanged. An invalid rule is an error.
+// Invariants: without these variables, operations are unchanged. An invalid rule is an error.
 package faults

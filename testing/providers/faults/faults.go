@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// ErrInjected is wrapped by every error of a FAIL rule.
+// ErrInjected is wrapped by the errors that FAIL rules cause.
 var ErrInjected = errors.New("failed on purpose")
 
 // ErrStopped is returned by an operation that hung until the provider was stopped.
@@ -26,7 +26,7 @@ const ExitStatus = 3
 type Plan struct {
 	fail, crash, hang, stuck, delay, run []rule
 
-	command string // of RUN rules
+	command string // command that RUN rules run
 	logFile string
 	logLock sync.Mutex
 }
@@ -34,10 +34,10 @@ type Plan struct {
 // rule matches operations by kind and name.
 type rule struct {
 	op, name string
-	wait     time.Duration // delay rules only
+	wait     time.Duration // duration in delay rules; unused in others
 }
 
-// slowOps lists the operations delayed by a number alone in DELAY_MS.
+// slowOps lists the operations that DELAY_MS delays if it is a single number.
 var slowOps = []string{"create", "update", "delete"}
 
 // FromEnv reads the rules from environment variables whose names start with prefix and an
@@ -71,8 +71,8 @@ func FromEnv(prefix string) (*Plan, error) {
 	return p, nil
 }
 
-// Around runs do as the operation op on the named object, with the faults before and after it. A
-// nil Plan only runs do.
+// Around calls do, which performs the operation op on the named object, and causes the faults
+// before and after it. If the Plan is nil, it only calls do.
 func (p *Plan) Around(ctx context.Context, op, name string, do func() error) (err error) {
 	if p == nil {
 		return do()
@@ -94,10 +94,10 @@ func (p *Plan) Around(ctx context.Context, op, name string, do func() error) (er
 	return p.at(ctx, op+"-done", name)
 }
 
-// at applies the rules for one point of an operation.
+// at applies the rules for one point during an operation.
 func (p *Plan) at(ctx context.Context, op, name string) error {
 	if r := match(p.delay, op, name); r != nil {
-		time.Sleep(r.wait) // a stop does not end the delay, unlike HANG
+		time.Sleep(r.wait) // unlike HANG, a stop does not end the delay
 	}
 	if match(p.run, op, name) != nil {
 		p.runCommand(op, name)
@@ -119,8 +119,8 @@ func (p *Plan) at(ctx context.Context, op, name string) error {
 	return nil
 }
 
-// runCommand runs the command of RUN rules. If it fails, the process ends, because the test depends
-// on it.
+// runCommand runs the command for a RUN rule. If the command fails, the process exits, because the
+// test depends on the command.
 func (p *Plan) runCommand(op, name string) {
 	cmd := exec.Command("sh", "-c", p.command)
 	cmd.Env = append(os.Environ(), "ENGINE_PID="+strconv.Itoa(os.Getppid()))
@@ -130,8 +130,8 @@ func (p *Plan) runCommand(op, name string) {
 	}
 }
 
-// log appends a line to the log. If it can't be written, the process ends, because the test depends
-// on it.
+// log appends a line to the log. If that fails, the process exits, because the test depends on the
+// log.
 func (p *Plan) log(event, op, name string) {
 	if p.logFile == "" {
 		return
@@ -149,7 +149,7 @@ func match(rules []rule, op, name string) *rule {
 		if r.op != op && (r.op != "*" || strings.HasSuffix(op, "-done")) {
 			continue
 		}
-		// parseRule has checked the pattern.
+		// No error is possible, because parseRule has checked the pattern.
 		if ok, _ := path.Match(r.name, name); ok || r.name == "*" {
 			return &rules[i]
 		}

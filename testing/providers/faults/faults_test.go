@@ -97,7 +97,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// The test binary runs itself, because a crash ends the process.
+// TestCrash runs the test binary as a child process, because a crash ends the process.
 func TestCrash(t *testing.T) {
 	if os.Getenv("T_CRASH") != "" {
 		p, err := FromEnv("T")

@@ -5,11 +5,12 @@ import (
 	"os"
 )
 
-// startsEnv names the file to which each process of a test provider appends a line when it starts.
+// startsEnv names the environment variable with the file to which each starting provider process
+// appends a line.
 const startsEnv = "PROVIDER_STARTS"
 
-// RecordStart appends the name of a provider, as a line, to the file that PROVIDER_STARTS names. If
-// it can't be written, the process ends, because the test depends on it.
+// RecordStart appends a line with the name of a provider to the file named by PROVIDER_STARTS. If
+// that fails, the process exits, because the test depends on the line.
 func RecordStart(name string) {
 	path := os.Getenv(startsEnv)
 	if path == "" {
@@ -21,7 +22,8 @@ func RecordStart(name string) {
 	}
 }
 
-// appendLine appends a line to a file with a single write, so lines of several processes don't mix.
+// appendLine appends a line to a file. It uses a single write, so lines from concurrent processes
+// don't mix.
 func appendLine(path, line string) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

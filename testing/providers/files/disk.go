@@ -12,14 +12,14 @@ import (
 	"unicode/utf8"
 )
 
-// disk is the root directory. The paths that its methods take are relative to it, with slashes, and
-// were checked by checkPath.
+// disk is the root directory of the provider. Its methods take paths that are relative to the root
+// directory, have slashes, and were checked with checkPath.
 type disk struct{ root string }
 
-// content is the content of a file and its mode.
+// content is the text and the mode of a file.
 type content struct {
 	text string
-	mode string // like "0644"
+	mode string // such as "0644"
 }
 
 func (c content) sha256() string {
@@ -27,7 +27,7 @@ func (c content) sha256() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// checkPath returns an error if a path can't be used below the root directory.
+// checkPath returns an error unless a path is inside the root directory.
 func checkPath(p string) error {
 	switch {
 	case p == "":
@@ -70,7 +70,7 @@ func (d disk) read(p string) (content, error) {
 	return content{text: string(data), mode: fmt.Sprintf("%04o", info.Mode().Perm())}, nil
 }
 
-// create writes a new file. It replaces an existing one only if overwrite is set.
+// create writes a new file. It replaces an existing file only if overwrite is set.
 func (d disk) create(p string, c content, overwrite bool) error {
 	if !overwrite {
 		f, err := os.OpenFile(d.path(p), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -117,7 +117,7 @@ func (d disk) remove(p string) error {
 	return nil
 }
 
-// mkdir creates a directory, whose parent must exist.
+// mkdir creates a directory. The parent directory must exist.
 func (d disk) mkdir(p, mode string) error {
 	m, err := parseMode(mode)
 	if err != nil {
@@ -129,7 +129,8 @@ func (d disk) mkdir(p, mode string) error {
 	return os.Chmod(d.path(p), m) // regardless of the umask
 }
 
-// folderMode returns the mode of a directory. The error wraps fs.ErrNotExist if it does not exist.
+// folderMode returns the mode of a directory. The error wraps fs.ErrNotExist if the directory does
+// not exist.
 func (d disk) folderMode(p string) (string, error) {
 	info, err := os.Stat(d.path(p))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// documentResource is files_document, the predecessor of files_file. It is deprecated, has neither
-// import nor identity, and can be moved to files_file.
+// documentResource is the resource type files_document, the predecessor of files_file. It is
+// deprecated and supports neither import nor identity. Its objects can be moved to files_file.
 type documentResource struct{ env *env }
 
 type documentModel struct {

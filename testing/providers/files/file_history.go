@@ -10,14 +10,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// fileModel0 is the model of files_file in schema version 0, with the former attribute names.
+// fileModel0 is the model of files_file in schema version 0, which had other attribute names.
 type fileModel0 struct {
 	ID       types.String `tfsdk:"id"`
 	Filename types.String `tfsdk:"filename"`
 	Contents types.String `tfsdk:"contents"`
 }
 
-// UpgradeState returns the upgraders of older schema versions.
+// UpgradeState returns the upgraders from older schema versions.
 func (r *fileResource) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
 	return map[int64]resource.StateUpgrader{
 		0: {
@@ -42,8 +42,8 @@ func (r *fileResource) UpgradeState(context.Context) map[int64]resource.StateUpg
 	}
 }
 
-// moves lists the resource types that can be moved to files_file, and their attributes with the
-// path.
+// moves lists the resource types whose objects can be moved to files_file. pathAttribute is the
+// attribute that holds the path.
 var moves = []struct{ provider, resourceType, pathAttribute string }{
 	{"/files", "files_document", "path"},
 	{"/files5", "files_document", "path"},
@@ -51,8 +51,8 @@ var moves = []struct{ provider, resourceType, pathAttribute string }{
 	{"/notes", "notes_note", "file"},
 }
 
-// MoveState returns a mover for the resource types in moves. It copies only the path; Read sets the
-// rest.
+// MoveState returns a mover for the resource types in moves. It copies only the path. The next Read
+// sets the other attributes.
 func (r *fileResource) MoveState(context.Context) []resource.StateMover {
 	return []resource.StateMover{{
 		StateMover: func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {

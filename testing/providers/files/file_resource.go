@@ -28,15 +28,15 @@ func (r *fileResource) Metadata(_ context.Context, _ resource.MetadataRequest, r
 	resp.TypeName = "files_file"
 }
 
-// writtenKey is the key of the checksum of a write-only text in private data. The state does not
-// contain the text, so the checksum is needed to detect manual changes of the file.
+// writtenKey is the key in private data for the checksum of a write-only text. The state does not
+// contain the text, so the checksum is needed to detect that the file was changed manually.
 const writtenKey = "written"
 
 type written struct {
 	SHA256 string `json:"sha256"`
 }
 
-// private is the private data of requests and responses of the framework.
+// private is the interface of the private data in requests and responses.
 type private interface {
 	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
 }
@@ -52,7 +52,8 @@ func readWritten(ctx context.Context, p private, diags *diag.Diagnostics) (w wri
 	return w
 }
 
-// encode returns the private data. null removes an earlier checksum.
+// encode returns w as private data. It returns null if there is no checksum, which removes an
+// earlier one.
 func (w written) encode() []byte {
 	if w.SHA256 == "" {
 		return []byte("null")
@@ -60,7 +61,7 @@ func (w written) encode() []byte {
 	return []byte(`{"sha256":"` + w.SHA256 + `"}`)
 }
 
-// text returns the configured text, which may be unknown.
+// text returns the configured text, which may be unknown. config has the write-only text.
 func (m fileModel) text(config fileModel) types.String {
 	for _, s := range []types.String{m.Content, m.SensitiveContent, config.ContentWO} {
 		if !s.IsNull() {
@@ -70,7 +71,7 @@ func (m fileModel) text(config fileModel) types.String {
 	return types.StringValue("")
 }
 
-// observe sets the attributes that the file on disk determines.
+// observe sets the attributes that depend on the file on disk.
 func (m *fileModel) observe(c content) {
 	m.ID = m.Path
 	m.Mode = types.StringValue(c.mode)
@@ -78,7 +79,7 @@ func (m *fileModel) observe(c content) {
 	m.Size = types.Int64Value(int64(len(c.text)))
 }
 
-// ModifyPlan computes checksum and size if the text is known. It plans to write write-only text
+// ModifyPlan computes the checksum and the size if the text is known. A write-only text is written
 // again if its version has changed or the file has drifted.
 func (r *fileResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse) {
@@ -162,13 +163,13 @@ func (r *fileResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		}
 		m.observe(c)
 		if m.Overwrite.IsNull() {
-			m.Overwrite = types.BoolValue(false) // imported or moved
+			m.Overwrite = types.BoolValue(false) // null after an import or a move
 		}
 		switch {
 		case !m.SensitiveContent.IsNull():
 			m.SensitiveContent = types.StringValue(c.text)
 		case readWritten(ctx, req.Private, &resp.Diagnostics).SHA256 != "":
-			// the text is write-only
+			// The text is write-only, so it must not be stored.
 		case !m.Content.IsNull() || c.text != "":
 			m.Content = types.StringValue(c.text)
 		}
@@ -189,7 +190,7 @@ func (r *fileResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	r.env.around(ctx, &resp.Diagnostics, "update", m.Path.ValueString(), func(d disk) error {
 		c := content{text: m.text(config).ValueString(), mode: m.Mode.ValueString()}
 		if !config.ContentWO.IsNull() && m.SHA256.Equal(prior.SHA256) {
-			// Another attribute changed: keep the write-only text.
+			// Only other attributes have changed, so keep the write-only text.
 			now, err := d.read(m.Path.ValueString())
 			if err != nil {
 				return err
@@ -223,7 +224,8 @@ func (r *fileResource) ImportState(ctx context.Context, req resource.ImportState
 	importPath(ctx, r.env, req, resp)
 }
 
-// importPath imports by ID or by identity. Read sets the other attributes.
+// importPath imports an object by ID or by identity. It sets only the path, and Read sets the other
+// attributes.
 func importPath(ctx context.Context, e *env, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	p := req.ID
 	if p == "" {

@@ -103,7 +103,8 @@ func (frontMatter) Run(ctx context.Context, req function.RunRequest, resp *funct
 	resp.Error = resp.Result.Set(ctx, p)
 }
 
-// splitFrontMatter splits text. A non-empty bad describes an error in the text.
+// splitFrontMatter splits text into its front matter and its body. If the text is invalid, bad
+// describes the error.
 func splitFrontMatter(text string) (p page, bad string) {
 	p = page{Fields: map[string]string{}, Body: text}
 	rest, ok := strings.CutPrefix(text, "---\n")

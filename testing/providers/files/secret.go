@@ -18,7 +18,7 @@ var (
 	_ ephemeral.EphemeralResourceWithClose = (*secret)(nil)
 )
 
-// secret is the ephemeral resource files_secret, a file that exists while the ephemeral resource is
+// secret is the ephemeral resource type files_secret: a file that exists while the resource is
 // open.
 type secret struct{ env *env }
 
@@ -28,7 +28,7 @@ type secretModel struct {
 	RenewSeconds types.Int64  `tfsdk:"renew_seconds"`
 }
 
-// secretPrivate is the private data for Renew and Close.
+// secretPrivate is the private data that Renew and Close need.
 type secretPrivate struct {
 	Path         string `json:"path"`
 	RenewSeconds int64  `json:"renew_seconds"`
@@ -102,7 +102,7 @@ func readSecret(ctx context.Context, private private, diags *diag.Diagnostics) (
 	return p
 }
 
-// renewAt returns the time of the next renewal, or zero if there is no renewal.
+// renewAt returns the time of the next renewal, or the zero time if no renewal is needed.
 func (p secretPrivate) renewAt() time.Time {
 	if p.RenewSeconds == 0 {
 		return time.Time{}

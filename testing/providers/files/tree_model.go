@@ -93,7 +93,7 @@ func (r *treeResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 	}
 }
 
-// contents holds the files and links in a directory, by name.
+// contents holds the files and links directly in a directory, by name.
 type contents struct {
 	files map[string]content
 	links map[string]string
@@ -135,7 +135,8 @@ func (m *treeModel) setFiles(ctx context.Context, files map[string]treeFile) (di
 	return diags
 }
 
-// observe sets the attributes from the directory's contents. Links stay null if there are none.
+// observe sets the attributes from the contents of the directory. Links stay null if there are
+// none.
 func (m *treeModel) observe(ctx context.Context, now contents) (diags diag.Diagnostics) {
 	files := map[string]treeFile{}
 	total := 0
@@ -161,8 +162,9 @@ func (m *treeModel) observe(ctx context.Context, now contents) (diags diag.Diagn
 	return append(diags, more...)
 }
 
-// write changes the directory, which contains now, to match the model, and sets the computed
-// attributes. After an error the model describes the actual contents.
+// write changes a directory to match the model and sets the computed attributes. now is the current
+// content of the directory. After an error, the model describes what the directory actually
+// contains.
 func (m *treeModel) write(ctx context.Context, d disk, now contents) (diags diag.Diagnostics) {
 	files, diags := m.files(ctx)
 	var links []treeLink

@@ -17,8 +17,8 @@ var (
 	_ resource.ResourceWithModifyPlan  = (*treeResource)(nil)
 )
 
-// treeResource is the resource type files_tree: a directory with its contents, as nested
-// attributes. Files and links added manually are drift.
+// treeResource is the resource type files_tree: a directory with its contents, which are nested
+// attributes. Files and links that were added manually count as drift.
 type treeResource struct{ env *env }
 
 func (r *treeResource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -30,7 +30,7 @@ func (r *treeResource) IdentitySchema(_ context.Context, _ resource.IdentitySche
 	pathIdentitySchema(resp)
 }
 
-// ModifyPlan computes checksums and summary as far as the texts are known, and checks the limits.
+// ModifyPlan computes the checksums and the summary if the texts are known, and checks the limits.
 func (r *treeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
@@ -67,7 +67,7 @@ func (r *treeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
 }
 
-// checkLimits compares the number of files with the limits.
+// checkLimits returns an error if the number of files exceeds the limit.
 func (m treeModel) checkLimits(files map[string]treeFile) (diags diag.Diagnostics) {
 	if m.Limits == nil || m.Limits.MaxFiles.IsNull() || m.Limits.MaxFiles.IsUnknown() {
 		return nil

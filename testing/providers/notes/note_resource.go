@@ -19,7 +19,7 @@ func createNote(ctx context.Context, d *schema.ResourceData, meta any) diag.Diag
 		if err := e.store.create(key, n); err != nil {
 			return err
 		}
-		d.SetId(key) // after this, an error leaves a tainted note
+		d.SetId(key) // from here on, an error leaves a tainted note
 		return e.toState(d, key, n)
 	})
 }
@@ -54,7 +54,7 @@ func updateNote(ctx context.Context, d *schema.ResourceData, meta any) diag.Diag
 		return e.toState(d, key, n)
 	})
 	if diags.HasError() {
-		d.Partial(true) // keep the prior state
+		d.Partial(true) // keeps the prior state
 	}
 	return diags
 }
@@ -106,7 +106,7 @@ func fromConfig(d *schema.ResourceData) note {
 	return n
 }
 
-// blocks converts the SDK's representation of nested blocks, in which an empty block is nil.
+// blocks returns nested blocks as maps. In the SDK's representation, an empty block is nil.
 func blocks(v any) (out []map[string]any) {
 	for _, b := range v.([]any) {
 		if m, ok := b.(map[string]any); ok {
@@ -116,7 +116,7 @@ func blocks(v any) (out []map[string]any) {
 	return out
 }
 
-// toState returns the attributes of a note for the state.
+// toState sets the attributes in the state from a note.
 func (e *env) toState(d *schema.ResourceData, key string, n note) error {
 	sections := []any{}
 	for i, s := range n.Sections {

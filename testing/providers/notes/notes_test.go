@@ -11,7 +11,7 @@ import (
 	"tofu/testing/providers/prototest"
 )
 
-// blocksLeftOut sets the blocks, which are never null in a configuration.
+// blocksLeftOut sets blocks as a configuration without them does: blocks are never null there.
 const blocksLeftOut = `"section": [], "link": [], "reminder": [], "timeouts": null`
 
 func start(t *testing.T) (*prototest.Client, string) {

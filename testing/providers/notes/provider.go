@@ -9,7 +9,7 @@ import (
 	"tofu/testing/providers/faults"
 )
 
-// env is shared by the provider's resources.
+// env holds what the provider's resources share.
 type env struct {
 	store  store
 	author string
@@ -74,7 +74,7 @@ func configure(ctx context.Context, d *schema.ResourceData) (any, diag.Diagnosti
 	return e, e.around(ctx, "configure", e.store.folder, func() error { return nil })
 }
 
-// texts converts the SDK's representation of a list of strings.
+// texts converts a list of strings from the SDK's representation.
 func texts(list []any) []string {
 	out := make([]string, 0, len(list))
 	for _, v := range list {

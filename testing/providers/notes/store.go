@@ -50,15 +50,15 @@ type attachment struct {
 	Size int    `json:"size"`
 }
 
-// store is the directory with the notes.
+// store is the directory that contains the notes.
 type store struct{ folder string }
 
 var keyPattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`)
 
-// file returns the path of the note with that key.
+// file returns the path of the note with the given key.
 func (s store) file(key string) string { return filepath.Join(s.folder, key+".json") }
 
-// read returns a note. The error wraps fs.ErrNotExist if it does not exist.
+// read returns a note. The error wraps fs.ErrNotExist if the note does not exist.
 func (s store) read(key string) (n note, err error) {
 	data, err := os.ReadFile(s.file(key))
 	if err != nil {
@@ -94,16 +94,16 @@ func (s store) write(key string, n note) error {
 	return os.Rename(temporary, s.file(key))
 }
 
-// remove deletes a note, and the directory with the last one.
+// remove deletes a note. With the last note it also deletes the directory.
 func (s store) remove(key string) error {
 	if err := os.Remove(s.file(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_ = os.Remove(s.folder) // fails if it is not empty
+	_ = os.Remove(s.folder) // fails while other notes exist
 	return nil
 }
 
-// tagged returns the sorted keys of the notes with a tag, or of all notes if tag is empty.
+// tagged returns the sorted keys of the notes that have a tag, or of all notes if tag is empty.
 func (s store) tagged(tag string) ([]string, error) {
 	entries, err := os.ReadDir(s.folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -26,7 +26,7 @@ type Object struct {
 	Identity *tfprotov6.ResourceIdentityData
 }
 
-// New configures the provider with the arguments in the JSON text config.
+// New returns a client for a provider, after configuring it with the JSON object config.
 func New(t testing.TB, server tfprotov6.ProviderServer, config string) *Client {
 	t.Helper()
 	c := &Client{T: t, Server: server}
@@ -50,7 +50,7 @@ func (c *Client) must(err error) {
 	}
 }
 
-// errorOf joins the errors in diagnostics.
+// errorOf joins the error messages in diagnostics.
 func errorOf(diags []*tfprotov6.Diagnostic) error {
 	var errs []error
 	for _, d := range diags {
@@ -61,7 +61,8 @@ func errorOf(diags []*tfprotov6.Diagnostic) error {
 	return errors.Join(errs...)
 }
 
-// value parses a JSON object. Missing attributes are null, missing blocks empty.
+// value parses a JSON object. Attributes that are missing are null, and blocks that are missing are
+// empty.
 func (c *Client) value(typ tftypes.Type, text string) tftypes.Value {
 	c.T.Helper()
 	var given map[string]json.RawMessage
@@ -98,7 +99,7 @@ func (c *Client) resourceSchema(resourceType string) *tfprotov6.Schema {
 	return s
 }
 
-// Apply validates, plans and applies a configuration. Without a prior object it creates one. It
+// Apply validates, plans and applies a configuration. If prior is nil, it creates an object. It
 // returns the resulting object even if there is an error.
 func (c *Client) Apply(ctx context.Context, resourceType string, prior *Object, config string) (*Object, error) {
 	c.T.Helper()
@@ -152,7 +153,7 @@ func (c *Client) Destroy(ctx context.Context, resourceType string, prior *Object
 	return errorOf(resp.Diagnostics)
 }
 
-// Read refreshes an object. It returns nil if the object is gone.
+// Read refreshes an object. It returns nil if the object no longer exists.
 func (c *Client) Read(ctx context.Context, resourceType string, prior *Object) (*Object, error) {
 	c.T.Helper()
 	typ := c.Type(resourceType)
@@ -178,7 +179,7 @@ func (c *Client) Import(ctx context.Context, resourceType, id string) (*Object, 
 	return c.Read(ctx, resourceType, c.object(c.Type(resourceType), r.State, r.Private, r.Identity))
 }
 
-// Upgrade upgrades the JSON text of an object's stored attributes.
+// Upgrade upgrades the stored attributes of an object, which are JSON text, from a schema version.
 func (c *Client) Upgrade(ctx context.Context, resourceType string, version int64, stored string) (*Object, error) {
 	c.T.Helper()
 	resp, err := c.Server.UpgradeResourceState(ctx, &tfprotov6.UpgradeResourceStateRequest{

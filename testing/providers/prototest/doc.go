@@ -1,7 +1,7 @@
-// Package prototest calls a provider in the same process by the provider protocol, for tests of the
-// providers in this module. It plans and applies one object at a time, as an engine does.
-// Configuration and state are written as JSON.
+// Package prototest calls a provider through the provider protocol, in the same process. It is for
+// tests of the providers in this module. Like an engine, it plans and applies, but only one object
+// at a time. Configurations and states are written as JSON.
 //
-// Invariants: it is independent of particular providers. Provider errors are returned as errors and
-// change nothing.
+// Invariants: it does not depend on particular providers. Errors of a provider are returned as Go
+// errors.
 package prototest

@@ -11,17 +11,18 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// proposed returns the configuration with the prior values of computed attributes. This is
-// sufficient for the providers of this module, which compute everything else again.
+// proposed returns the configuration, with the prior values of computed attributes where the
+// configuration has none. This is enough for the providers in this module, which compute everything
+// else again.
 func proposed(schema *tfprotov6.Schema, config, prior tftypes.Value) tftypes.Value {
 	var cfg, old map[string]tftypes.Value
 	if err := config.As(&cfg); err != nil {
-		panic(err) // a value of the schema's type is an object
+		panic(err) // can't fail: values of the schema's type are objects
 	}
 	if err := prior.As(&old); err != nil || old == nil {
 		old = map[string]tftypes.Value{}
 	}
-	cfg = maps.Clone(cfg) // As returns the map inside the value
+	cfg = maps.Clone(cfg) // As returns the map inside the value, which must not be changed
 	for _, a := range schema.Block.Attributes {
 		v, ok := old[a.Name]
 		switch {
@@ -37,8 +38,8 @@ func proposed(schema *tfprotov6.Schema, config, prior tftypes.Value) tftypes.Val
 	return tftypes.NewValue(config.Type(), cfg)
 }
 
-// Text returns an attribute of the object as text. a.b is a nested value, lists are written [x y],
-// maps {a=x}. The text of a missing object is "gone".
+// Text returns an attribute of the object as text. The name a.b means a nested attribute. Lists are
+// written as [x y], and maps as {a=x}. The text of an object that doesn't exist is "gone".
 func (o *Object) Text(attribute string) string {
 	if o == nil {
 		return "gone"

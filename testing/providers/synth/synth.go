@@ -19,11 +19,11 @@ import (
 
 // Size is the size of the schema.
 type Size struct {
-	Types      int // resource types
-	Attributes int // additional attributes of each
+	Types      int // number of resource types
+	Attributes int // number of additional attributes in each resource type
 }
 
-// SizeFromEnv reads SYNTH_TYPES and SYNTH_ATTRIBUTES.
+// SizeFromEnv returns the size that SYNTH_TYPES and SYNTH_ATTRIBUTES set.
 func SizeFromEnv() (Size, error) {
 	size := Size{Types: 1500}
 	for name, n := range map[string]*int{"SYNTH_TYPES": &size.Types, "SYNTH_ATTRIBUTES": &size.Attributes} {

@@ -14,8 +14,8 @@ import (
 	"tofu/testing/providers/files"
 )
 
-// Set by the linker: the version in the mirror and the last part of the address. The plugin named
-// files5 uses protocol 5.
+// The linker sets the version, as in the mirror, and the last part of the provider's address. If
+// that is files5, the plugin uses protocol 5.
 var (
 	version = "0.0.0"
 	name    = "files"

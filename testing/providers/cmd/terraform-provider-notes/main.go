@@ -10,7 +10,7 @@ import (
 	"tofu/testing/providers/notes"
 )
 
-// Set by the linker: the last part of the address.
+// The linker sets the last part of the provider's address.
 var name = "notes"
 
 func main() {

@@ -13,7 +13,7 @@ import (
 	"tofu/testing/providers/synth"
 )
 
-// Set by the linker: the version in the mirror, and the last part of the address.
+// The linker sets the version, as in the mirror, and the last part of the provider's address.
 var (
 	version = "0.0.0"
 	name    = "synth"
