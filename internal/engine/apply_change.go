@@ -136,8 +136,8 @@ func (a *applyStep) moveObject(obj *states.Object, from, to addrs.DeposedKey) {
 	a.w.out.observe(ObjectMoved{Addr: a.addr, From: from, To: to, Object: obj, Provider: a.prov.addr})
 }
 
-// result returns as much of the provider's response as can be stored. One invalid part does not
-// discard the others.
+// result returns as much of the new object in the provider's response as can be stored, and the
+// errors about invalid parts.
 func (a *applyStep) result(prior *objectState, planned cty.Value, resp providers.ApplyResponse) (cty.Value, error) {
 	var errs tfdiags.Diagnostics
 	ty := a.r.Schema.Block.ImpliedType()

@@ -75,7 +75,7 @@ func (v resourceVisit) completeIn(in *moduleInstance) error {
 	return tfdiags.Join(unread, err)
 }
 
-// stepVisit is a walk's visit to a Step.
+// stepVisit is a walk's visit to a Step of the graph.
 type stepVisit struct {
 	w *walk
 	s *graph.Step

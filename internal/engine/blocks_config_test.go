@@ -31,7 +31,7 @@ type meshBlock struct {
 	data   bool
 }
 
-// meshShape holds what all steps of a history have in common: how each block is repeated.
+// meshShape holds how each block is repeated, which is the same in all steps of a history.
 type meshShape map[string]string
 
 var meshNames = []string{"a", "b", "c", "d", "e"}

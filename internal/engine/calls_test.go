@@ -198,7 +198,8 @@ func objectNeeds(s *states.State) map[string]map[addrs.AbsResource]bool {
 	return out
 }
 
-// instanceNeeds returns the instances that the state names as dependencies of each current object.
+// instanceNeeds returns the instances that the state stores as dependencies of each current object,
+// by object ID.
 func instanceNeeds(s *states.State) map[string]map[addrs.AbsInstance]bool {
 	out := map[string]map[addrs.AbsInstance]bool{}
 	for r := range s.Resources() {

@@ -19,7 +19,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// planData reads a data source, or plans to read it while applying.
+// planData reads a data source, or defers reading it to the apply.
 func (p *instancePlan) planData(ctx context.Context) error {
 	w, r := p.w, p.r
 	var err error
@@ -214,8 +214,8 @@ func (p *instancePlan) checkData(v cty.Value, failure error, config cty.Value) (
 	return v, err
 }
 
-// planCheckReads plans to read the data sources of check blocks again after all changes, if there
-// are any changes to apply.
+// planCheckReads plans to read the data sources of check blocks again after all changes. It does
+// nothing if there are no changes to apply.
 func (f finisher) planCheckReads() {
 	w := f.w
 	if !f.changesAnything() {
@@ -237,8 +237,8 @@ func (w *walk) pendingBefore(n *graph.Node) bool {
 }
 
 // dependencyPending reports whether a managed resource that r names in depends_on, or refers to
-// directly, has a pending change. For resources in the same module as r, only changes in the same
-// module instance count.
+// directly, has a pending change. For resources in the same module as r, it considers only changes
+// in the same module instance.
 func (w *walk) dependencyPending(r *graph.Resource, in *moduleInstance) bool {
 	inputs := w.graph.Part(r.Inputs, in.addr)
 	if !w.pendingBefore(inputs) {

@@ -57,7 +57,7 @@ func (c *evalContext) unknownArgument(
 // deferredNode says why a node is deferred.
 type deferredNode struct {
 	why   plans.DeferReason
-	chain []plans.DeferralStep // from what is unknown to the argument that requires it
+	chain []plans.DeferralStep // the references from the unknown object to the argument that needs its value
 	via   string               // the deferred block that the node depends on; "" if deferral begins here
 	alone bool                 // only a single instance is deferred, not its whole resource
 }
@@ -93,8 +93,8 @@ func (e *evaluator) deferredBy(err error) *deferredNode {
 	return out
 }
 
-// deferredBefore returns why a node is deferred because of the nodes that it needs, or nil if it
-// isn't. It returns nil for a resource whose instances are planned in order, because for these
+// deferredBefore returns why a node is deferred because of the nodes that it waits for, or nil if
+// it isn't. It returns nil for a resource whose instances are planned in order, because for these
 // deferral is decided by what each instance reads; see resourceVisit.deferredByRead.
 func (w *walk) deferredBefore(id dag.ID) *deferredNode {
 	if r := w.graph.Nodes[id].Resource; r != nil && id == r.Node.ID && r.Inputs != r.Node {
@@ -108,7 +108,7 @@ func (w *walk) deferredBefore(id dag.ID) *deferredNode {
 	return nil
 }
 
-// deferAll puts off all changes of a resource.
+// deferAll defers all changes of a resource.
 func (v resourceVisit) deferAll(ctx context.Context, d *deferredNode) error {
 	w, r := v.w, v.r
 	w.deferred[v.node().ID] = d.behind(r.Addr.String())
@@ -179,7 +179,7 @@ func (v resourceVisit) kept(in *moduleInstance) (n int) {
 	return n
 }
 
-// deferOrphans puts off the deletion of stored instances that x doesn't have.
+// deferOrphans defers the deletion of stored instances that are not in x.
 func (v resourceVisit) deferOrphans(prior *states.Resource, x *expansion, d *deferredNode) {
 	r := v.r
 	if r.Addr.Resource.Mode != addrs.Managed || r.Schema == nil {
@@ -195,7 +195,7 @@ func (v resourceVisit) deferOrphans(prior *states.Resource, x *expansion, d *def
 	}
 }
 
-// deferDeletion puts off the deletion of one object.
+// deferDeletion defers the deletion of one object.
 func (v resourceVisit) deferDeletion(
 	addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, d *deferredNode,
 ) {
@@ -220,7 +220,7 @@ func (o *orphanPlan) planOrDefer(ctx context.Context) error {
 	return nil
 }
 
-// deferChange puts off the change of one declared instance.
+// deferChange defers the change of one declared instance.
 func (p *instancePlan) deferChange(d *deferredNode) error {
 	w, r := p.w, p.r
 	v := resourceVisit{w: w, r: r}
@@ -295,7 +295,7 @@ func (v resourceVisit) record(c *plans.Deferred, d *deferredNode) {
 	v.w.out.deferChange(c)
 }
 
-// deferModule puts off everything in a module whose instances are unknown.
+// deferModule defers everything in a module whose instances are unknown.
 func (w *walk) deferModule(n *graph.Node, d *deferredNode) {
 	if w.deferred[n.ID] == nil {
 		w.deferred[n.ID] = d
@@ -325,7 +325,8 @@ func (v providerVisit) deferProvider(ctx context.Context, config cty.Value, fail
 	return true
 }
 
-// deferNode defers the dependents of a node. Several instances of a provider may call it at once.
+// deferNode defers the dependents of a node. It is safe for concurrent use, because several
+// instances of a provider may be deferred at once.
 func (w *walk) deferNode(id dag.ID, d *deferredNode) {
 	w.out.mu.Lock()
 	defer w.out.mu.Unlock()
@@ -334,7 +335,8 @@ func (w *walk) deferNode(id dag.ID, d *deferredNode) {
 	}
 }
 
-// deferredAt returns why the dependents of a node are deferred by now, or nil if they aren't.
+// deferredAt returns why the dependents of a node are deferred, or nil if they aren't deferred so
+// far.
 func (w *walk) deferredAt(id dag.ID) *deferredNode {
 	w.out.mu.Lock()
 	defer w.out.mu.Unlock()
@@ -398,7 +400,7 @@ func place(text string, rng hcl.Range) plans.DeferralStep {
 	return plans.DeferralStep{What: text, Where: tfdiags.Place(rng)}
 }
 
-// setDeferred makes the operation treat the resources and modules that a plan defers as deferred.
+// setDeferred makes the operation defer the resources and modules that the given plan defers.
 func (o *operation) setDeferred(plan *plans.Plan) {
 	if !plan.Defers() {
 		return

@@ -65,7 +65,7 @@ type providerInstance struct {
 
 func (p *providerInstance) ForDisplay() string { return p.addr.Config.Provider.ForDisplay() }
 
-// planChange has the provider plan a change.
+// planChange asks the provider to plan a change.
 func (t *instance) planChange(ctx context.Context, req providers.PlanRequest) providers.PlanResponse {
 	return callProvider(t.w.calls, t.prov, "PlanResourceChange", t.addr, func() providers.PlanResponse {
 		return t.prov.PlanResourceChange(ctx, req)

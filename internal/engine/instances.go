@@ -25,7 +25,7 @@ const (
 	repeatUnknown // the instances are unknown, as during validation
 )
 
-// modeOf returns the kind of repetition that the arguments declare.
+// modeOf returns the repetition mode that a block's arguments declare.
 func modeOf(r graph.Repetition) repetitionMode {
 	switch {
 	case r.Count != nil:
@@ -144,9 +144,9 @@ type moduleInstance struct {
 	// Results of conditions are then not recorded, because a state lists results by address.
 	unknown bool
 
-	values    []cty.Value      // by value.slot: written by the Value's node
-	resources []*expansion     // by resource.slot: written by the Resource's node
-	calls     []*callInstances // by the called module's callSlot: written by its Module node
+	values    []cty.Value      // indexed by Value.Slot; each is written by its Value's node
+	resources []*expansion     // indexed by Resource.Slot; each is written by its Resource's node
+	calls     []*callInstances // indexed by Module.CallSlot; each is written by its Module's node
 }
 
 // callInstances are the instances of a module call within one instance of the calling module.
@@ -167,7 +167,7 @@ type expansion struct {
 	// The fields below are set for resources whose instances are planned in order; see
 	// resourcePlan.start. They are parallel to keys.
 	reads    [][]plans.InstanceRead // the instances that each one waits for, or nil
-	deferred []*deferredNode        // why readers of each instance are deferred; nil unless the operation defers
+	deferred []*deferredNode        // why readers of each instance are deferred; may be nil
 	jobs     []job
 }
 

@@ -29,8 +29,8 @@ func (p *instancePlan) triggered() (bool, error) {
 	return false, nil
 }
 
-// triggersReplace reports whether a change is planned for the target of one trigger: a resource, an
-// instance, or an attribute of one.
+// triggersReplace reports whether a change is planned for the target of one replace_triggered_by
+// reference. The target is a resource, an instance, or an attribute of either.
 func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, error) {
 	res, key, path, err := p.triggerTarget(e)
 	if err != nil {
@@ -143,7 +143,7 @@ func (p *instancePlan) preventDestroy(ctx context.Context, change *plans.Instanc
 func (t *instance) checkPreventDestroy(ctx context.Context, destroys bool) error {
 	r, in, addr, w := t.r, t.in, t.addr, t.w
 	if r.Config == nil || r.Exprs.PreventDestroy == nil || w.op.PreDestroy {
-		return nil // the plan of the destruction itself checks it later
+		return nil // the plan that destroys the objects checks it later
 	}
 	e, gone := r.Exprs.PreventDestroy, in == nil
 	if gone {

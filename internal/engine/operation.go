@@ -21,8 +21,8 @@ type operation struct {
 	defers        bool // whether changes that can't be planned yet are deferred; see defer.go
 	variables     map[string]Variable
 	forceReplace  map[addrs.AbsInstance]bool
-	forceWhole    map[addrs.ConfigResource][]addrs.AbsInstance // -replace addresses without keys, by resource
-	showSensitive bool                                         // whether provisioner output is shown even if it may be sensitive
+	forceWhole    map[addrs.ConfigResource][]addrs.AbsInstance // -replace addresses without keys
+	showSensitive bool                                         // includes the output of provisioners
 	inspection    *Inspection
 	moves         *moves.Results
 	past          *pastObjects // the earlier objects to restore; usually nil

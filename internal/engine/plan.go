@@ -65,10 +65,11 @@ func (o *PlanOptions) check() error {
 	return nil
 }
 
-// maxLeftOut is the number of addresses that the warning about targets names.
+// maxLeftOut is the largest number of addresses that the warning about targets lists.
 const maxLeftOut = 10
 
-// warnOfTargets warns of a plan with targets or exclusions, and names what they leave out.
+// warnOfTargets warns that a plan has targets or exclusions, and lists the changes that these leave
+// out.
 func (o *PlanOptions) warnOfTargets(left []graph.LeftOut, warn tfdiags.Sink) {
 	if len(o.Targets)+len(o.Excludes) == 0 || len(o.Imports) > 0 || o.preDestroy || warn == nil {
 		return
@@ -162,7 +163,7 @@ func (o *PlanOptions) normalOperation(cfg *configs.Config, prior *states.State, 
 	return op, nil
 }
 
-// plan walks the graph of a plan and completes the plan.
+// plan walks the graph of a plan and returns the resulting plan.
 func (w *walk) plan(ctx context.Context, opts *PlanOptions) (*plans.Plan, error) {
 	op, env := w.op, w.op.env
 	opts.warnOfTargets(w.graph.LeftOut, env.Warn)
@@ -208,7 +209,7 @@ func (f finisher) moduleInstances(path addrs.Module) []addrs.ModuleInstance {
 	return out
 }
 
-// declares reports whether the configuration declares a resource instance.
+// declares reports whether the configuration declares the given resource instance.
 func (f finisher) declares(addr addrs.AbsInstance) bool {
 	w := f.w
 	r := w.graph.Resource(addr.Config())

@@ -152,7 +152,8 @@ func (p *resourcePlan) time(in *moduleInstance, x *expansion) {
 	}
 }
 
-// connect makes the plans of the instances in one module instance wait for what the instances read.
+// connect makes the job of each instance in one module instance wait for the jobs of the instances
+// and resources that it reads.
 func (p *resourcePlan) connect(in *moduleInstance, x *expansion) {
 	for i := range x.jobs {
 		for _, read := range x.reads[i] {

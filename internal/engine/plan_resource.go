@@ -15,7 +15,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// resourceVisit is the visit of a walk to a resource.
+// resourceVisit is a walk's visit to a resource.
 type resourceVisit struct {
 	w    *walk
 	r    *graph.Resource

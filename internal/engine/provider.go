@@ -16,7 +16,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// providerVisit is the visit of a walk to a provider configuration.
+// providerVisit is a walk's visit to a provider configuration.
 type providerVisit struct {
 	w *walk
 	p *graph.Provider

@@ -13,7 +13,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// results is what a walk produces. Its methods are safe for concurrent use.
+// results holds everything that a walk produces. Its methods are safe for concurrent use.
 type results struct {
 	observer      func(Event)  // optional
 	sink          tfdiags.Sink // optional; called with mu held
@@ -21,7 +21,7 @@ type results struct {
 
 	mu         sync.Mutex    // guards the fields below
 	state      *states.State // while planning, the refreshed state; while applying, the current state
-	prevRun    *states.State // while planning: the prior state after moves and upgrades
+	prevRun    *states.State // while planning, the prior state after moves and upgrades
 	changes    *plans.Changes
 	planned    map[addrs.AbsInstance]*plans.InstanceChange // changes by instance, built when first needed
 	checks     *checks.Results

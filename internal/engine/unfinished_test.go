@@ -18,7 +18,7 @@ import (
 )
 
 // readsEarly applies a configuration in which instances of resource b read instances of resource a.
-// In the graph, the node early doesn't wait for the node late, as it should.
+// It uses a wrong graph, in which the node early doesn't wait for the node late.
 type readsEarly struct {
 	reader, early, late string
 	reversed            bool // the node late waits for early instead
@@ -67,7 +67,7 @@ func loadFor(t *testing.T, config string) (*enginetest.Session, *configs.Config)
 }
 
 // TestReadTooEarly checks that an apply stops if its graph lets an instance be read before it is
-// finished. All other sessions in these tests rely on that check.
+// finished. Sessions of package enginetest have this check enabled by default.
 func TestReadTooEarly(t *testing.T) {
 	for _, c := range []struct{ reader, early, late, read string }{
 		{"fake_thing.a[count.index].id", "fake_thing.b[1]", "fake_thing.a[1]", "fake_thing.a[1]"},

@@ -13,7 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Cloud holds what all instances of the provider share: the objects and the log of calls.
+// Cloud holds the objects and the log of calls, which all instances of the provider share.
 type Cloud struct {
 	// Delay is the duration of each call, unless the call's object specifies one. Within
 	// testing/synctest, the delay takes no real time and shows which calls run at the same time.
@@ -31,7 +31,7 @@ type Cloud struct {
 	mu      sync.Mutex
 	objects map[string]cty.Value
 	made    map[string]int
-	order   map[string]int // order in which the objects were created, by ID
+	order   map[string]int // when each object was created relative to the others, by ID
 	open    map[string]int // how many times each token is open
 	faults  []string
 	calls   []Call

@@ -55,8 +55,8 @@ type Provider struct {
 	host       string // the host argument of the provider configuration
 }
 
-// work records a fault if the provider is called while it is unconfigured or closed, or with a
-// token that is not open.
+// work records a fault if the provider is called while it is unconfigured or closed, or if it uses
+// a token that is not open.
 func (p *Provider) work(what string) {
 	p.mu.Lock()
 	configured, closed, host := p.configured, p.closed, p.host

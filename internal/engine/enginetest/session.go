@@ -42,7 +42,8 @@ type pastState struct {
 	step  int
 }
 
-// remember names the state after a step, and notes what the step has created and deleted.
+// remember stores the state after a step under a name, and records which objects the step created
+// and deleted.
 func (s *Session) remember(name, calls string) {
 	step := len(s.past) + 1
 	s.past[name] = pastState{s.State.Clone(), step}
