@@ -199,7 +199,8 @@ func (a *applyStep) store(
 	resp providers.ApplyResponse, failed bool,
 ) (*states.Object, error) {
 	w, r := a.w, a.r
-	if value.IsNull() { // the provider returned an error and no object, so any prior object stays unchanged
+	// The provider returned an error and no object, so any prior object stays unchanged.
+	if value.IsNull() {
 		w.out.undeclare(a.addr.Abs())
 		return nil, nil
 	}

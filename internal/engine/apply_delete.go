@@ -88,7 +88,8 @@ func (w *walk) abandoned(ctx context.Context, resp providers.ApplyResponse) bool
 func (d *deletion) run(ctx context.Context, l *objectState) error {
 	w, r := d.w, d.r
 	if d.deposed != "" {
-		// The object may have become deposed in this run. Its deletion was then not planned before.
+		// The object may have become deposed in this run. In that case, its deletion hasn't been
+		// planned yet.
 		var err error
 		if d.private, err = d.planDeletion(ctx, l); err != nil {
 			return err

@@ -128,7 +128,7 @@ func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditi
 	switch {
 	case verdict.Hidden == nil:
 	case variable:
-		// ^ A user who sets the variable sees only the message, so hiding it is an error.
+		// A user who sets the variable sees only the message, so hiding it is an error.
 		hidden := *verdict.Hidden
 		hidden.Severity = tfdiags.Error
 		err = hidden

@@ -57,7 +57,7 @@ func (c *evalContext) unknownArgument(
 // deferredNode says why a node is deferred.
 type deferredNode struct {
 	why   plans.DeferReason
-	chain []plans.DeferralStep // the references from the unknown object to the argument that needs its value
+	chain []plans.DeferralStep // from the unknown object to the argument that needs it
 	via   string               // the deferred block that the node depends on; "" if deferral begins here
 	alone bool                 // only a single instance is deferred, not its whole resource
 }
@@ -94,8 +94,8 @@ func (e *evaluator) deferredBy(err error) *deferredNode {
 }
 
 // deferredBefore returns why a node is deferred because of the nodes that it waits for, or nil if
-// it isn't. It returns nil for a resource whose instances are planned in order, because for these
-// deferral is decided by what each instance reads; see resourceVisit.deferredByRead.
+// it isn't. It also returns nil for a resource whose instances are planned in order;
+// resourceVisit.deferredByRead then decides for each instance.
 func (w *walk) deferredBefore(id dag.ID) *deferredNode {
 	if r := w.graph.Nodes[id].Resource; r != nil && id == r.Node.ID && r.Inputs != r.Node {
 		return nil

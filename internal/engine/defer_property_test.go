@@ -152,8 +152,9 @@ func sameInRounds(steps []deferralStep, dir string) error {
 	return nil
 }
 
-// objectsIn describes the objects of a state without their dependencies. These can differ: stored
-// dependencies may include objects that are gone, which a later round may no longer find.
+// objectsIn describes the objects of a state without their dependencies. Stored dependencies may
+// differ between the two forms, because they can include objects that are gone by the time a later
+// round plans.
 func objectsIn(s *states.State) string {
 	var b strings.Builder
 	for line := range strings.Lines(enginetest.Describe(s)) {

@@ -27,8 +27,9 @@ import (
 // doesn't declare stays as it is.
 //
 // If an earlier object is no longer in the state but no run destroyed it, it may still exist. If
-// its provider finds it, it is imported again. If no run created a newer object, it is only removed
-// from the state. An object that was imported in place of an earlier one is left alone.
+// its provider finds it, it is imported again. An object that did not exist then and that no run
+// created is only removed from the state. An object that was imported in place of an earlier one is
+// left alone.
 
 // pastObjects are the objects of an earlier state, at the addresses that they have now.
 type pastObjects struct {

@@ -13,10 +13,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestPlanTakesTheLongestChain checks how long a plan takes whose blocks read each other by
-// instance. It must take as long as the slowest chain of instances, not as long as the slowest
-// instances of all blocks together. The test covers both reading data sources and refreshing
-// objects.
+// TestPlanTakesTheLongestChain checks the duration of a plan whose blocks read each other by
+// instance. It must be the duration of the slowest chain of instances, not the sum over the slowest
+// instance of each block. The test covers both reading data sources and refreshing objects.
 func TestPlanTakesTheLongestChain(t *testing.T) {
 	const n = 50
 	const config = `

@@ -60,7 +60,7 @@ type player struct {
 	abort   context.CancelFunc // abandons the current apply
 	s       *enginetest.Session
 	files   map[string]string
-	outside map[string]bool // existing objects that no state has: not imported yet, or forgotten
+	outside map[string]bool // existing objects that are not managed: not imported yet, or forgotten
 }
 
 func newPlayer(dir string) *player {
@@ -121,7 +121,8 @@ func (p *player) apply(c *chapter) error {
 	if err != nil {
 		for text, expected := range map[string]bool{
 			"Moved resource instances": trouble, "Asked to fail": trouble,
-			"Not found": refreshes, "Invalid index": refreshes, // they expect objects that are not created yet
+			// These expect objects that are not created yet.
+			"Not found": refreshes, "Invalid index": refreshes,
 		} {
 			if expected && strings.Contains(err.Error(), text) {
 				return nil

@@ -253,7 +253,7 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 	if read == nil {
 		for _, one := range of {
 			if one.Index != nil || r.Barriers[one.Key] == nil {
-				return cty.NilVal, false // in this case, the reader has waited for the whole resource
+				return cty.NilVal, false // the reader has waited for the whole resource
 			}
 			read = append(read, plans.InstanceRead{Resource: addr, Key: one.Key})
 		}

@@ -101,7 +101,8 @@ func (p *instancePlan) validate(ctx context.Context) (cty.Value, error) {
 	}
 	config := unmark(marked)
 	if r.ProviderKey != nil && len(r.Provider.Instances) == 0 {
-		return unknown, errs.Err() // without provider instances, there can't be resource instances either
+		// Without provider instances, there can't be resource instances either.
+		return unknown, errs.Err()
 	}
 	prov, err := p.providerAt(p.anyKey())
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // Delay is the duration of every call in a text session. Sessions run within testing/synctest,
-// where only waiting takes time. Calls on one line of a log ran concurrently. The calls on the next
-// line started when the calls that they waited for had ended.
+// where only waiting takes time. Calls on one line of a log ran concurrently. A line starts when
+// all calls that its calls waited for have ended.
 const Delay = 10 * time.Millisecond
 
 // golden holds the names of the sections that Run writes, in order.
