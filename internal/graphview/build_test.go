@@ -18,15 +18,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestBuild compares the graphs of plans. An archive has the sections
+// TestBuild compares the graphs of plans. An archive has these sections:
 //
 //	before.tf, before/FILE   a configuration that is applied first
-//	after.tf, after/FILE     the configuration to plan; without it, that of before
-//	focus                    an address: the graph is the part around it, over one step
-//	graph                    the nodes, each with the nodes that it refers to
+//	after.tf, after/FILE     the configuration to plan; if missing, the first one is planned again
+//	focus                    an address; the graph is the part within one step around it
+//	graph                    the nodes, each followed by the nodes that it refers to
 //	json, dot, mermaid       the same graph as a document
 //
-// Only those of the results that the archive has are compared.
+// The test compares only the results that the archive contains.
 func TestBuild(t *testing.T) {
 	testenv.Golden(t, testenv.Glob(t, "testdata/*.txtar"), func(t *testing.T, in *txtar.Archive) *txtar.Archive {
 		before, after, focus := map[string]string{}, map[string]string{}, ""

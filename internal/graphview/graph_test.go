@@ -143,8 +143,9 @@ func TestCriticalPath(t *testing.T) {
 	}
 }
 
-// TestCriticalPathOfInstances has two nodes for many instances: the path leads over the instances
-// that refer to one another, not over those of the nodes that ended last.
+// TestCriticalPathOfInstances has two nodes that stand for many instances. It checks that the path
+// follows the instances that refer to each other, and not the instances in these nodes that ended
+// last.
 func TestCriticalPathOfInstances(t *testing.T) {
 	g := graphOf("b a", "a z")
 	run := &Run{spans: map[string]Span{}}
@@ -212,7 +213,8 @@ func TestReadRun(t *testing.T) {
 	}
 }
 
-// TestReadRunOfRoot checks that of the events of many root modules only those of one count.
+// TestReadRunOfRoot checks that only the events of the given root module count if there are events
+// of many.
 func TestReadRunOfRoot(t *testing.T) {
 	var events strings.Builder
 	for i, line := range []string{"a apply_start", "b apply_start", "b apply_complete", "a apply_complete"} {
@@ -235,8 +237,8 @@ func TestReadRunOfRoot(t *testing.T) {
 	}
 }
 
-// BenchmarkResources shows that the time for each node doesn't depend on their number, in layers of
-// resources between which all references go through a few values.
+// BenchmarkResources shows that the time for each node doesn't depend on the number of nodes. The
+// resources are in layers, and all references between layers go through a few values.
 func BenchmarkResources(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

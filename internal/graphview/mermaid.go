@@ -49,7 +49,7 @@ func (n *Node) class() string {
 var escapesMermaid = strings.NewReplacer("&", "#amp;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "#", "#35;",
 	"\n", " ", "`", "#96;", `\`, "#92;")
 
-// mermaid writes one flowchart.
+// mermaid writes one flowchart. Each module is drawn as a box.
 type mermaid struct {
 	*Graph
 	out      *bufio.Writer
@@ -59,7 +59,7 @@ type mermaid struct {
 }
 
 // WriteMermaid writes the graph as a Mermaid flowchart, which many code hosts draw in comments and
-// documents. An arrow leads from what is needed to what needs it. Modules are boxes.
+// documents. An arrow leads from a node to the nodes that need it. Modules are drawn as boxes.
 func (g *Graph) WriteMermaid(w io.Writer) error {
 	m := &mermaid{Graph: g, out: bufio.NewWriter(w), nodes: map[addrs.Module][]int{},
 		children: map[addrs.Module][]addrs.Module{}}
@@ -76,7 +76,7 @@ func (g *Graph) WriteMermaid(w io.Writer) error {
 	return m.out.Flush()
 }
 
-// place decides which box each node is in. Modules as a whole are in none.
+// place decides which box each node is in. Nodes that stand for whole modules are in no box.
 func (m *mermaid) place() {
 	seen := map[addrs.Module]bool{"": true}
 	for i, n := range m.Nodes {
@@ -94,7 +94,7 @@ func (m *mermaid) place() {
 	}
 }
 
-// module writes the nodes of a module and the boxes of the modules that it calls.
+// module writes the nodes in a module, and the boxes of the modules that it calls.
 func (m *mermaid) module(path addrs.Module, indent string) {
 	for _, i := range m.nodes[path] {
 		n := &m.Nodes[i]

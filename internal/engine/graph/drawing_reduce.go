@@ -6,7 +6,7 @@ import (
 	"tofu/internal/dag"
 )
 
-// drawDestruction replaces the edges between resources by the order in which they would be
+// drawDestruction replaces the edges between resources with the order in which they would be
 // destroyed. Planning to destroy everything needs no such order.
 func drawDestruction(b *build) {
 	for _, r := range b.g.Resources {

@@ -273,8 +273,8 @@ func (d *depGraph) connectInstances(x *depNode, seen map[addrs.ConfigResource]bo
 	}
 }
 
-// largeSet is the number of dependencies from which on a set has a hub. With hubs, n resources that
-// all depend on the same m resources cost n+m edges, not n·m.
+// largeSet is the minimum size of a set of dependencies that gets a hub. With hubs, n resources
+// that all depend on the same m resources cost n+m edges, not n·m.
 const largeSet = 8
 
 // dependenciesIn is a set of dependencies of resources in one module instance. A dependency in the

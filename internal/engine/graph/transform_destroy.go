@@ -18,9 +18,9 @@ import (
 //
 // Only the nearest dependencies are stored, since storing all of them would cost the square of the
 // length of a chain. So the order has to pass through resources that do not change. For this, each
-// resource R (in one module instance) has Barriers of several families; a family is only added if
-// some Step has to wait for one of its Barriers. D(R) are the resources that depend on R according
-// to the stored dependencies, N(R) those that R depends on. Each Barrier waits for:
+// resource R (in one module instance) has Barriers of several families. A family is only added if
+// some Step has to wait for one of its Barriers. According to the stored dependencies, D(R) are the
+// resources that depend on R, and N(R) are the resources that R depends on. Each Barrier waits for:
 //
 //	gone(R)         R's deletions,                 and gone(S)        for S in D(R)
 //	clearedUp(R)    R's ordinary deletions,        and clearedUp(S)   for S in D(R)
@@ -29,7 +29,7 @@ import (
 //	changed(R)      R's updates,                   and changed(S)     for S in D(R)
 //	made(R)         R's creations and updates,     and made(Q)        for Q in N(R)
 //
-// If the only Step of R is a deletion, it waits for the same as gone(R) and stands for it.
+// If the only Step of R is a deletion, it waits for the same nodes as gone(R) and replaces it.
 //
 // The Steps of an instance R[i] wait for these Barriers and Steps:
 //
@@ -43,16 +43,16 @@ import (
 // An ordinary deletion comes after the deletions of its dependents, and before anything is created
 // in its place. A late deletion comes after its dependents have stopped using the object. A
 // deletion is late in three cases: the object is deposed; create_before_destroy applies to the
-// object; or some of D(R) change and none of these refer to R any more. The deletion that begins a
+// object; or some of D(R) change and none of these still refer to R. The deletion that begins a
 // replacement is never late.
 //
 // Two resources with a thousand instances each cost a few thousand edges with Barriers. Edges
 // between pairs of instances would cost a million.
 //
-// The stored dependencies and the configuration may contradict each other, so that this order has
+// The stored dependencies and the configuration may contradict each other. This order then has
 // cycles. For example, the provider that deletes an object may be configured from a resource that
-// has to wait for the deletion, or an object that is deleted late may depend on one that is
-// replaced. Then the least important edges are dropped, in the order of gateKinds.
+// has to wait for the deletion, or an object that is deleted late may depend on an object that is
+// replaced. In such cases, the least important edges are dropped, in the order of gateKinds.
 
 var destroySplitTransformer = &Transformer{
 	Name:  "DestroySplit",

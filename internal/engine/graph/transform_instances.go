@@ -9,29 +9,29 @@ import (
 
 // How Steps wait for instances
 //
-// If an instance fails, only the instances that need it must be skipped. Two kinds of references
-// show, before anything is evaluated, which instances they need:
+// If an instance fails, only the instances that need it should be skipped. For two kinds of
+// references, it is known before anything is evaluated which instances they need:
 //
 //   - A reference between blocks of one module stays within one instance of the module:
-//     module.m[0].b needs module.m[0].a, and proceeds if module.m[1].a fails. This applies only to
-//     direct references and depends_on. Values (variables, locals and outputs) are evaluated for all
-//     instances of their module together, so a reference through a value needs all instances.
-//   - A reference with a constant key, such as a[0] or a["x"], needs one instance, and proceeds if
-//     a[1] fails. This applies to references through values, too.
+//     module.m[0].b needs module.m[0].a, and is applied even if module.m[1].a fails. This applies to
+//     direct references and depends_on. For references through values (variables, locals and
+//     outputs), see value_instances.go.
+//   - A reference with a constant key, such as a[0] or a["x"], needs one instance. Its block is
+//     applied even if a[1] fails. This applies to references through values, too.
 //
 // A third kind is a reference with a computed index, such as a[count.index] or
 // a[each.value.parent], directly in a resource block. The plan records with each change which
-// instances its block reads in this way (plans.InstanceChange.Reads), so that b[1] begins when a[1]
-// is done. An instance that does not change has a Barrier instead of a Step, which waits for the
-// instances that it reads itself: the order passes through it as it does through resources that
-// don't change.
+// instances its block reads in this way (plans.InstanceChange.Reads). So b[1] begins as soon as a[1]
+// is done. An instance that does not change has a Barrier instead of a Step. The Barrier waits for
+// the instances that this instance reads. So the order passes through it, as it does through
+// resources that don't change.
 //
 // All other references wait for the resource as a whole. So do references with a constant key if
 // the instance does not change, and references with an index that was unknown to the plan.
 //
 // There are no edges between all pairs of instances. The Steps of a resource in one instance of its
 // module all wait for one Barrier, which waits for the nodes that the block's references need in
-// that module instance. Further edges exist only for recorded reads.
+// that module instance. Additional edges exist only for the reads that the plan recorded.
 
 var instancesTransformer = &Transformer{
 	Name:  "Instances",

@@ -57,7 +57,7 @@ func (b *build) forceSteps(order []dag.ID) {
 	}
 	forced := make([]bool, len(b.g.Nodes))
 	for _, steps := range b.steps {
-		for _, s := range steps { // also if the resource that forced this one has no Steps
+		for _, s := range steps { // even if the resource that forced this one has no Steps
 			forced[s.node.ID] = s.Part == stepApply && s.Change.Action == plans.CreateThenDelete
 		}
 	}
