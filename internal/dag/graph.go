@@ -110,7 +110,7 @@ func (g *Graph) Reach(from ...ID) []bool {
 	return ReachIn(g.needs, from...)
 }
 
-// ReachThrough is like Reach, but goes only to vertices for which enter returns true.
+// ReachThrough is like Reach, but visits only vertices for which enter returns true.
 func (g *Graph) ReachThrough(enter func(ID) bool, from ...ID) []bool {
 	seen := make([]bool, g.Len())
 	var todo []ID

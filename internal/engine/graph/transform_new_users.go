@@ -22,7 +22,7 @@ type newUsersKey struct {
 }
 
 // findNewUsers records the new users of each resource. Users that replace the same stored set of
-// dependencies with the same new set are grouped, so that n users of m resources cost n+m, not n·m.
+// dependencies with the same new set are grouped. So n users of m resources cost n+m, not n·m.
 func (d *destroyOrder) findNewUsers() {
 	found := map[newUsersKey]*newUsers{}
 	for _, x := range d.all {

@@ -210,8 +210,8 @@ func (s *providerSet) schema(ctx context.Context, addr addrs.Provider) (*provide
 	return s.schemas[addr], nil
 }
 
-// attachSchema sets the schema of a resource. If the provider has no such resource type, the error
-// is recorded with the node, so that the other blocks are checked too.
+// attachSchema sets the schema of a resource. If the provider doesn't have the resource type, the
+// error is recorded with the node. So the other blocks are checked too.
 func (s *providerSet) attachSchema(r *Resource) error {
 	schema := s.schemas[r.Provider.Addr.Provider]
 	var table providers.TypeTable

@@ -49,8 +49,8 @@ func (b *build) forceFirst(order []dag.ID, flag func(*Resource) *bool) {
 }
 
 // forceSteps sets Forced for the Steps that a resource with create_before_destroy depends on. It
-// also does so for Steps with the same key in other instances of their module, because states
-// written by other programs record that a reader in one module instance depends on all of them.
+// also does so for Steps with the same key in other instances of their module, because in other
+// programs a reader in one module instance depends on all of them.
 func (b *build) forceSteps(order []dag.ID) {
 	if len(b.steps) == 0 {
 		return
