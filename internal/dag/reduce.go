@@ -27,8 +27,8 @@ func (g *Graph) TransitiveReduction() *Graph {
 type reduction struct {
 	g, out *Graph
 	rank   []int32 // dependencies have lower ranks
-	// For each vertex, the ID plus one of the last vertex for which it was marked implied or
-	// explored.
+	// implied and explored hold, for each vertex, the ID (plus one) of the last vertex for which it
+	// was marked as implied or explored.
 	implied, explored []int32
 	todo              []ID
 }

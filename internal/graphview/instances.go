@@ -110,7 +110,7 @@ func (s *instances) member(addr addrs.AbsInstance) *member {
 	return m
 }
 
-// connect adds the references of a resource to instances of another one.
+// connect adds the references from a resource to instances of the resource in read.
 func (s *instances) connect(r *graph.Resource, read graph.IndexedRead) {
 	p := pair{r, read.Of}
 	var wholes []*member
