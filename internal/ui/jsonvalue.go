@@ -149,7 +149,8 @@ func appendSensitive(b []byte, v cty.Value) []byte {
 	return appendShape(b, v, appendSensitive)
 }
 
-// emptyShape returns the map for a value that is unknown or has no sensitive parts.
+// emptyShape returns the map for an unknown value of a type. The value has no known sensitive
+// parts.
 func emptyShape(ty cty.Type) string {
 	switch {
 	case ty.IsPrimitiveType() || ty == cty.DynamicPseudoType:

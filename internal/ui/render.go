@@ -13,26 +13,26 @@ import (
 	"tofu/internal/ui/valuediff"
 )
 
-// renderer renders trees as text. Text starts at column margin + 4*depth, and its symbol two
-// columns before.
+// renderer renders trees of differences as text. Text at a depth starts at column margin +
+// 4*depth, and its symbol two columns to the left.
 type renderer struct {
 	style  termtext.Style
 	margin int
-	full   bool // show unchanged parts too
-	review bool // leave out unchanged parts of long texts, and mark changed words
-	width  int  // columns of a line; 0 if they don't matter
-	strict bool // at the top level, hide unchanged parts even if they are in importantNames
+	full   bool // also show unchanged parts
+	review bool // hide unchanged parts of long texts, and mark changed words
+	width  int  // maximum number of columns; 0 means unlimited
+	strict bool // hide unchanged top-level parts even if they are in importantNames
 	b      strings.Builder
 }
 
-// importantNames are attributes that are shown even if unchanged, because users identify objects by
-// them.
+// importantNames are attributes that are shown even if they don't change, because users
+// identify objects by them.
 var importantNames = map[string]bool{"id": true, "name": true, "tags": true}
 
-// forcesText follows a value that forces a replacement.
+// forcesText is the comment after a value that forces a replacement.
 const forcesText = "# forces replacement"
 
-// symbols precede changes.
+// symbols maps actions to the symbols before changes.
 var symbols = map[plans.Action]struct {
 	text  string
 	color termtext.Color
@@ -64,12 +64,13 @@ func (r *renderer) comment(depth int, text string) {
 	r.b.WriteString(r.style.As(termtext.Grey, text) + "\n")
 }
 
-// close writes a closing bracket at a depth.
+// close writes a closing bracket, indented by depth.
 func (r *renderer) close(depth int, text string) {
 	r.b.WriteString(strings.Repeat(" ", max(r.margin+4*depth, 0)) + text)
 }
 
-// node writes a node after its name or symbol, whose line has been started at depth.
+// node writes a node. The caller has already started the line at depth, with the name or
+// symbol.
 func (r *renderer) node(n *valuediff.Node, depth int) {
 	switch n.Form {
 	case valuediff.LeafForm:
@@ -99,8 +100,8 @@ func (r *renderer) arrow() string { return " " + r.style.As(termtext.Yellow, "->
 
 func (r *renderer) forces() { r.b.WriteString(" " + r.style.As(termtext.Red, forcesText)) }
 
-// opens reports whether a node begins with a bracket, after which the reason for a replacement is
-// written.
+// opens reports whether a node begins with a bracket. If so, the reason for a replacement is
+// written after the bracket.
 func opens(n *valuediff.Node) bool {
 	switch n.Form {
 	case valuediff.ObjectForm, valuediff.MapForm, valuediff.NestedMapForm:
@@ -113,7 +114,7 @@ func opens(n *valuediff.Node) bool {
 	return false
 }
 
-// open writes an opening bracket with the reason for a replacement.
+// open writes an opening bracket and the reason for a replacement.
 func (r *renderer) open(n *valuediff.Node, text string) {
 	r.b.WriteString(text)
 	if n.Replace {
@@ -141,7 +142,7 @@ func (r *renderer) leaf(n *valuediff.Node) {
 	}
 }
 
-// longValue is the length of an old and a new string from which their changed words are marked.
+// longValue is the length from which changed words are marked in an old and a new string.
 const longValue = 80
 
 // object writes an object or a map.
@@ -165,7 +166,8 @@ func (r *renderer) object(n *valuediff.Node, depth int) {
 	r.close(depth, "}")
 }
 
-// members writes the members of a node and returns the number of unchanged ones that it omitted.
+// members writes the members of a node. It returns the number of unchanged members that it
+// omits.
 func (r *renderer) members(n *valuediff.Node, depth int) (hidden int) {
 	var shown []*valuediff.Member
 	width := 0
@@ -177,7 +179,7 @@ func (r *renderer) members(n *valuediff.Node, depth int) (hidden int) {
 	}
 	hidden = len(n.Members) - len(shown)
 	if n.Form == valuediff.NestedMapForm {
-		width = 0 // elements take several lines
+		width = 0 // elements are on separate lines
 	}
 	for _, m := range shown {
 		r.warnings(m.Node, depth)
@@ -202,7 +204,7 @@ func (r *renderer) shows(parent *valuediff.Node, m *valuediff.Member) bool {
 	case r.full || m.Node.Changed():
 		return true
 	case parent.Action == plans.NoOp && parent.Form != valuediff.BlockForm:
-		return true // the parent is unchanged, and shown as a whole for its position
+		return true // the parent is unchanged, but shown completely because of its position
 	case parent.Form == valuediff.MapForm || parent.Form == valuediff.NestedMapForm:
 		return false
 	}
@@ -215,7 +217,7 @@ func (r *renderer) warnings(n *valuediff.Node, depth int) {
 	}
 }
 
-// label returns a member's name in the syntax of the language.
+// label formats a member's name in the syntax of the language.
 func label(m *valuediff.Member) string {
 	if !m.Quote && (isWord(m.Name) || hclsyntax.ValidIdentifier(m.Name)) {
 		return m.Name
@@ -223,7 +225,8 @@ func label(m *valuediff.Member) string {
 	return quoted(m.Name)
 }
 
-// isWord reports whether a name is a plain ASCII identifier. Most names are, and hclsyntax is slow.
+// isWord reports whether a name is a plain ASCII identifier. It is a fast check for most names,
+// because hclsyntax is slow.
 func isWord(name string) bool {
 	for i := range len(name) {
 		switch c := name[i]; {
@@ -268,8 +271,8 @@ func (r *renderer) list(n *valuediff.Node, depth int) {
 	r.close(depth, "]")
 }
 
-// showsElement reports whether to show an element. Unchanged elements are shown only next to
-// changed ones, and never in sets.
+// showsElement reports whether to show an element. An unchanged element is shown only if it is
+// next to a changed one, and never in a set.
 func (r *renderer) showsElement(n *valuediff.Node, i int) bool {
 	if r.full || n.Action != plans.Update || n.Elements[i].Changed() {
 		return true
@@ -301,7 +304,8 @@ func (r *renderer) text(n *valuediff.Node, depth int) {
 	r.close(depth, "EOT"+strings.Repeat(")", len(n.Calls)))
 }
 
-// calls returns the calls, up to their brackets, of the functions that make a text.
+// calls returns the names of the functions whose calls make a text, each with an opening
+// bracket.
 func calls(n *valuediff.Node) string {
 	if len(n.Calls) == 0 {
 		return ""
@@ -309,8 +313,9 @@ func calls(n *valuediff.Node) string {
 	return strings.Join(n.Calls, "(") + "("
 }
 
-// marked writes the rest of a line of a text. Its changed words are underlined. Without colors there
-// are carets below them or, if the line takes more than one on the terminal, a comment with them.
+// marked writes the rest of a line of a text, with its changed words underlined. Without
+// colors, carets below the line mark the words. If the line is too long for this, a comment
+// lists the words.
 func (r *renderer) marked(l valuediff.Line, depth int) {
 	text, marks := valuediff.Printable(l.Text, l.Changed, termtext.Printable)
 	if r.style.On || len(marks) == 0 {
@@ -326,21 +331,21 @@ func (r *renderer) marked(l valuediff.Line, depth int) {
 	r.b.WriteString(strings.Repeat(" ", indent) + valuediff.Carets(text, marks) + "\n")
 }
 
-// minComment is the number of columns that a comment may take even on a narrower terminal.
+// minComment is the minimum number of columns for a comment, even if the terminal is narrower.
 const minComment = 30
 
-// For review, texts with more lines than wholeText are shown with contextLines around each change.
+// For review, a text with more than wholeText lines shows only contextLines around each change.
 const (
 	wholeText    = 20
 	contextLines = 3
 )
 
-// json writes a string with structure.
+// json writes a string with structured content, such as JSON.
 func (r *renderer) json(n *valuediff.Node, depth int) {
 	inner := n.Elements[0]
 	r.b.WriteString(calls(n))
 	end := strings.Repeat(")", len(n.Calls))
-	if len(inner.Elements)+len(inner.Members) == 0 && n.Text == "" && !n.Replace { // empty
+	if len(inner.Elements)+len(inner.Members) == 0 && n.Text == "" && !n.Replace { // empty content
 		r.node(inner, depth)
 		r.b.WriteString(end)
 		return
@@ -365,7 +370,8 @@ func (r *renderer) json(n *valuediff.Node, depth int) {
 	r.close(depth, end)
 }
 
-// block writes the content of a block between its braces, after its header at depth.
+// block writes the content of a block between braces. The caller has already written the header
+// at depth.
 func (r *renderer) block(n *valuediff.Node, depth int) {
 	if n.Form == valuediff.HiddenBlockForm {
 		r.b.WriteString("{\n")
@@ -420,9 +426,10 @@ func (r *renderer) blocks(n *valuediff.Node, depth int) {
 	}
 }
 
-// begun reports whether the block already has content, from which a blank line separates the next
-// group.
+// begun reports whether the block already has content. If so, a blank line comes before the
+// next group.
 func (r *renderer) begun() bool { return !strings.HasSuffix(r.b.String(), "{\n") }
 
-// quoted quotes a string. Template markers are not escaped, which is easier to read.
+// quoted quotes a string. It doesn't escape template markers, so that the text is easier to
+// read.
 func quoted(s string) string { return strconv.Quote(s) }

@@ -59,8 +59,8 @@ func parseSource(name string, text []byte) *hcl.File {
 	return file
 }
 
-// context returns the header of the block around a byte offset, such as ("resource \"a\"
-// \"b\""). It returns "" if the offset is not in a block.
+// context returns the header of the block around a byte offset, for example resource "a" "b".
+// It returns "" if the offset is not in a block.
 func (f *sourceFile) context(offset int) string {
 	if f.parsed == nil {
 		return ""

@@ -23,7 +23,7 @@ import (
 // Resources is the number of resource blocks in each module of a plan.
 const Resources = 20
 
-// modules is the maximum number of modules.
+// modules is the number of modules in a plan.
 const modules = 50
 
 // Plan returns a plan with n changes of all kinds, and the graph of the plan. Each value

@@ -14,8 +14,8 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// A Live knows what a command does at the moment. Its methods are safe for concurrent use and do
-// nothing if it is nil.
+// A Live keeps track of what a command is doing. Its methods are safe for concurrent use. The
+// methods of a nil Live do nothing.
 type Live struct {
 	style termtext.Style
 	now   func() time.Time
@@ -24,13 +24,13 @@ type Live struct {
 	mu       sync.Mutex
 	region   *Region
 	phase    string
-	since    time.Time // the start of the phase
+	since    time.Time // start of the phase
 	done     int
-	total    int    // steps of the phase; 0 if unknown
-	parallel int    // operations that run at a time; 0 if unlimited
-	note     string // what the phase waits for; "" for nothing in particular
+	total    int    // number of steps in the phase; 0 if unknown
+	parallel int    // maximum number of concurrent operations; 0 if unlimited
+	note     string // what the phase is waiting for; "" for nothing in particular
 	running  map[task]*operation
-	slowest  []Took // the slowest operations, longest first
+	slowest  []Took // slowest operations, the longest first
 
 	waiters func(engine.Object, plans.Action) []addrs.AbsInstance // see engine.Ordered; nil if unknown
 	waiting func(name string) []string                            // see Order; nil if unknown
@@ -43,26 +43,26 @@ type task struct {
 	name    string // set if the operation has no address
 }
 
-// operation is what runs on an object.
+// operation is a running operation on an object.
 type operation struct {
-	what   string // "creating"
+	what   string // such as "creating"
 	since  time.Time
 	action plans.Action // set if the operation is a change
-	asked  bool         // next and direct are set
-	next   string       // the first of those that wait for it
-	direct int          // how many wait for it
+	asked  bool         // whether next and direct are set
+	next   string       // name of the first operation that waits for this one
+	direct int          // number of operations that wait for this one
 }
 
-// Took is how long an operation took.
+// Took is the duration of an operation.
 type Took struct {
 	Name, What string
 	Elapsed    time.Duration
 }
 
-// slowestKept is the number of operations in the table of the slowest.
+// slowestKept is the number of operations in the table of the slowest operations.
 const slowestKept = 10
 
-// longRun is the time of a run after which the slowest operations are listed.
+// longRun is the minimum duration of a run after which the slowest operations are listed.
 const longRun = time.Minute
 
 // New returns a Live without a region. now is usually time.Now.
@@ -70,14 +70,14 @@ func New(style termtext.Style, now func() time.Time) *Live {
 	return &Live{style: style, now: now, began: now(), running: make(map[task]*operation)}
 }
 
-// Attach shows the progress in a region, which draws Lines.
+// Attach sets the region that shows the progress. The region must draw Lines.
 func (l *Live) Attach(r *Region) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.region = r
 }
 
-// Visible reports whether the progress is shown in a region, so that lines about it are not needed.
+// Visible reports whether a region shows the progress. If so, messages about it are not needed.
 func (l *Live) Visible() bool {
 	if l == nil {
 		return false
@@ -87,7 +87,8 @@ func (l *Live) Visible() bool {
 	return l.region != nil
 }
 
-// Columns returns the number of columns that a line above the region has; 0 if there is no region.
+// Columns returns the number of columns for a line above the region, or 0 if there is no
+// region.
 func (l *Live) Columns() int {
 	if l == nil {
 		return 0
@@ -102,7 +103,8 @@ func (l *Live) Columns() int {
 	return columns
 }
 
-// Phase begins a phase with a number of steps; 0 if that is unknown. The phase "" hides everything.
+// Phase starts a phase. total is its number of steps, or 0 if unknown. A phase without a name
+// hides the progress.
 func (l *Live) Phase(name string, total int) {
 	if l == nil {
 		return
@@ -118,7 +120,7 @@ func (l *Live) Phase(name string, total int) {
 	}
 }
 
-// Parallel sets the number of operations that run at a time.
+// Parallel sets the maximum number of concurrent operations.
 func (l *Live) Parallel(n int) {
 	if l == nil {
 		return
@@ -128,8 +130,8 @@ func (l *Live) Parallel(n int) {
 	l.parallel = n
 }
 
-// Order sets, for the present phase, the function that returns the names of the operations without
-// an address that wait for the end of another one.
+// Order sets a function for the current phase. It returns the operations that wait until the
+// operation with the given name ends. It is for operations without an address.
 func (l *Live) Order(waiting func(name string) []string) {
 	if l == nil {
 		return
@@ -139,7 +141,7 @@ func (l *Live) Order(waiting func(name string) []string) {
 	l.waiting = waiting
 }
 
-// Note sets a line about what the phase waits for; "" removes it.
+// Note sets a line about what the phase is waiting for; "" removes it.
 func (l *Live) Note(text string) {
 	if l == nil {
 		return
@@ -156,7 +158,7 @@ func (l *Live) Begin(name, what string) {
 	}
 }
 
-// End records the end of such an operation as a step of the phase.
+// End records the end of an operation without an address, as a step of the phase.
 func (l *Live) End(name string) {
 	if l == nil {
 		return
@@ -179,12 +181,12 @@ func (l *Live) Close() {
 	}
 }
 
-// doing says what an action does to an object.
+// doing maps actions to verbs for running operations.
 var doing = map[plans.Action]string{plans.Create: "creating", plans.Update: "modifying", plans.Delete: "destroying",
 	plans.Read: "reading", plans.Open: "opening"}
 
-// touching says what is done to an ephemeral object. Renewals are not shown: they use none of the
-// -parallelism slots.
+// touching maps operations on ephemeral objects to verbs. Renewals are not shown, because they
+// don't count toward -parallelism.
 var touching = map[string]string{"open": "opening", "close": "closing"}
 
 // Event records an event of the engine.
@@ -228,8 +230,8 @@ func (l *Live) Event(e engine.Event) {
 	}
 }
 
-// applied counts a step of an apply. While planning, only planned changes count, because data
-// sources are read as well.
+// applied counts a step of an apply. It does nothing in other phases, because data sources are
+// also read while planning.
 func (l *Live) applied() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -238,7 +240,7 @@ func (l *Live) applied() {
 	}
 }
 
-// refreshed counts a step of a phase that only refreshes: it plans no changes.
+// refreshed counts a step of a phase that only refreshes objects and plans no changes.
 func (l *Live) refreshed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -268,7 +270,7 @@ func (l *Live) start(t task, op *operation) {
 	l.running[t] = op
 }
 
-// becomes changes what a running operation does.
+// becomes changes the description of a running operation.
 func (l *Live) becomes(t task, what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -300,7 +302,7 @@ func (l *Live) step() {
 	l.done++
 }
 
-// Names of phases that count steps.
+// Names of the phases that count steps.
 const (
 	Planning   = "Planning"
 	Refreshing = "Refreshing"
@@ -312,7 +314,7 @@ const (
 // applies reports whether the phase applies changes.
 func (l *Live) applies() bool { return l.phase == Applying || l.phase == Destroying }
 
-// Lines returns what to show, in at most the given numbers of columns and rows.
+// Lines returns the lines to show, with at most the given numbers of columns and rows.
 func (l *Live) Lines(columns, rows int) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -362,13 +364,14 @@ func (l *Live) head(columns int) string {
 	return l.style.As(termtext.Bold, text) + bar + " " + rest
 }
 
-// Estimates need some steps and some time.
+// Minimum number of steps and minimum time before the remaining time is estimated.
 const (
 	minSteps = 3
 	minTime  = 3 * time.Second
 )
 
-// remaining estimates the time of the rest of the phase from its own rate; 0 if that is unknown.
+// remaining estimates the remaining time of the phase from the time of its steps so far. It
+// returns 0 if there is no estimate.
 func (l *Live) remaining(elapsed time.Duration) time.Duration {
 	if l.total <= l.done || l.done < minSteps || elapsed < minTime {
 		return 0
@@ -380,13 +383,13 @@ func (l *Live) remaining(elapsed time.Duration) time.Duration {
 	return max(left.Round(time.Second), time.Second)
 }
 
-// item is an operation that runs.
+// item is a running operation and its task.
 type item struct {
 	task
 	*operation
 }
 
-// longest returns what runs, the longest first.
+// longest returns the running operations, the longest first.
 func (l *Live) longest() []item {
 	var items []item
 	for t, op := range l.running {
@@ -398,7 +401,8 @@ func (l *Live) longest() []item {
 	return items
 }
 
-// operations returns what runs, the longest first, on at most the given number of rows.
+// operations returns lines about the running operations, the longest first, in at most the
+// given number of rows.
 func (l *Live) operations(columns, rows int) []string {
 	items := l.longest()
 	more := 0
@@ -420,7 +424,8 @@ func (l *Live) operations(columns, rows int) []string {
 	return out
 }
 
-// left says what isn't running yet, and which dependency it waits for.
+// left describes the operations that are not running yet, and a dependency that they are
+// waiting for.
 func (l *Live) left() string {
 	if l.note != "" {
 		return termtext.Printable(l.note)
@@ -439,8 +444,8 @@ func (l *Live) left() string {
 	return fmt.Sprintf("%d more wait for these", waiting)
 }
 
-// dependency names the first operation that waits for one of those that run, that one, and how many
-// others wait. It returns "" if none waits for one that runs.
+// dependency names a running operation, the first operation that waits for it, and the number
+// of other waiting ones. It returns "" if nothing waits for a running operation.
 func (l *Live) dependency(waiting int) string {
 	for _, it := range l.longest() {
 		l.ask(it)
@@ -461,7 +466,7 @@ func (l *Live) dependency(waiting int) string {
 	return ""
 }
 
-// ask finds out once what waits for an operation.
+// ask sets the operations that wait for a running one, if they are not set yet.
 func (l *Live) ask(it item) {
 	switch {
 	case it.asked:
@@ -480,7 +485,7 @@ func (l *Live) ask(it item) {
 	}
 }
 
-// Slowest returns a table of the slowest operations, or "" if the run was short.
+// Slowest returns a table of the slowest operations, or "" if the run took less than longRun.
 func (l *Live) Slowest() string {
 	if l == nil {
 		return ""

@@ -14,13 +14,14 @@ import (
 // interval is the time between two drawings.
 const interval = 100 * time.Millisecond
 
-// Sizes of terminals that don't know theirs, and limits for those that report impossible ones.
+// Sizes for terminals that don't report a size, and limits for those that report impossible
+// ones.
 const (
 	defaultColumns, defaultRows = 80, 24
 	maxColumns, maxRows         = 1000, 500
 )
 
-// A Region is lines at the bottom of a terminal.
+// A Region is a group of lines at the bottom of a terminal.
 type Region struct {
 	out  io.Writer
 	size func() (columns, rows int)
@@ -28,16 +29,16 @@ type Region struct {
 
 	mu      sync.Mutex
 	shown   []string // the lines on the terminal
-	columns int      // of the terminal when they were drawn
-	midLine bool     // the last output doesn't end with a line end
+	columns int      // width of the terminal when the lines were drawn
+	midLine bool     // whether the last output ended within a line
 	closed  bool
 	stop    chan struct{}
 	stopped chan struct{}
 }
 
-// NewRegion returns a region that shows what draw returns until it is closed. The lines of draw may
-// have colors, but no control characters, and at most the given number of columns. size returns the
-// present size of the terminal.
+// NewRegion returns a region that shows the lines that draw returns, until the region is
+// closed. The lines may have colors, but no control characters, and at most the given number of
+// columns. size returns the current size of the terminal.
 func NewRegion(out io.Writer, size func() (columns, rows int), draw func(columns, rows int) []string) *Region {
 	r := &Region{out: out, size: size, draw: draw, stop: make(chan struct{}), stopped: make(chan struct{})}
 	go func() {
@@ -56,8 +57,7 @@ func NewRegion(out io.Writer, size func() (columns, rows int), draw func(columns
 	return r
 }
 
-// Writer returns a writer to the same terminal. Text that is written to it appears above the
-// region.
+// Writer returns a writer to the same terminal. Its output appears above the region.
 func (r *Region) Writer(to io.Writer) io.Writer { return &aboveRegion{r, to} }
 
 type aboveRegion struct {
@@ -101,7 +101,8 @@ func (r *Region) Hide() {
 	r.erase()
 }
 
-// refresh draws the region if it changed. Errors are ignored, since there is nowhere to report them.
+// refresh draws the region if it has changed. It ignores errors, because there is nowhere to
+// report them.
 func (r *Region) refresh() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +126,9 @@ func (r *Region) refresh() {
 		}
 		b.WriteString(line + "\x1b[K")
 	}
-	b.WriteString("\x1b[J\r") // what a terminal echoes, such as ^C, must not wrap the last line
+	// Start at the left, so that text that a terminal echoes, such as ^C, doesn't wrap the last
+	// line.
+	b.WriteString("\x1b[J\r")
 	r.shown, r.columns = lines, columns
 	_, _ = io.WriteString(r.out, b.String())
 }
@@ -135,21 +138,22 @@ func (r *Region) erase() {
 		return
 	}
 	columns, _ := r.dimensions()
-	// To clear the rest of the screen at once would be shorter, but in the first row, tmux then keeps
-	// what it clears as history.
+	// A single sequence could clear the rest of the screen. But if it starts in the first row,
+	// tmux moves the cleared text to its history.
 	rows := height(r.shown, columns)
 	text := r.toTop(columns) + "\x1b[K" + strings.Repeat("\x1b[B\x1b[K", rows-1) + up(rows-1)
 	_, _ = io.WriteString(r.out, text)
 	r.shown = nil
 }
 
-// toTop returns the sequence that moves the cursor from the start of the last line of the region to
-// that of the first one.
+// toTop returns the sequence that moves the cursor from the start of the region's last line to
+// the start of its first line.
 func (r *Region) toTop(columns int) string {
 	return "\r" + up(height(r.shown[:max(len(r.shown)-1, 0)], columns))
 }
 
-// height returns the number of rows of lines. A terminal that became narrower has broken them.
+// height returns the number of rows that lines take. A terminal that has become narrower wraps
+// them.
 func height(lines []string, columns int) int {
 	rows := 0
 	for _, line := range lines {
@@ -158,7 +162,7 @@ func height(lines []string, columns int) int {
 	return rows
 }
 
-// up returns the sequence that moves the cursor up.
+// up returns the sequence that moves the cursor up by some rows.
 func up(rows int) string {
 	if rows <= 0 {
 		return ""
@@ -166,7 +170,7 @@ func up(rows int) string {
 	return fmt.Sprintf("\x1b[%dA", rows)
 }
 
-// dimensions returns the size of the terminal within reason.
+// dimensions returns the size of the terminal, corrected to sensible values.
 func (r *Region) dimensions() (columns, rows int) {
 	columns, rows = r.size()
 	if columns <= 0 {

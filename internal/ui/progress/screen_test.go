@@ -24,9 +24,9 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// demoEnv makes the test binary a program that shows progress on the terminal, with a clock of its
-// own. The variable names a directory: the program writes the file done0 there after the first
-// scene, and waits for next0 before it goes on.
+// demoEnv makes the test binary a program that shows progress on the terminal and has its own
+// clock. The variable names a directory for synchronization: after the first scene, the program
+// writes the file done0, and waits for the file next0 before it continues.
 const demoEnv = "PROGRESS_DEMO"
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// demo runs the scenes.
+// demo runs the scenes. dir is the value of demoEnv.
 func demo(dir string) {
 	clock := &stoppedClock{}
 	live := progress.New(termtext.Style{On: os.Getenv("NO_COLOR") == ""}, clock.now)
@@ -53,8 +53,9 @@ func demo(dir string) {
 	out := region.Writer(os.Stdout)
 	for i, scene := range scenes {
 		scene(live, out, clock)
-		time.Sleep(300 * time.Millisecond)                                      // a few ticks
-		_ = os.WriteFile(filepath.Join(dir, fmt.Sprint("done", i)), nil, 0o600) // seen by showScenes
+		time.Sleep(300 * time.Millisecond) // a few ticks
+		// ShowScenes waits for this file.
+		_ = os.WriteFile(filepath.Join(dir, fmt.Sprint("done", i)), nil, 0o600)
 		for {
 			if _, err := os.Stat(filepath.Join(dir, fmt.Sprint("next", i))); err == nil {
 				break
@@ -65,7 +66,7 @@ func demo(dir string) {
 	live.Close()
 }
 
-// stoppedClock is a clock that only moves when it is told. The drawing goroutine reads it between
+// stoppedClock is a clock that moves only in advance. The drawing goroutine reads it between
 // two scenes.
 type stoppedClock struct{ passed atomic.Int64 }
 
@@ -83,7 +84,7 @@ func object(text string) engine.Object {
 	return engine.Object{Addr: addr}
 }
 
-// scenes are what happens in a run, one picture for each.
+// scenes are the parts of a run. The test compares the screen after each of them.
 var scenes = []func(*progress.Live, io.Writer, *stoppedClock){
 	func(l *progress.Live, out io.Writer, c *stoppedClock) {
 		fmt.Fprintln(out, "$ tofu apply")
@@ -138,9 +139,9 @@ var scenes = []func(*progress.Live, io.Writer, *stoppedClock){
 	},
 }
 
-// TestScreens shows the scenes on terminals of several sizes, in tmux, and compares the screens.
-// The terminal of "narrowed" becomes narrower and wider during the run, and that of "lying" has no
-// size.
+// TestScreens shows the scenes in tmux, on terminals of several sizes, and compares the
+// screens. The terminal of "narrowed" becomes narrower and then wider during the run. The
+// terminal of "lying" reports no size.
 func TestScreens(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		testenv.Missing(t, "there is no tmux", "install it, for example with testing/setup.sh")
@@ -177,8 +178,9 @@ func TestScreens(t *testing.T) {
 	})
 }
 
-// showScenes returns the screen after each scene. Scene i has the i-th size, or the last one. After
-// each of them a text is typed, which the terminal echoes.
+// showScenes returns the screen after each scene. Scene i is shown in size i, or in the last
+// size if there are fewer sizes. After each scene, the text typed is entered, and the terminal
+// echoes it.
 func showScenes(t *testing.T, sizes [][2]int, env []string, typed string) []string {
 	dir := t.TempDir()
 	self, err := os.Executable()

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Escape escapes text for an HTML element in Markdown: also the characters that are markup there.
+// Escape escapes text for an HTML element in Markdown, including characters that are markup
+// only in Markdown.
 func Escape(text string) string { return escapesMarkdown.Replace(html.EscapeString(text)) }
 
 var escapesMarkdown = strings.NewReplacer("`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;", "]", "&#93;",

@@ -17,15 +17,16 @@ import (
 	"tofu/internal/ui/valuediff"
 )
 
-// DefaultLimit is a length that the comments of all common code hosts may have. Lengths are in
+// DefaultLimit is a length that all common code hosts allow for a comment. Lengths are in
 // characters.
 const DefaultLimit = 65000
 
-// LeastLimit is the smallest limit: there is room for the table and for what was left out.
+// LeastLimit is the smallest allowed limit. There is room for the table and the number of
+// omitted changes.
 const LeastLimit = 2000
 
-// titles are the titles of the sections, and words and signs those of the table. The most dangerous
-// kinds come first.
+// titles holds the title of each kind's section, and its word and sign in the table. Kinds are
+// sorted by danger, the most dangerous first.
 var titles = map[planview.Kind]struct{ title, word, sign string }{
 	planview.Destroyed: {"Destroyed", "destroy", "−"}, planview.Replaced: {"Replaced", "replace", "±"},
 	planview.Forgotten: {"Forgotten: left as they are, and no longer managed", "forget", "."},
@@ -36,17 +37,18 @@ var titles = map[planview.Kind]struct{ title, word, sign string }{
 
 const kinds = planview.Moved + 1
 
-// lastDangerous is the last kind whose addresses have precedence over all differences.
+// lastDangerous is the least dangerous kind whose addresses take precedence over all
+// differences.
 const lastDangerous = planview.Forgotten
 
-// writer writes one text.
+// writer writes one plan.
 type writer struct {
 	plan   *planview.Plan
 	groups [kinds][]*planview.Group
-	counts [kinds]int // objects
+	counts [kinds]int // number of objects by kind
 	out    strings.Builder
-	left   int // characters
-	due    int // characters of the addresses of dangerous changes that are not written yet
+	left   int // number of characters that may still be written
+	due    int // number of characters reserved for the addresses of dangerous changes not written yet
 }
 
 // Write writes a plan as Markdown of at most limit characters.
@@ -65,7 +67,7 @@ func Write(out io.Writer, view *ui.PlanView, limit int) error {
 	return nil
 }
 
-// longValue is the least number of characters of a value that takes several lines.
+// longValue is the number of characters from which a value is shown on several lines.
 const longValue = 100
 
 // add writes a piece of text.
@@ -109,7 +111,7 @@ func (w *writer) head() {
 	}
 }
 
-// past says what a plan that goes back to an earlier time can't bring back.
+// past writes what a plan that goes back to an earlier time can't restore.
 func (w *writer) past() {
 	past := w.plan.Source.Plan.Past
 	if past == nil {
@@ -122,7 +124,7 @@ func (w *writer) past() {
 		if i == 0 {
 			text = "Not everything can be undone:\n\n" + text
 		}
-		if length(text) > w.left/4 { // most of the room is for the changes
+		if length(text) > w.left/4 { // keep most of the room for changes
 			w.add(fmt.Sprintf("- and %d more\n", len(past.Lost)-i))
 			break
 		}
@@ -133,10 +135,11 @@ func (w *writer) past() {
 	}
 }
 
-// maxRows limits the table. The rows with the most dangerous changes stay.
+// maxRows is the maximum number of rows in the table. Those with the most dangerous changes are
+// kept.
 const maxRows = 30
 
-// table writes the numbers of objects by resource type.
+// table writes the number of objects of each resource type.
 func (w *writer) table() {
 	types, counts := w.byType()
 	head, rule := "| Type |", "|---|"
@@ -174,7 +177,8 @@ func (w *writer) table() {
 	w.add("\n")
 }
 
-// byType counts the objects of each resource type by kind. Types are in the order of danger.
+// byType counts the objects of each resource type by kind. Types with more dangerous changes
+// come first.
 func (w *writer) byType() (types []string, counts map[string]*[kinds]int) {
 	counts = map[string]*[kinds]int{}
 	for k, groups := range w.groups {
@@ -193,14 +197,14 @@ func (w *writer) byType() (types []string, counts map[string]*[kinds]int) {
 	return types, counts
 }
 
-// reserve is the room that is kept for the numbers of changes that are left out: a line for each
-// section and a last one.
+// reserve is the number of characters reserved for the numbers of omitted changes: a line for
+// each section and one at the end.
 const reserve = 600
 
-// least is the room below which no difference is tried.
+// least is the number of characters below which no differences are rendered.
 const least = 120
 
-// body writes the changes, as many as there is room for.
+// body writes as many changes as there is room for.
 func (w *writer) body() {
 	w.left -= reserve
 	for _, groups := range w.groups[:lastDangerous+1] {
@@ -236,8 +240,7 @@ func (w *writer) body() {
 	}
 }
 
-// deferred writes the changes that can't be planned yet, and returns the number of those that it
-// left out.
+// deferred writes the deferred changes, and returns the number of those that it omits.
 func (w *writer) deferred() (hidden int) {
 	list := w.plan.Source.Deferred()
 	for i, d := range list {
@@ -254,7 +257,7 @@ func (w *writer) deferred() (hidden int) {
 	return 0
 }
 
-// outputs writes the differences of the root outputs, if there is room for all of them.
+// outputs writes the differences of root outputs, but only if there is room for all of them.
 func (w *writer) outputs() {
 	var lines []string
 	for _, o := range w.plan.Outputs {
@@ -270,10 +273,11 @@ func (w *writer) outputs() {
 	}
 }
 
-// maxRenames limits the moved blocks that are suggested.
+// maxRenames is the maximum number of moved blocks that are suggested.
 const maxRenames = 5
 
-// renames writes moved blocks for objects that look renamed, if there is room for all of them.
+// renames writes moved blocks for objects that seem to have been renamed, but only if there is
+// room for all of them.
 func (w *writer) renames() {
 	list := w.plan.Renames[:min(len(w.plan.Renames), maxRenames)]
 	if len(list) == 0 {
@@ -292,11 +296,12 @@ func (w *writer) renames() {
 	}
 }
 
-// section writes the changes of one kind and returns the number of those that it left out. A change
-// whose difference would take the room of dangerous addresses has only its address.
+// section writes the changes of one kind, and returns the number of those that it omits. If the
+// differences of a change would take the room for dangerous addresses, only the address of the
+// change is written.
 func (w *writer) section(groups []*planview.Group, dangerous bool) (hidden int) {
 	inList := false
-	var texts []string // of the next groups
+	var texts []string // rendered differences of the next groups
 	for i, g := range groups {
 		if i%batch == 0 {
 			texts = w.texts(groups[i:min(i+batch, len(groups))])
@@ -307,7 +312,7 @@ func (w *writer) section(groups []*planview.Group, dangerous bool) (hidden int) 
 		}
 		if text := texts[i%batch]; text != "" {
 			if inList {
-				text = "\n" + text // Markdown would add the block to the list
+				text = "\n" + text // otherwise, Markdown adds the block to the list
 			}
 			if length(text) <= w.left-w.due {
 				w.add(w.withMembers(text, g))
@@ -326,11 +331,11 @@ func (w *writer) section(groups []*planview.Group, dangerous bool) (hidden int) 
 	return hidden
 }
 
-// batch is the number of groups that are rendered at a time.
+// batch is the number of groups that are rendered concurrently.
 const batch = 256
 
-// texts returns the folded differences of groups, which it renders concurrently. They are empty if
-// there is no room for any.
+// texts renders groups as folded blocks, concurrently. The texts are empty if there is no room
+// for any.
 func (w *writer) texts(groups []*planview.Group) []string {
 	out := make([]string, len(groups))
 	if w.left-w.due > least {
@@ -339,8 +344,8 @@ func (w *writer) texts(groups []*planview.Group) []string {
 	return out
 }
 
-// leaveOut writes how many objects are left out, and returns their number. The caller has
-// already subtracted the first group from what is due.
+// leaveOut writes the number of objects in groups, which are omitted, and returns it. The
+// caller has already subtracted the address of the first group from w.due.
 func (w *writer) leaveOut(groups []*planview.Group, dangerous bool) int {
 	n := 0
 	for i, g := range groups {
@@ -353,7 +358,7 @@ func (w *writer) leaveOut(groups []*planview.Group, dangerous bool) int {
 	return n
 }
 
-// line returns the line of a group whose difference is left out.
+// line returns the line for a group whose differences are omitted.
 func line(g *planview.Group) string {
 	text := "- " + Code(termtext.Printable(g.Title()))
 	if n := len(g.Changes); n > 1 {
@@ -362,14 +367,15 @@ func line(g *planview.Group) string {
 	return text + "\n"
 }
 
-// maxKeys limits the instances that a group lists above its differences.
+// maxKeys is the maximum number of instances that are listed above the differences of a group.
 const maxKeys = 30
 
 // endOfBlock ends a folded block.
 const endOfBlock = "</details>\n"
 
-// withMembers adds a folded list to the text of a group, with the instances that it doesn't name, as
-// far as there is room. The list takes at most half of the room that is left for other changes.
+// withMembers adds a folded list to the text of a group. It contains instances that the text
+// doesn't name, as many as there is room for. The list takes at most half of the room that is
+// left for other changes.
 func (w *writer) withMembers(text string, g *planview.Group) string {
 	if len(g.Changes) <= maxKeys {
 		return text
@@ -393,23 +399,22 @@ func (w *writer) withMembers(text string, g *planview.Group) string {
 	}
 	whole := strings.TrimSuffix(text, endOfBlock) + fmt.Sprintf("<details><summary>%s</summary>\n\n%s\n%s%s",
 		ui.Count(len(rest.Changes), "more instance"), fenced("", names), endOfBlock, endOfBlock)
-	if length(whole) > w.left-w.due { // keys with long rows of backticks have long fences
+	if length(whole) > w.left-w.due { // keys with many backticks need long fences
 		return text
 	}
 	return whole
 }
 
-// listFrame is the number of characters that a folded list usually takes in addition to its names.
+// listFrame is the usual number of characters of a folded list without the names in it.
 const listFrame = 100
 
-// leastName is the number of characters of the shortest possible name of an instance, with its line
-// end.
+// leastName is the number of characters of the shortest possible instance name and a line end.
 const leastName = 4
 
-// folded returns the differences of a group in a folded block.
+// folded renders the differences of a group as a folded block.
 func (w *writer) folded(g *planview.Group) string {
 	fields := g.Fields
-	if g.Kind == planview.Destroyed && len(g.Changes) == 1 { // which a group leaves out
+	if g.Kind == planview.Destroyed && len(g.Changes) == 1 { // groups have no fields for deleted objects
 		fields, _ = g.Change.Fields()
 	}
 	var b strings.Builder
@@ -428,15 +433,15 @@ func (w *writer) folded(g *planview.Group) string {
 	return b.String()
 }
 
-// fenced returns lines as a code block.
+// fenced returns lines in a code block with fences.
 func fenced(language string, lines []string) string {
 	content := strings.Join(lines, "\n")
 	fence := strings.Repeat("`", max(3, longest(content, '`')+1))
 	return fence + language + "\n" + content + "\n" + fence + "\n"
 }
 
-// content returns the lines of a group: its heading or its instances, and the differences that all
-// of them have in common.
+// content returns the lines about a group: its heading or its instances, and the differences
+// that all its changes have in common.
 func content(g *planview.Group, fields []planview.Field) []string {
 	heading, notes := planview.Heading(g.InstanceChange, false)
 	lines := []string{"# " + termtext.Printable(heading)}
@@ -478,10 +483,10 @@ func differences(fields []planview.Field) []string {
 	return lines
 }
 
-// signs are the symbols that a code block of the language diff colors.
+// signs maps actions to the symbols that get a color in a code block of the language diff.
 var signs = map[plans.Action]string{plans.NoOp: " ", plans.Create: "+", plans.Delete: "-", plans.Update: "!"}
 
-// forcing returns the attributes that force a replacement.
+// forcing lists the attributes that force a replacement.
 func forcing(fields []planview.Field) string {
 	var out []string
 	for _, f := range fields {

@@ -19,8 +19,8 @@ import (
 	"tofu/internal/ui/plantest"
 )
 
-// TestLimit checks texts of all lengths: none is longer than its limit, each block and each fence
-// is whole, and what is dangerous has precedence.
+// TestLimit checks texts with all limits: none is longer than its limit, all blocks and fences
+// are complete, and dangerous changes take precedence.
 func TestLimit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(0, 400).Draw(rt, "changes")
@@ -62,8 +62,8 @@ func checkWhole(t *rapid.T, text string) {
 	}
 }
 
-// checkOrder checks that no difference of a harmless change is there if an address of a dangerous
-// one is missing.
+// checkOrder checks that if the address of a dangerous change is missing, there are no
+// differences of a harmless change.
 func checkOrder(t *rapid.T, text string, n int) {
 	deleted := (n + 3) / 5
 	shown := strings.Count(text, "will be destroyed") + strings.Count(between(text, "Destroyed (", "####"), "\n- `")
@@ -91,7 +91,7 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// TestMarkedWords checks that carets stand below the changed words of a long text.
+// TestMarkedWords checks that carets are below the changed words of a long text.
 func TestMarkedWords(t *testing.T) {
 	view, _ := plantest.Plan(t, 5, "the quick brown fox jumps over the lazy dog and back again")
 	var out strings.Builder
@@ -114,7 +114,8 @@ func TestMarkedWords(t *testing.T) {
 	}
 }
 
-// TestOutputsAndRenames checks the parts after the changes, and that they give way to changes.
+// TestOutputsAndRenames checks the parts after the changes, and that they are omitted first if
+// there is little room.
 func TestOutputsAndRenames(t *testing.T) {
 	view, _ := plantest.Plan(t, 0, "")
 	object := func(id cty.Value) cty.Value {
@@ -160,8 +161,8 @@ func TestOutputsAndRenames(t *testing.T) {
 	}
 }
 
-// TestMoreInstances checks that a group names all its instances if there is room, in a folded list
-// behind the first, and that the list gives way to the addresses of dangerous changes.
+// TestMoreInstances checks that a folded list names the remaining instances of a group if there
+// is room. The addresses of dangerous changes take precedence over the list.
 func TestMoreInstances(t *testing.T) {
 	view, _ := plantest.Plan(t, 0, "")
 	old := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("i"), "input": cty.StringVal("same"),
@@ -205,10 +206,10 @@ func TestMoreInstances(t *testing.T) {
 	}
 }
 
-// reviewLimit is the time within which a hundred thousand changes are written.
+// reviewLimit is the maximum time to write a hundred thousand changes.
 const reviewLimit = 5 * time.Second
 
-// BenchmarkWrite shows that the time for each change doesn't depend on their number.
+// BenchmarkWrite shows that the time per change doesn't depend on the number of changes.
 func BenchmarkWrite(b *testing.B) {
 	for _, limit := range []int{DefaultLimit, 1 << 30} {
 		for _, n := range []int{1000, 10_000, 100_000} {

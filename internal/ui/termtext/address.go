@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// instanceKey matches the key of an instance in an address.
+// instanceKey matches an instance key in an address.
 var instanceKey = regexp.MustCompile(`\[(?:\d+|"(?:[^"\\]|\\.)*")\]`)
 
-// minPart is the number of columns to which a part of an address may be shortened.
+// minPart is the minimum number of columns that a shortened part of an address keeps.
 const minPart = 4
 
-// CutAddress is CutMiddle for addresses, whose keys of instances it keeps if there is room.
+// CutAddress is like CutMiddle, but keeps the instance keys in an address if there is room.
 func CutAddress(address string, columns int) string {
 	over := Width(address) - columns
 	if over <= 0 {
 		return address
 	}
-	var parts []string // names and keys in turn
+	var parts []string // alternately names and keys
 	end := 0
 	for _, at := range instanceKey.FindAllStringIndex(address, -1) {
 		parts = append(parts, address[end:at[0]], address[at[0]:at[1]])

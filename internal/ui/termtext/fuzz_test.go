@@ -9,8 +9,8 @@ import (
 	"tofu/internal/testenv"
 )
 
-// FuzzPrintable checks that printable text has no control characters, and colors of this program
-// only.
+// FuzzPrintable checks that printable text contains no control characters, and only colors of
+// this program.
 func FuzzPrintable(f *testing.F) {
 	for _, text := range []string{"mod\x1b[31m\x1b[2J/m.tf", "\x1b[8mhidden\x1b[0m", "\x9b2J", "\u009b2J\u202e", "one\ttwo\rthree\x00\x7f",
 		"\xff\xfe", "\x1b[\x1b[31m31m", "a\r\nb"} {
@@ -25,8 +25,8 @@ func FuzzPrintable(f *testing.F) {
 		if !strings.ContainsFunc(text, unicode.IsControl) && utf8.ValidString(text) && shown != text {
 			t.Errorf("%q becomes %q", text, shown)
 		}
-		// What is left beside colors is checked without them: "\x1b[" can't be put together from
-		// what surrounds one.
+		// Check the text between colors. Removing a color can't create a new sequence, because
+		// the parts around it are joined with a line end.
 		testenv.CheckPrintable(t, strings.Join(ownColors().Split(PrintableText(text), -1), "\n"))
 	})
 }

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// Style colors text for a terminal if it is on.
+// Style formats text for a terminal. It uses colors if On is set.
 type Style struct{ On bool }
 
 // Color is the number of an ANSI text attribute.
 type Color string
 
-// The text attributes.
+// Text attributes.
 const (
 	Bold      Color = "1"
 	Underline Color = "4"
@@ -35,8 +35,8 @@ func (s Style) As(c Color, text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-// Wrap breaks text into lines of at most width columns at spaces. It keeps lines that start with a
-// space, because they are examples. A width of 0 keeps all lines.
+// Wrap breaks text into lines of at most width columns at spaces. It doesn't break lines that
+// start with a space, because they are examples. A width of 0 keeps all lines.
 func Wrap(text string, width int) string {
 	if width <= 0 {
 		return text
@@ -73,8 +73,8 @@ func wrapLine(line string, width int) string {
 	return b.String()
 }
 
-// Printable replaces control characters, which could move the cursor or hide text, with visible
-// symbols. It keeps tabs and line ends.
+// Printable replaces control characters by visible symbols, because they could move the cursor
+// or hide text. It keeps tabs and line ends.
 func Printable(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, isControl) {
 		return text
@@ -86,7 +86,8 @@ func Printable(text string) string {
 	return strings.Join(lines, "\r\n")
 }
 
-// controlSymbol returns the symbol for a control character, and other characters as they are.
+// controlSymbol returns the symbol for a control character. It returns other characters
+// unchanged.
 func controlSymbol(r rune) rune {
 	switch {
 	case !isControl(r):
@@ -99,12 +100,12 @@ func controlSymbol(r rune) rune {
 	return unicode.ReplacementChar
 }
 
-// ownColors matches the attributes that Style.As writes. Others could hide text.
+// ownColors matches the attributes that Style.As writes. Other attributes could hide text.
 var ownColors = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\x1b\[(?:0|1|4|3[1-6]|90)m`)
 })
 
-// PrintableText is Printable for text that may contain colors of this program.
+// PrintableText is like Printable, but keeps the colors of this program.
 func PrintableText(text string) string {
 	var b strings.Builder
 	end := 0

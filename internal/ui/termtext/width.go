@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Width returns the number of columns that a line takes on a terminal. The line has no control
-// characters and no colors.
+// Width returns the number of columns that a line takes on a terminal. The line must have no
+// control characters and no colors.
 func Width(line string) int {
 	if isASCII(line) {
 		return len(line)
@@ -47,10 +47,11 @@ func eachCluster(text string, f func(cluster string, columns int) bool) {
 	}
 }
 
-// maxCluster bounds the bytes that are searched for the end of a cluster.
+// maxCluster is the maximum number of bytes in which the end of a cluster is searched.
 const maxCluster = 256
 
-// clusterWidth returns the columns of a grapheme cluster, which are those of its widest character.
+// clusterWidth returns the number of columns of a grapheme cluster, which is that of its widest
+// character.
 func clusterWidth(cluster string) int {
 	columns := 0
 	for _, r := range cluster {
@@ -73,7 +74,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Cut returns a line that is shortened to at most the given number of columns. Its end becomes "…".
+// Cut shortens a line to at most the given number of columns. A shortened line ends with "…".
 func Cut(line string, columns int) string {
 	if Width(line) <= columns {
 		return line
@@ -81,7 +82,8 @@ func Cut(line string, columns int) string {
 	return Head(line, columns-1) + "…"
 }
 
-// CutMiddle is Cut for names and addresses, whose ends tell more than their middles.
+// CutMiddle is like Cut, but shortens the middle. It is for names and addresses, whose ends say
+// more than their middles.
 func CutMiddle(line string, columns int) string {
 	if Width(line) <= columns {
 		return line
@@ -93,7 +95,7 @@ func CutMiddle(line string, columns int) string {
 	return Head(line, left) + "…" + Tail(line, columns-1-left)
 }
 
-// Head returns the longest start of a line that takes at most the given number of columns.
+// Head returns the longest prefix of a line that takes at most the given number of columns.
 func Head(line string, columns int) string {
 	end := 0
 	eachCluster(line, func(cluster string, n int) bool {
@@ -107,7 +109,7 @@ func Head(line string, columns int) string {
 	return line[:end]
 }
 
-// Tail returns the longest end of a line that takes at most the given number of columns.
+// Tail returns the longest suffix of a line that takes at most the given number of columns.
 func Tail(line string, columns int) string {
 	skip := Width(line) - columns
 	start := 0
@@ -122,13 +124,13 @@ func Tail(line string, columns int) string {
 	return line[start:]
 }
 
-// Pad returns a line with spaces up to the given number of columns.
+// Pad appends spaces to a line until it takes the given number of columns.
 func Pad(line string, columns int) string {
 	return line + strings.Repeat(" ", max(columns-Width(line), 0))
 }
 
-// WrapWords breaks a text without line ends into lines of at most the given number of columns, at
-// spaces where possible.
+// WrapWords breaks a text into lines of at most the given number of columns, at spaces if
+// possible. The text must have no line ends.
 func WrapWords(text string, columns int) []string {
 	columns = max(columns, 1)
 	var lines []string
@@ -146,7 +148,7 @@ func WrapWords(text string, columns int) []string {
 		default:
 			line, used = line+" ", used+1
 		}
-		for n > columns-used { // the word alone is too long
+		for n > columns-used { // a single word is too long for a line
 			part := Head(word, columns-used)
 			if part == "" {
 				if used == 0 {

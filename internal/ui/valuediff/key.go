@@ -11,8 +11,8 @@ import (
 	"tofu/internal/states"
 )
 
-// Key returns a text that is equal for two values if the values are equal apart from marks.
-// Unknown values have their own text.
+// Key returns a text that is the same for equal values. It ignores marks. Unknown values have a
+// text of their own.
 func Key(v cty.Value) string { return string(appendKey(nil, v)) }
 
 func appendKey(b []byte, v cty.Value) []byte {
@@ -53,7 +53,7 @@ func appendKey(b []byte, v cty.Value) []byte {
 	return append(b, v.Type().FriendlyName()...)
 }
 
-// Members iterates over a known, Unmarked object or map by name.
+// Members iterates over the members of a known, Unmarked object or map, sorted by name.
 func Members(v cty.Value) iter.Seq2[string, cty.Value] {
 	return func(yield func(string, cty.Value) bool) {
 		ty := v.Type()

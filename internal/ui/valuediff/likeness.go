@@ -9,13 +9,13 @@ import (
 	"tofu/internal/plans"
 )
 
-// maxCandidates is the maximum number of removed elements that may share a feature. A more common
-// feature says little about likeness. It is ignored, which also bounds the time.
+// maxCandidates is the maximum number of removed elements with the same feature. A feature that
+// more elements have says little about similarity, and is ignored. This also limits the time.
 const maxCandidates = 16
 
-// matches returns, for each added element, the index of the removed element that is most like it,
-// or -1. Elements are alike if they are objects that share at least half of their members. The pairs
-// that are most alike are formed first. The time is nearly linear in the number of members.
+// matches returns, for each added element, the index of the most similar removed element, or
+// -1. Two elements are similar if they are objects that share at least half of their members.
+// The most similar pairs are chosen first. The time is nearly linear in the number of members.
 func matches(gone, added []cty.Value) []int {
 	byFeature := make(map[string][]int)
 	for i, v := range gone {
@@ -45,10 +45,12 @@ func matches(gone, added []cty.Value) []int {
 	return out
 }
 
-// likePair is a removed and an added element that are alike, with the number of members they share.
+// likePair is a removed and an added element that are similar, and the number of members that
+// they share.
 type likePair struct{ gone, added, shared int }
 
-// likePairs returns the pairs of an added element, whose features are own.
+// likePairs returns the pairs of an added element with similar removed elements. own holds the
+// features of the added element.
 func likePairs(added int, own []string, byFeature map[string][]int) []likePair {
 	votes := make(map[int]int)
 	for _, f := range own {
@@ -67,7 +69,8 @@ func likePairs(added int, own []string, byFeature map[string][]int) []likePair {
 	return out
 }
 
-// features returns the members of an object with their values, without unknown and null ones.
+// features returns the members of an object as texts with their values. It omits unknown and
+// null members.
 func features(v cty.Value) []string {
 	if !isObject(v) {
 		return nil
@@ -82,8 +85,9 @@ func features(v cty.Value) []string {
 	return out
 }
 
-// alike compares removed with added elements: those that are alike as updates, in the order of the
-// added ones, after removed ones that are like no added one.
+// alike compares removed and added elements. The result starts with the removed elements that
+// have no match. Then the added elements follow in their order, as updates if they have a
+// match.
 func alike(gone, added []cty.Value, compare func(old, new int) *Node) (out []*Node, differs bool) {
 	pairs := matches(gone, added)
 	kept := make([]bool, len(gone))

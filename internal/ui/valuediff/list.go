@@ -7,8 +7,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// list aligns and compares two lists. If a run of changes removes as many objects as it adds, the
-// objects count as updated.
+// list aligns and compares two lists. If objects are removed at one place and the same number
+// of objects is added there, they are updates.
 func (d *Differ) list(before, after cty.Value) *Node {
 	was, is := elementsOf(before), elementsOf(after)
 	pairs := diff.Align(elementKeys(was, "-"), elementKeys(is, "+"))
@@ -35,7 +35,7 @@ func (d *Differ) list(before, after cty.Value) *Node {
 	return n
 }
 
-// hunk compares a run of removed elements followed by added ones.
+// hunk compares removed elements with the elements that were added in their place.
 func (d *Differ) hunk(was, is []cty.Value, pairs []diff.Pair) []*Node {
 	var gone, added []cty.Value
 	for _, p := range pairs {
@@ -65,7 +65,7 @@ func (d *Differ) hunk(was, is []cty.Value, pairs []diff.Pair) []*Node {
 	return out
 }
 
-// at returns an element, or NilVal if there is none.
+// at returns an element of a list, or NilVal if there is none.
 func at(list []cty.Value, i int) cty.Value {
 	if i < 0 || i >= len(list) {
 		return cty.NilVal
@@ -78,8 +78,8 @@ func isObject(v cty.Value) bool {
 	return v.IsKnown() && !v.IsNull() && (v.Type().IsObjectType() || v.Type().IsMapType())
 }
 
-// elementKeys returns the keys by which elements are matched. Unknown elements match nothing; side
-// makes their keys Differ.
+// elementKeys returns keys for matching elements. Unknown elements must not match, so their
+// keys contain side.
 func elementKeys(values []cty.Value, side string) []string {
 	out := make([]string, len(values))
 	for i, v := range values {

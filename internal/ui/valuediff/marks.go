@@ -7,7 +7,8 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// Printable applies a conversion for output to a text with marked parts, which stay the same parts.
+// Printable converts a text with marked parts for output. It returns the converted text and the
+// new positions of the parts.
 func Printable(text string, marks []Span, convert func(string) string) (string, []Span) {
 	var b strings.Builder
 	out := make([]Span, len(marks))
@@ -23,7 +24,7 @@ func Printable(text string, marks []Span, convert func(string) string) (string, 
 	return b.String(), out
 }
 
-// Underlined returns a text with its marked parts underlined.
+// Underlined returns a text whose marked parts are underlined.
 func Underlined(s termtext.Style, text string, marks []Span) string {
 	var b strings.Builder
 	end := 0
@@ -34,8 +35,8 @@ func Underlined(s termtext.Style, text string, marks []Span) string {
 	return b.String() + text[end:]
 }
 
-// Carets returns a line with carets below the marked parts of a line. It has tabs where the other
-// line has them.
+// Carets returns a line with carets below the marked parts of another line. Where the other
+// line has tabs, it has tabs too.
 func Carets(text string, marks []Span) string {
 	var b strings.Builder
 	end := 0
@@ -56,17 +57,17 @@ func below(b *strings.Builder, text, sign string) {
 	}
 }
 
-// maxWhole is the number of bytes up to which Quoted returns a whole word.
+// maxWhole is the maximum number of bytes of a whole word that Quoted returns.
 const maxWhole = 60
 
-// Quoted returns the marked parts of a text as a list of quoted strings. A part is extended to the
-// spaces around it, unless that is long.
+// Quoted returns the marked parts of a text as a list of quoted strings. Each part is extended
+// to whole words, unless these are too long.
 func Quoted(text string, marks []Span) string {
 	var parts []string
 	end := 0
 	for _, m := range marks {
 		if m.Start < end {
-			continue // within the last part
+			continue // the last part contains this one
 		}
 		whole := Span{strings.LastIndexAny(text[:m.Start], " \t") + 1, len(text)}
 		if i := strings.IndexAny(text[m.End:], " \t"); i >= 0 {

@@ -7,48 +7,48 @@ import (
 	"tofu/internal/plans"
 )
 
-// A Node is one place in a value, before and after a change.
+// A Node is the difference at one place in a value.
 type Node struct {
 	Action plans.Action // NoOp, Create, Update or Delete
 	Form   Form
-	Text   string // of a leaf; a remark about a JSONForm or TextForm
+	Text   string // text of a leaf, or a remark about a JSONForm or TextForm
 
-	Before, After string    // leaves that change: `before -> after`
-	Members       []*Member // objects, maps and blocks
-	Elements      []*Node   // lists and sets
+	Before, After string    // values of a leaf that changes: `before -> after`
+	Members       []*Member // members of an object, map or block
+	Elements      []*Node   // elements of a list or set
 	Blocks        []*Blocks // nested blocks by type
-	From, To      *Node     // a value of one kind becomes another
-	Lines         []Line    // texts
-	Calls         []string  // functions that make a text of the content, the outermost first
+	From, To      *Node     // values of a TypeChangeForm
+	Lines         []Line    // lines of a TextForm
+	Calls         []string  // functions whose calls make the text from the content, the outermost first
 
-	ToNull   bool     // ends with "-> null"
-	Replace  bool     // forces a replacement
-	Warnings []string // comments above the node
+	ToNull   bool     // whether it ends with "-> null"
+	Replace  bool     // whether it forces a replacement
+	Warnings []string // comments on the lines above the node
 }
 
-// Form is the kind of a node, which says how it is rendered.
+// Form is the kind of a node. It determines how the node is rendered.
 type Form uint8
 
-// The forms of nodes.
+// Forms of nodes.
 const (
 	LeafForm Form = iota
 	ObjectForm
 	MapForm
-	NestedMapForm // a map of nested attributes; its elements end with commas
+	NestedMapForm // map of nested attributes; its elements end with commas
 	ListForm
-	NestedListForm // a list of nested attributes, compared by position
+	NestedListForm // list of nested attributes, compared by position
 	SetForm
 	BlockForm
-	TypeChangeForm // From -> To
-	TextForm       // several lines
-	JSONForm       // a text with structure: Calls(Elements[0])
+	TypeChangeForm // value that becomes one of another kind: From -> To
+	TextForm       // text of several lines
+	JSONForm       // text with structured content: Calls(Elements[0])
 	HiddenBlockForm
 )
 
 // A Member is a named part of a node.
 type Member struct {
 	Name  string
-	Quote bool // always quoted: keys of maps
+	Quote bool // whether the name is always quoted, as in maps
 	Node  *Node
 }
 
@@ -56,18 +56,18 @@ type Member struct {
 type Blocks struct {
 	Name    string
 	Nesting configschema.NestingMode
-	Items   []*Member // named by their key, or ""
+	Items   []*Member // blocks by key; the name is "" if they have none
 }
 
 // A Line is a line of a text.
 type Line struct {
 	Action  plans.Action
 	Text    string
-	Changed []Span // changed words of a line that replaces another, or is replaced
-	Skipped int    // the number of unchanged lines that this one stands for
+	Changed []Span // changed words, if the line replaces another or is replaced
+	Skipped int    // number of unchanged lines that this one represents
 }
 
-// Texts in place of values that are not shown.
+// Texts that are shown in place of values.
 const (
 	SensitiveText = "(sensitive value)"
 	EphemeralText = "(ephemeral value)"
@@ -78,7 +78,7 @@ const (
 // Leaf returns a node with a text.
 func Leaf(action plans.Action, text string) *Node { return &Node{Action: action, Text: text} }
 
-// replacePaths are the paths that force a replacement, as a tree.
+// replacePaths holds the paths that force a replacement, as a tree.
 type replacePaths struct {
 	here bool
 	next map[string]*replacePaths
@@ -94,7 +94,7 @@ func newReplacePaths(paths []cty.Path) *replacePaths {
 		for _, step := range path {
 			key, ok := StepValue(step)
 			if !ok {
-				break // inside a set
+				break // paths end at a set
 			}
 			at = at.enter(Key(key))
 		}
@@ -113,7 +113,8 @@ func (r *replacePaths) enter(key string) *replacePaths {
 	return r.next[key]
 }
 
-// name steps into an attribute or an element of a map, and index into an element of a list.
+// name returns the subtree for an attribute or an element of a map, and index that for an
+// element of a list.
 func (r *replacePaths) name(name string) *replacePaths {
 	if r == nil || r.next == nil {
 		return nil
@@ -130,7 +131,7 @@ func (r *replacePaths) index(i int) *replacePaths {
 
 func (r *replacePaths) forced() bool { return r != nil && r.here }
 
-// container returns a node with parts. It is unchanged if they are.
+// container returns a node that consists of parts. changed says whether any part changes.
 func container(form Form, before, after cty.Value, changed bool) *Node {
 	n := &Node{Form: form, Action: plans.NoOp}
 	switch {
@@ -144,7 +145,7 @@ func container(form Form, before, after cty.Value, changed bool) *Node {
 	return n
 }
 
-// Changed reports whether a node differs.
+// Changed reports whether the value changes.
 func (n *Node) Changed() bool { return n.Action != plans.NoOp }
 
 // ForcesReplacement reports whether a node or a part of it forces a replacement.

@@ -32,7 +32,7 @@ func TestShortHash(t *testing.T) {
 	}
 }
 
-// TestJSONFormat checks what is said of texts with the same JSON value.
+// TestJSONFormat checks the remark about two texts with the same JSON value.
 func TestJSONFormat(t *testing.T) {
 	for _, test := range []struct{ before, after, review, full string }{
 		{`{"a": 1, "b": [2]}`, `{"a":1,"b":[2]}`, "whitespace changes", "whitespace changes"},
@@ -49,7 +49,7 @@ func TestJSONFormat(t *testing.T) {
 	}
 }
 
-// TestWords checks that the two texts are equal without their changed words.
+// TestWords checks that two texts are equal after their changed words are removed.
 func TestWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.SampledFrom([]string{"alpha", "beta", " ", ",", "π", "1", "\n"})
@@ -57,7 +57,7 @@ func TestWords(t *testing.T) {
 		after := strings.Join(rapid.SliceOfN(word, 0, 20).Draw(t, "after"), "")
 		gone, added := Words(before, after)
 		if gone == nil && added == nil {
-			return // equal, or too different
+			return // the texts are equal or too different
 		}
 		if x, y := without(before, gone), without(after, added); x != y {
 			t.Errorf("%q and %q: %q and %q remain", before, after, x, y)
@@ -75,7 +75,7 @@ func without(text string, spans []Span) string {
 	return b.String() + text[end:]
 }
 
-// TestHunks checks that hunks keep every change, with the lines around it, and count the others.
+// TestHunks checks that hunks contain all changed lines, and count the lines that they omit.
 func TestHunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOf(rapid.Custom(func(t *rapid.T) Line {
@@ -101,7 +101,8 @@ func TestHunks(t *testing.T) {
 	})
 }
 
-// FuzzReview checks that a comparison for review finds a difference exactly if there is one.
+// FuzzReview checks that a comparison for review finds a difference if and only if the texts
+// differ.
 func FuzzReview(f *testing.F) {
 	for _, text := range []string{"", "a", "1.0", "a: 1\nb:\n  - x\n", `{"a": [1, 2]}`, "-----BEGIN CERTIFICATE-----\nAA==\n" +
 		"-----END CERTIFICATE-----\n", base64.StdEncoding.EncodeToString([]byte("key: value\nother: value\n")),
@@ -118,7 +119,7 @@ func FuzzReview(f *testing.F) {
 	})
 }
 
-// TestLikeness checks that elements are paired with the most similar ones, also in long sets.
+// TestLikeness checks that elements are paired with the most similar ones, even in large sets.
 func TestLikeness(t *testing.T) {
 	const n = 5000
 	object := func(i int, note string) cty.Value {
@@ -140,8 +141,8 @@ func TestLikeness(t *testing.T) {
 	}
 }
 
-// TestLikenessAfterInsertion checks that a new element in front, which is somewhat like the next
-// one, doesn't take the partner of that one.
+// TestLikenessAfterInsertion checks a new first element that is similar to the next one. The
+// next element must still be paired with its old version.
 func TestLikenessAfterInsertion(t *testing.T) {
 	rule := func(name, cidr, note string) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal(name), "cidr": cty.StringVal(cidr),
@@ -155,8 +156,8 @@ func TestLikenessAfterInsertion(t *testing.T) {
 	}
 }
 
-// TestShortButDifferent checks that strings whose short forms are equal still look different, and
-// that a key is not shown in full.
+// TestShortButDifferent checks that two different strings with the same short form are shown as
+// different, and that a private key is not shown.
 func TestShortButDifferent(t *testing.T) {
 	key := "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----"
 	n := (&Differ{Review: true}).Value(cty.StringVal(key), cty.StringVal(key+"\n"))

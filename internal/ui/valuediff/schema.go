@@ -14,8 +14,9 @@ import (
 )
 
 // Resource compares two objects of a resource, either of which may be null. It omits attributes
-// that are null on both sides and blocks that are on neither. Changes at the paths in replace force
-// a replacement. What the schema declares sensitive is hidden, whether it is marked or not.
+// that are null in both objects, and blocks that neither object has. Changes at the paths in
+// replace force a replacement. Values that the schema declares sensitive are hidden even if
+// they are not marked.
 func (d *Differ) Resource(
 	action plans.Action, before, after cty.Value, sch *configschema.Block, replace []cty.Path,
 ) *Node {
@@ -26,8 +27,8 @@ func (d *Differ) Resource(
 	return n
 }
 
-// Only marks the attributes and blocks of a Resource as unchanged that names does not have. before
-// is the object before the change.
+// Only marks the attributes and blocks that are not in names as unchanged. n is a result of
+// Resource, and before is the object before the change.
 func (d *Differ) Only(n *Node, before cty.Value, sch *configschema.Block, names map[string]bool) {
 	for _, m := range n.Members {
 		if attr := sch.Attributes[m.Name]; !names[m.Name] && !attr.WriteOnly {
@@ -44,7 +45,7 @@ func (d *Differ) Only(n *Node, before cty.Value, sch *configschema.Block, names 
 	}
 }
 
-// AbsentIfNull returns NilVal for null and other values as they are.
+// AbsentIfNull returns NilVal for null. It returns other values unchanged.
 func AbsentIfNull(v cty.Value) cty.Value {
 	if v == cty.NilVal || v.IsNull() {
 		return cty.NilVal
@@ -57,7 +58,7 @@ func (d *Differ) block(before, after cty.Value, sch *configschema.Block, r *repl
 	return d.content(AbsentIfNull(before), AbsentIfNull(after), sch, r, plainPart)
 }
 
-// partFunc returns the value of an attribute, or of the nested blocks of one type, of an object. It
+// partFunc returns the value of an object's attribute, or of its nested blocks of one type. It
 // returns NilVal if there is no object.
 type partFunc func(object cty.Value, name string, sch *configschema.Block) cty.Value
 
@@ -65,8 +66,8 @@ func plainPart(object cty.Value, name string, _ *configschema.Block) cty.Value {
 	return part(object, name)
 }
 
-// secretPart marks what is sensitive below the name. That is much cheaper than to rebuild the
-// object with the marks.
+// secretPart returns the part with sensitive values marked as in the schema. This is much
+// cheaper than marking the whole object.
 func secretPart(object cty.Value, name string, sch *configschema.Block) cty.Value {
 	v := part(object, name)
 	if v == cty.NilVal {
@@ -75,7 +76,7 @@ func secretPart(object cty.Value, name string, sch *configschema.Block) cty.Valu
 	return states.MarkSensitive(v, sch.SensitivePathsIn(name, v))
 }
 
-// content compares the contents of two blocks, whose parts it gets from a function.
+// content compares the contents of two blocks. The function part returns their parts.
 func (d *Differ) content(
 	before, after cty.Value, sch *configschema.Block, r *replacePaths, part partFunc,
 ) *Node {
@@ -100,7 +101,7 @@ func (d *Differ) content(
 	return n.finish()
 }
 
-// finish makes a block an update if one of its parts changes.
+// finish sets the action of a block to an update if one of its parts changes.
 func (n *Node) finish() *Node {
 	if n.Action != plans.NoOp {
 		return n
@@ -138,14 +139,14 @@ func part(v cty.Value, name string) cty.Value {
 		return v
 	}
 	ty := v.Type()
-	if _, ok := ty.AttributeTypes()[name]; !ok && !ty.HasAttribute(name) { // which is slower
+	if _, ok := ty.AttributeTypes()[name]; !ok && !ty.HasAttribute(name) { // HasAttribute alone is slower
 		return cty.NilVal
 	}
 	return v.GetAttr(name)
 }
 
-// attributes compares the attributes of a block or a nested object, whose values before and after
-// the change parts returns. Write-only ones have the action.
+// attributes compares the attributes of a block or nested object. parts returns their values
+// before and after the change. Write-only attributes get the given action.
 func (d *Differ) attributes(
 	names []string, attrs map[string]*configschema.Attribute, r *replacePaths, action plans.Action,
 	parts func(name string) (before, after cty.Value),
@@ -166,8 +167,8 @@ func (d *Differ) attributes(
 	return out
 }
 
-// attribute compares an attribute. It returns nil if the attribute is null on both sides. Null
-// counts as absent, and so does an empty string, because many providers can't tell them apart.
+// attribute compares an attribute. It returns nil if the attribute is null on both sides. An
+// empty string counts as null, because many providers can't tell them apart.
 func (d *Differ) attribute(before, after cty.Value, attr *configschema.Attribute, r *replacePaths) *Node {
 	before, after = absentIfNothing(before), absentIfNothing(after)
 	if before == cty.NilVal && after == cty.NilVal {
@@ -205,7 +206,7 @@ func absentIfNothing(v cty.Value) cty.Value {
 	return v
 }
 
-// nestedAttribute compares known values of an attribute with a nested type.
+// nestedAttribute compares two known values of an attribute with nested attributes.
 func (d *Differ) nestedAttribute(before, after cty.Value, obj *configschema.Object, r *replacePaths) *Node {
 	element := func(before, after cty.Value, r *replacePaths) *Node { return d.nestedObject(before, after, obj, r) }
 	switch obj.Nesting {
@@ -239,7 +240,7 @@ func (d *Differ) nestedObject(before, after cty.Value, obj *configschema.Object,
 	return n.finish()
 }
 
-// positions compares lists element by element, or by likeness for review.
+// positions compares lists element by element or, for review, pairs similar elements.
 func (d *Differ) positions(before, after cty.Value, r *replacePaths, compare compareFunc) *Node {
 	was, is := elementsOf(before), elementsOf(after)
 	elements, differs := d.aligned(was, is, r, compare)
@@ -248,8 +249,8 @@ func (d *Differ) positions(before, after cty.Value, r *replacePaths, compare com
 	return n
 }
 
-// aligned compares the elements of two lists. Replacement paths are those of the new elements, or
-// of removed ones.
+// aligned compares the elements of two lists. The index of a new element, or else of the
+// removed one, selects the paths that force a replacement.
 func (d *Differ) aligned(was, is []cty.Value, r *replacePaths, compare compareFunc) (out []*Node, differs bool) {
 	add := func(old, new int) {
 		index := new
@@ -289,7 +290,7 @@ func (d *Differ) aligned(was, is []cty.Value, r *replacePaths, compare compareFu
 	return out, differs
 }
 
-// pick returns the elements at some positions.
+// pick returns the elements at the given positions.
 func pick(list []cty.Value, positions []int) []cty.Value {
 	out := make([]cty.Value, len(positions))
 	for i, p := range positions {
@@ -305,7 +306,7 @@ func position(positions []int, i int) int {
 	return positions[i]
 }
 
-// nested compares the blocks of one type.
+// nested compares the nested blocks of one type.
 func (d *Differ) nested(before, after cty.Value, sch *configschema.NestedBlock, r *replacePaths) []*Member {
 	element := func(before, after cty.Value, r *replacePaths) *Node { return d.block(before, after, &sch.Block, r) }
 	if sch.Nesting == configschema.NestingSingle || sch.Nesting == configschema.NestingGroup {
@@ -340,7 +341,7 @@ func unnamed(nodes []*Node) []*Member {
 	return out
 }
 
-// secretBlocks returns a placeholder for blocks, none of which may be shown.
+// secretBlocks returns a placeholder for nested blocks that must not be shown.
 func (d *Differ) secretBlocks(before, after cty.Value) []*Member {
 	was, is := AbsentIfNull(Unmarked(before)), AbsentIfNull(Unmarked(after))
 	if was != cty.NilVal && is != cty.NilVal && SameValue(was, is) {
@@ -356,8 +357,8 @@ func (d *Differ) secretBlocks(before, after cty.Value) []*Member {
 	return out
 }
 
-// writeOnly gives write-only attributes the action of the resource, because whether their values
-// change is not known.
+// writeOnly sets the action of write-only attributes to that of the resource, because it is
+// unknown whether their values change.
 func (d *Differ) writeOnly(n *Node, sch *configschema.Block, action plans.Action) {
 	shown := map[plans.Action]plans.Action{plans.Create: plans.Create, plans.Read: plans.Create,
 		plans.Delete: plans.Delete}[action]

@@ -18,14 +18,14 @@ func shortText(text string) string {
 	return shortHash(text)
 }
 
-// shortPEM describes PEM blocks: what each holds, and the SHA-256 fingerprint of its bytes.
+// shortPEM describes each PEM block by its type and the SHA-256 fingerprint of its bytes.
 func shortPEM(text string) string {
 	var parts []string
 	rest := []byte(strings.TrimSpace(text))
 	for len(rest) > 0 {
 		block, after := pem.Decode(rest)
 		if block == nil || !strings.HasPrefix(string(rest), "-----BEGIN ") {
-			return "" // something else as well
+			return "" // there is other text around the blocks
 		}
 		rest = []byte(strings.TrimSpace(string(after)))
 		sum := sha256.Sum256(block.Bytes)
@@ -50,11 +50,11 @@ func describePEM(block *pem.Block, fingerprint string) string {
 	return fmt.Sprintf("%s of %s, expires %s", what, name, cert.NotAfter.UTC().Format("2006-01-02"))
 }
 
-// hashDigits are the numbers of hexadecimal digits of MD5, SHA-1, SHA-224, SHA-256, SHA-384 and
-// SHA-512.
+// hashDigits holds the numbers of hexadecimal digits in MD5, SHA-1, SHA-224, SHA-256, SHA-384
+// and SHA-512 hashes.
 var hashDigits = map[int]bool{32: true, 40: true, 56: true, 64: true, 96: true, 128: true}
 
-// shortHash shortens a hash in hexadecimal digits, with or without a prefix such as "sha256:".
+// shortHash shortens a hexadecimal hash, with or without a prefix such as "sha256:".
 func shortHash(text string) string {
 	prefix, digits := "", text
 	if i := strings.LastIndexByte(text, ':'); i >= 0 && i < 16 {

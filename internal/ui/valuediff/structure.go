@@ -12,15 +12,17 @@ import (
 	"tofu/internal/plans"
 )
 
-// Limits of texts that are decoded for a comparison. Longer ones are compared as they are.
+// Size limits in bytes for texts that are decoded for a comparison. Longer texts are compared
+// without decoding.
 const (
 	maxYAML   = 256 << 10
 	maxBase64 = 4 << 20
 	minBase64 = 16
 )
 
-// structured compares strings for review: JSON and YAML by their content, in base64 too, and other
-// texts in base64 by their lines. It returns nil for other strings.
+// structured compares strings for review. It compares JSON and YAML by their content, even if
+// they are encoded in base64, and other base64 text by its lines. It returns nil for other
+// strings.
 func (d *Differ) structured(before, after cty.Value) *Node {
 	if n := d.jsonText(before, after); n != nil {
 		return n
@@ -43,8 +45,8 @@ func (d *Differ) structured(before, after cty.Value) *Node {
 	return n
 }
 
-// yamlText compares YAML documents with several lines. It returns nil for other strings, and for
-// documents that are added or removed, which are shown as they are.
+// yamlText compares YAML documents with several lines. It returns nil for other strings, and
+// for documents that are added or removed, which are shown unchanged.
 func (d *Differ) yamlText(before, after cty.Value) *Node {
 	if before == cty.NilVal || after == cty.NilVal || before.AsString() == after.AsString() {
 		return nil
@@ -65,10 +67,10 @@ func (d *Differ) yamlText(before, after cty.Value) *Node {
 	return n
 }
 
-// inText returns the differ for the content of a text.
+// inText returns the differ for the decoded content of a text.
 func (d *Differ) inText() *Differ { return &Differ{Review: d.Review} }
 
-// parseYAML parses a text that is a YAML map or list of several lines.
+// parseYAML parses a text if it is a YAML map or list with several lines.
 func parseYAML(text string) (cty.Value, bool) {
 	if len(text) > maxYAML || !strings.Contains(text, "\n") || !strings.Contains(text, ": ") &&
 		!strings.Contains(text, ":\n") && !strings.HasPrefix(text, "- ") || strings.HasPrefix(text, "#!") ||
@@ -82,7 +84,7 @@ func parseYAML(text string) (cty.Value, bool) {
 	return v, v.Type().IsObjectType() || v.Type().IsTupleType()
 }
 
-// decodeBase64 decodes a text in base64. NilVal counts as encoded.
+// decodeBase64 decodes a base64 string. It returns true for NilVal, too.
 func decodeBase64(v cty.Value) (cty.Value, bool) {
 	if v == cty.NilVal {
 		return v, true

@@ -12,7 +12,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// text compares strings: JSON by its content, and other strings of several lines line by line.
+// text compares strings: JSON by its content, and other strings with several lines line by
+// line.
 func (d *Differ) text(before, after cty.Value) *Node {
 	if d.Review {
 		if n := d.short(before, after); n != nil {
@@ -49,8 +50,8 @@ func (d *Differ) lines(before, after cty.Value) *Node {
 	return n
 }
 
-// newlineText says how two texts differ that only differ in the newline at the end, and returns ""
-// for all others.
+// newlineText returns a remark about two texts that differ only in the newline at the end, or
+// "" for other texts.
 func newlineText(was, is string) string {
 	switch {
 	case is == was+"\n":
@@ -61,7 +62,7 @@ func newlineText(was, is string) string {
 	return ""
 }
 
-// short compares strings that are shown in a few words: certificates and hashes. It returns nil for
+// short compares strings that have a short form: certificates and hashes. It returns nil for
 // other strings.
 func (d *Differ) short(before, after cty.Value) *Node {
 	was, is := shortText(stringOf(before)), shortText(stringOf(after))
@@ -78,9 +79,9 @@ func (d *Differ) short(before, after cty.Value) *Node {
 	case plans.Update:
 		switch {
 		case was != is:
-		case strings.HasPrefix(was, "("): // PEM with the same bytes, perhaps of a private key
+		case strings.HasPrefix(was, "("): // PEM blocks with the same bytes, perhaps of a private key
 			return Leaf(action, was+" in another layout")
-		default: // the digits that are left out differ
+		default: // the short forms hide the difference
 			return nil
 		}
 		return &Node{Action: action, Before: was, After: is}
@@ -108,7 +109,8 @@ func unchangedLines(texts []string) []Line {
 	return out
 }
 
-// jsonText compares strings that contain JSON objects or lists. It returns nil for other strings.
+// jsonText compares strings that contain JSON objects or lists. It returns nil for other
+// strings.
 func (d *Differ) jsonText(before, after cty.Value) *Node {
 	was, isJSON := parseJSON(before)
 	is, alsoJSON := parseJSON(after)
@@ -116,7 +118,7 @@ func (d *Differ) jsonText(before, after cty.Value) *Node {
 	case before == cty.NilVal && alsoJSON, after == cty.NilVal && isJSON:
 	case !isJSON && !alsoJSON:
 		return nil
-	case isJSON != alsoJSON: // only one of them
+	case isJSON != alsoJSON: // only one of them is JSON
 		return d.becomes(before, after)
 	}
 	inner := d.inText().value(was, is, nil)
@@ -133,10 +135,10 @@ func (d *Differ) jsonText(before, after cty.Value) *Node {
 	return n
 }
 
-// formatChange says what differs between two texts of the same JSON value.
+// formatChange describes the difference between two texts with the same JSON value.
 func formatChange(before, after string) string {
 	was, is := compactJSON(before), compactJSON(after)
-	var counts [256]int // order doesn't change the number of each byte
+	var counts [256]int // reordering doesn't change how many times each byte occurs
 	for _, b := range was {
 		counts[b]++
 	}
@@ -152,7 +154,7 @@ func formatChange(before, after string) string {
 	return "only the formatting changes"
 }
 
-// compactJSON returns a valid JSON text without whitespace.
+// compactJSON removes the whitespace from a valid JSON text.
 func compactJSON(text string) []byte {
 	var out bytes.Buffer
 	_ = json.Compact(&out, []byte(text))

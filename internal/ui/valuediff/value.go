@@ -12,21 +12,21 @@ import (
 	"tofu/internal/states"
 )
 
-// A Differ builds trees.
+// A Differ compares values and builds trees of differences.
 type Differ struct {
-	ShowSensitive bool // sensitive values are shown
-	// Review compares for readers rather than programs: texts by their structure, elements of lists
-	// and sets by likeness, and numbers by their value. Certificates and hashes are shortened.
+	ShowSensitive bool // whether sensitive values are shown
+	// Review compares values for human readers: texts by their structure, elements of lists and
+	// sets by similarity, and numbers by their value. Certificates and hashes are shortened.
 	Review bool
-	// static says that a schema determines the types of the values, so that null attributes count
-	// as absent.
+	// static reports whether a schema determines the types of the values. If so, null
+	// attributes count as absent.
 	static bool
 }
 
-// Value compares two values of any types. NilVal is a value that does not exist.
+// Value compares two values of any types. NilVal is a value that doesn't exist.
 func (d *Differ) Value(before, after cty.Value) *Node { return d.value(before, after, nil) }
 
-// value compares two values whose replacement paths are r.
+// value compares two values. r holds the paths in them that force a replacement.
 func (d *Differ) value(before, after cty.Value, r *replacePaths) *Node {
 	n := d.bare(before, after, r)
 	n.Replace = n.Replace || r.forced() && n.Changed()
@@ -51,7 +51,7 @@ func (d *Differ) bare(before, after cty.Value, r *replacePaths) *Node {
 	return d.known(before, after, r)
 }
 
-// Unmarked returns v without its own marks, and NilVal as it is.
+// Unmarked returns v without the marks at its top level. It returns NilVal unchanged.
 func Unmarked(v cty.Value) cty.Value {
 	if v == cty.NilVal {
 		return v
@@ -60,7 +60,8 @@ func Unmarked(v cty.Value) cty.Value {
 	return v
 }
 
-// ActionOf returns the change of a value, given whether it differs.
+// ActionOf returns the action that turns before into after. differs says whether two existing
+// values differ.
 func ActionOf(before, after cty.Value, differs bool) plans.Action {
 	switch {
 	case before == cty.NilVal:
@@ -73,7 +74,7 @@ func ActionOf(before, after cty.Value, differs bool) plans.Action {
 	return plans.NoOp
 }
 
-// hidden returns the node of a value that may not be shown, and nil for all others.
+// hidden returns a node without values if the values must not be shown, and nil otherwise.
 func (d *Differ) hidden(before, after cty.Value) *Node {
 	has := func(v cty.Value, mark any) bool { return v != cty.NilVal && marks.Has(v, mark) }
 	text := ""
@@ -96,7 +97,7 @@ func (d *Differ) hidden(before, after cty.Value) *Node {
 	return n
 }
 
-// markWarning returns warnings about changes of a value's sensitivity.
+// markWarning returns a warning if a value becomes sensitive or is no longer sensitive.
 func markWarning(becomes, same bool) []string {
 	text := "# Warning: the value will no longer be sensitive, and will be shown after apply"
 	if becomes {
@@ -124,13 +125,13 @@ func (d *Differ) becomesUnknown(before cty.Value) *Node {
 		To: Leaf(plans.NoOp, UnknownText)}
 }
 
-// becomes returns the node of a value that becomes one of another kind.
+// becomes returns the node of a value that changes to another kind.
 func (d *Differ) becomes(before, after cty.Value) *Node {
 	return &Node{Action: plans.Update, Form: TypeChangeForm, From: d.value(before, cty.NilVal, nil),
 		To: d.value(cty.NilVal, after, nil)}
 }
 
-// oneSided returns the node of a value that is added, removed or still null.
+// oneSided returns the node of a value that is added or removed, or is null before and after.
 func (d *Differ) oneSided(before, after cty.Value, r *replacePaths) *Node {
 	v := before
 	if v == cty.NilVal {
@@ -142,7 +143,7 @@ func (d *Differ) oneSided(before, after cty.Value, r *replacePaths) *Node {
 	return d.known(before, after, r)
 }
 
-// known compares known, Unmarked values that are not null. One of them may be NilVal.
+// known compares two known, Unmarked values that are not null. One of them may be NilVal.
 func (d *Differ) known(before, after cty.Value, r *replacePaths) *Node {
 	k := kindOf(before)
 	if before == cty.NilVal {
@@ -221,7 +222,7 @@ func LeafText(v cty.Value) string {
 	return "(" + v.Type().FriendlyName() + ")"
 }
 
-// object compares objects of any types by their attributes.
+// object compares objects of any types, attribute by attribute.
 func (d *Differ) object(before, after cty.Value, r *replacePaths) *Node {
 	if !d.static {
 		return d.membersOf(ObjectForm, before, after, r, d.value)
@@ -259,7 +260,7 @@ func (d *Differ) membersOf(form Form, before, after cty.Value, r *replacePaths, 
 	slices.Sort(names)
 	var list []*Member
 	differs := false
-	for _, name := range names { // a missing name yields NilVal
+	for _, name := range names { // NilVal if there is no such member
 		n := compare(was[name], is[name], r.name(name))
 		if n == nil {
 			continue
@@ -279,7 +280,7 @@ func memberValues(v cty.Value) map[string]cty.Value {
 	return v.AsValueMap()
 }
 
-// set compares sets: removed, added and kept elements.
+// set compares two sets. It shows removed, added and unchanged elements.
 func (d *Differ) set(before, after cty.Value, compare compareFunc) *Node {
 	was, is := elementsOf(before), elementsOf(after)
 	old, kept := make(map[string]bool, len(was)), make(map[string]bool)

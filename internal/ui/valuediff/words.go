@@ -9,10 +9,10 @@ import (
 	"tofu/internal/plans"
 )
 
-// A Span is a part of a text, in bytes.
+// A Span is a range of bytes in a text.
 type Span struct{ Start, End int }
 
-// Words returns the parts of two texts that differ, in whole words. It returns nil for texts that
+// Words returns the whole words that differ between two texts. It returns nil for texts that
 // have little in common.
 func Words(before, after string) (gone, added []Span) {
 	was, is := words(before), words(after)
@@ -40,7 +40,8 @@ func Words(before, after string) (gone, added []Span) {
 	return gone, added
 }
 
-// extend appends a span, joined with the last one if they touch.
+// extend appends a span to spans. If it starts at the end of the last span, it extends the last
+// span.
 func extend(spans []Span, start, end int) []Span {
 	if n := len(spans); n > 0 && spans[n-1].End == start {
 		spans[n-1].End = end
@@ -49,7 +50,7 @@ func extend(spans []Span, start, end int) []Span {
 	return append(spans, Span{start, end})
 }
 
-// words divides a text into runs of letters and digits, and single other characters.
+// words splits a text into runs of letters and digits, and single other characters.
 func words(text string) []string {
 	var out []string
 	start := 0
@@ -70,8 +71,8 @@ func words(text string) []string {
 	return out
 }
 
-// markWords marks the changed words of lines that were replaced: the first removed line of a run is
-// compared with the first added one, and so on.
+// markWords marks the changed words of lines that were replaced. It compares the first removed
+// line of a run with the first added one, the second with the second, and so on.
 func markWords(lines []Line) {
 	for i := 0; i < len(lines); {
 		gone := i
@@ -92,8 +93,8 @@ func markWords(lines []Line) {
 	}
 }
 
-// Hunks divides the lines of a text into the changed ones, with the given number of unchanged lines
-// around them. A run of other lines becomes one Line with their number in Skipped.
+// Hunks returns the changed lines of a text, and up to context unchanged lines around each. A
+// run of other lines becomes a single Line, whose field Skipped is their number.
 func Hunks(lines []Line, context int) []Line {
 	near := make([]bool, len(lines))
 	distance := context + 1
@@ -123,7 +124,7 @@ func Hunks(lines []Line, context int) []Line {
 		for j < len(lines) && !near[j] {
 			j++
 		}
-		if j-i == 1 { // as long as the remark
+		if j-i == 1 { // the remark would be as long as the line
 			out = append(out, lines[i])
 		} else {
 			out = append(out, Line{Skipped: j - i})
