@@ -13,5 +13,4 @@
 // a run. So a caller can't lose a warning, and a returned error contains only errors. The
 // command prints the list where its output has a place for it, for example before a question.
 // The remaining warnings are printed with the command's error when the command ends.
-// the command's error when it ends.
 package session

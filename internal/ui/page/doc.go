@@ -16,5 +16,4 @@
 // no sensitive or ephemeral values. The script is smaller than 100 KB. Writing a page takes
 // time linear in the number of nodes, edges and changes. With many root modules, only one at a
 // time is in memory: its differences are written at once, and the overview is written last.
-// is held as a whole: the differences are written as they come, and the overview at the end.
 package page

@@ -1,12 +1,12 @@
 'use strict';
-// The script of the page. It reads the content from elements with JSON, and creates nodes and sets
-// their text: it never parses markup.
+// This is the script of the page. It reads the content from elements that contain JSON. It
+// creates nodes and sets their text, but never parses markup.
 (() => {
-const LIMIT = 500; // nodes in a drawing
-const PAGE = 200; // entries of a list at a time
-const OPEN = 120; // boxes in the first drawing of root modules, if their names have parts
-const NEAR = 100; // neighbors of an open root module in a drawing
-const LABELS = 40; // texts of edges that are shown at once
+const LIMIT = 500; // maximum number of nodes in a drawing
+const PAGE = 200; // number of entries that a list adds at a time
+const OPEN = 120; // maximum number of boxes in the first drawing of root modules when folders are opened
+const NEAR = 100; // maximum number of neighbors drawn around an open root module
+const LABELS = 40; // maximum number of edge labels that are always visible
 const SVG = 'http://www.w3.org/2000/svg';
 
 // ---- the content
@@ -15,7 +15,7 @@ const $ = (id) => document.getElementById(id);
 const data = JSON.parse($('data').textContent);
 const { nodes, modules, changes, files, roots } = data;
 const hasPlan = data.mode !== '';
-const many = !!data.many; // the page is about many root modules
+const many = !!data.many; // whether the page is about many root modules
 
 const ACTIONS = {
   delete: ['\u2212', 'Destroy'], replace: ['\u00b1', 'Replace'], forget: ['.', 'Forget'], update: ['~', 'Update'],
@@ -26,7 +26,7 @@ const ORDER = Object.keys(ACTIONS);
 const OBJECTS = new Set(['resource', 'data', 'ephemeral']);
 const classOf = (change) => change.x || 'none';
 
-const EDGE = 4; // numbers in data.edges for each edge
+const EDGE = 4; // elements of data.edges for each edge: from, to, file and line
 const edgeCount = data.edges.length / EDGE;
 const from = (e) => data.edges[e * EDGE];
 const to = (e) => data.edges[e * EDGE + 1];
@@ -36,13 +36,15 @@ for (let e = 0; e < edgeCount; e++) {
   needs[from(e)].push(e);
   users[to(e)].push(e);
 }
-// The tree: modules and, above those of many root modules, these and the parts of their names.
+// The tree of modules. On a page about many root modules, these and folders for parts of their
+// names are above their modules.
 modules.forEach((m) => { m.children = []; m.nodes = []; });
 modules.forEach((m, id) => {
   const up = modules[m.p];
   m.isRoot = m.r !== undefined;
   m.root = m.isRoot ? m.r : up ? up.root : many ? -1 : 0;
-  m.path = m.root < 0 || m.isRoot || !up ? '' : (up.path ? up.path + '.' : '') + 'module.' + m.n; // in its root module
+  // Address within its root module.
+  m.path = m.root < 0 || m.isRoot || !up ? '' : (up.path ? up.path + '.' : '') + 'module.' + m.n;
   m.name = m.f ? (up.f ? up.name : '') + m.n + '/' : m.isRoot ? m.n : m.path || (many ? 'all root modules' : 'root module');
   if (up) up.children.push(id);
 });
@@ -58,7 +60,7 @@ nodes.forEach((n, id) => {
   }
 });
 
-// Outputs that change, by root module, and the nodes that they have.
+// The outputs that change, in the order of the root modules. Each is linked to its node.
 const outputs = roots.flatMap((r, root) => (r.o || []).map((o, i) => ({ root, a: o.a, x: o.x, at: (r.f || 0) + i })));
 roots.forEach((r) => { r.outputs = []; });
 outputs.forEach((o, id) => roots[o.root].outputs.push(id));
@@ -66,12 +68,13 @@ outputs.forEach((o, id) => roots[o.root].outputs.push(id));
   const byName = new Map(outputs.map((o, id) => [o.root + ' output.' + o.a, id]));
   nodes.forEach((n) => { if (n.k === 'output') n.output = byName.get(n.root + ' ' + n.a); });
 }
-const readAt = new Map((data.reads || []).map((read) => [read.e, read])); // what an edge between root modules means
+const readAt = new Map((data.reads || []).map((read) => [read.e, read])); // what root modules read, by edge
 
 const place = (file, line) => (file < 0 || file === undefined ? '' : files[file] + ':' + line);
 const nodePlace = (n) => place(n.f, n.l);
 const moduleName = (m) => modules[m].name;
-// full is the address of a node, with its root module on a page about many.
+// full returns the address of a node. On a page about many root modules, it includes the root
+// module.
 const full = (n) => (many && n.k !== 'root' ? roots[n.root].n + ': ' + n.a : n.a);
 const fullChange = (c) => (many ? roots[nodes[c.node].root].n + ': ' + c.a : c.a);
 const inside = (m, outer) => { for (; m >= 0; m = modules[m].p) if (m === outer) return true; return false; };
@@ -85,7 +88,7 @@ function difference(kind, at) {
 
 // ---- elements
 
-// shown replaces characters that change the direction of text by their codes.
+// shown replaces characters that change the direction of text with their codes.
 const shown = (text) => String(text).replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
   (c) => '\\u' + c.charCodeAt(0).toString(16));
 
@@ -104,30 +107,31 @@ const el = (tag, attributes, ...children) => fill(document.createElement(tag), a
 const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 const say = (text) => { $('status').textContent = shown(text); };
 const plural = (n, word) => n.toLocaleString('en') + ' ' + word + (n === 1 ? '' : 's');
-// resourceCount counts the resources of nodes: one may have a node for each of its instances.
+// resourceCount counts the resources that nodes belong to. A resource may have several nodes,
+// for its instances.
 const resourceCount = (list) => plural(new Set(list.map((n) => n.r || n.a)).size, 'resource');
 const seconds = (d) => (d < 10 ? d.toFixed(1) : Math.round(d)) + ' s';
 
 // ---- what is shown
 
 const state = {
-  off: new Set(hasPlan ? ['none'] : []), // actions that are hidden
+  off: new Set(hasPlan ? ['none'] : []), // hidden actions
   query: '', type: '', module: '',
-  root: many ? -1 : 0, // the open root module; -1 for the graph of root modules
-  unchanged: true, // root modules without changes are shown
-  expanded: new Set(), // modules
-  only: null, // {nodes, edges, text}: a neighborhood or a path instead of everything
-  selected: null, // {node} or {change} or {module} or {root} or {output}
+  root: many ? -1 : 0, // position of the open root module; -1 for the graph of root modules
+  unchanged: true, // whether root modules without changes are shown
+  expanded: new Set(), // open modules
+  only: null, // {nodes, edges, text} of a neighborhood or path that is shown instead of everything
+  selected: null, // {node}, {change}, {module}, {root} or {output}
   list: false,
 };
 
 const words = () => state.query.toLowerCase().split(/\s+/).filter(Boolean);
 const matches = (text, all) => { const t = text.toLowerCase(); return all.every((w) => t.includes(w)); };
 
-// scope is the place in the tree of what the graph shows.
+// scope returns the part of the tree that the graph shows.
 const scope = () => (many && state.root >= 0 ? roots[state.root].m : 0);
 
-// chosen says of each module whether it is in the one of the filter.
+// chosen says for each module whether it is in the module that the filter selects.
 let chosen = null;
 function chooseModule(path) {
   state.module = path;
@@ -140,7 +144,7 @@ function chooseModule(path) {
   });
 }
 
-// passes reports whether the filters show a node, without the search.
+// passes reports whether the filters show a node. It ignores the search.
 function passes(n) {
   if (!OBJECTS.has(n.k)) return false;
   if (many && state.root >= 0 && n.root !== state.root) return false;
@@ -157,9 +161,9 @@ function tally(ids) {
   return ORDER.filter((a) => counts.has(a)).map((a) => [a, counts.get(a)]);
 }
 
-// items returns what is drawn: nodes, and modules or root modules that stand for everything in them.
-// The members of an item are the nodes that the filters show, and it owns all nodes that stand behind
-// it in the graph.
+// items returns the items to draw: nodes, and closed modules or root modules that stand for
+// everything in them. The members of an item are the nodes in it that pass the filters. Its
+// owned nodes are all nodes that it represents in the graph.
 function items() {
   if (state.only) return state.only.nodes.slice(0, LIMIT).map((id) => ({ node: id, members: [id], owned: [id] }));
   const units = many && state.root < 0 ? rootUnits() : nodeUnits();
@@ -200,16 +204,18 @@ function rootUnits() {
   return out;
 }
 
-// rootShown reports whether the filters show a root module, with the nodes in it that they show.
+// rootShown reports whether the filters show a root module. members are its nodes that pass the
+// filters.
 function rootShown(i, members) {
   const r = roots[i];
   if (members.length && (!hasPlan || members.some((id) => nodes[id].changes.length))) return true;
   if (state.type || state.module) return members.length > 0;
   if (r.s === 'unchanged') return state.unchanged;
-  return r.s !== 'changes' || !r.counts.length; // of which it may only have outputs
+  return r.s !== 'changes' || !r.counts.length; // the changes may be only changes of outputs
 }
 
-// neighbors returns items for the root modules that the open one reads, and those that read it.
+// neighbors returns items for the root modules that the open one reads, and for those that read
+// it.
 function neighbors() {
   const at = roots[state.root].k;
   const near = new Set([...needs[at].map((e) => nodes[to(e)].root), ...users[at].map((e) => nodes[from(e)].root)]);
@@ -217,8 +223,8 @@ function neighbors() {
   return [...near].slice(0, NEAR).map((i) => ({ module: roots[i].m, outside: true, members: roots[i].nodes, owned: roots[i].nodes }));
 }
 
-// boxOf returns the outermost closed part of the tree that contains m and is in what the graph shows,
-// or null. In the graph of root modules, each of these is closed.
+// boxOf returns the outermost closed part of the tree that contains m and is within the scope,
+// or null. In the graph of root modules, every root module is closed.
 function boxOf(m) {
   let box = null;
   const top = scope();
@@ -228,7 +234,7 @@ function boxOf(m) {
   return box;
 }
 
-// largestExpanded returns the open module that contributes most of the items.
+// largestExpanded returns the open module with the most items.
 function largestExpanded(byKey) {
   const counts = new Map();
   for (const item of byKey.values()) {
@@ -240,8 +246,8 @@ function largestExpanded(byKey) {
   return best;
 }
 
-// links returns the edges between items. An edge may pass through nodes that are not drawn; those of
-// an open root module don't pass through other root modules.
+// links returns the edges between items. An edge may pass through nodes that are not drawn. If
+// a root module is open, its edges don't pass through other root modules.
 function links(list) {
   const apart = many && state.root >= 0 && !state.only;
   const owner = new Int32Array(nodes.length).fill(apart ? -2 : -1);
@@ -266,10 +272,10 @@ function links(list) {
   return out;
 }
 
-// ---- layout: layers from left to right, each item after all that it needs
+// ---- layout: layers from left to right, each item to the right of everything that it needs
 
 const WIDTH = 212, GAP_Y = 16;
-const gapX = () => (many && state.root < 0 ? 150 : 46); // edges between root modules have texts
+const gapX = () => (many && state.root < 0 ? 150 : 46); // edges between root modules have labels
 
 function layout(list, edges) {
   const n = list.length;
@@ -298,11 +304,12 @@ function layout(list, edges) {
   });
 }
 
-// withoutCycles turns around the edges that close a cycle: modules may need one another.
+// withoutCycles reverses the edges that close a cycle, because modules may depend on each
+// other.
 function withoutCycles(n, edges) {
   const out = Array.from({ length: n }, () => []);
   edges.forEach(([a, b], e) => out[a].push([b, e]));
-  const mark = new Uint8Array(n); // 1 open, 2 done
+  const mark = new Uint8Array(n); // 1 while a node is visited, 2 afterwards
   const turned = new Set();
   for (let s = 0; s < n; s++) {
     if (mark[s]) continue;
@@ -334,7 +341,7 @@ function ranks(n, before, after) {
   return rank;
 }
 
-// order sorts each layer by the mean position of what its items are connected to.
+// order sorts each layer by the mean position of the items that each item is connected to.
 function order(layers, before, after) {
   const at = new Map();
   const number = (layer) => layer.forEach((i, k) => at.set(i, (k + 0.5) / layer.length));
@@ -351,8 +358,8 @@ function order(layers, before, after) {
   }
 }
 
-// column places the items of a layer, in several columns if there are many, and returns where the
-// next layer starts.
+// column places the items of a layer, in several columns if there are many. It returns the
+// position where the next layer starts.
 function column(list, layer, x, before) {
   const most = 24;
   const parts = Math.ceil(layer.length / most);
@@ -379,7 +386,7 @@ function column(list, layer, x, before) {
 // ---- the drawing
 
 const world = $('world');
-let drawn = []; // items with their elements
+let drawn = []; // items in the drawing, with their elements
 const view = { x: 0, y: 0, scale: 1 };
 
 const short = (text, n) => (text.length > n ? '\u2026' + text.slice(text.length - n + 1) : text);
@@ -389,7 +396,8 @@ function draw(keepView) {
   let list = items();
   let edges = links(list);
   const linked = new Set(edges.flat());
-  if (list.some((item, i) => item.outside && !linked.has(i))) { // such as a root module that only comes before
+  // Drop neighbors without edges, such as a root module that the open one only comes after.
+  if (list.some((item, i) => item.outside && !linked.has(i))) {
     list = list.filter((item, i) => !item.outside || linked.has(i));
     edges = links(list);
   }
@@ -407,7 +415,7 @@ function draw(keepView) {
     const text = texts.get(a + ' ' + b);
     if (!text) return path;
     path.append(svg('title', {}, text.all));
-    const atStart = incoming[a] > outgoing[b]; // the text is where there are fewer
+    const atStart = incoming[a] > outgoing[b]; // put the label at the end with fewer edges
     const label = svg('text', { class: 'reads' + (atStart ? ' start' : ''), x: atStart ? x1 + 8 : x2 - 14, y: (atStart ? y1 : y2) - 5 }, text.short);
     label.ends = path.ends;
     labels.push(label);
@@ -429,14 +437,15 @@ function draw(keepView) {
   if (focused !== null && list.length) focus(list.find((item) => item.el.dataset.address === focused) || list[0]);
 }
 
-// focus moves the focus to an item, which alone is in the order of the tab key.
+// focus moves the keyboard focus to an item. It becomes the only item that the tab key reaches.
 function focus(item) {
   drawn.forEach((other) => other.el.setAttribute('tabindex', -1));
   item.el.setAttribute('tabindex', 0);
   item.el.focus({ preventScroll: true });
 }
 
-// edgeTexts returns what root modules read of one another, by the items that stand for them.
+// edgeTexts returns the labels for edges between items: the outputs that root modules in them
+// read.
 function edgeTexts(list) {
   const owner = new Map();
   list.forEach((item, i) => item.owned.forEach((id) => { if (nodes[id].k === 'root') owner.set(id, i); }));
@@ -457,11 +466,11 @@ function edgeTexts(list) {
   return out;
 }
 
-// readNames says which outputs a root module reads of another one.
+// readNames returns the names of the outputs that a root module reads from another one.
 const readNames = (read) => (read.k === 'after' ? ['comes after'] : read.all ? ['all outputs'] : read.o || []);
 const shorten = (text, n) => (text.length > n ? text.slice(0, n - 1) + '\u2026' : text);
 
-// box draws an item.
+// box returns the element that shows an item.
 function box(item, index) {
   const isModule = item.module !== undefined;
   const m = isModule ? modules[item.module] : null;
@@ -500,13 +509,13 @@ function box(item, index) {
   svg('text', { class: 'under', x: 14, y: 34 }, ...under));
 }
 
-// STATUSES are the statuses of root modules as text.
+// STATUSES are texts for the statuses of root modules.
 const STATUSES = { changes: 'changes', unchanged: 'no changes', waits: 'waits for others',
   failed: hasPlan ? 'planning failed' : 'can\u2019t be read', skipped: 'not planned' };
 
 const HEADINGS = { unchanged: 'No changes', waits: 'This will be applied later', failed: hasPlan ? 'Planning failed' : 'Can\u2019t be read', skipped: 'Not planned' };
 
-// rootNote says what the counts in the box of a root module don't.
+// rootNote returns the text in the box of a root module in addition to the numbers of changes.
 function rootNote(root, counts) {
   const r = roots[root];
   if (r.s === 'failed' || r.s === 'skipped') return [svg('tspan', { class: 'x-delete' }, STATUSES[r.s])];
@@ -519,7 +528,8 @@ function rootNote(root, counts) {
 // rootsIn returns the root modules that an item stands for.
 const rootsIn = (item) => item.owned.filter((id) => nodes[id].k === 'root').map((id) => nodes[id].root);
 
-// open shows a node or opens a module. A root module is selected first, and then opened.
+// open handles a click on an item: it shows a node, or opens a module. The first click on a
+// root module selects it, and the second one opens it.
 function open(item) {
   if (item.module === undefined) { select({ node: item.node }); return; }
   const m = modules[item.module];
@@ -537,10 +547,10 @@ function expand(m) {
   draw();
 }
 
-// canEnter reports whether the page has what is in a root module.
+// canEnter reports whether the page has the content of a root module.
 const canEnter = (root) => roots[root].nodes.some((id) => OBJECTS.has(nodes[id].k));
 
-// enter opens a root module in the graph, or closes all for -1.
+// enter opens a root module in the graph. If root is -1, it shows the graph of root modules.
 function enter(root) {
   state.only = null;
   state.root = root;
@@ -550,7 +560,7 @@ function enter(root) {
   select(root < 0 ? null : { root });
 }
 
-// openSmall opens a module unless it has many resources, or shows nothing else.
+// openSmall opens a module if it is small, or if it has no other modules to show.
 function openSmall(m) {
   const direct = modules[m].nodes.filter((id) => passes(nodes[id])).length;
   if (direct + modules[m].children.length <= 60 || !modules[m].children.length) state.expanded.add(m);
@@ -578,7 +588,7 @@ function places() {
   ...(open.length > 12 ? [el('span', { class: 'note' }, 'and ' + (open.length - 12) + ' more')] : []));
 }
 
-// leave shows all root modules, with the one that was open selected.
+// leave closes the open root module, selects it, and shows all root modules.
 function leave() {
   const root = state.root;
   enter(-1);
@@ -603,7 +613,8 @@ function showEverything() {
   draw();
 }
 
-// light marks the selected item, what it is connected to, and the results of a search.
+// light highlights the selected item, the items that it is connected to, and the results of a
+// search.
 function light() {
   const chosen = state.selected;
   const lit = new Set();
@@ -660,7 +671,7 @@ function fit() {
   const right = Math.max(...drawn.map((i) => i.x + WIDTH)), bottom = Math.max(...drawn.map((i) => i.y + i.height));
   const whole = Math.min((area.width - 40) / (right - left), (area.height - 40) / (bottom - top));
   view.scale = Math.min(1.15, drawn.length < 60 ? Math.max(whole, 0.6) : whole);
-  // Center the drawing, or begin at its start if it is larger than the area.
+  // Center the drawing, or show its start if it is larger than the area.
   view.x = Math.max(20, (area.width - (right - left) * view.scale) / 2) - left * view.scale;
   view.y = Math.max(20, (area.height - (bottom - top) * view.scale) / 2) - top * view.scale;
   apply();
@@ -676,7 +687,7 @@ function zoom(factor, x, y) {
   apply();
 }
 
-// reveal moves the drawing so that an item is in view.
+// reveal moves the drawing so that an item is visible.
 function reveal(item) {
   const area = $('drawing').getBoundingClientRect();
   const x = view.x + (item.x + WIDTH / 2) * view.scale, y = view.y + (item.y + item.height / 2) * view.scale;
@@ -687,7 +698,7 @@ function reveal(item) {
 
 // ---- details
 
-// select shows something in the panel. What it is about is also marked in the drawing.
+// select shows something in the panel and highlights it in the drawing.
 function select(what) {
   state.selected = what;
   if (what && what.change !== undefined) what.node = changes[what.change].node;
@@ -713,7 +724,7 @@ function showPanel() {
   else showNode(s.node, s.change);
 }
 
-// dangerous returns the changes that destroy something, of all or some nodes.
+// dangerous returns the changes of the given nodes that destroy something.
 function dangerous(ids) {
   const out = [];
   for (const id of ids) for (const c of nodes[id].changes) if (['delete', 'replace', 'forget'].includes(changes[c].x)) out.push(c);
@@ -730,7 +741,7 @@ function welcome() {
     el('p', { class: 'note' }, 'An arrow leads from what is needed to what needs it. Written by tofu ' + data.version + '.'));
 }
 
-// showEstate is about all root modules.
+// showEstate shows a summary of all root modules in the panel.
 function showEstate() {
   const by = (status) => roots.map((r, i) => i).filter((i) => roots[i].s === status);
   const section = (title, list) => (list.length ? [el('h3', {}, title), rootEntries(list)] : []);
@@ -743,10 +754,10 @@ function showEstate() {
       'and select it again to open it. Written by tofu ' + data.version + '.'));
 }
 
-// showRoot is about one of many root modules.
+// showRoot shows one of many root modules in the panel.
 function showRoot(i) {
   const r = roots[i];
-  const reads = (title, all, end) => { // other edges are of what reads an output that the page doesn't have
+  const reads = (title, all, end) => { // skip edges without read data, which are from users to outputs
     const list = all.filter((e) => readAt.has(e));
     return list.length ? [el('h3', {}, title), paged(list, (e) => readEntry(nodes[end(e)].root, e))] : [];
   };
@@ -762,7 +773,7 @@ function showRoot(i) {
     ...reads('Reads', needs[r.k], to), ...reads('Read by', users[r.k], from));
 }
 
-// aboutRoot says what concerns a root module as a whole.
+// aboutRoot returns elements about a root module as a whole.
 function aboutRoot(i) {
   const r = roots[i], out = [];
   for (const e of r.e || []) {
@@ -791,7 +802,7 @@ const lostEntry = (l) => el('span', { class: 'lost' }, l.c < 0 ? el('code', {}, 
 const renameEntry = (h) => el('div', { class: 'rename' }, el('p', { class: 'note' }, (h.m ? 'In ' + h.m + ', for ' : 'For ') + plural(h.n, 'object') + ':'),
   el('pre', { class: 'moved', tabindex: 0 }, h.t));
 
-// showOutput is about an output that changes.
+// showOutput shows an output that changes in the panel.
 function showOutput(id) {
   const o = outputs[id];
   panel(el('h2', {}, 'output.' + o.a), many ? rootLink(o.root) : null, diff(null, difference('outputs', o.at).l || []));
@@ -836,7 +847,7 @@ function showNode(id, change) {
     ...relations('Needed by', users[id].map((e) => [from(e), e])));
 }
 
-// diff shows the lines of a change.
+// diff returns an element with the lines of a change.
 function diff(n, lines) {
   return el('div', { class: 'diff', role: 'group', 'aria-label': 'Difference', tabindex: 0 }, ...rows(n, lines));
 }
@@ -858,7 +869,7 @@ function relations(title, list) {
   return [el('h3', {}, title), paged(list, ([id, e]) => nodeEntry(id, place(data.edges[e * EDGE + 2], data.edges[e * EDGE + 3])))];
 }
 
-// paged returns a list that shows some entries at a time.
+// paged returns a list that shows only some entries at first, and more on request.
 function paged(list, entry) {
   const ul = el('ul', {});
   let at = 0;
@@ -882,7 +893,7 @@ function paged(list, entry) {
 const entries = (ids, bare) => paged(ids, (id) => changeEntry(id, bare));
 const nodeEntries = (ids) => paged(ids, (id) => nodeEntry(id, nodePlace(nodes[id])));
 
-// changeEntry is an entry for a change. bare leaves out the root module.
+// changeEntry returns the entry for a change. If bare is set, it omits the root module.
 function changeEntry(id, bare) {
   const c = changes[id], action = classOf(c);
   return el('button', { type: 'button', class: 'entry x-' + action, 'data-change': id,
@@ -904,7 +915,7 @@ function nodeEntry(id, where) {
 
 const rootEntries = (list) => paged(list, (i) => rootEntry(i));
 
-// rootEntry is an entry for one of many root modules. what says more about it.
+// rootEntry returns the entry for one of many root modules. what is an additional text.
 function rootEntry(i, what, where) {
   const r = roots[i], failed = ['failed', 'skipped'].includes(r.s);
   const action = failed ? 'delete' : r.counts.length ? r.counts[0][0] : 'none';
@@ -946,7 +957,8 @@ function go(what) {
 
 // ---- neighborhoods and paths
 
-// neighborhood draws what a node needs and what needs it, over some resources.
+// neighborhood draws the resources that a node needs and those that need it, up to depth
+// resources away.
 function neighborhood(id, depth) {
   const near = new Set([id]);
   for (const [adjacent, end] of [[needs, to], [users, from]]) {
@@ -977,7 +989,7 @@ function neighborhood(id, depth) {
   select({ node: id });
 }
 
-// resolve finds the node that a text names.
+// resolve returns the node that the user's text refers to, or null.
 function resolve(text) {
   const wanted = text.trim();
   if (!wanted) return null;
@@ -991,7 +1003,8 @@ function resolve(text) {
   return id === undefined ? null : id;
 }
 
-// path returns the edges of a shortest path from a node to one that it needs, or null.
+// path returns the edges of a shortest path from a node to a node that it needs, or null if
+// there is none.
 function path(start, end) {
   const via = new Map([[start, -1]]);
   let now = [start];
@@ -1040,7 +1053,7 @@ function why(event) {
       meaning(e))))));
 }
 
-// meaning says what an edge is.
+// meaning describes an edge in words.
 function meaning(e) {
   const target = full(nodes[to(e)]), read = readAt.get(e);
   if (read) return read.k === 'after' ? 'comes after ' + target : 'reads ' + readNames(read).join(', ') + ' of ' + target;
@@ -1098,7 +1111,7 @@ function drawList() {
   $('list').replaceChildren(...(sections.length ? sections : [el('p', { class: 'note' }, 'Nothing matches.')]));
 }
 
-// found shows the results of a search beside the graph.
+// found shows the results of a search next to the graph.
 function found() {
   const all = words();
   if (state.list) { drawList(); return; }
@@ -1212,8 +1225,8 @@ function begin() {
   drawing.addEventListener('pointerup', () => { drag = null; drawing.classList.remove('dragging'); });
   window.addEventListener('resize', () => apply());
 
-  // Modules are closed at first, except that a small root module, or the only one, is open. Of many
-  // root modules, those with longer names are behind their beginning if there are many.
+  // All modules are closed at first, except a small root module or one without other modules. On
+  // a page about many root modules, folders are open as long as there are few boxes.
   if (many) openFolders();
   else openSmall(0);
   welcome();
@@ -1221,7 +1234,8 @@ function begin() {
   draw();
 }
 
-// openFolders opens parts of the names of root modules, from the outside, while few boxes are drawn.
+// openFolders opens folders of root modules, from the outside in, as long as at most OPEN boxes
+// are drawn.
 function openFolders() {
   state.expanded.add(0);
   const units = rootUnits();
@@ -1235,6 +1249,7 @@ function openFolders() {
 }
 
 begin();
-// Tests wait for this, and read how long it took to open the page.
+// Tests wait for this attribute. Its value is the time in milliseconds that it took to open the
+// page.
 document.documentElement.dataset.ready = Math.round(performance.now());
 })();

@@ -66,8 +66,8 @@ func demo(dir string) {
 	live.Close()
 }
 
-// stoppedClock is a clock that moves only in advance. The drawing goroutine reads it between
-// two scenes.
+// stoppedClock is a clock that moves only when advance is called. The drawing goroutine reads it
+// between two scenes.
 type stoppedClock struct{ passed atomic.Int64 }
 
 func (c *stoppedClock) now() time.Time {

@@ -81,7 +81,8 @@ func Members(v cty.Value) iter.Seq2[string, cty.Value] {
 	}
 }
 
-// StepValue returns a step as a string or number, and false for the element of a set.
+// StepValue returns the value of a step as a string or number. It returns false for a step into a
+// set.
 func StepValue(step cty.PathStep) (cty.Value, bool) {
 	switch step := step.(type) {
 	case cty.GetAttrStep:
