@@ -55,7 +55,8 @@ func (s *Session) remoteOutputs(
 	if err != nil {
 		return nil, false, err
 	}
-	// Close it now, because many data sources could use up a server's connections.
+	// Close the store after the read: otherwise, many data sources could use up the connections of
+	// a server.
 	if c, ok := store.(io.Closer); ok {
 		defer func() { _ = c.Close() }()
 	}

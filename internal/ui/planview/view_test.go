@@ -22,7 +22,7 @@ import (
 //
 //	before.tf, before/FILE   configuration that is applied first
 //	edit                     changes made outside of OpenTofu: lines "ID ATTR VALUE", or "ID" to delete
-//	after.tf, after/FILE     configuration to plan; the one above if missing
+//	after.tf, after/FILE     configuration to plan; if missing, that of before.tf and before/FILE
 //	hide                     names of attributes whose differences are hidden
 //	view                     expected result
 func TestViews(t *testing.T) {

@@ -54,7 +54,7 @@ func demo(dir string) {
 	for i, scene := range scenes {
 		scene(live, out, clock)
 		time.Sleep(300 * time.Millisecond) // a few ticks
-		// ShowScenes waits for this file.
+		// The function showScenes waits for this file.
 		_ = os.WriteFile(filepath.Join(dir, fmt.Sprint("done", i)), nil, 0o600)
 		for {
 			if _, err := os.Stat(filepath.Join(dir, fmt.Sprint("next", i))); err == nil {
