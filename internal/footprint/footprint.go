@@ -124,7 +124,7 @@ func (f *finder) run() {
 	}
 	for addr := range f.instances {
 		if _, written := f.writes[addr]; !written && f.read.Instance(addr) == nil {
-			// That the resource has no instances has been read too.
+			// The plan has also read that the resource has no instances.
 			f.whole[f.nodes[addr.Config().String()]] = true
 		}
 	}

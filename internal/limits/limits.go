@@ -9,16 +9,18 @@ import (
 	"io/fs"
 )
 
-// State is the maximum size of a state snapshot in bytes. It is about ten times the size of large
-// snapshots in practice, and guards against files that are something else.
+// State is the maximum size of a state snapshot in bytes. It is about ten times the size of the
+// largest snapshots in practice. It protects against files that aren't snapshots.
 const State = 1 << 30
 
-// ReadAll reads at most limit bytes. If there are more, the error says that what is too large.
+// ReadAll reads at most limit bytes. If there are more, it returns an error that says that what is
+// too large.
 func ReadAll(r io.Reader, limit int64, what string) ([]byte, error) {
 	var buf bytes.Buffer
 	if file, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
 		if info, err := file.Stat(); err == nil && info.Size() <= limit {
-			buf.Grow(int(info.Size()) + bytes.MinRead) // growing step by step would copy the data several times
+			// Otherwise the buffer would grow step by step, which copies the data several times.
+			buf.Grow(int(info.Size()) + bytes.MinRead)
 		}
 	}
 	if _, err := buf.ReadFrom(io.LimitReader(r, limit+1)); err != nil {

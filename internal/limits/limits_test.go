@@ -11,7 +11,7 @@ func TestReadAll(t *testing.T) {
 	for _, test := range []struct {
 		text  string
 		limit int64
-		want  string // error
+		want  string // expected error
 	}{
 		{"", 0, ""},
 		{"abc", 3, ""},

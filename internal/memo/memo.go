@@ -4,7 +4,7 @@
 // It is for data that a run requests from elsewhere and that must not change during the run:
 // version lists, packages, the services of a host.
 //
-// Invariants: a function runs once per key, whether it fails or not. Functions of different keys
+// Invariants: a function runs once per key, whether or not it fails. Functions for different keys
 // don't wait for each other.
 package memo
 
@@ -16,7 +16,8 @@ type Map[K comparable, V any] struct {
 	calls map[K]func() (V, error)
 }
 
-// Do returns the result of run, or of an earlier call's run for the same key.
+// Do returns the result of run. If it was called with the same key before, it returns the result of
+// that call's run instead.
 func (m *Map[K, V]) Do(key K, run func() (V, error)) (V, error) {
 	m.mu.Lock()
 	call, ok := m.calls[key]

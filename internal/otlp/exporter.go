@@ -16,8 +16,8 @@ import (
 
 const (
 	batch = 512             // spans per message
-	queue = 16 * batch      // maximum of waiting spans; others are dropped
-	delay = 5 * time.Second // maximum time that a span waits for others
+	queue = 16 * batch      // maximum number of waiting spans; any more are dropped
+	delay = 5 * time.Second // maximum time for which a span waits for others to be sent with it
 )
 
 // Exporter sends spans in the background.
@@ -31,11 +31,11 @@ type Exporter struct {
 	waiting chan timings.Span
 	closing chan struct{}
 	closed  chan struct{}
-	cancel  context.CancelFunc // of requests
+	cancel  context.CancelFunc // cancels the requests
 
 	mu      sync.Mutex
 	lost    int   // number of spans that were not delivered
-	problem error // first error
+	problem error // first error in delivering a message
 }
 
 // sender delivers one message.
@@ -44,8 +44,8 @@ type sender interface {
 	close()
 }
 
-// New returns the exporter that the environment configures, or nil if there is no trace. version is
-// that of this program. The exporter logs what it does.
+// New returns the exporter that the environment configures. It returns nil if no trace is to be
+// sent. version is the version of this program. The exporter logs what it does.
 func New(getenv func(string) string, version string, log *slog.Logger) (*Exporter, error) {
 	s, err := readSettings(getenv, version)
 	if s == nil {
@@ -54,7 +54,7 @@ func New(getenv func(string) string, version string, log *slog.Logger) (*Exporte
 	e := &Exporter{settings: s, version: version, log: log, trace: s.parent.trace,
 		waiting: make(chan timings.Span, queue), closing: make(chan struct{}), closed: make(chan struct{})}
 	if e.trace == (timings.TraceID{}) {
-		_, _ = rand.Read(e.trace[:]) // never fails
+		_, _ = rand.Read(e.trace[:]) // never returns an error
 	}
 	if s.grpc {
 		e.send, err = newGRPC(s)
@@ -71,7 +71,8 @@ func New(getenv func(string) string, version string, log *slog.Logger) (*Exporte
 	return e, nil
 }
 
-// logSettings logs where the trace is sent and what it continues.
+// logSettings logs where the trace is sent and, if the run is part of another program's trace,
+// which one.
 func (e *Exporter) logSettings(getenv func(string) string) {
 	protocol := "http/protobuf"
 	if e.settings.grpc {
@@ -96,7 +97,7 @@ func (e *Exporter) logSettings(getenv func(string) string) {
 // Trace returns the ID of the trace.
 func (e *Exporter) Trace() timings.TraceID { return e.trace }
 
-// Parent returns the span of the calling program that the run belongs to, or the zero ID.
+// Parent returns the ID of the calling program's span, of which the run is a part, or the zero ID.
 func (e *Exporter) Parent() timings.ID { return e.settings.parent.span }
 
 // Span sends a completed span. It never blocks.
@@ -108,8 +109,8 @@ func (e *Exporter) Span(s timings.Span) {
 	}
 }
 
-// Close sends the remaining spans unless ctx ends first, and returns an error for spans that were
-// not delivered. Span must not be called after it.
+// Close sends the remaining spans, and stops when ctx ends. It returns an error if some spans were
+// not delivered. Span must not be called after Close.
 func (e *Exporter) Close(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, e.cancel)
 	defer stop()
@@ -160,7 +161,7 @@ func (e *Exporter) run(ctx context.Context) {
 			continue
 		case <-e.closing:
 		}
-		for len(e.waiting) > 0 { // no more spans are added
+		for len(e.waiting) > 0 { // no more spans will be added
 			spans = append(spans, <-e.waiting)
 			if len(spans) == batch {
 				deliver()
@@ -171,7 +172,8 @@ func (e *Exporter) run(ctx context.Context) {
 	}
 }
 
-// deliver sends a message. It retries if the collector asks for that and there is time.
+// deliver sends a message. If the collector asks for a retry and there is enough time, it sends the
+// message again.
 func (e *Exporter) deliver(ctx context.Context, spans []timings.Span) {
 	ctx, cancel := context.WithTimeout(ctx, e.settings.timeout)
 	defer cancel()
@@ -192,13 +194,13 @@ func (e *Exporter) deliver(ctx context.Context, spans []timings.Span) {
 	}
 }
 
-// busyError is a response that requests a retry.
+// busyError is returned for a response in which the collector asks for a retry.
 type busyError struct {
 	error
-	after time.Duration // requested by the collector; 0 if not
+	after time.Duration // delay that the collector asks for; 0 if it doesn't say
 }
 
-// sleep waits for d. It returns false if there is not enough time.
+// sleep waits for d. It returns false if ctx ends first; if its deadline is too early, at once.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 		return false

@@ -8,7 +8,8 @@ import (
 	"tofu/internal/timings"
 )
 
-// Field numbers by message, in opentelemetry/proto/collector/trace/v1 and its imports.
+// Field numbers of each message, as defined in opentelemetry/proto/collector/trace/v1 and its
+// imports.
 const (
 	requestResourceSpans = 1
 
@@ -55,10 +56,10 @@ const (
 	statusError = 2
 )
 
-// scope is the name of the instrumentation.
+// scope is the name under which this program's spans are sent.
 const scope = "tofu"
 
-// request returns the message with the spans.
+// request returns the encoded message with the spans.
 func (s *settings) request(trace [16]byte, version string, spans []timings.Span) []byte {
 	var who []byte
 	for _, a := range s.resource {
@@ -106,10 +107,10 @@ func (s *settings) span(trace [16]byte, span *timings.Span) []byte {
 	return b
 }
 
-// maxErrorText is the maximum number of bytes of an error that are sent.
+// maxErrorText is the maximum number of bytes that are sent of an error's text.
 const maxErrorText = 4 << 10
 
-// errorText returns the shortened text of an error in valid UTF-8.
+// errorText returns the text of an error, shortened and in valid UTF-8.
 func errorText(err error) string {
 	text := err.Error()
 	if len(text) > maxErrorText {

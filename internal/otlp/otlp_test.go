@@ -23,7 +23,7 @@ func environment(pairs ...string) func(string) string {
 	return func(name string) string { return values[name] }
 }
 
-// session sends the trace of a small run and returns the error of Close.
+// session sends the trace of a small run and returns the error from Close.
 func session(t *testing.T, getenv func(string) string) error {
 	t.Helper()
 	e, err := otlp.New(getenv, "9.9", slog.New(slog.DiscardHandler))
@@ -176,8 +176,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestTrouble checks that a message is sent again if the collector asks for that, and that a
-// collector that refuses messages or is unavailable causes no delay.
+// TestTrouble checks that a message is sent again if the collector asks for that. It also checks
+// that collectors that refuse messages or are unavailable cause no delay.
 func TestTrouble(t *testing.T) {
 	collector := otlptest.New(t)
 	asked := 0
@@ -219,8 +219,8 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestSilence checks that Close does not wait longer than its context for a collector that never
-// responds.
+// TestSilence checks that Close stops waiting for a collector that never responds when its context
+// ends.
 func TestSilence(t *testing.T) {
 	collector := otlptest.New(t)
 	released := make(chan struct{})
@@ -233,7 +233,7 @@ func TestSilence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 30_000 { // more than the queue holds
+	for range 30_000 { // more spans than fit into the queue
 		e.Span(timings.Span{Name: "x"})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -20,7 +20,7 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// overHTTP posts messages.
+// overHTTP sends messages with HTTP POST requests.
 type overHTTP struct {
 	settings *settings
 	client   *httpclient.Client
@@ -35,7 +35,7 @@ func (h *overHTTP) send(ctx context.Context, message []byte) error {
 	if h.settings.compress {
 		var packed bytes.Buffer
 		w := gzip.NewWriter(&packed)
-		_, _ = w.Write(message) // never fails
+		_, _ = w.Write(message) // never returns an error
 		_ = w.Close()
 		body = packed.Bytes()
 	}
@@ -55,7 +55,8 @@ func (h *overHTTP) send(ctx context.Context, message []byte) error {
 		return err
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // allows reusing the connection
+	// Reading the body to its end allows the connection to be reused.
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return busyError{fmt.Errorf("the answer was %s", resp.Status), httpclient.RetryAfter(resp.Header)}
@@ -68,7 +69,7 @@ func (h *overHTTP) send(ctx context.Context, message []byte) error {
 
 func (h *overHTTP) close() { h.client.Close() }
 
-// overGRPC calls the service of the collector.
+// overGRPC sends messages by calling the gRPC service of the collector.
 type overGRPC struct {
 	settings *settings
 	conn     *grpc.ClientConn
@@ -101,7 +102,7 @@ func (g *overGRPC) send(ctx context.Context, message []byte) error {
 	if busy := status.Code(err) == codes.Unavailable; busy && g.conn.GetState() != connectivity.TransientFailure {
 		return busyError{error: err}
 	}
-	return err // the collector is not available: do not wait
+	return err // the collector is not available, so don't wait for it
 }
 
 func (g *overGRPC) close() { _ = g.conn.Close() }
@@ -109,7 +110,7 @@ func (g *overGRPC) close() { _ = g.conn.Close() }
 // encoded is a codec for messages that are already encoded.
 type encoded struct{}
 
-// Name implements encoding.Codec; it is the content type.
+// Name implements encoding.Codec. The name becomes part of the content type.
 func (encoded) Name() string { return "proto" }
 
 // Marshal implements encoding.Codec.

@@ -15,14 +15,14 @@ import (
 	"tofu/internal/timings"
 )
 
-// settings are the settings in the environment.
+// settings are the settings read from the environment.
 type settings struct {
 	grpc     bool
 	endpoint *url.URL
 	headers  []pair
-	timeout  time.Duration // for a request including retries
+	timeout  time.Duration // limit for a request, including retries
 	compress bool
-	tls      *tls.Config // nil for no encryption
+	tls      *tls.Config // nil if the connection is not encrypted
 
 	resource []timings.Attribute
 	parent   traceContext
@@ -31,7 +31,7 @@ type settings struct {
 // pair is a name and a value.
 type pair struct{ name, value string }
 
-// traceContext is the span of the program that started this one.
+// traceContext identifies the span of the program that started this one.
 type traceContext struct {
 	trace [16]byte
 	span  timings.ID
@@ -40,12 +40,12 @@ type traceContext struct {
 
 const defaultTimeout = 10 * time.Second
 
-// readSettings reads the environment. It returns nil if there is no trace.
+// readSettings reads the settings from the environment. It returns nil if no trace is to be sent.
 func readSettings(getenv func(string) string, version string) (*settings, error) {
 	if getenv("OTEL_TRACES_EXPORTER") != "otlp" || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
-		return nil, nil // the variables may be for other programs
+		return nil, nil // don't check the other variables, which may be for other programs
 	}
-	// Settings for traces override those for all signals.
+	// Settings that are only for traces override those for all signals.
 	name := func(suffix string) string {
 		if getenv("OTEL_EXPORTER_OTLP_TRACES_"+suffix) != "" {
 			return "OTEL_EXPORTER_OTLP_TRACES_" + suffix
@@ -95,8 +95,8 @@ func readSettings(getenv func(string) string, version string) (*settings, error)
 	return s, nil
 }
 
-// address returns the complete address of a collector. An address for all signals is the prefix of
-// the address for traces.
+// address returns the complete URL of a collector. If whole is false, text is an address for all
+// signals, and the path for traces is appended.
 func (s *settings) address(text string, whole bool) (*url.URL, error) {
 	switch {
 	case text == "" && s.grpc:
@@ -105,11 +105,11 @@ func (s *settings) address(text string, whole bool) (*url.URL, error) {
 		text = "http://localhost:4318"
 	}
 	if s.grpc && !strings.Contains(text, "://") {
-		return &url.URL{Host: text}, nil // a name is a valid target
+		return &url.URL{Host: text}, nil // a name without a scheme is valid for gRPC
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		// the address may contain a password
+		// Don't show the address, which may contain a password.
 		return nil, errors.New("it must be an address that starts with http:// or https://")
 	}
 	if !s.grpc && !whole {
@@ -118,7 +118,7 @@ func (s *settings) address(text string, whole bool) (*url.URL, error) {
 	return u, nil
 }
 
-// list parses "name=value,name=value" with escapes as in URLs.
+// list parses "name=value,name=value". Values may have escapes as in URLs.
 func list(text string) ([]pair, error) {
 	var out []pair
 	for _, entry := range strings.Split(text, ",") {
@@ -129,7 +129,8 @@ func list(text string) ([]pair, error) {
 		name = strings.TrimSpace(name)
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if !ok || name == "" || err != nil {
-			return nil, errors.New("it must be a list of name=value, separated by commas") // values may be secret
+			// Don't show the values, which may be secret.
+			return nil, errors.New("it must be a list of name=value, separated by commas")
 		}
 		out = append(out, pair{name, value})
 	}
@@ -158,7 +159,7 @@ func tlsConfig(authorities, certificate, key string) (*tls.Config, error) {
 	return out, nil
 }
 
-// resource returns the attributes of this program.
+// resource returns the attributes that describe this program.
 func resource(getenv func(string) string, version string) ([]timings.Attribute, error) {
 	given, err := list(getenv("OTEL_RESOURCE_ATTRIBUTES"))
 	if err != nil {
@@ -184,7 +185,7 @@ func set(in []timings.Attribute, a timings.Attribute) []timings.Attribute {
 	return append(in, a)
 }
 
-// parseParent parses a W3C trace context of version 00. It ignores invalid ones, as the
+// parseParent parses a W3C trace context of version 00. It ignores an invalid one, as the
 // specification requires.
 func parseParent(parent, state string) traceContext {
 	var c traceContext

@@ -1,6 +1,7 @@
-// Package outputuse finds out which outputs of other root modules a configuration uses: those of
-// its terraform_remote_state data sources to which expressions refer. It follows local values and
-// names in "for" expressions. If it can't tell, all outputs are used.
+// Package outputuse finds out which outputs of other root modules a configuration uses. These are
+// the outputs of its terraform_remote_state data sources to which expressions refer. The package
+// follows local values and the names in "for" expressions. If it can't tell which outputs are used,
+// all of them count as used.
 package outputuse
 
 import (
@@ -18,7 +19,7 @@ import (
 // Set is a set of outputs of a root module. The zero value is empty.
 type Set struct {
 	All   bool
-	Names []string // sorted; nil if All is set
+	Names []string // sorted names; nil if All is set
 }
 
 // Select returns the values of the outputs in the set.
@@ -48,8 +49,8 @@ func (o Set) Plus(other Set) Set {
 	return Set{Names: slices.Compact(names)}
 }
 
-// Find returns the outputs that the expressions of a module use of each terraform_remote_state
-// data source in it, by the name of the data source.
+// Find returns the outputs that a module uses of each of its terraform_remote_state data sources,
+// by the name of the data source.
 func Find(p *configs.Parser, m *configs.Module) map[string]Set {
 	f := &outputFinder{sources: make(map[string]*configs.Resource), locals: make(map[string]hclsyntax.Expression),
 		handled: make(map[hclsyntax.Node]bool), found: make(map[string]Set)}
@@ -64,7 +65,7 @@ func Find(p *configs.Parser, m *configs.Module) map[string]Set {
 	}
 	var bodies []*hclsyntax.Body
 	for _, name := range m.Files {
-		file, _ := p.ParseFile(name) // loading the module reports errors
+		file, _ := p.ParseFile(name) // loading the module reports the errors
 		if file == nil {
 			continue
 		}
@@ -88,45 +89,46 @@ func DataSource(name string) addrs.Resource {
 	return addrs.Resource{Mode: addrs.Data, Type: "terraform_remote_state", Name: name}
 }
 
-// outputFinder finds uses of the outputs of terraform_remote_state data sources. It follows local
-// values and names in "for" expressions that stand for a data source or a part of it. It is a
+// outputFinder finds the uses of outputs of terraform_remote_state data sources. It follows local
+// values, and names in "for" expressions, that stand for a data source or a part of it. It is a
 // walker over syntax trees.
 type outputFinder struct {
-	sources map[string]*configs.Resource    // the data sources, by name
-	locals  map[string]hclsyntax.Expression // local values that are nothing but a part of a data source
-	names   []forName                       // of the "for" expressions around the present node
-	self    []string                        // the blocks around the present node: the data source, or ""
-	handled map[hclsyntax.Node]bool         // parts of expressions that are recorded as a whole
+	sources map[string]*configs.Resource    // data sources by name
+	locals  map[string]hclsyntax.Expression // local values that only stand for a data source or a part of it
+	names   []forName                       // names in the "for" expressions around the current node
+	// For each block around the current node, the name of its data source, or "".
+	self    []string
+	handled map[hclsyntax.Node]bool // parts of expressions that have been recorded as a whole
 	found   map[string]Set
 }
 
-// forName is the name of an element in a "for" expression.
+// forName is the name that a "for" expression defines for an element.
 type forName struct {
 	name string
 	part *part // nil if the element isn't an instance of a data source
 }
 
-// part is a part of a data source.
+// part is a data source or a part of it.
 type part struct {
-	source string // the name of the data source
-	whole  bool   // all instances of a data source that is repeated
+	source string // name of the data source
+	whole  bool   // the part is all instances of a data source with several instances
 	steps  []string
 }
 
-// computed is a step that is not a constant name.
+// computed represents a step whose name is not constant.
 const computed = ""
 
-// then returns the part of a part that a step selects.
+// then returns the part that a step selects in p.
 func (p part) then(step string) part {
 	if p.whole {
-		p.whole = false // the step selects one or all of the instances
+		p.whole = false // the step selects one instance or all of them
 		return p
 	}
 	p.steps = append(slices.Clone(p.steps), step)
 	return p
 }
 
-// inText records the data sources that are mentioned in JSON syntax.
+// inText records all data sources that occur in a text in JSON syntax.
 func (f *outputFinder) inText(text string) {
 	for name := range f.sources {
 		if strings.Contains(text, "terraform_remote_state."+name) {
@@ -135,7 +137,8 @@ func (f *outputFinder) inText(text string) {
 	}
 }
 
-// nameLocals finds the local values that are parts of data sources. Their definitions are not uses.
+// nameLocals finds the local values that stand for a data source or a part of it. Their definitions
+// don't count as uses.
 func (f *outputFinder) nameLocals(bodies []*hclsyntax.Body) {
 	for _, body := range bodies {
 		for _, block := range body.Blocks {
@@ -211,7 +214,7 @@ func (f *outputFinder) Exit(node hclsyntax.Node) hcl.Diagnostics {
 	return nil
 }
 
-// use records that an expression, which is a part of a data source, is used.
+// use records the use of an expression that is a part of a data source.
 func (f *outputFinder) use(expr hclsyntax.Expression, p *part) {
 	f.handle(expr)
 	used := Set{All: true}
@@ -225,8 +228,8 @@ func (f *outputFinder) use(expr hclsyntax.Expression, p *part) {
 	f.found[p.source] = f.found[p.source].Plus(used)
 }
 
-// handle excludes an expression that is a part of a data source from the search. Indexes in it are
-// still searched.
+// handle excludes an expression that is a part of a data source from the further search, except for
+// the indexes in it.
 func (f *outputFinder) handle(expr hclsyntax.Expression) {
 	f.handled[expr] = true
 	switch e := expr.(type) {
@@ -242,8 +245,8 @@ func (f *outputFinder) handle(expr hclsyntax.Expression) {
 	}
 }
 
-// part returns the part of a data source that an expression is, or nil if it is anything else. It
-// follows at most depth local values: more of them would be a cycle.
+// part returns the part of a data source that an expression stands for, or nil if it is any other
+// expression. It follows at most depth local values, because a longer chain must be a cycle.
 func (f *outputFinder) part(expr hclsyntax.Expression, depth int) *part {
 	switch e := expr.(type) {
 	case *hclsyntax.ScopeTraversalExpr:
@@ -259,7 +262,7 @@ func (f *outputFinder) part(expr hclsyntax.Expression, depth int) *part {
 		if p == nil {
 			return nil
 		}
-		if p.whole || len(p.steps) > 0 { // a single object is an instance already
+		if p.whole || len(p.steps) > 0 { // a single object is already an instance
 			p = follow(p, hcl.Traversal{hcl.TraverseSplat{}})
 		}
 		switch each := e.Each.(type) {
@@ -274,7 +277,8 @@ func (f *outputFinder) part(expr hclsyntax.Expression, depth int) *part {
 	return nil
 }
 
-// constant returns the value of an expression; unknown if it is not constant.
+// constant returns the value of an expression. The value is unknown if the expression is not
+// constant.
 func constant(expr hclsyntax.Expression) cty.Value {
 	v, diags := expr.Value(nil)
 	if diags.HasErrors() {
@@ -283,7 +287,7 @@ func constant(expr hclsyntax.Expression) cty.Value {
 	return v
 }
 
-// named returns the part of a data source that a traversal refers to.
+// named returns the part of a data source that a traversal refers to, or nil.
 func (f *outputFinder) named(tr hcl.Traversal, depth int) *part {
 	root := tr.RootName()
 	for i := len(f.names) - 1; i >= 0; i-- {
@@ -316,7 +320,7 @@ func attrName(step hcl.Traverser) string {
 	return attr.Name
 }
 
-// follow returns the part that a traversal selects.
+// follow returns the part that a traversal selects in p.
 func follow(p *part, tr hcl.Traversal) *part {
 	if p == nil {
 		return nil

@@ -2,8 +2,8 @@ package parallel
 
 import "sync"
 
-// Order passes on results in the order of their numbers, which may come in any order. It is safe
-// for concurrent use.
+// Order receives numbered results in any order and passes them on in the order of their numbers. It
+// is safe for concurrent use.
 type Order[T any] struct {
 	next func(i int, result T)
 
@@ -12,14 +12,13 @@ type Order[T any] struct {
 	waiting map[int]T
 }
 
-// InOrder returns an Order that calls next for the result of 0, then for that of 1, and so on.
-// Calls don't overlap.
+// InOrder returns an Order that calls next with result 0, then with result 1, and so on. The calls
+// don't overlap.
 func InOrder[T any](next func(i int, result T)) *Order[T] {
 	return &Order[T]{next: next, waiting: make(map[int]T)}
 }
 
-// Add adds the result of a number, and passes on all results that are due. There is one for each
-// number.
+// Add adds result i and passes on all results that are due. It must be called once for each number.
 func (o *Order[T]) Add(i int, result T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

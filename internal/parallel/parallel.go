@@ -1,8 +1,8 @@
 // Package parallel runs the iterations of a loop concurrently, and reports results in order. The
-// iterations must be independent; dependent work is a graph, which package dag walks.
+// iterations must be independent of each other. For work with dependencies, use package dag.
 //
-// Invariants: when Each returns, no call is still running. A panic reaches the caller of Each, as
-// from a plain loop, with the stack on which it occurred.
+// Invariants: when Each returns, no call is still running. A panic in a call reaches the caller of
+// Each, as from a plain loop, together with the stack on which it occurred.
 package parallel
 
 import (
@@ -13,7 +13,7 @@ import (
 )
 
 // Each calls do for 0 to n-1, at most workers at a time, and returns when all calls have returned.
-// After a panic no further call begins.
+// After a panic, it begins no further calls.
 func Each(n, workers int, do func(i int)) {
 	var next atomic.Int64
 	var crash atomic.Pointer[tfdiags.Crash]

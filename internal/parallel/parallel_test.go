@@ -32,8 +32,8 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestEachIsConcurrent checks that all calls run concurrently if there are enough workers.
-// Otherwise it never returns.
+// TestEachIsConcurrent checks that all calls run concurrently if there are enough workers. If they
+// don't, it never returns.
 func TestEachIsConcurrent(t *testing.T) {
 	var all sync.WaitGroup
 	all.Add(5)

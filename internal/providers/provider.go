@@ -11,10 +11,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// BugNotice ends errors about violations of the protocol.
+// BugNotice is the end of errors about violations of the protocol.
 const BugNotice = "This is a bug in the provider: please report it to its developers."
 
-// Interface is a running provider. It has many methods because it mirrors a protocol.
+// Interface is a running provider. It has many methods because it mirrors the plugin protocol.
 type Interface interface {
 	// Schema returns the provider's schema, which is fetched once and shared.
 	Schema(ctx context.Context) (*Schema, tfdiags.Diagnostics)
@@ -40,16 +40,17 @@ type Interface interface {
 	RenewEphemeral(ctx context.Context, typ string, private []byte) RenewResponse
 	CloseEphemeral(ctx context.Context, typ string, private []byte) tfdiags.Diagnostics
 
-	// Functions returns the functions of the provider in its current configuration.
+	// Functions returns the provider's functions. They may depend on its configuration.
 	Functions(ctx context.Context) (map[string]*Function, tfdiags.Diagnostics)
-	// CallFunction calls a function. A *FunctionError says which argument is wrong.
+	// CallFunction calls a function. If the error is a *FunctionError, it says which argument is
+	// wrong.
 	CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error)
 
-	// AllowDeferral lets the provider answer that it can't work on an object yet. It is called
+	// AllowDeferral permits the provider to defer an object that it can't work on yet. It is called
 	// before Configure.
 	AllowDeferral()
 
-	// Stop asks the provider to end its current calls soon. It returns at once.
+	// Stop asks the provider to end its current calls soon. It doesn't wait for them.
 	Stop(ctx context.Context) error
 	// Close ends the provider. No other method may be called after it.
 	Close() error
@@ -64,15 +65,17 @@ type Schema struct {
 	Ephemerals   TypeTable
 	Functions    map[string]*Function
 
-	// PlanDestroy says that the provider also plans destruction.
+	// PlanDestroy reports that the provider also wants to plan the destruction of objects.
 	PlanDestroy bool
-	// SchemaOptional says that the schema call is optional if the schema is known.
+	// SchemaOptional reports that a process of the provider need not be asked for the schema if it
+	// is already known.
 	SchemaOptional bool
-	// MoveResource says that the provider can take over objects of other resource types.
+	// MoveResource reports that the provider can convert objects of other resource types to its
+	// own.
 	MoveResource bool
 }
 
-// Table returns the table of a mode; it is nil if there is none.
+// Table returns the schemas for a mode, or nil if there are none.
 func (s *Schema) Table(mode addrs.ResourceMode) TypeTable {
 	switch mode {
 	case addrs.Managed:
@@ -85,8 +88,8 @@ func (s *Schema) Table(mode addrs.ResourceMode) TypeTable {
 	return nil
 }
 
-// TypeTable holds the schemas of resource types by name. Schemas may be decoded at their first use.
-// The plugin client and the built-in provider each have an implementation.
+// TypeTable holds the schemas of resource types by name. Schemas may be decoded on first use. The
+// plugin client and the built-in provider have their own implementations.
 type TypeTable interface {
 	// Type returns the schema of a type, or nil if the provider has no such type.
 	Type(name string) *ResourceSchema
@@ -103,7 +106,7 @@ type ResourceSchema struct {
 	Block           *configschema.Block
 	Identity        *configschema.Object // nil if the type has no identity
 	IdentityVersion int64
-	// Invalid is the reason why the schema can't be used, or nil. Block is then empty.
+	// Invalid is the reason why the schema can't be used, or nil. If it is set, Block is empty.
 	Invalid error
 }
 
@@ -140,8 +143,8 @@ func (e *FunctionError) Error() string { return e.Text }
 type UpgradeRequest struct {
 	Type    string
 	Version int64
-	JSON    []byte            // stored form; nil when Flatmap is set
-	Flatmap map[string]string // form of states before version 4
+	JSON    []byte            // stored object as JSON; nil if Flatmap is set
+	Flatmap map[string]string // stored object in the form of states before version 4
 }
 
 // UpgradeResponse holds the upgraded value.
@@ -155,7 +158,7 @@ type ReadRequest struct {
 	Type     string
 	Prior    cty.Value
 	Private  []byte
-	Meta     cty.Value // provider_meta; may be cty.NilVal
+	Meta     cty.Value // value of provider_meta; may be cty.NilVal
 	Identity cty.Value // may be cty.NilVal
 }
 
@@ -167,20 +170,20 @@ const (
 	DeferredOther    = "unknown"
 )
 
-// ReadResponse holds the object. A null State means that it is gone.
+// ReadResponse holds the object. State is null if the object no longer exists.
 type ReadResponse struct {
 	State       cty.Value
 	Private     []byte
 	Identity    cty.Value
-	Deferred    string // one of the reasons below; "" if not deferred
+	Deferred    string // one of the reasons above; "" if not deferred
 	Diagnostics tfdiags.Diagnostics
 }
 
 // PlanRequest plans a change.
 type PlanRequest struct {
 	Type     string
-	Prior    cty.Value // null for a create
-	Proposed cty.Value // null for a destroy
+	Prior    cty.Value // null if the object is created
+	Proposed cty.Value // null if the object is destroyed
 	Config   cty.Value
 	Private  []byte
 	Meta     cty.Value
@@ -193,7 +196,7 @@ type PlanResponse struct {
 	RequiresReplace []cty.Path
 	Private         []byte
 	Identity        cty.Value
-	LegacyTypes     bool // the SDK of the provider does not follow the planning rules exactly
+	LegacyTypes     bool // the provider's SDK doesn't follow the planning rules exactly
 	Deferred        string
 	Diagnostics     tfdiags.Diagnostics
 }
@@ -202,16 +205,16 @@ type PlanResponse struct {
 type ApplyRequest struct {
 	Type     string
 	Prior    cty.Value
-	Planned  cty.Value // null for a destroy
+	Planned  cty.Value // null if the object is destroyed
 	Config   cty.Value
-	Private  []byte // planned private data
+	Private  []byte // private data in the plan
 	Meta     cty.Value
-	Identity cty.Value // planned identity
+	Identity cty.Value // identity in the plan
 }
 
-// ApplyResponse holds the resulting object, also after errors.
+// ApplyResponse holds the resulting object, even if there are errors.
 type ApplyResponse struct {
-	New         cty.Value // cty.NilVal if not in the response
+	New         cty.Value // cty.NilVal if the response has no object
 	Private     []byte
 	Identity    cty.Value
 	LegacyTypes bool
@@ -240,14 +243,14 @@ type ImportedObject struct {
 	Identity cty.Value
 }
 
-// MoveRequest takes over an object of another resource type.
+// MoveRequest asks the provider to convert an object of another resource type.
 type MoveRequest struct {
-	SourceProvider      string // full address
+	SourceProvider      string // full address of the provider
 	SourceType          string
 	SourceSchemaVersion int64
 	SourceJSON          []byte
 	SourcePrivate       []byte
-	SourceIdentity      []byte // JSON; nil if there is none
+	SourceIdentity      []byte // identity as JSON; nil if there is none
 
 	SourceIdentityVersion int64
 	TargetType            string
@@ -273,18 +276,18 @@ type ReadDataRequest struct {
 // ReadDataResponse holds the result.
 type ReadDataResponse struct {
 	State cty.Value
-	// Pending says that changes decide the unknown parts of State that will be applied before those
-	// of the plan that reads it. The object is read again in the apply. Only the built-in provider
-	// sets it.
+	// Pending reports that the unknown parts of State depend on planned changes that will be
+	// applied before those of the plan that reads it. The data source is then read again during
+	// apply. Only the built-in provider sets Pending.
 	Pending bool
-	// Hidden are parts of a pending State that the plan doesn't show. Expressions that refer to them
-	// get values without a mark.
+	// Hidden lists the parts of a pending State that the plan doesn't show. Expressions that refer
+	// to them still get values without a mark.
 	Hidden      []cty.Path
 	Deferred    string
 	Diagnostics tfdiags.Diagnostics
 }
 
-// OpenResponse holds an opened ephemeral object. A zero RenewAt means that it needs no renewal.
+// OpenResponse holds an opened ephemeral object. If RenewAt is zero, the object needs no renewal.
 type OpenResponse struct {
 	Result      cty.Value
 	Private     []byte

@@ -15,16 +15,17 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Collector keeps the spans that it gets.
+// Collector keeps the spans that it receives.
 type Collector struct {
-	URL  string // over HTTP, for OTEL_EXPORTER_OTLP_ENDPOINT
-	GRPC string // over gRPC, likewise
+	URL  string // address for HTTP, as in OTEL_EXPORTER_OTLP_ENDPOINT
+	GRPC string // address for gRPC, as in OTEL_EXPORTER_OTLP_ENDPOINT
 
-	// Refuse, if not nil, may respond to a request over HTTP instead of the collector. It reports
+	// Refuse, if not nil, can respond to an HTTP request in place of the collector. It reports
 	// whether it did.
 	Refuse func(http.ResponseWriter, *http.Request) bool
 
-	// Got, if not nil, receives the spans of each request. The collector responds with its error.
+	// Got, if not nil, receives the spans of each request. If it returns an error, the collector
+	// responds with that error.
 	Got func([]Span) error
 
 	mu    sync.Mutex
@@ -46,7 +47,7 @@ func Start() (c *Collector, end func(), err error) {
 	return c, func() { calls.Stop(); server.Close() }, nil
 }
 
-// New starts a collector that ends with a test.
+// New starts a collector that is stopped when the test ends.
 func New(t testing.TB) *Collector {
 	c, end, err := Start()
 	if err != nil {
@@ -125,7 +126,7 @@ func (c *Collector) call(_ any, stream grpc.ServerStream) error {
 	return stream.SendMsg(&[]byte{})
 }
 
-// raw is a codec for messages as they are on the wire.
+// raw is a codec that passes on encoded messages unchanged.
 type raw struct{}
 
 // Name implements encoding.Codec.

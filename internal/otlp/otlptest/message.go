@@ -7,18 +7,18 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Span is a span as it arrived.
+// Span is a span as the collector received it.
 type Span struct {
 	Trace, ID, Parent, State, Name string // IDs in hexadecimal digits
 	Kind, Status                   uint64
-	Message                        string   // of the status
+	Message                        string   // message of the span's status
 	Exceptions                     []string // messages of exception events
 	Began, Ended                   uint64   // nanoseconds
 	Attributes, Resource           map[string]string
 }
 
-// message is a decoded message: the values of each field, in their order. Values are uint64 or
-// []byte.
+// message is a decoded message: a list of the values of each field in the order of their
+// appearance. Values are uint64 or []byte.
 type message map[protowire.Number][]any
 
 func decode(b []byte) (message, error) {
@@ -49,7 +49,7 @@ func decode(b []byte) (message, error) {
 	return m, nil
 }
 
-// each decodes the messages in a field.
+// each decodes the messages in a field and calls f for each.
 func (m message) each(field protowire.Number, f func(message) error) error {
 	for _, v := range m[field] {
 		raw, ok := v.([]byte)
@@ -83,7 +83,7 @@ func (m message) number(field protowire.Number) uint64 {
 	return 0
 }
 
-// attributes reads pairs of a name and a text.
+// attributes decodes a field with attributes whose values are text.
 func (m message) attributes(field protowire.Number) (map[string]string, error) {
 	out := map[string]string{}
 	err := m.each(field, func(pair message) error {
@@ -102,7 +102,7 @@ func Decode(request []byte) ([]Span, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = whole.each(1, func(group message) error { // ResourceSpans
+	err = whole.each(1, func(group message) error { // field resource_spans
 		who := map[string]string{}
 		err := group.each(1, func(resource message) (err error) {
 			who, err = resource.attributes(1)
@@ -111,7 +111,7 @@ func Decode(request []byte) ([]Span, error) {
 		if err != nil {
 			return err
 		}
-		return group.each(2, func(scope message) error { // ScopeSpans
+		return group.each(2, func(scope message) error { // field scope_spans
 			return scope.each(2, func(span message) error {
 				s, err := readSpan(span)
 				s.Resource = who
