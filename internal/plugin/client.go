@@ -30,20 +30,20 @@ type client struct {
 	conn    *grpc.ClientConn
 	version int // protocol version
 
-	mu        sync.Mutex        // held while the schema is fetched
+	mu        sync.Mutex        // held while the schema is being fetched
 	schema    *providers.Schema // set when the provider is ready for calls
 	functions map[string]*providers.Function
 
-	defers bool // deferred responses are allowed
+	defers bool // whether the provider may defer objects
 
-	panicReported atomic.Bool // the stack trace was reported
+	panicReported atomic.Bool // whether the stack trace has been reported
 }
 
 func newClient(l Launch, p *process, conn *grpc.ClientConn, version int) *client {
 	return &client{launch: l, process: p, conn: conn, version: version}
 }
 
-// capabilities returns the capabilities of the engine.
+// capabilities returns the capabilities that the engine reports to the provider.
 func (c *client) capabilities() *tfplugin.ClientCapabilities {
 	return &tfplugin.ClientCapabilities{DeferralAllowed: c.defers, WriteOnlyAttributesAllowed: true}
 }
@@ -56,7 +56,8 @@ func (c *client) invoke(ctx context.Context, m method, in, out proto.Message) er
 	return c.conn.Invoke(ctx, m.path(c.version), in, out)
 }
 
-// callError returns the error for a call without a response. Users search for its summaries.
+// callError returns the error for a call without a response. Users search the web for its
+// summaries, so they should not change.
 func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 	name := c.launch.Provider.ForDisplay()
 	switch {
@@ -93,7 +94,8 @@ func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 		status.Convert(err).Message())
 }
 
-// exchange is one call. It collects diagnostics, so that methods need no error handling in between.
+// exchange is one call. It collects diagnostics, so that methods need not check for errors after
+// each step.
 type exchange struct {
 	client *client
 	method method
@@ -108,13 +110,13 @@ func (c *client) begin(ctx context.Context, m method) *exchange {
 	return x
 }
 
-// resource is begin for calls about a resource type.
+// resource is like begin, for calls about a resource type.
 func (c *client) resource(ctx context.Context, m method, typ string) (*exchange, *providers.ResourceSchema) {
 	x := c.begin(ctx, m)
 	return x, x.find("resource type", typ, func(s *providers.Schema) providers.TypeTable { return s.Resources })
 }
 
-// find returns the schema of a type, without which the call can't be made.
+// find returns the schema of a type. If there is none, it adds an error, and the call is not made.
 func (x *exchange) find(kind, typ string, table func(*providers.Schema) providers.TypeTable) *providers.ResourceSchema {
 	if x.failed() {
 		return nil
@@ -136,7 +138,7 @@ func (x *exchange) fail(summary, detail string, args ...any) {
 	x.diags = x.diags.Append(tfdiags.Errorf(summary, detail, args...))
 }
 
-// invoke makes the call unless there are errors, and reports whether there is a response.
+// invoke makes the call unless there have been errors. It reports whether there is a response.
 func (x *exchange) invoke(ctx context.Context, in, out proto.Message) bool {
 	if x.failed() {
 		return false
@@ -148,7 +150,7 @@ func (x *exchange) invoke(ctx context.Context, in, out proto.Message) bool {
 	return true
 }
 
-// block returns a schema's block, which is never nil.
+// block returns b, or an empty block if b is nil.
 func block(b *configschema.Block) *configschema.Block {
 	if b == nil {
 		return configschema.Empty()
@@ -207,7 +209,7 @@ func (c *client) Close() error {
 	if err := c.process.close(); err != nil {
 		return fmt.Errorf("ending provider %s: %w", c.launch.Provider, err)
 	}
-	if c.process.kill == nil { // attached: close only the connection
+	if c.process.kill == nil { // attached to a running process: close only the connection
 		return c.conn.Close()
 	}
 	return nil

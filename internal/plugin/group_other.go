@@ -4,7 +4,7 @@ package plugin
 
 import "os/exec"
 
-// inGroup does nothing: the system has no process groups.
+// inGroup does nothing, because the system has no process groups.
 func inGroup(*exec.Cmd) {}
 
 func killGroup(*exec.Cmd) {}

@@ -10,18 +10,18 @@ import (
 	"golang.org/x/term"
 )
 
-// inGroup makes a command start in its own process group, so that its children can be ended with
-// it. If standard input is a terminal, the command stays in the group of this program: only that
+// inGroup makes a command start in its own process group, so that its child processes can be ended
+// with it. If standard input is a terminal, the command stays in this program's group. Only that
 // group can read from the terminal, and some plugins ask for one-time passwords. Ctrl-C then
-// reaches plugins, which ignore it; this program stops them.
+// reaches the plugins too. They ignore it, and this program stops them.
 func inGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !term.IsTerminal(int(os.Stdin.Fd()))}
 	endWithParent(cmd.SysProcAttr)
 }
 
-// killGroup kills the process group of a started command, if it leads one.
+// killGroup kills the process group of a started command, if the command has its own.
 func killGroup(cmd *exec.Cmd) {
 	if cmd.SysProcAttr.Setpgid {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the group may have ended
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the group may have ended already
 	}
 }

@@ -23,31 +23,32 @@ import (
 
 const (
 	maxMessage   = 256 << 20        // bytes; the largest known schemas take 40 MB
-	startTimeout = time.Minute      // until the handshake
-	closeTimeout = 3 * time.Second  // for an orderly end, before the process is killed
-	killTimeout  = 2 * time.Second  // for the end of a killed process
-	stopTimeout  = 10 * time.Second // for the response to a stop request
+	startTimeout = time.Minute      // limit for the time until the handshake
+	closeTimeout = 3 * time.Second  // time that a process has to end by itself before it is killed
+	killTimeout  = 2 * time.Second  // limit for the time that a killed process takes to end
+	stopTimeout  = 10 * time.Second // limit for the response to a stop request
 )
 
-// Launch is how to start a provider.
+// Launch says how to start a provider.
 type Launch struct {
 	Provider addrs.Provider
-	Exec     string // executable of the plugin
+	Exec     string // path of the plugin's executable
 	Args     []string
-	Env      []string // nil for the environment of this process
-	WorkDir  string   // "" for the working directory of this process
+	Env      []string // nil to use the environment of this process
+	WorkDir  string   // "" to use the working directory of this process
 
-	// Reattach is set for a provider that already runs. Exec is then not used.
+	// Reattach is set for a provider that is already running. Exec is then not used.
 	Reattach *Reattach
 
-	// PackageHash identifies the content of the package, under which its schema is cached in
-	// CacheDir. The schema is not cached if either is empty.
+	// PackageHash identifies the content of the package. The schema is cached in CacheDir by this
+	// hash. It is not cached if either is empty.
 	PackageHash string
 	CacheDir    string
-	// Schema is the schema from another process of the same package, or nil if it is not known yet.
+	// Schema is the schema received from another process of the same package, or nil if it is not
+	// known yet.
 	Schema *providers.Schema
 
-	// Log receives the logs and output of the plugin. Optional.
+	// Log receives the logs and output of the plugin. It may be nil.
 	Log *slog.Logger
 	// NoTLS disables encryption of the connection, for debugging.
 	NoTLS bool
@@ -55,13 +56,13 @@ type Launch struct {
 
 // handshake identifies this program to plugins.
 var handshake = goplugin.HandshakeConfig{
-	ProtocolVersion:  4, // for plugins that do not negotiate
+	ProtocolVersion:  4, // version of plugins that don't negotiate
 	MagicCookieKey:   "TF_PLUGIN_MAGIC_COOKIE",
 	MagicCookieValue: "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2",
 }
 
-// Start starts a provider, or attaches to it. ctx limits the start, not the lifetime of the
-// provider.
+// Start starts a provider, or attaches to one that is running. ctx limits the start, not the
+// lifetime of the provider.
 func Start(ctx context.Context, l Launch) (providers.Interface, error) {
 	config, tail := clientConfig(newLogger(l.Log, "provider", l.Provider.String()), 5, 6)
 	if l.Reattach != nil {
@@ -77,7 +78,7 @@ func Start(ctx context.Context, l Launch) (providers.Interface, error) {
 	return newClient(l, p, conn, p.client.NegotiatedVersion()), nil
 }
 
-// clientConfig returns the configuration of go-plugin for any plugin.
+// clientConfig returns the configuration that go-plugin needs for any plugin.
 func clientConfig(log *logger, versions ...int) (*goplugin.ClientConfig, *stderrTail) {
 	tail := &stderrTail{}
 	sets := make(map[int]goplugin.PluginSet, len(versions))
@@ -99,8 +100,8 @@ func clientConfig(log *logger, versions ...int) (*goplugin.ClientConfig, *stderr
 	}, tail
 }
 
-// run starts the process of a plugin and connects to it. After an error the process has ended. ctx
-// limits the start, not the lifetime of the process.
+// run starts the process of a plugin and connects to it. If there is an error, the process has
+// ended. ctx limits the start, not the lifetime of the process.
 func run(
 	ctx context.Context, config *goplugin.ClientConfig, tail *stderrTail, l Launch,
 ) (*process, *grpc.ClientConn, error) {
@@ -108,7 +109,7 @@ func run(
 	config.RunnerFunc = func(_ hclog.Logger, of *exec.Cmd, tmp string) (pluginrunner.Runner, error) {
 		path := l.Exec
 		if abs, err := filepath.Abs(path); l.WorkDir != "" && err == nil {
-			path = abs // a relative one would begin in WorkDir
+			path = abs // a relative path would be relative to WorkDir
 		}
 		cmd := exec.CommandContext(life, path, l.Args...)
 		cmd.Dir = l.WorkDir
@@ -142,9 +143,10 @@ func startError(l Launch, err error, tail *stderrTail) error {
 	return fmt.Errorf("starting provider %s (%s): %w", l.Provider, l.Exec, err)
 }
 
-// environment returns the environment of a plugin: that of this process, with log levels under the
-// names that plugins know. By default, plugins write all log lines, which takes a quarter of the
-// processor time for small objects. So log levels that this program doesn't log are disabled.
+// environment returns the environment of a plugin. It is the environment of this process, with log
+// levels in the variables that plugins read. By default, plugins write all log lines, which takes a
+// quarter of the processor time for small objects. Levels that this program doesn't log are
+// therefore disabled.
 func environment(l Launch, level hclog.Level) []string {
 	out := l.Env
 	if out == nil {
@@ -169,19 +171,20 @@ func environment(l Launch, level hclog.Level) []string {
 	return out
 }
 
-// pluginLogs are the environment variables with the log levels of the libraries of plugins. The
-// variable of a provider's own log ends with the provider's name.
+// pluginLogs lists the environment variables that set the log levels of plugin libraries. The
+// variable for a provider's own log has the provider's name appended.
 var pluginLogs = []string{"TF_LOG_SDK", "TF_LOG_SDK_FRAMEWORK", "TF_LOG_SDK_HELPER_RESOURCE",
 	"TF_LOG_SDK_HELPER_SCHEMA", "TF_LOG_SDK_MUX", "TF_LOG_SDK_PROTO"}
 
 // process is the process of a plugin. close ends it.
 type process struct {
 	client *goplugin.Client
-	kill   context.CancelFunc // kills the process; nil if attached
+	kill   context.CancelFunc // kills the process; nil if attached to a running process
 	tail   *stderrTail
 }
 
-// close ends the process, and kills it if it does not end. An attached process continues.
+// close ends the process, and kills it if it doesn't end in time. A process that was only attached
+// to continues.
 func (p *process) close() error {
 	if p.kill == nil {
 		return nil
@@ -203,8 +206,8 @@ func (p *process) close() error {
 	return errors.New("the process did not end after it was killed")
 }
 
-// exited reports whether the process has ended. It waits a moment, because a connection breaks
-// before the end of its process is noticed.
+// exited reports whether the process has ended. It waits a moment, because the connection breaks
+// before the end of the process is noticed.
 func (p *process) exited() bool {
 	if p.kill == nil {
 		return false

@@ -13,13 +13,14 @@ import (
 	"tofu/internal/providers"
 )
 
-// testProviders are providers of both protocol versions and SDKs, with one resource type of each.
+// testProviders lists test providers for both protocol versions and both SDKs, with one resource
+// type of each.
 var testProviders = []struct {
 	name, typ      string
 	version        int
 	legacy         bool
 	create, update map[string]cty.Value
-	file           string // where the object is
+	file           string // name of the file in which the provider stores the object
 }{
 	{"files", "files_file", 6, false,
 		map[string]cty.Value{"path": cty.StringVal("a.txt"), "content": cty.StringVal("one")},
@@ -34,7 +35,8 @@ var testProviders = []struct {
 		map[string]cty.Value{"key": cty.StringVal("n"), "body": cty.StringVal("two")}, "n.json"},
 }
 
-// TestLifecycle creates, reads, updates and deletes an object, with the checks of the engine.
+// TestLifecycle creates, reads, updates and deletes an object, and makes the same checks as the
+// engine.
 func TestLifecycle(t *testing.T) {
 	for _, s := range testProviders {
 		t.Run(s.name, func(t *testing.T) {
@@ -52,7 +54,8 @@ func TestLifecycle(t *testing.T) {
 			read := p.ReadResource(t.Context(), providers.ReadRequest{Type: s.typ, Prior: created.New,
 				Private: created.Private, Identity: created.Identity})
 			noErrors(t, read.Diagnostics)
-			if !read.State.RawEquals(created.New) && !s.legacy { // the old SDK makes a null map empty
+			// The old SDK changes a null map to an empty one.
+			if !read.State.RawEquals(created.New) && !s.legacy {
 				t.Errorf("reading changes the object:\n%#v\n%#v", created.New, read.State)
 			}
 			prior := providers.ReadRequest{Type: s.typ, Prior: read.State, Private: read.Private,
@@ -73,7 +76,7 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-// change plans and applies.
+// change plans a change and applies it.
 func change(
 	t *testing.T, p *client, typ string, from providers.ReadRequest, config cty.Value, legacy bool,
 ) providers.ApplyResponse {

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// logLevels maps the levels of the plugins' log library to those of slog.
+// logLevels maps the levels of hclog, the log library of plugins, to those of slog.
 var logLevels = map[hclog.Level]slog.Level{
 	hclog.NoLevel: slog.LevelDebug,
 	hclog.Trace:   slog.LevelDebug - 4,
@@ -22,8 +22,8 @@ var logLevels = map[hclog.Level]slog.Level{
 	hclog.Error:   slog.LevelError,
 }
 
-// logger passes what go-plugin reads from the standard error of a plugin to slog. go-plugin
-// supports only its own log library.
+// logger passes the lines that go-plugin reads from a plugin's standard error on to slog. It is
+// needed because go-plugin supports only its own log library.
 type logger struct {
 	to   *slog.Logger
 	name string
@@ -59,8 +59,8 @@ func (l *logger) IsInfo() bool  { return l.enabled(hclog.Info) }
 func (l *logger) IsWarn() bool  { return l.enabled(hclog.Warn) }
 func (l *logger) IsError() bool { return l.enabled(hclog.Error) }
 
-// GetLevel returns the lowest logged level. Off keeps go-plugin from parsing lines that are not
-// logged.
+// GetLevel returns the lowest level that is logged. Off keeps go-plugin from parsing lines that are
+// not logged.
 func (l *logger) GetLevel() hclog.Level {
 	for _, level := range []hclog.Level{hclog.Trace, hclog.Debug, hclog.Info, hclog.Warn, hclog.Error} {
 		if l.enabled(level) {
@@ -100,11 +100,11 @@ type lineWriter struct {
 	log    *logger
 	stream string
 	mu     sync.Mutex
-	rest   []byte // an incomplete line, up to longestLine bytes
+	rest   []byte // incomplete line, of at most longestLine bytes
 }
 
-// longestLine is the number of bytes that are kept of an incomplete line. A longer line is logged
-// in parts.
+// longestLine is the maximum number of bytes that are kept of an incomplete line. Longer lines are
+// logged in parts.
 const longestLine = 64 << 10
 
 func (w *lineWriter) Write(p []byte) (int, error) {
@@ -130,7 +130,7 @@ const (
 	tailLines = 30
 )
 
-// stderrTail keeps the end of a plugin's output, for the stack trace of a panic.
+// stderrTail keeps the end of a plugin's output, because a panic's stack trace may be in it.
 type stderrTail struct {
 	mu   sync.Mutex
 	text []byte

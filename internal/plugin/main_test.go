@@ -47,7 +47,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// holdPluginEnv makes the test binary start the named provider and wait until it is killed.
+// holdPluginEnv is an environment variable. It makes the test binary start the named provider and
+// wait until it is killed.
 const holdPluginEnv = "TOFU_TEST_HOLD_PLUGIN"
 
 func holdPlugin(path string) {
@@ -60,8 +61,8 @@ func holdPlugin(path string) {
 	time.Sleep(time.Minute)
 }
 
-// executable builds a test provider once: files (protocol 6), files5 and notes (protocol 5) or
-// synth (protocol 6).
+// executable builds a test provider once: files or synth (protocol 6), files5 or notes (protocol
+// 5).
 func executable(t testing.TB, name string) string {
 	t.Helper()
 	built.Lock()
@@ -89,7 +90,7 @@ func address(name string) addrs.Provider {
 	return addrs.Provider{Host: "example.com", Namespace: "tofu", Type: name}
 }
 
-// launch returns how to start a test provider. env is added to its environment.
+// launch returns how to start a test provider. env lists additional environment variables.
 func launch(t testing.TB, name string, env ...string) Launch {
 	t.Helper()
 	return Launch{Provider: address(name), Exec: executable(t, name), Env: append(os.Environ(), env...)}
@@ -112,7 +113,7 @@ func start(t testing.TB, name string, env ...string) (*client, string) {
 	return p.(*client), dir
 }
 
-// configured is start with an empty provider configuration.
+// configured is like start, but also configures the provider with an empty configuration.
 func configured(t testing.TB, name string, env ...string) (*client, string) {
 	t.Helper()
 	p, dir := start(t, name, env...)
@@ -134,7 +135,7 @@ func noErrors(t testing.TB, diags tfdiags.Diagnostics) {
 	}
 }
 
-// object returns a value of the schema with the given attributes. The others are null.
+// object returns a value of the schema with the given attributes. All other attributes are null.
 func object(t testing.TB, block *configschema.Block, attrs map[string]cty.Value) cty.Value {
 	t.Helper()
 	v, err := block.CoerceValue(cty.ObjectVal(attrs))

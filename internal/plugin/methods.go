@@ -27,7 +27,7 @@ const (
 	callFunction      method = "CallFunction"
 )
 
-// version5 holds the calls that have other names in version 5.
+// version5 maps calls to their names in version 5, where these are different.
 var version5 = map[method]string{
 	getSchema:        "GetSchema",
 	validateProvider: "PrepareProviderConfig",

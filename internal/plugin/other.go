@@ -116,7 +116,7 @@ func (c *client) Functions(ctx context.Context) (map[string]*providers.Function,
 	return functions, x.diags
 }
 
-// function returns a function from the schema or from those that the provider listed later.
+// function returns a function from the schema or from the list that the provider returned later.
 func (c *client) function(schema *providers.Schema, name string) *providers.Function {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -4,5 +4,5 @@ package plugin
 
 import "syscall"
 
-// endWithParent does nothing: the system has no such signal.
+// endWithParent does nothing, because the system has no such signal.
 func endWithParent(*syscall.SysProcAttr) {}

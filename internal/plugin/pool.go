@@ -13,15 +13,16 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Pool starts providers on demand and shares what does not change. The schema of a package is
-// fetched and decoded once. A process that was started for its schema, or used without being
-// configured, serves the next user. A Pool is for one run of the program.
+// Pool starts providers on demand and shares what doesn't change. The schema of a package is
+// fetched and decoded once. A process that was started only for its schema, or that was used
+// without being configured, serves the next user. A Pool is for one run of the program.
 type Pool struct {
 	// Find returns how to start a provider. It is called once for each provider in use.
 	Find func(ctx context.Context, addr addrs.Provider) (Launch, error)
-	// Builtin holds functions that return the built-in providers.
+	// Builtin holds a function for each built-in provider that returns it.
 	Builtin map[addrs.Provider]func() providers.Interface
-	// Shared is what the pools of several root modules share. Optional.
+	// Shared holds the schemas and processes that the pools of several root modules share. It may
+	// be nil.
 	Shared *Shared
 
 	mu      sync.Mutex
@@ -29,30 +30,33 @@ type Pool struct {
 	running map[*pooled]bool
 }
 
-// member is a provider. Its mutex is held while a process is started for its schema.
+// member is one provider of the pool. Its mutex is held while a process is being started to fetch
+// the schema.
 type member struct {
 	mu     sync.Mutex
 	launch *Launch
 	schema *providers.Schema
-	shared *member // the member that pools share; nil if none is
-	// idle holds unconfigured processes. They are unused, so those started by validation serve the
-	// plan; that of a member that pools share may have several users at once.
+	shared *member // the member that is shared with other pools; nil if this one isn't shared
+	// idle holds unconfigured processes that nobody uses, so that processes started for validation
+	// can be used for planning. In a shared member, the process in idle may have several users at
+	// once.
 	idle []*pooled
 }
 
-// A pooled provider is a process in use. Close returns it to the pool unless it is dirty.
+// A pooled is a provider process in use. Close returns it to the pool unless it is dirty.
 type pooled struct {
 	providers.Interface
 	pool   *Pool
 	member *member
-	dirty  atomic.Bool // configured or stopped
-	// Of a process of a member that pools share: its working directory, and how many users it has
-	// before it is configured, guarded by the mutex of the member.
+	dirty  atomic.Bool // whether it has been configured or stopped
+	// Only for a process of a shared member: its working directory, and how many users it has
+	// before it is configured. The member's mutex guards both.
 	workDir string
 	users   int
 }
 
-// Schema returns the schema of a provider. It starts a process only if the schema is not cached.
+// Schema returns the schema of a provider. It starts a process only if the schema is not known or
+// cached.
 func (p *Pool) Schema(ctx context.Context, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics) {
 	if builtin, ok := p.Builtin[addr]; ok {
 		return builtin().Schema(ctx)
@@ -74,7 +78,7 @@ func (p *Pool) Schema(ctx context.Context, addr addrs.Provider) (*providers.Sche
 	return p.fetch(ctx, m, addr)
 }
 
-// schemaOf returns the schema of a member that pools share.
+// schemaOf returns the schema of a shared member.
 func (p *Pool) schemaOf(ctx context.Context, m *member, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +88,7 @@ func (p *Pool) schemaOf(ctx context.Context, m *member, addr addrs.Provider) (*p
 	return p.fetch(ctx, m, addr)
 }
 
-// fetch reads the schema from the cache or from a process. m is locked.
+// fetch reads the schema from the cache or from a process. The caller has locked m.
 func (p *Pool) fetch(ctx context.Context, m *member, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics) {
 	m.schema = m.launch.cachedSchema()
 	if m.schema != nil {
@@ -124,7 +128,7 @@ func (p *Pool) Provider(ctx context.Context, addr addrs.Provider) (providers.Int
 		return proc, nil
 	}
 	launch := *m.launch
-	m.mu.Unlock() // several processes may start concurrently
+	m.mu.Unlock() // unlock, so that several processes can start concurrently
 	return p.start(ctx, m, launch)
 }
 
@@ -164,7 +168,7 @@ func (p *Pool) member(addr addrs.Provider) *member {
 	return m
 }
 
-// find sets how the provider is started. m is locked.
+// find sets how the provider is started. The caller has locked m.
 func (p *Pool) find(ctx context.Context, m *member, addr addrs.Provider) error {
 	if m.launch != nil {
 		return nil
@@ -179,7 +183,7 @@ func (p *Pool) find(ctx context.Context, m *member, addr addrs.Provider) error {
 	return nil
 }
 
-// take returns an idle process or a new one. m is locked.
+// take returns an idle process or a new one. The caller has locked m.
 func (p *Pool) take(ctx context.Context, m *member) (*pooled, error) {
 	if proc := m.takeIdle(); proc != nil {
 		return proc, nil
@@ -187,7 +191,7 @@ func (p *Pool) take(ctx context.Context, m *member) (*pooled, error) {
 	return p.start(ctx, m, *m.launch)
 }
 
-// takeIdle returns an idle process, or nil. m is locked.
+// takeIdle returns an idle process, or nil. The caller has locked m.
 func (m *member) takeIdle() *pooled {
 	n := len(m.idle)
 	if n == 0 {
@@ -213,7 +217,7 @@ func (p *Pool) start(ctx context.Context, m *member, launch Launch) (*pooled, er
 	return proc, nil
 }
 
-// end ends a process, unless Close has ended it.
+// end ends a process, unless Close has already ended it.
 func (p *Pool) end(proc *pooled) error {
 	p.mu.Lock()
 	mine := p.running[proc]
@@ -225,19 +229,19 @@ func (p *Pool) end(proc *pooled) error {
 	return proc.Interface.Close()
 }
 
-// Configure records that no other user can use the process.
+// Configure marks the process as dirty, because no other user can use it afterwards.
 func (l *pooled) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	l.dirty.Store(true)
 	return l.Interface.Configure(ctx, config)
 }
 
-// Stop records the same, because a stopped provider rejects further calls.
+// Stop marks the process as dirty, because a stopped provider rejects further calls.
 func (l *pooled) Stop(ctx context.Context) error {
 	l.dirty.Store(true)
 	return l.Interface.Stop(ctx)
 }
 
-// Close returns the process to the pool or ends it.
+// Close returns the process to the pool, or ends it if it is dirty.
 func (l *pooled) Close() error {
 	if l.dirty.Load() || l.exited() {
 		return l.pool.end(l)

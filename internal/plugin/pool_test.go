@@ -78,7 +78,7 @@ func TestPoolReusesProcesses(t *testing.T) {
 	}
 }
 
-// TestPoolKeepsAllProcesses checks that the processes that validated several configurations of a
+// TestPoolKeepsAllProcesses checks that processes used to validate several configurations of a
 // provider are used again for planning.
 func TestPoolKeepsAllProcesses(t *testing.T) {
 	pool := newPool(t,
@@ -127,8 +127,8 @@ func TestPoolInParallel(t *testing.T) {
 	wantError(t, err, "not installed")
 }
 
-// TestSchemaCache checks that a cached schema is used without starting a process, unless it is
-// damaged or outdated.
+// TestSchemaCache checks that a cached schema is used without starting a process, unless the cache
+// file is damaged or outdated.
 func TestSchemaCache(t *testing.T) {
 	cache := t.TempDir()
 	l := launch(t, "synth", "SYNTH_TYPES=30")

@@ -24,7 +24,7 @@ import (
 	"tofu/internal/providers"
 )
 
-// createFile requests the creation of a file.
+// createFile asks the provider to create a file.
 func createFile(ctx context.Context, t *testing.T, p *client) providers.ApplyResponse {
 	t.Helper()
 	rs := resourceType(t, p, "files_file")
@@ -101,8 +101,8 @@ func TestStop(t *testing.T) {
 		if resp := createFile(t.Context(), t, p); !resp.Diagnostics.HasErrors() {
 			t.Error("the stopped operation reports no error")
 		}
-		// The operation may end before Stop receives its response, and the provider is closed with
-		// the test.
+		// The operation may end, and the test may close the provider, before Stop receives its
+		// response.
 		if err := <-stopped; err != nil {
 			t.Error(err)
 		}
@@ -170,7 +170,7 @@ func TestReattach(t *testing.T) {
 	if err != nil || running[address("files")] == nil {
 		t.Fatalf("%q gives %v, %v", value, running, err)
 	}
-	for range 2 { // it continues after a client has disconnected
+	for range 2 { // the process continues after a client has disconnected
 		p, err := Start(t.Context(), Launch{Provider: address("files"), Reattach: running[address("files")]})
 		if err != nil {
 			t.Fatal(err)
@@ -221,8 +221,8 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestQuietPlugins checks that a plugin writes only log lines that are logged here, or that the user
-// has requested from it.
+// TestQuietPlugins checks that a plugin writes only the log lines that this program logs or that
+// the user has asked the plugin for.
 func TestQuietPlugins(t *testing.T) {
 	at := func(level slog.Level) *slog.Logger {
 		return slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: level}))
@@ -249,7 +249,7 @@ func TestQuietPlugins(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := string(p.(*client).process.tail.text)
-		if strings.Contains(text, "tf_rpc") != c.writes { // in each line about a call
+		if strings.Contains(text, "tf_rpc") != c.writes { // every line about a call contains this key
 			t.Errorf("%s: the plugin has written %.300q", name, text)
 		}
 	}

@@ -32,19 +32,19 @@ const (
 	provisionerStop     = "/tfplugin5.Provisioner/Stop"
 )
 
-// runStream describes the call whose response is a stream.
+// runStream describes the call that returns a stream of responses.
 var runStream = &grpc.StreamDesc{StreamName: "ProvisionResource", ServerStreams: true}
 
 // provisionerStopTimeout is how long a provisioner may take to stop.
 const provisionerStopTimeout = 10 * time.Second
 
-// Provisioner is a provisioner plugin. Its process is started by the first call and serves all
-// others, also concurrently, until Close.
+// Provisioner is a provisioner plugin. Its process is started by the first call. It serves all
+// further calls, which may be concurrent, until Close.
 type Provisioner struct {
 	typ, path string
 	log       *slog.Logger
 
-	mu      sync.Mutex // held while the process starts
+	mu      sync.Mutex // held while the process is being started
 	process *process
 	conn    *grpc.ClientConn
 	schema  *providers.ResourceSchema
@@ -52,13 +52,14 @@ type Provisioner struct {
 
 var provisionerName = regexp.MustCompile(`^terraform-provisioner-([^_.]+)(?:_v(\d[\w.+-]*?))?(?:_x\d+)?(?:\.exe)?$`)
 
-// FindProvisioner searches directories for the plugin of a provisioner type. It returns nil if
-// there is none. It selects the newest version in the first directory that has one.
+// FindProvisioner searches directories for the plugin of a provisioner type. It uses the first
+// directory that has the plugin and selects the newest version in it. It returns nil if there is
+// none.
 func FindProvisioner(dirs []string, typ string, log *slog.Logger) *Provisioner {
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			continue // most of these directories do not exist
+			continue // most of these directories don't exist
 		}
 		best, newest := "", depsfile.Version{}
 		for _, e := range entries {
@@ -68,7 +69,8 @@ func FindProvisioner(dirs []string, typ string, log *slog.Logger) *Provisioner {
 			}
 			version, err := depsfile.ParseVersion(m[2])
 			if err != nil {
-				version = depsfile.Version{} // no version in the name: older than any other
+				// The name contains no version, which counts as older than any version.
+				version = depsfile.Version{}
 			}
 			if best == "" || depsfile.CompareVersions(version, newest) > 0 {
 				best, newest = e.Name(), version
@@ -78,7 +80,8 @@ func FindProvisioner(dirs []string, typ string, log *slog.Logger) *Provisioner {
 			continue
 		}
 		path := filepath.Join(dir, best)
-		if abs, err := filepath.Abs(path); err == nil { // names without a slash would be searched in PATH
+		// A name without a slash would be searched for in PATH.
+		if abs, err := filepath.Abs(path); err == nil {
 			path = abs
 		}
 		return &Provisioner{typ: typ, path: path, log: log}
@@ -137,7 +140,7 @@ func convertDiagnostics(in []*tfplugin.Diagnostic) tfdiags.Diagnostics {
 	return x.diags
 }
 
-// encode encodes a value of the block's type.
+// encode encodes a configuration, which has the type of the provisioner block.
 func (p *Provisioner) encode(config cty.Value) (*tfplugin.DynamicValue, error) {
 	schema, err := p.Schema()
 	if err != nil {
@@ -165,8 +168,8 @@ func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
 	return convertDiagnostics(out.Diagnostics)
 }
 
-// Run runs the provisioner. connection is null if there is none. Output goes to out, which is nil
-// if nothing may be shown. When ctx ends, Run stops the plugin and waits for a limited time.
+// Run runs the provisioner. connection is null if there is none. Output goes to out; if out is nil,
+// nothing may be shown. When ctx ends, Run stops the plugin and waits for it for a limited time.
 func (p *Provisioner) Run(
 	ctx context.Context, config, connection cty.Value, out func(line string),
 ) tfdiags.Diagnostics {
@@ -208,7 +211,7 @@ func (p *Provisioner) Run(
 	return diags
 }
 
-// encodeConnection encodes a connection, which plugins receive as a map of strings.
+// encodeConnection encodes a connection. Plugins receive it as a map of strings.
 func encodeConnection(connection cty.Value) (*tfplugin.DynamicValue, error) {
 	ty := cty.Map(cty.String)
 	texts := cty.NullVal(ty)

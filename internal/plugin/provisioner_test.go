@@ -20,8 +20,8 @@ import (
 	"tofu/internal/plugin/tfplugin"
 )
 
-// serveProvisionerEnv makes the test binary act as a provisioner plugin, which prints its
-// configuration and connection.
+// serveProvisionerEnv is an environment variable. It makes the test binary act as a provisioner
+// plugin, which prints its configuration and connection.
 const serveProvisionerEnv = "TOFU_TEST_SERVE_PROVISIONER"
 
 type echoServer struct{ stop chan struct{} }
@@ -124,7 +124,7 @@ var echoService = grpc.ServiceDesc{
 		}}},
 }
 
-// echo installs the test binary as a provisioner plugin and returns the provisioner.
+// echo installs the test binary as a provisioner plugin and returns that provisioner.
 func echo(t *testing.T) *Provisioner {
 	t.Helper()
 	if runtime.GOOS == "windows" {

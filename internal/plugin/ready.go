@@ -17,8 +17,8 @@ func (c *client) Schema(ctx context.Context) (*providers.Schema, tfdiags.Diagnos
 	return c.ready(ctx)
 }
 
-// ready makes the provider ready for calls and returns its schema. A provider that does not declare
-// its schema call optional must receive it in every process, even if the schema is known.
+// ready makes the provider ready for calls and returns its schema. Unless a provider declares that
+// the schema call is optional, the call must be made in every process, even if the schema is known.
 func (c *client) ready(ctx context.Context) (*providers.Schema, tfdiags.Diagnostics) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,7 +37,8 @@ func (c *client) ready(ctx context.Context) (*providers.Schema, tfdiags.Diagnost
 		return schema, diags
 	}
 	if !known.SchemaOptional {
-		// The response is not decoded: all its fields are unknown to the receiver.
+		// The response is not needed, so it isn't decoded: the fields of the response are unknown
+		// to an empty message.
 		if err := c.invoke(ctx, getSchema, &tfplugin.GetProviderSchemaRequest{}, &emptypb.Empty{}); err != nil {
 			return nil, c.callError(getSchema, err).List()
 		}
@@ -56,7 +57,8 @@ func (c *client) fetchSchema(ctx context.Context) (*providers.Schema, tfdiags.Di
 
 	ids := &tfplugin.GetResourceIdentitySchemasResponse{}
 	err := c.invoke(ctx, getIdentities, &tfplugin.GetResourceIdentitySchemasRequest{}, ids)
-	if err != nil && status.Code(err) != codes.Unimplemented { // the provider does not support identities
+	// A provider that doesn't support identities answers Unimplemented, which is not an error.
+	if err != nil && status.Code(err) != codes.Unimplemented {
 		x.diags = x.diags.Append(c.callError(getIdentities, err))
 	}
 	x.addDiagnostics(ids.Diagnostics)

@@ -12,19 +12,19 @@ import (
 	"tofu/internal/providers"
 )
 
-// ReattachEnv is the environment variable with providers that already run, for example in a
-// debugger.
+// ReattachEnv is the environment variable that lists providers that are already running, for
+// example in a debugger.
 const ReattachEnv = "TF_REATTACH_PROVIDERS"
 
-// Reattach is where a running provider listens.
+// Reattach says where a running provider listens.
 type Reattach struct {
 	ProtocolVersion int
 	Pid             int
 	Addr            net.Addr
 }
 
-// ParseReattach parses the value of TF_REATTACH_PROVIDERS: a JSON object by provider address, as
-// printed by providers that are started for debugging.
+// ParseReattach parses the value of TF_REATTACH_PROVIDERS. It is a JSON object by provider address,
+// as printed by providers that are started for debugging.
 func ParseReattach(text string) (map[addrs.Provider]*Reattach, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -49,7 +49,7 @@ func ParseReattach(text string) (map[addrs.Provider]*Reattach, error) {
 				source, e.Protocol)
 		}
 		if e.ProtocolVersion == 0 {
-			e.ProtocolVersion = 5 // older plugins do not send the field
+			e.ProtocolVersion = 5 // older plugins don't send this field
 		}
 		if e.ProtocolVersion != 5 && e.ProtocolVersion != 6 {
 			return nil, fmt.Errorf("%s: provider %s uses protocol version %d, not 5 or 6", ReattachEnv,
@@ -79,7 +79,7 @@ func attach(config *goplugin.ClientConfig, l Launch) (providers.Interface, error
 	config.Reattach = &goplugin.ReattachConfig{
 		Protocol: goplugin.ProtocolGRPC, ProtocolVersion: l.Reattach.ProtocolVersion, Pid: l.Reattach.Pid,
 		Addr: l.Reattach.Addr,
-		Test: true, // do not end the process
+		Test: true, // keeps go-plugin from ending the process
 	}
 	p := &process{client: goplugin.NewClient(config), tail: &stderrTail{}}
 	rpc, err := p.client.Client()

@@ -12,25 +12,25 @@ import (
 	"time"
 )
 
-// outputGrace is how long to read the output of a plugin that has ended, if another process keeps
-// the output open.
+// outputGrace is how long to keep reading the output of a plugin that has ended, if another process
+// still has the output open.
 const outputGrace = time.Second
 
-// runner runs the process of a plugin for go-plugin. go-plugin's own runner detects the end of a
-// process by the end of its output, which a child of the plugin can keep open, and kills only the
-// process itself.
+// runner runs the process of a plugin for go-plugin. go-plugin's own runner waits for the end of
+// the plugin's output to detect the end of its process, but a child of the plugin can keep the
+// output open. It also kills only the process itself, not its children.
 type runner struct {
 	cmd            *exec.Cmd
 	stdout, stderr *output
-	tmp            string // directory of the plugin's socket
+	tmp            string // directory that contains the plugin's socket
 
 	started bool
 	ended   chan struct{} // closed when the process has ended
 	status  error         // exit status
 }
 
-// newRunner returns a runner for a command that was not started. tmp is the directory of the
-// plugin's socket; it is removed if the start fails.
+// newRunner returns a runner for a command that has not been started. tmp is the directory that
+// contains the plugin's socket. It is removed if the start fails.
 func newRunner(cmd *exec.Cmd, tmp string) (*runner, error) {
 	inGroup(cmd)
 	r := &runner{cmd: cmd, tmp: tmp, ended: make(chan struct{})}
@@ -56,12 +56,13 @@ func newRunner(cmd *exec.Cmd, tmp string) (*runner, error) {
 type output struct {
 	*os.File
 	once  sync.Once
-	ended chan struct{} // closed when there is no more
+	ended chan struct{} // closed when there is no more output to read
 }
 
 func newOutput(read *os.File) *output { return &output{File: read, ended: make(chan struct{})} }
 
-// Read reads until all processes have closed the stream, or the runner stops waiting for it.
+// Read returns data until all processes have closed the stream, or until the runner stops waiting
+// for it.
 func (o *output) Read(p []byte) (int, error) {
 	n, err := o.File.Read(p)
 	if err != nil {
@@ -81,7 +82,7 @@ func (r *runner) closeOutput() {
 // Start implements runner.Runner.
 func (r *runner) Start(context.Context) error {
 	err := startChild(r.cmd)
-	r.cmd.Stdout.(*os.File).Close() // the child has them
+	r.cmd.Stdout.(*os.File).Close() // the child process has its own copies
 	r.cmd.Stderr.(*os.File).Close()
 	if err != nil {
 		r.closeOutput()
@@ -93,8 +94,8 @@ func (r *runner) Start(context.Context) error {
 	return nil
 }
 
-// wait waits for the process and kills the remaining processes of its group. Then the rest of its
-// output can be read.
+// wait waits for the process to end and kills the remaining processes in its group. After that, the
+// rest of the output can be read.
 func (r *runner) wait() {
 	r.status = r.cmd.Wait()
 	killGroup(r.cmd)
@@ -152,7 +153,8 @@ func (r *runner) Diagnose(context.Context) string {
 		"plugin", r.cmd.Path)
 }
 
-// PluginToHost implements runner.Runner: both have the same network.
+// PluginToHost implements runner.Runner. The address is unchanged, because the plugin and this
+// program use the same network.
 func (r *runner) PluginToHost(network, addr string) (string, string, error) {
 	return network, addr, nil
 }

@@ -40,11 +40,10 @@ func readPID(t *testing.T, path string) int {
 	return pid
 }
 
-// gone waits for the end of a process that is not a child of this one, and reports whether it
-// ended.
+// gone waits for a process that is not a child of this one to end, and reports whether it ended.
 func gone(pid int) bool {
 	for range 100 {
-		// Without an init process, a process that ended stays as a zombie.
+		// If there is no init process, a process that has ended remains as a zombie.
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || err == nil && strings.Contains(string(stat), ") Z ") {
 			return true
@@ -54,7 +53,7 @@ func gone(pid int) bool {
 	return false
 }
 
-// TestChildKeepsOutput checks that the end of a plugin without a handshake is noticed even if a
+// TestChildKeepsOutput checks that the end of a plugin before the handshake is noticed even if a
 // child process keeps its output open. The child is killed too, unless it has left the process
 // group.
 func TestChildKeepsOutput(t *testing.T) {
@@ -66,7 +65,7 @@ func TestChildKeepsOutput(t *testing.T) {
 			pidFile := filepath.Join(t.TempDir(), "pid")
 			path := script(t, leaves+"sh -c 'echo $$ >"+pidFile+"; exec sleep 100' &\nwhile [ ! -s "+pidFile+
 				" ]; do sleep 0.05; done\nexit 1\n")
-			sockets, err := os.MkdirTemp("", "s") // the paths of sockets must be short
+			sockets, err := os.MkdirTemp("", "s") // the path of a socket must be short
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,8 +87,8 @@ func TestChildKeepsOutput(t *testing.T) {
 	}
 }
 
-// TestWrapper checks that closing a plugin that a wrapper script starts also ends the script and
-// its other processes.
+// TestWrapper starts a plugin through a wrapper script. Closing the plugin must also end the script
+// and its other processes.
 func TestWrapper(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	l := launch(t, "files", "FILES_ROOT="+t.TempDir())

@@ -19,9 +19,10 @@ import (
 
 // schemaTable decodes the schema of a type on first use. It implements providers.TypeTable.
 type schemaTable struct {
-	version    int // protocol version
-	raw        map[string][]byte
-	cached     *io.SectionReader // holds the schemas at the positions in raw; if nil, raw holds the schemas
+	version int // protocol version
+	raw     map[string][]byte
+	// File with the schemas, whose positions are in raw; if nil, raw has the schemas themselves.
+	cached     *io.SectionReader
 	identities map[string][]byte
 
 	mu      sync.Mutex
@@ -36,7 +37,8 @@ func newSchemaTable(version int, raw, identities map[string][]byte, cached *io.S
 // Names implements providers.TypeTable.
 func (t *schemaTable) Names() []string { return slices.Sorted(maps.Keys(t.raw)) }
 
-// Type implements providers.TypeTable. If a schema can't be decoded, its Invalid field is set.
+// Type implements providers.TypeTable. If a schema can't be decoded, the result's Invalid field is
+// set.
 func (t *schemaTable) Type(name string) *providers.ResourceSchema {
 	raw, ok := t.raw[name]
 	if !ok {
@@ -74,7 +76,7 @@ func decodeSchema(raw []byte, version int) (*configschema.Block, int64, error) {
 	return block, msg.Version, err
 }
 
-// schemaBlock converts a schema. A schema without a block is empty.
+// schemaBlock converts a schema. If it has no block, the result is an empty block.
 func schemaBlock(msg *tfplugin.Schema, version int) (*configschema.Block, error) {
 	out := &configschema.Block{}
 	if msg.GetBlock() == nil {
@@ -160,14 +162,14 @@ func decodeType(raw []byte) (cty.Type, error) {
 	return ty, nil
 }
 
-// Field numbers of version 5 that mean something else in version 6. Their wire types differ too, so
-// that they end up among the message's unknown fields.
+// Numbers of version 5 fields that are used for other fields in version 6. The wire types differ
+// too, so these fields are among the message's unknown fields after decoding.
 const (
 	v5WriteOnly          = protowire.Number(10)
 	v5DeprecationMessage = protowire.Number(11)
 )
 
-// fixVersion5 decodes the fields that have other numbers in version 5.
+// fixVersion5 decodes those fields that have other numbers in version 5.
 func fixVersion5(a *tfplugin.Schema_Attribute) {
 	for rest := a.ProtoReflect().GetUnknown(); len(rest) > 0; {
 		number, kind, n := protowire.ConsumeTag(rest)
@@ -256,7 +258,8 @@ func convertParam(p *tfplugin.Function_Parameter) (providers.FunctionParam, erro
 }
 
 // convertSchemas converts the two responses to a provider schema. identities is nil if the provider
-// has none. If cached is set, the first response holds the positions of the type schemas in it.
+// has no identities. If cached is set, the first response doesn't contain the schemas of types but
+// their positions in cached.
 func convertSchemas(
 	version int, in *tfplugin.GetProviderSchemaResponse, identities map[string][]byte, cached *io.SectionReader,
 ) (*providers.Schema, error) {

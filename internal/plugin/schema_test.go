@@ -68,8 +68,8 @@ func genBlock(t *rapid.T, depth int, nested bool) *tfplugin.Schema_Block {
 	return b
 }
 
-// asVersion5 gives fields the numbers of protocol version 5 where they differ, as a provider of
-// that version sends them.
+// asVersion5 changes the numbers of fields to those in protocol version 5 where they differ. The
+// result is what a provider with that version sends.
 func asVersion5(b *tfplugin.Schema_Block) {
 	for _, a := range b.Attributes {
 		var extra []byte
@@ -120,7 +120,7 @@ func TestVersionsDecodeAlike(t *testing.T) {
 	})
 }
 
-// TestSchemaKeepsEverything checks that a decoded schema has everything that was in the message.
+// TestSchemaKeepsEverything checks that a decoded schema contains everything in the message.
 func TestSchemaKeepsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		msg := genBlock(t, 3, true)
@@ -145,7 +145,7 @@ func compareBlock(want *tfplugin.Schema_Block, got *configschema.Block) string {
 	if text := compareAttributes(want.Attributes, got.Attributes); text != "" {
 		return text
 	}
-	last := map[string]*tfplugin.Schema_NestedBlock{} // names may repeat: the last one counts
+	last := map[string]*tfplugin.Schema_NestedBlock{} // names may repeat, and then the last block counts
 	for _, n := range want.BlockTypes {
 		last[n.TypeName] = n
 	}
@@ -219,8 +219,8 @@ func TestInvalidSchemasAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzCachedSchema reads cache files with arbitrary content and a valid checksum. The types of an
-// accepted file must be readable.
+// FuzzCachedSchema reads cache files with arbitrary content and a valid checksum. If a file is
+// accepted, its types must be readable.
 func FuzzCachedSchema(f *testing.F) {
 	raw, err := proto.Marshal(&tfplugin.Schema{Version: 7})
 	if err != nil {
@@ -250,7 +250,8 @@ func FuzzCachedSchema(f *testing.F) {
 	})
 }
 
-// FuzzSchema decodes arbitrary messages of a provider. An accepted schema must be usable.
+// FuzzSchema decodes arbitrary messages from a provider. If a schema is accepted, it must be
+// usable.
 func FuzzSchema(f *testing.F) {
 	raw, err := proto.Marshal(&tfplugin.Schema{Version: 1, Block: &tfplugin.Schema_Block{
 		Attributes: []*tfplugin.Schema_Attribute{{Name: "a", Type: []byte(`"string"`), Optional: true},

@@ -34,15 +34,15 @@ import (
 //	           the schemas of types, one after the other
 //
 // A run needs a few of possibly thousands of types, and reads only these into memory; the checksum
-// is computed without keeping the content. Only schemas of providers that allow it (SchemaOptional)
-// are cached. An invalid file counts as absent. Nothing depends on the cache: errors are logged,
-// and the schema is then fetched from the provider.
+// is computed without keeping the content. Schemas are cached only if the provider allows it
+// (SchemaOptional). An invalid file is treated as missing. Nothing depends on the cache: errors are
+// logged, and the schema is then fetched from the provider.
 const (
 	cacheFormat   = "tofu provider schema 2, protocol "
-	cacheLifetime = 90 * 24 * time.Hour // since the last use
+	cacheLifetime = 90 * 24 * time.Hour // how long after its last use a file is removed
 )
 
-// cacheFile returns the cache file of the package, or "" if its schema is not cached.
+// cacheFile returns the path of the package's cache file, or "" if its schema is not cached.
 func (l *Launch) cacheFile() string {
 	if l.PackageHash == "" || l.CacheDir == "" || l.Reattach != nil {
 		return ""
@@ -51,8 +51,8 @@ func (l *Launch) cacheFile() string {
 	return filepath.Join(l.CacheDir, hex.EncodeToString(sum[:])+".schema")
 }
 
-// cachedSchema returns the cached schema of a provider, or nil. Only schemas of providers that
-// allow it are cached.
+// cachedSchema returns the cached schema of a provider, or nil. Schemas are cached only if the
+// provider allows it.
 func (l *Launch) cachedSchema() *providers.Schema {
 	file := l.cacheFile()
 	if file == "" {
@@ -65,7 +65,8 @@ func (l *Launch) cachedSchema() *providers.Schema {
 	return schema
 }
 
-// openCache returns the schema in a cache file. The file stays open while the schema is used.
+// openCache returns the schema in a cache file. The file stays open as long as the schema is in
+// use.
 func openCache(file string) (*providers.Schema, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -76,7 +77,7 @@ func openCache(file string) (*providers.Schema, error) {
 		var schema *providers.Schema
 		if schema, err = decodeCache(f, info.Size()); err == nil {
 			now := time.Now()
-			_ = os.Chtimes(file, now, now) // marks the file as used
+			_ = os.Chtimes(file, now, now) // record that the file is in use
 			return schema, nil
 		}
 	}
@@ -84,8 +85,8 @@ func openCache(file string) (*providers.Schema, error) {
 	return nil, err
 }
 
-// The fixed parts of a cache file: its first line, the checksum, and the lengths of the two
-// messages.
+// The parts of a cache file that have a fixed size: the first line, the checksum, and the lengths
+// of the two messages.
 const (
 	cacheLine    = len(cacheFormat) + len("6\n")
 	cacheSummed  = cacheLine + sha256.Size
@@ -157,14 +158,15 @@ func encodeCache(
 	return slices.Concat(fmt.Appendf(nil, "%s%d\n", cacheFormat, version), sum[:], body), nil
 }
 
-// typePlace is the position of a type's schema in a cache file, in bytes from the first one.
+// typePlace is the position of a type's schema in a cache file. The offset is in bytes from the
+// start of the first type's schema.
 type typePlace struct{ offset, length uint64 }
 
 func (p typePlace) encode() []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(nil, p.offset), p.length)
 }
 
-// readType reads the schema at an encoded position.
+// readType reads the schema at an encoded typePlace.
 func readType(types *io.SectionReader, place []byte) ([]byte, error) {
 	offset, n := binary.Uvarint(place)
 	length, m := binary.Uvarint(place[max(n, 0):])
@@ -177,7 +179,7 @@ func readType(types *io.SectionReader, place []byte) ([]byte, error) {
 	return raw, err
 }
 
-// keepSchema writes the cache file atomically, and removes files that were not used for a long
+// keepSchema writes the cache file atomically, and removes files that have not been used for a long
 // time.
 func (l *Launch) keepSchema(
 	version int, schemas *tfplugin.GetProviderSchemaResponse, ids *tfplugin.GetResourceIdentitySchemasResponse,

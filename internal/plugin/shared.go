@@ -12,36 +12,36 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Shared lets several pools of one run, each for a root module, share schemas and processes. All
-// users of a package have one process until they configure it. A configured process runs in the
-// working directory of its user. Packages are told apart by their hashes, so each pool has the
+// Shared lets several pools of one run, one for each root module, share schemas and processes. All
+// users of a package share one process until they configure it. A configured process runs in the
+// working directory of its user. Packages are distinguished by their hashes, so each pool gets the
 // version that its root module requires. The zero value is ready for use.
 type Shared struct {
-	// Configured says that users with equal configurations share a process, which runs in the
+	// Configured makes users with equal configurations share a process. That process runs in the
 	// working directory of this program.
 	Configured bool
 
 	mu         sync.Mutex
 	members    map[sharedKey]*member
 	configured map[*member][]*configuredProcess
-	pool       Pool // of the processes
+	pool       Pool // starts the processes
 }
 
-// sharedKey identifies a package, together with the part of the environment that schemas depend on.
+// sharedKey identifies a package and the part of the environment on which its schema depends.
 type sharedKey struct {
 	addr addrs.Provider
 	hash string
 }
 
-// configuredProcess is a process with the configuration that it got.
+// configuredProcess is a process together with its configuration.
 type configuredProcess struct {
 	config cty.Value
 	once   sync.Once
-	proc   *pooled // nil if it could not be started or configured
+	proc   *pooled // nil if the process could not be started or configured
 	diags  tfdiags.Diagnostics
 }
 
-// member returns the member for a package, or nil if it can't be shared.
+// member returns the shared member for a package, or nil if the package can't be shared.
 func (s *Shared) member(launch *Launch) *member {
 	if s == nil || launch.Reattach != nil || launch.PackageHash == "" {
 		return nil
@@ -65,18 +65,18 @@ func (s *Shared) member(launch *Launch) *member {
 // Close ends all processes.
 func (s *Shared) Close() error { return s.pool.Close() }
 
-// sharedUser is one user of a shared member.
+// whether AllowDeferral was called
 type sharedUser struct {
 	providers.Interface
 	shared  *Shared
 	member  *member
 	workDir string
 
-	defers bool // AllowDeferral was called
+	defers bool // guards the fields below, and Interface while Configure replaces it
 
-	mu    sync.Mutex // guards the fields below and Interface while Configure replaces it
-	fresh *pooled    // the unconfigured process, which others use too; nil after Configure
-	own   *pooled    // the configured process; nil if it is shared
+	mu    sync.Mutex // the unconfigured process, which others may use too; nil after Configure
+	fresh *pooled    // the configured process; nil if it is shared with others
+	own   *pooled    // take returns a new user of a member's unconfigured process.
 }
 
 // take returns a user of the unconfigured process of a member.
@@ -108,8 +108,8 @@ func (s *Shared) start(ctx context.Context, m *member, launch Launch, workDir st
 	return proc, err
 }
 
-// Configure implements providers.Interface. It moves to a process in the right working directory,
-// or to one with the same configuration.
+// Configure implements providers.Interface. The user first switches to a process in the right
+// working directory, or to one that has the same configuration.
 func (u *sharedUser) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	if u.shared.Configured && config.IsWhollyKnown() {
 		return u.join(ctx, config)
@@ -120,8 +120,9 @@ func (u *sharedUser) Configure(ctx context.Context, config cty.Value) tfdiags.Di
 	return u.own.Configure(ctx, config)
 }
 
-// settle gets a process that only this user configures: the one that it has if no other user has it
-// and it runs in the right working directory, or else a new one.
+// settle makes the user use a process that only it configures. If no other user has the current
+// process and it runs in the right working directory, the current process is kept. Otherwise settle
+// starts a new one.
 func (u *sharedUser) settle(ctx context.Context) error {
 	proc, launch := u.claim()
 	if proc == nil {
@@ -137,8 +138,8 @@ func (u *sharedUser) settle(ctx context.Context) error {
 	return nil
 }
 
-// claim takes the unconfigured process from the member. It returns nil, and how to start another
-// one, if the process can't be configured for this user.
+// claim takes the unconfigured process away from the member. If the process can't be configured for
+// this user, it returns nil and how to start another one.
 func (u *sharedUser) claim() (*pooled, Launch) {
 	m := u.member
 	m.mu.Lock()
@@ -151,11 +152,12 @@ func (u *sharedUser) claim() (*pooled, Launch) {
 	return u.fresh, Launch{}
 }
 
-// AllowDeferral implements providers.Interface. It is for the process that will be configured.
+// AllowDeferral implements providers.Interface. The call is made later, on the process that will be
+// configured.
 func (u *sharedUser) AllowDeferral() { u.defers = true }
 
-// replace makes the user use a configured process instead of the unconfigured one. own is that
-// process if no other user has it.
+// replace makes the user use a configured process instead of the unconfigured one. own is the same
+// process, or nil if other users have it too.
 func (u *sharedUser) replace(with, own *pooled) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -163,7 +165,8 @@ func (u *sharedUser) replace(with, own *pooled) {
 	u.leave()
 }
 
-// leave releases the unconfigured process, which keeps running for other users. u is locked.
+// leave releases the unconfigured process, which keeps running for other users. The caller has
+// locked u.
 func (u *sharedUser) leave() {
 	if u.fresh == nil {
 		return
@@ -174,8 +177,8 @@ func (u *sharedUser) leave() {
 	u.fresh = nil
 }
 
-// join makes the user use the process with its configuration, which the first user starts. A
-// process that has crashed is replaced.
+// join makes the user use the process that has its configuration. The first user with that
+// configuration starts the process. A process that has crashed is replaced.
 func (u *sharedUser) join(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	c := u.shared.configuration(u.member, config)
 	c.once.Do(func() {
@@ -195,7 +198,7 @@ func (u *sharedUser) join(ctx context.Context, config cty.Value) tfdiags.Diagnos
 		u.shared.forget(u.member, c)
 		return u.join(ctx, config)
 	}
-	u.replace(c.proc, nil) // it belongs to all users, and ends with the run
+	u.replace(c.proc, nil) // the process belongs to all users and ends with the run
 	return c.diags
 }
 
@@ -215,14 +218,16 @@ func (s *Shared) configuration(m *member, config cty.Value) *configuredProcess {
 	return c
 }
 
-// forget makes the next user of a configuration start another process.
+// forget removes a configured process, so that the next user of its configuration starts another
+// one.
 func (s *Shared) forget(m *member, c *configuredProcess) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.configured[m] = slices.DeleteFunc(s.configured[m], func(other *configuredProcess) bool { return other == c })
 }
 
-// Stop implements providers.Interface. All users of a process stop at the same interrupt.
+// Stop implements providers.Interface. It stops the process for all of its users, because an
+// interrupt concerns all of them.
 func (u *sharedUser) Stop(ctx context.Context) error {
 	u.mu.Lock()
 	proc := u.Interface
@@ -230,7 +235,7 @@ func (u *sharedUser) Stop(ctx context.Context) error {
 	return proc.Stop(ctx)
 }
 
-// Close ends the process if it was configured for this user.
+// Close ends the process if it was configured only for this user.
 func (u *sharedUser) Close() error {
 	u.mu.Lock()
 	own := u.own

@@ -14,11 +14,11 @@ import (
 	"tofu/internal/providers"
 )
 
-// sharing has pools of root modules that share plugins.
+// sharing is a test with a Shared, which several root modules use.
 type sharing struct {
 	*testing.T
 	shared *Shared
-	log    string // PROVIDER_STARTS
+	log    string // path in PROVIDER_STARTS, where the provider logs its starts
 	env    []string
 }
 
@@ -32,14 +32,14 @@ func newSharing(t *testing.T, shared *Shared, env ...string) *sharing {
 	return &sharing{T: t, shared: shared, log: log, env: append(env, "PROVIDER_STARTS="+log)}
 }
 
-// in returns the same for a subtest.
+// in returns a copy of s for a subtest.
 func (s *sharing) in(t *testing.T) *sharing {
 	sub := *s
 	sub.T = t
 	return &sub
 }
 
-// user returns a provider for a root module in a directory.
+// user returns a provider for a root module in the directory dir.
 func (s *sharing) user(dir string) *sharedUser {
 	s.Helper()
 	l := launch(s, "files", s.env...)
@@ -53,7 +53,7 @@ func (s *sharing) user(dir string) *sharedUser {
 	return p.(*sharedUser)
 }
 
-// configure validates and sets the root directory of a provider; "" stands for its default.
+// configure validates and sets the provider's root directory; "" means the provider's default.
 func (s *sharing) configure(u *sharedUser, root string) {
 	s.Helper()
 	schema, diags := u.Schema(s.Context())
@@ -68,7 +68,7 @@ func (s *sharing) configure(u *sharedUser, root string) {
 	noErrors(s, u.Configure(s.Context(), config))
 }
 
-// starts returns how many processes were started.
+// starts returns how many processes have been started.
 func (s *sharing) starts() int {
 	text, err := os.ReadFile(s.log)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *sharing) wantStarts(n int, when string) {
 	}
 }
 
-// text returns the content of the file a.txt that a provider reads.
+// text returns the content of the file a.txt as the provider reads it.
 func (s *sharing) text(u *sharedUser) string {
 	s.Helper()
 	schema, _ := u.Schema(s.Context())
@@ -95,7 +95,8 @@ func (s *sharing) text(u *sharedUser) string {
 	return got.State.GetAttr("content").AsString()
 }
 
-// dirs returns directories, each with a file a.txt that contains its own name.
+// dirs creates directories and returns their paths. Each has a file a.txt that contains the
+// directory's name.
 func (s *sharing) dirs(names ...string) []string {
 	top := s.TempDir()
 	out := make([]string, len(names))
@@ -112,8 +113,8 @@ func (s *sharing) dirs(names ...string) []string {
 	return out
 }
 
-// TestSharedUnconfigured checks that users have one process until they configure it, and then one
-// each, in their own working directories.
+// TestSharedUnconfigured checks that users share one process until they configure it, and that each
+// then has its own process in its own working directory.
 func TestSharedUnconfigured(t *testing.T) {
 	s := newSharing(t, &Shared{})
 	dirs := s.dirs("one", "two", "three")
@@ -132,8 +133,8 @@ func TestSharedUnconfigured(t *testing.T) {
 		}
 	}
 	s.wantStarts(4, "after it")
-	// One that is alone with a process in its working directory configures it. The first process
-	// still runs in the first directory.
+	// Each user configures the process in its working directory, because the process has no other
+	// user. The first process still runs in the first directory.
 	for _, dir := range dirs {
 		u := s.user(dir)
 		s.configure(u, "")
@@ -144,8 +145,8 @@ func TestSharedUnconfigured(t *testing.T) {
 	s.wantStarts(6, "one after the other")
 }
 
-// TestSharedConfigured checks that users with equal configurations share a process, and that the
-// others don't.
+// TestSharedConfigured checks that users with equal configurations share a process, and that users
+// with different ones don't.
 func TestSharedConfigured(t *testing.T) {
 	s := newSharing(t, &Shared{Configured: true})
 	roots := s.dirs("one", "two")
@@ -173,14 +174,14 @@ func TestSharedConfigured(t *testing.T) {
 			t.Errorf("user %d has process %s, and user 0 has %s", i, ids[i], ids[0])
 		}
 	}
-	// There is one process for each configuration, and one that is not configured. Since each one
-	// is started unconfigured, a configuration may come while only its user has that process.
+	// There is one process for each configuration, and possibly one that is not configured. The
+	// latter is missing if it had only one user when that user configured it.
 	if n := s.starts(); n < 2 || n > 3 {
 		t.Errorf("%d processes were started", n)
 	}
 }
 
-// TestSharedCrash checks that a process that crashed, configured or not, is replaced for later
+// TestSharedCrash checks that a process that has crashed, configured or not, is replaced for later
 // users.
 func TestSharedCrash(t *testing.T) {
 	s := newSharing(t, &Shared{Configured: true})
@@ -210,8 +211,8 @@ func TestSharedCrash(t *testing.T) {
 	}
 }
 
-// TestNotShared checks that packages with other hashes have processes of their own, and that
-// nothing is shared without a hash.
+// TestNotShared checks that packages with different hashes have their own processes, and that
+// packages without a hash are not shared.
 func TestNotShared(t *testing.T) {
 	shared := &Shared{}
 	launches := []Launch{{PackageHash: "h1:a"}, {PackageHash: "h1:b"},

@@ -15,7 +15,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// encode encodes a value for the provider. It omits cty.NilVal.
+// encode encodes a value for the provider. It returns nil for cty.NilVal.
 func (x *exchange) encode(v cty.Value, ty cty.Type) *tfplugin.DynamicValue {
 	if v == cty.NilVal || x.failed() {
 		return nil
@@ -29,7 +29,8 @@ func (x *exchange) encode(v cty.Value, ty cty.Type) *tfplugin.DynamicValue {
 	return &tfplugin.DynamicValue{Msgpack: raw}
 }
 
-// meta encodes the value of provider_meta. Providers that declare it expect it in every call.
+// meta encodes the value of provider_meta. A provider that declares provider_meta expects it in
+// every call.
 func (x *exchange) meta(v cty.Value) *tfplugin.DynamicValue {
 	if x.failed() || x.schema.ProviderMeta == nil {
 		return nil
@@ -67,7 +68,7 @@ func isMissing(v *tfplugin.DynamicValue) bool {
 	return len(v.GetMsgpack()) == 0 && len(v.GetJson()) == 0
 }
 
-// encodeIdentity encodes an identity. It returns nil without an identity, or if the type has none.
+// encodeIdentity encodes an identity. It returns nil if there is no identity or the type has none.
 func (x *exchange) encodeIdentity(v cty.Value, schema *configschema.Object) *tfplugin.ResourceIdentityData {
 	if v == cty.NilVal || schema == nil || v.IsNull() {
 		return nil
@@ -104,21 +105,21 @@ func decodePath(in *tfplugin.AttributePath) cty.Path {
 			path = path.IndexString(sel.ElementKeyString)
 		case *tfplugin.AttributePath_Step_ElementKeyInt:
 			path = path.Index(cty.NumberIntVal(sel.ElementKeyInt))
-		default: // a step without a selector: the rest of the path can't be resolved
+		default: // the step has no selector, so the rest of the path can't be resolved
 			return path
 		}
 	}
 	return path
 }
 
-// deferReasons maps the reasons in responses to those of package providers.
+// deferReasons maps the reasons in responses to the constants of package providers.
 var deferReasons = map[tfplugin.Deferred_Reason]string{
 	tfplugin.Deferred_RESOURCE_CONFIG_UNKNOWN: providers.DeferredConfig,
 	tfplugin.Deferred_PROVIDER_CONFIG_UNKNOWN: providers.DeferredProvider,
 	tfplugin.Deferred_ABSENT_PREREQ:           providers.DeferredAbsent,
 }
 
-// deferred returns the reason for a deferred response, "" if it is not deferred.
+// deferred returns the reason why a response is deferred, or "" if it isn't.
 func deferred(d *tfplugin.Deferred) string {
 	if d == nil {
 		return ""

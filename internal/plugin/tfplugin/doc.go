@@ -2,7 +2,7 @@
 // tfplugin.proto. Only the plugin client uses it.
 //
 // One set of messages serves both protocol versions. On the wire, fields have numbers instead of
-// names, and versions 5 and 6 use the same numbers in all messages that an engine uses, except for
+// names. Versions 5 and 6 use the same numbers in all messages that an engine uses, except for
 // schema attributes, which the client corrects after decoding. There are no service definitions,
 // because the client calls methods by name.
 //
