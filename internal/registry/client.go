@@ -27,13 +27,13 @@ type Client struct {
 	cfg       *cliconfig.Config
 	http      *httpclient.Client
 	tokens    *cliconfig.Tokens
-	retries   int           // for documents
-	timeout   time.Duration // per request for a document
+	retries   int           // how many times a failed request for a document is repeated
+	timeout   time.Duration // timeout of each request for a document
 	userAgent string
-	services  memo.Map[string, services] // by host
+	services  memo.Map[string, services] // services by host
 }
 
-// maxDocument is the maximum size of a document. Version lists of large providers have about a
+// maxDocument is the maximum size of a document. The version lists of large providers have about a
 // megabyte.
 const maxDocument = 64 << 20
 
@@ -62,7 +62,7 @@ func (c *Client) UserAgent() string { return c.userAgent }
 
 // StatusError reports a response with an unexpected status.
 type StatusError struct {
-	URL  string // without secrets
+	URL  string // URL without secrets
 	Code int
 }
 
@@ -70,7 +70,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s answered with status %d %s", e.URL, e.Code, http.StatusText(e.Code))
 }
 
-// NotFound reports whether err is a response saying that the resource doesn't exist.
+// NotFound reports whether err is a response which says that the document doesn't exist.
 func NotFound(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusGone)
@@ -78,7 +78,7 @@ func NotFound(err error) bool {
 
 // Document is a complete response.
 type Document struct {
-	URL    *url.URL // after redirects
+	URL    *url.URL // URL after redirects
 	Header http.Header
 	Status int
 	Body   []byte
@@ -92,7 +92,7 @@ func (d *Document) JSON(into any) error {
 	return nil
 }
 
-// Authorize adds credentials to a request. Nil adds none.
+// Authorize adds credentials to a request. A nil Authorize adds none.
 type Authorize func(*http.Request) error
 
 // Get fetches a document with the credentials of host, or without credentials if host is empty.
@@ -108,7 +108,7 @@ func (c *Client) get(ctx context.Context, u *url.URL, host string, statuses ...i
 	return c.document(ctx, u, auth, statuses...)
 }
 
-// GetAuthorized is like Get with credentials other than a host's token.
+// GetAuthorized is like Get, but uses credentials other than a host's token.
 func (c *Client) GetAuthorized(ctx context.Context, u *url.URL, auth Authorize) (*Document, error) {
 	return c.document(ctx, u, auth, http.StatusOK)
 }
@@ -122,7 +122,7 @@ func (c *Client) document(ctx context.Context, u *url.URL, auth Authorize, statu
 	return doc, err
 }
 
-// bearer returns a function that adds the token of a host, or nil if there is no token.
+// bearer returns a function that adds the token for a host. It returns nil if there is no token.
 func (c *Client) bearer(ctx context.Context, host string) (Authorize, error) {
 	if host == "" {
 		return nil, nil
@@ -137,7 +137,8 @@ func (c *Client) bearer(ctx context.Context, host string) (Authorize, error) {
 	}, nil
 }
 
-// once makes one attempt. wait is the delay before the next attempt that the server asked for.
+// once makes one attempt. wait is the delay before the next attempt if the server has asked for
+// one.
 func (c *Client) once(
 	ctx context.Context, u *url.URL, auth Authorize, statuses []int,
 ) (*Document, time.Duration, error) {
@@ -187,7 +188,7 @@ func (c *Client) send(ctx context.Context, u *url.URL, auth Authorize, header ht
 
 var errTimeout = errors.New("timeout")
 
-// readError returns the cause if ctx was canceled, or else err.
+// readError returns the reason why ctx was canceled, if it was, or else err.
 func readError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -240,11 +241,12 @@ func temporary(err error) bool {
 		errors.Is(err, io.ErrUnexpectedEOF) {
 		return true
 	}
-	var wrapped *url.Error // HTTP/2 error types are not exported
+	// The types of HTTP/2 errors are not exported, so the errors are recognized by their text.
+	var wrapped *url.Error
 	return errors.As(err, &wrapped) && strings.Contains(wrapped.Err.Error(), "http2: ")
 }
 
-// retryAfter returns the delay that a server asks for, limited to a minute.
+// retryAfter returns the delay that a server asks for, but at most a minute.
 func retryAfter(resp *http.Response) time.Duration {
 	return min(httpclient.RetryAfter(resp.Header), time.Minute)
 }

@@ -55,7 +55,8 @@ func TestService(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, name := range []string{"ftp.v1", "user.v1"} { // unsupported scheme; URL with a password
+	// A URL with an unsupported scheme, and one with a password.
+	for _, name := range []string{"ftp.v1", "user.v1"} {
 		if _, err := c.Service(t.Context(), u.Host, name); err == nil || IsNoService(err) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -69,7 +70,7 @@ func TestServiceErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind, body string
 		status     int
-		none       bool // the host just has no services
+		none       bool // the host works but has no services
 	}{
 		"page":    {"text/html", "{}", 200, false},
 		"no JSON": {"application/json", "<", 200, false},
@@ -106,7 +107,7 @@ func TestRetryAfterAndTimeout(t *testing.T) {
 		<-r.Context().Done()
 	})
 	asked.Store(0)
-	c.timeout = 2 * time.Second // enough on a busy machine
+	c.timeout = 2 * time.Second // long enough for a busy machine
 	_, err := c.Get(t.Context(), slow, "")
 	if err == nil || !strings.Contains(err.Error(), "did not respond within") || asked.Load() != 2 {
 		t.Errorf("after %d requests: %v", asked.Load(), err)
@@ -130,7 +131,7 @@ func TestFetchLimit(t *testing.T) {
 	u, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		for range 100 {
 			w.Write(make([]byte, 1000))
-			w.(http.Flusher).Flush() // without a Content-Length
+			w.(http.Flusher).Flush() // sends the response without a Content-Length
 		}
 	})
 	f, err := os.Create(filepath.Join(t.TempDir(), "x"))
@@ -155,8 +156,8 @@ func TestSecretsStayOutOfMessages(t *testing.T) {
 	}
 }
 
-// FuzzAnswers checks what the client makes of arbitrary documents: an error, or a service and a
-// location that can be used. Only a registry that asks for it gets its token with a download.
+// FuzzAnswers reads arbitrary documents. The result must be an error, or a service and a location
+// that can be used. A registry gets its token with a download only if it asks for that.
 func FuzzAnswers(f *testing.F) {
 	var offers, versions, location, header string
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -193,7 +194,7 @@ func FuzzAnswers(f *testing.F) {
 			t.Fatalf("the service is at %s", base)
 		}
 		if base.Host != u.Host {
-			return // another server
+			return // the URL is on another server
 		}
 		found, err := client.ModuleVersions(t.Context(), u.Host, "acme/net/aws")
 		if err == nil && len(found.List)+len(found.Odd) > len(b) {

@@ -17,16 +17,16 @@ import (
 // Download describes a large file to fetch.
 type Download struct {
 	URL *url.URL
-	// Host is the host whose credentials are sent with the request. It may be empty.
+	// Host is the host whose credentials are sent with the request. It may be "".
 	Host string
 	// Auth adds credentials other than a host's token.
 	Auth Authorize
-	// Progress receives the number of bytes fetched so far and in total (0 if unknown). The first
-	// number decreases when a transfer restarts. It may be nil.
+	// Progress receives the number of bytes fetched so far and the total (0 if unknown). The number
+	// of bytes decreases when a transfer restarts. It may be nil.
 	Progress func(done, total int64)
-	// Retries is the maximum number of repeated attempts.
+	// Retries is how many times a failed attempt is repeated.
 	Retries int
-	// Limit is the maximum size; 0 means a generous default.
+	// Limit is the maximum size in bytes; 0 means a generous default.
 	Limit int64
 }
 
@@ -35,8 +35,8 @@ const maxDownload = 8 << 30
 // errShort reports a transfer that ended early and can't be resumed.
 var errShort = errors.New("the transfer was interrupted and can't be resumed")
 
-// Fetch writes the file to dst, which is empty. An interrupted transfer is resumed if the server
-// supports that and the file hasn't changed.
+// Fetch writes the file to dst, which is empty. If the transfer is interrupted, it is resumed,
+// provided that the server supports this and the file hasn't changed.
 func (c *Client) Fetch(ctx context.Context, d Download, dst *os.File) error {
 	if d.Auth == nil {
 		auth, err := c.bearer(ctx, d.Host)
@@ -57,14 +57,14 @@ func (c *Client) Fetch(ctx context.Context, d Download, dst *os.File) error {
 	return nil
 }
 
-// download is the state of a download over several attempts.
+// download is the state of a download across several attempts.
 type download struct {
 	client  *Client
 	url     *url.URL
 	auth    Authorize
 	file    transfer.File
-	version string        // identifies the version of the file on the server if the transfer can be resumed
-	wait    time.Duration // before the next attempt, as the server asked for in its last response
+	version string        // version of the file on the server; "" if the transfer can't be resumed
+	wait    time.Duration // delay before the next attempt that the server asked for in its last response
 }
 
 func (d *download) attempt(ctx context.Context) (time.Duration, error) {
@@ -110,8 +110,8 @@ func (d *download) open(ctx context.Context, from int64) (*transfer.Part, error)
 	return part, nil
 }
 
-// versionOf returns what identifies the version of a file for resuming its transfer later, or "" if
-// the server doesn't support that.
+// versionOf returns a text that identifies the version of a file, which is needed to resume its
+// transfer later. It returns "" if the server doesn't support resuming.
 func versionOf(resp *http.Response) string {
 	if resp.Header.Get("Accept-Ranges") != "bytes" {
 		return ""

@@ -24,7 +24,7 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// fetch downloads to a new file and returns its content.
+// fetch downloads to a new file and returns the content of the file.
 func fetch(t *testing.T, c *Client, d Download) ([]byte, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x")
@@ -43,7 +43,7 @@ func fetch(t *testing.T, c *Client, d Download) ([]byte, error) {
 
 var large = bytes.Repeat([]byte("0123456789abcdef"), 1<<14)
 
-// TestStall checks that a stalled transfer is canceled and resumed with another request.
+// TestStall checks that a stalled transfer is canceled and then resumed with another request.
 func TestStall(t *testing.T) {
 	var asked atomic.Int32
 	resume := true
@@ -60,7 +60,7 @@ func TestStall(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	c.http = httpclient.New(httpclient.Options{Silence: 2 * time.Second}) // enough on a busy machine
+	c.http = httpclient.New(httpclient.Options{Silence: 2 * time.Second}) // long enough for a busy machine
 	var last int64
 	progress := func(done, total int64) {
 		if done < last || total != int64(len(large)) {
@@ -81,7 +81,7 @@ func TestStall(t *testing.T) {
 		!strings.Contains(err.Error(), "no data for") || asked.Load() != 2 {
 		t.Errorf("after %d requests: %v", asked.Load(), err)
 	}
-	// Interrupting doesn't wait for any timeout.
+	// An interrupted transfer must end without waiting for a timeout.
 	c.http = httpclient.New(httpclient.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
@@ -97,11 +97,13 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestTruncated checks that truncated transfers are errors and are resumed only where that is safe.
+// TestTruncated checks that truncated transfers are errors, and that they are resumed only if that
+// is safe.
 func TestTruncated(t *testing.T) {
 	for name, c := range map[string]struct {
 		header map[string]string
-		second func(http.ResponseWriter, *http.Request) // nil: no second request is expected
+		// Answers the second request; nil if there must be none.
+		second func(http.ResponseWriter, *http.Request)
 		ok     bool
 	}{
 		"no ranges": {header: nil},
@@ -114,7 +116,7 @@ func TestTruncated(t *testing.T) {
 		"changed meanwhile": {header: map[string]string{"Accept-Ranges": "bytes", "ETag": `"1"`}, ok: true,
 			second: func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("ETag", `"2"`)
-				// complete, since If-Range doesn't match
+				// The server sends the complete file, because If-Range doesn't match.
 				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(large))
 			}},
 	} {
@@ -139,7 +141,7 @@ func TestTruncated(t *testing.T) {
 				}
 			})
 			data, err := fetch(t, client, Download{URL: u, Retries: 1})
-			if c.ok && name == "strong tag" { // the first part is kept
+			if c.ok && name == "strong tag" { // the first part must be kept
 				want := append([]byte("another beginning"), large[len("another beginning"):]...)
 				if err != nil || !bytes.Equal(data, want) {
 					t.Errorf("%d bytes: %v", len(data), err)
@@ -153,7 +155,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestOtherPart checks that a response with another range than requested is refused.
+// TestOtherPart checks that a response with a range other than the requested one is an error.
 func TestOtherPart(t *testing.T) {
 	var asked atomic.Int32
 	u, client := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -175,9 +177,9 @@ func TestOtherPart(t *testing.T) {
 	}
 }
 
-// TestProxy checks that requests use the proxy of the environment and verify the certificate at the
-// end of the tunnel. The environment is read once per process, so another process makes the
-// request.
+// TestProxy checks that requests use the proxy in the environment and verify the certificate of the
+// server behind the proxy. The environment is read only once per process, so another process makes
+// the request.
 func TestProxy(t *testing.T) {
 	if name := os.Getenv("TEST_PROXY_FETCH"); name != "" {
 		u, err := url.Parse(name)
@@ -197,7 +199,7 @@ func TestProxy(t *testing.T) {
 	}))
 	defer server.Close()
 	proxy, tunnels := startProxy(t, server.Listener.Addr().String())
-	// the certificate is for the first
+	// The certificate is valid only for the first host.
 	for host, want := range map[string]bool{"registry.example.com": true, "registry.example.org": false} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestProxy$")
 		cmd.Env = append(os.Environ(), "TEST_PROXY_FETCH=https://"+host+"/x", "HTTPS_PROXY=http://"+proxy,
@@ -212,8 +214,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// startProxy starts a proxy that connects all tunnels to one address. The returned function returns
-// the requested addresses.
+// startProxy starts a proxy that connects all tunnels to one address. asked returns the addresses
+// that clients have requested.
 func startProxy(t *testing.T, to string) (address string, asked func() string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

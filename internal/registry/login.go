@@ -17,13 +17,14 @@ import (
 
 // Login describes a host's login.v1 service. Only the authorization code grant is supported.
 type Login struct {
-	Client       string // the client_id
+	Client       string // client_id of this program
 	Authz, Token *url.URL
-	Ports        [2]int // port range for the local listener; zero for any
+	Ports        [2]int // range of ports for the local listener; zeros if any port can be used
 	Scopes       []string
 }
 
-// Login returns a host's login service. The error is a *NoServiceError if it has none.
+// Login returns a host's login service. The error is a *NoServiceError if the host has no login
+// service.
 func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 	found, err := c.offers(ctx, host)
 	if err != nil {
@@ -33,7 +34,7 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 	if !ok {
 		return nil, &NoServiceError{host, "login.v1"}
 	}
-	text, err := json.Marshal(raw) // convert it back to its JSON form
+	text, err := json.Marshal(raw) // convert the value back to JSON
 	if err != nil {
 		return nil, fmt.Errorf("reading the login service of %s: %w", host, err)
 	}
@@ -58,7 +59,7 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 			"\"authz_code\"", host, service.GrantTypes)
 	}
 	out := &Login{Client: service.Client}
-	list, _ := service.Scopes.([]any) // other values mean none
+	list, _ := service.Scopes.([]any) // any other value means that there are no scopes
 	for _, scope := range list {
 		text, ok := scope.(string)
 		if !ok {
@@ -90,8 +91,8 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 	return out, nil
 }
 
-// AuthzURL returns the URL of the page where the user grants access. The host then redirects to the
-// redirect URL with a code.
+// AuthzURL returns the URL of the page on which the user grants access. After that, the host
+// redirects the browser to redirect with a code.
 func (l *Login) AuthzURL(state, challenge, redirect string) string {
 	u := *l.Authz
 	q := u.Query()
@@ -149,7 +150,7 @@ type tokenAnswer struct {
 	Description string `json:"error_description"`
 }
 
-// readToken parses a response in JSON, or in the form that some hosts used before.
+// readToken parses a response in JSON, or in the older form that some hosts use.
 func readToken(resp *http.Response) (tokenAnswer, error) {
 	var answer tokenAnswer
 	body, err := limits.ReadAll(resp.Body, 1<<20, "the answer")

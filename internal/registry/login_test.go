@@ -14,9 +14,9 @@ func TestLoginService(t *testing.T) {
 	good := map[string]any{"client": "cli", "authz": "/authz?x=1", "token": "/token", "ports": []int{10000, 10010},
 		"scopes": []string{"a", "b"}}
 	for name, c := range map[string]struct {
-		change map[string]any // nil removes a key
-		whole  any            // replaces the whole description
-		want   string         // part of the error; empty for success
+		change map[string]any // changes to keys of the description; nil removes a key
+		whole  any            // replacement for the whole description
+		want   string         // part of the expected error; "" if there is none
 	}{
 		"good":            {},
 		"any port":        {change: map[string]any{"ports": nil}},
@@ -71,13 +71,13 @@ func TestLoginService(t *testing.T) {
 	}
 }
 
-// TestExchange parses responses to a code.
+// TestExchange parses responses to the exchange of a code.
 func TestExchange(t *testing.T) {
 	const form = "application/x-www-form-urlencoded"
 	for name, c := range map[string]struct {
 		status     int
 		kind, body string
-		want       string // part of the error; empty for the token s3cret
+		want       string // part of the expected error; "" if the token is s3cret
 	}{
 		"JSON": {200, "application/json",
 			`{"access_token": "s3cret", "token_type": "bearer", "expires_in": "never"}`, ""},

@@ -16,7 +16,7 @@ import (
 // ModuleVersions holds the versions of a module in a registry.
 type ModuleVersions struct {
 	List []versions.Version
-	// Odd are the entries that are not valid versions. They can't be selected.
+	// Odd lists the entries that are not valid versions. They can't be selected.
 	Odd []string
 }
 
@@ -61,9 +61,9 @@ func (c *Client) ModuleVersions(ctx context.Context, host, module string) (Modul
 
 // ModuleLocation is the location of a module version according to the registry.
 type ModuleLocation struct {
-	Address string // a source address; URLs are absolute
+	Address string // source address; a URL is absolute
 	// Host is the host whose credentials are sent with the download, if the registry asks for that.
-	// It may be empty.
+	// Otherwise it is "".
 	Host string
 }
 

@@ -36,7 +36,7 @@ type Client struct {
 	http        *httpclient.Client
 	userAgent   string
 
-	caches sync.Map // issued tokens: an auth.Cache for each repository
+	caches sync.Map // issued tokens: an auth.Cache by repository
 }
 
 // New returns a client with the configuration of another client.
@@ -73,8 +73,8 @@ func (c *Client) repository(name string) (*remote.Repository, error) {
 	return repo, nil
 }
 
-// retries is the policy for repeating requests, which are all reads. Requests to a silent server
-// are not repeated: they took long enough.
+// retries is the policy for repeating requests. All requests only read, so they can be repeated. If
+// the server was silent, the request is not repeated, because it has already taken long enough.
 var retries retry.Policy = &retry.GenericPolicy{
 	Retryable: func(resp *http.Response, err error) (bool, error) {
 		if silent := (*httpclient.SilenceError)(nil); errors.As(err, &silent) {
@@ -102,7 +102,7 @@ func (c *Client) Tags(ctx context.Context, repository string) ([]string, error) 
 	return all, wrap(because(ctx, err), repository)
 }
 
-// because returns the cause if ctx was canceled, or else err.
+// because returns the reason why ctx was canceled, if it was, or else err.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
@@ -110,7 +110,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// wrap adds context to an error and distinguishes missing repositories from other failures.
+// wrap adds context to an error. It distinguishes missing repositories from other failures.
 func wrap(err error, what string) error {
 	if err == nil {
 		return nil
@@ -122,7 +122,7 @@ func wrap(err error, what string) error {
 	return fmt.Errorf("reading %s: %w", what, httpclient.Clean(err))
 }
 
-// Index returns the index manifest with a tag.
+// Index returns the index manifest that has a tag.
 func (c *Client) Index(ctx context.Context, repository, tag string) (*ocispec.Index, error) {
 	var index ocispec.Index
 	if _, err := c.manifest(ctx, repository, tag, ocispec.MediaTypeImageIndex, &index); err != nil {
@@ -131,8 +131,8 @@ func (c *Client) Index(ctx context.Context, repository, tag string) (*ocispec.In
 	return &index, nil
 }
 
-// Package reads the manifest with a tag or digest. It returns the layer with the package and the
-// digest of the manifest.
+// Package reads the manifest that has a tag or digest. It returns the layer with the package and
+// the digest of the manifest.
 func (c *Client) Package(
 	ctx context.Context, repository, reference, artifactType string,
 ) (layer ocispec.Descriptor, digest string, err error) {
@@ -157,8 +157,9 @@ func (c *Client) Package(
 	return found[0], digest, nil
 }
 
-// manifest reads a manifest of a type and returns its digest. Registry and manifest must agree on
-// the type: the digest of a document that can be read as several types proves nothing.
+// manifest reads a manifest of the given type and returns its digest. The registry and the manifest
+// itself must state the same type. If a document can be read as several types, its digest proves
+// nothing.
 func (c *Client) manifest(
 	ctx context.Context, repository, reference, kind string, into any,
 ) (digest string, err error) {
@@ -175,7 +176,7 @@ func (c *Client) manifest(
 	if desc.Size > maxManifest {
 		return "", fmt.Errorf("the manifest %s has %d bytes, which exceeds the limit for manifests", what, desc.Size)
 	}
-	data, err := content.ReadAll(body, desc) // verifies the digest
+	data, err := content.ReadAll(body, desc) // also verifies the digest
 	if err != nil {
 		return "", fmt.Errorf("reading %s: %w", what, because(ctx, err))
 	}
@@ -192,9 +193,9 @@ func (c *Client) manifest(
 	return desc.Digest.String(), nil
 }
 
-// Fetch writes a layer's content to dst, which is empty, and verifies it. A transfer that is
-// interrupted or stalls is resumed if the registry supports that. progress receives the number of
-// bytes fetched so far and in total; it may be nil.
+// Fetch writes a layer's content to dst, which is empty, and verifies it. A transfer that stalls or
+// is interrupted is resumed if the registry supports that. progress receives the number of bytes
+// fetched so far and the total; it may be nil.
 func (c *Client) Fetch(
 	ctx context.Context, repository string, desc ocispec.Descriptor, dst *os.File, progress func(done, total int64),
 ) error {
@@ -220,11 +221,11 @@ func (c *Client) Fetch(
 	}
 }
 
-// fetchRetries is the number of attempts without any data after which a transfer fails.
+// fetchRetries is the number of successive attempts without any data after which a transfer fails.
 const fetchRetries = 2
 
-// openBlob returns a function that requests a blob from a position on, if the registry supports
-// that, or else all of it.
+// openBlob returns a function that requests a blob starting at a position. If the registry doesn't
+// support that, the function requests the whole blob.
 func openBlob(repo *remote.Repository, desc ocispec.Descriptor) func(context.Context, int64) (*transfer.Part, error) {
 	return func(ctx context.Context, from int64) (*transfer.Part, error) {
 		body, err := repo.Blobs().Fetch(ctx, desc)
@@ -241,7 +242,7 @@ func openBlob(repo *remote.Repository, desc ocispec.Descriptor) func(context.Con
 	}
 }
 
-// verify checks the written content against the digest.
+// verify compares the digest of the written content with the expected one.
 func verify(dst *os.File, desc ocispec.Descriptor) error {
 	if _, err := dst.Seek(0, io.SeekStart); err != nil {
 		return err

@@ -23,7 +23,7 @@ import (
 	"tofu/internal/registry/registrytest"
 )
 
-// start starts a registry and returns it with a client that may pull from it.
+// start starts a registry and returns it with a client that has its credentials.
 func start(t *testing.T) (*registrytest.OCI, *Client) {
 	t.Helper()
 	r := registrytest.StartOCI()
@@ -32,7 +32,7 @@ func start(t *testing.T) (*registrytest.OCI, *Client) {
 		{Registry: r.Host, Username: "me", Password: "s3cret"}}})
 }
 
-// newClient returns a client that trusts the registries of tests.
+// newClient returns a client that trusts the test registries.
 func newClient(t *testing.T, cfg *cliconfig.Config) *Client {
 	t.Helper()
 	roots := x509.NewCertPool()

@@ -20,7 +20,7 @@ import (
 	"tofu/internal/cliconfig"
 )
 
-// credentials finds the credentials for repositories. The files are read on first use.
+// credentials finds the credentials for repositories. It reads the files on first use.
 type credentials struct {
 	explicit []cliconfig.OCICredentials
 	general  cliconfig.OCIDefault
@@ -43,7 +43,8 @@ func newCredentials(cfg *cliconfig.Config) *credentials {
 	return c
 }
 
-// match returns how specific a pattern HOST[/PATH] is for a repository, or -1 if it doesn't match.
+// match returns how specifically a pattern HOST[/PATH] matches a repository, or -1 if it doesn't
+// match.
 func match(pattern, host, repository string) int {
 	patternHost, path, _ := strings.Cut(strings.TrimSuffix(pattern, "/"), "/")
 	switch {
@@ -57,8 +58,8 @@ func match(pattern, host, repository string) int {
 	return -1
 }
 
-// find returns the most specific credentials. With equal specificity, the CLI configuration takes
-// precedence, then earlier files.
+// find returns the most specific credentials for a repository. If several are equally specific, the
+// CLI configuration takes precedence, and then the order of the files.
 func (c *credentials) find(ctx context.Context, host, repository string) (auth.Credential, error) {
 	best := -1
 	var take func() (auth.Credential, error)
@@ -133,7 +134,7 @@ func (a dockerAuth) credential() (auth.Credential, error) {
 	return c, nil
 }
 
-// dockerPattern parses a key of "auths". Old versions wrote URLs.
+// dockerPattern converts a key of "auths" to a pattern. Old versions of Docker wrote URLs.
 func dockerPattern(key string) string {
 	_, rest, ok := strings.Cut(key, "://")
 	if !ok {
@@ -143,7 +144,8 @@ func dockerPattern(key string) string {
 	return host
 }
 
-// defaultFiles returns the paths of such files, most important first.
+// defaultFiles returns the paths of the configuration files of Docker and compatible tools, in
+// order of precedence.
 func defaultFiles() []string {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -161,7 +163,7 @@ func defaultFiles() []string {
 		"config.json"), filepath.Join(home, ".dockercfg"))
 }
 
-// readConfigs reads files. If named is set, they must exist.
+// readConfigs reads configuration files. If named is true, the files must exist.
 func readConfigs(paths []string, named bool) ([]dockerConfig, error) {
 	var configs []dockerConfig
 	for _, path := range paths {
@@ -181,7 +183,8 @@ func readConfigs(paths []string, named bool) ([]dockerConfig, error) {
 	return configs, nil
 }
 
-// helperDelay limits the wait for output of processes that an exited helper left running.
+// helperDelay limits how long to wait for output after the helper has exited, because processes
+// that it started may keep its output open.
 const helperDelay = 5 * time.Second
 
 // runHelper runs the program docker-credential-NAME.
@@ -197,7 +200,7 @@ func runHelper(ctx context.Context, name, server string) (auth.Credential, error
 	var out bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.WaitDelay = strings.NewReader(server), &out, helperDelay
 	if err := cmd.Run(); err != nil {
-		text := strings.TrimSpace(out.String()) // errors are printed to the same stream
+		text := strings.TrimSpace(out.String()) // the helper prints errors to the same stream
 		if strings.Contains(text, "credentials not found") {
 			return auth.EmptyCredential, nil
 		}

@@ -12,7 +12,7 @@ import (
 	"tofu/internal/registry"
 )
 
-// TestFind checks that the most specific credentials of all sources are used.
+// TestFind checks that the most specific credentials from all sources are used.
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// RunTests runs the tests of a package with the certificate of the servers trusted, for its
-// TestMain. It returns the exit status.
+// RunTests is for a package's TestMain. It runs the tests with the certificate of the test servers
+// trusted, and returns the exit status.
 func RunTests(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "registrytest-")
 	if err != nil {

@@ -24,29 +24,29 @@ const (
 // password "s3cret".
 type OCI struct {
 	Host string
-	// Tokens makes the registry require a token, issued by its token service for one repository.
-	// Otherwise it requires the password with each request.
+	// Tokens makes the registry require a token, which its token service issues for one repository.
+	// Otherwise the registry requires the password with each request.
 	Tokens bool
 	// Damage makes the registry corrupt one byte of each blob.
 	Damage bool
-	// Cut is the number of bytes of a blob after which the first response ends. If negative, each
-	// response has one byte.
+	// Cut is the number of bytes of a blob after which the first response ends. If it is negative,
+	// each response has one byte.
 	Cut int
-	// Ranges records the Range headers of requests for blobs that were answered in full.
+	// Ranges records the Range headers of requests for blobs that were answered completely.
 	Ranges []string
 
 	http  *httptest.Server
 	repos map[string]*OCIRepository
 
 	mu     sync.Mutex
-	issued map[string]int // tokens by repository
+	issued map[string]int // number of tokens by repository
 }
 
 // OCIRepository is a repository of an OCI registry.
 type OCIRepository struct {
-	Tags      map[string]string // to digests
-	manifests map[string][]byte // by digest
-	types     map[string]string // media types of manifests
+	Tags      map[string]string // digests by tag
+	manifests map[string][]byte // content by digest
+	types     map[string]string // media types of manifests by digest
 	blobs     map[string][]byte
 }
 
@@ -54,7 +54,7 @@ type OCIRepository struct {
 func StartOCI() *OCI {
 	r := &OCI{repos: make(map[string]*OCIRepository), issued: make(map[string]int)}
 	r.http = httptest.NewUnstartedServer(r)
-	r.http.Config.ErrorLog = log.New(io.Discard, "", 0) // clients may be killed
+	r.http.Config.ErrorLog = log.New(io.Discard, "", 0) // killed clients cause errors that need not be shown
 	r.http.StartTLS()
 	r.Host = strings.TrimPrefix(r.http.URL, "https://")
 	return r
@@ -128,7 +128,8 @@ func (r *OCI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.issue(w, req.URL.Query().Get("scope"))
 		return
 	}
-	rest, what := cutLast(strings.TrimPrefix(req.URL.Path, "/v2/")) // REPOSITORY/KIND/NAME
+	// The path has the form REPOSITORY/KIND/NAME.
+	rest, what := cutLast(strings.TrimPrefix(req.URL.Path, "/v2/"))
 	name, kind := cutLast(rest)
 	switch {
 	case r.Tokens && req.Header.Get("Authorization") != "Bearer of "+name:
@@ -156,7 +157,7 @@ func cutLast(path string) (before, after string) {
 	return path[:i], strings.TrimPrefix(path[i:], "/")
 }
 
-// issue responds with a token for the repository of a scope.
+// issue responds with a token for the repository in a scope.
 func (r *OCI) issue(w http.ResponseWriter, scope string) {
 	name, ok := strings.CutPrefix(scope, "repository:")
 	name, pull := strings.CutSuffix(name, ":pull")

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 )
 
-// Zip returns an archive of files.
+// Zip returns a zip archive of the files.
 func Zip(t testing.TB, files map[string]string) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -35,7 +35,8 @@ func Zip(t testing.TB, files map[string]string) []byte {
 	return out.Bytes()
 }
 
-// ContentHash returns the "h1:" hash of an archive, computed by an independent implementation.
+// ContentHash returns the "h1:" hash of an archive. It is computed independently of the tested
+// implementation.
 func ContentHash(t testing.TB, archive []byte) string {
 	t.Helper()
 	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
@@ -53,7 +54,8 @@ func ContentHash(t testing.TB, archive []byte) string {
 	return h
 }
 
-// NewKey returns a key that was created at the given time and expires after life; 0 means never.
+// NewKey returns a key that was created at the given time and expires after life. If life is 0, it
+// never expires.
 func NewKey(t testing.TB, created time.Time, life time.Duration) *openpgp.Entity {
 	t.Helper()
 	key, err := openpgp.NewEntity("test", "", "test@example.com", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA,
@@ -81,7 +83,8 @@ func Armored(t testing.TB, key *openpgp.Entity) string {
 	return out.String()
 }
 
-// sign signs data at a time soon after the creation of the key, when every key is valid.
+// sign signs data as of a time soon after the creation of the key, when even a key that expires is
+// still valid.
 func sign(t testing.TB, key *openpgp.Entity, data []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -1,8 +1,8 @@
 // Package registrytest implements a provider registry and network mirror on a loopback port, for
-// tests: over TLS, with real archives and signatures, a record of requests, and fault injection.
+// tests. It uses TLS, has real archives and signatures, records requests, and can inject faults.
 //
-// Invariants: the same request always returns the same document or archive; nothing is mocked: any
-// client that can install from another host can install from it.
+// Invariants: the same request always returns the same document or archive; nothing is mocked, so
+// any client that can install from other hosts can install from this server.
 package registrytest
 
 import (
@@ -37,14 +37,14 @@ type Server struct {
 	Key *openpgp.Entity
 	// Scheme is the scheme of the hashes that the mirror reports, "zh" or "h1".
 	Scheme string
-	// Fault may answer a request instead of the server, and reports whether it did. It may be nil.
+	// Fault can answer a request in place of the server. It reports whether it did. It may be nil.
 	Fault func(w http.ResponseWriter, r *http.Request) bool
 	// Edit modifies a document before it is sent. It may be nil.
 	Edit func(path string, doc map[string]any)
 
 	t        testing.TB
 	http     *httptest.Server
-	archives map[release]map[string][]byte // by platform
+	archives map[release]map[string][]byte // archives of each release by platform
 
 	mu   sync.Mutex
 	seen []string
@@ -57,7 +57,7 @@ func New(t testing.TB) *Server {
 	s := &Server{t: t, Key: NewKey(t, time.Now().Add(-time.Hour), 0), Scheme: "zh",
 		archives: make(map[release]map[string][]byte)}
 	s.http = httptest.NewUnstartedServer(s)
-	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // clients may be killed
+	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // killed clients cause errors that need not be shown
 	s.http.StartTLS()
 	s.URL = s.http.URL
 	t.Cleanup(s.http.Close)
@@ -65,7 +65,7 @@ func New(t testing.TB) *Server {
 }
 
 // Certificate returns the certificate that clients must trust, in the format of SSL_CERT_FILE. All
-// servers have the same one.
+// servers have the same certificate.
 func Certificate() []byte {
 	s := httptest.NewTLSServer(nil)
 	defer s.Close()
@@ -86,7 +86,7 @@ func (s *Server) Archive(provider, version, platform string) []byte {
 	return s.archives[release{provider, version}][platform]
 }
 
-// Requests returns the number of requests since its last call whose path contains part.
+// Requests returns how many requests whose path contains part have been made since its last call.
 func (s *Server) Requests(part string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *Server) versions(provider string) []string {
 	return found
 }
 
-// Sums returns SHA256SUMS of a release.
+// Sums returns the content of SHA256SUMS for a release.
 func (s *Server) Sums(provider, version string) []byte {
 	var out bytes.Buffer
 	archives := s.archives[release{provider, version}]
@@ -122,7 +122,7 @@ func (s *Server) Sums(provider, version string) []byte {
 	return out.Bytes()
 }
 
-// Signature returns SHA256SUMS.sig of a release.
+// Signature returns the content of SHA256SUMS.sig for a release.
 func (s *Server) Signature(provider, version string) []byte {
 	return sign(s.t, s.Key, s.Sums(provider, version))
 }
@@ -160,7 +160,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, doc map[string]any
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(doc); err != nil {
-		s.t.Log(err) // the client disconnected
+		s.t.Log(err) // the client has disconnected
 	}
 }
 
