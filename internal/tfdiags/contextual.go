@@ -5,7 +5,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// rangeInBody returns the range of the innermost item in body that path leads to. Blocks are
+// rangeInBody returns the range of the innermost item in body to which path leads. Blocks are
 // matched by name and, in lists, by index. If a set or map index can't be resolved, the search ends
 // at the first block of that type. A path to all blocks of a type leads to the enclosing body.
 func rangeInBody(body hcl.Body, path cty.Path) hcl.Range {
@@ -31,7 +31,7 @@ func rangeInBody(body hcl.Body, path cty.Path) hcl.Range {
 }
 
 func blocksOf(body hcl.Body, name string) hcl.Blocks {
-	for labels := range 2 { // nested blocks have no label, or one in maps
+	for labels := range 2 { // nested blocks have no label, or one label if they form a map
 		schema := &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: name, LabelNames: []string{"key"}[:labels]}}}
 		content, _, diags := body.PartialContent(schema)
 		if !diags.HasErrors() && content != nil && len(content.Blocks) > 0 {
@@ -41,7 +41,7 @@ func blocksOf(body hcl.Body, name string) hcl.Blocks {
 	return nil
 }
 
-// pickBlock returns the block for an index step, and the path below it.
+// pickBlock returns the block that an index step selects, and the path inside it.
 func pickBlock(blocks hcl.Blocks, path cty.Path) (*hcl.Block, cty.Path) {
 	if len(path) == 0 {
 		return blocks[0], path
@@ -65,7 +65,7 @@ func pickBlock(blocks hcl.Blocks, path cty.Path) (*hcl.Block, cty.Path) {
 	return blocks[0], nil
 }
 
-// rangeInExpr returns the range of the item at path within object and tuple constructors.
+// rangeInExpr returns the range of the item at path inside object and tuple constructors.
 func rangeInExpr(expr hcl.Expression, path cty.Path) hcl.Range {
 	for _, step := range path {
 		next := stepInto(expr, step)

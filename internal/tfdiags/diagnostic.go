@@ -35,19 +35,19 @@ type Diagnostic struct {
 	Subject *hcl.Range // source range of the problem; may be nil
 	Context *hcl.Range // larger range to show around Subject; may be nil
 
-	// Expression and EvalContext, if set, allow renderers to show the values in the expression.
+	// Expression and EvalContext, if set, let renderers show the values in the expression.
 	Expression  hcl.Expression
 	EvalContext *hcl.EvalContext
 
-	// Address is the address of the affected object ("with lab_object.a[0]"); may be empty.
+	// Address is the address of the affected object, such as "lab_object.a[0]"; may be "".
 	Address string
 
-	// Path is the attribute in a provider's diagnostic, relative to the object's body. InConfigBody
-	// converts it to a Subject.
+	// Path is the path of the attribute that a provider's diagnostic is about, relative to the
+	// object's body. InConfigBody converts it to a Subject.
 	Path cty.Path
 
-	// Placeless prevents InConfigBody from setting Subject, for compatible output without a source
-	// range. The detail then names the position.
+	// Placeless prevents InConfigBody from setting Subject, for output that must have no source
+	// range to be compatible. The detail then contains the position.
 	Placeless bool
 
 	// Extra holds further information for programs: one of the types in extra.go.
@@ -69,8 +69,8 @@ func (d Diagnostics) AppendHCL(items hcl.Diagnostics) Diagnostics {
 	return d
 }
 
-// AppendError returns the list with the diagnostics that err carries appended. For other errors it
-// appends one diagnostic with err's text as summary. A nil error appends nothing.
+// AppendError returns the list with the diagnostics in err appended. If err is any other error, it
+// appends one diagnostic whose summary is the text of err. A nil error appends nothing.
 func (d Diagnostics) AppendError(err error) Diagnostics {
 	if err == nil {
 		return d
@@ -130,7 +130,7 @@ func (d Diagnostics) HasErrors() bool {
 }
 
 // Err returns the list as an error value, or nil if it contains no errors.
-// [Diagnostics.AppendError] extracts the list.
+// [Diagnostics.AppendError] does the reverse.
 func (d Diagnostics) Err() error {
 	if !d.HasErrors() {
 		return nil
@@ -138,8 +138,8 @@ func (d Diagnostics) Err() error {
 	return &diagnosticsError{d}
 }
 
-// Report passes the warnings of the list to warn, unless that is nil, and returns its errors as an
-// error value, nil if there are none.
+// Report passes the warnings in the list to warn, unless that is nil. It returns the errors in the
+// list as an error value, or nil if there are none.
 func (d Diagnostics) Report(warn Sink) error {
 	if len(d) == 0 {
 		return nil
@@ -159,7 +159,7 @@ func (d *Diagnostics) Add(items ...Diagnostic) { *d = append(*d, items...) }
 // sink must be safe for concurrent use.
 type Sink func(...Diagnostic)
 
-// Drop is a [Sink] that drops warnings, for callers whose warnings are reported elsewhere.
+// Drop is a [Sink] that discards warnings, for callers whose warnings are reported elsewhere.
 func Drop(...Diagnostic) {}
 
 // Join returns an error that carries the diagnostics of all errs in order, nil if all are nil.
@@ -171,8 +171,8 @@ func Join(errs ...error) error {
 	return diags.Err()
 }
 
-// MapError returns err with its diagnostics replaced by those that change returns for them. A nil
-// error stays nil.
+// MapError returns err with its diagnostics replaced by the result of change. A nil error stays
+// nil.
 func MapError(err error, change func(Diagnostics) Diagnostics) error {
 	if err == nil {
 		return nil
@@ -203,7 +203,7 @@ func (d Diagnostics) AsWarnings() Diagnostics {
 	return d.Map(func(one *Diagnostic) { one.Severity = Warning })
 }
 
-// WithAddress returns the list with addr on all diagnostics without an address.
+// WithAddress returns the list with addr set in all diagnostics that have no address.
 func (d Diagnostics) WithAddress(addr string) Diagnostics {
 	return d.Map(func(one *Diagnostic) {
 		if one.Address == "" {
@@ -212,8 +212,8 @@ func (d Diagnostics) WithAddress(addr string) Diagnostics {
 	})
 }
 
-// Dedup returns the diagnostics that others does not contain: with the same text and source range,
-// and the same address or none.
+// Dedup returns the diagnostics that are not in others. A diagnostic is in others if one of these
+// has the same text and source range, and either the same address or none.
 func (d Diagnostics) Dedup(others Diagnostics) Diagnostics {
 	type identity struct {
 		severity                 Severity
@@ -239,7 +239,8 @@ func (d Diagnostics) Dedup(others Diagnostics) Diagnostics {
 	})
 }
 
-// Sort sorts by severity (warnings first, as they are printed), file and position. It is stable.
+// Sort sorts by severity (warnings first, because they are printed first), file and position. It is
+// stable.
 func (d Diagnostics) Sort() {
 	sort.SliceStable(d, func(i, j int) bool {
 		a, b := d[i], d[j]
@@ -273,8 +274,8 @@ func (d Diagnostic) List() Diagnostics { return Diagnostics{d} }
 // Err returns d as an error value, or nil if d is a warning.
 func (d Diagnostic) Err() error { return d.List().Err() }
 
-// Error returns the source range, summary and detail in one line. It makes a Diagnostic an error
-// value.
+// Error returns the source range, summary and detail in one line. It implements the error
+// interface.
 func (d Diagnostic) Error() string {
 	text := d.Summary
 	if d.Subject != nil {
@@ -292,10 +293,11 @@ func (d Diagnostic) At(rng hcl.Range) Diagnostic {
 	return d
 }
 
-// Place returns a source range in the form for messages.
+// Place returns a source range as FILE:LINE, for messages.
 func Place(rng hcl.Range) string { return fmt.Sprintf("%s:%d", rng.Filename, rng.Start.Line) }
 
-// InText returns d with the position in its text, for compatible output without a source range.
+// InText returns d with the position in its text, for output that must have no source range to be
+// compatible.
 func (d Diagnostic) InText(rng hcl.Range) Diagnostic {
 	if place := "(" + Place(rng) + ")"; !strings.HasSuffix(d.Detail, place) {
 		d.Detail = strings.TrimLeft(d.Detail+" "+place, " ")

@@ -8,8 +8,8 @@
 //     it at once. Warnings are never part of a returned error.
 //   - A function that continues after an error collects what it finds in a Diagnostics and returns
 //     the list's Err.
-//   - At the edge, where a list is printed or sent, [Diagnostics.AppendError] extracts the
-//     diagnostics again. It turns any other error into a diagnostic.
+//   - Code that prints or sends a list gets the diagnostics from an error with
+//     [Diagnostics.AppendError], which turns any other error into a diagnostic.
 //
 // Lists themselves are passed only as data: what a provider answered, what a command prints.
 //

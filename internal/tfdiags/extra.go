@@ -6,17 +6,17 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// CausedByUnknown, as a Diagnostic's Extra, indicates that the cause is a value that is known only
-// after apply.
+// CausedByUnknown, as a Diagnostic's Extra, indicates that the cause is a value that is not known
+// until apply.
 type CausedByUnknown struct{}
 
-// DiagnosticCausedByUnknown can be found with hcl.DiagnosticExtra.
+// DiagnosticCausedByUnknown implements the interface that hcl.DiagnosticExtra looks for.
 func (CausedByUnknown) DiagnosticCausedByUnknown() bool { return true }
 
 // CausedBySensitive, as a Diagnostic's Extra, indicates that the cause is a sensitive value.
 type CausedBySensitive struct{}
 
-// DiagnosticCausedBySensitive can be found with hcl.DiagnosticExtra.
+// DiagnosticCausedBySensitive implements the interface that hcl.DiagnosticExtra looks for.
 func (CausedBySensitive) DiagnosticCausedBySensitive() bool { return true }
 
 // CheckRule, as a Diagnostic's Extra, indicates a failed condition of the object at Address.
@@ -24,8 +24,8 @@ type CheckRule struct{ Address string }
 
 // Deprecation, as a Diagnostic's Extra, indicates the use of a deprecated object.
 type Deprecation struct {
-	Of     string // the deprecated object
-	Source string // source of its module, for filtering; "" for deprecations by providers
+	Of     string // name of the deprecated object
+	Source string // source address of the object's module, for filtering; "" for deprecations by providers
 }
 
 // Interrupted, as a Diagnostic's Extra, indicates that the user ended the operation.
@@ -37,8 +37,8 @@ type Crash struct {
 	Stack   []byte
 }
 
-// CrashOf returns the crash for a recovered value. It must be called by the deferred function. A
-// Crash from another goroutine is returned unchanged, with its stack.
+// CrashOf returns the crash for a value returned by recover. The deferred function must call it
+// directly. A Crash that comes from another goroutine is returned unchanged, with its stack.
 func CrashOf(problem any) Crash {
 	if crash, ok := problem.(Crash); ok {
 		return crash
@@ -46,9 +46,10 @@ func CrashOf(problem any) Crash {
 	return Crash{Problem: problem, Stack: debug.Stack()}
 }
 
-// InConfigBody returns the list with source ranges and addresses. Each attribute path becomes the
-// range of the attribute in body, or the body's missing-item range if it is not set. Diagnostics
-// with a range keep it, and placeless ones have the position in their text.
+// InConfigBody returns the list with source ranges and addresses set. Each attribute path is
+// converted to the range of the attribute in body, or to the body's missing-item range if the
+// attribute is not set. Diagnostics that already have a range keep it. Placeless diagnostics get
+// the position in their text instead.
 func (d Diagnostics) InConfigBody(body hcl.Body, addr string) Diagnostics {
 	return d.Map(func(one *Diagnostic) {
 		if one.Address == "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// FormatError returns the text of an error for users. The path of a cty.PathError is written in the
-// notation of the language.
+// FormatError returns the text of an error for users. If the error is a cty.PathError, the text
+// includes its path in the notation of the language.
 func FormatError(err error) string {
 	var at cty.PathError
 	if !errors.As(err, &at) || len(at.Path) == 0 {
@@ -22,8 +22,9 @@ func FormatError(err error) string {
 // Sentence returns the text of an error as a sentence, with a capital letter and a full stop.
 func Sentence(err error) string { return Capitalize(strings.TrimSuffix(err.Error(), ".")) + "." }
 
-// Capitalize returns the text with an upper-case first letter. Only ASCII letters change. A text
-// that begins with a name, such as that of a file, host or resource, stays as it is.
+// Capitalize returns the text with its first letter in upper case. Only ASCII letters change. A
+// text that begins with a name, such as the name of a file, host or resource, is returned
+// unchanged.
 func Capitalize(text string) string {
 	if text == "" || text[0] < 'a' || text[0] > 'z' {
 		return text
@@ -49,8 +50,8 @@ func FormatPath(path cty.Path) string {
 	return b.String()
 }
 
-// FormatKey returns an index in the notation of the language. Unknown indexes, and those that are
-// neither strings nor numbers, become "...".
+// FormatKey returns an index in the notation of the language. Unknown indexes, and indexes that are
+// neither strings nor numbers, are written as "...".
 func FormatKey(key cty.Value) string {
 	key, _ = key.Unmark()
 	switch {

@@ -34,7 +34,8 @@ func TestFormatPath(t *testing.T) {
 	}
 }
 
-// TestErrorsCarryDiagnostics checks that a list survives conversion to a wrapped error and back.
+// TestErrorsCarryDiagnostics checks that a list survives conversion to an error, wrapping, and
+// conversion back.
 func TestErrorsCarryDiagnostics(t *testing.T) {
 	in := Diagnostics{Warningf("Careful", "It may break."), Errorf("Broken", "It broke.")}
 	out := FromError(fmt.Errorf("wrapped: %w", in.Err()))

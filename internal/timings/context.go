@@ -10,8 +10,9 @@ type TraceID [16]byte
 
 type traceParentKey struct{}
 
-// Context returns a context that carries the current work on an instance to child processes, which
-// read it with TraceParent. Without a trace it returns ctx.
+// Context returns a context that identifies the current work on an instance. Child processes
+// continue its span in the trace, which they get from TraceParent. If there is no trace, it returns
+// ctx.
 func (r *Recorder) Context(ctx context.Context, about fmt.Stringer) context.Context {
 	if r == nil || r.sink == nil {
 		return ctx
@@ -27,7 +28,7 @@ func (r *Recorder) Context(ctx context.Context, about fmt.Stringer) context.Cont
 }
 
 // TraceParent returns the value of the environment variable TRACEPARENT for a child process, in the
-// form of W3C Trace Context; "" without a trace.
+// form of W3C Trace Context. It returns "" if there is no trace.
 func TraceParent(ctx context.Context) string {
 	text, _ := ctx.Value(traceParentKey{}).(string)
 	return text

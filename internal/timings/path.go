@@ -8,43 +8,43 @@ import (
 	"tofu/internal/dag"
 )
 
-// Walk records when the nodes of one graph began and ended.
+// Walk records when the nodes of a graph began and ended during one walk.
 type Walk struct {
 	recorder *Recorder
 	name     string
 	began    time.Time
-	nodes    []span // by node
+	nodes    []span // times by node
 
 	mu    sync.Mutex // guards the fields below
 	parts int
-	last  map[dag.ID]*Part // the part of each node that ended last
+	last  map[dag.ID]*Part // for each node, the part that ended last
 }
 
-// Part is a part of the work of a node, for example the plan of one instance. It can wait for other
+// Part is a part of the work on a node, for example the plan of one instance. It can wait for other
 // parts, of the same node or of other nodes. The methods of a nil pointer do nothing.
 type Part struct {
 	span
 	walk   *Walk
 	node   dag.ID
-	after  dag.ID // the node whose visit started the part
-	before *Part  // the last part that it waited for; nil if it waited for none
+	after  dag.ID // node whose visit started the part
+	before *Part  // last part that this one waited for; nil if it waited for none
 	name   func() string
 }
 
-// span is a node's time, counted from the beginning of the walk. A node that was not visited has an
-// end of 0.
+// span is the time that a node took, relative to the beginning of the walk. If a node was not
+// visited, end is 0.
 type span struct{ start, end time.Duration }
 
 // path is the chain of nodes that determined the duration of a walk.
 type path struct {
 	name  string
-	nodes int // in the graph
+	nodes int // number of nodes in the graph
 	took  time.Duration
-	steps []step // in the order in which they ran
+	steps []step // steps in the order in which they ran
 }
 
-// step is a node on a path. Idle is the time between the end of its last dependency and its own
-// start.
+// step is a node on a path. Its idle time is the time between the end of its last dependency and
+// its own start.
 type step struct {
 	name       string
 	took, idle time.Duration
@@ -60,15 +60,15 @@ func (r *Recorder) Walk(name string, nodes int) *Walk {
 	return &Walk{recorder: r, name: name, began: time.Now(), nodes: make([]span, nodes)}
 }
 
-// Begin records the start of a node whose work begins before its visit.
+// Begin records the start of a node whose work begins before the node is visited.
 func (w *Walk) Begin(node dag.ID) {
 	if w != nil {
 		w.nodes[node].start = time.Since(w.began)
 	}
 }
 
-// Visit records the start of a node, unless it has begun before. The returned function records its
-// end. Each node is visited once.
+// Visit records the start of a node, unless Begin has already recorded it. The returned function
+// records its end. Each node is visited once.
 func (w *Walk) Visit(node dag.ID) (end func()) {
 	if w == nil {
 		return func() {}
@@ -79,8 +79,8 @@ func (w *Walk) Visit(node dag.ID) (end func()) {
 	return func() { w.nodes[node].end = max(1, time.Since(w.began)) }
 }
 
-// Part returns a new part of a node's work, started by the visit of the node after. name returns the
-// name of the part; End of the walk calls it.
+// Part returns a new part of a node's work. after is the node whose visit started the part. name
+// returns the name of the part; Walk.End calls it.
 func (w *Walk) Part(node, after dag.ID, name func() string) *Part {
 	if w == nil {
 		return nil
@@ -91,7 +91,7 @@ func (w *Walk) Part(node, after dag.ID, name func() string) *Part {
 	return &Part{walk: w, node: node, after: after, name: name}
 }
 
-// Begin records the start of a part. before is the last part that it has waited for, or nil.
+// Begin records the start of a part. before is the last part that it waited for, or nil.
 func (p *Part) Begin(before *Part) {
 	if p != nil {
 		p.start, p.before = time.Since(p.walk.began), before
@@ -113,8 +113,8 @@ func (p *Part) End() {
 	w.last[p.node] = p
 }
 
-// End determines the path: from the node that ended last back to its dependency that ended last,
-// and so on. name returns the name of a node.
+// End determines the path. It starts at the node that ended last, continues with that node's
+// dependency that ended last, and so on. name returns the name of a node.
 func (w *Walk) End(g *dag.Graph, name func(dag.ID) string) {
 	if w == nil {
 		return
@@ -126,7 +126,7 @@ func (w *Walk) End(g *dag.Graph, name func(dag.ID) string) {
 	}
 	for at >= 0 {
 		what, s, after := name(at), w.nodes[at], none
-		if last := w.last[at]; last != nil { // the rest of the node's work comes after its parts
+		if last := w.last[at]; last != nil { // the rest of the node's work came after its parts
 			p.add(what, span{last.end, max(s.end, last.end)}, last.end)
 			first := p.addParts(last)
 			what, s = first.name(), first.span
@@ -149,8 +149,8 @@ func (w *Walk) End(g *dag.Graph, name func(dag.ID) string) {
 	w.recorder.paths = append(w.recorder.paths, p)
 }
 
-// addParts adds a part and the parts before it to a path, last part first. It returns the first part,
-// which it doesn't add.
+// addParts adds a part, and the parts that it waited for, to a path, in reverse order. It doesn't
+// add the first of them but returns it.
 func (p *path) addParts(part *Part) *Part {
 	for part.before != nil {
 		p.add(part.name(), part.span, part.before.end)
@@ -159,12 +159,12 @@ func (p *path) addParts(part *Part) *Part {
 	return part
 }
 
-// add adds a step. since is when the last thing that it waited for ended.
+// add adds a step. since is the end of the last thing that the step waited for.
 func (p *path) add(name string, s span, since time.Duration) {
 	p.steps = append(p.steps, step{name: name, took: s.end - s.start, idle: max(0, s.start-since)})
 }
 
-// endOf returns the end of a node, 0 for none.
+// endOf returns the end of a node. It returns 0 if node is negative, which stands for no node.
 func (w *Walk) endOf(node dag.ID) time.Duration {
 	if node < 0 {
 		return 0
@@ -172,7 +172,8 @@ func (w *Walk) endOf(node dag.ID) time.Duration {
 	return w.nodes[node].end
 }
 
-// later returns the node that ended later. a may be none, and b counts only if it was visited.
+// later returns the node that ended later. a may be negative, which stands for no node. b counts
+// only if it was visited.
 func (w *Walk) later(a, b dag.ID) dag.ID {
 	if w.nodes[b].end == 0 || a >= 0 && w.nodes[a].end >= w.nodes[b].end {
 		return a

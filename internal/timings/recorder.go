@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// slowest is the number of listed instances and path steps.
+// slowest is the maximum number of instances and path steps that are listed.
 const slowest = 10
 
 // Recorder records durations in a run. It is safe for concurrent use. A nil Recorder does nothing.
@@ -20,16 +20,16 @@ type Recorder struct {
 	depth     int
 	calls     map[Call]tally
 	waits     map[string]tally
-	instances []instance // the slowest ones, in descending order
+	instances []instance // the slowest instances, in descending order
 	paths     []path
 
 	trace   TraceID
-	sink    func(Span) // receives spans of the trace; optional
-	current ID         // the span of the innermost phase
+	sink    func(Span) // receives the spans of the trace; may be nil
+	current ID         // ID of the innermost phase's span
 	working map[fmt.Stringer]ID
 }
 
-// phase is a part of the run. Phases follow each other or are nested.
+// phase is a part of the run. Phases follow one another or are nested.
 type phase struct {
 	name  string
 	depth int
@@ -52,7 +52,7 @@ type Call struct{ Provider, Method string }
 // instance is the work on one resource instance.
 type instance struct {
 	addr string
-	what string // plan, create, …
+	what string // kind of work: plan, create, …
 	took time.Duration
 }
 
@@ -91,7 +91,7 @@ func (r *Recorder) called(c Call, took time.Duration) {
 	r.calls[c] = r.calls[c].with(took)
 }
 
-// Waited records time spent waiting for a shared resource.
+// Waited records the time spent waiting for a shared resource.
 func (r *Recorder) Waited(what string, took time.Duration) {
 	if r == nil {
 		return
@@ -101,7 +101,7 @@ func (r *Recorder) Waited(what string, took time.Duration) {
 	r.waits[what] = r.waits[what].with(took)
 }
 
-// worked records the work on an instance if it is among the slowest. r.mu is held.
+// worked records the work on an instance if it is among the slowest. The caller has locked r.mu.
 func (r *Recorder) worked(addr fmt.Stringer, what string, took time.Duration) {
 	if len(r.instances) == slowest && took <= r.instances[slowest-1].took {
 		return

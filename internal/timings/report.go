@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// lockMetric is the runtime metric of the time that goroutines have waited for locks.
+// lockMetric is the runtime metric for the time that goroutines have waited for locks.
 const lockMetric = "/sync/mutex/wait/total:seconds"
 
 // Report prints the recorded durations. It omits empty parts.

@@ -11,10 +11,10 @@ type ID [8]byte
 
 // Span is a completed span of a trace.
 type Span struct {
-	ID, Parent   ID // Parent is the zero ID if there is none
+	ID, Parent   ID // Parent is the zero ID if there is no parent
 	Name         string
 	Attributes   []Attribute
-	Remote       bool  // the work was done by another process
+	Remote       bool  // another process did the work
 	Err          error // nil if the work succeeded
 	Began, Ended time.Time
 }
@@ -22,17 +22,17 @@ type Span struct {
 // Attribute is an attribute of a span.
 type Attribute struct{ Key, Value string }
 
-// Open is a span that has not ended. A nil Open does nothing.
+// Open is a span that has not ended yet. A nil Open does nothing.
 type Open struct {
 	recorder *Recorder
 	span     Span
 }
 
-// Trace makes the recorder call sink with each span of the trace when it ends, in the goroutine in
-// which it ends.
+// Trace makes the recorder call sink with each span of the trace. It calls sink when the span ends,
+// in the goroutine that ends it.
 func (r *Recorder) Trace(id TraceID, sink func(Span)) { r.trace, r.sink = id, sink }
 
-// Begin starts a span below the current phase. Unlike phases, such spans may be concurrent.
+// Begin starts a span inside the current phase. Unlike phases, such spans may be concurrent.
 func (r *Recorder) Begin(name string, about ...Attribute) *Open {
 	if r == nil || r.sink == nil {
 		return nil
@@ -45,11 +45,11 @@ func (r *Recorder) Begin(name string, about ...Attribute) *Open {
 
 func (r *Recorder) begin(parent ID, name string, about ...Attribute) *Open {
 	o := &Open{recorder: r, span: Span{Parent: parent, Name: name, Attributes: about, Began: time.Now()}}
-	_, _ = rand.Read(o.span.ID[:]) // never fails
+	_, _ = rand.Read(o.span.ID[:]) // never returns an error
 	return o
 }
 
-// End ends the span of work that returned err.
+// End ends the span. err is the result of the work.
 func (o *Open) End(err error) {
 	if o != nil {
 		o.span.Ended, o.span.Err = time.Now(), err
@@ -57,7 +57,7 @@ func (o *Open) End(err error) {
 	}
 }
 
-// id returns the ID of the span for its children.
+// id returns the ID of the span, which is the parent of other spans.
 func (o *Open) id() ID {
 	if o == nil {
 		return ID{}
@@ -66,7 +66,7 @@ func (o *Open) id() ID {
 }
 
 // Command starts the span of the whole run. parent is the span of the program that started this
-// one, if any.
+// one, or the zero ID.
 func (r *Recorder) Command(name string, parent ID) (end func(error)) {
 	if r == nil || r.sink == nil {
 		return func(error) {}
@@ -78,8 +78,8 @@ func (r *Recorder) Command(name string, parent ID) (end func(error)) {
 	return o.End
 }
 
-// Work starts the work on an instance. The returned function ends it. what is plan, create, …;
-// calls for the same instance are part of it.
+// Work starts the work on an instance. The returned function ends it. what is plan, create, etc.
+// Calls for the same instance become parts of this work.
 func (r *Recorder) Work(what string, addr fmt.Stringer) (end func(error)) {
 	if r == nil {
 		return func(error) {}

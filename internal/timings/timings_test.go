@@ -41,7 +41,8 @@ func TestSlowestInstances(t *testing.T) {
 	}
 }
 
-// The path consists of the nodes that ended last, not of those that took longest.
+// TestPath checks that the path consists of the nodes that ended last, which need not be those that
+// took longest.
 func TestPath(t *testing.T) {
 	needs := [][]dag.ID{{}, {}, {0, 1}, {1}, {2, 3}, {}}
 	var g dag.Graph
@@ -59,7 +60,7 @@ func TestPath(t *testing.T) {
 	w.nodes[1] = span{0, 2 * time.Second}
 	w.nodes[2] = span{4 * time.Second, 5 * time.Second}
 	w.nodes[3] = span{2 * time.Second, 4500 * time.Millisecond}
-	w.nodes[4] = span{5 * time.Second, 7 * time.Second} // 5 was not visited
+	w.nodes[4] = span{5 * time.Second, 7 * time.Second} // node 5 was not visited
 	w.End(&g, func(n dag.ID) string { return fmt.Sprint("node ", n) })
 	var b strings.Builder
 	r.Report(&b)
@@ -73,7 +74,8 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// The path leads through the parts of nodes: from one node to another, and through several of one.
+// TestPathOfParts checks that the path leads through the parts of nodes: from one node to another,
+// and through several parts of one node.
 func TestPathOfParts(t *testing.T) {
 	var g dag.Graph
 	begins, plain, end := g.Add(), g.Add(), g.Add()
@@ -89,7 +91,8 @@ func TestPathOfParts(t *testing.T) {
 		return p
 	}
 	w.nodes[begins] = span{0, time.Second}
-	w.nodes[plain] = span{0, 3 * time.Second} // ends later than what starts the parts
+	// This node ends later than the node whose visit starts the parts.
+	w.nodes[plain] = span{0, 3 * time.Second}
 	first := part("a[0]", 2, 4, nil)
 	part("a[2]", 1, 2, nil)
 	part("a[1]", 4, 9, first)

@@ -22,8 +22,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Check reports all differences. Base is the prefix of file names in diags that the archive's names
-// lack.
+// Check reports all differences between the expected diagnostics and diags. base is the prefix of
+// the file names in diags that the names in the archive don't have.
 func Check(t testing.TB, archive *txtar.Archive, diags tfdiags.Diagnostics, base string) {
 	t.Helper()
 	got, want := places(diags, base), expectations(archive)
