@@ -20,17 +20,19 @@ import (
 	"tofu/internal/testenv/pgtest"
 )
 
-// TestSharedConnections checks that the connections to a server of states don't multiply with the
-// number of root modules.
+// TestSharedConnections checks that a run does not open more connections to a state server when
+// there are more root modules.
 func TestSharedConnections(t *testing.T) {
 	for _, c := range []struct {
 		backend string
-		// serve starts a server. It returns its network and address, and a function that returns
-		// the settings of root module i, given the address of the proxy.
+		// serve starts a server and returns its network and address. It also returns a function
+		// that returns the backend settings of root module i. The function takes the address of a
+		// proxy to the server.
 		serve func(t *testing.T) (network, address string, settings func(proxy string, i int) string)
-		most  int // connections of one run
+		most  int // maximum number of connections of one run
 	}{
-		// A request may find all idle connections in use, so that there may be several per worker.
+		// If a request finds all idle connections in use, it opens another one. There may therefore
+		// be several connections per worker.
 		{"http", serveStates, 12},
 		{"pg", servePostgres, 1},
 		{"postgres", servePostgres, 4},
@@ -61,7 +63,7 @@ func TestSharedConnections(t *testing.T) {
 	}
 }
 
-// writeReader writes a root module that reads the state of the first one.
+// writeReader writes root module i. Unless i is 0, it reads the state of root module 0.
 func writeReader(t *testing.T, dir, backend, first, own string, i int) {
 	text := fmt.Sprintf("terraform {\n  backend %q {\n    %s\n  }\n}\noutput \"o\" {\n  value = %d\n}\n"+
 		"resource \"terraform_data\" \"a\" {}\n", backend, strings.ReplaceAll(own, "\n", "\n    "), i)
@@ -126,10 +128,11 @@ func serveObjects(t *testing.T) (network, address string, settings func(string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The server closes each connection after one request.
+	// The server itself closes each connection after one request, so a proxy that keeps connections
+	// open is put in front of it.
 	keep := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(u)
-		r.Out.Host = r.In.Host // requests are signed with it
+		r.Out.Host = r.In.Host // signatures include the host
 	}})
 	t.Cleanup(keep.Close)
 	return "tcp", keep.Listener.Addr().String(), func(proxy string, i int) string {
@@ -140,13 +143,13 @@ func serveObjects(t *testing.T) (network, address string, settings func(string, 
 	}
 }
 
-// countingProxy passes on connections to a server and counts them.
+// countingProxy forwards connections to a server and counts them.
 type countingProxy struct {
-	network, address string // of the server
-	at               string // the address of the proxy
+	network, address string // of the server that connections are forwarded to
+	at               string // address of the proxy
 
 	mu    sync.Mutex
-	total int // since the last reset
+	total int // number of connections since the last reset
 }
 
 func (p *countingProxy) start(t *testing.T) {
@@ -184,7 +187,7 @@ func (p *countingProxy) pass(client net.Conn) {
 	_, _ = io.Copy(client, server)
 }
 
-// reset returns the number of connections since the last call.
+// reset returns the number of connections since its last call.
 func (p *countingProxy) reset() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestUsedOutputs checks on random estates that an output which is not as it was planned stops the
-// root modules that use it, and those that need them, and no others.
+// TestUsedOutputs works on random estates. It checks that if an output differs from its planned
+// value, only the root modules that use it, and those that depend on these, are not applied.
 func TestUsedOutputs(t *testing.T) {
 	cases := uint64(12)
 	if testing.Short() {
@@ -38,12 +38,13 @@ func TestUsedOutputs(t *testing.T) {
 
 var usableOutputs = []string{"a", "b", "c"}
 
-// usingEstate is a random estate: some root modules have constant outputs and no objects, and the
-// others use outputs of those before them. In version 1 each of the others gets an object.
+// usingEstate is a random estate. The first root modules have constant outputs and no objects. The
+// others use outputs of root modules before them. In version 1, each of these others gets an
+// object.
 type usingEstate struct {
 	*testEstate
 	top     string
-	sources int // the number of root modules without objects, which come first
+	sources int // number of root modules without objects, which come first
 	roots   []*usingRoot
 }
 
@@ -52,20 +53,21 @@ type usingRoot struct {
 	uses []use
 }
 
-// use is the use of one output. The variables and local values of a root module have its number.
+// use is the use of one output. A use's index is part of the names of its variable and local value.
 type use struct {
 	from   *usingRoot
 	output string
 	form   int // index in useForms
 }
 
-// change is an output with another value than before.
+// change is an output whose value has changed.
 type change struct {
 	root   *usingRoot
 	output string
 }
 
-// useForms are the ways in which an expression uses an output, and what else is declared for it.
+// useForms are the ways in which an expression can use an output, together with additional
+// declarations that they need.
 var useForms = []struct{ extra, value string }{
 	{"", "SOURCE.outputs.OUTPUT"},
 	{"", `SOURCE.outputs["OUTPUT"]`},
@@ -93,7 +95,8 @@ func (e *usingEstate) choose() {
 	}
 }
 
-// write writes the configurations of a version. changed is nil or an output with another value.
+// write writes the configurations of a version. If changed is not nil, the output that it names
+// gets another value.
 func (e *usingEstate) write(changed *change, version int) {
 	var file strings.Builder
 	for i, r := range e.roots {
@@ -144,7 +147,8 @@ func (e *usingEstate) put(path, text string) {
 	}
 }
 
-// check compares the report of the apply with what each root module uses.
+// check checks the report of the apply: only root modules that use the changed output may have
+// failed.
 func (e *usingEstate) check(changed *usingRoot, output string) {
 	text, err := os.ReadFile(filepath.Join(e.top, "report.json"))
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"testing"
 )
 
-// TestEstates checks on random estates that planning and applying all root modules at once ends in
-// the states in which applying them one by one ends, also when provisioners fail, the process is
-// killed, and runs are continued with -resume; and that no plan has a value that the states then
-// contradict.
+// TestEstates works on random estates. It checks that planning and applying all root modules at
+// once leads to the same states as applying them one by one. This must also hold if provisioners
+// fail, the process is killed, and runs are continued with -resume. It also checks that no planned
+// value differs from the value in the state after the apply.
 func TestEstates(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the provisioners need a shell")
@@ -32,7 +32,7 @@ func TestEstates(t *testing.T) {
 			e := &testEstate{T: t, rand: rand.New(rand.NewPCG(seed, 24))}
 			e.choose()
 			whole, single := t.TempDir(), t.TempDir()
-			for version := range 2 { // create everything, then change some of it
+			for version := range 2 { // version 0 creates everything; version 1 changes some of it
 				e.write(whole, version)
 				e.write(single, version)
 				e.applyWhole(whole)
@@ -49,16 +49,16 @@ func TestEstates(t *testing.T) {
 type testEstate struct {
 	*testing.T
 	rand  *rand.Rand
-	roots []*testRoot // each after those that it reads
+	roots []*testRoot // each follows the root modules that it reads
 }
 
 type testRoot struct {
 	name   string
 	reads  []testRead
-	owned  [2]int  // the number of objects without references, by version
-	text   [2]bool // whether the known output changes in version 1
-	expand bool    // an object for each unknown value, which is deferred
-	broken string  // "fail" or "kill": a provisioner does that once in each version; "" for none
+	owned  [2]int  // number of objects without references, by version
+	text   [2]bool // whether the known output has its changed value, by version
+	expand bool    // has a for_each over unknown values, which is deferred
+	broken string  // "fail" or "kill": what a provisioner does once in each version; "" for none
 }
 
 type testRead struct {
@@ -68,7 +68,7 @@ type testRead struct {
 
 func (e *testEstate) choose() {
 	n := 2 + e.rand.IntN(5)
-	names := e.rand.Perm(n) // the order of names is not that of the edges
+	names := e.rand.Perm(n) // sorting by name differs from the order of dependencies
 	for i := range n {
 		r := &testRoot{name: fmt.Sprintf("r%d", names[i]), expand: e.rand.IntN(5) == 0}
 		r.owned = [2]int{e.rand.IntN(3), e.rand.IntN(3)}
@@ -83,7 +83,7 @@ func (e *testEstate) choose() {
 	}
 }
 
-// write writes the configurations.
+// write writes the configurations of a version below top.
 func (e *testEstate) write(top string, version int) {
 	for _, r := range e.roots {
 		var b strings.Builder
@@ -122,8 +122,8 @@ func (e *testEstate) write(top string, version int) {
 	}
 }
 
-// applyWhole plans and applies all root modules at once until nothing is left. Provisioners fail or
-// kill the process.
+// applyWhole plans and applies all root modules at once until nothing is left to do. Provisioners
+// may fail or kill the process.
 func (e *testEstate) applyWhole(top string) {
 	for _, r := range e.roots {
 		if r.broken != "" {
@@ -156,7 +156,7 @@ func (e *testEstate) applyWhole(top string) {
 	e.Fatal("something is left after each apply")
 }
 
-// planned checks the planned outputs and objects against the states after the plan was applied.
+// planned compares the planned outputs and objects with the states after the plan was applied.
 func (e *testEstate) planned(top string) {
 	out, _ := e.run(top, "show", "-json", "all.plan")
 	var doc struct {
@@ -190,8 +190,8 @@ func (e *testEstate) planned(top string) {
 	}
 }
 
-// consistent reports whether a value agrees with a planned one in the JSON form of a plan, which
-// leaves out unknown attributes and has null for unknown elements.
+// consistent reports whether a value agrees with a planned value. In the JSON form of a plan,
+// unknown attributes are missing and unknown elements are null.
 func consistent(planned, actual any) bool {
 	switch planned := planned.(type) {
 	case nil:
@@ -213,7 +213,7 @@ func consistent(planned, actual any) bool {
 	return planned == actual
 }
 
-// testState is a part of a state file.
+// testState has the parts of a state file that the tests compare.
 type testState struct {
 	Outputs   map[string]struct{ Value any }
 	Resources []struct {
@@ -238,7 +238,8 @@ func (e *testEstate) state(top, root string) *testState {
 	return out
 }
 
-// same compares the states of two estates. IDs are random, so they are replaced by addresses.
+// same checks that two estates have the same states. It replaces IDs, which are random, with
+// addresses.
 func (e *testEstate) same(a, b string) {
 	first, second := e.normal(a), e.normal(b)
 	for _, r := range e.roots {
@@ -252,7 +253,7 @@ func (e *testEstate) same(a, b string) {
 
 func (e *testEstate) normal(top string) map[string]string {
 	out := make(map[string]string)
-	var ids []string // pairs for the replacer
+	var ids []string // pairs of old and new text for strings.NewReplacer
 	for _, r := range e.roots {
 		st := e.state(top, r.name)
 		for _, resource := range st.Resources {
@@ -273,14 +274,15 @@ func (e *testEstate) normal(top string) map[string]string {
 	return out
 }
 
-// tofu runs a command that must end with a status.
+// tofu runs a command that must exit with the status want.
 func (e *testEstate) tofu(dir string, want int, args ...string) {
 	if out, status := e.run(dir, args...); status != want {
 		e.Fatalf("tofu %s in %s ended with %d: %s", strings.Join(args, " "), dir, status, out)
 	}
 }
 
-// run runs a command, and returns its output and exit status, -1 if it was killed.
+// run runs a command. It returns the output and the exit status, which is -1 if the command was
+// killed.
 func (e *testEstate) run(dir string, args ...string) (string, int) {
 	cmd := exec.CommandContext(e.Context(), "tofu", args...)
 	cmd.Dir = dir

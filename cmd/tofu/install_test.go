@@ -23,13 +23,13 @@ import (
 	"tofu/internal/registry/registrytest"
 )
 
-// mirror is a network mirror with some providers, and the home directory of a user.
+// mirror is a network mirror with some providers, together with a user's home directory.
 type mirror struct {
 	testing.TB
 	*registrytest.Server
 	top string
-	// hold may respond to a request for an archive instead of the mirror, and reports whether it
-	// did. It may be nil.
+	// hold may respond to a request for an archive in place of the mirror. It reports whether it
+	// has responded. It may be nil.
 	hold func(w http.ResponseWriter, r *http.Request, archive []byte) bool
 }
 
@@ -47,7 +47,7 @@ func newMirror(t testing.TB, scheme string, size int) *mirror {
 		m.Add(name, "1.0.0", platform, map[string]string{"terraform-provider-" + name + "_v1.0.0": string(noise)})
 	}
 	m.Fault = func(w http.ResponseWriter, r *http.Request) bool {
-		parts := strings.Split(r.URL.Path, "/") // /files/NAME/1.0.0/FILE
+		parts := strings.Split(r.URL.Path, "/") // path is /files/NAME/1.0.0/FILE
 		return m.hold != nil && strings.HasSuffix(r.URL.Path, ".zip") &&
 			m.hold(w, r, m.Archive(parts[2], "1.0.0", platform))
 	}
@@ -70,7 +70,7 @@ func (m *mirror) write(name, text string) {
 	}
 }
 
-// root creates a root module that requires all providers.
+// root creates a root module that requires all providers in the mirror.
 func (m *mirror) root(name string) string {
 	m.Helper()
 	var text strings.Builder
@@ -97,11 +97,12 @@ func (m *mirror) run(ctx context.Context, dir string, words []string, env ...str
 	return cmd
 }
 
-// whole checks that a root module has all packages completely, or none.
+// whole checks that each installed package is complete and, if all is set, that no package is
+// missing.
 func (m *mirror) whole(dir string, all bool) {
 	m.Helper()
 	for _, name := range mirrored {
-		// A killed run may leave a directory with a temporary name, which is not mistaken for a
+		// A killed run may leave a directory with a temporary name, which must not count as a
 		// package.
 		pattern := filepath.Join(dir, ".terraform/providers/example.com/acme", name, "1.0.0/[^.]*")
 		found, err := filepath.Glob(pattern)
@@ -121,8 +122,9 @@ func (m *mirror) whole(dir string, all bool) {
 	}
 }
 
-// TestManyInits checks that 40 processes with one cold cache download each package once, and that
-// none fails. Without file locks they may download packages more than once.
+// TestManyInits starts 40 processes that share an empty cache. It checks that each package is
+// downloaded once and no process fails. Without file locks, packages may be downloaded more than
+// once.
 func TestManyInits(t *testing.T) {
 	for name, c := range map[string]struct {
 		scheme       string
@@ -143,7 +145,7 @@ func TestManyInits(t *testing.T) {
 				words = append([]string{"nolocks"}, words...)
 				more := make(chan struct{})
 				var came atomic.Int32
-				// until an archive is requested twice
+				// Hold all responses until some archive is requested a second time.
 				m.hold = func(_ http.ResponseWriter, r *http.Request, _ []byte) bool {
 					if came.Add(1) == int32(len(mirrored))+1 {
 						close(more)
@@ -187,7 +189,7 @@ func TestManyInits(t *testing.T) {
 					t.Errorf("%v: %s", err, got)
 				}
 			}
-			// A warm cache needs no requests, even in a new directory.
+			// A filled cache makes requests unnecessary, even in a new directory.
 			m.Requests("")
 			fresh := m.root("fresh")
 			m.write("fresh/.terraform.lock.hcl", string(want))
@@ -203,7 +205,7 @@ func TestManyInits(t *testing.T) {
 	}
 }
 
-// clean checks that no files with temporary names are left.
+// clean checks that no files with temporary names remain.
 func (m *mirror) clean() {
 	m.Helper()
 	err := filepath.WalkDir(m.top, func(path string, d fs.DirEntry, err error) error {
@@ -217,11 +219,11 @@ func (m *mirror) clean() {
 	}
 }
 
-// TestKilledInit kills init at successive times. There must never be a part of a package or of a
+// TestKilledInit kills init after increasing delays. There must never be an incomplete package or
 // lock file, and the next run must complete the work.
 func TestKilledInit(t *testing.T) {
 	m := newMirror(t, "zh", 2_000_000)
-	m.hold = func(w http.ResponseWriter, r *http.Request, archive []byte) bool { // slowly
+	m.hold = func(w http.ResponseWriter, r *http.Request, archive []byte) bool { // sends archives slowly
 		for len(archive) > 0 {
 			n := min(len(archive), 200_000)
 			if _, err := w.Write(archive[:n]); err != nil {
@@ -258,8 +260,8 @@ func TestKilledInit(t *testing.T) {
 	}
 }
 
-// TestInterruptedInit checks that an interrupt during a stalled download takes effect immediately
-// and leaves the old lock file.
+// TestInterruptedInit interrupts a download that has stalled. The interrupt must take effect
+// immediately and leave the old lock file as it was.
 func TestInterruptedInit(t *testing.T) {
 	m := newMirror(t, "zh", 100_000)
 	stalled := make(chan struct{}, 100)
@@ -300,8 +302,8 @@ func TestInterruptedInit(t *testing.T) {
 	}
 }
 
-// BenchmarkWarmInit compares init, in a directory with installed providers and an unchanged lock
-// file, with the start of the program.
+// BenchmarkWarmInit compares two times: that of init in a directory with installed providers and an
+// unchanged lock file, and that of starting the program.
 func BenchmarkWarmInit(b *testing.B) {
 	m := newMirror(b, "zh", 60<<20)
 	dir := m.root("root")

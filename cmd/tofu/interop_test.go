@@ -27,14 +27,14 @@ import (
 	"tofu/internal/testenv/hosts"
 )
 
-// interop lists the backends whose servers run in the process of the test. Their scripts, in which
-// this program and OpenTofu take turns, differ only in these parts.
+// interop lists the backends whose test servers run in the test's process. In the scripts, this
+// program and OpenTofu take turns. The scripts of the backends differ only in these parts.
 var interop = []struct {
 	name, kind string
-	block      string // the backend block or the cloud block
-	reader     string // the backend of terraform_remote_state, with its configuration
+	block      string // text of the backend block or the cloud block
+	reader     string // backend for terraform_remote_state
 	config     string
-	first      string // the workspace that the script begins with
+	first      string // workspace in which the script starts
 }{
 	{"consul", "consul", `backend "consul" { path = "full/path" }`, "consul", `path = "full/path"`, "default"},
 	{"consul_gzip", "consul", "backend \"consul\" {\n path = \"full/path\"\n gzip = true\n}", "consul",
@@ -54,10 +54,10 @@ var interop = []struct {
 		"bucket = \"states\"\n prefix = \"a/b\"", "default"},
 }
 
-// TestInterop runs testdata/interop.txtar for each of these backends.
+// TestInterop runs testdata/interop.txtar for each backend in interop.
 func TestInterop(t *testing.T) { runForBackends(t, "testdata/interop.txtar") }
 
-// TestMigration runs testdata/migration.txtar for each of these backends.
+// TestMigration runs testdata/migration.txtar for each backend in interop.
 func TestMigration(t *testing.T) { runForBackends(t, "testdata/migration.txtar") }
 
 func runForBackends(t *testing.T, path string) {
@@ -69,7 +69,7 @@ func runForBackends(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects := "20" // of half a megabyte
+	objects := "20" // number of objects of half a megabyte each
 	if os.Getenv("TEST_LARGE_STATES") != "" {
 		objects = "100"
 	}
@@ -84,7 +84,7 @@ func runForBackends(t *testing.T, path string) {
 	testscript.Run(t, scriptParams(mirror, dir))
 }
 
-// describe returns the text of a state without the parts that differ between two runs.
+// describe returns the text of a state without the parts that differ between runs.
 func describe(data []byte) string {
 	how := ""
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
@@ -104,11 +104,11 @@ func describe(data []byte) string {
 	return how + "state"
 }
 
-// volatile matches IDs, times, hashes and versions.
+// volatile matches the parts of states that differ between runs: IDs, times, hashes and versions.
 var volatile = regexp.MustCompile(
 	`[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}|[0-9-]{10}T[0-9:.]+Z|"Version":"[^"]*"|"Info":"[^"]*"`)
 
-// memoryStore describes a server in this process.
+// memoryStore is a store in the test's process. It returns the stored items by name.
 type memoryStore func() map[string]string
 
 // Dump implements store.
@@ -169,7 +169,7 @@ users: [{name: u, user: {token: s3cret}}]
 func remoteStore(ts *testscript.TestScript, _ string) store {
 	s := remotetest.Start()
 	ts.Defer(s.Close)
-	for _, name := range []string{"one", "other"} { // OpenTofu would create workspaces that it refuses to use
+	for _, name := range []string{"one", "other"} { // if they didn't exist, OpenTofu would create workspaces that it then refuses to use
 		s.Create(name, "local", "app")
 		s.Create("net-"+name, "local")
 	}
@@ -199,7 +199,7 @@ credentials "tfe.example.com" {
 func ossStore(ts *testscript.TestScript, _ string) store {
 	s := osstest.New("states", "locks")
 	serveHosts(ts, s.Hosts())
-	table := httptest.NewServer(s) // OpenTofu's client of Tablestore uses no proxies
+	table := httptest.NewServer(s) // a server of its own: OpenTofu's Tablestore client ignores proxies
 	ts.Defer(table.Close)
 	for name, value := range map[string]string{"ALICLOUD_REGION": s.Region, "ALICLOUD_ACCESS_KEY": "LTAItest",
 		"ALICLOUD_SECRET_KEY": "s3cret", "ALICLOUD_OSS_ENDPOINT": "https://oss-cn-beijing.aliyuncs.com",
@@ -219,7 +219,7 @@ func ossStore(ts *testscript.TestScript, _ string) store {
 	})
 }
 
-// serveHosts makes a server answer the requests of all programs to these hosts.
+// serveHosts makes handlers answer requests to their hosts, for all programs that the script runs.
 func serveHosts(ts *testscript.TestScript, handlers map[string]http.Handler) {
 	proxy, err := hosts.New(ts.MkAbs("."), handlers)
 	ts.Check(err)

@@ -17,8 +17,8 @@ import (
 var megabytes = flag.Int("megabytes", 70, "what each package of BenchmarkLockTree inflates to; two sevenths "+
 	"of that is its archive")
 
-// BenchmarkLockTree compares locking 300 root modules for three platforms, with an empty store,
-// with unpacking and hashing each package once. Locking should not cost more.
+// BenchmarkLockTree measures locking 300 root modules for three platforms with an empty store. It
+// compares this with unpacking and hashing each package once. Locking should not cost more.
 func BenchmarkLockTree(b *testing.B) {
 	top := b.TempDir()
 	words := []string{"tofu", "providers", "lock", "-recursive", "-no-color",
@@ -65,8 +65,8 @@ func BenchmarkLockTree(b *testing.B) {
 	})
 }
 
-// writeLarge writes an archive with a program of some megabytes that is as compressible as real
-// ones.
+// writeLarge writes an archive with a program of a few megabytes, which compresses about as well as
+// real programs.
 func writeLarge(path string, seed byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -27,7 +27,7 @@ import (
 	"tofu/internal/testenv"
 )
 
-// The test binary is the program as well: scripts start it under the name tofu.
+// TestMain makes the test binary act as the program too: scripts run it under the name tofu.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"tofu":     func() { os.Exit(run(checking)) },
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// checking returns an App whose runs check that no instance is read too early.
+// checking returns an App that checks during its runs that no instance is read before it is ready.
 func checking(streams *terminal.Streams, environ []string) *command.App {
 	a := command.NewApp(streams, environ)
 	a.CheckReads = true
@@ -115,9 +115,9 @@ func scriptParams(mirror, dir string) testscript.Params {
 	}
 }
 
-// cmdCollector implements `collector FILE`. It starts a trace collector, whose URL is in COLLECTOR.
-// For each span it writes a line to FILE: the names of its parents and its own, the attribute
-// values in the order of their names, and whether the span failed.
+// cmdCollector implements `collector FILE`. It starts a trace collector and sets COLLECTOR to its
+// URL. For each span, the collector writes a line to FILE: the names of the span's parents and of
+// the span itself, the attribute values sorted by attribute name, and whether the span failed.
 func cmdCollector(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: collector FILE")
@@ -154,7 +154,7 @@ func cmdCollector(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // cmdJSON implements `json FILE PATH [VALUE]`. The value at PATH in a JSON document must exist and
-// equal VALUE. With !, it must not.
+// equal VALUE if it is given. `! json` requires the opposite.
 func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 && len(args) != 3 {
 		ts.Fatalf("usage: json FILE PATH [VALUE]")
@@ -203,8 +203,8 @@ func cmdWait(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s did not appear", strings.Join(args, " with "))
 }
 
-// cmdNowhere implements `nowhere TEXT FOLDER`. No file below the directory may contain the text,
-// nor any file in an archive there.
+// cmdNowhere implements `nowhere TEXT FOLDER`. No file below FOLDER may contain the text, including
+// the files in archives.
 func cmdNowhere(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 || neg {
 		ts.Fatalf("usage: nowhere TEXT FOLDER")
@@ -227,7 +227,7 @@ func cmdNowhere(ts *testscript.TestScript, neg bool, args []string) {
 		look(path, text)
 		archive, err := zip.NewReader(bytes.NewReader(text), int64(len(text)))
 		if err != nil {
-			return nil // not an archive
+			return nil // it is not an archive
 		}
 		for _, f := range archive.File {
 			in, err := f.Open()
@@ -247,8 +247,8 @@ func cmdNowhere(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdOverlap implements `overlap LOG OPERATION N`. Per the log of test providers, at most N
-// operations of this kind ran at once, and N did at some time.
+// cmdOverlap implements `overlap LOG OPERATION N`. According to the log of the test providers, the
+// maximum number of such operations that ran at the same time must be N.
 func cmdOverlap(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 || neg {
 		ts.Fatalf("usage: overlap LOG OPERATION N")
@@ -271,8 +271,8 @@ func cmdOverlap(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdReplace implements `replace OLD NEW FILE…`. It replaces every OLD in the files, which must
-// have at least one.
+// cmdReplace implements `replace OLD NEW FILE…`. It replaces every OLD in the files with NEW. Each
+// file must contain OLD at least once.
 func cmdReplace(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 3 || neg {
 		ts.Fatalf("usage: replace OLD NEW FILE...")

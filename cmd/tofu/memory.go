@@ -8,26 +8,27 @@ import (
 	"time"
 )
 
-// Sizes of the live heap, in bytes, at which the pace of garbage collection changes.
+// Sizes of the live heap, in bytes, which determine how often garbage is collected.
 const (
-	// smallHeap is the size of the first collection. In a short command collections would take a
-	// quarter of the time and free next to nothing.
+	// smallHeap is the heap size at the first collection. In a short command, earlier collections
+	// would take a quarter of the time and free almost nothing.
 	smallHeap = 64 << 20
-	// headroom is the minimum growth between two collections.
+	// headroom is the minimum growth of the heap between two collections.
 	headroom = 32 << 20
-	// Above largeHeap the heap grows by a constant and then by a third between two collections
-	// instead of doubling: a run over a million instances is limited by memory, not by time.
+	// Below largeHeap the heap may double between two collections. Above it, the allowed growth is
+	// a constant at first and then a third of the heap, because memory rather than time limits runs
+	// with a million instances.
 	largeHeap = 3 << 29
 )
 
-// shortCommand is the longest duration of a command without huge pages. Requesting them takes two
-// megabytes.
+// shortCommand is the running time after which huge pages are requested. The request itself takes
+// two megabytes, which shorter commands save.
 const shortCommand = 20 * time.Millisecond
 
-// leastHeap is the heap size of the runtime's first collection at 100 percent.
+// leastHeap is the heap size at which the runtime first collects garbage with GOGC=100.
 const leastHeap = 4 << 20
 
-// growthOf returns how much a heap with size live bytes may grow before the next collection.
+// growthOf returns how much a heap of size live bytes may grow before the next collection.
 func growthOf(size uint64) uint64 {
 	switch {
 	case size < smallHeap:
@@ -39,14 +40,14 @@ func growthOf(size uint64) uint64 {
 	}
 }
 
-// collectLater sets the growth of the heap between two collections, unless GOGC is set.
+// collectLater sets how much the heap grows between two collections, unless GOGC is set.
 func collectLater() {
-	runtime.MemProfileRate = 0 // memory profiles are not used and would take a megabyte
+	runtime.MemProfileRate = 0 // memory profiles are not used, and would take a megabyte
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	debug.SetGCPercent(100 * smallHeap / leastHeap)
-	time.AfterFunc(shortCommand, useHugePages) // completes before the heap is large
+	time.AfterFunc(shortCommand, useHugePages) // early enough: the heap is still small
 	afterCollection(func() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
@@ -55,8 +56,8 @@ func collectLater() {
 	})
 }
 
-// afterCollection calls f after each collection, from the finalizer of an object that becomes
-// unreachable immediately. The finalizer creates the next such object.
+// afterCollection calls f after each garbage collection. It uses the finalizer of an object that is
+// unreachable from the start; the finalizer creates the next such object.
 func afterCollection(f func()) {
 	type sentinel struct{ _ *byte }
 	runtime.SetFinalizer(&sentinel{new(byte)}, func(*sentinel) {

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hugeHeap is the maximum part of the heap in huge pages. It is sufficient for about forty thousand
-// resources.
+// hugeHeap is the maximum size of the part of the heap in huge pages. It is enough for about forty
+// thousand resources.
 const hugeHeap = 1 << 30
 
-// useHugePages requests huge pages for future growth of the heap. Getting small pages from the
-// kernel takes a sixth of the CPU time of a large plan. It needs no memory but 2 MB of the
-// runtime's tables: the runtime reserves a range of addresses and releases it unused, and the
-// kernel remembers the advice for that range.
+// useHugePages requests huge pages for the future growth of the heap. Without them, a large plan
+// spends a sixth of its CPU time on getting small pages from the kernel. The runtime reserves a
+// range of addresses and releases it unused, and the kernel remembers the advice for that range.
+// This only costs 2 MB for the runtime's tables.
 func useHugePages() {
 	var system unix.Sysinfo_t
 	if !advisable() || unix.Sysinfo(&system) != nil {
@@ -26,13 +26,13 @@ func useHugePages() {
 	}
 	size := min(hugeHeap, system.Totalram*uint64(system.Unit)/16)
 	percent := debug.SetGCPercent(-1)
-	_ = unix.Madvise(make([]byte, size), unix.MADV_HUGEPAGE) // an error leaves small pages
+	_ = unix.Madvise(make([]byte, size), unix.MADV_HUGEPAGE) // after an error, pages stay small
 	debug.SetGCPercent(percent)
 	debug.FreeOSMemory()
 }
 
-// advisable reports whether huge pages are 2 MB, programs must request them, and reserving
-// addresses is free.
+// advisable reports whether huge pages have 2 MB, programs must request them, and reserving
+// addresses costs nothing.
 func advisable() bool {
 	if os.Getpagesize() != 4096 {
 		return false

@@ -11,13 +11,14 @@ import (
 	"unsafe"
 )
 
-// Memory allocated after useHugePages is in a range with the kernel's flag for huge pages.
+// TestHugePages checks that memory allocated after useHugePages is in a range for which the kernel
+// uses huge pages.
 func TestHugePages(t *testing.T) {
 	if !advisable() {
 		t.Skip("huge pages make no difference on this machine, or might do harm")
 	}
 	useHugePages()
-	kept := make([]byte, 16<<20) // may begin in free memory below the range
+	kept := make([]byte, 16<<20) // its start may be in free memory below the range
 	at := uintptr(unsafe.Pointer(&kept[len(kept)/2]))
 
 	smaps, err := os.Open("/proc/self/smaps")

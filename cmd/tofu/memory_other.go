@@ -2,5 +2,5 @@
 
 package main
 
-// useHugePages does nothing: it requires Linux and an architecture with 2 MB pages.
+// useHugePages does nothing on this system: it requires Linux and an architecture with 2 MB pages.
 func useHugePages() {}

@@ -7,9 +7,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// cmdPhrases implements `phrases TABLE`. Each line of the table is "SESSION | READERS | REGEXP",
-// and the output in the file SESSION must match. Readers compile their expressions without flags,
-// so the table contains the flags.
+// cmdPhrases implements `phrases TABLE`. Each line of the table is "SESSION | READERS | REGEXP".
+// The output in the file SESSION must match REGEXP. READERS are tools that use this expression to
+// read the output. They compile it without flags, so it contains its flags.
 func cmdPhrases(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: phrases TABLE")

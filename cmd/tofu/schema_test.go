@@ -9,8 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// cmdSchema implements `schema`. It sets PG_CONN_STR and PG_SCHEMA_NAME to a schema of the script's
-// own, which is dropped when the script ends.
+// cmdSchema implements `schema`. It sets PG_CONN_STR and PG_SCHEMA_NAME to a separate schema for
+// the script, which is dropped when the script ends.
 func cmdSchema(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: schema")

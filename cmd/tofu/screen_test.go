@@ -12,10 +12,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// screenTimeout is how long `screen wait` waits.
+// screenTimeout is the longest time that `screen wait` waits.
 const screenTimeout = 30 * time.Second
 
-// cmdScreen implements a terminal, which is a window of tmux:
+// cmdScreen implements commands for a terminal, which is a tmux window:
 //
 //	screen start COLUMNSxROWS COMMAND   starts a shell command in it
 //	screen wait REGEXP                  waits until the screen matches
@@ -26,7 +26,7 @@ func cmdScreen(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: screen start|wait|keys|resize|show ...")
 	}
-	if args[0] == "start" { // a server of its own, because one that is ending refuses new windows
+	if args[0] == "start" { // uses a separate tmux server, because one that is ending refuses new windows
 		ts.Setenv("SCREEN", ts.MkAbs(fmt.Sprintf(".screen%d", time.Now().UnixNano())))
 	}
 	socket := ts.Getenv("SCREEN")

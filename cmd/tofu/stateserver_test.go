@@ -14,9 +14,9 @@ import (
 )
 
 // stateServer stores states for the http backend, one for each path. Files in the script's
-// directory change its behavior: while there is a file fail, each response has the status that the
-// file contains. While there is a file moved, all requests except GET are redirected with the
-// status in the file. While there is a file silent, only GET gets a response.
+// directory change its behavior. If there is a file named fail, each response has the status in
+// that file. If there is a file named moved, all requests except GET are redirected with the status
+// in it. If there is a file named silent, only GET requests get a response.
 type stateServer struct {
 	fail, moved, silent string
 
@@ -25,8 +25,8 @@ type stateServer struct {
 	locks  map[string][]byte
 }
 
-// cmdStateServer implements `stateserver`. It starts a server for this script, whose URL is in
-// STATES.
+// cmdStateServer implements `stateserver`. It starts a state server for this script and sets STATES
+// to its URL.
 func cmdStateServer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: stateserver")
@@ -62,7 +62,7 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if strings.HasPrefix(r.URL.Path, "/moved/") { // a proxy that accepts all requests
+	if strings.HasPrefix(r.URL.Path, "/moved/") { // acts as a proxy that accepts all requests
 		return
 	}
 	lock, locked := s.locks[r.URL.Path]
@@ -91,7 +91,7 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lockID returns the ID in the description of a lock, or "" if there is none.
+// lockID returns the ID in the JSON description of a lock, or "" if there is none.
 func lockID(text []byte) string {
 	var lock struct{ ID string }
 	_ = json.Unmarshal(text, &lock)

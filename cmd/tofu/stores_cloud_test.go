@@ -20,7 +20,8 @@ type clouds struct {
 	proxy *hosts.Proxy
 }
 
-// startClouds starts the servers when a script first needs them. They run until the tests end.
+// startClouds starts the servers when a script first needs them. They run until all tests have
+// ended.
 var startClouds = sync.OnceValues(func() (*clouds, error) {
 	service := func(variable string) *url.URL {
 		u, err := url.Parse(os.Getenv(variable))
@@ -51,7 +52,7 @@ var startClouds = sync.OnceValues(func() (*clouds, error) {
 	return c, err
 })
 
-// useClouds sends the requests of a script's programs to the test servers.
+// useClouds redirects the requests of a script's programs to the test servers.
 func useClouds(ts *testscript.TestScript) *clouds {
 	c, err := startClouds()
 	ts.Check(err)
@@ -61,8 +62,8 @@ func useClouds(ts *testscript.TestScript) *clouds {
 	return c
 }
 
-// vaultStore sets up access to the key vaults, with the credentials in the variables of the
-// key provider.
+// vaultStore gives the script access to the key vaults, with credentials in the key provider's
+// environment variables.
 func vaultStore(ts *testscript.TestScript, _ string) store {
 	useClouds(ts)
 	ts.Setenv("ARM_TENANT_ID", azuretest.Tenant)
@@ -71,16 +72,16 @@ func vaultStore(ts *testscript.TestScript, _ string) store {
 	return nil
 }
 
-// gcpKMSStore sets up access to Cloud KMS, with a token in the variable of the key provider.
-// The name of the key is in KEY.
+// gcpKMSStore gives the script access to Cloud KMS, with a token in the key provider's environment
+// variable. KEY holds the name of the key.
 func gcpKMSStore(ts *testscript.TestScript, _ string) store {
 	ts.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", useClouds(ts).gcp.Token("https://www.googleapis.com/auth/cloud-platform"))
 	ts.Setenv("KEY", gcptest.Key)
 	return nil
 }
 
-// azureStore makes a container. Its name is in CONTAINER, the access key of the storage account in
-// the backend's variable.
+// azureStore creates a container. CONTAINER holds its name, and the backend's environment variable
+// the access key of the storage account.
 func azureStore(ts *testscript.TestScript, name string) store {
 	c := useClouds(ts)
 	container, err := c.azure.MakeContainer(context.Background(), name)
@@ -91,7 +92,8 @@ func azureStore(ts *testscript.TestScript, name string) store {
 	return container
 }
 
-// gcsStore makes a bucket. Its name is in BUCKET, an access token in the backend's variable.
+// gcsStore creates a bucket. BUCKET holds its name, and the backend's environment variable an
+// access token.
 func gcsStore(ts *testscript.TestScript, name string) store {
 	c := useClouds(ts)
 	bucket, err := c.gcp.MakeBucket(context.Background(), name)

@@ -12,22 +12,22 @@ import (
 	"tofu/internal/backend/s3/s3test"
 )
 
-// A store is the part of a service in which a script keeps its states.
+// A store is the place in a service where a script keeps its states.
 type store interface {
-	// Dump describes the content of the store as text that is the same in any run and for any
-	// program.
+	// Dump describes the content of the store as text. The text doesn't depend on the run or on the
+	// program that wrote the content.
 	Dump(ctx context.Context) (string, error)
 }
 
-// A storeKind makes stores of a service.
+// A storeKind creates stores in one kind of service.
 type storeKind struct {
-	services []string // the environment variables with the addresses of the services
-	// make makes an empty store with that name, and sets environment variables for scripts.
+	services []string // environment variables with the addresses of the services
+	// make creates an empty store with that name, and sets environment variables for the script.
 	make func(ts *testscript.TestScript, name string) store
 }
 
-// storeKinds holds the kinds by name. In scripts, the name is also a condition: whether the
-// services of the kind are available.
+// storeKinds holds the kinds by name. In scripts, the name is also a condition, which is true if
+// the services of the kind are available.
 var storeKinds = map[string]storeKind{
 	"aws_kms":     {[]string{"TEST_KMS_URL"}, kmsStore},
 	"azure_vault": {nil, vaultStore},
@@ -42,7 +42,7 @@ var storeKinds = map[string]storeKind{
 	"s3":          {[]string{"TEST_S3_URL", "TEST_DYNAMODB_URL"}, s3Store},
 }
 
-// missing returns the first service of a kind that is not available.
+// missing returns the variable of the first service that is not available, or "" if all are.
 func (k storeKind) missing() string {
 	for _, name := range k.services {
 		if os.Getenv(name) == "" {
@@ -54,11 +54,11 @@ func (k storeKind) missing() string {
 
 var (
 	storeCount   atomic.Int32
-	scriptStores sync.Map // the store that was made last, by *testscript.TestScript
+	scriptStores sync.Map // latest store of each script, by *testscript.TestScript
 )
 
-// cmdStore implements `store KIND`. It makes an empty store and sets environment variables so that
-// the backend KIND uses it.
+// cmdStore implements `store KIND`. It creates an empty store and sets the environment variables
+// with which the backend KIND uses it.
 func cmdStore(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || storeKinds[args[0]].make == nil {
 		ts.Fatalf("usage: store KIND")
@@ -66,7 +66,7 @@ func cmdStore(ts *testscript.TestScript, neg bool, args []string) {
 	scriptStores.Store(ts, storeKinds[args[0]].make(ts, fmt.Sprintf("script-%d-%d", os.Getpid(), storeCount.Add(1))))
 }
 
-// cmdDump implements `dump FILE`. It describes the content of the store that was made last.
+// cmdDump implements `dump FILE`. It writes a description of the script's latest store to FILE.
 func cmdDump(ts *testscript.TestScript, neg bool, args []string) {
 	made, ok := scriptStores.Load(ts)
 	if neg || len(args) != 1 || !ok {
@@ -77,8 +77,8 @@ func cmdDump(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
 
-// s3Store makes a bucket and a table. The name of both is in BUCKET. The user of READER_KEY and
-// READER_SECRET may only read.
+// s3Store creates a bucket and a table, which have the same name, and sets BUCKET to it. The user
+// with the credentials READER_KEY and READER_SECRET has read access only.
 func s3Store(ts *testscript.TestScript, name string) store {
 	s, err := s3test.New(context.Background(), os.Getenv("TEST_S3_URL"), os.Getenv("TEST_DYNAMODB_URL"), name)
 	ts.Check(err)
@@ -92,7 +92,7 @@ func s3Store(ts *testscript.TestScript, name string) store {
 	return s
 }
 
-// kmsStore sets the address and the credentials of the key management service of AWS.
+// kmsStore sets the address of AWS KMS and credentials for it.
 func kmsStore(ts *testscript.TestScript, _ string) store {
 	for variable, value := range map[string]string{"AWS_ENDPOINT_URL_KMS": os.Getenv("TEST_KMS_URL"),
 		"AWS_ACCESS_KEY_ID": "tester", "AWS_SECRET_ACCESS_KEY": "verysecret", "AWS_REGION": "us-east-1",

@@ -92,7 +92,8 @@ func (o *options) onFullDisks(report func(string, *tally)) error {
 	return o.onSmallDisk(10, nil, func(t *trial, saved *saved) error { return o.savingOnFullDisks(t, saved, report) })
 }
 
-// onSmallDisk creates a trial on its own small disk, runs the command before, and saves the result.
+// onSmallDisk creates a trial on a small disk, runs the command before, and saves the result. Then
+// it calls use.
 func (o *options) onSmallDisk(objects int, before []string, use func(*trial, *saved) error) error {
 	t, err := o.newTrial(objects)
 	if err != nil {
