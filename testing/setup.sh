@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs missing services and tools that some tests need, on Debian and its derivatives, as root.
-# On other systems it changes nothing. Tests without their service are skipped, or fail with
-# REQUIRE_SERVICES=1.
+# Installs missing services and tools that some tests need. It must run as root on Debian or a
+# derivative; elsewhere it changes nothing. Tests whose service is missing are skipped, or fail if
+# REQUIRE_SERVICES=1 is set.
 set -eu
 
-# Each entry is a program and the package that contains it.
+# Each entry is the name of a program and of the package that contains it.
 wanted=(
 	"git git"
 	"hg mercurial"
@@ -25,7 +25,7 @@ packages=()
 for pair in "${wanted[@]}"; do
 	command -v "${pair% *}" >/dev/null || packages+=("${pair#* }")
 done
-# The server's programs are not in PATH.
+# PostgreSQL's server programs are not in PATH, so look for one of them.
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || packages+=(postgresql)
 
 if [ ${#packages[@]} = 0 ]; then
@@ -36,8 +36,8 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 	exit 0
 fi
 
-# Tests start their own servers, so the packages must neither start nor enable system services.
-# invoke-rc.d runs this program first.
+# Tests start their own servers, so installing the packages must neither start nor enable system
+# services. Before it starts a service, invoke-rc.d asks this program for permission.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
 	printf '#!/bin/sh\nexit 101\n' >$policy

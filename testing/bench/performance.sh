@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Measures the figures of docs/PERFORMANCE.md. Each part is written to the document when it is
-# complete, below its commands, so an interrupted run loses only the current part. `make performance`
-# sets:
+# Measures the figures in docs/PERFORMANCE.md. Each part is written to the document, below its
+# commands, as soon as it is complete. An interrupted run therefore loses only the current part.
+# `make performance` sets these variables:
 #
 #   PARTS   parts to measure, in order; default: machine side large hundred growth waits providers estates postgres before
 #   MIRROR  the test providers, as built by `make providers`
@@ -18,7 +18,7 @@ go build -o "$bench" ./testing/bench
 life=validate,graph,planout,showjson,apply,noop,show,statelist,output,destroy
 
 # Each part has a title, which is the heading of its section in the document, and a function that
-# prints the section.
+# prints the section's content.
 declare -A titles=(
 	[machine]='The machine'
 	[side]='Side by side'
@@ -87,8 +87,8 @@ before() {
 	measure -bin bin/tofu -ref build/bench/before/bin/tofu -shapes wide,layers,count,moduledeps -sizes 1000 -phases "$life" -timeout 30s
 }
 
-# possible PART: succeeds if the program or commit to compare with is set. Otherwise the section of
-# that part stays unchanged.
+# possible PART: succeeds unless the part needs a program or commit to compare with that is not set.
+# If it fails, the section of the part stays as it is.
 possible() {
 	case $1 in
 	side | large | waits | postgres) [ -n "${REF:-}" ] ;;

@@ -148,8 +148,8 @@ func svg(command, output string) string {
 `, width, height, fontSize, background, foreground, body.String())
 }
 
-// next passes the text before the next escape sequence to print, and returns it, what follows the
-// sequence, and the style from there on.
+// next passes the text before the next escape sequence to print. It returns that text, the rest of
+// the line after the sequence, and the style that applies to the rest.
 func next(line string, now style, print func(text string)) (text, rest string, then style) {
 	start := strings.Index(line, "\x1b[")
 	if start < 0 {

@@ -6,10 +6,11 @@
 #     testing/services/run.sh all COMMAND…         all services
 #     testing/services/run.sh s3,dynamodb COMMAND…
 #
-# Each service is a row of the table below and a function start_NAME. The function starts the
-# service in the background and exports its address. If the service isn't installed, it calls missing
-# and returns 0; the tests that need it are then skipped, or fail with REQUIRE_SERVICES=1.
-# testing/setup.sh and `make services` install what can be installed.
+# Each service is a row in the table below and a function start_NAME. The function starts the
+# service in the background and exports its address. If the service isn't installed, it calls
+# missing and returns 0. Tests that need the service are then skipped, or fail if REQUIRE_SERVICES=1
+# is set. testing/setup.sh and `make services` install the services that can be installed
+# automatically.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 installed=$root/build/services
@@ -33,7 +34,8 @@ stop_all() {
 }
 trap stop_all EXIT
 
-# Everything that services write is in one directory, below /tmp because paths of sockets must be short.
+# All files of the services are in one directory. It is below /tmp because socket paths must be
+# short.
 dir=$(mktemp -d /tmp/services.XXXXXX)
 chmod 711 "$dir"
 cleanup+=("rm -rf $dir")
@@ -62,8 +64,8 @@ background() {
 
 # ---- services
 
-# A PostgreSQL server on a socket. PostgreSQL refuses to run as root, so root runs it as the user that
-# its package created.
+# PostgreSQL on a Unix socket. PostgreSQL refuses to run as root, so root runs it as the user
+# postgres, which its package created.
 start_postgres() {
 	local bin data=$dir/postgres
 	local as=()
@@ -77,7 +79,7 @@ start_postgres() {
 		chown postgres "$data"
 	fi
 	chmod 711 "$data"
-	# From /, because that user may not be able to read the repository.
+	# Change to /, because the user postgres may not be allowed to read the repository.
 	(cd / && "${as[@]}" "$bin/initdb" -D "$data/data" -U postgres -A trust --no-sync) >"$data.log" 2>&1 ||
 		{ cat "$data.log" >&2; return 1; }
 	cleanup=("cd / && ${as[*]} $bin/pg_ctl -D $data/data -m immediate stop >/dev/null" "${cleanup[@]}")
@@ -86,8 +88,8 @@ start_postgres() {
 	export TEST_POSTGRES_URL="postgres://postgres@/postgres?host=$data"
 }
 
-# An S3 server: the gateway versitygw over a directory. The URL holds the access key and the secret key
-# of its administrator.
+# S3: the gateway versitygw, which stores objects in a directory. The URL contains the access key
+# and the secret key of the administrator.
 start_s3() {
 	local port
 	[ -x "$installed/bin/versitygw" ] || { missing versitygw; return 0; }
@@ -95,7 +97,7 @@ start_s3() {
 	mkdir "$dir/s3" "$dir/s3/data" "$dir/s3/users" "$dir/s3/attributes"
 	background s3 "$port" "$installed/bin/versitygw" --quiet --access tester --secret verysecret \
 		--port "127.0.0.1:$port" --iam-dir "$dir/s3/users" posix --sidecar "$dir/s3/attributes" "$dir/s3/data"
-	# A user who may do what the policy of a bucket allows.
+	# A user with only those permissions that the policy of a bucket grants.
 	"$installed/bin/versitygw" admin --access tester --secret verysecret --endpoint-url "http://127.0.0.1:$port" \
 		create-user --access reader --secret readersecret --role user >/dev/null
 	export TEST_S3_URL="http://tester:verysecret@127.0.0.1:$port"
@@ -111,7 +113,7 @@ start_dynamodb() {
 	export TEST_DYNAMODB_URL="http://127.0.0.1:$port"
 }
 
-# The key management service of AWS: local-kms.
+# AWS KMS: local-kms.
 start_kms() {
 	local port
 	[ -x "$installed/bin/local-kms" ] || { missing local-kms; return 0; }
@@ -122,8 +124,8 @@ start_kms() {
 	export TEST_KMS_URL="http://127.0.0.1:$port"
 }
 
-# Azure's blob service: azurite, which keeps its blobs in memory. Its certificate is needed to accept
-# tokens. The URL holds the name and the access key of its storage account.
+# Azure Blob Storage: azurite, which keeps its blobs in memory. It needs a certificate, because it
+# accepts tokens only over TLS. The URL contains the name and the access key of its storage account.
 start_azure() {
 	local port
 	[ -e "$installed/node_modules/.bin/azurite-blob" ] || { missing azurite; return 0; }
@@ -146,8 +148,8 @@ start_gcs() {
 	export TEST_GCS_URL="http://127.0.0.1:$port"
 }
 
-# Consul: an agent that is the only server of its cluster and keeps everything in memory. It is built by
-# `make services-heavy`.
+# Consul: an agent that is the only server of its cluster and keeps everything in memory. `make
+# services-heavy` builds it.
 start_consul() {
 	local port
 	[ -x "$installed/bin/consul" ] || { missing Consul; return 0; }
@@ -159,8 +161,9 @@ start_consul() {
 	export TEST_CONSUL_URL="http://127.0.0.1:$port"
 }
 
-# The API server of Kubernetes, built by `make services-heavy`, over Debian's etcd. There are no nodes and
-# no controllers. TEST_KUBERNETES_CONFIG is a kubeconfig file of a user who may do everything.
+# Kubernetes: an API server, which `make services-heavy` builds, with etcd from Debian. There are no
+# nodes and no controllers. TEST_KUBERNETES_CONFIG is the path of a kubeconfig file for a user who
+# has all permissions.
 start_kubernetes() {
 	local port etcd home=$dir/kubernetes
 	[ -x "$installed/bin/kube-apiserver" ] || { missing "The API server of Kubernetes"; return 0; }
