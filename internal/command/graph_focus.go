@@ -20,7 +20,7 @@ import (
 func (s *graphSubject) checkInstance(address string) error {
 	target, err := addrs.ParseTargetText(address)
 	if err != nil || !strings.Contains(address, "[") || target.Resource.Mode == addrs.Ephemeral {
-		// The address is not that of one instance, or it is that of an ephemeral resource,
+		// The address does not name a single instance, or it names an ephemeral resource,
 		// which no plan lists.
 		return nil
 	}

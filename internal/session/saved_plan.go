@@ -148,7 +148,7 @@ func (s *Session) ReadPlan(ctx context.Context, path string, vars Variables) (*S
 func (s *Session) DecodePlan(ctx context.Context, path string, data []byte, vars Variables) (*SavedPlan, error) {
 	crypt, err := s.FileEncryption(ctx, vars)
 	if err != nil && planfile.Is(data) && s.Env("TF_ENCRYPTION") == "" {
-		// The plan contains its own configuration, so ignore errors in that of the directory.
+		// The plan contains its own configuration, so ignore errors in the directory's.
 		crypt, err = &encryption.Config{}, nil
 		s.Warnings.Take()
 	}

@@ -176,7 +176,7 @@ const shortOutcomes = 60
 // shortVerbs are the short names of outcomes.
 var shortVerbs = map[plans.Action]string{plans.Create: "created", plans.Update: "modified", plans.Delete: "destroyed"}
 
-// minMore is the minimum number of columns in which the beginning of an ID is useful.
+// minMore is the minimum number of columns that make the beginning of an ID useful.
 const minMore = 12
 
 // doneText returns the message about a finished step.

@@ -216,7 +216,7 @@ func (c *configWriter) attributes(body hcl.Body) map[string]any {
 }
 
 // WriteModule writes the document of `show -module=DIR -json`. It describes one module, and
-// omits everything for which schemas or child modules are needed.
+// omits everything that requires schemas or child modules.
 func WriteModule(w io.Writer, m *configs.Module) error {
 	s := newStream(w)
 	writeConfig(s, &configs.Config{Module: m}, nil)

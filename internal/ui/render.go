@@ -142,7 +142,7 @@ func (r *renderer) leaf(n *valuediff.Node) {
 	}
 }
 
-// longValue is the length from which changed words are marked in an old and a new string.
+// longValue is the minimum length of an old and a new string whose changed words are marked.
 const longValue = 80
 
 // object writes an object or a map.

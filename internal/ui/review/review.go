@@ -67,7 +67,7 @@ func Write(out io.Writer, view *ui.PlanView, limit int) error {
 	return nil
 }
 
-// longValue is the number of characters from which a value is shown on several lines.
+// longValue is the minimum length, in characters, of a value that is shown on several lines.
 const longValue = 100
 
 // add writes a piece of text.

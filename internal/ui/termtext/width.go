@@ -47,7 +47,7 @@ func eachCluster(text string, f func(cluster string, columns int) bool) {
 	}
 }
 
-// maxCluster is the maximum number of bytes in which the end of a cluster is searched.
+// maxCluster is the maximum number of bytes to search for the end of a cluster.
 const maxCluster = 256
 
 // clusterWidth returns the number of columns of a grapheme cluster, which is that of its widest
