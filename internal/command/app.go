@@ -319,7 +319,8 @@ func (a *App) setup(chdir string) error {
 		return fmt.Errorf("determining the working directory: %w", err)
 	}
 	a.CLI, err = cliconfig.Load(a.Warnings.Add)
-	a.printOnStderr(a.Warnings.Take().AppendError(err)) // not on standard output, which may hold a document
+	// Not on standard output, which may hold a document.
+	a.printOnStderr(a.Warnings.Take().AppendError(err))
 	if err != nil {
 		// Continue: the other settings are valid, and most commands don't need the CLI
 		// configuration.
@@ -341,7 +342,7 @@ func (a *App) setup(chdir string) error {
 type globals struct {
 	chdir         string
 	help, version bool
-	completion    *bool // whether to install (true) or uninstall (false) completion; nil for neither
+	completion    *bool // whether to install or else uninstall completion; nil for neither
 	measure       measureFlags
 }
 

@@ -139,7 +139,8 @@ func (f *applyFlags) applyPlan(
 	}
 	warnings := &op.Session.Warnings
 	before := warnings.Take()
-	if plan.Mode != plans.RefreshOnly { // a refresh-only plan has evaluated the conditions of resources
+	// A refresh-only plan has evaluated the conditions of resources.
+	if plan.Mode != plans.RefreshOnly {
 		// Apply evaluates the other conditions again, so drop the warnings of the plan about
 		// them.
 		before = before.Filter(func(d tfdiags.Diagnostic) bool {

@@ -24,7 +24,9 @@ const completionTimeout = 3 * time.Second
 // dash, or arguments. Shells start the program with the line in COMP_LINE, and complete file names
 // if nothing is printed.
 func (a *App) complete(table []*Command, line string) {
-	const cursor = "|" // appended to the line, so that there is a last word even if the line ends with a space
+	// cursor is appended to the line, so that there is a last word even if the line ends with a
+	// space.
+	const cursor = "|"
 	words, err := splitWords(line + cursor)
 	if err != nil {
 		return // shells complete file names within quotes

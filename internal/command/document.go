@@ -37,7 +37,8 @@ func (d *document) close(err error) error {
 	if err != nil || d.path == "" {
 		return err
 	}
-	err = atomicfile.WriteNamed(d.path, d.text.Bytes(), 0o600) // private, because the document shows a plan
+	// Private, because the document shows a plan.
+	err = atomicfile.WriteNamed(d.path, d.text.Bytes(), 0o600)
 	var atPath *fs.PathError
 	if errors.As(err, &atPath) {
 		err = atPath.Err // drop the path, which is that of a temporary file

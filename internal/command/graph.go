@@ -262,7 +262,8 @@ func builtinProvisioner(typ string) engine.Provisioner {
 
 // draw returns the drawing of the operation.
 func (s *graphSubject) draw(ctx context.Context) (*graph.Drawing, error) {
-	if s.kind == engine.GraphApply && s.plan == nil { // draw the plan graph first, to report its errors
+	// Draw the plan graph first, to report its errors.
+	if s.kind == engine.GraphApply && s.plan == nil {
 		quiet := *s.env
 		quiet.Warn = nil // the second graph reports the same warnings
 		if _, err := graph.Draw(terminal.UntilAbort(ctx), engine.GraphOperation(s.cfg, s.prior, &quiet,

@@ -81,7 +81,8 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 			if f.DryRun {
 				return nil, "", nil
 			}
-			if out != nil { // write the destination first, so that an interruption can't lose the item
+			// Write the destination first, so that an interruption can't lose the item.
+			if out != nil {
 				if err := out.Store(ctx, to); err != nil {
 					return nil, "", err
 				}

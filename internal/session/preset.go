@@ -18,7 +18,7 @@ import (
 // take precedence over them. The zero value has no effect.
 type Preset struct {
 	Workspace string   // takes precedence over TF_WORKSPACE; "" means the selected one
-	VarFiles  []string // relative to the working directory; take precedence over automatically loaded files
+	VarFiles  []string // relative to the working directory; override automatically loaded files
 	Variables map[string]configs.Given
 	Backend   map[string]string // settings in the form of -backend-config
 	From      string            // position in roots.tofu.hcl, for messages

@@ -89,7 +89,8 @@ func (i *Interrupts) Fail(err error) {
 	i.stop()
 	i.mu.Unlock()
 	if failed != nil {
-		go failed(err) // in the background, because the caller may hold a lock that a printer waits for
+		// In the background, because the caller may hold a lock that a printer waits for.
+		go failed(err)
 	}
 }
 

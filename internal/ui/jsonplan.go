@@ -160,7 +160,8 @@ func (p *planWriter) plannedValues() {
 			out := plannedOutput{Sensitive: o.Sensitive}
 			if o.After.IsWhollyKnown() {
 				ty := o.After.Type()
-				if o.After.IsNull() && o.Action == plans.NoOp { // neither a value nor a type to write
+				// Neither a value nor a type to write.
+				if o.After.IsNull() && o.Action == plans.NoOp {
 					ty = cty.DynamicPseudoType
 				}
 				out.Type, out.Value = typeJSON(ty), valueJSON(o.After)

@@ -64,7 +64,8 @@ func (w *stateWriter) values() {
 	}
 	tree := newModuleTree[stateItem]()
 	if w.Only == nil {
-		for _, r := range w.State.Sorted() { // resources without instances still declare their modules
+		// Resources without instances still declare their modules.
+		for _, r := range w.State.Sorted() {
 			tree.declare(r.Addr.Module)
 		}
 	}

@@ -41,7 +41,7 @@ type Status string
 const (
 	Changes    Status = "changes"
 	Unchanged  Status = "unchanged"
-	Waits      Status = "waits" // the plan will be made again after deferred changes of other root modules
+	Waits      Status = "waits" // planned again after deferred changes of other root modules
 	Failed     Status = "failed"
 	NotPlanned Status = "skipped"
 	NoPlan     Status = "" // the page shows a configuration, not a plan
@@ -58,7 +58,7 @@ type Problem struct {
 type Read struct {
 	Root    int    // position of the other root module
 	Kind    string // see roots.ReadKind
-	User    string // address of the data source or variable that uses the outputs; "" if there is none
+	User    string // address of the data source or variable that uses them; "" if none
 	At      *hcl.Range
 	All     bool     // whether all outputs are used
 	Outputs []string // names of the used outputs
@@ -141,7 +141,8 @@ func (d *document) ends(first int) *ends {
 	for i, n := range d.out.Nodes[first:] {
 		switch n.Kind {
 		case graphview.Output:
-			if name, ok := strings.CutPrefix(n.Address, "output."); ok { // skip outputs of called modules
+			// Skip outputs of called modules.
+			if name, ok := strings.CutPrefix(n.Address, "output."); ok {
 				out.outputs[name] = first + i
 			}
 		case graphview.Variable, graphview.Data, graphview.All:

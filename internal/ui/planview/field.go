@@ -26,7 +26,7 @@ type Field struct {
 	Forces        bool             // whether the difference forces a replacement
 	Unknown       bool             // whether the new value is known only after apply
 	Causes        []string         // reasons why it is unknown, such as "aws_vpc.main is created"
-	At            hcl.Range        // place of the argument in the configuration; empty if it isn't set there
+	At            hcl.Range        // place of the argument in the configuration; empty if not set
 }
 
 // Name returns the name of the argument or block that a field belongs to.

@@ -31,7 +31,7 @@ func (r Rename) MovedBlock() string {
 const (
 	// Maximum number of pairs per type to compare; if there are more, only equal objects match.
 	maxPairs   = 2500
-	maxNameSet = 8    // maximum number of different sets of attribute names used to look up equal objects
+	maxNameSet = 8    // maximum number of sets of attribute names used to find equal objects
 	minLikes   = 0.75 // minimum share of known arguments that must be equal
 )
 

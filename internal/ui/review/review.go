@@ -48,7 +48,7 @@ type writer struct {
 	counts [kinds]int // number of objects by kind
 	out    strings.Builder
 	left   int // number of characters that may still be written
-	due    int // number of characters reserved for the addresses of dangerous changes not written yet
+	due    int // characters reserved for addresses of dangerous changes not written yet
 }
 
 // Write writes a plan as Markdown of at most limit characters.
@@ -414,7 +414,8 @@ const leastName = 4
 // folded renders the differences of a group as a folded block.
 func (w *writer) folded(g *planview.Group) string {
 	fields := g.Fields
-	if g.Kind == planview.Destroyed && len(g.Changes) == 1 { // groups have no fields for deleted objects
+	// Groups have no fields for deleted objects.
+	if g.Kind == planview.Destroyed && len(g.Changes) == 1 {
 		fields, _ = g.Change.Fields()
 	}
 	var b strings.Builder

@@ -139,7 +139,8 @@ func part(v cty.Value, name string) cty.Value {
 		return v
 	}
 	ty := v.Type()
-	if _, ok := ty.AttributeTypes()[name]; !ok && !ty.HasAttribute(name) { // HasAttribute alone is slower
+	// HasAttribute alone is slower.
+	if _, ok := ty.AttributeTypes()[name]; !ok && !ty.HasAttribute(name) {
 		return cty.NilVal
 	}
 	return v.GetAttr(name)
