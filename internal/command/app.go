@@ -342,7 +342,7 @@ func (a *App) setup(chdir string) error {
 type globals struct {
 	chdir         string
 	help, version bool
-	completion    *bool // whether to install or else uninstall completion; nil for neither
+	completion    *bool // true to install it, false to uninstall it, nil for neither
 	measure       measureFlags
 }
 

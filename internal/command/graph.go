@@ -262,7 +262,7 @@ func builtinProvisioner(typ string) engine.Provisioner {
 
 // draw returns the drawing of the operation.
 func (s *graphSubject) draw(ctx context.Context) (*graph.Drawing, error) {
-	// Draw the plan graph first, to report its errors.
+	// An apply requires a plan, so the errors of the plan graph are reported first.
 	if s.kind == engine.GraphApply && s.plan == nil {
 		quiet := *s.env
 		quiet.Warn = nil // the second graph reports the same warnings

@@ -58,7 +58,7 @@ type Problem struct {
 type Read struct {
 	Root    int    // position of the other root module
 	Kind    string // see roots.ReadKind
-	User    string // address of the data source or variable that uses them; "" if none
+	User    string // address of the data source or variable that reads the outputs, or ""
 	At      *hcl.Range
 	All     bool     // whether all outputs are used
 	Outputs []string // names of the used outputs
