@@ -15,10 +15,10 @@ import (
 // is different from not writing the argument. Configurations may use either notation. HCL does not
 // support this, so the body is wrapped:
 //
-// 	example { foo = 1 }        there are blocks of this type but no attribute: the wrapper adds an
-// 	example { foo = 2 }        attribute "example" whose expression evaluates to the decoded blocks
+//	example { foo = 1 }        there are blocks of this type but no attribute: the wrapper adds an
+//	example { foo = 2 }        attribute "example" whose expression evaluates to the decoded blocks
 //
-// 	example = [ ... ]          the attribute exists: nothing changes; HCL rejects additional blocks
+//	example = [ ... ]          the attribute exists: nothing changes; HCL rejects additional blocks
 //
 // In JSON both notations look the same and are treated as the attribute.
 
