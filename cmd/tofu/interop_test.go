@@ -169,7 +169,7 @@ users: [{name: u, user: {token: s3cret}}]
 func remoteStore(ts *testscript.TestScript, _ string) store {
 	s := remotetest.Start()
 	ts.Defer(s.Close)
-	for _, name := range []string{"one", "other"} { // if they didn't exist, OpenTofu would create workspaces that it then refuses to use
+	for _, name := range []string{"one", "other"} { // OpenTofu refuses workspaces that it creates itself
 		s.Create(name, "local", "app")
 		s.Create("net-"+name, "local")
 	}

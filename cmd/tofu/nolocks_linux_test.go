@@ -27,7 +27,7 @@ func nolocks() {
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 	}
-	unless := func(value uint32, skip uint8) unix.SockFilter { // skips instructions unless the loaded value equals value
+	unless := func(value uint32, skip uint8) unix.SockFilter { // skips instructions unless they are equal
 		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jf: skip}
 	}
 	filter := []unix.SockFilter{load(callNumber), unless(unix.SYS_FLOCK, 1), refuse, unless(unix.SYS_FCNTL, 9),

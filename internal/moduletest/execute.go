@@ -154,7 +154,7 @@ func (e *execution) applyRounds(
 ) (*states.State, error) {
 	st := attempt.prior
 	final := warn
-	warn = func(warnings ...tfdiags.Diagnostic) { final(withoutPending(warnings)...) } // a later round evaluates these conditions
+	warn = func(warnings ...tfdiags.Diagnostic) { final(withoutPending(warnings)...) } // a later round decides them
 	for rounds := (engine.Rounds{}); ; {
 		err := rounds.Check(plan)
 		if err != nil {

@@ -66,7 +66,7 @@ func Places(files []File) ([]Place, error) {
 				continue
 			}
 			found.source = files[i].Source
-			content, _, _ := body.PartialContent(topLevel) // errors in other parts of the file are reported elsewhere
+			content, _, _ := body.PartialContent(topLevel) // other errors are reported elsewhere
 			for _, block := range content.Blocks {
 				pass(&found, block)
 			}

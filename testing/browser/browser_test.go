@@ -151,7 +151,7 @@ func (w *workdir) open(name string) *tab {
 	p := &tab{t: w.t}
 	ctx, closeTab := chromedp.NewContext(browser, chromedp.WithListener(p.listen))
 	w.t.Cleanup(closeTab)
-	if err := chromedp.Do(ctx); err != nil { // opens the tab, which must live longer than the context with the timeout
+	if err := chromedp.Do(ctx); err != nil { // opens the tab, which must outlive the timeout
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)

@@ -25,7 +25,7 @@ func prepareAzure(g *gateway, name string) (*preparedStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.unlock = func() { _ = container.BreakLease(context.Background(), "state") } // ignores the error if there is no lease
+	g.unlock = func() { _ = container.BreakLease(context.Background(), "state") } // there may be no lease
 	out, err := behindHosts(g, azure.Hosts())
 	if err != nil {
 		return nil, err

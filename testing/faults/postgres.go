@@ -267,7 +267,7 @@ var interruptedStep = regexp.MustCompile(`(files_file\.[ab]\[\d+\]): \S+, starte
 
 // interrupted returns the addresses of the steps that a plan reports as interrupted.
 func (t *trial) interrupted() map[string]bool {
-	out, _ := t.command("plan", "-input=false").CombinedOutput() // if this fails, so does the next run, which reports it
+	out, _ := t.command("plan", "-input=false").CombinedOutput() // the next run reports a failure
 	text := strings.Join(strings.Fields(strings.ReplaceAll(string(out), "│", "")), " ")
 	found := map[string]bool{}
 	for _, match := range interruptedStep.FindAllStringSubmatch(text, -1) {

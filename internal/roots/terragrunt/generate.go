@@ -270,7 +270,7 @@ func (g *generation) variable(v varying, full string) (name string, isNew bool) 
 	taken := make(map[string]bool)
 	if cfg := g.im.module(g.dir); cfg != nil {
 		for name, declared := range cfg.Module.Variables {
-			taken[name] = declared.Range.Filename != full // a declaration in the file itself comes from an earlier import
+			taken[name] = declared.Range.Filename != full // in the file, it is from an earlier import
 		}
 	}
 	name = v.name

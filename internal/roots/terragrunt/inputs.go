@@ -51,7 +51,7 @@ type inputSet struct {
 	declared map[string]bool      // names of the root module's variables
 	unused   map[string]hcl.Range // ranges of inputs without a variable
 
-	parts  []string          // expressions of objects to merge before the fields below; some have unknown attribute names
+	parts  []string          // objects to merge before the fields below, as expressions
 	texts  map[string]string // expressions by input name
 	values map[string]cty.Value
 	places map[string]hcl.Range // ranges of the "inputs" arguments that set them
