@@ -302,8 +302,8 @@ func TestInterruptedInit(t *testing.T) {
 	}
 }
 
-// BenchmarkWarmInit compares two times: that of init in a directory with installed providers and an
-// unchanged lock file, and that of starting the program.
+// BenchmarkWarmInit measures init in a directory with installed providers and an unchanged lock
+// file, and the start of the program for comparison.
 func BenchmarkWarmInit(b *testing.B) {
 	m := newMirror(b, "zh", 60<<20)
 	dir := m.root("root")

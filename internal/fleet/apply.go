@@ -39,7 +39,7 @@ type applying struct {
 	planned map[string]*Planned
 
 	mu      sync.Mutex
-	outputs map[string]map[string]cty.Value // of finished root modules, by root module name
+	outputs map[string]map[string]cty.Value // outputs of finished root modules, by root module name
 }
 
 // root applies the plan of one root module, unless rec says that it is done.

@@ -83,7 +83,7 @@ var ErrNewer = errors.New("it already requires a newer version")
 
 // Raise changes a constraint to select v, and newer versions as far as the constraint's form allows
 // them. Exact versions and lower bounds become v. Upper bounds are raised if necessary. A
-// constraint that needs no change is returned as it is.
+// constraint that needs no change is returned unchanged.
 func Raise(constraint string, v depsfile.Version) (string, error) {
 	var texts []string
 	for _, text := range strings.Split(constraint, ",") {
