@@ -69,19 +69,29 @@ func (s *results) fail(err error) {
 }
 
 // start tells the observer about a change that a provider is about to make. If the operation has
-// been stopped, the change must not start. In that case, start tells the observer that the step has
-// ended, and returns an error.
+// been stopped before or while the observer records the change, start returns an error, and the
+// change must not be made.
 func (w *walk) start(e *ApplyStart) error {
-	w.out.observe(*e)
-	select {
-	case <-w.op.env.Stop:
-	default:
-		return nil
+	if !w.stopped() {
+		w.out.observe(*e)
+		if !w.stopped() {
+			return nil
+		}
+		w.out.observe(ApplyDone{Object: e.Object, Action: e.Action, Failed: true})
 	}
-	w.out.observe(ApplyDone{Object: e.Object, Action: e.Action, Failed: true})
 	d := tfdiags.Errorf("Operation interrupted", "The change of %s was not started.", e.Addr)
 	d.Extra = tfdiags.Interrupted{}
 	return d
+}
+
+// stopped reports whether the environment's Stop is closed. The walk is halted shortly afterwards.
+func (w *walk) stopped() bool {
+	select {
+	case <-w.op.env.Stop:
+		return true
+	default:
+		return false
+	}
 }
 
 func (s *results) observe(e Event) {
