@@ -91,7 +91,7 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lockID returns the ID in the JSON description of a lock, or "" if there is none.
+// lockID returns the ID in the JSON description of a lock, or "" if none exists.
 func lockID(text []byte) string {
 	var lock struct{ ID string }
 	_ = json.Unmarshal(text, &lock)

@@ -62,7 +62,7 @@ func useClouds(ts *testscript.TestScript) *clouds {
 	return c
 }
 
-// vaultStore gives the script access to the key vaults, with credentials in the key provider's
+// vaultStore lets the script use the key vaults, with credentials in the key provider's
 // environment variables.
 func vaultStore(ts *testscript.TestScript, _ string) store {
 	useClouds(ts)
@@ -72,7 +72,7 @@ func vaultStore(ts *testscript.TestScript, _ string) store {
 	return nil
 }
 
-// gcpKMSStore gives the script access to Cloud KMS, with a token in the key provider's environment
+// gcpKMSStore lets the script use Cloud KMS, with a token in the key provider's environment
 // variable. KEY holds the name of the key.
 func gcpKMSStore(ts *testscript.TestScript, _ string) store {
 	ts.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", useClouds(ts).gcp.Token("https://www.googleapis.com/auth/cloud-platform"))

@@ -19,11 +19,11 @@ type Store interface {
 	// default workspace. The error is ErrNoWorkspaces if the backend has only the default
 	// workspace.
 	List(ctx context.Context) ([]string, error)
-	// Get returns a workspace's snapshot: nil if there is none, not nil if it is empty.
+	// Get returns a workspace's snapshot: nil if none exists, not nil if it is empty.
 	Get(ctx context.Context, workspace string) ([]byte, error)
 	// Put replaces a workspace's snapshot, completely or not at all.
 	Put(ctx context.Context, workspace string, data []byte) error
-	// Delete removes a workspace's snapshot. It succeeds if there is none.
+	// Delete removes a workspace's snapshot. It succeeds if none exists.
 	Delete(ctx context.Context, workspace string) error
 }
 
@@ -40,7 +40,7 @@ type Locker interface {
 // A Swapper is a Store that can refuse to overwrite concurrent changes. A version identifies either
 // the content of a snapshot or its last write; its form depends on the store.
 type Swapper interface {
-	// GetVersion is Get, and also returns the version of the snapshot: "" if there is none.
+	// GetVersion is Get, and also returns the version of the snapshot: "" if none exists.
 	GetVersion(ctx context.Context, workspace string) (data []byte, version string, err error)
 	// Swap stores data if the current snapshot has the given version, and returns the new version.
 	// Otherwise it returns ErrChanged.

@@ -101,7 +101,7 @@ func (f *documentFlags) add(fs *options) {
 		"Write the JSON document to `out.json`, beside the human-readable output.")
 }
 
-// open opens the -json-into file, or returns nil if there is none. Only the user can read the file,
+// open opens the -json-into file, or returns nil if none exists. Only the user can read the file,
 // because it may contain secrets.
 func (f *documentFlags) open() (*os.File, error) {
 	switch {

@@ -314,7 +314,16 @@ func showPage(ctx context.Context, s *showRun, saved *session.SavedPlan, out io.
 	if err != nil {
 		return err
 	}
-	subject, end, err := s.app.planSubject(ctx, saved)
+	return s.app.withPageContent(ctx, saved, func(c *page.Content) error {
+		c.Title, c.Run, c.Version = saved.Name, run, version.String
+		return page.Write(out, c)
+	})
+}
+
+// withPageContent calls use with the graph and the view of a saved plan, whose schemas stay available
+// until use returns.
+func (a *App) withPageContent(ctx context.Context, saved *session.SavedPlan, use func(*page.Content) error) error {
+	subject, end, err := a.planSubject(ctx, saved)
 	defer end()
 	if err != nil {
 		return err
@@ -323,8 +332,7 @@ func showPage(ctx context.Context, s *showRun, saved *session.SavedPlan, out io.
 	if err != nil {
 		return err
 	}
-	return page.Write(out, &page.Content{Title: saved.Name, Graph: view, View: subject.planView(), Run: run,
-		Version: version.String})
+	return use(&page.Content{Graph: view, View: subject.planView()})
 }
 
 // readRun reads the durations of an apply. root selects one root module if the apply had

@@ -56,16 +56,10 @@ func (e *estateShow) pageRoot(ctx context.Context, p *fleet.Planned, at map[stri
 			if err != nil {
 				return err
 			}
-			subject, end, err := at.app.planSubject(ctx, plan)
-			defer end()
-			if err != nil {
-				return err
-			}
-			view, err := subject.view(ctx)
-			if err != nil {
-				return err
-			}
-			return show(&page.Content{Graph: view, View: subject.planView(), Unknown: unknown})
+			return at.app.withPageContent(ctx, plan, func(c *page.Content) error {
+				c.Unknown = unknown
+				return show(c)
+			})
 		})
 	}
 	return r

@@ -33,7 +33,7 @@ func (ck *providerCheck) warnf(at hcl.Range, summary, detail string, args ...any
 }
 
 // module checks cfg and the modules below it. repeated is the position of a count, for_each,
-// enabled or depends_on argument in a call on the path to cfg, or nil if there is none. Modules
+// enabled or depends_on argument in a call on the path to cfg, or nil if none exists. Modules
 // with provider configurations of their own can't be called with these arguments.
 func (ck *providerCheck) module(cfg *Config, repeated *hcl.Range) {
 	if cfg.Parent != nil {
@@ -65,7 +65,7 @@ func (ck *providerCheck) module(cfg *Config, repeated *hcl.Range) {
 }
 
 // repetition returns the position of a count, for_each, enabled or depends_on argument of the call,
-// or nil if there is none.
+// or nil if none exists.
 func (c *ModuleCall) repetition() *hcl.Range {
 	for _, expr := range []hcl.Expression{c.Count, c.ForEach, c.Enabled} {
 		if expr != nil {

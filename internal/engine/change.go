@@ -336,7 +336,7 @@ func sameMarks(a, b cty.Value) bool {
 }
 
 // providerMeta evaluates the module's provider_meta block for the resource's provider. It returns
-// cty.NilVal if there is none.
+// cty.NilVal if none exists.
 func (e *evaluator) providerMeta(ctx context.Context, r *graph.Resource, c *evalContext) (cty.Value, error) {
 	schema := r.Provider.Schema
 	if r.Module.Config == nil || len(r.Module.Config.Module.ProviderMetas) == 0 {

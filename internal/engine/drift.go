@@ -121,7 +121,7 @@ func sameObject(now, old *states.Object) bool {
 		now.SkipDestroy == old.SkipDestroy
 }
 
-// identityOf decodes an object's identity. It returns NilVal if there is none.
+// identityOf decodes an object's identity. It returns NilVal if none exists.
 func identityOf(r *graph.Resource, obj *states.Object) cty.Value {
 	if r.Schema.Identity == nil || len(obj.Identity) == 0 || obj.IdentityVersion != r.Schema.IdentityVersion {
 		return cty.NilVal

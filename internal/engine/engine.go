@@ -23,7 +23,7 @@ type Env struct {
 	Provider func(ctx context.Context, addr addrs.Provider) (providers.Interface, error)
 	// Schema returns a provider's schema, starting the provider if necessary. Required.
 	Schema func(ctx context.Context, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
-	// Provisioner returns a provisioner by type, or nil if there is none.
+	// Provisioner returns a provisioner by type, or nil if none exists.
 	Provisioner func(typ string) Provisioner
 
 	// Known is shared between successive operations on one configuration. Optional.

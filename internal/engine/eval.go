@@ -33,7 +33,7 @@ type evalContext struct {
 	e    *evaluator
 	in   *moduleInstance
 	rep  repetition
-	self cty.Value // NilVal if there is none
+	self cty.Value // NilVal if none exists
 
 	// reads holds the instances that can be read before their resources are complete; see withReads
 	// and resourceVisit.findAwaited.
@@ -306,7 +306,7 @@ func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rn
 	return cty.DynamicVal, nil
 }
 
-// valueIn returns the result of a value in one module instance, or NilVal if there is none.
+// valueIn returns the result of a value in one module instance, or NilVal if none exists.
 func (e *evaluator) valueIn(v *graph.Value, in *moduleInstance) cty.Value {
 	if in.values[v.Slot] == cty.NilVal && e.early != nil {
 		e.early.evaluate(v, in)
@@ -415,7 +415,7 @@ func outputsOf(m *graph.Module, names []string) []string {
 	return names
 }
 
-// valueFunc returns the result of a value in one module instance, or NilVal if there is none.
+// valueFunc returns the result of a value in one module instance, or NilVal if none exists.
 type valueFunc func(*graph.Value, *moduleInstance) cty.Value
 
 func (ci *callInstances) build(child *graph.Module, outputs []string, valueIn valueFunc) cty.Value {

@@ -161,7 +161,7 @@ type callInstances struct {
 // expansion holds the instances of a resource in one module instance and their values.
 type expansion struct {
 	expandedKeys
-	objs  []cty.Value // parallel to keys; NilVal if there is none
+	objs  []cty.Value // parallel to keys; NilVal if none exists
 	value cty.Value   // value of the whole resource, built once
 
 	// The fields below are set for resources whose instances are planned in order; see

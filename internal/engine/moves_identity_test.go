@@ -11,7 +11,7 @@ import (
 )
 
 // TestIdentitiesOfMovedObjects checks the identity of an object that moves to another type. It is
-// the identity that the provider returns for the move or, if there is none, for the next read.
+// the identity that the provider returns for the move or, if none exists, for the next read.
 func TestIdentitiesOfMovedObjects(t *testing.T) {
 	for _, tt := range []struct {
 		name, from, to string

@@ -305,7 +305,7 @@ func (c *evalContext) moduleInstances(
 	return cty.ObjectVal(byKey), true
 }
 
-// instanceValue returns the value of an instance for references, or cty.NilVal if there is none.
+// instanceValue returns the value of an instance for references, or cty.NilVal if none exists.
 func (c *evalContext) instanceValue(r *graph.Resource, key addrs.InstanceKey) cty.Value {
 	x, values := c.in.resources[r.Slot], c.e.values(r)
 	i, ok := x.has(key)

@@ -131,7 +131,7 @@ func setObject(
 	s.SetDeposed(addr, deposed, obj, prov)
 }
 
-// current returns the current object of an instance, or nil if there is none.
+// current returns the current object of an instance, or nil if none exists.
 func (s *results) current(addr addrs.AbsInstance) *states.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,7 +191,7 @@ func (s *results) addChange(change *plans.InstanceChange) {
 	s.observe(Planned{change})
 }
 
-// change returns the planned change of an instance's current object, or nil if there is none.
+// change returns the planned change of an instance's current object, or nil if none exists.
 func (s *results) change(addr addrs.AbsInstance) *plans.InstanceChange {
 	s.mu.Lock()
 	defer s.mu.Unlock()

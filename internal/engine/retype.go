@@ -32,7 +32,7 @@ const (
 type retypes struct {
 	once    sync.Once
 	sources map[*graph.Module][]*retypeSource     // at most maxRetypeSources for each module
-	named   map[sourceName][]*retypeSource        // all sources, by name
+	named   map[sourceName][]*retypeSource        // at most maxRetypeSources for each name
 	targets map[*graph.Provider][]*graph.Resource // all blocks in modules with sources
 
 	mu     sync.Mutex
@@ -97,7 +97,9 @@ func (t *retypes) findResources(g *graph.Graph) {
 			continue
 		}
 		name := sourceName{r.Module, r.Addr.Resource.Name}
-		t.named[name] = append(t.named[name], source)
+		if len(t.named[name]) < maxRetypeSources { // resources of many types can share one name
+			t.named[name] = append(t.named[name], source)
+		}
 		if len(t.sources[r.Module]) < maxRetypeSources {
 			t.sources[r.Module] = append(t.sources[r.Module], source)
 		}

@@ -46,7 +46,7 @@ type moduleTree []moduleResult
 // of returns the instances of a module.
 func (t moduleTree) of(m *graph.Module) []*moduleInstance { return t[m.Index].instances }
 
-// at returns the instance of a module at an address, or nil if there is none.
+// at returns the instance of a module at an address, or nil if none exists.
 func (t moduleTree) at(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
 	t[m.Index].mu.RLock()
 	defer t[m.Index].mu.RUnlock()

@@ -12,7 +12,7 @@ import (
 )
 
 // netrcLogin returns the login for a host in the user's .netrc file, which other programs such as
-// curl use too. It returns nil if there is none.
+// curl use too. It returns nil if none exists.
 func netrcLogin(host string) (*url.Userinfo, error) {
 	path := os.Getenv("NETRC")
 	if path == "" {

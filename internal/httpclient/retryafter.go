@@ -7,7 +7,7 @@ import (
 )
 
 // RetryAfter returns the delay that a response asks for, in seconds or as a date. It returns zero
-// if there is none.
+// if none exists.
 func RetryAfter(header http.Header) time.Duration {
 	value := header.Get("Retry-After")
 	if at, err := http.ParseTime(value); err == nil {

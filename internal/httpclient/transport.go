@@ -29,7 +29,7 @@ type transport struct {
 	base      *http.Transport
 	silence   time.Duration
 	userAgent string
-	invalid   error // error in the environment, returned for each request; nil if there is none
+	invalid   error // error in the environment, returned for each request; nil if none exists
 }
 
 // RoundTrip implements http.RoundTripper.

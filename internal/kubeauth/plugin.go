@@ -45,7 +45,7 @@ type plugin struct {
 // credential holds the credentials that a plugin has printed.
 type credential struct {
 	token       string
-	certificate *tls.Certificate // nil if there is none
+	certificate *tls.Certificate // nil if none exists
 	expires     time.Time        // zero if they don't expire
 }
 

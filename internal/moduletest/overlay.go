@@ -71,7 +71,7 @@ func (e *execution) mappedProviders() error {
 }
 
 // provider returns the file's provider configuration with that name, whether mocked or not, or nil
-// if there is none.
+// if none exists.
 func (e *execution) provider(local addrs.LocalProviderConfig) *configs.Provider {
 	if m := e.file.Mocks[local]; m != nil {
 		return m.Provider

@@ -168,7 +168,7 @@ func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
 	return convertDiagnostics(out.Diagnostics)
 }
 
-// Run runs the provisioner. connection is null if there is none. Output goes to out; if out is nil,
+// Run runs the provisioner. connection is null if none exists. Output goes to out; if out is nil,
 // nothing may be shown. When ctx ends, Run stops the plugin and waits for it for a limited time.
 func (p *Provisioner) Run(
 	ctx context.Context, config, connection cty.Value, out func(line string),

@@ -59,7 +59,7 @@ type Interface interface {
 // Schema is the description of a provider.
 type Schema struct {
 	Provider     *configschema.Block
-	ProviderMeta *configschema.Block // nil if there is none
+	ProviderMeta *configschema.Block // nil if none exists
 	Resources    TypeTable
 	DataSources  TypeTable
 	Ephemerals   TypeTable
@@ -250,7 +250,7 @@ type MoveRequest struct {
 	SourceSchemaVersion int64
 	SourceJSON          []byte
 	SourcePrivate       []byte
-	SourceIdentity      []byte // identity as JSON; nil if there is none
+	SourceIdentity      []byte // identity as JSON; nil if none exists
 
 	SourceIdentityVersion int64
 	TargetType            string

@@ -62,8 +62,8 @@ type connection struct {
 	windows       bool // the target runs Windows
 	agent         *bool
 	agentIdentity string
-	bastion       *endpoint // nil if there is none
-	proxy         *proxy    // nil if there is none
+	bastion       *endpoint // nil if none exists
+	proxy         *proxy    // nil if none exists
 }
 
 // endpoint is a machine to log in to.
@@ -140,7 +140,7 @@ func decodeConnection(r *request) (*connection, error) {
 	return c, err
 }
 
-// decodeBastion returns the bastion, or nil if there is none. Arguments that are not set have the
+// decodeBastion returns the bastion, or nil if none exists. Arguments that are not set have the
 // values of the target. There are two exceptions: the host key is never taken from the target, and
 // the certificate is not if the bastion has its own key.
 func decodeBastion(v cty.Value, base endpoint) (*endpoint, error) {

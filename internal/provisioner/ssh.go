@@ -25,7 +25,7 @@ const (
 // sshTarget is a machine that is reached through SSH.
 type sshTarget struct {
 	conn    *connection
-	agent   *sshAgent // nil if there is none
+	agent   *sshAgent // nil if none exists
 	client  *ssh.Client
 	release []func() // called by close in reverse order
 }

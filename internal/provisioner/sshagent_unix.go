@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// dialAgent connects to the agent. It returns nil and no error if there is none.
+// dialAgent connects to the agent. It returns nil and no error if none exists.
 func dialAgent() (io.ReadWriteCloser, error) {
 	path := os.Getenv("SSH_AUTH_SOCK")
 	if path == "" {

@@ -16,7 +16,7 @@ func TestLoginService(t *testing.T) {
 	for name, c := range map[string]struct {
 		change map[string]any // changes to keys of the description; nil removes a key
 		whole  any            // replacement for the whole description
-		want   string         // part of the expected error; "" if there is none
+		want   string         // part of the expected error; "" if none exists
 	}{
 		"good":            {},
 		"any port":        {change: map[string]any{"ports": nil}},

@@ -254,10 +254,10 @@ func (e *Estate) connect() {
 	}
 }
 
-// ByName returns the root module with a name, or nil if there is none.
+// ByName returns the root module with a name, or nil if none exists.
 func (e *Estate) ByName(name string) *Root { return e.byName[name] }
 
-// ByState returns the root module that has a state, or nil if there is none.
+// ByState returns the root module that has a state, or nil if none exists.
 func (e *Estate) ByState(id StateID) *Root { return e.byState[id] }
 
 // Names returns the names of all root modules.

@@ -35,7 +35,7 @@ type backendFile struct {
 
 func (s *Session) backendRecordPath() string { return filepath.Join(s.DataDir, "terraform.tfstate") }
 
-// ReadBackendRecord returns the record, or nil if there is none.
+// ReadBackendRecord returns the record, or nil if none exists.
 func (s *Session) ReadBackendRecord() (*BackendRecord, error) {
 	src, err := os.ReadFile(s.backendRecordPath())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -32,7 +32,7 @@ func (s *Session) encryptionFor(cfg *Config) (*encryption.Config, error) {
 	return config, nil
 }
 
-// StateCodec returns the encryption of states, or nil if there is none.
+// StateCodec returns the encryption of states, or nil if none exists.
 func (s *Session) StateCodec(cfg *Config) (statemgr.Codec, error) {
 	config, err := s.encryptionFor(cfg)
 	if err != nil || config.State() == nil {

@@ -130,7 +130,7 @@ func (i *Instance) Objects() iter.Seq[*Object] {
 	}
 }
 
-// Resource returns the resource at addr, or nil if there is none.
+// Resource returns the resource at addr, or nil if none exists.
 func (s *State) Resource(addr addrs.AbsResource) *Resource {
 	if s == nil {
 		return nil
@@ -138,7 +138,7 @@ func (s *State) Resource(addr addrs.AbsResource) *Resource {
 	return s.resources[addr]
 }
 
-// Instance returns the instance at addr, or nil if there is none.
+// Instance returns the instance at addr, or nil if none exists.
 func (s *State) Instance(addr addrs.AbsInstance) *Instance {
 	r := s.Resource(addr.Abs())
 	if r == nil {
@@ -263,7 +263,7 @@ func (s *State) PruneSince(before *State) {
 	})
 }
 
-// Output returns a root module output value, or nil if there is none.
+// Output returns a root module output value, or nil if none exists.
 func (s *State) Output(name string) *Output {
 	if s == nil {
 		return nil

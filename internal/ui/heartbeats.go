@@ -83,7 +83,7 @@ func shortID(id string) string {
 	return string(runes[:half-1]) + "..." + string(runes[len(runes)-half:])
 }
 
-// identified returns an object's identifier in brackets after a space, or "" if there is none.
+// identified returns an object's identifier in brackets after a space, or "" if none exists.
 func identified(o engine.Object) string {
 	if o.IDValue == "" {
 		return ""

@@ -219,7 +219,7 @@ func objectAddress(addr addrs.AbsInstance, provider addrs.Provider) resourceAddr
 	return out
 }
 
-// identityJSON returns the JSON form of an identity, or nil if there is none or it isn't known
+// identityJSON returns the JSON form of an identity, or nil if none exists or it isn't known
 // yet.
 func identityJSON(v cty.Value) json.RawMessage {
 	if v == cty.NilVal || v.IsNull() || !v.IsWhollyKnown() {

@@ -220,7 +220,7 @@ func (p *tab) enter(address string) {
 
 func quote(text string) string { return fmt.Sprintf("%q", text) }
 
-// text returns the text of an element, or "" if there is none.
+// text returns the text of an element, or "" if none exists.
 func (p *tab) text(selector string) string {
 	p.t.Helper()
 	return eval[string](p, `(document.querySelector(`+quote(selector)+`) || {}).innerText || ''`)

@@ -32,7 +32,7 @@ import (
 const ws = backend.DefaultWorkspace
 
 var (
-	account *url.URL // URL of the emulator's storage account; nil if there is none
+	account *url.URL // URL of the emulator's storage account; nil if none exists
 	azure   *azuretest.Server
 )
 

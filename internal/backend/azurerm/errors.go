@@ -44,7 +44,7 @@ var advice = map[string]string{
 const refusedCredentials = "the storage account %[1]s doesn't accept the credentials. Check that the access key, " +
 	"shared access signature or token belongs to it and hasn't expired"
 
-// maxSkew is how far a client's clock may differ from the service's.
+// maxSkew is the largest difference that the service accepts between its clock and the client's.
 const maxSkew = 15 * time.Minute
 
 // failure returns an error that explains a response.

@@ -38,7 +38,7 @@ func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInf
 	return info.ID, nil
 }
 
-// acquire takes the lease of a blob, after creating the blob if there is none. Acquiring a lease
+// acquire takes the lease of a blob, after creating the blob if none exists. Acquiring a lease
 // again with the same ID succeeds, so a lost response does no harm.
 func (b *blobs) acquire(ctx context.Context, name, id string) error {
 	for attempt := 0; ; attempt++ {

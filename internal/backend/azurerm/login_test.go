@@ -294,7 +294,7 @@ func TestConfigErrors(t *testing.T) {
 }
 
 // TestReadOnly checks that a user who may only read can read the state, and that the error of
-// locking says which permission is missing.
+// locking names the missing permission.
 func TestReadOnly(t *testing.T) {
 	s := newContainer(t)
 	a := open(t, s)

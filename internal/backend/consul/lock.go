@@ -123,7 +123,7 @@ func (h *held) explain(ctx context.Context, session string, err error) error {
 	return &backend.LockedError{Info: holder, Err: readErr}
 }
 
-// holder returns the description of a state's lock, or nil if there is none.
+// holder returns the description of a state's lock, or nil if none exists.
 func (s *Store) holder(ctx context.Context, key string) (*backend.LockInfo, error) {
 	e, err := s.get(ctx, infoKey(key))
 	if err != nil || e == nil {

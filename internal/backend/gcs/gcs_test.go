@@ -30,7 +30,7 @@ import (
 const ws = backend.DefaultWorkspace
 
 var (
-	service *url.URL // URL of the emulator; nil if there is none
+	service *url.URL // URL of the emulator; nil if none exists
 	google  *gcptest.Server
 )
 
@@ -302,7 +302,7 @@ func TestConfigErrors(t *testing.T) {
 }
 
 // TestReadOnly checks that a user who may only read can read the state, and that the error of
-// locking says which permission is missing.
+// locking names the missing permission.
 func TestReadOnly(t *testing.T) {
 	s := newBucket(t)
 	swap(t, open(t, s), "", "1")

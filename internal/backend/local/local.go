@@ -70,7 +70,7 @@ func New(config *Config, opts *Options) *Store {
 }
 
 // paths returns the files of a workspace: the file to read, the file to write, and the backup,
-// which is "" if there is none.
+// which is "" if none exists.
 func (s *Store) paths(workspace string) (in, out, backup string) {
 	switch {
 	case s.options.State != "":

@@ -20,7 +20,7 @@ import (
 type held struct {
 	id      string
 	own     *os.File // the lock file
-	state   *os.File // the snapshot; nil if there is none or it can't be locked
+	state   *os.File // the snapshot; nil if none exists or it can't be locked
 	folders folders  // folders that were created for the lock file
 }
 

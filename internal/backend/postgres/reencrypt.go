@@ -28,7 +28,7 @@ type sealedTable struct {
 	visible string                                 // the column with the values for queries, or ""
 	flag    bool                                   // the table has the column encrypted, and documents contain the IDs of their rows
 	id      func(key []string) string              // returns the ID of a row, for its document or for messages
-	values  func(document []byte) (*string, error) // returns the value of the column visible; nil if there is none
+	values  func(document []byte) (*string, error) // returns the value of the column visible; nil if none exists
 	check   func(document []byte) error
 }
 

@@ -17,7 +17,7 @@ type Source interface {
 	// Versions returns all versions of a provider, for any platform. The error is a
 	// *NoProviderError if the source doesn't know the provider.
 	Versions(ctx context.Context, p addrs.Provider) (Versions, error)
-	// Package describes a package. The error is a *NoPackageError if there is none for the
+	// Package describes a package. The error is a *NoPackageError if none exists for the
 	// platform.
 	Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error)
 	// String describes the source in messages: "the local directory /srv/providers".
@@ -58,7 +58,7 @@ type Package struct {
 	// Auth says in messages how the package was authenticated, such as "signed" or
 	// "unauthenticated".
 	Auth string
-	// KeyID is the ID of the signing key, or "" if there is none.
+	// KeyID is the ID of the signing key, or "" if none exists.
 	KeyID string
 }
 

@@ -299,7 +299,7 @@ func (m *Module) NodeOf(subject addrs.Referenceable) *Node {
 	return nil
 }
 
-// Resource returns the resource with an address, or nil if there is none.
+// Resource returns the resource with an address, or nil if none exists.
 func (g *Graph) Resource(addr addrs.ConfigResource) *Resource {
 	m := g.Modules[addr.Module]
 	if m == nil {

@@ -95,7 +95,7 @@ func (b *build) analyzeValue(v *Value) {
 	}
 }
 
-// callArg returns the argument of a module call for a variable, or nil if there is none.
+// callArg returns the argument of a module call for a variable, or nil if none exists.
 func (k *Known) callArg(call *configs.ModuleCall, name string) *lang.Expr {
 	args, ok := k.callArgs[call]
 	if !ok {

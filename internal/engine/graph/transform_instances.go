@@ -370,7 +370,7 @@ func (o *instanceOrder) instanceNode(
 	return n
 }
 
-// applyStep returns the Step that creates or updates an instance, or nil if there is none.
+// applyStep returns the Step that creates or updates an instance, or nil if none exists.
 func (o *instanceOrder) applyStep(r *Resource, addr addrs.AbsInstance) *Step {
 	byAddr := o.stepsAt[r]
 	if byAddr == nil {

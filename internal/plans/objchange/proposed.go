@@ -140,7 +140,7 @@ func (s shape) configured() []string {
 }
 
 // take removes and returns the prior element that the configured one most likely refers to, or null
-// if there is none.
+// if none exists.
 func (p *pool) take(config cty.Value) cty.Value {
 	none := cty.NullVal(config.Type())
 	if len(p.buckets) == 0 || config.IsNull() || !config.IsWhollyKnown() {

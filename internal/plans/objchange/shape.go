@@ -45,7 +45,7 @@ func entries(v cty.Value) map[string]cty.Value {
 	return v.AsValueMap()
 }
 
-// at returns the element at an index, or a null value like the given one if there is none.
+// at returns the element at an index, or a null value like the given one if none exists.
 func at(elems []cty.Value, i int, like cty.Value) cty.Value {
 	if i < len(elems) {
 		return elems[i]
@@ -53,7 +53,7 @@ func at(elems []cty.Value, i int, like cty.Value) cty.Value {
 	return cty.NullVal(like.Type())
 }
 
-// entry returns the element with a key, or a null value like the given one if there is none.
+// entry returns the element with a key, or a null value like the given one if none exists.
 func entry(elems map[string]cty.Value, key string, like cty.Value) cty.Value {
 	if v, ok := elems[key]; ok {
 		return v

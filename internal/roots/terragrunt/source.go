@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// place sets the directory of the root module. It returns false if there is none.
+// place sets the directory of the root module. It returns false if none exists.
 func (im *importer) place(r *root) bool {
 	source, version := "", ""
 	var where hcl.Range

@@ -276,7 +276,7 @@ func (w *workspace) seal(data []byte, indent bool) ([]byte, error) {
 type Unsaved struct{ Data []byte }
 
 // emergency saves a state to a local file and returns an error that says so. j is the journal with
-// the changes of the run; nil if there is none.
+// the changes of the run; nil if none exists.
 func (w *workspace) emergency(enc *statefile.Encoder, file *statefile.File, j *journal, cause error) error {
 	if file.Lineage == "" {
 		file.Lineage = uuid.NewString()

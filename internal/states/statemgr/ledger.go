@@ -63,7 +63,7 @@ type DamagedPart struct {
 	Table    string   // name of the ledger's table that contains it
 	Key      []string // key of the row, with its version at the end
 	Current  bool     // it is part of the current state, and earlier versions may exist
-	Restored string   // the version that can replace it; "" if there is none
+	Restored string   // the version that can replace it; "" if none exists
 }
 
 func (p *DamagedPart) Error() string { return p.What + ": " + p.Cause.Error() }

@@ -49,7 +49,7 @@ type Manager struct {
 	mu       sync.Mutex    // guards the following fields; never held during I/O
 	read     bool          // Read has succeeded
 	state    *states.State // the state that was last read or saved
-	recorder recorder      // records the operation in progress; nil if there is none
+	recorder recorder      // records the operation in progress; nil if none exists
 }
 
 // Open returns a manager for the state of a workspace. It does no I/O.

@@ -29,7 +29,7 @@ type parts struct {
 	content  stored
 	run      LedgerRun // the run of this process; nil until it is needed
 	lost     []LostRun
-	recorder *ledgerRecorder // records the operation in progress; nil if there is none
+	recorder *ledgerRecorder // records the operation in progress; nil if none exists
 }
 
 // read implements destination.

@@ -35,7 +35,7 @@ type recovery struct {
 	diverged bool
 }
 
-// recover reads the journal of a killed run. It returns nil if there is none.
+// recover reads the journal of a killed run. It returns nil if none exists.
 func (s *snapshots) recover(ctx context.Context, present *stored) (*recovery, error) {
 	path := s.journalPath()
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {

@@ -29,7 +29,7 @@ type snapshots struct {
 	content stored
 	unclear []attempt          // writes that failed since the last successful one
 	killed  *recovery          // the journal of a killed run until a snapshot includes it
-	encoder *statefile.Encoder // encodes the snapshots of the operation; nil if there is none
+	encoder *statefile.Encoder // encodes the snapshots of the operation; nil if none exists
 }
 
 // attempt is a write that may have happened although it failed, because its response was lost.

@@ -214,7 +214,7 @@ type pastJSON struct {
 type lostJSON struct {
 	Address string `json:"a"`
 	Text    string `json:"t"` // remaining text of the sentence after the address
-	Change  int    `json:"c"` // position of the object's change; -1 if there is none
+	Change  int    `json:"c"` // position of the object's change; -1 if none exists
 }
 
 // past adds what a plan that goes back to an earlier time can't restore. first is the position

@@ -65,7 +65,7 @@ func (d *Differ) hunk(was, is []cty.Value, pairs []diff.Pair) []*Node {
 	return out
 }
 
-// at returns an element of a list, or NilVal if there is none.
+// at returns an element of a list, or NilVal if none exists.
 func at(list []cty.Value, i int) cty.Value {
 	if i < 0 || i >= len(list) {
 		return cty.NilVal
