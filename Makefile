@@ -123,7 +123,7 @@ HISTORIES ?= 10000
 HISTORY_SEED ?= 0
 histories:
 	REQUIRE_SERVICES=1 go test -count=1 -timeout 0 -v -run TestHistories ./internal/backend/postgres \
-		-args -histories=$(HISTORIES) -seed=$(HISTORY_SEED)
+		-args -histories=$(HISTORIES) -seed=$(HISTORY_SEED) -groups=12
 
 # Packages with concurrent code. The race detector needs cgo.
 RACE := ./internal/dag/... ./internal/engine/... ./internal/plugin/... ./internal/states/...

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,6 +35,7 @@ import (
 var (
 	histories = flag.Int("histories", 30, "number of random `histories`")
 	seed      = flag.Uint64("seed", 0, "seed of the first history; 0 for one from the clock")
+	groups    = flag.Int("groups", 2, "`number` of histories at the same time, each in its own workspace")
 )
 
 const (
@@ -323,52 +325,89 @@ func TestHistories(t *testing.T) {
 		first = uint64(time.Now().UnixNano()) % 1_000_000_000
 	}
 	t.Logf("histories: %d, seed: %d", *histories, first)
-	running := make([]*process, workers)
-	var applied, refused, killed, stored int
-	for h := range *histories {
-		workspace := fmt.Sprintf("h%d", h)
-		outcomes := make(chan outcome, workers)
-		for n := range running {
-			if running[n] == nil {
-				running[n] = start(t, c, n)
-			}
-			go func() { outcomes <- running[n].history(workspace, first+uint64(h)) }()
+	totals := &totals{log: t.Logf}
+	var all sync.WaitGroup
+	for n := range *groups {
+		all.Go(func() { t.Run(fmt.Sprint(n), func(t *testing.T) { runHistories(t, c, first, totals) }) })
+	}
+	all.Wait()
+	t.Logf("%d runs applied, %d refused, %d killed; %d objects stored",
+		totals.applied, totals.refused, totals.killed, totals.stored)
+	if *histories >= 30 && (totals.applied == 0 || totals.refused == 0 || totals.killed == 0) {
+		t.Error("the histories don't have runs of every kind")
+	}
+}
+
+// totals counts what has happened in all histories.
+type totals struct {
+	mu                               sync.Mutex
+	log                              func(format string, args ...any)
+	begun, checked                   int // histories
+	applied, refused, killed, stored int
+}
+
+// next returns the number of the next history, and false after the last one.
+func (a *totals) next() (h int, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.begun++
+	return a.begun - 1, a.begun <= *histories
+}
+
+// add counts a history that was checked.
+func (a *totals) add(outcomes []outcome) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, o := range outcomes {
+		a.stored += len(o.stored)
+		a.applied, a.refused = a.applied+o.applied, a.refused+o.refused
+		if o.killed {
+			a.killed++
 		}
+	}
+	a.checked++
+	if a.checked%100 == 0 {
+		a.log("%d histories", a.checked)
+	}
+}
+
+// runHistories runs histories with processes of its own, until none is left or one is wrong.
+func runHistories(t *testing.T, c *postgres.Config, first uint64, totals *totals) {
+	running := make([]*process, workers)
+	for !t.Failed() {
+		h, ok := totals.next()
+		if !ok {
+			break
+		}
+		workspace, seed := fmt.Sprintf("h%d", h), first+uint64(h)
+		outcomes := make([]outcome, workers)
+		var all sync.WaitGroup
+		for n, p := range running {
+			if p == nil {
+				p = start(t, c, n)
+				running[n] = p
+			}
+			all.Go(func() { outcomes[n] = p.history(workspace, seed) })
+		}
+		all.Wait()
 		var ids []string
-		for range running {
-			o := <-outcomes
+		for n, o := range outcomes {
 			ids = append(ids, o.stored...)
-			applied, refused = applied+o.applied, refused+o.refused
 			for _, problem := range o.problems {
-				t.Errorf("seed %d: %s", first+uint64(h), problem)
+				t.Errorf("seed %d: %s", seed, problem)
 			}
 			if o.killed {
-				killed++
-			}
-		}
-		for n, p := range running {
-			if p.cmd.ProcessState != nil {
 				running[n] = nil
 			}
 		}
-		stored += len(ids)
-		if (h+1)%100 == 0 {
-			t.Logf("%d histories", h+1)
-		}
-		check(t, c, workspace, first+uint64(h), ids)
-		if t.Failed() {
-			break
-		}
+		check(t, c, workspace, seed, ids)
+		totals.add(outcomes)
 	}
 	for _, p := range running {
 		if p != nil {
 			_ = p.in.Close()
 			_ = p.cmd.Wait()
 		}
-	}
-	t.Logf("%d runs applied, %d refused, %d killed; %d objects stored", applied, refused, killed, stored)
-	if *histories >= 30 && (applied == 0 || refused == 0 || killed == 0) {
-		t.Error("the histories don't have runs of every kind")
 	}
 }
 
