@@ -12,3 +12,6 @@ func SetRetry(d time.Duration) (restore func()) {
 	retryFor = d
 	return func() { retryFor = old }
 }
+
+// Transient exports transient.
+var Transient = transient

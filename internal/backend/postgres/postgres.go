@@ -230,7 +230,8 @@ func transient(err error) bool {
 	var failed *pgconn.PgError
 	if errors.As(err, &failed) {
 		return failed.Code != diskFull && slices.ContainsFunc(transientCodes,
-			func(code string) bool { return strings.HasPrefix(failed.Code, code) })
+			func(code string) bool { return strings.HasPrefix(failed.Code, code) }) ||
+			failed.Code == internalError && strings.Contains(failed.Message, "new multixact has more than one")
 	}
 	var lost net.Error
 	return errors.As(err, new(*pgconn.ConnectError)) || errors.As(err, &lost) || pgconn.SafeToRetry(err) ||
@@ -246,6 +247,10 @@ const (
 	noTable          = "42P01"
 	uniqueViolation  = "23505"
 	readOnlyDatabase = "25006"
+
+	// internalError is the code of faults of the server. One of them is a race of PostgreSQL between
+	// two transactions that lock and update the same row: it ends one of them as a deadlock does.
+	internalError = "XX000"
 )
 
 // explained adds advice to an error of the server.
