@@ -125,7 +125,7 @@ func unitBlock(name string, module bool, form string, n int, on []string, unknow
 	case form == "for_each":
 		attr = "[for t in fake_thing." + name + " : t.id]"
 	}
-	fmt.Fprintf(&b, "locals {\n  %s = %s\n}\n", name, attr)
+	fmt.Fprintf(&b, "locals {\n  %s = %s\n}\noutput %q {\n  value = local.%[1]s\n}\n", name, attr, name)
 	return b.String()
 }
 
@@ -203,9 +203,28 @@ func oneRun(s *enginetest.Session, files map[string]string) error {
 		}
 		state, err := engine.Apply(ctx, cfg, plan, s.Env(), nil)
 		s.State = state
-		if err != nil || !plan.Defers() {
+		if err != nil {
 			return err
+		}
+		if err := outputsDecided(plan, state); err != nil {
+			return err
+		}
+		if !plan.Defers() {
+			return nil
 		}
 		opts = rounds.Next(opts, plan)
 	}
+}
+
+// outputsDecided returns an error unless exactly the outputs that a plan calls undecided keep their
+// stored values in the apply.
+func outputsDecided(plan *plans.Plan, after *states.State) error {
+	for _, o := range plan.Changes.Outputs {
+		stored := after.Output(o.Name)
+		wasSet := stored != nil && (plan.Prior.Output(o.Name) == nil || !stored.Value.RawEquals(o.Before))
+		if !o.After.IsWhollyKnown() && o.Undecided == wasSet {
+			return fmt.Errorf("output %s: undecided is %v, and the apply has set it: %v", o.Name, o.Undecided, wasSet)
+		}
+	}
+	return nil
 }

@@ -182,6 +182,7 @@ func (w *walk) plan(ctx context.Context, opts *PlanOptions) (*plans.Plan, error)
 	f.deferNeeded()
 	f.planCheckReads()
 	f.checkImportedOnce()
+	f.setUndecided()
 	plan := f.plan(opts, err != nil)
 	f.warnOfMissing(plan.Drift)
 	if err == nil && opts.Mode == plans.Normal && !opts.preDestroy && plan.Destroys() {

@@ -194,7 +194,7 @@ func plannedOutputs(plan *plans.Plan, about *PlanSummary) *outputs {
 	for _, o := range plan.Changes.Outputs {
 		switch {
 		case o.Action == plans.NoOp:
-		case len(about.Waits) > 0, about.Deferred > 0 && !o.After.IsWhollyKnown(): // a plan that waits is not applied
+		case len(about.Waits) > 0, o.Undecided: // a plan that waits is not applied
 			out.undecided = append(out.undecided, o.Name)
 		}
 		if o.Action == plans.Delete || o.After.IsNull() { // states have no null outputs

@@ -169,6 +169,10 @@ type OutputChange struct {
 	Before, After cty.Value // marked
 	Sensitive     bool      // whether the value is sensitive before or after the change
 	Deprecated    string
+
+	// Undecided says that After is unknown because of deferred changes, so applying the plan does not
+	// set the output. Saved plans don't have it.
+	Undecided bool
 }
 
 // Sort sorts the changes of instances by address, with the current object before deposed ones, and

@@ -44,7 +44,11 @@ func DescribePlan(plan *plans.Plan) string {
 	}
 	for _, o := range plan.Changes.Outputs {
 		if o.Action != plans.NoOp {
-			fmt.Fprintf(&b, "%s output %s\n", o.Action, o.Name)
+			undecided := ""
+			if o.Undecided {
+				undecided = " undecided"
+			}
+			fmt.Fprintf(&b, "%s output %s%s\n", o.Action, o.Name, undecided)
 		}
 	}
 	for _, d := range plan.Drift {

@@ -1,0 +1,274 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/lang"
+	"tofu/internal/plans"
+)
+
+// setUndecided finds the root outputs whose planned values are unknown because of deferred changes.
+// Other unknown outputs get their values when the plan is applied.
+//
+// It follows the references in the output's expression: through local values, module arguments and
+// module outputs to resource instances, and from a part of an object constructor only into that
+// part. What a function or a "for" expression computes is taken to depend on all of its operands.
+func (f finisher) setUndecided() {
+	w := f.w
+	if len(w.out.deferred)+len(w.deferredModules) == 0 {
+		return
+	}
+	d := &deferralFinder{instances: map[addrs.AbsInstance]bool{}, resources: map[addrs.AbsResource]bool{},
+		found: map[valuePart]bool{}}
+	for _, c := range w.out.deferred {
+		if c.Action != plans.Delete {
+			d.instances[c.Addr], d.resources[c.Addr.Abs()] = true, true
+			d.providers = d.providers || c.Why == plans.DeferredProvider
+		}
+	}
+	root := w.modules.of(w.graph.Root)[0]
+	for _, o := range w.out.changes.Outputs {
+		after, _ := o.After.UnmarkDeep()
+		o.Undecided = !after.IsWhollyKnown() && d.value(w.graph.Root.Outputs[o.Name], root, nil)
+	}
+}
+
+// deferralFinder finds out whether unknown values depend on deferred changes.
+type deferralFinder struct {
+	instances map[addrs.AbsInstance]bool // deferred instances
+	resources map[addrs.AbsResource]bool // resources with deferred instances
+	providers bool                       // a provider is deferred
+	found     map[valuePart]bool         // results
+}
+
+// valuePart is a value in a module instance, or the part of it that steps select.
+type valuePart struct {
+	value *graph.Value
+	in    *moduleInstance
+	steps string
+}
+
+// exprScope says where an expression is evaluated.
+type exprScope struct {
+	in   *moduleInstance
+	call *moduleInstance // the instance whose arguments contain the expression; may be nil
+}
+
+// value reports whether the part of a value that steps select is unknown because of a deferred
+// change. v may be nil.
+func (d *deferralFinder) value(v *graph.Value, in *moduleInstance, steps hcl.Traversal) bool {
+	if v == nil {
+		return false
+	}
+	text, plain := addrs.StepsText(steps)
+	if !plain {
+		steps = nil
+	}
+	key := valuePart{v, in, text}
+	if found, done := d.found[key]; done {
+		return found
+	}
+	d.found[key] = false
+	if isKnownAt(in.values[v.Slot], steps) {
+		return false
+	}
+	at := exprScope{in: in}
+	if v.Kind == graph.Variable {
+		at = exprScope{in: in.parent, call: in}
+	}
+	if at.in != nil { // a root variable has no expression
+		d.found[key] = d.expr(v.Expr, at, steps)
+	}
+	return d.found[key]
+}
+
+// expr is like value for the value of an expression. e may be nil.
+func (d *deferralFinder) expr(e *lang.Expr, at exprScope, steps hcl.Traversal) bool {
+	if e == nil {
+		return false
+	}
+	part, rest := selectPart(e.Expression, steps)
+	if part != e.Expression {
+		e = lang.Analyze(part, addrs.ModuleScope)
+	}
+	if _, direct := part.(*hclsyntax.ScopeTraversalExpr); !direct {
+		rest = nil
+	}
+	return d.providers && len(e.Refs.Functions) > 0 ||
+		slices.ContainsFunc(e.Refs.Objects, func(ref *addrs.Reference) bool { return d.reference(ref, at, rest) })
+}
+
+// reference is like value for the object of a reference.
+func (d *deferralFinder) reference(ref *addrs.Reference, at exprScope, more hcl.Traversal) bool {
+	steps := slices.Concat(ref.Remaining, more)
+	m := at.in.module
+	switch s := ref.Subject.(type) {
+	case addrs.LocalValue:
+		return d.value(m.Locals[s.Name], at.in, steps)
+	case addrs.InputVariable:
+		return d.value(m.Variables[s.Name], at.in, steps)
+	case addrs.Resource:
+		return d.resource(s, at.in, steps)
+	case addrs.ResourceInstance:
+		return d.instance(s, at.in, steps)
+	case addrs.ModuleCallOutput:
+		return d.output(s.Call.Name, s.Call.Key, s.Output, at.in, steps)
+	case addrs.ModuleCallInstance:
+		return d.output(s.Name, s.Key, "", at.in, nil)
+	case addrs.ModuleCall:
+		return d.output(s.Name, addrs.NoKey, "", at.in, nil)
+	case addrs.ForEachAttr:
+		if at.call == nil || s.Name != "value" {
+			return false
+		}
+		_, last := at.call.addr.Parent()
+		each := hcl.Traversal{hcl.TraverseIndex{Key: last.Key.Value()}}
+		return d.expr(at.call.module.Repetition.ForEach, exprScope{in: at.in}, append(each, steps...))
+	}
+	return false
+}
+
+// resource is like value for a resource with any number of instances.
+func (d *deferralFinder) resource(r addrs.Resource, in *moduleInstance, steps hcl.Traversal) bool {
+	if !d.resources[r.InInstance(in.addr)] {
+		return false
+	}
+	x := in.resources[in.module.Resources[r].Slot]
+	switch {
+	case x == nil || x.mode == repeatUnknown:
+		return true
+	case x.mode == repeatSingle:
+		return d.instance(addrs.ResourceInstance{Resource: r}, in, steps)
+	case len(steps) > 0:
+		if index, ok := steps[0].(hcl.TraverseIndex); ok {
+			if key, err := addrs.KeyFromValue(index.Key); err == nil {
+				return d.instance(addrs.ResourceInstance{Resource: r, Key: key}, in, steps[1:])
+			}
+		}
+	}
+	return true
+}
+
+// instance is like value for a resource instance.
+func (d *deferralFinder) instance(i addrs.ResourceInstance, in *moduleInstance, steps hcl.Traversal) bool {
+	addr := i.Resource.InInstance(in.addr)
+	if d.instances[addr.Instance(addrs.UnknownKey)] {
+		return true
+	}
+	if !d.instances[addr.Instance(i.Key)] {
+		return false
+	}
+	x := in.resources[in.module.Resources[i.Resource].Slot]
+	at, exists := x.has(i.Key)
+	return !exists || !isKnownAt(x.objs[at], steps)
+}
+
+// output is like value for an output of a module call, or for all outputs if name is "". Without a
+// key, it is about all instances of the call.
+func (d *deferralFinder) output(
+	call string, key addrs.InstanceKey, name string, in *moduleInstance, steps hcl.Traversal,
+) bool {
+	m := in.module.Calls[call]
+	if m == nil || in.calls[m.CallSlot] == nil {
+		return false
+	}
+	instances := in.calls[m.CallSlot]
+	if instances.mode == repeatUnknown {
+		return true
+	}
+	for i, child := range instances.of {
+		if key != addrs.NoKey && instances.keys[i] != key {
+			continue
+		}
+		if name != "" {
+			if d.value(m.Outputs[name], child, steps) {
+				return true
+			}
+			continue
+		}
+		for _, v := range m.Outputs {
+			if d.value(v, child, nil) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// selectPart follows steps into object and tuple constructors. It returns the selected expression,
+// and the steps that are left.
+func selectPart(expr hcl.Expression, steps hcl.Traversal) (hcl.Expression, hcl.Traversal) {
+	for len(steps) > 0 {
+		var next hcl.Expression
+		switch e := expr.(type) {
+		case *hclsyntax.ParenthesesExpr:
+			expr = e.Expression
+			continue
+		case *hclsyntax.ObjectConsExpr:
+			next = itemOf(e, stepName(steps[0]))
+		case *hclsyntax.TupleConsExpr:
+			if index, ok := steps[0].(hcl.TraverseIndex); ok {
+				if key, err := addrs.KeyFromValue(index.Key); err == nil {
+					if i, number := key.IsInt(); number && i < len(e.Exprs) {
+						next = e.Exprs[i]
+					}
+				}
+			}
+		}
+		if next == nil {
+			break
+		}
+		expr, steps = next, steps[1:]
+	}
+	return expr, steps
+}
+
+// stepName returns the name of the attribute that a step selects, or "".
+func stepName(step hcl.Traverser) string {
+	switch s := step.(type) {
+	case hcl.TraverseAttr:
+		return s.Name
+	case hcl.TraverseIndex:
+		if s.Key.Type() == cty.String && s.Key.IsKnown() && !s.Key.IsNull() {
+			return s.Key.AsString()
+		}
+	}
+	return ""
+}
+
+// itemOf returns the expression of an item in an object constructor. It returns nil if there is none,
+// or if a key is not constant.
+func itemOf(e *hclsyntax.ObjectConsExpr, name string) (found hcl.Expression) {
+	for _, item := range e.Items {
+		key, diags := item.KeyExpr.Value(nil)
+		if diags.HasErrors() || key.Type() != cty.String || !key.IsKnown() || key.IsNull() {
+			return nil
+		}
+		if key.AsString() == name {
+			found = item.ValueExpr // of two items with a key, the last one counts
+		}
+	}
+	return found
+}
+
+// isKnownAt reports whether the part of a value that steps select is known.
+func isKnownAt(v cty.Value, steps hcl.Traversal) bool {
+	if v == cty.NilVal {
+		return false
+	}
+	if len(steps) > 0 {
+		part, diags := steps.TraverseRel(v)
+		if diags.HasErrors() {
+			return false
+		}
+		v = part
+	}
+	v, _ = v.UnmarkDeep()
+	return v.IsWhollyKnown()
+}
