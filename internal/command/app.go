@@ -28,8 +28,6 @@ type App struct {
 	Automated bool // if set, print no hints on what to run next
 	view      viewFlags
 	planView  ui.PlanTextView
-	// installed is called by init for each provider or module that it installs; it may be nil.
-	installed func(what string)
 }
 
 // NewApp returns the App of this process.
@@ -277,6 +275,15 @@ func (a *App) viewOptions(out io.Writer) ui.Options {
 		Live: a.Live, Terminal: a.OutTerminal && out == a.Out, View: a.planView,
 	}
 }
+
+// stderr returns a printer to standard error, for commands whose standard output is data.
+func (a *App) stderr() ui.Printer { return ui.NewHuman(a.viewOptions(a.Err)) }
+
+// onStderr makes the printer of the session write to standard error.
+func (a *App) onStderr() { a.Printer = withDeprecation(a.stderr(), a.view.Deprecation) }
+
+// printOnStderr prints diagnostics to standard error.
+func (a *App) printOnStderr(diags tfdiags.Diagnostics) { a.stderr().Diagnostics(diags) }
 
 func (a *App) printInterrupt(count int) {
 	text := "\nInterrupt received. Running operations are being finished and recorded; please wait.\n" +

@@ -11,6 +11,7 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/install"
 	"tofu/internal/getmodules"
+	"tofu/internal/session"
 	"tofu/internal/ui/progress"
 )
 
@@ -40,14 +41,16 @@ type download struct {
 // refreshInterval is the minimum time between two updates of the line.
 const refreshInterval = 100 * time.Millisecond
 
-// newDownloads returns a progress line, which shows nothing without a terminal.
-func (a *App) newDownloads() *downloads {
-	d := &downloads{width: a.Width, now: time.Now, spans: a.newPackageSpans(), running: make(map[string]download)}
+// newDownloads returns the progress line of a command in a session. The line shows nothing
+// without a terminal, and if the options of the command say so.
+func newDownloads(s *session.Session, view *viewFlags) *downloads {
+	d := &downloads{width: s.Width, now: time.Now, spans: newPackageSpans(s.Timings),
+		running: make(map[string]download)}
 	switch {
-	case a.Live.Visible():
-		d.live = a.Live
-	case a.OutTerminal && !a.view.JSON && a.view.Progress != "plain" && a.view.Progress != "off":
-		d.out = a.Out
+	case s.Live.Visible():
+		d.live = s.Live
+	case s.OutTerminal && !view.JSON && view.Progress != "plain" && view.Progress != "off":
+		d.out = s.Out
 	}
 	return d
 }

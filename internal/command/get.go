@@ -11,6 +11,7 @@ import (
 	"tofu/internal/getmodules"
 	"tofu/internal/registry"
 	"tofu/internal/session"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/version"
 )
@@ -40,7 +41,9 @@ so you rarely need this command.`,
 		}
 		want := &installOptions{Get: true, Always: true, Upgrade: f.Update, TestDirectory: f.TestDirectory,
 			Pin: f.PinModules}
-		_, err = app.installModules(ctx, given, want, registry.New(app.CLI, version.String))
+		modules := &moduleInstaller{session: app.Session, client: registry.New(app.CLI, version.String),
+			report: &packageReport{term: app.Terminal}, view: &app.view}
+		_, err = modules.install(ctx, given, want)
 		return err
 	}),
 }
@@ -62,49 +65,59 @@ type installOptions struct {
 	ReadOnly      bool   // refuse to change pins
 }
 
-// installModules installs the modules that the configuration and its tests call, and returns the
-// whole configuration.
-func (a *App) installModules(
-	ctx context.Context, given map[string]configs.Given, want *installOptions, client *registry.Client,
+// moduleInstaller installs modules in a working directory.
+type moduleInstaller struct {
+	session *session.Session
+	client  *registry.Client
+	report  *packageReport
+	view    *viewFlags
+}
+
+// install installs the modules that the configuration and its tests call, and returns the whole
+// configuration.
+func (m *moduleInstaller) install(
+	ctx context.Context, given map[string]configs.Given, want *installOptions,
 ) (*session.Config, error) {
+	s := m.session
 	if !want.Get {
-		resolve, err := getmodules.Installed(a.ModulesDir(), a.Base)
+		resolve, err := getmodules.Installed(s.ModulesDir(), s.Base)
 		if err != nil {
 			return nil, err
 		}
-		return a.loadWithTests(ctx, given, want.TestDirectory, resolve)
+		return loadWithTests(ctx, s, given, want.TestDirectory, resolve)
 	}
-	locks, pinned, err := depsfile.LoadModules(a.ModuleLockFile())
+	locks, pinned, err := depsfile.LoadModules(s.ModuleLockFile())
 	if err != nil {
 		return nil, err
 	}
-	defer a.Timings.Phase("modules")()
+	defer s.Timings.Phase("modules")()
 	announced := false
-	progress := a.newDownloads()
+	progress := newDownloads(s, m.view)
 	defer progress.end()
 	in, err := getmodules.NewInstaller(&getmodules.Options{
-		Dir: a.ModulesDir(), Base: a.Base, Client: client, Upgrade: want.Upgrade, Pin: pinned || want.Pin, Pins: locks,
+		Dir: s.ModulesDir(), Base: s.Base, Client: m.client, Upgrade: want.Upgrade, Pin: pinned || want.Pin, Pins: locks,
 		Always: want.Always,
 		Observe: progress.modules(func(e getmodules.Event) {
 			if !announced {
 				announced = true
-				a.Say("\n%s", a.emphasis("Initializing modules..."))
+				s.Say("\n%s", s.Emphasis("Initializing modules..."))
 			}
-			a.printModule(e)
+			m.report.module(e)
 		}),
-		Warn: a.Warnings.Add,
+		Warn: s.Warnings.Add,
 	})
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := a.loadWithTests(ctx, given, want.TestDirectory, in.Resolve)
+	cfg, err := loadWithTests(ctx, s, given, want.TestDirectory, in.Resolve)
 	// Record the installed modules even after errors, so that other commands can report the errors.
 	if err := tfdiags.Join(err, in.Finish()); err != nil {
 		return nil, err
 	}
 	if pinned || want.Pin {
-		pins := &pinUpdate{old: locks, locks: in.Pins(), first: !pinned, readOnly: want.ReadOnly}
-		if err := pins.save(a); err != nil {
+		pins := &pinUpdate{path: s.ModuleLockFile(), old: locks, locks: in.Pins(), first: !pinned,
+			readOnly: want.ReadOnly}
+		if err := pins.save(s.Terminal); err != nil {
 			return nil, err
 		}
 	}
@@ -113,13 +126,14 @@ func (a *App) installModules(
 
 // pinUpdate replaces the pins in the module lock file.
 type pinUpdate struct {
+	path       string // path of the module lock file
 	old, locks depsfile.ModuleLocks
 	first      bool // the module lock file doesn't exist yet
 	readOnly   bool // refuse to change the module lock file
 }
 
-// save writes the file if it is new or changed.
-func (u *pinUpdate) save(a *App) error {
+// save writes the file if it is new or changed, and says so.
+func (u *pinUpdate) save(term *terminal.Terminal) error {
 	if !u.first && slices.Equal(u.old, u.locks) {
 		return nil
 	}
@@ -128,18 +142,18 @@ func (u *pinUpdate) save(a *App) error {
 			"The modules that the configuration uses are not those that %s pins, and -lockfile=readonly keeps "+
 				"it as it is. "+withoutReadonly, depsfile.ModulesFileName)
 	}
-	if err := u.locks.Save(a.ModuleLockFile()); err != nil {
+	if err := u.locks.Save(u.path); err != nil {
 		return fmt.Errorf("pinning modules: %w", err)
 	}
 	switch {
 	case u.first && len(u.locks) == 0:
-		a.Say("\nThere are only local modules now. Others will be pinned in the new file\n%s. Commit it.",
+		term.Say("\nThere are only local modules now. Others will be pinned in the new file\n%s. Commit it.",
 			depsfile.ModulesFileName)
 	case u.first:
-		a.Say("\nThe modules that are not local ones are pinned in the new file\n%s. Commit it.",
+		term.Say("\nThe modules that are not local ones are pinned in the new file\n%s. Commit it.",
 			depsfile.ModulesFileName)
 	default:
-		a.Say("\nThe pins in %s changed:%s\nReview and commit them.", depsfile.ModulesFileName, u.changes())
+		term.Say("\nThe pins in %s changed:%s\nReview and commit them.", depsfile.ModulesFileName, u.changes())
 	}
 	return nil
 }
@@ -183,21 +197,4 @@ func pinText(lock depsfile.ModuleLock) string {
 func short(revision string) string {
 	revision = strings.TrimPrefix(revision, "sha256:")
 	return revision[:min(len(revision), 12)]
-}
-
-func (a *App) printModule(e getmodules.Event) {
-	switch e := e.(type) {
-	case getmodules.InPlace:
-		a.Say("- %s in %s", e.Key, e.Dir)
-	case getmodules.Changed:
-		a.Say("The files in %s are not those that %s pins for %s; they are fetched again.", e.Dir,
-			depsfile.ModulesFileName, e.Key)
-	case getmodules.Downloading:
-		a.noteInstalled(strings.TrimSpace(fmt.Sprint(e.Source, " ", e.Version)))
-		if e.Version != "" {
-			a.Say("Downloading %s %s for %s...", e.Source, e.Version, e.Key)
-		} else {
-			a.Say("Downloading %s for %s...", e.Source, e.Key)
-		}
-	}
 }

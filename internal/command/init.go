@@ -11,6 +11,7 @@ import (
 	"tofu/internal/registry"
 	"tofu/internal/roots"
 	"tofu/internal/roots/rootsfile"
+	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 	"tofu/internal/version"
 )
@@ -29,7 +30,10 @@ The backends are azurerm, consul, cos, gcs, http, inmem, kubernetes, local, oss,
 pg, postgres, remote and s3. "tofu metadata backends -json" prints their
 arguments.`,
 	New: with((*initFlags).declare, func(ctx context.Context, app *App, f *initFlags, args []string) error {
-		return runInit(ctx, app, f, args)
+		if err := noArguments(args); err != nil {
+			return err
+		}
+		return (&initRun{app: app, flags: f}).run(ctx)
 	}),
 }
 
@@ -77,7 +81,7 @@ func (f *initFlags) declare(fs *options) {
 	addRemoteVersion(fs)
 }
 
-func (f *initFlags) check(args []string) error {
+func (f *initFlags) check() error {
 	clash := func(when bool, first, second string) error {
 		if !when {
 			return nil
@@ -85,7 +89,6 @@ func (f *initFlags) check(args []string) error {
 		return badUsage("Incompatible options", "The options %s and %s can't be used together.", first, second)
 	}
 	for _, err := range []error{
-		noArguments(args),
 		clash(f.Migrate && f.Reconfigure, "-migrate-state", "-reconfigure"),
 		clash(f.Upgrade && f.readOnly(), "-upgrade", "-lockfile=readonly"),
 		clash(f.given("backend") && f.given("cloud"), "-backend", "-cloud"),
@@ -102,23 +105,34 @@ func (f *initFlags) check(args []string) error {
 // readOnly reports whether the lock files must not change.
 func (f *initFlags) readOnly() bool { return f.LockFile == "readonly" }
 
-func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
-	if err := f.check(args); err != nil {
+// initRun is one run of init.
+type initRun struct {
+	app   *App
+	flags *initFlags
+	// note is called with the name and version of each package that is installed. It may be nil.
+	note func(what string)
+}
+
+func (r *initRun) run(ctx context.Context) error {
+	app, f := r.app, r.flags
+	if err := f.check(); err != nil {
 		return err
 	}
 	client := registry.New(app.CLI, version.String)
+	report := &packageReport{term: app.Terminal, note: r.note}
+	modules := &moduleInstaller{session: app.Session, client: client, report: report, view: &app.view}
 	if f.FromModule != "" {
-		if err := app.copyFromModule(ctx, f.FromModule, client); err != nil {
+		if err := modules.copyRoot(ctx, f.FromModule); err != nil {
 			return err
 		}
 	}
 	if !app.Parser.IsModuleDir(app.RootDir) {
 		app.Say("%s\n\nThere is nothing else to initialize, because the directory has no configuration\nfiles.",
-			app.emphasis("OpenTofu initialized in an empty directory!"))
+			app.Emphasis("OpenTofu initialized in an empty directory!"))
 		return nil
 	}
 	if app.Base == "" {
-		app.warnOfEstate()
+		warnOfEstate(app.Warnings.Add)
 	}
 	given, err := app.Collect(f.Variables)
 	if err != nil {
@@ -129,27 +143,23 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 		return err
 	}
 	if f.Backend {
-		app.Say("\n%s", app.emphasis("Initializing the backend..."))
-		app.Live.Phase("Initializing the backend", 0)
-		if err := app.initBackend(ctx, root, f); err != nil {
-			return err
-		}
-		if err := app.createWorkspaceOfEnv(ctx, f); err != nil {
+		if err := r.backend(ctx, root); err != nil {
 			return err
 		}
 	}
 	app.Live.Phase("Installing modules", 0)
-	cfg, err := app.installModules(ctx, given, &installOptions{Get: f.Get, Upgrade: f.Upgrade,
-		TestDirectory: f.TestDirectory, Pin: f.PinModules, ReadOnly: f.readOnly()}, client)
+	cfg, err := modules.install(ctx, given, &installOptions{Get: f.Get, Upgrade: f.Upgrade,
+		TestDirectory: f.TestDirectory, Pin: f.PinModules, ReadOnly: f.readOnly()})
 	if err != nil {
 		return err
 	}
 	if f.Backend {
 		app.CheckEncryption(root)
 	}
-	app.Say("\n%s", app.emphasis("Initializing provider plugins..."))
+	app.Say("\n%s", app.Emphasis("Initializing provider plugins..."))
 	app.Live.Phase("Installing providers", 0)
-	if err := app.installProviders(ctx, cfg, f, client); err != nil {
+	providers := &providerInstaller{session: app.Session, flags: f, client: client, report: report, stderr: app.stderr()}
+	if err := providers.install(ctx, cfg); err != nil {
 		return err
 	}
 	app.Live.Phase("", 0)
@@ -162,14 +172,25 @@ func runInit(ctx context.Context, app *App, f *initFlags, args []string) error {
 	return nil
 }
 
+// backend initializes the backend, and creates the workspace that TF_WORKSPACE names.
+func (r *initRun) backend(ctx context.Context, root *session.Config) error {
+	r.app.Say("\n%s", r.app.Emphasis("Initializing the backend..."))
+	r.app.Live.Phase("Initializing the backend", 0)
+	b := &backendInit{session: r.app.Session, flags: r.flags}
+	if err := b.run(ctx, root); err != nil {
+		return err
+	}
+	return createWorkspaceOfEnv(ctx, r.app.Session, r.flags.Variables, r.flags.LockOptions)
+}
+
 // warnOfEstate warns if a directory above has a file that declares root modules and may be
 // meant for this directory. Without the settings in that file, the root module may use another
 // state.
-func (a *App) warnOfEstate() {
+func warnOfEstate(warn tfdiags.Sink) {
 	for dir := roots.Absolute("."); ; {
 		above := filepath.Dir(dir)
 		if _, err := os.Stat(filepath.Join(dir, rootsfile.FileName)); err == nil {
-			a.Warnings.Add(tfdiags.Warningf("Settings in "+rootsfile.FileName+" are not used",
+			warn(tfdiags.Warningf("Settings in "+rootsfile.FileName+" are not used",
 				"%s declares root modules, and only \"tofu roots\" reads it. If it sets the backend, the workspace or "+
 					"variables for this directory, use \"tofu roots init\" there instead of this command.",
 				filepath.Join(dir, rootsfile.FileName)))
@@ -182,14 +203,8 @@ func (a *App) warnOfEstate() {
 	}
 }
 
-// emphasis returns text in bold.
-func (a *App) emphasis(text string) string {
-	on, off := a.Bold()
-	return on + text + off
-}
-
-// copyFromModule initializes a working directory with a copy of a module.
-func (a *App) copyFromModule(ctx context.Context, source string, client *registry.Client) error {
+// copyRoot initializes a working directory with a copy of a module.
+func (m *moduleInstaller) copyRoot(ctx context.Context, source string) error {
 	present, err := os.ReadDir(".")
 	if err != nil {
 		return err
@@ -202,11 +217,11 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 				strconv.Quote(entry.Name()))
 		}
 	}
-	a.Say("Copying configuration from %q...", source)
-	progress := a.newDownloads()
+	m.session.Say("Copying configuration from %q...", source)
+	progress := newDownloads(m.session, m.view)
 	defer progress.end()
-	in, err := getmodules.NewInstaller(&getmodules.Options{Dir: a.ModulesDir(), Client: client,
-		Observe: progress.modules(a.printModule)})
+	in, err := getmodules.NewInstaller(&getmodules.Options{Dir: m.session.ModulesDir(), Client: m.client,
+		Observe: progress.modules(m.report.module)})
 	if err != nil {
 		return err
 	}
@@ -214,7 +229,7 @@ func (a *App) copyFromModule(ctx context.Context, source string, client *registr
 		return tfdiags.Errorf("Failed to copy the module",
 			"The module %q could not be copied into the working directory, which was not changed: %s.", source, err)
 	}
-	a.Parser = configs.NewParser(nil) // the old parser has cached the empty directory
+	m.session.Parser = configs.NewParser(nil) // the old parser has cached the empty directory
 	return nil
 }
 

@@ -16,9 +16,16 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// initBackend starts using the backend that the configuration declares, and records it.
-func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlags) error {
-	defer a.Timings.Phase("backend")()
+// backendInit sets up the backend of a root module.
+type backendInit struct {
+	session *session.Session
+	flags   *initFlags
+}
+
+// run starts using the backend that the configuration declares, and records it.
+func (b *backendInit) run(ctx context.Context, root *session.Config) error {
+	s, f := b.session, b.flags
+	defer s.Timings.Phase("backend")()
 	wanted, hasBlock, err := session.DecodeBackend(root)
 	if err != nil {
 		return err
@@ -28,17 +35,17 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 			"for a \"cloud\" block. Change the block, or set the environment variables TF_CLOUD_ORGANIZATION, "+
 			"TF_CLOUD_HOSTNAME, TF_CLOUD_PROJECT and TF_WORKSPACE.").At(root.Module.Cloud.Range)
 	}
-	record, recordErr := a.ReadBackendRecord()
+	record, recordErr := s.ReadBackendRecord()
 	if recordErr != nil && !f.Reconfigure {
 		return recordErr
 	}
 	if !hasBlock && len(f.BackendConfig) > 0 {
-		a.Warnings.Add(tfdiags.Warningf("Missing backend configuration",
+		s.Warnings.Add(tfdiags.Warningf("Missing backend configuration",
 			"-backend-config has no effect, because the configuration has no \"backend\" block. Add one, such "+
 				"as `backend \"pg\" {}`."))
 	}
 	if hasBlock {
-		if err := a.mergeBackendConfig(wanted, f.BackendConfig); err != nil {
+		if err := b.mergeOptions(wanted); err != nil {
 			return err
 		}
 	}
@@ -53,9 +60,9 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 	case current == nil && !hasBlock:
 		return nil
 	case current == nil:
-		m := &migration{app: a, flags: f, move: true}
+		m := &migration{session: s, flags: f, move: true}
 		err = inBackendBlock(m.run(ctx, root, session.LocalSettings(), wanted), root)
-	case hasBlock && sameBackend(record, current, wanted, len(f.BackendConfig)+len(a.Preset.Backend) > 0):
+	case hasBlock && sameBackend(record, current, wanted, len(f.BackendConfig)+len(s.Preset.Backend) > 0):
 		wanted.Config = current.Config
 	case !f.Migrate:
 		return tfdiags.Errorf("Backend configuration changed",
@@ -63,14 +70,17 @@ func (a *App) initBackend(ctx context.Context, root *session.Config, f *initFlag
 				"Run \"tofu init -migrate-state\" to copy the state to the new one, or \"tofu init -reconfigure\" to "+
 				"leave it where it is.")
 	default:
-		a.Say("Backend configuration changed. Looking for existing state...")
-		m := &migration{app: a, flags: f}
+		s.Say("Backend configuration changed. Looking for existing state...")
+		m := &migration{session: s, flags: f}
 		err = m.run(ctx, root, current, wanted)
 	}
 	if err != nil {
 		return err
 	}
-	return a.recordBackend(ctx, root, wanted, hasBlock, record)
+	if !hasBlock {
+		return s.WriteBackendRecord(nil)
+	}
+	return b.record(ctx, root, wanted, record)
 }
 
 // inBackendBlock sets the range of each diagnostic about an argument to that argument in the
@@ -92,15 +102,13 @@ func placeInBackend(diags tfdiags.Diagnostics, root *session.Config) tfdiags.Dia
 	})
 }
 
-// recordBackend records which backend is used from now on, after checking that it can be used.
-func (a *App) recordBackend(
-	ctx context.Context, root *session.Config, wanted *session.BackendSettings, hasBlock bool,
-	old *session.BackendRecord,
+// record records which backend is used from now on, after checking that it can be used. old is the
+// record that it replaces, or nil.
+func (b *backendInit) record(
+	ctx context.Context, root *session.Config, wanted *session.BackendSettings, old *session.BackendRecord,
 ) error {
-	if !hasBlock {
-		return a.WriteBackendRecord(nil)
-	}
-	p, err := a.OpenSettings(ctx, root, wanted, backend.DefaultWorkspace, session.StateRequest{})
+	s := b.session
+	p, err := s.OpenSettings(ctx, root, wanted, backend.DefaultWorkspace, session.StateRequest{})
 	if err != nil {
 		return inBackendBlock(err, root)
 	}
@@ -108,21 +116,21 @@ func (a *App) recordBackend(
 		return tfdiags.Errorf("Failed to use the backend", "The backend %q can't be used: %s.", wanted.Driver.Name,
 			err)
 	}
-	if warnings := wanted.Warnings(a.Env); len(warnings) > 0 {
-		a.Warnings.Add(placeInBackend(warnings, root)...)
+	if warnings := wanted.Warnings(s.Env); len(warnings) > 0 {
+		s.Warnings.Add(placeInBackend(warnings, root)...)
 	}
-	if err := a.selectExisting(ctx, p); err != nil {
+	if err := selectExisting(ctx, s, p); err != nil {
 		return err
 	}
 	record, err := session.NewBackendRecord(wanted.Driver.Name, wanted.Block, wanted.Config)
 	if err == nil {
-		err = a.WriteBackendRecord(record)
+		err = s.WriteBackendRecord(record)
 	}
 	if err != nil {
 		return err
 	}
 	if old == nil || old.Type != record.Type || string(old.Config) != string(record.Config) {
-		a.Success(fmt.Sprintf("\nThe backend %q is set up and will be used from now on.", record.Type))
+		s.Success(fmt.Sprintf("\nThe backend %q is set up and will be used from now on.", record.Type))
 	}
 	return nil
 }
@@ -130,12 +138,12 @@ func (a *App) recordBackend(
 // selectExisting selects a workspace if the backend has no default workspace and no existing
 // workspace is selected. It selects the only workspace. If there are several, the user has to
 // select one.
-func (a *App) selectExisting(ctx context.Context, p *session.Location) error {
+func selectExisting(ctx context.Context, s *session.Session, p *session.Location) error {
 	only, ok := p.Store.(backend.Undefaulted)
-	if !ok || a.Env("TF_WORKSPACE") != "" {
+	if !ok || s.Env("TF_WORKSPACE") != "" {
 		return nil
 	}
-	selected, err := a.Workspace()
+	selected, err := s.Workspace()
 	if err != nil {
 		return err
 	}
@@ -143,7 +151,7 @@ func (a *App) selectExisting(ctx context.Context, p *session.Location) error {
 		if name == selected {
 			return nil
 		}
-		return a.SelectWorkspace(name)
+		return s.SelectWorkspace(name)
 	}
 	names, err := p.Store.List(ctx)
 	switch {
@@ -152,14 +160,14 @@ func (a *App) selectExisting(ctx context.Context, p *session.Location) error {
 	case slices.Contains(names, selected):
 		return nil
 	case len(names) == 1:
-		a.Say("Selected the only workspace, %q.", names[0])
-		return a.SelectWorkspace(names[0])
+		s.Say("Selected the only workspace, %q.", names[0])
+		return s.SelectWorkspace(names[0])
 	case len(names) == 0:
-		a.Warnings.Add(tfdiags.Warningf("No workspaces", "The backend has no workspaces that match its settings. "+
+		s.Warnings.Add(tfdiags.Warningf("No workspaces", "The backend has no workspaces that match its settings. "+
 			"Create one with \"tofu workspace new\"."))
 		return nil
 	}
-	a.Warnings.Add(tfdiags.Warningf("No workspace is selected", "The workspace %q doesn't exist in this backend. "+
+	s.Warnings.Add(tfdiags.Warningf("No workspace is selected", "The workspace %q doesn't exist in this backend. "+
 		"Select one of these with \"tofu workspace select\": %s.", selected, strings.Join(names, ", ")))
 	return nil
 }
@@ -176,11 +184,11 @@ func sameBackend(record *session.BackendRecord, current, wanted *session.Backend
 	return current.Config.RawEquals(wanted.Config)
 }
 
-// mergeBackendConfig adds the settings of the preset and of -backend-config to those of the block.
-// Later ones override earlier ones.
-func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) error {
-	errs := tfdiags.FromError(s.Preset(a.Preset))
-	for _, option := range options {
+// mergeOptions adds the settings of the preset and of -backend-config to those of the block. Later
+// ones override earlier ones.
+func (b *backendInit) mergeOptions(s *session.BackendSettings) error {
+	errs := tfdiags.FromError(s.Preset(b.session.Preset))
+	for _, option := range b.flags.BackendConfig {
 		if option == "" {
 			continue // a script passed an unset variable
 		}
@@ -188,7 +196,7 @@ func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) e
 			errs = errs.AppendError(s.Override(name, text, "-backend-config"))
 			continue
 		}
-		inFile, err := a.backendConfigFile(s.Schema, option)
+		inFile, err := b.optionFile(s.Schema, option)
 		errs = errs.AppendError(err)
 		values := s.Config.AsValueMap()
 		maps.Copy(values, inFile)
@@ -197,14 +205,14 @@ func (a *App) mergeBackendConfig(s *session.BackendSettings, options []string) e
 	return errs.Err()
 }
 
-// backendConfigFile reads a file of backend settings and returns them.
-func (a *App) backendConfigFile(schema *configschema.Block, path string) (map[string]cty.Value, error) {
-	file, err := a.Parser.ParseFile(path)
+// optionFile reads a file of backend settings and returns them.
+func (b *backendInit) optionFile(schema *configschema.Block, path string) (map[string]cty.Value, error) {
+	file, err := b.session.Parser.ParseFile(path)
 	if err != nil {
 		return nil, err
 	}
 	v, diags := session.OptionalSchema(schema).Decode(file.Body, nil)
-	if err := tfdiags.FromHCL(diags).Report(a.Warnings.Add); err != nil {
+	if err := tfdiags.FromHCL(diags).Report(b.session.Warnings.Add); err != nil {
 		return nil, err
 	}
 	values := v.AsValueMap()

@@ -34,7 +34,7 @@ func recordedSettings(record *session.BackendRecord) (*session.BackendSettings, 
 
 // migration copies states from one backend to another.
 type migration struct {
-	app      *App
+	session  *session.Session
 	flags    *initFlags
 	from, to *session.Location
 	move     bool // rename the old local states to backups; set if the first backend block was added
@@ -43,15 +43,15 @@ type migration struct {
 
 // run copies the states in the old backend to the new one, if there are any and the user agrees.
 func (m *migration) run(ctx context.Context, root *session.Config, from, to *session.BackendSettings) error {
-	workspace, err := m.app.Workspace()
+	workspace, err := m.session.Workspace()
 	if err != nil {
 		return err
 	}
 	m.agreed = m.flags.ForceCopy
-	if m.from, err = m.app.OpenSettings(ctx, root, from, workspace, session.StateRequest{}); err != nil {
+	if m.from, err = m.session.OpenSettings(ctx, root, from, workspace, session.StateRequest{}); err != nil {
 		return err
 	}
-	if m.to, err = m.app.OpenSettings(ctx, root, to, workspace, session.StateRequest{}); err != nil {
+	if m.to, err = m.session.OpenSettings(ctx, root, to, workspace, session.StateRequest{}); err != nil {
 		return err
 	}
 	names, err := m.workspaces(ctx)
@@ -106,7 +106,7 @@ func (m *migration) renamed(ctx context.Context, names []string, selected, only 
 	for _, name := range names {
 		dest := name
 		if name == backend.DefaultWorkspace {
-			dest = m.app.Env("TF_WORKSPACE")
+			dest = m.session.Env("TF_WORKSPACE")
 		}
 		if dest == "" {
 			return tfdiags.Errorf("The state needs the name of a workspace",
@@ -135,7 +135,7 @@ func (m *migration) onlySelected(ctx context.Context, names []string, selected s
 	if err := m.take(ctx, selected, backend.DefaultWorkspace); err != nil {
 		return err
 	}
-	return m.app.SelectWorkspace(backend.DefaultWorkspace)
+	return m.session.SelectWorkspace(backend.DefaultWorkspace)
 }
 
 // sameFile reports whether a workspace's state is the same file in both backends. If so, there
@@ -203,16 +203,16 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	defer m.app.Release(source)
+	defer m.session.Release(source)
 	if source.State().Empty() {
 		return false, nil
 	}
 	req.Operation = "migration destination"
-	dest, err := m.app.ReadState(ctx, m.to, req)
+	dest, err := m.session.ReadState(ctx, m.to, req)
 	if err != nil {
 		return false, err
 	}
-	defer m.app.Release(dest)
+	defer m.session.Release(dest)
 	if dest.Exists() && statefile.Equal(source.State(), dest.State()) &&
 		source.Snapshot.Lineage == dest.Snapshot.Lineage {
 		return true, nil // the new backend already has this state
@@ -235,14 +235,14 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, erro
 func (m *migration) readSource(ctx context.Context, req session.StateRequest) (*session.OpenedState, error) {
 	const tries = 3 // maximum number of reads; a read is repeated if another run changed the state
 	for i := 1; ; i++ {
-		source, err := m.app.ReadState(ctx, m.from, req)
+		source, err := m.session.ReadState(ctx, m.from, req)
 		if err != nil {
 			return nil, err
 		}
 		if err = source.Unused(ctx); err == nil {
 			return source, nil
 		}
-		m.app.Release(source)
+		m.session.Release(source)
 		if changedBy(err) == nil || i == tries {
 			return nil, usedSource(err)
 		}
@@ -301,11 +301,11 @@ func (m *migration) agree(ctx context.Context, q terminal.Question) (ok bool, er
 // choose asks again until the answer is clearly yes or no. Treating "y" as "no" would leave the
 // states behind.
 func (m *migration) choose(ctx context.Context, q terminal.Question) (bool, error) {
-	if !m.app.Input {
+	if !m.session.Input {
 		return false, terminal.ErrNoInput
 	}
 	for {
-		switch answer, err := m.app.Ask(ctx, q); {
+		switch answer, err := m.session.Ask(ctx, q); {
 		case err != nil:
 			return false, err
 		case answer == "yes":

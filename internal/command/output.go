@@ -109,16 +109,6 @@ func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args 
 	return err
 }
 
-// onStderr makes the printer write to standard error, for commands whose standard output is data.
-func (a *App) onStderr() {
-	a.Printer = withDeprecation(ui.NewHuman(a.viewOptions(a.Err)), a.view.Deprecation)
-}
-
-// printOnStderr prints diagnostics to standard error, for commands whose standard output is data.
-func (a *App) printOnStderr(diags tfdiags.Diagnostics) {
-	ui.NewHuman(a.viewOptions(a.Err)).Diagnostics(diags)
-}
-
 func outputNames(st *states.State) string {
 	names := st.OutputNames()
 	if len(names) == 0 {

@@ -16,8 +16,8 @@ type packageSpans struct {
 	open    map[string]*timings.Open
 }
 
-func (a *App) newPackageSpans() *packageSpans {
-	return &packageSpans{timings: a.Timings, open: make(map[string]*timings.Open)}
+func newPackageSpans(rec *timings.Recorder) *packageSpans {
+	return &packageSpans{timings: rec, open: make(map[string]*timings.Open)}
 }
 
 func (s *packageSpans) provider(e install.Event) {

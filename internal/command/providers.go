@@ -52,7 +52,7 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	if err != nil {
 		return err
 	}
-	suite, err := app.loadTests(ctx, cfg, f.TestDirectory, resolve)
+	suite, err := loadTests(ctx, app.Session, cfg, f.TestDirectory, resolve)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tofu/internal/addrs"
+	"tofu/internal/cliconfig"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/install"
 	"tofu/internal/depsfile/pkgstore"
@@ -50,9 +51,9 @@ written, and the exit status is 1 if a file would change.`,
 			"With -recursive: take the newest acceptable versions, whatever the lock files say.")
 	}, func(ctx context.Context, app *App, f *providersLockFlags, args []string) error {
 		if f.Recursive {
-			return app.lockRecursive(ctx, f, args)
+			return lockRecursive(ctx, app.Session, f, args)
 		}
-		return app.lockProviders(ctx, f, args)
+		return lockProviders(ctx, app.Session, f, args)
 	}),
 }
 
@@ -65,24 +66,24 @@ type providersLockFlags struct {
 }
 
 // lockProviders runs `providers lock` for the current directory.
-func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []string) error {
+func lockProviders(ctx context.Context, s *session.Session, f *providersLockFlags, args []string) error {
 	if f.Check || f.Upgrade {
 		return badUsage("Incompatible options", "-check and -upgrade need -recursive.")
 	}
-	job, err := a.openLockJob(f)
+	job, err := openLockJob(s, f)
 	if err != nil {
 		return err
 	}
 	defer job.close()
-	if err := a.RequireConfig(); err != nil {
+	if err := s.RequireConfig(); err != nil {
 		return err
 	}
-	cfg, err := a.LoadConfig(ctx, f.Variables)
+	cfg, err := s.LoadConfig(ctx, f.Variables)
 	if err != nil {
 		return err
 	}
 	reqs, reqsErr := chosenProviders(session.Requirements(cfg.Config, nil), args)
-	prev, err := depsfile.Load(depsfile.FileName, a.Warnings.Add)
+	prev, err := depsfile.Load(depsfile.FileName, s.Warnings.Add)
 	if err := tfdiags.Join(reqsErr, err); err != nil {
 		return err
 	}
@@ -92,17 +93,17 @@ func (a *App) lockProviders(ctx context.Context, f *providersLockFlags, args []s
 		return err
 	}
 	for _, item := range added {
-		a.Say("- Obtained %s checksums for %s; %s", item.Provider.ForDisplay(), item.Platform, addedText(item))
+		s.Say("- Obtained %s checksums for %s; %s", item.Provider.ForDisplay(), item.Platform, addedText(item))
 	}
 	changed, err := locks.SaveIfChanged(depsfile.FileName)
 	if err != nil {
 		return err
 	}
 	if changed {
-		a.Say("\n%s The lock file was updated.\n\nReview and commit the changes in %s.\n",
-			a.emphasis("Success!"), depsfile.FileName)
+		s.Say("\n%s The lock file was updated.\n\nReview and commit the changes in %s.\n",
+			s.Emphasis("Success!"), depsfile.FileName)
 	} else {
-		a.Say("\n%s The lock file has all of them already.", a.emphasis("Success!"))
+		s.Say("\n%s The lock file has all of them already.", s.Emphasis("Success!"))
 	}
 	return nil
 }
@@ -131,29 +132,30 @@ func (j *lockJob) close() {
 }
 
 // openLockJob prepares a lockJob for the options.
-func (a *App) openLockJob(f *providersLockFlags) (*lockJob, error) {
+func openLockJob(s *session.Session, f *providersLockFlags) (*lockJob, error) {
 	platforms, err := parsePlatforms(f.Platforms)
 	if err != nil {
 		return nil, err
 	}
-	source, err := a.lockSource(f)
+	source, err := lockSource(s.CLI, f)
 	if err != nil {
 		return nil, err
 	}
-	store, err := pkgstore.Open(a.CLI.CacheDir)
+	store, err := pkgstore.Open(s.CLI.CacheDir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the package store: %w", err)
 	}
-	progress := a.newDownloads()
+	progress := newDownloads(s, &f.viewFlags)
+	report := &packageReport{term: s.Terminal}
 	locker := install.NewLocker(&install.Options{Source: source, Store: store, Upgrade: f.Upgrade,
-		Replace: f.Recursive, Observe: progress.providers(a.reportInstall)})
+		Replace: f.Recursive, Observe: progress.providers(report.provider)})
 	return &lockJob{locker, platforms, progress, store}, nil
 }
 
 // lockSource returns the package source that the options select. The default is the providers'
 // registries.
-func (a *App) lockSource(f *providersLockFlags) (sources.Source, error) {
-	client := registry.New(a.CLI, version.String)
+func lockSource(cli *cliconfig.Config, f *providersLockFlags) (sources.Source, error) {
+	client := registry.New(cli, version.String)
 	given := slices.DeleteFunc([]string{f.FSMirror, f.NetMirror, f.OCIMirror}, func(s string) bool { return s == "" })
 	if len(given) > 1 {
 		return nil, badUsage("Invalid installation method options",
@@ -163,7 +165,7 @@ func (a *App) lockSource(f *providersLockFlags) (sources.Source, error) {
 	case f.FSMirror != "":
 		return sources.Filesystem{Dir: f.FSMirror}, nil
 	case f.NetMirror != "":
-		mirror, err := sources.NewNetworkMirror(client, f.NetMirror, a.CLI.DownloadRetries)
+		mirror, err := sources.NewNetworkMirror(client, f.NetMirror, cli.DownloadRetries)
 		if err != nil {
 			return nil, badUsage("Invalid network mirror URL", "%s.", err)
 		}
@@ -175,7 +177,7 @@ func (a *App) lockSource(f *providersLockFlags) (sources.Source, error) {
 		}
 		return mirror, nil
 	}
-	return sources.NewDirect(client, a.CLI.DownloadRetries), nil
+	return sources.NewDirect(client, cli.DownloadRetries), nil
 }
 
 // parsePlatforms parses -platform options. The default is the platform of this machine.

@@ -25,7 +25,10 @@ serves it. Existing packages in the directory are kept.`,
 		fs.Var((*list)(&f.Platforms), "platform",
 			"Mirror packages for this `os_arch`, such as linux_amd64. May be repeated.")
 	}, func(ctx context.Context, app *App, f *providersMirrorFlags, args []string) error {
-		return app.mirrorProviders(ctx, f, args)
+		if len(args) != 1 {
+			return badUsage("Wrong number of arguments", "The command takes one argument: the directory of the mirror.")
+		}
+		return mirrorProviders(ctx, app.Session, f, args[0])
 	}),
 }
 
@@ -35,56 +38,33 @@ type providersMirrorFlags struct {
 	Platforms []string
 }
 
-func (a *App) mirrorProviders(ctx context.Context, f *providersMirrorFlags, args []string) error {
-	if len(args) != 1 {
-		return badUsage("Wrong number of arguments", "The command takes one argument: the directory of the mirror.")
-	}
+// mirrorProviders copies the required providers to the mirror in dir.
+func mirrorProviders(ctx context.Context, s *session.Session, f *providersMirrorFlags, dir string) error {
 	platforms, err := parsePlatforms(f.Platforms)
 	if err != nil {
 		return err
 	}
-	if err := a.RequireConfig(); err != nil {
+	if err := s.RequireConfig(); err != nil {
 		return err
 	}
-	cfg, err := a.LoadConfig(ctx, f.Variables)
+	cfg, err := s.LoadConfig(ctx, f.Variables)
 	if err != nil {
 		return err
 	}
-	prev, err := depsfile.Load(depsfile.FileName, a.Warnings.Add)
+	prev, err := depsfile.Load(depsfile.FileName, s.Warnings.Add)
 	if err != nil {
 		return err
 	}
-	store, err := pkgstore.Open(a.CLI.CacheDir)
+	store, err := pkgstore.Open(s.CLI.CacheDir)
 	if err != nil {
 		return fmt.Errorf("opening the package store: %w", err)
 	}
 	defer func() { _ = store.Close() }()
-	source := sources.NewDirect(registry.New(a.CLI, version.String), a.CLI.DownloadRetries)
-	progress := a.newDownloads()
-	err = install.Mirror(ctx, session.Requirements(cfg.Config, nil), prev, platforms, args[0],
-		&install.Options{Source: source, Store: store, Observe: progress.providers(a.reportMirror)})
+	source := sources.NewDirect(registry.New(s.CLI, version.String), s.CLI.DownloadRetries)
+	report := &packageReport{term: s.Terminal}
+	progress := newDownloads(s, &f.viewFlags)
+	err = install.Mirror(ctx, session.Requirements(cfg.Config, nil), prev, platforms, dir,
+		&install.Options{Source: source, Store: store, Observe: progress.providers(report.mirrored)})
 	progress.end()
 	return err
-}
-
-// reportMirror prints an event of mirroring a provider.
-func (a *App) reportMirror(e install.Event) {
-	switch e := e.(type) {
-	case install.Builtin:
-		a.Say("- Skipping %s, which is part of tofu", e.Provider.ForDisplay())
-	case install.Mirroring:
-		reason := "with no constraints"
-		switch {
-		case e.Locked:
-			reason = "to match dependency lock file"
-		case e.Constraints != "":
-			reason = "to meet constraints " + e.Constraints
-		}
-		a.Say("- Mirroring %s...\n  - Selected v%s %s", e.Provider.ForDisplay(), e.Version, reason)
-	case install.Fetching:
-		a.Say("  - Downloading package of %s for %s...", e.Provider.ForDisplay(), e.Platform)
-	case install.Fetched:
-		a.Say("  - Package of %s for %s authenticated: %s", e.Provider.ForDisplay(), e.Platform,
-			describeAuth(e.Auth, e.KeyID))
-	}
 }

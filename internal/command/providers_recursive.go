@@ -10,14 +10,16 @@ import (
 	"tofu/internal/depsfile/install"
 	"tofu/internal/getmodules"
 	"tofu/internal/registry"
+	"tofu/internal/session"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 	"tofu/internal/version"
 )
 
 // lockRecursive runs `providers lock -recursive`.
-func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []string) error {
-	job, err := a.openLockJob(f)
+func lockRecursive(ctx context.Context, s *session.Session, f *providersLockFlags, dirs []string) error {
+	job, err := openLockJob(s, f)
 	if err != nil {
 		return err
 	}
@@ -26,22 +28,22 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 	if len(dirs) == 0 {
 		dirs = []string{"."}
 	}
-	shared := getmodules.NewShared(registry.New(a.CLI, version.String), progress.module)
+	shared := getmodules.NewShared(registry.New(s.CLI, version.String), progress.module)
 	defer func() { _ = shared.Close() }()
 	roots, broken, err := findRoots(ctx, dirs, shared, progress.remark)
 	if ctx.Err() != nil {
 		return err
 	}
 	if len(roots)+len(broken) == 0 && err == nil {
-		a.Warnings.Add(tfdiags.Warningf("No root modules found",
+		s.Warnings.Add(tfdiags.Warningf("No root modules found",
 			"No configuration in or below %s needs providers. Hidden directories and symbolic links are "+
 				"skipped.", someOf(dirs)))
 	}
 	for _, dir := range broken {
-		a.Say("- %s: failed", dir)
+		s.Say("- %s: failed", dir)
 	}
-	run := &lockRun{app: a, check: f.Check, roots: roots, lines: make([]string, len(roots)), progress: progress,
-		failed: len(broken)}
+	run := &lockRun{term: s.Terminal, check: f.Check, roots: roots, lines: make([]string, len(roots)),
+		progress: progress, failed: len(broken)}
 	results := job.locker.LockAll(ctx, roots, job.platforms, run.finish)
 	progress.end()
 	return tfdiags.Join(err, run.report(results, len(roots)+len(broken)))
@@ -50,7 +52,7 @@ func (a *App) lockRecursive(ctx context.Context, f *providersLockFlags, dirs []s
 // lockRun writes the lock files of many root modules as they become ready, and prints the results
 // in the order of the modules.
 type lockRun struct {
-	app      *App
+	term     *terminal.Terminal
 	check    bool // write no files
 	roots    []install.Root
 	progress *downloads
@@ -73,7 +75,7 @@ func (l *lockRun) report(results []install.RootResult, modules int) error {
 	if l.check {
 		verb = "to be updated"
 	}
-	l.app.Say("\n%s: %d %s, %d up to date, %d failed.", ui.Count(modules, "root module"), l.updated, verb, l.current,
+	l.term.Say("\n%s: %d %s, %d up to date, %d failed.", ui.Count(modules, "root module"), l.updated, verb, l.current,
 		l.failed)
 	if !l.check || l.updated == 0 {
 		return err
@@ -96,7 +98,7 @@ func (l *lockRun) finish(i int, r install.RootResult) {
 	l.done++
 	l.progress.around(func() {
 		for ; l.told < len(l.lines) && l.lines[l.told] != ""; l.told++ {
-			l.app.Say("%s", l.lines[l.told])
+			l.term.Say("%s", l.lines[l.told])
 		}
 	})
 	l.progress.remark(fmt.Sprintf("%d of %d root modules", l.done, len(l.roots)))

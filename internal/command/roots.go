@@ -286,7 +286,7 @@ func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []s
 		if len(outputs) > 0 {
 			shown = true
 			app.Say("%s\n%s",
-				app.emphasis(r.Name+":"), strings.TrimRight(ui.OutputsText(outputs, f.ShowSensitive), "\n"))
+				app.Emphasis(r.Name+":"), strings.TrimRight(ui.OutputsText(outputs, f.ShowSensitive), "\n"))
 		}
 	}
 	switch {
@@ -409,5 +409,5 @@ func (a *App) inRoot(r *roots.Root, run func(sub *App) error) (out rootOutput) {
 func (a *App) rootHeading(r *roots.Root) string { return a.heading(r.Name) }
 
 func (a *App) heading(root string) string {
-	return fmt.Sprintf("\n%s", a.emphasis("── "+root+" ──"))
+	return fmt.Sprintf("\n%s", a.Emphasis("── "+root+" ──"))
 }

@@ -36,12 +36,13 @@ type rootsInitFlags struct {
 const initializing = "Initializing"
 
 func runRootsInit(ctx context.Context, app *App, f *rootsInitFlags, args []string) error {
-	initRoot := func(sub *App) error {
+	initRoot := func(sub *App, note func(what string)) error {
 		one := f.initFlags
-		return runInit(ctx, sub, &one, nil)
+		return (&initRun{app: sub, flags: &one, note: note}).run(ctx)
 	}
 	if f.Verbose || app.view.JSON {
-		return app.eachRoot(ctx, &f.selectFlags, args, f.Workers, initializing, initRoot)
+		return app.eachRoot(ctx, &f.selectFlags, args, f.Workers, initializing,
+			func(sub *App) error { return initRoot(sub, nil) })
 	}
 	estate, selected, err := app.selectRoots(ctx, &f.selectFlags, args)
 	if estate == nil {
@@ -67,11 +68,10 @@ type initSummary struct {
 
 // run runs init in one root module. If init fails, its warnings become part of the output of
 // the root module.
-func (s *initSummary) run(sub *App, initRoot func(*App) error) error {
-	sub.installed = s.add
+func (s *initSummary) run(sub *App, initRoot func(*App, func(what string)) error) error {
 	kept := &keptWarnings{Printer: sub.Printer}
 	sub.Printer = kept
-	err := initRoot(sub)
+	err := initRoot(sub, s.add)
 	if err == nil {
 		s.warn(append(kept.list, sub.Warnings.Take()...))
 	}

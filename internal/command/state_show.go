@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"tofu/internal/addrs"
@@ -167,7 +168,7 @@ func runStatePush(ctx context.Context, app *App, f *statePushFlags, args []strin
 		return badUsage("Exactly one argument is required",
 			"State push needs the path of the state to push, or \"-\" for standard input.")
 	}
-	pushed, err := app.readStateFile(args[0])
+	pushed, err := readStateFile(app.In, args[0])
 	if err != nil {
 		return err
 	}
@@ -180,9 +181,9 @@ func runStatePush(ctx context.Context, app *App, f *statePushFlags, args []strin
 	return open.Push(ctx, pushed, f.Force)
 }
 
-// readStateFile reads a state from a file, or from standard input if path is "-".
-func (a *App) readStateFile(path string) (*statefile.File, error) {
-	in := a.In
+// readStateFile reads a state from a file, or from stdin if path is "-".
+func readStateFile(stdin io.Reader, path string) (*statefile.File, error) {
+	in := stdin
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {

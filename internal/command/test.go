@@ -69,7 +69,7 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 	if err != nil {
 		return err
 	}
-	suite, err := app.loadTests(ctx, cfg, f.TestDirectory, resolve)
+	suite, err := loadTests(ctx, app.Session, cfg, f.TestDirectory, resolve)
 	if err != nil {
 		return err
 	}
@@ -104,27 +104,27 @@ func runTest(ctx context.Context, app *App, f *testFlags) error {
 }
 
 // loadTests loads the test files of a configuration and the modules of their runs.
-func (a *App) loadTests(
-	ctx context.Context, cfg *session.Config, dir string, resolve configs.Resolver,
+func loadTests(
+	ctx context.Context, s *session.Session, cfg *session.Config, dir string, resolve configs.Resolver,
 ) (*moduletest.Suite, error) {
-	workspace, err := a.Workspace()
+	workspace, err := s.Workspace()
 	if err != nil {
 		return nil, err
 	}
 	return moduletest.Load(ctx, cfg.Config, dir, &configs.LoadOptions{
-		Parser: a.Parser, Variables: cfg.Given, Workspace: workspace, WorkDir: a.WorkDir, Resolve: resolve,
-	}, a.Warnings.Add)
+		Parser: s.Parser, Variables: cfg.Given, Workspace: workspace, WorkDir: s.WorkDir, Resolve: resolve,
+	}, s.Warnings.Add)
 }
 
 // loadWithTests loads a configuration and the modules of its tests.
-func (a *App) loadWithTests(
-	ctx context.Context, given map[string]configs.Given, dir string, resolve configs.Resolver,
+func loadWithTests(
+	ctx context.Context, s *session.Session, given map[string]configs.Given, dir string, resolve configs.Resolver,
 ) (*session.Config, error) {
-	cfg, err := a.Load(ctx, given, resolve)
+	cfg, err := s.Load(ctx, given, resolve)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Tests, err = a.loadTests(ctx, cfg, dir, resolve)
+	cfg.Tests, err = loadTests(ctx, s, cfg, dir, resolve)
 	if err != nil {
 		return nil, err
 	}

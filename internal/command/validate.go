@@ -95,7 +95,7 @@ func (a *App) validate(ctx context.Context, f *validateFlags) error {
 		if err != nil {
 			return err
 		}
-		suite, err := a.loadTests(ctx, cfg, f.TestDirectory, resolve)
+		suite, err := loadTests(ctx, a.Session, cfg, f.TestDirectory, resolve)
 		if err != nil {
 			return err
 		}

@@ -86,7 +86,7 @@ var cmdWorkspaceList = &Command{
 		if err := noArguments(args); err != nil {
 			return err
 		}
-		w, err := app.openWorkspaces(ctx, f)
+		w, err := openWorkspaces(ctx, app.Session, f.Variables)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ var cmdWorkspaceNew = &Command{
 		if err != nil {
 			return err
 		}
-		return app.newWorkspace(ctx, f, name)
+		return newWorkspace(ctx, app.Session, f, name)
 	}),
 }
 
@@ -147,25 +147,26 @@ func workspaceArgument(args []string) (string, error) {
 // workspaces are the workspaces of a backend.
 type workspaces struct {
 	*session.Location
-	names []string
+	session *session.Session
+	names   []string
 }
 
 // workspaceNames returns the names of all workspaces. It returns none if more than the local
 // files is needed to list them.
 func workspaceNames(ctx context.Context, app *App) []string {
-	w, err := app.openWorkspaces(ctx, &workspaceFlags{})
+	w, err := openWorkspaces(ctx, app.Session, session.Variables{})
 	if err != nil {
 		return nil
 	}
 	return w.names
 }
 
-func (a *App) openWorkspaces(ctx context.Context, f *workspaceFlags) (*workspaces, error) {
-	cfg, err := a.LoadRootModule(ctx, f.Variables)
+func openWorkspaces(ctx context.Context, s *session.Session, vars session.Variables) (*workspaces, error) {
+	cfg, err := s.LoadRootModule(ctx, vars)
 	if err != nil {
 		return nil, err
 	}
-	p, err := a.Locate(ctx, cfg, session.StateRequest{})
+	p, err := s.Locate(ctx, cfg, session.StateRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -179,30 +180,30 @@ func (a *App) openWorkspaces(ctx context.Context, f *workspaceFlags) (*workspace
 	if _, without := p.Store.(backend.Undefaulted); !without {
 		names = slices.Insert(names, 0, backend.DefaultWorkspace)
 	}
-	return &workspaces{p, names}, nil
+	return &workspaces{p, s, names}, nil
 }
 
 // canSelect returns an error if TF_WORKSPACE is set, because it overrides the selection.
-func (a *App) canSelect() error {
-	if a.Env("TF_WORKSPACE") == "" {
+func canSelect(getenv func(string) string) error {
+	if getenv("TF_WORKSPACE") == "" {
 		return nil
 	}
 	return tfdiags.Errorf("The workspace is overridden",
 		"The environment variable TF_WORKSPACE selects the workspace. Unset it to select another one.")
 }
 
-func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) error {
+func newWorkspace(ctx context.Context, s *session.Session, f *workspaceFlags, name string) error {
 	if name == "" {
-		return a.SelectWorkspace(backend.DefaultWorkspace) // an empty name means the default workspace
+		return s.SelectWorkspace(backend.DefaultWorkspace) // an empty name means the default workspace
 	}
 	if !session.ValidWorkspaceName(name) {
 		return tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name,
 			session.WorkspaceNameRule)
 	}
-	if err := a.canSelect(); err != nil {
+	if err := canSelect(s.Env); err != nil {
 		return err
 	}
-	w, err := a.openWorkspaces(ctx, f)
+	w, err := openWorkspaces(ctx, s, f.Variables)
 	if err != nil {
 		return err
 	}
@@ -211,64 +212,66 @@ func (a *App) newWorkspace(ctx context.Context, f *workspaceFlags, name string) 
 			"\"tofu workspace select %s\" selects it.", name)
 	}
 	w.Workspace = name
-	if err := w.create(ctx, a, f); err != nil {
+	if err := w.create(ctx, f.LockOptions); err != nil {
 		return err
 	}
-	if err := a.SelectWorkspace(name); err != nil {
+	if err := s.SelectWorkspace(name); err != nil {
 		return err
 	}
 	created := fmt.Sprintf("Created and switched to workspace %q!", name)
 	if f.State != "" {
-		initial, err := a.readStateFile(f.State)
+		initial, err := readStateFile(s.In, f.State)
 		if err != nil {
 			return err
 		}
 		push := func(open *session.OpenedState) error { return open.Push(ctx, initial, true) }
-		if err := w.change(ctx, a, f, push); err != nil {
+		if err := w.change(ctx, f.LockOptions, push); err != nil {
 			return err
 		}
-		a.Say("%s\n\nIts state is a copy of %s.", created, f.State)
+		s.Say("%s\n\nIts state is a copy of %s.", created, f.State)
 		return nil
 	}
-	a.Say("%s\n\nIts state is empty: plans here don't include the objects of other workspaces.",
+	s.Say("%s\n\nIts state is empty: plans here don't include the objects of other workspaces.",
 		created)
 	return nil
 }
 
 // createWorkspaceOfEnv creates the workspace that TF_WORKSPACE names, unless it exists.
-func (a *App) createWorkspaceOfEnv(ctx context.Context, f *initFlags) error {
-	if name := a.Env("TF_WORKSPACE"); name == "" || name == backend.DefaultWorkspace {
+func createWorkspaceOfEnv(
+	ctx context.Context, s *session.Session, vars session.Variables, lock session.LockOptions,
+) error {
+	if name := s.Env("TF_WORKSPACE"); name == "" || name == backend.DefaultWorkspace {
 		return nil
 	}
-	options := &workspaceFlags{varFlags: f.varFlags, lockFlags: f.lockFlags}
-	w, err := a.openWorkspaces(ctx, options)
+	w, err := openWorkspaces(ctx, s, vars)
 	if err != nil || slices.Contains(w.names, w.Workspace) {
 		return err
 	}
-	if err := w.create(ctx, a, options); err != nil {
+	if err := w.create(ctx, lock); err != nil {
 		return err
 	}
-	a.Say("Created the workspace %q, which TF_WORKSPACE selects.", w.Workspace)
+	s.Say("Created the workspace %q, which TF_WORKSPACE selects.", w.Workspace)
 	return nil
 }
 
 // create creates an empty workspace at the location.
-func (w *workspaces) create(ctx context.Context, a *App, f *workspaceFlags) error {
+func (w *workspaces) create(ctx context.Context, lock session.LockOptions) error {
 	if maker, ok := w.Store.(backend.Maker); ok {
 		if err := maker.Make(ctx, w.Workspace); err != nil {
 			return fmt.Errorf("creating the workspace %q: %w", w.Workspace, err)
 		}
 		return nil
 	}
-	return w.change(ctx, a, f,
-		func(open *session.OpenedState) error { return open.CreateIfMissing(ctx, a.Warnings.Add) })
+	return w.change(ctx, lock, func(open *session.OpenedState) error {
+		return open.CreateIfMissing(ctx, w.session.Warnings.Add)
+	})
 }
 
 // change locks and reads the state of the workspace at the location.
 func (w *workspaces) change(
-	ctx context.Context, a *App, f *workspaceFlags, do func(*session.OpenedState) error,
+	ctx context.Context, lock session.LockOptions, do func(*session.OpenedState) error,
 ) error {
-	open, err := a.ReadState(ctx, w.Location, session.StateRequest{Lock: f.LockOptions, Operation: "workspace-new"})
+	open, err := w.session.ReadState(ctx, w.Location, session.StateRequest{Lock: lock, Operation: "workspace-new"})
 	if err != nil {
 		return err
 	}
@@ -280,14 +283,14 @@ func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args [
 	if err != nil {
 		return err
 	}
-	if err := app.canSelect(); err != nil {
+	if err := canSelect(app.Env); err != nil {
 		return err
 	}
 	if !session.ValidWorkspaceName(name) {
 		return tfdiags.Errorf("Invalid workspace name", "The workspace name %q is not allowed: %s.", name,
 			session.WorkspaceNameRule)
 	}
-	w, err := app.openWorkspaces(ctx, f)
+	w, err := openWorkspaces(ctx, app.Session, f.Variables)
 	if err != nil {
 		return err
 	}
@@ -295,7 +298,7 @@ func runWorkspaceSelect(ctx context.Context, app *App, f *workspaceFlags, args [
 	case w.Workspace == name:
 		return nil
 	case !slices.Contains(w.names, name) && f.OrCreate:
-		return app.newWorkspace(ctx, f, name)
+		return newWorkspace(ctx, app.Session, f, name)
 	case !slices.Contains(w.names, name):
 		return tfdiags.Errorf(fmt.Sprintf("Workspace %q doesn't exist", name),
 			"Create it with \"tofu workspace new\" or with the option -or-create of this command.%s",
@@ -313,7 +316,7 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 	if err != nil {
 		return err
 	}
-	w, err := app.openWorkspaces(ctx, f)
+	w, err := openWorkspaces(ctx, app.Session, f.Variables)
 	if err != nil {
 		return err
 	}

@@ -227,6 +227,12 @@ func (t *Terminal) Bold() (on, off string) {
 	return "\x1b[1m", "\x1b[0m"
 }
 
+// Emphasis returns text in bold, or text itself without colors.
+func (t *Terminal) Emphasis(text string) string {
+	on, off := t.Bold()
+	return on + text + off
+}
+
 // Success prints a message whose first sentence is green.
 func (t *Terminal) Success(text string) {
 	if t.Color {
