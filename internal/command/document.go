@@ -18,10 +18,11 @@ type document struct {
 	text bytes.Buffer // text written so far, if path is set
 }
 
-// openDocument returns the document of an -out option. It returns an error at once if the file
-// can't be created, because making a document may take a long time.
-func (a *App) openDocument(path string) (*document, error) {
-	d := &document{Writer: a.Out, path: path}
+// openDocument returns the document of an -out option with the value path; without it, the document
+// goes to stdout. openDocument returns an error at once if the file can't be created, because making
+// a document may take a long time.
+func openDocument(stdout io.Writer, path string) (*document, error) {
+	d := &document{Writer: stdout, path: path}
 	if path != "" {
 		d.Writer = &d.text
 		if err := writable(path); err != nil {

@@ -65,7 +65,7 @@ func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) e
 	if err != nil {
 		return err
 	}
-	subject, end, err := app.explained(ctx, f, args[1:])
+	subject, end, err := explained(ctx, app, f, args[1:])
 	defer end()
 	if err != nil {
 		return err
@@ -103,47 +103,63 @@ func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) e
 
 // explained returns the saved plan that args name or, without arguments, a new plan. The
 // returned function releases the resources of the plan.
-func (a *App) explained(ctx context.Context, f *explainFlags, args []string) (*explain.Subject, func(), error) {
+func explained(
+	ctx context.Context, app *App, f *explainFlags, args []string,
+) (*explain.Subject, func(), error) {
 	if len(args) > 0 {
-		saved, err := a.readPlan(ctx, args[0], f.Variables)
-		if err != nil {
-			return nil, func() {}, err
-		}
-		locks, err := depsfile.Parse(saved.LockFile, "the plan's "+depsfile.FileName, a.Warnings.Add)
-		if err != nil {
-			return nil, func() {}, err
-		}
-		subject, end, err := a.planSubject(ctx, saved)
-		if err != nil {
-			return nil, end, err
-		}
-		of, err := subject.explain(ctx, locks)
-		if err != nil {
-			return nil, end, err
-		}
-		h, err := a.planHistory(ctx, saved)
-		if err != nil {
-			a.Warnings.Add(tfdiags.Warningf("No history", "When objects were last changed is not known. %s",
-				tfdiags.Sentence(err)))
-		}
-		if h != nil {
-			of.History = &explain.History{Historian: h, Workspace: saved.Backend.Workspace}
-		}
-		return of, end, nil
+		return explainSaved(ctx, app.Session, args[0], f.Variables)
 	}
 	opts, err := f.options()
 	if err != nil {
 		return nil, func() {}, err
 	}
-	a.onStderr()
-	op, err := a.StartOperation(ctx, f.operation(), session.OperationPlan)
+	app.onStderr()
+	op, err := app.StartOperation(ctx, f.operation(), session.OperationPlan)
 	if err != nil {
 		return nil, func() {}, err
 	}
+	of, err := explainNew(ctx, op, opts)
+	return of, op.Close, err
+}
+
+// explainSaved returns the saved plan in the file at path, and a function that releases its
+// resources.
+func explainSaved(
+	ctx context.Context, s *session.Session, path string, vars session.Variables,
+) (*explain.Subject, func(), error) {
+	saved, err := readPlan(ctx, s, path, vars)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	locks, err := depsfile.Parse(saved.LockFile, "the plan's "+depsfile.FileName, s.Warnings.Add)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	subject, end, err := planSubject(ctx, s, saved)
+	if err != nil {
+		return nil, end, err
+	}
+	of, err := subject.explain(ctx, locks)
+	if err != nil {
+		return nil, end, err
+	}
+	h, err := planHistory(ctx, s, saved)
+	if err != nil {
+		s.Warnings.Add(tfdiags.Warningf("No history", "When objects were last changed is not known. %s",
+			tfdiags.Sentence(err)))
+	}
+	if h != nil {
+		of.History = &explain.History{Historian: h, Workspace: saved.Backend.Workspace}
+	}
+	return of, end, nil
+}
+
+// explainNew makes a plan. It returns a nil subject if there is no plan to explain.
+func explainNew(ctx context.Context, op *session.Operation, opts *engine.PlanOptions) (*explain.Subject, error) {
 	op.Env.Observe = nil
 	plan, err := op.PlanUnseen(ctx, opts)
 	if plan == nil || err != nil {
-		return nil, op.Close, err
+		return nil, err
 	}
 	schemas := op.Providers.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)
 	quiet := op.QuietEnv()
@@ -152,22 +168,23 @@ func (a *App) explained(ctx context.Context, f *explainFlags, args []string) (*e
 		schemas: schemas}
 	of, err := subject.explain(ctx, op.Providers.Locks)
 	if err != nil {
-		return nil, op.Close, err
+		return nil, err
 	}
 	if h, ok := op.Location.Store.(statemgr.Historian); ok {
 		of.History = &explain.History{Historian: h, Workspace: op.Location.Workspace}
 	}
-	return of, op.Close, nil
+	return of, nil
 }
 
 // historyWait is the maximum time to look for the state history of a saved plan. The machine on
 // which the plan is explained may not be able to reach the server.
 const historyWait = 3 * time.Second
 
-func (a *App) planHistory(ctx context.Context, saved *session.SavedPlan) (statemgr.Historian, error) {
+// planHistory returns the history of the state that a plan was made from, or nil if there is none.
+func planHistory(ctx context.Context, s *session.Session, saved *session.SavedPlan) (statemgr.Historian, error) {
 	ctx, cancel := context.WithTimeout(ctx, historyWait)
 	defer cancel()
-	return a.PlanHistory(ctx, saved)
+	return s.PlanHistory(ctx, saved)
 }
 
 // explain returns the plan in the form that package explain needs.

@@ -131,12 +131,12 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) (err 
 	if err := f.check(); err != nil {
 		return err
 	}
-	out, err := app.openDocument(f.Out)
+	out, err := openDocument(app.Out, f.Out)
 	if err != nil {
 		return err
 	}
 	defer func() { err = out.close(err) }()
-	subject, end, err := app.openGraph(ctx, f)
+	subject, end, err := openGraph(ctx, app.Session, f)
 	defer end()
 	if err != nil {
 		return err
@@ -185,58 +185,62 @@ type graphSubject struct {
 
 // openGraph opens what the graph shows: the saved plan, or the configuration and the state. The
 // returned function closes them.
-func (a *App) openGraph(ctx context.Context, f *graphFlags) (s *graphSubject, end func(), err error) {
+func openGraph(
+	ctx context.Context, s *session.Session, f *graphFlags,
+) (subject *graphSubject, end func(), err error) {
 	var ends []func()
 	end = func() {
 		for _, one := range slices.Backward(ends) {
 			one()
 		}
 	}
-	s = &graphSubject{kind: graphKinds[f.Type]}
+	subject = &graphSubject{kind: graphKinds[f.Type]}
 	if f.Plan != "" {
-		saved, err := a.readPlan(ctx, f.Plan, f.Variables)
+		saved, err := readPlan(ctx, s, f.Plan, f.Variables)
 		if err != nil {
 			return nil, end, err
 		}
 		if !f.operation() {
-			of, endOf, err := a.planSubject(ctx, saved)
+			of, endOf, err := planSubject(ctx, s, saved)
 			return of, endOf, err
 		}
-		s.cfg, s.plan, s.prior = saved.Configuration.Config, saved.Plan, saved.Plan.Prior
+		subject.cfg, subject.plan, subject.prior = saved.Configuration.Config, saved.Plan, saved.Plan.Prior
 	} else {
-		cfg, err := a.LoadConfig(ctx, f.Variables)
+		cfg, err := s.LoadConfig(ctx, f.Variables)
 		if err != nil {
 			return nil, end, err
 		}
-		open, err := a.OpenState(ctx, session.StateRequest{Vars: f.Variables})
+		open, err := s.OpenState(ctx, session.StateRequest{Vars: f.Variables})
 		if err != nil {
 			return nil, end, err
 		}
-		ends = append(ends, func() { a.Release(open) })
-		s.cfg, s.prior = cfg.Config, a.Adopt(open.State(), cfg.Config)
+		ends = append(ends, func() { s.Release(open) })
+		subject.cfg, subject.prior = cfg.Config, s.Adopt(open.State(), cfg.Config)
 	}
-	running, err := a.OpenProviders(session.Requirements(s.cfg, s.prior))
+	running, err := s.OpenProviders(session.Requirements(subject.cfg, subject.prior))
 	if err != nil {
 		return nil, end, err
 	}
 	ends = append(ends, running.Close)
-	workspace, err := a.Workspace()
+	workspace, err := s.Workspace()
 	if err != nil {
 		return nil, end, err
 	}
-	s.env = a.Environment(running, workspace)
-	s.env.Observe = nil
-	return s, end, nil
+	subject.env = s.Environment(running, workspace)
+	subject.env.Observe = nil
+	return subject, end, nil
 }
 
 // planSubject returns the graph of a saved plan. It starts the providers only if the plan has
 // no schemas.
-func (a *App) planSubject(ctx context.Context, saved *session.SavedPlan) (s *graphSubject, end func(), err error) {
-	schemas, end, err := a.planSchemas(ctx, saved)
+func planSubject(
+	ctx context.Context, s *session.Session, saved *session.SavedPlan,
+) (subject *graphSubject, end func(), err error) {
+	schemas, end, err := planSchemas(ctx, s, saved)
 	if err != nil {
 		return nil, end, err
 	}
-	env := &engine.Env{Warn: a.Warnings.Add, Timings: a.Timings, Provisioner: builtinProvisioner,
+	env := &engine.Env{Warn: s.Warnings.Add, Timings: s.Timings, Provisioner: builtinProvisioner,
 		Schema: func(_ context.Context, p addrs.Provider) (*providers.Schema, tfdiags.Diagnostics) {
 			schema := schemas(p)
 			if schema == nil {

@@ -18,6 +18,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/cliconfig"
 	"tofu/internal/registry"
+	"tofu/internal/session"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/version"
@@ -102,7 +103,7 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 		app.Say("Login cancelled.")
 		return exitStatus(1)
 	}
-	token, err := app.browserLogin(ctx, client, service)
+	token, err := browserLogin(ctx, app.Session, client, service)
 	if err != nil {
 		return fmt.Errorf("getting a token from %s: %w", host, err)
 	}
@@ -118,7 +119,9 @@ const lastPage = 2 * time.Second
 
 // browserLogin lets the user log in with a browser and receives the code on a local port. The code
 // is useless without the verifier, which is sent only in the exchange.
-func (a *App) browserLogin(ctx context.Context, client *registry.Client, service *registry.Login) (string, error) {
+func browserLogin(
+	ctx context.Context, s *session.Session, client *registry.Client, service *registry.Login,
+) (string, error) {
 	listener, err := listenLocally(service.Ports)
 	if err != nil {
 		return "", err
@@ -157,8 +160,8 @@ func (a *App) browserLogin(ctx context.Context, client *registry.Client, service
 		_ = server.Shutdown(wait) // the page has been sent
 	}()
 
-	a.Say("\nIf no browser opens, open this page:\n    %s\n\nWaiting for the host to confirm...", page)
-	openBrowser(a.Env("BROWSER"), page)
+	s.Say("\nIf no browser opens, open this page:\n    %s\n\nWaiting for the host to confirm...", page)
+	openBrowser(s.Env("BROWSER"), page)
 	select {
 	case q := <-answers:
 		if q.Get("code") == "" {

@@ -11,14 +11,14 @@ import (
 
 // planSchemas returns the schemas for showing a saved plan. They come from the plan file or, if
 // it has none, from the providers, which end stops.
-func (a *App) planSchemas(
-	ctx context.Context, saved *session.SavedPlan,
+func planSchemas(
+	ctx context.Context, s *session.Session, saved *session.SavedPlan,
 ) (schemas ui.Schemas, end func(), err error) {
 	if saved.Schemas != nil {
 		return func(p addrs.Provider) *providers.Schema { return saved.Schemas[p] }, func() {}, nil
 	}
 	reqs := session.Requirements(saved.Configuration.Config, saved.Plan.Prior)
-	running, err := a.OpenProviders(reqs)
+	running, err := s.OpenProviders(reqs)
 	if err != nil {
 		return nil, func() {}, err
 	}

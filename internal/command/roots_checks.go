@@ -45,7 +45,7 @@ func runRootsValidate(ctx context.Context, app *App, f *rootsValidateFlags, args
 	}
 	var valid atomic.Int32
 	err := app.eachRoot(ctx, &f.selectFlags, args, f.Workers, "Validating", func(sub *App) error {
-		err := sub.validate(ctx, &f.validateFlags)
+		err := f.validate(ctx, sub.Session)
 		if err == nil {
 			valid.Add(1)
 		}
@@ -96,7 +96,7 @@ func (f *rootsValidateFlags) check(ctx context.Context, app *App, r *roots.Root)
 	}
 	sub := app.at(r, io.Discard)
 	defer sub.Close()
-	err := sub.validate(ctx, &f.validateFlags)
+	err := f.validate(ctx, sub.Session)
 	return sub.Warnings.Take().AppendError(err)
 }
 

@@ -58,7 +58,7 @@ func runRootsGraph(ctx context.Context, app *App, f *rootsGraphFlags, args []str
 	if estate == nil {
 		return loadErr
 	}
-	out, err := app.openDocument(f.Out)
+	out, err := openDocument(app.Out, f.Out)
 	if err != nil {
 		return err
 	}

@@ -154,7 +154,7 @@ func (f *fleetFlags) summarize(a *App, operation string, results []*fleet.Result
 	if f.Report == "" {
 		return failed
 	}
-	out, err := a.openDocument(f.Report)
+	out, err := openDocument(a.Out, f.Report)
 	if err == nil {
 		err = out.close(f.form(fleet.NewReport(sums, results), out))
 	}

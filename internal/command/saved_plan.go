@@ -96,18 +96,20 @@ func containsAll[T comparable](all, some []T) bool {
 func sameElements[T comparable](a, b []T) bool { return containsAll(a, b) && containsAll(b, a) }
 
 // readPlan reads a plan file, which must be that of a single root module.
-func (a *App) readPlan(ctx context.Context, path string, vars session.Variables) (*session.SavedPlan, error) {
+func readPlan(
+	ctx context.Context, s *session.Session, path string, vars session.Variables,
+) (*session.SavedPlan, error) {
 	if fleet.IsFile(path) {
 		return nil, tfdiags.Errorf("A plan of many root modules",
 			"%s was saved with \"tofu roots plan -out\". To apply it or to show it, run:\n    tofu roots apply %[1]s\n"+
 				"    tofu show %[1]s", path)
 	}
-	return a.ReadPlan(ctx, path, vars)
+	return s.ReadPlan(ctx, path, vars)
 }
 
 // applySaved applies exactly the saved plan. If that is not possible, it applies nothing.
 func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error {
-	saved, err := app.readPlan(ctx, path, f.Variables)
+	saved, err := readPlan(ctx, app.Session, path, f.Variables)
 	if err != nil {
 		return err
 	}

@@ -206,7 +206,7 @@ func (s *showRun) current(ctx context.Context) error {
 
 // state shows a state. writer is the version of the program that wrote it.
 func (s *showRun) state(ctx context.Context, st *states.State, writer string) error {
-	view, err := s.app.viewState(ctx, st)
+	view, err := viewState(ctx, s.app.Session, st)
 	if err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func (s *showRun) plan(ctx context.Context, path string) error {
 	if write := showFormats[s.flags.Format]; write != nil {
 		return s.formatted(ctx, saved, write)
 	}
-	schemas, end, err := s.app.planSchemas(ctx, saved)
+	schemas, end, err := planSchemas(ctx, s.app.Session, saved)
 	defer end()
 	if err != nil {
 		return err
@@ -286,7 +286,7 @@ func (s *showRun) formatted(
 	ctx context.Context, saved *session.SavedPlan,
 	write func(context.Context, *showRun, *session.SavedPlan, io.Writer) error,
 ) error {
-	out, err := s.app.openDocument(s.flags.Out)
+	out, err := openDocument(s.app.Out, s.flags.Out)
 	if err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func (s *showRun) formatted(
 }
 
 func showMarkdown(ctx context.Context, s *showRun, saved *session.SavedPlan, out io.Writer) error {
-	schemas, end, err := s.app.planSchemas(ctx, saved)
+	schemas, end, err := planSchemas(ctx, s.app.Session, saved)
 	defer end()
 	if err != nil {
 		return err
@@ -314,7 +314,7 @@ func showPage(ctx context.Context, s *showRun, saved *session.SavedPlan, out io.
 	if err != nil {
 		return err
 	}
-	return s.app.withPageContent(ctx, saved, func(c *page.Content) error {
+	return withPageContent(ctx, s.app.Session, saved, func(c *page.Content) error {
 		c.Title, c.Run, c.Version = saved.Name, run, version.String
 		return page.Write(out, c)
 	})
@@ -322,8 +322,10 @@ func showPage(ctx context.Context, s *showRun, saved *session.SavedPlan, out io.
 
 // withPageContent calls use with the graph and the view of a saved plan, whose schemas stay available
 // until use returns.
-func (a *App) withPageContent(ctx context.Context, saved *session.SavedPlan, use func(*page.Content) error) error {
-	subject, end, err := a.planSubject(ctx, saved)
+func withPageContent(
+	ctx context.Context, s *session.Session, saved *session.SavedPlan, use func(*page.Content) error,
+) error {
+	subject, end, err := planSubject(ctx, s, saved)
 	defer end()
 	if err != nil {
 		return err

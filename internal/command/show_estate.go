@@ -118,7 +118,7 @@ func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
 			e.app.Say("This will be applied later: %s.", why)
 		}
 		err := e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error {
-			schemas, end, err := at.app.planSchemas(ctx, plan)
+			schemas, end, err := planSchemas(ctx, at.app.Session, plan)
 			defer end()
 			if err != nil {
 				return err
@@ -231,7 +231,7 @@ func (e *estateShow) failed(ctx context.Context) ([]failedDocument, error) {
 
 // json writes the document of one plan.
 func (s *showRun) json(ctx context.Context, plan *session.SavedPlan, w io.Writer) error {
-	schemas, end, err := s.app.planSchemas(ctx, plan)
+	schemas, end, err := planSchemas(ctx, s.app.Session, plan)
 	defer end()
 	if err != nil {
 		return err
@@ -251,7 +251,7 @@ func (e *estateShow) formatted(ctx context.Context, path string, shown []*fleet.
 		return badUsage("Root module required",
 			"The durations of -events are shown for one root module: choose it with -root=NAME.")
 	}
-	out, err := e.app.openDocument(e.flags.Out)
+	out, err := openDocument(e.app.Out, e.flags.Out)
 	if err != nil {
 		return err
 	}
@@ -315,7 +315,7 @@ func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
 			fmt.Fprintf(text, "This will be applied later: %s.\n\n", review.Escape(termtext.Printable(why)))
 		}
 		err := e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error {
-			schemas, end, err := at.app.planSchemas(ctx, plan)
+			schemas, end, err := planSchemas(ctx, at.app.Session, plan)
 			defer end()
 			if err != nil {
 				return err

@@ -56,7 +56,7 @@ func (e *estateShow) pageRoot(ctx context.Context, p *fleet.Planned, at map[stri
 			if err != nil {
 				return err
 			}
-			return at.app.withPageContent(ctx, plan, func(c *page.Content) error {
+			return withPageContent(ctx, at.app.Session, plan, func(c *page.Content) error {
 				c.Unknown = unknown
 				return show(c)
 			})

@@ -45,15 +45,15 @@ func (f *stateChangeFlags) add(fs *options) {
 // If the copy is nil, nothing is saved.
 type stateChange func(*states.State) (changed *states.State, report string, err error)
 
-// changeState locks, changes and saves the state.
-func (a *App) changeState(ctx context.Context, f *stateChangeFlags, change stateChange) error {
-	open, err := a.OpenState(ctx, session.StateRequest{
+// change locks, changes and saves the state.
+func (f *stateChangeFlags) change(ctx context.Context, s *session.Session, change stateChange) error {
+	open, err := s.OpenState(ctx, session.StateRequest{
 		Vars: f.Variables, Paths: f.StatePaths, Lock: f.LockOptions, Operation: f.operation, TimedBackup: f.timedBackup,
 	})
 	if err != nil {
 		return err
 	}
-	defer a.Release(open)
+	defer s.Release(open)
 	if open.State().Empty() && !open.Exists() && !f.stateless {
 		return noStateFile()
 	}
@@ -67,7 +67,7 @@ func (a *App) changeState(ctx context.Context, f *stateChangeFlags, change state
 		}
 	}
 	if report != "" {
-		a.Printer.Message(ui.Text{Text: report})
+		s.Printer.Message(ui.Text{Text: report})
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func runStateRm(ctx context.Context, app *App, f *stateRmFlags, args []string) e
 	if err != nil {
 		return err
 	}
-	return app.changeState(ctx, &f.stateChangeFlags,
+	return f.change(ctx, app.Session,
 		func(st *states.State) (*states.State, string, error) {
 			found := st.Select(targets)
 			if len(found) == 0 && f.DryRun {

@@ -60,7 +60,7 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 		}
 		defer app.Release(out)
 	}
-	return app.changeState(ctx, &f.stateChangeFlags,
+	return f.change(ctx, app.Session,
 		func(st *states.State) (*states.State, string, error) {
 			from := st.Clone()
 			to := from

@@ -28,7 +28,12 @@ left in its journal, and adds them to the state.`,
 		fs.StringVar(&f.State, "state", "", "Repair the state in `statefile` instead of the current workspace's.")
 		fs.BoolVar(&f.DryRun, "dry-run", false, "Only say what would be done.")
 		fs.BoolVar(&f.AutoApprove, "auto-approve", false, "Do not ask for approval.")
-	}, runStateRepair),
+	}, func(ctx context.Context, app *App, f *stateRepairFlags, args []string) error {
+		if err := noArguments(args); err != nil {
+			return err
+		}
+		return f.run(ctx, app.Session)
+	}),
 }
 
 type stateRepairFlags struct {
@@ -39,18 +44,16 @@ type stateRepairFlags struct {
 	DryRun, AutoApprove bool
 }
 
-func runStateRepair(ctx context.Context, app *App, f *stateRepairFlags, args []string) error {
-	if err := noArguments(args); err != nil {
-		return err
-	}
+// run repairs the state, or adds the results of an interrupted run to it.
+func (f *stateRepairFlags) run(ctx context.Context, s *session.Session) error {
 	// Do not replace the last backup with the damaged state.
-	p, err := app.LocateState(ctx, &session.StateRequest{Vars: f.Variables,
+	p, err := s.LocateState(ctx, &session.StateRequest{Vars: f.Variables,
 		Paths: session.StatePaths{State: f.State, Backup: "-"}})
 	if err != nil {
 		return err
 	}
-	m := p.Manager(app.Session)
-	if err := app.Lock(ctx, m, "state-repair", f.LockOptions); err != nil {
+	m := p.Manager(s)
+	if err := s.Lock(ctx, m, "state-repair", f.LockOptions); err != nil {
 		return err
 	}
 	damage, err := m.Examine(ctx)
@@ -58,52 +61,54 @@ func runStateRepair(ctx context.Context, app *App, f *stateRepairFlags, args []s
 		if err := m.Unlock(); err != nil {
 			return err
 		}
-		return app.settleState(ctx, f)
+		return f.settle(ctx, s)
 	}
-	defer func() { app.Printer.Diagnostics(tfdiags.FromError(m.Unlock())) }()
+	defer func() { s.Printer.Diagnostics(tfdiags.FromError(m.Unlock())) }()
 	if err != nil {
 		return tfdiags.Errorf("The state can't be repaired", "%s.", err)
 	}
-	return app.repair(ctx, m, damage, f)
+	return f.repair(ctx, s, m, damage)
 }
 
 // repair shows what can be recovered of the state, and writes it if the user approves.
-func (a *App) repair(ctx context.Context, m *statemgr.Manager, damage *statemgr.Repair, f *stateRepairFlags) error {
-	a.Say("The state can't be read: %s.\n", damage.Cause)
+func (f *stateRepairFlags) repair(
+	ctx context.Context, s *session.Session, m *statemgr.Manager, damage *statemgr.Repair,
+) error {
+	s.Say("The state can't be read: %s.\n", damage.Cause)
 	for _, sentence := range damage.Findings {
-		a.Say("  - %s.", sentence)
+		s.Say("  - %s.", sentence)
 	}
 	if damage.State != nil {
-		a.Say("\nThe repaired state would have %d object(s):", damage.Objects)
+		s.Say("\nThe repaired state would have %d object(s):", damage.Objects)
 		for _, addr := range damage.Instances() {
-			a.Say("    %s", addr)
+			s.Say("    %s", addr)
 		}
 	}
-	a.Say("")
-	if ok, err := f.approved(ctx, a); !ok || err != nil {
+	s.Say("")
+	if ok, err := f.approved(ctx, s); !ok || err != nil {
 		return err
 	}
 	kept, err := m.WriteRepair(ctx, damage)
 	if err != nil {
 		return tfdiags.Errorf("The repaired state can't be written", "%s.", err)
 	}
-	a.Success("\nThe state was repaired.")
+	s.Success("\nThe state was repaired.")
 	if kept != "" {
-		a.Say("\nThe damaged one was kept as %s.", kept)
+		s.Say("\nThe damaged one was kept as %s.", kept)
 	}
-	a.Say("\nReview the next plan closely: objects that it would create may exist already.")
+	s.Say("\nReview the next plan closely: objects that it would create may exist already.")
 	return nil
 }
 
-// settleState adds the results of an interrupted run to a readable state.
-func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
-	open, err := a.OpenState(ctx, session.StateRequest{Vars: f.Variables,
+// settle adds the results of an interrupted run to a readable state.
+func (f *stateRepairFlags) settle(ctx context.Context, s *session.Session) error {
+	open, err := s.OpenState(ctx, session.StateRequest{Vars: f.Variables,
 		Paths: session.StatePaths{State: f.State}, Lock: f.LockOptions, Operation: "state-repair"})
 	if err != nil {
 		return err
 	}
-	defer a.Release(open)
-	recovered := a.Warnings.Take() // reading a state warns about everything that is recovered
+	defer s.Release(open)
+	recovered := s.Warnings.Take() // reading a state warns about everything that is recovered
 	objects := 0
 	for r := range open.State().Resources() {
 		for _, inst := range r.Instances {
@@ -112,8 +117,8 @@ func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
 			}
 		}
 	}
-	a.Say("The state can be read. It has %d object(s), and its serial is %d.", objects, open.Snapshot.Serial)
-	a.Printer.Diagnostics(recovered)
+	s.Say("The state can be read. It has %d object(s), and its serial is %d.", objects, open.Snapshot.Serial)
+	s.Printer.Diagnostics(recovered)
 	if len(recovered) == 0 || f.DryRun {
 		return nil
 	}
@@ -121,14 +126,14 @@ func (a *App) settleState(ctx context.Context, f *stateRepairFlags) error {
 }
 
 // approved asks the user for approval.
-func (f *stateRepairFlags) approved(ctx context.Context, app *App) (bool, error) {
+func (f *stateRepairFlags) approved(ctx context.Context, s *session.Session) (bool, error) {
 	if f.DryRun || f.AutoApprove {
 		return f.AutoApprove && !f.DryRun, nil
 	}
-	ok, err := app.Confirm(ctx, terminal.Question{Title: "Do you want to put the repaired state in the place " +
+	ok, err := s.Confirm(ctx, terminal.Question{Title: "Do you want to put the repaired state in the place " +
 		"of the damaged one?"})
 	if err == nil && !ok {
-		app.Say("\nRepair cancelled.")
+		s.Say("\nRepair cancelled.")
 		err = exitStatus(1)
 	}
 	return ok, err

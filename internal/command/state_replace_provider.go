@@ -49,7 +49,7 @@ func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, 
 		return err
 	}
 	from, to := providers[0], providers[1]
-	return app.changeState(ctx, &f.stateChangeFlags,
+	return f.change(ctx, app.Session,
 		func(st *states.State) (*states.State, string, error) {
 			st, changed := session.WithProviders(st, func(p addrs.Provider) addrs.Provider {
 				if p == from {

@@ -44,7 +44,7 @@ func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []strin
 	if f.At != "" && f.State != "" {
 		return badUsage("Incompatible options", "-at and -state can't be used together: a state file has no history.")
 	}
-	open, err := app.openStateAt(ctx, f.At, session.StateRequest{Vars: f.Variables,
+	open, err := openStateAt(ctx, app.Session, f.At, session.StateRequest{Vars: f.Variables,
 		Paths: session.StatePaths{State: f.State}})
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []strin
 	only := &states.Resource{Addr: addr.Abs(), Provider: open.State().Resource(addr.Abs()).Provider,
 		Instances: map[addrs.InstanceKey]*states.Instance{addr.Key: inst}}
 	one.AddResource(only)
-	view, err := app.viewState(ctx, one)
+	view, err := viewState(ctx, app.Session, one)
 	if err != nil {
 		return err
 	}
@@ -71,11 +71,13 @@ func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []strin
 
 // openStateAt opens a state for reading: the current state if at is "", or else the state at
 // the run or time that at names.
-func (a *App) openStateAt(ctx context.Context, at string, req session.StateRequest) (*session.OpenedState, error) {
+func openStateAt(
+	ctx context.Context, s *session.Session, at string, req session.StateRequest,
+) (*session.OpenedState, error) {
 	if at == "" {
-		return a.OpenState(ctx, req)
+		return s.OpenState(ctx, req)
 	}
-	return a.OpenStateAt(ctx, req.Vars, at)
+	return s.OpenStateAt(ctx, req.Vars, at)
 }
 
 // noInstance returns the error for an address that has no instance. It suggests an existing
@@ -91,9 +93,9 @@ func noInstance(st *states.State, addr addrs.AbsInstance) error {
 }
 
 // viewState combines a state with the schemas of its providers.
-func (a *App) viewState(ctx context.Context, st *states.State) (*ui.StateView, error) {
-	st = a.ForDisplay(st)
-	running, err := a.OpenProviders(session.Requirements(nil, st))
+func viewState(ctx context.Context, s *session.Session, st *states.State) (*ui.StateView, error) {
+	st = s.ForDisplay(st)
+	running, err := s.OpenProviders(session.Requirements(nil, st))
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +118,7 @@ var cmdStatePull = &Command{
 		if err := noArguments(args); err != nil {
 			return err
 		}
-		open, err := app.openStateAt(ctx, f.At, session.StateRequest{Vars: f.Variables})
+		open, err := openStateAt(ctx, app.Session, f.At, session.StateRequest{Vars: f.Variables})
 		if err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func mark(ctx context.Context, app *App, f *markFlags, text string, status state
 		return err
 	}
 	f.stateless = f.AllowMissing
-	return app.changeState(ctx, &f.stateChangeFlags,
+	return f.change(ctx, app.Session,
 		func(st *states.State) (*states.State, string, error) {
 			inst := st.Instance(addr)
 			switch {

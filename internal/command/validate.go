@@ -52,7 +52,7 @@ func runValidate(ctx context.Context, app *App, f *validateFlags, args []string)
 		return err
 	}
 	app.Input = false
-	err = app.validate(ctx, f)
+	err = f.validate(ctx, app.Session)
 	diags := app.Warnings.Take().AppendError(err)
 	if into != nil {
 		if intoErr := errors.Join(ui.WriteValidation(into, diags, app.Source), into.Close()); intoErr != nil {
@@ -80,22 +80,23 @@ func runValidate(ctx context.Context, app *App, f *validateFlags, args []string)
 	return nil
 }
 
-func (a *App) validate(ctx context.Context, f *validateFlags) error {
-	cfg, err := a.LoadConfig(ctx, f.Variables)
+// validate checks the configuration of a root module, and its tests.
+func (f *validateFlags) validate(ctx context.Context, s *session.Session) error {
+	cfg, err := s.LoadConfig(ctx, f.Variables)
 	if err != nil {
-		if f.NoTests || !a.Parser.IsModuleDir(a.RootDir) {
+		if f.NoTests || !s.Parser.IsModuleDir(s.RootDir) {
 			return err
 		}
-		_, testErr := a.Parser.TestFiles(a.RootDir, f.TestDirectory, a.Warnings.Add)
+		_, testErr := s.Parser.TestFiles(s.RootDir, f.TestDirectory, s.Warnings.Add)
 		return tfdiags.Join(err, testErr)
 	}
-	reqs, subjects := session.Requirements(cfg.Config, nil), []moduletest.Subject{{Dir: a.RootDir, Config: cfg.Config}}
+	reqs, subjects := session.Requirements(cfg.Config, nil), []moduletest.Subject{{Dir: s.RootDir, Config: cfg.Config}}
 	if !f.NoTests {
-		resolve, err := getmodules.Installed(a.ModulesDir(), a.Base)
+		resolve, err := getmodules.Installed(s.ModulesDir(), s.Base)
 		if err != nil {
 			return err
 		}
-		suite, err := loadTests(ctx, a.Session, cfg, f.TestDirectory, resolve)
+		suite, err := loadTests(ctx, s, cfg, f.TestDirectory, resolve)
 		if err != nil {
 			return err
 		}
@@ -107,16 +108,16 @@ func (a *App) validate(ctx context.Context, f *validateFlags) error {
 	}
 	// Any locked version is accepted: the lock file is not part of the configuration, so
 	// validate does not check it against the constraints.
-	running, err := a.OpenProviders(reqs.InAnyVersion())
+	running, err := s.OpenProviders(reqs.InAnyVersion())
 	if err != nil {
 		return err
 	}
 	defer running.Close()
-	workspace, err := a.Workspace()
+	workspace, err := s.Workspace()
 	if err != nil {
 		return err
 	}
-	env := a.Environment(running, workspace)
+	env := s.Environment(running, workspace)
 	env.Observe = nil
 	var errs tfdiags.Diagnostics
 	for _, subject := range subjects {
