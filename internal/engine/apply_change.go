@@ -37,70 +37,80 @@ func (a *applyStep) storeMarks(prior *objectState, after cty.Value) error {
 func (a *applyStep) applyChange(
 	ctx context.Context, prior *objectState, prop *desired, final *plans.InstanceChange,
 ) error {
-	value, err := a.callApply(ctx, prior, prop, final)
-	if obj := a.w.out.current(a.addr); obj != nil && value != cty.NilVal && !value.IsNull() {
+	c := &applyCall{applyStep: a, prior: prior, desired: prop, final: final, action: plans.Create}
+	if final.Action == plans.Update {
+		c.action = plans.Update
+	}
+	err := c.run(ctx)
+	if obj := a.w.out.current(a.addr); obj != nil && c.value != cty.NilVal && !c.value.IsNull() {
 		err = tfdiags.Join(err, a.postconditions(a.x.objs[a.at]))
 	}
 	return err
 }
 
-// callApply has the provider apply the change, records the result and runs provisioners. It holds
-// one call slot throughout. It returns the new object.
-func (a *applyStep) callApply(
-	ctx context.Context, prior *objectState, prop *desired, final *plans.InstanceChange,
-) (cty.Value, error) {
-	w, r := a.w, a.r
-	action := plans.Create
-	if final.Action == plans.Update {
-		action = plans.Update
-	}
-	what := Object{Addr: a.addr}
-	what.IDKey, what.IDValue = identify(prior.value)
-	planned := unmark(final.After)
+// applyCall is the call with which a provider creates or updates the object of an applyStep.
+type applyCall struct {
+	*applyStep
+	prior   *objectState
+	desired *desired
+	final   *plans.InstanceChange
+	action  plans.Action // Create or Update
+
+	resp  providers.ApplyResponse
+	value cty.Value // the new object; NilVal before the call
+	// unfinished is an object that is recorded as tainted until its provisioners have run. It is the
+	// object to record then, or nil if there are no provisioners to run.
+	unfinished *states.Object
+}
+
+// run has the provider apply the change, records the result and runs provisioners. It holds one call
+// slot throughout.
+func (c *applyCall) run(ctx context.Context) error {
+	w, provider := c.w, c.prov.addr
+	what := Object{Addr: c.addr}
+	what.IDKey, what.IDValue = identify(c.prior.value)
 	defer w.calls.acquire()()
 	if w.halted() {
-		return cty.NilVal, errHalted
+		return errHalted
 	}
-	a.start = w.op.env.now()
-	if err := w.start(&ApplyStart{Object: what, Action: action, Provider: a.prov.addr, Planned: planned,
-		Sensitive: sensitivePaths(final.After), Builtin: a.prov.addr.Config.Provider.IsBuiltin()}); err != nil {
-		return cty.NilVal, err
+	start := w.op.env.now()
+	if err := w.start(&ApplyStart{Object: what, Action: c.action, Provider: provider, Planned: unmark(c.final.After),
+		Sensitive: sensitivePaths(c.final.After), Builtin: provider.Config.Provider.IsBuiltin()}); err != nil {
+		return err
 	}
 	var old *states.Object
-	if a.planned.Action == plans.CreateThenDelete {
-		old = a.depose()
+	if c.planned.Action == plans.CreateThenDelete {
+		old = c.depose()
 	}
-	var resp providers.ApplyResponse
-	var value cty.Value
-	var unfinished *states.Object
 	// Record the response before another call can start: the process may be killed at any time.
-	err := callWithSlot(w.calls, a.prov, "ApplyResourceChange", a.addr, func() error {
-		resp = a.prov.ApplyResourceChange(ctx, providers.ApplyRequest{
-			Type: r.Addr.Resource.Type, Prior: unmark(prior.value), Planned: planned, Config: prop.config,
-			Private: final.Private,
-			Meta:    prop.meta, Identity: final.AfterIdentity,
-		})
-		err := a.report(resp.Diagnostics)
-		var invalid, unstored error
-		value, invalid = a.result(prior, planned, resp)
-		err = tfdiags.Join(err, invalid)
-		unfinished, unstored = a.store(prior, final, action, value, resp, err != nil)
-		return tfdiags.Join(err, unstored)
-	})
-	if unfinished != nil {
-		failed := a.provision(ctx, a.x.objs[a.at])
+	err := callWithSlot(w.calls, c.prov, "ApplyResourceChange", c.addr, func() error { return c.call(ctx) })
+	if c.unfinished != nil {
+		failed := c.provision(ctx, c.x.objs[c.at])
 		if failed == nil {
-			a.record(unfinished)
+			c.record(c.unfinished)
 		}
 		err = tfdiags.Join(err, failed)
 	}
-	if old != nil && err != nil && w.out.current(a.addr) == nil {
-		a.restore(old)
+	if old != nil && err != nil && w.out.current(c.addr) == nil {
+		c.restore(old)
 	}
-	what.IDKey, what.IDValue = identify(value)
-	w.out.observe(ApplyDone{Object: what, Action: action, Failed: err != nil,
-		Elapsed: w.op.env.now().Sub(a.start), Abandoned: w.abandoned(ctx, resp)})
-	return value, err
+	what.IDKey, what.IDValue = identify(c.value)
+	w.out.observe(ApplyDone{Object: what, Action: c.action, Failed: err != nil,
+		Elapsed: w.op.env.now().Sub(start), Abandoned: abandoned(ctx, c.resp)})
+	return err
+}
+
+// call calls the provider and stores the result.
+func (c *applyCall) call(ctx context.Context) error {
+	c.resp = c.prov.ApplyResourceChange(ctx, providers.ApplyRequest{
+		Type: c.r.Addr.Resource.Type, Prior: unmark(c.prior.value), Planned: unmark(c.final.After),
+		Config: c.desired.config, Private: c.final.Private, Meta: c.desired.meta, Identity: c.final.AfterIdentity,
+	})
+	err := c.report(c.resp.Diagnostics)
+	var invalid error
+	c.value, invalid = c.result()
+	err = tfdiags.Join(err, invalid)
+	return tfdiags.Join(err, c.store(err != nil))
 }
 
 func sensitivePaths(v cty.Value) []cty.Path {
@@ -138,44 +148,45 @@ func (a *applyStep) moveObject(obj *states.Object, from, to addrs.DeposedKey) {
 
 // result returns as much of the new object in the provider's response as can be stored, and the
 // errors about invalid parts.
-func (a *applyStep) result(prior *objectState, planned cty.Value, resp providers.ApplyResponse) (cty.Value, error) {
+func (c *applyCall) result() (cty.Value, error) {
+	prior, resp := c.prior, c.resp
 	var errs tfdiags.Diagnostics
-	ty := a.r.Schema.Block.ImpliedType()
+	ty := c.r.Schema.Block.ImpliedType()
 	failed := resp.Diagnostics.HasErrors()
 	const bug = "Provider produced invalid object"
-	p := a.prov.addr.Config.Provider
+	p := c.prov.addr.Config.Provider
 	if resp.New == cty.NilVal {
 		if failed {
 			return prior.value, nil
 		}
-		return prior.value, providerBug(bug, p, "returned nothing after applying %s.", a.addr)
+		return prior.value, providerBug(bug, p, "returned nothing after applying %s.", c.addr)
 	}
 	for _, err := range resp.New.Type().TestConformance(ty) {
 		errs = errs.Append(providerBug(bug, p,
 			"returned an object for %s that does not conform to its schema: %s. The state keeps the "+
-				"previous object.", a.addr, tfdiags.FormatError(err)))
+				"previous object.", c.addr, tfdiags.FormatError(err)))
 	}
 	if len(errs) > 0 {
 		return prior.value, errs.Err()
 	}
-	value := objchange.NormalizeFromLegacy(a.r.Schema.Block, resp.New)
+	value := objchange.NormalizeFromLegacy(c.r.Schema.Block, resp.New)
 	if !value.IsWhollyKnown() {
-		return cty.UnknownAsNull(value), a.unknownResults(value)
+		return cty.UnknownAsNull(value), c.unknownResults(value)
 	}
 	if failed {
 		return value, nil
 	}
 	if value.IsNull() {
 		return value, providerBug("Provider returned invalid result object after apply", p,
-			"returned no object after applying %s, but no error either.", a.addr)
+			"returned no object after applying %s, but no error either.", c.addr)
 	}
 	if !resp.LegacyTypes {
-		for _, err := range a.incompatible(markLike(planned, a.planned.After), value) {
+		for _, err := range c.incompatible(markLike(unmark(c.final.After), c.planned.After), value) {
 			errs = errs.Append(providerBug("Provider produced inconsistent result after apply", p,
-				"returned a result for %s that differs from its plan: %s.", a.addr, tfdiags.FormatError(err)))
+				"returned a result for %s that differs from its plan: %s.", c.addr, tfdiags.FormatError(err)))
 		}
 	}
-	return value, errs.WithAddress(a.addr.String()).Err()
+	return value, errs.WithAddress(c.addr.String()).Err()
 }
 
 func (a *applyStep) unknownResults(v cty.Value) error {
@@ -192,33 +203,30 @@ func (a *applyStep) unknownResults(v cty.Value) error {
 	return errs.Err()
 }
 
-// store records the object. If it was just created and still has provisioners to run, store records
-// it as tainted and returns the object to record once they succeed. Otherwise it returns nil.
-func (a *applyStep) store(
-	prior *objectState, final *plans.InstanceChange, action plans.Action, value cty.Value,
-	resp providers.ApplyResponse, failed bool,
-) (*states.Object, error) {
-	w, r := a.w, a.r
+// store records the object, as tainted if it was just created and still has provisioners to run.
+// failed says that the call failed.
+func (c *applyCall) store(failed bool) error {
+	w, r, resp := c.w, c.r, c.resp
 	// The provider returned an error and no object, so any prior object stays unchanged.
-	if value.IsNull() {
-		w.out.undeclare(a.addr.Abs())
-		return nil, nil
+	if c.value.IsNull() {
+		w.out.undeclare(c.addr.Abs())
+		return nil
 	}
-	marked := markStored(r.Schema.Block, markLike(value, final.After), nil)
+	marked := markStored(r.Schema.Block, markLike(c.value, c.final.After), nil)
 	like := states.Object{Private: resp.Private, Identity: encodeIdentity(resp.Identity),
 		IdentityVersion:     r.Schema.IdentityVersion,
-		CreateBeforeDestroy: a.forced || a.planned.Action == plans.CreateThenDelete,
+		CreateBeforeDestroy: c.forced || c.planned.Action == plans.CreateThenDelete,
 		SkipDestroy:         r.Config.Lifecycle.Destroy.Set && !r.Config.Lifecycle.Destroy.Value,
 		Dependencies:        r.Recorded.Dependencies,
-		DependencyInstances: a.dependencyInstances(a.planned),
+		DependencyInstances: c.dependencyInstances(c.planned),
 	}
-	if prior.exists() {
-		like.Status = prior.obj.Status
+	if c.prior.exists() {
+		like.Status = c.prior.obj.Status
 		if like.Identity == nil {
-			like.Identity, like.IdentityVersion = prior.obj.Identity, prior.obj.IdentityVersion
+			like.Identity, like.IdentityVersion = c.prior.obj.Identity, c.prior.obj.IdentityVersion
 		}
 		if failed && resp.New == cty.NilVal {
-			return nil, nil
+			return nil
 		}
 	}
 	if like.Identity == nil {
@@ -227,19 +235,20 @@ func (a *applyStep) store(
 	switch {
 	case !failed:
 		like.Status = states.Ready
-	case action == plans.Create:
+	case c.action == plans.Create:
 		like.Status = states.Tainted
 	}
 	obj, err := encodeObject(r, marked, like)
 	if err != nil {
-		return nil, fmt.Errorf("storing %s: %w", a.addr, err)
+		return fmt.Errorf("storing %s: %w", c.addr, err)
 	}
-	a.x.objs[a.at] = marked
-	if action != plans.Create || failed || len(r.Exprs.Provisioners) == 0 {
-		a.record(obj)
-		return nil, nil
+	c.x.objs[c.at] = marked
+	if c.action != plans.Create || failed || len(r.Exprs.Provisioners) == 0 {
+		c.record(obj)
+		return nil
 	}
 	// Store it as tainted until its provisioners finish, in case the program is killed.
-	a.record(changed(obj, func(o *states.Object) { o.Status = states.Tainted }))
-	return obj, nil
+	c.record(changed(obj, func(o *states.Object) { o.Status = states.Tainted }))
+	c.unfinished = obj
+	return nil
 }

@@ -81,7 +81,7 @@ type deletion struct {
 }
 
 // abandoned reports whether a call was canceled before its provider answered.
-func (w *walk) abandoned(ctx context.Context, resp providers.ApplyResponse) bool {
+func abandoned(ctx context.Context, resp providers.ApplyResponse) bool {
 	return ctx.Err() != nil && resp.New == cty.NilVal
 }
 
@@ -138,7 +138,7 @@ func (d *deletion) call(ctx context.Context, l *objectState, null, meta cty.Valu
 func (d *deletion) store(ctx context.Context, l *objectState, resp providers.ApplyResponse) error {
 	w, r := d.w, d.r
 	failure := resp.Diagnostics.WithAddress(d.addr.String()).Report(w.out.warn)
-	d.abandoned = w.abandoned(ctx, resp)
+	d.abandoned = abandoned(ctx, resp)
 	switch {
 	case failure == nil && (resp.New == cty.NilVal || resp.New.IsNull()):
 		w.out.storeObject(d.addr, d.deposed, nil, d.prov.addr)

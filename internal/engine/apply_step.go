@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -117,7 +116,6 @@ type applyStep struct {
 	*instancePlan
 	planned *plans.InstanceChange
 	forced  bool
-	start   time.Time
 }
 
 func (v stepVisit) change(ctx context.Context) (*applyStep, error) {

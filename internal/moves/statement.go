@@ -243,7 +243,7 @@ type impliedFinder struct {
 }
 
 func (w *impliedFinder) call(c *configs.Config, depth int, step addrs.Step) {
-	to, ok := impliedKey(c.Call.Count != nil, c.Call.ForEach != nil, step.Key)
+	to, ok := impliedKey(c.Call.Count, c.Call.ForEach, step.Key)
 	if id := (endKey{module: c.Path, key: step.Key}); ok && !w.seen[id] {
 		w.seen[id] = true
 		end := newEndpoint(c.Path, addrs.Target{})
@@ -266,7 +266,7 @@ func (w *impliedFinder) resource(c *configs.Config, r *states.Resource) {
 		return
 	}
 	for _, key := range []addrs.InstanceKey{addrs.NoKey, addrs.IntKey(0)} {
-		to, ok := impliedKey(rc.Count != nil, rc.ForEach != nil, key)
+		to, ok := impliedKey(rc.Count, rc.ForEach, key)
 		id := endKey{module: c.Path, res: r.Addr.Resource, key: key}
 		if !ok || r.Instances[key] == nil || w.seen[id] {
 			continue
@@ -280,12 +280,13 @@ func (w *impliedFinder) resource(c *configs.Config, r *states.Resource) {
 	}
 }
 
-// impliedKey returns the key that an instance gets when count is added or removed.
-func impliedKey(count, forEach bool, key addrs.InstanceKey) (addrs.InstanceKey, bool) {
+// impliedKey returns the key that an instance with the given key gets when count is added to its block
+// or removed from it. It returns false if the instance keeps its key.
+func impliedKey(count, forEach hcl.Expression, key addrs.InstanceKey) (addrs.InstanceKey, bool) {
 	switch {
-	case count && key == addrs.NoKey:
+	case count != nil && key == addrs.NoKey:
 		return addrs.IntKey(0), true
-	case !count && !forEach && key == addrs.IntKey(0):
+	case count == nil && forEach == nil && key == addrs.IntKey(0):
 		return addrs.NoKey, true
 	}
 	return addrs.NoKey, false

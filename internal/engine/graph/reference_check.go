@@ -98,13 +98,15 @@ func (n *Node) inCheckOf(r *Resource) bool {
 }
 
 // checkAccess checks a reference against the repetition of the block and the schema of its type.
-func (r *Resource) checkAccess(key addrs.InstanceKey, keyed bool, rest hcl.Traversal) error {
-	return tfdiags.Join(r.checkKey(key, keyed, rest), r.checkAttribute(rest))
+// key is NoKey if the reference is to the whole resource.
+func (r *Resource) checkAccess(key addrs.InstanceKey, rest hcl.Traversal) error {
+	return tfdiags.Join(r.checkKey(key, rest), r.checkAttribute(rest))
 }
 
 // checkKey checks the instance key of a reference against the repetition of the block.
-func (r *Resource) checkKey(key addrs.InstanceKey, keyed bool, rest hcl.Traversal) error {
+func (r *Resource) checkKey(key addrs.InstanceKey, rest hcl.Traversal) error {
 	repeats := r.Config.Count != nil || r.Config.ForEach != nil
+	keyed := key != addrs.NoKey
 	if keyed && !repeats {
 		return tfdiags.Errorf("Unexpected resource instance key",
 			"%s has neither \"count\" nor \"for_each\", so it has no instance %s. Refer to it without an index.",
@@ -212,7 +214,7 @@ func (r *Resource) SelfReferences() error {
 	refs := &r.Exprs.Body.Refs
 	for _, ref := range refs.Objects {
 		if ref.Subject != r.Addr.Resource || refs.SelectsInstance(ref) ||
-			r.checkAccess(addrs.NoKey, false, ref.Remaining) != nil {
+			r.checkAccess(addrs.NoKey, ref.Remaining) != nil {
 			continue // its other errors are reported together with those of the rest of the body
 		}
 		errs = errs.Append(SelfReference(r.Addr.String(), ref))

@@ -110,9 +110,9 @@ func (c *connector) connectRef(n *Node, m *Module, ref *addrs.Reference, scope B
 		}
 		return undeclared("local value", s.Name, m, m.Config.Module.Locals, "")
 	case addrs.Resource:
-		return c.connectResourceRef(n, m, s, addrs.NoKey, false, ref)
+		return c.connectResourceRef(n, m, s, addrs.NoKey, ref)
 	case addrs.ResourceInstance:
-		return c.connectResourceRef(n, m, s.Resource, s.Key, true, ref)
+		return c.connectResourceRef(n, m, s.Resource, s.Key, ref)
 	case addrs.ModuleCall:
 		return c.connectCallRef(n, m, s.Name, "", addrs.NoKey, ref)
 	case addrs.ModuleCallInstance:
@@ -134,15 +134,17 @@ func (c *connector) connectRef(n *Node, m *Module, ref *addrs.Reference, scope B
 func (m *Module) checkOwn(ref *addrs.Reference) error {
 	switch s := ref.Subject.(type) {
 	case addrs.Resource:
-		return m.Resources[s].checkAccess(addrs.NoKey, false, ref.Remaining)
+		return m.Resources[s].checkAccess(addrs.NoKey, ref.Remaining)
 	case addrs.ResourceInstance:
-		return m.Resources[s.Resource].checkAccess(s.Key, true, ref.Remaining)
+		return m.Resources[s.Resource].checkAccess(s.Key, ref.Remaining)
 	}
 	return nil
 }
 
+// connectResourceRef makes n wait for what a reference to a resource reads. key is NoKey if the
+// reference is to the whole resource.
 func (c *connector) connectResourceRef(
-	n *Node, m *Module, addr addrs.Resource, key addrs.InstanceKey, keyed bool, ref *addrs.Reference,
+	n *Node, m *Module, addr addrs.Resource, key addrs.InstanceKey, ref *addrs.Reference,
 ) error {
 	r := m.Resources[addr]
 	if r == nil || r.Config == nil {
@@ -155,12 +157,12 @@ func (c *connector) connectResourceRef(
 	switch {
 	case c.readsByIndex(n, r): // includes constant keys, which may be in a result that is not used
 		c.after(n, c.instances.indexedNode(r))
-	case keyed && c.op.Phase.Applies():
+	case key != addrs.NoKey && c.op.Phase.Applies():
 		c.after(n, c.instances.barrier(r, key))
 	default:
 		c.after(n, r.Node)
 	}
-	return r.checkAccess(key, keyed, ref.Remaining)
+	return r.checkAccess(key, ref.Remaining)
 }
 
 // wholeCall is a reference to a module call that names none of its outputs.
