@@ -70,11 +70,11 @@ func (c *applyCall) run(ctx context.Context) error {
 	what := Object{Addr: c.addr}
 	what.IDKey, what.IDValue = identify(c.prior.value)
 	defer w.calls.acquire()()
-	if w.halted() {
+	if w.halt.isSet() {
 		return errHalted
 	}
 	start := w.op.env.now()
-	if err := w.start(&ApplyStart{Object: what, Action: c.action, Provider: provider, Planned: unmark(c.final.After),
+	if err := w.out.start(&ApplyStart{Object: what, Action: c.action, Provider: provider, Planned: unmark(c.final.After),
 		Sensitive: sensitivePaths(c.final.After), Builtin: provider.Config.Provider.IsBuiltin()}); err != nil {
 		return err
 	}

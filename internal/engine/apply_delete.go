@@ -102,12 +102,12 @@ func (d *deletion) run(ctx context.Context, l *objectState) error {
 		return err
 	}
 	defer w.calls.acquire()()
-	if w.halted() {
+	if w.halt.isSet() {
 		return errHalted
 	}
 	start := w.op.env.now()
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
-	err = w.start(&ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null,
+	err = w.out.start(&ApplyStart{Object: what, Action: plans.Delete, Provider: d.prov.addr, Planned: null,
 		Builtin: d.prov.addr.Config.Provider.IsBuiltin()})
 	if err != nil {
 		return err

@@ -2,15 +2,11 @@ package engine
 
 import (
 	"context"
-	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/addrs"
 	"tofu/internal/checks"
-	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
-	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
@@ -45,7 +41,7 @@ func (p *instancePlan) planData(ctx context.Context) error {
 	switch {
 	case !config.IsWhollyKnown():
 		reason = plans.ReadConfigUnknown
-	case w.dependencyPending(p.r, p.c.in):
+	case w.pending.dependency(p.r, p.c.in):
 		reason = plans.ReadDependencyPending
 	}
 	if reason != plans.NoReason {
@@ -224,113 +220,4 @@ func (f finisher) planCheckReads() {
 	for _, c := range w.out.checkReads {
 		w.addChange(w.graph.Resource(c.Addr.Config()), c)
 	}
-}
-
-// pendingBefore reports whether any direct or indirect dependency of the node has a pending change.
-func (w *walk) pendingBefore(n *graph.Node) bool {
-	for _, need := range w.graph.Edges.Needs(n.ID) {
-		if w.upstreamPending[need] {
-			return true
-		}
-	}
-	return false
-}
-
-// dependencyPending reports whether a managed resource that r names in depends_on, or refers to
-// directly, has a pending change. For resources in the same module as r, it considers only changes
-// in the same module instance.
-func (w *walk) dependencyPending(r *graph.Resource, in *moduleInstance) bool {
-	inputs := w.graph.Part(r.Inputs, in.addr)
-	if !w.pendingBefore(inputs) {
-		return false
-	}
-	deferral := w.result(r).deferral
-	pending := func(other *graph.Resource) bool {
-		switch {
-		case other == r || other.Addr.Resource.Mode != addrs.Managed:
-			return false
-		case other.Addr.Module == r.Addr.Module:
-			return w.result(other).pending.in(in.addr)
-		}
-		return w.result(other).pending.exist()
-	}
-	if slices.ContainsFunc(deferral.direct, pending) {
-		return true
-	}
-	from := slices.Clone(deferral.from)
-	for i, id := range from {
-		from[i] = w.graph.Part(w.graph.Nodes[id], in.addr).ID
-	}
-	return w.anyReached(from, pending)
-}
-
-// deferral determines which pending changes defer a data source to apply: the changes of the
-// resources in direct, and the changes of all resources that the nodes in from depend on, directly
-// or indirectly.
-type deferral struct {
-	direct []*graph.Resource
-	from   []dag.ID
-}
-
-func findDeferral(r *graph.Resource) *deferral {
-	d := &deferral{}
-	if r.HasConditions() {
-		d.from = append(d.from, r.Inputs.ID)
-		return d
-	}
-	m := r.Module
-	for _, refs := range append(r.Exprs.Repetition.Refs(), &r.Exprs.Body.Refs) {
-		for _, ref := range refs.Objects {
-			if other := m.ResourceOf(ref.Subject); other != nil {
-				d.direct = append(d.direct, other)
-			}
-		}
-	}
-	d.dependsOn(m, r.Exprs.DependsOn)
-	for ; m.Call != nil; m = m.Parent {
-		d.dependsOn(m.Parent, m.DependsOn)
-		if m.DependsOn == nil {
-			continue
-		}
-		for _, ref := range m.DependsOn.Objects {
-			if other := m.Parent.ResourceOf(ref.Subject); other != nil {
-				d.from = append(d.from, other.Node.ID)
-			}
-		}
-	}
-	return d
-}
-
-// dependsOn adds the references of a depends_on argument in module m. refs may be nil.
-func (d *deferral) dependsOn(m *graph.Module, refs *lang.Refs) {
-	if refs == nil {
-		return
-	}
-	for _, ref := range refs.Objects {
-		if other := m.ResourceOf(ref.Subject); other != nil {
-			d.direct = append(d.direct, other)
-		} else if n := m.NodeOf(ref.Subject); n != nil {
-			d.from = append(d.from, n.ID)
-		}
-	}
-}
-
-// anyReached reports whether match is true for any resource that one of the nodes in from depends
-// on, directly or indirectly. It follows only nodes that have a pending change upstream, so it
-// usually finds a match quickly.
-func (w *walk) anyReached(from []dag.ID, match func(*graph.Resource) bool) bool {
-	needs := func(id dag.ID) []dag.ID {
-		if !w.upstreamPending[id] {
-			return nil
-		}
-		return w.graph.Edges.Needs(id)
-	}
-	for id := range dag.Reachable(from, needs) {
-		switch n := w.graph.Nodes[id]; {
-		case !w.upstreamPending[id] || n.Resource == nil:
-		case n.Kind == graph.KindPart && w.hasPending(n), n.Kind.IsResource() && match(n.Resource):
-			return true
-		}
-	}
-	return false
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
-	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
@@ -93,25 +93,71 @@ func (e *evaluator) deferredBy(err error) *deferredNode {
 	return out
 }
 
-// deferredBefore returns why a node is deferred because of the nodes that it waits for, or nil if
-// it isn't. It also returns nil for a resource whose instances are planned in order;
-// resourceVisit.deferredByRead then decides for each instance.
-func (w *walk) deferredBefore(id dag.ID) *deferredNode {
-	if r := w.graph.Nodes[id].Resource; r != nil && id == r.Node.ID && r.Inputs != r.Node {
-		return nil
+// deferrals records which nodes and modules of a walk are deferred. It is safe for concurrent use.
+// If the operation doesn't defer, nothing is deferred.
+type deferrals struct {
+	mu      sync.Mutex
+	nodes   []*deferredNode // by node, why its dependents are deferred; nil if the operation doesn't defer
+	modules []addrs.Module  // modules with unknown instances
+}
+
+// visit defers a node if it waits for a deferred one. It leaves out a resource whose instances are
+// planned in order; resourceVisit.deferredByRead then decides for each instance.
+func (d *deferrals) visit(g *graph.Graph, n *graph.Node) {
+	if d.nodes == nil || n.Resource != nil && n == n.Resource.Node && n != n.Resource.Inputs {
+		return
 	}
-	for _, need := range w.graph.Edges.Needs(id) {
-		if d := w.deferred[need]; d != nil {
-			return d
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.nodes[n.ID] != nil {
+		return // a single instance has already been deferred
+	}
+	for _, need := range g.Edges.Needs(n.ID) {
+		if why := d.nodes[need]; why != nil {
+			d.nodes[n.ID] = why
+			return
 		}
 	}
-	return nil
+}
+
+// set defers the dependents of a node.
+func (d *deferrals) set(n *graph.Node, why *deferredNode) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.nodes[n.ID] = why
+}
+
+// add defers the dependents of a node, unless something else has deferred them already.
+func (d *deferrals) add(n *graph.Node, why *deferredNode) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.nodes[n.ID] == nil {
+		d.nodes[n.ID] = why
+	}
+}
+
+// addModule defers everything in a module whose instances are unknown. n is the node of the module.
+func (d *deferrals) addModule(n *graph.Node, why *deferredNode) {
+	d.add(n, why)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.modules = append(d.modules, n.Object.(*graph.Module).Path)
+}
+
+// at returns why the dependents of a node are deferred, or nil if they aren't deferred so far.
+func (d *deferrals) at(n *graph.Node) *deferredNode {
+	if d.nodes == nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.nodes[n.ID]
 }
 
 // deferAll defers all changes of a resource.
 func (v resourceVisit) deferAll(ctx context.Context, d *deferredNode) error {
 	w, r := v.w, v.r
-	w.deferred[v.node().ID] = d.behind(r.Addr.String())
+	w.deferrals.set(v.node(), d.behind(r.Addr.String()))
 	if r.Config == nil {
 		for _, prior := range r.Prior {
 			v.deferOrphans(prior, nil, d)
@@ -215,7 +261,7 @@ func (o *orphanPlan) planOrDefer(ctx context.Context) error {
 		obj = o.stored.Deposed[o.deposed]
 	}
 	v := resourceVisit{w: o.w, r: o.r}
-	o.w.deferNode(o.r.Node.ID, d.behind(o.r.Addr.String()))
+	o.w.deferrals.add(o.r.Node, d.behind(o.r.Addr.String()))
 	v.deferDeletion(o.addr, o.deposed, obj, d.only())
 	return nil
 }
@@ -295,16 +341,6 @@ func (v resourceVisit) record(c *plans.Deferred, d *deferredNode) {
 	v.w.out.deferChange(c)
 }
 
-// deferModule defers everything in a module whose instances are unknown.
-func (w *walk) deferModule(n *graph.Node, d *deferredNode) {
-	if w.deferred[n.ID] == nil {
-		w.deferred[n.ID] = d
-	}
-	w.out.mu.Lock()
-	defer w.out.mu.Unlock()
-	w.deferredModules = append(w.deferredModules, n.Object.(*graph.Module).Path)
-}
-
 // deferProvider defers a provider whose configuration is not wholly known and that can't be
 // configured with it. It reports whether the provider is deferred.
 func (v providerVisit) deferProvider(ctx context.Context, config cty.Value, failure error) bool {
@@ -321,29 +357,8 @@ func (v providerVisit) deferProvider(ctx context.Context, config cty.Value, fail
 	if in := w.modules.of(p.Module); len(in) > 0 {
 		chain = w.eval.visiting(p.Node).newContext(ctx, in[0], repetition{}).unknownIn(&p.Body.Refs)
 	}
-	w.deferNode(p.Node.ID, &deferredNode{why: plans.DeferredProvider, chain: append(chain, step)})
+	w.deferrals.add(p.Node, &deferredNode{why: plans.DeferredProvider, chain: append(chain, step)})
 	return true
-}
-
-// deferNode defers the dependents of a node. It is safe for concurrent use, because several
-// instances of a provider may be deferred at once.
-func (w *walk) deferNode(id dag.ID, d *deferredNode) {
-	w.out.mu.Lock()
-	defer w.out.mu.Unlock()
-	if w.deferred[id] == nil {
-		w.deferred[id] = d
-	}
-}
-
-// deferredAt returns why the dependents of a node are deferred, or nil if they aren't deferred so
-// far.
-func (w *walk) deferredAt(id dag.ID) *deferredNode {
-	w.out.mu.Lock()
-	defer w.out.mu.Unlock()
-	if w.deferred == nil {
-		return nil
-	}
-	return w.deferred[id]
 }
 
 // deferNeeded defers the deletion of objects that the stored objects of deferred resources still

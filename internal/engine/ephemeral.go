@@ -70,7 +70,7 @@ func (p *instancePlan) planEphemeral(ctx context.Context) error {
 	}
 	config, pvms := marked.UnmarkDeepWithPaths()
 	schema := r.Schema.Block
-	if !config.IsWhollyKnown() || !w.op.Phase.Destroys() && w.dependencyPending(r, p.c.in) {
+	if !config.IsWhollyKnown() || !w.op.Phase.Destroys() && w.pending.dependency(r, p.c.in) {
 		p.x.objs[p.at] = ephemeralValue(objchange.PlannedUnknown(schema, config))
 		return nil
 	}

@@ -40,7 +40,7 @@ func (w *walk) expandCalls(ctx context.Context, n *graph.Node, m *graph.Module, 
 		errs = errs.AppendError(err)
 	}
 	if deferred != nil {
-		w.deferModule(n, deferred)
+		w.deferrals.addModule(n, deferred)
 	}
 	return errs.Err()
 }

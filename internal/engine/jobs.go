@@ -89,7 +89,7 @@ func (q *jobQueue) work() {
 		j := q.ready[len(q.ready)-1]
 		q.ready = q.ready[:len(q.ready)-1]
 		q.busy++
-		skipped := !j.always && (j.blocked || q.w.halted())
+		skipped := !j.always && (j.blocked || q.w.halt.isSet())
 		if !skipped {
 			q.mu.Unlock()
 			j.part.Begin(j.before)

@@ -17,7 +17,7 @@ func TestJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 5).Draw(t, "limit")
 		q := &jobQueue{w: &walk{}, limit: limit}
-		q.w.halt = func() { t.Error("a job has crashed") }
+		q.w.halt.cancel = func() { t.Error("a job has crashed") }
 		var all []*job
 		var want []bool // whether each job succeeds
 		var running atomic.Int32
@@ -84,7 +84,7 @@ func TestJobs(t *testing.T) {
 func TestJobsAwait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := &jobQueue{w: &walk{}, limit: rapid.IntRange(1, 4).Draw(t, "limit")}
-		q.w.halt = func() { t.Error("a job has crashed") }
+		q.w.halt.cancel = func() { t.Error("a job has crashed") }
 		n := rapid.IntRange(1, 12).Draw(t, "jobs")
 		fails := rapid.SliceOfN(rapid.IntRange(0, 9), n, n).Draw(t, "fails")
 		awaits := rapid.SliceOfN(rapid.IntRange(-n, n-1), n, n).Draw(t, "awaits")

@@ -52,14 +52,14 @@ func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, error) {
 	}
 	abs := res.InInstance(p.addr.Module)
 	if key != nil {
-		return p.w.triggers(abs.Instance(*key), path), nil
+		return p.w.out.triggers(abs.Instance(*key), path), nil
 	}
 	x := p.c.in.resources[r.Slot]
 	if x == nil {
 		return false, nil
 	}
 	for _, k := range x.keys {
-		if p.w.triggers(abs.Instance(k), path) {
+		if p.w.out.triggers(abs.Instance(k), path) {
 			return true, nil
 		}
 	}
@@ -108,8 +108,8 @@ func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.Insta
 
 // triggers reports whether the change planned for an instance triggers replacement. Any create,
 // update or replacement does. If a path is given, the values at the path must also differ.
-func (w *walk) triggers(addr addrs.AbsInstance, path cty.Path) bool {
-	change := w.out.change(addr)
+func (s *results) triggers(addr addrs.AbsInstance, path cty.Path) bool {
+	change := s.change(addr)
 	if change == nil {
 		return false
 	}

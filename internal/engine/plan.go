@@ -289,8 +289,8 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	}
 	plan := &plans.Plan{
 		Mode: opts.Mode, Errored: errored, Timestamp: w.op.timestamp,
-		Complete: !w.op.Selective() && opts.Past == nil && len(w.out.deferred)+len(w.deferredModules) == 0,
-		Deferred: w.out.deferred, DeferredModules: w.deferredModules,
+		Complete: !w.op.Selective() && opts.Past == nil && len(w.out.deferred)+len(w.deferrals.modules) == 0,
+		Deferred: w.out.deferred, DeferredModules: w.deferrals.modules,
 		Variables: map[string]cty.Value{}, EphemeralVariables: map[string]bool{},
 		Targets: opts.Targets, Excludes: opts.Excludes, ForceReplace: opts.ForceReplace,
 		Changes: w.out.changes, PrevRun: w.out.prevRun, Prior: w.out.state, Checks: w.out.checks,

@@ -177,7 +177,7 @@ func (v resourceVisit) startPlan(ctx context.Context) error {
 	case deferred != nil:
 		// A later visit defers the changes, once the values that the block reads are complete.
 		res.deferredBy = deferred
-		w.deferred[r.Inputs.ID] = deferred.behind(r.Addr.String())
+		w.deferrals.set(r.Inputs, deferred.behind(r.Addr.String()))
 		return nil
 	case p == nil:
 		return err
@@ -190,7 +190,7 @@ func (v resourceVisit) startPlan(ctx context.Context) error {
 		err = p.end(err)
 		w.out.report(err)
 		res.failed = err != nil || res.last.blocked
-		res.deferredBy = w.deferredAt(r.Node.ID)
+		res.deferredBy = w.deferrals.at(r.Node)
 	})
 	if incomplete {
 		return errReported // so that no reader of single instances starts

@@ -48,15 +48,13 @@ type resourcePlan struct {
 // resource is deferred or can't be planned at all.
 func (v resourceVisit) begin(ctx context.Context) (*resourcePlan, *deferredNode, error) {
 	w, r := v.w, v.r
-	if w.deferred != nil {
-		if d := w.deferred[v.inputs().ID]; d != nil {
-			return nil, d, nil
-		}
+	if d := w.deferrals.at(v.inputs()); d != nil {
+		return nil, d, nil
 	}
 	if err := v.resolveImports(ctx); err != nil {
 		return nil, w.eval.deferredBy(err), err
 	}
-	if r.Config != nil && r.Addr.Resource.Mode != addrs.Managed && w.pendingBefore(v.inputs()) {
+	if r.Config != nil && r.Addr.Resource.Mode != addrs.Managed && w.pending.before(v.inputs()) {
 		v.findDeferral()
 	}
 	p := &resourcePlan{resourceVisit: v}
@@ -208,7 +206,7 @@ func (v resourceVisit) planInstance(
 	if x.deferred != nil {
 		x.deferred[i] = d.behind(p.addr.String())
 	}
-	v.w.deferNode(v.node().ID, d.behind(v.r.Addr.String()))
+	v.w.deferrals.add(v.node(), d.behind(v.r.Addr.String()))
 	return p.deferChange(d.only())
 }
 
@@ -524,7 +522,7 @@ func (p *instancePlan) refreshOnly(prior *objectState) error {
 func (w *walk) addChange(r *graph.Resource, change *plans.InstanceChange) {
 	change.NeededBy = r.Selected.NeededBy(change.Addr)
 	if change.Action != plans.NoOp && change.Deposed == "" { // nothing reads deposed objects
-		w.result(r).pending.add(change.Addr.Module)
+		w.pending.of(r).add(change.Addr.Module)
 	}
 	w.out.addChange(change)
 }

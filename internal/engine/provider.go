@@ -57,7 +57,7 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 	if err != nil {
 		return err
 	}
-	if w.deferred != nil && w.deferred[p.Node.ID] != nil && !config.IsWhollyKnown() {
+	if w.deferrals.at(p.Node) != nil && !config.IsWhollyKnown() {
 		return nil // resources of the provider are deferred too
 	}
 	diags := callProvider(w.calls, &p.Addr.Provider, "ConfigureProvider", addrs.AbsInstance{},

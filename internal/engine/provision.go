@@ -51,7 +51,7 @@ func (t *instance) runProvisioner(ctx context.Context, prov *graph.Provisioner, 
 		out = nil
 	}
 	diags := callWithSlot(w.calls, provisionerName(prov.Config.Type), "Run", addr, func() tfdiags.Diagnostics {
-		ctx, cancel := w.untilHalted(ctx)
+		ctx, cancel := w.halt.context(ctx)
 		defer cancel()
 		return w.op.env.Provisioner(prov.Config.Type).Run(w.op.Timings.Context(ctx, addr), unmark(marked),
 			connection, out)

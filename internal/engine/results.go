@@ -15,9 +15,10 @@ import (
 
 // results holds everything that a walk produces. Its methods are safe for concurrent use.
 type results struct {
-	observer      func(Event)  // optional
-	sink          tfdiags.Sink // optional; called with mu held
-	recordsChecks bool         // whether results of conditions are recorded
+	observer      func(Event)     // optional
+	sink          tfdiags.Sink    // optional; called with mu held
+	stop          <-chan struct{} // closed when the operation is stopped; the walk is halted shortly afterwards
+	recordsChecks bool            // whether results of conditions are recorded
 
 	mu         sync.Mutex    // guards the fields below
 	state      *states.State // while planning, the refreshed state; while applying, the current state
@@ -34,8 +35,8 @@ type results struct {
 
 func newResults(op *operation, state *states.State) *results {
 	out := &results{
-		observer: op.env.Observe, sink: op.env.Warn, recordsChecks: op.Phase.Checks(), changes: &plans.Changes{},
-		checks: &checks.Results{},
+		observer: op.env.Observe, sink: op.env.Warn, stop: op.env.Stop, recordsChecks: op.Phase.Checks(),
+		changes: &plans.Changes{}, checks: &checks.Results{},
 	}
 	if state != nil {
 		out.state = state.Clone()
@@ -71,23 +72,23 @@ func (s *results) fail(err error) {
 // start tells the observer about a change that a provider is about to make. If the operation has
 // been stopped before or while the observer records the change, start returns an error, and the
 // change must not be made.
-func (w *walk) start(e *ApplyStart) error {
-	if !w.stopped() {
-		w.out.observe(*e)
-		if !w.stopped() {
+func (s *results) start(e *ApplyStart) error {
+	if !s.stopped() {
+		s.observe(*e)
+		if !s.stopped() {
 			return nil
 		}
-		w.out.observe(ApplyDone{Object: e.Object, Action: e.Action, Failed: true})
+		s.observe(ApplyDone{Object: e.Object, Action: e.Action, Failed: true})
 	}
 	d := tfdiags.Errorf("Operation interrupted", "The change of %s was not started.", e.Addr)
 	d.Extra = tfdiags.Interrupted{}
 	return d
 }
 
-// stopped reports whether the environment's Stop is closed. The walk is halted shortly afterwards.
-func (w *walk) stopped() bool {
+// stopped reports whether the operation has been stopped.
+func (s *results) stopped() bool {
 	select {
-	case <-w.op.env.Stop:
+	case <-s.stop:
 		return true
 	default:
 		return false

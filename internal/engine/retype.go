@@ -30,6 +30,7 @@ const (
 // same module that have the same name or share many values. For the most similar pairs of source
 // and target, retypes asks the target's provider whether it can move one of the objects.
 type retypes struct {
+	w       *walk
 	once    sync.Once
 	sources map[*graph.Module][]*retypeSource     // at most maxRetypeSources for each module
 	named   map[sourceName][]*retypeSource        // at most maxRetypeSources for each name
@@ -69,16 +70,16 @@ type retype struct {
 	similarity float64               // from sharedValues, plus 1 if the names are equal
 }
 
-// offerRetypes asks a provider, before it is closed, which sources it can move to its resources.
-func (w *walk) offerRetypes(ctx context.Context, p *graph.Provider) {
+// offer asks a provider, before it is closed, which sources it can move to its resources.
+func (t *retypes) offer(ctx context.Context, p *graph.Provider) {
+	w := t.w
 	if w.op.Phase != graph.PhasePlan || w.op.Mode != plans.Normal || w.op.PreDestroy || p.Schema == nil ||
 		!p.Schema.MoveResource {
 		return
 	}
-	t := &w.retypes
 	t.once.Do(func() { t.findResources(w.graph) })
-	for _, pair := range w.retypePairs(t.targets[p]) {
-		if t.ask(pair) && w.supports(ctx, pair) {
+	for _, pair := range t.pairs(t.targets[p]) {
+		if t.ask(pair) && t.supports(ctx, pair) {
 			t.accept(pair)
 		}
 	}
@@ -148,18 +149,18 @@ func (t *retypes) accept(pair retype) {
 	t.found = append(t.found, plans.Retype{From: pair.from.Addr, To: pair.to.Addr})
 }
 
-// retypePairs returns the pairs of the given targets that are similar enough. Pairs with equal
+// pairs returns the pairs of the given targets that are similar enough. Pairs with equal
 // names come before all others. Within both groups, the most similar pairs come first.
-func (w *walk) retypePairs(list []*graph.Resource) []retype {
+func (t *retypes) pairs(list []*graph.Resource) []retype {
 	var out []retype
 	for _, to := range list {
-		sameName := w.retypes.named[sourceName{to.Module, to.Addr.Resource.Name}]
-		for i, from := range slices.Concat(sameName, w.retypes.sources[to.Module]) {
+		sameName := t.named[sourceName{to.Module, to.Addr.Resource.Name}]
+		for i, from := range slices.Concat(sameName, t.sources[to.Module]) {
 			sameType := from.Addr.Resource.Type == to.Addr.Resource.Type
 			if sameType || i >= len(sameName) && slices.Contains(sameName, from) {
 				continue
 			}
-			pair, ok := w.movable(from, to)
+			pair, ok := t.movable(from, to)
 			if !ok {
 				continue
 			}
@@ -184,8 +185,8 @@ const minSimilarity = 0.5
 // equal to the planned object. Many providers move only the identifying attributes and set the rest
 // when they read the object. For this reason, the result is read before the comparison, unless
 // refreshing is disabled.
-func (w *walk) supports(ctx context.Context, pair retype) bool {
-	change := pair.change
+func (t *retypes) supports(ctx context.Context, pair retype) bool {
+	w, change := t.w, pair.change
 	impl, running := w.providers.get(pair.to.Provider, change.Provider.Key)
 	if !running || impl == nil {
 		return false
@@ -216,9 +217,9 @@ func isObject(v cty.Value, schema *configschema.Block) bool {
 
 // movable returns the pair of a source and a target. It uses the first object of the source whose
 // instance key the target plans to create. It returns false if there is no such object.
-func (w *walk) movable(from *retypeSource, to *graph.Resource) (retype, bool) {
+func (t *retypes) movable(from *retypeSource, to *graph.Resource) (retype, bool) {
 	for _, old := range from.objects {
-		c := w.out.change(to.Addr.Resource.InInstance(old.addr.Module).Instance(old.addr.Key))
+		c := t.w.out.change(to.Addr.Resource.InInstance(old.addr.Module).Instance(old.addr.Key))
 		if c != nil && c.Action == plans.Create && c.Importing == nil {
 			return retype{from: from, to: to, retypeObject: old, change: c}, true
 		}

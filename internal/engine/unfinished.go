@@ -232,7 +232,7 @@ func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem
 	switch {
 	case !waited:
 		return "that waits for the reader itself"
-	case !succeeded && u.w.halted():
+	case !succeeded && u.w.halt.isSet():
 		return "the operation was interrupted"
 	case !succeeded:
 		return "that has failed or was left out"

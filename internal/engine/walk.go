@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
@@ -25,24 +24,21 @@ type walk struct {
 	op    *operation
 	graph *graph.Graph
 
-	halt   context.CancelFunc // stops the walk from starting new work; running work continues
-	halts  <-chan struct{}    // closed by halt; nil before the walk, and after one that was not halted
+	halt   halt
 	calls  *calls
 	times  *timings.Walk
 	walker *dag.Walker
 	jobs   *jobQueue
 
 	// Slices indexed by node or resource. Each node writes only its own entries.
-	upstreamPending []bool          // whether a resource upstream of the node has a pending change
-	deferred        []*deferredNode // why dependents of the node are deferred; nil unless the operation defers
-	failed          []bool
-	resources       []resourceResult
+	failed    []bool
+	resources []resourceResult
 
 	eval      *evaluator
 	modules   moduleTree
+	pending   pending
+	deferrals deferrals
 	providers *providerPool
-
-	deferredModules []addrs.Module // guarded by out.mu
 
 	inspected bool // whether the inspection has run at its node
 	generated generatedBlocks
@@ -65,7 +61,7 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 		op: op, graph: g, out: newResults(op, state), providers: &providerPool{},
 		modules: make(moduleTree, len(g.Modules)), resources: make([]resourceResult, len(g.Resources)),
 	}
-	w.ephemerals.w = w
+	w.ephemerals.w, w.retypes.w = w, w
 	w.eval = &evaluator{op: op, graph: g, out: w.out, modules: w.modules, providers: w.providers}
 	w.eval.unfinished = newUnfinished(w)
 	w.eval.declareChecks()
@@ -88,13 +84,14 @@ func (w *walk) run(ctx context.Context) error {
 	w.eval.builtins = funcs.Table(funcs.Options{BaseDir: cmp.Or(w.op.env.Base, "."), PureOnly: !evaluates,
 		PlanTimestamp: w.op.timestamp})
 	w.eval.deprecates = w.eval.deprecatesAny()
-	w.upstreamPending = make([]bool, w.graph.Edges.Len())
+	w.pending = pending{graph: w.graph, modules: w.modules, resources: w.resources,
+		upstream: make([]bool, w.graph.Edges.Len())}
 	w.failed = make([]bool, w.graph.Edges.Len())
 	if w.op.defers {
-		w.deferred = make([]*deferredNode, w.graph.Edges.Len())
+		w.deferrals.nodes = make([]*deferredNode, w.graph.Edges.Len())
 	}
-	begin, end := w.haltable(ctx)
-	defer end()
+	begin, disable := w.halt.enable(ctx)
+	defer disable()
 	defer w.watchStop(ctx)()
 	defer w.op.env.Timings.Phase("walk")()
 	w.times = w.op.env.Timings.Walk(w.op.Phase.String(), len(w.graph.Nodes))
@@ -110,26 +107,13 @@ func (w *walk) run(ctx context.Context) error {
 	if w.op.Phase != graph.PhaseEval { // providers stay open for later expressions; see Eval
 		w.closeAll(ctx)
 	}
-	if w.halted() && len(w.out.errs) == 0 {
+	if w.halt.isSet() && len(w.out.errs) == 0 {
 		interrupted := tfdiags.Errorf("Operation interrupted",
 			"Running calls have finished and their results were recorded. Nothing new was started.")
 		interrupted.Extra = tfdiags.Interrupted{}
 		w.out.report(interrupted)
 	}
 	return w.out.errs.Err()
-}
-
-// haltable returns a context that ends when the walk is halted. Canceling ctx halts it too. end must
-// be called when the walk is over: it releases ctx, and what runs later can't be halted.
-func (w *walk) haltable(ctx context.Context) (begin context.Context, end func()) {
-	begin, w.halt = context.WithCancel(ctx)
-	w.halts = begin.Done()
-	return begin, func() {
-		if !w.halted() {
-			w.halts = nil
-		}
-		w.halt()
-	}
 }
 
 // watchStop halts the walk, and tells running providers to stop, when the environment's Stop is
@@ -140,7 +124,7 @@ func (w *walk) watchStop(ctx context.Context) (end func()) {
 		select {
 		case <-done:
 		case <-onStop:
-			w.halt()
+			w.halt.set()
 			w.stopProviders(ctx)
 		}
 	}()
@@ -164,22 +148,13 @@ func (w *walk) visit(ctx context.Context, id dag.ID) bool {
 
 func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 	defer w.times.Visit(id)()
-	for _, need := range w.graph.Edges.Needs(id) {
-		if w.upstreamPending[need] {
-			w.upstreamPending[id] = true
-			break
-		}
-	}
-	if w.deferred != nil && w.deferred[id] == nil { // a single instance may already have been deferred
-		w.deferred[id] = w.deferredBefore(id)
-	}
+	w.pending.visit(n)
+	w.deferrals.visit(w.graph, n)
 	err := n.Problems.Err()
 	if err == nil && !n.Dropped {
 		err = w.execute(ctx, n)
 	}
-	if n.Resource != nil && w.hasPending(n) {
-		w.upstreamPending[id] = true
-	}
+	w.pending.visited(n)
 	if err != errReported && err != errHalted {
 		// While planning, resourcePlan.runOne has already reported the failure.
 		if n.Kind != graph.KindResource || w.op.Phase != graph.PhasePlan {
@@ -188,18 +163,6 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 		w.out.report(err)
 	}
 	w.failed[id] = err != nil
-}
-
-// hasPending reports whether the resource of a node has pending changes. For a Part, it considers
-// only changes in the module instance that the Part covers.
-func (w *walk) hasPending(n *graph.Node) bool {
-	pending := &w.result(n.Resource).pending
-	if n.Kind != graph.KindPart {
-		return pending.exist()
-	}
-	return slices.ContainsFunc(w.modules.within(n.Module, n.In), func(in *moduleInstance) bool {
-		return pending.in(in.addr)
-	})
 }
 
 // errReported is the error of a node whose errors have been reported already.
@@ -236,7 +199,7 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 		return providerVisit{w, n.Object.(*graph.Provider)}.start(ctx)
 	case graph.KindProviderClose:
 		if w.op.Phase != graph.PhaseEval {
-			w.offerRetypes(ctx, n.Object.(*graph.Provider))
+			w.retypes.offer(ctx, n.Object.(*graph.Provider))
 			w.providers.close(n.Object.(*graph.Provider))
 		}
 	case graph.KindEphemeralEnd:
@@ -276,7 +239,7 @@ func (w *walk) visitResource(ctx context.Context, v resourceVisit) error {
 func (w *walk) guard(what string, f func() error) (err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
-			w.halt()
+			w.halt.set()
 			crash := tfdiags.CrashOf(problem)
 			err = tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Crash", Address: what,
 				Detail: fmt.Sprintf("An internal error occurred: %v.", crash.Problem), Extra: crash}
@@ -294,30 +257,6 @@ func (w *walk) trackWork(what string, addr addrs.AbsInstance) (end func(err *err
 	return func(err *error) { ended(*err) }
 }
 
-// halted reports whether nothing new may start.
-func (w *walk) halted() bool {
-	select {
-	case <-w.halts:
-		return true
-	default:
-		return false
-	}
-}
-
-// untilHalted returns a context for work that must end when nothing new may start.
-func (w *walk) untilHalted(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	halts := w.halts // a copy: the walk may end before the goroutine starts
-	go func() {
-		select {
-		case <-halts:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
 // each calls f for 0 to n-1, several at a time, and returns all errors in order.
 func (w *walk) each(n int, f func(i int) error) error {
 	if n == 1 {
@@ -325,7 +264,7 @@ func (w *walk) each(n int, f func(i int) error) error {
 	}
 	errs := make([]error, n)
 	parallel.Each(n, w.calls.limit(), func(i int) {
-		if !w.halted() {
+		if !w.halt.isSet() {
 			errs[i] = w.guard("", func() error { return f(i) })
 		}
 	})

@@ -94,39 +94,3 @@ func (t moduleTree) gone(m *graph.Module) *moduleInstance {
 }
 
 func (w *walk) result(r *graph.Resource) *resourceResult { return &w.resources[r.Index] }
-
-// pendingChanges records the module instances in which a resource has pending changes. Most
-// resources have pending changes in just one module instance, which needs no map.
-type pendingChanges struct {
-	mu    sync.Mutex
-	some  bool
-	first addrs.ModuleInstance
-	more  map[addrs.ModuleInstance]bool
-}
-
-func (p *pendingChanges) add(m addrs.ModuleInstance) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case !p.some:
-		p.some, p.first = true, m
-	case m == p.first:
-	case p.more == nil:
-		p.more = map[addrs.ModuleInstance]bool{m: true}
-	default:
-		p.more[m] = true
-	}
-}
-
-// exist reports whether there are pending changes in any module instance.
-func (p *pendingChanges) exist() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.some
-}
-
-func (p *pendingChanges) in(m addrs.ModuleInstance) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.some && (m == p.first || p.more[m])
-}
