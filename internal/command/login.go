@@ -157,7 +157,7 @@ func browserLogin(
 	defer func() {
 		wait, cancel := context.WithTimeout(context.Background(), lastPage)
 		defer cancel()
-		_ = server.Shutdown(wait) // the page has been sent
+		_ = server.Shutdown(wait) // an error means only that the browser keeps its connection open
 	}()
 
 	s.Say("\nIf no browser opens, open this page:\n    %s\n\nWaiting for the host to confirm...", page)

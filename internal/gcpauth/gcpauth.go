@@ -236,7 +236,7 @@ func Failure(resp *restapi.Response) error {
 	var body struct {
 		Error struct{ Status, Message string }
 	}
-	_ = json.Unmarshal(resp.Body, &body) // other bodies are not shown
+	_ = json.Unmarshal(resp.Body, &body) // a body in another format has no message
 	status := fmt.Sprintf("%d %s", resp.Status, http.StatusText(resp.Status))
 	if body.Error.Message == "" {
 		return fmt.Errorf("the service responded with %s", status)

@@ -50,7 +50,7 @@ const maxSkew = 15 * time.Minute
 // failure returns an error that explains a response.
 func (b *blobs) failure(resp *restapi.Response) error {
 	var body struct{ Code, Message, AuthenticationErrorDetail string }
-	_ = xml.Unmarshal(resp.Body, &body) // other bodies are not shown
+	_ = xml.Unmarshal(resp.Body, &body) // a body in another format has no message
 	id := code(resp)
 	if id == "" {
 		id = body.Code

@@ -253,7 +253,7 @@ func (p *provider) failure(resp *restapi.Response) error {
 	var body struct {
 		Error struct{ Code, Message string }
 	}
-	_ = json.Unmarshal(resp.Body, &body) // other bodies are not shown
+	_ = json.Unmarshal(resp.Body, &body) // a body in another format has no message
 	text := strings.TrimSpace(body.Error.Code + " " + body.Error.Message)
 	switch {
 	case resp.Status == http.StatusNotFound:

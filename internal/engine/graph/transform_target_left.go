@@ -67,7 +67,7 @@ func (t *targeting) leftOutBy(lost []places) []LeftOut {
 func (t *targeting) readersLeftOut() []LeftOut {
 	var out []LeftOut
 	seen := map[addrs.AbsInstance]bool{}
-	byInstance := map[*Resource]map[*Resource]bool{} // readers whose instances are known
+	byInstance := map[*Resource]map[*Resource]bool{} // by resource: blocks that refer to it only by known keys
 	for _, r := range t.g.Resources {
 		for _, x := range t.selectedInstances(r) {
 			found, known := t.readersOf(x)

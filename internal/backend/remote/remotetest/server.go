@@ -497,7 +497,7 @@ func (s *Server) postState(r *request, w *Workspace) (any, *refusal) {
 	return document{"data": s.showState(&next)}, nil
 }
 
-// checkState completes a new version of a state, or returns the refusal of that version.
+// checkState completes next, a new version of the state of w, or returns the reason to refuse it.
 func (s *Server) checkState(r *request, w *Workspace, serial *uint64, text string, force bool, next *State) *refusal {
 	last := w.current()
 	switch {
