@@ -257,7 +257,7 @@ func TestRemoteState(t *testing.T) {
 			`unexpected attribute "x".`},
 		{"defaults of another type", map[string]cty.Value{"backend": s("box"), "config": box,
 			"defaults": cty.TupleVal([]cty.Value{s("")})}, nil, "defaults",
-			"The defaults have to be an object: a value for each output."},
+			"The defaults must be an object with a value for each output."},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func remoteStateSchema() *configschema.Block {
 		"defaults": {Type: cty.DynamicPseudoType, Optional: true, DescriptionKind: markdown,
 			Description: "Values for outputs that the state does not have."},
 		"outputs": {Type: cty.DynamicPseudoType, Computed: true, DescriptionKind: markdown,
-			Description: "The outputs of the root module, as the state has them."},
+			Description: "The outputs of the root module in the state."},
 		"workspace": {Type: cty.String, Optional: true, DescriptionKind: markdown,
 			Description: "The workspace whose state is read; `default` if it is left out."},
 	}}
@@ -53,7 +53,7 @@ func (p *provider) validateRemoteState(config cty.Value) tfdiags.Diagnostics {
 	if d := config.GetAttr("defaults"); d.IsKnown() && !d.IsNull() && !d.Type().IsObjectType() &&
 		!d.Type().IsMapType() {
 		diags = diags.Append(at("defaults", "Invalid default values",
-			"The defaults have to be an object: a value for each output."))
+			"The defaults must be an object with a value for each output."))
 	}
 	return diags
 }
@@ -131,7 +131,7 @@ func (p *provider) readRemoteState(
 	if err != nil {
 		resp.Diagnostics.Add(tfdiags.Diagnostic{Severity: tfdiags.Error,
 			Summary: "Unable to read remote state", Placeless: true,
-			Detail: addr.String() + " has no outputs, so nothing that refers to it can be decided."})
+			Detail: addr.String() + " could not be read, so nothing that refers to its outputs can be planned."})
 		return resp
 	}
 	merged := make(map[string]cty.Value)

@@ -133,8 +133,8 @@ func (f *varFlags) add(fs *options) {
 		f.Vars = append(f.Vars, inputs.Flag{Text: text})
 		return nil
 	})
-	fs.Func("var-file", "Read values of input variables from `filename`, besides terraform.tfvars and "+
-		"*.auto.tfvars. May be repeated.",
+	fs.Func("var-file", "Read values of input variables from `filename`, in addition to terraform.tfvars "+
+		"and *.auto.tfvars. May be repeated.",
 		func(path string) error {
 			f.Vars = append(f.Vars, inputs.Flag{File: true, Text: path})
 			return nil

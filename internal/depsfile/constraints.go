@@ -20,7 +20,7 @@ func ParseConstraints(text string) (Constraints, error) {
 	}
 	for _, part := range strings.Split(text, ",") {
 		if strings.TrimSpace(part) == "" {
-			return nil, fmt.Errorf("a constraint is missing beside a comma in %q", text)
+			return nil, fmt.Errorf("a constraint is missing before or after a comma in %q", text)
 		}
 	}
 	return constraints.ParseRubyStyleMulti(text)

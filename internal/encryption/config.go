@@ -159,7 +159,7 @@ func (l *loader) target(what string, b *targetBlock) *Target {
 		for _, m := range t.methods {
 			if m.cipher == nil {
 				l.errorf(b.rng, "Encryption is enforced",
-					"%s must be encrypted, as \"enforced\" says, but %s is one of its methods.",
+					"%s must be encrypted, because \"enforced\" is set, but %s is one of its methods.",
 					tfdiags.Capitalize(what), m.addr)
 				return nil
 			}

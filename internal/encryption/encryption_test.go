@@ -484,7 +484,7 @@ func TestDamage(t *testing.T) {
 				"key_provider.pbkdf2.other": "e30="}
 		}),
 		// The error must be found without deriving the key, which would take more than a minute.
-		"16, 24 or 32 bytes is needed; the key provider returns one of 33": change(func() {
+		"the key provider returned a key of 33 bytes": change(func() {
 			w["meta"] = map[string]string{"key_provider.pbkdf2.other": base64.StdEncoding.EncodeToString(
 				[]byte(`{"salt":"AA==","iterations":90000000,"hash_function":"sha512","key_length":33}`))}
 		}),
@@ -607,8 +607,8 @@ func TestLoadErrors(t *testing.T) {
 		keys("external", ""):                                `"command" is invalid: it is required`,
 		keys("openbao", "key_name = \"x\"\nkey_length = 5"): `"key_length" must be 16, 32 or 64`,
 		"state {\nenforced = true\n}":                       `The state has no method`,
-		open + "state {\nenforced = true\nmethod = method.unencrypted.open\n}": `The state must be encrypted, as ` +
-			`"enforced" says, but method.unencrypted.open is one of its methods`,
+		open + "state {\nenforced = true\nmethod = method.unencrypted.open\n}": `The state must be encrypted, because ` +
+			`"enforced" is set, but method.unencrypted.open is one of its methods`,
 		open + "plan {\nmethod = \"x\"\n}": `A reference to a method block is needed here`,
 		open + open:                        `already has method.unencrypted.open at main.tf:2`,
 		open + "state {\nmethod = method.unencrypted.open\nfallback {\n}\n}": `has no method`,

@@ -232,9 +232,9 @@ func (c *evalContext) withReads(r *graph.Resource, change *plans.InstanceChange)
 		for _, key := range keys {
 			if !known.has(key) {
 				return nil, tfdiags.Errorf("Reference changed after planning",
-					"%s was planned with other instances of %s than %s%s, to which it refers now. A file or an "+
-						"environment variable that decides this has probably changed. Create a new plan.",
-					change.Addr, addr, addr, key).At(r.Config.Range)
+					"%s now refers to %s%s, but it was planned with other instances of %[2]s. Probably a file or an "+
+						"environment variable that decides this has changed. Create a new plan.",
+					change.Addr, addr, key).At(r.Config.Range)
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func (r *Rounds) Check(plan *plans.Plan) error {
 		fmt.Fprintf(&b, "\n  - %s: %s", d.Addr, d.Because())
 	}
 	return tfdiags.Errorf("Deferred changes can't be planned",
-		"Applying this plan would not make known what these changes wait for:%s", b.String())
+		"The values that these changes wait for would still be unknown after applying this plan:%s", b.String())
 }
 
 // maxCauses is the number of deferred changes that an error lists.

@@ -343,7 +343,7 @@ func TestPluginErrors(t *testing.T) {
 		"status":    {run(t, "exit 3"), "exit status 3"},
 		"no JSON":   {run(t, "echo s3cret"), "its output is not an ExecCredential in JSON"},
 		"no status": {run(t, answer("null")), "neither a token nor a client certificate"},
-		"half":      {run(t, answer(`{"clientCertificateData":"x"}`)), "only one of"},
+		"half":      {run(t, answer(`{"clientCertificateData":"x"}`)), "a client certificate without a key"},
 		"bad pair": {run(t, answer(`{"clientCertificateData":"x","clientKeyData":"s3cret"}`)),
 			"the client certificate in its output"},
 		"not there": {with(good(), func(e *kubeauth.Exec) { e.Command, e.InstallHint = "/nonexistent", "Get it." }),

@@ -188,7 +188,7 @@ func (p *plugin) read(output []byte) (*credential, error) {
 	case status == nil || status.Token == "" && status.Certificate == "":
 		return nil, errors.New("its output has neither a token nor a client certificate")
 	case (status.Certificate == "") != (status.Key == ""):
-		return nil, errors.New("its output has only one of the client certificate and its key")
+		return nil, errors.New("its output has a client certificate without a key, or a key without a certificate")
 	}
 	out := &credential{token: answer.Status.Token}
 	if answer.Status.Expires != nil {

@@ -108,7 +108,7 @@ func (e *execution) findOverrides(warn tfdiags.Sink) error {
 	for _, o := range e.file.Overrides {
 		if own[o.Target] {
 			warn(tfdiags.Warningf("Override without effect",
-				"The run %q has its own override for %s, which is used instead of that of the file.",
+				"The run %q has its own override for %s, which is used instead of the one in the file.",
 				e.run.Name, o.Target).At(o.TargetRange))
 			continue
 		}

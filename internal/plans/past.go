@@ -75,7 +75,7 @@ func (l *Lost) Text() string {
 	case LostPlace:
 		return "no longer exists in the state, and another object was moved to its address since. It is not created anew"
 	case LostMove:
-		return fmt.Sprintf("was moved to %s since, which the configuration does not declare. Move it back with "+
+		return fmt.Sprintf("has since been moved to %s, which the configuration does not declare. Move it back with "+
 			"\"tofu state mv\"", l.MovedTo)
 	}
 	return "may differ in these attributes: " + strings.Join(l.Attributes, ", ")

@@ -149,8 +149,8 @@ func (r *runner) ID() string {
 
 // Diagnose implements runner.Runner.
 func (r *runner) Diagnose(context.Context) string {
-	return fmt.Sprintf("%s may be made for another operating system or processor, lack libraries, or be no "+
-		"plugin", r.cmd.Path)
+	return fmt.Sprintf("%s may be built for another operating system or processor, lack libraries, or not "+
+		"be a plugin", r.cmd.Path)
 }
 
 // PluginToHost implements runner.Runner. The address is unchanged, because the plugin and this

@@ -131,7 +131,7 @@ func decodeConnection(r *request) (*connection, error) {
 		c.user = "root"
 	}
 	if c.certificate != "" && c.privateKey == "" {
-		return nil, errors.New("the connection has a certificate but no private_key, to which it must belong")
+		return nil, errors.New("the connection has a certificate but not the private_key that it belongs to")
 	}
 	if c.bastion, err = decodeBastion(v, c.endpoint); err != nil {
 		return nil, err
@@ -157,8 +157,8 @@ func decodeBastion(v cty.Value, base endpoint) (*endpoint, error) {
 		b.privateKey, b.certificate = base.privateKey, or(b.certificate, base.certificate)
 	}
 	if b.certificate != "" && b.privateKey == "" {
-		return nil, errors.New("the connection has a bastion_certificate but no bastion_private_key, to which " +
-			"it must belong")
+		return nil, errors.New("the connection has a bastion_certificate but not the bastion_private_key " +
+			"that it belongs to")
 	}
 	var err error
 	b.port, err = port(v, "bastion_port", base.port)

@@ -628,7 +628,7 @@ func TestConnectionInvalid(t *testing.T) {
 		{values{"port": str("x")}, "from 1 to 65535"},
 		{values{"bastion_host": str("b"), "bastion_port": cty.NumberIntVal(70000)}, "bastion_port is 70000"},
 		{values{"target_platform": str("mac")}, `target_platform "mac"`},
-		{values{"certificate": str("x")}, "no private_key"},
+		{values{"certificate": str("x")}, "not the private_key"},
 		{values{"private_key": str("x")}, "must be the key's text"},
 		{values{}, "o connection within 10ms"},
 	} {

@@ -299,8 +299,8 @@ func (e *Estate) cycles() error {
 				}
 			}
 		}
-		errs.Add(tfdiags.Errorf("Root modules need each other",
-			"No order is possible in which each root module is planned after those that it needs:\n  %s",
+		errs.Add(tfdiags.Errorf("Cycle of root modules",
+			"These root modules need each other, so none of them can come first:\n  %s",
 			strings.Join(lines, "\n  ")))
 	}
 	return errs.Err()

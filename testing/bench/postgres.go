@@ -284,7 +284,7 @@ func (o *options) postgresTables(out io.Writer, results []map[place][]figure) {
 		}
 	}
 	times.print(out)
-	fmt.Fprint(out, "\nGrowth is that of the wall time, because the CPU time excludes the server.\n\n")
+	fmt.Fprint(out, "\nGrowth is calculated from the wall time, because the CPU time excludes the server.\n\n")
 	writes.print(out)
 }
 

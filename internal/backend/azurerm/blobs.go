@@ -210,7 +210,7 @@ func (b *blobs) write(
 			"unlocks it: %w", b.failure(resp))
 	}
 	if leaseLost[code(resp)] {
-		return "", fmt.Errorf("the lock was lost: another process has removed it, so that others may have changed the "+
+		return "", fmt.Errorf("the lock was lost: another process has removed it, so others may have changed the "+
 			"state: %w", backend.ErrChanged)
 	}
 	return "", b.failure(resp)

@@ -130,8 +130,8 @@ func (l *login) accessKey(ctx context.Context) ([]byte, error) {
 	if text == "" {
 		var err error
 		if text, err = l.lookUpKey(ctx); err != nil {
-			return nil, fmt.Errorf("looking up the access key of the storage account %s: %w. To do without a key, set "+
-				"\"use_azuread_auth\"", l.config.Account, err)
+			return nil, fmt.Errorf("looking up the access key of the storage account %s: %w. To authenticate without one, "+
+				"set \"use_azuread_auth\"", l.config.Account, err)
 		}
 	}
 	key, err := base64.StdEncoding.DecodeString(text)

@@ -130,7 +130,8 @@ func TestLeftTag(t *testing.T) {
 	sum := md5.Sum([]byte("bucket-125:tofu/state/terraform.tfstate.tflock"))
 	s.SetTag("tencentcloud-terraform-lock", hex.EncodeToString(sum[:]))
 	_, err := a.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{ID: "id"})
-	wantError(t, err, "exists: a process is creating a lock, or was killed doing so. If no process is, delete the tag")
+	wantError(t, err, "exists: a process is creating a lock, or was killed while creating one. If no process is "+
+		"running, delete the tag")
 }
 
 func TestErrors(t *testing.T) {

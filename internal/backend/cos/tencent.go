@@ -239,8 +239,8 @@ func (g *guarded) take(ctx context.Context, value string) error {
 		case !errors.As(err, &failed) || !strings.Contains(failed.Code, "TagDuplicate"):
 			return fmt.Errorf("creating the tag %s=%s, which guards locks: %w", tagKey, value, err)
 		case time.Now().After(limit):
-			return fmt.Errorf("the tag %s=%s exists: a process is creating a lock, or was killed doing so. If no "+
-				"process is, delete the tag", tagKey, value)
+			return fmt.Errorf("the tag %s=%s exists: a process is creating a lock, or was killed while "+
+				"creating one. If no process is running, delete the tag", tagKey, value)
 		}
 		select {
 		case <-ctx.Done():

@@ -13,7 +13,7 @@ var (
 	ErrNotFound = errors.New("there is no such object")
 	// ErrPrecondition is returned by Client.Put and Client.Delete if the object doesn't have the
 	// version that the condition requires.
-	ErrPrecondition = errors.New("the object has another version")
+	ErrPrecondition = errors.New("the object has a different version")
 	// ErrUnlocked is returned by Unlock if there is no lock.
 	ErrUnlocked = errors.New("the state isn't locked")
 )

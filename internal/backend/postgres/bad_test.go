@@ -261,7 +261,7 @@ func TestOldServer(t *testing.T) {
 	version := query(t, c, "current_setting('server_version_num')")
 	proxy(t, c, func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(version), []byte("120019")) })
 	_, err := postgres.Driver.Open(t.Context(), c)
-	if err == nil || !strings.Contains(err.Error(), "version 12 of PostgreSQL, and the oldest supported one is 13") {
+	if err == nil || !strings.Contains(err.Error(), "PostgreSQL 12, but the oldest supported version is 13") {
 		t.Errorf("%v", err)
 	}
 	if got := query(t, c, "SELECT count(*) FROM pg_namespace WHERE nspname = '"+c.Schema+"'"); got != "0" {

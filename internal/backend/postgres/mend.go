@@ -35,7 +35,7 @@ func (r *tableScan) read(ctx context.Context, row *sealedRow) (err error) {
 		return &sealedError{err}
 	}
 	if !json.Valid(plain) {
-		return errors.New("what the database has of it is not valid JSON")
+		return errors.New("its document is not valid JSON")
 	}
 	return r.table.check(plain)
 }
@@ -135,7 +135,7 @@ func (s *Store) Mend(ctx context.Context, workspace string, info backend.LockInf
 		return nil
 	}, func(ctx context.Context, tx session, last *pgx.Batch) error {
 		if w == nil {
-			return fmt.Errorf("the workspace %q has no state any more", workspace)
+			return fmt.Errorf("the workspace %q no longer has a state", workspace)
 		}
 		var held error
 		err := r.enter(ctx, tx, []int64{w.id}, func(b *pgx.Batch) {

@@ -60,7 +60,7 @@ func (s *Store) prepare(ctx context.Context) error {
 
 func checkServer(number int) error {
 	if number < minServer {
-		return fmt.Errorf("the server has version %d of PostgreSQL, and the oldest supported one is %d",
+		return fmt.Errorf("the server runs PostgreSQL %d, but the oldest supported version is %d",
 			number/10000, minServer/10000)
 	}
 	return nil

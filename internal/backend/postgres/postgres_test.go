@@ -280,7 +280,7 @@ func TestBadServers(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if err := postgres.CheckServer(120019); err == nil || !strings.Contains(err.Error(), "version 12") {
+	if err := postgres.CheckServer(120019); err == nil || !strings.Contains(err.Error(), "PostgreSQL 12") {
 		t.Errorf("an old server: %v", err)
 	}
 	if err := postgres.CheckServer(130000); err != nil {

@@ -31,7 +31,7 @@ const (
 
 // errLost is the error of a run that another process has ended.
 var errLost = errors.New("the run has lost its lease: it did not renew that in time, and another run or " +
-	"\"tofu force-unlock\" has ended it, so it can't write any more")
+	"\"tofu force-unlock\" has ended it, so it can no longer write")
 
 // Run is a run that changes a workspace.
 type Run struct {
@@ -87,7 +87,8 @@ func (r *Run) enter(ctx context.Context, tx session, workspaces []int64, check f
 		if err := end(ctx, tx, dead); err != nil { // the loop then checks again
 			return err
 		}
-		r.fence.Store(fence) // a dead run may have the same ID as this run
+		// If a dead run has the same ID as this run, register has stored its number.
+		r.fence.Store(fence)
 	}
 }
 

@@ -43,7 +43,7 @@ const ws = backend.DefaultWorkspace
 func nothing(t *testing.T, a, _ backend.Store) {
 	data, err := a.Get(t.Context(), ws)
 	if err != nil || data != nil {
-		t.Errorf("an empty store gives %q, %v; want nil, nil", data, err)
+		t.Errorf("an empty store returned %q, %v; want nil, nil", data, err)
 	}
 	names, err := a.List(t.Context())
 	if err != nil && !errors.Is(err, backend.ErrNoWorkspaces) || len(names) != 0 {
@@ -128,7 +128,7 @@ func lock(t *testing.T, a, b backend.Store) {
 	_, err = lb.Lock(t.Context(), ws, info("second"))
 	var locked *backend.LockedError
 	if !errors.As(err, &locked) {
-		t.Fatalf("locking what is locked gives %v", err)
+		t.Fatalf("locking a locked workspace: %v", err)
 	}
 	if locked.Info == nil || !strings.Contains(locked.Info.Who, "somebody") {
 		t.Errorf("the error doesn't say who holds the lock: %v", err)
@@ -218,7 +218,7 @@ func writeWhileLocked(t *testing.T, a, b backend.Store) {
 		}
 		var locked *backend.LockedError
 		if _, err := lb.Lock(t.Context(), ws, info("other")); !errors.As(err, &locked) {
-			t.Fatalf("after write %d the lock can be had: %v", i, err)
+			t.Fatalf("after write %d the lock is free: %v", i, err)
 		}
 	}
 	if err := la.Unlock(t.Context(), ws, id); err != nil {
@@ -308,7 +308,7 @@ func canceled(t *testing.T, a, b backend.Store) {
 		want = "before"
 	}
 	if data, gerr := b.Get(t.Context(), ws); gerr != nil || string(data) != want {
-		t.Errorf("Put gave %v and left %q, %v", err, data, gerr)
+		t.Errorf("Put returned %v and left %q, %v", err, data, gerr)
 	}
 	put(t, a, ws, "at last")
 }

@@ -46,7 +46,7 @@ func (m *method) CheckKeySize(bytes int) error {
 	case 0:
 		return errors.New("the key provider returned no key")
 	}
-	return fmt.Errorf("a key of 16, 24 or 32 bytes is needed; the key provider returns one of %d", bytes)
+	return fmt.Errorf("the key provider returned a key of %d bytes; a key of 16, 24 or 32 bytes is needed", bytes)
 }
 
 func (m *method) newCipher(key []byte) (cipher.AEAD, error) {

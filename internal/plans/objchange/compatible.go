@@ -164,7 +164,7 @@ func isPlaceholder(v cty.Value) bool {
 }
 
 // sensitiveChanged is the error text for values that must not be shown.
-const sensitiveChanged = "the value, which is sensitive, is not the planned one"
+const sensitiveChanged = "the value, which is sensitive, differs from the planned value"
 
 // value compares two values of any type.
 func (c *compatCheck) value(planned, actual cty.Value, path cty.Path) {

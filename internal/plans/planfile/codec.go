@@ -315,7 +315,7 @@ func (d *decoder) head(in *wirePlan, f *File) error {
 	if in.HasChanges {
 		p.Changes = &plans.Changes{}
 	} else if in.Changes+in.Outputs > 0 {
-		return errors.New("the plan has a number of changes, but no changes")
+		return errors.New("the plan counts changes that it does not contain")
 	}
 	for _, wire := range in.Variables {
 		v, err := d.value(wire.Value, cty.NilVal, nil)

@@ -100,8 +100,9 @@ func evaluate(expr hclsyntax.Expression, ctx *hcl.EvalContext) (cty.Value, error
 	case !diags.HasErrors():
 		return v, nil
 	case refersTo(expr, "root"):
-		return v, tfdiags.Errorf("Outputs are not known here", "Only \"variables\" may have outputs of root modules. "+
-			"Everything else must be known before anything is planned.").At(expr.Range())
+		return v, tfdiags.Errorf("Outputs are not known here",
+			"Only \"variables\" may refer to outputs of root modules. Everything else must be known before "+
+				"anything is planned.").At(expr.Range())
 	case refersTo(expr, "each") && !defined(ctx, "each"):
 		return v, tfdiags.Errorf("No for_each", "Only a block with the argument \"for_each\" has each.key and "+
 			"each.value.").At(expr.Range())

@@ -144,7 +144,7 @@ func (f *File) declare(block *hclsyntax.Block, seen map[string]hcl.Range) error 
 		}
 		if at, twice := seen[r.Name]; twice {
 			errs = errs.Append(tfdiags.Errorf("Duplicate root module",
-				"A root module %q is declared at %s already. Rename one of them; with for_each, the argument "+
+				"A root module %q is already declared at %s. Rename one of them; with for_each, the argument "+
 					"\"name\" must differ for each element.", r.Name, tfdiags.Place(at)).At(r.Range))
 			continue
 		}

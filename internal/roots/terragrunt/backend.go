@@ -104,7 +104,7 @@ func (im *importer) backend(r *root, where hcl.Range, typ, path string, settings
 		text := fmt.Sprintf("terraform {\n  backend %q {}\n}\n", typ)
 		r.wants = append(r.wants, &wanted{path: path, at: where, segments: []segment{{text: text}}})
 	case cfg.Module.Backend.Type != typ:
-		return tfdiags.Errorf("Another backend",
+		return tfdiags.Errorf("Different backend in the module",
 			"The module has the backend %q instead of %q.", cfg.Module.Backend.Type, typ)
 	}
 	return nil

@@ -228,7 +228,7 @@ func repository(dir string) (string, error) {
 			return slash(at), nil
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("%s is in no git repository", dir)
+			return "", fmt.Errorf("%s is not in a git repository", dir)
 		}
 	}
 }

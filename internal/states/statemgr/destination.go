@@ -134,7 +134,7 @@ func (w *workspace) file() (path string, ok bool) {
 
 func (w *workspace) noWorkspaces() error {
 	return tfdiags.Errorf("No such workspace", "This backend supports only the workspace \"default\", so there is no "+
-		"workspace %q. Select the default one, or unset TF_WORKSPACE where that names another.", w.name)
+		"workspace %q. Select the default one, or unset TF_WORKSPACE if it names another one.", w.name)
 }
 
 // journalPath returns the path of the journal.

@@ -48,9 +48,9 @@ func (p *parts) read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) 
 	snap := p.content.snapshot()
 	if in.Outdated {
 		warn(tfdiags.Warningf("Outdated encryption",
-			"Parts of the state are encrypted with another method or key than new ones, or not at all, so they need "+
-				"the fallback. Parts that change are encrypted again; \"tofu state reencrypt\" does that for "+
-				"the rest."))
+			"Some parts of the state are not encrypted with the current method and key, so the fallback is still "+
+				"needed. A part is encrypted again when it changes. To encrypt all of them now, run \"tofu state "+
+				"reencrypt\"."))
 	}
 	for _, lost := range in.Lost {
 		rec := recovery{header: header{Who: lost.Who}, interrupted: lost.Steps}
@@ -111,8 +111,8 @@ func (p *parts) begin(ctx context.Context, start *states.State, run *Run) (recor
 	}
 	footprint := run.Footprint
 	if footprint == nil {
-		return nil, errors.New("the plan does not say what it has read, so that it can't be applied to this backend: " +
-			"make a new plan")
+		return nil, errors.New("the plan does not record what it has read, so it can't be applied with this backend: " +
+			"create a new plan")
 	}
 	own := p.ownRun()
 	claim := func() error { return own.Claim(ctx, footprint) }

@@ -206,8 +206,8 @@ func (s *Screen) Past(past *plans.Past) {
 	if past == nil {
 		return
 	}
-	s.write("\n" + termtext.Wrap("The plan goes back to how the objects were "+past.When()+". The configuration is "+
-		"that of today: unless you change it too, the next plan without -against proposes the present values again.",
+	s.write("\n" + termtext.Wrap("The plan goes back to how the objects were "+past.When()+". The configuration does "+
+		"not go back: unless you change it too, the next plan without -against proposes the present values again.",
 		s.Width-1) + "\n")
 	if len(past.Lost) == 0 {
 		return
