@@ -21,7 +21,7 @@ import (
 // part. What a function or a "for" expression computes is taken to depend on all of its operands.
 func (f finisher) setUndecided() {
 	w := f.w
-	if len(w.out.deferred)+len(w.deferredModules) == 0 {
+	if len(w.out.deferred)+len(w.deferrals.modules) == 0 {
 		return
 	}
 	d := &deferralFinder{instances: map[addrs.AbsInstance]bool{}, resources: map[addrs.AbsResource]bool{},
