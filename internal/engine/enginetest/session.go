@@ -150,7 +150,8 @@ type Step struct {
 	Log       []string // kinds of calls to log in addition to changes
 	PlanOnly  bool
 	Details   bool
-	Workers   int // parallelism; 0 is the default
+	Rewritten bool // another program has written the state, without the instances on which objects depend
+	Workers   int  // parallelism; 0 is the default
 	Again     bool
 	Interrupt func() // called before the apply
 	Against   string // the step whose resulting state the plan must restore; "" for none
@@ -177,6 +178,9 @@ func (s *Session) Do(step *Step) (*Result, error) {
 	if err := engine.Validate(ctx, cfg, env); err != nil {
 		diags = diags.AppendError(err)
 		return out, nil
+	}
+	if step.Rewritten {
+		s.dropDependencyInstances()
 	}
 	if step.Against != "" {
 		step.Plan.Past = s.against(step.Against)
@@ -213,6 +217,20 @@ func (s *Session) Do(step *Step) (*Result, error) {
 		out.Again = s.again(ctx, cfg, step)
 	}
 	return out, nil
+}
+
+// dropDependencyInstances removes from the state which instances the objects depend on.
+func (s *Session) dropDependencyInstances() {
+	s.State = s.State.Clone()
+	for r := range s.State.Resources() {
+		for _, inst := range r.Instances {
+			if inst.Current != nil {
+				object := *inst.Current
+				object.DependencyInstances = nil
+				inst.Current = &object
+			}
+		}
+	}
 }
 
 // again plans once more. After a complete apply nothing may be left to do.
@@ -281,6 +299,8 @@ func (o option) set(step *Step) error {
 		step.Apply.SuppressForgetErrors = true
 	case "-plan-only":
 		step.PlanOnly = true
+	case "-rewritten":
+		step.Rewritten = true
 	case "-details":
 		step.Details = true
 	case "-log":

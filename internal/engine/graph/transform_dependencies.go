@@ -26,6 +26,7 @@ type depGraph struct {
 	// instances depend on which. instances holds these nodes.
 	split     map[addrs.AbsResource]bool
 	instances map[addrs.AbsInstance]*depNode
+	lost      map[addrs.AbsInstance][]addrs.AbsInstance // see findLost
 }
 
 // depNode is a resource in one module instance, or one instance of it. A hub is a depNode without
@@ -79,7 +80,7 @@ func (x *depNode) allUsers() iter.Seq[*depNode] {
 func newDepGraph(b *build) depGraph {
 	d := depGraph{b: b, at: map[addrs.AbsResource]*depNode{}, byResource: map[addrs.ConfigResource][]*depNode{},
 		hubs: map[addrs.ConfigResource]*depNode{}, setHubs: map[dependenciesIn]*depNode{},
-		split: map[addrs.AbsResource]bool{}}
+		split: map[addrs.AbsResource]bool{}, lost: map[addrs.AbsInstance][]addrs.AbsInstance{}}
 	d.findSplit()
 	for _, r := range b.g.Resources {
 		if r.nested() {
@@ -105,6 +106,7 @@ func newDepGraph(b *build) depGraph {
 		}
 		stored, guess := d.storedDeps(x)
 		d.connectNeeds(x, stored, guess)
+		d.connectLost(x)
 	}
 	d.breakCycles()
 	used := make([]bool, len(d.all))
@@ -152,6 +154,7 @@ func (d *depGraph) findSplit() {
 			}
 		}
 	}
+	d.findLost()
 	n := 0
 	for addr := range d.split {
 		if prior := d.b.op.Plan.PrevRun.Resource(addr); prior != nil {
@@ -237,10 +240,7 @@ func (d *depGraph) connectNeeds(x *depNode, stored []*states.Dependencies, guess
 			}
 			x.needs = append(x.needs, q)
 			if i >= len(stored) && !x.guesses {
-				if x.guessed == nil {
-					x.guessed = map[*depNode]bool{}
-				}
-				x.guessed[q] = true
+				x.guess(q)
 			}
 		}
 	}
@@ -271,6 +271,67 @@ func (d *depGraph) connectInstances(x *depNode, seen map[addrs.ConfigResource]bo
 			seen[dep.Config()] = true
 		}
 	}
+}
+
+// findLost finds the dependencies of objects on instances of their own block, or in other instances
+// of their own module, if the state names no instances. That is so after another program has written
+// the state. Dependencies by resource can't replace them: they order neither the instances of one
+// block nor the instances of one module call. The dependencies are those of the configuration.
+func (d *depGraph) findLost() {
+	plan := d.b.op.Plan
+	lost := func(addr addrs.AbsInstance) bool {
+		inst := plan.PrevRun.Instance(addr)
+		return inst != nil && inst.Current != nil && len(inst.Current.DependencyInstances) == 0
+	}
+	add := func(addr, dep addrs.AbsInstance) {
+		d.lost[addr] = append(d.lost[addr], dep)
+		d.split[addr.Abs()], d.split[dep.Abs()] = true, true
+	}
+	for now := range plan.Prior.Resources() {
+		for key, inst := range now.Instances {
+			addr := now.Addr.Instance(key)
+			if inst.Current == nil || len(inst.Current.DependencyInstances) == 0 || !lost(addr) {
+				continue
+			}
+			for _, dep := range inst.Current.DependencyInstances {
+				own := dep.Resource == addr.Resource && dep.Module == addr.Module
+				if own || dep.Module != addr.Module && dep.Module.Module() == addr.Module.Module() {
+					add(addr, dep)
+				}
+			}
+		}
+	}
+	for _, steps := range d.b.steps {
+		for _, s := range steps {
+			addr := s.Change.Addr
+			for _, read := range s.Change.Reads {
+				if read.Resource == addr.Resource && read.Key != addrs.NoKey && lost(addr) {
+					add(addr, addr.Abs().Instance(read.Key))
+				}
+			}
+		}
+	}
+}
+
+// connectLost adds the dependencies that the state has lost to the needs of x.
+func (d *depGraph) connectLost(x *depNode) {
+	if !x.instance {
+		return
+	}
+	for _, dep := range d.lost[x.addr.Instance(x.key)] {
+		if q := d.instances[dep]; q != nil && q.exists && q != x && !x.guessed[q] {
+			x.needs = append(x.needs, q)
+			x.guess(q)
+		}
+	}
+}
+
+// guess notes that x depends on q only if this forms no cycle.
+func (x *depNode) guess(q *depNode) {
+	if x.guessed == nil {
+		x.guessed = map[*depNode]bool{}
+	}
+	x.guessed[q] = true
 }
 
 // largeSet is the minimum size of a set of dependencies that gets a hub. With hubs, n resources
@@ -383,7 +444,7 @@ func (d *depGraph) dependency(x *depNode, dep addrs.ConfigResource) *depNode {
 // the guessed dependencies are dropped first. If there are still cycles, only the dependencies that
 // the configuration has are kept.
 func (d *depGraph) breakCycles() {
-	d.cutCycles(func(x, q *depNode) bool { return q.instance || !x.guesses && !x.guessed[q] })
+	d.cutCycles(func(x, q *depNode) bool { return !x.guessed[q] && (q.instance || !x.guesses) })
 	d.cutCycles(func(x, q *depNode) bool { return x.resource.Config != nil && x.resource.refersTo(q.resource.Addr) })
 }
 
