@@ -221,14 +221,17 @@ func (p *planning) reader(s *session.Session, reader *roots.Root, in *inputs) fu
 		if of == nil || of == reader || !p.selected[of] {
 			return nil, false, nil
 		}
-		outputs := p.planned(of)
-		if outputs == nil {
+		outputs, used := p.planned(of), reader.ReadBy(addr.Config())
+		switch {
+		case outputs == nil && used.Empty(): // it was not planned; what its state has doesn't matter
+			return nil, false, nil
+		case outputs == nil:
 			return nil, false, tfdiags.Errorf("The order of root modules was not known",
 				"%s reads the state of %s, which is planned in the same run. That was not known before, because the "+
 					"settings of the data source depend on values that only the plan knows. Declare in roots.tofu.hcl "+
 					"that %s comes after %s, with the argument \"after\".", reader.Name, of.Name, reader.Name, of.Name)
 		}
-		in.add(of.Name, reader.ReadBy(addr.Config()), outputs)
+		in.add(of.Name, used, outputs)
 		return outputs.values, true, nil
 	}
 }

@@ -65,49 +65,64 @@ var (
 // job is the work on one root module.
 type job func(ctx context.Context, s *session.Session, r *roots.Root) *Result
 
-// order returns the root modules of the run in dependency order: each one follows the ones that it
-// needs, and otherwise they are sorted by name. reverse reverses the order, for destruction.
-func (run *Run) order(reverse bool) (list []*roots.Root, graph *dag.Graph) {
+// queue holds the root modules of a run in dependency order: each one follows the ones that it
+// needs, and otherwise they are sorted by name. For destruction, the order is reversed.
+type queue struct {
+	list  []*roots.Root
+	graph *dag.Graph // vertices are indexes in list
+	// uses holds, for each root module, those without whose success it must not start. The others
+	// that it needs only come before it; see [roots.Root.Uses].
+	uses [][]dag.ID
+}
+
+// order returns the queue of the run. reverse reverses the order, for destruction.
+func (run *Run) order(reverse bool) *queue {
 	selected := make(map[int]bool, len(run.Selected))
 	for _, r := range run.Selected {
 		selected[run.Estate.Index(r)] = true
 	}
-	at := make(map[int]dag.ID, len(selected))
+	q := &queue{graph: &dag.Graph{}}
 	w := dag.NewWalker(run.Estate.Graph) // vertices are numbered in the order of names
 	w.LowestFirst = true
 	w.Walk(context.Background(), 1, func(id dag.ID) bool {
 		if selected[int(id)] {
-			list = append(list, run.Estate.Roots[id])
+			q.list = append(q.list, run.Estate.Roots[id])
 		}
 		return true
 	})
 	if reverse {
-		slices.Reverse(list)
+		slices.Reverse(q.list)
 	}
-	graph = &dag.Graph{}
-	for _, r := range list {
-		at[run.Estate.Index(r)] = graph.Add()
+	at := make(map[*roots.Root]dag.ID, len(selected))
+	for _, r := range q.list {
+		at[r] = q.graph.Add()
 	}
-	for _, r := range list {
+	q.uses = make([][]dag.ID, len(q.list))
+	for _, r := range q.list {
+		uses := r.Uses()
 		for _, needed := range run.Estate.Needs(r) {
-			from, to := run.Estate.Index(r), run.Estate.Index(needed)
-			if !selected[to] {
+			if !selected[run.Estate.Index(needed)] {
 				continue
 			}
+			from, to := at[r], at[needed]
 			if reverse {
 				from, to = to, from
 			}
-			graph.Connect(at[from], at[to])
+			q.graph.Connect(from, to)
+			if reverse || uses[needed] {
+				q.uses[from] = append(q.uses[from], to)
+			}
 		}
 	}
-	return list, graph
+	return q
 }
 
 // each runs a job for every root module of the run, several at a time, each after the root modules
 // that it needs. If a root module fails, those that need it are skipped. After an interrupt, no job
 // starts.
 func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) []*Result {
-	list, graph := run.order(reverse)
+	q := run.order(reverse)
+	list := q.list
 	limit := run.Parallelism
 	if limit <= 0 {
 		limit = engine.DefaultParallelism
@@ -124,72 +139,85 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	live := run.Session.Live
 	live.Phase(doing.phase, len(list))
 	live.Parallel(workers)
-	live.Order(waiting(list, graph))
+	live.Order(q.waiting())
 	defer live.Phase("", 0)
-	w := dag.NewWalker(graph)
+	w := dag.NewWalker(q.graph)
 	w.LowestFirst = true // results are shown in this order; waiting ones take memory
 	w.Walk(ctx, workers, func(id dag.ID) bool {
-		r := list[id]
-		live.Begin(r.Name, doing.what)
-		var text bytes.Buffer
-		s := run.open(r, &text)
-		defer s.Close()
-		start := time.Now()
-		result := do(ctx, s, r)
-		result.Elapsed = time.Since(start)
-		s.Printer.Diagnostics(s.Warnings.Take())
-		if run.Events {
-			s.Printer.Diagnostics(tfdiags.FromError(result.Err))
+		var text []byte
+		if results[id] = q.blocked(id, results); results[id] == nil {
+			live.Begin(list[id].Name, doing.what)
+			results[id], text = run.work(ctx, list[id], do)
+			live.End(list[id].Name)
 		}
-		results[id] = result
-		live.End(r.Name)
-		shown.Add(int(id), text.Bytes())
-		return result.Err == nil
+		shown.Add(int(id), text)
+		return true // what depends on this root module is blocked, and what only follows it is not
 	})
 	for i, r := range list {
 		if results[i] == nil {
-			results[i] = run.skipped(ctx, r, graph.Needs(dag.ID(i)), list, results)
+			if results[i] = q.blocked(dag.ID(i), results); results[i] == nil {
+				results[i] = &Result{Root: r, Skipped: true, Why: whyInterrupted}
+			}
 			shown.Add(i, nil)
 		}
 	}
 	return results
 }
 
+// work runs a job for a root module and returns what it printed.
+func (run *Run) work(ctx context.Context, r *roots.Root, do job) (*Result, []byte) {
+	var text bytes.Buffer
+	s := run.open(r, &text)
+	defer s.Close()
+	start := time.Now()
+	result := do(ctx, s, r)
+	result.Elapsed = time.Since(start)
+	s.Printer.Diagnostics(s.Warnings.Take())
+	if run.Events {
+		s.Printer.Diagnostics(tfdiags.FromError(result.Err))
+	}
+	return result, text.Bytes()
+}
+
 // waiting returns a function that lists the names of the root modules that need a given one.
-func waiting(list []*roots.Root, graph *dag.Graph) func(name string) []string {
-	dependents := graph.Dependents()
-	ids := make(map[string]dag.ID, len(list))
-	for i, r := range list {
+func (q *queue) waiting() func(name string) []string {
+	dependents := q.graph.Dependents()
+	ids := make(map[string]dag.ID, len(q.list))
+	for i, r := range q.list {
 		ids[r.Name] = dag.ID(i)
 	}
 	return func(name string) []string {
 		var out []string
 		for _, id := range dependents[ids[name]] {
-			out = append(out, list[id].Name)
+			out = append(out, q.list[id].Name)
 		}
 		return out
 	}
 }
 
-// skipped returns the result of a root module whose job was not started.
-func (run *Run) skipped(
-	ctx context.Context, r *roots.Root, needs []dag.ID, list []*roots.Root, results []*Result,
-) *Result {
-	result := &Result{Root: r, Skipped: true, Why: "the run was interrupted"}
-	for _, id := range needs {
-		switch of := results[id]; {
-		case of == nil:
-		case of.Skipped && of.Because != "":
-			result.Because = of.Because
-		case of.Err != nil && !interrupted(of.Err):
-			result.Because = list[id].Name
+const whyInterrupted = "the run was interrupted"
+
+// blocked returns the result of a root module that depends on one that did not succeed, or nil if
+// there is none. A root module that failed is the reason, if there is one, rather than an interrupt.
+func (q *queue) blocked(id dag.ID, results []*Result) (out *Result) {
+	for _, used := range q.uses[id] {
+		of := results[used]
+		if of == nil || !of.Failed() {
+			continue
 		}
-		if result.Because != "" {
-			result.Why = "it needs " + result.Because + ", which failed"
-			return result
+		out = cmp.Or(out, &Result{Root: q.list[id], Skipped: true, Why: whyInterrupted})
+		switch {
+		case of.Skipped:
+			out.Because = of.Because
+		case !interrupted(of.Err):
+			out.Because = of.Root.Name
+		}
+		if out.Because != "" {
+			out.Why = "it needs " + out.Because + ", which failed"
+			break
 		}
 	}
-	return result
+	return out
 }
 
 // interrupted reports whether an error only says that the user interrupted the operation.

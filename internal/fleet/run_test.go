@@ -89,10 +89,11 @@ func TestOrder(t *testing.T) {
 		{"", false, "", ""},
 	} {
 		run := &Run{Estate: e, Selected: named(e, c.selected)}
-		list, graph := run.order(c.reverse)
+		q := run.order(c.reverse)
+		list := q.list
 		var edges []string
 		for i, r := range list {
-			for _, id := range graph.Needs(dag.ID(i)) {
+			for _, id := range q.graph.Needs(dag.ID(i)) {
 				edges = append(edges, r.Name+">"+list[id].Name)
 				if int(id) >= i {
 					t.Errorf("%s comes before %s", r.Name, list[id].Name)
@@ -110,8 +111,7 @@ func TestOrder(t *testing.T) {
 
 func TestWaiting(t *testing.T) {
 	e := load(t, "network", "cluster:network", "dns:cluster network")
-	list, graph := (&Run{Estate: e, Selected: e.Roots}).order(false)
-	names := waiting(list, graph)
+	names := (&Run{Estate: e, Selected: e.Roots}).order(false).waiting()
 	for name, want := range map[string]string{"network": "cluster dns", "cluster": "dns", "dns": ""} {
 		got := names(name)
 		slices.Sort(got)
@@ -145,15 +145,15 @@ func TestSkipped(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run := &Run{Estate: e, Selected: e.Roots}
-			list, graph := run.order(false)
-			results := make([]*Result, len(list))
+			q := run.order(false)
+			results := make([]*Result, len(q.list))
 			var got []string
-			for i, r := range list {
+			for i, r := range q.list {
 				if r.Name == "a" {
 					results[i] = &Result{Root: r, Err: c.of}
 					continue
 				}
-				results[i] = run.skipped(t.Context(), r, graph.Needs(dag.ID(i)), list, results)
+				results[i] = q.blocked(dag.ID(i), results)
 				got = append(got, r.Name+": "+results[i].Why)
 			}
 			slices.Sort(got)

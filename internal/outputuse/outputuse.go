@@ -39,6 +39,9 @@ func (o Set) Select(values map[string]cty.Value) map[string]cty.Value {
 // Has reports whether the set has an output.
 func (o Set) Has(name string) bool { return o.All || slices.Contains(o.Names, name) }
 
+// Empty reports whether the set has no outputs.
+func (o Set) Empty() bool { return !o.All && len(o.Names) == 0 }
+
 // Plus returns the union of two sets.
 func (o Set) Plus(other Set) Set {
 	if o.All || other.All {

@@ -38,6 +38,7 @@ type Root struct {
 	Err error
 
 	id        dag.ID
+	last      StateID            // see lastState
 	sensitive []string           // names of sensitive outputs
 	modules   []string           // directories of all modules that it calls, directly or indirectly
 	calls     []string           // local directories that it calls directly as modules
@@ -146,6 +147,7 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 		r.Err = tfdiags.Join(r.checkVariables(cfg.Module.Variables), r.checkBackend(cfg.Module))
 	}
 	if r.Err != nil {
+		r.last = lastState(s)
 		return
 	}
 	r.calls = cfg.LocalCalls()
@@ -220,7 +222,8 @@ func ownState(s *session.Session, cfg *session.Config) (StateID, error) {
 	return id, err
 }
 
-// index fills byState. It returns an error if two root modules have the same state.
+// index fills byState. It returns an error if two root modules have the same state. Root modules
+// that can't be read have the state that they had before, so that those which read it depend on them.
 func (e *Estate) index() error {
 	var errs tfdiags.Diagnostics
 	for _, r := range e.Roots {
@@ -235,6 +238,11 @@ func (e *Estate) index() error {
 			continue
 		}
 		e.byState[r.State] = r
+	}
+	for _, r := range e.Roots {
+		if r.last != "" && e.byState[r.last] == nil {
+			e.byState[r.last] = r
+		}
 	}
 	return errs.Err()
 }

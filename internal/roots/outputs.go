@@ -27,3 +27,16 @@ func (r *Root) ReadByVariables(of *Root) Outputs {
 	}
 	return out
 }
+
+// Uses returns the root modules on which r depends: r uses an output of them, or declares that it
+// comes after them. The others that it needs only come before it, because it has a data source that
+// reads their state and whose outputs are not used.
+func (r *Root) Uses() map[*Root]bool {
+	out := make(map[*Root]bool)
+	for _, read := range r.Reads {
+		if read.Root != nil && (read.Kind != RemoteState || !read.Outputs.Empty()) {
+			out[read.Root] = true
+		}
+	}
+	return out
+}

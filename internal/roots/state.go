@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tofu/internal/backend/all"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
@@ -26,6 +27,31 @@ func Identify(s *session.Session, settings *session.BackendSettings, workspace s
 	}
 	text, err := json.Marshal(parts)
 	return StateID(text), err
+}
+
+// lastState returns the identity of the state that a root module has according to its working files,
+// or "" if they don't tell. s is the session of the root module.
+func lastState(s *session.Session) StateID {
+	settings := session.LocalSettings()
+	record, err := s.ReadBackendRecord()
+	if err == nil && record != nil {
+		settings = &session.BackendSettings{}
+		if settings.Driver, err = all.Driver(record.Type); err == nil {
+			settings.Config, err = record.Value(blocks.Schema(settings.Driver.Config()))
+		}
+	}
+	if err != nil {
+		return ""
+	}
+	workspace, err := s.Workspace()
+	if err != nil {
+		return ""
+	}
+	id, err := Identify(s, settings, workspace)
+	if err != nil {
+		return ""
+	}
+	return id
 }
 
 // Show returns the identity as text for messages: the path of a local state, or the kind of store
