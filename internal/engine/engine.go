@@ -21,6 +21,9 @@ type Env struct {
 	// Provider starts a new, unconfigured provider process. It is called once for each instance of
 	// a provider configuration in use. Required.
 	Provider func(ctx context.Context, addr addrs.Provider) (providers.Interface, error)
+	// Reuse returns a process that an earlier operation has configured with config and closed, or
+	// nil. The operation configures it again. Optional.
+	Reuse func(addr addrs.Provider, config cty.Value) providers.Interface
 	// Schema returns a provider's schema, starting the provider if necessary. Required.
 	Schema func(ctx context.Context, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
 	// Provisioner returns a provisioner by type, or nil if none exists.

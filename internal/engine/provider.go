@@ -40,9 +40,17 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 		w.providers.add(p, key, nil)
 		return nil
 	}
+	configured := w.op.Phase != graph.PhaseEval && !p.FunctionsOnly && !p.Assumed && !mocked
+	config := cty.NilVal
+	if configured {
+		var err error
+		if config, err = v.config(ctx, key); err != nil {
+			return err
+		}
+	}
 	var err error
 	impl := callProvider(w.calls, &p.Addr.Provider, "Start", addrs.AbsInstance{}, func() (impl providers.Interface) {
-		impl, err = w.op.env.Provider(ctx, p.Addr.Provider)
+		impl, err = w.startProvider(ctx, p, config)
 		return impl
 	})
 	if err != nil {
@@ -50,12 +58,8 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 			p.Addr.Provider.ForDisplay(), err)
 	}
 	w.providers.add(p, key, impl)
-	if w.op.Phase == graph.PhaseEval || p.FunctionsOnly || p.Assumed || mocked {
+	if !configured {
 		return nil
-	}
-	config, err := v.config(ctx, key)
-	if err != nil {
-		return err
 	}
 	if w.deferrals.at(p.Node) != nil && !config.IsWhollyKnown() {
 		return nil // resources of the provider are deferred too
@@ -75,6 +79,18 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 		return nil
 	}
 	return explainProvider(p, diags).Report(w.out.warn)
+}
+
+// startProvider returns a process for a configuration, which is cty.NilVal if it will not be
+// configured.
+func (w *walk) startProvider(ctx context.Context, p *graph.Provider, config cty.Value) (providers.Interface, error) {
+	reuse := w.op.env.Reuse
+	if reuse != nil && config != cty.NilVal && w.op.Phase != graph.PhaseValidate && config.IsWhollyKnown() {
+		if impl := reuse(p.Addr.Provider, config); impl != nil {
+			return impl, nil
+		}
+	}
+	return w.op.env.Provider(ctx, p.Addr.Provider)
 }
 
 // config evaluates the configuration block. The result may contain ephemeral values and has no

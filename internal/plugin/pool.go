@@ -3,8 +3,10 @@ package plugin
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -15,7 +17,8 @@ import (
 
 // Pool starts providers on demand and shares what doesn't change. The schema of a package is
 // fetched and decoded once. A process that was started only for its schema, or that was used
-// without being configured, serves the next user. A Pool is for one run of the program.
+// without being configured, serves the next user. A configured process serves the next user with
+// the same configuration. A Pool is for one run of the program.
 type Pool struct {
 	// Find returns how to start a provider. It is called once for each provider in use.
 	Find func(ctx context.Context, addr addrs.Provider) (Launch, error)
@@ -24,6 +27,9 @@ type Pool struct {
 	// Shared holds the schemas and processes that the pools of several root modules share. It may
 	// be nil.
 	Shared *Shared
+	// Keep is how long a configured process waits for a user with the same configuration after its
+	// user has closed it. If it is 0, such a process ends immediately.
+	Keep time.Duration
 
 	mu      sync.Mutex
 	members map[addrs.Provider]*member
@@ -41,6 +47,7 @@ type member struct {
 	// can be used for planning. In a shared member, the process in idle may have several users at
 	// once.
 	idle []*pooled
+	kept []*keptProcess
 }
 
 // A pooled is a provider process in use. Close returns it to the pool unless it is dirty.
@@ -48,7 +55,9 @@ type pooled struct {
 	providers.Interface
 	pool   *Pool
 	member *member
-	dirty  atomic.Bool // whether it has been configured or stopped
+	// dirty says whether it has been configured or stopped, stopped whether it has been stopped.
+	dirty, stopped atomic.Bool
+	config         atomic.Pointer[cty.Value] // the configuration that it has accepted; nil if there is none
 	// Only for a process of a shared member: its working directory, and how many users it has
 	// before it is configured. The member's mutex guards both.
 	workDir string
@@ -130,6 +139,59 @@ func (p *Pool) Provider(ctx context.Context, addr addrs.Provider) (providers.Int
 	launch := *m.launch
 	m.mu.Unlock() // unlock, so that several processes can start concurrently
 	return p.start(ctx, m, launch)
+}
+
+// keptProcess is a configured process that nobody uses.
+type keptProcess struct {
+	proc   *pooled
+	config cty.Value // its configuration
+}
+
+// keep keeps a configured process for Reuse, for a limited time.
+func (p *Pool) keep(proc *pooled, config cty.Value) {
+	m, k := proc.member, &keptProcess{proc, config}
+	m.mu.Lock()
+	m.kept = append(m.kept, k)
+	m.mu.Unlock()
+	time.AfterFunc(p.Keep, func() {
+		if m.takeKept(func(other *keptProcess) bool { return other == k }) != nil {
+			_ = p.end(proc) // its user has ended, so nobody can be told of an error
+		}
+	})
+}
+
+// takeKept removes and returns the first kept process that is wanted, or nil.
+func (m *member) takeKept(wanted func(*keptProcess) bool) *keptProcess {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.kept, wanted)
+	if i < 0 {
+		return nil
+	}
+	k := m.kept[i]
+	m.kept = slices.Delete(m.kept, i, i+1)
+	return k
+}
+
+// Reuse returns a process that was configured with config and whose user has closed it, or nil. The
+// caller must configure it again, because credentials that it got may have expired, and close it.
+func (p *Pool) Reuse(addr addrs.Provider, config cty.Value) providers.Interface {
+	if p.Keep == 0 || p.Builtin[addr] != nil {
+		return nil
+	}
+	k := p.member(addr).takeKept(func(k *keptProcess) bool { return k.config.RawEquals(config) })
+	if k == nil {
+		return nil
+	}
+	if k.proc.exited() {
+		_ = p.end(k.proc) // it has ended by itself, so there is nothing to report
+		return nil
+	}
+	k.proc.config.Store(nil)
+	if c, ok := k.proc.Interface.(*client); ok {
+		c.defers = false // each user says whether it allows deferral
+	}
+	return k.proc
 }
 
 // Close ends all processes, including those in use.
@@ -229,27 +291,39 @@ func (p *Pool) end(proc *pooled) error {
 	return proc.Interface.Close()
 }
 
-// Configure marks the process as dirty, because no other user can use it afterwards.
+// Configure marks the process as dirty, because a user with another configuration can't use it
+// afterwards.
 func (l *pooled) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	l.dirty.Store(true)
-	return l.Interface.Configure(ctx, config)
+	diags := l.Interface.Configure(ctx, config)
+	if !diags.HasErrors() && config.IsWhollyKnown() {
+		l.config.Store(&config)
+	}
+	return diags
 }
 
 // Stop marks the process as dirty, because a stopped provider rejects further calls.
 func (l *pooled) Stop(ctx context.Context) error {
 	l.dirty.Store(true)
+	l.stopped.Store(true)
 	return l.Interface.Stop(ctx)
 }
 
 // Close returns the process to the pool, or ends it if it is dirty.
 func (l *pooled) Close() error {
-	if l.dirty.Load() || l.exited() {
+	switch config := l.config.Load(); {
+	case l.exited():
 		return l.pool.end(l)
+	case !l.dirty.Load():
+		l.member.mu.Lock()
+		defer l.member.mu.Unlock()
+		l.member.idle = append(l.member.idle, l)
+		return nil
+	case l.pool.Keep > 0 && config != nil && !l.stopped.Load():
+		l.pool.keep(l, *config)
+		return nil
 	}
-	l.member.mu.Lock()
-	defer l.member.mu.Unlock()
-	l.member.idle = append(l.member.idle, l)
-	return nil
+	return l.pool.end(l)
 }
 
 func (l *pooled) exited() bool {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -183,5 +184,62 @@ func TestSchemaCache(t *testing.T) {
 			t.Error("a schema is kept without the provider's permission, or not with it")
 		}
 		p.Close()
+	}
+}
+
+// TestPoolKeepsConfigured checks that a configured process serves the next user with the same
+// configuration, and no other.
+func TestPoolKeepsConfigured(t *testing.T) {
+	root := t.TempDir()
+	pool := newPool(t, func(addrs.Provider) (Launch, error) { return launch(t, "files"), nil })
+	pool.Keep = time.Minute
+	schema, diags := pool.Schema(t.Context(), address("files"))
+	noErrors(t, diags)
+	config := object(t, schema.Provider, map[string]cty.Value{"root": cty.StringVal(root)})
+	other := object(t, schema.Provider, map[string]cty.Value{"root": cty.StringVal(filepath.Join(root, "other"))})
+	configured := func() providers.Interface {
+		p, err := pool.Provider(t.Context(), address("files"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		noErrors(t, p.Configure(t.Context(), config))
+		return p
+	}
+	closed := func(p providers.Interface) {
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := configured()
+	if pool.Reuse(address("files"), config) != nil {
+		t.Error("a process in use has a second user")
+	}
+	closed(first)
+	if pool.Reuse(address("files"), other) != nil {
+		t.Error("a process with another configuration is used")
+	}
+	again := pool.Reuse(address("files"), config)
+	if again == nil {
+		t.Fatal("a configured process isn't used again")
+	}
+	noErrors(t, again.Configure(t.Context(), config))
+
+	// The process has been configured again, but is stopped now.
+	if err := again.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	closed(again)
+	if pool.Reuse(address("files"), config) != nil {
+		t.Error("a stopped process is used again")
+	}
+
+	pool.Keep = time.Millisecond
+	last := configured()
+	process := last.(*pooled).Interface.(*client).process.client
+	closed(last)
+	for start := time.Now(); !process.Exited(); time.Sleep(time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			t.Fatal("a process that nobody uses doesn't end")
+		}
 	}
 }

@@ -116,7 +116,7 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 // Environment returns the environment in which the engine runs.
 func (s *Session) Environment(running *Providers, workspace string) *engine.Env {
 	return &engine.Env{
-		Provider: running.Provider, Schema: running.Schema, Provisioner: running.provisioners.byType,
+		Provider: running.Provider, Reuse: running.Reuse, Schema: running.Schema, Provisioner: running.provisioners.byType,
 		Observe: s.Printer.Event, Warn: s.Warnings.Add, Timings: s.Timings, Stop: s.Interrupts.Stop,
 		Workspace: workspace, WorkDir: s.WorkDir, RootModule: s.RootDir, Base: s.Base,
 		CheckReads: s.CheckReads,

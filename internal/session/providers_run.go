@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"tofu/internal/addrs"
 	"tofu/internal/builtin"
@@ -24,6 +25,10 @@ import (
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
+
+// keepConfigured is how long a process that was configured for a plan waits for the apply. It is
+// short, because someone who reviews a plan for long should not find a provider with old caches.
+const keepConfigured = 30 * time.Second
 
 // Providers starts and stops the providers of one command.
 type Providers struct {
@@ -96,7 +101,8 @@ func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) 
 		addrs.BuiltinTerraform: func() providers.Interface { return terraform },
 	}
 	return &Providers{
-		Pool: &plugin.Pool{Find: find, Builtin: builtins, Shared: s.Plugins}, Locks: locks, store: store, check: check,
+		Pool:  &plugin.Pool{Find: find, Builtin: builtins, Shared: s.Plugins, Keep: keepConfigured},
+		Locks: locks, store: store, check: check,
 		provisioners: &provisioners{dirs: s.provisionerDirs(), base: s.Base, log: s.Logs.Provider},
 		warn:         s.Warnings.Add, log: s.Logs.Core,
 	}, nil
