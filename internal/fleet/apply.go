@@ -114,7 +114,7 @@ func (a *applying) again(ctx context.Context, s *session.Session, saved *session
 		return err
 	}
 	if !plan.Applyable {
-		a.keep(result.Root.Name, plan.Prior)
+		a.keep(result.Root.Name, stateOutputs(plan.Prior))
 		return nil
 	}
 	return a.carryOut(ctx, op, plan, "", result)
@@ -134,7 +134,7 @@ func (a *applying) carryOut(
 	if err != nil {
 		return err
 	}
-	a.keep(result.Root.Name, st)
+	a.keep(result.Root.Name, stateOutputs(st))
 	op.Session.Printer.Diagnostics(op.Session.Warnings.Take())
 	if result.Applied != nil {
 		op.Session.Printer.Message(*result.Applied)
@@ -143,11 +143,10 @@ func (a *applying) carryOut(
 }
 
 // keep stores the outputs of a finished root module for the root modules that read them.
-func (a *applying) keep(root string, st *states.State) {
-	out := stateOutputs(st)
+func (a *applying) keep(root string, outputs map[string]cty.Value) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.outputs[root] = out
+	a.outputs[root] = outputs
 }
 
 func stateOutputs(st *states.State) map[string]cty.Value {
@@ -171,35 +170,46 @@ func (a *applying) checkInputs(ctx context.Context, s *session.Session, p *Plann
 	}
 	var errs tfdiags.Diagnostics
 	for _, root := range slices.Sorted(maps.Keys(in)) {
-		actual, err := a.actual(ctx, root)
+		actual, err := a.actual(ctx, s, root, in[root].read)
 		if err == nil {
-			err = contradictions(root, in[root], actual)
+			err = contradictions(root, in[root].values, actual)
 		}
 		errs = errs.AppendError(err)
 	}
 	return errs.Err()
 }
 
-// actual returns the outputs of a root module that this run or an earlier one finished.
-func (a *applying) actual(ctx context.Context, root string) (map[string]cty.Value, error) {
+// actual returns the present outputs of a root module. If a data source has read them for the plan,
+// they are read in the same way, with the session s of that data source.
+func (a *applying) actual(
+	ctx context.Context, s *session.Session, root string, read *session.RemoteState,
+) (map[string]cty.Value, error) {
 	a.mu.Lock()
 	out, ok := a.outputs[root]
 	a.mu.Unlock()
 	if ok {
 		return out, nil
 	}
+	if read != nil {
+		out, _, err := s.ReadRemote(ctx, read)
+		if err == nil {
+			a.keep(root, out)
+		}
+		return out, err
+	}
 	r := a.run.Estate.ByName(root)
 	if r == nil {
 		return nil, tfdiags.Errorf("A root module is missing",
 			"The plan was made from the outputs of %s, which is not here.", root)
 	}
-	s := a.run.open(r, io.Discard)
-	defer s.Close()
-	open, err := s.OpenState(ctx, session.StateRequest{Vars: a.run.Options.Variables})
+	own := a.run.open(r, io.Discard)
+	defer own.Close()
+	open, err := own.OpenState(ctx, session.StateRequest{Vars: a.run.Options.Variables})
 	if err != nil {
 		return nil, err
 	}
 	defer open.Close()
-	a.keep(root, open.State())
-	return stateOutputs(open.State()), nil
+	out = stateOutputs(open.State())
+	a.keep(root, out)
+	return out, nil
 }

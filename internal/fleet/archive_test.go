@@ -11,8 +11,10 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/encryption"
 	"tofu/internal/lang/marks"
+	"tofu/internal/outputuse"
 	"tofu/internal/plans"
 	"tofu/internal/roots"
 	"tofu/internal/session"
@@ -198,6 +200,9 @@ func TestInputs(t *testing.T) {
 		&outputs{values: values, undecided: []string{"unknown"}})
 	in.add("dns", roots.Outputs{Names: []string{"zone"}}, &outputs{values: map[string]cty.Value{"zone": cty.True, "other": cty.False},
 		undecided: []string{"other"}})
+	by := &session.RemoteState{Data: addrs.AbsInstance{Resource: outputuse.DataSource("hub")},
+		Settings: session.LocalSettings(), Workspace: "prod"}
+	in.addRead("hub", roots.Outputs{Names: []string{"id"}}, map[string]cty.Value{"id": cty.True}, by)
 	if got := in.waitsFor(); len(got) != 1 || got[0] != "network" {
 		t.Errorf("it waits for %v", got)
 	}
@@ -222,13 +227,17 @@ func TestInputs(t *testing.T) {
 	}
 	s := open(t, "x.plan")
 	got, err := s.inputs(t.Context(), at, s.Roots[0])
-	if err != nil || len(got) != 2 || len(got["network"]) != len(values) || !got["dns"]["zone"].RawEquals(cty.True) {
+	if err != nil || len(got) != 3 || len(got["network"].values) != len(values) || !got["dns"].values["zone"].RawEquals(cty.True) {
 		t.Fatal(got, err)
 	}
 	for name, v := range values {
-		if !got["network"][name].RawEquals(v) {
-			t.Errorf("%s is %#v, was %#v", name, got["network"][name], v)
+		if !got["network"].values[name].RawEquals(v) {
+			t.Errorf("%s is %#v, was %#v", name, got["network"].values[name], v)
 		}
+	}
+	if read := got["hub"].read; got["dns"].read != nil || read.Data != by.Data || read.Workspace != "prod" ||
+		read.Settings.Driver != by.Settings.Driver || !read.Settings.Config.RawEquals(by.Settings.Config) {
+		t.Errorf("it was read by %+v, and is read by %+v", by, read)
 	}
 	unknown, err := s.Unknown(t.Context(), at, s.Roots[0])
 	want := []string{"output.inside of network", "output.refined of network", "output.unknown of network", "var.size"}

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -11,8 +12,12 @@ import (
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 	"github.com/zclconf/go-cty/cty/msgpack"
 
+	"tofu/internal/addrs"
+	"tofu/internal/backend/all"
+	"tofu/internal/configs/blocks"
 	"tofu/internal/encryption"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans/objchange"
@@ -22,12 +27,14 @@ import (
 	"tofu/internal/ui"
 )
 
-// inputs holds the planned outputs of other root modules that a plan was made from, by root module
+// inputs holds the outputs of other root modules that a plan was made from, by root module
 // name. It has only the outputs that the configuration uses.
 type inputs struct {
 	mu    sync.Mutex
 	roots map[string]map[string]cty.Value
 	waits map[string]bool // root modules; true if a used output does not have its final value yet
+	// read says how data sources have read root modules that are not in the run.
+	read map[string]*session.RemoteState
 }
 
 // add adds the used outputs of a root module.
@@ -47,6 +54,17 @@ func (in *inputs) add(root string, used roots.Outputs, outputs *outputs) {
 	in.waits[root] = in.waits[root] || slices.ContainsFunc(outputs.undecided, used.Has)
 }
 
+// addRead adds outputs that a data source has read, because the root module is not in the run.
+func (in *inputs) addRead(root string, used roots.Outputs, values map[string]cty.Value, by *session.RemoteState) {
+	in.add(root, used, &outputs{values: values})
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.read == nil {
+		in.read = make(map[string]*session.RemoteState)
+	}
+	in.read[root] = by
+}
+
 // waitsFor returns the names of the root modules whose deferred changes affect the inputs.
 func (in *inputs) waitsFor() []string {
 	var out []string
@@ -62,6 +80,45 @@ func (in *inputs) waitsFor() []string {
 type storedInputs struct {
 	Values    []byte   `json:"values"` // an object as MessagePack, which can represent unknown values
 	Sensitive []string `json:"sensitive,omitempty"`
+	// Read says how to read the outputs again, if a data source has read them from the state.
+	Read *storedRead `json:"read,omitempty"`
+}
+
+// storedRead is the file format of a read by a data source.
+type storedRead struct {
+	Data      string          `json:"data"`
+	Backend   string          `json:"backend"`
+	Config    json.RawMessage `json:"config"`
+	Workspace string          `json:"workspace"`
+}
+
+func storeRead(of *session.RemoteState) (*storedRead, error) {
+	config, err := ctyjson.Marshal(of.Settings.Config, of.Settings.Config.Type())
+	if err != nil {
+		return nil, fmt.Errorf("encoding the backend settings of %s: %w", of.Data, err)
+	}
+	return &storedRead{Data: of.Data.String(), Backend: of.Settings.Driver.Name, Config: config,
+		Workspace: of.Workspace}, nil
+}
+
+func (r *storedRead) state() (*session.RemoteState, error) {
+	data, err := addrs.ParseInstanceText(r.Data)
+	if err != nil {
+		return nil, err
+	}
+	settings := &session.BackendSettings{}
+	if settings.Driver, err = all.Driver(r.Backend); err != nil {
+		return nil, err
+	}
+	record := &session.BackendRecord{Type: r.Backend, Config: r.Config}
+	settings.Config, err = record.Value(blocks.Schema(settings.Driver.Config()))
+	return &session.RemoteState{Data: data, Settings: settings, Workspace: r.Workspace}, err
+}
+
+// input holds the outputs of one root module that a plan was made from.
+type input struct {
+	values map[string]cty.Value
+	read   *session.RemoteState // how they were read; nil unless a data source has read the state
 }
 
 // encode returns the content of the inputs file, or nil if there are no inputs. It is encrypted
@@ -85,6 +142,11 @@ func (in *inputs) encode(s *session.Session) ([]byte, error) {
 		if to.Values, err = msgpack.Marshal(cty.ObjectVal(plain), cty.DynamicPseudoType); err != nil {
 			return nil, fmt.Errorf("encoding the planned outputs of %s: %w", root, err)
 		}
+		if read := in.read[root]; read != nil {
+			if to.Read, err = storeRead(read); err != nil {
+				return nil, err
+			}
+		}
 		stored[root] = to
 	}
 	text, err := json.Marshal(stored)
@@ -106,7 +168,7 @@ func planTarget(s *session.Session) *encryption.Target {
 }
 
 // inputs reads the planned outputs that a plan was made from.
-func (s *Saved) inputs(ctx context.Context, at *session.Session, p *Planned) (map[string]map[string]cty.Value, error) {
+func (s *Saved) inputs(ctx context.Context, at *session.Session, p *Planned) (map[string]*input, error) {
 	if p.Inputs == "" {
 		return nil, nil
 	}
@@ -118,23 +180,33 @@ func (s *Saved) inputs(ctx context.Context, at *session.Session, p *Planned) (ma
 	if err == nil {
 		err = json.Unmarshal(text, &stored)
 	}
-	out := make(map[string]map[string]cty.Value, len(stored))
+	out := make(map[string]*input, len(stored))
 	for root, of := range stored {
-		v, valueErr := msgpack.Unmarshal(of.Values, cty.DynamicPseudoType)
-		if valueErr != nil {
-			err = valueErr
-			continue
-		}
-		out[root] = v.AsValueMap()
-		for _, name := range of.Sensitive {
-			out[root][name] = out[root][name].Mark(marks.Sensitive)
-		}
+		one, inputErr := of.input()
+		err = errors.Join(err, inputErr)
+		out[root] = one
 	}
 	if err != nil {
 		return nil, tfdiags.Errorf("Failed to load the plan file",
 			"The inputs of the plan of %s in %s can't be read: %s.", p.Name, s.path, err)
 	}
 	return out, nil
+}
+
+// input decodes the stored outputs.
+func (s *storedInputs) input() (*input, error) {
+	values, err := msgpack.Unmarshal(s.Values, cty.DynamicPseudoType)
+	if err != nil {
+		return nil, err
+	}
+	out := &input{values: values.AsValueMap()}
+	for _, name := range s.Sensitive {
+		out.values[name] = out.values[name].Mark(marks.Sensitive)
+	}
+	if s.Read != nil {
+		out.read, err = s.Read.state()
+	}
+	return out, err
 }
 
 // Unknown describes what was unknown when a root module was planned: outputs of other root modules,
@@ -146,8 +218,8 @@ func (s *Saved) Unknown(ctx context.Context, at *session.Session, p *Planned) ([
 	}
 	var out []string
 	for _, root := range slices.Sorted(maps.Keys(from)) {
-		for _, name := range slices.Sorted(maps.Keys(from[root])) {
-			if v, _ := from[root][name].UnmarkDeep(); !v.IsWhollyKnown() {
+		for _, name := range slices.Sorted(maps.Keys(from[root].values)) {
+			if v, _ := from[root].values[name].UnmarkDeep(); !v.IsWhollyKnown() {
 				out = append(out, fmt.Sprintf("output.%s of %s", name, root))
 			}
 		}
@@ -168,6 +240,10 @@ func contradictions(root string, planned, actual map[string]cty.Value) error {
 		if !has {
 			v = cty.NullVal(planned[name].Type())
 		}
+		if was, now, other := kinds(planned[name], v); other {
+			lines = append(lines, fmt.Sprintf("output %q of %s: was %s, but now %s", name, root, was, now))
+			continue
+		}
 		for _, err := range objchange.Contradictions(planned[name], v, valueText) {
 			lines = append(lines, fmt.Sprintf("output %q of %s: %s", name, root, tfdiags.FormatError(err)))
 		}
@@ -178,6 +254,16 @@ func contradictions(root string, planned, actual map[string]cty.Value) error {
 	return tfdiags.Errorf("The plan contradicts what was applied before",
 		"The outputs differ from those that the plan was made with:\n  - %s\nNothing was changed here. Make a new plan.",
 		strings.Join(lines, "\n  - "))
+}
+
+// kinds returns the names of the types of two values, and reports whether they are of different
+// kinds, such as a list and a number. Null and unknown values are of any kind.
+func kinds(planned, actual cty.Value) (was, now string, other bool) {
+	if planned.IsNull() || actual.IsNull() || !planned.IsKnown() || !actual.IsKnown() {
+		return "", "", false
+	}
+	was, now = planned.Type().FriendlyName(), actual.Type().FriendlyName()
+	return "a value of the type " + was, "one of the type " + now, was != now
 }
 
 // valueText returns a value as text for an error message. For an unknown value, the text says what

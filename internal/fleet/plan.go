@@ -7,7 +7,6 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/addrs"
 	"tofu/internal/engine"
 	"tofu/internal/memo"
 	"tofu/internal/plans"
@@ -98,7 +97,7 @@ func (p *planning) root(ctx context.Context, s *session.Session, r *roots.Root) 
 	}
 	inputs := &inputs{}
 	if p.opts.Mode != plans.Destroy {
-		s.Planned = p.reader(s, r, inputs)
+		s.Remote = p.reader(s, r, inputs)
 	}
 	if result.Err = p.setVariables(ctx, s, r, inputs); result.Err != nil {
 		return result
@@ -206,32 +205,37 @@ func plannedOutputs(plan *plans.Plan, about *PlanSummary) *outputs {
 	return out
 }
 
-// reader returns a function that looks up the planned outputs that a root module reads. The
-// function also adds them to the inputs of the root module.
+// reader returns a function that returns the outputs of the states that a root module reads: the
+// planned ones, or the present ones of a root module that is not in this run. The function also adds
+// them to the inputs of the root module.
 func (p *planning) reader(s *session.Session, reader *roots.Root, in *inputs) func(
-	context.Context, addrs.AbsInstance, *session.BackendSettings, string) (map[string]cty.Value, bool, error) {
+	context.Context, *session.RemoteState, session.RemoteReader) (map[string]cty.Value, bool, error) {
 	return func(
-		_ context.Context, addr addrs.AbsInstance, settings *session.BackendSettings, workspace string,
+		_ context.Context, state *session.RemoteState, read session.RemoteReader,
 	) (map[string]cty.Value, bool, error) {
-		id, err := roots.Identify(s, settings, workspace)
+		id, err := roots.Identify(s, state.Settings, state.Workspace)
 		if err != nil {
 			return nil, false, err
 		}
 		of := p.run.Estate.ByState(id)
-		if of == nil || of == reader || !p.selected[of] {
-			return nil, false, nil
+		if of == nil || of == reader {
+			return read()
 		}
-		outputs, used := p.planned(of), reader.ReadBy(addr.Config())
+		planned, used := p.planned(of), reader.ReadBy(state.Data.Config())
 		switch {
-		case outputs == nil && used.Empty(): // it was not planned; what its state has doesn't matter
-			return nil, false, nil
-		case outputs == nil:
+		case planned != nil:
+			in.add(of.Name, used, planned)
+			return planned.values, true, nil
+		case p.selected[of] && !used.Empty():
 			return nil, false, tfdiags.Errorf("The order of root modules was not known",
 				"%s reads the state of %s, which is planned in the same run. That was not known before, because the "+
 					"settings of the data source depend on values that only the plan knows. Declare in roots.tofu.hcl "+
 					"that %s comes after %s, with the argument \"after\".", reader.Name, of.Name, reader.Name, of.Name)
 		}
-		in.add(of.Name, used, outputs)
-		return outputs.values, true, nil
+		values, found, err := read()
+		if found && err == nil && !used.Empty() {
+			in.addRead(of.Name, used, values, state)
+		}
+		return values, found, err
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"tofu/internal/builtin"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/configs/configschema"
+	"tofu/internal/lang/marks"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
@@ -33,8 +34,17 @@ func (s *Session) remoteState() builtin.RemoteState {
 	}
 }
 
-// remoteOutputs reads the outputs in the latest snapshot of a workspace's state. It takes no
-// lock, because a snapshot is always complete.
+// RemoteState is the state of another configuration that a data source reads.
+type RemoteState struct {
+	Data      addrs.AbsInstance
+	Settings  *BackendSettings
+	Workspace string
+}
+
+// RemoteReader reads the outputs of a state. found is false if there is none.
+type RemoteReader func() (outputs map[string]cty.Value, found bool, err error)
+
+// remoteOutputs returns the outputs that a data source reads.
 func (s *Session) remoteOutputs(
 	ctx context.Context, addr addrs.AbsInstance, name, workspace string, config cty.Value,
 ) (map[string]cty.Value, bool, error) {
@@ -42,16 +52,20 @@ func (s *Session) remoteOutputs(
 	if err != nil {
 		return nil, false, err
 	}
-	settings := &BackendSettings{Driver: driver, Config: config}
-	if s.Planned != nil {
-		outputs, ok, err := s.Planned(ctx, addr, settings, workspace)
-		if ok || err != nil {
-			return outputs, ok, err
-		}
+	of := &RemoteState{addr, &BackendSettings{Driver: driver, Config: config}, workspace}
+	if s.Remote == nil {
+		return s.ReadRemote(ctx, of)
 	}
+	return s.Remote(ctx, of, func() (map[string]cty.Value, bool, error) { return s.ReadRemote(ctx, of) })
+}
+
+// ReadRemote reads the outputs in the latest snapshot of another configuration's state. It takes no
+// lock, because a snapshot is always complete. The values of sensitive outputs are marked.
+func (s *Session) ReadRemote(ctx context.Context, of *RemoteState) (map[string]cty.Value, bool, error) {
+	workspace := of.Workspace
 	lease := s.Clients.Lease()
 	defer lease.Release()
-	store, err := s.openStore(ctx, settings, StatePaths{}, lease)
+	store, err := s.openStore(ctx, of.Settings, StatePaths{}, lease)
 	if err != nil {
 		return nil, false, err
 	}
@@ -68,7 +82,7 @@ func (s *Session) remoteOutputs(
 		workspace = only.Only()
 	}
 	if ledger, ok := store.(statemgr.Ledger); ok {
-		return s.remoteRows(ctx, ledger, &remoteRead{addr, settings, workspace, 0, nil})
+		return s.remoteRows(ctx, ledger, &remoteRead{of.Data, of.Settings, workspace, 0, nil})
 	}
 	data, err := get(ctx, workspace)
 	if err != nil {
@@ -78,7 +92,7 @@ func (s *Session) remoteOutputs(
 		return nil, false, nil
 	}
 	if s.Encrypted != nil {
-		if data, err = DecryptFile(ctx, s.Encrypted.Remote(addr), data); err != nil {
+		if data, err = DecryptFile(ctx, s.Encrypted.Remote(of.Data), data); err != nil {
 			return nil, false, fmt.Errorf("decrypting the state: %w", err)
 		}
 	}
@@ -114,7 +128,11 @@ func (s *Session) remoteRows(
 func outputValues(st *states.State) map[string]cty.Value {
 	values := make(map[string]cty.Value)
 	for _, n := range st.OutputNames() {
-		values[n] = st.Output(n).Value
+		o := st.Output(n)
+		values[n] = o.Value
+		if o.Sensitive {
+			values[n] = o.Value.Mark(marks.Sensitive)
+		}
 	}
 	return values
 }

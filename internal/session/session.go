@@ -7,7 +7,6 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/addrs"
 	"tofu/internal/backend"
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
@@ -48,11 +47,11 @@ type Session struct {
 
 	Preset Preset // settings for this root module in a file about several root modules
 
-	// Planned is nil unless the run plans several root modules. It returns the outputs that
-	// another state will have after the changes that the run has planned. addr is the data
-	// source that reads the state. ok is false if the run doesn't plan changes of that state.
-	Planned func(ctx context.Context, addr addrs.AbsInstance, state *BackendSettings, workspace string) (
-		outputs map[string]cty.Value, ok bool, err error)
+	// Remote is nil unless the run plans several root modules. It returns the outputs of another
+	// state as they will be after the changes that the run has planned. read reads them as they are
+	// now. found is false if there is no such state.
+	Remote func(ctx context.Context, of *RemoteState, read RemoteReader) (
+		outputs map[string]cty.Value, found bool, err error)
 
 	// Warnings holds the reported warnings that are not printed yet.
 	Warnings Warnings
